@@ -1,0 +1,33 @@
+"""The graph on a drone, beside its drivers: ros2 launch mmedge_ros perception.launch.py."""
+
+from mmedge_ros.replay.recording import TopicChoice
+from mmedge_ros.ros.launch_actions import is_true, launch_description
+from mmedge_ros.ros.up_session import UpOptions, describe_up
+
+ARGUMENTS = [
+    ('camera', '', "driver's image topic; its camera_info must be beside camera/camera_info"),
+    ('radar', '', "driver's point cloud topic"),
+    ('odometry', '', "autopilot's odometry topic"),
+    ('image_transport', 'raw', 'raw or compressed pictures'),
+    ('detector', '', 'weights (.onnx, .pt) or bundle folder; empty takes the shipped bundle'),
+    ('calibration', '', 'camera_info YAML to use instead of the published calibration'),
+    ('use_sim_time', 'false', 'follow /clock, as under ros2 bag play --clock'),
+]
+
+
+def describe(values):
+    """Describe the graph for the launch arguments' values."""
+    return describe_up(
+        UpOptions(
+            clock=is_true(values['use_sim_time']),
+            detector=values['detector'],
+            calibration=values['calibration'],
+            topics=TopicChoice(values['camera'], values['radar'], values['odometry']),
+            image_transport=values['image_transport'],
+        )
+    )
+
+
+def generate_launch_description():
+    """Entry point of ros2 launch."""
+    return launch_description(ARGUMENTS, describe)

@@ -1,0 +1,39 @@
+"""Play a recording through the graph: ros2 launch mmedge_ros replay.launch.py bag:=FOLDER."""
+
+from mmedge_ros.replay.recording import TopicChoice
+from mmedge_ros.ros.graph import single_process
+from mmedge_ros.ros.launch_actions import is_true, launch_description
+from mmedge_ros.ros.up_session import UpOptions, describe_up
+
+ARGUMENTS = [
+    ('bag', '', 'rosbag2 folder or file'),
+    ('detector', '', 'weights (.onnx, .pt) or bundle folder; empty takes the shipped bundle'),
+    ('calibration', '', 'camera_info YAML to use instead of the recorded calibration'),
+    ('rate', '1.0', 'speed; other than 1 runs the graph on /clock'),
+    ('clock', 'false', 'run the graph on /clock also at rate 1'),
+    ('loop', 'false', 'start over at the end'),
+    ('camera', '', 'camera topic of the recording, if not found by type'),
+    ('radar', '', 'radar topic of the recording, if not found by type'),
+    ('single_process', 'false', 'all nodes in one process, to debug'),
+]
+
+
+def describe(values):
+    """Describe the graph for the launch arguments' values."""
+    nodes = describe_up(
+        UpOptions(
+            bag=values['bag'],
+            loop=is_true(values['loop']),
+            rate=float(values['rate']),
+            clock=is_true(values['clock']),
+            detector=values['detector'],
+            calibration=values['calibration'],
+            topics=TopicChoice(camera=values['camera'], radar=values['radar']),
+        )
+    )
+    return [single_process(nodes)] if is_true(values['single_process']) else nodes
+
+
+def generate_launch_description():
+    """Entry point of ros2 launch."""
+    return launch_description(ARGUMENTS, describe)

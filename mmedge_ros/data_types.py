@@ -1,0 +1,288 @@
+"""Records that flow through the pipeline.
+
+SI units, REP-103 axes (x forward, y left, z up; optical frames x right, y down, z forward).
+Instants are integer nanoseconds on the ROS clock and end in ``_ns``; durations are float
+seconds. A *unit* is one camera frame or one radar scan; a *decision* belongs to the end of
+a sensing window. Records that hold arrays compare by identity.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from enum import IntEnum
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+CAMERA = 'camera'
+RADAR = 'radar'
+NS_PER_S = 1_000_000_000
+
+FloatArray = NDArray[np.float64]
+
+RETURN_FIELDS = ('x', 'y', 'z', 'velocity', 'snr')
+
+
+class StageTiming(NamedTuple):
+    """One stage of a latency trail; instants in nanoseconds on the ROS clock."""
+
+    stage: str
+    begin_ns: int
+    end_ns: int
+
+
+Trail = tuple[StageTiming, ...]
+
+
+def extend_trail(trail: Trail, stage: str, end_ns: int) -> Trail:
+    """Append a stage that begins where the trail ends, so that a trail has no gaps.
+
+    A clock that stepped back between two processes yields an empty stage, not a negative one.
+    """
+    begin_ns = trail[-1].end_ns
+    return (*trail, StageTiming(stage, begin_ns, max(begin_ns, end_ns)))
+
+
+class Box(NamedTuple):
+    """Axis-aligned box in pixels of the original picture; x to the right, y down."""
+
+    x0: float
+    y0: float
+    x1: float
+    y1: float
+
+    @property
+    def width(self) -> float:
+        return self.x1 - self.x0
+
+    @property
+    def height(self) -> float:
+        return self.y1 - self.y0
+
+
+@dataclass(frozen=True, slots=True)
+class Detection:
+    """An object seen in one picture."""
+
+    box: Box
+    score: float
+    label: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Unit:
+    """The smallest sensing segment of one modality, not yet encoded.
+
+    ``stamp_ns`` is the measurement time, ``available_ns`` when the last byte was received.
+    ``payload`` is the sensor message itself (ROS or rosbags; only its fields are used), so
+    that nothing is copied before it is needed.
+    """
+
+    modality: str
+    sequence: int
+    stamp_ns: int
+    available_ns: int
+    frame_id: str
+    payload: Any
+    trail: Trail
+
+
+class UnitOutcome(IntEnum):
+    """What became of a unit at its encoder; the values are those of UnitReceipt.msg."""
+
+    RECEIVED = 0
+    SKIPPED = 1
+    DROPPED = 2
+    FAILED = 3
+
+
+class UnitKey(NamedTuple):
+    """Identifies a unit across nodes; the stamp keeps keys apart after an encoder restarts."""
+
+    modality: str
+    sequence: int
+    stamp_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class UnitReceipt:
+    """Tells fusion that a unit has arrived at its encoder, or why it will not come."""
+
+    modality: str
+    sequence: int
+    stamp_ns: int
+    available_ns: int
+    outcome: UnitOutcome = UnitOutcome.RECEIVED
+    reason: str = ''
+
+    @property
+    def key(self) -> UnitKey:
+        return UnitKey(self.modality, self.sequence, self.stamp_ns)
+
+
+def _no_returns() -> NDArray[np.float32]:
+    return np.zeros((0, len(RETURN_FIELDS)), np.float32)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class UnitFeatures:
+    """An encoded unit.
+
+    ``returns`` is (N, 5) float32: x, y, z (m), velocity (m/s, positive = receding), snr (dB,
+    NaN where the sensor gives none), in the sensor's frame ``frame_id``. ``embedding`` is
+    (E,) float32 and ``grid`` (C, H, W) float16; both may be empty. ``image_size`` is
+    (width, height) of the original picture, (0, 0) for other modalities.
+    """
+
+    modality: str
+    sequence: int
+    stamp_ns: int
+    available_ns: int
+    frame_id: str
+    trail: Trail
+    rate: float = 0.0
+    level: str = ''
+    configuration_id: int = 0
+    detections: tuple[Detection, ...] = ()
+    returns: NDArray[np.float32] = field(default_factory=_no_returns)
+    embedding: NDArray[np.float32] = field(default_factory=lambda: np.zeros(0, np.float32))
+    grid: NDArray[np.float16] = field(default_factory=lambda: np.zeros((0, 0, 0), np.float16))
+    image_size: tuple[int, int] = (0, 0)
+
+    @property
+    def key(self) -> UnitKey:
+        return UnitKey(self.modality, self.sequence, self.stamp_ns)
+
+
+@dataclass(frozen=True, slots=True)
+class ModalityConfiguration:
+    """How one modality is sensed and encoded. ``rate`` in Hz is an upper bound, 0 = native."""
+
+    modality: str
+    rate: float = 0.0
+    level: str = ''
+    device: str = 'cpu'
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """A rate and a level for each modality, valid for units stamped from ``effective_from_ns``.
+
+    Latencies in seconds; ``predicted_accuracy`` in 0..1 and NaN where nothing was predicted.
+    """
+
+    id: int = 0
+    effective_from_ns: int = 0
+    modalities: tuple[ModalityConfiguration, ...] = ()
+    latency_limit: float = float('nan')
+    predicted_latency: float = float('nan')
+    predicted_accuracy: float = float('nan')
+    reason: str = ''
+
+    def of(self, modality: str) -> ModalityConfiguration:
+        """Return the part for ``modality``; native rate and default level if not listed."""
+        for part in self.modalities:
+            if part.modality == modality:
+                return part
+        return ModalityConfiguration(modality)
+
+
+@dataclass(frozen=True, slots=True)
+class SkipDecision:
+    """A lease: units of ``modality`` stamped before ``skip_until_ns`` need not be sensed."""
+
+    modality: str
+    issued_ns: int
+    skip_until_ns: int
+    window_end_ns: int
+    fraction: float = 0.0
+    confidence: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Measurement:
+    """A detection placed in space by decision fusion.
+
+    ``position`` (3,) m with ``covariance`` (3, 3) in the tracking frame. ``radial_velocity``
+    (m/s, positive = receding, NaN unknown) with ``radial_variance`` is seen from ``origin``
+    (3,). ``box`` is None for a radar-only cluster. ``range_from`` says what set the range:
+    ``radar``, ``height`` (of the box) or ``cluster``.
+    """
+
+    stamp_ns: int
+    label: str
+    score: float
+    box: Box | None
+    position: FloatArray
+    covariance: FloatArray
+    radial_velocity: float
+    radial_variance: float
+    origin: FloatArray
+    seen_by: tuple[str, ...]
+    range_from: str
+    depth: float = float('nan')
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Track:
+    """A confirmed track at the state time of its decision.
+
+    ``position`` (3,) m and ``velocity`` (3,) m/s in the decision's frame, ``covariance``
+    (6, 6) of both. ``box`` is None while the camera does not see the object. ``age`` is the
+    time since the last measurement update, in seconds.
+    """
+
+    id: int
+    label: str
+    score: float
+    box: Box | None
+    position: FloatArray
+    velocity: FloatArray
+    covariance: FloatArray
+    seen_by: tuple[str, ...]
+    age: float
+    box_velocity: tuple[float, float] = (0.0, 0.0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Decision:
+    """The result that belongs to one window end.
+
+    ``state_ns`` is the instant its tracks refer to (never later than the window end);
+    ``newest_ns`` maps each modality to the stamp of the newest unit used so far. ``late`` are
+    modalities with units still in work at the deadline, ``lost`` those that sent nothing
+    during the window. ``trail`` is the path of the critical unit from acquisition to
+    publication and is empty when the window held no unit at all.
+    """
+
+    window_end_ns: int
+    state_ns: int
+    frame_id: str
+    tracks: tuple[Track, ...]
+    newest_ns: dict[str, int]
+    configuration_ids: tuple[int, ...] = (0,)
+    skipped: tuple[str, ...] = ()
+    lost: tuple[str, ...] = ()
+    late: tuple[str, ...] = ()
+    degraded: tuple[str, ...] = ()
+    trail: Trail = ()
+    published_ns: int = 0
+
+    def published(self, now_ns: int) -> Decision:
+        """Return the decision with its publication time and the trail closed at it.
+
+        The last stage is the work on the decision itself: fusion and tracking.
+        """
+        trail = extend_trail(self.trail, 'fusion', now_ns) if self.trail else ()
+        return replace(self, published_ns=now_ns, trail=trail)
+
+    @property
+    def latency(self) -> float:
+        """Publication minus window end, in seconds; negative when decided early."""
+        return (self.published_ns - self.window_end_ns) / NS_PER_S
+
+    @property
+    def ages(self) -> dict[str, float]:
+        """Publication minus the stamp of the newest unit used, in seconds, per modality."""
+        return {m: (self.published_ns - s) / NS_PER_S for m, s in self.newest_ns.items()}

@@ -1,0 +1,76 @@
+"""What a person sees in the terminal; everything but results goes to standard error."""
+
+from __future__ import annotations
+
+import time
+from types import TracebackType
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+from mmedge_ros.data_types import CAMERA, NS_PER_S, Decision
+
+console = Console(stderr=True, highlight=False)
+results = Console(highlight=False, soft_wrap=True)
+
+_PLAIN_PERIOD = 5.0
+
+
+class StatusLine:
+    """One line that tells how far a run is and what it sees; plain lines without a terminal."""
+
+    def __init__(self, title: str) -> None:
+        self._title = title
+        self._progress = Progress(
+            TextColumn('{task.description}'),
+            BarColumn(bar_width=24),
+            TextColumn('{task.percentage:>3.0f} %'),
+            TextColumn('{task.fields[state]}'),
+            TimeElapsedColumn(),
+            console=console,
+            transient=True,
+        )
+        self._task = self._progress.add_task(title, total=1.0, state='starting')
+        self._plain = not console.is_terminal
+        self._last = 0.0
+
+    def __enter__(self) -> StatusLine:
+        if self._plain:
+            console.print(f'{self._title}: starting')
+            self._last = time.monotonic()
+        else:
+            self._progress.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._progress.stop()
+
+    def show(self, share: float, decision: Decision | None) -> None:
+        """Show the share done (0..1) and the newest decision."""
+        state = describe(decision)
+        if not self._plain:
+            self._progress.update(self._task, completed=share, state=state)
+            return
+        now = time.monotonic()
+        if now - self._last >= _PLAIN_PERIOD:
+            self._last = now
+            console.print(f'{self._title}: {100 * share:.0f} %  {state}')
+
+
+def describe(decision: Decision | None) -> str:
+    """Say in a few words what a decision holds."""
+    if decision is None:
+        return 'waiting for the first decision'
+    count = len(decision.tracks)
+    words = [f'{count} track{"" if count == 1 else "s"}', f'{1e3 * decision.latency:.0f} ms']
+    if CAMERA in decision.newest_ns:
+        age = (decision.published_ns - decision.newest_ns[CAMERA]) / NS_PER_S
+        words.append(f'camera age {1e3 * age:.0f} ms')
+    if decision.lost:
+        words.append(f'no {" and no ".join(decision.lost)}')
+    return ', '.join(words)

@@ -1,0 +1,1 @@
+"""Encoders: pictures and radar scans to detections, embeddings and feature grids."""

@@ -1,0 +1,186 @@
+"""The output formats of detection networks that are understood, and how each is read.
+
+YOLOX (Ge et al., arXiv 2107.08430) puts out one row per cell of the strides 8, 16 and 32;
+ultralytics' heads one column per cell; end-to-end heads (YOLOv10, YOLO26, exports with NMS
+inside) a short list of boxes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mmedge_ros.encoding.detector import EncodingError
+from mmedge_ros.encoding.letterbox import InputStyle
+
+STRIDES = (8, 16, 32)
+_YOLOX_STYLE = InputStyle(centred=False, rgb=False, scale=1.0)
+_ULTRALYTICS_STYLE = InputStyle(centred=True, rgb=True, scale=1.0 / 255.0)
+# exp(10) is 22026 cells, wider than any picture, and its square is still a float32.
+_LARGEST_LOG_SIZE = 10.0
+
+FloatRows = NDArray[np.float32]
+
+
+class Candidates(NamedTuple):
+    """Boxes x0, y0, x1, y1 (N, 4) in input pixels, scores (N,), class indices (N,)."""
+
+    boxes: FloatRows
+    scores: FloatRows
+    classes: NDArray[np.intp]
+
+
+class Head(Protocol):
+    """One output format."""
+
+    style: InputStyle
+    overlapping: bool  # several boxes per object: needs non-maximum suppression
+    classes: int | None  # None where the shape does not tell
+
+    def candidates(
+        self, output: FloatRows, threshold: float, kept: NDArray[np.bool_]
+    ) -> Candidates:
+        """Read the boxes of the ``kept`` classes that score ``threshold`` or more.
+
+        ``output`` is the network's output without its batch axis, ``kept`` (C,). Boxes with
+        a value that is not finite, or without an area, are left out.
+        """
+
+
+class YoloxHead:
+    """Rows of (x, y, w, h, objectness, C class scores), with the sigmoid already applied.
+
+    Raw boxes count in cells, centre = (v + cell) * stride and size = exp(v) * stride;
+    ``decoded`` ones (exported with decode_in_inference) are in input pixels.
+    """
+
+    style = _YOLOX_STYLE
+    overlapping = True
+
+    def __init__(self, input_size: tuple[int, int], classes: int, decoded: bool) -> None:
+        self.classes: int | None = classes
+        self._decoded = decoded
+        corners, strides = [], []
+        for stride in STRIDES:
+            columns, rows = _cells(input_size, stride)
+            y, x = np.mgrid[:rows, :columns]
+            corners.append(np.stack((x.ravel(), y.ravel()), axis=1))
+            strides.append(np.full((rows * columns, 1), stride))
+        self._corners = np.concatenate(corners).astype(np.float32)
+        self._strides = np.concatenate(strides).astype(np.float32)
+
+    def candidates(
+        self, output: FloatRows, threshold: float, kept: NDArray[np.bool_]
+    ) -> Candidates:
+        # A score is at most its objectness: this one comparison leaves few rows to look at.
+        rows = np.flatnonzero(output[:, 4] >= threshold)
+        found = output[rows]
+        classes = found[:, 5:].argmax(axis=1)
+        scores = found[:, 4] * found[np.arange(len(rows)), 5 + classes]
+        centres, sizes = found[:, :2], found[:, 2:4]
+        if not self._decoded:
+            centres = (centres + self._corners[rows]) * self._strides[rows]
+            sizes = np.exp(np.minimum(sizes, _LARGEST_LOG_SIZE)) * self._strides[rows]
+        return _select(_corners_of(centres, sizes), scores, classes, threshold, kept)
+
+
+class UltralyticsHead:
+    """Columns of (x, y, w, h, C class scores): centre and size in input pixels."""
+
+    style = _ULTRALYTICS_STYLE
+    overlapping = True
+
+    def __init__(self, classes: int) -> None:
+        self.classes: int | None = classes
+
+    def candidates(
+        self, output: FloatRows, threshold: float, kept: NDArray[np.bool_]
+    ) -> Candidates:
+        # Looking at the kept classes first spares the maximum over all classes and cells.
+        worth = (output[4:][kept] >= threshold).any(axis=0)
+        found = output[:, worth]
+        classes = found[4:].argmax(axis=0)
+        scores = found[4 + classes, np.arange(found.shape[1])]
+        boxes = _corners_of(found[:2].T, found[2:4].T)
+        return _select(boxes, scores, classes, threshold, kept)
+
+
+class EndToEndHead:
+    """Rows of (x0, y0, x1, y1, score, class) in input pixels, one per object."""
+
+    style = _ULTRALYTICS_STYLE
+    overlapping = False
+    classes: int | None = None
+
+    def candidates(
+        self, output: FloatRows, threshold: float, kept: NDArray[np.bool_]
+    ) -> Candidates:
+        number = output[:, 5]
+        known = (number >= 0.0) & (number < len(kept)) & (output[:, 4] >= threshold)
+        found = output[known]
+        return _select(found[:, :4], found[:, 4], found[:, 5].astype(np.intp), threshold, kept)
+
+
+def find_head(
+    output: FloatRows, input_size: tuple[int, int], metadata: Mapping[str, str], place: str
+) -> Head:
+    """Tell the output format from a run on an empty picture.
+
+    :param output: with its batch axis
+    :param metadata: of the ONNX file
+    :param place: names the file in messages
+    :raises EncodingError: if the shape is none of the accepted ones, which the message lists
+    """
+    task, kind = metadata.get('task', 'detect'), metadata.get('head', '')
+    if task != 'detect' or kind == 'RTDETRDecoder':
+        what = kind if task == 'detect' else task
+        raise EncodingError(
+            f'{place} is made for {what!r}, not for the detection of boxes; '
+            'use the detect variant of a YOLO network'
+        )
+    cells = sum(columns * rows for columns, rows in (_cells(input_size, s) for s in STRIDES))
+    shape = output.shape
+    if len(shape) == 3 and shape[0] == 1:
+        end_to_end = metadata.get('end2end', '').lower() == 'true'
+        if shape[1] == cells and shape[2] >= 6 and not end_to_end:
+            return YoloxHead(input_size, shape[2] - 5, decoded=_in_pixels(output[0]))
+        if shape[2] == 6 and shape[1] <= cells:
+            return EndToEndHead()
+        # Networks with more strides than three have other numbers of cells.
+        if 5 <= shape[1] < shape[2] and (shape[2] == cells or 'names' in metadata):
+            return UltralyticsHead(shape[1] - 4)
+    raise EncodingError(
+        f'{place} puts out {list(shape)} for an input of {input_size[0]} x {input_size[1]} px, '
+        f'which is no detection that is understood; accepted are [1, {cells}, 5 + classes] '
+        f'(YOLOX), [1, 4 + classes, {cells}] (ultralytics) and [1, up to {cells}, 6] '
+        '(ultralytics end-to-end)'
+    )
+
+
+def _cells(input_size: tuple[int, int], stride: int) -> tuple[int, int]:
+    return -(-input_size[0] // stride), -(-input_size[1] // stride)
+
+
+def _in_pixels(output: FloatRows) -> bool:
+    """Tell decoded from raw YOLOX boxes: raw centres lie within a few cells of their own."""
+    return bool(np.median(output[:, 0]) > STRIDES[0] / 2)
+
+
+def _corners_of(centres: FloatRows, sizes: FloatRows) -> FloatRows:
+    half = sizes / 2
+    return np.concatenate((centres - half, centres + half), axis=1)
+
+
+def _select(
+    boxes: FloatRows,
+    scores: FloatRows,
+    classes: NDArray[np.intp],
+    threshold: float,
+    kept: NDArray[np.bool_],
+) -> Candidates:
+    good = (scores >= threshold) & kept[classes] & np.isfinite(scores)
+    good &= np.isfinite(boxes).all(axis=1) & (boxes[:, 2:] > boxes[:, :2]).all(axis=1)
+    return Candidates(boxes[good], np.minimum(scores[good], np.float32(1.0)), classes[good])

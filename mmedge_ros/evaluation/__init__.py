@@ -1,0 +1,1 @@
+"""Metrics over a recorded run, and the report folder."""

@@ -1,0 +1,1 @@
+"""Geometry between the sensors, and the fusion of what they see."""

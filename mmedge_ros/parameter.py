@@ -1,0 +1,131 @@
+"""Parameters are declared once, as fields of a frozen dataclass.
+
+The ROS parameter descriptors, the README table and the check of values all come from here.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple, TypeVar
+
+_T = TypeVar('_T')
+
+
+class ParameterError(ValueError):
+    """A parameter has an unknown name or a value outside its bounds."""
+
+
+class Bounds(NamedTuple):
+    """Description, unit and inclusive limits of a parameter."""
+
+    description: str
+    unit: str
+    minimum: float | None
+    maximum: float | None
+    choices: tuple[str, ...]
+
+
+class Parameter(NamedTuple):
+    """One declared parameter with its full (dotted) name."""
+
+    name: str
+    default: Any
+    bounds: Bounds
+
+
+def parameter(
+    default: Any,
+    description: str,
+    unit: str = '',
+    minimum: float | None = None,
+    maximum: float | None = None,
+    choices: tuple[str, ...] = (),
+) -> Any:
+    """Declare a field of a parameter dataclass (float, int, bool, str or tuple of these)."""
+    bounds = Bounds(description, unit, minimum, maximum, choices)
+    return dataclasses.field(default=default, metadata={'bounds': bounds})
+
+
+def group(kind: type[_T]) -> _T:
+    """Nest another parameter dataclass; its names get the field's name as prefix."""
+    return dataclasses.field(default_factory=kind)
+
+
+def declared(kind: type, prefix: str = '') -> list[Parameter]:
+    """List every parameter of a dataclass, nested ones with dotted names, in order."""
+    found: list[Parameter] = []
+    defaults = kind()
+    for item in dataclasses.fields(kind):
+        value = getattr(defaults, item.name)
+        if dataclasses.is_dataclass(value):
+            found += declared(type(value), f'{prefix}{item.name}.')
+        elif 'bounds' in item.metadata:
+            found.append(Parameter(prefix + item.name, value, item.metadata['bounds']))
+    return found
+
+
+def unknown_name_message(name: str, valid: Iterable[str]) -> str:
+    """Say that a parameter does not exist and which one was probably meant."""
+    names = sorted(valid)
+    near = difflib.get_close_matches(name, names, n=1, cutoff=0.0)
+    return (
+        f'unknown parameter {name!r}; the nearest valid one is {near[0]!r}'
+        if near
+        else (f'unknown parameter {name!r}; this takes no parameters')
+    )
+
+
+def build(kind: type[_T], values: Mapping[str, Any]) -> _T:
+    """Make a parameter dataclass from dotted names.
+
+    :raises ParameterError: for an unknown name, a wrong type or a value outside its bounds
+    """
+    known = {item.name: item for item in declared(kind)}
+    for name, value in values.items():
+        if name not in known:
+            raise ParameterError(unknown_name_message(name, known))
+        _check(known[name], value)
+    return _assemble(kind, values, '')
+
+
+def _assemble(kind: type[_T], values: Mapping[str, Any], prefix: str) -> _T:
+    arguments: dict[str, Any] = {}
+    defaults = kind()
+    for item in dataclasses.fields(kind):  # type: ignore[arg-type]
+        default = getattr(defaults, item.name)
+        if dataclasses.is_dataclass(default):
+            nested = _assemble(type(default), values, f'{prefix}{item.name}.')
+            arguments[item.name] = nested
+        elif prefix + item.name in values:
+            value = values[prefix + item.name]
+            arguments[item.name] = type(default)(value)
+    return kind(**arguments)
+
+
+def _check(item: Parameter, value: Any) -> None:
+    default, bounds = item.default, item.bounds
+    if isinstance(default, bool) or isinstance(value, bool):
+        suits = isinstance(default, bool) and isinstance(value, bool)
+    elif isinstance(default, float):
+        suits = isinstance(value, int | float) and math.isfinite(value)
+    elif isinstance(default, tuple):
+        suits = not isinstance(value, str) and isinstance(value, Iterable)
+    else:
+        suits = isinstance(value, type(default))
+    if not suits:
+        kind = type(default).__name__
+        raise ParameterError(f'parameter {item.name!r} must be a {kind}, not {value!r}')
+    if bounds.choices and value not in bounds.choices:
+        raise ParameterError(
+            f'parameter {item.name!r} is {value!r}; choose one of {", ".join(bounds.choices)}'
+        )
+    low, high = bounds.minimum, bounds.maximum
+    for number in value if isinstance(default, tuple) else (value,):
+        if (low is not None and number < low) or (high is not None and number > high):
+            raise ParameterError(
+                f'parameter {item.name!r} is {number!r} {bounds.unit}; '
+                f'the limits are {low} to {high}'
+            )

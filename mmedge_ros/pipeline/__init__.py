@@ -1,0 +1,1 @@
+"""From units to decisions: admission, windows, and the perception pipeline."""

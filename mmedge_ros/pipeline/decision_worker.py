@@ -1,0 +1,83 @@
+"""The perception pipeline at work in a thread of its own, woken by units and by time."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable
+
+from mmedge_ros.clock import Clock
+from mmedge_ros.data_types import NS_PER_S, Decision
+from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline
+
+_CAPACITY = 1000
+_LONGEST_WAIT = 1.0
+
+Task = Callable[[PerceptionPipeline, int], None]
+
+
+class DecisionWorker:
+    """Owns the pipeline: everything that touches it is handed over as a task.
+
+    :param on_decision: called with each decision, which it closes with its publication time
+    :param longest_wait: seconds; short where the ROS clock does not run like the system's
+    """
+
+    def __init__(
+        self,
+        pipeline: PerceptionPipeline,
+        clock: Clock,
+        on_decision: Callable[[Decision], None],
+        longest_wait: float = _LONGEST_WAIT,
+    ) -> None:
+        self.overflows = 0
+        self._pipeline = pipeline
+        self._clock = clock
+        self._on_decision = on_decision
+        self._longest_wait = longest_wait
+        self._tasks: deque[Task] = deque(maxlen=_CAPACITY)
+        self._changed = threading.Condition()
+        self._stopping = False
+        self._thread = threading.Thread(target=self._run, name='decisions', daemon=True)
+
+    def start(self) -> None:
+        """Begin to decide."""
+        self._thread.start()
+
+    def stop(self, timeout: float = 1.0) -> None:
+        """Finish the task in work and return."""
+        with self._changed:
+            self._stopping = True
+            self._changed.notify()
+        if self._thread.is_alive():
+            self._thread.join(timeout)
+
+    def submit(self, task: Task) -> None:
+        """Hand over ``task(pipeline, now_ns)``; of too many the oldest is dropped and counted."""
+        with self._changed:
+            self.overflows += len(self._tasks) == _CAPACITY
+            self._tasks.append(task)
+            self._changed.notify()
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                if not self._tasks and not self._stopping:
+                    self._changed.wait(self._patience())
+                if self._stopping:
+                    return
+                tasks = list(self._tasks)
+                self._tasks.clear()
+            now_ns = self._clock.now_ns()
+            for task in tasks:
+                task(self._pipeline, now_ns)
+            for decision in self._pipeline.poll(self._clock.now_ns()):
+                self._on_decision(decision)
+
+    def _patience(self) -> float:
+        """Seconds until time alone can close a window."""
+        now_ns = self._clock.now_ns()
+        wake_ns = self._pipeline.next_poll_ns(now_ns)
+        if wake_ns is None:
+            return self._longest_wait
+        return min(max((wake_ns - now_ns) / NS_PER_S, 0.0002), self._longest_wait)

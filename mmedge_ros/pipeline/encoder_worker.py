@@ -1,0 +1,108 @@
+"""One encoder at work in a thread of its own, so that receiving never waits for inference."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+
+from mmedge_ros.clock import Clock
+from mmedge_ros.data_types import (
+    Configuration,
+    SkipDecision,
+    Unit,
+    UnitFeatures,
+    UnitOutcome,
+    UnitReceipt,
+    extend_trail,
+)
+from mmedge_ros.encoding.detector import EncodingError
+from mmedge_ros.encoding.unit_encoder import UnitEncoder
+from mmedge_ros.pipeline.unit_intake import Admitted, UnitIntake, receipt_of
+from mmedge_ros.sensing.errors import SensingError
+
+
+class EncoderWorker:
+    """Takes units from any thread and encodes them one after the other.
+
+    :param on_receipt: called for each receipt, before inference, from the offering thread or
+        (for failures) from the worker
+    :param on_features: called for each encoded unit from the worker
+    """
+
+    def __init__(
+        self,
+        encoder: UnitEncoder,
+        clock: Clock,
+        on_receipt: Callable[[UnitReceipt], None],
+        on_features: Callable[[UnitFeatures], None],
+        capacity: int = 2,
+    ) -> None:
+        self.encoded = 0
+        self.failures: Counter[str] = Counter()
+        self._encoder = encoder
+        self._clock = clock
+        self._on_receipt = on_receipt
+        self._on_features = on_features
+        self.intake = UnitIntake(encoder.modality, capacity)
+        self._changed = threading.Condition()
+        self._stopping = False
+        self._thread = threading.Thread(target=self._run, name='encoder', daemon=True)
+
+    def start(self) -> None:
+        """Begin to encode."""
+        self._thread.start()
+
+    def stop(self, timeout: float = 1.0) -> None:
+        """Let the unit in work be finished, drop the others."""
+        with self._changed:
+            self._stopping = True
+            self._changed.notify()
+        if self._thread.is_alive():
+            self._thread.join(timeout)
+
+    def offer(self, unit: Unit) -> None:
+        """Take in a unit; returns at once."""
+        with self._changed:
+            # Receipts leave in order and before the worker can publish the unit's features.
+            for receipt in self.intake.offer(unit):
+                self._on_receipt(receipt)
+            self._changed.notify()
+
+    def configure(self, configuration: Configuration) -> None:
+        """Enter a configuration; it applies by stamp."""
+        with self._changed:
+            self.intake.control.schedule.add(configuration)
+
+    def lease(self, skip: SkipDecision) -> None:
+        """Enter a skip lease."""
+        with self._changed:
+            self.intake.control.lease(skip)
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._stopping or len(self.intake) > 0)
+                if self._stopping:
+                    return
+                admitted = self.intake.take()
+            if admitted is not None:
+                self._encode(admitted)
+
+    def _encode(self, admitted: Admitted) -> None:
+        unit = admitted.unit
+        begin_ns, begun = self._clock.now_ns(), self._clock.monotonic_ns()
+        try:
+            features = self._encoder.encode(
+                unit, admitted.configuration, admitted.configuration_id
+            )
+        except (SensingError, EncodingError) as err:
+            self.failures[str(err)] += 1
+            self._on_receipt(receipt_of(unit, UnitOutcome.FAILED, str(err)))
+            return
+        trail = extend_trail(unit.trail, 'queue', begin_ns)
+        begin_ns = trail[-1].end_ns
+        end_ns = begin_ns + self._clock.monotonic_ns() - begun
+        self.encoded += 1
+        self._on_features(replace(features, trail=extend_trail(trail, 'encode', end_ns)))

@@ -1,0 +1,65 @@
+"""YAML files from outside: data only, of a bounded size, without references."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+_MAX_DEPTH = 40
+
+
+class PlainYamlError(ValueError):
+    """A file is not the plain YAML it should be; the message begins with its path."""
+
+
+def load_plain_yaml(path: str | Path, max_bytes: int) -> dict[Any, Any]:
+    """Read a YAML file that holds one mapping.
+
+    Anchors are refused, because nested ones make a kilobyte grow without bound, and so is
+    deep nesting, which costs the parser the square of the depth.
+
+    :raises PlainYamlError: if the file cannot be read or is anything else
+    """
+    path = Path(path)
+    try:
+        with path.open('rb') as file:
+            raw = file.read(max_bytes + 1)
+    except OSError as error:
+        raise PlainYamlError(f'{path}: {error.strerror or error}') from error
+    except ValueError as error:  # a path that no file system can hold
+        raise PlainYamlError(f'{str(path)!r}: {error}') from error
+    if len(raw) > max_bytes:
+        raise PlainYamlError(f'{path}: larger than {max_bytes} bytes')
+    try:
+        _refuse_traps(path, raw)
+        content = yaml.safe_load(raw)
+    except yaml.YAMLError as error:
+        raise PlainYamlError(f'{path}: not plain YAML ({_brief(error)})') from error
+    except PlainYamlError:
+        raise
+    # Impossible dates and numbers, and keys that cannot be keys.
+    except (ValueError, TypeError) as error:
+        raise PlainYamlError(f'{path}: a value cannot be read ({_brief(error)})') from error
+    if not isinstance(content, dict):
+        kind = 'nothing' if content is None else f'a {type(content).__name__}'
+        raise PlainYamlError(f'{path}: holds {kind}, not keys and values')
+    return content
+
+
+def _refuse_traps(path: Path, raw: bytes) -> None:
+    """Refuse references and deep nesting before anything is built from them."""
+    depth = 0
+    for event in yaml.parse(raw, Loader=yaml.SafeLoader):
+        line = event.start_mark.line + 1 if event.start_mark else 0
+        if isinstance(event, yaml.AliasEvent):
+            raise PlainYamlError(f'{path}: line {line} refers to an anchor; write it out')
+        depth += isinstance(event, yaml.CollectionStartEvent)
+        depth -= isinstance(event, yaml.CollectionEndEvent)
+        if depth > _MAX_DEPTH:
+            raise PlainYamlError(f'{path}: line {line} is nested deeper than {_MAX_DEPTH} levels')
+
+
+def _brief(error: Exception) -> str:
+    return ' '.join(str(error).split())[:300]

@@ -1,0 +1,1 @@
+"""Recordings: reading bags, offline replay and the live player."""

@@ -1,0 +1,191 @@
+"""Recorded flights: rosbag2 folders and single .mcap or .db3 files.
+
+Messages are read in log-time order with no more than a chunk of the file in memory, and
+deserialised only when asked for. A broken recording is read up to the break, and
+``Bag.problems`` says so.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from rosbags.typesys import Stores, get_types_from_msg, get_typestore
+
+from mmedge_ros.fusion.errors import FusionError
+from mmedge_ros.fusion.transforms import StampedTransform, transform_from_message
+from mmedge_ros.replay.bag_stamps import header_stamp_ns, with_stamp
+from mmedge_ros.replay.bag_storage import (
+    LAST_NS,
+    BagError,
+    Part,
+    TopicInfo,
+    brief,
+    open_parts,
+)
+from mmedge_ros.replay.bag_topics import (
+    SensorTopics,
+    choose_topics,
+    is_tf_static,
+    unknown_topic,
+)
+from mmedge_ros.sensing.rate_control import native_period_ns
+
+__all__ = [
+    'Bag',
+    'BagError',
+    'BagMessage',
+    'SensorTopics',
+    'TopicInfo',
+    'choose_topics',
+    'first',
+    'header_stamp_ns',
+    'native_period_ns',
+    'static_transforms',
+    'with_stamp',
+]
+
+
+@dataclass(frozen=True, slots=True)
+class BagMessage:
+    """A message as recorded: log time in nanoseconds, CDR bytes, number within its topic."""
+
+    topic: str
+    log_ns: int
+    raw: bytes
+    msgtype: str
+    index: int
+
+
+class Bag:
+    """A recording, open for reading; a context manager.
+
+    ``topics`` are sorted by name and list what can be read. ``begin_ns`` and ``end_ns`` are
+    the log times of the first and the last message. ``problems`` holds what was wrong, in
+    words; it may grow while messages are read.
+
+    :raises BagError: if there is nothing to read
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        self.problems: list[str] = []
+        try:
+            self._parts: list[Part] = open_parts(self.path, self._report)
+        except OSError as error:
+            raise BagError(f'{self.path} cannot be read: {error}') from error
+        counts: Counter[tuple[str, str]] = Counter()
+        for part in self._parts:
+            for topic in part.topics:
+                counts[topic.name, topic.msgtype] += topic.count
+        self.topics = tuple(TopicInfo(*key, counts[key]) for key in sorted(counts))
+        if not counts.total():
+            self.close()
+            reasons = ''.join(f'; {problem}' for problem in self.problems)
+            raise BagError(f'{self.path} holds no messages{reasons}')
+        filled = [part for part in self._parts if any(t.count for t in part.topics)]
+        self.begin_ns = min(part.begin_ns for part in filled)
+        self.end_ns = max(part.end_ns for part in filled)
+        self._types = get_typestore(Stores.ROS2_KILTED)
+
+    def __enter__(self) -> Bag:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Release the files; closing twice does no harm."""
+        parts, self._parts = self._parts, []
+        for part in parts:
+            part.close()
+
+    def messages(self, topics: Iterable[str] | None = None) -> Iterator[BagMessage]:
+        """Return the messages of these topics (all if None) in log-time order.
+
+        Several iterations may run at the same time.
+
+        :raises BagError: for an unknown topic, or a bag that is closed
+        """
+        known = {topic.name for topic in self.topics}
+        names = known if topics is None else set(topics)
+        for name in sorted(names - known):
+            raise unknown_topic(name, known)
+        if not self._parts:
+            raise BagError(f'{self.path} is closed')
+        return self._merged(frozenset(names))
+
+    def deserialize(self, message: BagMessage) -> Any:
+        """Return the message as an object with the attributes of its ROS type.
+
+        :raises BagError: if its bytes are damaged or its type is unknown
+        """
+        place = f'{self.path}: message {message.index} of {message.topic} ({message.msgtype})'
+        try:
+            if message.msgtype not in self._types.fielddefs:
+                self._learn(message.msgtype)
+            return self._types.deserialize_cdr(message.raw, message.msgtype)
+        # A parser over damaged bytes may raise anything.
+        except Exception as error:
+            raise BagError(f'{place} cannot be deserialised: {brief(error)}') from error
+
+    def _merged(self, names: frozenset[str]) -> Iterator[BagMessage]:
+        indices: Counter[str] = Counter()
+        sources = [part.messages(names) for part in self._parts]
+        for record in heapq.merge(*sources, key=lambda record: record.log_ns):
+            if record.log_ns > LAST_NS:
+                self._report(f'{record.topic}: log time {record.log_ns} ns is damaged')
+                return
+            index = indices[record.topic]
+            indices[record.topic] += 1
+            yield BagMessage(record.topic, record.log_ns, record.raw, record.msgtype, index)
+
+    def _learn(self, msgtype: str) -> None:
+        """Register a type that is not one of the usual ones from the bag's own definition."""
+        definitions = (part.definitions.get(msgtype) for part in self._parts)
+        encoding, text = next((d for d in definitions if d is not None), ('', ''))
+        if encoding != 'ros2msg':
+            raise BagError('the recording holds no definition of this type that can be read')
+        known = self._types.fielddefs
+        found = get_types_from_msg(text, msgtype)
+        self._types.register({name: found[name] for name in found if name not in known})
+
+    def _report(self, problem: str) -> None:
+        if problem not in self.problems:
+            self.problems.append(problem)
+
+
+def first(bag: Bag, topic: str) -> Any | None:
+    """Return the first message of a topic, deserialised; None if none can be read.
+
+    :raises BagError: for an unknown topic or a damaged message
+    """
+    message = next(bag.messages([topic]), None)
+    return None if message is None else bag.deserialize(message)
+
+
+def static_transforms(bag: Bag) -> list[StampedTransform]:
+    """Return all static transforms in recorded order; a later one replaces an earlier one.
+
+    :raises BagError: if one of them is no transform
+    """
+    names = [topic.name for topic in bag.topics if is_tf_static(topic)]
+    found = []
+    for message in bag.messages(names) if names else ():
+        for transform in bag.deserialize(message).transforms:
+            try:
+                found.append(transform_from_message(transform))
+            except FusionError as error:
+                place = f'{bag.path}: message {message.index} of {message.topic}'
+                raise BagError(f'{place}: {error}') from error
+    return found

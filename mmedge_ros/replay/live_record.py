@@ -1,0 +1,143 @@
+"""Collects what a live graph publishes into the same record an offline replay leaves."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import replace
+
+import numpy as np
+
+from mmedge_ros.data_types import (
+    NS_PER_S,
+    Decision,
+    StageTiming,
+    Trail,
+    UnitFeatures,
+    UnitKey,
+    UnitOutcome,
+    UnitReceipt,
+)
+from mmedge_ros.evaluation.run_record import RunRecord, UnitCounts
+from mmedge_ros.replay.playback import PlaybackStatus
+
+_NO_GRID = np.zeros((0, 0, 0), np.float16)
+_WARM_UP = 1.0
+
+
+class LiveRecord:
+    """Takes messages in any order; `fill` sorts them out.
+
+    Stamps are carried back into the bag's own time by the player's offset. Decisions and
+    units outside the recording's span (before it began, after it ended) are left out.
+    """
+
+    def __init__(self) -> None:
+        self.status: PlaybackStatus | None = None
+        self.notes: list[str] = []
+        self.input_problems: dict[str, str] = {}
+        self._decisions: list[Decision] = []
+        self._features: list[UnitFeatures] = []
+        self._outcomes: dict[UnitKey, UnitOutcome] = {}
+
+    @property
+    def newest(self) -> Decision | None:
+        """The newest decision."""
+        return self._decisions[-1] if self._decisions else None
+
+    @property
+    def decided(self) -> int:
+        """How many decisions were taken in."""
+        return len(self._decisions)
+
+    def add_decision(self, decision: Decision) -> None:
+        """Take in a published decision."""
+        self._decisions.append(decision)
+
+    def add_features(self, features: UnitFeatures) -> None:
+        """Take in an encoded unit; its grid is not kept."""
+        self._features.append(replace(features, grid=_NO_GRID))
+
+    def add_receipt(self, receipt: UnitReceipt) -> None:
+        """Take in a receipt; what became of a unit replaces that it arrived."""
+        known = self._outcomes.get(receipt.key, UnitOutcome.RECEIVED)
+        self._outcomes[receipt.key] = max(known, receipt.outcome)
+
+    def share(self) -> float:
+        """Return how much of the recording has been decided, 0..1."""
+        if self.status is None or self.newest is None:
+            return 0.0
+        status = self.status
+        done_ns = self.newest.window_end_ns - status.offset_ns - status.begin_ns
+        return min(max(done_ns / max(status.end_ns - status.begin_ns, 1), 0.0), 1.0)
+
+    def is_complete(self, last_arrival_ns: int, stride_ns: int) -> bool:
+        """Whether the decision that covers the last unit is there."""
+        if self.status is None or not self.status.finished or self.newest is None:
+            return False
+        last_end_ns = -(-last_arrival_ns // stride_ns) * stride_ns + self.status.offset_ns
+        return self.newest.window_end_ns >= last_end_ns
+
+    def fill(self, record: RunRecord, first_ns: int, last_ns: int) -> None:
+        """Complete a record begun from the recording; both instants are bag time."""
+        offset_ns = self.status.offset_ns if self.status else 0
+        stride_ns = round(record.stride * NS_PER_S)
+        first_end_ns = -(-first_ns // stride_ns) * stride_ns
+        last_end_ns = -(-last_ns // stride_ns) * stride_ns
+        decisions = [_shift_decision(d, -offset_ns) for d in self._decisions]
+        record.decisions = [d for d in decisions if first_end_ns <= d.window_end_ns <= last_end_ns]
+        record.features = [_shift_features(f, -offset_ns) for f in self._features]
+        record.dropped = max(record.windows - len(record.decisions), 0)
+        record.warmup = min(round(_WARM_UP / record.stride), len(record.decisions))
+        record.units = self._unit_counts(record)
+        record.problems += [
+            *(f'{name}: {text}' for name, text in sorted(self.input_problems.items())),
+            *self.notes,
+        ]
+
+    def _unit_counts(self, record: RunRecord) -> dict[str, UnitCounts]:
+        counts: dict[str, UnitCounts] = defaultdict(UnitCounts)
+        if self.status:
+            for modality, played in self.status.counts.items():
+                counts[modality] = replace(played)
+        for key, outcome in self._outcomes.items():
+            entry = counts[key.modality]
+            entry.received += 1
+            entry.skipped += outcome is UnitOutcome.SKIPPED
+            entry.dropped += outcome is UnitOutcome.DROPPED
+            entry.failed += outcome is UnitOutcome.FAILED
+        published = {d.window_end_ns: d.published_ns for d in record.decisions}
+        stride_ns = round(record.stride * NS_PER_S)
+        for features in record.features:
+            entry = counts[features.modality]
+            entry.encoded += 1
+            end_ns = -(-features.available_ns // stride_ns) * stride_ns
+            decided_ns = published.get(end_ns)
+            entry.late += decided_ns is not None and features.trail[-1].end_ns > decided_ns
+        for entry in counts.values():
+            known = entry.encoded + entry.skipped + entry.dropped + entry.failed
+            entry.lost = max(entry.transferred - min(entry.received, known), 0)
+        return dict(counts)
+
+
+def _shift_trail(trail: Trail, by_ns: int) -> Trail:
+    return tuple(StageTiming(t.stage, t.begin_ns + by_ns, t.end_ns + by_ns) for t in trail)
+
+
+def _shift_decision(decision: Decision, by_ns: int) -> Decision:
+    return replace(
+        decision,
+        window_end_ns=decision.window_end_ns + by_ns,
+        state_ns=decision.state_ns + by_ns,
+        newest_ns={m: t + by_ns for m, t in decision.newest_ns.items()},
+        trail=_shift_trail(decision.trail, by_ns),
+        published_ns=decision.published_ns + by_ns,
+    )
+
+
+def _shift_features(features: UnitFeatures, by_ns: int) -> UnitFeatures:
+    return replace(
+        features,
+        stamp_ns=features.stamp_ns + by_ns,
+        available_ns=features.available_ns + by_ns,
+        trail=_shift_trail(features.trail, by_ns),
+    )

@@ -1,0 +1,229 @@
+"""Offline replay: the whole graph in one process, in virtual time.
+
+A discrete-event simulation drives the same objects as the nodes do: units arrive when the
+bag received them, each encoder serves one unit at a time, features travel, windows close.
+How long something takes is either measured while it runs or taken from a device profile;
+with a profile the run is deterministic.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from mmedge_ros.data_types import (
+    NS_PER_S,
+    Decision,
+    Unit,
+    UnitFeatures,
+    UnitOutcome,
+    UnitReceipt,
+    extend_trail,
+)
+from mmedge_ros.encoding.detector import EncodingError
+from mmedge_ros.encoding.unit_encoder import UnitEncoder
+from mmedge_ros.evaluation.run_record import RunRecord, UnitCounts
+from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline
+from mmedge_ros.pipeline.unit_intake import Admitted, UnitIntake, receipt_of
+from mmedge_ros.replay.device_profile import DeviceProfile
+from mmedge_ros.sensing.errors import SensingError
+
+_LONGEST_SILENCE_NS = 5 * NS_PER_S
+_NO_GRID = np.zeros((0, 0, 0), np.float16)
+
+
+class _Server:
+    """One encoder: its intake, and whether it is at work."""
+
+    def __init__(self, encoder: UnitEncoder, native_period_ns: int | None) -> None:
+        self.encoder = encoder
+        self.intake = UnitIntake(encoder.modality, native_period_ns=native_period_ns)
+        self.busy = False
+        self.counts = UnitCounts()
+
+
+class OfflineReplay:
+    """Runs units through encoders and pipeline in virtual time.
+
+    :param profile: service times; without one they are measured
+    :param native_periods_ns: distance of units per modality, for rate control
+    :param on_decision: called with every decision as it is published
+    """
+
+    def __init__(
+        self,
+        pipeline: PerceptionPipeline,
+        encoders: Mapping[str, UnitEncoder],
+        profile: DeviceProfile | None = None,
+        native_periods_ns: Mapping[str, int] | None = None,
+        on_decision: Callable[[Decision], None] | None = None,
+    ) -> None:
+        periods = native_periods_ns or {}
+        self.pipeline = pipeline
+        self.servers = {m: _Server(e, periods.get(m)) for m, e in encoders.items()}
+        self.decisions: list[Decision] = []
+        self.features: list[UnitFeatures] = []
+        self.failures: dict[str, int] = {}
+        self._profile = profile
+        self._on_decision = on_decision
+        self._events: list[tuple[int, int, Callable[..., None], tuple[Any, ...]]] = []
+        self._order = itertools.count()
+        self._poll_ns: int | None = None
+        self._last_arrival_ns = 0
+        self._exhausted = False
+
+    def run(self, units: Iterator[Unit]) -> None:
+        """Play all units (in order of their available time) and let the graph finish."""
+        self._feed(units)
+        while self._events:
+            now_ns, _, action, arguments = heapq.heappop(self._events)
+            action(now_ns, *arguments)
+            self._schedule_poll(now_ns)
+
+    def fill(self, record: RunRecord) -> None:
+        """Hand over what was measured."""
+        record.decisions = self.decisions
+        record.features = self.features
+        record.dropped = self.pipeline.assembler.counts.dropped_windows
+        record.problems += [f'{count} units: {text}' for text, count in self.failures.items()]
+        for modality, server in self.servers.items():
+            counts, intake = server.counts, server.intake
+            counts.captured = counts.transferred = counts.received = intake.received
+            counts.skipped, counts.dropped = intake.skipped, intake.dropped
+            counts.thinned = intake.thinned
+            counts.late = self.pipeline.assembler.counts.late[modality]
+            record.units[modality] = counts
+            if intake.implausible_stamps:
+                record.problems.append(
+                    f'{modality}: {intake.implausible_stamps} stamps cannot be true; the time '
+                    'of arrival was used instead'
+                )
+            record.problems += [
+                f'{modality}: {count} {text}'
+                for text, count in sorted(server.encoder.problems.items())
+            ]
+        if self.pipeline.tracker.too_late:
+            record.problems.append(
+                f'{self.pipeline.tracker.too_late} units were stamped too long before newer '
+                'ones and were not used for tracking'
+            )
+
+    def _at(self, now_ns: int, action: Callable[..., None], *arguments: Any) -> None:
+        heapq.heappush(self._events, (now_ns, next(self._order), action, arguments))
+
+    def _feed(self, units: Iterator[Unit]) -> None:
+        """Schedule the next arrival only, so that the bag is never in memory as a whole."""
+        unit = next(units, None)
+        if unit is None:
+            self._exhausted = True
+        else:
+            self._at(unit.available_ns, self._arrive, unit, units)
+
+    def _arrive(self, now_ns: int, unit: Unit, units: Iterator[Unit]) -> None:
+        self._last_arrival_ns = now_ns
+        server = self.servers[unit.modality]
+        for receipt in server.intake.offer(unit):
+            self._send_receipt(now_ns, receipt)
+        if not server.busy:
+            self._serve(now_ns, server)
+        self._feed(units)
+
+    def _send_receipt(self, now_ns: int, receipt: UnitReceipt) -> None:
+        delay_ns = self._profiled('receipt.transport', receipt.modality, receipt.sequence)
+        self._at(now_ns + delay_ns, self._take_receipt, receipt)
+
+    def _take_receipt(self, now_ns: int, receipt: UnitReceipt) -> None:
+        self.pipeline.add_receipt(receipt, now_ns)
+
+    def _serve(self, now_ns: int, server: _Server) -> None:
+        admitted = server.intake.take()
+        server.busy = admitted is not None
+        if admitted is None:
+            return
+        unit = admitted.unit
+        begun = time.perf_counter_ns()
+        try:
+            features = server.encoder.encode(
+                unit, admitted.configuration, admitted.configuration_id
+            )
+        except (SensingError, EncodingError) as err:
+            server.counts.failed += 1
+            self.failures[str(err)] = self.failures.get(str(err), 0) + 1
+            self._send_receipt(now_ns, receipt_of(unit, UnitOutcome.FAILED, str(err)))
+            self._at(now_ns, self._idle, server)
+            return
+        taken_ns = time.perf_counter_ns() - begun
+        if self._profile is not None:
+            taken_ns = self._profiled(f'{unit.modality}.encode', unit.modality, unit.sequence)
+        self._at(now_ns + taken_ns, self._encoded, server, features, now_ns, admitted)
+
+    def _idle(self, now_ns: int, server: _Server) -> None:
+        self._serve(now_ns, server)
+
+    def _encoded(
+        self,
+        now_ns: int,
+        server: _Server,
+        features: UnitFeatures,
+        begun_ns: int,
+        admitted: Admitted,
+    ) -> None:
+        server.counts.encoded += 1
+        trail = extend_trail(admitted.unit.trail, 'queue', begun_ns)
+        features = replace(features, trail=extend_trail(trail, 'encode', now_ns))
+        delay_ns = self._profiled('features.transport', features.modality, features.sequence)
+        self._at(now_ns + delay_ns, self._take_features, features)
+        self._serve(now_ns, server)
+
+    def _take_features(self, now_ns: int, features: UnitFeatures) -> None:
+        self.features.append(replace(features, grid=_NO_GRID))
+        self.pipeline.add_features(features, now_ns)
+
+    def _schedule_poll(self, now_ns: int) -> None:
+        """Poll after every event, and once more when the window may close by time alone."""
+        self._decide(now_ns)
+        wake_ns = self.pipeline.next_poll_ns(now_ns)
+        if wake_ns is None or (self._poll_ns is not None and self._poll_ns <= wake_ns):
+            return
+        if self._is_over(wake_ns):
+            return
+        self._poll_ns = wake_ns
+        self._at(max(wake_ns, now_ns), self._wake)
+
+    def _is_over(self, wake_ns: int) -> bool:
+        """Whether waking up would only close windows after the end, or inside a long gap.
+
+        A recording with one wrong time would otherwise have windows for years.
+        """
+        assembler = self.pipeline.assembler
+        if self._exhausted and not self._events:
+            return (assembler.next_end_ns or 0) - self._last_arrival_ns >= assembler.stride_ns
+        return wake_ns - self._last_arrival_ns > _LONGEST_SILENCE_NS
+
+    def _wake(self, _: int) -> None:
+        self._poll_ns = None
+
+    def _decide(self, now_ns: int) -> None:
+        begun = time.perf_counter_ns()
+        for decision in self.pipeline.poll(now_ns):
+            taken_ns = time.perf_counter_ns() - begun
+            if self._profile is not None:
+                number = decision.window_end_ns // self.pipeline.assembler.stride_ns
+                taken_ns = self._profiled('fusion', 'decision', number)
+            done = decision.published(now_ns + taken_ns)
+            self.decisions.append(done)
+            if self._on_decision:
+                self._on_decision(done)
+            begun = time.perf_counter_ns()
+
+    def _profiled(self, stage: str, key: str, sequence: int) -> int:
+        """Nanoseconds from the profile; transport costs nothing where nothing is known."""
+        if self._profile is None:
+            return 0
+        return round(self._profile.sample(stage, key, sequence) * NS_PER_S)

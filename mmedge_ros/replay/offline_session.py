@@ -1,0 +1,122 @@
+"""One offline replay from a path to a run record."""
+
+from __future__ import annotations
+
+import resource
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from mmedge_ros.data_types import CAMERA, NS_PER_S, RADAR, Decision
+from mmedge_ros.encoding.default_model import default_detector
+from mmedge_ros.encoding.detector import DetectorParameters
+from mmedge_ros.encoding.unit_encoder import CameraEncoder, RadarEncoder, UnitEncoder
+from mmedge_ros.evaluation.run_record import RunRecord
+from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline, PipelineParameters
+from mmedge_ros.replay.device_profile import read_profile
+from mmedge_ros.replay.offline_replay import OfflineReplay
+from mmedge_ros.replay.recording import Recording, TopicChoice
+from mmedge_ros.sensing.radar_filter import RadarLimits
+from mmedge_ros.software import software_identity
+
+
+@dataclass(frozen=True)
+class OfflineOptions:
+    """What to replay and with what. Empty texts mean the default."""
+
+    bag: str
+    detector: str = ''
+    calibration: str = ''
+    profile: str = ''
+    topics: TopicChoice = field(default_factory=TopicChoice)
+    pipeline: PipelineParameters = field(default_factory=PipelineParameters)
+    detection: DetectorParameters = field(default_factory=DetectorParameters)
+    limits: RadarLimits = field(default_factory=RadarLimits)
+
+
+def replay_offline(
+    options: OfflineOptions, on_progress: Callable[[float, Decision], None] | None = None
+) -> RunRecord:
+    """Replay a recording in virtual time.
+
+    :param on_progress: called with the share of the recording done and the newest decision
+    :raises ReplayError: when the recording, the profile or the calibration cannot be used
+    :raises EncodingError: when the detector cannot be used
+    """
+    begun, used = time.monotonic(), time.process_time()
+    with Recording(options.bag, options.topics, options.calibration) as recording:
+        profile = read_profile(Path(options.profile)) if options.profile else None
+        model = default_detector(options.detector) if CAMERA in recording.modalities else Path()
+        encoders = _encoders(options, recording.modalities, model)
+        pipeline = PerceptionPipeline(options.pipeline)
+        pipeline.add_transforms(recording.transforms)
+        if recording.camera is not None:
+            pipeline.set_camera(recording.camera)
+        first_ns, last_ns = recording.arrivals_ns()
+
+        def report(decision: Decision) -> None:
+            if on_progress:
+                share = (decision.window_end_ns - first_ns) / max(last_ns - first_ns, 1)
+                on_progress(min(max(share, 0.0), 1.0), decision)
+
+        replay = OfflineReplay(pipeline, encoders, profile, recording.periods_ns, report)
+        replay.run(recording.units())
+        record = begin_record(recording, options.pipeline, 'offline')
+        replay.fill(record)
+        finish_record(record, recording, pipeline)
+    record.profile = Path(options.profile).name if options.profile else ''
+    record.software = software_identity(model)
+    record.wall_time = time.monotonic() - begun
+    record.resources = {
+        'cpu_s': time.process_time() - used,
+        'peak_rss_mb': resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024.0,
+    }
+    return record
+
+
+def begin_record(recording: Recording, parameters: PipelineParameters, mode: str) -> RunRecord:
+    """Start a record with what the recording itself says."""
+    windows = parameters.windows
+    first_ns, last_ns = recording.arrivals_ns()
+    stride_ns = round(windows.stride * NS_PER_S)
+    return RunRecord(
+        str(recording.bag.path),
+        mode,
+        windows.deadline,
+        windows.window,
+        windows.stride,
+        windows=-(-last_ns // stride_ns) - -(-first_ns // stride_ns) + 1,
+        camera_stamps_ns=recording.camera_stamps_ns(),
+        duration=(last_ns - first_ns) / NS_PER_S,
+    )
+
+
+def finish_record(record: RunRecord, recording: Recording, pipeline: PerceptionPipeline) -> None:
+    """Add geometry, and what was wrong in the input."""
+    geometry = pipeline.geometry
+    record.frame_id = geometry.frame_id
+    record.camera = geometry.camera
+    record.camera_pose = geometry.camera_pose if geometry.camera else None
+    record.radar_pose = geometry.radar_pose if RADAR in recording.modalities else None
+    missing = [m for m in pipeline.parameters.modalities if m not in recording.modalities]
+    record.problems = [
+        *recording.bag.problems,
+        *recording.problems,
+        *(f'the recording has no {modality}' for modality in missing),
+        *geometry.degraded,
+        *record.problems,
+    ]
+
+
+def _encoders(
+    options: OfflineOptions, modalities: tuple[str, ...], model: Path
+) -> dict[str, UnitEncoder]:
+    encoders: dict[str, UnitEncoder] = {}
+    if CAMERA in modalities:
+        encoders[CAMERA] = CameraEncoder.from_path(model, options.detection)
+    if RADAR in modalities:
+        encoders[RADAR] = RadarEncoder(options.limits)
+    for encoder in encoders.values():
+        encoder.warm_up()
+    return encoders

@@ -1,0 +1,69 @@
+"""Reads the nodes' parameter files, so that an offline replay obeys the same ones."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from mmedge_ros.encoding.detector import DetectorParameters
+from mmedge_ros.parameter import ParameterError, build
+from mmedge_ros.pipeline.perception_pipeline import PipelineParameters
+from mmedge_ros.replay.offline_session import OfflineOptions
+from mmedge_ros.sensing.radar_filter import RadarLimits
+
+# Which node's parameters shape which part of an offline replay.
+_PIPELINE = ('fusion', 'pipeline.')
+_DETECTION = ('camera_encoder', 'detection.')
+_LIMITS = ('radar_encoder', 'limits.')
+
+
+def with_parameter_file(options: OfflineOptions, path: Path) -> OfflineOptions:
+    """Apply a ROS parameter file (node: ros__parameters: ...) to an offline replay.
+
+    Parameters of nodes that an offline replay does not have are left to those nodes.
+
+    :raises ParameterError: for a file that is none, an unknown name or a value out of bounds
+    """
+    nodes = _read(path)
+    try:
+        return replace(
+            options,
+            pipeline=build(PipelineParameters, _part(nodes, *_PIPELINE)),
+            detection=build(DetectorParameters, _part(nodes, *_DETECTION)),
+            limits=build(RadarLimits, _part(nodes, *_LIMITS)),
+        )
+    except ParameterError as err:
+        raise ParameterError(f'{path}: {err}') from err
+
+
+def _read(path: Path) -> Mapping[str, Any]:
+    try:
+        content = yaml.safe_load(path.read_text())
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as err:
+        raise ParameterError(f'cannot read the parameter file {path}: {err}') from err
+    if not isinstance(content, dict):
+        raise ParameterError(f'{path} is not a parameter file: it must map node names')
+    return content
+
+
+def _part(nodes: Mapping[str, Any], node: str, prefix: str) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for key in ('/**', node):
+        entry = nodes.get(key)
+        parameters = entry.get('ros__parameters') if isinstance(entry, dict) else None
+        values.update(_flatten(parameters, '') if isinstance(parameters, dict) else {})
+    return {k.removeprefix(prefix): v for k, v in values.items() if k.startswith(prefix)}
+
+
+def _flatten(values: Mapping[str, Any], prefix: str) -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for key, value in values.items():
+        if isinstance(value, dict):
+            flat.update(_flatten(value, f'{prefix}{key}.'))
+        else:
+            flat[f'{prefix}{key}'] = value
+    return flat

@@ -1,0 +1,132 @@
+"""What `mmedge demo` and `mmedge replay` do: run, report, say what matters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NoReturn
+
+import typer
+from rich.markup import escape
+
+from mmedge_ros.display import StatusLine, console, results
+from mmedge_ros.encoding.detector import EncodingError
+from mmedge_ros.evaluation.box_comparison import compare_with_boxes, read_boxes
+from mmedge_ros.evaluation.errors import EvaluationError
+from mmedge_ros.evaluation.report import write_report
+from mmedge_ros.evaluation.run_record import RunRecord
+from mmedge_ros.evaluation.stage_durations import stage_durations
+from mmedge_ros.fusion.errors import FusionError
+from mmedge_ros.parameter import ParameterError
+from mmedge_ros.replay.device_profile import measured_profile, write_profile
+from mmedge_ros.replay.errors import ReplayError
+from mmedge_ros.replay.offline_session import OfflineOptions, replay_offline
+from mmedge_ros.replay.parameter_file import with_parameter_file
+from mmedge_ros.replay.recording import TopicChoice
+
+_NOTES_SHOWN = 5
+
+
+@dataclass(frozen=True)
+class ReplayRequest:
+    """A replay as asked for on the command line; None and '' mean the default."""
+
+    bag: Path
+    out: Path
+    live: bool = False
+    detector: Path | None = None
+    calibration: Path | None = None
+    profile: Path | None = None
+    save_profile: Path | None = None
+    params: Path | None = None
+    topics: TopicChoice = field(default_factory=TopicChoice)
+    rate: float = 1.0
+    clock: bool = False
+    boxes: Path | None = None
+    frames: tuple[int | None, int | None] = (None, None)
+
+
+def run_replay(request: ReplayRequest) -> None:
+    """Replay, write the report, and print where it is."""
+    given = read_boxes(request.boxes) if request.boxes else None
+    record = _live(request) if request.live else _offline(request)
+    if request.save_profile:
+        _save_profile(record, request.save_profile)
+    comparison = None
+    if given is not None:
+        comparison = compare_with_boxes(record, given, *request.frames)
+    with console.status('writing the report'):
+        report = write_report(record, request.out, comparison)
+    latency = report['latency_ms']
+    if latency['p50'] is not None:
+        console.print(
+            f'{report["decisions"]} decisions of {report["windows"]} windows, latency '
+            f'p50 {latency["p50"]:.1f} ms, p95 {latency["p95"]:.1f} ms'
+        )
+    for problem in record.problems[:_NOTES_SHOWN]:
+        console.print(f'note: {problem}', markup=False, soft_wrap=True)
+    if len(record.problems) > _NOTES_SHOWN:
+        more = len(record.problems) - _NOTES_SHOWN
+        console.print(f'note: and {more} more, see the report')
+    results.print(str(request.out / 'report.html'), markup=False)
+    if not record.decisions:
+        stop('no decision was made; the report says what was wrong in the input')
+
+
+@contextmanager
+def plain_errors() -> Iterator[None]:
+    """Turn every error a user can do something about into one sentence and exit code 1."""
+    try:
+        yield
+    except (EncodingError, EvaluationError, FusionError, ParameterError, ReplayError) as err:
+        stop(str(err))
+    except OSError as err:
+        stop(f'{err.filename or "file"}: {err.strerror or err}')
+
+
+def stop(sentence: str) -> NoReturn:
+    """End with a sentence and exit code 1."""
+    console.print(f'[bold red]mmedge:[/] {escape(sentence)}', soft_wrap=True)
+    raise typer.Exit(1)
+
+
+def _live(request: ReplayRequest) -> RunRecord:
+    # Imported here: an offline replay also works where ROS is not installed.
+    from mmedge_ros.ros.live_session import LiveOptions, replay_live
+
+    options = LiveOptions(
+        str(request.bag),
+        str(request.detector or ''),
+        str(request.calibration or ''),
+        request.rate,
+        request.clock,
+        request.topics,
+        request.params,
+        request.out / 'logs',
+    )
+    with StatusLine(f'live replay of {request.bag.name}') as line:
+        return replay_live(options, lambda share, live: line.show(share, live.newest))
+
+
+def _offline(request: ReplayRequest) -> RunRecord:
+    options = OfflineOptions(
+        str(request.bag),
+        str(request.detector or ''),
+        str(request.calibration or ''),
+        str(request.profile or ''),
+        request.topics,
+    )
+    if request.params:
+        options = with_parameter_file(options, request.params)
+    with StatusLine(f'offline replay of {request.bag.name}') as line:
+        return replay_offline(options, line.show)
+
+
+def _save_profile(record: RunRecord, path: Path) -> None:
+    model = record.software['bundle']
+    description = f'{record.mode} replay of {Path(record.bag).name} with {model}'
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_profile(measured_profile(description, stage_durations(record)), path)
+    console.print(f'profile: {path}', markup=False)

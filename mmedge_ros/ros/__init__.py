@@ -1,0 +1,1 @@
+"""The only place where ROS is known: conversions, parameters, quality of service, nodes."""

@@ -1,0 +1,299 @@
+"""Between the core's records and messages; bulk data is never copied element by element."""
+
+from __future__ import annotations
+
+import array
+import math
+
+import numpy as np
+from builtin_interfaces.msg import Time
+from std_msgs.msg import Header
+
+from mmedge_ros import data_types as core
+from mmedge_ros import msg
+from mmedge_ros.data_types import NS_PER_S
+from mmedge_ros.evaluation.run_record import UnitCounts
+from mmedge_ros.replay.playback import PlaybackStatus
+
+
+def to_time(ns: int) -> Time:
+    """Make a time message; instants before 1970 become zero."""
+    seconds, nanoseconds = divmod(max(int(ns), 0), NS_PER_S)
+    return Time(sec=seconds, nanosec=nanoseconds)
+
+
+def from_time(time: Time) -> int:
+    """Return nanoseconds."""
+    return int(time.sec) * NS_PER_S + int(time.nanosec)
+
+
+def header(stamp_ns: int, frame_id: str = '') -> Header:
+    return Header(stamp=to_time(stamp_ns), frame_id=frame_id)
+
+
+def _floats(values: np.ndarray) -> array.array:
+    return array.array('f', np.ascontiguousarray(values, np.float32).tobytes())
+
+
+def to_trail(trail: core.Trail) -> list[msg.StageTiming]:
+    return [
+        msg.StageTiming(stage=t.stage, begin=to_time(t.begin_ns), end=to_time(t.end_ns))
+        for t in trail
+    ]
+
+
+def from_trail(trail: list[msg.StageTiming]) -> core.Trail:
+    return tuple(core.StageTiming(t.stage, from_time(t.begin), from_time(t.end)) for t in trail)
+
+
+def to_receipt(receipt: core.UnitReceipt, frame_id: str = '') -> msg.UnitReceipt:
+    return msg.UnitReceipt(
+        header=header(receipt.stamp_ns, frame_id),
+        modality=receipt.modality,
+        sequence=receipt.sequence,
+        available=to_time(receipt.available_ns),
+        outcome=int(receipt.outcome),
+        reason=receipt.reason,
+    )
+
+
+def from_receipt(message: msg.UnitReceipt) -> core.UnitReceipt:
+    """:raises ValueError: for an outcome this version does not know."""
+    return core.UnitReceipt(
+        message.modality,
+        message.sequence,
+        from_time(message.header.stamp),
+        from_time(message.available),
+        core.UnitOutcome(message.outcome),
+        message.reason,
+    )
+
+
+def to_features(features: core.UnitFeatures) -> msg.UnitFeatures:
+    result = msg.UnitFeatures(
+        header=header(features.stamp_ns, features.frame_id),
+        modality=features.modality,
+        sequence=features.sequence,
+        rate=float(features.rate),
+        level=features.level,
+        configuration_id=features.configuration_id,
+        grid_shape=np.array(features.grid.shape, np.uint16),
+        detections=[
+            msg.Detection(
+                x0=float(d.box.x0),
+                y0=float(d.box.y0),
+                x1=float(d.box.x1),
+                y1=float(d.box.y1),
+                score=float(d.score),
+                label=d.label,
+            )
+            for d in features.detections
+        ],
+        image_size=np.array(features.image_size, np.uint16),
+        available=to_time(features.available_ns),
+        trail=to_trail(features.trail),
+    )
+    # Arrays are set on the message: its constructor would copy them element by element.
+    result.embedding = _floats(features.embedding)
+    result.returns = _floats(features.returns)
+    result.grid = array.array('B', np.ascontiguousarray(features.grid, '<f2').tobytes())
+    return result
+
+
+def from_features(message: msg.UnitFeatures) -> core.UnitFeatures:
+    """:raises ValueError: when array lengths do not fit together."""
+    shape = tuple(int(n) for n in message.grid_shape)
+    width, height = (int(n) for n in message.image_size)
+    fields = len(core.RETURN_FIELDS)
+    return core.UnitFeatures(
+        message.modality,
+        message.sequence,
+        from_time(message.header.stamp),
+        from_time(message.available),
+        message.header.frame_id,
+        from_trail(message.trail),
+        message.rate,
+        message.level,
+        message.configuration_id,
+        tuple(
+            core.Detection(core.Box(d.x0, d.y0, d.x1, d.y1), d.score, d.label)
+            for d in message.detections
+        ),
+        np.frombuffer(message.returns, np.float32).reshape(-1, fields),
+        np.frombuffer(message.embedding, np.float32),
+        np.frombuffer(message.grid, np.dtype('<f2')).reshape(shape),
+        (width, height),
+    )
+
+
+def to_configuration(configuration: core.Configuration, now_ns: int) -> msg.Configuration:
+    return msg.Configuration(
+        header=header(now_ns),
+        id=configuration.id,
+        effective_from=to_time(configuration.effective_from_ns),
+        modalities=[
+            msg.ModalityConfiguration(
+                modality=m.modality, rate=float(m.rate), level=m.level, device=m.device
+            )
+            for m in configuration.modalities
+        ],
+        latency_limit=float(configuration.latency_limit),
+        predicted_latency=float(configuration.predicted_latency),
+        predicted_accuracy=float(configuration.predicted_accuracy),
+        reason=configuration.reason,
+    )
+
+
+def from_configuration(message: msg.Configuration) -> core.Configuration:
+    return core.Configuration(
+        message.id,
+        from_time(message.effective_from),
+        tuple(
+            core.ModalityConfiguration(m.modality, m.rate, m.level, m.device)
+            for m in message.modalities
+        ),
+        message.latency_limit,
+        message.predicted_latency,
+        message.predicted_accuracy,
+        message.reason,
+    )
+
+
+def from_skip_decision(message: msg.SkipDecision) -> core.SkipDecision:
+    return core.SkipDecision(
+        message.modality,
+        from_time(message.header.stamp),
+        from_time(message.skip_until),
+        from_time(message.window_end),
+        message.fraction,
+        message.confidence,
+    )
+
+
+def to_track(track: core.Track) -> msg.Track:
+    result = msg.Track(
+        id=track.id,
+        label=track.label,
+        score=float(track.score),
+        box_valid=track.box is not None,
+        box=np.array(track.box or (0.0,) * 4, np.float32),
+        box_velocity=np.array(track.box_velocity, np.float32),
+        seen_by=list(track.seen_by),
+        age=float(track.age),
+    )
+    position = result.pose.pose.position
+    position.x, position.y, position.z = (float(v) for v in track.position)
+    heading = math.atan2(track.velocity[1], track.velocity[0])
+    orientation = result.pose.pose.orientation
+    orientation.z, orientation.w = math.sin(heading / 2), math.cos(heading / 2)
+    linear = result.twist.twist.linear
+    linear.x, linear.y, linear.z = (float(v) for v in track.velocity)
+    # The covariance between position and velocity has no place in the standard messages.
+    result.pose.covariance = _covariance_36(track.covariance[:3, :3])
+    result.twist.covariance = _covariance_36(track.covariance[3:, 3:])
+    return result
+
+
+def _covariance_36(block: np.ndarray) -> np.ndarray:
+    covariance = np.zeros((6, 6))
+    covariance[:3, :3] = block
+    return covariance.ravel()
+
+
+def from_track(message: msg.Track) -> core.Track:
+    position, linear = message.pose.pose.position, message.twist.twist.linear
+    covariance = np.zeros((6, 6))
+    covariance[:3, :3] = np.reshape(message.pose.covariance, (6, 6))[:3, :3]
+    covariance[3:, 3:] = np.reshape(message.twist.covariance, (6, 6))[:3, :3]
+    box = core.Box(*(float(v) for v in message.box)) if message.box_valid else None
+    return core.Track(
+        message.id,
+        message.label,
+        message.score,
+        box,
+        np.array([position.x, position.y, position.z]),
+        np.array([linear.x, linear.y, linear.z]),
+        covariance,
+        tuple(message.seen_by),
+        message.age,
+        (float(message.box_velocity[0]), float(message.box_velocity[1])),
+    )
+
+
+def to_track_array(decision: core.Decision) -> msg.TrackArray:
+    """Make the message of a published decision."""
+    age = float('nan')
+    if decision.trail:
+        age = (decision.published_ns - decision.trail[0].begin_ns) / NS_PER_S
+    return msg.TrackArray(
+        header=header(decision.state_ns, decision.frame_id),
+        window_end=to_time(decision.window_end_ns),
+        published=to_time(decision.published_ns),
+        configuration_ids=list(decision.configuration_ids),
+        latency=float(decision.latency),
+        age=age,
+        modalities=list(decision.newest_ns),
+        newest=[to_time(ns) for ns in decision.newest_ns.values()],
+        ages=[float(age) for age in decision.ages.values()],
+        skipped=list(decision.skipped),
+        lost=list(decision.lost),
+        late=list(decision.late),
+        degraded=list(decision.degraded),
+        tracks=[to_track(t) for t in decision.tracks],
+        trail=to_trail(decision.trail),
+    )
+
+
+def from_track_array(message: msg.TrackArray) -> core.Decision:
+    return core.Decision(
+        from_time(message.window_end),
+        from_time(message.header.stamp),
+        message.header.frame_id,
+        tuple(from_track(t) for t in message.tracks),
+        dict(zip(message.modalities, map(from_time, message.newest), strict=True)),
+        tuple(message.configuration_ids),
+        tuple(message.skipped),
+        tuple(message.lost),
+        tuple(message.late),
+        tuple(message.degraded),
+        from_trail(message.trail),
+        from_time(message.published),
+    )
+
+
+def to_playback_state(status: PlaybackStatus, now_ns: int) -> msg.PlaybackState:
+    return msg.PlaybackState(
+        header=header(now_ns),
+        bag=status.bag,
+        offset=status.offset_ns,
+        rate=float(status.rate),
+        begin=to_time(status.begin_ns),
+        end=to_time(status.end_ns),
+        finished=status.finished,
+        modalities=list(status.counts),
+        captured=[c.captured for c in status.counts.values()],
+        transferred=[c.transferred for c in status.counts.values()],
+        skipped=[c.skipped for c in status.counts.values()],
+    )
+
+
+def from_playback_state(message: msg.PlaybackState) -> PlaybackStatus:
+    counts = {
+        modality: UnitCounts(captured=captured, transferred=transferred, skipped=skipped)
+        for modality, captured, transferred, skipped in zip(
+            message.modalities,
+            message.captured,
+            message.transferred,
+            message.skipped,
+            strict=True,
+        )
+    }
+    return PlaybackStatus(
+        message.bag,
+        message.offset,
+        message.rate,
+        from_time(message.begin),
+        from_time(message.end),
+        message.finished,
+        counts,
+    )

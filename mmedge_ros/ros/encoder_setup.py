@@ -1,0 +1,44 @@
+"""Parameters of an encoder node, and the encoder they ask for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mmedge_ros.data_types import CAMERA, RADAR
+from mmedge_ros.encoding.default_model import default_detector
+from mmedge_ros.encoding.detector import DetectorParameters
+from mmedge_ros.encoding.unit_encoder import CameraEncoder, RadarEncoder, UnitEncoder
+from mmedge_ros.parameter import group, parameter
+from mmedge_ros.sensing.radar_filter import RadarLimits
+
+
+@dataclass(frozen=True)
+class UnitEncoderParameters:
+    """One encoder of the graph."""
+
+    modality: str = parameter(CAMERA, 'what is encoded', choices=(CAMERA, RADAR))
+    image_transport: str = parameter(
+        'raw',
+        'form of the pictures: camera/image or camera/image/compressed',
+        choices=('raw', 'compressed'),
+    )
+    detector: str = parameter(
+        '', 'weights file (.onnx, .pt) or bundle folder; empty takes the shipped bundle'
+    )
+    rate: float = parameter(
+        0.0, 'upper bound until a Configuration says otherwise; 0 encodes every unit', 'Hz', 0.0
+    )
+    level: str = parameter('', 'model level until a Configuration says otherwise')
+    device: str = parameter('cpu', 'where the network runs: cpu, cuda or tensorrt')
+    queue: int = parameter(
+        2, 'units that may wait; when full the oldest is dropped and counted', '', 1, 100
+    )
+    detection: DetectorParameters = group(DetectorParameters)
+    limits: RadarLimits = group(RadarLimits)
+
+
+def make_encoder(p: UnitEncoderParameters) -> UnitEncoder:
+    """Build the encoder the parameters ask for."""
+    if p.modality == RADAR:
+        return RadarEncoder(p.limits)
+    return CameraEncoder.from_path(default_detector(p.detector), p.detection)

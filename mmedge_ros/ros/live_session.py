@@ -1,0 +1,171 @@
+"""One live replay: the real graph in real processes, recorded into a run record."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import rclpy
+from rclpy.executors import SingleThreadedExecutor
+
+from mmedge_ros.data_types import CAMERA, NS_PER_S
+from mmedge_ros.encoding.default_model import default_detector
+from mmedge_ros.evaluation.run_record import RunRecord
+from mmedge_ros.fusion.transforms import format_static_transform
+from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline, PipelineParameters
+from mmedge_ros.replay.errors import ReplayError
+from mmedge_ros.replay.live_record import LiveRecord
+from mmedge_ros.replay.offline_session import begin_record, finish_record
+from mmedge_ros.replay.recording import Recording, TopicChoice
+from mmedge_ros.ros.graph import GraphOptions, NodeDescription, perception_graph
+from mmedge_ros.ros.process_group import ProcessGroup
+from mmedge_ros.ros.recorder import Recorder
+from mmedge_ros.software import software_identity
+
+_START_TIME = 60.0
+_AFTERMATH = 5.0
+
+
+@dataclass(frozen=True)
+class LiveOptions:
+    """What to replay through the graph and with what. Empty texts mean the default."""
+
+    bag: str
+    detector: str = ''
+    calibration: str = ''
+    rate: float = 1.0
+    clock: bool = False
+    topics: TopicChoice = field(default_factory=TopicChoice)
+    params: Path | None = None
+    logs: Path | None = None
+
+
+Progress = Callable[[float, LiveRecord], None]
+
+
+def bag_graph(
+    recording: Recording,
+    detector: str = '',
+    calibration: str = '',
+    *,
+    rate: float = 1.0,
+    loop: bool = False,
+    clock: bool = False,
+    visualizer: bool = True,
+    wait_for: tuple[str, ...] = (),
+) -> list[NodeDescription]:
+    """Describe the graph that plays a recording."""
+    topics = recording.topics
+    chosen = {'camera': topics.camera, 'radar': topics.radar, 'odometry': topics.odometry}
+    model = str(default_detector(detector).resolve()) if CAMERA in recording.modalities else ''
+    return perception_graph(
+        GraphOptions(
+            modalities=recording.modalities,
+            bag=str(recording.bag.path.resolve()),
+            bag_topics={name: topic for name, topic in chosen.items() if topic},
+            rate=rate,
+            loop=loop,
+            clock=clock,
+            detector=model,
+            calibration=str(Path(calibration).resolve()) if calibration else '',
+            transforms=tuple(format_static_transform(t) for t in recording.transforms),
+            image_transport='compressed' if topics.compressed else 'raw',
+            visualizer=visualizer,
+            wait_for=wait_for,
+        )
+    )
+
+
+def replay_live(options: LiveOptions, on_progress: Progress | None = None) -> RunRecord:
+    """Play a recording through the graph and record what it publishes.
+
+    :raises ReplayError: when the recording cannot be used or the graph does not start
+    :raises EncodingError: when there is no detector
+    """
+    begun = time.monotonic()
+    live = LiveRecord()
+    with (
+        Recording(options.bag, options.topics, options.calibration) as recording,
+        tempfile.TemporaryDirectory(prefix='mmedge_') as scratch,
+    ):
+        nodes = bag_graph(
+            recording,
+            options.detector,
+            options.calibration,
+            rate=options.rate,
+            clock=options.clock,
+            visualizer=False,
+            wait_for=('recorder',),
+        )
+        first_ns, last_ns = recording.arrivals_ns()
+        folder = options.logs or Path(scratch)
+        params = [options.params.resolve()] if options.params else []
+        with ProcessGroup(nodes, folder, params, live.notes.append) as group:
+            _record(live, group, last_ns, options, on_progress)
+        parameters = PipelineParameters()
+        record = begin_record(recording, parameters, 'live')
+        live.fill(record, first_ns, last_ns)
+        pipeline = PerceptionPipeline(parameters)
+        pipeline.add_transforms(recording.transforms)
+        if recording.camera is not None:
+            pipeline.set_camera(recording.camera)
+        pipeline.set_frames({f.modality: f.frame_id for f in record.features})
+        finish_record(record, recording, pipeline)
+    record.resources = {'cpu_s': group.cpu_seconds, 'peak_rss_mb': group.peak_memory_mb}
+    record.software = software_identity(_model_of(nodes))
+    record.wall_time = time.monotonic() - begun
+    return record
+
+
+def _model_of(nodes: list[NodeDescription]) -> str:
+    return next((str(n.parameters['detector']) for n in nodes if 'detector' in n.parameters), '')
+
+
+def _record(
+    live: LiveRecord,
+    group: ProcessGroup,
+    last_ns: int,
+    options: LiveOptions,
+    on_progress: Progress | None,
+) -> None:
+    """Spin the recorder until the last window is decided, or nothing more is to be expected."""
+    stride_ns = round(PipelineParameters().windows.stride * NS_PER_S)
+    context = rclpy.Context()
+    rclpy.init(context=context)
+    node = Recorder(live, context=context)
+    executor = SingleThreadedExecutor(context=context)
+    executor.add_node(node)
+    started = looked = time.monotonic()
+    finished_at: float | None = None
+    try:
+        while not live.is_complete(last_ns, stride_ns):
+            executor.spin_once(timeout_sec=0.1)
+            now = time.monotonic()
+            if now - looked < 0.1:
+                continue
+            looked = now
+            _check(group, live, now - started)
+            if on_progress:
+                on_progress(live.share(), live)
+            if live.status is not None and live.status.finished:
+                finished_at = finished_at or now
+                if now - finished_at > _AFTERMATH / min(options.rate, 1.0):
+                    live.notes.append('the graph did not decide the last windows')
+                    return
+    finally:
+        node.destroy_node()
+        rclpy.try_shutdown(context=context)
+
+
+def _check(group: ProcessGroup, live: LiveRecord, elapsed: float) -> None:
+    for name in group.watch():
+        words = group.last_words(name, 1)
+        raise ReplayError(f'{name} ended: {words or "without a word"}')
+    if live.status is None and elapsed > _START_TIME:
+        raise ReplayError(
+            f'the graph did not start within {_START_TIME:.0f} s; '
+            f'the bag player says: {group.last_words("bag_player", 1) or "nothing"}'
+        )

@@ -1,0 +1,1 @@
+"""Thin nodes: each declares, converts, calls and publishes."""

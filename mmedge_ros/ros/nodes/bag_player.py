@@ -1,0 +1,153 @@
+"""Plays a recording as if its sensors were here; obeys configurations and skip leases."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from rclpy.node import Node
+from rclpy.publisher import Publisher
+from rosgraph_msgs.msg import Clock as ClockMessage
+
+from mmedge_ros import msg
+from mmedge_ros.data_types import NS_PER_S
+from mmedge_ros.parameter import group, parameter
+from mmedge_ros.replay.playback import Pace, Playback, live_offset_ns
+from mmedge_ros.replay.recording import Recording, TopicChoice
+from mmedge_ros.ros import conversions, names, qos
+from mmedge_ros.ros.bag_outputs import create_outputs
+from mmedge_ros.ros.node_main import run_nodes
+from mmedge_ros.ros.parameters import declare
+from mmedge_ros.ros.peers import wait_for_peers
+
+
+@dataclass(frozen=True)
+class BagPlayerParameters:
+    """What is played, and how."""
+
+    bag: str = parameter('', 'rosbag2 folder or file')
+    rate: float = parameter(
+        1.0, 'speed; other than 1 publishes /clock for a graph on simulated time', '', 0.05, 20.0
+    )
+    loop: bool = parameter(False, 'start over at the end; stamps go on rising')
+    clock: bool = parameter(False, 'publish /clock also at speed 1')
+    stride: float = parameter(
+        0.1, 'stamps are moved by a multiple of this, the window stride', 's', 0.01, 10.0
+    )
+    wait_for: tuple[str, ...] = parameter((), 'nodes to wait for before the first message')
+    wait_time: float = parameter(30.0, 'how long to wait for them', 's', 0.0, 600.0)
+    topics: TopicChoice = group(TopicChoice)
+
+
+_CLOCK_PERIOD = 0.01
+
+
+class BagPlayer(Node):
+    """Publishes sensor messages at the instants the recording received them."""
+
+    def __init__(self, **node_options: Any) -> None:
+        super().__init__('bag_player', **node_options)
+        self._options = p = declare(self, BagPlayerParameters)
+        self._recording = Recording(p.bag, p.topics)
+        self._stride_ns = round(p.stride * NS_PER_S)
+        self._simulated = p.clock or p.rate != 1.0
+        self._outputs = create_outputs(self, self._recording.topics)
+        self._clock_output: Publisher | None = None
+        if self._simulated:
+            self._clock_output = self.create_publisher(ClockMessage, names.CLOCK, 10)
+        self._state = self.create_publisher(msg.PlaybackState, names.PLAYBACK, qos.LATCHED)
+        self._playback = Playback(
+            self._recording.bag,
+            self._recording.sources,
+            0,
+            self._stride_ns,
+            self._recording.periods_ns,
+            p.loop,
+        )
+        self.create_subscription(
+            msg.Configuration,
+            names.CONFIGURATION,
+            lambda m: self._playback.configure(conversions.from_configuration(m)),
+            qos.LATCHED,
+        )
+        self.create_subscription(
+            msg.SkipDecision,
+            names.SKIP_DECISION,
+            lambda m: self._playback.lease(conversions.from_skip_decision(m)),
+            qos.RESULT,
+        )
+        self._finished = False
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._play, name='player', daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End playing."""
+        self._ended.set()
+        self._thread.join(1.0)
+        self._recording.close()
+
+    def _play(self) -> None:
+        p = self._options
+        for problem in (*self._recording.bag.problems, *self._recording.problems):
+            self.get_logger().warning(problem)
+        topics = [publisher.topic_name for publisher in self._outputs.values()]
+        missing = wait_for_peers(self, p.wait_for, topics, p.wait_time, self._ended)
+        if missing:
+            self.get_logger().warning(f'playing without {", ".join(missing)}')
+        self._start()
+        for due in self._playback:
+            if not self._wait_until(due.due_ns):
+                return
+            self._outputs[due.source].publish(due.data)
+        self._finished = True
+        self._publish_state()
+        self.get_logger().info('the recording has ended')
+        while self._simulated and self._wait_until(self._pace.now_ns() + NS_PER_S):
+            pass  # simulated time goes on, so that the graph can finish its windows
+
+    def _start(self) -> None:
+        """Fix the one constant between bag time and stamps, and the pace."""
+        begin_ns, lead_ns = self._recording.bag.begin_ns, NS_PER_S // 2
+        if not self._simulated:
+            now_ns = time.time_ns()
+            self._playback.offset_ns = live_offset_ns(begin_ns, now_ns, self._stride_ns)
+            lead_ns = begin_ns + self._playback.offset_ns - now_ns
+        begin_ns += self._playback.offset_ns
+        self._pace = Pace(begin_ns, lead_ns, self._options.rate, time.monotonic_ns)
+        self._publish_state()
+
+    def _wait_until(self, due_ns: int) -> bool:
+        """Wait for an instant of the graph's time; False when told to stop."""
+        while not self._ended.is_set():
+            self._tick()
+            remaining = self._pace.seconds_until(due_ns)
+            if remaining <= 0.0:
+                return True
+            self._ended.wait(min(remaining, _CLOCK_PERIOD if self._simulated else 0.5))
+        return False
+
+    def _tick(self) -> None:
+        if self._clock_output is not None:
+            time_message = conversions.to_time(self._pace.now_ns())
+            self._clock_output.publish(ClockMessage(clock=time_message))
+        if time.monotonic() - self._last_state > 0.5:
+            self._publish_state()
+
+    def _publish_state(self) -> None:
+        self._last_state = time.monotonic()
+        status = self._playback.status(self._options.rate, self._finished)
+        now_ns = self.get_clock().now().nanoseconds
+        self._state.publish(conversions.to_playback_state(status, now_ns))
+
+
+def main(args: list[str] | None = None) -> None:
+    """Run the node."""
+    sys.exit(run_nodes([BagPlayer], args))
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,142 @@
+"""Turns encoded units into decisions: windows, fusion, tracking."""
+
+from __future__ import annotations
+
+import sys
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from rclpy.node import Node
+from sensor_msgs.msg import CameraInfo
+
+from mmedge_ros import msg
+from mmedge_ros.data_types import Decision
+from mmedge_ros.fusion.calibration import read_calibration
+from mmedge_ros.fusion.errors import FusionError
+from mmedge_ros.fusion.projection import CameraModel
+from mmedge_ros.fusion.transforms import StampedTransform, parse_static_transform
+from mmedge_ros.parameter import group, parameter
+from mmedge_ros.pipeline.decision_worker import DecisionWorker
+from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline, PipelineParameters
+from mmedge_ros.ros import conversions, names, qos
+from mmedge_ros.ros.diagnostics import Diagnostics
+from mmedge_ros.ros.input_watch import InputWatch
+from mmedge_ros.ros.node_main import run_nodes
+from mmedge_ros.ros.parameters import declare
+from mmedge_ros.ros.ros_clock import RosClock
+from mmedge_ros.ros.static_transforms import subscribe_static_transforms
+
+
+@dataclass(frozen=True)
+class FusionParameters:
+    """The fusion node."""
+
+    calibration_file: str = parameter(
+        '', 'camera_info YAML (and transforms) that takes the place of what is published'
+    )
+    transforms: tuple[str, ...] = parameter(
+        (), 'static transforms, each "parent child x y z qx qy qz qw" in m'
+    )
+    pipeline: PipelineParameters = group(PipelineParameters)
+
+
+class FusionNode(Node):
+    """Subscribes to receipts and features; publishes one TrackArray per window end."""
+
+    def __init__(self, **node_options: Any) -> None:
+        super().__init__('fusion', **node_options)
+        parameters = declare(self, FusionParameters)
+        self._ros_clock = RosClock(self)
+        self._pipeline = PerceptionPipeline(parameters.pipeline)
+        self._pipeline.add_transforms([parse_static_transform(t) for t in parameters.transforms])
+        self._decisions = 0
+        self._tracks = self.create_publisher(msg.TrackArray, names.TRACKS, qos.RESULT)
+        self._worker = DecisionWorker(
+            self._pipeline, self._ros_clock, self._publish, self._ros_clock.longest_wait
+        )
+        self._watch = InputWatch(self, time.monotonic)
+        self._diagnostics = Diagnostics(self, self._watch, self._figures)
+        for modality in parameters.pipeline.modalities:
+            self._watch.expect(modality, names.UNIT_FEATURES, qos.RESULT)
+        self._known_calibration: tuple[Any, ...] = ()
+        if parameters.calibration_file:
+            calibration = read_calibration(parameters.calibration_file)
+            self._pipeline.add_transforms(calibration.transforms)
+            if calibration.camera is not None:
+                self._pipeline.set_camera(calibration.camera)
+        if not self._pipeline.has_camera:
+            self.create_subscription(
+                CameraInfo, names.CAMERA_INFO, self._on_camera_info, qos.SENSOR
+            )
+        subscribe_static_transforms(self, self._on_transforms)
+        self._worker.start()
+        self.create_subscription(
+            msg.UnitReceipt, names.UNIT_RECEIPTS, self._on_receipt, qos.RESULT
+        )
+        self.create_subscription(
+            msg.UnitFeatures, names.UNIT_FEATURES, self._on_features, qos.RESULT
+        )
+
+    def stop(self) -> None:
+        """End the worker."""
+        self._worker.stop()
+
+    def _on_receipt(self, message: msg.UnitReceipt) -> None:
+        try:
+            receipt = conversions.from_receipt(message)
+        except ValueError as err:
+            self.get_logger().warning(f'receipt not used: {err}', throttle_duration_sec=5.0)
+            return
+        self._worker.submit(lambda pipeline, now_ns: pipeline.add_receipt(receipt, now_ns))
+
+    def _on_features(self, message: msg.UnitFeatures) -> None:
+        self._watch.heard(message.modality)
+        try:
+            features = conversions.from_features(message)
+        except ValueError as err:
+            self.get_logger().warning(f'features not used: {err}', throttle_duration_sec=5.0)
+            return
+        self._worker.submit(lambda pipeline, now_ns: pipeline.add_features(features, now_ns))
+
+    def _on_camera_info(self, message: CameraInfo) -> None:
+        size = (message.width, message.height, message.distortion_model)
+        calibration = (*size, *message.k, *message.d)
+        if calibration == self._known_calibration:
+            return
+        self._known_calibration = calibration
+        try:
+            camera = CameraModel.from_camera_info(message)
+        except FusionError as err:
+            self.get_logger().warning(f'camera_info not used: {err}')
+            return
+        self._worker.submit(lambda pipeline, _: pipeline.set_camera(camera))
+
+    def _on_transforms(self, transforms: list[StampedTransform]) -> None:
+        self._worker.submit(lambda pipeline, _: pipeline.add_transforms(transforms))
+
+    def _publish(self, decision: Decision) -> None:
+        published = decision.published(self._ros_clock.now_ns())
+        self._tracks.publish(conversions.to_track_array(published))
+        self._decisions += 1
+
+    def _figures(self) -> dict[str, object]:
+        counts = self._pipeline.assembler.counts
+        return {
+            'decisions': self._decisions,
+            'late': counts.late.total(),
+            'never_encoded': counts.unheard.total(),
+            'dropped_windows': counts.dropped_windows,
+            'clock_restarts': counts.restarts,
+            'overflows': self._worker.overflows,
+            'degraded': '; '.join(self._pipeline.geometry.degraded),
+        }
+
+
+def main(args: list[str] | None = None) -> None:
+    """Run the node."""
+    sys.exit(run_nodes([FusionNode], args))
+
+
+if __name__ == '__main__':
+    main()

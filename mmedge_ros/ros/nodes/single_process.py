@@ -1,0 +1,45 @@
+"""All nodes of a graph in one process and one executor, to debug them together."""
+
+from __future__ import annotations
+
+import json
+import sys
+from functools import partial
+from importlib import import_module
+from typing import Any
+
+from rclpy.node import Node
+
+from mmedge_ros.parameter import ParameterError
+from mmedge_ros.ros.node_main import run_nodes
+
+_CLASSES = {
+    'bag_player': 'BagPlayer',
+    'fusion': 'FusionNode',
+    'unit_encoder': 'UnitEncoderNode',
+    'visualizer': 'Visualizer',
+}
+
+
+def make_node(executable: str, arguments: list[str]) -> Node:
+    """Make one of the package's nodes from the arguments its own process would get."""
+    if executable not in _CLASSES:
+        raise ParameterError(f'no node {executable!r}; there are {", ".join(_CLASSES)}')
+    module = import_module(f'mmedge_ros.ros.nodes.{executable}')
+    kind: Any = getattr(module, _CLASSES[executable])
+    return kind(cli_args=arguments, use_global_arguments=False)
+
+
+def main(args: list[str] | None = None) -> None:
+    """Run the nodes described on the command line, as [[executable, [argument, ...]], ...]."""
+    given = sys.argv[1:] if args is None else args
+    try:
+        described = json.loads(given[0]) if given else []
+        makers = [partial(make_node, executable, list(rest)) for executable, rest in described]
+    except (ValueError, TypeError) as err:
+        sys.exit(f'single_process: not a description of nodes: {err}')
+    sys.exit(run_nodes(makers, given[:1]))
+
+
+if __name__ == '__main__':
+    main()

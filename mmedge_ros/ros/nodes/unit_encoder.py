@@ -1,0 +1,105 @@
+"""Encodes every unit of one modality the moment it arrives."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import Any
+
+from rclpy.node import Node
+
+from mmedge_ros import msg
+from mmedge_ros.data_types import (
+    Configuration,
+    ModalityConfiguration,
+    UnitFeatures,
+    UnitReceipt,
+)
+from mmedge_ros.pipeline.encoder_worker import EncoderWorker
+from mmedge_ros.ros import conversions, names, qos
+from mmedge_ros.ros.diagnostics import Diagnostics
+from mmedge_ros.ros.encoder_setup import UnitEncoderParameters, make_encoder
+from mmedge_ros.ros.input_watch import InputWatch
+from mmedge_ros.ros.node_main import run_nodes
+from mmedge_ros.ros.parameters import declare
+from mmedge_ros.ros.ros_clock import RosClock
+from mmedge_ros.ros.sensor_input import input_topic, received_unit
+
+
+class UnitEncoderNode(Node):
+    """Subscribes to one sensor; publishes receipts before and features after inference."""
+
+    def __init__(self, **node_options: Any) -> None:
+        super().__init__('unit_encoder', **node_options)
+        self._options = p = declare(self, UnitEncoderParameters)
+        self._ros_clock = RosClock(self)
+        self._sequence = 0
+        self._frame_id = ''
+        encoder = make_encoder(p)
+        self.get_logger().info('warming up the encoder')
+        encoder.warm_up()
+        self._receipts = self.create_publisher(msg.UnitReceipt, names.UNIT_RECEIPTS, qos.RESULT)
+        self._features = self.create_publisher(msg.UnitFeatures, names.UNIT_FEATURES, qos.RESULT)
+        self._worker = EncoderWorker(
+            encoder, self._ros_clock, self._publish_receipt, self._publish_features, p.queue
+        )
+        initial = ModalityConfiguration(p.modality, p.rate, p.level, p.device)
+        self._worker.configure(Configuration(modalities=(initial,)))
+        self._watch = InputWatch(self, time.monotonic)
+        self._diagnostics = Diagnostics(self, self._watch, self._figures)
+        self.create_subscription(
+            msg.Configuration, names.CONFIGURATION, self._on_configuration, qos.LATCHED
+        )
+        self.create_subscription(msg.SkipDecision, names.SKIP_DECISION, self._on_skip, qos.RESULT)
+        self._worker.start()
+        # Last, so that whoever waits for this subscription finds an encoder that is warm.
+        topic, kind = input_topic(p.modality, p.image_transport)
+        self._watch.expect(p.modality, topic, qos.SENSOR)
+        self.create_subscription(kind, topic, self._on_unit, qos.SENSOR)
+
+    def stop(self) -> None:
+        """End the worker."""
+        self._worker.stop()
+
+    def _on_unit(self, message: Any, info: Any) -> None:
+        modality = self._options.modality
+        self._watch.heard(modality)
+        self._frame_id = message.header.frame_id
+        self._worker.offer(received_unit(modality, self._sequence, message, info, self._ros_clock))
+        self._sequence += 1
+
+    def _on_configuration(self, message: msg.Configuration) -> None:
+        self._worker.configure(conversions.from_configuration(message))
+
+    def _on_skip(self, message: msg.SkipDecision) -> None:
+        self._worker.lease(conversions.from_skip_decision(message))
+
+    def _publish_receipt(self, receipt: UnitReceipt) -> None:
+        if receipt.reason:
+            self.get_logger().warning(receipt.reason, throttle_duration_sec=5.0)
+        self._receipts.publish(conversions.to_receipt(receipt, self._frame_id))
+
+    def _publish_features(self, features: UnitFeatures) -> None:
+        self._features.publish(conversions.to_features(features))
+
+    def _figures(self) -> dict[str, object]:
+        intake = self._worker.intake
+        return {
+            'received': intake.received,
+            'encoded': self._worker.encoded,
+            'waiting': len(intake),
+            'dropped': intake.dropped,
+            'skipped': intake.skipped,
+            'thinned': intake.thinned,
+            'failed': self._worker.failures.total(),
+            'implausible_stamps': intake.implausible_stamps,
+        }
+
+
+def main(args: list[str] | None = None) -> None:
+    """Run the node."""
+    sys.exit(run_nodes([UnitEncoderNode], args))
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,95 @@
+"""Shows tracks: markers for RViz, and an annotated picture while somebody looks at it."""
+
+from __future__ import annotations
+
+import sys
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from rclpy.node import Node
+from sensor_msgs.msg import Image
+from visualization_msgs.msg import MarkerArray
+
+from mmedge_ros import msg
+from mmedge_ros.data_types import CAMERA, Decision
+from mmedge_ros.parameter import parameter
+from mmedge_ros.ros import conversions, names, qos
+from mmedge_ros.ros.annotation import annotate, to_image
+from mmedge_ros.ros.diagnostics import Diagnostics
+from mmedge_ros.ros.input_watch import InputWatch
+from mmedge_ros.ros.markers import track_markers
+from mmedge_ros.ros.node_main import run_nodes
+from mmedge_ros.ros.parameters import declare
+from mmedge_ros.ros.sensor_input import input_topic
+from mmedge_ros.sensing.errors import SensingError
+from mmedge_ros.sensing.image import decode_image
+
+
+@dataclass(frozen=True)
+class VisualizerParameters:
+    """The visualizer."""
+
+    image_transport: str = parameter(
+        'raw',
+        'form of the pictures: camera/image or camera/image/compressed',
+        choices=('raw', 'compressed'),
+    )
+
+
+class Visualizer(Node):
+    """Costs next to nothing while nobody subscribes to its outputs."""
+
+    def __init__(self, **node_options: Any) -> None:
+        super().__init__('visualizer', **node_options)
+        self._options = declare(self, VisualizerParameters)
+        self._decision: Decision | None = None
+        self._decisions = 0
+        self._picture_input: Any = None
+        self._markers = self.create_publisher(MarkerArray, names.MARKERS, qos.RESULT)
+        self._annotated = self.create_publisher(Image, names.ANNOTATED_IMAGE, qos.SENSOR)
+        self._watch = InputWatch(self, time.monotonic)
+        self._watch.expect('tracks', names.TRACKS, qos.RESULT)
+        self._diagnostics = Diagnostics(self, self._watch, lambda: {'decisions': self._decisions})
+        self.create_subscription(msg.TrackArray, names.TRACKS, self._on_tracks, qos.RESULT)
+        self._timer = self.create_timer(0.5, self._follow_demand)
+
+    def _on_tracks(self, message: msg.TrackArray) -> None:
+        self._watch.heard('tracks')
+        self._decisions += 1
+        self._decision = conversions.from_track_array(message)
+        if self._markers.get_subscription_count():
+            self._markers.publish(track_markers(self._decision))
+
+    def _follow_demand(self) -> None:
+        """Subscribe to pictures only while the annotated one is wanted."""
+        wanted = self._annotated.get_subscription_count() > 0
+        if wanted and self._picture_input is None:
+            topic, kind = input_topic(CAMERA, self._options.image_transport)
+            self._picture_input = self.create_subscription(
+                kind, topic, self._on_picture, qos.SENSOR
+            )
+        elif not wanted and self._picture_input is not None:
+            self.destroy_subscription(self._picture_input)
+            self._picture_input = None
+
+    def _on_picture(self, message: Any) -> None:
+        if self._decision is None:
+            return
+        try:
+            picture = decode_image(message)
+        except SensingError as err:
+            self.get_logger().warning(f'picture not shown: {err}', throttle_duration_sec=5.0)
+            return
+        stamp_ns = conversions.from_time(message.header.stamp)
+        drawn = annotate(picture, self._decision)
+        self._annotated.publish(to_image(drawn, stamp_ns, message.header.frame_id))
+
+
+def main(args: list[str] | None = None) -> None:
+    """Run the node."""
+    sys.exit(run_nodes([Visualizer], args))
+
+
+if __name__ == '__main__':
+    main()

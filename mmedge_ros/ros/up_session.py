@@ -1,0 +1,126 @@
+"""`mmedge up`: the graph of the launch files, started and kept without `ros2 launch`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import rclpy
+from rclpy.executors import SingleThreadedExecutor
+
+from mmedge_ros.data_types import Decision
+from mmedge_ros.encoding.default_model import default_detector
+from mmedge_ros.replay.errors import ReplayError
+from mmedge_ros.replay.recording import Recording, TopicChoice
+from mmedge_ros.ros import names
+from mmedge_ros.ros.graph import GraphOptions, NodeDescription, perception_graph, single_process
+from mmedge_ros.ros.live_session import bag_graph
+from mmedge_ros.ros.process_group import ProcessGroup
+from mmedge_ros.ros.status_listener import StatusListener
+
+
+@dataclass(frozen=True)
+class UpOptions:
+    """What to start. Without a ``bag`` the sensors are expected on the graph."""
+
+    bag: str = ''
+    loop: bool = False
+    rate: float = 1.0
+    clock: bool = False
+    detector: str = ''
+    calibration: str = ''
+    params: Path | None = None
+    topics: TopicChoice = field(default_factory=TopicChoice)
+    image_transport: str = 'raw'
+    transforms: tuple[str, ...] = ()
+    logs: Path = Path('out/logs')
+    single_process: bool = False
+
+
+def run_up(
+    options: UpOptions,
+    show: Callable[[float, Decision | None], None],
+    say: Callable[[str], None],
+) -> None:
+    """Start the graph and look after it until interrupted, or a recording has ended.
+
+    :param show: called with progress (0 without a recording) and the newest decision
+    :param say: called with sentences about nodes that end or start
+    :raises ReplayError: when the recording cannot be used or a node cannot run
+    """
+    nodes = describe_up(options)
+    if options.single_process:
+        nodes = [single_process(nodes)]
+    params = [options.params.resolve()] if options.params else []
+    say(f'logs: {options.logs}')
+    with ProcessGroup(nodes, options.logs, params, say) as group:
+        _follow(group, bool(options.bag) and not options.loop, show)
+
+
+def describe_up(options: UpOptions) -> list[NodeDescription]:
+    """Describe the graph; the launch files read the same description."""
+    if options.bag:
+        with Recording(options.bag, options.topics, options.calibration) as recording:
+            return bag_graph(
+                recording,
+                options.detector,
+                options.calibration,
+                rate=options.rate,
+                loop=options.loop,
+                clock=options.clock,
+            )
+    return perception_graph(
+        GraphOptions(
+            detector=str(default_detector(options.detector).resolve()),
+            calibration=str(Path(options.calibration).resolve()) if options.calibration else '',
+            transforms=options.transforms,
+            image_transport=options.image_transport,
+            use_sim_time=options.clock,
+            remappings=driver_remappings(options.topics),
+        )
+    )
+
+
+def driver_remappings(topics: TopicChoice) -> tuple[tuple[str, str], ...]:
+    """Point the graph's inputs at the topics of drivers, by image_transport's conventions."""
+    found: list[tuple[str, str]] = []
+    if topics.camera:
+        namespace = topics.camera.rpartition('/')[0]
+        found += [
+            (names.CAMERA_IMAGE, topics.camera),
+            (names.CAMERA_IMAGE_COMPRESSED, f'{topics.camera}/compressed'),
+            (names.CAMERA_INFO, f'{namespace}/camera_info' if namespace else 'camera_info'),
+        ]
+    if topics.radar:
+        found.append((names.RADAR_POINTS, topics.radar))
+    if topics.odometry:
+        found.append((names.ODOMETRY, topics.odometry))
+    return tuple(found)
+
+
+def _follow(
+    group: ProcessGroup, ends: bool, show: Callable[[float, Decision | None], None]
+) -> None:
+    context = rclpy.Context()
+    rclpy.init(context=context)
+    listener = StatusListener(context=context)
+    executor = SingleThreadedExecutor(context=context)
+    executor.add_node(listener)
+    looked = time.monotonic()
+    try:
+        while True:
+            executor.spin_once(timeout_sec=0.1)
+            if time.monotonic() - looked < 0.1:
+                continue
+            looked = time.monotonic()
+            for name in group.watch():
+                words = group.last_words(name, 1) or 'without a word'
+                raise ReplayError(f'{name} ended: {words}')
+            show(listener.share(), listener.decision)
+            if ends and listener.finished:
+                return
+    finally:
+        listener.destroy_node()
+        rclpy.try_shutdown(context=context)

@@ -1,0 +1,1 @@
+"""From sensor messages and raw bytes to arrays."""

@@ -1,0 +1,77 @@
+"""Which units a source hands over: the configured rate, and skip leases.
+
+A driver that can pause uses it at capture; an encoder uses it again for sources that cannot.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from mmedge_ros.data_types import NS_PER_S, Configuration, SkipDecision
+from mmedge_ros.sensing.rate_control import RateControl
+
+_KEPT_CONFIGURATIONS = 8
+
+
+class Admission(Enum):
+    """Verdict on one unit."""
+
+    TAKE = 'take'
+    THINNED = 'thinned'
+    SKIPPED = 'skipped'
+
+
+class ConfigurationSchedule:
+    """Configurations by the stamp they take effect from."""
+
+    def __init__(self, initial: Configuration | None = None) -> None:
+        self._known = [initial or Configuration()]
+
+    def add(self, configuration: Configuration) -> None:
+        """Enter a configuration; one with a known id replaces the earlier text of it."""
+        kept = [c for c in self._known if c.id != configuration.id]
+        kept.append(configuration)
+        kept.sort(key=lambda c: (c.effective_from_ns, c.id))
+        self._known = kept[-_KEPT_CONFIGURATIONS:]
+
+    def at(self, stamp_ns: int) -> Configuration:
+        """Return the configuration a unit of this stamp falls under."""
+        for configuration in reversed(self._known):
+            if configuration.effective_from_ns <= stamp_ns:
+                return configuration
+        return self._known[0]
+
+
+class CaptureControl:
+    """Admission of one modality's units, decided by their stamps alone."""
+
+    def __init__(
+        self,
+        modality: str,
+        native_period_ns: int | None = None,
+        longest_lease: float = 0.5,
+    ) -> None:
+        self.modality = modality
+        self.schedule = ConfigurationSchedule()
+        self._rate_control = RateControl(native_period_ns)
+        self._longest_lease_ns = round(longest_lease * NS_PER_S)
+        self._lease = (0, 0)
+
+    def lease(self, skip: SkipDecision) -> None:
+        """Accept a skip lease; one longer than the forced refresh is cut to it.
+
+        However many leases follow each other, a message that is lost or wrong cannot blind
+        the sensor for longer than that.
+        """
+        if skip.modality != self.modality:
+            return
+        end_ns = min(skip.skip_until_ns, skip.issued_ns + self._longest_lease_ns)
+        self._lease = (skip.issued_ns, end_ns)
+
+    def admit(self, stamp_ns: int) -> Admission:
+        """Judge the unit measured at ``stamp_ns``."""
+        rate = self.schedule.at(stamp_ns).of(self.modality).rate
+        if not self._rate_control.admits(stamp_ns, rate):
+            return Admission.THINNED
+        begin_ns, end_ns = self._lease
+        return Admission.SKIPPED if begin_ns <= stamp_ns < end_ns else Admission.TAKE

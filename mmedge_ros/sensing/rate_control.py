@@ -1,0 +1,93 @@
+"""Lets through as many units as a rate allows, spread evenly.
+
+A rate is an upper bound. Slots of a global grid of integer nanoseconds, [k P, (k + 1) P) with
+P = 1 / rate, take one unit each: the one nearest the slot's centre. The grid is global so that
+two sensors at the same rate stay in step, and a replay decides as the flight did.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from itertools import pairwise
+from statistics import median_low
+
+from mmedge_ros.data_types import NS_PER_S
+
+# From this share of the native rate on every unit passes: nominal and true rates of sensors
+# differ by some percent, and dropping one unit in twenty helps nobody.
+_PASS_ALL_FROM = 0.9
+# A step back this long is a new recording or a set clock, not units out of order.
+_JUMP_NS = NS_PER_S
+# Hz; once in thirty years, so that no period overflows.
+_SLOWEST = 1e-9
+_MEMORY = 32
+_ENOUGH = 5
+
+
+def native_period_ns(stamps_ns: Iterable[int]) -> int | None:
+    """Return the period of a stream from its stamps: the median of their forward steps.
+
+    Bursts, duplicates, gaps and steps back do not disturb it while they are the minority.
+    None if there is no forward step at all.
+    """
+    steps = [b - a for a, b in pairwise(stamps_ns) if b > a]
+    return int(median_low(steps)) if steps else None
+
+
+class RateControl:
+    """Decides unit by unit, without looking ahead.
+
+    The unit nearest a slot's centre is the first one that comes no earlier than half a native
+    period before it, because the next one would be farther away. With ``native_period_ns``
+    None the period is the running median of what arrives, and all units pass until it is
+    known. With it given, the decision depends on the stamps alone.
+    """
+
+    def __init__(self, native_period_ns: int | None = None) -> None:
+        if native_period_ns is not None and native_period_ns <= 0:
+            raise ValueError(f'native period is {native_period_ns} ns; it must be positive')
+        self._given_ns = native_period_ns
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget the stream, but not a native period that was given."""
+        self._recent: deque[int] = deque(maxlen=_MEMORY)
+        self._admitted_ns: int | None = None
+
+    @property
+    def period_ns(self) -> int | None:
+        """The native period in nanoseconds, None while it is not known yet."""
+        if self._given_ns is not None:
+            return self._given_ns
+        return native_period_ns(self._recent) if len(self._recent) > _ENOUGH else None
+
+    def admits(self, stamp_ns: int, rate: float) -> bool:
+        """Say whether the unit passes at ``rate`` (Hz; 0, negative or NaN = native).
+
+        A unit without a stamp (0 or less) has no place on the grid and passes only where all
+        do. After a step back of more than a second everything begins anew.
+        """
+        self._observe(stamp_ns)
+        native_ns = self.period_ns
+        if not rate > 0 or native_ns is None or rate * native_ns >= _PASS_ALL_FROM * NS_PER_S:
+            admitted = True
+        else:
+            admitted = stamp_ns > 0 and self._takes(stamp_ns, rate, native_ns)
+        if admitted and stamp_ns > 0:
+            self._admitted_ns = max(stamp_ns, self._admitted_ns or 0)
+        return admitted
+
+    def _takes(self, stamp_ns: int, rate: float, native_ns: int) -> bool:
+        period_ns = round(NS_PER_S / max(rate, _SLOWEST))
+        slot, phase_ns = divmod(stamp_ns, period_ns)
+        served = self._admitted_ns is not None and self._admitted_ns // period_ns >= slot
+        return not served and 2 * phase_ns >= period_ns - native_ns
+
+    def _observe(self, stamp_ns: int) -> None:
+        if stamp_ns <= 0:
+            return
+        newest_ns = max(self._admitted_ns or 0, self._recent[-1] if self._recent else 0)
+        if stamp_ns < newest_ns - _JUMP_NS:
+            self.reset()
+        self._recent.append(stamp_ns)

@@ -1,0 +1,1 @@
+"""Following people through time: Kalman filter, data association, track life cycle."""

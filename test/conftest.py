@@ -1,0 +1,45 @@
+"""Fixtures and settings shared by all tests."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import hypothesis
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+# Read when rclpy and the messages are imported, so before any test module. The graph stays on
+# this machine and in a domain of this process; a value of the wrong type in a message is an error
+# (unchecked, an int in a float field arrives as 5e-324); images fit the shared memory.
+for name, value in {
+    'AMENT_PREFIX_PATH': sys.prefix,
+    'FASTDDS_DEFAULT_PROFILES_FILE': str(ROOT / 'config/fastdds.xml'),
+    'FASTRTPS_DEFAULT_PROFILES_FILE': str(ROOT / 'config/fastdds.xml'),
+    'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST',
+    'ROS_DOMAIN_ID': str(1 + os.getpid() % 100),
+    'ROS_PYTHON_CHECK_FIELDS': '1',
+}.items():
+    os.environ.setdefault(name, value)
+
+# A slow machine is no failure, and a failure must be the same for everybody.
+hypothesis.settings.register_profile('mmedge', deadline=None, derandomize=True)
+hypothesis.settings.load_profile('mmedge')
+
+
+@pytest.fixture(scope='session', autouse=True)
+def _logs_in_the_test_folder(tmp_path_factory: pytest.TempPathFactory) -> None:
+    os.environ['ROS_LOG_DIR'] = str(tmp_path_factory.mktemp('ros_logs'))
+
+
+@pytest.fixture(scope='session')
+def data_folder() -> Path:
+    """The folder with recorded data; tests that need it are skipped where it is not given."""
+    folder = os.environ.get('MMEDGE_DATA')
+    if not folder:
+        pytest.skip('MMEDGE_DATA is not set: this test needs recorded data')
+    path = Path(folder)
+    assert path.is_dir(), f'MMEDGE_DATA points to {path}, which is not a folder'
+    return path

@@ -1,0 +1,119 @@
+"""Opening networks with ONNX Runtime."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnxruntime
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tiny_detector import write_tiny_detector
+
+from mmedge_ros.encoding.detector import EncodingError
+from mmedge_ros.encoding.onnx_session import only_input, open_session, runtime_errors
+
+DETECTIONS = {'detections': np.zeros((1, 10, 6), np.float32)}
+
+
+def test_a_session_runs_in_sequence_and_never_spins(tmp_path: Path) -> None:
+    session = open_session(write_tiny_detector(tmp_path / 'tiny.onnx'), threads=2)
+    options = session.get_session_options()
+    assert options.intra_op_num_threads == 2
+    assert options.inter_op_num_threads == 1
+    assert options.execution_mode == onnxruntime.ExecutionMode.ORT_SEQUENTIAL
+    assert options.get_session_config_entry('session.intra_op.allow_spinning') == '0'
+    assert session.get_providers()[0] == 'CPUExecutionProvider'
+    assert not options.enable_mem_pattern
+
+
+def test_an_unknown_device_is_told_the_nearest(tmp_path: Path) -> None:
+    with pytest.raises(EncodingError, match="unknown device 'cude'; the nearest is 'cuda'"):
+        open_session(tmp_path / 'any.onnx', device='cude')
+
+
+@pytest.mark.parametrize('device', ['cuda', 'tensorrt', 'openvino'])
+def test_a_device_this_machine_lacks_is_told_how_to_get_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, device: str
+) -> None:
+    monkeypatch.setattr(onnxruntime, 'get_available_providers', lambda: ['CPUExecutionProvider'])
+    with pytest.raises(EncodingError, match=f"'{device}' is not available.*install .* or use cpu"):
+        open_session(tmp_path / 'any.onnx', device=device)
+
+
+class _FallenBack:
+    """A session that was asked for a GPU and runs on the CPU, as the runtime does it."""
+
+    def __init__(self, *arguments: object, **options: object) -> None:
+        self.providers = options['providers']
+
+    def get_providers(self) -> list[str]:
+        return ['CPUExecutionProvider']
+
+
+@pytest.mark.parametrize('device', ['cuda', 'tensorrt'])
+def test_a_device_that_does_not_start_is_not_replaced_in_silence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, device: str
+) -> None:
+    network = write_tiny_detector(tmp_path / 'tiny.onnx')
+    available = ['TensorrtExecutionProvider', 'CUDAExecutionProvider', 'CPUExecutionProvider']
+    monkeypatch.setattr(onnxruntime, 'get_available_providers', lambda: available)
+    monkeypatch.setattr(onnxruntime, 'InferenceSession', _FallenBack)
+    with pytest.raises(EncodingError, match='would run on CPUExecutionProvider; check its driver'):
+        open_session(network, device=device)
+
+
+def test_text_is_no_network(tmp_path: Path) -> None:
+    path = tmp_path / 'notes.onnx'
+    path.write_text('this is not a network')
+    with pytest.raises(EncodingError, match=r'notes\.onnx cannot be opened \(it must be a compl'):
+        open_session(path)
+
+
+@settings(
+    deadline=None, max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(cut=st.floats(0.001, 0.98))
+def test_a_network_that_was_cut_is_refused(tmp_path: Path, cut: float) -> None:
+    whole = write_tiny_detector(tmp_path / 'tiny.onnx', 64, 64).read_bytes()
+    path = tmp_path / 'cut.onnx'
+    path.write_bytes(whole[: 1 + int(cut * len(whole))])
+    with pytest.raises(EncodingError, match=r'cut\.onnx'):
+        open_session(path)
+
+
+def test_an_error_of_the_runtime_says_what_was_tried() -> None:
+    with (
+        pytest.raises(EncodingError, match='it failed: the reason'),
+        runtime_errors('it failed'),
+    ):
+        raise RuntimeError(' the reason\n')
+
+
+def test_an_error_of_ours_is_passed_on_as_it_is() -> None:
+    with pytest.raises(EncodingError, match=r'^ours$'), runtime_errors('it failed'):
+        raise EncodingError('ours')
+
+
+def test_the_input_is_described_with_its_open_axes(write_network) -> None:
+    path = write_network(DETECTIONS, input_shape=('n', 3, 'h', 416), input_type=np.float16)
+    port = only_input(open_session(path), 'net')
+    assert port == ('images', (None, 3, None, 416), np.float16)
+
+
+@pytest.mark.parametrize(
+    ('options', 'message'),
+    [
+        ({'inputs': 2}, r"has 2 inputs \('images', 'more0'\)"),
+        ({'input_shape': (1, 3, 320)}, r'takes \[1, 3, 320\]'),
+        ({'input_shape': (4, 3, 320, 416)}, r'takes \[4, 3, 320, 416\]'),
+        ({'input_shape': (1, 1, 320, 416)}, r'takes \[1, 1, 320, 416\]'),
+        ({'input_type': np.uint8}, r'of type tensor\(uint8\)'),
+        ({'input_shape': (1, 3, 320, 1 << 30)}, 'sides must be 1 to 4096'),
+    ],
+)
+def test_a_network_that_takes_no_picture_is_refused(write_network, options, message) -> None:
+    session = open_session(write_network(DETECTIONS, **options))
+    with pytest.raises(EncodingError, match=message):
+        only_input(session, 'net')

@@ -1,0 +1,241 @@
+"""Units into features."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from types import SimpleNamespace
+
+import cv2
+import numpy as np
+import pytest
+import yaml
+from tiny_detector import write_tiny_detector
+
+from mmedge_ros.data_types import (
+    CAMERA,
+    RADAR,
+    Box,
+    Detection,
+    ModalityConfiguration,
+    StageTiming,
+    Unit,
+)
+from mmedge_ros.encoding.detector import DetectorOutput, DetectorParameters, EncodingError, Image
+from mmedge_ros.encoding.unit_encoder import CameraEncoder, RadarEncoder, UnitEncoder
+from mmedge_ros.encoding.weights import sha256_of
+from mmedge_ros.sensing.errors import SensingError
+from mmedge_ros.sensing.radar_filter import RadarLimits
+
+TRAIL = (StageTiming('acquisition', 90, 100), StageTiming('queue', 100, 110))
+FOUND = DetectorOutput(
+    (Detection(Box(1, 2, 3, 4), 0.5, 'person'),),
+    np.array([1, 2], np.float32),
+    np.ones((2, 3, 4), np.float16),
+)
+
+
+class FakeDetector:
+    """Remembers what it was shown."""
+
+    labels = ('person',)
+    input_size = (64, 64)
+
+    def __init__(self) -> None:
+        self.pictures: list[Image] = []
+        self.warm_ups = 0
+
+    def detect(self, image: Image) -> DetectorOutput:
+        self.pictures.append(image)
+        return FOUND
+
+    def warm_up(self) -> None:
+        self.warm_ups += 1
+
+
+class FakeLevels:
+    """Opens a fake detector for every level and counts how often."""
+
+    def __init__(self, broken: str | None = None) -> None:
+        self.opened: Counter[tuple[str, str]] = Counter()
+        self.detectors: dict[tuple[str, str], FakeDetector] = {}
+        self._broken = broken
+
+    def __call__(self, level: str, device: str) -> FakeDetector:
+        self.opened[level, device] += 1
+        if level == self._broken:
+            raise EncodingError(f'level {level} is broken')
+        return self.detectors.setdefault((level, device), FakeDetector())
+
+
+def camera_unit(image: Image, sequence: int = 7) -> Unit:
+    message = SimpleNamespace(
+        width=image.shape[1],
+        height=image.shape[0],
+        encoding='bgr8',
+        is_bigendian=0,
+        step=image.shape[1] * 3,
+        data=image.tobytes(),
+    )
+    return Unit(CAMERA, sequence, 100, 105, 'camera_optical', message, TRAIL)
+
+
+def jpeg_unit(image: Image) -> Unit:
+    data = cv2.imencode('.jpg', image)[1].tobytes()
+    message = SimpleNamespace(format='jpeg', data=data)
+    return Unit(CAMERA, 7, 100, 105, 'camera_optical', message, TRAIL)
+
+
+def radar_unit(points: list[tuple[float, float, float, float]]) -> Unit:
+    names = ('x', 'y', 'z', 'velocity')
+    fields = [
+        SimpleNamespace(name=name, offset=4 * i, datatype=7, count=1)
+        for i, name in enumerate(names)
+    ]
+    data = np.array(points, np.float32).reshape(-1, 4)
+    message = SimpleNamespace(
+        width=len(data),
+        height=1,
+        fields=fields,
+        is_bigendian=False,
+        point_step=16,
+        row_step=16 * len(data),
+        data=data.tobytes(),
+    )
+    return Unit(RADAR, 3, 200, 205, 'radar_link', message, TRAIL)
+
+
+PICTURE = np.random.default_rng(0).integers(0, 256, (30, 40, 3), np.uint8)
+
+
+def test_a_camera_unit_keeps_its_identity_and_gets_what_the_detector_found() -> None:
+    levels = FakeLevels()
+    encoder: UnitEncoder = CameraEncoder(levels, ('small', 'large'), 'small')
+    configuration = ModalityConfiguration(CAMERA, 10.0, 'large', 'cuda')
+    features = encoder.encode(camera_unit(PICTURE), configuration, 42)
+    assert (features.modality, features.sequence, features.stamp_ns) == (CAMERA, 7, 100)
+    assert (features.available_ns, features.frame_id) == (105, 'camera_optical')
+    assert features.trail == TRAIL
+    assert (features.rate, features.level, features.configuration_id) == (10.0, 'large', 42)
+    assert features.image_size == (40, 30)
+    assert features.detections is FOUND.detections
+    assert features.embedding is FOUND.embedding
+    assert features.grid is FOUND.grid
+    assert features.returns.shape == (0, 5)
+    np.testing.assert_array_equal(levels.detectors['large', 'cuda'].pictures[0], PICTURE)
+
+
+def test_a_compressed_picture_is_decoded() -> None:
+    levels = FakeLevels()
+    features = CameraEncoder(levels).encode(jpeg_unit(PICTURE), ModalityConfiguration(CAMERA), 0)
+    assert features.image_size == (40, 30)
+    assert levels.detectors['', 'cpu'].pictures[0].shape == (30, 40, 3)
+
+
+def test_each_level_is_opened_once_and_only_when_it_is_asked_for() -> None:
+    levels = FakeLevels()
+    encoder = CameraEncoder(levels, ('small', 'medium', 'large'), 'small')
+    assert not levels.opened
+    for level in ('small', 'large', 'small', 'large'):
+        encoder.encode(camera_unit(PICTURE), ModalityConfiguration(CAMERA, level=level), 0)
+    assert levels.opened == {('small', 'cpu'): 1, ('large', 'cpu'): 1}
+
+
+def test_no_level_is_reported_as_the_default_one() -> None:
+    encoder = CameraEncoder(FakeLevels(), ('small', 'large'), 'large')
+    features = encoder.encode(camera_unit(PICTURE), ModalityConfiguration(CAMERA), 0)
+    assert features.level == 'large'
+
+
+def test_one_network_without_levels_is_opened_once_for_all_their_names() -> None:
+    levels = FakeLevels()
+    encoder = CameraEncoder(levels)
+    for level in ('', 'small', 'large'):
+        configuration = ModalityConfiguration(CAMERA, level=level)
+        assert encoder.encode(camera_unit(PICTURE), configuration, 0).level == level
+    assert levels.opened == {('', 'cpu'): 1}
+
+
+def test_a_broken_level_is_not_opened_again_for_every_unit_and_leaves_others_alone() -> None:
+    levels = FakeLevels(broken='large')
+    encoder = CameraEncoder(levels, ('small', 'large'), 'small')
+    for _ in range(3):
+        with pytest.raises(EncodingError, match='level large is broken'):
+            encoder.encode(camera_unit(PICTURE), ModalityConfiguration(CAMERA, level='large'), 0)
+    assert levels.opened == {('large', 'cpu'): 1}
+    assert encoder.encode(camera_unit(PICTURE), ModalityConfiguration(CAMERA), 0).detections
+
+
+def test_warming_up_opens_and_runs_every_level() -> None:
+    levels = FakeLevels()
+    CameraEncoder(levels, ('small', 'large'), 'small').warm_up()
+    assert {key: d.warm_ups for key, d in levels.detectors.items()} == {
+        ('small', 'cpu'): 1,
+        ('large', 'cpu'): 1,
+    }
+
+
+def test_a_picture_that_cannot_be_decoded_is_an_error_and_the_next_one_is_encoded() -> None:
+    encoder = CameraEncoder(FakeLevels())
+    unit = Unit(CAMERA, 1, 1, 1, '', SimpleNamespace(format='jpeg', data=b'nonsense'), TRAIL)
+    with pytest.raises(SensingError):
+        encoder.encode(unit, ModalityConfiguration(CAMERA), 0)
+    assert encoder.encode(camera_unit(PICTURE), ModalityConfiguration(CAMERA), 0).detections
+
+
+def test_an_encoder_is_made_from_a_file(tmp_path: Path) -> None:
+    encoder = CameraEncoder.from_path(write_tiny_detector(tmp_path / 'tiny.onnx'))
+    encoder.warm_up()
+    image = np.full((480, 640, 3), 50, np.uint8)
+    image[100:200, 300:340] = 255
+    features = encoder.encode(camera_unit(image), ModalityConfiguration(CAMERA), 0)
+    assert [d.box for d in features.detections] == [pytest.approx((300, 100, 340, 200))]
+
+
+def test_an_encoder_is_made_from_a_bundle(tmp_path: Path) -> None:
+    path = write_tiny_detector(tmp_path / 'tiny.onnx')
+    level = {'weights': path.name, 'sha256': sha256_of(path)}
+    manifest = {'name': 'tiny', 'camera': {'levels': {'small': level}}}
+    (tmp_path / 'manifest.yaml').write_text(yaml.safe_dump(manifest))
+    encoder = CameraEncoder.from_path(tmp_path, DetectorParameters(score_threshold=0.95))
+    assert encoder.levels == ('small',)
+    image = np.full((480, 640, 3), 255, np.uint8)
+    features = encoder.encode(camera_unit(image), ModalityConfiguration(CAMERA), 0)
+    assert features.level == 'small'
+    assert features.detections == ()  # the tiny detector is never so sure
+
+
+def test_a_radar_unit_keeps_plausible_returns_and_counts_the_rest() -> None:
+    encoder: UnitEncoder = RadarEncoder(RadarLimits())
+    points = [(5.0, 1.0, 0.2, -1.5), (1e-38, 0.0, 0.0, 0.0), (3.0, 0.0, 0.0, 1.7e38)]
+    configuration = ModalityConfiguration(RADAR, 20.0, 'small')
+    features = encoder.encode(radar_unit(points), configuration, 9)
+    expected = np.array([[5.0, 1.0, 0.2, -1.5, np.nan]], np.float32)
+    np.testing.assert_array_equal(features.returns, expected)
+    assert features.returns.dtype == np.float32
+    assert encoder.problems == {'range': 1, 'velocity': 1}
+    assert (features.modality, features.sequence, features.stamp_ns) == (RADAR, 3, 200)
+    assert (features.available_ns, features.frame_id) == (205, 'radar_link')
+    assert features.trail == TRAIL
+    assert (features.rate, features.level, features.configuration_id) == (20.0, 'small', 9)
+    assert features.image_size == (0, 0)
+
+
+def test_problems_add_up_over_units() -> None:
+    encoder = RadarEncoder(RadarLimits())
+    encoder.warm_up()
+    for _ in range(3):
+        encoder.encode(radar_unit([(1e-38, 0, 0, 0)]), ModalityConfiguration(RADAR), 0)
+    assert encoder.problems == {'range': 3}
+
+
+def test_an_empty_scan_is_a_unit_without_returns() -> None:
+    features = RadarEncoder(RadarLimits()).encode(radar_unit([]), ModalityConfiguration(RADAR), 0)
+    assert features.returns.shape == (0, 5)
+
+
+def test_a_cloud_without_positions_is_an_error() -> None:
+    unit = radar_unit([(1, 2, 3, 4)])
+    unit.payload.fields = unit.payload.fields[1:]
+    with pytest.raises(SensingError, match='no field x'):
+        RadarEncoder(RadarLimits()).encode(unit, ModalityConfiguration(RADAR), 0)

@@ -1,0 +1,123 @@
+"""Choosing the sensors among the topics of a recording."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mmedge_ros.replay.bag import Bag
+from mmedge_ros.replay.bag_storage import BagError, TopicInfo
+from mmedge_ros.replay.bag_topics import (
+    CAMERA_INFO,
+    COMPRESSED_IMAGE,
+    IMAGE,
+    ODOMETRY,
+    POINT_CLOUD,
+    TF_MESSAGE,
+    SensorTopics,
+    choose_topics,
+)
+
+RAW = TopicInfo('/front/image_raw', IMAGE, 9)
+COMPRESSED = TopicInfo('/front/image_raw/compressed', COMPRESSED_IMAGE, 9)
+INFO = TopicInfo('/front/camera_info', CAMERA_INFO, 9)
+POINTS = TopicInfo('/radar/points', POINT_CLOUD, 9)
+STATIC = TopicInfo('/tf_static', TF_MESSAGE, 1)
+ODOM = TopicInfo('/odom', ODOMETRY, 9)
+
+
+def test_everything_there_is_once_is_found_by_its_type() -> None:
+    assert choose_topics([COMPRESSED, INFO, POINTS, STATIC, ODOM]) == SensorTopics(
+        camera='/front/image_raw/compressed',
+        camera_info='/front/camera_info',
+        radar='/radar/points',
+        odometry='/odom',
+        tf_static='/tf_static',
+        compressed=True,
+    )
+
+
+def test_raw_and_compressed_are_one_camera_and_raw_is_preferred() -> None:
+    chosen = choose_topics([RAW, COMPRESSED, INFO])
+    assert (chosen.camera, chosen.compressed) == (RAW.name, False)
+    assert chosen.camera_info == INFO.name
+
+
+def test_the_compressed_topic_is_used_when_it_is_named() -> None:
+    chosen = choose_topics([RAW, COMPRESSED, INFO], camera=COMPRESSED.name)
+    assert (chosen.camera, chosen.compressed) == (COMPRESSED.name, True)
+    assert chosen.camera_info == INFO.name
+
+
+def test_a_camera_may_be_named_without_the_suffix_of_its_transport() -> None:
+    assert choose_topics([COMPRESSED], camera=RAW.name).camera == COMPRESSED.name
+
+
+def test_depth_pictures_in_disguise_are_no_second_camera() -> None:
+    depth = TopicInfo('/front/depth/compressedDepth', COMPRESSED_IMAGE, 9)
+    assert choose_topics([depth, COMPRESSED]).camera == COMPRESSED.name
+
+
+def test_two_cameras_must_be_told_apart() -> None:
+    other = TopicInfo('/rear/image_raw', IMAGE, 9)
+    with pytest.raises(BagError, match=r'/front/image_raw, /rear/image_raw.*--camera TOPIC'):
+        choose_topics([RAW, other, POINTS])
+    assert choose_topics([RAW, other, POINTS], camera=other.name).camera == other.name
+
+
+def test_two_radars_must_be_told_apart() -> None:
+    other = TopicInfo('/lidar/points', POINT_CLOUD, 9)
+    with pytest.raises(BagError, match=r'/lidar/points, /radar/points.*--radar TOPIC'):
+        choose_topics([RAW, other, POINTS])
+    assert choose_topics([RAW, other, POINTS], radar=POINTS.name).radar == POINTS.name
+
+
+def test_a_name_that_does_not_exist_brings_up_the_nearest() -> None:
+    with pytest.raises(BagError, match="nearest is '/radar/points'"):
+        choose_topics([RAW, POINTS], radar='/radar/point')
+
+
+def test_a_name_of_another_type_is_refused() -> None:
+    with pytest.raises(BagError, match=r'--camera /radar/points is a sensor_msgs/msg/PointCloud2'):
+        choose_topics([RAW, POINTS], camera=POINTS.name)
+
+
+def test_camera_info_of_another_camera_is_not_taken() -> None:
+    elsewhere = TopicInfo('/rear/camera_info', CAMERA_INFO, 9)
+    assert choose_topics([RAW, elsewhere]).camera_info is None
+
+
+def test_a_camera_at_the_root_has_its_info_there() -> None:
+    topics = [TopicInfo('/image', IMAGE, 1), TopicInfo('/camera_info', CAMERA_INFO, 1)]
+    assert choose_topics(topics).camera_info == '/camera_info'
+
+
+@pytest.mark.parametrize('topic', [RAW, POINTS])
+def test_one_modality_is_enough(topic: TopicInfo) -> None:
+    chosen = choose_topics([topic])
+    assert [chosen.camera, chosen.radar].count(None) == 1
+
+
+def test_neither_camera_nor_radar_is_an_error_that_lists_what_is_there() -> None:
+    with pytest.raises(BagError, match=r'neither a camera.*nor a radar.*/odom \(nav_msgs'):
+        choose_topics([ODOM])
+
+
+def test_a_topic_without_messages_is_no_candidate() -> None:
+    silent = TopicInfo('/rear/image_raw', IMAGE, 0)
+    assert choose_topics([RAW, silent]).camera == RAW.name
+    with pytest.raises(BagError, match='no messages on'):
+        choose_topics([RAW, silent], camera=silent.name)
+
+
+def test_the_night_recording_needs_no_names(data_folder: Path) -> None:
+    with Bag(data_folder / 'millieye' / 'night_walk') as bag:
+        assert choose_topics(bag.topics) == SensorTopics(
+            camera='/camera/camera/color/image_raw/compressed',
+            camera_info='/camera/camera/color/camera_info',
+            radar='/radar/points',
+            odometry=None,
+            tf_static='/tf_static',
+            compressed=True,
+        )

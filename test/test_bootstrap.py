@@ -1,0 +1,409 @@
+"""The bootstrap in ./mmedge, run with stand-ins for Python, pip, CMake and the compiler."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+REAL_TOOLS = 'bash cat cut dirname env find flock grep readlink rm sed sha256sum sort tail uname'
+
+# One stand-in plays the system's Python, the one in .venv and (as `python -m pip`) pip. It notes
+# what it was asked to do in $NOTES; pip waits for the fifo $GATE and fails where $PIP_SAYS is set.
+PYTHON = r"""#!/bin/bash
+PATH=/usr/bin:/bin
+here=$(dirname "$0")
+tool() {
+  printf '#!/bin/bash\nPATH=/usr/bin:/bin\n%s\n' "$2" >"$here/$1"
+  chmod +x "$here/$1"
+}
+case "$1 $2" in
+  '-c '*)
+    echo "${PYTHON_HAS:-3.11}"
+    ;;
+  '-m venv')
+    echo venv >>"$NOTES"
+    mkdir -p "$3/bin" && cp "$0" "$3/bin/python"
+    ;;
+  '-m pip')
+    echo "pip${*/#*\// }" | tr -s ' \n' ' ' >>"$NOTES" && echo >>"$NOTES"
+    if [[ -n ${GATE-} ]]; then echo started >"$GATE" && read -r _ <"$GATE"; fi
+    if [[ -n ${PIP_SAYS-} ]]; then echo "$PIP_SAYS" && exit 1; fi
+    tool cmake 'echo "cmake $1" >>"$NOTES"
+      installed=$(dirname "$0")/..
+      mkdir -p "$installed"/{build,share/mmedge_ros,lib/mmedge_ros}
+      mkdir -p "$installed"/lib/python3.11/site-packages/mmedge_ros
+      exit "${CMAKE_EXIT:-0}"'
+    for name in ruff mypy shellcheck; do
+      tool "$name" 'echo "$(basename "$0") $*" >>"$NOTES"
+        [[ ${FAILING-} != "$(basename "$0")" ]]'
+    done
+    ;;
+  '-m pytest')
+    shift 2
+    printf 'pytest %s\n' "$*" >>"$NOTES"
+    echo '1 passed'
+    ;;
+  '-P -m')
+    shift 2
+    printf '%s\n' "$@" "cwd=$PWD"
+    env | grep -E '^(LD_LIBRARY_PATH|PYTHONPATH|_ROS|ROS_DISTRO|RMW|AMENT|FAST)' | sort
+    ;;
+esac
+"""
+
+
+class Checkout:
+    """A small copy of the project whose script only finds the tools in ``tools``."""
+
+    def __init__(self, folder: Path) -> None:
+        self.root = folder / 'a check out'
+        self.tools = folder / 'tools'
+        self.notes_file = folder / 'notes'
+        self.notes_file.touch()
+        self.tools.mkdir()
+        for name in REAL_TOOLS.split():
+            path = shutil.which(name)
+            assert path, f'these tests need {name}'
+            (self.tools / name).symlink_to(path)
+        self.add_tool('python3', PYTHON)
+        self.add_tool('g++', '#!/bin/sh\n')
+        self._copy()
+
+    def _copy(self) -> None:
+        for name in ('requirements', 'cmake', 'msg'):
+            shutil.copytree(ROOT / name, self.root / name)
+        for name in ('mmedge', 'CMakeLists.txt', 'package.xml'):
+            shutil.copy(ROOT / name, self.root / name)
+        for name in ('mmedge_ros/cli.py', 'config/fastdds.xml'):
+            (self.root / name).parent.mkdir()
+            (self.root / name).touch()
+
+    def add_tool(self, name: str, script: str) -> None:
+        path = self.tools / name
+        path.write_text(script)
+        path.chmod(0o755)
+
+    def environment(self, **variables: str) -> dict[str, str]:
+        # Bash needs no locale files, and a home folder could hold pip settings.
+        fixed = {'PATH': str(self.tools), 'NOTES': str(self.notes_file), 'LC_ALL': 'C'}
+        return {**fixed, **variables}
+
+    def run(
+        self,
+        *arguments: str,
+        cwd: Path | None = None,
+        script: Path | None = None,
+        **variables: str,
+    ) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [script or self.root / 'mmedge', *arguments],
+            cwd=cwd or self.root,
+            env=self.environment(**variables),
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+
+    def start(self, *arguments: str, **variables: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [self.root / 'mmedge', *arguments],
+            env=self.environment(**variables),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+
+    def notes(self) -> list[str]:
+        """Return what the stand-ins did since the last call."""
+        lines = [line.strip() for line in self.notes_file.read_text().splitlines()]
+        self.notes_file.write_text('')
+        return [' '.join(line.split()[:2]) for line in lines if line]
+
+
+PIP, BUILD = ['pip'], ['cmake -S', 'cmake --build', 'cmake --install']
+
+
+def kinds(notes: list[str]) -> list[str]:
+    """Drop the arguments of pip."""
+    return ['pip' if note.startswith('pip') else note for note in notes]
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Checkout:
+    return Checkout(tmp_path)
+
+
+@pytest.fixture
+def ready(checkout: Checkout) -> Checkout:
+    assert checkout.run('--help').returncode == 0
+    checkout.notes()
+    return checkout
+
+
+@pytest.fixture
+def gate(tmp_path: Path) -> Iterator[Path]:
+    path = tmp_path / 'gate'
+    os.mkfifo(path)
+    return path
+
+
+def test_a_fresh_clone_is_set_up_and_only_the_result_is_on_standard_output(
+    checkout: Checkout,
+) -> None:
+    done = checkout.run('replay', 'a bag')
+    assert done.returncode == 0
+    assert done.stdout.splitlines()[:3] == ['mmedge_ros.cli', 'replay', 'a bag']
+    assert 'mmedge: installing ROS 2' in done.stderr
+    assert kinds(checkout.notes()) == ['venv', *PIP, *BUILD]
+
+
+def test_a_second_run_does_nothing_and_says_nothing(ready: Checkout) -> None:
+    done = ready.run('--help')
+    assert (done.returncode, done.stderr) == (0, '')
+    assert ready.notes() == []
+
+
+def test_changed_pins_are_installed_into_the_environment_that_is_there(ready: Checkout) -> None:
+    with (ready.root / 'requirements/constraints.txt').open('a') as file:
+        file.write('something==1\n')
+    assert ready.run().returncode == 0
+    assert kinds(ready.notes()) == [*PIP, *BUILD]
+
+
+@pytest.mark.parametrize('name', ['msg/Track.msg', 'CMakeLists.txt', 'cmake/executable.in'])
+def test_a_changed_build_input_is_built_but_nothing_is_installed_from_the_network(
+    ready: Checkout, name: str
+) -> None:
+    with (ready.root / name).open('a') as file:
+        file.write('# changed\n')
+    assert ready.run().returncode == 0
+    assert ready.notes() == BUILD
+
+
+def test_a_new_module_is_linked_and_an_edited_one_is_live_already(ready: Checkout) -> None:
+    module = ready.root / 'mmedge_ros/new.py'
+    module.write_text('a = 1\n')
+    assert ready.run().returncode == 0
+    assert ready.notes() == BUILD
+    module.write_text('a = 2\n')
+    (ready.root / 'mmedge_ros/__pycache__').mkdir()
+    (ready.root / 'mmedge_ros/__pycache__/new.pyc').touch()
+    assert ready.run().returncode == 0
+    assert ready.notes() == []
+
+
+def test_ctrl_c_exits_130_and_the_next_run_repairs_what_was_left(
+    checkout: Checkout, gate: Path
+) -> None:
+    process = checkout.start('--help', GATE=str(gate))
+    with gate.open() as file:
+        assert file.readline() == 'started\n'
+    os.killpg(process.pid, signal.SIGINT)
+    output, messages = process.communicate(timeout=30)
+    assert (process.returncode, output) == (130, '')
+    assert 'interrupted' in messages
+    checkout.notes()
+
+    done = checkout.run('--help')
+    assert done.returncode == 0
+    assert 'half made' in done.stderr
+    assert kinds(checkout.notes()) == ['venv', *PIP, *BUILD]
+
+
+def test_of_two_started_at_once_one_sets_up_and_the_other_waits(
+    checkout: Checkout, gate: Path
+) -> None:
+    first = checkout.start('first', GATE=str(gate))
+    with gate.open() as file:
+        assert file.readline() == 'started\n'
+    second = checkout.start('second')
+    assert second.stderr is not None
+    assert 'waiting for it' in second.stderr.readline()
+    gate.write_text('go on\n')
+    assert 'first' in first.communicate(timeout=30)[0]
+    assert 'second' in second.communicate(timeout=30)[0]
+    assert (first.returncode, second.returncode) == (0, 0)
+    assert kinds(checkout.notes()) == ['venv', *PIP, *BUILD]
+
+
+def test_an_interrupted_build_starts_from_scratch(ready: Checkout) -> None:
+    (ready.root / '.venv/.unfinished-build').touch()
+    (ready.root / '.venv/.stamp-build').unlink()
+    (ready.root / '.venv/build/half made').touch()
+    assert ready.run().returncode == 0
+    assert ready.notes() == BUILD
+    assert not (ready.root / '.venv/build/half made').exists()
+
+
+def test_a_moved_checkout_gets_a_new_environment(ready: Checkout, tmp_path: Path) -> None:
+    ready.root = ready.root.rename(tmp_path / 'elsewhere')
+    assert ready.run().returncode == 0
+    assert kinds(ready.notes()) == ['venv', *PIP, *BUILD]
+
+
+def test_a_stale_link_to_a_removed_file_is_removed(ready: Checkout) -> None:
+    stale = ready.root / '.venv/share/mmedge_ros/gone.yaml'
+    stale.symlink_to(ready.root / 'config/gone.yaml')
+    (ready.root / 'config/new.yaml').touch()
+    assert ready.run().returncode == 0
+    assert not stale.is_symlink()
+
+
+@pytest.mark.parametrize(
+    ('pip_says', 'remedy'),
+    [
+        ('NewConnectionError: [Errno -2] Name or service not known', 'could not be reached'),
+        ('ERROR: No matching distribution found for numpy==9', 'PIP_INDEX_URL'),
+        ('OSError: [Errno 28] No space left on device', 'free about'),
+        ('something else', 'install-flight.log'),
+    ],
+)
+def test_a_failed_installation_shows_the_log_and_names_the_remedy(
+    checkout: Checkout, pip_says: str, remedy: str
+) -> None:
+    done = checkout.run('--help', PIP_SAYS=pip_says)
+    assert (done.returncode, done.stdout) == (1, '')
+    assert pip_says in done.stderr
+    assert remedy in done.stderr.splitlines()[-1]
+
+
+def test_a_failed_build_is_not_taken_for_done(checkout: Checkout) -> None:
+    done = checkout.run('--help', CMAKE_EXIT='1')
+    assert (done.returncode, done.stdout) == (1, '')
+    assert 'build.log' in done.stderr
+    checkout.notes()
+    assert checkout.run('--help').returncode == 0
+    assert checkout.notes() == BUILD
+
+
+@pytest.mark.parametrize(
+    ('manager', 'line'),
+    [
+        ('apt-get', 'apt-get update && {sudo}apt-get install -y g++ python3.11 python3.11-venv'),
+        ('dnf', 'dnf install -y gcc-c++ python3 python3-devel'),
+        ('', 'install a C++ compiler and Python 3.12 with its venv module'),
+    ],
+)
+def test_everything_missing_is_named_in_one_package_manager_line(
+    checkout: Checkout, manager: str, line: str
+) -> None:
+    (checkout.tools / 'g++').unlink()
+    if manager:
+        checkout.add_tool(manager, '#!/bin/sh\n')
+    done = checkout.run('--help', PYTHON_HAS='3.11 ensurepip Python.h')
+    assert (done.returncode, done.stdout) == (1, '')
+    assert 'a C++ compiler, ensurepip and Python.h of python3' in done.stderr
+    assert line.format(sudo='' if os.geteuid() == 0 else 'sudo ') in done.stderr
+    assert not (checkout.root / '.venv').exists()
+
+
+def test_without_a_compiler_only_the_compiler_is_asked_for(checkout: Checkout) -> None:
+    (checkout.tools / 'g++').unlink()
+    checkout.add_tool('apt-get', '#!/bin/sh\n')
+    lines = checkout.run('--help').stderr.splitlines()
+    assert lines[-1].endswith('apt-get install -y g++')
+
+
+def test_without_a_suitable_python_the_newest_packaged_one_is_named(checkout: Checkout) -> None:
+    checkout.add_tool('python3', '#!/bin/sh\nexit 1\n')
+    checkout.add_tool('apt-get', '#!/bin/sh\n')
+    checkout.add_tool('apt-cache', '#!/bin/sh\n[ "$2" = python3.12-venv ]\n')
+    done = checkout.run('--help')
+    assert done.returncode == 1
+    assert 'lacks Python 3.11, 3.12 or 3.13' in done.stderr
+    assert 'python3.12 python3.12-venv python3.12-dev' in done.stderr.splitlines()[-1]
+
+
+def test_a_second_interpreter_is_taken_where_the_first_does_not_suit(checkout: Checkout) -> None:
+    (checkout.tools / 'python3').rename(checkout.tools / 'python3.12')
+    checkout.add_tool('python3', '#!/bin/sh\nexit 1\n')
+    assert checkout.run('--help').returncode == 0
+
+
+def test_another_processor_is_told_to_use_an_installed_ros(checkout: Checkout) -> None:
+    (checkout.tools / 'uname').unlink()
+    checkout.add_tool('uname', '#!/bin/sh\n[ "$1" = -s ] && echo Linux || echo aarch64\n')
+    done = checkout.run('--help')
+    assert done.returncode == 1
+    assert 'aarch64' in done.stderr
+    assert 'colcon build' in done.stderr
+
+
+def test_a_link_and_another_folder_work_and_relative_paths_keep_their_meaning(
+    ready: Checkout, tmp_path: Path
+) -> None:
+    link = tmp_path / 'link to it'
+    link.symlink_to(ready.root / 'mmedge')
+    done = ready.run('replay', './flight', cwd=tmp_path, script=link)
+    assert done.stdout.splitlines()[1:4] == ['replay', './flight', f'cwd={tmp_path}']
+    assert ready.notes() == []
+
+
+def test_another_ros_in_the_environment_is_left_behind(ready: Checkout) -> None:
+    done = ready.run(
+        AMENT_PREFIX_PATH='/opt/ros/jazzy',
+        LD_LIBRARY_PATH='/opt/ros/jazzy/lib',
+        PYTHONPATH='/opt/ros/jazzy/lib/python3.12/site-packages',
+        RMW_IMPLEMENTATION='rmw_cyclonedds_cpp',
+        ROS_DISTRO='jazzy',
+        _ROS_WHEELS_BOOTSTRAP_COMPLETE='1',
+    )
+    assert done.stdout.splitlines()[2:] == [
+        f'AMENT_PREFIX_PATH={ready.root}/.venv',
+        f'FASTDDS_DEFAULT_PROFILES_FILE={ready.root}/config/fastdds.xml',
+        f'FASTRTPS_DEFAULT_PROFILES_FILE={ready.root}/config/fastdds.xml',
+    ]
+
+
+def test_libraries_and_transport_settings_of_the_user_are_kept(ready: Checkout) -> None:
+    done = ready.run(LD_LIBRARY_PATH='/opt/cuda/lib', FASTDDS_DEFAULT_PROFILES_FILE='/mine.xml')
+    assert 'LD_LIBRARY_PATH=/opt/cuda/lib' in done.stdout
+    assert 'FASTDDS_DEFAULT_PROFILES_FILE=/mine.xml' in done.stdout
+
+
+def test_the_tests_need_more_and_pass_their_arguments_on(ready: Checkout) -> None:
+    done = ready.run('test', '-k', 'radar')
+    assert (done.returncode, done.stdout) == (0, '1 passed\n')
+    assert kinds(ready.notes()) == [
+        *PIP,
+        'ruff format',
+        'ruff check',
+        'shellcheck mmedge',
+        'mypy',
+        'pytest -k',
+    ]
+
+
+def test_a_failed_check_does_not_hide_the_others_and_the_exit_status_tells(
+    ready: Checkout,
+) -> None:
+    done = ready.run('test', FAILING='mypy')
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1] == 'mmedge: failed: types'
+    assert done.stdout == '1 passed\n'
+
+
+@pytest.mark.skipif(
+    Path(sys.prefix).resolve() != ROOT / '.venv', reason='needs the environment ./mmedge made'
+)
+def test_the_real_script_prints_its_help_from_any_folder(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [ROOT / 'mmedge', '--help'],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert 'usage' in done.stdout.lower()

@@ -1,0 +1,320 @@
+"""The package as a whole: metadata, layers, messages, and what the builds install."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+import mmedge_ros
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = ROOT / 'mmedge_ros'
+NODES = sorted(path.stem for path in (PACKAGE / 'ros/nodes').glob('[!_]*.py'))
+MESSAGES = sorted((ROOT / 'msg').glob('*.msg'))
+
+ROS_PACKAGE = re.compile(
+    r'(rclpy|rcl_interfaces|rosidl_\w+|ament_\w+|builtin_interfaces|\w+_msgs|\w+_msgs_py'
+    r'|cv_bridge|tf2_ros|message_filters|launch|launch_ros|rosbag2_py)(\..*)?'
+    r'|mmedge_ros\.(msg|ros)(\..*)?'
+)
+LEARNING_PACKAGE = re.compile(r'(torch|torchvision|ultralytics)(\..*)?')
+
+# Tests of what was installed make sense only in the environment that ./mmedge made.
+in_environment = pytest.mark.skipif(
+    Path(sys.prefix).resolve() != ROOT / '.venv', reason='needs the environment ./mmedge made'
+)
+
+
+def imported(path: Path) -> Iterator[str]:
+    """List the absolute names a module imports, `import_module('...')` included."""
+    for node in ast.walk(ast.parse(path.read_text(), path)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            parts = path.relative_to(ROOT).with_suffix('').parts
+            base = '.'.join(parts[: len(parts) - node.level]) if node.level else ''
+            module = '.'.join(filter(None, (base, node.module)))
+            yield from (f'{module}.{alias.name}' for alias in node.names)
+        elif isinstance(node, ast.Call) and node.args:
+            function = ast.unparse(node.func).rpartition('.')[2]
+            name = node.args[0]
+            if function in ('import_module', '__import__') and isinstance(name, ast.Constant):
+                yield str(name.value)
+
+
+def offenders(pattern: re.Pattern[str], allowed: tuple[str, ...]) -> list[str]:
+    found = []
+    for path in sorted(PACKAGE.rglob('*.py')):
+        place = path.relative_to(PACKAGE).as_posix()
+        if not place.startswith(allowed):
+            found += [f'{place}: {name}' for name in imported(path) if pattern.fullmatch(name)]
+    return found
+
+
+# ------------------------------------------------------------------------------ layers
+
+
+def test_imports_are_found_in_every_disguise(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(sys.modules[__name__], 'ROOT', tmp_path)
+    module = tmp_path / 'mmedge_ros/fusion/module.py'
+    module.parent.mkdir(parents=True)
+    module.write_text(
+        'import rclpy.node\n'
+        'from ..ros import conversions\n'
+        'def f():\n'
+        '    from mmedge_ros import msg\n'
+        '    importlib.import_module("std_msgs.msg")\n'
+    )
+    names = set(imported(module))
+    assert names == {'rclpy.node', 'mmedge_ros.ros.conversions', 'mmedge_ros.msg', 'std_msgs.msg'}
+    assert all(ROS_PACKAGE.fullmatch(name) for name in names)
+
+
+def test_only_the_ros_folder_imports_ros() -> None:
+    # The command line starts nodes, so it alone may reach into that folder.
+    assert offenders(ROS_PACKAGE, ('ros/', 'cli.py')) == []
+
+
+def test_only_training_and_one_adapter_import_torch() -> None:
+    allowed = ('training/', 'encoding/ultralytics_export.py')
+    assert offenders(LEARNING_PACKAGE, allowed) == []
+
+
+def test_only_one_adapter_imports_ultralytics() -> None:
+    allowed = ('encoding/ultralytics_export.py',)
+    assert offenders(re.compile(r'ultralytics(\..*)?'), allowed) == []
+
+
+@pytest.mark.parametrize('node', NODES)
+def test_a_node_is_thin(node: str) -> None:
+    lines = (PACKAGE / 'ros/nodes' / f'{node}.py').read_text().count('\n')
+    assert lines < 150, f'{node}.py has {lines} lines; logic belongs into the core'
+
+
+# ------------------------------------------------------------------------------ metadata
+
+
+def package_xml() -> ElementTree.Element:
+    return ElementTree.parse(ROOT / 'package.xml').getroot()
+
+
+def pinned() -> dict[str, str]:
+    lines = (ROOT / 'requirements/constraints.txt').read_text().splitlines()
+    pins = (line.split('==') for line in lines if line and not line.startswith('#'))
+    return {normal(name): version for name, version in pins}
+
+
+def listed(name: str) -> set[str]:
+    """Return the packages a requirements file lists, without extras."""
+    lines = (ROOT / 'requirements' / name).read_text().splitlines()
+    return {normal(line) for line in lines if line and line[0] not in '#-'}
+
+
+def normal(name: str) -> str:
+    return re.sub(r'[-_.]+', '-', re.split(r'[\[<>=;]', name)[0].strip()).lower()
+
+
+def pip_dependencies() -> set[str]:
+    text = (ROOT / 'pyproject.toml').read_text()
+    block = re.search(r'^dependencies = \[(.*?)\]', text, re.MULTILINE | re.DOTALL)
+    assert block
+    return {normal(name) for name in re.findall(r"'([^']+)'", block[1])}
+
+
+def test_package_xml_is_accepted_by_the_tools_of_ros() -> None:
+    catkin_pkg = pytest.importorskip('catkin_pkg.package')
+    warnings: list[str] = []
+    package = catkin_pkg.parse_package(str(ROOT / 'package.xml'), warnings=warnings)
+    package.validate(warnings=warnings)
+    assert warnings == []
+    assert package.get_build_type() == 'ament_cmake'
+    assert [group.name for group in package.member_of_groups] == ['rosidl_interface_packages']
+
+
+def test_the_version_is_the_same_everywhere() -> None:
+    version = package_xml().findtext('version')
+    assert version == mmedge_ros.__version__
+    assert f' {version}\n' in (ROOT / 'CHANGELOG.rst').read_text()
+
+
+def test_every_pip_dependency_is_listed_and_pinned() -> None:
+    assert pip_dependencies() == listed('flight.txt')
+    for name in ('flight.txt', 'ros.txt', 'test.txt'):
+        assert listed(name) <= pinned().keys()
+
+
+def test_what_must_never_be_installed_is_not_pinned() -> None:
+    unwanted = {'torch', 'torchvision', 'ultralytics', 'opencv-python', 'lark'}
+    assert unwanted & pinned().keys() == set()
+
+
+def test_every_pip_dependency_has_a_rosdep_key() -> None:
+    keys = {
+        'mcap': 'mcap-ros2-support',
+        'onnxruntime': 'python3-onnxruntime-pip',
+        'opencv-python-headless': 'python3-opencv',
+        'pyserial': 'python3-serial',
+        'pyyaml': 'python3-yaml',
+        'rosbags': 'python3-rosbags-pip',
+    }
+    declared = {element.text for element in package_xml().iter('exec_depend')}
+    assert {keys.get(name, f'python3-{name}') for name in pip_dependencies()} <= declared
+
+
+def test_every_ros_package_the_nodes_import_is_declared() -> None:
+    root = package_xml()
+    declared = {element.text for tag in ('depend', 'exec_depend') for element in root.iter(tag)}
+    paths = [*(PACKAGE / 'ros').rglob('*.py'), *(ROOT / 'launch').glob('*.py')]
+    names = {name for path in paths for name in imported(path) if ROS_PACKAGE.fullmatch(name)}
+    assert {name.split('.')[0] for name in names} - {'mmedge_ros'} <= declared | {'rcl_interfaces'}
+
+
+# ------------------------------------------------------------------------------ messages
+
+
+@pytest.mark.parametrize('path', MESSAGES, ids=lambda path: path.stem)
+def test_a_message_says_what_it_is_and_what_each_field_means(path: Path) -> None:
+    lines = path.read_text().splitlines()
+    assert re.match(r'# \S.+', lines[0]), f'{path.name} does not begin by saying what it is'
+    for line in filter(None, lines[1:]):
+        field, _, meaning = line.partition('#')
+        # A field of another message type is explained by that message.
+        explained = '/' in field or meaning.strip()
+        assert explained, f'{path.name}: `{line}` has no unit and no meaning'
+
+
+# ------------------------------------------------------------------------------ executables
+
+
+def executable_names() -> set[str]:
+    text = (ROOT / 'CMakeLists.txt').read_text()
+    single = re.findall(r'^install_executable\((\w+)', text, re.MULTILINE)
+    (nodes,) = re.findall(r'^foreach\(node ([\w\s]+)\)', text, re.MULTILINE)
+    return {*single, *nodes.split()}
+
+
+def test_every_node_has_an_executable() -> None:
+    assert executable_names() == {'mmedge', *NODES}
+
+
+@in_environment
+def test_installed_executables_can_be_run_and_name_a_module_that_exists() -> None:
+    folder = Path(sys.prefix) / 'lib/mmedge_ros'
+    assert {path.name for path in folder.iterdir()} == executable_names()
+    for path in folder.iterdir():
+        assert os.access(path, os.X_OK)
+        found = re.search(r'^from (\S+) import main$', path.read_text(), re.MULTILINE)
+        assert found, path
+        assert importlib.util.find_spec(found[1]), f'{path.name} starts {found[1]}'
+
+
+def test_an_executable_finds_its_interpreter_in_a_path_with_spaces(tmp_path: Path) -> None:
+    interpreter = tmp_path / 'with a space' / 'python'
+    interpreter.parent.mkdir()
+    interpreter.symlink_to(sys.executable)
+    (tmp_path / 'node.py').write_text('import sys\ndef main(): print(sys.argv[1:]); return 3\n')
+    text = (ROOT / 'cmake/executable.in').read_text()
+    stub = tmp_path / 'stub'
+    stub.write_text(
+        text.replace('@Python3_EXECUTABLE@', str(interpreter)).replace('@module@', 'node')
+    )
+    stub.chmod(0o755)
+    done = subprocess.run([stub, 'a b', "c'd"], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.returncode) == ("['a b', \"c'd\"]\n", 3), done.stderr
+
+
+# ------------------------------------------------------------------------------ builds
+
+
+def copy_of_sources(target: Path) -> Path:
+    ignored = shutil.ignore_patterns('.*', '__pycache__', 'build', 'install', 'log', '*.egg-info')
+    return Path(shutil.copytree(ROOT, target, ignore=ignored))
+
+
+def run(*command: str | Path, cwd: Path, **variables: str) -> str:
+    """Run a command without terminal; return its output, or show all of it when it fails."""
+    done = subprocess.run(
+        command,
+        cwd=cwd,
+        env={**os.environ, **variables},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout
+    return done.stdout
+
+
+@in_environment
+def test_pip_installs_the_package_without_messages_where_ros_is_absent(tmp_path: Path) -> None:
+    sources, target = copy_of_sources(tmp_path / 'sources'), tmp_path / 'target'
+    pip = [sys.executable, '-m', 'pip', 'install', '--quiet', '--no-index', '--no-deps']
+    run(
+        *pip,
+        '--no-build-isolation',
+        '--disable-pip-version-check',
+        '--target',
+        target,
+        sources,
+        cwd=tmp_path,
+        AMENT_PREFIX_PATH=str(tmp_path / 'nothing here'),
+    )
+    assert (target / 'mmedge_ros/data_types.py').is_file()
+    assert not (target / 'mmedge_ros/msg').exists()
+    assert (target / 'share/mmedge_ros/config/fastdds.xml').is_file()
+    wheel_facts = (target / f'mmedge_ros-{mmedge_ros.__version__}.dist-info/WHEEL').read_text()
+    assert 'Root-Is-Purelib: true' in wheel_facts
+
+
+COLCON_CHECK = """
+. install/setup.sh
+python -P -c '
+import mmedge_ros.data_types, mmedge_ros.msg
+from rclpy.serialization import deserialize_message, serialize_message
+message = mmedge_ros.msg.TrackArray(lost=["radar"])
+assert deserialize_message(serialize_message(message), mmedge_ros.msg.TrackArray) == message
+print(mmedge_ros.__file__, mmedge_ros.msg.__file__)
+'
+install/mmedge_ros/lib/mmedge_ros/mmedge --help
+ls install/mmedge_ros/share/mmedge_ros
+"""
+
+
+@in_environment
+@pytest.mark.timeout(400)
+def test_colcon_builds_a_workspace_whose_messages_and_executables_work(tmp_path: Path) -> None:
+    prefix = sys.prefix
+    copy_of_sources(tmp_path / 'src/mmedge_ros')
+    environment = {
+        'PATH': f'{prefix}/bin{os.pathsep}{os.environ["PATH"]}',
+        'AMENT_PREFIX_PATH': prefix,
+        'CMAKE_PREFIX_PATH': prefix,
+        'COLCON_PYTHON_EXECUTABLE': str(tmp_path / 'python3'),
+    }
+    # The set-up scripts that colcon writes cannot start a Python whose path has spaces.
+    (tmp_path / 'python3').symlink_to(Path(sys.executable).resolve())
+    options = [
+        f'-DPython3_EXECUTABLE={prefix}/bin/python',
+        '-DPython3_FIND_VIRTUALENV=ONLY',
+        '-DBUILD_TESTING=OFF',
+        f'-DCMAKE_PROJECT_INCLUDE={ROOT}/cmake/wheel_fixes.cmake',
+    ]
+    build = ['colcon', 'build', '--packages-select', 'mmedge_ros', '--cmake-args', '-G', 'Ninja']
+    run(*build, *options, cwd=tmp_path, **environment)
+    output = run('sh', '-c', COLCON_CHECK, cwd=tmp_path, **environment)
+    installed = f'{tmp_path}/install/mmedge_ros/lib/'
+    assert output.count(installed) == 2, output
+    assert 'usage' in output.lower()
+    assert {'config', 'launch', 'msg', 'package.xml'} <= set(output.split())
