@@ -5,7 +5,7 @@ from mmedge_ros.ros.launch_actions import is_true, launch_description
 from mmedge_ros.ros.up_session import UpOptions, describe_up
 
 ARGUMENTS = [
-    ('camera', '', "driver's image topic; its camera_info must be beside camera/camera_info"),
+    ('camera', '', "driver's image topic; its camera_info is expected beside it"),
     ('radar', '', "driver's point cloud topic"),
     ('odometry', '', "autopilot's odometry topic"),
     ('image_transport', 'raw', 'raw or compressed pictures'),

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 from pathlib import Path
 from typing import Annotated, NoReturn
 
 import typer
 
-from mmedge_ros.display import StatusLine, console
+from mmedge_ros.display import StatusLine, say
 
 # The span in which the recording's own sensors are sound; see the data's notes.
 _DEMO_FRAMES = (20, 319)
@@ -113,6 +112,8 @@ def replay(
 ) -> None:
     """Replay a recording and write a report."""
     span = _frame_span(frames)
+    if frames and boxes is None:
+        raise typer.BadParameter('the frames of what? name a file with --boxes')
     _check_combination(live, profile, rate, clock)
     from mmedge_ros.replay.recording import TopicChoice
     from mmedge_ros.replay_command import ReplayRequest, plain_errors, run_replay
@@ -169,11 +170,14 @@ def up(
     """Start the graph and keep it running until Ctrl-C."""
     if transport not in ('raw', 'compressed'):
         raise typer.BadParameter('choose raw or compressed', param_hint='--image-transport')
+    if bag is None and (loop or rate != 1.0):
+        raise typer.BadParameter('--loop and --rate belong to --bag; sensors have their own pace')
     from mmedge_ros.replay.recording import TopicChoice
     from mmedge_ros.replay_command import plain_errors
-    from mmedge_ros.ros.up_session import UpOptions, run_up
 
     with plain_errors():
+        from mmedge_ros.ros.up_session import UpOptions, run_up
+
         options = UpOptions(
             bag=str(bag or ''),
             loop=loop,
@@ -189,15 +193,36 @@ def up(
             single_process=single_process,
         )
         with StatusLine('up') as line:
-            run_up(options, line.show, console.print)
+            run_up(options, line.show, say)
+
+
+@app.command()
+def parameters(
+    write: Annotated[
+        Path | None,
+        typer.Option('--write', exists=True, dir_okay=False, help='document to bring up to date'),
+    ] = None,
+) -> None:
+    """Show every node's parameters as Markdown tables."""
+    from mmedge_ros.replay_command import plain_errors
+
+    with plain_errors():
+        from mmedge_ros.ros.parameter_tables import parameter_tables, write_tables
+
+        if write is None:
+            typer.echo(parameter_tables())
+        else:
+            write_tables(write)
 
 
 def _frame_span(text: str) -> tuple[int | None, int | None]:
     if not text:
         return None, None
     first, colon, last = text.partition(':')
-    if not colon or not (first or '0').isdigit() or not (last or '0').isdigit():
+    if not colon or not (first or '0').isdecimal() or not (last or '0').isdecimal():
         raise typer.BadParameter(f'{text!r} does not read FIRST:LAST', param_hint='--frames')
+    if first and last and int(first) > int(last):
+        raise typer.BadParameter(f'{text!r} ends before it begins', param_hint='--frames')
     return int(first) if first else None, int(last) if last else None
 
 
@@ -210,22 +235,24 @@ def _check_combination(live: bool, profile: Path | None, rate: float, clock: boo
         raise typer.BadParameter('--rate and --clock belong to --live; offline time is virtual')
 
 
-def _end_like_interrupt(*_: object) -> NoReturn:
-    """Let SIGTERM unwind the stack as Ctrl-C does, so that nothing is left running."""
-    raise KeyboardInterrupt
+class _Stopped(SystemExit):
+    """Unwinds the stack, so that nothing is left running, and ends with a shell's exit code."""
+
+
+def _stop(number: int, _: object) -> NoReturn:
+    raise _Stopped(128 + number)
 
 
 def main() -> None:
     """Run the command line."""
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, _end_like_interrupt)
-    # Started with & from a script, Python ignores Ctrl-C unless told otherwise.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+    # Also Ctrl-C: started with & from a script, Python would ignore it.
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _stop)
     try:
-        app()
-    except KeyboardInterrupt:
-        console.print('stopped')
-        sys.exit(130)
+        app(prog_name='mmedge')
+    except _Stopped:
+        say('stopped')
+        raise
 
 
 if __name__ == '__main__':

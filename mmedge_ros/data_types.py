@@ -253,7 +253,7 @@ class Decision:
     ``newest_ns`` maps each modality to the stamp of the newest unit used so far. ``late`` are
     modalities with units still in work at the deadline, ``lost`` those that sent nothing
     during the window. ``trail`` is the path of the critical unit from acquisition to
-    publication and is empty when the window held no unit at all.
+    publication and is empty when the window brought no new unit.
     """
 
     window_end_ns: int
@@ -272,9 +272,14 @@ class Decision:
     def published(self, now_ns: int) -> Decision:
         """Return the decision with its publication time and the trail closed at it.
 
-        The last stage is the work on the decision itself: fusion and tracking.
+        The last stage is the work on the decision itself: fusion and tracking. Stages end with
+        the publication even where a clock is coarse (simulated time) and theirs was ahead.
         """
-        trail = extend_trail(self.trail, 'fusion', now_ns) if self.trail else ()
+        trail = tuple(
+            StageTiming(t.stage, min(t.begin_ns, now_ns), min(t.end_ns, now_ns))
+            for t in self.trail
+        )
+        trail = extend_trail(trail, 'fusion', now_ns) if trail else ()
         return replace(self, published_ns=now_ns, trail=trail)
 
     @property

@@ -11,9 +11,13 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from mmedge_ros.data_types import CAMERA, NS_PER_S, Decision
 
 console = Console(stderr=True, highlight=False)
-results = Console(highlight=False, soft_wrap=True)
 
 _PLAIN_PERIOD = 5.0
+
+
+def say(sentence: str) -> None:
+    """Say something as it is: paths may hold what would otherwise be markup."""
+    console.print(sentence, markup=False, emoji=False, soft_wrap=True)
 
 
 class StatusLine:
@@ -22,10 +26,10 @@ class StatusLine:
     def __init__(self, title: str) -> None:
         self._title = title
         self._progress = Progress(
-            TextColumn('{task.description}'),
+            TextColumn('{task.description}', markup=False),
             BarColumn(bar_width=24),
             TextColumn('{task.percentage:>3.0f} %'),
-            TextColumn('{task.fields[state]}'),
+            TextColumn('{task.fields[state]}', markup=False),
             TimeElapsedColumn(),
             console=console,
             transient=True,
@@ -36,7 +40,7 @@ class StatusLine:
 
     def __enter__(self) -> StatusLine:
         if self._plain:
-            console.print(f'{self._title}: starting')
+            say(f'{self._title}: starting')
             self._last = time.monotonic()
         else:
             self._progress.start()
@@ -48,7 +52,8 @@ class StatusLine:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._progress.stop()
+        if not self._plain:
+            self._progress.stop()
 
     def show(self, share: float, decision: Decision | None) -> None:
         """Show the share done (0..1) and the newest decision."""
@@ -59,7 +64,7 @@ class StatusLine:
         now = time.monotonic()
         if now - self._last >= _PLAIN_PERIOD:
             self._last = now
-            console.print(f'{self._title}: {100 * share:.0f} %  {state}')
+            say(f'{self._title}: {100 * share:.0f} %  {state}')
 
 
 def describe(decision: Decision | None) -> str:

@@ -112,7 +112,8 @@ def _check(item: Parameter, value: Any) -> None:
     elif isinstance(default, float):
         suits = isinstance(value, int | float) and math.isfinite(value)
     elif isinstance(default, tuple):
-        suits = not isinstance(value, str) and isinstance(value, Iterable)
+        element = type(default[0]) if default else str
+        suits = isinstance(value, list | tuple) and all(isinstance(v, element) for v in value)
     else:
         suits = isinstance(value, type(default))
     if not suits:
@@ -125,7 +126,7 @@ def _check(item: Parameter, value: Any) -> None:
     low, high = bounds.minimum, bounds.maximum
     for number in value if isinstance(default, tuple) else (value,):
         if (low is not None and number < low) or (high is not None and number > high):
+            shown = f'{number!r} {bounds.unit}'.strip()
             raise ParameterError(
-                f'parameter {item.name!r} is {number!r} {bounds.unit}; '
-                f'the limits are {low} to {high}'
+                f'parameter {item.name!r} is {shown}; the limits are {low} to {high}'
             )

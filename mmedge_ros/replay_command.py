@@ -11,7 +11,7 @@ from typing import NoReturn
 import typer
 from rich.markup import escape
 
-from mmedge_ros.display import StatusLine, console, results
+from mmedge_ros.display import StatusLine, console, say
 from mmedge_ros.encoding.detector import EncodingError
 from mmedge_ros.evaluation.box_comparison import compare_with_boxes, read_boxes
 from mmedge_ros.evaluation.errors import EvaluationError
@@ -51,6 +51,8 @@ class ReplayRequest:
 def run_replay(request: ReplayRequest) -> None:
     """Replay, write the report, and print where it is."""
     given = read_boxes(request.boxes) if request.boxes else None
+    # Found out now rather than after the replay.
+    request.out.mkdir(parents=True, exist_ok=True)
     record = _live(request) if request.live else _offline(request)
     if request.save_profile:
         _save_profile(record, request.save_profile)
@@ -61,16 +63,15 @@ def run_replay(request: ReplayRequest) -> None:
         report = write_report(record, request.out, comparison)
     latency = report['latency_ms']
     if latency['p50'] is not None:
-        console.print(
+        say(
             f'{report["decisions"]} decisions of {report["windows"]} windows, latency '
             f'p50 {latency["p50"]:.1f} ms, p95 {latency["p95"]:.1f} ms'
         )
     for problem in record.problems[:_NOTES_SHOWN]:
-        console.print(f'note: {problem}', markup=False, soft_wrap=True)
+        say(f'note: {problem}')
     if len(record.problems) > _NOTES_SHOWN:
-        more = len(record.problems) - _NOTES_SHOWN
-        console.print(f'note: and {more} more, see the report')
-    results.print(str(request.out / 'report.html'), markup=False)
+        say(f'note: and {len(record.problems) - _NOTES_SHOWN} more, see the report')
+    typer.echo(request.out / 'report.html')
     if not record.decisions:
         stop('no decision was made; the report says what was wrong in the input')
 
@@ -84,6 +85,11 @@ def plain_errors() -> Iterator[None]:
         stop(str(err))
     except OSError as err:
         stop(f'{err.filename or "file"}: {err.strerror or err}')
+    except ModuleNotFoundError as err:
+        stop(
+            f'{err.name} is not installed; this command needs ROS 2 and the built package '
+            '(./mmedge brings both)'
+        )
 
 
 def stop(sentence: str) -> NoReturn:
@@ -129,4 +135,4 @@ def _save_profile(record: RunRecord, path: Path) -> None:
     description = f'{record.mode} replay of {Path(record.bag).name} with {model}'
     path.parent.mkdir(parents=True, exist_ok=True)
     write_profile(measured_profile(description, stage_durations(record)), path)
-    console.print(f'profile: {path}', markup=False)
+    say(f'profile: {path}')

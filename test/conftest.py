@@ -17,7 +17,6 @@ ROOT = Path(__file__).resolve().parent.parent
 for name, value in {
     'AMENT_PREFIX_PATH': sys.prefix,
     'FASTDDS_DEFAULT_PROFILES_FILE': str(ROOT / 'config/fastdds.xml'),
-    'FASTRTPS_DEFAULT_PROFILES_FILE': str(ROOT / 'config/fastdds.xml'),
     'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST',
     'ROS_DOMAIN_ID': str(1 + os.getpid() % 100),
     'ROS_PYTHON_CHECK_FIELDS': '1',

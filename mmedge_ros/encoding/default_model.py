@@ -17,7 +17,10 @@ def default_detector(named: str = '') -> Path:
     :raises EncodingError: when there is none; the message says how to get one
     """
     if named:
-        return Path(named).expanduser()
+        try:
+            return Path(named).expanduser()
+        except RuntimeError as err:
+            raise EncodingError(f'no detector {named}: {err}; give a full path') from err
     for models in (_SOURCE_MODELS, *_installed_models()):
         for manifest in sorted(models.glob('*/manifest.yaml')):
             return manifest.parent

@@ -8,13 +8,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import cv2
 import numpy as np
 from numpy.typing import NDArray
 
 from mmedge_ros.data_types import Box, Detection
 from mmedge_ros.encoding.class_names import class_names
-from mmedge_ros.encoding.detection_heads import Candidates, find_head
+from mmedge_ros.encoding.detection_heads import find_head
 from mmedge_ros.encoding.detector import (
     DetectorOutput,
     DetectorParameters,
@@ -22,12 +21,10 @@ from mmedge_ros.encoding.detector import (
     Image,
 )
 from mmedge_ros.encoding.letterbox import PADDING, Letterbox, Placement
+from mmedge_ros.encoding.non_maximum_suppression import best_boxes
 from mmedge_ros.encoding.onnx_session import Port, only_input, open_session, runtime_errors
 
 DEFAULT_INPUT_SIZE = (416, 320)
-# Suppression compares all pairs: this bounds it to about 2 ms when a broken network or a
-# threshold of zero lets every cell fire. A crowd of 50 people makes some 500 candidates.
-_MOST_CANDIDATES = 1000
 _SMALLEST_STRIDE_MULTIPLE = 32
 _LARGEST_FLOAT16 = 65504.0
 
@@ -73,7 +70,7 @@ class OnnxDetector:
         self.detect(np.full((height, width, 3), PADDING, np.uint8))
 
     def detect(self, image: Image) -> DetectorOutput:
-        """See Detector. Measured with YOLOX-nano at 416 x 416: all but inference 0.3 ms."""
+        """See Detector. Measured with YOLOX-nano at 416 x 416: all but inference 0.4 ms."""
         placement = self._letterbox.fill(image)
         outputs = self._run(self._letterbox.blob)
         embedding, grid = self._features(outputs)
@@ -92,13 +89,13 @@ class OnnxDetector:
         self, output: NDArray[np.float32], placement: Placement
     ) -> tuple[Detection, ...]:
         parameters = self._parameters
-        with np.errstate(invalid='ignore', over='ignore'):  # hostile values are dropped by it
+        with np.errstate(invalid='ignore', over='ignore'):  # hostile values are dropped or cut
             found = self._head.candidates(output, parameters.score_threshold, self._kept)
-        if self._head.overlapping:
-            order = best_boxes(found, parameters.iou_threshold)
-        else:
-            order = np.argsort(-found.scores, kind='stable')
-        boxes = placement.to_picture(found.boxes[order]).tolist()
+            if self._head.overlapping:
+                order = best_boxes(found, parameters.iou_threshold)
+            else:
+                order = np.argsort(-found.scores, kind='stable')
+            boxes = placement.to_picture(found.boxes[order]).tolist()
         best = zip(boxes, found.scores[order].tolist(), found.classes[order], strict=True)
         detections = (
             Detection(Box(*box), score, self._names[label])
@@ -135,22 +132,6 @@ class OnnxDetector:
                 f'{self._place} put out a {name} that is not finite; the picture is dropped. '
                 'If it happens often, export the network in float32'
             )
-
-
-def best_boxes(found: Candidates, iou_threshold: float) -> NDArray[np.intp]:
-    """Return the indices of the boxes that no better box of their class overlaps, best first."""
-    if len(found.scores) == 0:
-        return np.zeros(0, np.intp)
-    candidates = np.argsort(-found.scores, kind='stable')[:_MOST_CANDIDATES]
-    boxes = found.boxes[candidates].astype(np.float64)
-    # Classes are moved apart, so that one call serves all; double keeps the pixels exact.
-    span = 2.0 * float(np.abs(boxes).max()) + 1.0
-    boxes[:, 2:] -= boxes[:, :2]
-    boxes[:, 0] += found.classes[candidates] * span
-    # Lists: 3 times faster than arrays here (0.05 ms against 0.14 ms for 300 boxes), and
-    # 5 times faster than the same in numpy.
-    best = cv2.dnn.NMSBoxes(boxes.tolist(), found.scores[candidates].tolist(), 0.0, iou_threshold)
-    return candidates[np.asarray(best, np.intp).reshape(-1)]
 
 
 def _wanted_outputs(session: Any, place: str) -> list[str]:

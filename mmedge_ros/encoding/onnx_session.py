@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import difflib
+import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -71,8 +72,12 @@ def open_session(path: Path, threads: int = 1, device: str = 'cpu') -> Any:
     # Spinning wins microseconds here and takes a core from the other encoders.
     options.add_session_config_entry('session.intra_op.allow_spinning', '0')
     remedy = 'it must be a complete ONNX file; copy or export it again'
-    with runtime_errors(f'{path} cannot be opened ({remedy})'):
-        session = onnxruntime.InferenceSession(str(path), options, providers=provider)
+    # A fall-back to other devices would go unseen, and says so on standard output.
+    with runtime_errors(f'{path} cannot be opened ({remedy})'), redirect_stdout(sys.stderr):
+        session = onnxruntime.InferenceSession(
+            str(path), options, providers=provider, enable_fallback=0
+        )
+        session.disable_fallback()
     active = session.get_providers()[0]
     if active != _PROVIDERS[device]:  # the runtime falls back in silence
         raise EncodingError(

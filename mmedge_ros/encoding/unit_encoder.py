@@ -7,6 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
+import numpy as np
+
 from mmedge_ros.data_types import CAMERA, RADAR, ModalityConfiguration, Unit, UnitFeatures
 from mmedge_ros.encoding.detector import Detector, DetectorParameters, EncodingError
 from mmedge_ros.encoding.model_bundle import model_levels, open_detector
@@ -130,6 +132,8 @@ class RadarEncoder:
     ) -> UnitFeatures:
         returns, dropped = filter_returns(decode_points(unit.payload), self._limits)
         self.problems.update(dropped)
+        if len(returns) and np.isnan(returns[:, 3]).all():
+            self.problems['no_velocity'] += 1
         return UnitFeatures(
             modality=unit.modality,
             sequence=unit.sequence,

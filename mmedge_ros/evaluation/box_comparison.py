@@ -23,11 +23,9 @@ from mmedge_ros.data_types import NS_PER_S, Box, Decision, FloatArray, Track
 from mmedge_ros.evaluation.errors import EvaluationError
 from mmedge_ros.evaluation.radar_depths import RadarScans, radar_set_depths, sensor_geometry
 from mmedge_ros.evaluation.run_record import RunRecord
-from mmedge_ros.fusion.decision_fusion import (
-    DecisionFusionParameters,
-    height_depth,
-    place_returns,
-)
+from mmedge_ros.fusion.box_placement import height_depth
+from mmedge_ros.fusion.decision_fusion import DecisionFusionParameters
+from mmedge_ros.fusion.return_placement import place_returns
 
 MINIMUM_IOU = 0.5
 # An id seen in fewer decisions is a flicker, not somebody who was followed.
@@ -266,7 +264,9 @@ def _match_returns(record: RunRecord, frames: Sequence[_Frame]) -> tuple[int, in
         recent = scans.before(frame.stamp_ns)
         if not recent:
             continue
-        returns = place_returns(recent, frame.stamp_ns, geometry, DecisionFusionParameters())
+        returns = place_returns(
+            recent, frame.stamp_ns, geometry, DecisionFusionParameters().moving_speed
+        )
         pixels = returns.pixels[returns.in_view]
         for box in frame.given:
             low, high = np.array(box[:2]), np.array(box[2:])

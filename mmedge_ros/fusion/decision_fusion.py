@@ -9,24 +9,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mmedge_ros.data_types import (
     CAMERA,
-    NS_PER_S,
     RADAR,
-    Box,
     Detection,
     FloatArray,
     Measurement,
     UnitFeatures,
 )
+from mmedge_ros.fusion.box_placement import PlacedBox, PlacedBoxes, place_boxes
 from mmedge_ros.fusion.clustering import cluster_returns
 from mmedge_ros.fusion.geometry import SensorGeometry
-from mmedge_ros.fusion.projection import CameraModel
+from mmedge_ros.fusion.return_placement import PlacedReturns, place_returns
 from mmedge_ros.parameter import parameter
 
 RADAR_ONLY_LABEL = 'moving'
@@ -76,125 +74,58 @@ class DecisionFusionParameters:
     )
 
 
-class PlacedReturns(NamedTuple):
-    """Moving returns of one or more scans, brought to one instant.
-
-    ``positions`` (N, 3) in the tracking frame, ``depths`` (N,) along the optical axis,
-    ``pixels`` (N, 2) with ``in_view`` (N,), ``velocities`` (N,).
-    """
-
-    positions: FloatArray
-    velocities: FloatArray
-    depths: FloatArray
-    pixels: FloatArray
-    in_view: NDArray[np.bool_]
-
-
 def fuse_detections(
     camera: UnitFeatures | None,
     scans: Sequence[UnitFeatures],
     geometry: SensorGeometry,
     parameters: DecisionFusionParameters,
+    scan_geometries: Sequence[SensorGeometry] | None = None,
 ) -> list[Measurement]:
     """Fuse one camera unit with the radar scans that go with it; either may be absent.
 
     The result refers to the camera's stamp, or to the last scan's where there is no camera.
+
+    :param geometry: the sensors' poses at that instant
+    :param scan_geometries: their poses at each scan's stamp, on a drone that moves
     """
     at_ns = camera.stamp_ns if camera is not None else max(s.stamp_ns for s in scans)
-    returns = place_returns(scans, at_ns, geometry, parameters)
-    boxes: tuple[Detection, ...] = ()
+    returns = place_returns(scans, at_ns, geometry, parameters.moving_speed, scan_geometries)
+    boxes = PlacedBoxes.nothing()
     if camera is not None and geometry.camera is not None:
-        boxes = tuple(d for d in camera.detections if d.box.width >= 1 and d.box.height >= 2)
-    bearings = _bearings(boxes, geometry.camera)
-    # A poor calibration may have no ray for the edge of the picture.
-    usable = np.flatnonzero(np.isfinite(bearings).all(axis=1))
-    boxes, bearings = tuple(boxes[i] for i in usable), bearings[usable]
-    owner = _owners(boxes, returns, geometry, parameters)
+        boxes = place_boxes(camera.detections, geometry, geometry.camera, parameters.person_height)
+    owner = _owners(boxes, returns, parameters)
     measurements = [
-        _measure_box(at_ns, box, ray, _select(returns, owner == i), geometry, parameters)
-        for i, (box, ray) in enumerate(zip(boxes, bearings, strict=True))
+        _measure_box(at_ns, boxes.at(i), returns.select(owner == i), geometry, parameters)
+        for i in range(len(boxes.detections))
     ]
-    free = _select(returns, ~_inside_any(boxes, returns))
+    free = returns.select(~_inside_any(boxes.detections, returns))
     return measurements + _measure_clusters(at_ns, free, geometry, parameters)
-
-
-def place_returns(
-    scans: Sequence[UnitFeatures],
-    at_ns: int,
-    geometry: SensorGeometry,
-    parameters: DecisionFusionParameters,
-) -> PlacedReturns:
-    """Keep the moving returns and move each along its line of sight to the instant ``at_ns``."""
-    parts = []
-    for scan in scans:
-        moving = scan.returns[np.abs(scan.returns[:, 3]) >= parameters.moving_speed]
-        points = moving[:, :3].astype(np.float64)
-        ranges = np.maximum(np.linalg.norm(points, axis=1, keepdims=True), 1e-6)
-        dt = (at_ns - scan.stamp_ns) / NS_PER_S
-        parts.append((points * (1.0 + moving[:, 3:4] * dt / ranges), moving[:, 3]))
-    points = np.concatenate([p for p, _ in parts]) if parts else np.zeros((0, 3))
-    speeds = np.concatenate([v for _, v in parts]) if parts else np.zeros(0)
-    positions = geometry.radar_pose.apply(points)
-    optical = geometry.camera_pose.inverse().apply(positions)
-    if geometry.camera is None:
-        pixels, in_view = np.zeros((len(points), 2)), np.zeros(len(points), bool)
-    else:
-        pixels, in_view = geometry.camera.project(optical)
-    return PlacedReturns(positions, speeds.astype(np.float64), optical[:, 2], pixels, in_view)
-
-
-def height_depth(box: Box, camera: CameraModel, person_height: float) -> float:
-    """Depth (m) at which a person of that height fills the box."""
-    return float(camera.k[1, 1]) * person_height / max(box.height, 1.0)
-
-
-def _select(returns: PlacedReturns, mask: NDArray[np.bool_]) -> PlacedReturns:
-    return PlacedReturns(
-        returns.positions[mask],
-        returns.velocities[mask],
-        returns.depths[mask],
-        returns.pixels[mask],
-        returns.in_view[mask],
-    )
-
-
-def _inside(box: Box, returns: PlacedReturns) -> NDArray[np.bool_]:
-    """Which returns lie strictly inside a box."""
-    x, y = returns.pixels[:, 0], returns.pixels[:, 1]
-    inside: NDArray[np.bool_] = (
-        returns.in_view & (x > box.x0) & (x < box.x1) & (y > box.y0) & (y < box.y1)
-    )
-    return inside
 
 
 def _inside_any(boxes: Sequence[Detection], returns: PlacedReturns) -> NDArray[np.bool_]:
     found = np.zeros(len(returns.positions), bool)
     for detection in boxes:
-        found |= _inside(detection.box, returns)
+        found |= returns.inside(detection.box)
     return found
 
 
 def _owners(
-    boxes: Sequence[Detection],
-    returns: PlacedReturns,
-    geometry: SensorGeometry,
-    p: DecisionFusionParameters,
+    boxes: PlacedBoxes, returns: PlacedReturns, p: DecisionFusionParameters
 ) -> NDArray[np.intp]:
     """Give each return to the box whose height agrees best with its depth; -1 to none.
 
     Boxes of people who walk behind each other overlap, and depth is what tells them apart.
     """
     count = len(returns.positions)
-    if not boxes or not count or geometry.camera is None:
+    if not boxes.detections or not count:
         return np.full(count, -1, np.intp)
-    disagreement = np.full((len(boxes), count), np.inf)
-    for i, detection in enumerate(boxes):
-        expected = height_depth(detection.box, geometry.camera, p.person_height)
+    disagreement = np.full((len(boxes.detections), count), np.inf)
+    for i, detection in enumerate(boxes.detections):
+        expected = float(boxes.distances[i] * boxes.cosines[i])
         ratio = np.maximum(returns.depths, 1e-3) / expected
-        nearest = p.range_agreement
-        if _is_cut(detection.box, geometry.camera):
-            nearest *= 2.0  # only a part of the body is in the picture: the person is closer
-        fits = _inside(detection.box, returns)
+        # Of a cut body only a part is in the picture: the person is closer than it seems.
+        nearest = p.range_agreement * (2.0 if boxes.cut[i] else 1.0)
+        fits = returns.inside(detection.box)
         fits &= (ratio <= p.range_agreement) & (ratio >= 1.0 / nearest)
         disagreement[i, fits] = np.abs(np.log(ratio[fits]))
     owner: NDArray[np.intp] = np.argmin(disagreement, axis=0)
@@ -202,57 +133,41 @@ def _owners(
     return owner
 
 
-def _bearings(boxes: Sequence[Detection], camera: CameraModel | None) -> FloatArray:
-    """Unit vectors (N, 3) through the centres of boxes; at once, for speed."""
-    if camera is None or not boxes:
-        return np.zeros((0, 3))
-    corners = np.array([detection.box for detection in boxes])
-    return camera.bearing((corners[:, :2] + corners[:, 2:]) / 2.0)
-
-
-def _is_cut(box: Box, camera: CameraModel) -> bool:
-    """Whether the box touches the upper or lower edge of the picture."""
-    return box.y0 <= 2.0 or box.y1 >= camera.height - 2.0
-
-
 def _measure_box(
     at_ns: int,
-    detection: Detection,
-    bearing: FloatArray,
+    placed: PlacedBox,
     inside: PlacedReturns,
     geometry: SensorGeometry,
     p: DecisionFusionParameters,
 ) -> Measurement:
     """Place a box in space, by the radar if returns fit it, else by its height."""
-    camera, box = geometry.camera, detection.box
-    assert camera is not None  # boxes are only fused with a calibrated camera
-    depth = height_depth(box, camera, p.person_height)
-    deviation = depth * p.height_deviation * (2.5 if _is_cut(box, camera) else 1.0)
+    camera, detection = geometry.camera, placed.detection
+    assert camera is not None  # boxes are only placed with a calibrated camera
+    distance, box = placed.distance, detection.box
+    deviation = distance * p.height_deviation * (2.5 if placed.is_cut else 1.0)
     speed, range_from = float('nan'), 'height'
     seen_by: tuple[str, ...] = (CAMERA,)
     if len(inside.positions):
         core = _densest(inside.depths, 2 * p.range_deviation)
-        depth = float(np.median(inside.depths[core]))
+        distance = float(np.median(inside.depths[core])) / placed.depth_per_distance
         speed = float(np.median(inside.velocities[core]))
         deviation, range_from, seen_by = p.range_deviation, 'radar', (CAMERA, RADAR)
-    distance = depth / max(float(bearing[2]), 0.1)
     across = max(0.08 * box.width / float(camera.k[0, 0]), 0.004) * distance
     along = max(0.06 * box.height / float(camera.k[1, 1]), 0.004) * distance
-    rotation = geometry.camera_pose.rotation
-    covariance = _spread(rotation @ bearing, rotation[:, 1], deviation, across, along)
+    down = geometry.camera_pose.rotation[:, 1]
     return Measurement(
         at_ns,
         detection.label,
         detection.score,
         box,
-        geometry.camera_pose.apply((bearing * distance)[None])[0],
-        covariance,
+        geometry.camera_pose.translation + placed.ray * distance,
+        _spread(placed.ray, down, deviation, across, along),
         speed,
         p.velocity_deviation**2,
         geometry.radar_pose.translation,
         seen_by,
         range_from,
-        depth,
+        distance * placed.depth_per_distance,
     )
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mmedge_ros.data_types import FloatArray
 from mmedge_ros.fusion.errors import FusionError
 from mmedge_ros.fusion.projection import CameraModel
 from mmedge_ros.fusion.transforms import Transform, TransformTree
@@ -20,7 +21,9 @@ OPTICAL_TO_BODY = np.array([[0.0, 0.0, 1.0], [-1.0, 0.0, 0.0], [0.0, -1.0, 0.0]]
 class SensorGeometry:
     """Poses of the sensors in the tracking frame ``frame_id``, and the camera's model.
 
-    ``camera_pose`` and ``radar_pose`` map sensor coordinates into the tracking frame.
+    ``camera_pose`` and ``radar_pose`` map sensor coordinates into the tracking frame, whose z
+    axis points up. ``radar_velocity`` (3,) m/s is the radar's own in that frame; None where
+    the frame moves with the radar and how is not known.
     ``degraded`` says in words what had to be assumed or is missing.
     """
 
@@ -29,6 +32,7 @@ class SensorGeometry:
     camera_pose: Transform
     radar_pose: Transform
     degraded: tuple[str, ...] = ()
+    radar_velocity: FloatArray | None = None
 
 
 def resolve_geometry(
@@ -36,17 +40,19 @@ def resolve_geometry(
     camera: CameraModel | None = None,
     camera_frame: str = '',
     radar_frame: str = '',
+    base_frame: str = BASE_FRAME,
 ) -> SensorGeometry:
     """Choose the tracking frame and look the sensors up in it.
 
-    Tracks live in ``base_link`` where the tree knows it, else in the root above the sensors.
+    Without odometry tracks live in ``base_frame`` where the tree knows it, else in the root
+    above the sensors.
     A sensor that is not in the tree is assumed to sit at the origin looking forward, and the
     result says so.
     """
     degraded: list[str] = []
-    frame_id = _tracking_frame(tree, [f for f in (camera_frame, radar_frame) if f])
-    if frame_id != BASE_FRAME:
-        degraded.append(f'no {BASE_FRAME} in the transforms: tracks live in {frame_id}')
+    frame_id = _body_frame(tree, [f for f in (camera_frame, radar_frame) if f], base_frame)
+    if frame_id != base_frame:
+        degraded.append(f'no {base_frame} in the transforms: {frame_id} is taken for it')
     camera_pose = Transform(OPTICAL_TO_BODY, np.zeros(3))
     radar_pose = Transform.identity()
     if camera_frame:
@@ -58,19 +64,19 @@ def resolve_geometry(
     return SensorGeometry(frame_id, camera, camera_pose, radar_pose, tuple(degraded))
 
 
-def _tracking_frame(tree: TransformTree, sensor_frames: list[str]) -> str:
+def _body_frame(tree: TransformTree, sensor_frames: list[str], base_frame: str) -> str:
     for frame in sensor_frames:
         try:
-            tree.lookup(BASE_FRAME, frame)
+            tree.lookup(base_frame, frame)
         except FusionError:
             continue
-        return BASE_FRAME
+        return base_frame
     for frame in sensor_frames:
         try:
             return tree.root_of(frame)
         except FusionError:
             continue
-    return BASE_FRAME
+    return base_frame
 
 
 def _pose(

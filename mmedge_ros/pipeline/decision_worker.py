@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 import threading
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable
 
 from mmedge_ros.clock import Clock
 from mmedge_ros.data_types import NS_PER_S, Decision
+from mmedge_ros.failure_counts import count_failure, unexpected
+from mmedge_ros.fusion.errors import FusionError
 from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline
 
+_LOG = logging.getLogger(__name__)
 _CAPACITY = 1000
 _LONGEST_WAIT = 1.0
 
@@ -18,6 +22,9 @@ Task = Callable[[PerceptionPipeline, int], None]
 
 class DecisionWorker:
     """Owns the pipeline: everything that touches it is handed over as a task.
+
+    An error nobody foresaw is counted in ``failures`` and logged, and deciding goes on: a task
+    that failed is left out, and a pipeline that failed starts over without tracks.
 
     :param on_decision: called with each decision, which it closes with its publication time
     :param longest_wait: seconds; short where the ROS clock does not run like the system's
@@ -31,6 +38,7 @@ class DecisionWorker:
         longest_wait: float = _LONGEST_WAIT,
     ) -> None:
         self.overflows = 0
+        self.failures: Counter[str] = Counter()
         self._pipeline = pipeline
         self._clock = clock
         self._on_decision = on_decision
@@ -68,11 +76,36 @@ class DecisionWorker:
                     return
                 tasks = list(self._tasks)
                 self._tasks.clear()
-            now_ns = self._clock.now_ns()
-            for task in tasks:
+            self._work_on(tasks)
+
+    def _work_on(self, tasks: list[Task]) -> None:
+        now_ns = self._clock.now_ns()
+        for task in tasks:
+            try:
                 task(self._pipeline, now_ns)
-            for decision in self._pipeline.poll(self._clock.now_ns()):
+            except FusionError as err:
+                self._note(err, 'a message is not used')
+            except Exception as err:  # noqa: BLE001
+                self._start_over(err)
+        try:
+            decisions = self._pipeline.poll(self._clock.now_ns())
+        except Exception as err:  # noqa: BLE001
+            self._start_over(err)
+            return
+        for decision in decisions:
+            try:
                 self._on_decision(decision)
+            except Exception as err:  # noqa: BLE001
+                self._note(err, 'a decision is lost')
+
+    def _start_over(self, error: Exception) -> None:
+        """Empty the pipeline: what it failed on must not fail every window to come."""
+        self._pipeline.reset()
+        self._note(error, 'tracking starts over')
+
+    def _note(self, error: Exception, consequence: str) -> None:
+        if count_failure(self.failures, unexpected(error)):
+            _LOG.exception(consequence)
 
     def _patience(self) -> float:
         """Seconds until time alone can close a window."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections import Counter
 from collections.abc import Callable
@@ -19,12 +20,18 @@ from mmedge_ros.data_types import (
 )
 from mmedge_ros.encoding.detector import EncodingError
 from mmedge_ros.encoding.unit_encoder import UnitEncoder
+from mmedge_ros.failure_counts import count_failure, unexpected
 from mmedge_ros.pipeline.unit_intake import Admitted, UnitIntake, receipt_of
 from mmedge_ros.sensing.errors import SensingError
+
+_LOG = logging.getLogger(__name__)
 
 
 class EncoderWorker:
     """Takes units from any thread and encodes them one after the other.
+
+    Whatever goes wrong with a unit, the next one is encoded: a sensor is not lost to one bad
+    message or to an error nobody foresaw, which is counted, reported and logged.
 
     :param on_receipt: called for each receipt, before inference, from the offering thread or
         (for failures) from the worker
@@ -87,8 +94,14 @@ class EncoderWorker:
                 if self._stopping:
                     return
                 admitted = self.intake.take()
-            if admitted is not None:
+            if admitted is None:
+                continue
+            try:
                 self._encode(admitted)
+            # Neither the features nor the word of a failure could be handed on.
+            except Exception as err:  # noqa: BLE001
+                if count_failure(self.failures, unexpected(err)):
+                    _LOG.exception('a unit of the %s is lost', admitted.unit.modality)
 
     def _encode(self, admitted: Admitted) -> None:
         unit = admitted.unit
@@ -98,8 +111,13 @@ class EncoderWorker:
                 unit, admitted.configuration, admitted.configuration_id
             )
         except (SensingError, EncodingError) as err:
-            self.failures[str(err)] += 1
+            count_failure(self.failures, str(err))
             self._on_receipt(receipt_of(unit, UnitOutcome.FAILED, str(err)))
+            return
+        except Exception as err:  # noqa: BLE001
+            if count_failure(self.failures, unexpected(err)):
+                _LOG.exception('a unit of the %s cannot be encoded', unit.modality)
+            self._on_receipt(receipt_of(unit, UnitOutcome.FAILED, unexpected(err)))
             return
         trail = extend_trail(unit.trail, 'queue', begin_ns)
         begin_ns = trail[-1].end_ns

@@ -28,6 +28,9 @@ from mmedge_ros.pipeline.window_assembler import ClosedWindow, WindowAssembler, 
 from mmedge_ros.tracking.fixed_lag import FixedLagTracker
 from mmedge_ros.tracking.tracker import Tracker, TrackerParameters
 
+# Only a clock that stands still lets so many units wait for their window.
+_MOST_WAITING = 1000
+
 
 @dataclass(frozen=True)
 class PipelineParameters:
@@ -58,6 +61,7 @@ class PerceptionPipeline:
         self._camera: CameraModel | None = None
         self._frames: dict[str, str] = {}
         self._geometry: SensorGeometry | None = None
+        self._frame_id = ''
         self._start_over()
 
     @property
@@ -83,10 +87,13 @@ class PerceptionPipeline:
         self._geometry = None
 
     def add_transforms(self, transforms: Sequence[StampedTransform]) -> None:
-        """Enter static transforms."""
+        """Enter static transforms.
+
+        :raises FusionError: for one that closes a cycle; those before it are entered
+        """
+        self._geometry = None
         for transform in transforms:
             self._tree.add(transform.parent, transform.child, transform.transform)
-        self._geometry = None
 
     def set_frames(self, frames: Mapping[str, str]) -> None:
         """Enter the frame of each modality's sensor."""
@@ -105,6 +112,7 @@ class PerceptionPipeline:
             return
         self._follow_restart()
         self._waiting.append(features)
+        del self._waiting[:-_MOST_WAITING]
         # What belongs to the open window is taken in now, while the window is still filling:
         # when it ends, only the last unit is left to do.
         self._absorb(self.assembler.next_end_ns or 0)
@@ -118,16 +126,14 @@ class PerceptionPipeline:
         self._follow_restart()
         return [self._decide(window) for window in self.assembler.poll(now_ns)]
 
+    def reset(self) -> None:
+        """Forget windows, units and tracks; calibration, counts and ids go on."""
+        self.assembler.reset()
+        self._start_over()
+
     def _follow_restart(self) -> None:
         if self.assembler.counts.restarts != self._restarts:
             self._start_over()
-
-    def _absorb(self, end_ns: int) -> None:
-        """Hand the tracker every waiting unit that belongs to the window that ends then."""
-        due = [unit for unit in self._waiting if unit.available_ns <= end_ns]
-        if due:
-            self._waiting = [unit for unit in self._waiting if unit.available_ns > end_ns]
-            self.tracker.update(due)
 
     def _start_over(self) -> None:
         self._restarts = self.assembler.counts.restarts
@@ -136,13 +142,24 @@ class PerceptionPipeline:
         self._waiting: list[UnitFeatures] = []
         self._newest_ns: dict[str, int] = {}
 
+    def _absorb(self, end_ns: int) -> None:
+        """Hand the tracker every waiting unit that belongs to the window that ends then."""
+        if self.geometry.frame_id != self._frame_id:
+            # Transforms that came late moved the tracking frame: what is known lies elsewhere.
+            self._frame_id = self.geometry.frame_id
+            self.tracker.reset()
+        due = [unit for unit in self._waiting if unit.available_ns <= end_ns]
+        if due:
+            self._waiting = [unit for unit in self._waiting if unit.available_ns > end_ns]
+            self.tracker.update(due)
+
     def _decide(self, window: ClosedWindow) -> Decision:
         self._absorb(window.end_ns)
         for unit in window.fresh:
             previous_ns = self._newest_ns.get(unit.modality, unit.stamp_ns)
             self._newest_ns[unit.modality] = max(previous_ns, unit.stamp_ns)
         # Without anything new the state is predicted to the window end.
-        newest_ns = self.tracker.newest_ns if window.fresh else window.end_ns
+        newest_ns = (self.tracker.newest_ns if window.fresh else 0) or window.end_ns
         self._state_ns = min(max(self._state_ns, newest_ns), window.end_ns)
         geometry = self.geometry
         camera = geometry.camera
@@ -172,7 +189,7 @@ class PerceptionPipeline:
 
 def _critical_trail(window: ClosedWindow) -> Trail:
     """Path of the unit the window had to wait for, up to the closing of the window."""
-    if window.critical is None:
+    if window.critical is None or not window.critical.trail:
         return ()
     trail = extend_trail(window.critical.trail, 'transport_features', window.critical_arrived_ns)
     return extend_trail(trail, 'window', window.closed_ns)

@@ -32,8 +32,10 @@ class Admitted(NamedTuple):
 def acquisition_trail(stamp_ns: int, sent_ns: int, received_ns: int) -> Trail:
     """Begin a trail from the header stamp, the source's and the receiver's time.
 
-    Middleware times that are missing or out of order are left out rather than believed.
+    Middleware times that are missing or out of order are left out rather than believed. A
+    stamp slightly in the future (two clocks) makes empty stages, not negative ones.
     """
+    received_ns = max(received_ns, stamp_ns)
     sent_ns = min(max(sent_ns, stamp_ns), received_ns)
     return (
         StageTiming('acquisition', stamp_ns, sent_ns),
@@ -70,7 +72,6 @@ class UnitIntake:
         self.implausible_stamps = 0
         self._capacity = capacity
         self._queue: deque[Admitted] = deque()
-        self._last_stamp_ns = -1
 
     def __len__(self) -> int:
         return len(self._queue)

@@ -17,7 +17,15 @@ from mmedge_ros.parameter import parameter
 
 _CATCH_UP_NS = 2 * NS_PER_S
 _JUMP_NS = NS_PER_S
+# How long before its window a unit is still known by its key, so that a repetition is seen.
+_MEMORY_NS = 5 * NS_PER_S
 _NEVER_NS = -(2**62)
+
+# Far more than any rig has. Only a clock that stands still or a flood gets there, and neither
+# may fill the memory.
+_MOST_UNITS = 1000
+_MOST_KEYS = 10_000
+_MOST_MODALITIES = 16
 
 
 @dataclass(frozen=True)
@@ -69,13 +77,21 @@ class _Arrival:
 
 @dataclass
 class AssemblerCounts:
-    """What was counted while windows were assembled, per modality where it applies."""
+    """What was counted while windows were assembled, per modality where it applies.
+
+    late: not encoded when the first window the unit belongs to was closed; unheard: announced
+    and never encoded while its windows were open; repeated: encoded twice. Not used at all
+    are messages of units ``ahead`` of the clock or ``stale`` by seconds, and what
+    ``overflows``: more units at once than any rig has.
+    """
 
     late: Counter[str] = field(default_factory=Counter)
     unheard: Counter[str] = field(default_factory=Counter)
     repeated: Counter[str] = field(default_factory=Counter)
     dropped_windows: int = 0
     ahead: int = 0
+    stale: int = 0
+    overflows: int = 0
     restarts: int = 0
 
 
@@ -100,8 +116,9 @@ class WindowAssembler:
     def reset(self) -> None:
         """Forget all windows and units; counts are kept."""
         self._next_end_ns: int | None = None
+        self._closed_ns = _NEVER_NS
         self._pending: dict[UnitKey, int] = {}
-        self._late: set[UnitKey] = set()
+        self._late: dict[UnitKey, int] = {}
         self._arrivals: list[_Arrival] = []
         self._skipped: dict[UnitKey, int] = {}
         self._settled: dict[UnitKey, int] = {}
@@ -109,34 +126,38 @@ class WindowAssembler:
 
     def add_receipt(self, receipt: UnitReceipt, now_ns: int) -> None:
         """Enter what an encoder says of a unit."""
-        if not self._begin(receipt.available_ns, now_ns):
+        key, available_ns = receipt.key, receipt.available_ns
+        if not self._begin(key, available_ns, now_ns):
             return
-        key = receipt.key
-        self._hear(receipt.modality, receipt.available_ns)
+        self._hear(receipt.modality, available_ns)
         if receipt.outcome is UnitOutcome.RECEIVED:
             if key not in self._settled:
-                self._pending[key] = receipt.available_ns
+                self._note_if_late(key, available_ns)
+                self._keep(self._pending, key, available_ns)
             return
-        self._settle(key, receipt.available_ns)
+        self._settle(key, available_ns)
         if receipt.outcome is UnitOutcome.SKIPPED:
-            self._skipped[key] = receipt.available_ns
+            self._keep(self._skipped, key, available_ns)
 
     def add_features(self, features: UnitFeatures, now_ns: int) -> bool:
         """Enter an encoded unit, heard of before or not; returns False for one not to be used.
 
-        Such are a repeated one, and one from the future.
+        Such are a repeated one, and one whose times cannot be true.
         """
-        if not self._begin(features.available_ns, now_ns):
+        key, available_ns = features.key, features.available_ns
+        if not self._begin(key, available_ns, now_ns):
             return False
-        key = features.key
         if key in self._settled:
             self.counts.repeated[features.modality] += 1
             return False
-        self._hear(features.modality, features.available_ns)
-        self._settle(key, features.available_ns)
+        self._hear(features.modality, available_ns)
+        self._note_if_late(key, available_ns)
+        self._settle(key, available_ns)
         bisect.insort(
             self._arrivals, _Arrival(features, now_ns), key=lambda a: a.features.stamp_ns
         )
+        if len(self._arrivals) > _MOST_UNITS:
+            self.counts.overflows += not self._arrivals.pop(0).given_out
         return True
 
     @property
@@ -167,29 +188,54 @@ class WindowAssembler:
             self._forget(end_ns)
         return closed
 
-    def _begin(self, available_ns: int, now_ns: int) -> bool:
+    def _begin(self, key: UnitKey, available_ns: int, now_ns: int) -> bool:
         """Fix the first window end; start over when the clock was set back.
 
-        Returns False for a time that lies in the future: its encoder is on another clock,
-        and such units would pile up here for ever.
+        Returns False for a message that must not be used. The clock of this process decides,
+        not the message: one wrong time in a message must not cost the tracks.
         """
-        if available_ns > now_ns + _JUMP_NS:
-            self.counts.ahead += 1
-            return False
-        if self._next_end_ns is not None:
-            if available_ns >= self._next_end_ns - self.window_ns - _JUMP_NS:
-                return True
+        self._catch_up(now_ns)
+        end_ns = self._next_end_ns
+        if end_ns is not None and now_ns < end_ns - self.stride_ns - _JUMP_NS:
             self.counts.restarts += 1
             self.reset()
-        self._next_end_ns = -(-available_ns // self.stride_ns) * self.stride_ns
+        if max(available_ns, key.stamp_ns) > now_ns + _JUMP_NS:
+            # Its encoder is on another clock; such units would pile up here for ever.
+            self.counts.ahead += 1
+            return False
+        if self._next_end_ns is None:
+            first_ns = max(available_ns, now_ns - _JUMP_NS)
+            self._next_end_ns = -(-first_ns // self.stride_ns) * self.stride_ns
+        if available_ns <= self._next_end_ns - self.window_ns - _MEMORY_NS:
+            self.counts.stale += 1
+            return False
+        if key.modality not in self._heard_ns and len(self._heard_ns) >= _MOST_MODALITIES:
+            self.counts.overflows += 1
+            return False
         return True
 
     def _hear(self, modality: str, available_ns: int) -> None:
-        self._heard_ns[modality] = max(available_ns, self._heard_ns.get(modality, 0))
+        self._heard_ns[modality] = max(available_ns, self._heard_ns.get(modality, _NEVER_NS))
 
     def _settle(self, key: UnitKey, available_ns: int) -> None:
         self._pending.pop(key, None)
-        self._settled[key] = available_ns
+        self._keep(self._settled, key, available_ns)
+
+    def _note_if_late(self, key: UnitKey, available_ns: int) -> None:
+        """Count a unit whose first window was closed before it was even announced."""
+        if available_ns <= self._closed_ns:
+            self._count_late(key, available_ns)
+
+    def _count_late(self, key: UnitKey, available_ns: int) -> None:
+        if key not in self._late:
+            self._keep(self._late, key, available_ns)
+            self.counts.late[key.modality] += 1
+
+    def _keep(self, keys: dict[UnitKey, int], key: UnitKey, available_ns: int) -> None:
+        keys[key] = available_ns
+        if len(keys) > _MOST_KEYS:
+            del keys[next(iter(keys))]
+            self.counts.overflows += 1
 
     def _catch_up(self, now_ns: int) -> None:
         """Drop windows that nobody needs any more after the process was held up for long."""
@@ -202,10 +248,9 @@ class WindowAssembler:
             self._next_end_ns += missed * self.stride_ns
 
     def _close(self, end_ns: int, now_ns: int, waiting: list[UnitKey]) -> ClosedWindow:
+        self._closed_ns = end_ns
         for key in waiting:
-            if key not in self._late:
-                self._late.add(key)
-                self.counts.late[key.modality] += 1
+            self._count_late(key, self._pending[key])
         begin_ns = end_ns - self.window_ns
         ripe = [a for a in self._arrivals if a.features.available_ns <= end_ns]
         fresh = [a for a in ripe if not a.given_out]
@@ -229,15 +274,15 @@ class WindowAssembler:
         horizon_ns = end_ns + self.stride_ns - self.window_ns
         for key in [k for k, t in self._pending.items() if t <= horizon_ns]:
             del self._pending[key]
-            self._late.discard(key)
             self.counts.unheard[key.modality] += 1
         self._arrivals = [
             a for a in self._arrivals if not a.given_out or a.features.available_ns > horizon_ns
         ]
-        # Settled keys are kept longer: a repeated message may be older than its window.
-        settled_ns = horizon_ns - NS_PER_S
-        self._settled = {k: t for k, t in self._settled.items() if t > settled_ns}
         self._skipped = {k: t for k, t in self._skipped.items() if t > horizon_ns}
+        # Kept longer: a message may be repeated, or come late, when its windows are closed.
+        known_ns = horizon_ns - _MEMORY_NS
+        self._settled = {k: t for k, t in self._settled.items() if t > known_ns}
+        self._late = {k: t for k, t in self._late.items() if t > known_ns}
 
 
 def _modalities(keys: Iterable[UnitKey]) -> tuple[str, ...]:

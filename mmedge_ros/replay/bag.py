@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -174,18 +174,32 @@ def first(bag: Bag, topic: str) -> Any | None:
     return None if message is None else bag.deserialize(message)
 
 
-def static_transforms(bag: Bag) -> list[StampedTransform]:
+def static_transforms(
+    bag: Bag, report: Callable[[str], None] | None = None
+) -> list[StampedTransform]:
     """Return all static transforms in recorded order; a later one replaces an earlier one.
 
-    :raises BagError: if one of them is no transform
+    :param report: told, in words, of each that is none, which is then left out
+    :raises BagError: if one of them is no transform and there is no ``report``
     """
     names = [topic.name for topic in bag.topics if is_tf_static(topic)]
-    found = []
+    found: list[StampedTransform] = []
     for message in bag.messages(names) if names else ():
-        for transform in bag.deserialize(message).transforms:
+        try:
+            edges = bag.deserialize(message).transforms
+        except BagError as error:
+            _raise_or(report, error)
+            continue
+        for edge in edges:
             try:
-                found.append(transform_from_message(transform))
+                found.append(transform_from_message(edge))
             except FusionError as error:
                 place = f'{bag.path}: message {message.index} of {message.topic}'
-                raise BagError(f'{place}: {error}') from error
+                _raise_or(report, BagError(f'{place}: {error}'))
     return found
+
+
+def _raise_or(report: Callable[[str], None] | None, error: BagError) -> None:
+    if report is None:
+        raise error
+    report(f'static transform not used: {error}')

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import math
+import reprlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,8 +12,10 @@ from typing import Any
 import numpy as np
 import yaml
 
+from mmedge_ros.plain_yaml import PlainYamlError, load_plain_yaml
 from mmedge_ros.replay.errors import ReplayError
 
+_MAX_BYTES = 200_000
 PROBABILITIES = (0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 
 
@@ -71,10 +73,10 @@ def read_profile(path: Path) -> DeviceProfile:
     :raises ReplayError: when the file is missing or is not a profile
     """
     try:
-        content = yaml.safe_load(path.read_text())
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as err:
-        raise ReplayError(f'cannot read the device profile {path}: {err}') from err
-    if not isinstance(content, dict) or not isinstance(content.get('stages_ms'), dict):
+        content = load_plain_yaml(path, _MAX_BYTES)
+    except PlainYamlError as err:
+        raise ReplayError(f'cannot read the device profile {err}') from err
+    if not isinstance(content.get('stages_ms'), dict):
         raise ReplayError(f'{path} is not a device profile: the key "stages_ms" is missing')
     if content.get('probabilities') != list(PROBABILITIES):
         raise ReplayError(f'{path}: "probabilities" must be {list(PROBABILITIES)}')
@@ -87,12 +89,10 @@ def read_profile(path: Path) -> DeviceProfile:
 
 def _quantiles(path: Path, name: str, values: Any) -> tuple[float, ...]:
     numbers = values if isinstance(values, list) else []
-    usable = all(
-        isinstance(v, int | float) and math.isfinite(v) and 0.0 <= v <= 1e6 for v in numbers
-    )
+    usable = all(isinstance(v, int | float) and 0.0 <= v <= 1e6 for v in numbers)
     if len(numbers) != len(PROBABILITIES) or not usable or sorted(numbers) != numbers:
         raise ReplayError(
             f'{path}: stage {name!r} needs {len(PROBABILITIES)} ascending times in '
-            f'milliseconds, not {values!r}'
+            f'milliseconds, not {reprlib.repr(values)}'
         )
     return tuple(v / 1e3 for v in numbers)

@@ -27,8 +27,8 @@ _WARM_UP = 1.0
 class LiveRecord:
     """Takes messages in any order; `fill` sorts them out.
 
-    Stamps are carried back into the bag's own time by the player's offset. Decisions and
-    units outside the recording's span (before it began, after it ended) are left out.
+    Stamps are carried back into the bag's own time by the player's offset. Decisions outside
+    the recording's span (before it began, after it ended) are left out.
     """
 
     def __init__(self) -> None:
@@ -54,7 +54,8 @@ class LiveRecord:
         self._decisions.append(decision)
 
     def add_features(self, features: UnitFeatures) -> None:
-        """Take in an encoded unit; its grid is not kept."""
+        """Take in an encoded unit; its grid is not kept. It arrived, receipt or not."""
+        self._outcomes.setdefault(features.key, UnitOutcome.RECEIVED)
         self._features.append(replace(features, grid=_NO_GRID))
 
     def add_receipt(self, receipt: UnitReceipt) -> None:
@@ -112,7 +113,8 @@ class LiveRecord:
             entry.encoded += 1
             end_ns = -(-features.available_ns // stride_ns) * stride_ns
             decided_ns = published.get(end_ns)
-            entry.late += decided_ns is not None and features.trail[-1].end_ns > decided_ns
+            if decided_ns is not None and features.trail:
+                entry.late += features.trail[-1].end_ns > decided_ns
         for entry in counts.values():
             known = entry.encoded + entry.skipped + entry.dropped + entry.failed
             entry.lost = max(entry.transferred - min(entry.received, known), 0)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import heapq
 import itertools
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
@@ -29,10 +30,12 @@ from mmedge_ros.data_types import (
 from mmedge_ros.encoding.detector import EncodingError
 from mmedge_ros.encoding.unit_encoder import UnitEncoder
 from mmedge_ros.evaluation.run_record import RunRecord, UnitCounts
+from mmedge_ros.failure_counts import count_failure
 from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline
 from mmedge_ros.pipeline.unit_intake import Admitted, UnitIntake, receipt_of
 from mmedge_ros.replay.device_profile import DeviceProfile
 from mmedge_ros.sensing.errors import SensingError
+from mmedge_ros.sensing.radar_filter import PROBLEM_WORDS
 
 _LONGEST_SILENCE_NS = 5 * NS_PER_S
 _NO_GRID = np.zeros((0, 0, 0), np.float16)
@@ -46,6 +49,7 @@ class _Server:
         self.intake = UnitIntake(encoder.modality, native_period_ns=native_period_ns)
         self.busy = False
         self.counts = UnitCounts()
+        self.failures: Counter[str] = Counter()
 
 
 class OfflineReplay:
@@ -69,12 +73,12 @@ class OfflineReplay:
         self.servers = {m: _Server(e, periods.get(m)) for m, e in encoders.items()}
         self.decisions: list[Decision] = []
         self.features: list[UnitFeatures] = []
-        self.failures: dict[str, int] = {}
         self._profile = profile
         self._on_decision = on_decision
         self._events: list[tuple[int, int, Callable[..., None], tuple[Any, ...]]] = []
         self._order = itertools.count()
         self._poll_ns: int | None = None
+        self._free_ns = 0
         self._last_arrival_ns = 0
         self._exhausted = False
 
@@ -91,7 +95,6 @@ class OfflineReplay:
         record.decisions = self.decisions
         record.features = self.features
         record.dropped = self.pipeline.assembler.counts.dropped_windows
-        record.problems += [f'{count} units: {text}' for text, count in self.failures.items()]
         for modality, server in self.servers.items():
             counts, intake = server.counts, server.intake
             counts.captured = counts.transferred = counts.received = intake.received
@@ -101,17 +104,21 @@ class OfflineReplay:
             record.units[modality] = counts
             if intake.implausible_stamps:
                 record.problems.append(
-                    f'{modality}: {intake.implausible_stamps} stamps cannot be true; the time '
-                    'of arrival was used instead'
+                    f'{modality}: {intake.implausible_stamps} of {intake.received} stamps '
+                    'cannot be true; the time of arrival was used instead'
                 )
             record.problems += [
-                f'{modality}: {count} {text}'
-                for text, count in sorted(server.encoder.problems.items())
+                f'{modality}: {count} of {intake.received} messages not used: {text}'
+                for text, count in server.failures.most_common()
+            ]
+            record.problems += [
+                f'{modality}: {PROBLEM_WORDS.get(name, name)}: {count}'
+                for name, count in sorted(server.encoder.problems.items())
             ]
         if self.pipeline.tracker.too_late:
             record.problems.append(
-                f'{self.pipeline.tracker.too_late} units were stamped too long before newer '
-                'ones and were not used for tracking'
+                'units stamped too long before newer ones and not used for tracking: '
+                f'{self.pipeline.tracker.too_late}'
             )
 
     def _at(self, now_ns: int, action: Callable[..., None], *arguments: Any) -> None:
@@ -154,7 +161,7 @@ class OfflineReplay:
             )
         except (SensingError, EncodingError) as err:
             server.counts.failed += 1
-            self.failures[str(err)] = self.failures.get(str(err), 0) + 1
+            count_failure(server.failures, str(err))
             self._send_receipt(now_ns, receipt_of(unit, UnitOutcome.FAILED, str(err)))
             self._at(now_ns, self._idle, server)
             return
@@ -183,7 +190,11 @@ class OfflineReplay:
 
     def _take_features(self, now_ns: int, features: UnitFeatures) -> None:
         self.features.append(replace(features, grid=_NO_GRID))
+        begun = time.perf_counter_ns()
         self.pipeline.add_features(features, now_ns)
+        if self._profile is None:
+            # The pipeline is busy with it; a window that ends meanwhile has to wait.
+            self._free_ns = max(self._free_ns, now_ns) + time.perf_counter_ns() - begun
 
     def _schedule_poll(self, now_ns: int) -> None:
         """Poll after every event, and once more when the window may close by time alone."""
@@ -210,17 +221,25 @@ class OfflineReplay:
         self._poll_ns = None
 
     def _decide(self, now_ns: int) -> None:
+        """Decide what can be decided, one window after the other."""
         begun = time.perf_counter_ns()
         for decision in self.pipeline.poll(now_ns):
             taken_ns = time.perf_counter_ns() - begun
             if self._profile is not None:
                 number = decision.window_end_ns // self.pipeline.assembler.stride_ns
                 taken_ns = self._profiled('fusion', 'decision', number)
-            done = decision.published(now_ns + taken_ns)
-            self.decisions.append(done)
-            if self._on_decision:
-                self._on_decision(done)
+            self._free_ns = max(self._free_ns, now_ns) + taken_ns
+            self._publish(decision.published(self._free_ns))
             begun = time.perf_counter_ns()
+
+    def _publish(self, decision: Decision) -> None:
+        """Record a decision, unless the recording ended before its window began to fill."""
+        beyond_ns = decision.window_end_ns - self._last_arrival_ns
+        if self._exhausted and beyond_ns >= self.pipeline.assembler.stride_ns:
+            return
+        self.decisions.append(decision)
+        if self._on_decision:
+            self._on_decision(decision)
 
     def _profiled(self, stage: str, key: str, sequence: int) -> int:
         """Nanoseconds from the profile; transport costs nothing where nothing is known."""

@@ -15,6 +15,7 @@ from mmedge_ros.encoding.unit_encoder import CameraEncoder, RadarEncoder, UnitEn
 from mmedge_ros.evaluation.run_record import RunRecord
 from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline, PipelineParameters
 from mmedge_ros.replay.device_profile import read_profile
+from mmedge_ros.replay.input_problems import input_problems
 from mmedge_ros.replay.offline_replay import OfflineReplay
 from mmedge_ros.replay.recording import Recording, TopicChoice
 from mmedge_ros.sensing.radar_filter import RadarLimits
@@ -104,6 +105,7 @@ def finish_record(record: RunRecord, recording: Recording, pipeline: PerceptionP
         *recording.bag.problems,
         *recording.problems,
         *(f'the recording has no {modality}' for modality in missing),
+        *input_problems(record, recording.modalities, *recording.arrivals_ns()),
         *geometry.degraded,
         *record.problems,
     ]

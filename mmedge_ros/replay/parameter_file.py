@@ -7,13 +7,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from mmedge_ros.encoding.detector import DetectorParameters
 from mmedge_ros.parameter import ParameterError, build
 from mmedge_ros.pipeline.perception_pipeline import PipelineParameters
+from mmedge_ros.plain_yaml import PlainYamlError, load_plain_yaml
 from mmedge_ros.replay.offline_session import OfflineOptions
 from mmedge_ros.sensing.radar_filter import RadarLimits
+
+_MAX_BYTES = 1_000_000
 
 # Which node's parameters shape which part of an offline replay.
 _PIPELINE = ('fusion', 'pipeline.')
@@ -28,7 +29,10 @@ def with_parameter_file(options: OfflineOptions, path: Path) -> OfflineOptions:
 
     :raises ParameterError: for a file that is none, an unknown name or a value out of bounds
     """
-    nodes = _read(path)
+    try:
+        nodes = load_plain_yaml(path, _MAX_BYTES)
+    except PlainYamlError as err:
+        raise ParameterError(f'cannot read the parameter file {err}') from err
     try:
         return replace(
             options,
@@ -40,26 +44,22 @@ def with_parameter_file(options: OfflineOptions, path: Path) -> OfflineOptions:
         raise ParameterError(f'{path}: {err}') from err
 
 
-def _read(path: Path) -> Mapping[str, Any]:
-    try:
-        content = yaml.safe_load(path.read_text())
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as err:
-        raise ParameterError(f'cannot read the parameter file {path}: {err}') from err
-    if not isinstance(content, dict):
-        raise ParameterError(f'{path} is not a parameter file: it must map node names')
-    return content
-
-
-def _part(nodes: Mapping[str, Any], node: str, prefix: str) -> dict[str, Any]:
+def _part(nodes: Mapping[Any, Any], node: str, prefix: str) -> dict[str, Any]:
     values: dict[str, Any] = {}
     for key in ('/**', node):
-        entry = nodes.get(key)
-        parameters = entry.get('ros__parameters') if isinstance(entry, dict) else None
-        values.update(_flatten(parameters, '') if isinstance(parameters, dict) else {})
+        if key in nodes:
+            values.update(_flatten(_parameters_of(nodes[key], key), ''))
     return {k.removeprefix(prefix): v for k, v in values.items() if k.startswith(prefix)}
 
 
-def _flatten(values: Mapping[str, Any], prefix: str) -> dict[str, Any]:
+def _parameters_of(entry: Any, node: str) -> Mapping[Any, Any]:
+    parameters = entry.get('ros__parameters') if isinstance(entry, dict) else None
+    if not isinstance(parameters, dict):
+        raise ParameterError(f'{node!r} must hold "ros__parameters:" with names and values below')
+    return parameters
+
+
+def _flatten(values: Mapping[Any, Any], prefix: str) -> dict[str, Any]:
     flat: dict[str, Any] = {}
     for key, value in values.items():
         if isinstance(value, dict):

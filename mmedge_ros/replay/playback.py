@@ -5,13 +5,15 @@ Knows nothing of ROS: the bag player node publishes what this hands out.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from mmedge_ros.data_types import CAMERA, NS_PER_S, RADAR, Configuration, SkipDecision
 from mmedge_ros.evaluation.run_record import UnitCounts
-from mmedge_ros.replay.bag import Bag, SensorTopics
+from mmedge_ros.failure_counts import count_failure
+from mmedge_ros.replay.bag import Bag, BagError, SensorTopics
 from mmedge_ros.replay.bag_stamps import header_stamp_ns, with_stamp
 from mmedge_ros.replay.errors import ReplayError
 from mmedge_ros.sensing.capture_control import Admission, CaptureControl
@@ -63,6 +65,9 @@ class PlaybackStatus:
 class Playback:
     """Iterates over a bag like a driver over its sensor: paced, thinned, paused.
 
+    ``problems`` counts, by what is wrong with them, the messages that cannot be published:
+    bytes without a header, or a stamp that does not fit a message.
+
     :param offset_ns: added to every stamp and due time in the first round
     :param periods_ns: native distance of units, per modality
     """
@@ -80,6 +85,7 @@ class Playback:
             raise ReplayError(f'{bag.path}: nothing to play; the bag has no camera and no radar')
         self.offset_ns = offset_ns
         self.counts: dict[str, UnitCounts] = {}
+        self.problems: Counter[str] = Counter()
         self._bag = bag
         self._names = {source.topic: name for name, source in sources.items()}
         self._modalities = {name: source.modality for name, source in sources.items()}
@@ -114,8 +120,11 @@ class Playback:
 
     def __iter__(self) -> Iterator[DueMessage]:
         while True:
-            yield from self._round()
-            if not self._loop:
+            empty = True
+            for message in self._round():
+                empty = False
+                yield message
+            if empty or not self._loop:
                 return
             length_ns = self._bag.end_ns - self._bag.begin_ns
             self.offset_ns += (length_ns // self._stride_ns + 2) * self._stride_ns
@@ -123,10 +132,14 @@ class Playback:
     def _round(self) -> Iterator[DueMessage]:
         for message in self._bag.messages(list(self._names)):
             name = self._names[message.topic]
-            stamp_ns = header_stamp_ns(message.raw) + self.offset_ns
+            try:
+                stamp_ns = header_stamp_ns(message.raw) + self.offset_ns
+                data = with_stamp(message.raw, stamp_ns)
+            except BagError as err:
+                count_failure(self.problems, f'{message.topic}: {err}')
+                continue
             if not self._admits(self._modalities[name], stamp_ns):
                 continue
-            data = with_stamp(message.raw, stamp_ns)
             yield DueMessage(name, message.log_ns + self.offset_ns, data)
 
     def _admits(self, modality: str, stamp_ns: int) -> bool:

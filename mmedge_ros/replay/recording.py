@@ -10,24 +10,22 @@ from pathlib import Path
 from types import TracebackType
 
 from mmedge_ros.data_types import Unit
-from mmedge_ros.fusion.calibration import read_calibration
+from mmedge_ros.fusion.calibration import Calibration, read_calibration
 from mmedge_ros.fusion.errors import FusionError
-from mmedge_ros.fusion.projection import CameraModel
-from mmedge_ros.fusion.transforms import StampedTransform
 from mmedge_ros.parameter import parameter
-from mmedge_ros.pipeline.unit_intake import acquisition_trail
+from mmedge_ros.pipeline.unit_intake import acquisition_trail, plausible_stamp
 from mmedge_ros.replay.bag import (
     Bag,
     BagError,
     BagMessage,
     choose_topics,
-    first,
     header_stamp_ns,
     native_period_ns,
-    static_transforms,
 )
 from mmedge_ros.replay.errors import ReplayError
 from mmedge_ros.replay.playback import playback_sources
+from mmedge_ros.replay.recorded_calibration import recorded_camera, recorded_transforms
+from mmedge_ros.replay.repeated_messages import RepeatedMessages
 
 _DEMO_RECORDING = Path('millieye') / 'night_walk'
 
@@ -48,7 +46,7 @@ class Recording:
     """A bag with its sensors found; a context manager.
 
     ``camera`` and ``transforms`` come from the bag, or from a calibration file where one is
-    given. ``problems`` lists what could not be used.
+    given.
 
     :raises ReplayError: if there is nothing to play or a given file cannot be used
     """
@@ -59,22 +57,29 @@ class Recording:
         if not str(path):
             raise ReplayError('no recording given; name a rosbag2 folder or file')
         choice = choice or TopicChoice()
+        self._problems: list[str] = []
+        self._damaged: dict[str, tuple[BagError, int]] = {}
+        self._repeated = RepeatedMessages()
+        self._arrivals_ns: tuple[int, int] | None = None
         self.bag = Bag(path)
+        try:
+            self._find_sensors(choice, calibration)
+        except ReplayError:
+            self.close()
+            raise
+
+    def _find_sensors(self, choice: TopicChoice, calibration: str) -> None:
         self.topics = choose_topics(
             self.bag.topics, choice.camera or None, choice.radar or None, choice.odometry or None
         )
         self.sources = playback_sources(self.topics)
         self.modalities = tuple(s.modality for s in self.sources.values() if s.modality)
         self.periods_ns: dict[str, int] = {}
-        self.problems: list[str] = []
         for source in self.sources.values():
             period_ns = self._period_ns(source.topic) if source.modality else None
             if period_ns:
                 self.periods_ns[source.modality] = period_ns
-        self.transforms = self._read_transforms()
-        self.camera = self._read_camera()
-        if calibration:
-            self._replace_calibration(calibration)
+        self._read_geometry(calibration)
 
     def __enter__(self) -> Recording:
         return self
@@ -91,8 +96,26 @@ class Recording:
         """Release the files."""
         self.bag.close()
 
+    @property
+    def problems(self) -> list[str]:
+        """What could not be used, in words; grows while units are read."""
+        return [
+            *self._problems,
+            *(_counted(str(error), count) for error, count in self._damaged.values()),
+            *(
+                f'{topic}: {count} messages are in the recording more than once; each was used '
+                'once'
+                for topic, count in self._repeated.counts.items()
+            ),
+        ]
+
     def units(self) -> Iterator[Unit]:
-        """Return every unit by its available time; damaged messages are noted and left out."""
+        """Return every unit once, by its available time.
+
+        Damaged and repeated messages are noted and left out.
+        """
+        self._damaged.clear()
+        self._repeated = RepeatedMessages()
         modalities = {s.topic: s.modality for s in self.sources.values() if s.modality}
         sequences: Counter[str] = Counter()
         for message in self.bag.messages(list(modalities)):
@@ -103,32 +126,41 @@ class Recording:
                 yield unit
 
     def camera_stamps_ns(self) -> list[int]:
-        """Return the stamp of every camera message, 0 where it cannot be read."""
+        """Return the stamp of every camera message; its arrival, where the stamp is not true."""
         if self.topics.camera is None:
             return []
-        return [self._stamp_ns(m) for m in self.bag.messages([self.topics.camera])]
+        stamps = ((self._stamp_ns(m), m.log_ns) for m in self.bag.messages([self.topics.camera]))
+        return [stamp if plausible_stamp(stamp, log) else log for stamp, log in stamps]
 
     def arrivals_ns(self) -> tuple[int, int]:
         """Return when the first and the last unit became available."""
-        topics = [s.topic for s in self.sources.values() if s.modality]
-        times = [message.log_ns for message in self.bag.messages(topics)]
-        if not times:
-            raise ReplayError(f'{self.bag.path}: no unit of any sensor can be read')
-        return min(times), max(times)
+        if self._arrivals_ns is None:
+            topics = [s.topic for s in self.sources.values() if s.modality]
+            times = [message.log_ns for message in self.bag.messages(topics)]
+            if not times:
+                raise ReplayError(f'{self.bag.path}: no unit of any sensor can be read')
+            self._arrivals_ns = min(times), max(times)
+        return self._arrivals_ns
 
     def _unit(self, message: BagMessage, modality: str, sequence: int) -> Unit | None:
         try:
             payload = self.bag.deserialize(message)
             stamp_ns = header_stamp_ns(message.raw)
         except BagError as err:
-            self.problems.append(str(err))
+            error, count = self._damaged.get(message.topic, (err, 0))
+            self._damaged[message.topic] = error, count + 1
+            return None
+        # Without true stamps equal scans, say empty ones, need not be the same scan.
+        if plausible_stamp(stamp_ns, message.log_ns) and self._repeated.is_repeated(
+            message.topic, stamp_ns, message.raw
+        ):
             return None
         return Unit(
             modality,
             sequence,
             stamp_ns,
             message.log_ns,
-            payload.header.frame_id,
+            payload.header.frame_id.lstrip('/'),  # as tf2 has names; some drivers still do not
             payload,
             acquisition_trail(stamp_ns, message.log_ns, message.log_ns),
         )
@@ -143,30 +175,21 @@ class Recording:
         sample = islice(self.bag.messages([topic]), _RATE_SAMPLE)
         return native_period_ns([self._stamp_ns(message) for message in sample])
 
-    def _read_transforms(self) -> list[StampedTransform]:
+    def _read_geometry(self, calibration: str) -> None:
+        """Take calibration and transforms from the bag, where a file does not say otherwise."""
+        report = self._problems.append
         try:
-            return static_transforms(self.bag)
-        except BagError as err:
-            self.problems.append(f'static transforms not used: {err}')
-            return []
-
-    def _read_camera(self) -> CameraModel | None:
-        if self.topics.camera_info is None:
-            return None
-        try:
-            info = first(self.bag, self.topics.camera_info)
-            return None if info is None else CameraModel.from_camera_info(info)
-        except (BagError, FusionError) as err:
-            self.problems.append(f'camera_info not used: {err}')
-            return None
-
-    def _replace_calibration(self, path: str) -> None:
-        try:
-            calibration = read_calibration(path)
+            given = read_calibration(calibration) if calibration else Calibration(None, [])
+            self.camera = given.camera
+            self.transforms = recorded_transforms(self.bag, report, given.transforms)
         except FusionError as err:
             raise ReplayError(str(err)) from err
-        self.camera = calibration.camera or self.camera
-        self.transforms = [*self.transforms, *calibration.transforms]
+        if self.camera is None and self.topics.camera_info is not None:
+            self.camera = recorded_camera(self.bag, self.topics.camera_info, report)
+
+
+def _counted(text: str, count: int) -> str:
+    return text if count == 1 else f'{text} (and {count - 1} more of this topic)'
 
 
 def demo_recording(data_folder: str) -> Path:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import array
 import math
+from typing import Any
 
 import numpy as np
 from builtin_interfaces.msg import Time
@@ -13,6 +14,7 @@ from mmedge_ros import data_types as core
 from mmedge_ros import msg
 from mmedge_ros.data_types import NS_PER_S
 from mmedge_ros.evaluation.run_record import UnitCounts
+from mmedge_ros.pipeline.unit_intake import plausible_stamp
 from mmedge_ros.replay.playback import PlaybackStatus
 
 
@@ -101,15 +103,27 @@ def to_features(features: core.UnitFeatures) -> msg.UnitFeatures:
 
 
 def from_features(message: msg.UnitFeatures) -> core.UnitFeatures:
-    """:raises ValueError: when array lengths do not fit together."""
+    """:raises ValueError: for arrays that do not fit together and times that cannot be true."""
+    unit = f'{message.modality} unit {message.sequence}'
+    stamp_ns, available_ns = from_time(message.header.stamp), from_time(message.available)
+    if not plausible_stamp(stamp_ns, available_ns):
+        raise ValueError(f'{unit}: stamp {stamp_ns} ns, but available at {available_ns} ns')
+    if not message.trail:
+        raise ValueError(f'{unit}: no trail')
     shape = tuple(int(n) for n in message.grid_shape)
     width, height = (int(n) for n in message.image_size)
-    fields = len(core.RETURN_FIELDS)
+    returns = np.frombuffer(message.returns, np.float32).reshape(-1, len(core.RETURN_FIELDS))
+    boxes = np.array([(d.x0, d.y0, d.x1, d.y1, d.score) for d in message.detections])
+    # NaN stands for an unknown velocity or signal strength.
+    if not np.isfinite(returns[:, :3]).all() or np.isinf(returns).any():
+        raise ValueError(f'{unit}: a return that is not finite')
+    if not np.isfinite(boxes).all():
+        raise ValueError(f'{unit}: a detection that is not finite')
     return core.UnitFeatures(
         message.modality,
         message.sequence,
-        from_time(message.header.stamp),
-        from_time(message.available),
+        stamp_ns,
+        available_ns,
         message.header.frame_id,
         from_trail(message.trail),
         message.rate,
@@ -119,7 +133,7 @@ def from_features(message: msg.UnitFeatures) -> core.UnitFeatures:
             core.Detection(core.Box(d.x0, d.y0, d.x1, d.y1), d.score, d.label)
             for d in message.detections
         ),
-        np.frombuffer(message.returns, np.float32).reshape(-1, fields),
+        returns,
         np.frombuffer(message.embedding, np.float32),
         np.frombuffer(message.grid, np.dtype('<f2')).reshape(shape),
         (width, height),
@@ -144,12 +158,13 @@ def to_configuration(configuration: core.Configuration, now_ns: int) -> msg.Conf
     )
 
 
-def from_configuration(message: msg.Configuration) -> core.Configuration:
+def from_configuration(message: msg.Configuration, device: str = 'cpu') -> core.Configuration:
+    """:param device: where modalities that name none are encoded."""
     return core.Configuration(
         message.id,
         from_time(message.effective_from),
         tuple(
-            core.ModalityConfiguration(m.modality, m.rate, m.level, m.device)
+            core.ModalityConfiguration(m.modality, m.rate, m.level, m.device or device)
             for m in message.modalities
         ),
         message.latency_limit,
@@ -201,18 +216,23 @@ def _covariance_36(block: np.ndarray) -> np.ndarray:
 
 
 def from_track(message: msg.Track) -> core.Track:
-    position, linear = message.pose.pose.position, message.twist.twist.linear
+    """:raises ValueError: for numbers that are not finite; nobody can draw or count them."""
+    point, linear = message.pose.pose.position, message.twist.twist.linear
+    position = np.array([point.x, point.y, point.z])
+    velocity = np.array([linear.x, linear.y, linear.z])
     covariance = np.zeros((6, 6))
     covariance[:3, :3] = np.reshape(message.pose.covariance, (6, 6))[:3, :3]
     covariance[3:, 3:] = np.reshape(message.twist.covariance, (6, 6))[:3, :3]
     box = core.Box(*(float(v) for v in message.box)) if message.box_valid else None
+    if not all(np.isfinite(v).all() for v in (position, velocity, covariance, box or ())):
+        raise ValueError(f'track {message.id}: a state that is not finite')
     return core.Track(
         message.id,
         message.label,
         message.score,
         box,
-        np.array([position.x, position.y, position.z]),
-        np.array([linear.x, linear.y, linear.z]),
+        position,
+        velocity,
         covariance,
         tuple(message.seen_by),
         message.age,
@@ -245,6 +265,8 @@ def to_track_array(decision: core.Decision) -> msg.TrackArray:
 
 
 def from_track_array(message: msg.TrackArray) -> core.Decision:
+    """:raises ValueError: when lists differ in length or a track is not finite."""
+    _same_length(message, 'modalities', 'newest')
     return core.Decision(
         from_time(message.window_end),
         from_time(message.header.stamp),
@@ -278,8 +300,15 @@ def to_playback_state(status: PlaybackStatus, now_ns: int) -> msg.PlaybackState:
 
 
 def from_playback_state(message: msg.PlaybackState) -> PlaybackStatus:
+    """:raises ValueError: when the lists of counts differ in length."""
+    _same_length(message, 'modalities', 'captured', 'transferred', 'skipped')
     counts = {
-        modality: UnitCounts(captured=captured, transferred=transferred, skipped=skipped)
+        modality: UnitCounts(
+            captured=captured,
+            transferred=transferred,
+            skipped=skipped,
+            thinned=max(captured - transferred - skipped, 0),
+        )
         for modality, captured, transferred, skipped in zip(
             message.modalities,
             message.captured,
@@ -297,3 +326,10 @@ def from_playback_state(message: msg.PlaybackState) -> PlaybackStatus:
         message.finished,
         counts,
     )
+
+
+def _same_length(message: Any, *names: str) -> None:
+    lengths = {name: len(getattr(message, name)) for name in names}
+    if len(set(lengths.values())) > 1:
+        text = ', '.join(f'{count} {name}' for name, count in lengths.items())
+        raise ValueError(f'{type(message).__name__} lists {text}')

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rclpy.node import Node
 
 from mmedge_ros.ros.input_watch import InputWatch
+from mmedge_ros.ros.ros_clock import steady_clock
+
+# Begins the keys that count what was wrong in the input; a recorder collects these.
+PROBLEM_PREFIX = 'problem '
+
+
+def problem_figures(modality: str, counts: Counter[str]) -> dict[str, object]:
+    """Make figures of what was wrong in the units of a modality, for a report to collect."""
+    return {f'{PROBLEM_PREFIX}{modality}: {text}': count for text, count in counts.items()}
 
 
 class Diagnostics:
@@ -23,7 +33,7 @@ class Diagnostics:
         self._watch = watch
         self._values = values
         self._publisher = node.create_publisher(DiagnosticArray, '/diagnostics', 10)
-        self._timer = node.create_timer(1.0, self.publish)
+        self._timer = node.create_timer(1.0, self.publish, clock=steady_clock())
 
     def publish(self) -> None:
         """Publish the present state."""

@@ -36,8 +36,8 @@ class NodeDescription:
 class GraphOptions:
     """What differs between one start of the graph and another.
 
-    ``bag`` adds a player for that recording. ``params_file`` is handed to every node.
-    ``remappings`` apply to every node (such as camera/image to a driver's topic).
+    ``bag`` adds a player for that recording, whose stamps are moved by a multiple of
+    ``stride`` (s). ``remappings`` apply to every node (such as camera/image to a driver's topic).
     """
 
     modalities: tuple[str, ...] = (CAMERA, RADAR)
@@ -46,13 +46,13 @@ class GraphOptions:
     rate: float = 1.0
     loop: bool = False
     clock: bool = False
+    stride: float = 0.1
     detector: str = ''
     calibration: str = ''
     transforms: tuple[str, ...] = ()
     image_transport: str = 'raw'
     use_sim_time: bool = False
     visualizer: bool = True
-    recorder_out: str = ''
     wait_for: tuple[str, ...] = ()
     remappings: tuple[tuple[str, str], ...] = ()
 
@@ -113,6 +113,7 @@ def _bag_player(options: GraphOptions) -> NodeDescription:
             'rate': options.rate,
             'loop': options.loop,
             'clock': options.clock,
+            'stride': options.stride,
             'wait_for': ['fusion', *encoders, *options.wait_for],
             **{f'topics.{name}': topic for name, topic in options.bag_topics.items()},
         },

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
+from mmedge_ros.ros.ros_clock import steady_clock
+
 SILENCE = 5.0
 _REPEAT = 30.0
 
@@ -15,15 +17,19 @@ class InputWatch:
     """Watches subscriptions of a node; warns once per silence and when it ends.
 
     :param monotonic: seconds on the monotonic clock; the ROS clock may stand still
+    :param silence: how long an input may be silent, s
     """
 
-    def __init__(self, node: Node, monotonic: Callable[[], float]) -> None:
+    def __init__(
+        self, node: Node, monotonic: Callable[[], float], silence: float = SILENCE
+    ) -> None:
         self._node = node
         self._monotonic = monotonic
+        self._silence = silence
         self._heard: dict[str, float] = {}
         self._wanted: dict[str, tuple[str, QoSProfile]] = {}
         self._warned: dict[str, float] = {}
-        self._timer = node.create_timer(1.0, self.check)
+        self._timer = node.create_timer(1.0, self.check, clock=steady_clock())
 
     def expect(self, name: str, topic: str, profile: QoSProfile) -> None:
         """Begin to expect the input called ``name`` (such as camera) on a topic."""
@@ -44,7 +50,7 @@ class InputWatch:
         return [
             self._describe(name, now - heard)
             for name, heard in self._heard.items()
-            if now - heard >= SILENCE
+            if now - heard >= self._silence
         ]
 
     def check(self) -> None:
@@ -52,7 +58,7 @@ class InputWatch:
         now = self._monotonic()
         for name, heard in self._heard.items():
             last = self._warned.get(name)
-            if now - heard < SILENCE or (last is not None and now - last < _REPEAT):
+            if now - heard < self._silence or (last is not None and now - last < _REPEAT):
                 continue
             self._warned[name] = now
             self._node.get_logger().warning(self._describe(name, now - heard))
@@ -60,18 +66,16 @@ class InputWatch:
     def _describe(self, name: str, silence: float) -> str:
         topic, wanted = self._wanted[name]
         resolved = self._node.resolve_topic_name(topic)
+        text = f'no {name} input on {resolved} for {silence:.0f} s'
         publishers = self._node.get_publishers_info_by_topic(resolved)
         if not publishers:
-            return f'no {name} input for {silence:.0f} s: nobody publishes {resolved}'
-        seen, refused = [], []
-        for publisher in publishers:
-            seen.append(publisher.node_name)
-            reason = _incompatible(publisher.qos_profile, wanted)
-            if reason:
-                refused.append(f'{publisher.node_name} {reason}')
-        sources = ', '.join(sorted(set(seen)))
-        text = f'no {name} input for {silence:.0f} s: {sources} on {resolved} sends none'
-        return f'{text}; incompatible: {"; ".join(refused)}' if refused else text
+            return f'{text}: nobody publishes it'
+        seen = ', '.join(sorted({publisher.node_name for publisher in publishers}))
+        reasons = ((p.node_name, _incompatible(p.qos_profile, wanted)) for p in publishers)
+        refused = sorted({f'{node} {reason}' for node, reason in reasons if reason})
+        if refused:
+            return f'{text}; published by {seen}; incompatible: {"; ".join(refused)}'
+        return f'{text}; published by {seen}, which sends none'
 
 
 def _incompatible(offered: QoSProfile, wanted: QoSProfile) -> str:

@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from mmedge_ros.ros.graph import PACKAGE, NodeDescription, process_arguments
-
-# The variable's name changed with Kilted; the older one makes newer versions complain.
-_PROFILE_VARIABLES = {
-    'humble': 'FASTRTPS_DEFAULT_PROFILES_FILE',
-    'iron': 'FASTRTPS_DEFAULT_PROFILES_FILE',
-    'jazzy': 'FASTRTPS_DEFAULT_PROFILES_FILE',
-}
+from mmedge_ros.ros.middleware_profile import profile_environment
 
 
 def launch_nodes(nodes: Sequence[NodeDescription]) -> list[Any]:
@@ -74,12 +67,7 @@ def launch_description(
         DeclareLaunchArgument(name, default_value=default, description=text)
         for name, default, text in arguments
     ]
-    variable = _PROFILE_VARIABLES.get(
-        os.environ.get('ROS_DISTRO', ''), 'FASTDDS_DEFAULT_PROFILES_FILE'
-    )
-    if variable not in os.environ:
-        profile = share_file('config', 'fastdds.xml')
-        actions.append(SetEnvironmentVariable(variable, str(profile)))
+    actions += [SetEnvironmentVariable(*item) for item in profile_environment().items()]
     return LaunchDescription([*actions, OpaqueFunction(function=start)])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 import time
 from collections.abc import Callable
@@ -18,9 +19,11 @@ from mmedge_ros.fusion.transforms import format_static_transform
 from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline, PipelineParameters
 from mmedge_ros.replay.errors import ReplayError
 from mmedge_ros.replay.live_record import LiveRecord
-from mmedge_ros.replay.offline_session import begin_record, finish_record
+from mmedge_ros.replay.offline_session import OfflineOptions, begin_record, finish_record
+from mmedge_ros.replay.parameter_file import with_parameter_file
 from mmedge_ros.replay.recording import Recording, TopicChoice
 from mmedge_ros.ros.graph import GraphOptions, NodeDescription, perception_graph
+from mmedge_ros.ros.middleware_profile import profile_environment
 from mmedge_ros.ros.process_group import ProcessGroup
 from mmedge_ros.ros.recorder import Recorder
 from mmedge_ros.software import software_identity
@@ -54,10 +57,14 @@ def bag_graph(
     rate: float = 1.0,
     loop: bool = False,
     clock: bool = False,
-    visualizer: bool = True,
+    params: Path | None = None,
+    transforms: tuple[str, ...] = (),
     wait_for: tuple[str, ...] = (),
 ) -> list[NodeDescription]:
-    """Describe the graph that plays a recording."""
+    """Describe the graph that plays a recording.
+
+    :param transforms: static ones that take the place of, or come on top of, the recorded ones
+    """
     topics = recording.topics
     chosen = {'camera': topics.camera, 'radar': topics.radar, 'odometry': topics.odometry}
     model = str(default_detector(detector).resolve()) if CAMERA in recording.modalities else ''
@@ -69,14 +76,27 @@ def bag_graph(
             rate=rate,
             loop=loop,
             clock=clock,
+            stride=pipeline_parameters(params).windows.stride,
             detector=model,
             calibration=str(Path(calibration).resolve()) if calibration else '',
-            transforms=tuple(format_static_transform(t) for t in recording.transforms),
+            transforms=(
+                *(format_static_transform(t) for t in recording.transforms),
+                *transforms,
+            ),
             image_transport='compressed' if topics.compressed else 'raw',
-            visualizer=visualizer,
             wait_for=wait_for,
         )
     )
+
+
+def pipeline_parameters(params: Path | None) -> PipelineParameters:
+    """Return the parameters the fusion node gets from a parameter file.
+
+    :raises ParameterError: for a file that is none, an unknown name or a value out of bounds
+    """
+    if params is None:
+        return PipelineParameters()
+    return with_parameter_file(OfflineOptions(''), params).pipeline
 
 
 def replay_live(options: LiveOptions, on_progress: Progress | None = None) -> RunRecord:
@@ -86,6 +106,8 @@ def replay_live(options: LiveOptions, on_progress: Progress | None = None) -> Ru
     :raises EncodingError: when there is no detector
     """
     begun = time.monotonic()
+    os.environ.update(profile_environment())
+    parameters = pipeline_parameters(options.params)
     live = LiveRecord()
     with (
         Recording(options.bag, options.topics, options.calibration) as recording,
@@ -97,15 +119,14 @@ def replay_live(options: LiveOptions, on_progress: Progress | None = None) -> Ru
             options.calibration,
             rate=options.rate,
             clock=options.clock,
-            visualizer=False,
+            params=options.params,
             wait_for=('recorder',),
         )
         first_ns, last_ns = recording.arrivals_ns()
         folder = options.logs or Path(scratch)
         params = [options.params.resolve()] if options.params else []
         with ProcessGroup(nodes, folder, params, live.notes.append) as group:
-            _record(live, group, last_ns, options, on_progress)
-        parameters = PipelineParameters()
+            _record(live, group, last_ns, parameters.windows.stride, options.rate, on_progress)
         record = begin_record(recording, parameters, 'live')
         live.fill(record, first_ns, last_ns)
         pipeline = PerceptionPipeline(parameters)
@@ -128,11 +149,12 @@ def _record(
     live: LiveRecord,
     group: ProcessGroup,
     last_ns: int,
-    options: LiveOptions,
+    stride: float,
+    rate: float,
     on_progress: Progress | None,
 ) -> None:
     """Spin the recorder until the last window is decided, or nothing more is to be expected."""
-    stride_ns = round(PipelineParameters().windows.stride * NS_PER_S)
+    stride_ns = round(stride * NS_PER_S)
     context = rclpy.Context()
     rclpy.init(context=context)
     node = Recorder(live, context=context)
@@ -152,7 +174,7 @@ def _record(
                 on_progress(live.share(), live)
             if live.status is not None and live.status.finished:
                 finished_at = finished_at or now
-                if now - finished_at > _AFTERMATH / min(options.rate, 1.0):
+                if now - finished_at > _AFTERMATH / min(rate, 1.0):
                     live.notes.append('the graph did not decide the last windows')
                     return
     finally:

@@ -6,6 +6,8 @@ import ctypes
 import os
 import signal
 import sys
+import threading
+import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -19,6 +21,11 @@ from mmedge_ros.parameter import ParameterError
 from mmedge_ros.replay.errors import ReplayError
 
 PARENT_VARIABLE = 'MMEDGE_PARENT_PID'
+# A node that could not be made says why and ends with 1: starting it again is no use. One that
+# broke down at work ends with this (EX_SOFTWARE) and may be started again.
+NOT_MADE = 1
+BROKE_DOWN = 70
+
 _PR_SET_PDEATHSIG = 1
 
 # What a user can put right: said in one line, without a traceback.
@@ -28,37 +35,58 @@ USER_ERRORS = (ParameterError, EncodingError, FusionError, ReplayError)
 def run_nodes(makers: Sequence[Callable[[], Node]], args: list[str] | None = None) -> int:
     """Make the nodes, spin them in one executor until told to stop, and clean up.
 
-    Returns the exit code: 0 when stopped, 1 when a node could not be made.
+    Returns the exit code: 0 when stopped, `NOT_MADE` or `BROKE_DOWN`.
     """
+    # Whoever is started with & from a script inherits that Ctrl-C is ignored.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     _end_with_parent()
-    rclpy.init(args=args)
+    broken = threading.Event()
+    threading.excepthook = lambda failure: _end_all(failure, broken)
     nodes: list[Node] = []
     try:
-        executor = SingleThreadedExecutor()
-        for make in makers:
-            nodes.append(make())
-            executor.add_node(nodes[-1])
-        executor.spin()
+        _spin(makers, nodes, args)
     except (KeyboardInterrupt, ExternalShutdownException):
         pass
     except USER_ERRORS as err:
         print(f'{_program()}: {err}', file=sys.stderr)
-        return 1
-    except Exception:
+        return NOT_MADE
+    except Exception:  # noqa: BLE001  # the last resort, and it says so in full
         # A shutdown in the middle of a call surfaces as various errors of the middleware.
         if rclpy.ok():
-            raise
+            traceback.print_exc()
+            return BROKE_DOWN if len(nodes) == len(makers) else NOT_MADE
     finally:
         _tear_down(nodes)
-    return 0
+    return BROKE_DOWN if broken.is_set() else 0
+
+
+def _spin(makers: Sequence[Callable[[], Node]], nodes: list[Node], args: list[str] | None) -> None:
+    try:
+        rclpy.init(args=args)
+    except RuntimeError as err:
+        raise ParameterError(' '.join(str(err).split())) from err
+    executor = SingleThreadedExecutor()
+    for make in makers:
+        nodes.append(make())
+        executor.add_node(nodes[-1])
+    executor.spin()
+
+
+def _end_all(failure: threading.ExceptHookArgs, broken: threading.Event) -> None:
+    """End the process when one of its threads fails: half a node would be silent for ever."""
+    if not rclpy.ok():
+        return  # publishing in the middle of a shutdown
+    threading.__excepthook__(failure)
+    broken.set()
+    rclpy.try_shutdown()
 
 
 def _tear_down(nodes: list[Node]) -> None:
-    for node in nodes:
-        stop = getattr(node, 'stop', None)
-        if stop is not None:
-            stop()
     try:
+        for node in nodes:
+            stop = getattr(node, 'stop', None)
+            if stop is not None:
+                stop()
         for node in nodes:
             node.destroy_node()
         rclpy.try_shutdown()
@@ -73,7 +101,7 @@ def _end_with_parent() -> None:
         return
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGINT)
     if os.getppid() != int(parent):  # it was gone before we asked
-        raise SystemExit(1)
+        raise SystemExit(NOT_MADE)
 
 
 def _program() -> str:

@@ -11,54 +11,58 @@ from rcl_interfaces.msg import (
 )
 from rclpy.node import Node
 
-from mmedge_ros.parameter import Parameter, ParameterError, build, declared, unknown_name_message
+from mmedge_ros.parameter import Parameter, build, declared
 
 _T = TypeVar('_T')
 
 # What rclpy itself declares or takes beside ours.
-_FOREIGN = ('use_sim_time', 'start_type_description_service', 'qos_overrides.')
+_FOREIGN = ('use_sim_time', 'start_type_description_service')
+_FOREIGN_PREFIX = 'qos_overrides.'
 _HIGHEST_INT = 2**63 - 1
 
 
 def declare(node: Node, kind: type[_T]) -> _T:
     """Declare every field of ``kind`` (read-only: they shape objects built once) and read them.
 
-    :raises ParameterError: for an unknown name, a wrong type or a value outside its bounds
+    :raises ParameterError: for an unknown name (rclpy would ignore a misspelt key in a YAML
+        file in silence), a wrong type or a value outside its bounds
     """
-    items = declared(kind)
-    _refuse_unknown(node, [item.name for item in items])
-    values: dict[str, Any] = {}
-    for item in items:
-        values[item.name] = _declare_one(node, item)
-    return build(kind, values)
+    items = {item.name: item for item in declared(kind)}
+    given = {name: _core_value(items.get(name), value) for name, value in _overrides(node).items()}
+    values = build(kind, given)
+    for item in items.values():
+        value = given.get(item.name, item.default)
+        # Checked above, and better than rclpy would: its own look at the overrides is left out.
+        node.declare_parameter(
+            item.name, _ros_value(value), descriptor_of(item), ignore_override=True
+        )
+    return values
 
 
-def _refuse_unknown(node: Node, names: list[str]) -> None:
-    """A misspelt key in a YAML file must not be ignored in silence, as rclpy would."""
+def _overrides(node: Node) -> dict[str, Any]:
+    """Return what was given for the node from outside, without what belongs to rclpy."""
     # rclpy has no public way to list overrides of undeclared parameters.
-    for name in getattr(node, '_parameter_overrides', {}):
-        if name not in names and not name.startswith(_FOREIGN):
-            raise ParameterError(unknown_name_message(name, names))
-
-
-def _declare_one(node: Node, item: Parameter) -> Any:
-    # An empty list has no element to tell its type by; ROS takes '' for it.
-    is_list = isinstance(item.default, tuple)
-    default = (list(item.default) or ['']) if is_list else item.default
     overrides = getattr(node, '_parameter_overrides', {})
-    given = overrides.get(item.name)
-    descriptor = descriptor_of(item)
-    if given is not None and isinstance(item.default, float) and isinstance(given.value, int):
-        # YAML writes 1 for 1.0.
-        default = float(given.value)
-        node.declare_parameter(item.name, default, descriptor, ignore_override=True)
-        return default
-    try:
-        value = node.declare_parameter(item.name, default, descriptor).value
-    except Exception as err:  # rclpy raises several unrelated classes for a bad override
-        shown = given.value if given is not None else default
-        raise ParameterError(f'parameter {item.name!r} cannot be {shown!r}: {err}') from err
-    return tuple(v for v in value if v != '') if is_list else value
+    return {
+        name: parameter.value
+        for name, parameter in overrides.items()
+        if name not in _FOREIGN and not name.startswith(_FOREIGN_PREFIX)
+    }
+
+
+def _core_value(item: Parameter | None, value: Any) -> Any:
+    if item is None or isinstance(value, bool):
+        return value
+    if isinstance(item.default, float) and isinstance(value, int):
+        return float(value)  # YAML writes 1 for 1.0
+    if isinstance(item.default, tuple) and not isinstance(value, str):
+        # A list without elements has no type in ROS: [''] stands for it, and [] arrives as None.
+        return tuple(v for v in value or () if v != '')
+    return value
+
+
+def _ros_value(value: Any) -> Any:
+    return (list(value) or ['']) if isinstance(value, tuple) else value
 
 
 def descriptor_of(item: Parameter) -> ParameterDescriptor:

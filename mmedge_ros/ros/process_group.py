@@ -11,15 +11,17 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
 
 from mmedge_ros.ros.graph import NodeDescription, process_arguments
-from mmedge_ros.ros.node_main import PARENT_VARIABLE
+from mmedge_ros.ros.node_main import NOT_MADE, PARENT_VARIABLE
 
 # Together less than the 3 s in which everything must be gone.
 _GRACE = ((signal.SIGINT, 1.5), (signal.SIGTERM, 0.5), (signal.SIGKILL, 0.5))
+_LAST_PATIENCE = 0.5
 _RESPAWN_DELAY = 1.0
 _SHARED_MEMORY = Path('/dev/shm')
 _SEGMENT_PREFIX = 'fastdds_'
@@ -57,6 +59,7 @@ class ProcessGroup:
         self._folder.mkdir(parents=True, exist_ok=True)
         try:
             for name in self._nodes:
+                self.log_of(name).unlink(missing_ok=True)
                 self._start(name)
         except BaseException:
             self.stop()
@@ -104,23 +107,28 @@ class ProcessGroup:
         return '\n'.join(text.strip().splitlines()[-lines:])
 
     def stop(self) -> None:
-        """Stop every process, gently first, and remove shared memory killed ones left."""
-        processes = [p for p in self._running.values() if p.poll() is None]
-        for process in processes:
-            self._measure(process.pid)
-        for number, patience in _GRACE:
-            alive = [p for p in processes if p.poll() is None]
-            for process in alive:
-                process.send_signal(number)
-            _wait_all(alive, patience)
-        self.cpu_seconds = sum(cpu for cpu, _ in self._usage.values())
-        self.peak_memory_mb = sum(memory for _, memory in self._usage.values())
-        self._running.clear()
-        self._remove_segments()
+        """Stop every process, gently first, and remove shared memory killed ones left.
+
+        A second Ctrl-C cuts the patience short, but leaves nothing running either.
+        """
+        processes = list(self._running.values())
+        try:
+            for process in processes:
+                self._measure(process.pid)
+            for number, patience in _GRACE:
+                _end_all(processes, number, patience)
+        except BaseException:
+            _end_all(processes, signal.SIGKILL, _LAST_PATIENCE)
+            raise
+        finally:
+            self.cpu_seconds = sum(cpu for cpu, _ in self._usage.values())
+            self.peak_memory_mb = sum(memory for _, memory in self._usage.values())
+            self._running.clear()
+            self._remove_segments()
 
     def _may_respawn(self, name: str, code: int) -> bool:
-        """A node that ends by itself with a message has been told something wrong: no use."""
-        return self._respawn and self._nodes[name].respawn and code not in (0, 1)
+        """Tell whether starting again can help; not where a node was told something wrong."""
+        return self._respawn and self._nodes[name].respawn and code not in (0, NOT_MADE)
 
     def _start(self, name: str) -> None:
         node = self._nodes[name]
@@ -162,23 +170,29 @@ class ProcessGroup:
         for process in psutil.process_iter():
             used |= _mapped_segments(process.pid)
         for segment in self._segments - used:
-            segment.unlink(missing_ok=True)
+            lock, semaphore = f'{segment.name}_el', f'sem.{segment.name}_mutex'
+            for name in (segment.name, lock, semaphore):
+                with suppress(PermissionError):
+                    segment.with_name(name).unlink(missing_ok=True)
         self._segments.clear()
 
 
 def _mapped_segments(pid: int) -> set[Path]:
     """Return the middleware's shared-memory files a process has mapped."""
     try:
-        lines = Path(f'/proc/{pid}/maps').read_text().splitlines()
+        lines = Path(f'/proc/{pid}/maps').read_text(errors='replace').splitlines()
     except OSError:
         return set()
     paths = (Path(line.split(maxsplit=5)[5]) for line in lines if _SEGMENT_PREFIX in line)
     return {p for p in paths if p.parent == _SHARED_MEMORY and p.name.startswith(_SEGMENT_PREFIX)}
 
 
-def _wait_all(processes: Sequence[subprocess.Popen[bytes]], patience: float) -> None:
+def _end_all(processes: Sequence[subprocess.Popen[bytes]], number: int, patience: float) -> None:
+    alive = [process for process in processes if process.poll() is None]
+    for process in alive:
+        process.send_signal(number)
     deadline = time.monotonic() + patience
-    for process in processes:
+    for process in alive:
         try:
             process.wait(max(deadline - time.monotonic(), 0.0))
         except subprocess.TimeoutExpired:

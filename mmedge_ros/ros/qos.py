@@ -20,6 +20,13 @@ RESULT = QoSProfile(
     reliability=ReliabilityPolicy.RELIABLE,
     durability=DurabilityPolicy.VOLATILE,
 )
+# Reliable, so that viewers of either kind see it, and as shallow as a live picture may be.
+PICTURE = QoSProfile(
+    history=HistoryPolicy.KEEP_LAST,
+    depth=2,
+    reliability=ReliabilityPolicy.RELIABLE,
+    durability=DurabilityPolicy.VOLATILE,
+)
 LATCHED = QoSProfile(
     history=HistoryPolicy.KEEP_LAST,
     depth=1,
@@ -31,4 +38,11 @@ STATIC_TRANSFORMS = QoSProfile(
     depth=100,
     reliability=ReliabilityPolicy.RELIABLE,
     durability=DurabilityPolicy.TRANSIENT_LOCAL,
+)
+# For a listener that must not miss anything while it is busy with something else.
+RECORD = QoSProfile(
+    history=HistoryPolicy.KEEP_LAST,
+    depth=1000,
+    reliability=ReliabilityPolicy.RELIABLE,
+    durability=DurabilityPolicy.VOLATILE,
 )

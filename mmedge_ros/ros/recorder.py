@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray
@@ -10,36 +11,42 @@ from rclpy.node import Node
 from mmedge_ros import msg
 from mmedge_ros.replay.live_record import LiveRecord
 from mmedge_ros.ros import conversions, names, qos
-
-_PROBLEM_PREFIX = 'problem '
+from mmedge_ros.ros.diagnostics import PROBLEM_PREFIX
 
 
 class Recorder(Node):
-    """Subscribes to everything a report needs."""
+    """Subscribes to everything a report needs; a message that cannot be true becomes a note."""
 
     def __init__(self, record: LiveRecord, **node_options: Any) -> None:
         super().__init__('recorder', **node_options)
         self._record = record
-        self.create_subscription(
-            msg.TrackArray,
-            names.TRACKS,
-            lambda m: record.add_decision(conversions.from_track_array(m)),
-            qos.RESULT,
+        kinds: tuple[tuple[type, str, Any, Callable[[Any], None]], ...] = (
+            (msg.TrackArray, names.TRACKS, qos.RECORD, self._on_tracks),
+            (msg.UnitFeatures, names.UNIT_FEATURES, qos.RECORD, self._on_features),
+            (msg.UnitReceipt, names.UNIT_RECEIPTS, qos.RECORD, self._on_receipt),
+            (msg.PlaybackState, names.PLAYBACK, qos.LATCHED, self._on_playback),
         )
-        self.create_subscription(
-            msg.UnitFeatures,
-            names.UNIT_FEATURES,
-            lambda m: record.add_features(conversions.from_features(m)),
-            qos.RESULT,
-        )
-        self.create_subscription(
-            msg.UnitReceipt,
-            names.UNIT_RECEIPTS,
-            lambda m: record.add_receipt(conversions.from_receipt(m)),
-            qos.RESULT,
-        )
-        self.create_subscription(msg.PlaybackState, names.PLAYBACK, self._on_playback, qos.LATCHED)
+        for kind, topic, profile, take in kinds:
+            self.create_subscription(kind, topic, self._guarded(topic, take), profile)
         self.create_subscription(DiagnosticArray, '/diagnostics', self._on_diagnostics, 10)
+
+    def _guarded(self, topic: str, take: Callable[[Any], None]) -> Callable[[Any], None]:
+        def guarded(message: Any) -> None:
+            try:
+                take(message)
+            except ValueError as err:
+                self._record.input_problems[f'message on {topic} not used'] = str(err)
+
+        return guarded
+
+    def _on_tracks(self, message: msg.TrackArray) -> None:
+        self._record.add_decision(conversions.from_track_array(message))
+
+    def _on_features(self, message: msg.UnitFeatures) -> None:
+        self._record.add_features(conversions.from_features(message))
+
+    def _on_receipt(self, message: msg.UnitReceipt) -> None:
+        self._record.add_receipt(conversions.from_receipt(message))
 
     def _on_playback(self, message: msg.PlaybackState) -> None:
         self._record.status = conversions.from_playback_state(message)
@@ -47,6 +54,6 @@ class Recorder(Node):
     def _on_diagnostics(self, message: DiagnosticArray) -> None:
         for status in message.status:
             for value in status.values:
-                if value.key.startswith(_PROBLEM_PREFIX) and value.value not in ('', '0'):
-                    what = value.key.removeprefix(_PROBLEM_PREFIX)
+                if value.key.startswith(PROBLEM_PREFIX) and value.value not in ('', '0'):
+                    what = value.key.removeprefix(PROBLEM_PREFIX)
                     self._record.input_problems[what] = value.value

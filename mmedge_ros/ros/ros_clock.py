@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import time
 
+from rclpy.clock import Clock, ClockType  # type: ignore[attr-defined]  # here in all versions
 from rclpy.node import Node
 
 # Simulated time moves with /clock, not by itself: those who wait must look again this often.
 _SIMULATED_WAIT = 0.005
 _SYSTEM_WAIT = 1.0
+
+
+def steady_clock() -> Clock:
+    """Return a clock for timers that must go on where simulated time stands still."""
+    return Clock(clock_type=ClockType.STEADY_TIME)
 
 
 class RosClock:

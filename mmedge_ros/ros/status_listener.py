@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 from rclpy.node import Node
@@ -36,7 +37,9 @@ class StatusListener(Node):
         return min(max(done_ns / length_ns, 0.0), 1.0)
 
     def _on_tracks(self, message: msg.TrackArray) -> None:
-        self.decision = conversions.from_track_array(message)
+        with suppress(ValueError):  # nobody is helped by half a status line
+            self.decision = conversions.from_track_array(message)
 
     def _on_playback(self, message: msg.PlaybackState) -> None:
-        self.playback = conversions.from_playback_state(message)
+        with suppress(ValueError):
+            self.playback = conversions.from_playback_state(message)

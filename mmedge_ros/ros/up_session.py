@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ from mmedge_ros.replay.recording import Recording, TopicChoice
 from mmedge_ros.ros import names
 from mmedge_ros.ros.graph import GraphOptions, NodeDescription, perception_graph, single_process
 from mmedge_ros.ros.live_session import bag_graph
+from mmedge_ros.ros.middleware_profile import profile_environment
 from mmedge_ros.ros.process_group import ProcessGroup
 from mmedge_ros.ros.status_listener import StatusListener
 
@@ -50,6 +52,7 @@ def run_up(
     :param say: called with sentences about nodes that end or start
     :raises ReplayError: when the recording cannot be used or a node cannot run
     """
+    os.environ.update(profile_environment())
     nodes = describe_up(options)
     if options.single_process:
         nodes = [single_process(nodes)]
@@ -70,6 +73,8 @@ def describe_up(options: UpOptions) -> list[NodeDescription]:
                 rate=options.rate,
                 loop=options.loop,
                 clock=options.clock,
+                params=options.params,
+                transforms=options.transforms,
             )
     return perception_graph(
         GraphOptions(

@@ -43,7 +43,10 @@ class ConfigurationSchedule:
 
 
 class CaptureControl:
-    """Admission of one modality's units, decided by their stamps alone."""
+    """Admission of one modality's units, decided by their stamps alone.
+
+    :param longest_lease: the forced refresh: longest time without a unit, in seconds
+    """
 
     def __init__(
         self,
@@ -56,12 +59,13 @@ class CaptureControl:
         self._rate_control = RateControl(native_period_ns)
         self._longest_lease_ns = round(longest_lease * NS_PER_S)
         self._lease = (0, 0)
+        self._first_skipped_ns: int | None = None
 
     def lease(self, skip: SkipDecision) -> None:
         """Accept a skip lease; one longer than the forced refresh is cut to it.
 
-        However many leases follow each other, a message that is lost or wrong cannot blind
-        the sensor for longer than that.
+        However many leases follow each other, one unit is taken when the refresh is due: a
+        message that is lost or wrong, or a source of leases gone wild, cannot blind the sensor.
         """
         if skip.modality != self.modality:
             return
@@ -73,5 +77,17 @@ class CaptureControl:
         rate = self.schedule.at(stamp_ns).of(self.modality).rate
         if not self._rate_control.admits(stamp_ns, rate):
             return Admission.THINNED
+        return Admission.SKIPPED if self._skips(stamp_ns) else Admission.TAKE
+
+    def _skips(self, stamp_ns: int) -> bool:
+        """Whether the lease covers a unit and the forced refresh is not due yet."""
         begin_ns, end_ns = self._lease
-        return Admission.SKIPPED if begin_ns <= stamp_ns < end_ns else Admission.TAKE
+        if not begin_ns <= stamp_ns < end_ns:
+            self._first_skipped_ns = None
+            return False
+        if self._first_skipped_ns is None:
+            self._first_skipped_ns = stamp_ns
+        if 0 <= stamp_ns - self._first_skipped_ns < self._longest_lease_ns:
+            return True
+        self._first_skipped_ns = None
+        return False

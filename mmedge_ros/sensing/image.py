@@ -171,7 +171,7 @@ def _decode_compressed(message: Any) -> Picture:
     except cv2.error as error:
         raise SensingError(f'damaged {found.encoding} image ({error})') from error
     if picture is None or picture.shape != (found.height, found.width, 3):
-        raise SensingError(f'damaged {found.encoding} image of {data.size} bytes')
+        raise SensingError(f'damaged {found.encoding} image: the decoder refuses it')
     decoded: Picture = np.asarray(picture, np.uint8)
     return decoded
 
@@ -192,7 +192,7 @@ def _png_format(data: bytes) -> PictureFormat:
     if len(data) < 24 or data[12:16] != b'IHDR':
         raise SensingError('damaged png image: it does not begin with its header chunk')
     if data.rfind(b'IEND') < 0:
-        raise SensingError(f'truncated png image: {len(data)} bytes without an end chunk')
+        raise SensingError('truncated png image: it has no end chunk')
     width, height = struct.unpack_from('>II', data, 16)
     return PictureFormat(width, height, 'png')
 
@@ -218,5 +218,5 @@ def _jpeg_format(data: bytes) -> PictureFormat:
         raise SensingError('damaged jpeg image: it has no frame header')
     # The decoder only warns about a cut picture and fills the rest with grey.
     if data.rfind(_JPEG_END, at) < 0:
-        raise SensingError(f'truncated jpeg image: {len(data)} bytes without an end marker')
+        raise SensingError('truncated jpeg image: it has no end marker')
     return PictureFormat(size[1], size[0], 'jpeg')

@@ -20,6 +20,17 @@ from mmedge_ros.sensing.errors import SensingError
 # In the order of the checks: a return counts for the first limit it breaks.
 REASONS = ('non_finite', 'range', 'azimuth', 'elevation', 'velocity', 'snr')
 
+# What a radar's encoder counts, as a user is told of it.
+PROBLEM_WORDS = {
+    'non_finite': 'returns dropped because they are no finite numbers',
+    'range': 'returns dropped as too near or too far',
+    'azimuth': 'returns dropped as too far to the side',
+    'elevation': 'returns dropped as too far up or down',
+    'velocity': 'returns dropped as too fast',
+    'snr': 'returns dropped as too weak',
+    'no_velocity': 'scans without velocities, so that none of their returns counts as moving',
+}
+
 
 @dataclass(frozen=True)
 class RadarLimits:

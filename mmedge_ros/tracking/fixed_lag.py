@@ -15,6 +15,9 @@ from mmedge_ros.data_types import CAMERA, NS_PER_S, Measurement, Track, UnitFeat
 from mmedge_ros.tracking.track import TrackerState
 from mmedge_ros.tracking.tracker import Tracker
 
+# Ten times what any rig sends within the lag; a flood must not fill the memory.
+_MOST_UNITS = 1000
+
 Fuse = Callable[[UnitFeatures | None, Sequence[UnitFeatures]], list[Measurement]]
 
 
@@ -112,14 +115,16 @@ class FixedLagTracker:
         self.state = state
 
     def _forget(self) -> None:
-        """Let go of steps so old that nothing can come before them any more."""
-        horizon_ns = self.newest_ns - self._lag_ns
-        while len(self._done) > 1 and self._done[0][0].stamp_ns < horizon_ns:
+        """Let go of steps so old that nothing can come before them, or join them, any more."""
+        horizon_ns = self.newest_ns - self._lag_ns - self._pairing_ns
+        while len(self._done) > 1 and (
+            self._done[0][0].stamp_ns < horizon_ns or len(self._units) > _MOST_UNITS
+        ):
             step, self._base = self._done.pop(0)
             count = len(step.scans) + (step.camera is not None)
             del self._units[:count]
 
 
-def _order(unit: UnitFeatures) -> tuple[int, bool]:
+def _order(unit: UnitFeatures) -> tuple[int, bool, str, int]:
     # A scan of the very same stamp goes before the picture, so that it is fused with it.
-    return (unit.stamp_ns, unit.modality == CAMERA)
+    return (unit.stamp_ns, unit.modality == CAMERA, unit.modality, unit.sequence)

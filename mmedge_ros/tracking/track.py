@@ -20,7 +20,8 @@ from mmedge_ros.tracking.kalman_filter import (
 class TrackState:
     """A track between updates, its mean (6,) and covariance (6, 6) at the tracker's time.
 
-    ``updated_ns`` maps each modality to its last update; ``box`` lives on while the camera
+    ``updated_ns`` maps each modality to its last update, ``strong_ns`` is that by a confident
+    detection (its beginning for a track of the radar); ``box`` lives on while the camera
     is away, so that the object is found again where it should be.
     """
 
@@ -32,6 +33,7 @@ class TrackState:
     box: BoxState | None
     born_ns: int
     updated_ns: dict[str, int]
+    strong_ns: int
     hits: int = 1
     confirmed: bool = False
 
@@ -88,6 +90,7 @@ def start_track(
         None if measurement.box is None else start_box(measurement.box, noise),
         measurement.stamp_ns,
         dict.fromkeys(measurement.seen_by, measurement.stamp_ns),
+        measurement.stamp_ns,
     )
 
 

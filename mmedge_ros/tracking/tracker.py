@@ -7,14 +7,22 @@ hidden, so that a late unit can be put in its place by stepping again from an ea
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
 from mmedge_ros.data_types import NS_PER_S, Box, FloatArray, Measurement, Track
 from mmedge_ros.parameter import parameter
-from mmedge_ros.tracking.data_association import assign, intersection_over_union
+from mmedge_ros.tracking.association_cost import (
+    POSITION_GATE,
+    box_cost,
+    cluster_cost,
+    overlap_cost,
+    position_distance,
+)
+from mmedge_ros.tracking.data_association import assign
 from mmedge_ros.tracking.kalman_filter import (
     BoxNoise,
     mahalanobis_squared,
@@ -33,8 +41,6 @@ from mmedge_ros.tracking.track import (
 
 _Cost = Callable[[list[TrackState], list[Measurement]], FloatArray]
 
-# 99.9 % of the chi-squared distribution with three degrees of freedom.
-_POSITION_GATE = 16.27
 # Four standard deviations: a Doppler reading further off belongs to a limb or to clutter.
 _DOPPLER_GATE = 16.0
 
@@ -75,6 +81,14 @@ class TrackerParameters:
     box_time: float = parameter(
         0.2, 'a track shows its box for this long after the camera last saw it', 's', 0.0, 5.0
     )
+    fresh_time: float = parameter(
+        0.3,
+        'a track the camera has seen within this owns the radar returns around it, and may be '
+        'continued by detections too weak to begin one',
+        's',
+        0.0,
+        5.0,
+    )
     minimum_iou: float = parameter(
         0.3, 'overlap at which a box continues a track whatever its range says', '', 0.05, 1.0
     )
@@ -95,17 +109,22 @@ class Tracker:
         """Advance to ``stamp_ns`` and take in the measurements of one unit or fused pair."""
         p = self.parameters
         tracks = self._advance(state, stamp_ns)
-        strong = [m for m in measurements if m.box is None or m.score >= p.high_score]
-        weak = [m for m in measurements if m.box is not None and _between(p, m.score)]
+        boxes = [m for m in measurements if m.box is not None and m.score >= p.high_score]
+        weak = [m for m in measurements if m.box is not None and m.score < p.high_score]
+        clusters = [m for m in measurements if m.box is None]
+        fresh = [i for i, t in enumerate(tracks) if t.camera_age(stamp_ns) <= p.fresh_time]
+        free = set(range(len(tracks)))
 
-        tracks, alone, unused = self._associate_and_update(tracks, strong, self._cost)
-        rest = [tracks[i] for i in alone]
-        rest, _, _ = self._associate_and_update(rest, weak, self._overlap_cost)
-        for index, track in zip(alone, rest, strict=True):
-            tracks[index] = track
+        boxes = self._match(tracks, free, boxes, partial(box_cost, minimum_iou=p.minimum_iou))
+        weak = [m for m in weak if m.score >= p.low_score]
+        overlap = partial(overlap_cost, minimum_iou=p.minimum_iou)
+        self._match(tracks, free, weak, overlap, fresh)
+        clusters = self._match(tracks, free, clusters, cluster_cost, fresh)
+        clusters = _apart_from([tracks[i] for i in fresh], clusters)
+        clusters = self._match(tracks, free, clusters, cluster_cost)
 
         kept = [track for track in tracks if not self._is_lost(track, stamp_ns)]
-        begun = self._initiate(state.next_id, kept, [strong[j] for j in unused])
+        begun = self._initiate(state.next_id, boxes + _apart_from(kept, clusters))
         return TrackerState(stamp_ns, (*kept, *begun), state.next_id + len(begun))
 
     def report(
@@ -122,10 +141,16 @@ class Tracker:
         shown = []
         for track in self._advance(confirmed, at_ns):
             box = None
-            if track.box is not None and track.camera_age(at_ns) <= self.parameters.box_time:
+            if track.box is not None and self._is_seen(track, at_ns):
                 box = _clip(track.box.box(), size)
             shown.append(track.report(at_ns, box, recent_ns))
         return tuple(sorted(shown, key=lambda t: t.id))
+
+    def _is_seen(self, track: TrackState, now_ns: int) -> bool:
+        """Whether the camera sees it now; weak detections alone convince only for a while."""
+        p = self.parameters
+        doubtful = (now_ns - track.strong_ns) / NS_PER_S > p.fresh_time
+        return not doubtful and track.camera_age(now_ns) <= p.box_time
 
     def _advance(self, state: TrackerState, stamp_ns: int) -> list[TrackState]:
         if not state.tracks:
@@ -147,38 +172,27 @@ class Tracker:
             for track, mean, covariance in zip(state.tracks, means, covariances, strict=True)
         ]
 
-    def _associate_and_update(
-        self, tracks: list[TrackState], measurements: list[Measurement], cost: _Cost
-    ) -> tuple[list[TrackState], list[int], list[int]]:
-        """Return the tracks after their updates, and the indices left alone on both sides."""
-        updated = list(tracks)
-        if not tracks or not measurements:
-            return updated, list(range(len(tracks))), list(range(len(measurements)))
-        found = assign(cost(tracks, measurements))
-        for i, j in found.pairs:
-            updated[i] = self._update(tracks[i], measurements[j])
-        return updated, found.rows, found.columns
+    def _match(
+        self,
+        tracks: list[TrackState],
+        free: set[int],
+        measurements: list[Measurement],
+        cost: _Cost,
+        among: Iterable[int] | None = None,
+    ) -> list[Measurement]:
+        """Associate free tracks (of those in ``among``) and update them in place.
 
-    def _cost(self, tracks: list[TrackState], measurements: list[Measurement]) -> FloatArray:
-        """Distance in space plus disagreement of boxes; infinite outside both gates."""
-        means = np.stack([t.mean for t in tracks])
-        spreads = np.stack([t.covariance[:3, :3] for t in tracks])
-        positions = np.stack([m.position for m in measurements])
-        noises = np.stack([m.covariance for m in measurements])
-        distance = mahalanobis_squared(
-            positions[None] - means[:, None, :3], spreads[:, None] + noises[None]
-        )
-        overlap, both = _overlaps(tracks, measurements)
-        near = distance <= _POSITION_GATE
-        near |= both & (overlap >= self.parameters.minimum_iou)
-        cost = np.minimum(distance / _POSITION_GATE, 2.0) + np.where(both, 1.0 - overlap, 1.0)
-        return np.where(near, cost, np.inf)
-
-    def _overlap_cost(
-        self, tracks: list[TrackState], measurements: list[Measurement]
-    ) -> FloatArray:
-        overlap, both = _overlaps(tracks, measurements)
-        return np.where(both & (overlap >= self.parameters.minimum_iou), 1.0 - overlap, np.inf)
+        Returns the measurements that found no track.
+        """
+        candidates = sorted(free if among is None else free.intersection(among))
+        if not candidates or not measurements:
+            return measurements
+        found = assign(cost([tracks[i] for i in candidates], measurements))
+        for row, column in found.pairs:
+            index = candidates[row]
+            tracks[index] = self._update(tracks[index], measurements[column])
+            free.discard(index)
+        return [measurements[j] for j in found.columns]
 
     def _update(self, track: TrackState, measurement: Measurement) -> TrackState:
         """Correct position, Doppler velocity and box by one measurement."""
@@ -195,6 +209,9 @@ class Tracker:
             if seen_in_picture
             else track.score,
             updated_ns=updated_ns,
+            strong_ns=measurement.stamp_ns
+            if seen_in_picture and measurement.score >= self.parameters.high_score
+            else track.strong_ns,
             hits=track.hits + 1,
         )
         if measurement.box is not None:
@@ -209,7 +226,7 @@ class Tracker:
         spread = track.covariance[:3, :3] + measurement.covariance
         distance = float(mahalanobis_squared(offset, spread))
         # A box that continues the track but disagrees in range is believed less, not fully.
-        doubt = max(1.0, distance / _POSITION_GATE)
+        doubt = max(1.0, distance / POSITION_GATE)
         mean, covariance = update_position(
             track.mean, track.covariance, measurement.position, measurement.covariance * doubt
         )
@@ -236,43 +253,19 @@ class Tracker:
         limit = p.lost_time if track.confirmed else p.tentative_time
         return (now_ns - track.last_update_ns) / NS_PER_S > limit
 
-    def _initiate(
-        self, next_id: int, tracks: list[TrackState], measurements: list[Measurement]
-    ) -> list[TrackState]:
-        """Begin tracks; a radar cluster beside a known object is a part of it, not a new one."""
-        begun: list[TrackState] = []
-        for measurement in measurements:
-            if measurement.box is None and _is_beside(measurement, tracks):
-                continue
-            begun.append(
-                start_track(next_id + len(begun), measurement, self._start_speed, self._box_noise)
-            )
-        return begun
+    def _initiate(self, next_id: int, measurements: list[Measurement]) -> list[TrackState]:
+        return [
+            start_track(number, measurement, self._start_speed, self._box_noise)
+            for number, measurement in enumerate(measurements, next_id)
+        ]
 
 
-def _between(p: TrackerParameters, score: float) -> bool:
-    return p.low_score <= score < p.high_score
-
-
-def _overlaps(
-    tracks: list[TrackState], measurements: list[Measurement]
-) -> tuple[FloatArray, np.ndarray[tuple[int, ...], np.dtype[np.bool_]]]:
-    """IoU of predicted and measured boxes, and where both exist."""
-    nothing = Box(0.0, 0.0, 0.0, 0.0)
-    predicted = np.array([t.box.box() if t.box is not None else nothing for t in tracks])
-    measured = np.array([m.box if m.box is not None else nothing for m in measurements])
-    exists = np.outer(
-        [t.box is not None for t in tracks], [m.box is not None for m in measurements]
-    )
-    return intersection_over_union(predicted, measured), exists.astype(bool)
-
-
-def _is_beside(measurement: Measurement, tracks: list[TrackState]) -> bool:
-    if not tracks:
-        return False
-    offsets = np.stack([measurement.position - t.mean[:3] for t in tracks])
-    spreads = np.stack([t.covariance[:3, :3] + measurement.covariance for t in tracks])
-    return bool(np.any(mahalanobis_squared(offsets, spreads) <= _POSITION_GATE))
+def _apart_from(tracks: list[TrackState], measurements: list[Measurement]) -> list[Measurement]:
+    """Leave out what lies beside a known object: a part of it, not another one."""
+    if not tracks or not measurements:
+        return measurements
+    nearest = position_distance(tracks, measurements).min(axis=0)
+    return [m for m, d in zip(measurements, nearest, strict=True) if d > POSITION_GATE]
 
 
 def _clip(box: Box, size: tuple[int, int]) -> Box:

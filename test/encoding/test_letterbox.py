@@ -40,6 +40,14 @@ def test_ultralytics_gets_red_green_blue_of_one_in_the_middle() -> None:
     np.testing.assert_allclose(blob[:, 264:], 114 / 255, 1e-6)
 
 
+def test_a_tall_picture_has_its_padding_left_and_right() -> None:
+    letterbox = Letterbox(SIZE, ULTRALYTICS, np.float32)
+    placement = letterbox.fill(picture(640, 200))
+    assert (placement.x_offset, placement.y_offset) == (158, 0)
+    covered = letterbox.blob[0, 0, 0] != np.float32(114 / 255)
+    assert np.flatnonzero(covered).tolist() == list(range(158, 258))
+
+
 def test_a_float16_input_holds_the_same_values() -> None:
     single, half = (Letterbox(SIZE, ULTRALYTICS, kind) for kind in (np.float32, np.float16))
     image = np.random.default_rng(0).integers(0, 256, (333, 222, 3), np.uint8)

@@ -128,7 +128,9 @@ def test_weights_that_are_links_are_followed(tmp_path: Path, manifest: dict[str,
     assert open_detector(bundle, level='small').input_size == SIZES['small']
 
 
-@pytest.mark.parametrize('name', ['/etc/passwd', '../other.onnx', 'a/../../b.onnx', 'a\\b.onnx'])
+@pytest.mark.parametrize(
+    'name', ['/etc/passwd', '../other.onnx', 'a/../../b.onnx', 'a\\b.onnx', 'a\0b.onnx']
+)
 def test_weights_outside_the_folder_are_refused(
     tmp_path: Path, manifest: dict[str, Any], name: str
 ) -> None:

@@ -46,7 +46,10 @@ class _FallenBack:
     """A session that was asked for a GPU and runs on the CPU, as the runtime does it."""
 
     def __init__(self, *arguments: object, **options: object) -> None:
-        self.providers = options['providers']
+        assert options['providers']
+
+    def disable_fallback(self) -> None:
+        pass
 
     def get_providers(self) -> list[str]:
         return ['CPUExecutionProvider']
@@ -71,6 +74,13 @@ def test_text_is_no_network(tmp_path: Path) -> None:
         open_session(path)
 
 
+def test_an_empty_file_is_called_empty(tmp_path: Path) -> None:
+    path = tmp_path / 'empty.onnx'
+    path.touch()
+    with pytest.raises(EncodingError, match=r'empty\.onnx are empty'):
+        open_session(path)
+
+
 @settings(
     deadline=None, max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
@@ -81,6 +91,16 @@ def test_a_network_that_was_cut_is_refused(tmp_path: Path, cut: float) -> None:
     path.write_bytes(whole[: 1 + int(cut * len(whole))])
     with pytest.raises(EncodingError, match=r'cut\.onnx'):
         open_session(path)
+
+
+def test_a_name_that_is_no_text_is_refused_and_standard_output_stays_clean(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    path = write_tiny_detector(tmp_path / 'tiny.onnx', 64, 64)
+    path.write_bytes(path.read_bytes().replace(b'Greater', b'Gr\xff\xffter'))
+    with pytest.raises(EncodingError, match=r'tiny\.onnx cannot be opened'):
+        open_session(path)
+    assert capfd.readouterr().out == ''
 
 
 def test_an_error_of_the_runtime_says_what_was_tried() -> None:

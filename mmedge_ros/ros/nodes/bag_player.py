@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from dataclasses import dataclass
 from typing import Any
 
 from rclpy.node import Node
@@ -14,33 +13,13 @@ from rosgraph_msgs.msg import Clock as ClockMessage
 
 from mmedge_ros import msg
 from mmedge_ros.data_types import NS_PER_S
-from mmedge_ros.parameter import group, parameter
 from mmedge_ros.replay.playback import Pace, Playback, live_offset_ns
-from mmedge_ros.replay.recording import Recording, TopicChoice
+from mmedge_ros.replay.recording import Recording
 from mmedge_ros.ros import conversions, names, qos
-from mmedge_ros.ros.bag_outputs import create_outputs
 from mmedge_ros.ros.node_main import run_nodes
 from mmedge_ros.ros.parameters import declare
 from mmedge_ros.ros.peers import wait_for_peers
-
-
-@dataclass(frozen=True)
-class BagPlayerParameters:
-    """What is played, and how."""
-
-    bag: str = parameter('', 'rosbag2 folder or file')
-    rate: float = parameter(
-        1.0, 'speed; other than 1 publishes /clock for a graph on simulated time', '', 0.05, 20.0
-    )
-    loop: bool = parameter(False, 'start over at the end; stamps go on rising')
-    clock: bool = parameter(False, 'publish /clock also at speed 1')
-    stride: float = parameter(
-        0.1, 'stamps are moved by a multiple of this, the window stride', 's', 0.01, 10.0
-    )
-    wait_for: tuple[str, ...] = parameter((), 'nodes to wait for before the first message')
-    wait_time: float = parameter(30.0, 'how long to wait for them', 's', 0.0, 600.0)
-    topics: TopicChoice = group(TopicChoice)
-
+from mmedge_ros.ros.player_setup import BagPlayerParameters, create_outputs
 
 _CLOCK_PERIOD = 0.01
 
@@ -53,10 +32,9 @@ class BagPlayer(Node):
         self._options = p = declare(self, BagPlayerParameters)
         self._recording = Recording(p.bag, p.topics)
         self._stride_ns = round(p.stride * NS_PER_S)
-        self._simulated = p.clock or p.rate != 1.0
         self._outputs = create_outputs(self, self._recording.topics)
         self._clock_output: Publisher | None = None
-        if self._simulated:
+        if p.simulated:
             self._clock_output = self.create_publisher(ClockMessage, names.CLOCK, 10)
         self._state = self.create_publisher(msg.PlaybackState, names.PLAYBACK, qos.LATCHED)
         self._playback = Playback(
@@ -94,7 +72,8 @@ class BagPlayer(Node):
         p = self._options
         for problem in (*self._recording.bag.problems, *self._recording.problems):
             self.get_logger().warning(problem)
-        topics = [publisher.topic_name for publisher in self._outputs.values()]
+        # Only units are worth waiting for; camera_info and odometry need not interest anybody.
+        topics = [self._outputs[modality].topic_name for modality in self._playback.counts]
         missing = wait_for_peers(self, p.wait_for, topics, p.wait_time, self._ended)
         if missing:
             self.get_logger().warning(f'playing without {", ".join(missing)}')
@@ -105,14 +84,16 @@ class BagPlayer(Node):
             self._outputs[due.source].publish(due.data)
         self._finished = True
         self._publish_state()
+        for problem, count in self._playback.problems.items():
+            self.get_logger().warning(f'{count} messages not played: {problem}')
         self.get_logger().info('the recording has ended')
-        while self._simulated and self._wait_until(self._pace.now_ns() + NS_PER_S):
+        while p.simulated and self._wait_until(self._pace.now_ns() + NS_PER_S):
             pass  # simulated time goes on, so that the graph can finish its windows
 
     def _start(self) -> None:
         """Fix the one constant between bag time and stamps, and the pace."""
         begin_ns, lead_ns = self._recording.bag.begin_ns, NS_PER_S // 2
-        if not self._simulated:
+        if not self._options.simulated:
             now_ns = time.time_ns()
             self._playback.offset_ns = live_offset_ns(begin_ns, now_ns, self._stride_ns)
             lead_ns = begin_ns + self._playback.offset_ns - now_ns
@@ -127,7 +108,7 @@ class BagPlayer(Node):
             remaining = self._pace.seconds_until(due_ns)
             if remaining <= 0.0:
                 return True
-            self._ended.wait(min(remaining, _CLOCK_PERIOD if self._simulated else 0.5))
+            self._ended.wait(min(remaining, _CLOCK_PERIOD if self._clock_output else 0.5))
         return False
 
     def _tick(self) -> None:
@@ -140,8 +121,7 @@ class BagPlayer(Node):
     def _publish_state(self) -> None:
         self._last_state = time.monotonic()
         status = self._playback.status(self._options.rate, self._finished)
-        now_ns = self.get_clock().now().nanoseconds
-        self._state.publish(conversions.to_playback_state(status, now_ns))
+        self._state.publish(conversions.to_playback_state(status, self._pace.now_ns()))
 
 
 def main(args: list[str] | None = None) -> None:

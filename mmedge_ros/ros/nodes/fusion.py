@@ -51,6 +51,7 @@ class FusionNode(Node):
         self._pipeline = PerceptionPipeline(parameters.pipeline)
         self._pipeline.add_transforms([parse_static_transform(t) for t in parameters.transforms])
         self._decisions = 0
+        self._degraded: tuple[str, ...] = ()
         self._tracks = self.create_publisher(msg.TrackArray, names.TRACKS, qos.RESULT)
         self._worker = DecisionWorker(
             self._pipeline, self._ros_clock, self._publish, self._ros_clock.longest_wait
@@ -108,7 +109,7 @@ class FusionNode(Node):
         try:
             camera = CameraModel.from_camera_info(message)
         except FusionError as err:
-            self.get_logger().warning(f'camera_info not used: {err}')
+            self.get_logger().warning(f'camera_info not used: {err}', throttle_duration_sec=5.0)
             return
         self._worker.submit(lambda pipeline, _: pipeline.set_camera(camera))
 
@@ -119,6 +120,7 @@ class FusionNode(Node):
         published = decision.published(self._ros_clock.now_ns())
         self._tracks.publish(conversions.to_track_array(published))
         self._decisions += 1
+        self._degraded = decision.degraded
 
     def _figures(self) -> dict[str, object]:
         counts = self._pipeline.assembler.counts
@@ -129,7 +131,8 @@ class FusionNode(Node):
             'dropped_windows': counts.dropped_windows,
             'clock_restarts': counts.restarts,
             'overflows': self._worker.overflows,
-            'degraded': '; '.join(self._pipeline.geometry.degraded),
+            'failures': self._worker.failures.total(),
+            'degraded': '; '.join(self._degraded),
         }
 
 

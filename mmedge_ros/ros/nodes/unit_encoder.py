@@ -17,7 +17,7 @@ from mmedge_ros.data_types import (
 )
 from mmedge_ros.pipeline.encoder_worker import EncoderWorker
 from mmedge_ros.ros import conversions, names, qos
-from mmedge_ros.ros.diagnostics import Diagnostics
+from mmedge_ros.ros.diagnostics import Diagnostics, problem_figures
 from mmedge_ros.ros.encoder_setup import UnitEncoderParameters, make_encoder
 from mmedge_ros.ros.input_watch import InputWatch
 from mmedge_ros.ros.node_main import run_nodes
@@ -35,13 +35,13 @@ class UnitEncoderNode(Node):
         self._ros_clock = RosClock(self)
         self._sequence = 0
         self._frame_id = ''
-        encoder = make_encoder(p)
+        self._encoder = make_encoder(p)
         self.get_logger().info('warming up the encoder')
-        encoder.warm_up()
+        self._encoder.warm_up()
         self._receipts = self.create_publisher(msg.UnitReceipt, names.UNIT_RECEIPTS, qos.RESULT)
         self._features = self.create_publisher(msg.UnitFeatures, names.UNIT_FEATURES, qos.RESULT)
         self._worker = EncoderWorker(
-            encoder, self._ros_clock, self._publish_receipt, self._publish_features, p.queue
+            self._encoder, self._ros_clock, self._publish_receipt, self._publish_features, p.queue
         )
         initial = ModalityConfiguration(p.modality, p.rate, p.level, p.device)
         self._worker.configure(Configuration(modalities=(initial,)))
@@ -69,7 +69,7 @@ class UnitEncoderNode(Node):
         self._sequence += 1
 
     def _on_configuration(self, message: msg.Configuration) -> None:
-        self._worker.configure(conversions.from_configuration(message))
+        self._worker.configure(conversions.from_configuration(message, self._options.device))
 
     def _on_skip(self, message: msg.SkipDecision) -> None:
         self._worker.lease(conversions.from_skip_decision(message))
@@ -93,6 +93,9 @@ class UnitEncoderNode(Node):
             'thinned': intake.thinned,
             'failed': self._worker.failures.total(),
             'implausible_stamps': intake.implausible_stamps,
+            # Copies are taken because the worker goes on counting.
+            **problem_figures(self._options.modality, self._worker.failures.copy()),
+            **problem_figures(self._options.modality, self._encoder.problems.copy()),
         }
 
 

@@ -21,6 +21,7 @@ from mmedge_ros.ros.input_watch import InputWatch
 from mmedge_ros.ros.markers import track_markers
 from mmedge_ros.ros.node_main import run_nodes
 from mmedge_ros.ros.parameters import declare
+from mmedge_ros.ros.ros_clock import steady_clock
 from mmedge_ros.ros.sensor_input import input_topic
 from mmedge_ros.sensing.errors import SensingError
 from mmedge_ros.sensing.image import decode_image
@@ -47,17 +48,21 @@ class Visualizer(Node):
         self._decisions = 0
         self._picture_input: Any = None
         self._markers = self.create_publisher(MarkerArray, names.MARKERS, qos.RESULT)
-        self._annotated = self.create_publisher(Image, names.ANNOTATED_IMAGE, qos.SENSOR)
+        self._annotated = self.create_publisher(Image, names.ANNOTATED_IMAGE, qos.PICTURE)
         self._watch = InputWatch(self, time.monotonic)
         self._watch.expect('tracks', names.TRACKS, qos.RESULT)
         self._diagnostics = Diagnostics(self, self._watch, lambda: {'decisions': self._decisions})
         self.create_subscription(msg.TrackArray, names.TRACKS, self._on_tracks, qos.RESULT)
-        self._timer = self.create_timer(0.5, self._follow_demand)
+        self._timer = self.create_timer(0.5, self._follow_demand, clock=steady_clock())
 
     def _on_tracks(self, message: msg.TrackArray) -> None:
         self._watch.heard('tracks')
         self._decisions += 1
-        self._decision = conversions.from_track_array(message)
+        try:
+            self._decision = conversions.from_track_array(message)
+        except ValueError as err:
+            self.get_logger().warning(f'tracks not shown: {err}', throttle_duration_sec=5.0)
+            return
         if self._markers.get_subscription_count():
             self._markers.publish(track_markers(self._decision))
 
@@ -82,7 +87,7 @@ class Visualizer(Node):
             self.get_logger().warning(f'picture not shown: {err}', throttle_duration_sec=5.0)
             return
         stamp_ns = conversions.from_time(message.header.stamp)
-        drawn = annotate(picture, self._decision)
+        drawn = annotate(picture, stamp_ns, self._decision)
         self._annotated.publish(to_image(drawn, stamp_ns, message.header.frame_id))
 
 

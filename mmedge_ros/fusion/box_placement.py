@@ -1,0 +1,103 @@
+"""Boxes of people as rays and distances in the tracking frame."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mmedge_ros.data_types import Box, Detection, FloatArray
+from mmedge_ros.fusion.geometry import SensorGeometry
+from mmedge_ros.fusion.projection import CameraModel
+
+_BODY_RADIUS = 0.25
+
+
+class PlacedBox(NamedTuple):
+    """A detection with its ray (3,) in the tracking frame and the distance its height gives."""
+
+    detection: Detection
+    ray: FloatArray
+    distance: float
+    depth_per_distance: float
+    is_cut: bool
+
+
+class PlacedBoxes(NamedTuple):
+    """Detections (N) with rays (N, 3), distances (N,), and optical depth per distance (N,)."""
+
+    detections: tuple[Detection, ...]
+    rays: FloatArray
+    distances: FloatArray
+    cosines: FloatArray
+    cut: NDArray[np.bool_]
+
+    @staticmethod
+    def nothing() -> PlacedBoxes:
+        return PlacedBoxes((), np.zeros((0, 3)), np.zeros(0), np.zeros(0), np.zeros(0, bool))
+
+    def at(self, i: int) -> PlacedBox:
+        return PlacedBox(
+            self.detections[i],
+            self.rays[i],
+            float(self.distances[i]),
+            float(self.cosines[i]),
+            bool(self.cut[i]),
+        )
+
+
+def place_boxes(
+    detections: Sequence[Detection],
+    geometry: SensorGeometry,
+    camera: CameraModel,
+    person_height: float,
+) -> PlacedBoxes:
+    """Find the ray of each box and how far away a person who fills it stands."""
+    found = [d for d in detections if d.box.width >= 1 and d.box.height >= 2]
+    if not found:
+        return PlacedBoxes.nothing()
+    corners = np.array([d.box for d in found])
+    middle = (corners[:, 0] + corners[:, 2]) / 2.0
+    heights = np.concatenate([corners.mean(axis=1), corners[:, 1], corners[:, 3]])
+    heights[: len(found)] = (corners[:, 1] + corners[:, 3]) / 2.0
+    optical = camera.bearing(np.column_stack([np.tile(middle, 3), heights]))
+    centre, top, bottom = np.split(geometry.camera_pose.rotate(optical), 3)
+    distances = standing_distance(centre, top, bottom, person_height)
+    cosines = optical[: len(found), 2]
+    # A poor calibration may have no ray for the edge of the picture.
+    keep = np.isfinite(distances) & (cosines > 0.0)
+    cut = (corners[:, 1] <= 2.0) | (corners[:, 3] >= camera.height - 2.0)
+    return PlacedBoxes(
+        tuple(found[i] for i in np.flatnonzero(keep)),
+        centre[keep],
+        distances[keep],
+        cosines[keep],
+        cut[keep],
+    )
+
+
+def standing_distance(
+    centre: FloatArray, top: FloatArray, bottom: FloatArray, height: float
+) -> FloatArray:
+    """Distance (N,) along the central rays of upright bodies, from the rays that bound them.
+
+    Works for any tilt of the camera: the ray to the top meets the far side of the head, the
+    one to the bottom the near side of the feet, of a body of the given height (m). Rays (N, 3)
+    are unit vectors with z up; where they do not bound an upright body the answer is NaN.
+    """
+    level = np.maximum(np.hypot(centre[:, 0], centre[:, 1]), 1e-6)
+    rise = top[:, 2] / np.maximum(np.hypot(top[:, 0], top[:, 1]), 1e-6)
+    fall = bottom[:, 2] / np.maximum(np.hypot(bottom[:, 0], bottom[:, 1]), 1e-6)
+    spread = rise - fall
+    # Looking down, the depth of the body adds to what is seen of its height.
+    seen = height - _BODY_RADIUS * np.minimum(rise + fall, 0.0)
+    ground = np.where(spread > 1e-4, seen / np.maximum(spread, 1e-4), np.nan)
+    distances: FloatArray = ground / level
+    return distances
+
+
+def height_depth(box: Box, camera: CameraModel, person_height: float) -> float:
+    """Depth (m) at which a person of that height fills the box before a level camera."""
+    return float(camera.k[1, 1]) * person_height / max(box.height, 1.0)

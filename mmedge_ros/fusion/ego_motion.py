@@ -1,0 +1,167 @@
+"""How the drone itself moves: poses and velocities by time, from odometry or transforms."""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from mmedge_ros.data_types import NS_PER_S, FloatArray
+from mmedge_ros.fusion.errors import FusionError
+from mmedge_ros.fusion.geometry import SensorGeometry
+from mmedge_ros.fusion.transforms import Transform, rotation_from_quaternion
+
+# Odometry comes at 30 Hz and more; beyond this a pose would be a guess.
+_LONGEST_GUESS_NS = 150_000_000
+_KEPT_NS = 5 * NS_PER_S
+_FASTEST = 200.0
+
+
+@dataclass(frozen=True, eq=False)
+class EgoState:
+    """Pose of the base in the odometry frame at one instant, and how it moves.
+
+    ``pose`` maps base to odometry coordinates; ``velocity`` (3,) m/s and
+    ``angular_velocity`` (3,) rad/s are in the odometry frame, None where only poses are known.
+    """
+
+    stamp_ns: int
+    pose: Transform
+    velocity: FloatArray | None = None
+    angular_velocity: FloatArray | None = None
+
+
+class EgoMotion:
+    """Remembers the last seconds of ego states and answers for any instant in them."""
+
+    def __init__(self) -> None:
+        self.frame_id = ''
+        self.base_frame = ''
+        self._states: list[EgoState] = []
+        self._stamps: list[int] = []
+
+    def __len__(self) -> int:
+        return len(self._states)
+
+    def add(self, state: EgoState) -> None:
+        """Enter a state; order does not matter, a repeated stamp replaces the earlier one."""
+        place = bisect.bisect_left(self._stamps, state.stamp_ns)
+        if place < len(self._stamps) and self._stamps[place] == state.stamp_ns:
+            self._states[place] = state
+            return
+        if self._stamps and state.stamp_ns < self._stamps[-1] - _KEPT_NS:
+            self._states, self._stamps = [], []  # the clock was set back
+            place = 0
+        self._stamps.insert(place, state.stamp_ns)
+        self._states.insert(place, state)
+        old = bisect.bisect_left(self._stamps, self._stamps[-1] - _KEPT_NS)
+        del self._stamps[:old], self._states[:old]
+
+    def at(self, stamp_ns: int) -> EgoState | None:
+        """Return the state at an instant: interpolated, or carried on for at most 0.15 s.
+
+        None where nothing near enough is known.
+        """
+        if not self._states:
+            return None
+        place = bisect.bisect_left(self._stamps, stamp_ns)
+        if place == 0 or place == len(self._stamps):
+            return self._beyond(min(place, len(self._stamps) - 1), stamp_ns)
+        before, after = self._states[place - 1], self._states[place]
+        if after.stamp_ns - before.stamp_ns > NS_PER_S:
+            near = before if stamp_ns - before.stamp_ns < after.stamp_ns - stamp_ns else after
+            return self._beyond(self._states.index(near), stamp_ns)
+        return _between(before, after, stamp_ns)
+
+    def nearest(self, stamp_ns: int) -> EgoState | None:
+        """Return the state at an instant, or the nearest one known; None without any.
+
+        Where odometry has stopped, the last pose is held: a guess that gets worse, but better
+        than to throw away what the sensors still see.
+        """
+        state = self.at(stamp_ns)
+        if state is not None or not self._states:
+            return state
+        return min(self._states, key=lambda known: abs(known.stamp_ns - stamp_ns))
+
+    def _beyond(self, place: int, stamp_ns: int) -> EgoState | None:
+        nearest = self._with_velocity(place)
+        dt_ns = stamp_ns - nearest.stamp_ns
+        if abs(dt_ns) > _LONGEST_GUESS_NS or nearest.velocity is None:
+            return nearest if dt_ns == 0 else None
+        assert nearest.angular_velocity is not None  # goes with the velocity
+        dt = dt_ns / NS_PER_S
+        turned = Rotation.from_rotvec(nearest.angular_velocity * dt).as_matrix()
+        pose = Transform(
+            turned @ nearest.pose.rotation, nearest.pose.translation + dt * nearest.velocity
+        )
+        return replace(nearest, stamp_ns=stamp_ns, pose=pose)
+
+    def _with_velocity(self, place: int) -> EgoState:
+        """Return a state with its velocity, from its neighbour where only poses are known."""
+        state = self._states[place]
+        if state.velocity is not None or len(self._states) < 2:
+            return state
+        before, after = sorted((place, place - 1 if place else 1))
+        filled = _between(self._states[before], self._states[after], state.stamp_ns)
+        return replace(state, velocity=filled.velocity, angular_velocity=filled.angular_velocity)
+
+
+def _between(before: EgoState, after: EgoState, stamp_ns: int) -> EgoState:
+    span = (after.stamp_ns - before.stamp_ns) / NS_PER_S
+    share = (stamp_ns - before.stamp_ns) / NS_PER_S / span
+    turn = Rotation.from_matrix(after.pose.rotation @ before.pose.rotation.T).as_rotvec()
+    move = after.pose.translation - before.pose.translation
+    pose = Transform(
+        Rotation.from_rotvec(share * turn).as_matrix() @ before.pose.rotation,
+        before.pose.translation + share * move,
+    )
+    velocity, angular = move / span, turn / span
+    if before.velocity is not None and after.velocity is not None:
+        velocity = (1 - share) * before.velocity + share * after.velocity
+    if before.angular_velocity is not None and after.angular_velocity is not None:
+        angular = (1 - share) * before.angular_velocity + share * after.angular_velocity
+    return EgoState(stamp_ns, pose, velocity, angular)
+
+
+def carried(geometry: SensorGeometry, state: EgoState, frame_id: str) -> SensorGeometry:
+    """Return the sensors' poses and the radar's velocity in the odometry frame."""
+    radar_pose = state.pose.compose(geometry.radar_pose)
+    velocity = np.zeros(3)
+    if state.velocity is not None and state.angular_velocity is not None:
+        arm = radar_pose.translation - state.pose.translation
+        velocity = state.velocity + np.cross(state.angular_velocity, arm)
+    return replace(
+        geometry,
+        frame_id=frame_id,
+        camera_pose=state.pose.compose(geometry.camera_pose),
+        radar_pose=radar_pose,
+        radar_velocity=velocity,
+    )
+
+
+def ego_state_from_odometry(message: Any, stamp_ns: int) -> EgoState:
+    """Read a (duck-typed) nav_msgs/Odometry: pose in its header's frame, twist in the child's.
+
+    :raises FusionError: for numbers that are no pose or velocity
+    """
+    p, q = message.pose.pose.position, message.pose.pose.orientation
+    linear, angular = message.twist.twist.linear, message.twist.twist.angular
+    pose = Transform(rotation_from_quaternion(q.x, q.y, q.z, q.w), _finite((p.x, p.y, p.z)))
+    return EgoState(
+        stamp_ns,
+        pose,
+        pose.rotate(_finite((linear.x, linear.y, linear.z), _FASTEST)),
+        pose.rotate(_finite((angular.x, angular.y, angular.z), _FASTEST)),
+    )
+
+
+def _finite(values: Sequence[float], limit: float = 1e7) -> FloatArray:
+    vector = np.array(values, np.float64)
+    if not np.isfinite(vector).all() or (np.abs(vector) > limit).any():
+        raise FusionError(f'odometry with {tuple(values)}: not finite or beyond {limit:g}')
+    return vector

@@ -1,0 +1,94 @@
+"""Moving radar returns in the tracking frame and in the picture, at one instant."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mmedge_ros.data_types import NS_PER_S, Box, FloatArray, UnitFeatures
+from mmedge_ros.fusion.ego_velocity import ego_velocity
+from mmedge_ros.fusion.geometry import SensorGeometry
+
+
+class PlacedReturns(NamedTuple):
+    """Moving returns of one or more scans, brought to one instant.
+
+    ``positions`` (N, 3) in the tracking frame, ``depths`` (N,) along the optical axis,
+    ``pixels`` (N, 2) with ``in_view`` (N,), ``velocities`` (N,).
+    """
+
+    positions: FloatArray
+    velocities: FloatArray
+    depths: FloatArray
+    pixels: FloatArray
+    in_view: NDArray[np.bool_]
+
+    def select(self, mask: NDArray[np.bool_]) -> PlacedReturns:
+        """Return those a mask (N,) marks."""
+        return PlacedReturns(
+            self.positions[mask],
+            self.velocities[mask],
+            self.depths[mask],
+            self.pixels[mask],
+            self.in_view[mask],
+        )
+
+    def inside(self, box: Box) -> NDArray[np.bool_]:
+        """Mark (N,) those that lie strictly inside a box."""
+        x, y = self.pixels[:, 0], self.pixels[:, 1]
+        marked: NDArray[np.bool_] = (
+            self.in_view & (x > box.x0) & (x < box.x1) & (y > box.y0) & (y < box.y1)
+        )
+        return marked
+
+
+def place_returns(
+    scans: Sequence[UnitFeatures],
+    at_ns: int,
+    geometry: SensorGeometry,
+    moving_speed: float,
+    scan_geometries: Sequence[SensorGeometry] | None = None,
+) -> PlacedReturns:
+    """Keep the moving returns and move each along its line of sight to the instant ``at_ns``.
+
+    What moves is judged after the radar's own motion is taken out of the Doppler velocity.
+    """
+    parts = [
+        _moving_returns(scan, at_ns, at_scan, moving_speed)
+        for scan, at_scan in zip(scans, scan_geometries or [geometry] * len(scans), strict=True)
+    ]
+    positions = np.concatenate([p for p, _ in parts]) if parts else np.zeros((0, 3))
+    speeds = np.concatenate([v for _, v in parts]) if parts else np.zeros(0)
+    optical = geometry.camera_pose.inverse().apply(positions)
+    if geometry.camera is None:
+        pixels, in_view = np.zeros((len(optical), 2)), np.zeros(len(optical), bool)
+    else:
+        pixels, in_view = geometry.camera.project(optical)
+    return PlacedReturns(positions, speeds, optical[:, 2], pixels, in_view)
+
+
+def _moving_returns(
+    scan: UnitFeatures, at_ns: int, geometry: SensorGeometry, moving_speed: float
+) -> tuple[FloatArray, FloatArray]:
+    """Return positions (M, 3) at ``at_ns`` and velocities (M,) in the tracking frame.
+
+    In a frame that stands still (odometry) velocities are those over ground; in one that is
+    fixed to the drone they stay as measured, relative to it.
+    """
+    points = scan.returns[:, :3].astype(np.float64)
+    speeds = scan.returns[:, 3].astype(np.float64)
+    rays = points / np.maximum(np.linalg.norm(points, axis=1, keepdims=True), 1e-6)
+    if geometry.radar_velocity is not None:
+        speeds = speeds + geometry.radar_pose.rotate(rays) @ geometry.radar_velocity
+        over_ground = speeds
+    else:
+        own = ego_velocity(points, speeds)
+        over_ground = speeds if own is None else speeds + rays @ own
+    moving = np.abs(over_ground) >= moving_speed
+    dt = (at_ns - scan.stamp_ns) / NS_PER_S
+    moved = geometry.radar_pose.apply(points[moving])
+    directions = geometry.radar_pose.rotate(rays[moving])
+    return moved + directions * (speeds[moving] * dt)[:, None], speeds[moving]

@@ -1,0 +1,65 @@
+"""What a recording says of its sensors' geometry; what cannot be true is reported, not used."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from mmedge_ros.fusion.errors import FusionError
+from mmedge_ros.fusion.projection import CameraModel
+from mmedge_ros.fusion.transforms import StampedTransform, TransformTree
+from mmedge_ros.replay.bag import Bag, BagError, static_transforms
+
+# Frames of maps lie millions of metres apart; beyond this sums lose their millimetres.
+_FARTHEST = 1e9
+
+Report = Callable[[str], None]
+
+
+def recorded_transforms(
+    bag: Bag, report: Report, given: Sequence[StampedTransform] = ()
+) -> list[StampedTransform]:
+    """Return the static transforms of a recording that make a tree, and then the ``given`` ones.
+
+    Those that were given decide: a recorded one that contradicts them is left out.
+
+    :raises FusionError: if the given ones close a cycle
+    """
+    tree = TransformTree(given)
+    replaced = {edge.child for edge in given}
+    kept: list[StampedTransform] = []
+    for edge in static_transforms(bag, report):
+        if edge.child in replaced:
+            continue
+        try:
+            _require_near(edge)
+            tree.add(edge.parent, edge.child, edge.transform)
+        except FusionError as err:
+            report(f'static transform not used: {err}')
+        else:
+            kept.append(edge)
+    return [*kept, *given]
+
+
+def recorded_camera(bag: Bag, topic: str, report: Report) -> CameraModel | None:
+    """Return the camera's model from the first camera_info that holds one."""
+    camera, reason, unusable = None, '', 0
+    for message in bag.messages([topic]):
+        try:
+            camera = CameraModel.from_camera_info(bag.deserialize(message))
+            break
+        except (BagError, FusionError) as err:
+            reason, unusable = reason or str(err), unusable + 1
+    if unusable:
+        used = '' if camera is None else ', the next one was used'
+        report(f'camera_info: messages without a usable calibration: {unusable}{used} ({reason})')
+    return camera
+
+
+def _require_near(edge: StampedTransform) -> None:
+    if not (np.abs(edge.translation) <= _FARTHEST).all():
+        raise FusionError(
+            f'{edge.parent!r} -> {edge.child!r} is {edge.translation.tolist()} m away; at most '
+            f'{_FARTHEST:.0e} m can be reckoned with'
+        )

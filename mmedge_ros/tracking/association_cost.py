@@ -1,0 +1,90 @@
+"""How badly a measurement fits a track; infinite outside the gate.
+
+Each function returns (N, M) for N predicted tracks and M measurements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mmedge_ros.data_types import Box, FloatArray, Measurement
+from mmedge_ros.tracking.data_association import intersection_over_union
+from mmedge_ros.tracking.kalman_filter import mahalanobis_squared, radial_velocity
+from mmedge_ros.tracking.track import TrackState
+
+# 99.9 % of the chi-squared distribution with three degrees of freedom.
+POSITION_GATE = 16.27
+# 99.9 % with four: position and radial velocity.
+CLUSTER_GATE = 18.47
+
+_NOTHING = Box(0.0, 0.0, 0.0, 0.0)
+
+
+def box_cost(
+    tracks: Sequence[TrackState], measurements: Sequence[Measurement], minimum_iou: float
+) -> FloatArray:
+    """Distance in space plus disagreement of boxes, for confident detections.
+
+    A box that overlaps the predicted one continues its track whatever its range says: the
+    range of a lone box is the least certain thing about it.
+    """
+    distance = position_distance(tracks, measurements)
+    overlap, both = _overlaps(tracks, measurements)
+    near = (distance <= POSITION_GATE) | (both & (overlap >= minimum_iou))
+    cost = np.minimum(distance / POSITION_GATE, 2.0) + np.where(both, 1.0 - overlap, 1.0)
+    return np.where(near, cost, np.inf)
+
+
+def overlap_cost(
+    tracks: Sequence[TrackState], measurements: Sequence[Measurement], minimum_iou: float
+) -> FloatArray:
+    """Disagreement of boxes alone, for detections too weak to be believed elsewhere."""
+    overlap, both = _overlaps(tracks, measurements)
+    return np.where(both & (overlap >= minimum_iou), 1.0 - overlap, np.inf)
+
+
+def cluster_cost(tracks: Sequence[TrackState], measurements: Sequence[Measurement]) -> FloatArray:
+    """Negative log likelihood of position and radial velocity, for radar-only clusters.
+
+    The likelihood's normalisation matters here: a lost track is uncertain enough to be near
+    everything, and must not take the returns of one that is well known.
+    """
+    spreads = _spreads(tracks, measurements)
+    distance = position_distance(tracks, measurements)
+    for i, track in enumerate(tracks):
+        for j, measurement in enumerate(measurements):
+            predicted, row = radial_velocity(track.mean, measurement.origin)
+            variance = float(row @ track.covariance @ row) + measurement.radial_variance
+            distance[i, j] += (measurement.radial_velocity - predicted) ** 2 / variance
+    cost = distance + np.linalg.slogdet(spreads)[1]
+    return np.where(distance <= CLUSTER_GATE, cost, np.inf)
+
+
+def position_distance(
+    tracks: Sequence[TrackState], measurements: Sequence[Measurement]
+) -> FloatArray:
+    """Squared Mahalanobis distance of positions."""
+    means = np.stack([t.mean[:3] for t in tracks])
+    positions = np.stack([m.position for m in measurements])
+    return mahalanobis_squared(positions[None] - means[:, None], _spreads(tracks, measurements))
+
+
+def _spreads(tracks: Sequence[TrackState], measurements: Sequence[Measurement]) -> FloatArray:
+    predicted = np.stack([t.covariance[:3, :3] for t in tracks])
+    noises = np.stack([m.covariance for m in measurements])
+    return np.asarray(predicted[:, None] + noises[None], np.float64)
+
+
+def _overlaps(
+    tracks: Sequence[TrackState], measurements: Sequence[Measurement]
+) -> tuple[FloatArray, NDArray[np.bool_]]:
+    """IoU of predicted and measured boxes, and where both exist."""
+    predicted = np.array([t.box.box() if t.box is not None else _NOTHING for t in tracks])
+    measured = np.array([m.box if m.box is not None else _NOTHING for m in measurements])
+    exists = np.outer(
+        [t.box is not None for t in tracks], [m.box is not None for m in measurements]
+    )
+    return intersection_over_union(predicted, measured), exists.astype(bool)

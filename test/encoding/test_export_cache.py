@@ -1,0 +1,195 @@
+"""The cache of exports, with a hand-written exporter in place of ultralytics."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tiny_detector import write_tiny_detector
+
+from mmedge_ros.encoding import ultralytics_export
+from mmedge_ros.encoding.detector import DetectorParameters, EncodingError
+from mmedge_ros.encoding.model_bundle import open_detector
+from mmedge_ros.encoding.ultralytics_export import exported_onnx
+
+SIZE = (416, 320)
+
+
+class FakeExporter:
+    """Writes the size it was asked for, and remembers each call."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[Path, tuple[int, int]]] = []
+
+    def __call__(self, weights: Path, target: Path, input_size: tuple[int, int]) -> None:
+        self.calls.append((weights, input_size))
+        target.write_text(f'{weights.read_text()} {input_size}')
+
+
+@pytest.fixture
+def weights(tmp_path: Path) -> Path:
+    path = tmp_path / 'yolo.pt'
+    path.write_text('weights')
+    return path
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> Path:
+    return tmp_path / 'cache' / 'mmedge_ros'
+
+
+def test_weights_are_exported_once(weights: Path, cache: Path) -> None:
+    exporter = FakeExporter()
+    first = exported_onnx(weights, SIZE, cache, exporter)
+    assert exported_onnx(weights, SIZE, cache, exporter) == first
+    assert first.read_text() == 'weights (416, 320)'
+    assert first.suffix == '.onnx'
+    assert len(exporter.calls) == 1
+
+
+def test_the_same_content_under_another_name_is_not_exported_again(
+    weights: Path, cache: Path
+) -> None:
+    exporter = FakeExporter()
+    copy = weights.with_name('copy.pt')
+    copy.write_bytes(weights.read_bytes())
+    first = exported_onnx(weights, SIZE, cache, exporter)
+    assert exported_onnx(copy, SIZE, cache, exporter) == first
+    assert len(exporter.calls) == 1
+
+
+def test_other_content_and_other_sizes_are_exported_anew(weights: Path, cache: Path) -> None:
+    exporter = FakeExporter()
+    paths = {exported_onnx(weights, SIZE, cache, exporter)}
+    paths.add(exported_onnx(weights, (640, 480), cache, exporter))
+    weights.write_text('better weights')
+    paths.add(exported_onnx(weights, SIZE, cache, exporter))
+    assert len(paths) == len(exporter.calls) == 3
+
+
+def test_a_failed_export_leaves_nothing_behind_and_can_be_repeated(
+    weights: Path, cache: Path
+) -> None:
+    def fail(weights: Path, target: Path, input_size: tuple[int, int]) -> None:
+        target.write_text('half a network')
+        raise EncodingError('it broke')
+
+    with pytest.raises(EncodingError, match='it broke'):
+        exported_onnx(weights, SIZE, cache, fail)
+    assert [path.name for path in cache.iterdir()] == ['export.lock']
+    exporter = FakeExporter()
+    assert exported_onnx(weights, SIZE, cache, exporter).is_file()
+
+
+def test_a_cache_that_cannot_be_written_is_named_with_the_remedy(
+    weights: Path, tmp_path: Path
+) -> None:
+    (tmp_path / 'file').touch()
+    with pytest.raises(EncodingError, match=r'cannot be kept in .*; make it writable, or set XDG'):
+        exported_onnx(weights, SIZE, tmp_path / 'file' / 'cache', FakeExporter())
+
+
+@pytest.mark.parametrize('size', [(300, 320), (416, 0), (-32, 320)])
+def test_an_input_size_no_yolo_takes_is_refused(
+    weights: Path, cache: Path, size: tuple[int, int]
+) -> None:
+    with pytest.raises(EncodingError, match='must be multiples of 32'):
+        exported_onnx(weights, size, cache, FakeExporter())
+
+
+def test_missing_weights_are_named(tmp_path: Path, cache: Path) -> None:
+    with pytest.raises(EncodingError, match=r'none\.pt do not exist'):
+        exported_onnx(tmp_path / 'none.pt', SIZE, cache, FakeExporter())
+
+
+CHILD = """
+import sys
+from pathlib import Path
+from mmedge_ros.encoding.ultralytics_export import exported_onnx
+
+def export(weights, target, input_size):
+    print('exporting', flush=True)
+    sys.stdin.readline()
+    target.write_text('network')
+
+print('asking', flush=True)
+print(exported_onnx(Path(sys.argv[1]), (416, 320), Path(sys.argv[2]), export), flush=True)
+"""
+
+
+class Child:
+    """A process of its own that asks for the export and waits in it for a word from here."""
+
+    def __init__(self, weights: Path, cache: Path) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, '-c', CHILD, str(weights), str(cache)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def line(self) -> str:
+        assert self.process.stdout is not None
+        return self.process.stdout.readline().strip()
+
+    def go_on(self) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write('\n')
+        self.process.stdin.flush()
+
+    def end(self) -> None:
+        self.process.kill()
+        self.process.communicate()
+
+
+@pytest.fixture
+def two_children(weights: Path, cache: Path) -> Iterator[tuple[Child, Child]]:
+    first = Child(weights, cache)
+    assert [first.line(), first.line()] == ['asking', 'exporting']
+    second = Child(weights, cache)
+    assert second.line() == 'asking'
+    yield first, second
+    first.end()
+    second.end()
+
+
+def test_of_two_processes_one_exports_and_the_other_waits(
+    two_children: tuple[Child, Child],
+) -> None:
+    first, second = two_children
+    first.go_on()
+    path = first.line()
+    assert Path(path).read_text() == 'network'
+    assert second.line() == path
+
+
+def test_when_the_exporting_process_is_killed_the_waiting_one_exports(
+    two_children: tuple[Child, Child],
+) -> None:
+    first, second = two_children
+    first.end()
+    assert second.line() == 'exporting'
+    second.go_on()
+    assert Path(second.line()).read_text() == 'network'
+
+
+def test_weights_in_pt_are_opened_through_their_export(
+    monkeypatch: pytest.MonkeyPatch, weights: Path, cache: Path
+) -> None:
+    sizes = []
+
+    def export(weights: Path, target: Path, input_size: tuple[int, int]) -> None:
+        sizes.append(input_size)
+        write_tiny_detector(target, *input_size)
+
+    monkeypatch.setattr(ultralytics_export, 'export_with_ultralytics', export)
+    monkeypatch.setenv('XDG_CACHE_HOME', str(cache.parent))
+    assert open_detector(weights).input_size == (416, 320)
+    wide = DetectorParameters(input_width=640, input_height=384)
+    assert open_detector(weights, wide).input_size == (640, 384)
+    assert open_detector(weights).input_size == (416, 320)
+    assert sizes == [(416, 320), (640, 384)]
+    assert len(list(cache.glob('*.onnx'))) == 2
