@@ -109,6 +109,14 @@ def replay(
     frames: Annotated[
         str, typer.Option('--frames', help='FIRST:LAST camera frames to compare')
     ] = '',
+    video: Annotated[
+        bool,
+        typer.Option(
+            '--video',
+            help='also write video.mp4: what the camera saw, people included, with the tracks '
+            'drawn in; it is kept apart from report.html, so that you decide who sees it',
+        ),
+    ] = False,
 ) -> None:
     """Replay a recording and write a report."""
     span = _frame_span(frames)
@@ -134,6 +142,7 @@ def replay(
                 clock,
                 boxes,
                 span,
+                video,
             )
         )
 

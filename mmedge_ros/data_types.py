@@ -244,6 +244,14 @@ class Track:
     age: float
     box_velocity: tuple[float, float] = (0.0, 0.0)
 
+    def box_at(self, elapsed: float) -> Box | None:
+        """Return the box moved with its own velocity by ``elapsed`` seconds."""
+        if self.box is None:
+            return None
+        right, down = (speed * elapsed for speed in self.box_velocity)
+        x0, y0, x1, y1 = self.box
+        return Box(x0 + right, y0 + down, x1 + right, y1 + down)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Decision:

@@ -17,14 +17,23 @@ _PLAIN_PERIOD = 5.0
 
 def say(sentence: str) -> None:
     """Say something as it is: paths may hold what would otherwise be markup."""
-    console.print(sentence, markup=False, emoji=False, soft_wrap=True)
+    console.print(one_line(sentence), markup=False, emoji=False, soft_wrap=True)
+
+
+def one_line(text: str) -> str:
+    """Make a foreign text one line without what a terminal would obey instead of show."""
+    return ''.join(c if c.isprintable() else '\N{REPLACEMENT CHARACTER}' for c in _joined(text))
+
+
+def _joined(text: str) -> str:
+    return ' '.join(line.strip() for line in text.splitlines() if line.strip())
 
 
 class StatusLine:
     """One line that tells how far a run is and what it sees; plain lines without a terminal."""
 
     def __init__(self, title: str) -> None:
-        self._title = title
+        self._title = one_line(title)
         self._progress = Progress(
             TextColumn('{task.description}', markup=False),
             BarColumn(bar_width=24),
@@ -34,7 +43,7 @@ class StatusLine:
             console=console,
             transient=True,
         )
-        self._task = self._progress.add_task(title, total=1.0, state='starting')
+        self._task = self._progress.add_task(self._title, total=1.0, state='starting')
         self._plain = not console.is_terminal
         self._last = 0.0
 
@@ -57,7 +66,10 @@ class StatusLine:
 
     def show(self, share: float, decision: Decision | None) -> None:
         """Show the share done (0..1) and the newest decision."""
-        state = describe(decision)
+        self.advance(share, describe(decision))
+
+    def advance(self, share: float, state: str = '') -> None:
+        """Show the share done (0..1) and what there is to say of it."""
         if not self._plain:
             self._progress.update(self._task, completed=share, state=state)
             return

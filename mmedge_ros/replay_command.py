@@ -11,11 +11,12 @@ from typing import NoReturn
 import typer
 from rich.markup import escape
 
-from mmedge_ros.display import StatusLine, console, say
+from mmedge_ros.display import StatusLine, console, one_line, say
 from mmedge_ros.encoding.detector import EncodingError
 from mmedge_ros.evaluation.box_comparison import compare_with_boxes, read_boxes
 from mmedge_ros.evaluation.errors import EvaluationError
 from mmedge_ros.evaluation.report import write_report
+from mmedge_ros.evaluation.report_files import require_writable
 from mmedge_ros.evaluation.run_record import RunRecord
 from mmedge_ros.evaluation.stage_durations import stage_durations
 from mmedge_ros.fusion.errors import FusionError
@@ -46,19 +47,22 @@ class ReplayRequest:
     clock: bool = False
     boxes: Path | None = None
     frames: tuple[int | None, int | None] = (None, None)
+    video: bool = False
 
 
 def run_replay(request: ReplayRequest) -> None:
     """Replay, write the report, and print where it is."""
     given = read_boxes(request.boxes) if request.boxes else None
     # Found out now rather than after the replay.
-    request.out.mkdir(parents=True, exist_ok=True)
+    require_writable(request.out)
     record = _live(request) if request.live else _offline(request)
-    if request.save_profile:
-        _save_profile(record, request.save_profile)
-    comparison = None
+    comparison, refusal = None, ''
     if given is not None:
-        comparison = compare_with_boxes(record, given, *request.frames)
+        try:
+            comparison = compare_with_boxes(record, given, *request.frames)
+        except EvaluationError as err:
+            refusal = f'the boxes were not compared: {err}'
+            record.problems.append(refusal)
     with console.status('writing the report'):
         report = write_report(record, request.out, comparison)
     latency = report['latency_ms']
@@ -72,8 +76,15 @@ def run_replay(request: ReplayRequest) -> None:
     if len(record.problems) > _NOTES_SHOWN:
         say(f'note: and {len(record.problems) - _NOTES_SHOWN} more, see the report')
     typer.echo(request.out / 'report.html')
+    # Only now: whatever goes wrong here, the report is there.
     if not record.decisions:
         stop('no decision was made; the report says what was wrong in the input')
+    if request.save_profile:
+        _save_profile(record, request.save_profile)
+    if request.video:
+        _write_video(record, request)
+    if refusal:
+        stop(refusal)
 
 
 @contextmanager
@@ -94,7 +105,7 @@ def plain_errors() -> Iterator[None]:
 
 def stop(sentence: str) -> NoReturn:
     """End with a sentence and exit code 1."""
-    console.print(f'[bold red]mmedge:[/] {escape(sentence)}', soft_wrap=True)
+    console.print(f'[bold red]mmedge:[/] {escape(one_line(sentence))}', soft_wrap=True)
     raise typer.Exit(1)
 
 
@@ -128,6 +139,18 @@ def _offline(request: ReplayRequest) -> RunRecord:
         options = with_parameter_file(options, request.params)
     with StatusLine(f'offline replay of {request.bag.name}') as line:
         return replay_offline(options, line.show)
+
+
+def _write_video(record: RunRecord, request: ReplayRequest) -> None:
+    """Read the pictures again and write the video; those of a run are never kept."""
+    from mmedge_ros.evaluation.video import VIDEO, write_video
+    from mmedge_ros.replay.recorded_pictures import recorded_pictures
+    from mmedge_ros.replay.recording import Recording
+
+    path = request.out / VIDEO
+    with Recording(request.bag, request.topics) as recording, StatusLine('video') as line:
+        write_video(record, recorded_pictures(recording), path, line.advance)
+    typer.echo(path)
 
 
 def _save_profile(record: RunRecord, path: Path) -> None:

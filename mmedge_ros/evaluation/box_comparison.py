@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from mmedge_ros.data_types import NS_PER_S, Box, Decision, FloatArray, Track
+from mmedge_ros.data_types import NS_PER_S, Box, Decision, FloatArray
 from mmedge_ros.evaluation.errors import EvaluationError
 from mmedge_ros.evaluation.radar_depths import RadarScans, radar_set_depths, sensor_geometry
 from mmedge_ros.evaluation.run_record import RunRecord
@@ -197,14 +197,6 @@ def compare_with_boxes(
     )
 
 
-def box_at(track: Track, elapsed: float) -> Box:
-    """Move the box of a track (which must have one) by ``elapsed`` seconds."""
-    assert track.box is not None
-    right, down = (speed * elapsed for speed in track.box_velocity)
-    x0, y0, x1, y1 = track.box
-    return Box(x0 + right, y0 + down, x1 + right, y1 + down)
-
-
 def intersection_over_union(first: Sequence[Box], second: Sequence[Box]) -> FloatArray:
     """IoU of every pair of boxes, (len(first), len(second)); 0 for empty boxes."""
     a = np.asarray(first, np.float64).reshape(-1, 1, 4)
@@ -247,7 +239,8 @@ def _match_tracks(record: RunRecord, frames: Sequence[_Frame]) -> tuple[int, int
         if best is None or abs(elapsed) > record.stride + 1e-9:
             undecided += 1
             continue
-        found = [box_at(track, elapsed) for track in best.tracks if track.box is not None]
+        moved = (track.box_at(elapsed) for track in best.tracks)
+        found = [box for box in moved if box is not None]
         track_boxes += len(found)
         matches += count_matches(frame.given, found)
     return matches, track_boxes, undecided

@@ -42,6 +42,7 @@ def write_report(
     # Drawing takes a second to import, which commands that draw nothing should not pay.
     from mmedge_ros.evaluation.figures import FIGURE_NAMES, draw_figures
     from mmedge_ros.evaluation.report_page import render_page
+    from mmedge_ros.evaluation.video import VIDEO
 
     tracks = trajectories(record)
     report = report_of(record, comparison, tracks)
@@ -50,7 +51,8 @@ def write_report(
     files |= {figure.name: figure.png for figure in figures}
     files[PAGE] = render_page(report, figures).encode(errors='replace')
     files[REPORT] = (json.dumps(report, indent=2, allow_nan=False) + '\n').encode()
-    write_files(Path(folder), files, obsolete=[n for n in FIGURE_NAMES if n not in files])
+    obsolete = [name for name in (*FIGURE_NAMES, VIDEO) if name not in files]
+    write_files(Path(folder), files, obsolete)
     return report
 
 

@@ -9,6 +9,23 @@ from pathlib import Path
 from mmedge_ros.evaluation.errors import EvaluationError
 
 
+def require_writable(folder: Path) -> None:
+    """Make sure that files can be put into a folder, which is made if it is not there.
+
+    :raises EvaluationError: if they cannot
+    """
+    trial = folder / f'.{os.getpid()}.part'
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        trial.touch()
+        trial.unlink()
+    except (OSError, ValueError) as err:
+        raise EvaluationError(
+            f'nothing can be written to {str(folder)!r}: {_reason(err)}; name another folder '
+            'with --out'
+        ) from err
+
+
 def write_files(folder: Path, files: Mapping[str, bytes], obsolete: Iterable[str] = ()) -> None:
     """Put files into a folder, which is made if it is not there.
 
@@ -30,11 +47,14 @@ def write_files(folder: Path, files: Mapping[str, bytes], obsolete: Iterable[str
             for part in parts.values():
                 part.unlink(missing_ok=True)
     except (OSError, ValueError) as err:  # ValueError: a path that holds a null character
-        reason = err.strerror if isinstance(err, OSError) and err.strerror else str(err)
         raise EvaluationError(
-            f'cannot write the report to {str(folder)!r}: {reason}; name a folder that can be '
-            f'written, on a disk with room for {_megabytes(files)} MB'
+            f'cannot write the report to {str(folder)!r}: {_reason(err)}; name a folder that can '
+            f'be written, on a disk with room for {_megabytes(files)} MB'
         ) from err
+
+
+def _reason(err: OSError | ValueError) -> str:
+    return err.strerror if isinstance(err, OSError) and err.strerror else str(err)
 
 
 def _write(path: Path, content: bytes) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import bisect
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.spatial.transform import Rotation
@@ -35,12 +35,24 @@ class EgoState:
     angular_velocity: FloatArray | None = None
 
 
-class EgoMotion:
-    """Remembers the last seconds of ego states and answers for any instant in them."""
+class EgoReport(NamedTuple):
+    """An ego state as it was received: the pose of ``base_frame`` in ``frame_id``."""
 
-    def __init__(self) -> None:
-        self.frame_id = ''
-        self.base_frame = ''
+    available_ns: int
+    state: EgoState
+    frame_id: str
+    base_frame: str
+
+
+class EgoMotion:
+    """Remembers the last seconds of ego states and answers for any instant in them.
+
+    Poses are those of ``base_frame`` in ``frame_id``; both are empty where nothing is known.
+    """
+
+    def __init__(self, frame_id: str = '', base_frame: str = '') -> None:
+        self.frame_id = frame_id
+        self.base_frame = base_frame
         self._states: list[EgoState] = []
         self._stamps: list[int] = []
 

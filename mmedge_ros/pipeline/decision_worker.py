@@ -23,8 +23,8 @@ Task = Callable[[PerceptionPipeline, int], None]
 class DecisionWorker:
     """Owns the pipeline: everything that touches it is handed over as a task.
 
-    An error nobody foresaw is counted in ``failures`` and logged, and deciding goes on: a task
-    that failed is left out, and a pipeline that failed starts over without tracks.
+    Deciding goes on whatever happens, and ``failures`` counts it: a message that is refused is
+    left out; after an error nobody foresaw the pipeline starts over without tracks.
 
     :param on_decision: called with each decision, which it closes with its publication time
     :param longest_wait: seconds; short where the ROS clock does not run like the system's

@@ -20,7 +20,8 @@ from mmedge_ros.data_types import (
     extend_trail,
 )
 from mmedge_ros.fusion.decision_fusion import DecisionFusionParameters, fuse_detections
-from mmedge_ros.fusion.geometry import SensorGeometry, resolve_geometry
+from mmedge_ros.fusion.ego_motion import EgoMotion, EgoState, carried
+from mmedge_ros.fusion.geometry import BASE_FRAME, SensorGeometry, resolve_geometry
 from mmedge_ros.fusion.projection import CameraModel
 from mmedge_ros.fusion.transforms import StampedTransform, TransformTree
 from mmedge_ros.parameter import group, parameter
@@ -61,20 +62,35 @@ class PerceptionPipeline:
         self._camera: CameraModel | None = None
         self._frames: dict[str, str] = {}
         self._geometry: SensorGeometry | None = None
+        self._ego = EgoMotion()
         self._frame_id = ''
         self._start_over()
 
     @property
     def geometry(self) -> SensorGeometry:
-        """Sensor poses in the tracking frame, as far as they are known."""
+        """Sensor poses on the drone, as far as they are known."""
         if self._geometry is None:
             self._geometry = resolve_geometry(
                 self._tree,
                 self._camera,
                 self._frames.get(CAMERA, ''),
                 self._frames.get(RADAR, ''),
+                self._ego.base_frame or BASE_FRAME,
             )
         return self._geometry
+
+    @property
+    def frame_id(self) -> str:
+        """The frame tracks live in: that of odometry where there is any."""
+        return self._ego.frame_id or self.geometry.frame_id
+
+    @property
+    def degraded(self) -> tuple[str, ...]:
+        """What decisions have to do without, in words."""
+        if self._ego.frame_id:
+            return self.geometry.degraded
+        missing = f'no odometry: tracks live in {self.geometry.frame_id}'
+        return (missing, *self.geometry.degraded)
 
     @property
     def has_camera(self) -> bool:
@@ -94,6 +110,13 @@ class PerceptionPipeline:
         self._geometry = None
         for transform in transforms:
             self._tree.add(transform.parent, transform.child, transform.transform)
+
+    def add_ego_state(self, state: EgoState, frame_id: str, base_frame: str) -> None:
+        """Enter how the drone moves: the pose of ``base_frame`` in ``frame_id``."""
+        if (frame_id, base_frame) != (self._ego.frame_id, self._ego.base_frame):
+            self._ego = EgoMotion(frame_id, base_frame)
+            self._geometry = None
+        self._ego.add(state)
 
     def set_frames(self, frames: Mapping[str, str]) -> None:
         """Enter the frame of each modality's sensor."""
@@ -144,9 +167,10 @@ class PerceptionPipeline:
 
     def _absorb(self, end_ns: int) -> None:
         """Hand the tracker every waiting unit that belongs to the window that ends then."""
-        if self.geometry.frame_id != self._frame_id:
-            # Transforms that came late moved the tracking frame: what is known lies elsewhere.
-            self._frame_id = self.geometry.frame_id
+        if self.frame_id != self._frame_id:
+            # Transforms or odometry that came late moved the tracking frame: what is known
+            # lies elsewhere.
+            self._frame_id = self.frame_id
             self.tracker.reset()
         due = [unit for unit in self._waiting if unit.available_ns <= end_ns]
         if due:
@@ -161,12 +185,11 @@ class PerceptionPipeline:
         # Without anything new the state is predicted to the window end.
         newest_ns = (self.tracker.newest_ns if window.fresh else 0) or window.end_ns
         self._state_ns = min(max(self._state_ns, newest_ns), window.end_ns)
-        geometry = self.geometry
-        camera = geometry.camera
+        camera = self.geometry.camera
         return Decision(
             window.end_ns,
             self._state_ns,
-            geometry.frame_id,
+            self.frame_id,
             self.tracker.report(
                 self._state_ns,
                 window.end_ns - self.assembler.window_ns,
@@ -177,14 +200,26 @@ class PerceptionPipeline:
             window.skipped,
             window.lost,
             window.late,
-            geometry.degraded,
+            self.degraded,
             _critical_trail(window),
         )
 
     def _fuse(
         self, camera: UnitFeatures | None, scans: Sequence[UnitFeatures]
     ) -> list[Measurement]:
-        return fuse_detections(camera, scans, self.geometry, self.parameters.fusion)
+        at_ns = camera.stamp_ns if camera is not None else scans[-1].stamp_ns
+        return fuse_detections(
+            camera,
+            scans,
+            self._geometry_at(at_ns),
+            self.parameters.fusion,
+            [self._geometry_at(scan.stamp_ns) for scan in scans],
+        )
+
+    def _geometry_at(self, stamp_ns: int) -> SensorGeometry:
+        """Sensor poses in the tracking frame at one instant."""
+        state = self._ego.nearest(stamp_ns)
+        return self.geometry if state is None else carried(self.geometry, state, self.frame_id)
 
 
 def _critical_trail(window: ClosedWindow) -> Trail:

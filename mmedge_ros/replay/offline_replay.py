@@ -31,6 +31,7 @@ from mmedge_ros.encoding.detector import EncodingError
 from mmedge_ros.encoding.unit_encoder import UnitEncoder
 from mmedge_ros.evaluation.run_record import RunRecord, UnitCounts
 from mmedge_ros.failure_counts import count_failure
+from mmedge_ros.fusion.ego_motion import EgoReport
 from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline
 from mmedge_ros.pipeline.unit_intake import Admitted, UnitIntake, receipt_of
 from mmedge_ros.replay.device_profile import DeviceProfile
@@ -82,9 +83,9 @@ class OfflineReplay:
         self._last_arrival_ns = 0
         self._exhausted = False
 
-    def run(self, units: Iterator[Unit]) -> None:
-        """Play all units (in order of their available time) and let the graph finish."""
-        self._feed(units)
+    def run(self, received: Iterator[Unit | EgoReport]) -> None:
+        """Play units and odometry in the order they were received; let the graph finish."""
+        self._feed(received)
         while self._events:
             now_ns, _, action, arguments = heapq.heappop(self._events)
             action(now_ns, *arguments)
@@ -124,22 +125,30 @@ class OfflineReplay:
     def _at(self, now_ns: int, action: Callable[..., None], *arguments: Any) -> None:
         heapq.heappush(self._events, (now_ns, next(self._order), action, arguments))
 
-    def _feed(self, units: Iterator[Unit]) -> None:
+    def _feed(self, received: Iterator[Unit | EgoReport]) -> None:
         """Schedule the next arrival only, so that the bag is never in memory as a whole."""
-        unit = next(units, None)
-        if unit is None:
+        arrival = next(received, None)
+        if arrival is None:
             self._exhausted = True
         else:
-            self._at(unit.available_ns, self._arrive, unit, units)
+            self._at(arrival.available_ns, self._arrive, arrival, received)
 
-    def _arrive(self, now_ns: int, unit: Unit, units: Iterator[Unit]) -> None:
+    def _arrive(
+        self, now_ns: int, arrival: Unit | EgoReport, received: Iterator[Unit | EgoReport]
+    ) -> None:
+        if isinstance(arrival, Unit):
+            self._take_unit(now_ns, arrival)
+        else:
+            self.pipeline.add_ego_state(arrival.state, arrival.frame_id, arrival.base_frame)
+        self._feed(received)
+
+    def _take_unit(self, now_ns: int, unit: Unit) -> None:
         self._last_arrival_ns = now_ns
         server = self.servers[unit.modality]
         for receipt in server.intake.offer(unit):
             self._send_receipt(now_ns, receipt)
         if not server.busy:
             self._serve(now_ns, server)
-        self._feed(units)
 
     def _send_receipt(self, now_ns: int, receipt: UnitReceipt) -> None:
         delay_ns = self._profiled('receipt.transport', receipt.modality, receipt.sequence)

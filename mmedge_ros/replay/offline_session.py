@@ -62,7 +62,7 @@ def replay_offline(
                 on_progress(min(max(share, 0.0), 1.0), decision)
 
         replay = OfflineReplay(pipeline, encoders, profile, recording.periods_ns, report)
-        replay.run(recording.units())
+        replay.run(recording.events())
         record = begin_record(recording, options.pipeline, 'offline')
         replay.fill(record)
         finish_record(record, recording, pipeline)
@@ -96,7 +96,7 @@ def begin_record(recording: Recording, parameters: PipelineParameters, mode: str
 def finish_record(record: RunRecord, recording: Recording, pipeline: PerceptionPipeline) -> None:
     """Add geometry, and what was wrong in the input."""
     geometry = pipeline.geometry
-    record.frame_id = geometry.frame_id
+    record.frame_id = pipeline.frame_id
     record.camera = geometry.camera
     record.camera_pose = geometry.camera_pose if geometry.camera else None
     record.radar_pose = geometry.radar_pose if RADAR in recording.modalities else None
@@ -106,7 +106,7 @@ def finish_record(record: RunRecord, recording: Recording, pipeline: PerceptionP
         *recording.problems,
         *(f'the recording has no {modality}' for modality in missing),
         *input_problems(record, recording.modalities, *recording.arrivals_ns()),
-        *geometry.degraded,
+        *pipeline.degraded,
         *record.problems,
     ]
 

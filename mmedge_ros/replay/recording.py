@@ -11,6 +11,7 @@ from types import TracebackType
 
 from mmedge_ros.data_types import Unit
 from mmedge_ros.fusion.calibration import Calibration, read_calibration
+from mmedge_ros.fusion.ego_motion import EgoReport, ego_state_from_odometry
 from mmedge_ros.fusion.errors import FusionError
 from mmedge_ros.parameter import parameter
 from mmedge_ros.pipeline.unit_intake import acquisition_trail, plausible_stamp
@@ -58,7 +59,7 @@ class Recording:
             raise ReplayError('no recording given; name a rosbag2 folder or file')
         choice = choice or TopicChoice()
         self._problems: list[str] = []
-        self._damaged: dict[str, tuple[BagError, int]] = {}
+        self._damaged: dict[str, tuple[str, int]] = {}
         self._repeated = RepeatedMessages()
         self._arrivals_ns: tuple[int, int] | None = None
         self.bag = Bag(path)
@@ -101,7 +102,7 @@ class Recording:
         """What could not be used, in words; grows while units are read."""
         return [
             *self._problems,
-            *(_counted(str(error), count) for error, count in self._damaged.values()),
+            *(_counted(text, count) for text, count in self._damaged.values()),
             *(
                 f'{topic}: {count} messages are in the recording more than once; each was used '
                 'once'
@@ -110,20 +111,29 @@ class Recording:
         ]
 
     def units(self) -> Iterator[Unit]:
-        """Return every unit once, by its available time.
+        """Return every unit once, by its available time; see `events`."""
+        return (event for event in self.events() if isinstance(event, Unit))
+
+    def events(self) -> Iterator[Unit | EgoReport]:
+        """Return units, each once, and odometry by the time they were received.
 
         Damaged and repeated messages are noted and left out.
         """
         self._damaged.clear()
         self._repeated = RepeatedMessages()
-        modalities = {s.topic: s.modality for s in self.sources.values() if s.modality}
+        modalities = {s.topic: s.modality for s in self.sources.values()}
+        wanted = [t for t, m in modalities.items() if m or t == self.topics.odometry]
         sequences: Counter[str] = Counter()
-        for message in self.bag.messages(list(modalities)):
+        for message in self.bag.messages(wanted):
             modality = modalities[message.topic]
-            unit = self._unit(message, modality, sequences[modality])
-            sequences[modality] += 1
-            if unit is not None:
-                yield unit
+            found: Unit | EgoReport | None
+            if modality:
+                found = self._unit(message, modality, sequences[modality])
+                sequences[modality] += 1
+            else:
+                found = self._ego_report(message)
+            if found is not None:
+                yield found
 
     def camera_stamps_ns(self) -> list[int]:
         """Return the stamp of every camera message; its arrival, where the stamp is not true."""
@@ -147,8 +157,7 @@ class Recording:
             payload = self.bag.deserialize(message)
             stamp_ns = header_stamp_ns(message.raw)
         except BagError as err:
-            error, count = self._damaged.get(message.topic, (err, 0))
-            self._damaged[message.topic] = error, count + 1
+            self._note_damage(message.topic, str(err))
             return None
         # Without true stamps equal scans, say empty ones, need not be the same scan.
         if plausible_stamp(stamp_ns, message.log_ns) and self._repeated.is_repeated(
@@ -164,6 +173,20 @@ class Recording:
             payload,
             acquisition_trail(stamp_ns, message.log_ns, message.log_ns),
         )
+
+    def _ego_report(self, message: BagMessage) -> EgoReport | None:
+        try:
+            payload = self.bag.deserialize(message)
+            state = ego_state_from_odometry(payload, header_stamp_ns(message.raw))
+        except (BagError, FusionError) as err:
+            self._note_damage(message.topic, f'odometry not used: {err}')
+            return None
+        return EgoReport(message.log_ns, state, payload.header.frame_id, payload.child_frame_id)
+
+    def _note_damage(self, topic: str, text: str) -> None:
+        """Keep the first of a topic in full and count the others."""
+        first, count = self._damaged.get(topic, (text, 0))
+        self._damaged[topic] = first, count + 1
 
     def _stamp_ns(self, message: BagMessage) -> int:
         try:

@@ -37,8 +37,7 @@ def run_nodes(makers: Sequence[Callable[[], Node]], args: list[str] | None = Non
 
     Returns the exit code: 0 when stopped, `NOT_MADE` or `BROKE_DOWN`.
     """
-    # Whoever is started with & from a script inherits that Ctrl-C is ignored.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGINT, _interrupt_once())
     _end_with_parent()
     broken = threading.Event()
     threading.excepthook = lambda failure: _end_all(failure, broken)
@@ -82,22 +81,36 @@ def _end_all(failure: threading.ExceptHookArgs, broken: threading.Event) -> None
 
 
 def _tear_down(nodes: list[Node]) -> None:
-    try:
-        for node in nodes:
-            stop = getattr(node, 'stop', None)
-            if stop is not None:
-                stop()
-        for node in nodes:
-            node.destroy_node()
-        rclpy.try_shutdown()
-    except KeyboardInterrupt:
-        pass  # told twice
+    for node in nodes:
+        stop = getattr(node, 'stop', None)
+        if stop is not None:
+            stop()
+    for node in nodes:
+        node.destroy_node()
+    rclpy.try_shutdown()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _interrupt_once() -> Callable[..., None]:
+    """Make a handler for Ctrl-C that lets us clean up in peace after the first one.
+
+    Threads of a killed parent die one by one, and each may send a signal. And whoever is
+    started with & from a script inherits that Ctrl-C is ignored; with a handler it is not.
+    """
+    told = threading.Event()
+
+    def interrupt(*_: object) -> None:
+        if not told.is_set():
+            told.set()
+            raise KeyboardInterrupt
+
+    return interrupt
 
 
 def _end_with_parent() -> None:
     """End when the process that started the graph is killed and cannot stop us."""
     parent = os.environ.get(PARENT_VARIABLE, '')
-    if not parent.isdigit() or not sys.platform.startswith('linux'):
+    if not parent.isdecimal() or not sys.platform.startswith('linux'):
         return
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGINT)
     if os.getppid() != int(parent):  # it was gone before we asked

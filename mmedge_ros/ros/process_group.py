@@ -11,20 +11,18 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from pathlib import Path
 
 import psutil
 
 from mmedge_ros.ros.graph import NodeDescription, process_arguments
 from mmedge_ros.ros.node_main import NOT_MADE, PARENT_VARIABLE
+from mmedge_ros.ros.shared_memory import left_behind, remove_unused, segments_of
 
 # Together less than the 3 s in which everything must be gone.
 _GRACE = ((signal.SIGINT, 1.5), (signal.SIGTERM, 0.5), (signal.SIGKILL, 0.5))
 _LAST_PATIENCE = 0.5
 _RESPAWN_DELAY = 1.0
-_SHARED_MEMORY = Path('/dev/shm')
-_SEGMENT_PREFIX = 'fastdds_'
 
 
 class ProcessGroup:
@@ -57,6 +55,7 @@ class ProcessGroup:
 
     def __enter__(self) -> ProcessGroup:
         self._folder.mkdir(parents=True, exist_ok=True)
+        remove_unused(left_behind())
         try:
             for name in self._nodes:
                 self.log_of(name).unlink(missing_ok=True)
@@ -124,7 +123,8 @@ class ProcessGroup:
             self.cpu_seconds = sum(cpu for cpu, _ in self._usage.values())
             self.peak_memory_mb = sum(memory for _, memory in self._usage.values())
             self._running.clear()
-            self._remove_segments()
+            remove_unused(self._segments)
+            self._segments.clear()
 
     def _may_respawn(self, name: str, code: int) -> bool:
         """Tell whether starting again can help; not where a node was told something wrong."""
@@ -156,35 +156,11 @@ class ProcessGroup:
             process = psutil.Process(pid)
             times = process.cpu_times()
             memory = process.memory_info().rss / 1e6
-            self._segments.update(_mapped_segments(pid))
+            self._segments |= segments_of(pid)
         except psutil.Error:
             return
         _, peak = self._usage.get(pid, (0.0, 0.0))
         self._usage[pid] = (times.user + times.system, max(peak, memory))
-
-    def _remove_segments(self) -> None:
-        """Remove the middleware's segments of our processes that nobody else uses."""
-        if not self._segments:
-            return
-        used: set[Path] = set()
-        for process in psutil.process_iter():
-            used |= _mapped_segments(process.pid)
-        for segment in self._segments - used:
-            lock, semaphore = f'{segment.name}_el', f'sem.{segment.name}_mutex'
-            for name in (segment.name, lock, semaphore):
-                with suppress(PermissionError):
-                    segment.with_name(name).unlink(missing_ok=True)
-        self._segments.clear()
-
-
-def _mapped_segments(pid: int) -> set[Path]:
-    """Return the middleware's shared-memory files a process has mapped."""
-    try:
-        lines = Path(f'/proc/{pid}/maps').read_text(errors='replace').splitlines()
-    except OSError:
-        return set()
-    paths = (Path(line.split(maxsplit=5)[5]) for line in lines if _SEGMENT_PREFIX in line)
-    return {p for p in paths if p.parent == _SHARED_MEMORY and p.name.startswith(_SEGMENT_PREFIX)}
 
 
 def _end_all(processes: Sequence[subprocess.Popen[bytes]], number: int, patience: float) -> None:

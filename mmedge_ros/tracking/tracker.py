@@ -123,9 +123,10 @@ class Tracker:
         clusters = _apart_from([tracks[i] for i in fresh], clusters)
         clusters = self._match(tracks, free, clusters, cluster_cost)
 
-        kept = [track for track in tracks if not self._is_lost(track, stamp_ns)]
-        begun = self._initiate(state.next_id, boxes + _apart_from(kept, clusters))
-        return TrackerState(stamp_ns, (*kept, *begun), state.next_id + len(begun))
+        begun = self._initiate(state.next_id, boxes)
+        clusters = _apart_from([*tracks, *begun], clusters)
+        begun += self._initiate(state.next_id + len(begun), clusters)
+        return TrackerState(stamp_ns, (*tracks, *begun), state.next_id + len(begun))
 
     def report(
         self, state: TrackerState, at_ns: int, recent_ns: int, size: tuple[int, int] = (0, 0)
@@ -143,6 +144,7 @@ class Tracker:
             box = None
             if track.box is not None and self._is_seen(track, at_ns):
                 box = _clip(track.box.box(), size)
+                box = box if box.width >= 1.0 and box.height >= 1.0 else None
             shown.append(track.report(at_ns, box, recent_ns))
         return tuple(sorted(shown, key=lambda t: t.id))
 
@@ -153,12 +155,14 @@ class Tracker:
         return not doubtful and track.camera_age(now_ns) <= p.box_time
 
     def _advance(self, state: TrackerState, stamp_ns: int) -> list[TrackState]:
-        if not state.tracks:
+        """Predict the tracks, and delete those that were not seen for too long."""
+        tracks = [t for t in state.tracks if not self._is_lost(t, stamp_ns)]
+        if not tracks:
             return []
         dt = (stamp_ns - state.stamp_ns) / NS_PER_S
         means, covariances = predict(
-            np.stack([t.mean for t in state.tracks]),
-            np.stack([t.covariance for t in state.tracks]),
+            np.stack([t.mean for t in tracks]),
+            np.stack([t.covariance for t in tracks]),
             dt,
             self._acceleration,
         )
@@ -169,7 +173,7 @@ class Tracker:
                 covariance=covariance,
                 box=advance_box(track, dt, self._box_noise),
             )
-            for track, mean, covariance in zip(state.tracks, means, covariances, strict=True)
+            for track, mean, covariance in zip(tracks, means, covariances, strict=True)
         ]
 
     def _match(
@@ -254,10 +258,11 @@ class Tracker:
         return (now_ns - track.last_update_ns) / NS_PER_S > limit
 
     def _initiate(self, next_id: int, measurements: list[Measurement]) -> list[TrackState]:
-        return [
+        begun = [
             start_track(number, measurement, self._start_speed, self._box_noise)
             for number, measurement in enumerate(measurements, next_id)
         ]
+        return [replace(track, confirmed=self._is_believed(track)) for track in begun]
 
 
 def _apart_from(tracks: list[TrackState], measurements: list[Measurement]) -> list[Measurement]:

@@ -1,0 +1,66 @@
+"""Fast DDS's files in shared memory: killed processes leave theirs behind."""
+
+from __future__ import annotations
+
+import fcntl
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import psutil
+
+_FOLDER = Path('/dev/shm')
+_PREFIX = 'fastdds_'
+_LOCK = '_el'
+# A segment is there a moment before its lock is taken.
+_YOUNG = 10.0
+
+
+def segments_of(pid: int) -> set[Path]:
+    """Return the middleware's files a process has mapped: its own, and those of its peers."""
+    try:
+        lines = Path(f'/proc/{pid}/maps').read_text(errors='replace').splitlines()
+    except OSError:
+        return set()
+    paths = (Path(line.split(maxsplit=5)[5]) for line in lines if _PREFIX in line)
+    return {p for p in paths if p.parent == _FOLDER and p.name.startswith(_PREFIX)}
+
+
+def left_behind() -> set[Path]:
+    """Return files of processes that were killed some time ago, as far as can be told."""
+    found = set()
+    for lock in _FOLDER.glob(f'{_PREFIX}*{_LOCK}'):
+        with suppress(OSError):
+            if time.time() - lock.stat().st_mtime > _YOUNG:
+                found.add(lock.with_name(lock.name.removesuffix(_LOCK)))
+    return found
+
+
+def remove_unused(segments: set[Path]) -> None:
+    """Remove those whose owner is gone and that no process has mapped, with all that belongs.
+
+    The owner's lock is looked at as well, because processes in other containers cannot be seen.
+    """
+    if not segments:
+        return
+    used: set[Path] = set()
+    for pid in psutil.pids():
+        used |= segments_of(pid)
+    for segment in segments - used:
+        lock = segment.with_name(segment.name + _LOCK)
+        if _is_held(lock):
+            continue
+        for path in (segment, lock, segment.with_name(f'sem.{segment.name}_mutex')):
+            with suppress(PermissionError):
+                path.unlink(missing_ok=True)
+
+
+def _is_held(lock: Path) -> bool:
+    try:
+        with lock.open('rb') as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
+    return False

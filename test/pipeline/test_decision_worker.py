@@ -1,0 +1,190 @@
+"""The pipeline in a thread of its own, synchronised by events."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from hand_made_units import Collected, ManualClock, at
+
+from mmedge_ros.data_types import Decision
+from mmedge_ros.fusion.errors import FusionError
+from mmedge_ros.pipeline.decision_worker import DecisionWorker
+
+
+def decision(end: float) -> Decision:
+    return Decision(at(end), at(end), 'base_link', (), {})
+
+
+class FakePipeline:
+    """Decides what tasks put into ``ready``; ``failure`` is raised by the next poll."""
+
+    def __init__(self, next_poll: float | None = None) -> None:
+        self.ready: list[Decision] = []
+        self.failure: Exception | None = None
+        self.polls = Collected()
+        self.resets = 0
+        self.next_poll = next_poll
+
+    def next_poll_ns(self, _: int) -> int | None:
+        return None if self.next_poll is None else at(self.next_poll)
+
+    def poll(self, now_ns: int) -> list[Decision]:
+        self.polls(now_ns)
+        failure, self.failure = self.failure, None
+        if failure:
+            raise failure
+        ready, self.ready = self.ready, []
+        return ready
+
+    def reset(self) -> None:
+        self.resets += 1
+
+
+def deciding(*window_ends: float) -> Callable[[Any, int], None]:
+    """A task after which those windows can be decided."""
+    return lambda pipeline, _: pipeline.ready.extend(decision(end) for end in window_ends)
+
+
+@contextmanager
+def running(
+    pipeline: Any,
+    on_decision: Callable[[Decision], None],
+    clock: ManualClock | None = None,
+    longest_wait: float = 30.0,
+) -> Iterator[DecisionWorker]:
+    worker = DecisionWorker(pipeline, clock or ManualClock(), on_decision, longest_wait)
+    worker.start()
+    try:
+        yield worker
+    finally:
+        worker.stop(10.0)
+        assert not worker._thread.is_alive()
+
+
+def test_tasks_are_done_in_order_and_decisions_leave_in_order() -> None:
+    out, pipeline = Collected(), FakePipeline()
+    with running(pipeline, out) as worker:
+        for n in range(50):
+            worker.submit(deciding(100.0 * n))
+        found = out.wait_for(50)
+    assert [d.window_end_ns for d in found] == [at(100.0 * n) for n in range(50)]
+
+
+def test_a_task_is_told_the_time() -> None:
+    clock, seen = ManualClock(at(7)), Collected()
+    with running(FakePipeline(), Collected(), clock) as worker:
+        worker.submit(lambda _, now_ns: seen(now_ns))
+        seen.wait_for(1)
+        clock.ns = at(9)
+        worker.submit(lambda _, now_ns: seen(now_ns))
+        assert seen.wait_for(2) == [at(7), at(9)]
+
+
+def test_a_window_that_time_alone_closes_is_decided_without_a_task() -> None:
+    pipeline = FakePipeline(next_poll=5.0)
+    with running(pipeline, Collected(), ManualClock(at(0))):
+        pipeline.polls.wait_for(3)
+
+
+def test_simulated_time_is_looked_at_again_and_again() -> None:
+    pipeline = FakePipeline(next_poll=3_600_000.0)
+    with running(pipeline, Collected(), ManualClock(at(0)), longest_wait=0.001):
+        pipeline.polls.wait_for(5)
+
+
+def test_of_too_many_tasks_the_oldest_are_dropped_and_counted() -> None:
+    entered, opened, seen = threading.Event(), threading.Event(), Collected()
+
+    def hold(*_: Any) -> None:
+        entered.set()
+        assert opened.wait(10)
+
+    with running(FakePipeline(), Collected()) as worker:
+        worker.submit(hold)
+        assert entered.wait(10)
+        for n in range(1300):
+            worker.submit(lambda *_, n=n: seen(n))
+        assert worker.overflows == 300
+        opened.set()
+        assert seen.wait_for(1000) == list(range(300, 1300))
+
+
+def test_stopping_does_not_wait_for_time() -> None:
+    pipeline = FakePipeline()
+    with running(pipeline, Collected(), longest_wait=3600.0) as worker:
+        worker.submit(deciding())
+        pipeline.polls.wait_for(1)
+
+
+def test_a_worker_that_never_started_can_be_stopped() -> None:
+    worker = DecisionWorker(FakePipeline(), ManualClock(), Collected())
+    worker.submit(deciding(100))
+    worker.stop()
+    assert not worker._thread.is_alive()
+
+
+def test_a_message_that_cannot_be_used_leaves_the_tracks_alone(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def refuse(*_: Any) -> None:
+        raise FusionError('a transform closes a cycle')
+
+    out, pipeline = Collected(), FakePipeline()
+    with running(pipeline, out) as worker, caplog.at_level(logging.ERROR):
+        worker.submit(refuse)
+        worker.submit(refuse)
+        worker.submit(deciding(100))
+        out.wait_for(1)
+    assert pipeline.resets == 0
+    assert worker.failures.total() == 2
+    assert len(caplog.records) == 1
+    assert 'closes a cycle' in caplog.text
+
+
+def test_after_an_error_nobody_foresaw_in_a_message_tracking_starts_over(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    out, pipeline = Collected(), FakePipeline()
+    with running(pipeline, out) as worker, caplog.at_level(logging.ERROR):
+        worker.submit(lambda *_: {}['missing'])
+        worker.submit(deciding(100))
+        assert len(out.wait_for(1)) == 1
+    assert pipeline.resets == 1
+    assert worker.failures == {"unexpected KeyError: 'missing'": 1}
+    assert caplog.records[0].exc_info is not None
+
+
+def test_after_an_error_nobody_foresaw_in_a_decision_tracking_starts_over(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    out, pipeline = Collected(), FakePipeline()
+    pipeline.failure = ArithmeticError('singular')
+    with running(pipeline, out) as worker, caplog.at_level(logging.ERROR):
+        worker.submit(deciding(100))
+        pipeline.polls.wait_for(1)
+        worker.submit(deciding(200))
+        assert out.wait_for(2)[-1].window_end_ns == at(200)
+    assert pipeline.resets == 1
+    assert worker.failures.total() == 1
+
+
+def test_a_decision_that_cannot_be_published_is_lost_alone(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    out, pipeline = Collected(), FakePipeline()
+
+    def publish(each: Decision) -> None:
+        if each.window_end_ns == at(100):
+            raise RuntimeError('the middleware is gone')
+        out(each)
+
+    with running(pipeline, publish) as worker, caplog.at_level(logging.ERROR):
+        worker.submit(deciding(100, 200))
+        assert out.wait_for(1)[0].window_end_ns == at(200)
+    assert worker.failures.total() == 1
+    assert pipeline.resets == 0

@@ -1,0 +1,255 @@
+"""The filter against filterpy (an independent implementation) and against mathematics."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from filterpy.common import Q_continuous_white_noise
+from filterpy.kalman import ExtendedKalmanFilter, KalmanFilter
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mmedge_ros.data_types import Box
+from mmedge_ros.tracking.kalman_filter import (
+    BoxNoise,
+    BoxState,
+    box_values,
+    mahalanobis_squared,
+    predict,
+    predict_box,
+    radial_velocity,
+    start_box,
+    update_box,
+    update_position,
+    update_radial_velocity,
+)
+
+ACCELERATION = np.array([1.5, 1.0, 0.3])
+POSITION = np.eye(3, 6)
+
+
+def transition(dt: float) -> np.ndarray:
+    return np.kron([[1.0, dt], [0.0, 1.0]], np.eye(3))
+
+
+def process_noise(dt: float) -> np.ndarray:
+    """White acceleration of ``ACCELERATION`` by filterpy, which orders x, vx, y, vy, z, vz."""
+    noise = np.zeros((6, 6))
+    for axis, deviation in enumerate(ACCELERATION):
+        places = np.ix_([axis, axis + 3], [axis, axis + 3])
+        noise[places] = Q_continuous_white_noise(2, dt, deviation**2)
+    return noise
+
+
+def random_covariance(random: np.random.Generator, size: int) -> np.ndarray:
+    root = random.normal(size=(size, size))
+    return root @ root.T + 0.1 * np.eye(size)
+
+
+def oracle(kind: type, mean: np.ndarray, covariance: np.ndarray, measured: int):
+    kf = kind(dim_x=6, dim_z=measured)
+    kf.x, kf.P = mean.reshape(6, 1).copy(), covariance.copy()
+    return kf
+
+
+@pytest.mark.parametrize('dt', [0.001, 0.05, 0.5, 3.0])
+def test_prediction_agrees_with_filterpy(dt: float) -> None:
+    random = np.random.default_rng(1)
+    means = random.normal(size=(4, 6))
+    covariances = np.stack([random_covariance(random, 6) for _ in means])
+    found, spreads = predict(means, covariances, dt, ACCELERATION)
+    for i, mean in enumerate(means):
+        kf = oracle(KalmanFilter, mean, covariances[i], 3)
+        kf.predict(F=transition(dt), Q=process_noise(dt))
+        np.testing.assert_allclose(found[i], kf.x[:, 0], atol=1e-12)
+        np.testing.assert_allclose(spreads[i], kf.P, atol=1e-12)
+
+
+def test_a_position_update_agrees_with_filterpy() -> None:
+    random = np.random.default_rng(2)
+    for _ in range(20):
+        mean, covariance = random.normal(size=6), random_covariance(random, 6)
+        position, noise = random.normal(size=3), random_covariance(random, 3)
+        kf = oracle(KalmanFilter, mean, covariance, 3)
+        kf.update(position[:, None], R=noise, H=POSITION)
+        found, spread = update_position(mean, covariance, position, noise)
+        np.testing.assert_allclose(found, kf.x[:, 0], atol=1e-12)
+        np.testing.assert_allclose(spread, kf.P, atol=1e-12)
+
+
+def test_a_radial_velocity_update_agrees_with_filterpy() -> None:
+    random = np.random.default_rng(3)
+    for _ in range(20):
+        mean, covariance = random.normal(size=6), random_covariance(random, 6)
+        origin, velocity, variance = random.normal(size=3), float(random.normal()), 0.2
+        kf = oracle(ExtendedKalmanFilter, mean, covariance, 1)
+        kf.update(
+            np.array([[velocity]]),
+            lambda x, o=origin: radial_velocity(x[:, 0], o)[1][None],
+            lambda x, o=origin: np.array([[radial_velocity(x[:, 0], o)[0]]]),
+            R=np.array([[variance]]),
+        )
+        found, spread = update_radial_velocity(mean, covariance, origin, velocity, variance)
+        np.testing.assert_allclose(found, kf.x[:, 0], atol=1e-12)
+        np.testing.assert_allclose(spread, kf.P, atol=1e-12)
+
+
+def test_a_long_run_stays_with_filterpy() -> None:
+    random = np.random.default_rng(4)
+    mean, covariance = np.zeros(6), np.eye(6)
+    kf = oracle(KalmanFilter, mean, covariance, 3)
+    for _ in range(300):
+        dt, noise = float(random.uniform(0.01, 0.1)), random_covariance(random, 3)
+        position = random.normal(size=3)
+        means, spreads = predict(mean[None], covariance[None], dt, ACCELERATION)
+        mean, covariance = update_position(means[0], spreads[0], position, noise)
+        kf.predict(F=transition(dt), Q=process_noise(dt))
+        kf.update(position[:, None], R=noise, H=POSITION)
+    np.testing.assert_allclose(mean, kf.x[:, 0], atol=1e-9)
+    np.testing.assert_allclose(covariance, kf.P, atol=1e-9)
+
+
+def test_the_jacobian_of_the_radial_velocity_is_its_derivative() -> None:
+    random = np.random.default_rng(5)
+    for _ in range(10):
+        mean, origin = random.normal(size=6), random.normal(size=3)
+        _, jacobian = radial_velocity(mean, origin)
+        steps = 1e-6 * np.eye(6)
+        slopes = [
+            (radial_velocity(mean + s, origin)[0] - radial_velocity(mean - s, origin)[0]) / 2e-6
+            for s in steps
+        ]
+        np.testing.assert_allclose(jacobian, slopes, atol=1e-6)
+
+
+def test_a_receding_object_has_a_positive_radial_velocity() -> None:
+    away = np.array([4.0, 0.0, 0.0, 1.5, 9.0, 0.0])
+    assert radial_velocity(away, np.array([1.0, 0.0, 0.0]))[0] == pytest.approx(1.5)
+    assert radial_velocity(away, np.array([8.0, 0.0, 0.0]))[0] == pytest.approx(-1.5)
+
+
+def test_an_object_at_the_very_place_of_the_radar_does_no_harm() -> None:
+    origin = np.array([1.0, 2.0, 3.0])
+    mean = np.concatenate([origin, [1.0, 1.0, 1.0]])
+    found, spread = update_radial_velocity(mean, np.eye(6), origin, 1.0, 0.1)
+    assert np.isfinite(found).all()
+    assert np.linalg.eigvalsh(spread).min() > 0
+
+
+def test_two_short_predictions_make_one_long_one() -> None:
+    random = np.random.default_rng(6)
+    mean, covariance = random.normal(size=(1, 6)), random_covariance(random, 6)[None]
+    once = predict(mean, covariance, 0.5, ACCELERATION)
+    twice = predict(*predict(mean, covariance, 0.2, ACCELERATION), 0.3, ACCELERATION)
+    np.testing.assert_allclose(once[0], twice[0], atol=1e-12)
+    np.testing.assert_allclose(once[1], twice[1], atol=1e-12)
+
+
+def test_going_back_in_time_adds_no_noise() -> None:
+    random = np.random.default_rng(7)
+    mean, covariance = random.normal(size=(1, 6)), random_covariance(random, 6)[None]
+    found, spread = predict(mean, covariance, -0.3, ACCELERATION)
+    move = transition(-0.3)
+    np.testing.assert_allclose(found[0], move @ mean[0], atol=1e-12)
+    np.testing.assert_allclose(spread[0], move @ covariance[0] @ move.T, atol=1e-12)
+
+
+def test_a_second_adds_the_named_deviation_to_the_velocity() -> None:
+    _, spread = predict(np.zeros((1, 6)), np.zeros((1, 6, 6)), 1.0, ACCELERATION)
+    np.testing.assert_allclose(np.sqrt(np.diag(spread[0])[3:]), ACCELERATION)
+
+
+def test_mahalanobis_distances_are_those_of_the_definition() -> None:
+    random = np.random.default_rng(8)
+    offsets = random.normal(size=(3, 2, 3))
+    covariances = np.stack([random_covariance(random, 3) for _ in range(6)]).reshape(3, 2, 3, 3)
+    found = mahalanobis_squared(offsets, covariances)
+    for i in range(3):
+        for j in range(2):
+            inverse = np.linalg.inv(covariances[i, j])
+            assert found[i, j] == pytest.approx(offsets[i, j] @ inverse @ offsets[i, j])
+
+
+step = st.tuples(
+    st.sampled_from(['position', 'radial velocity']),
+    st.floats(1e-4, 10.0),
+    st.tuples(*[st.floats(-1e3, 1e3)] * 3),
+    st.floats(1e-4, 1e3),
+)
+
+
+@given(st.lists(step, min_size=1, max_size=30))
+def test_whatever_is_measured_the_covariance_stays_symmetric_and_positive(
+    steps: list[tuple[str, float, tuple[float, float, float], float]],
+) -> None:
+    mean, covariance = np.zeros(6), np.eye(6)
+    for kind, dt, place, deviation in steps:
+        means, spreads = predict(mean[None], covariance[None], dt, ACCELERATION)
+        mean, covariance = means[0], spreads[0]
+        if kind == 'position':
+            noise = deviation**2 * np.eye(3)
+            mean, covariance = update_position(mean, covariance, np.array(place), noise)
+        else:
+            origin = np.array([0.1, -0.2, 0.3])
+            mean, covariance = update_radial_velocity(
+                mean, covariance, origin, place[0] / 10, deviation**2
+            )
+        assert np.isfinite(mean).all()
+        scale = np.abs(covariance).max()
+        np.testing.assert_allclose(covariance, covariance.T, atol=1e-9 * scale)
+        assert np.linalg.eigvalsh(covariance).min() > 0
+
+
+# ------------------------------------------------------------------------------ boxes
+
+NOISE = BoxNoise(measurement=0.04, motion=0.8)
+
+
+def test_the_box_filter_agrees_with_filterpy() -> None:
+    random = np.random.default_rng(9)
+    state = start_box(Box(100.0, 100.0, 160.0, 250.0), NOISE)
+    kf = KalmanFilter(dim_x=2, dim_z=1)
+    kf.x = np.array([[130.0], [0.0]])
+    kf.P = np.diag([NOISE.measurement**2, 0.25])
+    kf.H, kf.R = np.array([[1.0, 0.0]]), np.array([[NOISE.measurement**2]])
+    for _ in range(50):
+        dt, x = float(random.uniform(0.02, 0.1)), float(130 + random.normal())
+        state = predict_box(state, dt, NOISE)
+        state = update_box(state, Box(x - 30, 100.0, x + 30, 250.0), NOISE)
+        kf.predict(F=np.array([[1, dt], [0, 1]]), Q=Q_continuous_white_noise(2, dt, 0.8**2))
+        kf.update(x)
+        assert state.values[0] == pytest.approx(kf.x[0, 0])
+        assert state.rates[0] == pytest.approx(kf.x[1, 0])
+        covariance = [[state.p_value, state.p_cross], [state.p_cross, state.p_rate]]
+        np.testing.assert_allclose(covariance, kf.P, rtol=1e-9)
+
+
+def test_a_box_in_steady_motion_is_predicted_where_it_will_be() -> None:
+    def true_box(time: float) -> Box:
+        left, height = 100 + 80 * time, 100 + 20 * time
+        return Box(left, 50.0, left + height / 3, 50.0 + height)
+
+    state = start_box(true_box(0.0), NOISE)
+    for n in range(1, 41):
+        state = update_box(predict_box(state, 0.05, NOISE), true_box(0.05 * n), NOISE)
+    ahead = predict_box(state, 0.5, NOISE).box()
+    np.testing.assert_allclose(ahead, true_box(2.5), atol=1.0)
+
+
+def test_a_box_carried_back_is_where_it_was_and_no_less_certain() -> None:
+    state = BoxState(np.array([100.0, 50, 20, 40]), np.array([10.0, 0, 1, 2]), 0.01, 0.002, 0.1)
+    there = predict_box(predict_box(state, -0.2, NOISE), 0.2, BoxNoise(0.04, 0.0))
+    np.testing.assert_allclose(there.values, state.values)
+    assert there[2:] == pytest.approx(state[2:])
+
+
+def test_a_box_never_shrinks_below_a_pixel() -> None:
+    state = BoxState(np.array([100.0, 50, 20, 40]), np.array([0.0, 0, -30, -90]), 0.01, 0, 0.1)
+    box = predict_box(state, 2.0, NOISE).box()
+    assert (box.width, box.height) == (1.0, 1.0)
+
+
+def test_corners_and_centre_name_the_same_box() -> None:
+    box = Box(10.0, 20.0, 50.0, 120.0)
+    np.testing.assert_array_equal(box_values(box), [30, 70, 40, 100])
+    assert start_box(box, NOISE).box() == box
