@@ -228,7 +228,7 @@ def _frame_span(text: str) -> tuple[int | None, int | None]:
     if not text:
         return None, None
     first, colon, last = text.partition(':')
-    if not colon or not (first or '0').isdecimal() or not (last or '0').isdecimal():
+    if not colon or not all((end or '0').isdecimal() and len(end) < 10 for end in (first, last)):
         raise typer.BadParameter(f'{text!r} does not read FIRST:LAST', param_hint='--frames')
     if first and last and int(first) > int(last):
         raise typer.BadParameter(f'{text!r} ends before it begins', param_hint='--frames')

@@ -109,7 +109,7 @@ def draw_returns(picture: Picture, pixels: FloatArray, moving: NDArray[np.bool_]
 def status_bar(width: int, height: int, words: Sequence[tuple[str, Colour]]) -> Picture:
     """Return a bar (height, width, 3) with words in a row; those that do not fit are left out."""
     bar = np.full((height, width, 3), BACKGROUND, np.uint8)
-    scale, gap = 0.45 * height / _FONT_HEIGHT, round(0.8 * height)
+    scale, gap = 0.42 * height / _FONT_HEIGHT, round(0.7 * height)
     x = gap // 2
     for text, colour in words:
         (length, _), _ = cv2.getTextSize(text, _FONT, scale, 1)
@@ -148,7 +148,7 @@ def _label(
             if not any(area.overlaps(other) for other in taken):
                 taken.append(area)
                 cv2.rectangle(picture, area[:2], (area.x1 - 1, area.y1 - 1), colour, -1)
-                baseline = (area.x0 + pad, area.y1 - down)
+                baseline = (area.x0 + pad, area.y1 - down - pad // 2)
                 cv2.putText(picture, text, baseline, _FONT, scale, _BLACK, 1, cv2.LINE_AA)
                 return
 

@@ -7,11 +7,15 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
-import math
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, TypeVar
 
+from mmedge_ros.plain_yaml import shown
+
 _T = TypeVar('_T')
+
+# Far beyond any unit's use, and safely a float.
+_LARGEST = 1e300
 
 
 class ParameterError(ValueError):
@@ -72,9 +76,9 @@ def unknown_name_message(name: str, valid: Iterable[str]) -> str:
     names = sorted(valid)
     near = difflib.get_close_matches(name, names, n=1, cutoff=0.0)
     return (
-        f'unknown parameter {name!r}; the nearest valid one is {near[0]!r}'
+        f'unknown parameter {shown(name)}; the nearest valid one is {near[0]!r}'
         if near
-        else (f'unknown parameter {name!r}; this takes no parameters')
+        else (f'unknown parameter {shown(name)}; this takes no parameters')
     )
 
 
@@ -110,7 +114,7 @@ def _check(item: Parameter, value: Any) -> None:
     if isinstance(default, bool) or isinstance(value, bool):
         suits = isinstance(default, bool) and isinstance(value, bool)
     elif isinstance(default, float):
-        suits = isinstance(value, int | float) and math.isfinite(value)
+        suits = isinstance(value, int | float) and abs(value) <= _LARGEST
     elif isinstance(default, tuple):
         element = type(default[0]) if default else str
         suits = isinstance(value, list | tuple) and all(isinstance(v, element) for v in value)
@@ -118,15 +122,15 @@ def _check(item: Parameter, value: Any) -> None:
         suits = isinstance(value, type(default))
     if not suits:
         kind = type(default).__name__
-        raise ParameterError(f'parameter {item.name!r} must be a {kind}, not {value!r}')
+        raise ParameterError(f'parameter {item.name!r} must be a {kind}, not {shown(value)}')
     if bounds.choices and value not in bounds.choices:
         raise ParameterError(
-            f'parameter {item.name!r} is {value!r}; choose one of {", ".join(bounds.choices)}'
+            f'parameter {item.name!r} is {shown(value)}; choose one of {", ".join(bounds.choices)}'
         )
     low, high = bounds.minimum, bounds.maximum
     for number in value if isinstance(default, tuple) else (value,):
         if (low is not None and number < low) or (high is not None and number > high):
-            shown = f'{number!r} {bounds.unit}'.strip()
+            found = f'{shown(number)} {bounds.unit}'.strip()
             raise ParameterError(
-                f'parameter {item.name!r} is {shown}; the limits are {low} to {high}'
+                f'parameter {item.name!r} is {found}; the limits are {low} to {high}'
             )

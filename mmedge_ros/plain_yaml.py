@@ -8,6 +8,7 @@ from typing import Any
 import yaml
 
 _MAX_DEPTH = 40
+_LONGEST_SHOWN = 80
 
 
 class PlainYamlError(ValueError):
@@ -46,6 +47,15 @@ def load_plain_yaml(path: str | Path, max_bytes: int) -> dict[Any, Any]:
         kind = 'nothing' if content is None else f'a {type(content).__name__}'
         raise PlainYamlError(f'{path}: holds {kind}, not keys and values')
     return content
+
+
+def shown(value: Any) -> str:
+    """Show a value of such a file, cut to what fits a message."""
+    try:
+        text = repr(value)
+    except ValueError:  # Python refuses to print the hugest integers
+        return 'a huge number'
+    return text if len(text) <= _LONGEST_SHOWN else f'{text[:_LONGEST_SHOWN]}...'
 
 
 def _refuse_traps(path: Path, raw: bytes) -> None:

@@ -71,10 +71,11 @@ def run_replay(request: ReplayRequest) -> None:
             f'{report["decisions"]} decisions of {report["windows"]} windows, latency '
             f'p50 {latency["p50"]:.1f} ms, p95 {latency["p95"]:.1f} ms'
         )
-    for problem in record.problems[:_NOTES_SHOWN]:
+    notes = [problem for problem in record.problems if problem != refusal]
+    for problem in notes[:_NOTES_SHOWN]:
         say(f'note: {problem}')
-    if len(record.problems) > _NOTES_SHOWN:
-        say(f'note: and {len(record.problems) - _NOTES_SHOWN} more, see the report')
+    if len(notes) > _NOTES_SHOWN:
+        say(f'note: and {len(notes) - _NOTES_SHOWN} more, see the report')
     typer.echo(request.out / 'report.html')
     # Only now: whatever goes wrong here, the report is there.
     if not record.decisions:

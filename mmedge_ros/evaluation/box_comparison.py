@@ -32,6 +32,7 @@ MINIMUM_IOU = 0.5
 MINIMUM_DECISIONS = 3
 COLUMNS = ('frame', 'x0', 'y0', 'x1', 'y1', 'score')
 _LARGEST = 1e6
+_LARGEST_BYTES = 50_000_000
 
 PseudoLabels = Mapping[int, Sequence[tuple[Box, float]]]
 
@@ -77,7 +78,9 @@ def read_boxes(path: Path) -> dict[int, list[tuple[Box, float]]]:
         message holds the line number
     """
     try:
-        text = Path(path).read_bytes().decode('utf-8-sig')
+        with Path(path).open('rb') as file:
+            content = file.read(_LARGEST_BYTES + 1)
+        text = content.decode('utf-8-sig')
     except OSError as err:
         raise EvaluationError(
             f'cannot read the boxes {path}: {err.strerror}; give a CSV file with the columns '
@@ -87,6 +90,10 @@ def read_boxes(path: Path) -> dict[int, list[tuple[Box, float]]]:
         raise EvaluationError(
             f'{path}: no text but bytes at offset {err.start}; give a CSV file in UTF-8'
         ) from err
+    if len(content) > _LARGEST_BYTES:
+        raise EvaluationError(
+            f'{path} is larger than {_LARGEST_BYTES} bytes; give the boxes of one recording'
+        )
     reader = csv.reader(io.StringIO(text, newline=''))
     boxes: dict[int, list[tuple[Box, float]]] = {}
     try:

@@ -271,13 +271,11 @@ class WindowAssembler:
 
     def _forget(self, end_ns: int) -> None:
         """Drop what no open window can contain; units still pending then are never coming."""
-        horizon_ns = end_ns + self.stride_ns - self.window_ns
+        horizon_ns = end_ns - max(self.window_ns - self.stride_ns, 0)
         for key in [k for k, t in self._pending.items() if t <= horizon_ns]:
             del self._pending[key]
             self.counts.unheard[key.modality] += 1
-        self._arrivals = [
-            a for a in self._arrivals if not a.given_out or a.features.available_ns > horizon_ns
-        ]
+        self._arrivals = [a for a in self._arrivals if a.features.available_ns > horizon_ns]
         self._skipped = {k: t for k, t in self._skipped.items() if t > horizon_ns}
         # Kept longer: a message may be repeated, or come late, when its windows are closed.
         known_ns = horizon_ns - _MEMORY_NS

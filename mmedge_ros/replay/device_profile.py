@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import reprlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Any
 import numpy as np
 import yaml
 
-from mmedge_ros.plain_yaml import PlainYamlError, load_plain_yaml
+from mmedge_ros.plain_yaml import PlainYamlError, load_plain_yaml, shown
 from mmedge_ros.replay.errors import ReplayError
 
 _MAX_BYTES = 200_000
@@ -38,7 +37,7 @@ class DeviceProfile:
         :raises ReplayError: for a stage the profile does not know
         """
         if stage not in self.stages:
-            known = ', '.join(sorted(self.stages))
+            known = ', '.join(sorted(self.stages)) or 'none'
             raise ReplayError(f'the device profile has no stage {stage!r}; it has {known}')
         digest = hashlib.blake2b(f'{stage}/{key}/{sequence}'.encode(), digest_size=8).digest()
         share = int.from_bytes(digest, 'little') / 2.0**64
@@ -93,6 +92,6 @@ def _quantiles(path: Path, name: str, values: Any) -> tuple[float, ...]:
     if len(numbers) != len(PROBABILITIES) or not usable or sorted(numbers) != numbers:
         raise ReplayError(
             f'{path}: stage {name!r} needs {len(PROBABILITIES)} ascending times in '
-            f'milliseconds, not {reprlib.repr(values)}'
+            f'milliseconds, not {shown(values)}'
         )
     return tuple(v / 1e3 for v in numbers)

@@ -20,6 +20,7 @@ _MAX_BYTES = 1_000_000
 _PIPELINE = ('fusion', 'pipeline.')
 _DETECTION = ('camera_encoder', 'detection.')
 _LIMITS = ('radar_encoder', 'limits.')
+_ALL = (_PIPELINE, _DETECTION, _LIMITS)
 
 
 def with_parameter_file(options: OfflineOptions, path: Path) -> OfflineOptions:
@@ -34,11 +35,15 @@ def with_parameter_file(options: OfflineOptions, path: Path) -> OfflineOptions:
     except PlainYamlError as err:
         raise ParameterError(f'cannot read the parameter file {err}') from err
     try:
+        parts = [_part(nodes, *names) for names in _ALL]
+        if not any(parts):
+            known = ', '.join(f'{node}: {prefix}*' for node, prefix in _ALL)
+            raise ParameterError(f'nothing in it concerns an offline replay, which has {known}')
         return replace(
             options,
-            pipeline=build(PipelineParameters, _part(nodes, *_PIPELINE)),
-            detection=build(DetectorParameters, _part(nodes, *_DETECTION)),
-            limits=build(RadarLimits, _part(nodes, *_LIMITS)),
+            pipeline=build(PipelineParameters, parts[0]),
+            detection=build(DetectorParameters, parts[1]),
+            limits=build(RadarLimits, parts[2]),
         )
     except ParameterError as err:
         raise ParameterError(f'{path}: {err}') from err
@@ -46,7 +51,7 @@ def with_parameter_file(options: OfflineOptions, path: Path) -> OfflineOptions:
 
 def _part(nodes: Mapping[Any, Any], node: str, prefix: str) -> dict[str, Any]:
     values: dict[str, Any] = {}
-    for key in ('/**', node):
+    for key in ('/**', node, f'/{node}'):
         if key in nodes:
             values.update(_flatten(_parameters_of(nodes[key], key), ''))
     return {k.removeprefix(prefix): v for k, v in values.items() if k.startswith(prefix)}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import colorsys
 import math
 
 import numpy as np
@@ -11,11 +10,11 @@ from std_msgs.msg import ColorRGBA
 from visualization_msgs.msg import Marker, MarkerArray
 
 from mmedge_ros import data_types as core
+from mmedge_ros.drawing import colour_of
 from mmedge_ros.ros.conversions import header
 
 _BODY_WIDTH = 0.5
 _BODY_HEIGHT = 1.7
-_GOLDEN_ANGLE = 0.381966
 _ARROW_SECONDS = 1.0
 
 
@@ -32,11 +31,6 @@ def track_markers(decision: core.Decision) -> MarkerArray:
             _ellipse(top, track, colour),
         ]
     return MarkerArray(markers=markers)
-
-
-def colour_of(number: int) -> tuple[float, float, float]:
-    """Return red, green, blue in 0..1; consecutive ids look different."""
-    return colorsys.hsv_to_rgb((number * _GOLDEN_ANGLE) % 1.0, 0.75, 1.0)
 
 
 def _marker(top, ns: str, track: core.Track, kind: int, colour, alpha: float) -> Marker:

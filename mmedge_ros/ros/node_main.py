@@ -37,7 +37,8 @@ def run_nodes(makers: Sequence[Callable[[], Node]], args: list[str] | None = Non
 
     Returns the exit code: 0 when stopped, `NOT_MADE` or `BROKE_DOWN`.
     """
-    signal.signal(signal.SIGINT, _interrupt_once())
+    interrupt = _Interrupt()
+    signal.signal(signal.SIGINT, interrupt)
     _end_with_parent()
     broken = threading.Event()
     threading.excepthook = lambda failure: _end_all(failure, broken)
@@ -51,7 +52,7 @@ def run_nodes(makers: Sequence[Callable[[], Node]], args: list[str] | None = Non
         return NOT_MADE
     except Exception:  # noqa: BLE001  # the last resort, and it says so in full
         # A shutdown in the middle of a call surfaces as various errors of the middleware.
-        if rclpy.ok():
+        if rclpy.ok() and not interrupt.told:
             traceback.print_exc()
             return BROKE_DOWN if len(nodes) == len(makers) else NOT_MADE
     finally:
@@ -91,20 +92,20 @@ def _tear_down(nodes: list[Node]) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def _interrupt_once() -> Callable[..., None]:
-    """Make a handler for Ctrl-C that lets us clean up in peace after the first one.
+class _Interrupt:
+    """A handler for Ctrl-C that lets us clean up in peace after the first one.
 
     Threads of a killed parent die one by one, and each may send a signal. And whoever is
     started with & from a script inherits that Ctrl-C is ignored; with a handler it is not.
     """
-    told = threading.Event()
 
-    def interrupt(*_: object) -> None:
-        if not told.is_set():
-            told.set()
+    def __init__(self) -> None:
+        self.told = False
+
+    def __call__(self, *_: object) -> None:
+        if not self.told:
+            self.told = True
             raise KeyboardInterrupt
-
-    return interrupt
 
 
 def _end_with_parent() -> None:

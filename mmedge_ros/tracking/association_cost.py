@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from mmedge_ros.data_types import Box, FloatArray, Measurement
 from mmedge_ros.tracking.data_association import intersection_over_union
-from mmedge_ros.tracking.kalman_filter import mahalanobis_squared, radial_velocity
+from mmedge_ros.tracking.kalman_filter import mahalanobis_squared, radial_velocity, stacked
 from mmedge_ros.tracking.track import TrackState
 
 # 99.9 % of the chi-squared distribution with three degrees of freedom.
@@ -21,6 +21,7 @@ POSITION_GATE = 16.27
 CLUSTER_GATE = 18.47
 
 _NOTHING = Box(0.0, 0.0, 0.0, 0.0)
+_NO_VALUES = np.zeros(4)
 
 
 def box_cost(
@@ -54,11 +55,14 @@ def cluster_cost(tracks: Sequence[TrackState], measurements: Sequence[Measuremen
     """
     spreads = _spreads(tracks, measurements)
     distance = position_distance(tracks, measurements)
-    for i, track in enumerate(tracks):
-        for j, measurement in enumerate(measurements):
-            predicted, row = radial_velocity(track.mean, measurement.origin)
-            variance = float(row @ track.covariance @ row) + measurement.radial_variance
-            distance[i, j] += (measurement.radial_velocity - predicted) ** 2 / variance
+    means = stacked([t.mean for t in tracks])[:, None]
+    covariances = stacked([t.covariance for t in tracks])[:, None]
+    origins = stacked([m.origin for m in measurements])[None]
+    predicted, rows = radial_velocity(means, origins)
+    variances = np.sum(rows * (covariances @ rows[..., None])[..., 0], axis=-1)
+    variances += [m.radial_variance for m in measurements]
+    velocities = np.array([m.radial_velocity for m in measurements])
+    distance += (velocities - predicted) ** 2 / variances
     cost = distance + np.linalg.slogdet(spreads)[1]
     return np.where(distance <= CLUSTER_GATE, cost, np.inf)
 
@@ -67,14 +71,14 @@ def position_distance(
     tracks: Sequence[TrackState], measurements: Sequence[Measurement]
 ) -> FloatArray:
     """Squared Mahalanobis distance of positions."""
-    means = np.stack([t.mean[:3] for t in tracks])
-    positions = np.stack([m.position for m in measurements])
+    means = stacked([t.mean[:3] for t in tracks])
+    positions = stacked([m.position for m in measurements])
     return mahalanobis_squared(positions[None] - means[:, None], _spreads(tracks, measurements))
 
 
 def _spreads(tracks: Sequence[TrackState], measurements: Sequence[Measurement]) -> FloatArray:
-    predicted = np.stack([t.covariance[:3, :3] for t in tracks])
-    noises = np.stack([m.covariance for m in measurements])
+    predicted = stacked([t.covariance[:3, :3] for t in tracks])
+    noises = stacked([m.covariance for m in measurements])
     return np.asarray(predicted[:, None] + noises[None], np.float64)
 
 
@@ -82,9 +86,16 @@ def _overlaps(
     tracks: Sequence[TrackState], measurements: Sequence[Measurement]
 ) -> tuple[FloatArray, NDArray[np.bool_]]:
     """IoU of predicted and measured boxes, and where both exist."""
-    predicted = np.array([t.box.box() if t.box is not None else _NOTHING for t in tracks])
+    predicted = _corners([_NO_VALUES if t.box is None else t.box.values for t in tracks])
     measured = np.array([m.box if m.box is not None else _NOTHING for m in measurements])
     exists = np.outer(
         [t.box is not None for t in tracks], [m.box is not None for m in measurements]
     )
     return intersection_over_union(predicted, measured), exists.astype(bool)
+
+
+def _corners(values: Sequence[FloatArray]) -> FloatArray:
+    """Corners (N, 4) of boxes given by centre x, centre y, width, height."""
+    boxes = stacked(values)
+    half = np.maximum(boxes[:, 2:], 1.0) / 2.0
+    return np.concatenate([boxes[:, :2] - half, boxes[:, :2] + half], axis=1)

@@ -6,6 +6,7 @@ arrays; nothing is kept.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -43,10 +44,10 @@ def predict(
 def update_position(
     mean: FloatArray, covariance: FloatArray, position: FloatArray, noise: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Correct one state (6,) by a measured position (3,) with covariance (3, 3)."""
-    innovation_covariance = covariance[:3, :3] + noise
-    gain = np.asarray(np.linalg.solve(innovation_covariance, covariance[:3, :]).T, np.float64)
-    corrected = mean + gain @ (position - mean[:3])
+    """Correct states (..., 6) by measured positions (..., 3) with covariances (..., 3, 3)."""
+    innovation_covariance = covariance[..., :3, :3] + noise
+    gain = np.swapaxes(covariance[..., :3, :], -1, -2) @ inverse_3(innovation_covariance)
+    corrected = mean + _times(gain, position - mean[..., :3])
     return corrected, _joseph(covariance, gain, _I6[:3], noise)
 
 
@@ -54,37 +55,72 @@ def update_radial_velocity(
     mean: FloatArray,
     covariance: FloatArray,
     origin: FloatArray,
-    velocity: float,
-    variance: float,
+    velocity: FloatArray | float,
+    variance: FloatArray | float,
 ) -> tuple[FloatArray, FloatArray]:
-    """Correct one state (6,) by a Doppler velocity seen from ``origin`` (3,).
+    """Correct states (..., 6) by Doppler velocities (...) seen from ``origin`` (..., 3).
 
     Linearised about the prior: velocity along the line of sight plus its change with the
     direction (extended Kalman filter).
     """
-    predicted, jacobian = radial_velocity(mean, origin)
-    row = jacobian[None, :]
-    innovation_variance = float((row @ covariance @ row.T)[0, 0]) + variance
-    gain = covariance @ row.T / innovation_variance
-    corrected = mean + gain[:, 0] * (velocity - predicted)
-    return corrected, _joseph(covariance, gain, row, np.array([[variance]]))
+    predicted, row = radial_velocity(mean, origin)
+    noise = np.asarray(variance, np.float64)
+    column = _times(covariance, row)
+    total = np.sum(row * column, axis=-1) + noise
+    gain = column / total[..., None]
+    corrected = mean + gain * (velocity - predicted)[..., None]
+    return corrected, _joseph(
+        covariance, gain[..., None], row[..., None, :], noise[..., None, None]
+    )
 
 
-def radial_velocity(mean: FloatArray, origin: FloatArray) -> tuple[float, FloatArray]:
-    """Return the Doppler velocity of a state (m/s, positive = receding) and its Jacobian (6,)."""
-    offset = mean[:3] - origin
-    distance = max(float(np.linalg.norm(offset)), 1e-6)
+def radial_velocity(mean: FloatArray, origin: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return Doppler velocities (...) of states (..., 6) and their Jacobians (..., 6).
+
+    In m/s, positive = receding from ``origin`` (..., 3).
+    """
+    offset = mean[..., :3] - origin
+    distance = np.maximum(np.sqrt(np.sum(offset * offset, axis=-1, keepdims=True)), 1e-6)
     direction = offset / distance
-    speed = float(direction @ mean[3:])
-    across = (mean[3:] - speed * direction) / distance
-    return speed, np.concatenate([across, direction])
+    speed = np.sum(direction * mean[..., 3:], axis=-1)
+    across = (mean[..., 3:] - speed[..., None] * direction) / distance
+    return speed, np.concatenate([across, direction], axis=-1)
 
 
 def mahalanobis_squared(offsets: FloatArray, covariances: FloatArray) -> FloatArray:
-    """Squared Mahalanobis distance of offsets (..., D) under covariances (..., D, D)."""
-    solved = np.linalg.solve(covariances, offsets[..., None])[..., 0]
-    distances: FloatArray = np.einsum('...i,...i->...', offsets, solved)
+    """Squared Mahalanobis distance of offsets (..., 3) under covariances (..., 3, 3)."""
+    distances: FloatArray = np.sum(offsets * _times(inverse_3(covariances), offsets), axis=-1)
     return distances
+
+
+def inverse_3(matrices: FloatArray) -> FloatArray:
+    """Invert symmetric matrices (..., 3, 3) by cofactors.
+
+    Several times faster than the general solver for many small matrices.
+    """
+    a, b, c = matrices[..., 0, 0], matrices[..., 0, 1], matrices[..., 0, 2]
+    d, e, f = matrices[..., 1, 1], matrices[..., 1, 2], matrices[..., 2, 2]
+    inverse = np.empty_like(matrices)
+    inverse[..., 0, 0] = d * f - e * e
+    inverse[..., 0, 1] = inverse[..., 1, 0] = c * e - b * f
+    inverse[..., 0, 2] = inverse[..., 2, 0] = b * e - c * d
+    inverse[..., 1, 1] = a * f - c * c
+    inverse[..., 1, 2] = inverse[..., 2, 1] = b * c - a * e
+    inverse[..., 2, 2] = a * d - b * b
+    determinant = a * inverse[..., 0, 0] + b * inverse[..., 0, 1] + c * inverse[..., 0, 2]
+    return np.asarray(inverse / determinant[..., None, None], np.float64)
+
+
+def stacked(arrays: Sequence[FloatArray]) -> FloatArray:
+    """Stack arrays of one shape along a new first axis; three times as fast as numpy's own."""
+    joined: FloatArray = np.concatenate(arrays)
+    return joined.reshape(len(arrays), *arrays[0].shape)
+
+
+def _times(matrices: FloatArray, vectors: FloatArray) -> FloatArray:
+    """Matrices (..., M, N) times vectors (..., N)."""
+    product: FloatArray = (matrices @ vectors[..., None])[..., 0]
+    return product
 
 
 def _joseph(
@@ -92,7 +128,8 @@ def _joseph(
 ) -> FloatArray:
     """Joseph form: stays symmetric and positive definite whatever the rounding."""
     kept = _I6 - gain @ rows
-    corrected: FloatArray = kept @ covariance @ kept.T + gain @ noise @ gain.T
+    corrected: FloatArray = kept @ covariance @ np.swapaxes(kept, -1, -2)
+    corrected += gain @ noise @ np.swapaxes(gain, -1, -2)
     return corrected
 
 

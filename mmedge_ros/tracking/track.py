@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -46,6 +46,24 @@ class TrackState:
         if CAMERA not in self.updated_ns:
             return float('inf')
         return (now_ns - self.updated_ns[CAMERA]) / NS_PER_S
+
+    def moved(
+        self, mean: FloatArray, covariance: FloatArray, dt: float, noise: BoxNoise
+    ) -> TrackState:
+        """Return the track ``dt`` seconds on, with its predicted mean and covariance."""
+        return TrackState(
+            self.id,
+            self.label,
+            self.score,
+            mean,
+            covariance,
+            None if self.box is None else predict_box(self.box, dt, noise),
+            self.born_ns,
+            self.updated_ns,
+            self.strong_ns,
+            self.hits,
+            self.confirmed,
+        )
 
     def report(self, now_ns: int, box: Box | None, recent_ns: int) -> Track:
         """Turn into the published form; ``recent_ns`` bounds what counts as *seen by*."""
@@ -94,13 +112,12 @@ def start_track(
     )
 
 
-def advance_box(track: TrackState, dt: float, noise: BoxNoise) -> BoxState | None:
-    """Move the track's box by ``dt`` seconds."""
-    return None if track.box is None else predict_box(track.box, dt, noise)
-
-
-def with_box(track: TrackState, box: Box, noise: BoxNoise, fresh: bool) -> TrackState:
-    """Correct the box, or begin it anew where the old one is not worth keeping."""
-    if track.box is None or not fresh:
-        return replace(track, box=start_box(box, noise))
-    return replace(track, box=update_box(track.box, box, noise))
+def corrected_box(
+    old: BoxState | None, measured: Box | None, noise: BoxNoise, fresh: bool
+) -> BoxState | None:
+    """Correct a box, or begin it anew where the old one is not worth keeping."""
+    if measured is None:
+        return old
+    if old is None or not fresh:
+        return start_box(measured, noise)
+    return update_box(old, measured, noise)

@@ -6,7 +6,6 @@ hidden, so that a late unit can be put in its place by stepping again from an ea
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -28,15 +27,15 @@ from mmedge_ros.tracking.kalman_filter import (
     mahalanobis_squared,
     predict,
     radial_velocity,
+    stacked,
     update_position,
     update_radial_velocity,
 )
 from mmedge_ros.tracking.track import (
     TrackerState,
     TrackState,
-    advance_box,
+    corrected_box,
     start_track,
-    with_box,
 )
 
 _Cost = Callable[[list[TrackState], list[Measurement]], FloatArray]
@@ -161,18 +160,13 @@ class Tracker:
             return []
         dt = (stamp_ns - state.stamp_ns) / NS_PER_S
         means, covariances = predict(
-            np.stack([t.mean for t in tracks]),
-            np.stack([t.covariance for t in tracks]),
+            stacked([t.mean for t in tracks]),
+            stacked([t.covariance for t in tracks]),
             dt,
             self._acceleration,
         )
         return [
-            replace(
-                track,
-                mean=mean,
-                covariance=covariance,
-                box=advance_box(track, dt, self._box_noise),
-            )
+            track.moved(mean, covariance, dt, self._box_noise)
             for track, mean, covariance in zip(tracks, means, covariances, strict=True)
         ]
 
@@ -192,65 +186,63 @@ class Tracker:
         if not candidates or not measurements:
             return measurements
         found = assign(cost([tracks[i] for i in candidates], measurements))
-        for row, column in found.pairs:
-            index = candidates[row]
-            tracks[index] = self._update(tracks[index], measurements[column])
-            free.discard(index)
+        chosen = [candidates[row] for row, _ in found.pairs]
+        taken = [measurements[column] for _, column in found.pairs]
+        for index, track in zip(
+            chosen, self._update([tracks[i] for i in chosen], taken), strict=True
+        ):
+            tracks[index] = track
+        free.difference_update(chosen)
         return [measurements[j] for j in found.columns]
 
-    def _update(self, track: TrackState, measurement: Measurement) -> TrackState:
-        """Correct position, Doppler velocity and box by one measurement."""
-        mean, covariance = self._correct_state(track, measurement)
-        updated_ns = {**track.updated_ns}
-        updated_ns.update(dict.fromkeys(measurement.seen_by, measurement.stamp_ns))
-        seen_in_picture = measurement.box is not None
-        changed = replace(
-            track,
-            mean=mean,
-            covariance=covariance,
-            label=measurement.label if seen_in_picture else track.label,
-            score=track.score + 0.3 * (measurement.score - track.score)
-            if seen_in_picture
-            else track.score,
-            updated_ns=updated_ns,
-            strong_ns=measurement.stamp_ns
-            if seen_in_picture and measurement.score >= self.parameters.high_score
-            else track.strong_ns,
-            hits=track.hits + 1,
-        )
-        if measurement.box is not None:
-            fresh = track.camera_age(measurement.stamp_ns) <= self.parameters.lost_time / 4
-            changed = with_box(changed, measurement.box, self._box_noise, fresh)
-        return replace(changed, confirmed=track.confirmed or self._is_believed(changed))
+    def _update(
+        self, tracks: list[TrackState], measurements: list[Measurement]
+    ) -> list[TrackState]:
+        """Correct each track by its measurement: position, Doppler velocity and box."""
+        if not tracks:
+            return []
+        means, covariances = _corrected(tracks, measurements)
+        return [
+            self._updated(track, measurement, mean, covariance)
+            for track, measurement, mean, covariance in zip(
+                tracks, measurements, means, covariances, strict=True
+            )
+        ]
 
-    def _correct_state(
-        self, track: TrackState, measurement: Measurement
-    ) -> tuple[FloatArray, FloatArray]:
-        offset = measurement.position - track.mean[:3]
-        spread = track.covariance[:3, :3] + measurement.covariance
-        distance = float(mahalanobis_squared(offset, spread))
-        # A box that continues the track but disagrees in range is believed less, not fully.
-        doubt = max(1.0, distance / POSITION_GATE)
-        mean, covariance = update_position(
-            track.mean, track.covariance, measurement.position, measurement.covariance * doubt
-        )
-        if not math.isfinite(measurement.radial_velocity):
-            return mean, covariance
-        predicted, row = radial_velocity(mean, measurement.origin)
-        variance = float(row @ covariance @ row) + measurement.radial_variance
-        if (measurement.radial_velocity - predicted) ** 2 > _DOPPLER_GATE * variance:
-            return mean, covariance
-        return update_radial_velocity(
+    def _updated(
+        self,
+        track: TrackState,
+        measurement: Measurement,
+        mean: FloatArray,
+        covariance: FloatArray,
+    ) -> TrackState:
+        p = self.parameters
+        now_ns = measurement.stamp_ns
+        label, score, strong_ns = track.label, track.score, track.strong_ns
+        if measurement.box is not None:
+            label, score = measurement.label, score + 0.3 * (measurement.score - score)
+            if measurement.score >= p.high_score:
+                strong_ns = now_ns
+        fresh = track.camera_age(now_ns) <= p.lost_time / 4
+        box = corrected_box(track.box, measurement.box, self._box_noise, fresh)
+        hits = track.hits + 1
+        return TrackState(
+            track.id,
+            label,
+            score,
             mean,
             covariance,
-            measurement.origin,
-            measurement.radial_velocity,
-            measurement.radial_variance,
+            box,
+            track.born_ns,
+            {**track.updated_ns, **dict.fromkeys(measurement.seen_by, now_ns)},
+            strong_ns,
+            hits,
+            track.confirmed or self._is_believed(hits, box is not None),
         )
 
-    def _is_believed(self, track: TrackState) -> bool:
+    def _is_believed(self, hits: int, has_box: bool) -> bool:
         p = self.parameters
-        return track.hits >= (p.confirm_hits if track.box else p.confirm_hits_radar)
+        return hits >= (p.confirm_hits if has_box else p.confirm_hits_radar)
 
     def _is_lost(self, track: TrackState, now_ns: int) -> bool:
         p = self.parameters
@@ -262,7 +254,38 @@ class Tracker:
             start_track(number, measurement, self._start_speed, self._box_noise)
             for number, measurement in enumerate(measurements, next_id)
         ]
-        return [replace(track, confirmed=self._is_believed(track)) for track in begun]
+        return [
+            replace(track, confirmed=self._is_believed(track.hits, track.box is not None))
+            for track in begun
+        ]
+
+
+def _corrected(
+    tracks: list[TrackState], measurements: list[Measurement]
+) -> tuple[FloatArray, FloatArray]:
+    """Correct the means (N, 6) and covariances (N, 6, 6) of tracks, one measurement each."""
+    means = stacked([t.mean for t in tracks])
+    covariances = stacked([t.covariance for t in tracks])
+    positions = stacked([m.position for m in measurements])
+    noises = stacked([m.covariance for m in measurements])
+    distance = mahalanobis_squared(positions - means[:, :3], covariances[:, :3, :3] + noises)
+    # A box that continues the track but disagrees in range is believed less, not fully.
+    doubt = np.maximum(1.0, distance / POSITION_GATE)
+    means, covariances = update_position(
+        means, covariances, positions, noises * doubt[:, None, None]
+    )
+    velocities = np.array([m.radial_velocity for m in measurements])
+    variances = np.array([m.radial_variance for m in measurements])
+    origins = stacked([m.origin for m in measurements])
+    predicted, rows = radial_velocity(means, origins)
+    spread = np.sum(rows * (covariances @ rows[..., None])[..., 0], axis=1) + variances
+    # False for an unknown velocity, which is NaN.
+    use = (velocities - predicted) ** 2 <= _DOPPLER_GATE * spread
+    if use.any():
+        means[use], covariances[use] = update_radial_velocity(
+            means[use], covariances[use], origins[use], velocities[use], variances[use]
+        )
+    return means, covariances
 
 
 def _apart_from(tracks: list[TrackState], measurements: list[Measurement]) -> list[Measurement]:

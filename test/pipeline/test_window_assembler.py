@@ -61,6 +61,14 @@ def test_an_encoded_window_closes_once_receipts_had_time_to_be_heard() -> None:
     assert ends(assembler.poll(at(102))) == [100]
 
 
+def test_a_unit_received_at_the_very_end_is_waited_for() -> None:
+    assembler = WindowAssembler()
+    received(assembler, unit(100))
+    assert assembler.poll(at(120)) == []
+    encoded(assembler, unit(100), 125)
+    assert ends(assembler.poll(at(125))) == [100]
+
+
 def test_a_unit_that_was_not_received_by_the_end_is_not_waited_for() -> None:
     assembler = WindowAssembler(modalities=(CAMERA, RADAR))
     encoded(assembler, unit(40), 60)
@@ -249,6 +257,28 @@ def test_a_silent_sensor_is_lost_once_a_window_holds_nothing_of_it() -> None:
     assert [w.lost for w in windows] == [(RADAR,)] * 5 + [(CAMERA, RADAR)] * 3
     encoded(assembler, unit(850, RADAR), 860)
     assert assembler.poll(at(902))[0].lost == (CAMERA,)
+
+
+def test_a_sensor_last_heard_of_at_the_begin_of_a_window_is_lost_in_it() -> None:
+    assembler = WindowAssembler()
+    encoded(assembler, unit(100), 101)
+    encoded(assembler, unit(100.001, RADAR), 101)
+    windows = {w.end_ns: w for ms in range(102, 703, 2) for w in assembler.poll(at(ms))}
+    assert windows[at(500)].lost == ()
+    assert windows[at(600)].lost == (CAMERA,)
+
+
+def test_units_between_windows_shorter_than_their_stride_are_not_lost() -> None:
+    assembler = WindowAssembler(WindowParameters(window=0.05, stride=0.1))
+    encoded(assembler, unit(90, sequence=0), 95)
+    received(assembler, unit(101, sequence=1), 101.5)
+    encoded(assembler, unit(101.2, sequence=2), 101.8)
+    assert [u.sequence for u in assembler.poll(at(102))[0].members] == [0]
+    encoded(assembler, unit(101, sequence=1), 130)
+    (window,) = assembler.poll(at(202))
+    assert [u.sequence for u in window.fresh] == [1, 2]
+    assert window.members == ()
+    assert not assembler.counts.unheard
 
 
 # ------------------------------------------------------------------------------ hostile times

@@ -117,6 +117,8 @@ class FusionNode(Node):
         self._worker.submit(lambda pipeline, _: pipeline.add_transforms(transforms))
 
     def _publish(self, decision: Decision) -> None:
+        if not self.context.ok():
+            return  # told to stop in the middle of the work
         published = decision.published(self._ros_clock.now_ns())
         self._tracks.publish(conversions.to_track_array(published))
         self._decisions += 1

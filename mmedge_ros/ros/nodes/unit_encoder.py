@@ -77,10 +77,12 @@ class UnitEncoderNode(Node):
     def _publish_receipt(self, receipt: UnitReceipt) -> None:
         if receipt.reason:
             self.get_logger().warning(receipt.reason, throttle_duration_sec=5.0)
-        self._receipts.publish(conversions.to_receipt(receipt, self._frame_id))
+        if self.context.ok():
+            self._receipts.publish(conversions.to_receipt(receipt, self._frame_id))
 
     def _publish_features(self, features: UnitFeatures) -> None:
-        self._features.publish(conversions.to_features(features))
+        if self.context.ok():
+            self._features.publish(conversions.to_features(features))
 
     def _figures(self) -> dict[str, object]:
         intake = self._worker.intake

@@ -13,9 +13,10 @@ from visualization_msgs.msg import MarkerArray
 
 from mmedge_ros import msg
 from mmedge_ros.data_types import CAMERA, Decision
+from mmedge_ros.drawing import annotate
 from mmedge_ros.parameter import parameter
 from mmedge_ros.ros import conversions, names, qos
-from mmedge_ros.ros.annotation import annotate, to_image
+from mmedge_ros.ros.annotation import to_image
 from mmedge_ros.ros.diagnostics import Diagnostics
 from mmedge_ros.ros.input_watch import InputWatch
 from mmedge_ros.ros.markers import track_markers

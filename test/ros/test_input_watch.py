@@ -1,0 +1,185 @@
+"""A node says which input it misses, who should send it, and what keeps them apart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+import rclpy
+from live_graph import Bystander, wait_until
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from sensor_msgs.msg import PointCloud2
+
+from mmedge_ros.ros import qos
+from mmedge_ros.ros.input_watch import SILENCE, InputWatch
+
+
+class Monotonic:
+    """A clock that is set by hand."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Spoken:
+    """Takes the place of a node's logger."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def warning(self, text: str) -> None:
+        self.lines.append(text)
+
+    def info(self, text: str) -> None:
+        self.lines.append(text)
+
+
+@pytest.fixture
+def listener(ros: None) -> Iterator[Node]:
+    node = rclpy.create_node('listener', namespace='rig')
+    yield node
+    node.destroy_node()
+
+
+@pytest.fixture
+def clock() -> Monotonic:
+    return Monotonic()
+
+
+@pytest.fixture
+def spoken(listener: Node) -> Spoken:
+    lines = Spoken()
+    listener.get_logger = lambda: lines  # type: ignore[method-assign]
+    return lines
+
+
+@pytest.fixture
+def watch(listener: Node, clock: Monotonic) -> InputWatch:
+    found = InputWatch(listener, clock)
+    found.expect('radar', 'points', qos.SENSOR)
+    return found
+
+
+def test_five_seconds_of_silence_are_needed(
+    watch: InputWatch, clock: Monotonic, spoken: Spoken
+) -> None:
+    clock.now += SILENCE - 0.1
+    watch.check()
+    assert (watch.missing(), spoken.lines) == ([], [])
+    clock.now += 0.2
+    watch.check()
+    assert spoken.lines == ['no radar input on /rig/points for 5 s: nobody publishes it']
+    assert watch.missing() == spoken.lines
+
+
+def test_the_silence_can_be_another(listener: Node, clock: Monotonic) -> None:
+    watch = InputWatch(listener, clock, silence=0.5)
+    watch.expect('radar', 'points', qos.SENSOR)
+    clock.now += 0.6
+    assert len(watch.missing()) == 1
+
+
+def test_a_warning_comes_again_only_after_half_a_minute(
+    watch: InputWatch, clock: Monotonic, spoken: Spoken
+) -> None:
+    for _ in range(60):
+        clock.now += 1.0
+        watch.check()
+    assert len(spoken.lines) == 2
+
+
+def test_an_input_that_is_back_is_greeted_once(
+    watch: InputWatch, clock: Monotonic, spoken: Spoken
+) -> None:
+    clock.now += 6.0
+    watch.check()
+    watch.heard('radar')
+    watch.heard('radar')
+    assert spoken.lines[1:] == ['radar input is back']
+    assert watch.missing() == []
+
+
+def test_what_nobody_expects_is_not_missed(watch: InputWatch, clock: Monotonic) -> None:
+    watch.heard('camera')
+    clock.now += 6.0
+    assert [text.split()[1] for text in watch.missing()] == ['radar']
+
+
+def _publisher_is_seen(watch: InputWatch, bystander: Bystander) -> str:
+    return wait_until(
+        bystander.executor,
+        lambda: next((t for t in watch.missing() if 'bystander' in t), ''),
+    )
+
+
+def test_a_silent_publisher_is_named(
+    watch: InputWatch, clock: Monotonic, bystander: Bystander
+) -> None:
+    bystander.node.create_publisher(PointCloud2, '/rig/points', qos.SENSOR)
+    clock.now += 7.0
+    assert _publisher_is_seen(watch, bystander) == (
+        'no radar input on /rig/points for 7 s; published by bystander, which sends none'
+    )
+
+
+@pytest.mark.parametrize(
+    ('offered', 'policy'),
+    [
+        (
+            {'reliability': ReliabilityPolicy.BEST_EFFORT},
+            'offers reliability BEST_EFFORT, RELIABLE is wanted',
+        ),
+        (
+            {'durability': DurabilityPolicy.VOLATILE},
+            'offers durability VOLATILE, TRANSIENT_LOCAL is wanted',
+        ),
+    ],
+    ids=['reliability', 'durability'],
+)
+def test_an_incompatible_policy_is_named_with_topic_and_publisher(
+    listener: Node,
+    clock: Monotonic,
+    bystander: Bystander,
+    offered: dict[str, object],
+    policy: str,
+) -> None:
+    wanted = QoSProfile(
+        depth=1,
+        reliability=ReliabilityPolicy.RELIABLE,
+        durability=DurabilityPolicy.TRANSIENT_LOCAL,
+    )
+    profile = QoSProfile(
+        **{
+            'depth': 1,
+            'reliability': ReliabilityPolicy.RELIABLE,
+            'durability': DurabilityPolicy.TRANSIENT_LOCAL,
+            **offered,
+        }
+    )
+    watch = InputWatch(listener, clock)
+    watch.expect('radar', 'points', wanted)
+    bystander.node.create_publisher(PointCloud2, '/rig/points', profile)
+    clock.now += 6.0
+    assert _publisher_is_seen(watch, bystander) == (
+        'no radar input on /rig/points for 6 s; published by bystander; incompatible: '
+        f'bystander {policy}'
+    )
+
+
+def test_the_watch_also_looks_where_simulated_time_stands_still(
+    ros: None, spoken: Spoken, clock: Monotonic
+) -> None:
+    node = rclpy.create_node('simulated', cli_args=['--ros-args', '-p', 'use_sim_time:=true'])
+    node.get_logger = lambda: spoken
+    watch = InputWatch(node, clock)
+    watch.expect('radar', 'points', qos.SENSOR)
+    clock.now += 6.0
+    executor = rclpy.executors.SingleThreadedExecutor()
+    executor.add_node(node)
+    assert node.get_clock().now().nanoseconds == 0
+    wait_until(executor, lambda: spoken.lines)
+    node.destroy_node()

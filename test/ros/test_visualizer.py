@@ -1,0 +1,212 @@
+"""Tracks as markers and in pictures, and only for those who look."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import bag_fixtures as flight
+import numpy as np
+import pytest
+from live_graph import Bystander, wait_until
+from rclpy.executors import SingleThreadedExecutor
+from sensor_msgs.msg import CompressedImage, Image
+from test_conversions import NOW_NS, a_decision, a_track
+from visualization_msgs.msg import Marker, MarkerArray
+
+from mmedge_ros import msg
+from mmedge_ros.data_types import Box
+from mmedge_ros.ros import conversions, names, qos
+from mmedge_ros.ros.annotation import annotate, to_image
+from mmedge_ros.ros.markers import track_markers
+from mmedge_ros.ros.nodes.visualizer import Visualizer
+
+GREY = np.full((60, 80, 3), 90, np.uint8)
+
+
+class Stage:
+    """The visualizer, with a bystander who feeds it and watches."""
+
+    def __init__(self, bystander: Bystander) -> None:
+        self.visualizer = Visualizer()
+        self.node = bystander.node
+        self._bystander = bystander
+        self._executor = SingleThreadedExecutor()
+        self._executor.add_node(self.visualizer)
+        self._tracks = self.node.create_publisher(msg.TrackArray, names.TRACKS, qos.RESULT)
+        self._pictures = self.node.create_publisher(Image, names.CAMERA_IMAGE, qos.SENSOR)
+        self.wait_until(lambda: self._tracks.get_subscription_count() == 2)  # and the bystander
+
+    def wait_until(
+        self, condition: Callable[[], Any], meanwhile: Callable[[], Any] | None = None
+    ) -> Any:
+        def both() -> None:
+            self._executor.spin_once(timeout_sec=0.0)
+            if meanwhile is not None:
+                meanwhile()
+
+        return wait_until(self._bystander.executor, condition, meanwhile=both)
+
+    def say(self, message: msg.TrackArray) -> None:
+        self._tracks.publish(message)
+
+    def show(self) -> None:
+        self._pictures.publish(to_image(GREY, NOW_NS, 'camera'))
+
+    def wanted_pictures(self) -> bool:
+        return self._pictures.get_subscription_count() > 0
+
+
+@pytest.fixture
+def stage(ros: None, bystander: Bystander) -> Iterator[Stage]:
+    found = Stage(bystander)
+    yield found
+    found.visualizer.destroy_node()
+
+
+def test_markers_reach_those_who_look(stage: Stage) -> None:
+    seen: list[MarkerArray] = []
+    stage.node.create_subscription(MarkerArray, names.MARKERS, seen.append, qos.RESULT)
+    message = conversions.to_track_array(a_decision(a_track()))
+    stage.wait_until(lambda: seen, lambda: stage.say(message))
+    assert {m.ns for m in seen[0].markers if m.id == 3} == {
+        'body',
+        'name',
+        'velocity',
+        'uncertainty',
+    }
+
+
+def test_a_message_that_cannot_be_true_does_not_end_the_node(stage: Stage) -> None:
+    seen: list[MarkerArray] = []
+    stage.node.create_subscription(MarkerArray, names.MARKERS, seen.append, qos.RESULT)
+    good = conversions.to_track_array(a_decision(a_track()))
+    stage.wait_until(lambda: seen, lambda: stage.say(good))
+    seen.clear()
+    lists_differ = conversions.to_track_array(a_decision(a_track()))
+    lists_differ.newest = []
+    nowhere = conversions.to_track_array(
+        a_decision(a_track(id=9, position=np.array([np.nan, 0, 0])))
+    )
+    for message in (lists_differ, nowhere, conversions.to_track_array(a_decision(a_track(id=5)))):
+        stage.say(message)
+    stage.wait_until(lambda: seen)
+    assert {m.id for array in seen for m in array.markers} == {0, 5}
+
+
+def test_pictures_are_asked_for_and_drawn_only_while_somebody_looks(stage: Stage) -> None:
+    stage.wait_until(lambda: stage.visualizer.get_subscriptions_info_by_topic('/camera/image') == [])
+    seen: list[Image] = []
+    tracks = conversions.to_track_array(a_decision(a_track(box=Box(10.0, 20.0, 40.0, 50.0))))
+    assert not stage.wanted_pictures()
+    looking = stage.node.create_subscription(Image, names.ANNOTATED_IMAGE, seen.append, qos.SENSOR)
+    stage.wait_until(stage.wanted_pictures)
+    stage.say(tracks)
+    stage.wait_until(lambda: seen, stage.show)
+    (first, *_) = seen
+    assert (first.width, first.height, first.encoding) == (80, 60, 'bgr8')
+    assert conversions.from_time(first.header.stamp) == NOW_NS
+    stage.wait_until(
+        lambda: any(not np.array_equal(np.frombuffer(m.data, np.uint8), GREY.ravel()) for m in seen),
+        stage.show,
+    )
+    stage.node.destroy_subscription(looking)
+    stage.wait_until(lambda: not stage.wanted_pictures())
+
+
+def test_a_picture_that_cannot_be_decoded_does_not_end_the_node(stage: Stage) -> None:
+    seen: list[Image] = []
+    stage.node.create_subscription(Image, names.ANNOTATED_IMAGE, seen.append, qos.SENSOR)
+    stage.wait_until(stage.wanted_pictures)
+    stage.say(conversions.to_track_array(a_decision()))
+    broken = Image(width=80, height=60, encoding='bgr8', step=240)
+    stage.wait_until(
+        lambda: seen, lambda: (stage._pictures.publish(broken), stage.show())
+    )
+    assert len(seen[0].data) == GREY.size
+
+
+class TestMarkers:
+    def test_the_first_one_clears_those_of_the_decision_before(self) -> None:
+        first, *others = track_markers(a_decision(a_track(), a_track(id=8))).markers
+        assert first.action == Marker.DELETEALL
+        assert {m.id for m in others} == {3, 8}
+        assert len({(m.ns, m.id) for m in others}) == len(others)
+        assert {m.header.frame_id for m in others} == {'radar_link'}
+
+    def test_the_arrow_shows_where_the_track_is_in_a_second(self) -> None:
+        markers = track_markers(a_decision(a_track())).markers
+        (arrow,) = (m for m in markers if m.ns == 'velocity')
+        assert arrow.type == Marker.ARROW
+        assert [(p.x, p.y, p.z) for p in arrow.points] == [(4.0, -1.0, 0.5), (4.5, -1.25, 0.5)]
+
+    def test_the_ellipse_lies_along_the_greatest_deviation(self) -> None:
+        covariance = np.zeros((6, 6))
+        covariance[:2, :2] = [[1.0, 0.9], [0.9, 1.0]]
+        markers = track_markers(a_decision(a_track(covariance=covariance))).markers
+        (ellipse,) = (m for m in markers if m.ns == 'uncertainty')
+        assert ellipse.scale.x == pytest.approx(2 * 1.9**0.5)
+        assert ellipse.scale.y == pytest.approx(2 * 0.1**0.5)
+        angle = 2 * np.arctan2(ellipse.pose.orientation.z, ellipse.pose.orientation.w)
+        assert np.tan(angle) == pytest.approx(1.0)
+
+    def test_tracks_in_a_row_have_different_colours(self) -> None:
+        markers = track_markers(a_decision(a_track(id=1), a_track(id=2))).markers
+        one, two = (m.color for m in markers if m.ns == 'body')
+        assert abs(one.r - two.r) + abs(one.g - two.g) + abs(one.b - two.b) > 0.5
+
+    def test_no_tracks_leave_nothing_but_the_clearing(self) -> None:
+        assert len(track_markers(a_decision()).markers) == 1
+
+
+class TestAnnotation:
+    def test_a_box_is_drawn_where_the_track_is_at_the_time_of_the_picture(self) -> None:
+        track = a_track(box=Box(10.0, 20.0, 30.0, 50.0), box_velocity=(20.0, 0.0))
+        decision = a_decision(track)
+        drawn = annotate(GREY, decision.state_ns + 500_000_000, decision)
+        left = np.flatnonzero((drawn[35] != 90).any(axis=1))
+        assert abs(left[0] - 20) <= 1
+        assert (GREY == 90).all()
+
+    def test_old_tracks_are_not_drawn_into_a_new_picture(self) -> None:
+        decision = a_decision(a_track(box=Box(10.0, 20.0, 30.0, 50.0)))
+        drawn = annotate(GREY, decision.state_ns + 1_500_000_000, decision)
+        assert np.array_equal(drawn, GREY)
+
+    def test_a_track_without_a_box_is_not_drawn(self) -> None:
+        assert np.array_equal(annotate(GREY, NOW_NS, a_decision(a_track(box=None))), GREY)
+
+    def test_a_box_far_outside_is_survived(self) -> None:
+        track = a_track(box=Box(-1e30, -1e30, 1e30, 1e30), box_velocity=(1e30, -1e30))
+        assert annotate(GREY, NOW_NS, a_decision(track)).shape == GREY.shape
+
+    def test_a_picture_becomes_a_message_with_all_its_bytes(self) -> None:
+        picture = np.arange(60, dtype=np.uint8).reshape(4, 5, 3)[:, ::-1]
+        message = to_image(picture, NOW_NS, 'camera')
+        assert (message.height, message.width, message.step) == (4, 5, 15)
+        assert np.array_equal(np.frombuffer(message.data, np.uint8).reshape(4, 5, 3), picture)
+
+
+def test_compressed_pictures_are_taken_where_these_are_sent(
+    ros: None, bystander: Bystander
+) -> None:
+    node = Visualizer(cli_args=['--ros-args', '-p', 'image_transport:=compressed'])
+    executor = SingleThreadedExecutor()
+    executor.add_node(node)
+    seen: list[Image] = []
+    looker = bystander.node
+    looker.create_subscription(Image, names.ANNOTATED_IMAGE, seen.append, qos.SENSOR)
+    pictures = looker.create_publisher(CompressedImage, names.CAMERA_IMAGE_COMPRESSED, qos.SENSOR)
+    tracks = looker.create_publisher(msg.TrackArray, names.TRACKS, qos.RESULT)
+    data = flight.compressed_image(0, NOW_NS).data.tobytes()
+
+    def feed() -> None:
+        executor.spin_once(timeout_sec=0.0)
+        tracks.publish(conversions.to_track_array(a_decision()))
+        pictures.publish(
+            CompressedImage(header=conversions.header(NOW_NS), format='jpeg', data=data)
+        )
+
+    wait_until(bystander.executor, lambda: seen, meanwhile=feed)
+    assert (seen[0].width, seen[0].height) == (flight.WIDTH, flight.HEIGHT)
+    node.destroy_node()

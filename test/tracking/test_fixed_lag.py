@@ -1,0 +1,269 @@
+"""Each unit once and in its place, whatever order the units arrive in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from hand_made_units import FRAMES, MS, at
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mmedge_ros.data_types import CAMERA, RADAR, Box, Measurement, UnitFeatures
+from mmedge_ros.tracking.fixed_lag import FixedLagTracker, Step, group_units
+from mmedge_ros.tracking.tracker import Tracker
+
+StepKey = tuple[float | None, tuple[float, ...]]
+
+
+def measured(stamp: float, modality: str = CAMERA, sequence: int = 0) -> UnitFeatures:
+    """An encoded unit measured at ``stamp`` ms."""
+    return UnitFeatures(modality, sequence, at(stamp), at(stamp), FRAMES[modality], ())
+
+
+def in_ms(stamp_ns: int) -> float:
+    return (stamp_ns - at(0)) / MS
+
+
+def key_of(camera: UnitFeatures | None, scans: Sequence[UnitFeatures]) -> StepKey:
+    return (
+        None if camera is None else in_ms(camera.stamp_ns),
+        tuple(in_ms(scan.stamp_ns) for scan in scans),
+    )
+
+
+def grouped(*units: UnitFeatures) -> list[StepKey]:
+    return [key_of(step.camera, step.scans) for step in group_units(units, 100 * MS)]
+
+
+# ------------------------------------------------------------------------------ grouping
+
+
+def test_a_scan_goes_with_the_camera_unit_that_follows() -> None:
+    units = measured(0, RADAR), measured(40, RADAR), measured(50), measured(60, RADAR)
+    assert grouped(*units) == [(50, (0, 40)), (None, (60,))]
+
+
+def test_a_scan_too_long_before_the_camera_is_a_step_of_its_own() -> None:
+    units = measured(0, RADAR), measured(60, RADAR), measured(101)
+    assert grouped(*units) == [(None, (0,)), (101, (60,))]
+
+
+def test_each_camera_unit_is_a_step_and_takes_only_the_scans_since_the_last() -> None:
+    units = measured(0, RADAR), measured(10), measured(20), measured(30, RADAR), measured(40)
+    assert grouped(*units) == [(10, (0,)), (20, ()), (40, (30,))]
+
+
+def test_a_step_refers_to_its_camera_unit_or_else_its_scan() -> None:
+    assert Step(measured(50), (measured(40, RADAR),)).stamp_ns == at(50)
+    assert Step(None, (measured(40, RADAR),)).stamp_ns == at(40)
+
+
+# ------------------------------------------------------------------------------ order
+
+
+@dataclass(frozen=True)
+class History:
+    """A tracker's state that remembers every step it was made by."""
+
+    stamp_ns: int = 0
+    next_id: int = 1
+    steps: tuple[StepKey, ...] = ()
+
+
+class Historian:
+    """A tracker whose only memory is what it was given."""
+
+    def step(self, state: Any, stamp_ns: int, measurements: Sequence[Any]) -> History:
+        assert stamp_ns >= state.stamp_ns
+        steps = (*getattr(state, 'steps', ()), *measurements)
+        return History(stamp_ns, state.next_id, steps)
+
+
+def history_keeper(lag: float = 0.5) -> FixedLagTracker:
+    def fuse(camera: UnitFeatures | None, scans: Sequence[UnitFeatures]) -> list[Any]:
+        return [key_of(camera, scans)]
+
+    return FixedLagTracker(Historian(), fuse, lag=lag)  # type: ignore[arg-type]
+
+
+def history(tracker: FixedLagTracker) -> tuple[StepKey, ...]:
+    return getattr(tracker.state, 'steps', ())
+
+
+def undisturbed(units: Sequence[UnitFeatures]) -> tuple[StepKey, ...]:
+    """What a stream in perfect order gives."""
+    order = sorted(units, key=lambda u: (u.stamp_ns, u.modality == CAMERA, u.sequence))
+    return tuple(key_of(s.camera, s.scans) for s in group_units(order, 100 * MS))
+
+
+@st.composite
+def shuffled_units(draw: st.DrawFn) -> list[list[UnitFeatures]]:
+    """Batches of units that were all measured within the lag, in any order of arrival."""
+    drawn = draw(
+        st.lists(
+            st.tuples(st.integers(0, 499), st.sampled_from([CAMERA, RADAR])),
+            min_size=1,
+            max_size=15,
+        )
+    )
+    units = [measured(ms, modality, n) for n, (ms, modality) in enumerate(drawn)]
+    arrivals = draw(st.permutations(units))
+    cuts = sorted(draw(st.sets(st.integers(0, len(units)))) | {0, len(units)})
+    return [list(arrivals[a:b]) for a, b in pairwise(cuts)]
+
+
+@given(shuffled_units())
+def test_any_order_of_arrival_within_the_lag_gives_the_same_result(
+    batches: list[list[UnitFeatures]],
+) -> None:
+    tracker = history_keeper()
+    for batch in batches:
+        tracker.update(batch)
+    assert history(tracker) == undisturbed([unit for batch in batches for unit in batch])
+    assert tracker.too_late == 0
+
+
+@given(st.lists(st.tuples(st.integers(0, 499), st.integers(0, 499)), min_size=1, max_size=80))
+def test_a_long_stream_whose_units_come_within_the_lag_is_as_one_in_order(
+    delays: list[tuple[int, int]],
+) -> None:
+    arrivals = []
+    for n, (camera_delay, radar_delay) in enumerate(delays):
+        arrivals.append((50 * n + camera_delay, measured(50 * n, CAMERA, n)))
+        arrivals.append((40 * n + radar_delay, measured(40 * n, RADAR, n)))
+    arrivals.sort(key=lambda arrival: arrival[0])
+    tracker = history_keeper()
+    for _, unit in arrivals:
+        tracker.update([unit])
+    assert history(tracker) == undisturbed([unit for _, unit in arrivals])
+    assert tracker.too_late == 0
+    assert len(tracker._units) < 60
+
+
+def test_a_scan_that_stood_alone_is_given_to_the_camera_unit_that_comes_after_all() -> None:
+    tracker = history_keeper()
+    tracker.update([measured(0, RADAR)])
+    tracker.update([measured(450, RADAR)])
+    assert history(tracker) == ((None, (0,)), (None, (450,)))
+    tracker.update([measured(60)])
+    assert history(tracker) == ((60, (0,)), (None, (450,)))
+
+
+def test_a_scan_is_remembered_until_no_camera_unit_can_join_it() -> None:
+    tracker = history_keeper()
+    tracker.update([measured(0, RADAR)])
+    tracker.update([measured(540, RADAR)])
+    tracker.update([measured(60)])
+    assert history(tracker) == ((60, (0,)), (None, (540,)))
+
+
+def test_units_that_come_too_late_are_counted_and_not_used() -> None:
+    tracker = history_keeper()
+    tracker.update([measured(1000)])
+    tracker.update([measured(500), measured(-1e9), measured(501)])
+    assert history(tracker) == ((501, ()), (1000, ()))
+    assert tracker.too_late == 2
+
+
+def test_nothing_is_done_again_without_need() -> None:
+    calls = []
+
+    def fuse(camera: UnitFeatures | None, scans: Sequence[UnitFeatures]) -> list[Any]:
+        calls.append(key_of(camera, scans))
+        return []
+
+    tracker = FixedLagTracker(Historian(), fuse)  # type: ignore[arg-type]
+    for n in range(20):
+        tracker.update([measured(50 * n, CAMERA, n)])
+    tracker.update([])
+    assert calls == [(50 * n, ()) for n in range(20)]
+
+
+def test_memory_is_that_of_the_lag() -> None:
+    tracker = history_keeper()
+    for n in range(2000):
+        tracker.update([measured(25 * n, (CAMERA, RADAR)[n % 2], n)])
+        assert len(tracker._units) <= 30
+        assert len(tracker._done) <= 30
+
+
+def test_a_flood_of_units_with_one_stamp_does_not_fill_the_memory() -> None:
+    tracker = history_keeper()
+    for n in range(0, 5000, 100):
+        tracker.update([measured(0, CAMERA, n + k) for k in range(100)])
+    assert len(tracker._units) <= 1000
+
+
+# ------------------------------------------------------------------------------ tracks
+
+
+def people(camera: UnitFeatures | None, scans: Sequence[UnitFeatures]) -> list[Measurement]:
+    """Two people who walk in opposite directions, seen in every step."""
+    stamp_ns = camera.stamp_ns if camera else scans[-1].stamp_ns
+    time = in_ms(stamp_ns) / 1e3
+    found = []
+    for side in (-1.0, 1.0):
+        x = 320 + side * (100 - 40 * time)
+        found.append(
+            Measurement(
+                stamp_ns,
+                'person',
+                0.9,
+                Box(x - 30, 100.0, x + 30, 250.0) if camera else None,
+                np.array([5.0, side * (1.2 - 0.5 * time), 0.0]),
+                np.diag([0.05, 0.02, 0.05]),
+                float('nan'),
+                0.1,
+                np.zeros(3),
+                (CAMERA,) if camera else (RADAR,),
+                'radar',
+            )
+        )
+    return found
+
+
+@settings(max_examples=30)
+@given(st.permutations(range(18)))
+def test_any_order_of_arrival_gives_the_same_tracks(order: list[int]) -> None:
+    units = [measured(50 * n, CAMERA, n) for n in range(10)]
+    units += [measured(60 * n + 7, RADAR, n) for n in range(8)]
+    in_order, shuffled = (FixedLagTracker(Tracker(), people) for _ in range(2))
+    in_order.update(units)
+    for n in order:
+        shuffled.update([units[n]])
+    at_ns = at(500)
+    expected, found = in_order.report(at_ns, at(0)), shuffled.report(at_ns, at(0))
+    assert [t.id for t in found] == [t.id for t in expected]
+    assert len(found) == 2
+    for a, b in zip(expected, found, strict=True):
+        np.testing.assert_array_equal(a.position, b.position)
+        np.testing.assert_array_equal(a.covariance, b.covariance)
+        assert a.box == b.box
+
+
+def test_after_a_reset_ids_go_on_rising() -> None:
+    tracker = FixedLagTracker(Tracker(), people)
+    seen: list[int] = []
+    for begin in (0, 10_000, 3_000):
+        for n in range(5):
+            tracker.update([measured(begin + 50 * n, CAMERA, n)])
+        ids = [t.id for t in tracker.report(at(begin + 200), at(begin))]
+        assert len(ids) == 2
+        assert not set(ids) & set(seen)
+        assert min(ids) > max(seen, default=0)
+        seen += ids
+        tracker.reset()
+        assert tracker.report(at(begin + 200), at(begin)) == ()
+        assert tracker.newest_ns == 0
+
+
+@pytest.mark.parametrize('units', [[], [measured(0)], [measured(0, RADAR), measured(-30, RADAR)]])
+def test_the_newest_stamp_is_that_of_the_units_taken_in(units: list[UnitFeatures]) -> None:
+    tracker = history_keeper()
+    tracker.update(units)
+    assert tracker.newest_ns == max((u.stamp_ns for u in units), default=0)

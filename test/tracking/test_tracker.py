@@ -1,0 +1,494 @@
+"""Life cycle, identity and consistency of tracks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hand_made_units import at
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import chi2
+
+from mmedge_ros.data_types import CAMERA, RADAR, Box, Measurement, Track
+from mmedge_ros.tracking.track import TrackerState
+from mmedge_ros.tracking.tracker import Tracker, TrackerParameters
+
+FOCAL, WIDTH, HEIGHT = 450.0, 640, 480
+SIZE = (WIDTH, HEIGHT)
+PERSON = 1.7
+PERIOD = 50.0
+NAN = float('nan')
+
+
+def box_of(x: float, y: float) -> Box:
+    """Box of a person before a level camera at the origin: ``x`` m ahead, ``y`` m to the left."""
+    u, half = WIDTH / 2 - FOCAL * y / x, 0.22 * FOCAL / x
+    v, half_height = HEIGHT / 2, FOCAL * PERSON / x / 2
+    return Box(u - half, v - half_height, u + half, v + half_height)
+
+
+def spread(x: float, y: float, along: float, across: float) -> np.ndarray:
+    """Covariance with one deviation along the line of sight and one across it."""
+    ray = np.array([x, y, 0.0]) / np.hypot(x, y)
+    return across**2 * np.eye(3) + (along**2 - across**2) * np.outer(ray, ray)
+
+
+def seen(
+    ms: float, x: float, y: float, score: float = 0.9, along: float = 0.3, velocity: float = NAN
+) -> Measurement:
+    """A person in the picture; with a radial velocity the radar saw it too."""
+    by = (CAMERA,) if np.isnan(velocity) else (CAMERA, RADAR)
+    place, covariance = np.array([x, y, 0.0]), spread(x, y, along, 0.05)
+    box, zero = box_of(x, y), np.zeros(3)
+    return Measurement(
+        at(ms), 'person', score, box, place, covariance, velocity, 0.1, zero, by, 'radar'
+    )
+
+
+def cluster(ms: float, x: float, y: float, velocity: float = 0.5) -> Measurement:
+    """Returns of something that moves, with no box around them."""
+    place, covariance = np.array([x, y, 0.0]), spread(x, y, 0.25, 0.08 * np.hypot(x, y))
+    return Measurement(
+        at(ms),
+        'moving',
+        0.3,
+        None,
+        place,
+        covariance,
+        velocity,
+        0.1,
+        np.zeros(3),
+        (RADAR,),
+        'cluster',
+    )
+
+
+class Watch:
+    """A tracker and its state; steps at 20 Hz unless told otherwise."""
+
+    def __init__(self, **parameters: float) -> None:
+        self.tracker = Tracker(TrackerParameters(**parameters))
+        self.state = TrackerState()
+        self.ms = 0.0
+
+    def step(self, *measurements: Measurement, ms: float | None = None) -> tuple[Track, ...]:
+        self.ms = self.ms if ms is None else ms
+        self.state = self.tracker.step(self.state, at(self.ms), measurements)
+        return self.report()
+
+    def report(self, ms: float | None = None) -> tuple[Track, ...]:
+        now = self.ms if ms is None else ms
+        return self.tracker.report(self.state, at(now), at(now - 500), SIZE)
+
+    def follow(
+        self, steps: int, people: Callable[[float], Sequence[Measurement]]
+    ) -> list[tuple[Track, ...]]:
+        """Take ``steps`` steps; ``people(ms)`` is what is measured then."""
+        found = []
+        for _ in range(steps):
+            found.append(self.step(*people(self.ms)))
+            self.ms += PERIOD
+        return found
+
+
+def ids(tracks: Sequence[Track]) -> list[int]:
+    return [track.id for track in tracks]
+
+
+# ------------------------------------------------------------------------------ life cycle
+
+
+def test_a_person_is_shown_after_three_detections() -> None:
+    watch = Watch()
+    found = watch.follow(4, lambda ms: [seen(ms, 5.0, 0.0)])
+    assert [len(tracks) for tracks in found] == [0, 0, 1, 1]
+
+
+def test_a_person_can_be_shown_at_once() -> None:
+    assert len(Watch(confirm_hits=1).step(seen(0, 5.0, 0.0))) == 1
+
+
+def test_what_only_the_radar_sees_is_shown_after_eight_clusters() -> None:
+    watch = Watch()
+    found = watch.follow(9, lambda ms: [cluster(ms, 5 + 0.5e-3 * ms, 0.0)])
+    assert [len(tracks) for tracks in found] == [0] * 7 + [1, 1]
+    assert found[-1][0].label == 'moving'
+    assert found[-1][0].box is None
+    assert found[-1][0].seen_by == (RADAR,)
+
+
+def test_an_unconfirmed_track_does_not_outlive_a_short_silence() -> None:
+    watch = Watch()
+    watch.follow(2, lambda ms: [seen(ms, 5.0, 0.0)])
+    watch.step(ms=50 + 340)
+    assert len(watch.state.tracks) == 1
+    watch.step(ms=50 + 360)
+    assert watch.state.tracks == ()
+
+
+def test_a_confirmed_track_lives_on_unseen_for_two_seconds() -> None:
+    watch = Watch()
+    watch.follow(5, lambda ms: [seen(ms, 5.0, 0.0)])
+    assert len(watch.step(ms=200 + 1990)) == 1
+    assert watch.step(ms=200 + 2010) == ()
+    assert watch.state.tracks == ()
+
+
+def test_where_no_unit_comes_at_all_tracks_end_nevertheless() -> None:
+    watch = Watch()
+    watch.follow(5, lambda ms: [seen(ms, 5.0, 0.0)])
+    assert len(watch.report(200 + 1990)) == 1
+    assert watch.report(200 + 2010) == ()
+
+
+def test_a_track_is_not_raised_from_the_dead() -> None:
+    watch = Watch()
+    (first,) = watch.follow(5, lambda ms: [seen(ms, 5.0, 0.0)])[-1]
+    watch.ms = 30_000.0
+    (second,) = watch.follow(3, lambda ms: [seen(ms, 5.0, 0.0)])[-1]
+    assert second.id > first.id
+    assert len(watch.state.tracks) == 1
+
+
+def test_a_gap_of_fifty_years_does_no_harm() -> None:
+    watch = Watch()
+    watch.follow(5, lambda ms: [seen(ms, 5.0, 0.0), cluster(ms, 9.0, 4.0)])
+    watch.ms = 50 * 365 * 86_400e3
+    (track,) = watch.follow(3, lambda ms: [seen(ms, 5.0, 0.0)])[-1]
+    assert np.isfinite(track.covariance).all()
+
+
+def test_steps_without_measurements_are_taken() -> None:
+    watch = Watch()
+    assert watch.follow(3, lambda _: []) == [(), (), ()]
+    assert watch.state.stamp_ns == at(100)
+
+
+def test_a_step_leaves_the_state_it_was_given_as_it_was() -> None:
+    watch = Watch()
+    watch.follow(5, lambda ms: [seen(ms, 5.0, 0.0)])
+    before = watch.state
+    kept = [(t.mean.copy(), t.covariance.copy(), dict(t.updated_ns)) for t in before.tracks]
+    once = watch.tracker.step(before, at(300), [seen(300, 5.2, 0.1)])
+    again = watch.tracker.step(before, at(300), [seen(300, 5.2, 0.1)])
+    for track, (mean, covariance, updated) in zip(before.tracks, kept, strict=True):
+        np.testing.assert_array_equal(track.mean, mean)
+        np.testing.assert_array_equal(track.covariance, covariance)
+        assert track.updated_ns == updated
+    np.testing.assert_array_equal(once.tracks[0].mean, again.tracks[0].mean)
+
+
+# ------------------------------------------------------------------------------ identity
+
+
+def noisy(random: np.random.Generator, ms: float, x: float, y: float) -> Measurement:
+    """A measurement with the errors its covariance claims, and a box that jitters."""
+    exact = seen(ms, x, y)
+    place = random.multivariate_normal(exact.position, exact.covariance)
+    jitter = random.normal(0.0, 0.01 * exact.box.height, 4)  # type: ignore[union-attr]
+    box = Box(*(np.array(exact.box) + jitter))
+    return replace(exact, position=place, box=box)
+
+
+def test_people_who_cross_keep_their_ids() -> None:
+    random, watch = np.random.default_rng(1), Watch()
+
+    def two(ms: float) -> list[Measurement]:
+        swing = -1.5 + 1e-3 * ms
+        return [noisy(random, ms, 4.0, swing), noisy(random, ms, 6.0, -swing)]
+
+    found = watch.follow(60, two)
+    assert len({i for tracks in found for i in ids(tracks)}) == 2
+    near, far = sorted(found[-1], key=lambda t: t.position[0])
+    first_near, first_far = sorted(found[5], key=lambda t: t.position[0])
+    assert (near.id, far.id) == (first_near.id, first_far.id)
+
+
+def test_people_who_meet_and_pass_at_arms_length_keep_their_ids() -> None:
+    random, watch = np.random.default_rng(2), Watch()
+
+    def two(ms: float) -> list[Measurement]:
+        swing = -1.5 + 1e-3 * ms
+        return [noisy(random, ms, 5.0, swing), noisy(random, ms, 5.8, -swing)]
+
+    found = watch.follow(60, two)
+    left = [max(tracks, key=lambda t: t.position[1]).id for tracks in (found[5], found[-1])]
+    assert left[0] != left[1]
+    assert len({i for tracks in found for i in ids(tracks)}) == 2
+
+
+def test_an_occlusion_of_a_second_keeps_the_id() -> None:
+    random, watch = np.random.default_rng(3), Watch()
+
+    def walker(ms: float) -> list[Measurement]:
+        hidden = 1000 <= ms < 2000
+        return [] if hidden else [noisy(random, ms, 5.0, -1.5 + 1e-3 * ms)]
+
+    found = watch.follow(60, walker)
+    assert {i for tracks in found for i in ids(tracks)} == {1}
+    assert [len(tracks) for tracks in found[2:]] == [1] * 58
+    assert found[38][0].box is None
+    assert found[42][0].box is not None
+    np.testing.assert_allclose(found[38][0].position[:2], [5.0, 0.4], atol=1.0)
+
+
+def test_people_side_by_side_are_two() -> None:
+    random, watch = np.random.default_rng(4), Watch()
+    found = watch.follow(
+        60, lambda ms: [noisy(random, ms, 5.0, 0.2), noisy(random, ms, 5.0, -0.2)]
+    )
+    assert [ids(tracks) for tracks in found[2:]] == [[1, 2]] * 58
+    left, right = found[-1]
+    assert sorted([left.position[1], right.position[1]]) == pytest.approx([-0.2, 0.2], abs=0.1)
+
+
+def test_ids_are_never_used_again() -> None:
+    random, watch = np.random.default_rng(5), Watch()
+    born: list[int] = []
+
+    def crowd(ms: float) -> list[Measurement]:
+        places = random.uniform([2.0, -3.0], [12.0, 3.0], (int(random.integers(0, 4)), 2))
+        return [seen(ms, x, y) for x, y in places]
+
+    for _ in range(300):
+        known = set(ids_of(watch.state))
+        watch.follow(1, crowd)
+        born += sorted(set(ids_of(watch.state)) - known)
+    assert len(born) > 50
+    assert all(a < b for a, b in pairwise(born))
+    assert watch.state.next_id == born[-1] + 1
+
+
+def ids_of(state: TrackerState) -> list[int]:
+    return [track.id for track in state.tracks]
+
+
+# ------------------------------------------------------------------------------ what counts
+
+
+def test_a_weak_detection_keeps_a_track_alive_but_begins_none() -> None:
+    watch = Watch()
+    assert watch.follow(10, lambda ms: [seen(ms, 5.0, 0.0, score=0.3)])[-1] == ()
+    assert watch.state.tracks == ()
+    watch.follow(5, lambda ms: [seen(ms, 5.0, 0.0)])
+    found = watch.follow(60, lambda ms: [seen(ms, 5.0, 0.0, score=0.3)])
+    assert {i for tracks in found for i in ids(tracks)} == {1}
+    assert found[-1][0].age == 0.0
+
+
+def test_a_detection_below_the_low_score_is_not_used_at_all() -> None:
+    watch = Watch()
+    watch.follow(5, lambda ms: [seen(ms, 5.0, 0.0)])
+    found = watch.follow(60, lambda ms: [seen(ms, 5.0, 0.0, score=0.05)])
+    assert found[-1] == ()
+
+
+def test_a_strong_detection_goes_before_a_weak_one() -> None:
+    watch = Watch()
+    watch.follow(5, lambda ms: [seen(ms, 5.0, 0.0)])
+    weak = replace(seen(watch.ms, 5.0, 0.0, score=0.3), label='dog')
+    (track,) = watch.step(weak, seen(watch.ms, 5.0, 0.05))
+    assert track.label == 'person'
+    assert len(watch.state.tracks) == 1
+
+
+def test_a_cluster_beside_a_known_track_begins_none() -> None:
+    watch = Watch()
+    watch.follow(20, lambda ms: [seen(ms, 5.0, 0.0, velocity=0.0), cluster(ms, 5.5, 0.2)])
+    assert ids_of(watch.state) == [1]
+
+
+def test_a_cluster_beside_a_person_who_appears_with_it_begins_none() -> None:
+    watch = Watch()
+    watch.step(seen(0, 5.0, 0.0), cluster(0, 5.3, 0.1))
+    assert ids_of(watch.state) == [1]
+
+
+def test_a_cluster_elsewhere_begins_a_track_of_its_own() -> None:
+    watch = Watch()
+    watch.follow(20, lambda ms: [seen(ms, 5.0, -2.0), cluster(ms, 9.0 + 0.5e-3 * ms, 4.0)])
+    assert sorted(t.label for t in watch.report()) == ['moving', 'person']
+
+
+def test_the_radar_alone_keeps_a_person_alive_in_the_dark() -> None:
+    watch = Watch()
+    watch.follow(5, lambda ms: [seen(ms, 5 + 0.5e-3 * ms, 0.0, velocity=0.5)])
+    found = watch.follow(80, lambda ms: [cluster(ms, 5 + 0.5e-3 * ms, 0.0)])
+    assert {i for tracks in found for i in ids(tracks)} == {1}
+    assert found[-1][0].label == 'person'
+    assert found[-1][0].box is None
+    assert found[-1][0].seen_by == (RADAR,)
+    np.testing.assert_allclose(found[-1][0].velocity, [0.5, 0, 0], atol=0.15)
+
+
+def test_a_radar_track_that_the_camera_finds_keeps_its_id_and_gets_its_label() -> None:
+    watch = Watch()
+    watch.follow(10, lambda ms: [cluster(ms, 5 + 0.5e-3 * ms, 0.0)])
+    (track,) = watch.step(seen(watch.ms, 5 + 0.5e-3 * watch.ms, 0.0))
+    assert (track.id, track.label) == (1, 'person')
+    assert track.box is not None
+
+
+def test_a_doppler_reading_far_off_does_not_turn_a_track() -> None:
+    watch = Watch()
+    watch.follow(20, lambda ms: [seen(ms, 5 + 1e-3 * ms, 0.0, velocity=1.0)])
+    ms = watch.ms
+    (track,) = watch.step(seen(ms, 5 + 1e-3 * ms, 0.0, velocity=-9.0))
+    assert track.velocity[0] == pytest.approx(1.0, abs=0.2)
+
+
+def test_doppler_tells_the_speed_at_once() -> None:
+    with_doppler, without = Watch(confirm_hits=1), Watch(confirm_hits=1)
+    for watch, velocity in ((with_doppler, 1.2), (without, NAN)):
+        watch.follow(2, lambda ms, v=velocity: [seen(ms, 5 + 1.2e-3 * ms, 0.0, velocity=v)])
+    errors = [abs(w.report()[0].velocity[0] - 1.2) for w in (with_doppler, without)]
+    assert errors[0] < 0.2 < errors[1]
+
+
+# ------------------------------------------------------------------------------ reports
+
+
+def test_a_report_is_predicted_to_the_time_asked_about() -> None:
+    watch = Watch()
+    watch.follow(40, lambda ms: [seen(ms, 5.0, -1.5 + 1e-3 * ms)])
+    now, later = watch.report(1950)[0], watch.report(2050)[0]
+    np.testing.assert_allclose(later.position, now.position + 0.1 * now.velocity)
+    assert (now.age, later.age) == (0.0, 0.1)
+    assert now.box is not None
+    assert later.box is not None
+    assert later.box.x0 - now.box.x0 == pytest.approx(0.1 * now.box_velocity[0], rel=0.01)
+    assert now.box_velocity[0] == pytest.approx(-FOCAL / 5.0, rel=0.05)
+
+
+def test_tracks_are_reported_by_id() -> None:
+    watch = Watch()
+    found = watch.follow(10, lambda ms: [seen(ms, 6.0, y) for y in (2.0, -2.0, 0.0)])
+    assert ids(found[-1]) == [1, 2, 3]
+
+
+def test_a_box_is_shown_while_the_camera_sees_the_person() -> None:
+    watch = Watch()
+    watch.follow(5, lambda ms: [seen(ms, 5.0, 0.0)])
+    assert watch.report(200 + 190)[0].box is not None
+    assert watch.report(200 + 210)[0].box is None
+
+
+def test_a_box_is_cut_to_the_picture() -> None:
+    watch = Watch()
+    (track,) = watch.follow(5, lambda ms: [seen(ms, 1.5, 0.9)])[-1]
+    assert track.box is not None
+    assert track.box.x0 == 0.0
+    assert (track.box.y0, track.box.y1) == (0.0, 480.0)
+
+
+def test_a_person_who_left_the_picture_has_no_box() -> None:
+    watch = Watch()
+    found = watch.follow(40, lambda ms: [seen(ms, 4.0, 2.0 + 1.5e-3 * ms)])
+    assert found[5][0].box is not None
+    assert found[-1][0].box is None
+
+
+def test_seen_by_names_those_who_saw_it_lately() -> None:
+    watch = Watch()
+    watch.follow(5, lambda ms: [seen(ms, 5.0, 0.0, velocity=0.0)])
+    assert watch.report()[0].seen_by == (CAMERA, RADAR)
+    watch.follow(20, lambda ms: [seen(ms, 5.0, 0.0)])
+    assert watch.report()[0].seen_by == (CAMERA,)
+
+
+# ------------------------------------------------------------------------------ mathematics
+
+place = st.floats(-30.0, 30.0)
+
+
+@st.composite
+def measurements(draw: st.DrawFn) -> list[Measurement]:
+    found = []
+    for _ in range(draw(st.integers(0, 4))):
+        x, y = draw(st.floats(0.3, 60.0)), draw(place)
+        velocity = draw(st.floats(-40.0, 40.0) | st.just(NAN))
+        score, along = draw(st.floats(0.0, 1.0)), draw(st.floats(0.02, 50.0))
+        each = seen(0, x, y, score, along, velocity)
+        found.append(each if draw(st.booleans()) else replace(each, box=None))
+    return found
+
+
+@settings(max_examples=60)
+@given(st.lists(st.tuples(st.sampled_from([0, 1, 50, 300, 5000]), measurements()), max_size=12))
+def test_whatever_is_measured_states_stay_finite_and_covariances_positive(
+    steps: list[tuple[int, list[Measurement]]],
+) -> None:
+    watch = Watch(confirm_hits=1, confirm_hits_radar=1)
+    for ms, found in steps:
+        watch.ms += ms
+        stamped = [replace(m, stamp_ns=at(watch.ms)) for m in found]
+        watch.step(*stamped)
+        for track in watch.state.tracks:
+            assert np.isfinite(track.mean).all()
+            assert np.linalg.eigvalsh(track.covariance).min() > 0
+        for each in (*watch.report(), *watch.report(watch.ms + 900), *watch.report(watch.ms - 9)):
+            assert np.isfinite(each.covariance).all()
+            assert np.isfinite(each.position).all()
+            assert each.box is None or np.isfinite(each.box).all()
+
+
+def simulated_walk(random: np.random.Generator, steps: int) -> np.ndarray:
+    """True states (steps, 6) of a person who moves as the filter's model has it."""
+    dt = PERIOD / 1e3
+    move = np.kron([[1.0, dt], [0.0, 1.0]], np.eye(3))
+    density = np.diag(np.square([1.5, 1.5, 0.3]))
+    noise = np.kron([[dt**3 / 3, dt**2 / 2], [dt**2 / 2, dt]], density)
+    velocity = random.normal(0.0, [1.5, 1.5, 0.3])
+    states = [np.concatenate([[12.0, random.uniform(-3, 3), 0.0], velocity])]
+    for _ in range(steps - 1):
+        states.append(move @ states[-1] + random.multivariate_normal(np.zeros(6), noise))
+    return np.array(states)
+
+
+def consistent_measurement(
+    random: np.random.Generator, ms: float, truth: np.ndarray, with_radar: bool
+) -> Measurement:
+    """A measurement whose errors are drawn from the covariance decision fusion claims."""
+    x, y = float(truth[0]), float(truth[1])
+    distance = float(np.hypot(x, y))
+    exact = seen(ms, x, y, along=0.25 if with_radar else 0.2 * distance)
+    covariance = exact.covariance + np.diag([0.0, 0.0, 0.02])
+    velocity, variance = NAN, 0.35**2
+    if with_radar:
+        ray = truth[:3] / np.linalg.norm(truth[:3])
+        velocity = float(ray @ truth[3:] + random.normal(0.0, 0.35))
+    return replace(
+        exact,
+        position=random.multivariate_normal(truth[:3], covariance),
+        covariance=covariance,
+        radial_velocity=velocity,
+        radial_variance=variance,
+        seen_by=(CAMERA, RADAR) if with_radar else (CAMERA,),
+    )
+
+
+@pytest.mark.parametrize('radar', ['always', 'every other time', 'never'])
+def test_the_tracks_claim_the_errors_they_have(radar: str) -> None:
+    """Normalised estimation error squared within its 95 % bounds (Bar-Shalom, section 5.4)."""
+    runs, steps = 40, 60
+    random = np.random.default_rng(11)
+    errors = np.zeros((runs, steps))
+    for run in range(runs):
+        watch = Watch()
+        truth = simulated_walk(random, steps)
+        for n in range(steps):
+            with_radar = radar == 'always' or (radar == 'every other time' and n % 2 == 0)
+            watch.step(consistent_measurement(random, watch.ms, truth[n], with_radar))
+            (track,) = watch.state.tracks
+            error = track.mean - truth[n]
+            errors[run, n] = error @ np.linalg.solve(track.covariance, error)
+            watch.ms += PERIOD
+    low, high = chi2.ppf([0.025, 0.975], 6 * runs) / runs
+    means = errors.mean(axis=0)
+    inside = np.mean((means >= low) & (means <= high))
+    assert inside >= 0.85, f'{inside:.0%} of the steps inside {low:.2f}..{high:.2f}'
+    assert low <= errors.mean() <= high
