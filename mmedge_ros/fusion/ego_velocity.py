@@ -7,8 +7,6 @@ view, people are few and narrow: the velocity that most returns agree on is the 
 
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
 
 from mmedge_ros.data_types import FloatArray
@@ -52,7 +50,7 @@ def _most_agreeing(
     rays: FloatArray, speeds: FloatArray
 ) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
     """Mark the returns that agree with the best of the velocities two returns define."""
-    pairs = np.array(list(itertools.combinations(range(len(rays)), 2)))
+    pairs = np.column_stack(np.triu_indices(len(rays), 1))
     if len(pairs) > _MOST_PAIRS:
         # Every k-th pair: the same choice each time, over the whole scan.
         pairs = pairs[:: -(-len(pairs) // _MOST_PAIRS)]

@@ -78,6 +78,8 @@ def _silence(
         return []
     length_ns, begin_ns = max(gaps, key=lambda gap: gap[0])
     begin, length = (begin_ns - first_ns) / NS_PER_S, length_ns / NS_PER_S
-    where = 'up to the end' if begin_ns + length_ns >= last_ns else f'from {begin:.1f} s on'
+    where = f'for {length:.1f} s from {begin:.1f} s on'
+    if begin_ns + length_ns >= last_ns:
+        where = f'in the last {length:.1f} s'
     others = f'; the longest of {len(gaps)} such gaps' if len(gaps) > 1 else ''
-    return [f'{modality}: nothing usable for {length:.1f} s {where}{others}']
+    return [f'{modality}: nothing usable {where}{others}']

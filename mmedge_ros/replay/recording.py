@@ -127,6 +127,8 @@ class Recording:
         for message in self.bag.messages(wanted):
             modality = modalities[message.topic]
             found: Unit | EgoReport | None
+            if self._is_repeated(message):
+                continue
             if modality:
                 found = self._unit(message, modality, sequences[modality])
                 sequences[modality] += 1
@@ -159,11 +161,6 @@ class Recording:
         except BagError as err:
             self._note_damage(message.topic, str(err))
             return None
-        # Without true stamps equal scans, say empty ones, need not be the same scan.
-        if plausible_stamp(stamp_ns, message.log_ns) and self._repeated.is_repeated(
-            message.topic, stamp_ns, message.raw
-        ):
-            return None
         return Unit(
             modality,
             sequence,
@@ -172,6 +169,13 @@ class Recording:
             payload.header.frame_id.lstrip('/'),  # as tf2 has names; some drivers still do not
             payload,
             acquisition_trail(stamp_ns, message.log_ns, message.log_ns),
+        )
+
+    def _is_repeated(self, message: BagMessage) -> bool:
+        """Whether it is a copy; without true stamps equal scans may be two empty ones."""
+        stamp_ns = self._stamp_ns(message)
+        return plausible_stamp(stamp_ns, message.log_ns) and self._repeated.is_repeated(
+            message.topic, stamp_ns, message.raw
         )
 
     def _ego_report(self, message: BagMessage) -> EgoReport | None:

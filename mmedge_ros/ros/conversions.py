@@ -13,9 +13,7 @@ from std_msgs.msg import Header
 from mmedge_ros import data_types as core
 from mmedge_ros import msg
 from mmedge_ros.data_types import NS_PER_S
-from mmedge_ros.evaluation.run_record import UnitCounts
 from mmedge_ros.pipeline.unit_intake import plausible_stamp
-from mmedge_ros.replay.playback import PlaybackStatus
 
 
 def to_time(ns: int) -> Time:
@@ -111,8 +109,13 @@ def from_features(message: msg.UnitFeatures) -> core.UnitFeatures:
     if not message.trail:
         raise ValueError(f'{unit}: no trail')
     shape = tuple(int(n) for n in message.grid_shape)
+    if len(message.grid) != 2 * math.prod(shape):
+        raise ValueError(f'{unit}: {len(message.grid)} bytes are no grid of {shape} float16')
     width, height = (int(n) for n in message.image_size)
-    returns = np.frombuffer(message.returns, np.float32).reshape(-1, len(core.RETURN_FIELDS))
+    fields = len(core.RETURN_FIELDS)
+    if len(message.returns) % fields:
+        raise ValueError(f'{unit}: {len(message.returns)} numbers are no returns of {fields}')
+    returns = np.frombuffer(message.returns, np.float32).reshape(-1, fields)
     boxes = np.array([(d.x0, d.y0, d.x1, d.y1, d.score) for d in message.detections])
     # NaN stands for an unknown velocity or signal strength.
     if not np.isfinite(returns[:, :3]).all() or np.isinf(returns).any():
@@ -266,7 +269,7 @@ def to_track_array(decision: core.Decision) -> msg.TrackArray:
 
 def from_track_array(message: msg.TrackArray) -> core.Decision:
     """:raises ValueError: when lists differ in length or a track is not finite."""
-    _same_length(message, 'modalities', 'newest')
+    same_length(message, 'modalities', 'newest')
     return core.Decision(
         from_time(message.window_end),
         from_time(message.header.stamp),
@@ -283,52 +286,8 @@ def from_track_array(message: msg.TrackArray) -> core.Decision:
     )
 
 
-def to_playback_state(status: PlaybackStatus, now_ns: int) -> msg.PlaybackState:
-    return msg.PlaybackState(
-        header=header(now_ns),
-        bag=status.bag,
-        offset=status.offset_ns,
-        rate=float(status.rate),
-        begin=to_time(status.begin_ns),
-        end=to_time(status.end_ns),
-        finished=status.finished,
-        modalities=list(status.counts),
-        captured=[c.captured for c in status.counts.values()],
-        transferred=[c.transferred for c in status.counts.values()],
-        skipped=[c.skipped for c in status.counts.values()],
-    )
-
-
-def from_playback_state(message: msg.PlaybackState) -> PlaybackStatus:
-    """:raises ValueError: when the lists of counts differ in length."""
-    _same_length(message, 'modalities', 'captured', 'transferred', 'skipped')
-    counts = {
-        modality: UnitCounts(
-            captured=captured,
-            transferred=transferred,
-            skipped=skipped,
-            thinned=max(captured - transferred - skipped, 0),
-        )
-        for modality, captured, transferred, skipped in zip(
-            message.modalities,
-            message.captured,
-            message.transferred,
-            message.skipped,
-            strict=True,
-        )
-    }
-    return PlaybackStatus(
-        message.bag,
-        message.offset,
-        message.rate,
-        from_time(message.begin),
-        from_time(message.end),
-        message.finished,
-        counts,
-    )
-
-
-def _same_length(message: Any, *names: str) -> None:
+def same_length(message: Any, *names: str) -> None:
+    """:raises ValueError: when these lists of a message differ in length."""
     lengths = {name: len(getattr(message, name)) for name in names}
     if len(set(lengths.values())) > 1:
         text = ', '.join(f'{count} {name}' for name, count in lengths.items())

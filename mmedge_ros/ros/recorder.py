@@ -10,7 +10,7 @@ from rclpy.node import Node
 
 from mmedge_ros import msg
 from mmedge_ros.replay.live_record import LiveRecord
-from mmedge_ros.ros import conversions, names, qos
+from mmedge_ros.ros import conversions, names, playback_messages, qos
 from mmedge_ros.ros.diagnostics import PROBLEM_PREFIX
 
 
@@ -49,7 +49,7 @@ class Recorder(Node):
         self._record.add_receipt(conversions.from_receipt(message))
 
     def _on_playback(self, message: msg.PlaybackState) -> None:
-        self._record.status = conversions.from_playback_state(message)
+        self._record.status = playback_messages.from_playback_state(message)
 
     def _on_diagnostics(self, message: DiagnosticArray) -> None:
         for status in message.status:

@@ -10,7 +10,7 @@ from rclpy.node import Node
 from mmedge_ros import msg
 from mmedge_ros.data_types import Decision
 from mmedge_ros.replay.playback import PlaybackStatus
-from mmedge_ros.ros import conversions, names, qos
+from mmedge_ros.ros import conversions, names, playback_messages, qos
 
 
 class StatusListener(Node):
@@ -42,4 +42,4 @@ class StatusListener(Node):
 
     def _on_playback(self, message: msg.PlaybackState) -> None:
         with suppress(ValueError):
-            self.playback = conversions.from_playback_state(message)
+            self.playback = playback_messages.from_playback_state(message)

@@ -5,6 +5,7 @@ Each function returns (N, M) for N predicted tracks and M measurements.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -47,11 +48,14 @@ def overlap_cost(
     return np.where(both & (overlap >= minimum_iou), 1.0 - overlap, np.inf)
 
 
-def cluster_cost(tracks: Sequence[TrackState], measurements: Sequence[Measurement]) -> FloatArray:
-    """Negative log likelihood of position and radial velocity, for radar-only clusters.
+def cluster_cost(
+    tracks: Sequence[TrackState], measurements: Sequence[Measurement], clutter_density: float
+) -> FloatArray:
+    """Twice the negative log likelihood of position and velocity, for radar-only clusters.
 
     The likelihood's normalisation matters here: a lost track is uncertain enough to be near
-    everything, and must not take the returns of one that is well known.
+    everything. It must not take the returns of one that is well known, nor a ghost: what is
+    less likely than a false cluster (``clutter_density`` per cubic metre) is not associated.
     """
     spreads = _spreads(tracks, measurements)
     distance = position_distance(tracks, measurements)
@@ -63,8 +67,9 @@ def cluster_cost(tracks: Sequence[TrackState], measurements: Sequence[Measuremen
     variances += [m.radial_variance for m in measurements]
     velocities = np.array([m.radial_velocity for m in measurements])
     distance += (velocities - predicted) ** 2 / variances
-    cost = distance + np.linalg.slogdet(spreads)[1]
-    return np.where(distance <= CLUSTER_GATE, cost, np.inf)
+    cost = distance + np.linalg.slogdet(spreads)[1] + 3.0 * math.log(2.0 * math.pi)
+    likely = cost <= -2.0 * math.log(clutter_density)
+    return np.where(likely & (distance <= CLUSTER_GATE), cost, np.inf)
 
 
 def position_distance(

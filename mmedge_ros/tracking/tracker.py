@@ -88,6 +88,14 @@ class TrackerParameters:
         0.0,
         5.0,
     )
+    clutter_density: float = parameter(
+        0.02,
+        'false radar clusters to be expected; more lets go of lost tracks sooner, less lets '
+        'them be carried away by ghosts',
+        'per m^3',
+        1e-6,
+        10.0,
+    )
     minimum_iou: float = parameter(
         0.3, 'overlap at which a box continues a track whatever its range says', '', 0.05, 1.0
     )
@@ -118,9 +126,10 @@ class Tracker:
         weak = [m for m in weak if m.score >= p.low_score]
         overlap = partial(overlap_cost, minimum_iou=p.minimum_iou)
         self._match(tracks, free, weak, overlap, fresh)
-        clusters = self._match(tracks, free, clusters, cluster_cost, fresh)
+        likelihood = partial(cluster_cost, clutter_density=p.clutter_density)
+        clusters = self._match(tracks, free, clusters, likelihood, fresh)
         clusters = _apart_from([tracks[i] for i in fresh], clusters)
-        clusters = self._match(tracks, free, clusters, cluster_cost)
+        clusters = self._match(tracks, free, clusters, likelihood)
 
         begun = self._initiate(state.next_id, boxes)
         clusters = _apart_from([*tracks, *begun], clusters)

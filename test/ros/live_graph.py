@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -24,6 +26,7 @@ from mmedge_ros.ros.process_group import ProcessGroup
 
 # Generous: a machine may be busy with something else.
 PATIENCE = 30.0
+_LOOK = 0.02
 SHARED_MEMORY = Path('/dev/shm')
 
 
@@ -47,7 +50,9 @@ def wait_until(
         if meanwhile is not None:
             meanwhile()
         if executor is not None:
-            executor.spin_once(timeout_sec=0.02)
+            executor.spin_once(timeout_sec=_LOOK)
+        else:
+            threading.Event().wait(_LOOK)
 
 
 class Bystander:
@@ -123,7 +128,7 @@ class Bystander:
 
 def is_gapless(trail: Trail) -> bool:
     """Whether every stage begins where the one before it ended, and none runs backwards."""
-    joined = all(a.end_ns == b.begin_ns for a, b in zip(trail, trail[1:], strict=False))
+    joined = all(a.end_ns == b.begin_ns for a, b in pairwise(trail))
     return joined and all(t.end_ns >= t.begin_ns for t in trail)
 
 

@@ -15,7 +15,7 @@ from mmedge_ros import msg
 from mmedge_ros.data_types import NS_PER_S, Box, StageTiming, UnitOutcome
 from mmedge_ros.evaluation.run_record import UnitCounts
 from mmedge_ros.replay.playback import PlaybackStatus
-from mmedge_ros.ros import conversions
+from mmedge_ros.ros import conversions, playback_messages
 
 NOW_NS = 1_700_000_000 * NS_PER_S
 
@@ -121,6 +121,12 @@ def test_a_unit_that_cannot_be_true_is_refused(broken: dict[str, Any]) -> None:
     assert conversions.from_features(message).sequence == 7
     with pytest.raises(ValueError, match=r'.+'):
         conversions.from_features(_with(message, **broken))
+
+
+def test_the_word_on_a_broken_unit_names_unit_and_numbers() -> None:
+    message = _with(conversions.to_features(a_unit()), returns=[1.0, 2.0])
+    with pytest.raises(ValueError, match='radar unit 7: 2 numbers are no returns of 5'):
+        conversions.from_features(message)
 
 
 @given(modalities, counts, instants, instants, st.sampled_from(UnitOutcome), words)
@@ -300,8 +306,8 @@ def test_the_state_of_a_player_comes_back_as_it_was(
     status = PlaybackStatus(
         bag, offset, 2.0, NOW_NS, NOW_NS + 5, finished, {'camera': camera, 'radar': UnitCounts()}
     )
-    assert conversions.from_playback_state(
-        serialised(conversions.to_playback_state(status, NOW_NS))
+    assert playback_messages.from_playback_state(
+        serialised(playback_messages.to_playback_state(status, NOW_NS))
     ) == PlaybackStatus(
         bag, offset, 2.0, NOW_NS, NOW_NS + 5, finished, {'camera': camera, 'radar': UnitCounts()}
     )
@@ -309,7 +315,7 @@ def test_the_state_of_a_player_comes_back_as_it_was(
 
 def test_a_player_whose_lists_do_not_match_is_refused() -> None:
     with pytest.raises(ValueError, match='PlaybackState lists 1 modalities, 0 captured'):
-        conversions.from_playback_state(msg.PlaybackState(modalities=['camera']))
+        playback_messages.from_playback_state(msg.PlaybackState(modalities=['camera']))
 
 
 @given(st.integers(-(10**12), 2**31 * NS_PER_S - 1))

@@ -17,7 +17,7 @@ from visualization_msgs.msg import Marker, MarkerArray
 from mmedge_ros import msg
 from mmedge_ros.data_types import Box
 from mmedge_ros.ros import conversions, names, qos
-from mmedge_ros.ros.annotation import annotate, to_image
+from mmedge_ros.ros.annotation import to_image
 from mmedge_ros.ros.markers import track_markers
 from mmedge_ros.ros.nodes.visualizer import Visualizer
 
@@ -88,14 +88,21 @@ def test_a_message_that_cannot_be_true_does_not_end_the_node(stage: Stage) -> No
     nowhere = conversions.to_track_array(
         a_decision(a_track(id=9, position=np.array([np.nan, 0, 0])))
     )
-    for message in (lists_differ, nowhere, conversions.to_track_array(a_decision(a_track(id=5)))):
+    late = conversions.to_track_array(a_decision(a_track(id=5)))
+    for message in (lists_differ, nowhere, late):
         stage.say(message)
-    stage.wait_until(lambda: seen)
-    assert {m.id for array in seen for m in array.markers} == {0, 5}
+
+    def shown() -> set[int]:
+        return {m.id for array in seen for m in array.markers}
+
+    stage.wait_until(lambda: 5 in shown())
+    assert shown() <= {0, 3, 5}
 
 
 def test_pictures_are_asked_for_and_drawn_only_while_somebody_looks(stage: Stage) -> None:
-    stage.wait_until(lambda: stage.visualizer.get_subscriptions_info_by_topic('/camera/image') == [])
+    stage.wait_until(
+        lambda: stage.visualizer.get_subscriptions_info_by_topic('/camera/image') == []
+    )
     seen: list[Image] = []
     tracks = conversions.to_track_array(a_decision(a_track(box=Box(10.0, 20.0, 40.0, 50.0))))
     assert not stage.wanted_pictures()
@@ -107,7 +114,9 @@ def test_pictures_are_asked_for_and_drawn_only_while_somebody_looks(stage: Stage
     assert (first.width, first.height, first.encoding) == (80, 60, 'bgr8')
     assert conversions.from_time(first.header.stamp) == NOW_NS
     stage.wait_until(
-        lambda: any(not np.array_equal(np.frombuffer(m.data, np.uint8), GREY.ravel()) for m in seen),
+        lambda: any(
+            not np.array_equal(np.frombuffer(m.data, np.uint8), GREY.ravel()) for m in seen
+        ),
         stage.show,
     )
     stage.node.destroy_subscription(looking)
@@ -120,9 +129,7 @@ def test_a_picture_that_cannot_be_decoded_does_not_end_the_node(stage: Stage) ->
     stage.wait_until(stage.wanted_pictures)
     stage.say(conversions.to_track_array(a_decision()))
     broken = Image(width=80, height=60, encoding='bgr8', step=240)
-    stage.wait_until(
-        lambda: seen, lambda: (stage._pictures.publish(broken), stage.show())
-    )
+    stage.wait_until(lambda: seen, lambda: (stage._pictures.publish(broken), stage.show()))
     assert len(seen[0].data) == GREY.size
 
 
@@ -159,32 +166,11 @@ class TestMarkers:
         assert len(track_markers(a_decision()).markers) == 1
 
 
-class TestAnnotation:
-    def test_a_box_is_drawn_where_the_track_is_at_the_time_of_the_picture(self) -> None:
-        track = a_track(box=Box(10.0, 20.0, 30.0, 50.0), box_velocity=(20.0, 0.0))
-        decision = a_decision(track)
-        drawn = annotate(GREY, decision.state_ns + 500_000_000, decision)
-        left = np.flatnonzero((drawn[35] != 90).any(axis=1))
-        assert abs(left[0] - 20) <= 1
-        assert (GREY == 90).all()
-
-    def test_old_tracks_are_not_drawn_into_a_new_picture(self) -> None:
-        decision = a_decision(a_track(box=Box(10.0, 20.0, 30.0, 50.0)))
-        drawn = annotate(GREY, decision.state_ns + 1_500_000_000, decision)
-        assert np.array_equal(drawn, GREY)
-
-    def test_a_track_without_a_box_is_not_drawn(self) -> None:
-        assert np.array_equal(annotate(GREY, NOW_NS, a_decision(a_track(box=None))), GREY)
-
-    def test_a_box_far_outside_is_survived(self) -> None:
-        track = a_track(box=Box(-1e30, -1e30, 1e30, 1e30), box_velocity=(1e30, -1e30))
-        assert annotate(GREY, NOW_NS, a_decision(track)).shape == GREY.shape
-
-    def test_a_picture_becomes_a_message_with_all_its_bytes(self) -> None:
-        picture = np.arange(60, dtype=np.uint8).reshape(4, 5, 3)[:, ::-1]
-        message = to_image(picture, NOW_NS, 'camera')
-        assert (message.height, message.width, message.step) == (4, 5, 15)
-        assert np.array_equal(np.frombuffer(message.data, np.uint8).reshape(4, 5, 3), picture)
+def test_a_picture_becomes_a_message_with_all_its_bytes() -> None:
+    picture = np.arange(60, dtype=np.uint8).reshape(4, 5, 3)[:, ::-1]
+    message = to_image(picture, NOW_NS, 'camera')
+    assert (message.height, message.width, message.step) == (4, 5, 15)
+    assert np.array_equal(np.frombuffer(message.data, np.uint8).reshape(4, 5, 3), picture)
 
 
 def test_compressed_pictures_are_taken_where_these_are_sent(

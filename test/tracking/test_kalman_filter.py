@@ -14,6 +14,7 @@ from mmedge_ros.tracking.kalman_filter import (
     BoxNoise,
     BoxState,
     box_values,
+    inverse_3,
     mahalanobis_squared,
     predict,
     predict_box,
@@ -168,6 +169,37 @@ def test_mahalanobis_distances_are_those_of_the_definition() -> None:
         for j in range(2):
             inverse = np.linalg.inv(covariances[i, j])
             assert found[i, j] == pytest.approx(offsets[i, j] @ inverse @ offsets[i, j])
+
+
+def test_many_states_at_once_are_corrected_as_one_by_one() -> None:
+    random = np.random.default_rng(10)
+    means, positions = random.normal(size=(5, 6)), random.normal(size=(5, 3))
+    covariances = np.stack([random_covariance(random, 6) for _ in means])
+    noises = np.stack([random_covariance(random, 3) for _ in means])
+    velocities, variances = random.normal(size=5), random.uniform(0.1, 1.0, 5)
+    placed = update_position(means, covariances, positions, noises)
+    timed = update_radial_velocity(means, covariances, positions, velocities, variances)
+    for i, (mean, covariance) in enumerate(zip(means, covariances, strict=True)):
+        alone = update_position(mean, covariance, positions[i], noises[i])
+        np.testing.assert_allclose(placed[0][i], alone[0], atol=1e-12)
+        np.testing.assert_allclose(placed[1][i], alone[1], atol=1e-12)
+        alone = update_radial_velocity(
+            mean, covariance, positions[i], float(velocities[i]), float(variances[i])
+        )
+        np.testing.assert_allclose(timed[0][i], alone[0], atol=1e-12)
+        np.testing.assert_allclose(timed[1][i], alone[1], atol=1e-12)
+
+
+@given(st.floats(-4.0, 4.0), st.floats(-4.0, 4.0), st.integers(0, 1000))
+def test_the_quick_inverse_is_the_inverse_also_of_flat_ellipsoids(
+    first: float, second: float, seed: int
+) -> None:
+    axes = np.linalg.qr(np.random.default_rng(seed).normal(size=(3, 3)))[0]
+    matrix = (axes * [1.0, 10**first, 10**second]) @ axes.T
+    expected = np.linalg.inv(matrix)
+    np.testing.assert_allclose(
+        inverse_3(matrix), expected, rtol=1e-6, atol=1e-6 * np.abs(expected).max()
+    )
 
 
 step = st.tuples(

@@ -280,6 +280,13 @@ def test_a_weak_detection_keeps_a_track_alive_but_begins_none() -> None:
     assert found[-1][0].age == 0.0
 
 
+def test_weak_detections_alone_show_a_box_for_a_short_while_only() -> None:
+    watch = Watch()
+    watch.follow(5, lambda ms: [seen(ms, 5.0, 0.0)])
+    found = watch.follow(20, lambda ms: [seen(ms, 5.0, 0.0, score=0.3)])
+    assert [tracks[0].box is not None for tracks in found] == [True] * 6 + [False] * 14
+
+
 def test_a_detection_below_the_low_score_is_not_used_at_all() -> None:
     watch = Watch()
     watch.follow(5, lambda ms: [seen(ms, 5.0, 0.0)])
@@ -333,6 +340,30 @@ def test_a_radar_track_that_the_camera_finds_keeps_its_id_and_gets_its_label() -
     assert track.box is not None
 
 
+def test_a_box_in_its_place_at_an_odd_range_is_believed_in_part() -> None:
+    watch = Watch()
+    watch.follow(20, lambda ms: [seen(ms, 5.0, 0.0)])
+    odd = replace(seen(watch.ms, 5.0, 0.0, along=0.1), position=np.array([9.0, 0.0, 0.0]))
+    (track,) = watch.step(odd)
+    assert 5.1 < track.position[0] < 6.5
+
+
+def test_the_score_follows_the_detections_slowly() -> None:
+    watch = Watch()
+    watch.follow(20, lambda ms: [seen(ms, 5.0, 0.0, score=0.8)])
+    scores = [t[0].score for t in watch.follow(20, lambda ms: [seen(ms, 5.0, 0.0, score=0.5)])]
+    assert scores[0] == pytest.approx(0.71)
+    assert scores[-1] == pytest.approx(0.5, abs=0.01)
+
+
+def test_after_a_while_unseen_a_box_begins_anew() -> None:
+    watch = Watch()
+    watch.follow(20, lambda ms: [seen(ms, 5.0, -1.0 + 1e-3 * ms, velocity=0.0)])
+    watch.follow(15, lambda ms: [cluster(ms, 5.0, 0.0, 0.0)])
+    (track,) = watch.step(seen(watch.ms, 5.0, 0.2, velocity=0.0))
+    assert track.box == pytest.approx(box_of(5.0, 0.2))
+
+
 def test_a_doppler_reading_far_off_does_not_turn_a_track() -> None:
     watch = Watch()
     watch.follow(20, lambda ms: [seen(ms, 5 + 1e-3 * ms, 0.0, velocity=1.0)])
@@ -347,6 +378,47 @@ def test_doppler_tells_the_speed_at_once() -> None:
         watch.follow(2, lambda ms, v=velocity: [seen(ms, 5 + 1.2e-3 * ms, 0.0, velocity=v)])
     errors = [abs(w.report()[0].velocity[0] - 1.2) for w in (with_doppler, without)]
     assert errors[0] < 0.2 < errors[1]
+
+
+def test_who_is_lost_does_not_take_the_returns_of_who_is_known() -> None:
+    random, watch = np.random.default_rng(7), Watch()
+    watch.follow(
+        10, lambda ms: [seen(ms, 5.0, -1.0, velocity=0.0), seen(ms, 6.0, 1.0, velocity=0.0)]
+    )
+    # In the dark the radar follows one of them; the other becomes more uncertain step by step.
+    watch.follow(25, lambda ms: [cluster(ms, *random.normal([5.0, -1.0], [0.3, 0.5]), 0.0)])
+    follows, lost = watch.report()
+    assert follows.age < 0.1
+    assert lost.age > 1.2
+
+
+def test_returns_beside_a_person_in_view_are_not_given_to_one_who_is_lost() -> None:
+    watch = Watch()
+    watch.follow(10, lambda ms: [seen(ms, 5.0, 0.0, velocity=0.0), seen(ms, 6.5, 0.9)])
+    watch.follow(
+        25, lambda ms: [seen(ms, 5.0, 0.0, velocity=0.0), cluster(ms, 5.4, 0.5, velocity=0.1)]
+    )
+    in_view, lost = watch.report()
+    assert in_view.age < 0.1
+    assert lost.age > 0.9
+
+
+def test_people_in_one_line_of_sight_are_told_apart_by_their_range() -> None:
+    random, watch = np.random.default_rng(6), Watch()
+
+    def two(ms: float) -> list[Measurement]:
+        found = []
+        for x in (4.0, 5.5):
+            exact = seen(ms, x, 0.0, along=0.1, velocity=0.0)
+            jitter = random.normal(0.0, 3.0, 4)
+            # A detector that cannot decide whose legs these are.
+            found.append(replace(exact, box=Box(*(np.array(box_of(4.7, 0.0)) + jitter))))
+        return found
+
+    found = watch.follow(100, two)
+    assert {i for tracks in found for i in ids(tracks)} == {1, 2}
+    near, far = (np.array([t[n].position[0] for t in found[3:]]) for n in (0, 1))
+    assert near.max() < 4.5 < far.min()
 
 
 # ------------------------------------------------------------------------------ reports
@@ -491,4 +563,26 @@ def test_the_tracks_claim_the_errors_they_have(radar: str) -> None:
     means = errors.mean(axis=0)
     inside = np.mean((means >= low) & (means <= high))
     assert inside >= 0.85, f'{inside:.0%} of the steps inside {low:.2f}..{high:.2f}'
+    assert np.mean((means[:10] >= low) & (means[:10] <= high)) >= 0.7
     assert low <= errors.mean() <= high
+
+
+# ------------------------------------------------------------------------- ghosts of the radar
+
+
+def test_a_hidden_person_is_not_carried_away_by_a_ghost_of_the_radar() -> None:
+    watch = Watch()
+    watch.follow(20, lambda ms: [seen(ms, 7.0, -1.0)])
+    watch.follow(22, lambda _: [])  # hidden for more than a second
+    (before,) = watch.report()
+    (after,) = watch.step(cluster(watch.ms, 4.0, -3.0, velocity=-0.2))
+    assert np.linalg.norm(after.position - before.position) < 0.3
+
+
+def test_a_hidden_person_is_still_followed_by_the_radar_where_it_should_be() -> None:
+    watch = Watch()
+    watch.follow(20, lambda ms: [seen(ms, 7.0, -1.0)])
+    watch.follow(8, lambda _: [])
+    (track,) = watch.step(cluster(watch.ms, 7.1, -1.1, velocity=0.0))
+    assert track.seen_by == (CAMERA, RADAR)
+    assert track.age == 0.0

@@ -15,7 +15,7 @@ from mmedge_ros import msg
 from mmedge_ros.data_types import NS_PER_S
 from mmedge_ros.replay.playback import Pace, Playback, live_offset_ns
 from mmedge_ros.replay.recording import Recording
-from mmedge_ros.ros import conversions, names, qos
+from mmedge_ros.ros import conversions, names, playback_messages, qos
 from mmedge_ros.ros.node_main import run_nodes
 from mmedge_ros.ros.parameters import declare
 from mmedge_ros.ros.peers import wait_for_peers
@@ -121,7 +121,7 @@ class BagPlayer(Node):
     def _publish_state(self) -> None:
         self._last_state = time.monotonic()
         status = self._playback.status(self._options.rate, self._finished)
-        self._state.publish(conversions.to_playback_state(status, self._pace.now_ns()))
+        self._state.publish(playback_messages.to_playback_state(status, self._pace.now_ns()))
 
 
 def main(args: list[str] | None = None) -> None:

@@ -1,0 +1,176 @@
+"""How nodes begin and end, seen from outside their process."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from live_graph import python_environment, wait_until
+
+from mmedge_ros.ros.node_main import BROKE_DOWN, NOT_MADE, PARENT_VARIABLE
+
+PROGRAM = """
+import sys, threading
+from rclpy.node import Node
+from mmedge_ros.parameter import ParameterError
+from mmedge_ros.ros.node_main import run_nodes
+
+class Subject(Node):
+    def __init__(self):
+        super().__init__('subject')
+        getattr(self, sys.argv[1])()
+        print('made', flush=True)
+
+    def works(self):
+        pass
+
+    def was_told_something_wrong(self):
+        raise ParameterError("unknown parameter 'x'")
+
+    def cannot_be_made(self):
+        raise ZeroDivisionError('by nature')
+
+    def fails_at_work(self):
+        self.create_timer(0.01, lambda: 1 / 0)
+
+    def loses_its_thread(self):
+        threading.Thread(target=lambda: 1 / 0, name='worker').start()
+
+    def hangs_in_a_thread(self):
+        threading.Thread(target=threading.Event().wait, daemon=True).start()
+
+    def stop(self):
+        print('stopped', flush=True)
+
+sys.exit(run_nodes([Subject]))
+"""
+
+Start = Callable[..., 'subprocess.Popen[str]']
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Start:
+    script = tmp_path / 'subject.py'
+    script.write_text(PROGRAM)
+
+    def begin(what: str, *arguments: str, ignoring: bool = False, **variables: str) -> object:
+        return subprocess.Popen(
+            [sys.executable, str(script), what, *arguments],
+            env=python_environment() | variables,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            preexec_fn=_ignore_interrupts if ignoring else None,  # noqa: PLW1509
+        )
+
+    return begin  # type: ignore[return-value]
+
+
+def _ignore_interrupts() -> None:
+    """As a shell does for what is started with & from a script."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def ended(process: subprocess.Popen[str]) -> tuple[int, str, str]:
+    output, errors = process.communicate(timeout=60)
+    return process.returncode, output, errors
+
+
+def after_it_was_made(process: subprocess.Popen[str]) -> subprocess.Popen[str]:
+    assert process.stdout is not None
+    assert process.stdout.readline() == 'made\n'
+    return process
+
+
+def test_what_a_user_can_put_right_is_one_line_and_no_use_to_repeat(start: Start) -> None:
+    assert ended(start('was_told_something_wrong')) == (
+        NOT_MADE,
+        '',
+        "subject: unknown parameter 'x'\n",
+    )
+
+
+def test_arguments_ros_does_not_understand_are_one_line_too(start: Start) -> None:
+    code, _, errors = ended(start('works', '--ros-args', '-p', 'nonsense'))
+    assert code == NOT_MADE
+    assert 'Traceback' not in errors
+    last = errors.splitlines()[-1]  # rcl itself has logged that it failed, but not why
+    assert last.startswith('subject: ')
+    assert 'nonsense' in last
+
+
+@pytest.mark.parametrize(
+    ('what', 'code'),
+    [
+        ('cannot_be_made', NOT_MADE),
+        ('fails_at_work', BROKE_DOWN),
+        ('loses_its_thread', BROKE_DOWN),
+    ],
+)
+def test_a_defect_is_told_in_full_and_ends_the_whole_node(
+    start: Start, what: str, code: int
+) -> None:
+    found, output, errors = ended(start(what))
+    assert found == code
+    assert 'ZeroDivisionError' in errors
+    assert 'Traceback' in errors
+    assert output.endswith('stopped\n' if code == BROKE_DOWN else '')
+
+
+@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize('what', ['works', 'hangs_in_a_thread'])
+def test_a_node_that_is_told_to_stop_cleans_up_and_says_nothing(
+    start: Start, what: str, number: signal.Signals
+) -> None:
+    process = after_it_was_made(start(what))
+    process.send_signal(number)
+    assert ended(process) == (0, 'stopped\n', '')
+
+
+def test_a_node_that_is_told_many_times_still_cleans_up(start: Start) -> None:
+    process = after_it_was_made(start('works'))
+    for _ in range(50):
+        process.send_signal(signal.SIGINT)
+    assert ended(process)[1:] == ('stopped\n', '')
+
+
+def test_a_node_started_from_a_script_with_interrupts_ignored_can_be_interrupted(
+    start: Start,
+) -> None:
+    process = after_it_was_made(start('works', ignoring=True))
+    process.send_signal(signal.SIGINT)
+    assert ended(process) == (0, 'stopped\n', '')
+
+
+def test_a_node_whose_parent_was_gone_before_it_began_does_not_begin(start: Start) -> None:
+    another = str(os.getppid())
+    assert ended(start('works', **{PARENT_VARIABLE: another})) == (NOT_MADE, '', '')
+
+
+def test_a_node_ends_with_the_process_that_started_it(start: Start, tmp_path: Path) -> None:
+    script = tmp_path / 'parent.py'
+    script.write_text(
+        'import os, subprocess, sys\n'
+        f'os.environ[{PARENT_VARIABLE!r}] = str(os.getpid())\n'
+        'child = subprocess.Popen([sys.executable, *sys.argv[1:]])\n'
+        'print(child.pid, flush=True)\n'
+        'child.wait()\n'
+    )
+    parent = subprocess.Popen(
+        [sys.executable, str(script), str(tmp_path / 'subject.py'), 'works'],
+        env=python_environment(),
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert parent.stdout is not None
+    child = int(parent.stdout.readline())
+    assert parent.stdout.readline() == 'made\n'
+    parent.kill()
+    assert parent.stdout.read() == 'stopped\n'
+    parent.wait()
+    wait_until(None, lambda: not Path(f'/proc/{child}').exists(), timeout=3.0)
