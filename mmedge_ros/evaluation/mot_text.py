@@ -9,7 +9,7 @@ memory are corners in our own pixels, of which the upper left one is (0, 0).
 from __future__ import annotations
 
 import math
-from collections import Counter
+from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,11 +31,12 @@ LARGEST_FRAME = 1_000_000_000
 NO_CLASS = -1
 
 _ORIGIN = 1.0
+_ROW_LENGTH = 8
 _FEWEST_COLUMNS, _MOST_COLUMNS = 6, 10
 _CLASS_COLUMNS = 9
 _LARGEST_PIXEL = 1e6
 _LARGEST_ID = 2**53
-_LARGEST_FILE = 1 << 30
+_LARGEST_FILE = 256 << 20
 
 IntArray = NDArray[np.int64]
 
@@ -59,8 +60,11 @@ class MotBoxes:
     @classmethod
     def from_rows(cls, rows: Sequence[Sequence[float]], notes: Sequence[str] = ()) -> MotBoxes:
         """Make from rows of frame, id, x0, y0, x1, y1, confidence, class."""
-        # Whole numbers up to 2^53 are exact in float64.
-        table = np.array(rows, np.float64).reshape(-1, 8)
+        return cls.from_table(np.array(rows, np.float64).reshape(-1, _ROW_LENGTH), notes)
+
+    @classmethod
+    def from_table(cls, table: FloatArray, notes: Sequence[str] = ()) -> MotBoxes:
+        """Make from an array (N, 8) of such rows; whole numbers up to 2^53 are exact."""
         table = table[np.argsort(table[:, 0], kind='stable')]
         whole = table[:, [0, 1, 7]].astype(np.int64)
         return cls(
@@ -101,22 +105,21 @@ def read_mot_text(path: Path) -> MotBoxes:
     :raises EvaluationError: for a file that cannot be read or a line that holds no box; the
         message holds the line number
     """
-    rows: list[list[float]] = []
-    lines: list[int] = []
-    columns = empty = 0
-    for number, line in enumerate(_text(path).splitlines(), 1):
-        fields = line.rstrip(', \t').split(',')
+    numbers, lines = array('d'), array('q')
+    columns = 0
+    for number, line in enumerate(_text(path).split('\n'), 1):
+        fields = line.rstrip(', \t\r').split(',')
         if fields == ['']:
             continue
         place = f'{path}, line {number}'
         columns = columns or _count_columns(fields, place)
-        row = _row(fields, columns, place)
-        empty += row[2] == row[4] or row[3] == row[5]
-        rows.append(row)
+        numbers.extend(_row(fields, columns, place))
         lines.append(number)
-    _check_frames(rows, lines, path)
+    table = np.frombuffer(numbers, np.float64).reshape(-1, _ROW_LENGTH)
+    _check_frames(table, np.frombuffer(lines, np.int64), path)
+    empty = np.count_nonzero((table[:, 2] == table[:, 4]) | (table[:, 3] == table[:, 5]))
     notes = [f'{path}: {empty} boxes have no area and meet nothing'] if empty else []
-    return MotBoxes.from_rows(rows, notes)
+    return MotBoxes.from_table(table, notes)
 
 
 def write_mot_text(path: Path, boxes: MotBoxes) -> None:
@@ -161,14 +164,18 @@ def scores(confidences: FloatArray) -> tuple[FloatArray, str]:
 def _text(path: Path) -> str:
     remedy = f'give a text file with the columns {COLUMNS}'
     try:
-        if path.stat().st_size > _LARGEST_FILE:
-            raise EvaluationError(f'{path} is larger than {_LARGEST_FILE >> 20} MB; {remedy}')
-        return path.read_bytes().decode('utf-8-sig')
-    except OSError as err:
-        raise EvaluationError(f'cannot read {path}: {err.strerror}; {remedy}') from err
+        with path.open('rb') as file:
+            content = file.read(_LARGEST_FILE + 1)
+    except (OSError, ValueError) as err:  # ValueError: a path that holds a null character
+        reason = err.strerror if isinstance(err, OSError) else str(err)
+        raise EvaluationError(f'cannot read {path}: {reason}; {remedy}') from err
+    if len(content) > _LARGEST_FILE:
+        raise EvaluationError(f'{path} is larger than {_LARGEST_FILE >> 20} MB; {remedy}')
+    try:
+        return content.decode('utf-8-sig')
     except UnicodeDecodeError as err:
         raise EvaluationError(
-            f'{path}: no text but bytes at offset {err.start}; {remedy}'
+            f'{path}, line {content.count(10, 0, err.start) + 1}: no text but bytes; {remedy}'
         ) from err
 
 
@@ -228,23 +235,22 @@ def _whole(text: str, name: str, least: int, largest: int, place: str) -> int:
     return int(value)
 
 
-def _check_frames(rows: Sequence[Sequence[float]], lines: Sequence[int], path: Path) -> None:
+def _check_frames(table: FloatArray, lines: IntArray, path: Path) -> None:
     """Refuse an object that is twice in one frame, and frames too full to be of a picture."""
-    first_lines: dict[tuple[float, float], int] = {}
-    for (frame, number, *_), line in zip(rows, lines, strict=True):
-        first = first_lines.setdefault((frame, number), line)
-        if number != NO_ID and first != line:
-            raise EvaluationError(
-                f'{path}, line {line}: id {number:.0f} is in frame {frame:.0f} already, in line '
-                f'{first}; an object has one box per frame'
-            )
-    frame, count = max(Counter(row[0] for row in rows).items(), key=_second, default=(0, 0))
-    if count > MOST_BOXES_PER_FRAME:
+    order = np.lexsort((lines, table[:, 1], table[:, 0]))
+    keys = table[order, :2]
+    again = np.flatnonzero((keys[1:] == keys[:-1]).all(axis=1) & (keys[1:, 1] != NO_ID))
+    if len(again):
+        frame, number = keys[again[0]]
+        first, second = lines[order[again[0] : again[0] + 2]]
         raise EvaluationError(
-            f'{path}: frame {frame:.0f} has {count} boxes; at most {MOST_BOXES_PER_FRAME} are '
-            'taken'
+            f'{path}, line {second}: id {number:.0f} is in frame {frame:.0f} already, in line '
+            f'{first}; an object has one box per frame'
         )
-
-
-def _second(item: tuple[float, int]) -> int:
-    return item[1]
+    frames, counts = np.unique(table[:, 0], return_counts=True)
+    if np.any(counts > MOST_BOXES_PER_FRAME):
+        fullest = int(np.argmax(counts))
+        raise EvaluationError(
+            f'{path}: frame {frames[fullest]:.0f} has {counts[fullest]} boxes; at most '
+            f'{MOST_BOXES_PER_FRAME} are taken'
+        )

@@ -15,7 +15,7 @@ import numpy as np
 
 from mmedge_ros.data_types import CAMERA, NS_PER_S, Box, Detection, Measurement, UnitFeatures
 from mmedge_ros.evaluation.errors import EvaluationError
-from mmedge_ros.evaluation.mot_text import LARGEST_FRAME, NO_CLASS, MotBoxes, scores
+from mmedge_ros.evaluation.mot_text import NO_CLASS, MotBoxes, scores
 from mmedge_ros.fusion.decision_fusion import fuse_detections
 from mmedge_ros.fusion.geometry import BASE_FRAME, OPTICAL_TO_BODY, SensorGeometry
 from mmedge_ros.fusion.projection import CameraModel
@@ -60,7 +60,9 @@ class MotCamera:
         """
         reach = boxes.boxes[:, 2:].max(axis=0, initial=1.0)
         sides = []
-        for name, given, far in zip(('width', 'height'), (self.width, self.height), reach):
+        for name, given, far in zip(
+            ('width', 'height'), (self.width, self.height), reach.tolist(), strict=True
+        ):
             if not given and far > LARGEST_SIDE:
                 raise EvaluationError(
                     f'the boxes reach to {far:.0f} px; give the {name} of the picture'
@@ -115,24 +117,18 @@ def _units(
 ) -> Iterator[UnitFeatures]:
     """Yield a camera unit per frame; frames without boxes only while there is a track.
 
-    So a gap of a milliard frames costs no more than the time until the last track is dropped.
+    So a gap of a billion frames costs no more than the time until the last track is dropped.
     """
     confidences, _ = scores(detections.confidences)
-    frames = detections.by_frame()
-    following = [*list(frames)[1:], LARGEST_FRAME + 1]
-    last = max(frames, default=0)
-    for (frame, place), next_frame in zip(frames.items(), following, strict=True):
-        found = tuple(
-            Detection(Box(*box), score, _LABEL)
-            for box, score in zip(
-                detections.boxes[place].tolist(), confidences[place].tolist(), strict=True
-            )
-        )
-        yield _unit(frame, fps, found)
-        empty = frame + 1
-        while empty < min(next_frame, last) and tracker.state.tracks:
-            yield _unit(empty, fps, ())
-            empty += 1
+    expected: int | None = None
+    for frame, place in detections.by_frame().items():
+        while expected is not None and expected < frame and tracker.state.tracks:
+            yield _unit(expected, fps, ())
+            expected += 1
+        found = zip(detections.boxes[place].tolist(), confidences[place].tolist(), strict=True)
+        seen = tuple(Detection(Box(*box), score, _LABEL) for box, score in found)
+        yield _unit(frame, fps, seen)
+        expected = frame + 1
 
 
 def _unit(frame: int, fps: float, detections: tuple[Detection, ...]) -> UnitFeatures:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_matrix
+from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
+from scipy.spatial import cKDTree
 
 from mmedge_ros.data_types import FloatArray
 
@@ -30,7 +31,8 @@ def cluster_returns(
     if len(positions) < minimum:
         return []
     place = np.column_stack([positions[:, :2], _METRES_PER_SPEED * velocities])
-    distance = np.linalg.norm(place[:, None] - place[None], axis=2)
-    _, labels = connected_components(csr_matrix(distance <= link_distance), directed=False)
-    members = [np.flatnonzero(labels == label) for label in range(int(labels.max()) + 1)]
+    links = cKDTree(place).query_pairs(link_distance, output_type='ndarray')
+    graph = coo_matrix((np.ones(len(links), bool), links.T), shape=(len(place), len(place)))
+    count, labels = connected_components(graph, directed=False)
+    members = [np.flatnonzero(labels == label) for label in range(count)]
     return [m for m in members if len(m) >= minimum]

@@ -28,6 +28,8 @@ from mmedge_ros.fusion.return_placement import PlacedReturns, place_returns
 from mmedge_ros.parameter import parameter
 
 RADAR_ONLY_LABEL = 'moving'
+# A body is wider than the bearing error of a cluster nearer than this (m).
+_SHORTEST_REACH = 1.0
 
 
 @dataclass(frozen=True)
@@ -183,7 +185,11 @@ def _spread(
 ) -> FloatArray:
     """Covariance (3, 3) with deviations (m) along a ray, across it, and up and down."""
     side = _cross(down, ray)
-    side /= max(float(np.linalg.norm(side)), 1e-9)
+    length = float(np.linalg.norm(side))
+    if length < 1e-6:
+        # Straight up or down no direction stands out.
+        return max(radial, across, along) ** 2 * np.eye(3)
+    side /= length
     axes = np.column_stack([ray, side, _cross(ray, side)])
     covariance: FloatArray = (axes * np.square([radial, across, along])) @ axes.T
     return covariance
@@ -206,14 +212,17 @@ def _measure_clusters(
         returns.positions, returns.velocities, p.link_distance, p.cluster_size
     ):
         position = returns.positions[members].mean(axis=0)
-        ray = position - origin
-        distance = max(float(np.linalg.norm(ray)), 1e-6)
+        offset = position - origin
+        distance = float(np.linalg.norm(offset))
+        # At the sensor itself there is no direction: forward is as good as any.
+        forward = geometry.radar_pose.rotation[:, 0]
+        reach = max(distance, _SHORTEST_REACH)
         covariance = _spread(
-            ray / distance,
+            offset / distance if distance > 1e-3 else forward,
             geometry.radar_pose.rotation[:, 2],
             p.range_deviation,
-            p.azimuth_deviation * distance,
-            p.elevation_deviation * distance,
+            p.azimuth_deviation * reach,
+            p.elevation_deviation * reach,
         )
         found.append(
             Measurement(

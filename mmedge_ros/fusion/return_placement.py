@@ -13,7 +13,7 @@ from mmedge_ros.fusion.ego_velocity import ego_velocity
 from mmedge_ros.fusion.geometry import SensorGeometry
 
 # Several times what a mmWave radar sends; the work on returns grows with their square.
-_MOST_RETURNS = 1000
+_MOST_RETURNS = 500
 
 
 class PlacedReturns(NamedTuple):

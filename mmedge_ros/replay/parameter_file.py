@@ -30,10 +30,7 @@ def with_parameter_file(options: OfflineOptions, path: Path) -> OfflineOptions:
 
     :raises ParameterError: for a file that is none, an unknown name or a value out of bounds
     """
-    try:
-        nodes = load_plain_yaml(path, _MAX_BYTES)
-    except PlainYamlError as err:
-        raise ParameterError(f'cannot read the parameter file {err}') from err
+    nodes = _read(path)
     try:
         parts = [_part(nodes, *names) for names in _ALL]
         if not any(parts):
@@ -47,6 +44,27 @@ def with_parameter_file(options: OfflineOptions, path: Path) -> OfflineOptions:
         )
     except ParameterError as err:
         raise ParameterError(f'{path}: {err}') from err
+
+
+def pipeline_parameters(path: Path | None) -> PipelineParameters:
+    """Return what the fusion node of a live graph makes of a parameter file, if there is one.
+
+    :raises ParameterError: as ``with_parameter_file``; but a file may also be for other nodes
+    """
+    if path is None:
+        return PipelineParameters()
+    nodes = _read(path)
+    try:
+        return build(PipelineParameters, _part(nodes, *_PIPELINE))
+    except ParameterError as err:
+        raise ParameterError(f'{path}: {err}') from err
+
+
+def _read(path: Path) -> Mapping[Any, Any]:
+    try:
+        return load_plain_yaml(path, _MAX_BYTES)
+    except PlainYamlError as err:
+        raise ParameterError(f'cannot read the parameter file {err}') from err
 
 
 def _part(nodes: Mapping[Any, Any], node: str, prefix: str) -> dict[str, Any]:

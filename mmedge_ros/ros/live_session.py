@@ -16,11 +16,11 @@ from mmedge_ros.data_types import CAMERA, NS_PER_S
 from mmedge_ros.encoding.default_model import default_detector
 from mmedge_ros.evaluation.run_record import RunRecord
 from mmedge_ros.fusion.transforms import format_static_transform
-from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline, PipelineParameters
+from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline
 from mmedge_ros.replay.errors import ReplayError
 from mmedge_ros.replay.live_record import LiveRecord
-from mmedge_ros.replay.offline_session import OfflineOptions, begin_record, finish_record
-from mmedge_ros.replay.parameter_file import with_parameter_file
+from mmedge_ros.replay.offline_session import begin_record, finish_record
+from mmedge_ros.replay.parameter_file import pipeline_parameters
 from mmedge_ros.replay.recording import Recording, TopicChoice
 from mmedge_ros.ros.graph import GraphOptions, NodeDescription, perception_graph
 from mmedge_ros.ros.middleware_profile import profile_environment
@@ -87,16 +87,6 @@ def bag_graph(
             wait_for=wait_for,
         )
     )
-
-
-def pipeline_parameters(params: Path | None) -> PipelineParameters:
-    """Return the parameters the fusion node gets from a parameter file.
-
-    :raises ParameterError: for a file that is none, an unknown name or a value out of bounds
-    """
-    if params is None:
-        return PipelineParameters()
-    return with_parameter_file(OfflineOptions(''), params).pipeline
 
 
 def replay_live(options: LiveOptions, on_progress: Progress | None = None) -> RunRecord:

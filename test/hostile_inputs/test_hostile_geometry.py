@@ -18,9 +18,7 @@ ASSUMED = 'assumed at the origin, looking forward'
 def run(tmp_path: Path, detector: Path, profile: Path) -> Any:
     """Write messages to a recording and replay it."""
 
-    def write_and_replay(
-        messages: list[Message], name: str = 'bag', **options: Any
-    ) -> Outcome:
+    def write_and_replay(messages: list[Message], name: str = 'bag', **options: Any) -> Outcome:
         bag = flight.write_bag(tmp_path / name, messages=messages)
         return replay(
             bag, tmp_path / f'{name}_report', detector=detector, profile=profile, **options

@@ -84,9 +84,7 @@ def test_points_that_cannot_be_returns_change_nothing(run: Any) -> None:
         [1e-38, 1e-38, -1e-38, 1e-38],
         [5.0, 0.0, 0.0, -np.inf],
     ]
-    polluted = each(
-        messages, flight.RADAR, lambda _, m: cloud(rubbish + rows_of(m), stamp_of(m))
-    )
+    polluted = each(messages, flight.RADAR, lambda _, m: cloud(rubbish + rows_of(m), stamp_of(m)))
     outcome = reported(
         run(polluted, 'polluted'),
         'radar: returns dropped because they are no finite numbers: 150',
@@ -249,16 +247,15 @@ def test_units_stamped_before_their_predecessors_are_left_out_of_tracking(run: A
 
 def test_a_radar_that_falls_silent_is_told_of_and_the_camera_goes_on(run: Any) -> None:
     messages = [
-        m
-        for m in flight.recording(4.0)
-        if m[0] != flight.RADAR or m[1] < flight.BEGIN_NS + 2 * NS
+        m for m in flight.recording(4.0) if m[0] != flight.RADAR or m[1] < flight.BEGIN_NS + 2 * NS
     ]
     outcome = reported(run(messages), r'radar: nothing usable in the last 2\.0 s')
     report = outcome.report
     assert report['decisions'] == 40
     # From half a second after its last scan every window lacks the radar.
     assert report['decisions_with']['lost'] == {'radar': 16}
-    assert json.loads(outcome.decisions[-1])['tracks'][0]['seen_by'] == ['camera']
+    last = json.loads(outcome.decisions[-1])['tracks']
+    assert ['camera'] in [track['seen_by'] for track in last]
 
 
 def test_a_pause_of_both_sensors_is_told_of(run: Any) -> None:

@@ -24,7 +24,11 @@ class Subject(Node):
     def __init__(self):
         super().__init__('subject')
         getattr(self, sys.argv[1])()
-        print('made', flush=True)
+        self.timer = self.create_timer(0.001, self.begin)
+
+    def begin(self):
+        print('at work', flush=True)
+        self.timer.cancel()
 
     def works(self):
         pass
@@ -36,7 +40,7 @@ class Subject(Node):
         raise ZeroDivisionError('by nature')
 
     def fails_at_work(self):
-        self.create_timer(0.01, lambda: 1 / 0)
+        self.create_timer(0.1, lambda: 1 / 0)
 
     def loses_its_thread(self):
         threading.Thread(target=lambda: 1 / 0, name='worker').start()
@@ -81,9 +85,9 @@ def ended(process: subprocess.Popen[str]) -> tuple[int, str, str]:
     return process.returncode, output, errors
 
 
-def after_it_was_made(process: subprocess.Popen[str]) -> subprocess.Popen[str]:
+def at_work(process: subprocess.Popen[str]) -> subprocess.Popen[str]:
     assert process.stdout is not None
-    assert process.stdout.readline() == 'made\n'
+    assert process.stdout.readline() == 'at work\n'
     return process
 
 
@@ -127,13 +131,13 @@ def test_a_defect_is_told_in_full_and_ends_the_whole_node(
 def test_a_node_that_is_told_to_stop_cleans_up_and_says_nothing(
     start: Start, what: str, number: signal.Signals
 ) -> None:
-    process = after_it_was_made(start(what))
+    process = at_work(start(what))
     process.send_signal(number)
     assert ended(process) == (0, 'stopped\n', '')
 
 
 def test_a_node_that_is_told_many_times_still_cleans_up(start: Start) -> None:
-    process = after_it_was_made(start('works'))
+    process = at_work(start('works'))
     for _ in range(50):
         process.send_signal(signal.SIGINT)
     assert ended(process)[1:] == ('stopped\n', '')
@@ -142,7 +146,7 @@ def test_a_node_that_is_told_many_times_still_cleans_up(start: Start) -> None:
 def test_a_node_started_from_a_script_with_interrupts_ignored_can_be_interrupted(
     start: Start,
 ) -> None:
-    process = after_it_was_made(start('works', ignoring=True))
+    process = at_work(start('works', ignoring=True))
     process.send_signal(signal.SIGINT)
     assert ended(process) == (0, 'stopped\n', '')
 
@@ -169,7 +173,7 @@ def test_a_node_ends_with_the_process_that_started_it(start: Start, tmp_path: Pa
     )
     assert parent.stdout is not None
     child = int(parent.stdout.readline())
-    assert parent.stdout.readline() == 'made\n'
+    assert parent.stdout.readline() == 'at work\n'
     parent.kill()
     assert parent.stdout.read() == 'stopped\n'
     parent.wait()

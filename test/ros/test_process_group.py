@@ -120,13 +120,13 @@ def test_a_node_that_was_told_something_wrong_is_not_started_again(tmp_path: Pat
     assert watched.events == []
 
 
-def test_parameters_remappings_and_parameter_files_reach_the_node(tmp_path: Path) -> None:
+def test_parameters_and_then_parameter_files_reach_the_node(tmp_path: Path) -> None:
     extra = tmp_path / 'extra.yaml'
-    extra.write_text('camera_show:\n  ros__parameters:\n    image_transport: [1]\n')
-    node = NodeDescription('camera_show', 'visualizer', {'image_transport': 'raw'})
+    extra.write_text('wrong:\n  ros__parameters:\n    image_transport: dove\n')
+    node = NodeDescription('wrong', 'visualizer', {'image_transport': 'pigeon'})
     with ProcessGroup([node], tmp_path, [extra]) as group:
         wait_until(None, group.watch)
-        assert 'image_transport' in group.last_words('camera_show')
+        assert "'dove'" in group.last_words('wrong')
 
 
 def test_every_run_begins_its_logs_afresh(tmp_path: Path) -> None:

@@ -1,0 +1,187 @@
+"""The real graph in real processes plays a little recording, and decides as offline does."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import bag_fixtures as flight
+import numpy as np
+import pytest
+from conftest import DURATION
+from live_graph import is_gapless, python_environment, segments, trail_error_ms
+
+from mmedge_ros.data_types import Decision
+from mmedge_ros.evaluation.run_record import RunRecord
+from mmedge_ros.replay.errors import ReplayError
+from mmedge_ros.replay.offline_session import OfflineOptions, replay_offline
+from mmedge_ros.replay.recording import TopicChoice
+from mmedge_ros.ros.live_session import LiveOptions, replay_live
+
+STRIDE_NS = 100_000_000
+UNITS = {'camera': round(20 * DURATION), 'radar': round(25 * DURATION)}
+
+
+@pytest.fixture(scope='module')
+def offline(little_bag: Path, detector: Path) -> RunRecord:
+    return replay_offline(OfflineOptions(str(little_bag), str(detector)))
+
+
+@pytest.fixture(scope='module')
+def live(
+    little_bag: Path, detector: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[str], RunRecord]:
+    """One live replay for each pace, made when first asked for."""
+    paces = {'real time': (1.0, False), '/clock': (1.0, True), '/clock twice as fast': (2.0, True)}
+    made: dict[str, RunRecord] = {}
+
+    def replay(pace: str) -> RunRecord:
+        if pace not in made:
+            rate, clock = paces[pace]
+            logs = tmp_path_factory.mktemp('logs')
+            made[pace] = replay_live(
+                LiveOptions(str(little_bag), str(detector), rate=rate, clock=clock, logs=logs)
+            )
+        return made[pace]
+
+    return replay
+
+
+PACES = pytest.mark.parametrize('pace', ['real time', '/clock', '/clock twice as fast'])
+
+
+@PACES
+class TestEveryPace:
+    def test_every_window_of_the_grid_is_decided_once(
+        self, live: Callable[[str], RunRecord], offline: RunRecord, pace: str
+    ) -> None:
+        ends = [d.window_end_ns for d in live(pace).decisions]
+        assert all(end % STRIDE_NS == 0 for end in ends)
+        assert ends == [d.window_end_ns for d in offline.decisions]
+        assert live(pace).windows == len(ends)
+
+    def test_the_trail_of_every_decision_sums_to_the_age_of_its_critical_unit(
+        self, live: Callable[[str], RunRecord], pace: str
+    ) -> None:
+        record = live(pace)
+        stamps = {f.stamp_ns for f in record.features}
+        for decision in record.decisions:
+            assert decision.trail[0].begin_ns in stamps
+            assert is_gapless(decision.trail)
+            assert trail_error_ms(decision) < 1.0
+            assert [t.stage for t in decision.trail] == [
+                'acquisition',
+                'transport',
+                'queue',
+                'encode',
+                'transport_features',
+                'window',
+                'fusion',
+            ]
+
+    def test_every_unit_is_played_received_and_encoded(
+        self, live: Callable[[str], RunRecord], pace: str
+    ) -> None:
+        for modality, count in UNITS.items():
+            units = live(pace).units[modality]
+            assert (units.captured, units.transferred) == (count, count)
+            assert units.encoded >= 0.98 * count
+            assert (units.dropped, units.failed, units.skipped) == (0, 0, 0)
+
+    def test_stamps_are_those_of_the_recording(
+        self, live: Callable[[str], RunRecord], pace: str
+    ) -> None:
+        recorded = {flight.BEGIN_NS + round(n * 1e9 / 20) for n in range(UNITS['camera'])}
+        stamps = {f.stamp_ns for f in live(pace).features if f.modality == 'camera'}
+        assert stamps <= recorded
+
+    def test_results_are_never_stamped_in_the_future(
+        self, live: Callable[[str], RunRecord], pace: str
+    ) -> None:
+        for decision in live(pace).decisions:
+            assert decision.state_ns <= decision.window_end_ns
+            assert decision.published_ns >= decision.window_end_ns
+
+    def test_tracks_are_those_of_the_offline_replay(
+        self, live: Callable[[str], RunRecord], offline: RunRecord, pace: str
+    ) -> None:
+        pairs = list(zip(live(pace).decisions, offline.decisions, strict=True))
+        followed = [len(o.tracks) for _, o in pairs]
+        assert max(followed) == 1
+        agreeing = [_same_tracks(a, b) for a, b in pairs]
+        # A unit received just after a window's end instead of just before it comes one decision
+        # later; nothing else may differ.
+        assert np.mean(agreeing) >= 0.9
+
+    def test_nobody_was_missing_or_broke_down(
+        self, live: Callable[[str], RunRecord], offline: RunRecord, pace: str
+    ) -> None:
+        assert live(pace).problems == offline.problems
+
+
+def _same_tracks(one: Decision, other: Decision) -> bool:
+    if [t.id for t in one.tracks] != [t.id for t in other.tracks]:
+        return False
+    return all(
+        float(np.linalg.norm(a.position - b.position)) < 0.3
+        and float(np.linalg.norm(a.velocity - b.velocity)) < 0.5
+        for a, b in zip(one.tracks, other.tracks, strict=True)
+    )
+
+
+def test_in_real_time_decisions_come_soon_after_their_window(
+    live: Callable[[str], RunRecord],
+) -> None:
+    latencies = [d.latency for d in live('real time').decisions]
+    assert 0.0 <= float(np.median(latencies)) < 0.05
+
+
+def test_the_command_line_writes_the_report_and_says_where(
+    raw_bag: Path, detector: Path, tmp_path: Path
+) -> None:
+    before = segments()
+    done = subprocess.run(
+        [
+            *(sys.executable, '-m', 'mmedge_ros.cli', 'replay', str(raw_bag), '--live'),
+            *('--detector', str(detector), '--out', str(tmp_path / 'out')),
+        ],
+        env=python_environment(),
+        capture_output=True,
+        text=True,
+        timeout=90,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == f'{tmp_path}/out/report.html\n'
+    assert 'decisions of' in done.stderr
+    report = json.loads((tmp_path / 'out/report.json').read_text())
+    assert (report['mode'], report['decisions']) == ('live', report['windows'])
+    assert report['units']['camera']['encoded'] >= 0.98 * UNITS['camera']
+    assert report['software']['bundle'] == 'tiny.onnx'
+    assert report['resources']['cpu_s'] > 0.0
+    assert {p.name for p in (tmp_path / 'out/logs').glob('*_encoder.log')} == {
+        'camera_encoder.log',
+        'radar_encoder.log',
+    }
+    assert segments() <= before
+
+
+def test_a_wrong_topic_is_told_before_anything_starts(little_bag: Path, detector: Path) -> None:
+    choice = TopicChoice(camera='/camera/imag_raw')
+    with pytest.raises(ReplayError, match='/camera/image_raw'):
+        replay_live(LiveOptions(str(little_bag), str(detector), topics=choice))
+
+
+def test_the_last_word_of_a_node_that_cannot_run_is_passed_on(
+    little_bag: Path, detector: Path, tmp_path: Path
+) -> None:
+    params = tmp_path / 'params.yaml'
+    params.write_text('bag_player:\n  ros__parameters:\n    lop: true\n')
+    with pytest.raises(ReplayError) as caught:
+        replay_live(LiveOptions(str(little_bag), str(detector), params=params, logs=tmp_path))
+    assert str(caught.value) == (
+        "bag_player ended: bag_player: unknown parameter 'lop'; the nearest valid one is 'loop'"
+    )
