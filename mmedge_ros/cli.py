@@ -33,6 +33,9 @@ DetectorOption = Annotated[
         '--detector', exists=True, help='weights (.onnx, .pt) or bundle folder \\[shipped bundle]'
     ),
 ]
+MotArgument = Annotated[
+    Path, typer.Argument(exists=True, dir_okay=False, help='frame,id,x,y,w,h,conf,x,y,z')
+]
 CalibrationOption = Annotated[
     Path | None,
     typer.Option(
@@ -222,6 +225,45 @@ def parameters(
             typer.echo(parameter_tables())
         else:
             write_tables(write)
+
+
+@app.command('evaluate-mot')
+def evaluate_mot(
+    truth: MotArgument,
+    result: MotArgument,
+    report: Annotated[
+        Path | None, typer.Option('--json', dir_okay=False, help='write the figures here as well')
+    ] = None,
+) -> None:
+    """Judge any tracker's output in MOTChallenge text by the ground truth."""
+    from mmedge_ros.mot_command import run_evaluate_mot
+    from mmedge_ros.replay_command import plain_errors
+
+    with plain_errors():
+        run_evaluate_mot(truth, result, report)
+
+
+@app.command('track-mot')
+def track_mot(
+    detections: MotArgument,
+    out: Annotated[
+        Path, typer.Option('--out', dir_okay=False, help='file for the tracks, the same format')
+    ],
+    width: Annotated[
+        int, typer.Option('--width', help='of the pictures, px; 0: extent of the boxes')
+    ] = 0,
+    height: Annotated[
+        int, typer.Option('--height', help='of the pictures, px; 0: extent of the boxes')
+    ] = 0,
+    fps: Annotated[float, typer.Option('--fps', help='pictures per second')] = 25.0,
+) -> None:
+    """Track the boxes of any detector in MOTChallenge text, without radar."""
+    from mmedge_ros.evaluation.mot_tracking import MotCamera
+    from mmedge_ros.mot_command import run_track_mot
+    from mmedge_ros.replay_command import plain_errors
+
+    with plain_errors():
+        run_track_mot(detections, out, MotCamera(width, height, fps))
 
 
 def _frame_span(text: str) -> tuple[int | None, int | None]:

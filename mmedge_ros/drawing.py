@@ -136,10 +136,10 @@ def _label(
     """Write the longest of ``words`` that has room at the box, and enter its area."""
     height, width = picture.shape[:2]
     scale = max(0.35, 0.45 * height / 480)
-    pad = max(1, round(4 * scale))
+    pad, gap = max(1, round(4 * scale)), max(1, round(2 * scale))
     for text in words:
         (length, up), down = cv2.getTextSize(text, _FONT, scale, 1)
-        size = (length + 2 * pad, up + down + pad)
+        size = (length + 2 * pad, up + down + 2 * gap)
         for x0, y0 in _places(box, *size):
             x0 = min(max(x0, 0), width - size[0])
             area = _Area(x0, y0, x0 + size[0], y0 + size[1])
@@ -148,7 +148,7 @@ def _label(
             if not any(area.overlaps(other) for other in taken):
                 taken.append(area)
                 cv2.rectangle(picture, area[:2], (area.x1 - 1, area.y1 - 1), colour, -1)
-                baseline = (area.x0 + pad, area.y1 - down - pad // 2)
+                baseline = (area.x0 + pad, area.y0 + gap + up)
                 cv2.putText(picture, text, baseline, _FONT, scale, _BLACK, 1, cv2.LINE_AA)
                 return
 

@@ -96,9 +96,7 @@ def _shown(value: float | None) -> str:
 def _json(figures: MotFigures) -> str:
     """Return the figures by name; null for those that could not be asked."""
     known = {
-        name: round(value, _DIGITS)
-        if value is not None and math.isfinite(value)
-        else None
+        name: round(value, _DIGITS) if value is not None and math.isfinite(value) else None
         for name, value in dataclasses.asdict(figures).items()
     }
     return json.dumps({'minimum_iou': MINIMUM_IOU, **known}, indent=2, allow_nan=False) + '\n'

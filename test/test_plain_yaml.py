@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mmedge_ros.plain_yaml import PlainYamlError, load_plain_yaml
+from mmedge_ros.plain_yaml import PlainYamlError, load_plain_yaml, shown
 
 
 def test_plain_values_are_read(tmp_path: Path) -> None:
@@ -67,3 +67,10 @@ def test_any_bytes_give_a_mapping_or_the_error(tmp_path: Path, raw: bytes) -> No
     except PlainYamlError:
         return
     assert isinstance(content, dict)
+
+
+def test_a_value_is_shown_cut_to_what_fits_a_message() -> None:
+    assert shown('abc') == "'abc'"
+    assert len(shown('x' * 10_000)) < 100
+    assert shown(int('f' * 5000, 16)) == 'a huge number'
+    assert shown([int('f' * 5000, 16)]) == 'a huge number'

@@ -135,9 +135,7 @@ def _cost(iou: FloatArray) -> FloatArray:
     return np.where(distance <= 1.0 - MINIMUM_IOU, distance, np.inf)
 
 
-def _take_frame(
-    tally: _Tally, true_ids: list[int], found_ids: list[int], iou: FloatArray
-) -> None:
+def _take_frame(tally: _Tally, true_ids: list[int], found_ids: list[int], iou: FloatArray) -> None:
     """Match one frame: who was matched before stays so, the others at least distance."""
     cost = _cost(iou)
     for row, column in np.argwhere(np.isfinite(cost)).tolist():

@@ -12,6 +12,7 @@ import math
 from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -67,9 +68,7 @@ class MotBoxes:
         """Make from an array (N, 8) of such rows; whole numbers up to 2^53 are exact."""
         table = table[np.argsort(table[:, 0], kind='stable')]
         whole = table[:, [0, 1, 7]].astype(np.int64)
-        return cls(
-            whole[:, 0], whole[:, 1], table[:, 2:6], table[:, 6], whole[:, 2], tuple(notes)
-        )
+        return cls(whole[:, 0], whole[:, 1], table[:, 2:6], table[:, 6], whole[:, 2], tuple(notes))
 
     def __len__(self) -> int:
         return len(self.frames)
@@ -88,10 +87,10 @@ class MotBoxes:
     def by_frame(self) -> dict[int, slice]:
         """Return where each frame's boxes lie; frames without boxes are not in it."""
         frames, starts = np.unique(self.frames, return_index=True)
-        ends = [*starts[1:].tolist(), len(self)]
+        bounds = [*starts.tolist(), len(self)]
         return {
             frame: slice(start, end)
-            for frame, start, end in zip(frames.tolist(), starts.tolist(), ends, strict=True)
+            for frame, (start, end) in zip(frames.tolist(), pairwise(bounds), strict=True)
         }
 
 
@@ -182,7 +181,7 @@ def _text(path: Path) -> str:
 def _count_columns(fields: Sequence[str], place: str) -> int:
     if not _FEWEST_COLUMNS <= len(fields) <= _MOST_COLUMNS:
         raise EvaluationError(
-            f'{place}: {len(fields)} columns in {",".join(fields)[:60]!r}; a line of '
+            f'{place}: {len(fields)} columns in {",".join(fields)[:30]!r}; a line of '
             f'MOTChallenge text has {_FEWEST_COLUMNS} to {_MOST_COLUMNS}: {COLUMNS}'
         )
     return len(fields)

@@ -92,9 +92,11 @@ def track_detections(
     rows: list[list[float]] = []
     for unit in _units(detections, camera.fps, tracker):
         tracker.update([unit])
-        for track in tracker.report(unit.stamp_ns, unit.stamp_ns - 1):
-            if track.box is not None:
-                rows.append([unit.sequence, track.id, *track.box, track.score, NO_CLASS])
+        rows += [
+            [unit.sequence, track.id, *track.box, track.score, NO_CLASS]
+            for track in tracker.report(unit.stamp_ns, unit.stamp_ns - 1)
+            if track.box is not None
+        ]
     return MotBoxes.from_rows(rows)
 
 
@@ -112,9 +114,7 @@ def _geometry(camera: MotCamera) -> SensorGeometry:
     return SensorGeometry(BASE_FRAME, model, pose, Transform.identity())
 
 
-def _units(
-    detections: MotBoxes, fps: float, tracker: FixedLagTracker
-) -> Iterator[UnitFeatures]:
+def _units(detections: MotBoxes, fps: float, tracker: FixedLagTracker) -> Iterator[UnitFeatures]:
     """Yield a camera unit per frame; frames without boxes only while there is a track.
 
     So a gap of a billion frames costs no more than the time until the last track is dropped.

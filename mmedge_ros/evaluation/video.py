@@ -78,18 +78,21 @@ def write_video(
     part = path.with_name(f'.{path.stem}.{os.getpid()}.part{path.suffix}')
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        frames = _write(record, pictures, part, on_progress)
-        if _readable_frames(part) != frames:
-            raise EvaluationError(
-                f'the video {path} could not be written in full; is there room on its disk?'
-            )
-        part.replace(path)
+        # Asked for here: OpenCV does not say why a file cannot be opened.
+        part.touch()
+        try:
+            frames = _write(record, pictures, part, on_progress)
+            if _readable_frames(part) != frames:
+                raise EvaluationError(
+                    f'the video {path} could not be written in full; is there room on its disk?'
+                )
+            part.replace(path)
+        finally:
+            part.unlink(missing_ok=True)
     except OSError as err:
         raise EvaluationError(
             f'cannot write the video {path}: {err.strerror}; name a folder that can be written'
         ) from err
-    finally:
-        part.unlink(missing_ok=True)
     return frames
 
 
@@ -125,8 +128,6 @@ def _write(
 
 
 def _open(path: Path, rate: float, layout: _Layout) -> cv2.VideoWriter:
-    # A missing folder is not the encoder's fault; OpenCV says nothing of either.
-    path.touch()
     code = cv2.VideoWriter.fourcc(*_CODEC)
     writer = cv2.VideoWriter(str(path), cv2.CAP_FFMPEG, code, rate, (layout.width, layout.height))
     if not writer.isOpened():

@@ -12,8 +12,14 @@ from scipy.spatial.transform import Rotation
 
 from mmedge_ros.data_types import NS_PER_S, FloatArray
 from mmedge_ros.fusion.errors import FusionError
-from mmedge_ros.fusion.geometry import SensorGeometry
-from mmedge_ros.fusion.transforms import Transform, rotation_from_quaternion
+from mmedge_ros.fusion.geometry import BASE_FRAME, SensorGeometry
+from mmedge_ros.fusion.transforms import (
+    Transform,
+    rotation_from_quaternion,
+    transform_from_message,
+)
+
+ODOMETRY_FRAME = 'odom'
 
 # Odometry comes at 30 Hz and more; beyond this a pose would be a guess.
 _LONGEST_GUESS_NS = 150_000_000
@@ -170,6 +176,22 @@ def ego_state_from_odometry(message: Any, stamp_ns: int) -> EgoState:
         pose.rotate(_finite((linear.x, linear.y, linear.z), _FASTEST)),
         pose.rotate(_finite((angular.x, angular.y, angular.z), _FASTEST)),
     )
+
+
+def ego_states_from_transforms(message: Any, available_ns: int) -> list[EgoReport]:
+    """Read the poses of ``base_link`` in ``odom`` from a (duck-typed) tf2_msgs/TFMessage.
+
+    :raises FusionError: for numbers that are no pose
+    """
+    found = []
+    for transform in message.transforms:
+        parent, child = transform.header.frame_id.lstrip('/'), transform.child_frame_id.lstrip('/')
+        if (parent, child) == (ODOMETRY_FRAME, BASE_FRAME):
+            stamp = transform.header.stamp
+            pose = transform_from_message(transform).transform
+            state = EgoState(stamp.sec * NS_PER_S + stamp.nanosec, pose)
+            found.append(EgoReport(available_ns, state, parent, child))
+    return found
 
 
 def _finite(values: Sequence[float], limit: float = 1e7) -> FloatArray:

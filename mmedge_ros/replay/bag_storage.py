@@ -70,6 +70,7 @@ class IndexedPart:
     def __init__(self, path: Path, report: Report) -> None:
         self._name = path.name
         self._report = report
+        self._is_told = False
         self._reader = Reader(path)
         self._reader.open()
         try:
@@ -116,14 +117,20 @@ class IndexedPart:
                 break
             # A parser over damaged bytes may raise anything.
             except Exception as error:  # noqa: BLE001
-                self._report(f'{self._name}: broken after {count} messages ({brief(error)})')
+                self._tell(f'{self._name}: broken after {count} messages ({brief(error)})')
                 return
             count += 1
             yield Record(log_ns, connection.topic, connection.msgtype, raw)
         # Damaged lengths can make the parser step over messages without noticing.
         promised = sum(c.msgcount for c in wanted)
         if count != promised:
-            self._report(f'{self._name}: damaged, {count} of {promised} messages can be read')
+            self._tell(f'{self._name}: damaged, {count} of {promised} messages can be read')
+
+    def _tell(self, problem: str) -> None:
+        """Report the break when it is first met; other topics meet it after another count."""
+        if not self._is_told:
+            self._is_told = True
+            self._report(problem)
 
     def close(self) -> None:
         self._reader.close()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import replace
 
 import numpy as np
@@ -100,7 +100,10 @@ class LiveRecord:
         if self.status:
             for modality, played in self.status.counts.items():
                 counts[modality] = replace(played)
+        # Counted apart from what the player left out, which was never received.
+        settled: Counter[str] = Counter()
         for key, outcome in self._outcomes.items():
+            settled[key.modality] += outcome is not UnitOutcome.RECEIVED
             entry = counts[key.modality]
             entry.received += 1
             entry.skipped += outcome is UnitOutcome.SKIPPED
@@ -111,13 +114,14 @@ class LiveRecord:
         for features in record.features:
             entry = counts[features.modality]
             entry.encoded += 1
+            settled[features.modality] += 1
             end_ns = -(-features.available_ns // stride_ns) * stride_ns
             decided_ns = published.get(end_ns)
             if decided_ns is not None and features.trail:
                 entry.late += features.trail[-1].end_ns > decided_ns
-        for entry in counts.values():
-            known = entry.encoded + entry.skipped + entry.dropped + entry.failed
-            entry.lost = max(entry.transferred - min(entry.received, known), 0)
+        for modality, entry in counts.items():
+            arrived = min(entry.received, settled[modality])
+            entry.lost = max(entry.transferred - arrived, 0)
         return dict(counts)
 
 

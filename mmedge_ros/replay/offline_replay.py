@@ -90,6 +90,9 @@ class OfflineReplay:
             now_ns, _, action, arguments = heapq.heappop(self._events)
             action(now_ns, *arguments)
             self._schedule_poll(now_ns)
+        # What else arrived later, or was still in work, closed windows beyond the last unit.
+        beyond_ns = self._last_arrival_ns + self.pipeline.assembler.stride_ns
+        self.decisions = [d for d in self.decisions if d.window_end_ns < beyond_ns]
 
     def fill(self, record: RunRecord) -> None:
         """Hand over what was measured."""
@@ -206,10 +209,17 @@ class OfflineReplay:
             self._free_ns = max(self._free_ns, now_ns) + time.perf_counter_ns() - begun
 
     def _schedule_poll(self, now_ns: int) -> None:
-        """Poll after every event, and once more when the window may close by time alone."""
-        self._decide(now_ns)
+        """Poll after every event, and once more when the window may close by time alone.
+
+        Not while the pipeline is at work: it decides one window after the other.
+        """
+        if now_ns >= self._free_ns:
+            self._decide(now_ns)
         wake_ns = self.pipeline.next_poll_ns(now_ns)
-        if wake_ns is None or (self._poll_ns is not None and self._poll_ns <= wake_ns):
+        if wake_ns is None:
+            return
+        wake_ns = max(wake_ns, self._free_ns)
+        if self._poll_ns is not None and self._poll_ns <= wake_ns:
             return
         if self._is_over(wake_ns):
             return
@@ -230,7 +240,6 @@ class OfflineReplay:
         self._poll_ns = None
 
     def _decide(self, now_ns: int) -> None:
-        """Decide what can be decided, one window after the other."""
         begun = time.perf_counter_ns()
         for decision in self.pipeline.poll(now_ns):
             taken_ns = time.perf_counter_ns() - begun
@@ -238,17 +247,11 @@ class OfflineReplay:
                 number = decision.window_end_ns // self.pipeline.assembler.stride_ns
                 taken_ns = self._profiled('fusion', 'decision', number)
             self._free_ns = max(self._free_ns, now_ns) + taken_ns
-            self._publish(decision.published(self._free_ns))
+            done = decision.published(self._free_ns)
+            self.decisions.append(done)
+            if self._on_decision:
+                self._on_decision(done)
             begun = time.perf_counter_ns()
-
-    def _publish(self, decision: Decision) -> None:
-        """Record a decision, unless the recording ended before its window began to fill."""
-        beyond_ns = decision.window_end_ns - self._last_arrival_ns
-        if self._exhausted and beyond_ns >= self.pipeline.assembler.stride_ns:
-            return
-        self.decisions.append(decision)
-        if self._on_decision:
-            self._on_decision(decision)
 
     def _profiled(self, stage: str, key: str, sequence: int) -> int:
         """Nanoseconds from the profile; transport costs nothing where nothing is known."""

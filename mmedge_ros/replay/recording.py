@@ -11,7 +11,11 @@ from types import TracebackType
 
 from mmedge_ros.data_types import Unit
 from mmedge_ros.fusion.calibration import Calibration, read_calibration
-from mmedge_ros.fusion.ego_motion import EgoReport, ego_state_from_odometry
+from mmedge_ros.fusion.ego_motion import (
+    EgoReport,
+    ego_state_from_odometry,
+    ego_states_from_transforms,
+)
 from mmedge_ros.fusion.errors import FusionError
 from mmedge_ros.parameter import parameter
 from mmedge_ros.pipeline.unit_intake import acquisition_trail, plausible_stamp
@@ -23,6 +27,7 @@ from mmedge_ros.replay.bag import (
     header_stamp_ns,
     native_period_ns,
 )
+from mmedge_ros.replay.bag_topics import TF_MESSAGE, is_tf_static
 from mmedge_ros.replay.errors import ReplayError
 from mmedge_ros.replay.playback import playback_sources
 from mmedge_ros.replay.recorded_calibration import recorded_camera, recorded_transforms
@@ -121,21 +126,20 @@ class Recording:
         """
         self._damaged.clear()
         self._repeated = RepeatedMessages()
-        modalities = {s.topic: s.modality for s in self.sources.values()}
-        wanted = [t for t, m in modalities.items() if m or t == self.topics.odometry]
+        modalities = {s.topic: s.modality for s in self.sources.values() if s.modality}
+        ego_topics = [self.topics.odometry] if self.topics.odometry else _moving_frames(self.bag)
         sequences: Counter[str] = Counter()
-        for message in self.bag.messages(wanted):
-            modality = modalities[message.topic]
-            found: Unit | EgoReport | None
+        for message in self.bag.messages([*modalities, *ego_topics]):
+            if message.topic in ego_topics:
+                yield from self._ego_reports(message)
+                continue
             if self._is_repeated(message):
                 continue
-            if modality:
-                found = self._unit(message, modality, sequences[modality])
-                sequences[modality] += 1
-            else:
-                found = self._ego_report(message)
-            if found is not None:
-                yield found
+            modality = modalities[message.topic]
+            unit = self._unit(message, modality, sequences[modality])
+            sequences[modality] += 1
+            if unit is not None:
+                yield unit
 
     def camera_stamps_ns(self) -> list[int]:
         """Return the stamp of every camera message; its arrival, where the stamp is not true."""
@@ -150,7 +154,8 @@ class Recording:
             topics = [s.topic for s in self.sources.values() if s.modality]
             times = [message.log_ns for message in self.bag.messages(topics)]
             if not times:
-                raise ReplayError(f'{self.bag.path}: no unit of any sensor can be read')
+                reasons = ''.join(f'; {problem}' for problem in self.bag.problems)
+                raise ReplayError(f'{self.bag.path}: no unit of any sensor can be read{reasons}')
             self._arrivals_ns = min(times), max(times)
         return self._arrivals_ns
 
@@ -178,14 +183,17 @@ class Recording:
             message.topic, stamp_ns, message.raw
         )
 
-    def _ego_report(self, message: BagMessage) -> EgoReport | None:
+    def _ego_reports(self, message: BagMessage) -> list[EgoReport]:
         try:
             payload = self.bag.deserialize(message)
+            if message.topic != self.topics.odometry:
+                return ego_states_from_transforms(payload, message.log_ns)
             state = ego_state_from_odometry(payload, header_stamp_ns(message.raw))
         except (BagError, FusionError) as err:
             self._note_damage(message.topic, f'odometry not used: {err}')
-            return None
-        return EgoReport(message.log_ns, state, payload.header.frame_id, payload.child_frame_id)
+            return []
+        frame_id, base_frame = payload.header.frame_id, payload.child_frame_id
+        return [EgoReport(message.log_ns, state, frame_id.lstrip('/'), base_frame.lstrip('/'))]
 
     def _note_damage(self, topic: str, text: str) -> None:
         """Keep the first of a topic in full and count the others."""
@@ -233,3 +241,8 @@ def demo_recording(data_folder: str) -> Path:
     if not path.exists():
         raise ReplayError(f'the demo needs {path}, which does not exist; check MMEDGE_DATA')
     return path
+
+
+def _moving_frames(bag: Bag) -> list[str]:
+    """Topics with transforms that are not static: ego motion, where no odometry was recorded."""
+    return [t.name for t in bag.topics if t.msgtype == TF_MESSAGE and not is_tf_static(t)]

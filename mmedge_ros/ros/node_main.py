@@ -13,6 +13,7 @@ from pathlib import Path
 
 import rclpy
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.node import Node
 
 from mmedge_ros.encoding.detector import EncodingError
@@ -28,8 +29,16 @@ BROKE_DOWN = 70
 
 _PR_SET_PDEATHSIG = 1
 
-# What a user can put right: said in one line, without a traceback.
-USER_ERRORS = (ParameterError, EncodingError, FusionError, ReplayError)
+# What a user can put right: said in one line, without a traceback. The last two come from nodes
+# with arguments of their own.
+USER_ERRORS = (
+    ParameterError,
+    EncodingError,
+    FusionError,
+    ReplayError,
+    rclpy_implementation.RCLInvalidROSArgsError,
+    rclpy_implementation.UnknownROSArgsError,
+)
 
 
 def run_nodes(makers: Sequence[Callable[[], Node]], args: list[str] | None = None) -> int:
@@ -48,7 +57,7 @@ def run_nodes(makers: Sequence[Callable[[], Node]], args: list[str] | None = Non
     except (KeyboardInterrupt, ExternalShutdownException):
         pass
     except USER_ERRORS as err:
-        print(f'{_program()}: {err}', file=sys.stderr)
+        print(f'{_program()}: {" ".join(str(err).split())}', file=sys.stderr)
         return NOT_MADE
     except Exception:  # noqa: BLE001  # the last resort, and it says so in full
         # A shutdown in the middle of a call surfaces as various errors of the middleware.
@@ -64,7 +73,7 @@ def _spin(makers: Sequence[Callable[[], Node]], nodes: list[Node], args: list[st
     try:
         rclpy.init(args=args)
     except RuntimeError as err:
-        raise ParameterError(' '.join(str(err).split())) from err
+        raise ParameterError(str(err)) from err
     executor = SingleThreadedExecutor()
     for make in makers:
         nodes.append(make())

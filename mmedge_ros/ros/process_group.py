@@ -23,6 +23,8 @@ from mmedge_ros.ros.shared_memory import left_behind, remove_unused, segments_of
 _GRACE = ((signal.SIGINT, 1.5), (signal.SIGTERM, 0.5), (signal.SIGKILL, 0.5))
 _LAST_PATIENCE = 0.5
 _RESPAWN_DELAY = 1.0
+# Reading what a process has mapped takes a millisecond or more.
+_MEASURE_PERIOD = 1.0
 
 
 class ProcessGroup:
@@ -52,6 +54,7 @@ class ProcessGroup:
         self._restart_at: dict[str, float] = {}
         self._usage: dict[int, tuple[float, float]] = {}
         self._segments: set[Path] = set()
+        self._measured_at = 0.0
 
     def __enter__(self) -> ProcessGroup:
         self._folder.mkdir(parents=True, exist_ok=True)
@@ -80,10 +83,14 @@ class ProcessGroup:
     def watch(self) -> list[str]:
         """Look after the processes; return names of nodes that ended and will not come back."""
         gone = []
+        look = time.monotonic() - self._measured_at > _MEASURE_PERIOD
+        if look:
+            self._measured_at = time.monotonic()
         for name, process in list(self._running.items()):
             code = process.poll()
             if code is None:
-                self._measure(process.pid)
+                if look:
+                    self._measure(process.pid)
                 continue
             if name in self._restart_at:
                 if time.monotonic() >= self._restart_at[name]:

@@ -133,6 +133,24 @@ def test_overlapping_boxes_at_different_depths_get_their_own_returns() -> None:
     assert second.radial_velocity == pytest.approx(-1.2)
 
 
+def test_people_an_arms_length_behind_each_other_get_their_own_returns() -> None:
+    near, far = box_of(4.0, 0.0), box_of(5.0, 0.05)
+    # From knee to chest, so that every return lies in both boxes.
+    rows = body(4.0, 0.0, 1.0)[1:4] + body(5.0, 0.05, -1.2)[1:4]
+    second, first = fuse(camera_unit(far, near), scan(*rows, *walls()))
+    assert (first.radial_velocity, second.radial_velocity) == pytest.approx((1.0, -1.2))
+
+
+def test_returns_far_before_a_person_are_not_of_the_person() -> None:
+    (found,) = fuse(camera_unit(box_of(6.0, 0.0)), scan(*body(2.0, 0.0, 2.0)[1:4], *walls()))
+    assert found.range_from == 'height'
+
+
+def test_the_range_of_a_person_at_the_side_is_that_of_the_returns() -> None:
+    (found,) = fuse(camera_unit(box_of(5.0, 3.0)), scan(*body(5.0, 3.0, 0.8), *walls()))
+    np.testing.assert_allclose(found.position[:2], [5.0, 3.0], atol=0.05)
+
+
 def test_returns_far_behind_a_person_are_not_of_the_person() -> None:
     (found,) = fuse(camera_unit(box_of(4.0, 0.0)), scan(*body(8.5, 0.0, 2.0), *walls()))
     assert found.range_from == 'height'
@@ -140,7 +158,7 @@ def test_returns_far_behind_a_person_are_not_of_the_person() -> None:
 
 
 def test_a_few_stray_returns_do_not_move_a_person() -> None:
-    stray = [(6.9, 0.0, 1.0, 3.0), (4.2, 0.0, 1.0, -3.0)]
+    stray = [(x, 0.0, 1.0, 3.0) for x in (6.5, 6.9, 7.3, 7.7, 8.1, 8.5)]
     (found,) = fuse(camera_unit(box_of(5.5, 0.0)), scan(*body(5.5, 0.0, 0.7), *stray, *walls()))
     assert found.depth == pytest.approx(5.5, abs=0.1)
     assert found.radial_velocity == pytest.approx(0.7)
@@ -201,6 +219,7 @@ def test_moving_clusters_outside_all_boxes_are_kept() -> None:
     assert other.label == RADAR_ONLY_LABEL == 'moving'
     assert other.box is None
     assert other.seen_by == (RADAR,)
+    assert other.score == pytest.approx(0.5)
     assert other.radial_velocity == pytest.approx(-0.9)
     np.testing.assert_allclose(other.position[:2], [5.0, 4.5], atol=0.05)
     assert np.linalg.eigvalsh(other.covariance).min() > 0
@@ -233,11 +252,13 @@ def test_an_empty_scan_gives_nothing() -> None:
     assert fuse(camera_unit(), scan()) == []
 
 
-@pytest.mark.parametrize('place', [(0.0, -0.1, 1.0), (0.0, -0.1, 4.0)])
+@pytest.mark.parametrize('place', [(0.0, 0.0, 0.0), (0.0, 0.0, 3.0)])
 def test_a_cluster_at_the_radar_or_straight_above_it_has_a_sound_covariance(
     place: tuple[float, float, float],
 ) -> None:
-    (found,) = fuse(None, scan((*place, 0.8), (*place, 0.8), *walls()))
+    above = features(unit(100.0, RADAR), returns=returns((*place, 0.8), (*place, 0.8)))
+    at_the_origin = replace(GEOMETRY, radar_pose=Transform.identity())
+    (found,) = fuse(None, above, geometry=at_the_origin)
     assert np.linalg.eigvalsh(found.covariance).min() > 1e-3
 
 

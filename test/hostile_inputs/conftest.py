@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 TESTS = Path(__file__).parents[1]
-sys.path[:0] = [str(TESTS), str(TESTS / 'replay'), str(TESTS / 'hostile_inputs')]
+# Last: other folders have a conftest of that name as well.
+sys.path += [str(TESTS), str(TESTS / 'replay'), str(TESTS / 'hostile_inputs')]
 
 from tiny_detector import write_tiny_detector  # noqa: E402
 

@@ -80,6 +80,40 @@ def test_a_cut_recording_is_replayed_up_to_the_break(
     assert cut.decisions[:-1] == whole.decisions[: len(cut.decisions) - 1]
 
 
+def test_a_break_that_is_found_only_while_reading_is_told_of_once(
+    tmp_path: Path, detector: Path, profile: Path
+) -> None:
+    messages = []
+    for topic, at, message in flight.recording(12.0):
+        if topic == flight.CAMERA_COMPRESSED:  # raw pictures make the file several chunks long
+            topic, message = flight.CAMERA, flight.image(len(messages), at - flight.LOG_DELAY_NS)
+        messages.append((topic, at, message))
+    bag = flight.write_bag(tmp_path / 'bag', messages=messages)
+    file = storage_file(bag)
+    data = bytearray(file.read_bytes())
+    middle = len(data) * 6 // 10
+    data[middle : middle + 20_000] = b'\xff' * 20_000
+    file.write_bytes(data)
+    with Bag(bag) as intact_at_first_sight:
+        assert intact_at_first_sight.problems == []
+    outcome = reported(
+        replay(bag, tmp_path / 'report', detector=detector, profile=profile),
+        r'bag\.mcap: broken after \d+ messages',
+    )
+    assert outcome.problems.count('broken after') == 1
+    assert outcome.report['decisions'] >= 50
+
+
+def test_a_break_before_everything_is_told_in_the_refusal(tmp_path: Path, detector: Path) -> None:
+    bag = flight.write_bag(tmp_path / 'bag')
+    file = storage_file(bag)
+    data = bytearray(file.read_bytes())
+    data[1000:9000] = b'\xff' * 8000
+    file.write_bytes(data)
+    outcome = replay(bag, tmp_path / 'report', detector=detector)
+    refused(outcome, 'no unit of any sensor can be read; bag.mcap: broken after 0 messages')
+
+
 @settings(
     max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )

@@ -1,8 +1,8 @@
-"""Makes ``bag_fixtures`` importable for the tests of this folder."""
+"""Makes ``bag_fixtures`` and ``hand_made_units`` importable for the tests of this folder."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent))
+sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parent.parent)]

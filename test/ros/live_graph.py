@@ -19,7 +19,7 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 
 from mmedge_ros import msg
-from mmedge_ros.data_types import CAMERA, Decision, Trail
+from mmedge_ros.data_types import Decision, Trail
 from mmedge_ros.ros import names, qos
 from mmedge_ros.ros.conversions import from_time, from_track_array
 from mmedge_ros.ros.process_group import ProcessGroup
@@ -27,7 +27,6 @@ from mmedge_ros.ros.process_group import ProcessGroup
 # Generous: a machine may be busy with something else.
 PATIENCE = 30.0
 _LOOK = 0.02
-SHARED_MEMORY = Path('/dev/shm')
 
 
 def wait_until(
@@ -61,7 +60,8 @@ class Bystander:
     ``decisions``, ``features``, ``receipts`` and ``states`` hold messages in order of arrival.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, name: str = 'bystander') -> None:
+        self._name = name
         self.decisions: list[msg.TrackArray] = []
         self.features: list[msg.UnitFeatures] = []
         self.receipts: list[msg.UnitReceipt] = []
@@ -72,7 +72,7 @@ class Bystander:
 
     def __enter__(self) -> Bystander:
         rclpy.init(context=self._context)
-        self.node = Node('bystander', context=self._context)
+        self.node = Node(self._name, context=self._context)
         self.executor = SingleThreadedExecutor(context=self._context)
         self.executor.add_node(self.node)
         for kind, topic, profile, kept in (
@@ -149,14 +149,9 @@ def check_decision(message: msg.TrackArray, stride_ns: int = 100_000_000) -> Non
         assert abs(message.age - sum(s.end_ns - s.begin_ns for s in decision.trail) / 1e9) < 1e-3
 
 
-def camera_stamps(features: Sequence[msg.UnitFeatures]) -> list[int]:
-    """Stamps of camera units, in nanoseconds and in order."""
-    return sorted(from_time(f.header.stamp) for f in features if f.modality == CAMERA)
-
-
-def segments() -> set[str]:
-    """The middleware's files in shared memory."""
-    return {p.name for p in SHARED_MEMORY.iterdir() if 'fastdds' in p.name}
+def stamps_of(features: Sequence[msg.UnitFeatures], modality: str) -> list[int]:
+    """Stamps of a modality's units in order, in nanoseconds."""
+    return sorted(from_time(f.header.stamp) for f in features if f.modality == modality)
 
 
 def is_alive(pid: int) -> bool:
@@ -182,10 +177,13 @@ def python_environment() -> dict[str, str]:
     return {**os.environ, 'PYTHONPATH': str(root), 'NO_COLOR': '1', 'COLUMNS': '200'}
 
 
-def run_node(executable: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+def run_node(
+    executable: str, *ros_arguments: str, before: Sequence[str] = ()
+) -> subprocess.CompletedProcess[str]:
     """Run a node that is expected to end by itself."""
+    module = f'mmedge_ros.ros.nodes.{executable}'
     return subprocess.run(
-        [sys.executable, '-m', f'mmedge_ros.ros.nodes.{executable}', '--ros-args', *arguments],
+        [sys.executable, '-m', module, *before, '--ros-args', *ros_arguments],
         env=python_environment(),
         capture_output=True,
         text=True,

@@ -12,7 +12,7 @@ import bag_fixtures as flight
 import numpy as np
 import pytest
 from conftest import DURATION
-from live_graph import is_gapless, python_environment, segments, trail_error_ms
+from live_graph import is_gapless, python_environment, trail_error_ms
 
 from mmedge_ros.data_types import Decision
 from mmedge_ros.evaluation.run_record import RunRecord
@@ -142,7 +142,6 @@ def test_in_real_time_decisions_come_soon_after_their_window(
 def test_the_command_line_writes_the_report_and_says_where(
     raw_bag: Path, detector: Path, tmp_path: Path
 ) -> None:
-    before = segments()
     done = subprocess.run(
         [
             *(sys.executable, '-m', 'mmedge_ros.cli', 'replay', str(raw_bag), '--live'),
@@ -166,7 +165,6 @@ def test_the_command_line_writes_the_report_and_says_where(
         'camera_encoder.log',
         'radar_encoder.log',
     }
-    assert segments() <= before
 
 
 def test_a_wrong_topic_is_told_before_anything_starts(little_bag: Path, detector: Path) -> None:

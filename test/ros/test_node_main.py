@@ -43,7 +43,7 @@ class Subject(Node):
         self.create_timer(0.1, lambda: 1 / 0)
 
     def loses_its_thread(self):
-        threading.Thread(target=lambda: 1 / 0, name='worker').start()
+        threading.Timer(0.2, lambda: 1 / 0).start()
 
     def hangs_in_a_thread(self):
         threading.Thread(target=threading.Event().wait, daemon=True).start()

@@ -8,24 +8,21 @@ from dataclasses import dataclass
 from typing import Any
 
 from rclpy.node import Node
-from sensor_msgs.msg import CameraInfo
 
 from mmedge_ros import msg
 from mmedge_ros.data_types import Decision
 from mmedge_ros.fusion.calibration import read_calibration
-from mmedge_ros.fusion.errors import FusionError
-from mmedge_ros.fusion.projection import CameraModel
-from mmedge_ros.fusion.transforms import StampedTransform, parse_static_transform
+from mmedge_ros.fusion.transforms import parse_static_transform
 from mmedge_ros.parameter import group, parameter
 from mmedge_ros.pipeline.decision_worker import DecisionWorker
 from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline, PipelineParameters
 from mmedge_ros.ros import conversions, names, qos
 from mmedge_ros.ros.diagnostics import Diagnostics
+from mmedge_ros.ros.geometry_inputs import GeometryInputs
 from mmedge_ros.ros.input_watch import InputWatch
 from mmedge_ros.ros.node_main import run_nodes
 from mmedge_ros.ros.parameters import declare
 from mmedge_ros.ros.ros_clock import RosClock
-from mmedge_ros.ros.static_transforms import subscribe_static_transforms
 
 
 @dataclass(frozen=True)
@@ -60,17 +57,14 @@ class FusionNode(Node):
         self._diagnostics = Diagnostics(self, self._watch, self._figures)
         for modality in parameters.pipeline.modalities:
             self._watch.expect(modality, names.UNIT_FEATURES, qos.RESULT)
-        self._known_calibration: tuple[Any, ...] = ()
         if parameters.calibration_file:
             calibration = read_calibration(parameters.calibration_file)
             self._pipeline.add_transforms(calibration.transforms)
             if calibration.camera is not None:
                 self._pipeline.set_camera(calibration.camera)
-        if not self._pipeline.has_camera:
-            self.create_subscription(
-                CameraInfo, names.CAMERA_INFO, self._on_camera_info, qos.SENSOR
-            )
-        subscribe_static_transforms(self, self._on_transforms)
+        self._geometry_inputs = GeometryInputs(
+            self, self._worker.submit, wants_camera=not self._pipeline.has_camera
+        )
         self._worker.start()
         self.create_subscription(
             msg.UnitReceipt, names.UNIT_RECEIPTS, self._on_receipt, qos.RESULT
@@ -99,22 +93,6 @@ class FusionNode(Node):
             self.get_logger().warning(f'features not used: {err}', throttle_duration_sec=5.0)
             return
         self._worker.submit(lambda pipeline, now_ns: pipeline.add_features(features, now_ns))
-
-    def _on_camera_info(self, message: CameraInfo) -> None:
-        size = (message.width, message.height, message.distortion_model)
-        calibration = (*size, *message.k, *message.d)
-        if calibration == self._known_calibration:
-            return
-        self._known_calibration = calibration
-        try:
-            camera = CameraModel.from_camera_info(message)
-        except FusionError as err:
-            self.get_logger().warning(f'camera_info not used: {err}', throttle_duration_sec=5.0)
-            return
-        self._worker.submit(lambda pipeline, _: pipeline.set_camera(camera))
-
-    def _on_transforms(self, transforms: list[StampedTransform]) -> None:
-        self._worker.submit(lambda pipeline, _: pipeline.add_transforms(transforms))
 
     def _publish(self, decision: Decision) -> None:
         if not self.context.ok():

@@ -1,0 +1,98 @@
+"""What fusion must know of where things are: calibration, static transforms, ego motion.
+
+The pip packages of ROS have no tf2_msgs; there extrinsics come as parameters, and ego motion
+as odometry only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from nav_msgs.msg import Odometry
+from rclpy.node import Node
+from sensor_msgs.msg import CameraInfo
+
+from mmedge_ros.fusion.ego_motion import (
+    EgoState,
+    ego_state_from_odometry,
+    ego_states_from_transforms,
+)
+from mmedge_ros.fusion.errors import FusionError
+from mmedge_ros.fusion.projection import CameraModel
+from mmedge_ros.fusion.transforms import transform_from_message
+from mmedge_ros.pipeline.decision_worker import Task
+from mmedge_ros.ros import names, qos
+from mmedge_ros.ros.conversions import from_time
+
+
+class GeometryInputs:
+    """Subscribes on behalf of a node and hands what it hears to the pipeline as tasks.
+
+    :param submit: takes a task for the pipeline
+    :param wants_camera: whether the calibration is still to be heard
+    """
+
+    def __init__(self, node: Node, submit: Callable[[Task], None], wants_camera: bool) -> None:
+        self._node = node
+        self._submit = submit
+        self._calibration: tuple[Any, ...] = ()
+        self._odometry_heard = False
+        if wants_camera:
+            node.create_subscription(
+                CameraInfo, names.CAMERA_INFO, self._on_camera_info, qos.SENSOR
+            )
+        node.create_subscription(Odometry, names.ODOMETRY, self._on_odometry, qos.SENSOR)
+        try:
+            from tf2_msgs.msg import TFMessage
+        except ImportError:
+            return
+        node.create_subscription(
+            TFMessage, '/tf_static', self._on_static_transforms, qos.STATIC_TRANSFORMS
+        )
+        node.create_subscription(TFMessage, '/tf', self._on_transforms, qos.SENSOR)
+
+    def _on_camera_info(self, message: CameraInfo) -> None:
+        size = (message.width, message.height, message.distortion_model)
+        calibration = (*size, *message.k, *message.d)
+        if calibration == self._calibration:
+            return
+        self._calibration = calibration
+        try:
+            camera = CameraModel.from_camera_info(message)
+        except FusionError as err:
+            self._node.get_logger().warning(f'camera_info not used: {err}')
+            return
+        self._submit(lambda pipeline, _: pipeline.set_camera(camera))
+
+    def _on_static_transforms(self, message: Any) -> None:
+        usable = []
+        for transform in message.transforms:
+            try:
+                usable.append(transform_from_message(transform))
+            except FusionError as err:
+                self._node.get_logger().warning(f'transform not used: {err}')
+        self._submit(lambda pipeline, _: pipeline.add_transforms(usable))
+
+    def _on_odometry(self, message: Odometry) -> None:
+        try:
+            state = ego_state_from_odometry(message, from_time(message.header.stamp))
+        except FusionError as err:
+            self._node.get_logger().warning(f'not used: {err}', throttle_duration_sec=5.0)
+            return
+        self._odometry_heard = True
+        self._add(state, message.header.frame_id, message.child_frame_id)
+
+    def _on_transforms(self, message: Any) -> None:
+        if self._odometry_heard:
+            return  # it knows velocities too
+        try:
+            for report in ego_states_from_transforms(message, 0):
+                self._add(report.state, report.frame_id, report.base_frame)
+        except FusionError as err:
+            self._node.get_logger().warning(
+                f'transform not used: {err}', throttle_duration_sec=5.0
+            )
+
+    def _add(self, state: EgoState, frame_id: str, base_frame: str) -> None:
+        self._submit(lambda pipeline, _: pipeline.add_ego_state(state, frame_id, base_frame))

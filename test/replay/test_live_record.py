@@ -1,0 +1,217 @@
+"""What a live graph published, brought back into the time of the recording."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hand_made_units import MS, at, features, receipt, unit
+
+from mmedge_ros.data_types import (
+    CAMERA,
+    NS_PER_S,
+    RADAR,
+    Decision,
+    StageTiming,
+    UnitFeatures,
+    UnitOutcome,
+)
+from mmedge_ros.evaluation.run_record import RunRecord, UnitCounts
+from mmedge_ros.replay.live_record import LiveRecord
+from mmedge_ros.replay.playback import PlaybackStatus
+
+STRIDE = 100 * MS
+OFFSET = 700_000 * STRIDE
+
+
+def live(ms: float) -> int:
+    """An instant of the recording as the live graph stamped it."""
+    return at(ms) + OFFSET
+
+
+def decision(end: float, latency: float = 8.0, stamp: float | None = None) -> Decision:
+    stamp = end - 40 if stamp is None else stamp
+    trail = (
+        StageTiming('acquisition', live(stamp), live(stamp + 5)),
+        StageTiming('fusion', live(stamp + 5), live(end + latency)),
+    )
+    newest = {CAMERA: live(stamp)}
+    published = live(end + latency)
+    return Decision(
+        live(end), live(stamp), 'base_link', (), newest, trail=trail, published_ns=published
+    )
+
+
+def encoded(available: float, sequence: int = 0, took: float = 20.0) -> UnitFeatures:
+    found = features(unit(available, sequence=sequence), grid=np.ones((2, 3, 4), np.float16))
+    shifted = {
+        'stamp_ns': found.stamp_ns + OFFSET,
+        'available_ns': found.available_ns + OFFSET,
+        'trail': (StageTiming('encode', live(available), live(available + took)),),
+    }
+    for name, value in shifted.items():
+        object.__setattr__(found, name, value)
+    return found
+
+
+def status(finished: bool = True, **counts: UnitCounts) -> PlaybackStatus:
+    return PlaybackStatus('bag', OFFSET, 1.0, at(0), at(2000), finished, counts)
+
+
+def filled(record: LiveRecord, windows: int = 20) -> RunRecord:
+    found = RunRecord('bag', 'live', 0.05, 0.5, 0.1, windows=windows)
+    record.fill(found, at(30), at(1980))
+    return found
+
+
+def test_everything_is_carried_back_into_bag_time() -> None:
+    record = LiveRecord()
+    record.status = status()
+    record.add_decision(decision(100))
+    record.add_features(encoded(60))
+    found = filled(record)
+    (one,) = found.decisions
+    assert one.window_end_ns == at(100)
+    assert one.state_ns == one.newest_ns[CAMERA] == at(60)
+    assert one.published_ns == at(108)
+    assert [(s.begin_ns, s.end_ns) for s in one.trail] == [(at(60), at(65)), (at(65), at(108))]
+    (each,) = found.features
+    assert (each.stamp_ns, each.available_ns) == (at(55), at(60))
+    assert each.trail == (StageTiming('encode', at(60), at(80)),)
+    assert one.latency == pytest.approx(0.008)
+
+
+def test_grids_are_not_kept() -> None:
+    record = LiveRecord()
+    record.add_features(encoded(60))
+    assert filled(record).features[0].grid.size == 0
+
+
+def test_decisions_before_and_after_the_recording_are_left_out() -> None:
+    record = LiveRecord()
+    record.status = status()
+    for end in range(-300, 2600, 100):
+        record.add_decision(decision(end))
+    found = filled(record)
+    ends = [(d.window_end_ns - at(0)) // MS for d in found.decisions]
+    assert ends == list(range(100, 2001, 100))
+    assert found.dropped == 0
+
+
+def test_windows_nobody_decided_are_dropped_ones() -> None:
+    record = LiveRecord()
+    record.status = status()
+    for end in (100, 200, 500):
+        record.add_decision(decision(end))
+    assert filled(record).dropped == 17
+
+
+def test_the_first_second_is_warm_up() -> None:
+    record = LiveRecord()
+    record.status = status()
+    for end in range(100, 2001, 100):
+        record.add_decision(decision(end))
+    assert filled(record).warmup == 10
+    assert filled(LiveRecord()).warmup == 0
+
+
+def test_what_became_of_a_unit_replaces_that_it_arrived_in_either_order() -> None:
+    record = LiveRecord()
+    outcomes = [UnitOutcome.RECEIVED, UnitOutcome.DROPPED]
+    for sequence, order in ((1, outcomes), (2, outcomes[::-1])):
+        for outcome in order:
+            record.add_receipt(receipt(unit(50, sequence=sequence), outcome))
+    counts = filled(record).units[CAMERA]
+    assert (counts.received, counts.dropped) == (2, 2)
+
+
+def test_units_are_counted_by_what_became_of_them() -> None:
+    record = LiveRecord()
+    played = UnitCounts(captured=20, transferred=10, skipped=4, thinned=6)
+    record.status = status(camera=played)
+    for sequence in range(4):
+        each = encoded(60 + 50 * sequence, sequence)
+        record.add_receipt(receipt(each))
+        record.add_features(each)
+    for sequence, outcome in enumerate(
+        [UnitOutcome.SKIPPED, UnitOutcome.DROPPED, UnitOutcome.FAILED, UnitOutcome.RECEIVED], 4
+    ):
+        record.add_receipt(receipt(encoded(60 + 50 * sequence, sequence), outcome))
+    counts = filled(record).units[CAMERA]
+    assert (counts.captured, counts.transferred, counts.thinned) == (20, 10, 6)
+    assert (counts.received, counts.encoded) == (8, 4)
+    assert counts.skipped == 4 + 1, 'by the player, and by the encoder'
+    assert (counts.dropped, counts.failed) == (1, 1)
+    assert counts.lost == 2 + 1, 'never received, and received but never heard of again'
+    assert played.skipped == 4, 'the status itself is left alone'
+
+
+def test_a_unit_whose_receipt_was_missed_is_not_lost() -> None:
+    record = LiveRecord()
+    record.status = status(camera=UnitCounts(captured=1, transferred=1))
+    record.add_features(encoded(60))
+    counts = filled(record).units[CAMERA]
+    assert (counts.received, counts.encoded, counts.lost) == (1, 1, 0)
+
+
+def test_a_unit_that_was_ready_after_its_first_decision_is_late() -> None:
+    record = LiveRecord()
+    record.status = status()
+    record.add_decision(decision(100, latency=50))
+    record.add_features(encoded(95, 1, took=54))
+    record.add_features(encoded(96, 2, took=56))
+    record.add_features(encoded(195, 3, took=99))
+    assert filled(record).units[CAMERA].late == 1
+
+
+def test_features_without_a_trail_do_no_harm() -> None:
+    record = LiveRecord()
+    record.add_decision(decision(100))
+    bare = encoded(60)
+    object.__setattr__(bare, 'trail', ())
+    record.add_features(bare)
+    assert filled(record).units[CAMERA].encoded == 1
+
+
+def test_what_was_wrong_is_told() -> None:
+    record = LiveRecord()
+    record.input_problems['radar'] = 'silent for 5 s'
+    record.notes.append('fusion ended and was started again')
+    assert filled(record).problems == [
+        'radar: silent for 5 s',
+        'fusion ended and was started again',
+    ]
+
+
+def test_progress_is_the_share_of_the_recording_that_was_decided() -> None:
+    record = LiveRecord()
+    assert record.share() == 0.0
+    record.status = status(finished=False)
+    assert record.share() == 0.0
+    for end, share in ((-500, 0.0), (500, 0.25), (2000, 1.0), (9000, 1.0)):
+        record.add_decision(decision(end))
+        assert record.share() == pytest.approx(share)
+    assert record.decided == 4
+    assert record.newest is not None
+    assert record.newest.window_end_ns == live(9000)
+
+
+def test_it_is_complete_when_the_window_of_the_last_unit_was_decided() -> None:
+    record = LiveRecord()
+    last = at(1950)
+    record.status = status(finished=True)
+    assert not record.is_complete(last, STRIDE)
+    record.add_decision(decision(1900))
+    assert not record.is_complete(last, STRIDE)
+    record.add_decision(decision(2000))
+    assert record.is_complete(last, STRIDE)
+    record.status = status(finished=False)
+    assert not record.is_complete(last, STRIDE)
+
+
+def test_a_graph_that_never_played_leaves_an_empty_record() -> None:
+    found = filled(LiveRecord())
+    assert found.decisions == []
+    assert found.units == {}
+    assert found.dropped == 20
+    assert RADAR not in found.units
+    assert found.stride * NS_PER_S == STRIDE

@@ -1,0 +1,388 @@
+"""The graph in virtual time, with encoders that cost what a profile says."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from hand_made_units import BEGIN_NS, MS, FakeEncoder, at, returns, unit
+
+from mmedge_ros.data_types import (
+    CAMERA,
+    NS_PER_S,
+    RADAR,
+    Box,
+    Configuration,
+    Decision,
+    Detection,
+    ModalityConfiguration,
+    SkipDecision,
+    Unit,
+)
+from mmedge_ros.encoding.detector import EncodingError
+from mmedge_ros.evaluation.decision_log import decision_lines
+from mmedge_ros.evaluation.run_record import RunRecord
+from mmedge_ros.fusion.projection import CameraModel
+from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline, PipelineParameters
+from mmedge_ros.replay.device_profile import DeviceProfile
+from mmedge_ros.replay.offline_replay import OfflineReplay
+
+MODEL = CameraModel(
+    640, 480, np.array([[450.0, 0, 320], [0, 450, 240], [0, 0, 1]]), np.zeros(0), 'none'
+)
+
+
+def spread(milliseconds: float) -> tuple[float, ...]:
+    """Quantiles around a duration."""
+    return tuple(milliseconds / 1e3 * share for share in (0.6, 0.8, 1.0, 1.2, 1.5, 2.0))
+
+
+def constant(milliseconds: float) -> tuple[float, ...]:
+    return (milliseconds / 1e3,) * 6
+
+
+def profile(**stages: tuple[float, ...]) -> DeviceProfile:
+    usual = {
+        'camera.encode': spread(15),
+        'radar.encode': spread(0.3),
+        'receipt.transport': spread(0.2),
+        'features.transport': spread(1.0),
+        'fusion': spread(3.0),
+    }
+    return DeviceProfile('', usual | {k.replace('_', '.'): v for k, v in stages.items()})
+
+
+def flight(
+    seconds: float = 3.0, begin: float = 0.0, cameras: bool = True, radars: bool = True
+) -> list[Unit]:
+    """Units of a 20 Hz camera and a 25 Hz radar by their arrival."""
+    found: list[Unit] = []
+    if cameras:
+        count = round(20 * seconds)
+        found += [unit(begin + 50 * n + 7, CAMERA, n, delay=5) for n in range(count)]
+    if radars:
+        count = round(25 * seconds)
+        found += [unit(begin + 40 * n + 3, RADAR, n, delay=2) for n in range(count)]
+    return sorted(found, key=lambda u: u.available_ns)
+
+
+def walker(of: Unit) -> dict[str, Any]:
+    """A person who walks away, as the camera and the radar see them."""
+    x = 4.0 + 0.3 * ((of.stamp_ns - BEGIN_NS) / NS_PER_S % 60.0)
+    if of.modality == RADAR:
+        rows = [(x, 0.0, z, 0.3) for z in (-0.4, 0.0, 0.4)]
+        return {'returns': returns(*rows).astype(np.float32)}
+    half = 450 * 1.68 / x / 2
+    box = Box(320 - half / 3, 240 - half, 320 + half / 3, 240 + half)
+    return {'detections': (Detection(box, 0.9, 'person'),), 'image_size': (640, 480)}
+
+
+def replay_of(
+    units: Iterable[Unit],
+    with_profile: DeviceProfile | None = None,
+    pipeline: PerceptionPipeline | None = None,
+    **encoders: FakeEncoder,
+) -> OfflineReplay:
+    if pipeline is None:
+        pipeline = PerceptionPipeline()
+        pipeline.set_camera(MODEL)
+    usual = {m: FakeEncoder(m, walker) for m in (CAMERA, RADAR)}
+    found = OfflineReplay(pipeline, usual | encoders, with_profile)
+    found.run(iter(units))
+    return found
+
+
+def ends(decisions: Iterable[Decision]) -> list[float]:
+    return [(d.window_end_ns - BEGIN_NS) / MS for d in decisions]
+
+
+def record_of(replay: OfflineReplay) -> RunRecord:
+    record = RunRecord('bag', 'offline', 0.05, 0.5, 0.1)
+    replay.fill(record)
+    return record
+
+
+def windows_of(units: list[Unit]) -> int:
+    """Window ends that a recording covers, as its record counts them."""
+    first, last = (-(-u.available_ns // (100 * MS)) for u in (units[0], units[-1]))
+    return last - first + 1
+
+
+# ------------------------------------------------------------------------------ result
+
+
+def test_every_window_of_a_recording_is_decided_once_and_in_order() -> None:
+    units = flight(3.0)
+    found = replay_of(units, profile())
+    assert ends(found.decisions) == [100.0 * n for n in range(1, 31)]
+    assert len(found.decisions) == windows_of(units)
+    assert [d.published_ns for d in found.decisions] == sorted(
+        d.published_ns for d in found.decisions
+    )
+
+
+def test_two_runs_give_the_same_decisions_byte_for_byte() -> None:
+    first, second = (replay_of(flight(4.0), profile()) for _ in range(2))
+    lines = decision_lines(first.decisions)
+    assert lines == decision_lines(second.decisions)
+    assert lines.count('"label":"person"') > 30
+    latencies = [d.latency for d in first.decisions]
+    assert np.quantile(latencies, 0.95) > 1.2 * np.quantile(latencies, 0.5)
+
+
+def test_everything_that_arrives_is_encoded_once_and_used() -> None:
+    units = flight(3.0)
+    found = replay_of(units, profile())
+    record = record_of(found)
+    camera, radar = record.units[CAMERA], record.units[RADAR]
+    assert (camera.captured, camera.received, camera.encoded) == (60, 60, 60)
+    assert (radar.captured, radar.received, radar.encoded) == (75, 75, 75)
+    assert camera.late == radar.late == camera.dropped == record.dropped == 0
+    assert sorted(u.key for u in found.features) == sorted(
+        (u.modality, u.sequence, u.stamp_ns) for u in units
+    )
+
+
+def test_without_a_profile_times_are_measured() -> None:
+    found = replay_of(flight(1.0))
+    assert ends(found.decisions) == [100.0 * n for n in range(1, 11)]
+    for decision in found.decisions:
+        assert decision.window_end_ns + 2 * MS < decision.published_ns
+    encode = [s for u in found.features for s in u.trail if s.stage == 'encode']
+    assert all(stage.end_ns > stage.begin_ns for stage in encode)
+
+
+def test_an_empty_recording_ends_at_once() -> None:
+    found = replay_of([], profile())
+    assert found.decisions == []
+    assert record_of(found).dropped == 0
+
+
+def test_a_single_unit_makes_one_decision() -> None:
+    found = replay_of([unit(42)], profile())
+    assert ends(found.decisions) == [100]
+    assert found.decisions[0].lost == (RADAR,)
+
+
+def test_decisions_are_told_as_they_are_published() -> None:
+    told: list[Decision] = []
+    pipeline = PerceptionPipeline()
+    encoders = {m: FakeEncoder(m) for m in (CAMERA, RADAR)}
+    replay = OfflineReplay(pipeline, encoders, profile(), on_decision=told.append)
+    replay.run(iter(flight(1.0)))
+    assert told == replay.decisions
+    assert len(told) == 10
+
+
+# ------------------------------------------------------------------------------ trails
+
+
+@pytest.mark.parametrize('with_profile', [True, False])
+def test_the_trail_of_a_decision_sums_to_the_age_of_its_critical_unit(
+    with_profile: bool,
+) -> None:
+    found = replay_of(flight(3.0), profile() if with_profile else None)
+    stamps = {u.stamp_ns for u in found.features}
+    for decision in found.decisions:
+        trail = decision.trail
+        assert [s.stage for s in trail] == [
+            'acquisition',
+            'transport',
+            'queue',
+            'encode',
+            'transport_features',
+            'window',
+            'fusion',
+        ]
+        assert trail[0].begin_ns in stamps
+        for one, next_one in pairwise(trail):
+            assert one.end_ns == next_one.begin_ns
+        assert all(s.begin_ns <= s.end_ns for s in trail)
+        age_ns = decision.published_ns - trail[0].begin_ns
+        assert sum(s.end_ns - s.begin_ns for s in trail) == age_ns
+        latency_ns = decision.published_ns - decision.window_end_ns
+        assert latency_ns == age_ns - (decision.window_end_ns - trail[0].begin_ns)
+        assert decision.latency == pytest.approx(latency_ns / NS_PER_S)
+
+
+def test_latency_is_what_the_profile_says_where_nothing_has_to_be_waited_for() -> None:
+    found = replay_of(flight(2.0, cameras=False), profile(fusion=constant(4.0)))
+    assert {d.published_ns - d.window_end_ns for d in found.decisions} == {6 * MS}
+
+
+def test_a_unit_received_just_before_the_end_is_waited_for() -> None:
+    units = [unit(10), unit(99, sequence=1)]
+    stages = profile(
+        camera_encode=constant(20.0), features_transport=constant(1.0), fusion=constant(3.0)
+    )
+    (decision,) = replay_of(units, stages).decisions
+    assert decision.published_ns == at(99 + 20 + 1 + 3)
+    assert decision.newest_ns[CAMERA] == units[1].stamp_ns
+    assert decision.late == ()
+
+
+def test_an_encoder_slower_than_the_deadline_is_not_waited_for_longer() -> None:
+    stages = profile(camera_encode=constant(200.0), fusion=constant(3.0))
+    decision = replay_of([unit(10), unit(99, sequence=1), unit(350, RADAR)], stages).decisions[0]
+    assert decision.published_ns == at(100 + 50 + 3)
+    assert decision.late == (CAMERA,)
+
+
+# ------------------------------------------------------------------------------ overload
+
+
+def test_overload_drops_the_oldest_units_and_never_grows_a_queue() -> None:
+    waiting: list[int] = []
+    pipeline = PerceptionPipeline()
+    camera = FakeEncoder(CAMERA, lambda _: waiting.append(len(replay.servers[CAMERA].intake)))
+    replay = OfflineReplay(
+        pipeline, {CAMERA: camera, RADAR: FakeEncoder(RADAR)}, profile(camera_encode=constant(120))
+    )
+    replay.run(iter(flight(10.0)))
+    counts = record_of(replay).units[CAMERA]
+    assert max(waiting) <= 2
+    assert counts.received == 200
+    assert counts.encoded + counts.dropped == 200
+    assert counts.encoded == pytest.approx(10_000 / 120, abs=3)
+    sequences = [call[0].sequence for call in camera.calls]
+    assert sequences == sorted(sequences)
+    assert counts.late > 50
+    assert len(replay.decisions) == 100
+    assert max(d.latency for d in replay.decisions) < 0.05 + 0.01
+
+
+def test_a_dropped_unit_blocks_no_window() -> None:
+    stages = profile(camera_encode=constant(60.0), fusion=constant(1.0))
+    units = [unit(40 + n, sequence=n) for n in range(10)]
+    found = replay_of(units, stages)
+    assert record_of(found).units[CAMERA].dropped == 7
+    assert found.decisions[0].published_ns == at(151)
+
+
+def test_a_pipeline_slower_than_the_stride_drops_windows_instead_of_falling_behind() -> None:
+    units = flight(20.0)
+    found = replay_of(units, profile(fusion=constant(250.0)))
+    record = record_of(found)
+    assert record.dropped > 50
+    assert max(d.latency for d in found.decisions) < 7.0
+    assert all(a.published_ns < b.published_ns for a, b in pairwise(found.decisions))
+
+
+# ------------------------------------------------------------------------------ gaps
+
+
+def test_a_gap_is_lived_through_and_the_windows_in_it_are_accounted_for() -> None:
+    units = flight(2.0) + flight(2.0, begin=32_000)
+    found = replay_of(units, profile())
+    record = record_of(found)
+    assert windows_of(units) == 340
+    assert len(found.decisions) + record.dropped == 340
+    silent = [d for d in found.decisions if at(4000) < d.window_end_ns < at(32_000)]
+    assert silent
+    assert all(d.lost == (CAMERA, RADAR) for d in silent)
+    assert all(d.tracks == () for d in silent if d.window_end_ns > at(4600))
+    before, after = (
+        {t.id for d in found.decisions for t in d.tracks if (d.window_end_ns < at(9000)) is early}
+        for early in (True, False)
+    )
+    assert before
+    assert after
+    assert not before & after
+
+
+@pytest.mark.parametrize('years', [50, -50])
+def test_one_wrong_clock_does_not_make_windows_for_years(years: int) -> None:
+    away = years * 365 * 86_400_000
+    units = flight(1.0) + flight(1.0, begin=away)
+    units.sort(key=lambda u: u.available_ns)
+    begun = time.monotonic()
+    found = replay_of(units, profile())
+    assert time.monotonic() - begun < 10.0
+    assert len(found.decisions) < 100
+    assert len(found.decisions) + record_of(found).dropped == windows_of(units)
+    assert found.decisions[-1].tracks
+
+
+def test_windows_after_the_last_unit_are_not_the_recordings() -> None:
+    stages = profile(camera_encode=constant(900.0))
+    units = [unit(90), unit(180, RADAR)]
+    assert ends(replay_of(units, stages).decisions) == [100, 200]
+
+
+# ------------------------------------------------------------------------------ failures
+
+
+def test_units_that_cannot_be_encoded_are_counted_and_block_nothing() -> None:
+    def work(each: Unit) -> dict[str, Any]:
+        if each.sequence % 3 == 0:
+            raise EncodingError('the picture is broken')
+        return walker(each)
+
+    found = replay_of(flight(3.0), profile(), camera=FakeEncoder(CAMERA, work))
+    record = record_of(found)
+    counts = record.units[CAMERA]
+    assert (counts.received, counts.encoded, counts.failed) == (60, 40, 20)
+    assert counts.late == 0
+    assert len(found.decisions) == 30
+    assert any('20' in text and 'the picture is broken' in text for text in record.problems)
+    assert max(d.latency for d in found.decisions) < 0.05
+
+
+def test_an_encoder_that_always_fails_leaves_the_other_sensor() -> None:
+    def work(each: Unit) -> dict[str, Any]:
+        raise EncodingError(f'unit {each.sequence} is broken')
+
+    found = replay_of(flight(10.0), profile(), camera=FakeEncoder(CAMERA, work))
+    record = record_of(found)
+    assert record.units[CAMERA].failed == 200
+    assert len(record.problems) < 100, 'ever new reasons do not fill the report'
+    assert len(found.decisions) == 100
+    assert found.decisions[-1].tracks[0].seen_by == (RADAR,)
+
+
+def test_stamps_that_cannot_be_true_are_replaced_and_reported() -> None:
+    units = [replace(u, stamp_ns=0) if u.modality == RADAR else u for u in flight(1.0)]
+    record = record_of(replay_of(units, profile()))
+    assert any(text.startswith('radar: 25') for text in record.problems)
+
+
+# ------------------------------------------------------------------------------ control
+
+
+def controlled(
+    units: Iterator[Unit], *, configuration: Configuration, lease: SkipDecision
+) -> OfflineReplay:
+    encoders = {m: FakeEncoder(m) for m in (CAMERA, RADAR)}
+    replay = OfflineReplay(
+        PerceptionPipeline(PipelineParameters()), encoders, profile(), {CAMERA: 50 * MS}
+    )
+    control = replay.servers[CAMERA].intake.control
+    control.schedule.add(configuration)
+    control.lease(lease)
+    replay.run(units)
+    return replay
+
+
+def test_rates_and_leases_are_obeyed_and_told() -> None:
+    part = ModalityConfiguration(CAMERA, rate=10.0, level='small')
+    replay = controlled(
+        iter(flight(3.0)),
+        configuration=Configuration(4, at(1000), (part,)),
+        lease=SkipDecision(CAMERA, at(2000), at(2400), at(2000)),
+    )
+    counts = record_of(replay).units[CAMERA]
+    assert counts.thinned == 20
+    assert counts.skipped == 4
+    assert counts.encoded == 60 - 24
+    told = {d.configuration_ids for d in replay.decisions}
+    assert told == {(0,), (0, 4), (4,)} or told == {(0,), (0, 4)}
+    skipping = [
+        ms for ms, d in zip(ends(replay.decisions), replay.decisions, strict=True) if d.skipped
+    ]
+    assert skipping[0] in (2000, 2100)
+    assert skipping[-1] == 2800

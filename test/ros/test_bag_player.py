@@ -1,0 +1,184 @@
+"""The player refuses what it cannot play, waits for listeners, and starts over in a loop."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import bag_fixtures as flight
+import pytest
+from live_graph import Bystander, run_node, wait_until
+from rosgraph_msgs.msg import Clock
+from sensor_msgs.msg import CompressedImage, PointCloud2
+
+from mmedge_ros.ros import names, qos
+from mmedge_ros.ros.conversions import from_time
+from mmedge_ros.ros.graph import NodeDescription
+from mmedge_ros.ros.process_group import ProcessGroup
+
+SECOND = 1_000_000_000
+STRIDE_NS = SECOND // 10
+
+
+@pytest.fixture(scope='module')
+def short_bag(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Half a second; between its pictures lies a message that is too damaged to be played."""
+    messages = flight.recording(0.5)
+    damaged = ('sensor_msgs/msg/PointCloud2', b'\x00\x01')
+    messages.insert(5, (flight.RADAR, messages[4][1], damaged))
+    return flight.write_bag(tmp_path_factory.mktemp('bags') / 'short', messages=messages)
+
+
+class Audience:
+    """Listens to the sensors of a player in a process of its own."""
+
+    def __init__(self, bystander: Bystander, folder: Path) -> None:
+        self.bystander = bystander
+        self.pictures: list[CompressedImage] = []
+        self.scans: list[PointCloud2] = []
+        self.times: list[int] = []
+        self._folder = folder
+        node = bystander.node
+        node.create_subscription(
+            CompressedImage, names.CAMERA_IMAGE_COMPRESSED, self.pictures.append, qos.SENSOR
+        )
+        node.create_subscription(PointCloud2, names.RADAR_POINTS, self.scans.append, qos.SENSOR)
+        node.create_subscription(
+            Clock, names.CLOCK, lambda m: self.times.append(from_time(m.clock)), 10
+        )
+
+    def play(self, bag: Path, **parameters: object) -> ProcessGroup:
+        player = NodeDescription(
+            'bag_player', 'bag_player', {'bag': str(bag), 'wait_for': ['bystander'], **parameters}
+        )
+        self.bystander.group = ProcessGroup([player], self._folder)
+        return self.bystander.group
+
+    def stamps(self) -> list[int]:
+        return [from_time(m.header.stamp) for m in self.pictures]
+
+    def wait_for_the_end(self, pictures: int = 10) -> None:
+        """Wait until the player says so and the last pictures have arrived."""
+        states = self.bystander.states
+        self.bystander.wait_until(lambda: states and states[-1].finished)
+        self.bystander.wait_until(lambda: len(self.pictures) >= pictures)
+
+
+@pytest.fixture
+def audience(bystander: Bystander, tmp_path: Path) -> Iterator[Audience]:
+    return Audience(bystander, tmp_path)
+
+
+def test_all_units_are_played_once_and_the_damaged_message_is_named(
+    audience: Audience, short_bag: Path
+) -> None:
+    with audience.play(short_bag) as group:
+        audience.wait_for_the_end()
+        (state,) = {s.offset: s for s in audience.bystander.states}.values()
+        audience.bystander.wait_until(lambda: 'ended' in group.last_words('bag_player', 1))
+        words = group.last_words('bag_player', 9)
+    assert state.offset % STRIDE_NS == 0
+    recorded = [flight.BEGIN_NS + n * SECOND // 20 for n in range(10)]
+    assert audience.stamps() == [stamp + state.offset for stamp in recorded]
+    audience.bystander.wait_until(lambda: len(audience.scans) >= 12)
+    assert len(audience.scans) == 12
+    assert audience.times == []
+    assert dict(zip(state.modalities, state.transferred, strict=True)) == {
+        'camera': 10,
+        'radar': 12,
+    }
+    assert '1 messages not played: /radar/points: 2 bytes' in words
+
+
+def test_with_clock_stamps_are_the_recorded_ones_and_time_goes_on_after_the_end(
+    audience: Audience, short_bag: Path
+) -> None:
+    with audience.play(short_bag, clock=True):
+        audience.wait_for_the_end()
+        end = audience.times[-1]
+        audience.bystander.wait_until(lambda: audience.times[-1] > end + SECOND // 5)
+    assert audience.stamps() == [flight.BEGIN_NS + n * SECOND // 20 for n in range(10)]
+    assert audience.times == sorted(audience.times)
+    assert audience.times[0] < flight.BEGIN_NS
+
+
+def test_in_a_loop_stamps_go_on_rising_on_the_grid(audience: Audience, short_bag: Path) -> None:
+    with audience.play(short_bag, loop=True):
+        audience.bystander.wait_until(lambda: len(audience.pictures) >= 25)
+    stamps = audience.stamps()
+    assert stamps == sorted(set(stamps))
+    rounds = [b - a for a, b in zip(stamps, stamps[10:], strict=False)]
+    assert set(rounds) == {6 * STRIDE_NS}
+    assert not any(s.finished for s in audience.bystander.states)
+
+
+def test_it_plays_without_those_who_do_not_come(audience: Audience, short_bag: Path) -> None:
+    waits: dict[str, object] = {'wait_for': ['bystander', 'godot'], 'wait_time': 0.5}
+    with audience.play(short_bag, **waits) as group:
+        audience.wait_for_the_end()
+        assert 'playing without godot' in group.last_words('bag_player', 9)
+
+
+def test_it_waits_for_nodes_that_are_not_there_yet(audience: Audience, short_bag: Path) -> None:
+    with audience.play(short_bag, wait_for=['godot']):
+        node = audience.bystander.node
+        wait_until(
+            audience.bystander.executor,
+            lambda: (
+                'bag_player' in node.get_node_names() and node.count_publishers('/radar/points')
+            ),
+        )
+        assert audience.pictures == []
+        with Bystander('godot'):
+            audience.wait_for_the_end()
+    assert len(audience.pictures) == 10
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'words'),
+    [
+        ([], 'no recording given'),
+        (['-p', 'bag:=/no/such/bag'], '/no/such/bag'),
+        (['-p', 'bag:={bag}', '-p', 'topics.camera:=/camra'], "'/camra'; the nearest is"),
+        (['-p', 'bag:={bag}', '-p', 'topics.camera:=/radar/points'], 'PointCloud2'),
+        (['-p', 'bag:={bag}', '-p', 'rate:=50.0'], '0.05 to 20.0'),
+        (['-p', 'bag:={bag}', '-p', 'speed:=2.0'], "'speed'"),
+    ],
+    ids=['no bag', 'path', 'topic', 'type', 'rate', 'key'],
+)
+def test_what_cannot_be_played_is_one_line(
+    little_bag: Path, arguments: list[str], words: str
+) -> None:
+    done = run_node('bag_player', *(a.format(bag=little_bag) for a in arguments))
+    assert (done.returncode, done.stdout) == (1, '')
+    assert done.stderr.count('\n') == 1
+    assert done.stderr.startswith('bag_player: ')
+    assert words in done.stderr
+
+
+@pytest.mark.parametrize('description', ['[[', '{}x', '["fusion"]', '3'])
+def test_one_process_refuses_what_describes_no_nodes(description: str) -> None:
+    done = run_single_process(description)
+    assert done[0] == 1
+    assert done[1].startswith('single_process: not a description of nodes')
+
+
+def test_one_process_passes_on_what_a_member_says() -> None:
+    arguments = '["--ros-args", "-p", "nonsense:=1"]'
+    code, words = run_single_process(f'[["visualizer", {arguments}]]')
+    assert (code, words) == (
+        1,
+        "single_process: unknown parameter 'nonsense'; the nearest valid one is "
+        "'image_transport'\n",
+    )
+    assert run_single_process('[["fly", []]]') == (
+        1,
+        "single_process: no node 'fly'; there are bag_player, fusion, unit_encoder, visualizer\n",
+    )
+    assert run_single_process('[["fusion", ["--ros-args", "-p", "broken"]]]')[0] == 1
+
+
+def run_single_process(description: str) -> tuple[int, str]:
+    done = run_node('single_process', before=(description,))
+    assert 'Traceback' not in done.stderr
+    return done.returncode, done.stderr

@@ -1,0 +1,98 @@
+"""No message ends a node: what cannot be used is said and left out."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from live_graph import Bystander, check_decision
+from rclpy.serialization import serialize_message
+from sensor_msgs.msg import CameraInfo, PointCloud2
+from test_conversions import a_unit
+from test_obedience import scan
+
+from mmedge_ros import msg
+from mmedge_ros.data_types import UnitOutcome
+from mmedge_ros.ros import conversions, names, qos
+from mmedge_ros.ros.graph import GraphOptions, perception_graph
+from mmedge_ros.ros.process_group import ProcessGroup
+
+
+@pytest.fixture
+def graph(bystander: Bystander, tmp_path: Path) -> Iterator[ProcessGroup]:
+    nodes = perception_graph(GraphOptions(modalities=('radar',), visualizer=False))
+    with ProcessGroup(nodes, tmp_path, respawn=False) as group:
+        bystander.group = group
+        yield group
+
+
+def test_fusion_and_encoder_go_on_after_every_message(
+    graph: ProcessGroup, bystander: Bystander
+) -> None:
+    node = bystander.node
+    scans = node.create_publisher(PointCloud2, names.RADAR_POINTS, qos.SENSOR)
+    hostile = {
+        kind: node.create_publisher(kind, topic, qos.RESULT)
+        for kind, topic in (
+            (msg.UnitFeatures, names.UNIT_FEATURES),
+            (msg.UnitReceipt, names.UNIT_RECEIPTS),
+            (msg.SkipDecision, names.SKIP_DECISION),
+            (CameraInfo, names.CAMERA_INFO),
+        )
+    }
+    configurations = node.create_publisher(msg.Configuration, names.CONFIGURATION, qos.LATCHED)
+    node.create_timer(0.04, lambda: scans.publish(scan(time.time_ns())))
+    bystander.wait_until(lambda: len(bystander.decisions) > 3)
+
+    for unit in _units_that_cannot_be():
+        hostile[msg.UnitFeatures].publish(unit)
+    hostile[msg.UnitReceipt].publish(msg.UnitReceipt(modality='radar', outcome=99))
+    hostile[msg.UnitReceipt].publish(msg.UnitReceipt(modality='no such thing'))
+    hostile[msg.SkipDecision].publish(msg.SkipDecision(modality='radar'))
+    hostile[CameraInfo].publish(CameraInfo(width=7, distortion_model='of my own'))
+    configurations.publish(
+        msg.Configuration(
+            modalities=[msg.ModalityConfiguration(modality='radar', rate=float('nan'))]
+        )
+    )
+    for publisher in (scans, *hostile.values()):
+        publisher.publish(b'')
+        publisher.publish(bytes(range(256)))
+    whole = serialize_message(scan(time.time_ns()))
+    scans.publish(whole[: len(whole) // 2])
+    undecodable = scan(time.time_ns())
+    undecodable.point_step = 1
+    scans.publish(undecodable)
+
+    bystander.wait_until(lambda: any(r.outcome == UnitOutcome.FAILED for r in bystander.receipts))
+    good = bystander.wait_for_units('radar', 10)
+    # The first decisions after an invalid clock or unit may start over; then all is well.
+    decisions = bystander.wait_for_decisions(8)[-3:]
+    for decision in decisions:
+        check_decision(decision)
+        assert decision.trail
+        assert 'radar' in decision.modalities
+    assert len(good) >= 10
+    assert graph.watch() == []
+    words = graph.last_words('fusion', 99)
+    assert 'features not used: radar unit 7' in words
+    assert 'receipt not used: 99 is not a valid UnitOutcome' in words
+    assert 'camera_info not used' in words
+    assert 'Traceback' not in words + graph.last_words('radar_encoder', 99)
+
+
+def _units_that_cannot_be() -> list[msg.UnitFeatures]:
+    found = []
+    for name, value in (
+        ('grid_shape', conversions.to_features(a_unit()).grid_shape + 1),
+        ('returns', [1.0, 2.0, 3.0]),
+        ('trail', []),
+        ('modality', 'no such thing'),
+        ('available', conversions.to_time(0)),
+    ):
+        message = conversions.to_features(a_unit())
+        setattr(message, name, value)
+        found.append(message)
+    return found

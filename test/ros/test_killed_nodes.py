@@ -1,0 +1,127 @@
+"""Any node may be killed: the others say what is missing and go on, and a new one heals."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from live_graph import Bystander, check_decision
+
+from mmedge_ros.replay.recording import Recording
+from mmedge_ros.ros.graph import NodeDescription
+from mmedge_ros.ros.live_session import bag_graph
+from mmedge_ros.ros.process_group import ProcessGroup
+
+WINDOW = 5  # decisions
+
+
+class Graph:
+    """A graph that plays for ever, and how to hurt it."""
+
+    def __init__(self, group: ProcessGroup, bystander: Bystander, events: list[str]) -> None:
+        self.group = group
+        self.bystander = bystander
+        self.events = events
+
+    def kill(self, name: str) -> None:
+        os.kill(self.group.pids[name], signal.SIGKILL)
+
+    def wait_until_healed(self, name: str, decisions: int = 6) -> None:
+        """Wait until the node was started again and nothing is missing for a while."""
+        bystander = self.bystander
+        bystander.wait_until(lambda: f'{name} was started again' in self.events)
+        bystander.wait_until(lambda: not bystander.decisions[-1].lost)
+        since = len(bystander.decisions)
+        bystander.wait_until(
+            lambda: (
+                [list(d.lost) for d in bystander.decisions[since:]][-decisions:]
+                == [[]] * decisions
+            )
+        )
+
+    def wait_for_log(self, name: str, words: str) -> str:
+        """Wait until a node has logged a line with these words, and return it."""
+
+        def line() -> str:
+            lines = self.group.last_words(name, 99).splitlines()
+            return next((line for line in lines if words in line), '')
+
+        found: str = self.bystander.wait_until(line)
+        return found
+
+
+def described(bag: Path, detector: Path) -> list[NodeDescription]:
+    with Recording(bag) as recording:
+        return bag_graph(recording, str(detector), loop=True, wait_for=('bystander',))
+
+
+@pytest.fixture
+def graph(
+    little_bag: Path,
+    detector: Path,
+    bystander: Bystander,
+    tmp_path: Path,
+    request: pytest.FixtureRequest,
+) -> Iterator[Graph]:
+    events: list[str] = []
+    nodes = described(little_bag, detector)
+    with ProcessGroup(nodes, tmp_path, (), events.append, respawn=request.param) as group:
+        bystander.group = group
+        bystander.wait_for_decisions(2 * WINDOW)
+        yield Graph(group, bystander, events)
+
+
+@pytest.mark.parametrize('graph', [True], indirect=True, ids=['started again'])
+def test_after_each_kill_the_others_go_on_and_a_new_node_heals_the_graph(graph: Graph) -> None:
+    bystander = graph.bystander
+    for name, lost in (
+        ('camera_encoder', ['camera']),
+        ('radar_encoder', ['radar']),
+        ('bag_player', ['camera', 'radar']),
+    ):
+        graph.kill(name)
+        # Units of the last moment still fill a window, and one more may be on its way.
+        without = bystander.wait_for_decisions(WINDOW + 2)
+        assert list(without[-1].lost) == lost, name
+        graph.wait_until_healed(name)
+
+    graph.kill('visualizer')
+    bystander.wait_until(lambda: 'visualizer was started again' in graph.events)
+
+    graph.kill('fusion')
+    decided, encoded = len(bystander.decisions), len(bystander.features)
+    bystander.wait_until(lambda: len(bystander.features) > encoded + 20)
+    graph.wait_until_healed('fusion')
+    assert len(bystander.decisions) > decided
+    for message in bystander.decisions:
+        check_decision(message)
+    assert len(graph.events) == 2 * 5
+
+
+@pytest.mark.parametrize('graph', [False], indirect=True, ids=['left alone'])
+def test_after_five_seconds_each_node_says_whom_it_misses(graph: Graph) -> None:
+    graph.kill('bag_player')
+    camera = graph.wait_for_log('camera_encoder', 'no camera input')
+    assert 'on /camera/image/compressed for ' in camera
+    radar = graph.wait_for_log('radar_encoder', 'no radar input')
+    assert 'on /radar/points for ' in radar
+    fusion = graph.wait_for_log('fusion', 'no camera input')
+    assert 'on /perception/unit_features for ' in fusion
+    assert 'published by camera_encoder, radar_encoder, which sends none' in fusion
+    status = graph.bystander.wait_until(
+        lambda: [
+            s
+            for s in graph.bystander.diagnostics.values()
+            if s.name.endswith('fusion') and 'no radar' in s.message
+        ]
+    )
+    assert 'no camera input on /perception/unit_features' in status[0].message
+    graph.kill('fusion')
+    tracks = graph.wait_for_log('visualizer', 'no tracks input')
+    assert 'on /perception/tracks for ' in tracks
+    assert set(graph.group.watch()) == {'bag_player', 'fusion'}
+    for name in graph.group.pids:
+        assert 'Traceback' not in graph.group.last_words(name, 99)

@@ -1,0 +1,207 @@
+"""Player and encoders obey configurations and skip leases that somebody publishes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import bag_fixtures as flight
+import numpy as np
+import pytest
+from live_graph import Bystander, stamps_of
+from sensor_msgs.msg import PointCloud2, PointField
+
+from mmedge_ros import msg
+from mmedge_ros.data_types import Configuration, ModalityConfiguration, UnitOutcome
+from mmedge_ros.replay.recording import Recording
+from mmedge_ros.ros import conversions, names, qos
+from mmedge_ros.ros.graph import NodeDescription
+from mmedge_ros.ros.live_session import bag_graph
+from mmedge_ros.ros.process_group import ProcessGroup
+
+SECOND = 1_000_000_000
+FRESH_ID = 7
+
+
+class Commander:
+    """Publishes what optimiser and gate will publish one day."""
+
+    def __init__(self, bystander: Bystander) -> None:
+        node = bystander.node
+        self._leases = node.create_publisher(msg.SkipDecision, names.SKIP_DECISION, qos.RESULT)
+        self._configurations = node.create_publisher(
+            msg.Configuration, names.CONFIGURATION, qos.LATCHED
+        )
+
+    @property
+    def is_heard(self) -> int:
+        """By how many nodes."""
+        return min(
+            self._leases.get_subscription_count(), self._configurations.get_subscription_count()
+        )
+
+    def configure(self, modality: str, rate: float, effective_ns: int) -> None:
+        configuration = Configuration(
+            FRESH_ID, effective_ns, (ModalityConfiguration(modality, rate, 'small'),)
+        )
+        self._configurations.publish(conversions.to_configuration(configuration, time.time_ns()))
+
+    def skip(self, modality: str, seconds: float) -> int:
+        """Lease from now on; returns its end."""
+        now_ns = time.time_ns()
+        end_ns = now_ns + round(seconds * SECOND)
+        self._leases.publish(
+            msg.SkipDecision(
+                header=conversions.header(now_ns),
+                modality=modality,
+                skip_until=conversions.to_time(end_ns),
+            )
+        )
+        return end_ns
+
+
+@pytest.fixture
+def commander(bystander: Bystander) -> Commander:
+    return Commander(bystander)
+
+
+class TestPlayer:
+    """All of it on one graph, because starting one takes its time."""
+
+    @pytest.fixture
+    def graph(
+        self, raw_bag: Path, detector: Path, bystander: Bystander, tmp_path: Path
+    ) -> Iterator[ProcessGroup]:
+        with Recording(raw_bag) as recording:
+            nodes = bag_graph(recording, str(detector), loop=True, wait_for=('bystander',))
+        with ProcessGroup(nodes, tmp_path) as group:
+            bystander.group = group
+            yield group
+
+    def test_it_thins_pauses_and_resumes_like_a_driver(
+        self, graph: ProcessGroup, bystander: Bystander, commander: Commander
+    ) -> None:
+        bystander.wait_until(lambda: commander.is_heard == 3)
+        bystander.wait_for_units('camera', 10)
+
+        end_ns = commander.skip('radar', 0.4)
+        self._check_the_pause(bystander, end_ns)
+
+        effective_ns = (time.time_ns() // SECOND + 1) * SECOND
+        commander.configure('camera', 10.0, effective_ns)
+        self._check_the_rates(bystander, effective_ns)
+
+        state = bystander.states[-1]
+        counts = dict(
+            zip(
+                state.modalities,
+                zip(state.captured, state.transferred, state.skipped, strict=True),
+                strict=True,
+            )
+        )
+        captured, transferred, skipped = counts['camera']
+        assert (captured - transferred > 10, skipped) == (True, 0)
+        captured, transferred, skipped = counts['radar']
+        assert 5 <= skipped <= 11
+        assert captured - transferred == skipped
+        assert bystander.figure('camera_encoder', 'dropped') == '0'
+
+    @staticmethod
+    def _check_the_pause(bystander: Bystander, end_ns: int) -> None:
+        bystander.wait_until(
+            lambda: [s for s in stamps_of(bystander.features, 'radar') if s > end_ns + SECOND // 5]
+        )
+        stamps = np.array(stamps_of(bystander.features, 'radar'))
+        pause = np.argmax(np.diff(stamps))
+        assert 0.3 < (stamps[pause + 1] - stamps[pause]) / SECOND < 0.5
+        assert 0 <= stamps[pause + 1] - end_ns < 0.05 * SECOND
+        camera = np.array(stamps_of(bystander.features, 'camera'))
+        assert np.diff(camera).max() < 0.15 * SECOND
+
+    @staticmethod
+    def _check_the_rates(bystander: Bystander, effective_ns: int) -> None:
+        bystander.wait_until(
+            lambda: stamps_of(bystander.features, 'radar')[-1] > effective_ns + 2 * SECOND
+        )
+        for features in bystander.features:
+            is_new = conversions.from_time(features.header.stamp) >= effective_ns
+            assert features.configuration_id == (FRESH_ID if is_new else 0)
+            assert features.rate == (10.0 if is_new and features.modality == 'camera' else 0.0)
+        for modality, before, after in (('camera', 20, 10), ('radar', 25, 25)):
+            stamps = np.array(stamps_of(bystander.features, modality))
+            last = np.sum((stamps >= effective_ns - SECOND // 2) & (stamps < effective_ns))
+            first = np.sum((stamps >= effective_ns) & (stamps < effective_ns + 2 * SECOND))
+            # Where the recording starts over there is a gap of up to 0.3 s.
+            assert before * 0.2 <= last <= before * 0.5 + 1, modality
+            assert after * 1.6 <= first <= after * 2 + 1, modality
+        ids = [i for d in bystander.decisions for i in d.configuration_ids]
+        assert set(ids) == {0, FRESH_ID}
+
+
+class TestEncoder:
+    """A source that cannot pause: the encoder leaves out what it is not to encode."""
+
+    @pytest.fixture(autouse=True)
+    def graph(self, bystander: Bystander, tmp_path: Path) -> Iterator[ProcessGroup]:
+        encoder = NodeDescription('radar_encoder', 'unit_encoder', {'modality': 'radar'})
+        with ProcessGroup([encoder], tmp_path) as group:
+            bystander.group = group
+            yield group
+
+    @pytest.fixture(autouse=True)
+    def radar(self, bystander: Bystander) -> None:
+        """Sends 25 scans a second, whatever anybody says."""
+        scans = bystander.node.create_publisher(PointCloud2, names.RADAR_POINTS, qos.SENSOR)
+
+        def send() -> None:
+            scans.publish(scan(time.time_ns()))
+
+        bystander.node.create_timer(0.04, send)
+
+    def test_it_skips_under_a_lease_and_resumes_by_itself(
+        self, bystander: Bystander, commander: Commander
+    ) -> None:
+        bystander.wait_until(lambda: commander.is_heard)
+        bystander.wait_for_units('radar', 5)
+        end_ns = commander.skip('radar', 0.4)
+        bystander.wait_until(lambda: stamps_of(bystander.features, 'radar')[-1] > end_ns)
+        skipped = [r for r in bystander.receipts if r.outcome == UnitOutcome.SKIPPED]
+        assert 5 <= len(skipped) <= 11
+        during = [conversions.from_time(r.header.stamp) for r in skipped]
+        assert max(during) < end_ns
+        assert set(during).isdisjoint(stamps_of(bystander.features, 'radar'))
+
+    def test_it_thins_to_the_rate_from_the_stamp_on(
+        self, bystander: Bystander, commander: Commander
+    ) -> None:
+        bystander.wait_until(lambda: commander.is_heard)
+        bystander.wait_for_units('radar', 10)
+        effective_ns = time.time_ns() + SECOND // 2
+        commander.configure('radar', 5.0, effective_ns)
+        bystander.wait_until(
+            lambda: stamps_of(bystander.features, 'radar')[-1] > effective_ns + 2 * SECOND
+        )
+        late = [s for s in stamps_of(bystander.features, 'radar') if s >= effective_ns]
+        assert 9 <= len(late) <= 12
+        ids = {f.configuration_id for f in bystander.features}
+        assert ids == {0, FRESH_ID}
+        bystander.wait_until(lambda: int(bystander.figure('radar_encoder', 'thinned') or 0) > 20)
+
+
+def scan(stamp_ns: int) -> PointCloud2:
+    """Four returns, as a driver would publish them."""
+    recorded = flight.point_cloud(0, stamp_ns)
+    return PointCloud2(
+        header=conversions.header(stamp_ns, 'radar_link'),
+        height=1,
+        width=recorded.width,
+        fields=[
+            PointField(name=f.name, offset=f.offset, datatype=f.datatype, count=1)
+            for f in recorded.fields
+        ],
+        point_step=recorded.point_step,
+        row_step=recorded.row_step,
+        data=recorded.data.tobytes(),
+        is_dense=True,
+    )

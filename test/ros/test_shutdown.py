@@ -1,0 +1,157 @@
+"""However a command is ended, nothing of it stays behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from live_graph import Bystander, children_of, is_alive, python_environment, wait_until
+
+from mmedge_ros.ros.shared_memory import segments_of
+
+ALL_GONE_WITHIN = 3.0
+NODES = 5
+
+
+class Command:
+    """A command of the package at work, and what it has started."""
+
+    def __init__(self, *arguments: str) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, '-m', 'mmedge_ros.cli', *arguments],
+            env=python_environment(),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        self.children: list[int] = []
+        self.segments: set[Path] = set()
+
+    def notice(self) -> int:
+        """Note what the command has started by now, and return how many processes."""
+        pids = children_of(self.process.pid)
+        self.children = pids or self.children
+        for pid in (*pids, self.process.pid):
+            self.segments |= _own_segments(pid)
+        return len(pids)
+
+    def end(self, number: signal.Signals) -> tuple[str, str]:
+        """Send a signal, check that everything is gone in time, and return what was said."""
+        self.notice()
+        begun = time.monotonic()
+        self.process.send_signal(number)
+        said = self.process.communicate(timeout=30)
+        wait_until(None, lambda: not any(map(is_alive, self.children)))
+        assert time.monotonic() - begun < ALL_GONE_WITHIN
+        return said
+
+
+def _own_segments(pid: int) -> set[Path]:
+    """What a process of the graph has mapped, without what belongs to this one and to peers."""
+    found = segments_of(pid) - segments_of(os.getpid())
+    return {segment for segment in found if 'port' not in segment.name}
+
+
+@pytest.fixture
+def run() -> Iterator[Callable[..., Command]]:
+    started: list[Command] = []
+
+    def start(*arguments: str) -> Command:
+        started.append(Command(*arguments))
+        return started[-1]
+
+    yield start
+    for command in started:
+        if command.process.poll() is None:
+            command.process.terminate()
+            command.process.communicate(timeout=30)
+
+
+def _at_work(command: Command, bystander: Bystander, decisions: int = 3) -> None:
+    def working() -> bool:
+        assert command.process.poll() is None, command.process.communicate()
+        return len(bystander.decisions) >= decisions
+
+    bystander.wait_until(working)
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'number', 'code', 'processes'),
+    [
+        (['up', '--loop', '--bag'], signal.SIGINT, 130, NODES),
+        (['up', '--loop', '--single-process', '--bag'], signal.SIGINT, 130, 1),
+        (['replay', '--live'], signal.SIGTERM, 143, NODES),
+    ],
+    ids=['Ctrl-C in up', 'Ctrl-C in a single process', 'SIGTERM in a live replay'],
+)
+def test_a_command_that_is_interrupted_at_work_leaves_nothing(
+    run: Callable[..., Command],
+    bystander: Bystander,
+    little_bag: Path,
+    detector: Path,
+    tmp_path: Path,
+    arguments: list[str],
+    number: signal.Signals,
+    code: int,
+    processes: int,
+) -> None:
+    place = ['--out', str(tmp_path)] if 'replay' in arguments else ['--logs', str(tmp_path)]
+    command = run(*arguments, str(little_bag), '--detector', str(detector), *place)
+    _at_work(command, bystander)
+    assert command.notice() == processes
+    output, messages = command.end(number)
+    assert (command.process.returncode, output) == (code, '')
+    assert messages.splitlines()[-1] == 'stopped'
+    assert 'Traceback' not in messages
+    assert command.segments
+    assert not [s for s in command.segments if s.exists()]
+
+
+def test_an_interrupt_while_the_nodes_are_starting_leaves_nothing(
+    run: Callable[..., Command], little_bag: Path, detector: Path, tmp_path: Path
+) -> None:
+    command = run(
+        *('up', '--bag', str(little_bag), '--detector', str(detector), '--logs', str(tmp_path))
+    )
+    wait_until(None, command.notice)
+    output, messages = command.end(signal.SIGINT)
+    assert (command.process.returncode, output) == (130, '')
+    assert messages.splitlines()[-1] == 'stopped'
+    assert not [s for s in command.segments if s.exists()]
+
+
+def test_nodes_end_by_themselves_when_the_command_is_killed(
+    run: Callable[..., Command],
+    bystander: Bystander,
+    little_bag: Path,
+    detector: Path,
+    tmp_path: Path,
+) -> None:
+    command = run(
+        *('up', '--loop', '--bag', str(little_bag), '--detector', str(detector)),
+        *('--logs', str(tmp_path)),
+    )
+    _at_work(command, bystander)
+    assert command.notice() == NODES
+    command.end(signal.SIGKILL)
+    assert len(command.segments) > 2
+    # Its own two are removed by whoever starts the next graph.
+    assert len([s for s in command.segments if s.exists()]) <= 2
+
+
+def test_the_demo_can_be_interrupted(
+    run: Callable[..., Command], bystander: Bystander, data_folder: Path, tmp_path: Path
+) -> None:
+    command = run('demo', '--out', str(tmp_path / 'out'))
+    _at_work(command, bystander)
+    assert command.notice() == NODES
+    output, messages = command.end(signal.SIGINT)
+    assert (command.process.returncode, output) == (130, '')
+    assert messages.splitlines()[-1] == 'stopped'
+    assert not [s for s in command.segments if s.exists()]
