@@ -1,0 +1,276 @@
+"""From encoded units to decisions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hand_made_units import MS, at, features, receipt, unit
+
+from mmedge_ros.data_types import (
+    CAMERA,
+    RADAR,
+    Box,
+    Decision,
+    Detection,
+    UnitFeatures,
+    UnitOutcome,
+)
+from mmedge_ros.fusion.errors import FusionError
+from mmedge_ros.fusion.geometry import OPTICAL_TO_BODY
+from mmedge_ros.fusion.projection import CameraModel
+from mmedge_ros.fusion.transforms import StampedTransform
+from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline, PipelineParameters
+
+MODEL = CameraModel(
+    640, 480, np.array([[450.0, 0, 320], [0, 450, 240], [0, 0, 1]]), np.zeros(0), 'none'
+)
+LOOKS_FORWARD = StampedTransform(
+    'base_link', 'camera_optical', np.array([0.1, 0.0, 1.0]), OPTICAL_TO_BODY
+)
+RADAR_MOUNT = StampedTransform('base_link', 'radar_link', np.array([0.1, 0.0, 0.9]), np.eye(3))
+
+
+def picture(available: float, sequence: int = 0, people: int = 1, delay: float = 5.0):
+    """An encoded picture of people who stand five metres away."""
+    boxes = [Box(100.0 + 120 * n, 165.0, 150.0 + 120 * n, 315.0) for n in range(people)]
+    return features(
+        unit(available, CAMERA, sequence, delay),
+        detections=tuple(Detection(box, 0.9, 'person') for box in boxes),
+        image_size=(640, 480),
+    )
+
+
+def scan(available: float, sequence: int = 0) -> UnitFeatures:
+    return features(unit(available, RADAR, sequence, delay=2.0))
+
+
+def pipeline(*transforms: StampedTransform) -> PerceptionPipeline:
+    found = PerceptionPipeline()
+    found.set_camera(MODEL)
+    found.add_transforms(transforms or [LOOKS_FORWARD, RADAR_MOUNT])
+    return found
+
+
+def fed(to: PerceptionPipeline, units: Iterable[UnitFeatures], took: float = 3.0):
+    """Hand over units ``took`` ms after they were received, polling after each."""
+    decisions: list[Decision] = []
+    for each in units:
+        now_ns = each.available_ns + round(took * MS)
+        to.add_features(each, now_ns)
+        decisions += to.poll(now_ns)
+    return decisions
+
+
+def pictures(first: float, count: int, people: int = 1) -> list[UnitFeatures]:
+    return [picture(first + 50 * n, round(first) + n, people) for n in range(count)]
+
+
+def ids(decision: Decision) -> list[int]:
+    return [track.id for track in decision.tracks]
+
+
+def test_before_the_first_unit_there_is_nothing_to_decide() -> None:
+    empty = pipeline()
+    assert empty.poll(at(1000)) == []
+    assert empty.next_poll_ns(at(1000)) is None
+
+
+def test_people_are_followed_from_window_to_window() -> None:
+    decisions = fed(pipeline(), pictures(20, 20, people=2))
+    assert [d.window_end_ns for d in decisions] == [at(100.0 * n) for n in range(1, 10)]
+    assert all(len(d.tracks) == 2 for d in decisions[2:])
+    assert len({tuple(ids(d)) for d in decisions[2:]}) == 1
+    assert decisions[-1].frame_id == 'base_link'
+    position = decisions[-1].tracks[0].position
+    assert position[0] == pytest.approx(5.1, abs=0.2)
+
+
+def test_a_decision_says_what_it_knows_and_when_it_was_true() -> None:
+    subject = pipeline()
+    decisions = fed(subject, [picture(60, 0, delay=20), scan(80), picture(140, 1, delay=20)])
+    (decision,) = decisions
+    assert decision.newest_ns == {CAMERA: at(40), RADAR: at(78)}
+    assert decision.state_ns == at(78)
+    assert decision.configuration_ids == (0,)
+    assert decision.lost == decision.late == decision.skipped == ()
+    (later,) = subject.poll(at(202))
+    assert later.newest_ns == {CAMERA: at(120), RADAR: at(78)}
+    assert later.state_ns == at(120)
+
+
+def test_the_state_is_never_later_than_its_window_and_never_goes_back() -> None:
+    subject = pipeline()
+    units = [picture(10 + 37 * n, n, delay=5.0 + 30 * (n % 4)) for n in range(60)]
+    states = [(d.state_ns, d.window_end_ns) for d in fed(subject, units)]
+    assert all(state <= end for state, end in states)
+    assert [s for s, _ in states] == sorted(s for s, _ in states)
+
+
+def test_without_anything_new_the_state_is_predicted_to_the_window_end() -> None:
+    subject = pipeline()
+    fed(subject, pictures(20, 6))
+    decisions = [d for ms in range(330, 1000, 10) for d in subject.poll(at(ms))]
+    silent = [d for d in decisions if not d.trail]
+    assert len(silent) >= 5
+    assert all(d.state_ns == d.window_end_ns for d in silent)
+    assert [d.lost for d in decisions][-1] == (CAMERA, RADAR)
+
+
+def test_tracks_end_when_all_sensors_fall_silent() -> None:
+    subject = pipeline()
+    decisions = fed(subject, pictures(20, 10))
+    assert decisions[-1].tracks
+    silent = [d for ms in range(500, 4000, 10) for d in subject.poll(at(ms))]
+    assert silent[5].tracks
+    assert silent[-1].tracks == ()
+
+
+def test_what_arrives_after_the_end_of_a_window_does_not_show_in_it() -> None:
+    subject = pipeline()
+    subject.add_features(picture(60, 0), at(65))
+    subject.add_features(picture(100.5, 1, delay=50.0), at(101))
+    (decision,) = subject.poll(at(102))
+    assert decision.newest_ns == {CAMERA: at(55)}
+    assert decision.state_ns == at(55)
+    (later,) = subject.poll(at(202))
+    assert later.newest_ns == {CAMERA: at(55)}, 'stamped earlier, and no newer for it'
+    assert later.configuration_ids == (0,)
+
+
+def test_work_done_while_the_window_fills_changes_nothing_in_the_result() -> None:
+    units = [*pictures(20, 12, people=2), *(scan(15 + 40 * n, n) for n in range(15))]
+    units.sort(key=lambda u: u.available_ns)
+    steady, at_the_end = pipeline(), pipeline()
+    early = fed(steady, units) + steady.poll(at(702))
+    late = []
+    for end in range(100, 701, 100):
+        for each in units:
+            if at(end - 100) < each.available_ns <= at(end):
+                at_the_end.add_features(each, at(end + 1))
+        late += at_the_end.poll(at(end + 2))
+    assert [d.window_end_ns for d in early] == [d.window_end_ns for d in late]
+    for one, other in zip(early, late, strict=True):
+        assert ids(one) == ids(other)
+        for a, b in zip(one.tracks, other.tracks, strict=True):
+            np.testing.assert_array_equal(a.position, b.position)
+
+
+def test_what_encoders_say_of_units_reaches_the_decision() -> None:
+    subject = pipeline()
+    subject.add_receipt(receipt(unit(40, RADAR), UnitOutcome.SKIPPED), at(41))
+    subject.add_receipt(receipt(unit(60, CAMERA)), at(61))
+    assert subject.poll(at(102)) == []
+    assert subject.next_poll_ns(at(102)) == at(150)
+    (decision,) = subject.poll(at(150))
+    assert decision.skipped == (RADAR,)
+    assert decision.late == (CAMERA,)
+
+
+def test_all_configurations_of_the_window_are_listed() -> None:
+    subject = pipeline()
+    units = [replace(u, configuration_id=n // 3) for n, u in enumerate(pictures(20, 20))]
+    decisions = fed(subject, units)
+    assert decisions[1].configuration_ids == (0, 1)
+    assert decisions[-1].configuration_ids == tuple(range(2, 6))
+
+
+def test_features_without_a_trail_make_a_decision_without_one() -> None:
+    subject = pipeline()
+    subject.add_features(replace(picture(60), trail=()), at(65))
+    (decision,) = subject.poll(at(102))
+    assert decision.trail == ()
+    assert decision.published(at(104)).trail == ()
+
+
+# ------------------------------------------------------------------------------ geometry
+
+
+def test_without_calibration_the_camera_places_nobody_and_that_is_said() -> None:
+    subject = PerceptionPipeline()
+    assert not subject.has_camera
+    decisions = fed(subject, pictures(20, 10))
+    assert decisions[-1].tracks == ()
+    assert any('calibration' in text for text in decisions[-1].degraded)
+    subject.set_camera(MODEL)
+    assert subject.has_camera
+    assert fed(subject, pictures(520, 10))[-1].tracks
+
+
+def test_when_the_tracking_frame_moves_tracks_begin_anew() -> None:
+    subject = PerceptionPipeline()
+    subject.set_camera(MODEL)
+    subject.add_transforms([replace_parent(LOOKS_FORWARD, 'mast')])
+    before = fed(subject, pictures(20, 10))[-1]
+    subject.add_transforms([StampedTransform('base_link', 'mast', np.ones(3), np.eye(3))])
+    after = fed(subject, pictures(520, 10))[-1]
+    assert (before.frame_id, after.frame_id) == ('mast', 'base_link')
+    assert min(ids(after)) > max(ids(before))
+    np.testing.assert_allclose(
+        after.tracks[0].position, before.tracks[0].position + 1.0, atol=0.05
+    )
+
+
+def replace_parent(transform: StampedTransform, parent: str) -> StampedTransform:
+    return transform._replace(parent=parent)
+
+
+def test_a_transform_that_closes_a_cycle_is_refused_and_the_others_hold() -> None:
+    subject = pipeline()
+    cycle = StampedTransform('camera_optical', 'base_link', np.ones(3), np.eye(3))
+    mast = StampedTransform('base_link', 'mast', np.ones(3), np.eye(3))
+    with pytest.raises(FusionError, match='cycle'):
+        subject.add_transforms([mast, cycle])
+    assert fed(subject, pictures(20, 10))[-1].frame_id == 'base_link'
+    assert not any('camera_optical' in text for text in subject.geometry.degraded)
+
+
+# ------------------------------------------------------------------------------ starting over
+
+
+def test_when_the_clock_is_set_back_tracks_begin_anew_under_new_ids() -> None:
+    subject = pipeline()
+    before = fed(subject, pictures(60_020, 10))[-1]
+    decisions = fed(subject, pictures(20, 10))
+    assert [d.window_end_ns for d in decisions] == [at(100.0 * n) for n in range(1, 5)]
+    assert min(ids(decisions[-1])) > max(ids(before))
+    assert all(d.state_ns <= d.window_end_ns for d in decisions)
+
+
+def test_a_reset_forgets_tracks_and_windows_but_not_the_calibration() -> None:
+    subject = pipeline()
+    before = fed(subject, pictures(20, 10))[-1]
+    subject.reset()
+    assert subject.next_poll_ns(at(520)) is None
+    after = fed(subject, pictures(520, 10))
+    assert after[0].tracks == ()
+    assert min(ids(after[-1])) > max(ids(before))
+
+
+def test_one_message_with_a_wrong_time_costs_no_track() -> None:
+    subject = pipeline()
+    decisions = fed(subject, pictures(20, 10))
+    for available in (-1.7e12, 1e12):
+        subject.add_features(picture(available, 77), at(480))
+        subject.add_receipt(receipt(unit(available, sequence=78)), at(480))
+    more = fed(subject, pictures(520, 10))
+    assert ids(more[-1]) == ids(decisions[-1]) == [1]
+
+
+def test_a_clock_that_stands_still_does_not_fill_the_memory() -> None:
+    subject = pipeline()
+    subject.add_features(picture(40), at(50))
+    for n in range(1500):
+        subject.add_features(picture(150, n, people=0), at(50))
+        assert subject.poll(at(50)) == []
+    assert len(subject._waiting) <= 1000
+
+
+def test_the_parameters_reach_their_parts() -> None:
+    parameters = PipelineParameters(modalities=(CAMERA,), lag=0.3)
+    subject = PerceptionPipeline(parameters)
+    (decision,) = fed(subject, [picture(60)]) + subject.poll(at(102))
+    assert decision.lost == ()
+    assert subject.tracker._lag_ns == 300 * MS
