@@ -118,19 +118,29 @@ def draw_series(axes: Axes, times: FloatArray, values: FloatArray, colour: str) 
     axes.plot(middle, median, color=colour, linewidth=1.0)
 
 
-def limit_outliers(axes: Axes, values: FloatArray, include: float, unit: str) -> None:
-    """Set the y range to what nearly all values need, and say how many lie above it."""
+def limit_outliers(
+    axes: Axes,
+    values: FloatArray,
+    include: float,
+    unit: str,
+    drawn: FloatArray | None = None,
+) -> None:
+    """Set the y range to what nearly all values need, and say how many lie above it.
+
+    :param drawn: all values in the chart, where more are drawn than set the range
+    """
     values = values[np.isfinite(values)]
+    drawn = values if drawn is None else drawn[np.isfinite(drawn)]
     if not len(values):
         axes.set_ylim(0.0, max(include, 1.0) * 1.1)
         return
     low = min(0.0, float(np.quantile(values, 0.005)) * 1.15)
     high = max(float(np.quantile(values, 0.995)) * 1.3, include * 1.12, 1e-3)
     axes.set_ylim(low, max(high, low + 1e-3))
-    above = int(np.count_nonzero(values > high))
+    above = int(np.count_nonzero(drawn > high))
     if above:
         axes.annotate(
-            f'▲ {above} above, up to {values.max():.0f} {unit}',
+            f'▲ {above} above, up to {drawn.max():.0f} {unit}',
             (0.995, 0.96),
             xycoords='axes fraction',
             ha='right',
@@ -144,7 +154,7 @@ def legend_above(axes: Axes, title: str) -> None:
     """Put the title and below it the legend on top of the axes, where they hide nothing."""
     labels = axes.get_legend_handles_labels()[1]
     width = 72.0 * axes.figure.bbox.width / axes.figure.dpi
-    columns = _columns(labels, 0.88 * width)
+    columns = _columns(labels, 0.76 * width)
     if labels:
         legend = axes.legend(
             loc='lower left', bbox_to_anchor=(0.0, 1.0), ncol=columns, borderaxespad=0.4

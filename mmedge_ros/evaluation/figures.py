@@ -131,8 +131,9 @@ def _draw_timeline(figure: Figure, timeline: _Timeline) -> None:
         colour = modality_colour(modality, place)
         draw_series(lower, timeline.ends, ages, colour)
         _mark(lower, timeline.metrics.age_ms[modality], colour, f'{printable(modality, 12)} ')
-    judged = [timeline.judged(ages) for ages in timeline.ages.values()]
-    limit_outliers(lower, np.concatenate([*judged, [0.0]]), 0.0, 'ms')
+    judged = [_while_heard(timeline.judged(ages)) for ages in timeline.ages.values()]
+    drawn = np.concatenate([*timeline.ages.values(), [0.0]])
+    limit_outliers(lower, np.concatenate([*judged, [0.0]]), 0.0, 'ms', drawn)
     for axes in (upper, lower):
         _shade_warmup(axes, timeline)
         axes.set_xlim(timeline.ends.min() - 0.05, timeline.ends.max() + 0.05)
@@ -141,6 +142,12 @@ def _draw_timeline(figure: Figure, timeline: _Timeline) -> None:
     lower.set_xlabel('time since the start of the recording [s]')
     legend_above(upper, 'Latency: publication − window end')
     legend_above(lower, 'Age: publication − stamp of the newest unit used')
+
+
+def _while_heard(ages: FloatArray) -> FloatArray:
+    """Leave out the ages of a sensor that fell silent: they grow and hide all others."""
+    known = ages[np.isfinite(ages)]
+    return known[known <= 10.0 * np.median(known)] if len(known) else known
 
 
 def _mark(axes: Axes, summary: Quantiles, colour: str, name: str) -> None:
@@ -200,7 +207,7 @@ def draw_stages(record: RunRecord) -> FigureFile | None:
         axes.grid(axis='y', visible=False)
         axes.tick_params(axis='y', length=0, labelcolor=INK)
         axes.set_xlabel('time since the measurement of the critical unit [ms]')
-        axes.set_title('Stages of the critical path (median | p95, ms)')
+        axes.set_title('Critical path: median | p95 [ms]')
 
     caption = (
         'Where the time goes between a measurement and the decision made from it, for the '

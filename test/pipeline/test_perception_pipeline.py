@@ -109,6 +109,36 @@ def test_the_state_is_never_later_than_its_window_and_never_goes_back() -> None:
     assert [s for s, _ in states] == sorted(s for s, _ in states)
 
 
+def test_a_stamp_slightly_in_the_future_does_not_carry_the_state_there() -> None:
+    subject = pipeline()
+    subject.add_features(picture(99, delay=-9), at(100))
+    (decision,) = subject.poll(at(102))
+    assert decision.newest_ns == {CAMERA: at(108)}
+    assert decision.state_ns == at(100)
+
+
+def test_a_late_unit_does_not_turn_the_state_back() -> None:
+    subject = pipeline()
+    subject.add_features(picture(60), at(65))
+    assert [d.state_ns for d in subject.poll(at(202))] == [at(55), at(200)]
+    subject.add_features(picture(250, 1, delay=80), at(255))
+    assert [d.state_ns for d in subject.poll(at(302))] == [at(200)]
+
+
+def test_units_are_worked_on_while_their_window_is_still_filling() -> None:
+    subject = pipeline()
+    subject.add_features(picture(60), at(65))
+    assert subject.tracker.newest_ns == at(55)
+
+
+def test_a_unit_told_of_twice_is_seen_once() -> None:
+    subject = pipeline()
+    for each in (picture(20, 0), picture(70, 1)):
+        for _ in range(3):
+            subject.add_features(each, at(75))
+    assert subject.poll(at(102))[0].tracks == ()
+
+
 def test_without_anything_new_the_state_is_predicted_to_the_window_end() -> None:
     subject = pipeline()
     fed(subject, pictures(20, 6))

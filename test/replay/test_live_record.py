@@ -165,6 +165,7 @@ def test_a_unit_that_was_ready_after_its_first_decision_is_late() -> None:
 
 def test_features_without_a_trail_do_no_harm() -> None:
     record = LiveRecord()
+    record.status = status()
     record.add_decision(decision(100))
     bare = encoded(60)
     object.__setattr__(bare, 'trail', ())

@@ -23,6 +23,7 @@ from mmedge_ros.data_types import (
     ModalityConfiguration,
     SkipDecision,
     Unit,
+    UnitFeatures,
 )
 from mmedge_ros.encoding.detector import EncodingError
 from mmedge_ros.evaluation.decision_log import decision_lines
@@ -155,6 +156,22 @@ def test_without_a_profile_times_are_measured() -> None:
         assert decision.window_end_ns + 2 * MS < decision.published_ns
     encode = [s for u in found.features for s in u.trail if s.stage == 'encode']
     assert all(stage.end_ns > stage.begin_ns for stage in encode)
+
+
+class SlowPipeline(PerceptionPipeline):
+    """Takes 20 ms of real time over each unit."""
+
+    def add_features(self, features: UnitFeatures, now_ns: int) -> None:
+        begun = time.perf_counter_ns()
+        super().add_features(features, now_ns)
+        while time.perf_counter_ns() - begun < 20 * MS:
+            pass
+
+
+def test_measured_times_include_the_work_on_the_last_unit() -> None:
+    (decision,) = replay_of([unit(99)], pipeline=SlowPipeline()).decisions
+    assert at(119) <= decision.published_ns < at(200)
+    assert sum(s.end_ns - s.begin_ns for s in decision.trail) == decision.published_ns - at(94)
 
 
 def test_an_empty_recording_ends_at_once() -> None:

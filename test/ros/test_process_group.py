@@ -45,6 +45,11 @@ def watched(tmp_path: Path) -> Iterator[Watched]:
         yield found
 
 
+def segments_of_all(pids: dict[str, int]) -> set[Path]:
+    """What the processes have mapped and this one has not."""
+    return set().union(*map(segments_of, pids.values())) - segments_of(os.getpid())
+
+
 def stop_takes(group: ProcessGroup) -> float:
     begun = time.monotonic()
     group.stop()
@@ -53,7 +58,7 @@ def stop_takes(group: ProcessGroup) -> float:
 
 def test_a_stopped_group_leaves_no_process_and_no_shared_memory(watched: Watched) -> None:
     pids = watched.wait_until_up()
-    segments = set().union(*map(segments_of, pids.values()))
+    segments = segments_of_all(pids)
     assert stop_takes(watched.group) < ALL_GONE_WITHIN
     assert not any(map(is_alive, pids.values()))
     assert not [s for s in segments if s.exists()]
@@ -63,7 +68,7 @@ def test_a_stopped_group_leaves_no_process_and_no_shared_memory(watched: Watched
 
 def test_a_process_that_does_not_listen_is_stopped_too(watched: Watched) -> None:
     pids = watched.wait_until_up()
-    segments = set().union(*map(segments_of, pids.values()))
+    segments = segments_of_all(pids)
     os.kill(pids['left'], signal.SIGSTOP)
     assert stop_takes(watched.group) < ALL_GONE_WITHIN
     assert not any(map(is_alive, pids.values()))

@@ -1,0 +1,89 @@
+"""From a path to the record of a run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from bag_fixtures import RADAR, recording, write_bag
+
+from mmedge_ros.data_types import Decision
+from mmedge_ros.encoding.detector import EncodingError
+from mmedge_ros.evaluation.decision_log import decision_lines
+from mmedge_ros.pipeline.perception_pipeline import PipelineParameters
+from mmedge_ros.pipeline.window_assembler import WindowParameters
+from mmedge_ros.replay.device_profile import DeviceProfile, write_profile
+from mmedge_ros.replay.errors import ReplayError
+from mmedge_ros.replay.offline_session import OfflineOptions, replay_offline
+from mmedge_ros.sensing.radar_filter import RadarLimits
+
+STAGES = ('radar.encode', 'receipt.transport', 'features.transport', 'fusion')
+
+
+@pytest.fixture(scope='module')
+def radar_only(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    messages = [m for m in recording(2.0) if m[0] == RADAR]
+    return write_bag(tmp_path_factory.mktemp('bags') / 'radar', messages=messages)
+
+
+def profile(folder: Path, *stages: str) -> str:
+    path = folder / 'profile.yaml'
+    write_profile(
+        DeviceProfile('', dict.fromkeys(stages, (0.001, 0.002, 0.003, 0.004, 0.005, 0.006))), path
+    )
+    return str(path)
+
+
+def test_a_run_is_recorded_from_end_to_end(radar_only: Path) -> None:
+    told: list[tuple[float, Decision]] = []
+    record = replay_offline(
+        OfflineOptions(str(radar_only)), lambda share, decision: told.append((share, decision))
+    )
+    assert (record.mode, record.bag) == ('offline', str(radar_only))
+    assert (record.window, record.stride, record.deadline) == (0.5, 0.1, 0.05)
+    assert len(record.decisions) == record.windows == 20
+    assert record.units['radar'].encoded == len(record.features) == 50
+    assert record.camera is None
+    assert record.camera_pose is None
+    assert record.radar_pose is not None
+    assert record.duration == pytest.approx(1.96)
+    assert record.wall_time > 0
+    assert record.resources['peak_rss_mb'] > 10
+    assert any('no camera' in text for text in record.problems)
+    shares = [share for share, _ in told]
+    assert shares == sorted(shares)
+    assert 0.0 <= shares[0] < shares[-1] <= 1.0
+    assert [decision for _, decision in told] == record.decisions
+
+
+def test_with_a_profile_two_runs_are_one(radar_only: Path, tmp_path: Path) -> None:
+    options = OfflineOptions(str(radar_only), profile=profile(tmp_path, *STAGES))
+    first, second = (replay_offline(options) for _ in range(2))
+    assert decision_lines(first.decisions) == decision_lines(second.decisions)
+    assert first.profile == 'profile.yaml'
+
+
+def test_parameters_reach_their_parts(radar_only: Path) -> None:
+    windows = WindowParameters(stride=0.2, window=0.4)
+    record = replay_offline(
+        OfflineOptions(
+            str(radar_only),
+            pipeline=PipelineParameters(windows=windows),
+            limits=RadarLimits(max_range=6.0),
+        )
+    )
+    assert len(record.decisions) == record.windows == 10
+    assert (record.window, record.stride) == (0.4, 0.2)
+    assert all(len(unit.returns) == 3 for unit in record.features), 'the wall is too far away'
+
+
+def test_a_profile_that_lacks_a_stage_is_refused(radar_only: Path, tmp_path: Path) -> None:
+    options = OfflineOptions(str(radar_only), profile=profile(tmp_path, *STAGES[1:]))
+    with pytest.raises(ReplayError, match=r"no stage 'radar\.encode'"):
+        replay_offline(options)
+
+
+def test_a_camera_needs_a_detector(tmp_path: Path) -> None:
+    bag = write_bag(tmp_path / 'both', messages=recording(0.5))
+    with pytest.raises(EncodingError, match=r'missing\.onnx'):
+        replay_offline(OfflineOptions(str(bag), detector=str(tmp_path / 'missing.onnx')))

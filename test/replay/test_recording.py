@@ -1,0 +1,149 @@
+"""A bag seen as sensors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from bag_fixtures import BEGIN_NS, LOG_DELAY_NS, RADAR, recording, write_bag
+from bag_fixtures import CAMERA_COMPRESSED as PICTURES
+
+from mmedge_ros.replay.bag import BagError
+from mmedge_ros.replay.errors import ReplayError
+from mmedge_ros.replay.recording import Recording, TopicChoice, demo_recording
+
+MS = 1_000_000
+
+CALIBRATION = """
+image_width: 320
+image_height: 240
+camera_matrix: {rows: 3, cols: 3, data: [200, 0, 160, 0, 200, 120, 0, 0, 1]}
+"""
+
+
+@pytest.fixture(scope='module')
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_bag(tmp_path_factory.mktemp('bags') / 'flight', messages=recording(1.0))
+
+
+@pytest.fixture
+def flight(path: Path) -> Iterator[Recording]:
+    with Recording(path) as opened:
+        yield opened
+
+
+def test_the_sensors_are_found_with_their_periods(flight: Recording) -> None:
+    assert flight.modalities == ('camera', 'radar')
+    assert flight.periods_ns == {'camera': 50 * MS, 'radar': 40 * MS}
+    assert flight.topics.camera == PICTURES
+    assert flight.problems == []
+
+
+def test_calibration_and_transforms_come_from_the_bag(flight: Recording) -> None:
+    assert flight.camera is not None
+    assert (flight.camera.width, flight.camera.height) == (64, 48)
+    assert [(t.parent, t.child) for t in flight.transforms] == [
+        ('radar_link', 'camera_optical_frame')
+    ]
+
+
+def test_units_come_by_their_arrival_with_the_begin_of_their_trail(flight: Recording) -> None:
+    units = list(flight.units())
+    assert len(units) == 20 + 25
+    arrivals = [unit.available_ns for unit in units]
+    assert arrivals == sorted(arrivals)
+    for unit in units:
+        assert unit.available_ns == unit.stamp_ns + LOG_DELAY_NS
+        assert unit.trail[0].begin_ns == unit.stamp_ns
+        assert unit.trail[-1].end_ns == unit.available_ns
+    pictures = [unit for unit in units if unit.modality == 'camera']
+    assert [unit.sequence for unit in pictures] == list(range(20))
+    assert {unit.frame_id for unit in pictures} == {'camera_optical_frame'}
+
+
+def test_units_can_be_read_again(flight: Recording) -> None:
+    assert [u.stamp_ns for u in flight.units()] == [u.stamp_ns for u in flight.units()]
+
+
+def test_the_first_and_last_arrival_bound_the_recording(flight: Recording) -> None:
+    first, last = flight.arrivals_ns()
+    assert first == BEGIN_NS + LOG_DELAY_NS
+    assert last == BEGIN_NS + 960 * MS + LOG_DELAY_NS
+
+
+def test_camera_stamps_are_those_of_every_picture(flight: Recording) -> None:
+    assert flight.camera_stamps_ns() == [BEGIN_NS + n * 50 * MS for n in range(20)]
+
+
+def test_damaged_messages_are_left_out_noted_and_keep_their_number(tmp_path: Path) -> None:
+    messages = recording(1.0)
+    places = [n for n, m in enumerate(messages) if m[0] == RADAR][3:5]
+    for place in places:
+        damaged = ('sensor_msgs/msg/PointCloud2', b'\x00\x01\x00\x00 no message')
+        messages[place] = (RADAR, messages[place][1], damaged)
+    with Recording(write_bag(tmp_path / 'damaged', messages=messages)) as flight:
+        scans = [u.sequence for u in flight.units() if u.modality == 'radar']
+        assert scans == [0, 1, 2, *range(5, 25)]
+        (said,) = flight.problems
+        assert RADAR in said
+
+
+def test_a_calibration_file_goes_before_the_recording(path: Path, tmp_path: Path) -> None:
+    file = tmp_path / 'camera.yaml'
+    file.write_text(CALIBRATION)
+    with Recording(path, calibration=str(file)) as flight:
+        assert flight.camera is not None
+        assert flight.camera.width == 320
+        assert len(flight.transforms) == 1
+
+
+def test_one_sensor_is_enough(tmp_path: Path) -> None:
+    messages = [m for m in recording(1.0) if m[0] == RADAR]
+    with Recording(write_bag(tmp_path / 'radar', messages=messages)) as flight:
+        assert flight.modalities == ('radar',)
+        assert flight.camera is None
+        assert flight.transforms == []
+        assert flight.camera_stamps_ns() == []
+
+
+@pytest.mark.parametrize(
+    ('choice', 'calibration', 'said'),
+    [
+        (TopicChoice(camera='/camera/imgae_raw/compressed'), '', 'nearest'),
+        (TopicChoice(radar=PICTURES), '', 'expected sensor_msgs/msg/PointCloud2'),
+        (TopicChoice(), 'missing.yaml', 'missing.yaml'),
+    ],
+)
+def test_what_cannot_be_used_is_refused_and_the_bag_closed(
+    path: Path, monkeypatch: pytest.MonkeyPatch, choice: TopicChoice, calibration: str, said: str
+) -> None:
+    closed = []
+    monkeypatch.setattr(Recording, 'close', lambda self: closed.append(self.bag.close()))
+    with pytest.raises(ReplayError, match=said):
+        Recording(path, choice, calibration)
+    assert len(closed) == 1
+
+
+def test_a_recording_that_is_none_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ReplayError, match='no recording given'):
+        Recording('')
+    with pytest.raises(BagError):
+        Recording(tmp_path / 'missing')
+
+
+def test_the_demo_plays_the_recording_of_the_data_folder(tmp_path: Path) -> None:
+    with pytest.raises(ReplayError, match='set MMEDGE_DATA'):
+        demo_recording('')
+    with pytest.raises(ReplayError, match='does not exist'):
+        demo_recording(str(tmp_path))
+    bag = tmp_path / 'millieye' / 'night_walk'
+    bag.mkdir(parents=True)
+    assert demo_recording(str(tmp_path)) == bag
+
+
+def test_a_transform_that_looks_the_other_way_is_read_as_it_is(flight: Recording) -> None:
+    (edge,) = flight.transforms
+    ahead = edge.transform.apply(np.array([0.0, 0.0, 5.0]))
+    np.testing.assert_allclose(ahead, [5.0, -0.07, -0.05], atol=1e-9)
