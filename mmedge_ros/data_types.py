@@ -95,6 +95,7 @@ class UnitOutcome(IntEnum):
     SKIPPED = 1
     DROPPED = 2
     FAILED = 3
+    THINNED = 4
 
 
 class UnitKey(NamedTuple):

@@ -199,11 +199,12 @@ def _identity_matches(together: Counter[tuple[int, int]]) -> int:
     most = max(together.values()) + 1
     costs = [most - count for count in together.values()]
     alone = range(len(true_ids))
+    # Older solvers take 32-bit indices only.
+    places = np.array(
+        [[*rows, *alone], [*columns, *(len(found_ids) + row for row in alone)]], np.int32
+    )
     graph = coo_array(
-        (
-            np.array([*costs, *(most for _ in alone)], np.float64),
-            ([*rows, *alone], [*columns, *(len(found_ids) + row for row in alone)]),
-        ),
+        (np.array([*costs, *(most for _ in alone)], np.float64), tuple(places)),
         shape=(len(true_ids), len(found_ids) + len(true_ids)),
     ).tocsr()
     chosen = zip(*min_weight_full_bipartite_matching(graph), strict=True)

@@ -83,7 +83,7 @@ class UnitIntake:
         verdict = self.control.admit(unit.stamp_ns)
         if verdict is Admission.THINNED:
             self.thinned += 1
-            return []
+            return [receipt_of(unit, UnitOutcome.THINNED)]
         if verdict is Admission.SKIPPED:
             self.skipped += 1
             return [receipt_of(unit, UnitOutcome.SKIPPED)]

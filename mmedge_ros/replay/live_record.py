@@ -109,6 +109,7 @@ class LiveRecord:
             entry.skipped += outcome is UnitOutcome.SKIPPED
             entry.dropped += outcome is UnitOutcome.DROPPED
             entry.failed += outcome is UnitOutcome.FAILED
+            entry.thinned += outcome is UnitOutcome.THINNED
         published = {d.window_end_ns: d.published_ns for d in record.decisions}
         stride_ns = round(record.stride * NS_PER_S)
         for features in record.features:

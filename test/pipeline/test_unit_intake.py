@@ -81,13 +81,15 @@ def test_a_unit_is_taken_under_the_configuration_of_its_stamp() -> None:
     assert (after.configuration_id, after.configuration) == (5, part)
 
 
-def test_thinned_units_are_counted_and_fusion_need_not_hear_of_them() -> None:
+def test_thinned_units_are_counted_and_announced_as_such() -> None:
     intake = UnitIntake(CAMERA, capacity=100, native_period_ns=50 * MS)
     part = ModalityConfiguration(CAMERA, rate=5.0)
     intake.control.schedule.add(Configuration(1, at(0), (part,)))
     receipts = [r for number in range(1, 41) for r in offered(intake, number)]
     assert intake.thinned == 30
-    assert len(receipts) == len(taken(intake)) == 10
+    outcomes = [outcome for _, outcome in receipts]
+    assert outcomes.count(UnitOutcome.THINNED) == 30
+    assert outcomes.count(RECEIVED) == len(taken(intake)) == 10
 
 
 def test_a_skipped_unit_gets_a_receipt_that_says_so() -> None:
