@@ -110,7 +110,10 @@ class FusionNode(Node):
             'never_encoded': counts.unheard.total(),
             'dropped_windows': counts.dropped_windows,
             'clock_restarts': counts.restarts,
-            'overflows': self._worker.overflows,
+            'ahead_of_clock': counts.ahead,
+            'stale': counts.stale,
+            'overflows': self._worker.overflows + counts.overflows,
+            'failures': self._worker.failures.total(),
             'failures': self._worker.failures.total(),
             'degraded': '; '.join(self._degraded),
         }
