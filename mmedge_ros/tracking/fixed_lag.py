@@ -110,7 +110,8 @@ class FixedLagTracker:
         state = self._done[-1][1] if self._done else self._base
         for step in steps[kept:]:
             measurements = self._fuse(step.camera, step.scans)
-            state = self._tracker.step(state, step.stamp_ns, measurements)
+            has_picture = step.camera is not None
+            state = self._tracker.step(state, step.stamp_ns, measurements, has_picture)
             self._done.append((step, state))
         self.state = state
 

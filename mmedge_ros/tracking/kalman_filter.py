@@ -133,26 +133,46 @@ def _joseph(
     return corrected
 
 
-class BoxNoise(NamedTuple):
-    """Noise of the box filter relative to the box height: measurement (1), motion (1/s^1.5)."""
+class RateNoise(NamedTuple):
+    """Noise of a value that changes at a rate, relative to the height of its box.
+
+    Standard deviations of a measurement (1), of the rate at the start (1/s), and of what
+    white acceleration adds to the rate in one second (1/s^1.5).
+    """
 
     measurement: float
+    start_rate: float
     motion: float
+
+
+class BoxNoise(NamedTuple):
+    """Noise of the centre of a box, and of its width and height."""
+
+    centre: RateNoise
+    size: RateNoise
+
+
+class RateSpread(NamedTuple):
+    """Covariance (2, 2) of a value and its rate, in units of the box height."""
+
+    value: float
+    cross: float
+    rate: float
 
 
 class BoxState(NamedTuple):
     """A box moving and growing at constant rates.
 
-    ``values`` (4,) are centre x, centre y, width, height in px, ``rates`` (4,) px/s. The four
-    share one 2x2 covariance (value and rate) in units of the box height, because their noise
-    is proportional to it.
+    ``values`` (4,) are centre x, centre y, width, height in px, ``rates`` (4,) px/s. The first
+    two share one covariance and the last two another, in units of the box height, because
+    their noise is proportional to it. A centre moves as people and cameras do; sizes are
+    measured less well (limbs, parts hidden) and change slowly, as the distance does.
     """
 
     values: FloatArray
     rates: FloatArray
-    p_value: float
-    p_cross: float
-    p_rate: float
+    centre: RateSpread
+    size: RateSpread
 
     def box(self) -> Box:
         """Return the corners; sizes never fall below one pixel."""
@@ -169,31 +189,54 @@ def box_values(box: Box) -> FloatArray:
 
 
 def start_box(box: Box, noise: BoxNoise) -> BoxState:
-    """Begin a box at rest, with a rate uncertain by half its height per second."""
-    return BoxState(box_values(box), np.zeros(4), noise.measurement**2, 0.0, 0.5**2)
+    """Begin a box at rest."""
+    centre, size = (RateSpread(n.measurement**2, 0.0, n.start_rate**2) for n in noise)
+    return BoxState(box_values(box), np.zeros(4), centre, size)
 
 
 def predict_box(state: BoxState, dt: float, noise: BoxNoise) -> BoxState:
     """Advance by ``dt`` seconds; a negative ``dt`` goes back without adding noise."""
-    density = noise.motion**2 if dt > 0.0 else 0.0
     return BoxState(
         state.values + dt * state.rates,
         state.rates,
-        state.p_value + dt * (2 * state.p_cross + dt * state.p_rate) + density * dt**3 / 3,
-        state.p_cross + dt * state.p_rate + density * dt**2 / 2,
-        state.p_rate + density * dt,
+        _predict_spread(state.centre, dt, noise.centre),
+        _predict_spread(state.size, dt, noise.size),
     )
 
 
 def update_box(state: BoxState, box: Box, noise: BoxNoise) -> BoxState:
     """Correct by a measured box."""
     innovation = box_values(box) - state.values
-    total = state.p_value + noise.measurement**2
-    gain, gain_rate = state.p_value / total, state.p_cross / total
+    gain, gain_rate, centre = _corrected_spread(state.centre, noise.centre)
+    size_gain, size_gain_rate, size = _corrected_spread(state.size, noise.size)
     return BoxState(
-        state.values + gain * innovation,
-        state.rates + gain_rate * innovation,
-        (1 - gain) * state.p_value,
-        (1 - gain) * state.p_cross,
-        state.p_rate - gain_rate * state.p_cross,
+        state.values + np.array([gain, gain, size_gain, size_gain]) * innovation,
+        state.rates
+        + np.array([gain_rate, gain_rate, size_gain_rate, size_gain_rate]) * innovation,
+        centre,
+        size,
+    )
+
+
+def _predict_spread(spread: RateSpread, dt: float, noise: RateNoise) -> RateSpread:
+    density = noise.motion**2 if dt > 0.0 else 0.0
+    return RateSpread(
+        spread.value + dt * (2 * spread.cross + dt * spread.rate) + density * dt**3 / 3,
+        spread.cross + dt * spread.rate + density * dt**2 / 2,
+        spread.rate + density * dt,
+    )
+
+
+def _corrected_spread(spread: RateSpread, noise: RateNoise) -> tuple[float, float, RateSpread]:
+    """Return the gains of value and rate, and the covariance after a measurement."""
+    total = spread.value + noise.measurement**2
+    gain, gain_rate = spread.value / total, spread.cross / total
+    return (
+        gain,
+        gain_rate,
+        RateSpread(
+            (1 - gain) * spread.value,
+            (1 - gain) * spread.cross,
+            spread.rate - gain_rate * spread.cross,
+        ),
     )

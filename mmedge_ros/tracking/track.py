@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -10,10 +10,16 @@ from mmedge_ros.data_types import CAMERA, NS_PER_S, Box, FloatArray, Measurement
 from mmedge_ros.tracking.kalman_filter import (
     BoxNoise,
     BoxState,
+    RateNoise,
     predict_box,
     start_box,
     update_box,
 )
+
+# Of pedestrian detectors: a centre lies within 4 % of the height, a width or height within
+# 8 %. People walk about half their height per second across the picture; they grow in it by
+# their speed over their distance, which is a fifth per second at 7 m.
+_BOX_NOISE = BoxNoise(centre=RateNoise(0.04, 0.5, 0.8), size=RateNoise(0.08, 0.2, 0.2))
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +28,8 @@ class TrackState:
 
     ``updated_ns`` maps each modality to its last update, ``strong_ns`` is that by a confident
     detection (its beginning for a track of the radar); ``box`` lives on while the camera
-    is away, so that the object is found again where it should be.
+    is away, so that the object is found again where it should be. ``support`` grows by one
+    with each picture that shows it and shrinks with each that does not, within limits.
     """
 
     id: int
@@ -36,6 +43,7 @@ class TrackState:
     strong_ns: int
     hits: int = 1
     confirmed: bool = False
+    support: int = 0
 
     @property
     def last_update_ns(self) -> int:
@@ -47,9 +55,7 @@ class TrackState:
             return float('inf')
         return (now_ns - self.updated_ns[CAMERA]) / NS_PER_S
 
-    def moved(
-        self, mean: FloatArray, covariance: FloatArray, dt: float, noise: BoxNoise
-    ) -> TrackState:
+    def moved(self, mean: FloatArray, covariance: FloatArray, dt: float) -> TrackState:
         """Return the track ``dt`` seconds on, with its predicted mean and covariance."""
         return TrackState(
             self.id,
@@ -57,13 +63,23 @@ class TrackState:
             self.score,
             mean,
             covariance,
-            None if self.box is None else predict_box(self.box, dt, noise),
+            None if self.box is None else predict_box(self.box, dt, _BOX_NOISE),
             self.born_ns,
             self.updated_ns,
             self.strong_ns,
             self.hits,
             self.confirmed,
+            self.support,
         )
+
+    def missed(self) -> TrackState:
+        """Return the track after a picture in which it was not found.
+
+        To a tentative track of the camera that is also a detection less: clutter comes and
+        goes, and would otherwise collect enough hits in time.
+        """
+        is_doubted = self.box is not None and not self.confirmed
+        return replace(self, support=max(self.support - 1, 0), hits=self.hits - is_doubted)
 
     def report(self, now_ns: int, box: Box | None, recent_ns: int) -> Track:
         """Turn into the published form; ``recent_ns`` bounds what counts as *seen by*."""
@@ -93,7 +109,7 @@ class TrackerState:
 
 
 def start_track(
-    number: int, measurement: Measurement, velocity_deviation: FloatArray, noise: BoxNoise
+    number: int, measurement: Measurement, velocity_deviation: FloatArray
 ) -> TrackState:
     """Begin a tentative track at rest where the measurement lies."""
     covariance = np.zeros((6, 6))
@@ -105,19 +121,18 @@ def start_track(
         measurement.score,
         np.concatenate([measurement.position, np.zeros(3)]),
         covariance,
-        None if measurement.box is None else start_box(measurement.box, noise),
+        None if measurement.box is None else start_box(measurement.box, _BOX_NOISE),
         measurement.stamp_ns,
         dict.fromkeys(measurement.seen_by, measurement.stamp_ns),
         measurement.stamp_ns,
+        support=int(measurement.box is not None),
     )
 
 
-def corrected_box(
-    old: BoxState | None, measured: Box | None, noise: BoxNoise, fresh: bool
-) -> BoxState | None:
+def corrected_box(old: BoxState | None, measured: Box | None, fresh: bool) -> BoxState | None:
     """Correct a box, or begin it anew where the old one is not worth keeping."""
     if measured is None:
         return old
     if old is None or not fresh:
-        return start_box(measured, noise)
-    return update_box(old, measured, noise)
+        return start_box(measured, _BOX_NOISE)
+    return update_box(old, measured, _BOX_NOISE)

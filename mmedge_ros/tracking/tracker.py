@@ -22,15 +22,8 @@ from mmedge_ros.tracking.association_cost import (
     position_distance,
 )
 from mmedge_ros.tracking.data_association import assign
-from mmedge_ros.tracking.kalman_filter import (
-    BoxNoise,
-    mahalanobis_squared,
-    predict,
-    radial_velocity,
-    stacked,
-    update_position,
-    update_radial_velocity,
-)
+from mmedge_ros.tracking.kalman_filter import predict, stacked
+from mmedge_ros.tracking.state_update import corrected_states
 from mmedge_ros.tracking.track import (
     TrackerState,
     TrackState,
@@ -40,8 +33,11 @@ from mmedge_ros.tracking.track import (
 
 _Cost = Callable[[list[TrackState], list[Measurement]], FloatArray]
 
-# Four standard deviations: a Doppler reading further off belongs to a limb or to clutter.
-_DOPPLER_GATE = 16.0
+# A box is shown from the second picture that holds it on, also when it was lost and is found
+# again, and goes on through two pictures that do not. Beyond that the prediction is wrong
+# more often than right: whoever was missed is hidden, has left, or never was.
+_SHOWN_SUPPORT = 2
+_MOST_SUPPORT = _SHOWN_SUPPORT + 2
 
 
 @dataclass(frozen=True)
@@ -66,7 +62,11 @@ class TrackerParameters:
         0.1, 'a detection with less than this score is not used at all', '', 0.0, 1.0
     )
     confirm_hits: int = parameter(
-        3, 'detections before a track of the camera is shown', '', 1, 100
+        3,
+        'detections before a track of the camera is shown; a picture without it takes one back',
+        '',
+        1,
+        100,
     )
     confirm_hits_radar: int = parameter(
         8, 'detections before a track of the radar alone is shown; ghosts rarely last', '', 1, 100
@@ -78,7 +78,12 @@ class TrackerParameters:
         2.0, 'a confirmed track not seen for this long is dropped', 's', 0.1, 30.0
     )
     box_time: float = parameter(
-        0.2, 'a track shows its box for this long after the camera last saw it', 's', 0.0, 5.0
+        0.2,
+        'a track shows its box for at most this long after the camera last saw it, and through '
+        'two pictures without it',
+        's',
+        0.0,
+        5.0,
     )
     fresh_time: float = parameter(
         0.3,
@@ -108,12 +113,19 @@ class Tracker:
         self.parameters = p = parameters or TrackerParameters()
         self._acceleration = np.array([p.acceleration, p.acceleration, p.vertical_acceleration])
         self._start_speed = np.array([p.start_speed, p.start_speed, 0.2 * p.start_speed])
-        self._box_noise = BoxNoise(measurement=0.04, motion=0.8)
 
     def step(
-        self, state: TrackerState, stamp_ns: int, measurements: Sequence[Measurement]
+        self,
+        state: TrackerState,
+        stamp_ns: int,
+        measurements: Sequence[Measurement],
+        has_picture: bool | None = None,
     ) -> TrackerState:
-        """Advance to ``stamp_ns`` and take in the measurements of one unit or fused pair."""
+        """Advance to ``stamp_ns`` and take in the measurements of one unit or fused pair.
+
+        :param has_picture: whether a picture is among the units, also if nobody was found in
+            it; None if only one with boxes counts
+        """
         p = self.parameters
         tracks = self._advance(state, stamp_ns)
         boxes = [m for m in measurements if m.box is not None and m.score >= p.high_score]
@@ -122,7 +134,11 @@ class Tracker:
         fresh = [i for i, t in enumerate(tracks) if t.camera_age(stamp_ns) <= p.fresh_time]
         free = set(range(len(tracks)))
 
-        boxes = self._match(tracks, free, boxes, partial(box_cost, minimum_iou=p.minimum_iou))
+        fit = partial(box_cost, minimum_iou=p.minimum_iou)
+        # Two boxes of one person must not end in a second track that takes over the first.
+        known = [i for i, t in enumerate(tracks) if t.confirmed]
+        boxes = self._match(tracks, free, boxes, fit, known)
+        boxes = self._match(tracks, free, boxes, fit)
         weak = [m for m in weak if m.score >= p.low_score]
         overlap = partial(overlap_cost, minimum_iou=p.minimum_iou)
         self._match(tracks, free, weak, overlap, fresh)
@@ -131,6 +147,10 @@ class Tracker:
         clusters = _apart_from([tracks[i] for i in fresh], clusters)
         clusters = self._match(tracks, free, clusters, likelihood)
 
+        if has_picture is None:
+            has_picture = any(m.box is not None for m in measurements)
+        if has_picture:
+            tracks = [t if t.camera_age(stamp_ns) <= 0.0 else t.missed() for t in tracks]
         begun = self._initiate(state.next_id, boxes)
         clusters = _apart_from([*tracks, *begun], clusters)
         begun += self._initiate(state.next_id + len(begun), clusters)
@@ -159,6 +179,8 @@ class Tracker:
     def _is_seen(self, track: TrackState, now_ns: int) -> bool:
         """Whether the camera sees it now; weak detections alone convince only for a while."""
         p = self.parameters
+        if track.support < min(_SHOWN_SUPPORT, p.confirm_hits):
+            return False
         doubtful = (now_ns - track.strong_ns) / NS_PER_S > p.fresh_time
         return not doubtful and track.camera_age(now_ns) <= p.box_time
 
@@ -175,7 +197,7 @@ class Tracker:
             self._acceleration,
         )
         return [
-            track.moved(mean, covariance, dt, self._box_noise)
+            track.moved(mean, covariance, dt)
             for track, mean, covariance in zip(tracks, means, covariances, strict=True)
         ]
 
@@ -210,7 +232,7 @@ class Tracker:
         """Correct each track by its measurement: position, Doppler velocity and box."""
         if not tracks:
             return []
-        means, covariances = _corrected(tracks, measurements)
+        means, covariances = corrected_states(tracks, measurements)
         return [
             self._updated(track, measurement, mean, covariance)
             for track, measurement, mean, covariance in zip(
@@ -228,12 +250,15 @@ class Tracker:
         p = self.parameters
         now_ns = measurement.stamp_ns
         label, score, strong_ns = track.label, track.score, track.strong_ns
+        support = track.support
         if measurement.box is not None:
+            # A camera that finds what the radar follows needs no second look.
+            support = min(support + 1, _MOST_SUPPORT) if track.box else _SHOWN_SUPPORT
             label, score = measurement.label, score + 0.3 * (measurement.score - score)
             if measurement.score >= p.high_score:
                 strong_ns = now_ns
         fresh = track.camera_age(now_ns) <= p.lost_time / 4
-        box = corrected_box(track.box, measurement.box, self._box_noise, fresh)
+        box = corrected_box(track.box, measurement.box, fresh)
         hits = track.hits + 1
         return TrackState(
             track.id,
@@ -247,6 +272,7 @@ class Tracker:
             strong_ns,
             hits,
             track.confirmed or self._is_believed(hits, box is not None),
+            support,
         )
 
     def _is_believed(self, hits: int, has_box: bool) -> bool:
@@ -260,41 +286,13 @@ class Tracker:
 
     def _initiate(self, next_id: int, measurements: list[Measurement]) -> list[TrackState]:
         begun = [
-            start_track(number, measurement, self._start_speed, self._box_noise)
+            start_track(number, measurement, self._start_speed)
             for number, measurement in enumerate(measurements, next_id)
         ]
         return [
             replace(track, confirmed=self._is_believed(track.hits, track.box is not None))
             for track in begun
         ]
-
-
-def _corrected(
-    tracks: list[TrackState], measurements: list[Measurement]
-) -> tuple[FloatArray, FloatArray]:
-    """Correct the means (N, 6) and covariances (N, 6, 6) of tracks, one measurement each."""
-    means = stacked([t.mean for t in tracks])
-    covariances = stacked([t.covariance for t in tracks])
-    positions = stacked([m.position for m in measurements])
-    noises = stacked([m.covariance for m in measurements])
-    distance = mahalanobis_squared(positions - means[:, :3], covariances[:, :3, :3] + noises)
-    # A box that continues the track but disagrees in range is believed less, not fully.
-    doubt = np.maximum(1.0, distance / POSITION_GATE)
-    means, covariances = update_position(
-        means, covariances, positions, noises * doubt[:, None, None]
-    )
-    velocities = np.array([m.radial_velocity for m in measurements])
-    variances = np.array([m.radial_variance for m in measurements])
-    origins = stacked([m.origin for m in measurements])
-    predicted, rows = radial_velocity(means, origins)
-    spread = np.sum(rows * (covariances @ rows[..., None])[..., 0], axis=1) + variances
-    # False for an unknown velocity, which is NaN.
-    use = (velocities - predicted) ** 2 <= _DOPPLER_GATE * spread
-    if use.any():
-        means[use], covariances[use] = update_radial_velocity(
-            means[use], covariances[use], origins[use], velocities[use], variances[use]
-        )
-    return means, covariances
 
 
 def _apart_from(tracks: list[TrackState], measurements: list[Measurement]) -> list[Measurement]:

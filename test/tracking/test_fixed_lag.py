@@ -78,7 +78,9 @@ class History:
 class Historian:
     """A tracker whose only memory is what it was given."""
 
-    def step(self, state: Any, stamp_ns: int, measurements: Sequence[Any]) -> History:
+    def step(
+        self, state: Any, stamp_ns: int, measurements: Sequence[Any], has_picture: bool
+    ) -> History:
         assert stamp_ns >= state.stamp_ns
         steps = (*getattr(state, 'steps', ()), *measurements)
         return History(stamp_ns, state.next_id, steps)

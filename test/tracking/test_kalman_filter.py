@@ -13,6 +13,8 @@ from mmedge_ros.data_types import Box
 from mmedge_ros.tracking.kalman_filter import (
     BoxNoise,
     BoxState,
+    RateNoise,
+    RateSpread,
     box_values,
     inverse_3,
     mahalanobis_squared,
@@ -234,25 +236,30 @@ def test_whatever_is_measured_the_covariance_stays_symmetric_and_positive(
 
 # ------------------------------------------------------------------------------ boxes
 
-NOISE = BoxNoise(measurement=0.04, motion=0.8)
+SPREAD = RateSpread(0.01, 0.002, 0.1)
+NOISE = BoxNoise(centre=RateNoise(0.04, 0.5, 0.8), size=RateNoise(0.08, 0.2, 0.3))
 
 
-def test_the_box_filter_agrees_with_filterpy() -> None:
+@pytest.mark.parametrize(('part', 'index'), [('centre', 1), ('size', 3)])
+def test_the_box_filter_agrees_with_filterpy(part: str, index: int) -> None:
     random = np.random.default_rng(9)
     state = start_box(Box(100.0, 100.0, 160.0, 250.0), NOISE)
+    noise = getattr(NOISE, part)
     kf = KalmanFilter(dim_x=2, dim_z=1)
-    kf.x = np.array([[130.0], [0.0]])
-    kf.P = np.diag([NOISE.measurement**2, 0.25])
-    kf.H, kf.R = np.array([[1.0, 0.0]]), np.array([[NOISE.measurement**2]])
+    kf.x = np.array([[state.values[index]], [0.0]])
+    kf.P = np.diag([noise.measurement**2, noise.start_rate**2])
+    kf.H, kf.R = np.array([[1.0, 0.0]]), np.array([[noise.measurement**2]])
     for _ in range(50):
-        dt, x = float(random.uniform(0.02, 0.1)), float(130 + random.normal())
-        state = predict_box(state, dt, NOISE)
-        state = update_box(state, Box(x - 30, 100.0, x + 30, 250.0), NOISE)
-        kf.predict(F=np.array([[1, dt], [0, 1]]), Q=Q_continuous_white_noise(2, dt, 0.8**2))
-        kf.update(x)
-        assert state.values[0] == pytest.approx(kf.x[0, 0])
-        assert state.rates[0] == pytest.approx(kf.x[1, 0])
-        covariance = [[state.p_value, state.p_cross], [state.p_cross, state.p_rate]]
+        dt, (top, bottom) = float(random.uniform(0.02, 0.1)), random.normal((100, 250))
+        measured = Box(100.0, top, 160.0, bottom)
+        state = update_box(predict_box(state, dt, NOISE), measured, NOISE)
+        process = Q_continuous_white_noise(2, dt, noise.motion**2)
+        kf.predict(F=np.array([[1, dt], [0, 1]]), Q=process)
+        kf.update(box_values(measured)[index])
+        assert state.values[index] == pytest.approx(kf.x[0, 0])
+        assert state.rates[index] == pytest.approx(kf.x[1, 0])
+        spread = getattr(state, part)
+        covariance = [[spread.value, spread.cross], [spread.cross, spread.rate]]
         np.testing.assert_allclose(covariance, kf.P, rtol=1e-9)
 
 
@@ -269,14 +276,16 @@ def test_a_box_in_steady_motion_is_predicted_where_it_will_be() -> None:
 
 
 def test_a_box_carried_back_is_where_it_was_and_no_less_certain() -> None:
-    state = BoxState(np.array([100.0, 50, 20, 40]), np.array([10.0, 0, 1, 2]), 0.01, 0.002, 0.1)
-    there = predict_box(predict_box(state, -0.2, NOISE), 0.2, BoxNoise(0.04, 0.0))
+    still = RateNoise(0.04, 0.5, 0.0)
+    state = BoxState(np.array([100.0, 50, 20, 40]), np.array([10.0, 0, 1, 2]), SPREAD, SPREAD)
+    there = predict_box(predict_box(state, -0.2, NOISE), 0.2, BoxNoise(still, still))
     np.testing.assert_allclose(there.values, state.values)
-    assert there[2:] == pytest.approx(state[2:])
+    assert there.centre == pytest.approx(state.centre)
+    assert there.size == pytest.approx(state.size)
 
 
 def test_a_box_never_shrinks_below_a_pixel() -> None:
-    state = BoxState(np.array([100.0, 50, 20, 40]), np.array([0.0, 0, -30, -90]), 0.01, 0, 0.1)
+    state = BoxState(np.array([100.0, 50, 20, 40]), np.array([0.0, 0, -30, -90]), SPREAD, SPREAD)
     box = predict_box(state, 2.0, NOISE).box()
     assert (box.width, box.height) == (1.0, 1.0)
 

@@ -84,6 +84,13 @@ class Watch:
         now = self.ms if ms is None else ms
         return self.tracker.report(self.state, at(now), at(now - 500), SIZE)
 
+    def picture(self, *measurements: Measurement) -> Track | None:
+        """Take a picture with these detections; return the one track there is, if any."""
+        self.state = self.tracker.step(self.state, at(self.ms), measurements, True)
+        found = self.report()
+        self.ms += PERIOD
+        return found[0] if found else None
+
     def follow(
         self, steps: int, people: Callable[[float], Sequence[Measurement]]
     ) -> list[tuple[Track, ...]]:
@@ -110,6 +117,49 @@ def test_a_person_is_shown_after_three_detections() -> None:
 
 def test_a_person_can_be_shown_at_once() -> None:
     assert len(Watch(confirm_hits=1).step(seen(0, 5.0, 0.0))) == 1
+
+
+def test_a_box_goes_on_through_two_pictures_that_do_not_show_it() -> None:
+    watch = Watch()
+    watch.follow(10, lambda ms: [seen(ms, 5.0, 0.0)])
+    boxes = [watch.picture().box is not None for _ in range(4)]
+    assert boxes == [True, True, False, False]
+
+
+def test_someone_found_again_is_shown_from_the_second_picture_on() -> None:
+    watch = Watch()
+    watch.follow(10, lambda ms: [seen(ms, 5.0, 0.0)])
+    for _ in range(10):
+        watch.picture()
+    boxes = [watch.picture(seen(watch.ms, 5.0, 0.0)).box is not None for _ in range(3)]
+    assert boxes == [False, True, True]
+
+
+def test_a_second_box_of_somebody_does_not_take_over_the_track() -> None:
+    watch = Watch()
+    watch.follow(10, lambda ms: [seen(ms, 5.0, 0.0)])
+    watch.picture(seen(watch.ms, 5.0, 0.0), seen(watch.ms, 5.0, 0.2))
+    # Only one is left, nearer to the second box.
+    for _ in range(4):
+        watch.picture(seen(watch.ms, 5.0, 0.12))
+    assert ids(watch.report()) == [1]
+    assert watch.report()[0].box is not None
+
+
+def test_scans_between_pictures_do_not_hide_a_box() -> None:
+    watch = Watch()
+    watch.follow(3, lambda ms: [seen(ms, 5.0, 0.0)])
+    for _ in range(5):
+        watch.ms += 10.0
+        watch.step(cluster(watch.ms, 5.0, 0.0))
+    assert watch.report()[0].box is not None
+
+
+def test_what_shows_in_every_other_picture_is_not_believed() -> None:
+    watch = Watch()
+    for n in range(40):
+        watch.picture(*([seen(watch.ms, 5.0, 0.0)] if n % 2 else []))
+    assert watch.report() == ()
 
 
 def test_what_only_the_radar_sees_is_shown_after_eight_clusters() -> None:

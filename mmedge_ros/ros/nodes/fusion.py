@@ -114,7 +114,6 @@ class FusionNode(Node):
             'stale': counts.stale,
             'overflows': self._worker.overflows + counts.overflows,
             'failures': self._worker.failures.total(),
-            'failures': self._worker.failures.total(),
             'degraded': '; '.join(self._degraded),
         }
 
