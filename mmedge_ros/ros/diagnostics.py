@@ -9,6 +9,7 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rclpy.node import Node
 
 from mmedge_ros.ros.input_watch import InputWatch
+from mmedge_ros.sensing.radar_filter import PROBLEM_WORDS
 from mmedge_ros.ros.ros_clock import steady_clock
 
 # Begins the keys that count what was wrong in the input; a recorder collects these.
@@ -17,7 +18,8 @@ PROBLEM_PREFIX = 'problem '
 
 def problem_figures(modality: str, counts: Counter[str]) -> dict[str, object]:
     """Make figures of what was wrong in the units of a modality, for a report to collect."""
-    return {f'{PROBLEM_PREFIX}{modality}: {text}': count for text, count in counts.items()}
+    words = ((PROBLEM_WORDS.get(text, text), count) for text, count in counts.items())
+    return {f'{PROBLEM_PREFIX}{modality}: {text}': count for text, count in words}
 
 
 class Diagnostics:
