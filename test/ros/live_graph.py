@@ -23,6 +23,7 @@ from mmedge_ros.data_types import Decision, Trail
 from mmedge_ros.ros import names, qos
 from mmedge_ros.ros.conversions import from_time, from_track_array
 from mmedge_ros.ros.process_group import ProcessGroup
+from mmedge_ros.ros.shared_memory import remove_unused, segments_of
 
 # Generous: a machine may be busy with something else.
 PATIENCE = 30.0
@@ -91,8 +92,11 @@ class Bystander:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        segments = segments_of(os.getpid())
         self.node.destroy_node()
         rclpy.try_shutdown(context=self._context)
+        # Processes that were killed still count as users of what they wrote to.
+        remove_unused(segments)
 
     def wait_until(self, condition: Callable[[], Any], timeout: float = PATIENCE) -> Any:
         """Wait; a graph that was entered as ``group`` is looked after meanwhile."""
