@@ -87,6 +87,11 @@ class LiveRecord:
         decisions = [_shift_decision(d, -offset_ns) for d in self._decisions]
         record.decisions = [d for d in decisions if first_end_ns <= d.window_end_ns <= last_end_ns]
         record.features = [_shift_features(f, -offset_ns) for f in self._features]
+        earliest_ns = min((f.available_ns for f in record.features), default=first_ns)
+        if first_end_ns < earliest_ns <= first_end_ns + stride_ns:
+            # Live, the first unit is received a little later, here beyond the first end: that
+            # window never held anything, so that there was nothing to decide.
+            record.windows -= 1
         record.dropped = max(record.windows - len(record.decisions), 0)
         record.warmup = min(round(_WARM_UP / record.stride), len(record.decisions))
         record.units = self._unit_counts(record)

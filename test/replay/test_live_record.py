@@ -105,6 +105,16 @@ def test_windows_nobody_decided_are_dropped_ones() -> None:
     assert filled(record).dropped == 17
 
 
+def test_a_first_window_that_never_held_a_unit_was_not_dropped() -> None:
+    record = LiveRecord()
+    record.status = status()
+    record.add_features(encoded(102))  # recorded just before the first end, received after it
+    for end in range(200, 2001, 100):
+        record.add_decision(decision(end))
+    found = filled(record)
+    assert (found.windows, found.dropped) == (19, 0)
+
+
 def test_the_first_second_is_warm_up() -> None:
     record = LiveRecord()
     record.status = status()

@@ -21,7 +21,7 @@ from live_graph import Bystander  # noqa: E402
 from tiny_detector import write_tiny_detector  # noqa: E402
 
 # Seconds of the recording; long enough for tracks to be confirmed.
-DURATION = 3.0
+DURATION = 2.4
 
 
 @pytest.fixture(scope='session')

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import bag_fixtures as flight
 import pytest
-from live_graph import Bystander, run_node, wait_until
+from live_graph import Bystander, run_node
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import CompressedImage, PointCloud2
 
@@ -104,34 +104,19 @@ def test_with_clock_stamps_are_the_recorded_ones_and_time_goes_on_after_the_end(
 
 def test_in_a_loop_stamps_go_on_rising_on_the_grid(audience: Audience, short_bag: Path) -> None:
     with audience.play(short_bag, loop=True):
-        audience.bystander.wait_until(lambda: len(audience.pictures) >= 25)
+        audience.bystander.wait_until(lambda: len(audience.pictures) >= 15)
     stamps = audience.stamps()
     assert stamps == sorted(set(stamps))
     rounds = [b - a for a, b in zip(stamps, stamps[10:], strict=False)]
-    assert set(rounds) == {6 * STRIDE_NS}
+    assert set(rounds) == {6 * STRIDE_NS}  # half a second, up to the grid, and a stride
     assert not any(s.finished for s in audience.bystander.states)
 
 
 def test_it_plays_without_those_who_do_not_come(audience: Audience, short_bag: Path) -> None:
-    waits: dict[str, object] = {'wait_for': ['bystander', 'godot'], 'wait_time': 0.5}
+    waits: dict[str, object] = {'wait_for': ['bystander', 'godot'], 'wait_time': 0.3}
     with audience.play(short_bag, **waits) as group:
         audience.wait_for_the_end()
         assert 'playing without godot' in group.last_words('bag_player', 9)
-
-
-def test_it_waits_for_nodes_that_are_not_there_yet(audience: Audience, short_bag: Path) -> None:
-    with audience.play(short_bag, wait_for=['godot']):
-        node = audience.bystander.node
-        wait_until(
-            audience.bystander.executor,
-            lambda: (
-                'bag_player' in node.get_node_names() and node.count_publishers('/radar/points')
-            ),
-        )
-        assert audience.pictures == []
-        with Bystander('godot'):
-            audience.wait_for_the_end()
-    assert len(audience.pictures) == 10
 
 
 @pytest.mark.parametrize(

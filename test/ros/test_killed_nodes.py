@@ -129,9 +129,6 @@ def test_after_five_seconds_each_node_says_whom_it_misses(graph: Graph) -> None:
         ]
     )
     assert 'no camera input on /perception/unit_features' in status[0].message
-    graph.kill('fusion')
-    tracks = graph.wait_for_log('visualizer', 'no tracks input')
-    assert 'on /perception/tracks for ' in tracks
-    assert set(graph.group.watch()) == {'bag_player', 'fusion'}
+    assert graph.group.watch() == ['bag_player']
     for name in graph.group.pids:
         assert 'Traceback' not in graph.group.last_words(name, 99)
