@@ -26,6 +26,7 @@ from mmedge_ros.evaluation.run_record import RunRecord
 from mmedge_ros.fusion.box_placement import height_depth
 from mmedge_ros.fusion.decision_fusion import DecisionFusionParameters
 from mmedge_ros.fusion.return_placement import place_returns
+from mmedge_ros.tracking.data_association import intersection_over_union
 
 MINIMUM_IOU = 0.5
 # An id seen in fewer decisions is a flicker, not somebody who was followed.
@@ -204,29 +205,13 @@ def compare_with_boxes(
     )
 
 
-def intersection_over_union(first: Sequence[Box], second: Sequence[Box]) -> FloatArray:
-    """IoU of every pair of boxes, (len(first), len(second)); 0 for empty boxes."""
-    a = np.asarray(first, np.float64).reshape(-1, 1, 4)
-    b = np.asarray(second, np.float64).reshape(1, -1, 4)
-    shared = np.maximum(np.minimum(a[..., 2:], b[..., 2:]) - np.maximum(a[..., :2], b[..., :2]), 0)
-    common = shared.prod(axis=2)
-    union = _areas(a) + _areas(b) - common
-    iou: FloatArray = common / np.maximum(union, 1e-12)
-    return np.where(np.isfinite(iou), iou, 0.0)
-
-
 def count_matches(given: Sequence[Box], found: Sequence[Box]) -> int:
     """Count the pairs with an IoU of at least 0.5 in the best one-to-one assignment."""
-    iou = intersection_over_union(given, found)
+    iou = intersection_over_union(_corners(given), _corners(found))
     # Pairs below the limit are worth nothing, so that they never break up one above it.
     iou[iou < MINIMUM_IOU] = 0.0
     rows, columns = linear_sum_assignment(iou, maximize=True)
     return int(np.count_nonzero(iou[rows, columns] >= MINIMUM_IOU))
-
-
-def _areas(boxes: FloatArray) -> FloatArray:
-    areas: FloatArray = np.maximum(boxes[..., 2:] - boxes[..., :2], 0).prod(axis=2)
-    return areas
 
 
 def _share(part: int, whole: int) -> float:
@@ -296,3 +281,7 @@ def _count_ids(decisions: Sequence[Decision], first_ns: int, last_ns: int) -> in
         if track.box is not None
     )
     return sum(count >= MINIMUM_DECISIONS for count in seen.values())
+
+
+def _corners(boxes: Sequence[Box]) -> FloatArray:
+    return np.array(boxes, np.float64).reshape(-1, 4)

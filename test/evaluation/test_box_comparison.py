@@ -12,7 +12,6 @@ from mmedge_ros.data_types import Box, Decision, Detection, Track, UnitFeatures
 from mmedge_ros.evaluation.box_comparison import (
     compare_with_boxes,
     count_matches,
-    intersection_over_union,
     read_boxes,
 )
 from mmedge_ros.evaluation.errors import EvaluationError
@@ -137,15 +136,6 @@ def test_foreign_text_gives_boxes_or_a_clear_error(tmp_path_factory, text):
         assert all(box.x0 < box.x1 for rows in found.values() for box, _ in rows)
     else:
         assert 'line ' in str(error)
-
-
-def test_the_iou_of_half_a_box_is_a_third():
-    assert intersection_over_union([LEFT], [Box(150, 100, 250, 300)])[0, 0] == pytest.approx(1 / 3)
-
-
-def test_touching_empty_and_infinite_boxes_overlap_nothing():
-    others = [Box(200, 100, 300, 300), Box(150, 150, 150, 150), Box(-math.inf, 0, math.inf, 1)]
-    assert intersection_over_union([LEFT], others).max() == 0.0
 
 
 def test_each_box_is_matched_once():

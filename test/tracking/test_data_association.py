@@ -80,3 +80,9 @@ def test_a_box_turned_inside_out_overlaps_nothing() -> None:
     inside_out, sound = np.array([Box(10, 10, 0, 0)]), np.array([Box(0, 0, 10, 10)])
     assert intersection_over_union(inside_out, sound) == 0
     assert intersection_over_union(inside_out, inside_out) == 0
+
+
+def test_touching_empty_and_infinite_boxes_overlap_nothing() -> None:
+    one = np.array([[100.0, 100.0, 200.0, 300.0]])
+    others = [[200.0, 100, 300, 300], [150, 150, 150, 150], [-np.inf, 0, np.inf, 1]]
+    assert intersection_over_union(one, np.array(others)).max() == 0.0
