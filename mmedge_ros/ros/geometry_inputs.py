@@ -61,7 +61,9 @@ class GeometryInputs:
         try:
             camera = CameraModel.from_camera_info(message)
         except FusionError as err:
-            self._node.get_logger().warning(f'camera_info not used: {err}')
+            self._node.get_logger().warning(
+                f'camera_info not used: {err}', throttle_duration_sec=5.0
+            )
             return
         self._submit(lambda pipeline, _: pipeline.set_camera(camera))
 

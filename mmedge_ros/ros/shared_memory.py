@@ -27,12 +27,12 @@ def segments_of(pid: int) -> set[Path]:
 
 
 def left_behind() -> set[Path]:
-    """Return files of processes that were killed some time ago, as far as can be told."""
+    """Return files that may be of processes killed some time ago: all that are old enough."""
     found = set()
-    for lock in _FOLDER.glob(f'{_PREFIX}*{_LOCK}'):
+    for path in _FOLDER.glob(f'{_PREFIX}*'):
         with suppress(OSError):
-            if time.time() - lock.stat().st_mtime > _YOUNG:
-                found.add(lock.with_name(lock.name.removesuffix(_LOCK)))
+            if time.time() - path.stat().st_mtime > _YOUNG:
+                found.add(path.with_name(path.name.removesuffix(_LOCK)))
     return found
 
 

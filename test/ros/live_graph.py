@@ -7,12 +7,13 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+import psutil
 import rclpy
 from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.executors import SingleThreadedExecutor
@@ -194,3 +195,12 @@ def run_node(
         timeout=60,
         check=False,
     )
+
+
+def abandoned(segments: Iterable[Path]) -> list[Path]:
+    """Shared-memory files that are there though no process uses them.
+
+    Ports have numbers that another graph on the machine may take over at once.
+    """
+    used = {path for pid in psutil.pids() for path in segments_of(pid)}
+    return [path for path in segments if path.exists() and path not in used]

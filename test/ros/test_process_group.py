@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from live_graph import is_alive, wait_until
+from live_graph import abandoned, is_alive, wait_until
 
 from mmedge_ros.ros.graph import NodeDescription
 from mmedge_ros.ros.process_group import ProcessGroup
@@ -61,7 +61,7 @@ def test_a_stopped_group_leaves_no_process_and_no_shared_memory(watched: Watched
     segments = segments_of_all(pids)
     assert stop_takes(watched.group) < ALL_GONE_WITHIN
     assert not any(map(is_alive, pids.values()))
-    assert not [s for s in segments if s.exists()]
+    assert not abandoned(segments)
     assert watched.group.cpu_seconds > 0.1
     assert watched.group.peak_memory_mb > 20.0
 
@@ -72,7 +72,7 @@ def test_a_process_that_does_not_listen_is_stopped_too(watched: Watched) -> None
     os.kill(pids['left'], signal.SIGSTOP)
     assert stop_takes(watched.group) < ALL_GONE_WITHIN
     assert not any(map(is_alive, pids.values()))
-    assert not [s for s in segments if s.exists() or s.with_name(f'{s.name}_el').exists()]
+    assert not abandoned(segments)
 
 
 def test_a_second_interrupt_cuts_the_patience_short(watched: Watched) -> None:
@@ -191,8 +191,15 @@ class TestSharedMemory:
     ) -> None:
         assert segment not in left_behind()
         old = time.time() - 60.0
-        os.utime(self.files(segment)[1], (old, old))
+        os.utime(segment, (old, old))
         assert segment in left_behind()
+
+    def test_a_lock_without_its_segment_is_left_behind_as_well(self, segment: Path) -> None:
+        segment.unlink()
+        old = time.time() - 60.0
+        os.utime(self.files(segment)[1], (old, old))
+        remove_unused(left_behind() & {segment})
+        assert not any(path.exists() for path in self.files(segment))
 
     def test_a_process_that_is_gone_has_mapped_nothing(self) -> None:
         assert segments_of(2**22 + 1) == set()

@@ -11,7 +11,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from live_graph import Bystander, children_of, is_alive, python_environment, wait_until
+from live_graph import (
+    Bystander,
+    abandoned,
+    children_of,
+    is_alive,
+    python_environment,
+    wait_until,
+)
 
 from mmedge_ros.ros.shared_memory import segments_of
 
@@ -110,7 +117,7 @@ def test_a_command_that_is_interrupted_at_work_leaves_nothing(
     assert messages.splitlines()[-1] == 'stopped'
     assert 'Traceback' not in messages
     assert command.segments
-    assert not [s for s in command.segments if s.exists()]
+    assert not abandoned(command.segments)
 
 
 def test_an_interrupt_while_the_nodes_are_starting_leaves_nothing(
@@ -123,7 +130,7 @@ def test_an_interrupt_while_the_nodes_are_starting_leaves_nothing(
     output, messages = command.end(signal.SIGINT)
     assert (command.process.returncode, output) == (130, '')
     assert messages.splitlines()[-1] == 'stopped'
-    assert not [s for s in command.segments if s.exists()]
+    assert not abandoned(command.segments)
 
 
 def test_nodes_end_by_themselves_when_the_command_is_killed(
@@ -142,7 +149,7 @@ def test_nodes_end_by_themselves_when_the_command_is_killed(
     command.end(signal.SIGKILL)
     assert len(command.segments) > 2
     # Its own two are removed by whoever starts the next graph.
-    assert len([s for s in command.segments if s.exists()]) <= 2
+    assert len(abandoned(command.segments)) <= 2
 
 
 def test_the_demo_can_be_interrupted(
@@ -154,4 +161,4 @@ def test_the_demo_can_be_interrupted(
     output, messages = command.end(signal.SIGINT)
     assert (command.process.returncode, output) == (130, '')
     assert messages.splitlines()[-1] == 'stopped'
-    assert not [s for s in command.segments if s.exists()]
+    assert not abandoned(command.segments)
