@@ -290,7 +290,11 @@ class _Stopped(SystemExit):
     """Unwinds the stack, so that nothing is left running, and ends with a shell's exit code."""
 
 
+_received: list[int] = []
+
+
 def _stop(number: int, _: object) -> NoReturn:
+    _received.append(number)
     raise _Stopped(128 + number)
 
 
@@ -301,9 +305,12 @@ def main() -> None:
         signal.signal(number, _stop)
     try:
         app(prog_name='mmedge')
-    except _Stopped:
+    except BaseException as err:
+        if not _received:
+            raise
+        # Unwound in the middle of something, the stack may end in another error than ours.
         say('stopped')
-        raise
+        raise _Stopped(128 + _received[0]) from err
 
 
 if __name__ == '__main__':
