@@ -20,7 +20,7 @@ from mmedge_ros.data_types import (
     extend_trail,
 )
 from mmedge_ros.fusion.decision_fusion import DecisionFusionParameters, fuse_detections
-from mmedge_ros.fusion.ego_motion import EgoMotion, EgoState, carried
+from mmedge_ros.fusion.ego_motion import ODOMETRY_FRAME, EgoMotion, EgoState, carried
 from mmedge_ros.fusion.geometry import BASE_FRAME, SensorGeometry, resolve_geometry
 from mmedge_ros.fusion.projection import CameraModel
 from mmedge_ros.fusion.transforms import StampedTransform, TransformTree
@@ -112,7 +112,11 @@ class PerceptionPipeline:
             self._tree.add(transform.parent, transform.child, transform.transform)
 
     def add_ego_state(self, state: EgoState, frame_id: str, base_frame: str) -> None:
-        """Enter how the drone moves: the pose of ``base_frame`` in ``frame_id``."""
+        """Enter how the drone moves: the pose of ``base_frame`` in ``frame_id``.
+
+        Odometry that leaves its frames unnamed is taken to mean the usual ones.
+        """
+        frame_id, base_frame = frame_id or ODOMETRY_FRAME, base_frame or BASE_FRAME
         if (frame_id, base_frame) != (self._ego.frame_id, self._ego.base_frame):
             self._ego = EgoMotion(frame_id, base_frame)
             self._geometry = None

@@ -81,6 +81,15 @@ def test_a_walker_keeps_its_place_in_odom_while_the_drone_passes_and_turns() -> 
         assert np.linalg.norm(track.velocity[:2] - [0.2, 0.6]) < 0.6
 
 
+def test_odometry_without_frame_names_is_not_taken_for_a_frame_on_the_drone() -> None:
+    world = PointTargets(FLIGHTS['translating'], clutter=scattered_clutter(60))
+    pipeline = PerceptionPipeline()
+    pipeline.add_transforms(world.transforms)
+    pipeline.add_ego_state(world.ego_state(0.0), '', '')
+    assert pipeline.frame_id == 'odom'
+    assert not any('no odometry' in text for text in pipeline.degraded)
+
+
 def test_a_camera_that_looks_down_gets_its_ranges_right() -> None:
     world = PointTargets(lambda _: pose(z=8.0), [walking(9.0, -2.0, 0.0, 0.5)], tilt=0.7)
     units = [u for u in world.units(4.0) if u.modality != RADAR]
