@@ -1,0 +1,1 @@
+"""Simulated flights with ground truth: scenes, camera and radar models, system dynamics."""
