@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import NoReturn
 import typer
 from rich.markup import escape
 
+from mmedge_ros.data_types import Decision
 from mmedge_ros.display import StatusLine, console, one_line, say
 from mmedge_ros.encoding.detector import EncodingError
 from mmedge_ros.evaluation.box_comparison import compare_with_boxes, read_boxes
@@ -26,6 +27,8 @@ from mmedge_ros.replay.errors import ReplayError
 from mmedge_ros.replay.offline_session import OfflineOptions, replay_offline
 from mmedge_ros.replay.parameter_file import with_parameter_file
 from mmedge_ros.replay.recording import TopicChoice
+from mmedge_ros.sensing.errors import SensingError
+from mmedge_ros.simulation.errors import SimulationError
 
 _NOTES_SHOWN = 5
 
@@ -93,7 +96,15 @@ def plain_errors() -> Iterator[None]:
     """Turn every error a user can do something about into one sentence and exit code 1."""
     try:
         yield
-    except (EncodingError, EvaluationError, FusionError, ParameterError, ReplayError) as err:
+    except (
+        EncodingError,
+        EvaluationError,
+        FusionError,
+        ParameterError,
+        ReplayError,
+        SensingError,
+        SimulationError,
+    ) as err:
         stop(str(err))
     except OSError as err:
         stop(f'{err.filename or "file"}: {err.strerror or err}')
@@ -129,6 +140,14 @@ def _live(request: ReplayRequest) -> RunRecord:
 
 
 def _offline(request: ReplayRequest) -> RunRecord:
+    with StatusLine(f'offline replay of {request.bag.name}') as line:
+        return offline_record(request, line.show)
+
+
+def offline_record(
+    request: ReplayRequest, on_progress: Callable[[float, Decision], None] | None = None
+) -> RunRecord:
+    """Replay offline what is asked for; see `replay_offline` for the errors."""
     options = OfflineOptions(
         str(request.bag),
         str(request.detector or ''),
@@ -138,8 +157,7 @@ def _offline(request: ReplayRequest) -> RunRecord:
     )
     if request.params:
         options = with_parameter_file(options, request.params)
-    with StatusLine(f'offline replay of {request.bag.name}') as line:
-        return replay_offline(options, line.show)
+    return replay_offline(options, on_progress)
 
 
 def _write_video(record: RunRecord, request: ReplayRequest) -> None:

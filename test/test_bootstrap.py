@@ -31,7 +31,7 @@ case "$1 $2" in
     ;;
   '-m venv')
     echo venv >>"$NOTES"
-    mkdir -p "$3/bin" && cp "$0" "$3/bin/python"
+    mkdir -p "$3/bin" "$3/lib/python3.11/site-packages" && cp "$0" "$3/bin/python"
     ;;
   '-m pip')
     echo "pip${*/#*\// }" | tr -s ' \n' ' ' >>"$NOTES" && echo >>"$NOTES"
@@ -385,6 +385,52 @@ def test_the_tests_need_more_and_pass_their_arguments_on(ready: Checkout) -> Non
     ]
 
 
+def test_without_arguments_the_live_tests_run_alone_after_the_rest_on_all_cores(
+    ready: Checkout,
+) -> None:
+    ready.run('test')
+    lines = ready.notes_file.read_text().splitlines()
+    assert [line for line in lines if line.startswith('pytest')] == [
+        'pytest -n logical --dist loadfile --ignore test/ros',
+        'pytest test/ros',
+    ]
+
+
+def test_training_gets_an_environment_of_its_own_in_which_that_of_the_flight_is_found(
+    ready: Checkout,
+) -> None:
+    done = ready.run('train', 'detector', 'a set')
+    assert (done.returncode, done.stdout.splitlines()[1:4]) == (0, ['train', 'detector', 'a set'])
+    assert 'installing torch' in done.stderr
+    assert 'AGPL-3.0' in done.stderr
+    lines = ready.notes_file.read_text().splitlines()
+    assert [' '.join(line.split()) for line in lines if line] == [
+        'venv',
+        'pip-m pip install -r train.txt',
+        'pip-m pip install --no-deps -r train_alone.txt',
+    ]
+    link = ready.root / '.venv-train/lib/python3.11/site-packages/flight.pth'
+    assert link.read_text() == f'{ready.root}/.venv/lib/python3.11/site-packages\n'
+    ready.notes()
+    assert ready.run('train', '--help').stderr == ''
+    assert ready.notes() == []
+
+
+def test_nothing_but_training_installs_torch(ready: Checkout) -> None:
+    assert ready.run('demo').returncode == 0
+    assert not (ready.root / '.venv-train').exists()
+
+
+def test_a_cut_short_installation_of_torch_is_begun_afresh_and_leaves_the_rest(
+    ready: Checkout,
+) -> None:
+    assert ready.run('train', PIP_SAYS='something else').returncode == 1
+    ready.notes()
+    done = ready.run('train')
+    assert (done.returncode, '.venv-train here was left half made' in done.stderr) == (0, True)
+    assert kinds(ready.notes()) == ['venv', *PIP, *PIP]
+
+
 def test_a_failed_check_does_not_hide_the_others_and_the_exit_status_tells(
     ready: Checkout,
 ) -> None:
@@ -397,10 +443,10 @@ def test_a_failed_check_does_not_hide_the_others_and_the_exit_status_tells(
 def test_ci_runs_the_tests_with_the_recorded_data_beside_the_project(ready: Checkout) -> None:
     (ready.root / '.ci').mkdir()
     script = Path(shutil.copy(ROOT / '.ci/run', ready.root / '.ci/run'))
-    assert ready.run(script=script).stdout == 'data: none\n1 passed\n'
+    assert ready.run(script=script).stdout == 'data: none\n1 passed\n' * 2
     data = ready.root.parent / 'shared/data'
     data.mkdir(parents=True)
-    assert ready.run(script=script, cwd=data).stdout == f'data: {data}\n1 passed\n'
+    assert ready.run(script=script, cwd=data).stdout == f'data: {data}\n1 passed\n' * 2
 
 
 @pytest.mark.skipif(

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from bag_fixtures import recording, write_bag
 from typer.testing import CliRunner, Result
 
 from mmedge_ros import replay_command
@@ -17,6 +18,7 @@ from mmedge_ros.display import StatusLine, say
 from mmedge_ros.replay_command import ReplayRequest
 
 ROOT = Path(__file__).resolve().parents[1]
+COMMANDS = ('demo', 'replay', 'replay-set', 'simulate', 'record', 'up', 'parameters')
 
 
 def run(*arguments: str) -> Result:
@@ -63,10 +65,10 @@ class TestUsage:
         result = run()
         assert result.exit_code == 2
         listed = result.output
-        assert all(name in listed for name in ('demo', 'replay', 'up', 'parameters'))
+        assert all(name in listed for name in COMMANDS)
         assert 'Usage: mmedge ' in listed
 
-    @pytest.mark.parametrize('command', ['demo', 'replay', 'up', 'parameters'])
+    @pytest.mark.parametrize('command', COMMANDS)
     def test_every_command_and_option_is_described(self, command: str) -> None:
         result = run(command, '--help')
         assert result.exit_code == 0
@@ -81,7 +83,9 @@ class TestUsage:
             (['replay'], 'bag'),
             (['replay', '/no/such/bag'], '/no/such/bag'),
             (['replay', '{bag}', '--speed', '2'], '--speed'),
-            (['replay', '{bag}', '--detector', '/no/such.onnx'], '/no/such.onnx'),
+            (['demo', '--bag', '{bag}', '--seed', '2'], '--bag'),
+            (['up', '--bag', '{bag}', '--drivers'], '--bag'),
+            (['up', '--simulated-radar', '/no/such/file'], '/no/such/file'),
             (['replay', '{bag}', '--rate', '2'], '--live'),
             (['replay', '{bag}', '--clock'], '--live'),
             (['replay', '{bag}', '--live', '--rate', '0'], '0.05'),
@@ -146,21 +150,18 @@ class TestUsage:
 
 
 class TestFailures:
-    def test_the_demo_without_data_says_what_to_set(self, tmp_path: Path) -> None:
-        code, output, messages = ended(start('demo', '--out', str(tmp_path / 'out')))
-        assert (code, output) == (1, '')
-        assert messages == (
-            'mmedge: the demo needs a recording: set MMEDGE_DATA to the folder that holds '
-            'millieye/night_walk\n'
-        )
-
-    def test_the_demo_with_a_folder_without_the_recording_names_it(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setenv('MMEDGE_DATA', str(tmp_path))
-        result = run('demo', '--out', str(tmp_path / 'out'))
+    def test_a_demo_of_an_unknown_scenario_names_the_nearest(self, tmp_path: Path) -> None:
+        result = run('demo', '--scenario', 'park_day_nearby', '--out', str(tmp_path / 'out'))
         assert (result.exit_code, result.stdout) == (1, '')
-        assert f'{tmp_path}/millieye/night_walk' in result.stderr
+        assert "'park_day_near'" in result.stderr
+        assert not (tmp_path / 'out').exists()
+
+    def test_a_detector_that_is_not_there_is_one_sentence(self, tmp_path: Path) -> None:
+        flight = write_bag(tmp_path / 'flight', messages=recording(0.3))
+        arguments = ['--detector', '/no/such.onnx', '--out', str(tmp_path / 'out')]
+        result = run('replay', str(flight), *arguments)
+        assert (result.exit_code, result.stdout) == (1, '')
+        assert '/no/such.onnx' in result.stderr.splitlines()[-1]
 
     @pytest.mark.parametrize('live', [[], ['--live']], ids=['offline', 'live'])
     def test_a_folder_that_is_no_recording_is_one_sentence(

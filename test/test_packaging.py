@@ -16,6 +16,7 @@ from xml.etree import ElementTree
 import pytest
 
 import mmedge_ros
+from mmedge_ros.encoding.ultralytics_network import INSTALL_LINE
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / 'mmedge_ros'
@@ -92,12 +93,12 @@ def test_the_command_line_starts_without_ros() -> None:
 
 
 def test_only_training_and_one_adapter_import_torch() -> None:
-    allowed = ('training/', 'encoding/ultralytics_export.py')
+    allowed = ('training/', 'encoding/ultralytics_network.py')
     assert offenders(LEARNING_PACKAGE, allowed) == []
 
 
 def test_only_one_adapter_imports_ultralytics() -> None:
-    allowed = ('encoding/ultralytics_export.py',)
+    allowed = ('encoding/ultralytics_network.py',)
     assert offenders(re.compile(r'ultralytics(\..*)?'), allowed) == []
 
 
@@ -162,6 +163,15 @@ def test_every_pip_dependency_is_listed_and_pinned() -> None:
 def test_what_must_never_be_installed_is_not_pinned() -> None:
     unwanted = {'torch', 'torchvision', 'ultralytics', 'opencv-python', 'lark'}
     assert unwanted & pinned().keys() == set()
+
+
+def test_what_trains_is_pinned_and_messages_name_the_same_versions() -> None:
+    files = [ROOT / 'requirements' / name for name in ('train.txt', 'train_alone.txt')]
+    lines = [line for file in files for line in file.read_text().splitlines()]
+    pins = {line for line in lines if '==' in line}
+    assert {normal(pin) for pin in pins} == {'torch', 'torchvision', 'ultralytics'}
+    assert listed('train.txt') - {'torch', 'torchvision'} <= pinned().keys()
+    assert set(INSTALL_LINE.split()[2:]) == pins | {f'onnx=={pinned()["onnx"]}'}
 
 
 def test_every_pip_dependency_has_a_rosdep_key() -> None:

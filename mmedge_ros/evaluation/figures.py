@@ -13,6 +13,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from mmedge_ros.data_types import NS_PER_S, FloatArray
+from mmedge_ros.evaluation.accuracy import Accuracy
+from mmedge_ros.evaluation.accuracy_figures import ACCURACY_FIGURES, draw_accuracy
 from mmedge_ros.evaluation.figure_style import (
     BLUE,
     GREEN,
@@ -41,13 +43,15 @@ from mmedge_ros.evaluation.track_figures import draw_ranges, draw_tracks
 from mmedge_ros.evaluation.trajectories import Trajectory, start_ns
 
 LATENCY, STAGES, UNITS = 'latency.png', 'stages.png', 'units.png'
-FIGURE_NAMES = (LATENCY, STAGES, UNITS, 'tracks.png', 'ranges.png')
+FIGURE_NAMES = (LATENCY, STAGES, UNITS, 'tracks.png', 'ranges.png', *ACCURACY_FIGURES)
 COUNTERS = ('received', 'encoded', 'late', 'dropped', 'skipped')
 _MOST_STAGES = 14
 _MOST_MODALITIES = 4
 
 
-def draw_figures(record: RunRecord, tracks: Sequence[Trajectory]) -> list[FigureFile]:
+def draw_figures(
+    record: RunRecord, tracks: Sequence[Trajectory], accuracy: Accuracy | None = None
+) -> list[FigureFile]:
     """Draw every figure for which the run holds something, in the order of `FIGURE_NAMES`."""
     drawn = [
         draw_latency(record),
@@ -55,6 +59,7 @@ def draw_figures(record: RunRecord, tracks: Sequence[Trajectory]) -> list[Figure
         draw_units(record),
         draw_tracks(record, tracks),
         draw_ranges(record, tracks),
+        *draw_accuracy(record, accuracy),
     ]
     return [figure for figure in drawn if figure is not None]
 

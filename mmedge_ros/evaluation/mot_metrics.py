@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from scipy.sparse import coo_array
@@ -60,6 +62,18 @@ class MotFigures:
     frames: int
 
 
+class MotFrame(NamedTuple):
+    """Who is in one frame, and who was found.
+
+    ``closeness`` (N, M) of the N true ones and the M found is 0..1; what reaches `MINIMUM_IOU`
+    may be matched.
+    """
+
+    true_ids: Sequence[int]
+    found_ids: Sequence[int]
+    closeness: FloatArray
+
+
 @dataclass
 class _Person:
     """What became of one true object: its last match, and how often it was lost."""
@@ -75,6 +89,10 @@ class _Person:
 class _Tally:
     """What is counted on the way through the frames."""
 
+    frames: int = 0
+    true_boxes: int = 0
+    found_boxes: int = 0
+    found_ids: set[int] = field(default_factory=set)
     matches: int = 0
     switches: int = 0
     covered: int = 0
@@ -101,18 +119,30 @@ def evaluate_mot(truth: MotBoxes, result: MotBoxes) -> MotFigures:
         raise EvaluationError('the ground truth holds no box that counts; is it the right file?')
     if np.any(truth.ids == NO_ID):
         raise EvaluationError('the ground truth has boxes without an id; is it the right file?')
+    return evaluate_frames(_frames(truth, result))
+
+
+def evaluate_frames(frames: Iterable[MotFrame]) -> MotFigures:
+    """Follow true ones and found ones through frames, whatever brings them close.
+
+    Without a true one in any frame the shares of them are NaN.
+    """
+    tally = _Tally()
+    for frame in frames:
+        _take_frame(tally, frame)
+    return _figures(tally)
+
+
+def _frames(truth: MotBoxes, result: MotBoxes) -> Iterator[MotFrame]:
     true_frames, result_frames = truth.by_frame(), result.by_frame()
     nothing = slice(0, 0)
-    tally = _Tally()
     for frame in sorted({*true_frames, *result_frames}):
         true, found = true_frames.get(frame, nothing), result_frames.get(frame, nothing)
-        _take_frame(
-            tally,
+        yield MotFrame(
             truth.ids[true].tolist(),
             result.ids[found].tolist(),
             intersection_over_union(truth.boxes[true], result.boxes[found]),
         )
-    return _figures(tally, len(truth), result, len({*true_frames, *result_frames}))
 
 
 def _without_distractors(truth: MotBoxes, result: MotBoxes) -> MotBoxes:
@@ -135,9 +165,14 @@ def _cost(iou: FloatArray) -> FloatArray:
     return np.where(distance <= 1.0 - MINIMUM_IOU, distance, np.inf)
 
 
-def _take_frame(tally: _Tally, true_ids: list[int], found_ids: list[int], iou: FloatArray) -> None:
+def _take_frame(tally: _Tally, frame: MotFrame) -> None:
     """Match one frame: who was matched before stays so, the others at least distance."""
+    true_ids, found_ids, iou = frame
     cost = _cost(iou)
+    tally.frames += 1
+    tally.true_boxes += len(true_ids)
+    tally.found_boxes += len(found_ids)
+    tally.found_ids.update(found_ids)
     for row, column in np.argwhere(np.isfinite(cost)).tolist():
         tally.together[true_ids[row], found_ids[column]] += 1
     if found_ids:
@@ -158,7 +193,7 @@ def _take_frame(tally: _Tally, true_ids: list[int], found_ids: list[int], iou: F
 
 
 def _kept_pairs(
-    tally: _Tally, true_ids: list[int], found_ids: list[int], cost: FloatArray
+    tally: _Tally, true_ids: Sequence[int], found_ids: Sequence[int], cost: FloatArray
 ) -> dict[int, int]:
     """Pair who still overlaps what it was last matched with, however long ago that was.
 
@@ -212,24 +247,25 @@ def _identity_matches(together: Counter[tuple[int, int]]) -> int:
     return round(most * len(true_ids) - costs_chosen)
 
 
-def _figures(tally: _Tally, true_boxes: int, result: MotBoxes, frames: int) -> MotFigures:
-    has_ids = not np.any(result.ids == NO_ID)
+def _figures(tally: _Tally) -> MotFigures:
+    has_ids = NO_ID not in tally.found_ids
     people = tally.people.values()
     shares = [person.found / person.present for person in people]
     tracked = sum(share >= _MOSTLY_TRACKED for share in shares)
     lost = sum(share < _MOSTLY_LOST for share in shares)
-    missed, extra = true_boxes - tally.matches, len(result) - tally.matches
+    true, found = tally.true_boxes, tally.found_boxes
+    missed, extra = true - tally.matches, found - tally.matches
     same = _identity_matches(tally.together) if has_ids else 0
     unknown = math.nan
     return MotFigures(
-        1.0 - (missed + extra + tally.switches) / true_boxes if has_ids else unknown,
-        2.0 * same / (true_boxes + len(result)) if has_ids else unknown,
-        _share(same, len(result)) if has_ids else unknown,
-        same / true_boxes if has_ids else unknown,
-        tally.overlap / tally.matches if tally.matches else unknown,
-        tally.matches / true_boxes,
-        _share(tally.matches, len(result)),
-        tally.covered / true_boxes,
+        1.0 - _share(missed + extra + tally.switches, true) if has_ids else unknown,
+        _share(2 * same, true + found) if has_ids else unknown,
+        _share(same, found) if has_ids else unknown,
+        _share(same, true) if has_ids else unknown,
+        _share(tally.overlap, tally.matches),
+        _share(tally.matches, true),
+        _share(tally.matches, found),
+        _share(tally.covered, true),
         tally.switches if has_ids else None,
         sum(person.fragmentations for person in people) if has_ids else None,
         extra,
@@ -237,13 +273,13 @@ def _figures(tally: _Tally, true_boxes: int, result: MotBoxes, frames: int) -> M
         tracked,
         len(shares) - tracked - lost,
         lost,
-        true_boxes,
-        len(result),
+        true,
+        found,
         len(shares),
-        len(np.unique(result.ids)) if has_ids else None,
-        frames,
+        len(tally.found_ids) if has_ids else None,
+        tally.frames,
     )
 
 
-def _share(part: int, whole: int) -> float:
+def _share(part: float, whole: int) -> float:
     return part / whole if whole else math.nan

@@ -12,13 +12,15 @@ from typing import Any
 
 import numpy as np
 
+from mmedge_ros.evaluation.accuracy import Accuracy
 from mmedge_ros.evaluation.box_comparison import BoxesComparison
 from mmedge_ros.evaluation.decision_log import decision_lines, read_decisions, rounded
 from mmedge_ros.evaluation.errors import EvaluationError
 from mmedge_ros.evaluation.latency_metrics import latency_metrics, modalities_of
 from mmedge_ros.evaluation.report_files import write_files
 from mmedge_ros.evaluation.run_record import RunRecord, UnitCounts
-from mmedge_ros.evaluation.trajectories import Trajectory, sensor_position, trajectories
+from mmedge_ros.evaluation.trajectories import Trajectory, trajectories
+from mmedge_ros.evaluation.truth_comparison import accuracy_of
 
 __all__ = ['EvaluationError', 'read_decisions', 'report_of', 'write_report']
 
@@ -45,8 +47,9 @@ def write_report(
     from mmedge_ros.evaluation.video import VIDEO
 
     tracks = trajectories(record)
-    report = report_of(record, comparison, tracks)
-    figures = draw_figures(record, tracks)
+    accuracy = accuracy_of(record, record.truth) if record.truth else None
+    report = report_of(record, comparison, tracks, accuracy)
+    figures = draw_figures(record, tracks, accuracy)
     files = {DECISIONS: decision_lines(record.decisions).encode()}
     files |= {figure.name: figure.png for figure in figures}
     files[PAGE] = render_page(report, figures).encode(errors='replace')
@@ -60,13 +63,19 @@ def report_of(
     record: RunRecord,
     comparison: BoxesComparison | None = None,
     tracks: Sequence[Trajectory] | None = None,
+    accuracy: Accuracy | None = None,
 ) -> dict[str, Any]:
-    """Return what report.json holds: JSON values only, null where nothing was measured."""
+    """Return what report.json holds: JSON values only, null where nothing was measured.
+
+    :param tracks: what `trajectories` finds in the record, where that is known already
+    :param accuracy: what `accuracy_of` finds, where that is known already
+    """
     metrics = latency_metrics(record)
     modalities = modalities_of(record)
     units = {m: dataclasses.asdict(_unit_counts(record, m)) for m in modalities}
-    origin = sensor_position(record)
     found = trajectories(record) if tracks is None else tracks
+    if accuracy is None and record.truth is not None:
+        accuracy = accuracy_of(record, record.truth)
     report = {
         'bag': record.bag,
         'mode': record.mode,
@@ -90,11 +99,11 @@ def report_of(
         'encoder_calls': {m: units[m]['encoded'] for m in modalities},
         'units': units,
         'decisions_with': _decisions_with(record),
-        'tracks': [_track_summary(track, origin) for track in found],
-        'accuracy': None,
-        'tracking': None,
+        'tracks': [_track_summary(track) for track in found],
+        'accuracy': None if accuracy is None else accuracy.report(),
+        'tracking': None if accuracy is None else accuracy.tracking_report(),
         'boxes_comparison': None if comparison is None else dataclasses.asdict(comparison),
-        'problems': list(record.problems),
+        'problems': [*record.problems, *(accuracy.problems if accuracy else ())],
         'resources': {'cpu_s': None, 'peak_rss_mb': None} | record.resources,
         'software': {'version': None, 'git': None, 'bundle': None} | record.software,
     }
@@ -116,9 +125,8 @@ def _decisions_with(record: RunRecord) -> dict[str, dict[str, int]]:
     }
 
 
-def _track_summary(track: Trajectory, origin: Any) -> dict[str, Any]:
-    ranges = np.linalg.norm(track.positions - origin, axis=1)
-    ranges = ranges[np.isfinite(ranges)]
+def _track_summary(track: Trajectory) -> dict[str, Any]:
+    ranges = track.ranges[np.isfinite(track.ranges)]
     return {
         'id': track.id,
         'label': track.label,

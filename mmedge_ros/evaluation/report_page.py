@@ -41,6 +41,21 @@ _COMPARED = (
     ('radar_matched', 'share of pseudo-label boxes that hold a moving radar return'),
     ('range_rel_median', 'median difference of radar depth and depth from box height'),
 )
+_JUDGED = (
+    ('streaming_mean_iou', 'every 10 ms: the latest published result against the truth'),
+    ('mean_iou', 'at the state times of decisions; 0 for whoever is missed'),
+    ('mean_iou_20px', 'the same, of people at least 20 px tall'),
+    ('recall', 'share of visible people met by a box (IoU at least 0.5)'),
+    ('precision', 'share of judged boxes that meet a person'),
+)
+_STRATA = (
+    ('by_size', 'height, px'),
+    ('by_range', 'range, m'),
+    ('by_occlusion', 'to be seen'),
+    ('by_light', 'light'),
+    ('by_distance', 'distance'),
+    ('by_surroundings', 'surroundings'),
+)
 _LACKS = (
     ('late', ' closed at the deadline with {} readings still in work'),
     ('lost', ' heard nothing of the {} during their window'),
@@ -79,6 +94,8 @@ def render_page(report: Mapping[str, Any], figures: Sequence[FigureFile]) -> str
         figures={figure.name.removesuffix('.png'): figure for figure in figures},
         counters=COUNTERS,
         compared=_COMPARED,
+        judged=_JUDGED,
+        strata=_strata(report['accuracy']),
         lacks=_lacks(report),
         stages=list(report['stages_ms'].items())[:_MOST_STAGES],
         tracks=report['tracks'][:_MOST_TRACKS],
@@ -138,7 +155,10 @@ def headline(report: Mapping[str, Any]) -> list[Tile]:
     words = ', '.join(f'{n} × {label[:20]}' for label, n in labels.most_common(3))
     dropped = f', {report["dropped"]} dropped' if report['dropped'] else ''
     missed = percent(report['deadline_miss_rate'])
+    accuracy = report['accuracy']
+    right = [] if accuracy is None else [_streaming_tile(accuracy)]
     return [
+        *right,
         Tile(
             'decisions',
             number(report['decisions'], 0),
@@ -149,6 +169,29 @@ def headline(report: Mapping[str, Any]) -> list[Tile]:
         Tile('camera age, p95', _ms(camera['p95']), f'median {_ms(camera["p50"])}'),
         Tile('deadline misses', missed, f'deadline {_ms(report["deadline_ms"])}'),
         Tile('tracks', number(len(report['tracks']), 0), words or 'nothing was followed'),
+    ]
+
+
+def _streaming_tile(accuracy: Mapping[str, Any]) -> Tile:
+    lost = None
+    if accuracy['streaming_mean_iou'] is not None:
+        lost = accuracy['streaming_mean_iou_at_once'] - accuracy['streaming_mean_iou']
+    return Tile(
+        'streaming mean IoU',
+        number(accuracy['streaming_mean_iou'], 3),
+        f'latency costs {number(lost, 3)}',
+    )
+
+
+def _strata(accuracy: Mapping[str, Any] | None) -> list[tuple[str, str, Mapping[str, Any]]]:
+    """List the groups of people for whom there is a figure: what groups them, name, values."""
+    if accuracy is None:
+        return []
+    return [
+        (words, name, values)
+        for key, words in _STRATA
+        for name, values in accuracy[key].items()
+        if values['people']
     ]
 
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from mmedge_ros.data_types import Decision, UnitFeatures
+from mmedge_ros.evaluation.ground_truth import GroundTruth
+from mmedge_ros.fusion.ego_motion import EgoMotion
 from mmedge_ros.fusion.projection import CameraModel
 from mmedge_ros.fusion.transforms import Transform
 
@@ -43,7 +45,9 @@ class RunRecord:
     statistics (a live graph's first messages travel slowly). ``camera_stamps_ns`` holds the
     stamp of every camera message of the recording, in order, so that a frame index in a box
     file can be found. ``features`` are the encoded units in order of arrival, without grids.
-    ``camera`` and ``camera_pose`` (camera frame -> ``frame_id``) are None without calibration.
+    ``camera`` and ``camera_pose`` (camera frame -> frame of the body) are None without
+    calibration. ``ego`` is the way of the body through ``frame_id`` by odometry; without any,
+    tracks live in the frame of the body. ``truth`` is None where the recording has none.
     """
 
     bag: str
@@ -63,6 +67,8 @@ class RunRecord:
     camera: CameraModel | None = None
     camera_pose: Transform | None = None
     radar_pose: Transform | None = None
+    ego: EgoMotion | None = None
+    truth: GroundTruth | None = None
     resources: dict[str, float] = field(default_factory=dict)
     software: dict[str, str] = field(default_factory=dict)
     profile: str = ''

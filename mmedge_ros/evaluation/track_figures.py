@@ -23,7 +23,7 @@ from mmedge_ros.evaluation.figure_style import (
     render,
 )
 from mmedge_ros.evaluation.run_record import RunRecord
-from mmedge_ros.evaluation.trajectories import Trajectory, sensor_position
+from mmedge_ros.evaluation.trajectories import Trajectory, sensor_mount, sensor_pose
 from mmedge_ros.fusion.decision_fusion import DecisionFusionParameters
 from mmedge_ros.fusion.projection import CameraModel
 
@@ -48,9 +48,9 @@ def draw_tracks(record: RunRecord, tracks: Sequence[Trajectory]) -> FigureFile |
     if not sane:
         return None
     lines, others = _styled(sane), sane[_MOST_TRACKS:]
-    sensor = sensor_position(record)
+    way = sensor_way(record)
     places = np.concatenate([_path(track)[:, 1::-1] for track in sane])
-    low, high = _frame_around(places, sensor[1::-1])
+    low, high = frame_around(places, way)
 
     def draw(figure: Figure) -> None:
         axes = figure.subplots()
@@ -61,7 +61,7 @@ def draw_tracks(record: RunRecord, tracks: Sequence[Trajectory]) -> FigureFile |
             axes.plot(grey[:, 1], grey[:, 0], color=_GREY, linewidth=0.8)
         for line in lines:
             _draw_line(axes, line)
-        axes.plot(sensor[1], sensor[0], marker='^', color=INK, markersize=8, linestyle='')
+        draw_sensor(axes, way)
         figure.draw_without_rendering()  # settles where the ends of the lines are
         _label_ends(axes, [(line, _path(line.track)[-1, 1::-1]) for line in lines])
         axes.set_xlabel('y, to the left [m]')
@@ -73,6 +73,8 @@ def draw_tracks(record: RunRecord, tracks: Sequence[Trajectory]) -> FigureFile |
         'where it ended; colours only tell them apart. Ellipses hold one standard deviation of '
         'the position. The triangle is the sensor'
     )
+    moves = len(way) > 1
+    caption += ', where it was at the end of its dotted way' if moves else ''
     seen = record.camera is not None and record.camera_pose is not None
     caption += ', the shaded wedge what its camera sees.' if seen else '.'
     if ((places < low) | (places > high)).any():
@@ -97,10 +99,7 @@ def draw_ranges(record: RunRecord, tracks: Sequence[Trajectory]) -> FigureFile |
     calibrated = camera is not None and pose is not None
 
     def distance(track: Trajectory) -> FloatArray:
-        if calibrated and pose is not None:
-            depth: FloatArray = pose.inverse().apply(track.positions)[:, 2]
-            return depth
-        return np.asarray(np.linalg.norm(track.positions - sensor_position(record), axis=1))
+        return track.depths if calibrated else track.ranges
 
     def draw(figure: Figure) -> None:
         axes = figure.subplots()
@@ -217,20 +216,39 @@ def _ellipse(position: FloatArray, covariance: FloatArray) -> Ellipse | None:
     return Ellipse((position[1], position[0]), long, short, angle=angle)
 
 
-def _frame_around(places: FloatArray, sensor: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the corners of a square around nearly all (y, x) places and the sensor."""
-    low = np.minimum(np.quantile(places, 0.003, axis=0), sensor)
-    high = np.maximum(np.quantile(places, 0.997, axis=0), sensor)
+def sensor_way(record: RunRecord) -> FloatArray:
+    """Return where the sensor was, (K, 2) as y and x; one place where it stood still."""
+    poses = [
+        sensor_pose(record, d.state_ns, d.frame_id)
+        for d in record.decisions[:: max(len(record.decisions) // _MOST_POINTS, 1)]
+        if d.frame_id == record.frame_id
+    ] or [sensor_mount(record)]
+    way = np.array([pose.translation for pose in poses])[:, 1::-1]
+    near = way[(np.abs(way) < _FARTHEST).all(axis=1)]
+    return near if len(near) and np.ptp(near, axis=0).max() > 0.0 else way[-1:]
+
+
+def draw_sensor(axes: Axes, way: FloatArray) -> None:
+    """Draw the sensor's way (K, 2), and a triangle where it ends."""
+    axes.plot(way[:, 0], way[:, 1], ':', color=INK, linewidth=1.2)
+    axes.plot(way[-1, 0], way[-1, 1], marker='^', color=INK, markersize=8, linestyle='')
+
+
+def frame_around(places: FloatArray, way: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the corners of a square around nearly all (y, x) places and the sensor's way."""
+    low = np.minimum(np.quantile(places, 0.003, axis=0), way.min(axis=0))
+    high = np.maximum(np.quantile(places, 0.997, axis=0), way.max(axis=0))
     half = max(float((high - low).max()) * 0.57, 1.0)
     middle = (low + high) / 2
     return middle - half, middle + half
 
 
 def _draw_view(axes: Axes, record: RunRecord, reach: float) -> None:
-    """Shade the camera's horizontal field of view beyond the edge of the figure."""
-    if record.camera is None or record.camera_pose is None:
+    """Shade the camera's horizontal field of view at the end, beyond the edge of the figure."""
+    if record.camera is None or record.camera_pose is None or not record.decisions:
         return
-    camera, pose = record.camera, record.camera_pose
+    last = record.decisions[-1]
+    camera, pose = record.camera, sensor_pose(record, last.state_ns, record.frame_id)
     middle = camera.height / 2
     edges = camera.bearing(np.array([[0.0, middle], [camera.width, middle]]))
     rays = edges @ np.asarray(pose.rotation).T

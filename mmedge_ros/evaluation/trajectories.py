@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mmedge_ros.data_types import NS_PER_S, Box, FloatArray, Track
 from mmedge_ros.evaluation.run_record import RunRecord
+from mmedge_ros.fusion.transforms import Transform
 
 _NO_BOX = Box(np.nan, np.nan, np.nan, np.nan)
 
@@ -19,8 +21,10 @@ class Trajectory:
     """One track over its N decisions, in their order.
 
     ``times`` (N,) s since the start of the run, ``positions`` (N, 3) m and ``covariances``
-    (N, 3, 3) in the run's frame, ``boxes`` (N, 4) px and NaN where there was none.
-    ``seen_by`` counts the decisions in which each modality saw it.
+    (N, 3, 3) in the run's frame, ``boxes`` (N, 4) px and NaN where there was none. ``ranges``
+    (N,) m are those from the sensor, ``depths`` (N,) m those along its optical axis, NaN
+    without a camera whose pose is known. ``seen_by`` counts the decisions in which each
+    modality saw it.
     """
 
     id: int
@@ -29,6 +33,8 @@ class Trajectory:
     positions: FloatArray
     covariances: FloatArray
     boxes: FloatArray
+    ranges: FloatArray
+    depths: FloatArray
     seen_by: dict[str, int]
 
     @property
@@ -50,35 +56,64 @@ def start_ns(record: RunRecord) -> int:
     return min(instants, default=0)
 
 
-def sensor_position(record: RunRecord) -> FloatArray:
-    """Return where ranges are measured from: camera, else radar, else the frame's origin."""
-    for pose in (record.camera_pose, record.radar_pose):
-        if pose is not None:
-            return np.asarray(pose.translation, np.float64)
-    return np.zeros(3)
+def sensor_mount(record: RunRecord) -> Transform:
+    """Return the pose on the body of the sensor that ranges are measured from.
+
+    That is the camera, else the radar, else the origin.
+    """
+    return record.camera_pose or record.radar_pose or Transform.identity()
+
+
+def sensor_pose(record: RunRecord, stamp_ns: int, frame_id: str) -> Transform:
+    """Return the pose of that sensor in the frame of a decision's tracks.
+
+    Where that frame is the one of odometry the sensor moves in it; elsewhere it stands still.
+    """
+    mount = sensor_mount(record)
+    if not record.ego or record.ego.frame_id != frame_id:
+        return mount
+    state = record.ego.nearest(stamp_ns)
+    return mount if state is None else state.pose.compose(mount)
 
 
 def trajectories(record: RunRecord) -> list[Trajectory]:
     """Collect the tracks of a run, longest first."""
     zero_ns = start_ns(record)
-    rows: dict[int, list[tuple[float, Track]]] = {}
+    rows: dict[int, list[_Row]] = {}
     for decision in record.decisions:
+        if not decision.tracks:
+            continue
         time = (decision.state_ns - zero_ns) / NS_PER_S
+        pose = sensor_pose(record, decision.state_ns, decision.frame_id)
         for track in decision.tracks:
-            rows.setdefault(track.id, []).append((time, track))
-    found = [_trajectory(number, entries) for number, entries in rows.items()]
+            with np.errstate(invalid='ignore', over='ignore'):  # of a track that diverged
+                seen_from = pose.inverse().apply(track.position)
+            rows.setdefault(track.id, []).append(_Row(time, track, seen_from))
+    has_camera = record.camera_pose is not None
+    found = [_trajectory(number, entries, has_camera) for number, entries in rows.items()]
     return sorted(found, key=lambda t: (-t.duration, -len(t.times), t.id))
 
 
-def _trajectory(number: int, entries: list[tuple[float, Track]]) -> Trajectory:
-    tracks = [track for _, track in entries]
+class _Row(NamedTuple):
+    time: float
+    track: Track
+    seen_from: FloatArray
+
+
+def _trajectory(number: int, rows: list[_Row], has_camera: bool) -> Trajectory:
+    tracks = [row.track for row in rows]
     seen_by = Counter(modality for track in tracks for modality in track.seen_by)
+    seen_from = np.array([row.seen_from for row in rows], np.float64).reshape(-1, 3)
+    with np.errstate(over='ignore'):
+        ranges = np.asarray(np.linalg.norm(seen_from, axis=1))
     return Trajectory(
         number,
         tracks[-1].label,
-        np.array([time for time, _ in entries]),
+        np.array([row.time for row in rows]),
         np.array([track.position for track in tracks], np.float64).reshape(-1, 3),
         np.array([np.asarray(track.covariance)[:3, :3] for track in tracks], np.float64),
         np.array([track.box or _NO_BOX for track in tracks], np.float64).reshape(-1, 4),
+        ranges,
+        seen_from[:, 2] if has_camera else np.full(len(rows), np.nan),
         dict(sorted(seen_by.items())),
     )

@@ -18,7 +18,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from mmedge_ros.data_types import NS_PER_S, Decision, UnitFeatures
+from mmedge_ros.data_types import NS_PER_S, Decision, FloatArray, UnitFeatures
 from mmedge_ros.drawing import (
     WARNING,
     WHITE,
@@ -31,8 +31,9 @@ from mmedge_ros.drawing import (
 from mmedge_ros.evaluation.errors import EvaluationError
 from mmedge_ros.evaluation.radar_depths import RadarScans, sensor_geometry
 from mmedge_ros.evaluation.run_record import RunRecord
-from mmedge_ros.evaluation.trajectories import sensor_position
+from mmedge_ros.evaluation.trajectories import sensor_pose
 from mmedge_ros.fusion.decision_fusion import DecisionFusionParameters
+from mmedge_ros.fusion.ego_motion import carried
 
 VIDEO = 'video.mp4'
 
@@ -173,7 +174,6 @@ class _Overlay:
         self._scans = RadarScans(record)
         self._geometry = sensor_geometry(record)
         self._moving_speed = DecisionFusionParameters().moving_speed
-        self._origin = sensor_position(record)
         self._published = 0
         self._newest: Decision | None = None
         self._latencies: list[float] = []
@@ -186,8 +186,7 @@ class _Overlay:
         drawn, scale, offset = _fitted(shot.picture, layout)
         self._draw_radar(drawn, shot.stamp_ns, scale)
         if self._newest is not None:
-            origin = self._origin if self._newest.frame_id == self._record.frame_id else None
-            drawn = annotate(drawn, shot.stamp_ns, self._newest, origin, scale)
+            drawn = annotate(drawn, shot.stamp_ns, self._newest, self._origin(), scale)
         frame = np.zeros((layout.height, layout.width, 3), np.uint8)
         x, y = offset
         frame[y : y + drawn.shape[0], x : x + drawn.shape[1]] = drawn
@@ -209,6 +208,13 @@ class _Overlay:
             if id(decision) in self._measured:
                 insort(self._latencies, decision.latency)
 
+    def _origin(self) -> FloatArray | None:
+        """Where ranges are measured from, in the frame of the newest decision."""
+        newest = self._newest
+        if newest is None or newest.frame_id != self._record.frame_id:
+            return None
+        return sensor_pose(self._record, newest.state_ns, newest.frame_id).translation
+
     def _draw_radar(self, picture: Picture, stamp_ns: int, scale: float) -> None:
         scans = self._scans.before(stamp_ns)
         if self._geometry is None or self._geometry.camera is None or not scans:
@@ -217,10 +223,22 @@ class _Overlay:
         in_frame = self._geometry.radar_pose.apply(returns[:, :3])
         optical = self._geometry.camera_pose.inverse().apply(in_frame)
         pixels, in_view = self._geometry.camera.project(optical)
+        speeds = np.concatenate([self._over_ground(scan) for scan in scans])
         with np.errstate(invalid='ignore'):  # NaN where a radar gives no velocity
-            moving = np.abs(returns[:, 3]) >= self._moving_speed
+            moving = np.abs(speeds) >= self._moving_speed
         # The middle of pixel 0 lies at half a pixel, in every scale.
         draw_returns(picture, (pixels[in_view] + 0.5) * scale - 0.5, moving[in_view])
+
+    def _over_ground(self, scan: UnitFeatures) -> FloatArray:
+        """Velocities (N,) of a scan's returns without the drone's own, where that is known."""
+        returns = _placeable(scan).astype(np.float64)
+        state = self._record.ego.nearest(scan.stamp_ns) if self._record.ego else None
+        if state is None or self._geometry is None:
+            return returns[:, 3]
+        geometry = carried(self._geometry, state, self._record.frame_id)
+        rays = returns[:, :3] / np.maximum(np.linalg.norm(returns[:, :3], axis=1), 1e-6)[:, None]
+        own = np.zeros(3) if geometry.radar_velocity is None else geometry.radar_velocity
+        return np.asarray(returns[:, 3] + geometry.radar_pose.rotate(rays) @ own)
 
     def _status(self, elapsed: float, now_ns: int) -> list[tuple[str, Colour]]:
         words = [(f'{elapsed:.1f} s', WHITE)]

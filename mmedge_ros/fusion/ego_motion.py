@@ -23,7 +23,7 @@ ODOMETRY_FRAME = 'odom'
 
 # Odometry comes at 30 Hz and more; beyond this a pose would be a guess.
 _LONGEST_GUESS_NS = 150_000_000
-_KEPT_NS = 5 * NS_PER_S
+_KEPT = 5.0
 _FASTEST = 200.0
 
 
@@ -54,11 +54,16 @@ class EgoMotion:
     """Remembers the last seconds of ego states and answers for any instant in them.
 
     Poses are those of ``base_frame`` in ``frame_id``; both are empty where nothing is known.
+
+    :param kept: how many seconds are remembered; None keeps a flight as a whole
     """
 
-    def __init__(self, frame_id: str = '', base_frame: str = '') -> None:
+    def __init__(
+        self, frame_id: str = '', base_frame: str = '', kept: float | None = _KEPT
+    ) -> None:
         self.frame_id = frame_id
         self.base_frame = base_frame
+        self._kept_ns = None if kept is None else round(kept * NS_PER_S)
         self._states: list[EgoState] = []
         self._stamps: list[int] = []
 
@@ -71,13 +76,15 @@ class EgoMotion:
         if place < len(self._stamps) and self._stamps[place] == state.stamp_ns:
             self._states[place] = state
             return
-        if self._stamps and state.stamp_ns < self._stamps[-1] - _KEPT_NS:
+        kept_ns = self._kept_ns
+        if kept_ns is not None and self._stamps and state.stamp_ns < self._stamps[-1] - kept_ns:
             self._states, self._stamps = [], []  # the clock was set back
             place = 0
         self._stamps.insert(place, state.stamp_ns)
         self._states.insert(place, state)
-        old = bisect.bisect_left(self._stamps, self._stamps[-1] - _KEPT_NS)
-        del self._stamps[:old], self._states[:old]
+        if kept_ns is not None:
+            old = bisect.bisect_left(self._stamps, self._stamps[-1] - kept_ns)
+            del self._stamps[:old], self._states[:old]
 
     def at(self, stamp_ns: int) -> EgoState | None:
         """Return the state at an instant: interpolated, or carried on for at most 0.15 s.
@@ -92,7 +99,7 @@ class EgoMotion:
         before, after = self._states[place - 1], self._states[place]
         if after.stamp_ns - before.stamp_ns > NS_PER_S:
             near = before if stamp_ns - before.stamp_ns < after.stamp_ns - stamp_ns else after
-            return self._beyond(self._states.index(near), stamp_ns)
+            return self._beyond(place - (near is before), stamp_ns)
         return _between(before, after, stamp_ns)
 
     def nearest(self, stamp_ns: int) -> EgoState | None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from mmedge_ros.data_types import CAMERA, NS_PER_S, RADAR, Decision
 from mmedge_ros.encoding.default_model import default_detector
 from mmedge_ros.encoding.detector import DetectorParameters
+from mmedge_ros.encoding.model_bundle import domain_warning
 from mmedge_ros.encoding.unit_encoder import CameraEncoder, RadarEncoder, UnitEncoder
 from mmedge_ros.evaluation.run_record import RunRecord
 from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline, PipelineParameters
@@ -48,7 +49,7 @@ def replay_offline(
     begun, used = time.monotonic(), time.process_time()
     with Recording(options.bag, options.topics, options.calibration) as recording:
         profile = read_profile(Path(options.profile)) if options.profile else None
-        model = default_detector(options.detector) if CAMERA in recording.modalities else Path()
+        model = replay_detector(recording, options.detector)
         encoders = _encoders(options, recording.modalities, model)
         pipeline = PerceptionPipeline(options.pipeline)
         pipeline.add_transforms(recording.transforms)
@@ -66,6 +67,7 @@ def replay_offline(
         record = begin_record(recording, options.pipeline, 'offline')
         replay.fill(record)
         finish_record(record, recording, pipeline)
+        record.problems = [*detector_problems(model, recording), *record.problems]
     record.profile = Path(options.profile).name if options.profile else ''
     record.software = software_identity(model)
     record.wall_time = time.monotonic() - begun
@@ -74,6 +76,26 @@ def replay_offline(
         'peak_rss_mb': resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024.0,
     }
     return record
+
+
+def replay_detector(recording: Recording, named: str) -> Path:
+    """Return the detector for a recording; an empty path where it has no pictures.
+
+    :raises EncodingError: when there is none
+    """
+    if CAMERA not in recording.modalities:
+        return Path()
+    return default_detector(named, recording.is_simulated)
+
+
+def detector_problems(model: Path, recording: Recording) -> list[str]:
+    """Say in words if a detector is none for pictures like those of a recording.
+
+    :raises EncodingError: if the manifest of its bundle cannot be read
+    """
+    if CAMERA not in recording.modalities:
+        return []
+    return [text for text in (domain_warning(model, recording.is_simulated),) if text]
 
 
 def begin_record(recording: Recording, parameters: PipelineParameters, mode: str) -> RunRecord:
@@ -89,6 +111,8 @@ def begin_record(recording: Recording, parameters: PipelineParameters, mode: str
         windows.stride,
         windows=-(-last_ns // stride_ns) - -(-first_ns // stride_ns) + 1,
         camera_stamps_ns=recording.camera_stamps_ns(),
+        ego=recording.ego_motion(),
+        truth=recording.truth(),
         duration=(last_ns - first_ns) / NS_PER_S,
     )
 
@@ -106,6 +130,7 @@ def finish_record(record: RunRecord, recording: Recording, pipeline: PerceptionP
         *recording.problems,
         *(f'the recording has no {modality}' for modality in missing),
         *input_problems(record, recording.modalities, *recording.arrivals_ns()),
+        *(record.truth.problems if record.truth else ()),
         *pipeline.degraded,
         *record.problems,
     ]

@@ -69,7 +69,7 @@ def _read(path: Path) -> Mapping[Any, Any]:
 
 def _part(nodes: Mapping[Any, Any], node: str, prefix: str) -> dict[str, Any]:
     values: dict[str, Any] = {}
-    for key in ('/**', node, f'/{node}'):
+    for key in ('/**', f'/**/{node}', node, f'/{node}'):
         if key in nodes:
             values.update(_flatten(_parameters_of(nodes[key], key), ''))
     return {k.removeprefix(prefix): v for k, v in values.items() if k.startswith(prefix)}

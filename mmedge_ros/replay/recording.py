@@ -10,13 +10,17 @@ from pathlib import Path
 from types import TracebackType
 
 from mmedge_ros.data_types import Unit
+from mmedge_ros.evaluation.ground_truth import GroundTruth
 from mmedge_ros.fusion.calibration import Calibration, read_calibration
 from mmedge_ros.fusion.ego_motion import (
+    ODOMETRY_FRAME,
+    EgoMotion,
     EgoReport,
     ego_state_from_odometry,
     ego_states_from_transforms,
 )
 from mmedge_ros.fusion.errors import FusionError
+from mmedge_ros.fusion.geometry import BASE_FRAME
 from mmedge_ros.parameter import parameter
 from mmedge_ros.pipeline.unit_intake import acquisition_trail, plausible_stamp
 from mmedge_ros.replay.bag import (
@@ -31,9 +35,8 @@ from mmedge_ros.replay.bag_topics import TF_MESSAGE, is_tf_static
 from mmedge_ros.replay.errors import ReplayError
 from mmedge_ros.replay.playback import playback_sources
 from mmedge_ros.replay.recorded_calibration import recorded_camera, recorded_transforms
+from mmedge_ros.replay.recorded_truth import GROUND_TRUTH, read_truth
 from mmedge_ros.replay.repeated_messages import RepeatedMessages
-
-_DEMO_RECORDING = Path('millieye') / 'night_walk'
 
 # Enough for a robust median, few enough to start at once.
 _RATE_SAMPLE = 200
@@ -103,6 +106,11 @@ class Recording:
         self.bag.close()
 
     @property
+    def is_simulated(self) -> bool:
+        """Whether the pictures come from the simulator: nobody else knows the truth."""
+        return any(topic.msgtype == GROUND_TRUTH for topic in self.bag.topics)
+
+    @property
     def problems(self) -> list[str]:
         """What could not be used, in words; grows while units are read."""
         return [
@@ -127,7 +135,7 @@ class Recording:
         self._damaged.clear()
         self._repeated = RepeatedMessages()
         modalities = {s.topic: s.modality for s in self.sources.values() if s.modality}
-        ego_topics = [self.topics.odometry] if self.topics.odometry else _moving_frames(self.bag)
+        ego_topics = self._ego_topics
         sequences: Counter[str] = Counter()
         for message in self.bag.messages([*modalities, *ego_topics]):
             if message.topic in ego_topics:
@@ -140,6 +148,26 @@ class Recording:
             sequences[modality] += 1
             if unit is not None:
                 yield unit
+
+    def ego_motion(self) -> EgoMotion | None:
+        """Return the drone's whole way by odometry or transforms; None without any."""
+        motion: EgoMotion | None = None
+        topics = self._ego_topics
+        for topic in topics:
+            self._damaged.pop(topic, None)  # `events` may have counted the same messages
+        for message in self.bag.messages(topics) if topics else ():
+            for report in self._ego_reports(message):
+                frames = report.frame_id or ODOMETRY_FRAME, report.base_frame or BASE_FRAME
+                if motion is None:
+                    motion = EgoMotion(*frames, kept=None)
+                # What changes its frames half-way cannot be drawn or compared as one way.
+                if frames == (motion.frame_id, motion.base_frame):
+                    motion.add(report.state)
+        return motion
+
+    def truth(self) -> GroundTruth | None:
+        """Return what was really there; None where the recording does not say."""
+        return read_truth(self.bag)
 
     def camera_stamps_ns(self) -> list[int]:
         """Return the stamp of every camera message; its arrival, where the stamp is not true."""
@@ -158,6 +186,10 @@ class Recording:
                 raise ReplayError(f'{self.bag.path}: no unit of any sensor can be read{reasons}')
             self._arrivals_ns = min(times), max(times)
         return self._arrivals_ns
+
+    @property
+    def _ego_topics(self) -> list[str]:
+        return [self.topics.odometry] if self.topics.odometry else _moving_frames(self.bag)
 
     def _unit(self, message: BagMessage, modality: str, sequence: int) -> Unit | None:
         try:
@@ -225,22 +257,6 @@ class Recording:
 
 def _counted(text: str, count: int) -> str:
     return text if count == 1 else f'{text} (and {count - 1} more of this topic)'
-
-
-def demo_recording(data_folder: str) -> Path:
-    """Return the recording the demo plays.
-
-    :raises ReplayError: where it is missing
-    """
-    if not data_folder:
-        raise ReplayError(
-            'the demo needs a recording: set MMEDGE_DATA to the folder that holds '
-            f'{_DEMO_RECORDING}'
-        )
-    path = Path(data_folder) / _DEMO_RECORDING
-    if not path.exists():
-        raise ReplayError(f'the demo needs {path}, which does not exist; check MMEDGE_DATA')
-    return path
 
 
 def _moving_frames(bag: Bag) -> list[str]:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from mmedge_ros.evaluation.trajectories import sensor_position, start_ns, trajectories
+from mmedge_ros.evaluation.trajectories import sensor_mount, start_ns, trajectories
 
 
 def test_tracks_are_listed_longest_first_with_their_times(build_run):
@@ -40,6 +40,6 @@ def test_time_begins_with_the_first_thing_known(build_run, empty_run):
 
 def test_ranges_are_measured_from_the_camera_where_it_is_known(build_run, empty_run):
     record = build_run(1.0)
-    assert np.allclose(sensor_position(record), [0.05, 0.0, 1.0])
-    assert np.allclose(sensor_position(replace(record, camera_pose=None)), [0.0, 0.0, 1.0])
-    assert np.allclose(sensor_position(empty_run), 0.0)
+    assert np.allclose(sensor_mount(record).translation, [0.05, 0.0, 1.0])
+    assert np.allclose(sensor_mount(replace(record, camera_pose=None)).translation, [0, 0, 1])
+    assert np.allclose(sensor_mount(empty_run).translation, 0.0)

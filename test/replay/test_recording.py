@@ -12,7 +12,7 @@ from bag_fixtures import CAMERA_COMPRESSED as PICTURES
 
 from mmedge_ros.replay.bag import BagError
 from mmedge_ros.replay.errors import ReplayError
-from mmedge_ros.replay.recording import Recording, TopicChoice, demo_recording
+from mmedge_ros.replay.recording import Recording, TopicChoice
 
 MS = 1_000_000
 
@@ -131,16 +131,6 @@ def test_a_recording_that_is_none_is_refused(tmp_path: Path) -> None:
         Recording('')
     with pytest.raises(BagError):
         Recording(tmp_path / 'missing')
-
-
-def test_the_demo_plays_the_recording_of_the_data_folder(tmp_path: Path) -> None:
-    with pytest.raises(ReplayError, match='set MMEDGE_DATA'):
-        demo_recording('')
-    with pytest.raises(ReplayError, match='does not exist'):
-        demo_recording(str(tmp_path))
-    bag = tmp_path / 'millieye' / 'night_walk'
-    bag.mkdir(parents=True)
-    assert demo_recording(str(tmp_path)) == bag
 
 
 def test_a_transform_that_looks_the_other_way_is_read_as_it_is(flight: Recording) -> None:

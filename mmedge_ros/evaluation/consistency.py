@@ -1,0 +1,103 @@
+"""Whether a tracker knows how wrong it is: the normalised estimation error squared (NEES).
+
+Where errors are as large as the covariances say, the NEES of a state of k dimensions follows
+the chi-squared distribution with k degrees of freedom, and the average over n independent
+samples lies within the quantiles of chi-squared(n k) / n (Bar-Shalom, Li, Kirubarajan,
+"Estimation with Applications to Tracking and Navigation", section 5.4). Above the bounds the
+tracker is surer than it may be, below them less sure than it could be.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import chdtri
+
+from mmedge_ros.data_types import NS_PER_S, FloatArray
+
+_CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class Consistency:
+    """Average NEES of ``samples`` independent samples with its 95 % bounds, NaN without any."""
+
+    dof: int
+    samples: int = 0
+    mean: float = math.nan
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Where the average of a tracker that knows its errors lies, 19 times of 20."""
+        return average_bounds(self.dof, self.samples)
+
+    @property
+    def in_bounds(self) -> bool | None:
+        """Whether it lies there; None without a sample."""
+        low, high = self.bounds
+        return bool(low <= self.mean <= high) if self.samples else None
+
+    def report(self) -> dict[str, float | int | bool | None]:
+        """Return the values for a report."""
+        low, high = self.bounds
+        return {
+            'mean': self.mean,
+            'dof': self.dof,
+            'low': low,
+            'high': high,
+            'samples': self.samples,
+            'in_bounds': self.in_bounds,
+        }
+
+
+def average_bounds(dof: int, samples: int) -> tuple[float, float]:
+    """Return the 95 % bounds of the average of that many independent NEES samples."""
+    if not samples:
+        return math.nan, math.nan
+    tail = (1.0 - _CONFIDENCE) / 2.0
+    low, high = (float(chdtri(samples * dof, p)) / samples for p in (1.0 - tail, tail))
+    return low, high
+
+
+def consistency_of(values: FloatArray, dof: int) -> Consistency:
+    """Average independent NEES samples (N,); values that are not finite are left out."""
+    finite = values[np.isfinite(values)]
+    return Consistency(dof, len(finite), float(finite.mean()) if len(finite) else math.nan)
+
+
+def nees(errors: FloatArray, covariances: FloatArray) -> FloatArray:
+    """Return the NEES (N,) of errors (N, k) under covariances (N, k, k).
+
+    NaN where the covariance is none: not finite, or not positive definite.
+    """
+    values = np.full(len(errors), np.nan)
+    for place, (error, covariance) in enumerate(zip(errors, covariances, strict=True)):
+        if not (np.isfinite(error).all() and np.isfinite(covariance).all()):
+            continue
+        try:
+            lower = np.linalg.cholesky(covariance)
+        except np.linalg.LinAlgError:
+            continue
+        whitened = np.linalg.solve(lower, error)
+        values[place] = float(whitened @ whitened)
+    return values
+
+
+def thinned(stamps_ns: Sequence[int], numbers: Sequence[int], spacing: float) -> NDArray[np.intp]:
+    """Choose samples of each number (a track's id) at least ``spacing`` seconds apart.
+
+    The errors of one track follow from one another; only after a while are they new ones.
+    """
+    spacing_ns = round(spacing * NS_PER_S)
+    last: dict[int, int] = {}
+    chosen = []
+    for place in np.argsort(np.asarray(stamps_ns, np.int64), kind='stable').tolist():
+        stamp_ns, number = stamps_ns[place], numbers[place]
+        if number not in last or stamp_ns - last[number] >= spacing_ns:
+            last[number] = stamp_ns
+            chosen.append(place)
+    return np.array(chosen, np.intp)

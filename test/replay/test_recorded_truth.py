@@ -1,0 +1,296 @@
+"""The ground truth of a recording: what is read and refused, and what a replay makes of it."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from bag_fixtures import BEGIN_NS, LOG_DELAY_NS, TYPES, header, recording, serialized, write_bag
+from rosbags.rosbag2 import StoragePlugin, Writer
+from rosbags.typesys import Stores, get_types_from_msg, get_typestore
+from tiny_detector import write_tiny_detector
+from truth_fixtures import (
+    GROUND_TRUTH,
+    TRUTH_TYPE,
+    ground_truth,
+    point,
+    recording_with_truth,
+    true_object,
+    truths,
+    vector,
+    walker,
+)
+
+from mmedge_ros.data_types import Box
+from mmedge_ros.evaluation.ground_truth import GroundTruth
+from mmedge_ros.evaluation.report import read_decisions, report_of, write_report
+from mmedge_ros.replay.bag import Bag
+from mmedge_ros.replay.offline_session import OfflineOptions, replay_offline
+from mmedge_ros.replay.recorded_truth import read_truth
+from mmedge_ros.replay.recording import Recording
+
+NAN = float('nan')
+
+
+def read(folder: Path, messages: list[tuple[str, int, Any]]) -> GroundTruth:
+    with Bag(write_bag(folder / 'bag', messages=messages)) as bag:
+        found = read_truth(bag)
+    assert found is not None
+    return found
+
+
+def of_objects(*objects: Any, **fields: Any) -> list[tuple[str, int, Any]]:
+    """Three messages, all with these objects."""
+    return truths(0.15, lambda number, at: ground_truth(at, list(objects), **fields))
+
+
+def test_scenes_are_read_with_everything_in_them(tmp_path: Path) -> None:
+    other = true_object(
+        7,
+        label='dog',
+        in_picture=False,
+        visibility=0.0,
+        position=point(3, 4, 0),
+        velocity=vector(1, 0, 0),
+    )
+    found = read(tmp_path, of_objects(true_object(), other))
+    assert found.problems == ()
+    assert len(found.scenes) == 3
+    scene = found.scenes[1]
+    assert (scene.stamp_ns, scene.frame_id) == (BEGIN_NS + 50_000_000, 'odom')
+    assert scene.scenario == 'meadow_day_near'
+    person, dog = scene.objects
+    assert (person.id, person.label, person.visibility) == (1, 'person', 1.0)
+    assert person.box == Box(8.0, 12.0, 20.0, 36.0)
+    assert (dog.id, dog.label, dog.box) == (7, 'dog', None)
+    assert dog.position.tolist() == [3.0, 4.0, 0.0]
+    assert dog.velocity.tolist() == [1.0, 0.0, 0.0]
+    assert scene.ego is not None
+    assert scene.ego.pose.translation.tolist() == [0.0, 0.0, 0.0]
+
+
+def test_a_recording_without_ground_truth_has_none(tmp_path: Path) -> None:
+    with Bag(write_bag(tmp_path / 'bag')) as bag:
+        assert read_truth(bag) is None
+
+
+def test_it_is_found_by_its_type_whatever_its_name(tmp_path: Path) -> None:
+    messages = [('/oracle/delphi', log_ns, message) for _, log_ns, message in truths(0.1)]
+    assert len(read(tmp_path, messages).scenes) == 2
+
+
+def test_of_two_topics_one_is_used_and_that_is_told(tmp_path: Path) -> None:
+    messages = [('/b', log_ns, message) for _, log_ns, message in truths(0.1)]
+    messages += [('/a', log_ns, message) for _, log_ns, message in truths(0.1)]
+    found = read(tmp_path, sorted(messages, key=lambda entry: entry[1]))
+    assert found.problems == ('ground truth: the recording has 2 topics with it; /a is used',)
+
+
+@pytest.mark.parametrize(
+    ('changes', 'words'),
+    [
+        ({'box': np.array([NAN, 0, 1, 1], np.float32)}, 'no four numbers in a picture'),
+        ({'box': np.array([0, 0, 1e9, 1], np.float32)}, 'no four numbers in a picture'),
+        ({'box': np.array([20, 12, 8, 36], np.float32)}, 'turned inside out'),
+        ({'box': np.array([8, 12, 8, 36], np.float32)}, 'empty'),
+        ({'visibility': NAN}, 'has the visibility nan'),
+        ({'visibility': 1.5}, 'has the visibility 1.5'),
+        ({'position': point(NAN, 0, 0)}, 'position of object 2 is .nan'),
+        ({'position': point(0, 1e12, 0)}, 'beyond 1e.06'),
+        ({'velocity': vector(0, 0, float('inf'))}, 'velocity of object 2'),
+    ],
+)
+def test_an_object_that_cannot_be_is_left_out_and_told(
+    tmp_path: Path, changes: dict[str, Any], words: str
+) -> None:
+    found = read(tmp_path, of_objects(true_object(1), true_object(2, **changes)))
+    assert [[o.id for o in scene.objects] for scene in found.scenes] == [[1]] * 3
+    (problem,) = found.problems
+    assert problem.startswith('ground truth: message 0 of /ground_truth: ')
+    assert problem.endswith('object not used (and 2 more like it)')
+    assert re.search(words, problem)
+
+
+def test_who_is_not_in_the_picture_may_have_any_box(tmp_path: Path) -> None:
+    found = read(tmp_path, of_objects(true_object(in_picture=False, box=np.zeros(4, np.float32))))
+    assert found.problems == ()
+    assert found.scenes[0].objects[0].box is None
+
+
+def test_an_id_that_occurs_twice_is_used_once(tmp_path: Path) -> None:
+    found = read(tmp_path, of_objects(true_object(5), true_object(5, label='dog')))
+    assert [o.label for o in found.scenes[0].objects] == ['person']
+    assert 'id 5 occurs more than once' in found.problems[0]
+
+
+def test_stamps_out_of_order_are_sorted_and_told(tmp_path: Path) -> None:
+    messages = truths(0.15)
+    (_, _, early), (_, log_ns, late) = messages[1:]
+    messages[1:] = [(GROUND_TRUTH, log_ns, late), (GROUND_TRUTH, log_ns + 1, early)]
+    found = read(tmp_path, messages)
+    assert found.stamps_ns == sorted(found.stamps_ns)
+    assert len(found.stamps_ns) == 3
+    assert 'sorted by stamp' in found.problems[0]
+
+
+def test_a_stamp_that_cannot_be_true_is_refused(tmp_path: Path) -> None:
+    messages = truths(0.15)
+    messages[1] = (GROUND_TRUTH, messages[1][1], ground_truth(5, [true_object()]))
+    found = read(tmp_path, messages)
+    assert len(found.scenes) == 2
+    assert 'is stamped 5 ns but was received at' in found.problems[0]
+
+
+def test_a_stamp_that_occurs_twice_is_used_once(tmp_path: Path) -> None:
+    messages = truths(0.1)
+    found = read(tmp_path, [*messages, messages[-1]])
+    assert len(found.scenes) == 2
+    assert 'has the stamp of an earlier one' in found.problems[0]
+
+
+def test_a_message_in_another_frame_is_refused(tmp_path: Path) -> None:
+    messages = truths(0.15)
+    stamp_ns = BEGIN_NS + 50_000_000
+    messages[1] = (
+        GROUND_TRUTH,
+        messages[1][1],
+        ground_truth(stamp_ns, [true_object()], header=header(stamp_ns, 'map')),
+    )
+    found = read(tmp_path, messages)
+    assert len(found.scenes) == 2
+    assert "is in the frame 'map', those before in 'radar_link'" in found.problems[0]
+
+
+def test_thousands_of_objects_are_refused(tmp_path: Path) -> None:
+    crowd = [true_object(number) for number in range(3000)]
+    found = read(tmp_path, of_objects(*crowd))
+    assert found.scenes == ()
+    assert 'holds 3000 objects, more than 1000' in found.problems[0]
+    assert found.problems[1] == 'ground truth: no message of /ground_truth can be used'
+
+
+@pytest.mark.parametrize(
+    'pose',
+    [
+        {'position': point(NAN, 0, 0)},
+        {'orientation': TYPES['geometry_msgs/msg/Quaternion'](x=0.0, y=0.0, z=0.0, w=0.0)},
+    ],
+)
+def test_without_a_pose_of_the_drone_the_objects_are_still_there(
+    tmp_path: Path, pose: dict[str, Any]
+) -> None:
+    known = {
+        'position': point(0, 0, 0),
+        'orientation': TYPES['geometry_msgs/msg/Quaternion'](x=0.0, y=0.0, z=0.0, w=1.0),
+    }
+    pose_message = TYPES['geometry_msgs/msg/Pose'](**(known | pose))
+    found = read(tmp_path, of_objects(true_object(), pose=pose_message))
+    assert found.scenes[0].ego is None
+    assert len(found.scenes[0].objects) == 1
+    assert 'where the drone was is not known' in found.problems[0]
+
+
+@pytest.mark.parametrize('keep', [0, 3, 20, 60])
+def test_bytes_cut_short_are_told(tmp_path: Path, keep: int) -> None:
+    messages = truths(0.15)
+    _, log_ns, message = messages[1]
+    messages[1] = (GROUND_TRUTH, log_ns, (TRUTH_TYPE, serialized(message)[:keep]))
+    found = read(tmp_path, messages)
+    assert len(found.scenes) == 2
+    assert 'message not used' in found.problems[0]
+
+
+def test_a_type_of_the_same_name_with_other_fields_is_told(tmp_path: Path) -> None:
+    store = get_typestore(Stores.ROS2_KILTED)
+    store.register(get_types_from_msg('std_msgs/Header header\nint32 answer', TRUTH_TYPE))
+    message = store.types[TRUTH_TYPE](header=header(BEGIN_NS, 'odom'), answer=42)
+    with Writer(tmp_path / 'bag', version=9, storage_plugin=StoragePlugin.MCAP) as writer:
+        connection = writer.add_connection(GROUND_TRUTH, TRUTH_TYPE, typestore=store)
+        raw = bytes(store.serialize_cdr(message, TRUTH_TYPE))
+        writer.write(connection, BEGIN_NS + LOG_DELAY_NS, raw)
+    with Bag(tmp_path / 'bag') as bag:
+        found = read_truth(bag)
+    assert found is not None
+    assert found.scenes == ()
+    assert 'has another content than mmedge_ros/msg/GroundTruth' in found.problems[0]
+
+
+def test_a_recording_that_breaks_off_is_read_up_to_the_break(tmp_path: Path) -> None:
+    bag = write_bag(tmp_path / 'bag', messages=recording_with_truth(2.0))
+    file = next(bag.glob('*.mcap'))
+    file.write_bytes(file.read_bytes()[:-4000])
+    with Recording(bag) as found:
+        truth = found.truth()
+        assert any('broken' in text for text in found.bag.problems)
+    assert truth is None or len(truth.scenes) <= 40
+
+
+@pytest.fixture(scope='module')
+def judged(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """The record of a replay of the walker, and its report."""
+    folder = tmp_path_factory.mktemp('walk')
+    bag = write_bag(folder / 'bag', messages=recording_with_truth(2.0))
+    write_tiny_detector(folder / 'tiny.onnx')
+    record = replay_offline(OfflineOptions(str(bag), str(folder / 'tiny.onnx')))
+    return record, write_report(record, folder / 'out'), folder / 'out'
+
+
+def test_a_replay_fills_accuracy_and_tracking(judged: Any) -> None:
+    _, report, _ = judged
+    accuracy, tracking = report['accuracy'], report['tracking']
+    assert accuracy['recall'] > 0.8
+    assert accuracy['precision'] == 1.0
+    assert 0.7 < accuracy['mean_iou'] <= 1.0
+    assert 0.5 < accuracy['streaming_mean_iou'] <= accuracy['streaming_mean_iou_at_once'] <= 1.0
+    assert accuracy['scenarios'] == ['meadow_day_near']
+    # The radar says 5 m as the truth does, the height of the box 3.5 m.
+    assert accuracy['range_error_m'] < 1.0
+    assert tracking['idf1'] > 0.8
+    assert tracking['id_switches'] == 0
+    assert tracking['positions']['recall'] > 0.8
+
+
+def test_a_replay_draws_the_figures_and_tells_of_them_on_the_page(judged: Any) -> None:
+    _, _, folder = judged
+    for name in ('accuracy.png', 'strata.png', 'truth.png', 'nees.png'):
+        assert (folder / name).stat().st_size > 5000, name
+    page = (folder / 'report.html').read_text()
+    assert 'Against the ground truth' in page
+    assert 'Where people were placed' in page
+
+
+def test_the_report_is_the_same_when_its_log_is_judged_again(judged: Any) -> None:
+    record, report, folder = judged
+    again = replace(record, decisions=read_decisions(folder / 'decisions.jsonl'))
+    found = report_of(again)
+    for key in ('mean_iou', 'streaming_mean_iou', 'recall', 'precision'):
+        assert found['accuracy'][key] == pytest.approx(report['accuracy'][key], abs=1e-3)
+    assert found['tracking']['mota'] == report['tracking']['mota']
+
+
+def test_a_bag_without_truth_has_a_report_without_it(tmp_path: Path) -> None:
+    bag = write_bag(tmp_path / 'bag', messages=recording(0.6))
+    write_tiny_detector(tmp_path / 'tiny.onnx')
+    record = replay_offline(OfflineOptions(str(bag), str(tmp_path / 'tiny.onnx')))
+    report = write_report(record, tmp_path / 'out')
+    assert (report['accuracy'], report['tracking']) == (None, None)
+    assert not (tmp_path / 'out' / 'accuracy.png').exists()
+    assert 'ground truth' not in (tmp_path / 'out' / 'report.html').read_text()
+
+
+def test_what_is_wrong_with_the_truth_is_told_in_the_report(tmp_path: Path) -> None:
+    def make(number: int, at: int) -> Any:
+        return ground_truth(at, [walker(number), true_object(2, visibility=NAN)])
+
+    messages = recording_with_truth(0.6, make)
+    bag = write_bag(tmp_path / 'bag', messages=messages)
+    write_tiny_detector(tmp_path / 'tiny.onnx')
+    record = replay_offline(OfflineOptions(str(bag), str(tmp_path / 'tiny.onnx')))
+    report = write_report(record, tmp_path / 'out')
+    assert any('has the visibility nan' in text for text in report['problems'])
+    json.dumps(report, allow_nan=False)
