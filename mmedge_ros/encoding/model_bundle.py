@@ -3,19 +3,22 @@
 ``manifest.yaml``::
 
     name: drone_people
+    domain: simulated
     camera:
       default: small
       levels:
         small: {weights: small.onnx, sha256: 5f70bf18a086..., bytes: 812345}
         medium: {weights: medium.onnx, sha256: 3e23e8160039...}
 
-``bytes`` is optional. Entries this module does not know (metrics, profiles) are left to others.
+``bytes`` and ``domain`` (what the pictures it was trained on are: real or simulated) are
+optional. Entries this module does not know (metrics, profiles) are left to others.
 """
 
 from __future__ import annotations
 
 import difflib
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -27,6 +30,7 @@ from mmedge_ros.encoding.ultralytics_export import exported_onnx
 from mmedge_ros.encoding.weights import require_weights, sha256_of
 
 MANIFEST = 'manifest.yaml'
+REAL, SIMULATED = 'real', 'simulated'
 _LARGEST_MANIFEST_BYTES = 1 << 20
 _SHA256_DIGITS = 64
 
@@ -42,12 +46,18 @@ class LevelWeights:
 
 @dataclass(frozen=True)
 class ModelBundle:
-    """What a manifest says; files are checked when their level is asked for."""
+    """What a manifest says; files are checked when their level is asked for.
+
+    ``domain`` is real, simulated, or '' where the manifest has no word; ``content`` is all of
+    the manifest.
+    """
 
     name: str
     folder: Path
     levels: dict[str, LevelWeights]
     default: str
+    domain: str = ''
+    content: Mapping[str, Any] = field(default_factory=dict)
 
     def weights(self, level: str = '') -> Path:
         """Return the verified weight file of a level, of the default one for ''.
@@ -98,7 +108,14 @@ def load_bundle(folder: Path) -> ModelBundle:
             f'{place} has camera.default {default!r}, which is none of its levels '
             f'({", ".join(levels)})'
         )
-    return ModelBundle(_text(content.get('name'), 'name', place), folder, levels, default)
+    domain = _text(content['domain'], 'domain', place) if 'domain' in content else ''
+    if domain not in ('', REAL, SIMULATED):
+        raise EncodingError(
+            f'{place} has domain {domain!r}; it must be {REAL} or {SIMULATED}, as the pictures '
+            'it was trained on were'
+        )
+    name = _text(content.get('name'), 'name', place)
+    return ModelBundle(name, folder, levels, default, domain, content)
 
 
 def model_levels(path: Path) -> tuple[tuple[str, ...], str]:
@@ -110,6 +127,25 @@ def model_levels(path: Path) -> tuple[tuple[str, ...], str]:
         return (), ''
     bundle = load_bundle(path)
     return tuple(bundle.levels), bundle.default
+
+
+def domain_warning(path: Path, source_is_simulated: bool) -> str:
+    """Return a sentence if a detector has only ever seen simulated pictures and these are real.
+
+    :param path: bundle folder or weight file; of the latter nobody knows
+    :return: '' if there is nothing to warn of
+    :raises EncodingError: if a bundle's manifest cannot be read
+    """
+    if source_is_simulated or not _is_folder(path):
+        return ''
+    bundle = load_bundle(path)
+    if bundle.domain != SIMULATED:
+        return ''
+    return (
+        f'the detector {bundle.name!r} has only ever seen simulated people, and these pictures '
+        'come from a real camera: expect it to miss people and to see some where there are '
+        'none. `mmedge model fetch yolox_nano` brings one for real people'
+    )
 
 
 def open_detector(

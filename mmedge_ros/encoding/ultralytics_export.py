@@ -1,8 +1,6 @@
-"""Exports ultralytics ``.pt`` weights to ONNX, once; the only module that knows ultralytics.
+"""Exports networks of ultralytics to ONNX; ``.pt`` weights once, into a cache.
 
-ultralytics is licensed under AGPL-3.0 and optional: it and torch are imported when an export
-is needed and never otherwise. A ``.pt`` file is a pickle and can run any code when it is
-loaded: open only weights you trust.
+A ``.pt`` file is a pickle and can run any code when it is loaded: open only weights you trust.
 
 The exported graph has three outputs: ``detections`` as the network's head makes them,
 ``grid`` (1, C, H, W), the feature map at stride 16 that the head reads, and ``embedding``
@@ -13,7 +11,6 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import importlib.util
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -21,9 +18,13 @@ from pathlib import Path
 from typing import Any
 
 from mmedge_ros.encoding.detector import EncodingError
+from mmedge_ros.encoding.ultralytics_network import (
+    INSTALL_LINE,
+    import_libraries,
+    load_network,
+)
 from mmedge_ros.encoding.weights import cache_folder, require_weights, sha256_of
 
-INSTALL_LINE = 'pip install torch==2.13.0 torchvision==0.28.0 ultralytics==8.4.190 onnx==1.23.2'
 # Raise it when the exported graph changes, so that older exports are not taken for it.
 _GRAPH_VERSION = 1
 _OPSET = 17
@@ -100,14 +101,12 @@ def export_with_ultralytics(weights: Path, target: Path, input_size: tuple[int, 
     """
     # ultralytics talks on standard output, which belongs to results here.
     with contextlib.redirect_stdout(sys.stderr):
-        torch, ultralytics, onnx = _libraries(target.parent)
-        network = _load(ultralytics, weights)
+        torch, ultralytics, _ = import_libraries(target.parent)
+        network = load_network(weights)
+        if getattr(network.model[-1], 'one2one_cv2', None) is not None:
+            network.end2end = True  # YOLO26, YOLOv10: boxes that need no suppression
         try:
-            _write_graph(torch, network, target, input_size)
-            graph = onnx.load(str(target))
-            for key, value in _metadata(network, input_size).items():
-                graph.metadata_props.add(key=key, value=value)
-            onnx.save(graph, str(target))
+            write_onnx(network, target, input_size)
         except (RuntimeError, ValueError, TypeError, LookupError, AttributeError) as err:
             raise EncodingError(
                 f'{weights} cannot be exported with ultralytics {ultralytics.__version__} and '
@@ -115,26 +114,21 @@ def export_with_ultralytics(weights: Path, target: Path, input_size: tuple[int, 
             ) from err
 
 
-def _load(ultralytics: Any, weights: Path) -> Any:
-    remedy = 'it must be the .pt file of an ultralytics detection network'
-    try:
-        model = ultralytics.YOLO(str(weights))
-        task = str(model.task)
-        network = model.model.float().eval() if task == 'detect' else None
-    except Exception as err:  # unpickling runs, and raises, whatever is in the file
-        raise EncodingError(
-            f'{weights} cannot be loaded by ultralytics {ultralytics.__version__} '
-            f'({type(err).__name__}: {str(err)[:300]}); {remedy}'
-        ) from err
-    if network is None:
-        raise EncodingError(f'{weights} is made for {task!r}; {remedy}')
-    return network
+def write_onnx(network: Any, target: Path, input_size: tuple[int, int]) -> None:
+    """Write a loaded network as it stands; it is fused on the way and cannot be trained on.
+
+    :raises OSError: if the file cannot be written
+    """
+    torch, _, onnx = import_libraries(target.parent)
+    _write_graph(torch, network, target, input_size)
+    graph = onnx.load(str(target))
+    for key, value in _metadata(network, input_size).items():
+        graph.metadata_props.add(key=key, value=value)
+    onnx.save(graph, str(target))
 
 
 def _write_graph(torch: Any, network: Any, target: Path, input_size: tuple[int, int]) -> None:
     width, height = input_size
-    if getattr(network.model[-1], 'one2one_cv2', None) is not None:
-        network.end2end = True  # YOLO26, YOLOv10: boxes that need no suppression
     fused = network.fuse(verbose=False)
     with torch.no_grad():
         torch.onnx.export(
@@ -177,78 +171,3 @@ def _metadata(network: Any, input_size: tuple[int, int]) -> dict[str, str]:
         'head': type(network.model[-1]).__name__,
         'license': 'AGPL-3.0 (https://ultralytics.com/license)',
     }
-
-
-def _libraries(writable: Path) -> tuple[Any, Any, Any]:
-    """Import torch, ultralytics and onnx; nothing is downloaded or installed by them."""
-    os.environ.setdefault('YOLO_OFFLINE', '1')
-    os.environ.setdefault('YOLO_AUTOINSTALL', '0')
-    os.environ.setdefault('YOLO_CONFIG_DIR', str(writable))
-    try:
-        import torch
-
-        declare_torchvision_operators()
-        import onnx
-        import ultralytics
-    except ImportError as err:
-        raise EncodingError(
-            f'.pt weights need ultralytics (licensed AGPL-3.0) to be exported, and {err.name} is '
-            f'missing ({err}); either `{INSTALL_LINE}` or name an .onnx file instead'
-        ) from err
-    return torch, ultralytics, onnx
-
-
-def declare_torchvision_operators() -> None:
-    """Make ``import torchvision`` work where its native library does not fit the torch here.
-
-    The wheels on PyPI are linked to CUDA; beside a CPU torch their library does not load, and
-    the import, which ultralytics does unconditionally, fails for want of two operators. They
-    are declared here, nms with an implementation on the CPU. Does nothing where the library
-    loads. Must come before the first import of torchvision or ultralytics.
-
-    :raises ImportError: if torch or torchvision is not installed
-    """
-    import torch
-
-    found = importlib.util.find_spec('torchvision')
-    if found is None or not found.submodule_search_locations:
-        raise ImportError('torchvision is not installed', name='torchvision')
-    folder = Path(next(iter(found.submodule_search_locations)))
-    if _loads(torch, folder) or hasattr(torch.ops.torchvision, 'nms'):
-        return
-    library = torch.library.Library('torchvision', 'DEF')
-    library.define('nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor')
-    library.define('qnms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor')
-    library.impl('nms', _nms, 'CPU')
-    _declared.append(library)  # the operators live as long as the library object
-    import torchvision
-
-    torchvision.ops.nms = _nms
-    torchvision.ops.boxes.nms = _nms
-
-
-_declared: list[Any] = []
-
-
-def _loads(torch: Any, folder: Path) -> bool:
-    for path in folder.glob('_C*.so'):
-        try:
-            torch.ops.load_library(str(path))
-        except OSError:
-            continue
-        return True
-    return False
-
-
-def _nms(boxes: Any, scores: Any, iou_threshold: float) -> Any:
-    """torchvision.ops.nms: (N, 4) x0, y0, x1, y1 and (N,) to kept indices, best first."""
-    import cv2
-    import torch
-
-    if len(boxes) == 0:
-        return torch.zeros(0, dtype=torch.int64, device=boxes.device)
-    corners = boxes.detach().cpu().double()
-    corners[:, 2:] -= corners[:, :2]
-    ranks = (scores.double() - scores.double().min() + 1.0).tolist()  # all above zero
-    kept = cv2.dnn.NMSBoxes(corners.tolist(), ranks, 0.0, iou_threshold)
-    return torch.as_tensor(kept, dtype=torch.int64, device=boxes.device).reshape(-1)

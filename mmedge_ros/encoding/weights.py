@@ -60,12 +60,24 @@ def cache_folder() -> Path:
 
     :raises EncodingError: if there is neither
     """
-    configured = Path(os.environ.get('XDG_CACHE_HOME', ''))
+    return _user_folder('XDG_CACHE_HOME', '.cache', 'cache exported networks')
+
+
+def fetched_models_folder() -> Path:
+    """Return the folder of fetched bundles: mmedge_ros/models in the user's data folder.
+
+    That is $XDG_DATA_HOME, or ~/.local/share.
+
+    :raises EncodingError: if there is neither
+    """
+    return _user_folder('XDG_DATA_HOME', '.local/share', 'keep fetched models') / 'models'
+
+
+def _user_folder(variable: str, usual: str, purpose: str) -> Path:
+    configured = Path(os.environ.get(variable, ''))
     if configured.is_absolute():  # the XDG specification has relative paths ignored
         return configured / 'mmedge_ros'
     try:
-        return Path.home() / '.cache' / 'mmedge_ros'
+        return Path.home() / usual / 'mmedge_ros'
     except RuntimeError as err:
-        raise EncodingError(
-            'no folder to cache exported networks in: set XDG_CACHE_HOME or HOME'
-        ) from err
+        raise EncodingError(f'no folder to {purpose} in: set {variable} or HOME') from err

@@ -13,7 +13,13 @@ from hypothesis import strategies as st
 from tiny_detector import write_tiny_detector
 
 from mmedge_ros.encoding.detector import DetectorParameters, EncodingError
-from mmedge_ros.encoding.model_bundle import load_bundle, model_levels, open_detector
+from mmedge_ros.encoding.model_bundle import (
+    MANIFEST,
+    domain_warning,
+    load_bundle,
+    model_levels,
+    open_detector,
+)
 from mmedge_ros.encoding.weights import sha256_of
 
 SIZES = {'small': (64, 64), 'large': (128, 96)}
@@ -219,3 +225,40 @@ def test_any_bytes_as_a_manifest_give_the_planned_error(tmp_path: Path, content:
     (tmp_path / 'manifest.yaml').write_bytes(content)
     with pytest.raises(EncodingError):
         load_bundle(tmp_path)
+
+
+def domain_bundle(folder: Path, domain: str) -> Path:
+    folder.mkdir()
+    (folder / MANIFEST).write_text(
+        f'name: walkers\n{domain}\ncamera: {{levels: {{small: {{weights: w.onnx, sha256: '
+        f'"{"0" * 64}"}}}}}}\n'
+    )
+    return folder
+
+
+@pytest.mark.parametrize('simulated', [False, True])
+@pytest.mark.parametrize('domain', ['domain: simulated', 'domain: real', ''])
+def test_only_real_pictures_for_a_detector_that_saw_simulated_ones_are_warned_of(
+    tmp_path: Path, domain: str, simulated: bool
+) -> None:
+    warning = domain_warning(domain_bundle(tmp_path / 'bundle', domain), simulated)
+    assert bool(warning) == (domain == 'domain: simulated' and not simulated)
+    if warning:
+        assert "'walkers' has only ever seen simulated people" in warning
+        assert 'mmedge model fetch' in warning
+
+
+def test_of_a_plain_weight_file_nobody_knows(tmp_path: Path) -> None:
+    assert domain_warning(tmp_path / 'weights.onnx', source_is_simulated=False) == ''
+
+
+@pytest.mark.parametrize('domain', ['domain: dreamt', 'domain: 3', 'domain:'])
+def test_a_domain_that_is_none_is_refused(tmp_path: Path, domain: str) -> None:
+    with pytest.raises(EncodingError, match='domain'):
+        load_bundle(domain_bundle(tmp_path / 'bundle', domain))
+
+
+def test_the_rest_of_a_manifest_is_kept_for_others(tmp_path: Path) -> None:
+    bundle = load_bundle(domain_bundle(tmp_path / 'bundle', 'metrics: {map50: 0.7}'))
+    assert bundle.content['metrics'] == {'map50': 0.7}
+    assert bundle.domain == ''

@@ -1,0 +1,54 @@
+"""What a detector's training is: everything that decides its result."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+from mmedge_ros.training.augmentation import Augmentation
+
+# Depth, width and greatest number of channels of a YOLO26, by level: 0.34 M parameters take
+# 8 ms for a picture of 640 x 480 px on one core, as long as YOLOX-nano.
+SCALES = {'small': (0.33, 0.125, 512)}
+
+
+@dataclass(frozen=True)
+class DetectorSettings:
+    """Two trainings with equal settings on one machine give the same network.
+
+    ``size`` is width and height of the detector's input. It is trained on parts of pictures of
+    the size ``crop``: a third of the work, and nothing in them is smaller. ``pictures`` tells
+    about how many are taken from the set. ``plain_epochs`` at the end do without mosaics, so
+    that the last the network sees looks like what it will see. ``threads`` is part of it
+    because sums depend on their order.
+    """
+
+    level: str = 'small'
+    size: tuple[int, int] = (640, 480)
+    crop: tuple[int, int] = (416, 320)
+    pictures: int = 3600
+    epochs: int = 16
+    plain_epochs: int = 5
+    batch: int = 16
+    seed: int = 0
+    learning_rate: float = 2e-3
+    weight_decay: float = 5e-4
+    threads: int = 2
+    augmentation: Augmentation = field(default_factory=Augmentation)
+
+    def plain(self) -> dict[str, Any]:
+        """Return plain values, as a checkpoint and a manifest hold them."""
+        values = asdict(self)
+        return {**values, 'size': list(self.size), 'crop': list(self.crop)}
+
+
+def detector_settings(*, epochs: int, seed: int, pictures: int, threads: int) -> DetectorSettings:
+    """Return settings that differ from the usual ones in what a user decides.
+
+    :param threads: 0 takes one for each core, 8 at most
+    """
+    usual = DetectorSettings(seed=seed, pictures=pictures, epochs=epochs)
+    share = usual.plain_epochs / DetectorSettings.epochs
+    plain = max(1, round(share * epochs))
+    return replace(usual, plain_epochs=plain, threads=threads or min(os.cpu_count() or 1, 8))
