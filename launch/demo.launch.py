@@ -1,13 +1,12 @@
-"""The demo with RViz: ros2 launch mmedge_ros demo.launch.py (needs MMEDGE_DATA)."""
+"""The demo with RViz: ros2 launch mmedge_ros demo.launch.py (a simulated flight)."""
 
-import os
-
-from mmedge_ros.replay.recording import demo_recording
 from mmedge_ros.ros.graph import rviz_node
 from mmedge_ros.ros.launch_actions import is_true, launch_description, share_file
 from mmedge_ros.ros.up_session import UpOptions, describe_up
+from mmedge_ros.simulation.demo_flight import cached_demo_flight
 
 ARGUMENTS = [
+    ('bag', '', 'recording to play; empty: a flight that is simulated once and kept'),
     ('loop', 'true', 'start over at the end'),
     ('rviz', 'true', 'show the tracks in RViz'),
 ]
@@ -15,8 +14,8 @@ ARGUMENTS = [
 
 def describe(values):
     """Describe the graph for the launch arguments' values."""
-    recording = demo_recording(os.environ.get('MMEDGE_DATA', ''))
-    nodes = describe_up(UpOptions(bag=str(recording), loop=is_true(values['loop'])))
+    bag = values['bag'] or str(cached_demo_flight(lambda _: None))
+    nodes = describe_up(UpOptions(bag=bag, loop=is_true(values['loop'])))
     return (
         [*nodes, rviz_node(share_file('rviz', 'tracks.rviz'))]
         if is_true(values['rviz'])

@@ -1,7 +1,12 @@
 """The graph on a drone, beside its drivers: ros2 launch mmedge_ros perception.launch.py."""
 
 from mmedge_ros.replay.recording import TopicChoice
-from mmedge_ros.ros.launch_actions import is_true, launch_description
+from mmedge_ros.ros.launch_actions import (
+    extrinsics_nodes,
+    is_true,
+    launch_description,
+    one_of,
+)
 from mmedge_ros.ros.up_session import UpOptions, describe_up
 
 ARGUMENTS = [
@@ -11,21 +16,25 @@ ARGUMENTS = [
     ('image_transport', 'raw', 'raw or compressed pictures'),
     ('detector', '', 'weights (.onnx, .pt) or bundle folder; empty takes the shipped bundle'),
     ('calibration', '', 'camera_info YAML to use instead of the published calibration'),
+    ('extrinsics', '', 'YAML with transforms, where /tf_static does not hold them'),
     ('use_sim_time', 'false', 'follow /clock, as under ros2 bag play --clock'),
 ]
 
 
 def describe(values):
     """Describe the graph for the launch arguments' values."""
-    return describe_up(
+    extrinsics = values['extrinsics']
+    nodes = describe_up(
         UpOptions(
             clock=is_true(values['use_sim_time']),
             detector=values['detector'],
             calibration=values['calibration'],
             topics=TopicChoice(values['camera'], values['radar'], values['odometry']),
-            image_transport=values['image_transport'],
+            image_transport=one_of(values, 'image_transport', ('raw', 'compressed')),
+            extrinsics=extrinsics,
         )
     )
+    return nodes + extrinsics_nodes(extrinsics) if extrinsics else nodes
 
 
 def generate_launch_description():

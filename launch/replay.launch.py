@@ -1,8 +1,14 @@
 """Play a recording through the graph: ros2 launch mmedge_ros replay.launch.py bag:=FOLDER."""
 
+from pathlib import Path
+
 from mmedge_ros.replay.recording import TopicChoice
 from mmedge_ros.ros.graph import single_process
-from mmedge_ros.ros.launch_actions import is_true, launch_description
+from mmedge_ros.ros.launch_actions import (
+    decimal,
+    is_true,
+    launch_description,
+)
 from mmedge_ros.ros.up_session import UpOptions, describe_up
 
 ARGUMENTS = [
@@ -24,10 +30,11 @@ def describe(values):
         UpOptions(
             bag=values['bag'],
             loop=is_true(values['loop']),
-            rate=float(values['rate']),
+            rate=decimal(values, 'rate'),
             clock=is_true(values['clock']),
             detector=values['detector'],
             calibration=values['calibration'],
+            params=Path(values['params']) if values['params'] else None,
             topics=TopicChoice(camera=values['camera'], radar=values['radar']),
         )
     )

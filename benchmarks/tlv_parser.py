@@ -1,0 +1,59 @@
+"""How many times faster than a radar's data port the parser takes bytes.
+
+    .venv/bin/python benchmarks/tlv_parser.py [CAPTURE ...]
+
+Prints, for each capture (the recorded ones below MMEDGE_DATA, else a simulated one) and for
+pieces of several sizes, the CPU time's bytes per second over the 92160 of the port. Points are
+decoded as well.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from mmedge_ros.sensing.chirp_configuration import UART_BYTES_PER_S
+from mmedge_ros.sensing.simulated_board_frames import WalkingPerson
+from mmedge_ros.sensing.tlv_parser import TlvParser
+from mmedge_ros.sensing.tlv_points import detected_points
+
+PIECES = (1024, 16_384, 262_144)
+BYTES = 8_000_000
+TRIALS = 3
+
+
+def captures() -> Iterator[tuple[str, bytes]]:
+    """Yield names and bytes of what is parsed."""
+    recorded = Path(os.environ.get('MMEDGE_DATA', '')) / 'ti_tlv'
+    paths = [Path(text) for text in sys.argv[1:]] or sorted(recorded.glob('*.dat'))
+    for path in paths:
+        yield path.name, path.read_bytes()
+    if not paths:
+        person = WalkingPerson()
+        yield 'simulated', b''.join(person.packet(n, 0.05 * n) for n in range(200))
+
+
+def times_port(stream: bytes, piece: int) -> float:
+    """Return how many times faster than the port a stream is parsed and its points decoded."""
+    parser, began = TlvParser(), time.process_time()
+    for begin in range(0, len(stream), piece):
+        packets = parser.feed(stream[begin : begin + piece])
+        if packets:
+            detected_points(packets)
+    return len(stream) / (time.process_time() - began) / UART_BYTES_PER_S
+
+
+def main() -> None:
+    """Print one line per capture."""
+    print(f'{"times the data port, pieces of":44}', *(f'{piece:>8}' for piece in PIECES))
+    for name, data in captures():
+        stream = data * max(BYTES // len(data), 1)
+        best = [max(times_port(stream, piece) for _ in range(TRIALS)) for piece in PIECES]
+        print(f'{name:44}', *(f'{factor:8.0f}' for factor in best))
+
+
+if __name__ == '__main__':
+    main()

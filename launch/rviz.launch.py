@@ -1,0 +1,31 @@
+"""RViz with pictures, returns, tracks and latency: ros2 launch mmedge_ros rviz.launch.py."""
+
+from pathlib import Path
+
+from mmedge_ros.ros.graph import rviz_node
+from mmedge_ros.ros.launch_actions import (
+    extrinsics_nodes,
+    is_true,
+    launch_description,
+    share_file,
+)
+
+ARGUMENTS = [
+    ('view', '', 'RViz configuration; empty takes the one of the package'),
+    ('fixed_frame', '', 'frame the view stands in, such as odom; empty takes that of the view'),
+    ('extrinsics', '', 'YAML with transforms to publish; empty where /tf_static is there already'),
+    ('use_sim_time', 'false', 'follow /clock'),
+]
+
+
+def describe(values):
+    """Describe RViz for the launch arguments' values."""
+    view = Path(values['view']) if values['view'] else share_file('rviz', 'tracks.rviz')
+    transforms = extrinsics_nodes(values['extrinsics']) if values['extrinsics'] else []
+    use_sim_time = is_true(values['use_sim_time'])
+    return [rviz_node(view, values['fixed_frame'], use_sim_time), *transforms]
+
+
+def generate_launch_description():
+    """Entry point of ros2 launch."""
+    return launch_description(ARGUMENTS, describe)
