@@ -1,0 +1,139 @@
+"""Choosing a configuration again and again, while what is known of latencies changes."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mmedge_ros.configuration.configuration_grid import ConfigurationGrid
+from mmedge_ros.configuration.optimizer import (
+    Choice,
+    Optimizer,
+    OptimizerParameters,
+    known_numbers,
+)
+from mmedge_ros.configuration.predicted_latency import PredictedLatency
+from mmedge_ros.configuration.probing import Probing, ProbingParameters
+from mmedge_ros.configuration.steady_time import SteadyTime
+from mmedge_ros.parameter import group, parameter
+
+BoolArray = NDArray[np.bool_]
+
+# A certainty below this is none: then the smallest violation is looked for instead.
+_LEAST_CERTAINTY = 0.05
+
+
+@dataclass(frozen=True)
+class ControlParameters:
+    """How certain a choice has to be, and how it is tried whether more is possible."""
+
+    certainty: float = parameter(
+        0.95,
+        'Probability with which a configuration must keep the latency limit: scatter and '
+        'ignorance together. Higher means fewer late decisions at less accuracy',
+        minimum=0.5,
+        maximum=0.999,
+    )
+    optimizer: OptimizerParameters = group(OptimizerParameters)
+    probing: ProbingParameters = group(ProbingParameters)
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """What is to run next.
+
+    ``certainty`` is the probability with which ``latency`` (s) is kept. ``feasible`` is False
+    where nothing keeps the limit with the certainty asked for; ``probe`` is set for a try.
+    """
+
+    index: int
+    feasible: bool
+    probe: bool
+    latency: float
+    certainty: float
+    choice: Choice
+
+
+class ConfigurationControl:
+    """Asks the optimiser, with as much certainty as there is, and tries better ones at times."""
+
+    def __init__(
+        self, grid: ConfigurationGrid, parameters: ControlParameters | None = None
+    ) -> None:
+        self._parameters = parameters or ControlParameters()
+        self._optimizer = Optimizer(grid, self._parameters.optimizer)
+        self._probing = Probing(self._parameters.probing)
+        self._size = grid.size
+        self._probe: int | None = None
+        self._current: int | None = None
+        self._since = -math.inf
+        self._time = SteadyTime()
+
+    def decide(
+        self,
+        predicted: PredictedLatency,
+        accuracy: ArrayLike,
+        limit: float,
+        now: float,
+        allowed: BoolArray | None = None,
+        energy: ArrayLike | None = None,
+        may_probe: bool = True,
+    ) -> Chosen:
+        """Choose what to run.
+
+        :param accuracy: (size,) predicted, 0..1
+        :param limit: latency limit, s
+        :param now: monotonic, s
+        :param allowed: (size,) what the caps allow
+        :param energy: (size,) breaks ties
+        :param may_probe: whether something that may come late can be tried now
+        """
+        self._time.advance(now)
+        candidates = np.ones(self._size, bool) if allowed is None else allowed
+        chances = predicted.chances(limit)
+        certainty = self._certainty(chances, candidates)
+        latency = predicted.quantiles(certainty)
+        choice = self._optimizer.choose(
+            accuracy,
+            latency,
+            limit,
+            candidates,
+            energy,
+            self._current,
+            self._time.now - self._since,
+        )
+        self._probe = None
+        self._probing.advance(now)
+        if may_probe:
+            score = known_numbers(accuracy, self._size, -math.inf)
+            self._probe = self._probing.propose(score, chances, choice.index, candidates)
+        if choice.index != self._current:
+            self._current, self._since = choice.index, self._time.now
+        index = choice.index if self._probe is None else self._probe
+        return Chosen(
+            index,
+            choice.feasible and certainty >= self._parameters.certainty,
+            self._probe is not None,
+            float(latency[index]),
+            certainty,
+            choice,
+        )
+
+    def learned(self, late: bool, step: float | None) -> None:
+        """Enter whether what was chosen last came late, and a step if that completed one."""
+        if self._probe is not None and late:
+            self._probing.failed()
+        if step is not None and step > 0.0:
+            self._probing.restart()
+
+    def _certainty(self, chances: NDArray[np.float64], candidates: BoolArray) -> float:
+        """Return what is asked for, or the most there is."""
+        wanted = self._parameters.certainty
+        known = chances[candidates] if candidates.any() else chances
+        best = float(known.max(initial=0.0, where=~np.isnan(known)))
+        if best >= wanted or best < _LEAST_CERTAINTY:
+            return wanted
+        return best

@@ -1,0 +1,72 @@
+"""How long the last unit of a window takes when units may have to queue.
+
+Unit i arrives at a_i and takes e_i: it is finished at f_i = max(f_(i-1), a_i) + e_i (MMEdge,
+the queueing recursion behind max(L_E, L_S) x N). Below saturation only the last unit's own time
+is left after the window; above it, the queue of a whole window.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float64]
+
+
+def completion_times(arrivals: Sequence[float], services: Sequence[float]) -> list[float]:
+    """Return when each unit is finished; one server, in order of arrival.
+
+    :param arrivals: ascending, s
+    :param services: time each unit takes, s
+    """
+    finished: list[float] = []
+    free = -float('inf')
+    for arrival, service in zip(arrivals, services, strict=True):
+        free = max(free, arrival) + service
+        finished.append(free)
+    return finished
+
+
+def last_unit_quantile(
+    service: FloatArray,
+    scatter: FloatArray,
+    ignorance: FloatArray,
+    interval: FloatArray,
+    standard_score: float,
+    units: FloatArray,
+    capacity: int,
+) -> FloatArray:
+    """Return a quantile of the time from the arrival of the last unit until it is finished.
+
+    Unrolled, the recursion says f_N - a_N = max over k of (e_(N-k) + ... + e_N - k d) for
+    units that arrive every d seconds. The quantile of each sum is that of a normal
+    distribution (scatter averages out over a sum, ignorance does not), and the largest is
+    taken: exact without scatter, a little low near saturation. A queue that drops its oldest
+    unit bounds the sum by ``capacity`` units that wait and the one in work.
+
+    :param service: (...) time per unit, s
+    :param scatter: (...) its standard deviation from unit to unit, s
+    :param ignorance: (...) standard deviation of what is known of ``service``, s
+    :param interval: (...) time between units, s
+    :param standard_score: of the quantile, 1.645 for 95 %
+    :param units: (...) how many units a queue can have been growing for
+    :param capacity: units that can wait
+    """
+    count = _queue_lengths(max(int(units.max(initial=1.0)), 1))
+    mean = count * service - (count - 1.0) * interval
+    spread = np.sqrt(count * scatter**2 + (count * ignorance) ** 2)
+    sums = np.where(count <= units, mean + standard_score * spread, -np.inf)
+    full = capacity + 1.0
+    bound = full * service + standard_score * np.sqrt(full * scatter**2 + (full * ignorance) ** 2)
+    alone = service + standard_score * np.sqrt(scatter**2 + ignorance**2)
+    finished: FloatArray = np.maximum(np.minimum(sums.max(axis=0), bound), alone)
+    return finished
+
+
+@lru_cache(maxsize=64)
+def _queue_lengths(longest: int) -> FloatArray:
+    """Return (n, 1, 1) lengths of a queue; it grows steadily, so not every one is looked at."""
+    return np.unique(np.geomspace(1.0, longest, min(longest, 12)).round())[:, None, None]

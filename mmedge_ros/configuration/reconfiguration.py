@@ -1,0 +1,177 @@
+"""Turns choices into configurations with an id, an instant from which they hold, and a reason."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mmedge_ros.configuration.caps import NO_CAPS, Caps
+from mmedge_ros.configuration.configuration_control import (
+    Chosen,
+    ConfigurationControl,
+    ControlParameters,
+)
+from mmedge_ros.configuration.configuration_space import ConfigurationSpace
+from mmedge_ros.configuration.predicted_latency import PredictedLatency
+from mmedge_ros.data_types import NS_PER_S, Configuration, ModalityConfiguration
+from mmedge_ros.parameter import group, parameter
+
+
+class LatencyModel(Protocol):
+    """What can be asked about the latency of configurations."""
+
+    def predict(self, now: float) -> PredictedLatency:
+        """Return what is known at ``now`` (s, monotonic) of every configuration."""
+
+
+@dataclass(frozen=True)
+class ReconfigurationParameters:
+    """When a choice becomes a configuration."""
+
+    lead: float = parameter(
+        0.02,
+        'Time by which a configuration is announced before it holds, so that every node has '
+        'it when the first unit comes that is taken under it',
+        unit='s',
+        minimum=0.0,
+        maximum=1.0,
+    )
+    shortest: float = parameter(
+        0.5,
+        'Time for which a configuration holds at least; a window, so that no window sees more '
+        'than two',
+        unit='s',
+        minimum=0.0,
+        maximum=3600.0,
+    )
+    probe: bool = parameter(
+        False,
+        'Whether configurations that may be too slow are tried. Needed where latencies of '
+        'whole configurations are all that is measured; unit times tell without trying',
+    )
+    control: ControlParameters = group(ControlParameters)
+
+
+class Reconfiguration:
+    """Decides on configurations of a space and numbers them."""
+
+    def __init__(
+        self,
+        space: ConfigurationSpace,
+        latency: LatencyModel,
+        parameters: ReconfigurationParameters | None = None,
+    ) -> None:
+        self._parameters = parameters or ReconfigurationParameters()
+        self._space = space
+        self._latency = latency
+        self._control = ConfigurationControl(space.grid, self._parameters.control)
+        self._reasons: tuple[str, ...] = ()
+        self.current: Configuration | None = None
+
+    def step(
+        self,
+        now_ns: int,
+        monotonic: float,
+        accuracy: ArrayLike,
+        limit: float,
+        caps: Caps = NO_CAPS,
+        energy: ArrayLike | None = None,
+    ) -> Configuration | None:
+        """Return a new configuration, or None while the present one stays.
+
+        Also new when only the caps' reasons have changed, so that whoever listens knows them.
+
+        :param now_ns: on the ROS clock
+        :param monotonic: s
+        :param accuracy: (size,) predicted, 0..1
+        :param limit: latency limit, s; NaN for none
+        :param energy: (size,) breaks ties
+        """
+        if not self._may_change(now_ns):
+            return None
+        limit = caps.limited(limit)
+        predicted = self._latency.predict(monotonic)
+        chosen = self._control.decide(
+            predicted,
+            accuracy,
+            limit,
+            monotonic,
+            self._space.allowed(caps),
+            energy,
+            self._parameters.probe,
+        )
+        parts = self._space.parts(chosen.index)
+        before = self.current
+        if before is not None and before.modalities == parts and self._reasons == caps.reasons:
+            return None
+        self._reasons = caps.reasons
+        self.current = Configuration(
+            id=1 if before is None else before.id + 1,
+            effective_from_ns=now_ns + round(self._parameters.lead * NS_PER_S),
+            modalities=parts,
+            latency_limit=limit if math.isfinite(limit) else math.nan,
+            predicted_latency=chosen.latency if math.isfinite(chosen.latency) else math.nan,
+            predicted_accuracy=_at(accuracy, chosen.index),
+            reason=_reason(chosen, parts, before, limit, caps),
+        )
+        return self.current
+
+    def learned(self, late: bool, step: float | None = None) -> None:
+        """Enter whether the newest decision came late, and a step its latency completed."""
+        self._control.learned(late, step)
+
+    def _may_change(self, now_ns: int) -> bool:
+        """Whether the present configuration has held long enough, or time itself went back."""
+        if self.current is None:
+            return True
+        held = now_ns - self.current.effective_from_ns
+        shortest = round(self._parameters.shortest * NS_PER_S)
+        lead = round(self._parameters.lead * NS_PER_S)
+        return held >= shortest or held < -lead
+
+
+def _at(accuracy: ArrayLike, index: int) -> float:
+    try:
+        return float(np.asarray(accuracy, np.float64)[index])
+    except (TypeError, ValueError, IndexError):
+        return math.nan
+
+
+def _reason(
+    chosen: Chosen,
+    parts: tuple[ModalityConfiguration, ...],
+    before: Configuration | None,
+    limit: float,
+    caps: Caps,
+) -> str:
+    """Say in words why this is the configuration."""
+    words = list(caps.reasons)
+    milliseconds = f'{1e3 * limit:.0f} ms'
+    if chosen.choice.caps_ignored:
+        words.append('the caps leave nothing and are ignored')
+    if chosen.probe:
+        words.append(f'trying whether it keeps {milliseconds} by now')
+    elif not math.isfinite(chosen.latency):
+        words.append('no latency is known, the cheapest')
+    elif chosen.choice.violation > 0.0:
+        over = f'{1e3 * chosen.choice.violation:.0f} ms'
+        words.append(f'nothing keeps {milliseconds}; this breaks it least, by {over}')
+    elif not chosen.feasible:
+        words.append(f'keeps {milliseconds} only with {100 * chosen.certainty:.0f} %, the most')
+    elif limit == math.inf:
+        words.append('the most accurate, no latency limit')
+    else:
+        words.append(f'the most accurate that keeps {milliseconds}')
+    if before is not None and before.modalities != parts:
+        words.append(f'instead of {_changes(before, parts)}')
+    return '; '.join(words)
+
+
+def _changes(before: Configuration, parts: tuple[ModalityConfiguration, ...]) -> str:
+    """Name what was different before."""
+    changed = [before.of(part.modality) for part in parts if before.of(part.modality) != part]
+    return ', '.join(f'{part.modality} {part.rate:g} Hz {part.level}' for part in changed)

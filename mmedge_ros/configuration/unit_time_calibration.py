@@ -1,0 +1,174 @@
+"""Keeps unit times true while the machine gets busy, hot or starved, from every measured unit.
+
+The logarithm of a duration is modelled as profile + machine + modality + level: what slows the
+machine slows all, what a level adds is its own. A Kalman filter over these terms tells what a
+level that is not running takes: it follows what the others show, and its variance grows the
+longer it has not been seen. Steps are detected and taken at once instead of averaged over.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mmedge_ros.configuration.errors import ConfigurationError
+from mmedge_ros.configuration.steady_time import SteadyTime
+from mmedge_ros.configuration.step_detection import NoiseEstimate, StepDetector
+from mmedge_ros.configuration.unit_time_profile import StageTime
+from mmedge_ros.parameter import parameter
+
+FloatArray = NDArray[np.float64]
+
+_SHORTEST, _LONGEST = 1e-7, 1e3
+_SMALLEST_SCATTER = 0.02
+
+
+@dataclass(frozen=True)
+class CalibrationParameters:
+    """How far and how fast durations wander. Spreads in log units: 0.1 is 10 %."""
+
+    machine: float = parameter(
+        0.4,
+        'Spread of what slows everything; how much one level tells about all others',
+        minimum=0.001,
+        maximum=5.0,
+    )
+    modality: float = parameter(
+        0.2, 'Spread of what slows one modality', minimum=0.001, maximum=5.0
+    )
+    level: float = parameter(
+        0.15, 'Spread of what slows one level and no other', minimum=0.001, maximum=5.0
+    )
+    memory: float = parameter(
+        20.0,
+        'Time in which what is not measured any more fades to the profile',
+        unit='s',
+        minimum=0.1,
+        maximum=36000.0,
+    )
+    profile_error: float = parameter(
+        0.05, 'How far the profile may be off in the beginning', minimum=0.001, maximum=2.0
+    )
+    downwards: float = parameter(
+        0.6,
+        'Share of a correction that is made when units are faster than expected; below 1, '
+        'because believing a machine to be slow is the safe error',
+        minimum=0.01,
+        maximum=1.0,
+    )
+    smallest_step: float = parameter(
+        0.1, 'A change smaller than this is followed, not taken at once', minimum=0.0, maximum=2.0
+    )
+
+
+class UnitTimeCalibration:
+    """Durations of several kinds of units, one group of kinds per modality.
+
+    :param kinds: (group, name, profiled time) of each kind
+    :raises ConfigurationError: if there is none or one is listed twice
+    """
+
+    def __init__(
+        self,
+        kinds: Sequence[tuple[str, Hashable, StageTime]],
+        parameters: CalibrationParameters | None = None,
+    ) -> None:
+        rules = self._parameters = parameters or CalibrationParameters()
+        names = [(group, name) for group, name, _ in kinds]
+        if not names or len(set(names)) < len(names):
+            raise ConfigurationError(f'nothing to calibrate, or something twice: {names}')
+        groups = list(dict.fromkeys(group for group, _, _ in kinds))
+        self._kinds = {name: number for number, name in enumerate(names)}
+        self._profile = np.log([stage.median for _, _, stage in kinds])
+        self._noise = [NoiseEstimate(s.scatter, _SMALLEST_SCATTER, 64) for _, _, s in kinds]
+        self._detectors = [StepDetector() for _ in kinds]
+        # One row per kind: which terms its duration is the sum of.
+        terms = np.zeros((len(kinds), 1 + len(groups) + len(kinds)))
+        terms[:, 0] = 1.0
+        for number, (group, _, _) in enumerate(kinds):
+            terms[number, 1 + groups.index(group)] = 1.0
+            terms[number, 1 + len(groups) + number] = 1.0
+        self._terms = terms
+        spreads = [rules.machine, *[rules.modality] * len(groups), *[rules.level] * len(kinds)]
+        self._stationary = np.square(spreads)
+        self._mean = np.zeros(len(spreads))
+        # In the beginning the profile is trusted as far as it was well measured.
+        share = rules.profile_error**2 / (terms[0] @ self._stationary)
+        self._covariance = np.diag(self._stationary * min(share, 1.0))
+        self._time = SteadyTime()
+        self.rejected = 0
+
+    def observe(self, group: str, name: Hashable, duration: float, now: float) -> float | None:
+        """Learn how long a unit took; takes a few microseconds.
+
+        A duration that cannot be one (missing, negative, not a number) and a kind that is not
+        known are counted in ``rejected`` and teach nothing. Clocks may jump, see `SteadyTime`.
+
+        :param duration: s
+        :param now: monotonic, s
+        :return: the step this unit completes, in log units, or None
+        """
+        kind = self._kinds.get((group, name))
+        if kind is None or not _SHORTEST < duration < _LONGEST:
+            self.rejected += 1
+            return None
+        self._age(now)
+        row = self._terms[kind]
+        gains = self._covariance @ row
+        known = float(row @ gains)
+        deviation = math.log(duration) - float(self._profile[kind] + row @ self._mean)
+        noise = self._noise[kind]
+        scale = math.sqrt(known + noise.value**2)
+        step = self._detectors[kind].update(deviation, max(scale, 0.5 * noise.value))
+        if step is not None and abs(step) >= self._parameters.smallest_step:
+            self._take_step(row, step)
+            return step
+        noise.update(deviation)
+        edge = 3.0 * scale
+        correction = min(max(deviation, -edge), edge) / scale**2
+        if deviation < 0.0:
+            correction *= self._parameters.downwards
+        self._mean += gains * correction
+        self._covariance -= np.multiply.outer(gains, gains) / scale**2
+        return None
+
+    def machine_speed(self, factor: float, now: float) -> None:
+        """Enter that the machine has become faster (above 1) or slower, as a monitor knows it.
+
+        Clocks and the share of the processor tell of a step before units can; what is no
+        positive number says nothing.
+        """
+        if math.isfinite(factor) and factor > 0.0:
+            self._age(now)
+            self._mean[0] -= math.log(min(max(factor, 1e-3), 1e3))
+            self._covariance[0, 0] += 0.25 * math.log(factor) ** 2
+
+    def predict(self, now: float) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return, per kind: median in seconds, scatter and ignorance in log units."""
+        self._age(now)
+        mean = self._profile + self._terms @ self._mean
+        variance = np.einsum('ij,jk,ik->i', self._terms, self._covariance, self._terms)
+        scatter = np.array([noise.value for noise in self._noise])
+        return np.exp(mean), scatter, np.sqrt(np.maximum(variance, 0.0))
+
+    def _age(self, now: float) -> None:
+        """Let what is not measured fade to the profile and grow uncertain."""
+        elapsed = self._time.advance(now)
+        if elapsed > 0.0:
+            kept = math.exp(-elapsed / self._parameters.memory)
+            self._mean *= kept
+            self._covariance *= kept * kept
+            self._covariance.flat[:: len(self._mean) + 1] += self._stationary * (1.0 - kept * kept)
+
+    def _take_step(self, row: FloatArray, step: float) -> None:
+        """Put a step on the terms it can come from, and be sure of nothing but its height."""
+        share = row * self._stationary
+        total = float(row @ share)
+        self._mean += share * (step / total)
+        # What the step does to the others is a guess: as uncertain as if nothing were known.
+        extra = share / total * step**2
+        self._covariance += np.diag(extra) - np.multiply.outer(extra, extra) / extra.sum()

@@ -1,0 +1,85 @@
+"""Unit times per modality and level, as measured once on a device; at most a few numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from mmedge_ros.configuration.configuration_space import ConfigurationSpace
+from mmedge_ros.configuration.errors import ConfigurationError
+from mmedge_ros.plain_yaml import shown
+from mmedge_ros.replay.device_profile import PROBABILITIES, DeviceProfile
+
+TRANSPORT = 'features.transport'
+FUSION = 'fusion'
+
+# Standard score of the 95 % quantile.
+_Z95 = 1.6449
+_SHORTEST, _LONGEST = 1e-6, 1e3
+
+
+class StageTime(NamedTuple):
+    """Median of a duration in seconds and the standard deviation of its logarithm."""
+
+    median: float
+    scatter: float
+
+
+@dataclass(frozen=True)
+class UnitTimeProfile:
+    """What was measured: (modality, level) -> time per unit, and what every decision costs."""
+
+    units: Mapping[tuple[str, str], StageTime]
+    transport: StageTime
+    fusion: StageTime
+
+
+def stage_time(median: float, p95: float) -> StageTime:
+    """Return a stage's time from its median and 95 % quantile in seconds.
+
+    :raises ConfigurationError: for anything but two ascending durations
+    """
+    if not _SHORTEST <= median <= p95 <= _LONGEST:
+        raise ConfigurationError(
+            f'a median of {shown(median)} s and a 95 % quantile of {shown(p95)} s; durations '
+            f'must ascend from {_SHORTEST:g} to {_LONGEST:g} s'
+        )
+    return StageTime(median, max(math.log(p95 / median) / _Z95, 0.01))
+
+
+def stage_name(modality: str, level: str) -> str:
+    """Return the name of a level's encode stage in a device profile."""
+    return f'{modality}.{level}.encode'
+
+
+def unit_times_from_profile(profile: DeviceProfile, space: ConfigurationSpace) -> UnitTimeProfile:
+    """Read the unit times of a space's levels from a device profile.
+
+    Stages are named ``<modality>.<level>.encode``; where a modality has one level only,
+    ``<modality>.encode`` serves as well.
+
+    :raises ConfigurationError: naming the stage that is missing
+    """
+    units = {}
+    for options in space.modalities:
+        for level in options.levels:
+            name = stage_name(options.modality, level)
+            if name not in profile.stages and len(options.levels) == 1:
+                name = f'{options.modality}.encode'
+            units[options.modality, level] = _stage(profile, name)
+    return UnitTimeProfile(units, _stage(profile, TRANSPORT), _stage(profile, FUSION))
+
+
+def _stage(profile: DeviceProfile, name: str) -> StageTime:
+    if name not in profile.stages:
+        known = ', '.join(sorted(profile.stages)) or 'none'
+        raise ConfigurationError(
+            f'the device profile has no stage {name!r}, it has {known}; measure it again'
+        )
+    quantiles = np.interp((0.5, 0.95), PROBABILITIES, profile.stages[name])
+    median, p95 = (max(float(q), _SHORTEST) for q in quantiles)
+    return stage_time(median, p95)

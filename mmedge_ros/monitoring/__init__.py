@@ -1,0 +1,1 @@
+"""The state of the computer and its supply, and limits imposed on it."""

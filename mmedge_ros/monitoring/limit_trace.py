@@ -1,0 +1,86 @@
+"""A processor share that changes over time, as recorded or made up."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from pathlib import Path
+
+from mmedge_ros.monitoring.errors import MonitoringError
+from mmedge_ros.plain_yaml import shown
+
+_MOST_BYTES = 10_000_000
+SMALLEST_PERCENT = 1.0
+
+
+class LimitTrace:
+    """Shares in 0..1 from the instants on at which they begin to hold, in seconds."""
+
+    def __init__(self, begins: list[float], shares: list[float]) -> None:
+        self._begins = begins
+        self._shares = shares
+
+    def share_at(self, elapsed: float) -> float:
+        """Return the share ``elapsed`` seconds after the start; the last one holds on."""
+        place = bisect_right(self._begins, elapsed)
+        return self._shares[max(place - 1, 0)]
+
+
+def constant_share(percent: float) -> LimitTrace:
+    """Return a share that never changes.
+
+    :raises MonitoringError: outside 1 to 100 %
+    """
+    return LimitTrace([0.0], [_share(percent, 'the limit')])
+
+
+def read_trace(path: Path) -> LimitTrace:
+    """Read lines of ``seconds,percent``, ascending in time; a header and # lines may be there.
+
+    :raises MonitoringError: naming the line
+    """
+    try:
+        raw = path.read_bytes()[: _MOST_BYTES + 1]
+        text = raw.decode()
+    except OSError as err:
+        raise MonitoringError(f'{path}: {err.strerror or err}') from err
+    except ValueError as err:  # no text, or a path that no file system can hold
+        raise MonitoringError(f'{str(path)!r}: is not a text of seconds,percent') from err
+    if len(raw) > _MOST_BYTES:
+        raise MonitoringError(f'{path}: larger than {_MOST_BYTES} bytes')
+    begins: list[float] = []
+    shares: list[float] = []
+    for number, line in enumerate(text.splitlines(), start=1):
+        where = f'{path}, line {number}'
+        content = line.partition('#')[0].strip()
+        if not content:
+            continue
+        numbers = _numbers(content)
+        if numbers is None and not begins:
+            continue  # the header
+        if numbers is None:
+            raise MonitoringError(f'{where}: {shown(content)} is not seconds,percent')
+        seconds, percent = numbers
+        if not 0.0 <= seconds < math.inf or (begins and seconds <= begins[-1]):
+            raise MonitoringError(f'{where}: {seconds:g} s is not later than the line before')
+        begins.append(seconds)
+        shares.append(_share(percent, where))
+    if not begins:
+        raise MonitoringError(f'{path}: holds no line of seconds,percent')
+    return LimitTrace(begins, shares)
+
+
+def _numbers(content: str) -> tuple[float, float] | None:
+    try:
+        seconds, percent = (float(part) for part in content.split(','))
+    except ValueError:
+        return None
+    return seconds, percent
+
+
+def _share(percent: float, where: str) -> float:
+    if not SMALLEST_PERCENT <= percent <= 100.0:
+        raise MonitoringError(
+            f'{where}: {percent:g} %; a share of the machine is {SMALLEST_PERCENT:g} to 100 %'
+        )
+    return percent / 100.0

@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from mmedge_ros.configuration.configuration_control import ConfigurationControl
+from mmedge_ros.configuration.configuration_grid import Axis, ConfigurationGrid
+from mmedge_ros.configuration.predicted_latency import PredictedLatency
+
+GRID = ConfigurationGrid([Axis('a', ('1', '2', '3'))])
+ACCURACY = [0.7, 0.8, 0.9]
+
+
+def predicted(medians: list[float], spread: float = 0.05) -> PredictedLatency:
+    return PredictedLatency(np.log(medians), spread)
+
+
+def test_the_most_accurate_that_certainly_keeps_the_limit_is_chosen() -> None:
+    control = ConfigurationControl(GRID)
+    chosen = control.decide(predicted([0.02, 0.04, 0.049]), ACCURACY, 0.05, 0.0, may_probe=False)
+    assert (chosen.index, chosen.feasible, chosen.certainty) == (1, True, 0.95)
+    assert 0.04 < chosen.latency < 0.05
+
+
+def test_ignorance_needs_room_below_the_limit() -> None:
+    spread = np.array([0.05, 0.05, 0.8])
+    unsure = PredictedLatency(np.log([0.02, 0.03, 0.03]), spread)
+    chosen = ConfigurationControl(GRID).decide(unsure, ACCURACY, 0.05, 0.0, may_probe=False)
+    assert chosen.index == 1
+
+
+def test_when_nothing_is_certain_the_most_certain_is_chosen_and_flagged() -> None:
+    chosen = ConfigurationControl(GRID).decide(
+        predicted([0.048, 0.06, 0.07], 0.2), ACCURACY, 0.05, 0.0, may_probe=False
+    )
+    assert (chosen.index, chosen.feasible) == (0, False)
+    assert 0.5 < chosen.certainty < 0.65
+
+
+def test_when_nothing_is_possible_the_smallest_violation_is_chosen_and_flagged() -> None:
+    chosen = ConfigurationControl(GRID).decide(
+        predicted([0.2, 0.3, 0.1]), ACCURACY, 0.05, 0.0, may_probe=False
+    )
+    assert (chosen.index, chosen.feasible) == (2, False)
+    assert chosen.choice.violation > 0.0
+
+
+def test_a_try_is_marked_and_does_not_become_the_configuration_in_use() -> None:
+    control = ConfigurationControl(GRID)
+    spread = np.array([0.05, 0.05, 0.6])
+    unsure = PredictedLatency(np.log([0.02, 0.03, 0.035]), spread)
+    accuracy = [0.5, 0.6, 0.9]
+    assert not control.decide(unsure, accuracy, 0.05, 0.0).probe
+    chosen = control.decide(unsure, accuracy, 0.05, 5.0)
+    assert (chosen.index, chosen.probe, chosen.choice.index) == (2, True, 1)
+
+
+def test_a_failed_try_is_not_repeated_at_once() -> None:
+    control = ConfigurationControl(GRID)
+    spread = np.array([0.05, 0.05, 0.6])
+    unsure = PredictedLatency(np.log([0.02, 0.03, 0.035]), spread)
+    control.decide(unsure, [0.5, 0.6, 0.9], 0.05, 0.0)
+    assert control.decide(unsure, [0.5, 0.6, 0.9], 0.05, 5.0).probe
+    control.learned(late=True, step=None)
+    assert not control.decide(unsure, [0.5, 0.6, 0.9], 0.05, 5.1).probe
+
+
+def test_what_the_caps_forbid_is_neither_chosen_nor_tried() -> None:
+    control = ConfigurationControl(GRID)
+    allowed = np.array([True, False, False])
+    for now in (0.0, 50.0):
+        chosen = control.decide(predicted([0.02, 0.02, 0.02]), ACCURACY, 0.05, now, allowed)
+        assert (chosen.index, chosen.probe) == (0, False)
+
+
+@pytest.mark.parametrize('now', [float('nan'), -1e18, 1e18])
+@pytest.mark.parametrize('accuracy', [[], [np.nan] * 3, None])
+def test_there_is_always_a_choice(now: float, accuracy: object) -> None:
+    control = ConfigurationControl(GRID)
+    nothing = PredictedLatency(np.full(3, np.nan), np.nan)
+    chosen = control.decide(nothing, accuracy, float('nan'), now)  # type: ignore[arg-type]
+    assert chosen.index == 0
+    assert not chosen.feasible

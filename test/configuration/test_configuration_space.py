@@ -1,0 +1,116 @@
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mmedge_ros.configuration.caps import NO_CAPS, Caps
+from mmedge_ros.configuration.configuration_space import (
+    ConfigurationSpace,
+    ModalityOptions,
+    space_from_mapping,
+)
+from mmedge_ros.configuration.errors import ConfigurationError
+from mmedge_ros.data_types import ModalityConfiguration
+
+LEVELS = ('small', 'medium', 'large')
+
+
+def space() -> ConfigurationSpace:
+    return ConfigurationSpace(
+        [
+            ModalityOptions('camera', (10.0, 20.0, 30.0), LEVELS),
+            ModalityOptions('radar', (5.0, 10.0, 20.0), LEVELS, device='gpu'),
+        ]
+    )
+
+
+def test_two_modalities_of_three_rates_and_levels_make_81_configurations() -> None:
+    assert len(space()) == 81
+    assert space().parts(0) == (
+        ModalityConfiguration('camera', 10.0, 'small', 'cpu'),
+        ModalityConfiguration('radar', 5.0, 'small', 'gpu'),
+    )
+    assert space().parts(80)[0] == ModalityConfiguration('camera', 30.0, 'large', 'cpu')
+
+
+def test_any_number_of_modalities_is_possible() -> None:
+    for count in (1, 3, 5):
+        names = [f'sensor {n}' for n in range(count)]
+        made = ConfigurationSpace([ModalityOptions(m, (1.0, 2.0), ('a',)) for m in names])
+        assert len(made) == 2**count
+
+
+def test_a_configuration_finds_its_number() -> None:
+    for index in range(81):
+        assert space().index_of(space().parts(index)) == index
+    assert space().index_of([]) is None
+    assert space().index_of([ModalityConfiguration('camera', 11.0, 'small')]) is None
+
+
+def test_caps_leave_what_is_at_most_as_fast_and_as_large() -> None:
+    allowed = space().allowed(Caps({'camera': 20.0}, {'radar': 'small'}))
+    kept = [space().parts(index) for index in range(81) if allowed[index]]
+    assert len(kept) == 2 * 3 * 3 * 1
+    assert all(camera.rate <= 20.0 and radar.level == 'small' for camera, radar in kept)
+
+
+def test_the_cheapest_stays_allowed_whatever_the_caps() -> None:
+    allowed = space().allowed(Caps({'camera': 0.0, 'radar': -1.0}, {'camera': 'small'}))
+    assert {space().parts(i)[0].rate for i in range(81) if allowed[i]} == {10.0}
+
+
+@given(st.floats(allow_nan=True), st.text(max_size=8))
+def test_no_cap_ever_leaves_nothing(rate: float, level: str) -> None:
+    caps = Caps({'camera': rate, 'nose': rate}, {'radar': level})
+    assert space().allowed(caps)[0]
+
+
+def test_unknown_caps_are_found_beforehand() -> None:
+    space().check(Caps({'camera': 5.0}, {'radar': 'large'}))
+    with pytest.raises(ConfigurationError, match="the nearest valid one is 'radar'"):
+        space().check(Caps({'rader': 5.0}))
+    with pytest.raises(
+        ConfigurationError, match="camera has no level 'huge'; choose one of small"
+    ):
+        space().check(Caps(levels={'camera': 'huge'}))
+
+
+def test_the_shorter_limit_counts_and_none_is_none() -> None:
+    assert Caps(latency_limit=0.05).limited(0.1) == 0.05
+    assert Caps(latency_limit=0.2).limited(0.1) == 0.1
+    assert NO_CAPS.limited(math.nan) == math.inf
+    assert Caps(latency_limit=math.nan).limited(0.1) == 0.1
+
+
+def test_a_space_is_read_from_plain_values() -> None:
+    made = space_from_mapping({'camera': {'rates': [10, 30], 'levels': ['s'], 'device': 'gpu'}})
+    assert made.modalities == (ModalityOptions('camera', (10.0, 30.0), ('s',), 'gpu'),)
+
+
+@pytest.mark.parametrize(
+    ('values', 'words'),
+    [
+        ([], 'expected modalities'),
+        ({}, 'at least one thing'),
+        ({'camera': 5}, "'camera': expected rates and levels, not 5"),
+        ({5: {}}, '5: expected rates'),
+        ({'camera': {'rates': [10], 'level': ['s']}}, "the nearest valid one is 'levels'"),
+        ({'camera': {'levels': ['s']}}, 'rates must be numbers in Hz, not None'),
+        ({'camera': {'rates': ['x'], 'levels': ['s']}}, 'rates must be numbers'),
+        ({'camera': {'rates': [True], 'levels': ['s']}}, 'rates must be numbers'),
+        ({'camera': {'rates': [10**400], 'levels': ['s']}}, 'a rate of'),
+        ({'camera': {'rates': [math.nan], 'levels': ['s']}}, 'a rate of nan Hz'),
+        ({'camera': {'rates': [0], 'levels': ['s']}}, 'a rate of 0.0 Hz'),
+        ({'camera': {'rates': [20, 10], 'levels': ['s']}}, 'the lowest first'),
+        ({'camera': {'rates': [10], 'levels': 's'}}, 'levels must be names'),
+        ({'camera': {'rates': [10], 'levels': []}}, 'has no values'),
+        ({'camera': {'rates': [10], 'levels': ['s'], 'device': 1}}, 'device must be a name'),
+    ],
+)
+def test_a_space_that_is_none_is_refused(values: Any, words: str) -> None:
+    with pytest.raises(ConfigurationError, match=words):
+        space_from_mapping(values)

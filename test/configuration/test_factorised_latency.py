@@ -1,0 +1,130 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from mmedge_ros.configuration.configuration_space import ConfigurationSpace, ModalityOptions
+from mmedge_ros.configuration.errors import ConfigurationError
+from mmedge_ros.configuration.factorised_latency import FactorisedLatency
+from mmedge_ros.configuration.queueing import completion_times
+from mmedge_ros.configuration.unit_time_profile import StageTime, UnitTimeProfile
+from mmedge_ros.data_types import ModalityConfiguration
+
+LEVELS = ('small', 'medium', 'large')
+COSTS = {'camera': (0.006, 0.012, 0.030), 'radar': (0.003, 0.005, 0.008)}
+TRANSPORT, FUSION = 0.001, 0.002
+
+
+def space() -> ConfigurationSpace:
+    return ConfigurationSpace(
+        [
+            ModalityOptions('camera', (10.0, 20.0, 30.0), LEVELS),
+            ModalityOptions('radar', (5.0, 10.0, 20.0), LEVELS),
+        ]
+    )
+
+
+def model(scatter: float = 0.1) -> FactorisedLatency:
+    units = {
+        (modality, level): StageTime(cost, scatter)
+        for modality, costs in COSTS.items()
+        for level, cost in zip(LEVELS, costs, strict=True)
+    }
+    profile = UnitTimeProfile(units, StageTime(TRANSPORT, scatter), StageTime(FUSION, scatter))
+    return FactorisedLatency(space(), profile)
+
+
+def number(camera: tuple[float, str], radar: tuple[float, str]) -> int:
+    parts = (ModalityConfiguration('camera', *camera), ModalityConfiguration('radar', *radar))
+    found = space().index_of(parts)
+    assert found is not None
+    return found
+
+
+def test_unloaded_it_is_the_slowest_modality_plus_transport_and_fusion() -> None:
+    medians = model().predict(0.0).quantiles(0.5)
+    slow_camera = number((20.0, 'large'), (10.0, 'small'))
+    assert medians[slow_camera] == pytest.approx(0.030 + TRANSPORT + FUSION, rel=0.05)
+    slow_radar = number((10.0, 'small'), (20.0, 'large'))
+    assert medians[slow_radar] == pytest.approx(0.008 + TRANSPORT + FUSION, rel=0.05)
+
+
+def test_a_rate_the_encoder_cannot_follow_costs_a_full_queue() -> None:
+    latency = model()
+    for step in range(60):  # everything takes twice as long
+        latency.observe_unit('camera', 'large', 0.060, TRANSPORT, step / 30)
+    medians = latency.predict(2.0).quantiles(0.5)
+    overloaded = medians[number((30.0, 'large'), (5.0, 'small'))]
+    relaxed = medians[number((10.0, 'large'), (5.0, 'small'))]
+    assert relaxed == pytest.approx(0.060 + TRANSPORT + FUSION, rel=0.1)
+    assert overloaded > 2.5 * relaxed
+
+
+def test_the_quantile_is_that_of_simulated_decisions() -> None:
+    random = np.random.default_rng(1)
+    latency = model(scatter=0.2)
+    index = number((30.0, 'medium'), (20.0, 'large'))
+
+    def last(median: float, rate: float) -> float:
+        arrivals = [n / rate for n in range(10)]
+        services = median * np.exp(0.2 * random.standard_normal(10))
+        return completion_times(arrivals, services)[-1] - arrivals[-1]
+
+    decisions = [
+        max(last(0.012, 30.0), last(0.008, 20.0))
+        + TRANSPORT * math.exp(0.2 * random.standard_normal())
+        + FUSION * math.exp(0.2 * random.standard_normal())
+        for _ in range(4000)
+    ]
+    predicted = latency.predict(0.0)
+    for probability in (0.5, 0.95):
+        expected = float(np.quantile(decisions, probability))
+        assert predicted.quantiles(probability)[index] == pytest.approx(expected, rel=0.06)
+
+
+def test_a_measured_unit_moves_all_configurations_that_use_its_level_most() -> None:
+    latency = model()
+    before = latency.predict(0.0).quantiles(0.95)
+    for step in range(30):
+        latency.observe_unit('camera', 'medium', 0.024, math.nan, step / 30)
+    ratio = latency.predict(1.0).quantiles(0.95) / before
+    same = ratio[number((10.0, 'medium'), (5.0, 'small'))]
+    other = ratio[number((10.0, 'large'), (5.0, 'small'))]
+    assert same == pytest.approx(2.0, rel=0.25)
+    assert other > 1.4
+
+
+def test_fusion_counts_for_every_configuration() -> None:
+    latency = model()
+    before = latency.predict(0.0).quantiles(0.5)
+    for step in range(30):
+        latency.observe_fusion(0.012, step / 10)
+    assert np.all(latency.predict(3.0).quantiles(0.5) > before + 0.006)
+
+
+def test_load_counts_units_times_their_cost() -> None:
+    load = model().load(0.0)
+    assert load[number((10.0, 'small'), (5.0, 'small'))] == pytest.approx(0.06 + 0.015)
+    assert load.argmax() == number((30.0, 'large'), (20.0, 'large'))
+
+
+def test_one_modality_and_many_are_the_same_to_it() -> None:
+    for count in (1, 4):
+        names = [f'sensor {n}' for n in range(count)]
+        sensors = ConfigurationSpace([ModalityOptions(m, (10.0, 20.0), ('a',)) for m in names])
+        profile = UnitTimeProfile(
+            {(m, 'a'): StageTime(0.01, 0.1) for m in names},
+            StageTime(0.001, 0.1),
+            StageTime(0.001, 0.1),
+        )
+        quantiles = FactorisedLatency(sensors, profile).predict(0.0).quantiles(0.95)
+        assert quantiles.shape == (2**count,)
+        assert np.all((quantiles > 0.012) & (quantiles < 0.018))
+
+
+def test_a_level_without_a_measured_time_is_named() -> None:
+    profile = UnitTimeProfile({}, StageTime(0.001, 0.1), StageTime(0.001, 0.1))
+    with pytest.raises(ConfigurationError, match='no unit time of camera small'):
+        FactorisedLatency(space(), profile)

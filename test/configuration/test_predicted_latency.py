@@ -1,0 +1,29 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from mmedge_ros.configuration.predicted_latency import PredictedLatency
+
+
+def predicted() -> PredictedLatency:
+    return PredictedLatency(np.log([0.01, 0.02, 0.04]), np.array([0.1, 0.2, 0.4]))
+
+
+def test_a_quantile_is_kept_with_its_probability() -> None:
+    for probability in (0.05, 0.5, 0.95):
+        for index, limit in enumerate(predicted().quantiles(probability)):
+            assert predicted().chances(limit)[index] == pytest.approx(probability)
+
+
+def test_the_median_is_the_median_whatever_the_spread() -> None:
+    assert predicted().quantiles(0.5) == pytest.approx([0.01, 0.02, 0.04])
+
+
+def test_no_limit_is_always_kept_and_an_impossible_one_never() -> None:
+    for none in (math.nan, math.inf):
+        assert predicted().chances(none).tolist() == [1.0] * 3
+    for impossible in (0.0, -1.0, -math.inf):
+        assert predicted().chances(impossible).tolist() == [0.0] * 3
