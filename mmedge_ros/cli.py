@@ -1,18 +1,31 @@
-"""The `mmedge` command line: demo, replay, up."""
+"""The `mmedge` command line."""
 
 from __future__ import annotations
 
-import os
 import signal
 from pathlib import Path
 from typing import Annotated, NoReturn
 
 import typer
 
-from mmedge_ros.display import StatusLine, say
-
-# The span in which the recording's own sensors are sound; see the data's notes.
-_DEMO_FRAMES = (20, 319)
+from mmedge_ros.bench_command import bench_app
+from mmedge_ros.command_options import (
+    BagArgument,
+    CalibrationOption,
+    CameraOption,
+    DetectorOption,
+    ParamsOption,
+    RadarOption,
+    RateOption,
+)
+from mmedge_ros.display import say
+from mmedge_ros.limit_command import limit
+from mmedge_ros.model_command import model_app
+from mmedge_ros.radar_command import radar_app
+from mmedge_ros.record_command import record
+from mmedge_ros.replay_set_command import replay_set
+from mmedge_ros.train_command import train_app
+from mmedge_ros.up_command import up
 
 app = typer.Typer(
     name='mmedge',
@@ -24,51 +37,47 @@ app = typer.Typer(
     epilog='./mmedge test runs format, lint, types and tests; its arguments go to pytest.',
 )
 
-BagArgument = Annotated[
-    Path, typer.Argument(exists=True, help='rosbag2 folder, or a single .mcap or .db3 file')
-]
-DetectorOption = Annotated[
-    Path | None,
-    typer.Option(
-        '--detector', exists=True, help='weights (.onnx, .pt) or bundle folder \\[shipped bundle]'
-    ),
-]
+app.add_typer(bench_app, name='bench')
+app.add_typer(model_app, name='model')
+app.add_typer(radar_app, name='radar')
+app.add_typer(train_app, name='train')
+app.command()(limit)
+app.command()(record)
+app.command('replay-set')(replay_set)
+app.command()(up)
+
 MotArgument = Annotated[
     Path, typer.Argument(exists=True, dir_okay=False, help='frame,id,x,y,w,h,conf,x,y,z')
-]
-CalibrationOption = Annotated[
-    Path | None,
-    typer.Option(
-        '--calibration',
-        exists=True,
-        dir_okay=False,
-        help='camera_info YAML (and transforms) to use instead of the recorded calibration',
-    ),
-]
-ParamsOption = Annotated[
-    Path | None,
-    typer.Option('--params', exists=True, dir_okay=False, help='ROS parameter file'),
-]
-CameraOption = Annotated[str, typer.Option('--camera', help='camera topic, if not found by type')]
-RadarOption = Annotated[str, typer.Option('--radar', help='radar topic, if not found by type')]
-RateOption = Annotated[
-    float,
-    typer.Option('--rate', min=0.05, max=20.0, help='speed of a live replay; not 1: on /clock'),
 ]
 
 
 @app.command()
 def demo(
     out: Annotated[Path, typer.Option('--out', help='folder of the report')] = Path('out/demo'),
+    bag: Annotated[
+        Path | None,
+        typer.Option(
+            '--bag', exists=True, help='play this recording instead of a simulated flight'
+        ),
+    ] = None,
+    scenario: Annotated[
+        str, typer.Option('--scenario', help='see mmedge simulate --list \\[street_day_middle]')
+    ] = '',
+    seconds: Annotated[
+        float | None, typer.Option('--seconds', help='length of the simulated flight, s \\[20]')
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option('--seed', help='of the simulated flight \\[7]')
+    ] = None,
 ) -> None:
-    """Track three people in a recorded night walk, live, with every node a process."""
-    from mmedge_ros.replay.recording import demo_recording
-    from mmedge_ros.replay_command import ReplayRequest, plain_errors, run_replay
+    """Fly, perceive and report: a simulated flight, live, with every node a process."""
+    if bag is not None and (scenario or seconds is not None or seed is not None):
+        raise typer.BadParameter('a recording is as it is; leave out --bag, or what it replaces')
+    from mmedge_ros.demo_command import run_demo
+    from mmedge_ros.replay_command import plain_errors
 
     with plain_errors():
-        recording = demo_recording(os.environ.get('MMEDGE_DATA', ''))
-        boxes = next(iter(sorted(recording.parent.glob('*auto_person_boxes*.csv'))), None)
-        run_replay(ReplayRequest(recording, out, live=True, boxes=boxes, frames=_DEMO_FRAMES))
+        run_demo(out, bag, scenario, seconds, seed)
 
 
 @app.command()
@@ -151,61 +160,67 @@ def replay(
 
 
 @app.command()
-def up(
-    bag: Annotated[
-        Path | None, typer.Option('--bag', exists=True, help='play this recording as the sensors')
+def simulate(
+    out: Annotated[
+        Path | None, typer.Argument(help='folder of the flight, or of the flights of a set')
     ] = None,
-    loop: Annotated[
-        bool, typer.Option('--loop', help='start the recording over and over')
-    ] = False,
-    rate: RateOption = 1.0,
-    clock: Annotated[bool, typer.Option('--clock', help='publish and follow /clock')] = False,
-    detector: DetectorOption = None,
-    calibration: CalibrationOption = None,
-    params: ParamsOption = None,
-    camera: CameraOption = '',
-    radar: RadarOption = '',
-    transport: Annotated[
-        str, typer.Option('--image-transport', help='raw or compressed pictures (without --bag)')
-    ] = 'raw',
-    transform: Annotated[
-        list[str] | None,
-        typer.Option('--transform', help='"parent child x y z qx qy qz qw" (m), repeatable'),
+    scenario: Annotated[
+        str, typer.Option('--scenario', help='what is flown over, see --list \\[park_day_middle]')
+    ] = '',
+    seconds: Annotated[
+        float | None, typer.Option('--seconds', help='length of the flight, s \\[20]')
     ] = None,
-    logs: Annotated[Path, typer.Option('--logs', help="folder of the nodes' logs")] = Path(
-        'out/logs'
-    ),
-    single_process: Annotated[
-        bool, typer.Option('--single-process', help='all nodes in one process, to debug')
+    seed: Annotated[
+        int | None, typer.Option('--seed', help='the same one gives the same flight \\[1]')
+    ] = None,
+    preview: Annotated[
+        bool,
+        typer.Option('--preview', help='also draw a contact sheet of the flight, preview.png'),
     ] = False,
+    which: Annotated[
+        bool, typer.Option('--list', help='show the scenarios in words and end')
+    ] = False,
+    standard_set: Annotated[
+        str,
+        typer.Option('--set', help='train, validation, calibration or test: the whole set'),
+    ] = '',
+    jobs: Annotated[
+        int, typer.Option('--jobs', min=0, help='flights of a set at once; 0: one per processor')
+    ] = 1,
 ) -> None:
-    """Start the graph and keep it running until Ctrl-C."""
-    if transport not in ('raw', 'compressed'):
-        raise typer.BadParameter('choose raw or compressed', param_hint='--image-transport')
-    if bag is None and (loop or rate != 1.0):
-        raise typer.BadParameter('--loop and --rate belong to --bag; sensors have their own pace')
-    from mmedge_ros.replay.recording import TopicChoice
+    """Simulate a flight with ground truth, or a standard set of them, as recordings."""
     from mmedge_ros.replay_command import plain_errors
+    from mmedge_ros.simulate_command import (
+        SimulateRequest,
+        list_scenarios,
+        run_simulate,
+        run_simulate_set,
+    )
 
-    with plain_errors():
-        from mmedge_ros.ros.up_session import UpOptions, run_up
-
-        options = UpOptions(
-            bag=str(bag or ''),
-            loop=loop,
-            rate=rate,
-            clock=clock,
-            detector=str(detector or ''),
-            calibration=str(calibration or ''),
-            params=params,
-            topics=TopicChoice(camera=camera, radar=radar),
-            image_transport=transport,
-            transforms=tuple(transform or ()),
-            logs=logs,
-            single_process=single_process,
+    if which:
+        list_scenarios()
+        return
+    if out is None:
+        raise typer.BadParameter('name the folder to write, or ask for --list')
+    if standard_set and (scenario or seconds is not None or seed is not None or preview):
+        raise typer.BadParameter(
+            '--set decides on scenarios, seconds and seeds, and draws no preview'
         )
-        with StatusLine('up') as line:
-            run_up(options, line.show, say)
+    if jobs != 1 and not standard_set:
+        raise typer.BadParameter('--jobs belongs to --set; one flight is one process')
+    with plain_errors():
+        if standard_set:
+            run_simulate_set(out, standard_set, jobs)
+        else:
+            run_simulate(
+                SimulateRequest(
+                    out,
+                    scenario or 'park_day_middle',
+                    1 if seed is None else seed,
+                    20.0 if seconds is None else seconds,
+                    preview,
+                )
+            )
 
 
 @app.command()

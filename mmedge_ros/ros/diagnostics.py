@@ -1,19 +1,23 @@
-"""One status per node on /diagnostics, once a second."""
+"""One status per node on /diagnostics, once a second, and at once when it gets better or worse."""
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Callable, Mapping
+from typing import Protocol
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rclpy.node import Node
 
-from mmedge_ros.ros.input_watch import InputWatch
 from mmedge_ros.ros.ros_clock import steady_clock
 from mmedge_ros.sensing.radar_filter import PROBLEM_WORDS
 
 # Begins the keys that count what was wrong in the input; a recorder collects these.
 PROBLEM_PREFIX = 'problem '
+
+_PERIOD = 1.0
+_LOOK = 0.2
 
 
 def problem_figures(modality: str, counts: Counter[str]) -> dict[str, object]:
@@ -22,31 +26,62 @@ def problem_figures(modality: str, counts: Counter[str]) -> dict[str, object]:
     return {f'{PROBLEM_PREFIX}{modality}: {text}': count for text, count in words}
 
 
+class Watch(Protocol):
+    """Knows what a node is missing: an InputWatch, or a driver's own."""
+
+    def missing(self) -> list[str]:
+        """Say in words what is missing or wrong at present."""
+
+
 class Diagnostics:
     """Publishes counts of a node, and what it is missing.
 
-    :param values: called once a second for the figures to show
+    :param values: called for the figures to show
+    :param is_failing: whether the node cannot do its work at all, such as without its device
+    :param hardware_id: which device it is about
     """
 
     def __init__(
-        self, node: Node, watch: InputWatch, values: Callable[[], Mapping[str, object]]
+        self,
+        node: Node,
+        watch: Watch,
+        values: Callable[[], Mapping[str, object]],
+        is_failing: Callable[[], bool] = lambda: False,
+        hardware_id: str = '',
     ) -> None:
         self._node = node
         self._watch = watch
         self._values = values
+        self._is_failing = is_failing
+        self._hardware_id = hardware_id
+        self._told = DiagnosticStatus.OK
+        self._published_at = time.monotonic()
         self._publisher = node.create_publisher(DiagnosticArray, '/diagnostics', 10)
-        self._timer = node.create_timer(1.0, self.publish, clock=steady_clock())
+        self._timer = node.create_timer(_LOOK, self._look, clock=steady_clock())
 
     def publish(self) -> None:
         """Publish the present state."""
         missing = self._watch.missing()
+        self._told = self._level(missing)
+        self._published_at = time.monotonic()
         status = DiagnosticStatus(
-            level=DiagnosticStatus.WARN if missing else DiagnosticStatus.OK,
+            level=self._told,
             name=f'mmedge_ros: {self._node.get_name()}',
             message='; '.join(missing) or 'running',
-            hardware_id='',
+            hardware_id=self._hardware_id,
             values=[KeyValue(key=k, value=str(v)) for k, v in self._values().items()],
         )
         message = DiagnosticArray(status=[status])
         message.header.stamp = self._node.get_clock().now().to_msg()
         self._publisher.publish(message)
+
+    def _look(self) -> None:
+        """Publish when it is time, or when the state has changed."""
+        due = time.monotonic() - self._published_at > _PERIOD - _LOOK / 2
+        if due or self._level(self._watch.missing()) != self._told:
+            self.publish()
+
+    def _level(self, missing: list[str]) -> bytes:
+        if self._is_failing():
+            return DiagnosticStatus.ERROR
+        return DiagnosticStatus.WARN if missing else DiagnosticStatus.OK

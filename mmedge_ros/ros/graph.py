@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from mmedge_ros.data_types import CAMERA, RADAR
+from mmedge_ros.fusion.transforms import StampedTransform, quaternion_from_rotation
 
 PACKAGE = 'mmedge_ros'
 
@@ -19,7 +21,8 @@ PACKAGE = 'mmedge_ros'
 class NodeDescription:
     """A node to start: its executable (the module's name under ``ros.nodes``) and set-up.
 
-    ``members`` are the nodes that live in this one's process, for `single_process`.
+    ``members`` are the nodes that live in this one's process, for `single_process`. The
+    ``namespace`` is that of the node and of all its relative names.
     """
 
     name: str
@@ -30,6 +33,14 @@ class NodeDescription:
     members: Sequence[NodeDescription] = ()
     package: str = PACKAGE
     arguments: Sequence[str] = ()
+    namespace: str = ''
+
+
+@dataclass(frozen=True)
+class CommandDescription:
+    """A program of another package to start, beside the nodes of a launch file."""
+
+    command: Sequence[str]
 
 
 @dataclass(frozen=True)
@@ -37,7 +48,10 @@ class GraphOptions:
     """What differs between one start of the graph and another.
 
     ``bag`` adds a player for that recording, whose stamps are moved by a multiple of
-    ``stride`` (s). ``remappings`` apply to every node (such as camera/image to a driver's topic).
+    ``stride`` (s); ``simulated`` tells the encoder that its pictures come from the simulator.
+    ``remappings`` apply to every node (such as camera/image to a driver's topic).
+    ``camera`` and ``radar`` add our own drivers with these parameters; without them others are
+    expected. ``monitor`` adds the monitor with these parameters.
     """
 
     modalities: tuple[str, ...] = (CAMERA, RADAR)
@@ -48,6 +62,7 @@ class GraphOptions:
     clock: bool = False
     stride: float = 0.1
     detector: str = ''
+    simulated: bool = False
     calibration: str = ''
     transforms: tuple[str, ...] = ()
     image_transport: str = 'raw'
@@ -55,6 +70,9 @@ class GraphOptions:
     visualizer: bool = True
     wait_for: tuple[str, ...] = ()
     remappings: tuple[tuple[str, str], ...] = ()
+    camera: Mapping[str, Any] | None = None
+    radar: Mapping[str, Any] | None = None
+    monitor: Mapping[str, Any] | None = None
 
 
 def perception_graph(options: GraphOptions) -> list[NodeDescription]:
@@ -92,6 +110,12 @@ def perception_graph(options: GraphOptions) -> list[NodeDescription]:
                 options.remappings,
             )
         )
+    drivers = {'monitor': options.monitor, CAMERA: options.camera, RADAR: options.radar}
+    nodes += [
+        NodeDescription(name, name, {**shared, **parameters}, options.remappings)
+        for name, parameters in drivers.items()
+        if parameters is not None
+    ]
     if options.bag:
         nodes.append(_bag_player(options))
     return nodes
@@ -100,7 +124,11 @@ def perception_graph(options: GraphOptions) -> list[NodeDescription]:
 def _camera_parameters(modality: str, options: GraphOptions) -> dict[str, Any]:
     if modality != CAMERA:
         return {}
-    return {'detector': options.detector, 'image_transport': options.image_transport}
+    return {
+        'detector': options.detector,
+        'simulated': options.simulated,
+        'image_transport': options.image_transport,
+    }
 
 
 def _bag_player(options: GraphOptions) -> NodeDescription:
@@ -125,11 +153,60 @@ def single_process(nodes: Sequence[NodeDescription]) -> NodeDescription:
     return NodeDescription('single_process', 'single_process', respawn=False, members=nodes)
 
 
-def rviz_node(configuration: Path) -> NodeDescription:
-    """Describe RViz with the package's view; for ROS machines."""
+def rviz_node(
+    configuration: Path, fixed_frame: str = '', use_sim_time: bool = False
+) -> NodeDescription:
+    """Describe RViz with the package's view; for ROS machines.
+
+    :param fixed_frame: takes the place of the view's own
+    """
+    frame = ['-f', fixed_frame] if fixed_frame else []
     return NodeDescription(
-        'rviz2', 'rviz2', respawn=False, package='rviz2', arguments=['-d', str(configuration)]
+        'rviz2',
+        'rviz2',
+        {'use_sim_time': use_sim_time},
+        respawn=False,
+        package='rviz2',
+        arguments=['-d', str(configuration), *frame],
     )
+
+
+def transform_nodes(transforms: Sequence[StampedTransform]) -> list[NodeDescription]:
+    """Describe publishers of static transforms, for RViz and others; for ROS machines."""
+    nodes = []
+    for edge in transforms:
+        x, y, z = (f'{float(v):.9g}' for v in edge.translation)
+        qx, qy, qz, qw = (f'{v:.9g}' for v in quaternion_from_rotation(edge.rotation))
+        arguments = {
+            '--x': x,
+            '--y': y,
+            '--z': z,
+            '--qx': qx,
+            '--qy': qy,
+            '--qz': qz,
+            '--qw': qw,
+            '--frame-id': edge.parent,
+            '--child-frame-id': edge.child,
+        }
+        nodes.append(
+            NodeDescription(
+                f'transform_of_{_as_name(edge.child)}',
+                'static_transform_publisher',
+                package='tf2_ros',
+                arguments=[word for pair in arguments.items() for word in pair],
+            )
+        )
+    return nodes
+
+
+def in_namespace(nodes: Sequence[NodeDescription], namespace: str) -> list[NodeDescription]:
+    """Put nodes into a namespace, those that live in one process as well."""
+    if not namespace:
+        return list(nodes)
+    return [
+        replace(node, namespace=namespace, members=in_namespace(node.members, namespace))
+        for node in nodes
+    ]
 
 
 def process_arguments(
@@ -148,6 +225,8 @@ def process_arguments(
 def ros_arguments(node: NodeDescription, params_files: Sequence[Path] = ()) -> list[str]:
     """Return the command line arguments that give a process its node's set-up."""
     arguments = ['--ros-args', '-r', f'__node:={node.name}']
+    if node.namespace:
+        arguments += ['-r', f'__ns:=/{node.namespace.strip("/")}']
     for origin, target in node.remappings:
         arguments += ['-r', f'{origin}:={target}']
     for path in params_files:
@@ -158,6 +237,13 @@ def ros_arguments(node: NodeDescription, params_files: Sequence[Path] = ()) -> l
 def write_parameters(node: NodeDescription, folder: Path) -> Path:
     """Write the node's parameters as a file ROS reads; types survive that way."""
     path = folder / f'{node.name}.yaml'
-    content = {node.name: {'ros__parameters': dict(node.parameters)}}
+    # A name alone would be that of a node without a namespace.
+    key = f'/**/{node.name}' if node.namespace else node.name
+    content = {key: {'ros__parameters': dict(node.parameters)}}
     path.write_text(yaml.safe_dump(content, sort_keys=True))
     return path
+
+
+def _as_name(frame: str) -> str:
+    """Make a frame's name one that a node may have."""
+    return re.sub('[^A-Za-z0-9_]', '_', frame)

@@ -13,13 +13,17 @@ import rclpy
 from rclpy.executors import SingleThreadedExecutor
 
 from mmedge_ros.data_types import CAMERA, NS_PER_S
-from mmedge_ros.encoding.default_model import default_detector
 from mmedge_ros.evaluation.run_record import RunRecord
 from mmedge_ros.fusion.transforms import format_static_transform
 from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline
 from mmedge_ros.replay.errors import ReplayError
 from mmedge_ros.replay.live_record import LiveRecord
-from mmedge_ros.replay.offline_session import begin_record, finish_record
+from mmedge_ros.replay.offline_session import (
+    begin_record,
+    detector_problems,
+    finish_record,
+    replay_detector,
+)
 from mmedge_ros.replay.parameter_file import pipeline_parameters
 from mmedge_ros.replay.recording import Recording, TopicChoice
 from mmedge_ros.ros.graph import GraphOptions, NodeDescription, perception_graph
@@ -67,7 +71,7 @@ def bag_graph(
     """
     topics = recording.topics
     chosen = {'camera': topics.camera, 'radar': topics.radar, 'odometry': topics.odometry}
-    model = str(default_detector(detector).resolve()) if CAMERA in recording.modalities else ''
+    model = replay_detector(recording, detector)
     return perception_graph(
         GraphOptions(
             modalities=recording.modalities,
@@ -77,7 +81,8 @@ def bag_graph(
             loop=loop,
             clock=clock,
             stride=pipeline_parameters(params).windows.stride,
-            detector=model,
+            detector=str(model.resolve()) if CAMERA in recording.modalities else '',
+            simulated=recording.is_simulated,
             calibration=str(Path(calibration).resolve()) if calibration else '',
             transforms=(
                 *(format_static_transform(t) for t in recording.transforms),
@@ -124,7 +129,12 @@ def replay_live(options: LiveOptions, on_progress: Progress | None = None) -> Ru
         if recording.camera is not None:
             pipeline.set_camera(recording.camera)
         pipeline.set_frames({f.modality: f.frame_id for f in record.features})
+        ego = record.ego.nearest(first_ns) if record.ego else None
+        if record.ego and ego:
+            pipeline.add_ego_state(ego, record.ego.frame_id, record.ego.base_frame)
         finish_record(record, recording, pipeline)
+        told = detector_problems(Path(_model_of(nodes)), recording)
+        record.problems = [*told, *record.problems]
     record.resources = {'cpu_s': group.cpu_seconds, 'peak_rss_mb': group.peak_memory_mb}
     record.software = software_identity(_model_of(nodes))
     record.wall_time = time.monotonic() - begun

@@ -18,8 +18,10 @@ from rclpy.node import Node
 
 from mmedge_ros.encoding.detector import EncodingError
 from mmedge_ros.fusion.errors import FusionError
+from mmedge_ros.monitoring.errors import MonitoringError
 from mmedge_ros.parameter import ParameterError
 from mmedge_ros.replay.errors import ReplayError
+from mmedge_ros.sensing.errors import SensingError
 
 PARENT_VARIABLE = 'MMEDGE_PARENT_PID'
 # A node that could not be made says why and ends with 1: starting it again is no use. One that
@@ -35,7 +37,9 @@ USER_ERRORS = (
     ParameterError,
     EncodingError,
     FusionError,
+    MonitoringError,
     ReplayError,
+    SensingError,
     rclpy_implementation.RCLInvalidROSArgsError,
     rclpy_implementation.UnknownROSArgsError,
 )

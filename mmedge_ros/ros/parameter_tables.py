@@ -1,23 +1,36 @@
-"""The README's parameter tables, written from the declarations of the nodes."""
+"""Tables of parameters and topics in documents, written from the declarations in the code."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from mmedge_ros.parameter import Parameter, ParameterError, declared
 from mmedge_ros.ros.encoder_setup import UnitEncoderParameters
+from mmedge_ros.ros.interfaces import INTERFACES, PROFILES
+from mmedge_ros.ros.monitor_setup import MonitorParameters
 from mmedge_ros.ros.nodes.fusion import FusionParameters
 from mmedge_ros.ros.nodes.visualizer import VisualizerParameters
 from mmedge_ros.ros.player_setup import BagPlayerParameters
+from mmedge_ros.ros.radar_setup import RadarNodeParameters
+from mmedge_ros.ros.recording_inputs import BagRecorderParameters
+from mmedge_ros.sensing.camera_device import CameraParameters
 
-_BEGIN = '<!-- parameters: written by `mmedge parameters --write README.md` -->'
-_END = '<!-- end of parameters -->'
+# Each part of a document begins with a mark that says how it is written, and ends with another.
+_PARAMETERS, _TOPICS = 'parameters', 'topics'
+_PART = (
+    '(<!-- {name}: written by `mmedge parameters --write [^`]+` -->\n).*?(<!-- end of {name} -->)'
+)
 
 NODES = {
+    'camera': CameraParameters,
+    'radar': RadarNodeParameters,
     'unit_encoder': UnitEncoderParameters,
     'fusion': FusionParameters,
     'bag_player': BagPlayerParameters,
+    'bag_recorder': BagRecorderParameters,
     'visualizer': VisualizerParameters,
+    'monitor': MonitorParameters,
 }
 
 
@@ -32,24 +45,54 @@ def parameter_tables() -> str:
     return '\n'.join(parts) + '\n'
 
 
-def with_tables(text: str) -> str:
-    """Return a document with the part between its markers replaced.
+def topic_table() -> str:
+    """Return the topics of the graph as a Markdown table."""
+    head = (
+        '| topic | type | from | to | quality of service | what it carries |\n'
+        '|---|---|---|---|---|---|'
+    )
+    rows = [
+        f'| `{i.topic}` | {i.msgtype.replace("/msg/", "/")} | {_nodes(i.publishers)} | '
+        f'{_nodes(i.subscribers)} | {PROFILES[i.profile]} | {i.meaning} |'
+        for i in INTERFACES
+    ]
+    return '\n'.join([head, *rows]) + '\n'
 
-    :raises ParameterError: when the markers are missing
+
+def with_tables(text: str) -> str:
+    """Return a document with the parts between its marks replaced.
+
+    :raises ParameterError: when it has no marks
     """
-    before, begin, rest = text.partition(_BEGIN)
-    _, end, after = rest.partition(_END)
-    if not begin or not end:
-        raise ParameterError(f'the markers {_BEGIN!r} and {_END!r} are missing')
-    return f'{before}{_BEGIN}\n{parameter_tables()}{_END}{after}'
+    parts = {_PARAMETERS: parameter_tables, _TOPICS: topic_table}
+    found = 0
+    for name, written in parts.items():
+        pattern = re.compile(_PART.format(name=name), re.DOTALL)
+        content = written()
+
+        def replaced(mark: re.Match[str], content: str = content) -> str:
+            return f'{mark[1]}{content}{mark[2]}'
+
+        text, count = pattern.subn(replaced, text)
+        found += count
+    if not found:
+        raise ParameterError(
+            'the markers are missing: <!-- parameters: written by `mmedge parameters --write '
+            'FILE` --> and <!-- end of parameters -->, or the same with topics'
+        )
+    return text
 
 
 def write_tables(path: Path) -> None:
     """Bring the tables of a document up to date.
 
-    :raises ParameterError: when the markers are missing
+    :raises ParameterError: when it has no marks
     """
     path.write_text(with_tables(path.read_text()))
+
+
+def _nodes(names: tuple[str, ...]) -> str:
+    return ', '.join(names) or '*'
 
 
 def _row(item: Parameter) -> str:

@@ -1,11 +1,15 @@
 """Quality of service: what sensors send, what results need, what late joiners must know."""
 
+from copy import copy
+from typing import Any
+
 from rclpy.qos import (
     DurabilityPolicy,
     HistoryPolicy,
     QoSProfile,
     ReliabilityPolicy,
 )
+from rclpy.qos_overriding_options import QoSOverridingOptions
 
 SENSOR = QoSProfile(
     history=HistoryPolicy.KEEP_LAST,
@@ -46,3 +50,14 @@ RECORD = QoSProfile(
     reliability=ReliabilityPolicy.RELIABLE,
     durability=DurabilityPolicy.VOLATILE,
 )
+
+
+def overridable(profile: QoSProfile) -> dict[str, Any]:
+    """Return arguments for an end that parameters qos_overrides.TOPIC.* may change.
+
+    The profile is copied, because rclpy writes what it is overridden with into the one it gets.
+    """
+    return {
+        'qos_profile': copy(profile),
+        'qos_overriding_options': QoSOverridingOptions.with_default_policies(),
+    }

@@ -17,18 +17,12 @@ from mmedge_ros.ros.ros_clock import RosClock
 def received_unit(
     modality: str, sequence: int, message: Any, info: dict[str, Any], clock: RosClock
 ) -> Unit:
-    """Make the unit of a message, available at the instant the middleware received it.
-
-    The middleware stamps with the system's clock; where the graph runs on simulated time the
-    instants are carried over by how long ago they were.
-    """
-    now_ns, system_ns = clock.now_ns(), time.time_ns()
+    """Make the unit of a message, available at the instant the middleware received it."""
     stamp_ns = from_time(message.header.stamp)
-    received_ns = now_ns - _time_since(info.get('received_timestamp'), system_ns)
-    sent_ns = now_ns - _time_since(info.get('source_timestamp'), system_ns)
+    sent_ns, received_ns = sent_and_received(info, clock)
     if clock.simulated:
         # /clock may be heard a little after a message that is stamped later.
-        received_ns = max(received_ns, min(stamp_ns, now_ns + 10_000_000))
+        received_ns = max(received_ns, min(stamp_ns, clock.now_ns() + 10_000_000))
     return Unit(
         modality,
         sequence,
@@ -38,6 +32,17 @@ def received_unit(
         message,
         acquisition_trail(stamp_ns, sent_ns, received_ns),
     )
+
+
+def sent_and_received(info: dict[str, Any], clock: RosClock) -> tuple[int, int]:
+    """Return when the middleware sent and received a message, in nanoseconds of the node's time.
+
+    It stamps with the system's clock; where the graph runs on simulated time the instants are
+    carried over by how long ago they were.
+    """
+    now_ns, system_ns = clock.now_ns(), time.time_ns()
+    sent_ns = now_ns - _time_since(info.get('source_timestamp'), system_ns)
+    return sent_ns, now_ns - _time_since(info.get('received_timestamp'), system_ns)
 
 
 def input_topic(modality: str, image_transport: str) -> tuple[str, type]:

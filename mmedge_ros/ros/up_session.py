@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import rclpy
 from rclpy.executors import SingleThreadedExecutor
 
-from mmedge_ros.data_types import Decision
+from mmedge_ros.data_types import CAMERA, RADAR, Decision
 from mmedge_ros.encoding.default_model import default_detector
+from mmedge_ros.fusion.calibration import read_calibration
+from mmedge_ros.fusion.errors import FusionError
+from mmedge_ros.fusion.transforms import format_static_transform
 from mmedge_ros.replay.errors import ReplayError
 from mmedge_ros.replay.recording import Recording, TopicChoice
 from mmedge_ros.ros import names
@@ -20,12 +24,18 @@ from mmedge_ros.ros.graph import GraphOptions, NodeDescription, perception_graph
 from mmedge_ros.ros.live_session import bag_graph
 from mmedge_ros.ros.middleware_profile import profile_environment
 from mmedge_ros.ros.process_group import ProcessGroup
+from mmedge_ros.ros.radar_setup import PERSON
 from mmedge_ros.ros.status_listener import StatusListener
+from mmedge_ros.sensing.camera_device import FILE
 
 
 @dataclass(frozen=True)
 class UpOptions:
-    """What to start. Without a ``bag`` the sensors are expected on the graph."""
+    """What to start. Without a ``bag`` the sensors are expected on the graph.
+
+    ``camera_driver`` and ``radar_driver`` start the package's own drivers with these parameters
+    (see `video_camera` and `simulated_radar`). ``extrinsics`` is a YAML with transforms.
+    """
 
     bag: str = ''
     loop: bool = False
@@ -37,6 +47,10 @@ class UpOptions:
     topics: TopicChoice = field(default_factory=TopicChoice)
     image_transport: str = 'raw'
     transforms: tuple[str, ...] = ()
+    extrinsics: str = ''
+    modalities: tuple[str, ...] = (CAMERA, RADAR)
+    camera_driver: Mapping[str, Any] | None = None
+    radar_driver: Mapping[str, Any] | None = None
     logs: Path = Path('out/logs')
     single_process: bool = False
 
@@ -62,8 +76,34 @@ def run_up(
         _follow(group, bool(options.bag) and not options.loop, show)
 
 
+def video_camera(path: str | Path, loop: bool = True) -> dict[str, Any]:
+    """Return parameters of a camera driver that plays a video file or a folder of pictures."""
+    return {'source': FILE, 'device': str(Path(path).resolve()), 'loop': loop}
+
+
+def simulated_radar(capture: str | Path) -> dict[str, Any]:
+    """Return parameters of a radar driver with a simulated board.
+
+    :param capture: recording of a data port, or 'person' for a person who walks about
+    """
+    return {'simulated': str(capture) if capture == PERSON else str(Path(capture).resolve())}
+
+
+def read_extrinsics(path: str | Path) -> tuple[str, ...]:
+    """Return the transforms of a YAML file, each "parent child x y z qx qy qz qw".
+
+    :raises FusionError: if it holds none
+    """
+    transforms = read_calibration(path).transforms
+    if not transforms:
+        raise FusionError(f'{path} holds no transforms; see config/extrinsics.yaml for one')
+    return tuple(format_static_transform(transform) for transform in transforms)
+
+
 def describe_up(options: UpOptions) -> list[NodeDescription]:
     """Describe the graph; the launch files read the same description."""
+    extrinsics = read_extrinsics(options.extrinsics) if options.extrinsics else ()
+    transforms = (*extrinsics, *options.transforms)
     if options.bag:
         with Recording(options.bag, options.topics, options.calibration) as recording:
             return bag_graph(
@@ -74,18 +114,28 @@ def describe_up(options: UpOptions) -> list[NodeDescription]:
                 loop=options.loop,
                 clock=options.clock,
                 params=options.params,
-                transforms=options.transforms,
+                transforms=transforms,
             )
     return perception_graph(
         GraphOptions(
             detector=str(default_detector(options.detector).resolve()),
             calibration=str(Path(options.calibration).resolve()) if options.calibration else '',
-            transforms=options.transforms,
+            transforms=transforms,
+            modalities=options.modalities,
+            camera=_camera_parameters(options),
+            radar=options.radar_driver,
             image_transport=options.image_transport,
             use_sim_time=options.clock,
             remappings=driver_remappings(options.topics),
         )
     )
+
+
+def _camera_parameters(options: UpOptions) -> dict[str, Any] | None:
+    """Let the camera send its pictures in the form in which the graph takes them."""
+    if options.camera_driver is None:
+        return None
+    return {'image_transport': options.image_transport, **options.camera_driver}
 
 
 def driver_remappings(topics: TopicChoice) -> tuple[tuple[str, str], ...]:

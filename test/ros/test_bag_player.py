@@ -116,7 +116,12 @@ def test_it_plays_without_those_who_do_not_come(audience: Audience, short_bag: P
     waits: dict[str, object] = {'wait_for': ['bystander', 'godot'], 'wait_time': 0.3}
     with audience.play(short_bag, **waits) as group:
         audience.wait_for_the_end()
-        assert 'playing without godot' in group.last_words('bag_player', 9)
+        (words,) = (
+            line
+            for line in group.last_words('bag_player', 9).splitlines()
+            if 'playing without' in line
+        )
+        assert 'godot' in words
 
 
 @pytest.mark.parametrize(
@@ -156,10 +161,9 @@ def test_one_process_passes_on_what_a_member_says() -> None:
         "single_process: unknown parameter 'nonsense'; the nearest valid one is "
         "'image_transport'\n",
     )
-    assert run_single_process('[["fly", []]]') == (
-        1,
-        "single_process: no node 'fly'; there are bag_player, fusion, unit_encoder, visualizer\n",
-    )
+    code, words = run_single_process('[["fly", []]]')
+    assert code == 1
+    assert words.startswith("single_process: no node 'fly'; there are bag_player, bag_recorder, ")
     assert run_single_process('[["fusion", ["--ros-args", "-p", "broken"]]]')[0] == 1
 
 

@@ -134,8 +134,9 @@ def test_a_recording_that_is_none_is_refused(tmp_path: Path) -> None:
 
 def test_without_any_detector_the_remedy_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv('MMEDGE_DATA', raising=False)
-    monkeypatch.setattr('mmedge_ros.encoding.default_model._SOURCE_MODELS', Path('/nowhere'))
-    monkeypatch.setenv('AMENT_PREFIX_PATH', '/nowhere')
+    monkeypatch.setattr('mmedge_ros.encoding.default_model._SHIPPED', ())
+    for name in ('AMENT_PREFIX_PATH', 'XDG_DATA_HOME'):
+        monkeypatch.setenv(name, '/nowhere')
     with pytest.raises(EncodingError, match='--detector'):
         describe_up(UpOptions())
 

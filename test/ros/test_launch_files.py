@@ -16,11 +16,17 @@ from typing import Any
 import pytest
 import yaml
 
-from mmedge_ros.replay.errors import ReplayError
+from mmedge_ros.parameter import build
 from mmedge_ros.replay.recording import TopicChoice
+from mmedge_ros.ros import names
 from mmedge_ros.ros.graph import NodeDescription
+from mmedge_ros.ros.interfaces import recorded_topics
 from mmedge_ros.ros.launch_actions import is_true
+from mmedge_ros.ros.radar_setup import RadarNodeParameters
+from mmedge_ros.ros.recording_inputs import BagRecorderParameters
+from mmedge_ros.ros.recording_run import RecordOptions, recorder_node
 from mmedge_ros.ros.up_session import UpOptions, describe_up
+from mmedge_ros.sensing.camera_device import CameraParameters
 
 LAUNCH = Path(__file__).resolve().parents[2] / 'launch'
 
@@ -43,6 +49,10 @@ class DeclareLaunchArgument(Recorded):
 
 class SetEnvironmentVariable(Recorded):
     """launch.actions.SetEnvironmentVariable."""
+
+
+class ExecuteProcess(Recorded):
+    """launch.actions.ExecuteProcess."""
 
 
 class OpaqueFunction(Recorded):
@@ -68,6 +78,7 @@ def launch(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[Any]]:
     """Run a launch file with arguments, as `ros2 launch` does; returns all its actions."""
     actions = {
         'DeclareLaunchArgument': DeclareLaunchArgument,
+        'ExecuteProcess': ExecuteProcess,
         'OpaqueFunction': OpaqueFunction,
         'SetEnvironmentVariable': SetEnvironmentVariable,
     }
@@ -111,8 +122,10 @@ def as_launched(node: NodeDescription) -> dict[str, Any]:
         'package': node.package,
         'executable': node.executable,
         'name': node.name,
+        'namespace': '',
         'arguments': list(node.arguments),
         'parameters': [dict(node.parameters)],
+        'ros_arguments': ['--log-level', 'info'],
         'remappings': list(node.remappings),
         'respawn': True,
         'respawn_delay': 1.0,
@@ -196,24 +209,187 @@ def test_the_drone_is_the_graph_of_mmedge_up_beside_drivers(
         assert node['parameters'][0]['use_sim_time'] is True
 
 
-def test_the_demo_loops_the_recording_beside_rviz(
-    launch: Callable[..., list[Any]],
-    data_folder: Path,
+def test_the_demo_loops_a_recording_beside_rviz(
+    launch: Callable[..., list[Any]], little_bag: Path, data_folder: Path
 ) -> None:
-    *graph, rviz = nodes_of(launch('demo.launch.py'))
-    options = UpOptions(bag=str(data_folder / 'millieye/night_walk'), loop=True)
+    bag = str(little_bag)
+    *graph, rviz = nodes_of(launch('demo.launch.py', bag=bag))
+    options = UpOptions(bag=bag, loop=True)
     assert graph == [as_launched(node) for node in describe_up(options)]
     assert (rviz['package'], rviz['executable'], rviz['respawn']) == ('rviz2', 'rviz2', False)
     assert Path(rviz['arguments'][1]).is_file()
-    assert len(nodes_of(launch('demo.launch.py', rviz='false'))) == len(graph)
+    assert len(nodes_of(launch('demo.launch.py', bag=bag, rviz='false'))) == len(graph)
 
 
-def test_the_demo_says_what_it_lacks(
-    launch: Callable[..., list[Any]], monkeypatch: pytest.MonkeyPatch
+def test_the_drone_has_its_own_drivers_and_transforms(
+    launch: Callable[..., list[Any]], detector: Path
 ) -> None:
-    monkeypatch.delenv('MMEDGE_DATA', raising=False)
-    with pytest.raises(ReplayError, match='set MMEDGE_DATA'):
-        launch('demo.launch.py')
+    actions = launch(
+        'drone.launch.py',
+        camera_device='/dev/mmedge_camera',
+        camera_rate='15.0',
+        radar_configuration='mine.cfg',
+        odometry='/mavros/odom',
+        detector=str(detector),
+    )
+    by_name = {node['name']: node for node in nodes_of(actions)}
+    assert list(by_name) == [
+        'fusion',
+        'camera_encoder',
+        'radar_encoder',
+        'visualizer',
+        'camera',
+        'radar',
+        'transform_of_radar_link',
+        'transform_of_camera_color_optical_frame',
+    ]
+    (camera,) = by_name['camera']['parameters']
+    build(CameraParameters, {k: v for k, v in camera.items() if k != 'use_sim_time'})
+    assert (camera['device'], camera['rate']) == ('/dev/mmedge_camera', 15.0)
+    (radar,) = by_name['radar']['parameters']
+    assert radar == {'use_sim_time': False, 'configuration': 'mine.cfg'}
+    build(RadarNodeParameters, {'configuration': radar['configuration']})
+    (fusion,) = by_name['fusion']['parameters']
+    assert [text.split()[:2] for text in fusion['transforms']] == [
+        ['base_link', 'radar_link'],
+        ['base_link', 'camera_color_optical_frame'],
+    ]
+    static = by_name['transform_of_camera_color_optical_frame']
+    assert (static['package'], static['executable']) == ('tf2_ros', 'static_transform_publisher')
+    words = static['arguments']
+    assert dict(zip(words[::2], words[1::2], strict=True))['--child-frame-id'] == (
+        'camera_color_optical_frame'
+    )
+    assert dict(by_name['fusion']['remappings'])['odom'] == '/mavros/odom'
+
+
+def test_a_drone_with_other_drivers_or_none_starts_no_own_ones(
+    launch: Callable[..., list[Any]], detector: Path, tmp_path: Path
+) -> None:
+    actions = launch(
+        'drone.launch.py',
+        camera='none',
+        radar='none',
+        detector=str(detector),
+        record=str(tmp_path / 'flight'),
+        rviz='true',
+    )
+    by_name = {node['name']: node for node in nodes_of(actions)}
+    assert {'camera', 'radar'}.isdisjoint(by_name)
+    (recorder,) = by_name['bag_recorder']['parameters']
+    assert recorder['out'] == str(tmp_path / 'flight')
+    assert len(recorder['transforms']) == 2
+    assert by_name['bag_recorder']['respawn'] is False
+    assert Path(by_name['rviz2']['arguments'][1]).is_file()
+
+
+def test_a_namespace_a_log_level_and_one_parameter_file_reach_all_nodes(
+    launch: Callable[..., list[Any]], detector: Path
+) -> None:
+    actions = launch(
+        'drone.launch.py',
+        detector=str(detector),
+        namespace='drone1',
+        log_level='debug',
+        params='mine.yaml',
+    )
+    for node in nodes_of(actions):
+        assert (node['namespace'], node['ros_arguments']) == ('drone1', ['--log-level', 'debug'])
+        ours = node['package'] == 'mmedge_ros'
+        assert node['parameters'][1:] == (['mine.yaml'] if ours else [])
+
+
+def test_nodes_in_one_process_are_in_the_namespace_too(
+    launch: Callable[..., list[Any]], little_bag: Path, detector: Path
+) -> None:
+    (node,) = nodes_of(
+        launch(
+            'replay.launch.py',
+            bag=str(little_bag),
+            detector=str(detector),
+            single_process='true',
+            namespace='drone1',
+        )
+    )
+    for _, arguments in json.loads(node['arguments'][0]):
+        assert '__ns:=/drone1' in arguments
+        content = yaml.safe_load(Path(arguments[arguments.index('--params-file') + 1]).read_text())
+        assert next(iter(content)).startswith('/**/')
+
+
+def test_rviz_shows_the_view_of_the_package_in_a_frame(
+    launch: Callable[..., list[Any]],
+) -> None:
+    (rviz,) = nodes_of(launch('rviz.launch.py', fixed_frame='odom', use_sim_time='true'))
+    flag, view, *frame = rviz['arguments']
+    assert (flag, frame) == ('-d', ['-f', 'odom'])
+    assert rviz['parameters'] == [{'use_sim_time': True}]
+    displays = yaml.safe_load(Path(view).read_text())['Visualization Manager']['Displays']
+    shown = {d['Topic']['Value'] for d in displays if 'Topic' in d}
+    assert shown == {
+        names.MARKERS,
+        names.STATUS_MARKER,
+        names.RADAR_POINTS,
+        names.ANNOTATED_IMAGE,
+        names.CAMERA_IMAGE,
+    }
+    (returns,) = (d for d in displays if d['Class'].endswith('PointCloud2'))
+    assert returns['Channel Name'] == 'velocity'
+
+
+def test_a_recording_is_that_of_mmedge_record(
+    launch: Callable[..., list[Any]], tmp_path: Path
+) -> None:
+    out = tmp_path / 'flight'
+    actions = launch(
+        'record.launch.py', out=str(out), topics='a b', split_size='7', camera='/front/image_raw'
+    )
+    topics = TopicChoice(camera='/front/image_raw')
+    options = RecordOptions(out, ('a', 'b'), split_size=7, drivers=topics)
+    expected = as_launched(recorder_node(options)) | {'respawn': False}
+    assert nodes_of(actions) == [expected]
+    parameters = dict(expected['parameters'][0])
+    parameters.pop('use_sim_time')
+    build(BagRecorderParameters, {k: v for k, v in parameters.items() if v != ['']})
+
+
+def test_rosbag2_records_the_same_topics(launch: Callable[..., list[Any]], tmp_path: Path) -> None:
+    actions = launch(
+        'record.launch.py',
+        out='flight',
+        rosbag2='true',
+        namespace='drone1',
+        radar='/ti/points',
+        split_size='100',
+    )
+    assert nodes_of(actions) == []
+    (command,) = (a.options['cmd'] for a in actions if isinstance(a, ExecuteProcess))
+    assert command[:7] == ['ros2', 'bag', 'record', '-s', 'mcap', '-o', 'flight']
+    assert command[7:9] == ['--max-bag-size', '100000000']
+    topics = command[9:]
+    assert len(topics) == len(recorded_topics())
+    assert {'/drone1/camera/image', '/ti/points', '/tf_static'} <= set(topics)
+
+
+@pytest.mark.parametrize(
+    ('name', 'values', 'words'),
+    [
+        ('drone.launch.py', {'width': 'wide'}, 'width:=wide is not a whole number'),
+        ('drone.launch.py', {'camera_rate': 'fast'}, 'camera_rate:=fast is not a number'),
+        ('drone.launch.py', {'extrinsics': '/no/such.yaml'}, '/no/such.yaml'),
+        ('drone.launch.py', {'camera': 'usb'}, 'camera:=usb is none of v4l2, realsense'),
+        ('drone.launch.py', {'radar': 'ti'}, 'radar:=ti is none of serial, none'),
+        ('drone.launch.py', {'image_transport': 'png'}, 'png is none of raw, compressed'),
+        ('drone.launch.py', {'use_sim_time': 'ture'}, "'ture' is neither true nor false"),
+        ('replay.launch.py', {'rate': 'x'}, 'rate:=x is not a number'),
+        ('record.launch.py', {}, 'name the folder to be made'),
+    ],
+)
+def test_an_argument_that_cannot_be_used_is_named(
+    launch: Callable[..., list[Any]], name: str, values: dict[str, str], words: str
+) -> None:
+    with pytest.raises(ValueError, match=words):
+        launch(name, **values)
 
 
 def test_the_profile_for_shared_memory_is_set_unless_the_user_has_one(

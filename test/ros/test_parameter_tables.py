@@ -1,4 +1,4 @@
-"""The README's tables are those of the code."""
+"""The tables in the documents are those of the code."""
 
 from __future__ import annotations
 
@@ -7,14 +7,23 @@ from pathlib import Path
 import pytest
 
 from mmedge_ros.parameter import declared
-from mmedge_ros.ros.parameter_tables import NODES, parameter_tables, with_tables
+from mmedge_ros.ros.interfaces import INTERFACES
+from mmedge_ros.ros.parameter_tables import NODES, parameter_tables, topic_table, with_tables
 
-README = Path(__file__).resolve().parents[2] / 'README.md'
+ROOT = Path(__file__).resolve().parents[2]
 
 
-def test_the_readme_shows_the_parameters_as_declared() -> None:
-    text = README.read_text()
-    assert with_tables(text) == text, 'run: ./mmedge parameters --write README.md'
+@pytest.mark.parametrize('document', ['README.md', 'docs/topics.md'])
+def test_a_document_shows_parameters_and_topics_as_declared(document: str) -> None:
+    text = (ROOT / document).read_text()
+    assert with_tables(text) == text, f'run: ./mmedge parameters --write {document}'
+
+
+def test_every_topic_has_its_row() -> None:
+    table = topic_table()
+    for interface in INTERFACES:
+        assert f'| `{interface.topic}` | ' in table
+    assert '| camera, bag_player | unit_encoder, visualizer |' in table
 
 
 def test_every_parameter_has_a_description_and_its_row() -> None:

@@ -155,7 +155,8 @@ def test_nodes_end_by_themselves_when_the_command_is_killed(
 def test_the_demo_can_be_interrupted(
     run: Callable[..., Command], bystander: Bystander, data_folder: Path, tmp_path: Path
 ) -> None:
-    command = run('demo', '--out', str(tmp_path / 'out'))
+    bag = data_folder / 'millieye/night_walk'
+    command = run('demo', '--bag', str(bag), '--out', str(tmp_path / 'out'))
     _at_work(command, bystander)
     assert command.notice() == NODES
     output, messages = command.end(signal.SIGINT)

@@ -15,7 +15,7 @@ from test_conversions import NOW_NS, a_decision, a_track
 from visualization_msgs.msg import Marker, MarkerArray
 
 from mmedge_ros import msg
-from mmedge_ros.data_types import Box
+from mmedge_ros.data_types import Box, Configuration
 from mmedge_ros.ros import conversions, names, qos
 from mmedge_ros.ros.annotation import to_image
 from mmedge_ros.ros.markers import track_markers
@@ -131,6 +131,19 @@ def test_a_picture_that_cannot_be_decoded_does_not_end_the_node(stage: Stage) ->
     broken = Image(width=80, height=60, encoding='bgr8', step=240)
     stage.wait_until(lambda: seen, lambda: (stage._pictures.publish(broken), stage.show()))
     assert len(seen[0].data) == GREY.size
+
+
+def test_the_text_panel_shows_the_newest_configuration(stage: Stage) -> None:
+    seen: list[Marker] = []
+    stage.node.create_subscription(Marker, names.STATUS_MARKER, seen.append, qos.RESULT)
+    configurations = stage.node.create_publisher(
+        msg.Configuration, names.CONFIGURATION, qos.LATCHED
+    )
+    configurations.publish(conversions.to_configuration(Configuration(41), NOW_NS))
+    message = conversions.to_track_array(a_decision(a_track()))
+    stage.wait_until(
+        lambda: any('configuration 41' in m.text for m in seen), lambda: stage.say(message)
+    )
 
 
 class TestMarkers:

@@ -49,7 +49,9 @@ class FusionNode(Node):
         self._pipeline.add_transforms([parse_static_transform(t) for t in parameters.transforms])
         self._decisions = 0
         self._degraded: tuple[str, ...] = ()
-        self._tracks = self.create_publisher(msg.TrackArray, names.TRACKS, qos.RESULT)
+        self._tracks = self.create_publisher(
+            msg.TrackArray, names.TRACKS, **qos.overridable(qos.RESULT)
+        )
         self._worker = DecisionWorker(
             self._pipeline, self._ros_clock, self._publish, self._ros_clock.longest_wait
         )

@@ -15,7 +15,11 @@ from mmedge_ros.ros.node_main import run_nodes
 
 _CLASSES = {
     'bag_player': 'BagPlayer',
+    'bag_recorder': 'BagRecorder',
+    'camera': 'CameraNode',
     'fusion': 'FusionNode',
+    'monitor': 'MonitorNode',
+    'radar': 'RadarNode',
     'unit_encoder': 'UnitEncoderNode',
     'visualizer': 'Visualizer',
 }
@@ -38,7 +42,8 @@ def main(args: list[str] | None = None) -> None:
         makers = [partial(make_node, executable, list(rest)) for executable, rest in described]
     except (ValueError, TypeError) as err:
         sys.exit(f'single_process: not a description of nodes: {err}')
-    sys.exit(run_nodes(makers, given[:1]))
+    # What follows the description is for the whole process, such as a log level.
+    sys.exit(run_nodes(makers, given))
 
 
 if __name__ == '__main__':

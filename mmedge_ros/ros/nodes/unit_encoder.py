@@ -18,7 +18,7 @@ from mmedge_ros.data_types import (
 from mmedge_ros.pipeline.encoder_worker import EncoderWorker
 from mmedge_ros.ros import conversions, names, qos
 from mmedge_ros.ros.diagnostics import Diagnostics, problem_figures
-from mmedge_ros.ros.encoder_setup import UnitEncoderParameters, make_encoder
+from mmedge_ros.ros.encoder_setup import EncoderWatch, UnitEncoderParameters, make_encoder
 from mmedge_ros.ros.input_watch import InputWatch
 from mmedge_ros.ros.node_main import run_nodes
 from mmedge_ros.ros.parameters import declare
@@ -46,7 +46,10 @@ class UnitEncoderNode(Node):
         initial = ModalityConfiguration(p.modality, p.rate, p.level, p.device)
         self._worker.configure(Configuration(modalities=(initial,)))
         self._watch = InputWatch(self, time.monotonic)
-        self._diagnostics = Diagnostics(self, self._watch, self._figures)
+        watch = EncoderWatch(self._watch, p)
+        if watch.warning:
+            self.get_logger().warning(watch.warning)
+        self._diagnostics = Diagnostics(self, watch, self._figures)
         self.create_subscription(
             msg.Configuration, names.CONFIGURATION, self._on_configuration, qos.LATCHED
         )
@@ -54,8 +57,10 @@ class UnitEncoderNode(Node):
         self._worker.start()
         # Last, so that whoever waits for this subscription finds an encoder that is warm.
         topic, kind = input_topic(p.modality, p.image_transport)
-        self._watch.expect(p.modality, topic, qos.SENSOR)
-        self.create_subscription(kind, topic, self._on_unit, qos.SENSOR)
+        subscription = self.create_subscription(
+            kind, topic, self._on_unit, **qos.overridable(qos.SENSOR)
+        )
+        self._watch.expect(p.modality, topic, subscription.qos_profile)
 
     def stop(self) -> None:
         """End the worker."""

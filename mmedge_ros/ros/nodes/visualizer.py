@@ -9,10 +9,10 @@ from typing import Any
 
 from rclpy.node import Node
 from sensor_msgs.msg import Image
-from visualization_msgs.msg import MarkerArray
+from visualization_msgs.msg import Marker, MarkerArray
 
 from mmedge_ros import msg
-from mmedge_ros.data_types import CAMERA, Decision
+from mmedge_ros.data_types import CAMERA, Configuration, Decision
 from mmedge_ros.drawing import annotate
 from mmedge_ros.parameter import parameter
 from mmedge_ros.ros import conversions, names, qos
@@ -24,6 +24,8 @@ from mmedge_ros.ros.node_main import run_nodes
 from mmedge_ros.ros.parameters import declare
 from mmedge_ros.ros.ros_clock import steady_clock
 from mmedge_ros.ros.sensor_input import input_topic
+from mmedge_ros.ros.status_text import status_marker
+from mmedge_ros.ros.vision_mirror import VisionMirror, vision_messages
 from mmedge_ros.sensing.errors import SensingError
 from mmedge_ros.sensing.image import decode_image
 
@@ -46,14 +48,21 @@ class Visualizer(Node):
         super().__init__('visualizer', **node_options)
         self._options = declare(self, VisualizerParameters)
         self._decision: Decision | None = None
+        self._configuration: Configuration | None = None
         self._decisions = 0
         self._picture_input: Any = None
         self._markers = self.create_publisher(MarkerArray, names.MARKERS, qos.RESULT)
+        self._status = self.create_publisher(Marker, names.STATUS_MARKER, qos.RESULT)
+        vision = vision_messages()
+        self._mirror = VisionMirror(self, vision) if vision is not None else None
         self._annotated = self.create_publisher(Image, names.ANNOTATED_IMAGE, qos.PICTURE)
         self._watch = InputWatch(self, time.monotonic)
         self._watch.expect('tracks', names.TRACKS, qos.RESULT)
         self._diagnostics = Diagnostics(self, self._watch, lambda: {'decisions': self._decisions})
         self.create_subscription(msg.TrackArray, names.TRACKS, self._on_tracks, qos.RESULT)
+        self.create_subscription(
+            msg.Configuration, names.CONFIGURATION, self._on_configuration, qos.LATCHED
+        )
         self._timer = self.create_timer(0.5, self._follow_demand, clock=steady_clock())
 
     def _on_tracks(self, message: msg.TrackArray) -> None:
@@ -66,6 +75,13 @@ class Visualizer(Node):
             return
         if self._markers.get_subscription_count():
             self._markers.publish(track_markers(self._decision))
+        if self._status.get_subscription_count():
+            self._status.publish(status_marker(self._decision, self._configuration))
+        if self._mirror is not None:
+            self._mirror.publish(self._decision)
+
+    def _on_configuration(self, message: msg.Configuration) -> None:
+        self._configuration = conversions.from_configuration(message)
 
     def _follow_demand(self) -> None:
         """Subscribe to pictures only while the annotated one is wanted."""

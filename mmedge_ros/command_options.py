@@ -1,0 +1,38 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+BagArgument = Annotated[
+    Path, typer.Argument(exists=True, help='rosbag2 folder, or a single .mcap or .db3 file')
+]
+DetectorOption = Annotated[
+    Path | None,
+    typer.Option(
+        '--detector',
+        help='weights (.onnx, .pt), bundle folder, or the name of a bundle \\[what fits best]',
+    ),
+]
+CalibrationOption = Annotated[
+    Path | None,
+    typer.Option(
+        '--calibration',
+        exists=True,
+        dir_okay=False,
+        help='camera_info YAML (and transforms) to use instead of the recorded calibration',
+    ),
+]
+ParamsOption = Annotated[
+    Path | None,
+    typer.Option('--params', exists=True, dir_okay=False, help='ROS parameter file'),
+]
+CameraOption = Annotated[str, typer.Option('--camera', help='camera topic, if not found by type')]
+RadarOption = Annotated[str, typer.Option('--radar', help='radar topic, if not found by type')]
+RateOption = Annotated[
+    float,
+    typer.Option('--rate', min=0.05, max=20.0, help='speed of a live replay; not 1: on /clock'),
+]

@@ -1,0 +1,248 @@
+"""The camera node: pictures, obedience, and what it says when the camera is pulled."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+import pytest
+from camera_fakes import calibration, picture
+from live_graph import Bystander, run_node, wait_until
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.qos import ReliabilityPolicy
+from sensor_msgs.msg import CameraInfo, CompressedImage, Image
+from test_obedience import Commander
+
+from mmedge_ros.fusion.projection import CameraModel
+from mmedge_ros.ros import names, qos
+from mmedge_ros.ros.camera_messages import to_camera_info
+from mmedge_ros.ros.conversions import from_time
+from mmedge_ros.ros.nodes import camera as camera_module
+from mmedge_ros.ros.nodes.camera import CameraNode
+from mmedge_ros.sensing.camera_device import BGR, CameraFormat, CameraParameters, Exposure, Shot
+from mmedge_ros.sensing.errors import SensingError
+from mmedge_ros.sensing.image import decode_image
+
+SECOND = 1_000_000_000
+RATE = 50.0
+
+
+class UsbCamera:
+    """A camera in real time with a plug that can be pulled."""
+
+    name = '/dev/video7'
+    notes = ()
+    format = CameraFormat(64, 48, RATE, 'MJPG')
+
+    def __init__(self) -> None:
+        self.calibration: CameraModel | None = calibration()
+        self.plugged = threading.Event()
+        self.plugged.set()
+        self.released = 0
+        self._pace = threading.Event()
+
+    def opener(self, *_: Any) -> Callable[[], UsbCamera]:
+        return self.open
+
+    def open(self) -> UsbCamera:
+        if not self.plugged.is_set():
+            raise SensingError('/dev/video7 does not exist; is the camera plugged in?')
+        return self
+
+    def grab(self) -> Exposure:
+        self._pace.wait(1.0 / RATE)
+        if not self.plugged.is_set():
+            raise SensingError('/dev/video7 sends no more pictures')
+        now_ns = time.time_ns()
+        return Exposure(now_ns - 5_000_000, now_ns)
+
+    def retrieve(self) -> Shot:
+        return Shot(BGR, picture(100))
+
+    def close(self) -> None:
+        self.released += 1
+
+
+class Stage:
+    """A camera node in this process, and a bystander who looks at its pictures."""
+
+    def __init__(self, bystander: Bystander, *arguments: str) -> None:
+        self.bystander = bystander
+        self.pictures: list[Image] = []
+        self.infos: list[CameraInfo] = []
+        given = [a for argument in arguments for a in ('-p', argument)]
+        self.node = CameraNode(cli_args=['--ros-args', *given])
+        self._executor = SingleThreadedExecutor()
+        self._executor.add_node(self.node)
+        looker = bystander.node
+        looker.create_subscription(Image, names.CAMERA_IMAGE, self.pictures.append, qos.SENSOR)
+        looker.create_subscription(
+            CompressedImage, names.CAMERA_IMAGE_COMPRESSED, self.pictures.append, qos.SENSOR
+        )
+        looker.create_subscription(CameraInfo, names.CAMERA_INFO, self.infos.append, qos.SENSOR)
+
+    def wait_until(self, condition: Callable[[], Any]) -> Any:
+        return wait_until(
+            self.bystander.executor,
+            condition,
+            meanwhile=lambda: self._executor.spin_once(timeout_sec=0.0),
+        )
+
+    def level(self) -> bytes:
+        status = self.bystander.diagnostics.get('camera')
+        return status.level if status is not None else b''
+
+    def message(self) -> str:
+        return str(self.bystander.diagnostics['camera'].message)
+
+    def end(self) -> None:
+        self.node.stop()
+        self.node.destroy_node()
+
+
+@pytest.fixture
+def usb(monkeypatch: pytest.MonkeyPatch) -> UsbCamera:
+    camera = UsbCamera()
+    monkeypatch.setattr(camera_module, 'camera_opener', camera.opener)
+    return camera
+
+
+@pytest.fixture
+def stage(ros: None, usb: UsbCamera, bystander: Bystander) -> Iterator[Stage]:
+    found = Stage(bystander)
+    yield found
+    found.end()
+
+
+@pytest.fixture(scope='module')
+def video(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp('video') / 'film.avi'
+    writer = cv2.VideoWriter(str(path), cv2.VideoWriter.fourcc(*'MJPG'), 25.0, (64, 48))
+    for number in range(25):
+        writer.write(picture(5 * number))
+    writer.release()
+    return path
+
+
+def test_pictures_are_stamped_by_exposure_and_their_calibration_lies_beside_them(
+    stage: Stage,
+) -> None:
+    stage.wait_until(lambda: len(stage.pictures) > 10 and stage.infos)
+    shown = decode_image(stage.pictures[-1])
+    assert (shown.shape, int(shown.mean())) == ((48, 64, 3), 100)
+    assert stage.pictures[-1].header.frame_id == 'camera_color_optical_frame'
+    ages = [time.time_ns() - from_time(p.header.stamp) for p in stage.pictures]
+    assert min(ages) >= 5_000_000
+    assert CameraModel.from_camera_info(stage.infos[0]).k.tolist() == calibration().k.tolist()
+    assert {from_time(i.header.stamp) for i in stage.infos} & {
+        from_time(p.header.stamp) for p in stage.pictures
+    }
+    stage.wait_until(lambda: stage.level() == b'\x00')
+    assert stage.bystander.figure('camera', 'device') == '/dev/video7'
+
+
+def test_a_pulled_camera_is_told_within_a_second_and_comes_back_by_itself(
+    stage: Stage, usb: UsbCamera
+) -> None:
+    stage.wait_until(lambda: stage.level() == b'\x00' and stage.pictures)
+    usb.plugged.clear()
+    pulled_at = time.monotonic()
+    stage.wait_until(lambda: stage.level() == b'\x02')
+    assert time.monotonic() - pulled_at < 1.0
+    assert '/dev/video7' in stage.message()
+    seen = len(stage.pictures)
+    usb.plugged.set()
+    put_back_at = time.monotonic()
+    stage.wait_until(lambda: len(stage.pictures) > seen + 3)
+    assert time.monotonic() - put_back_at < 2.0
+    stage.wait_until(lambda: stage.level() == b'\x00')
+    assert stage.bystander.figure('camera', 'losses') == '1'
+
+
+def test_it_obeys_rates_and_leases_at_the_source(stage: Stage) -> None:
+    commander = Commander(stage.bystander)
+    stage.wait_until(lambda: commander.is_heard and len(stage.pictures) > 10)
+    end_ns = commander.skip('camera', 0.4)
+    stage.wait_until(lambda: int(stage.bystander.figure('camera', 'skipped') or 0) >= 15)
+    stage.wait_until(lambda: from_time(stage.pictures[-1].header.stamp) > end_ns)
+    effective_ns = time.time_ns() + SECOND // 5
+    commander.configure('camera', 10.0, effective_ns)
+    stage.wait_until(lambda: from_time(stage.pictures[-1].header.stamp) > effective_ns + SECOND)
+    slow = [p for p in stage.pictures if from_time(p.header.stamp) >= effective_ns]
+    assert 9 <= len(slow) <= 12
+    stage.wait_until(lambda: int(stage.bystander.figure('camera', 'thinned') or 0) >= 25)
+
+
+def test_a_video_file_is_a_camera(ros: None, bystander: Bystander, video: Path) -> None:
+    stage = Stage(
+        bystander, 'source:=file', f'device:={video}', 'image_transport:=compressed', 'loop:=true'
+    )
+    try:
+        stage.wait_until(lambda: len(stage.pictures) >= 8)
+    finally:
+        stage.end()
+    assert {p.format for p in stage.pictures} == {'jpeg'}
+    steps = np.diff([from_time(p.header.stamp) for p in stage.pictures])
+    assert np.median(steps) == pytest.approx(SECOND / 25, rel=0.02)
+
+
+def test_quality_of_service_can_be_overridden(
+    ros: None, usb: UsbCamera, bystander: Bystander
+) -> None:
+    stage = Stage(bystander, 'qos_overrides./camera/image.publisher.reliability:=reliable')
+    try:
+        stage.wait_until(lambda: stage.pictures)
+        (publisher,) = bystander.node.get_publishers_info_by_topic('/camera/image')
+        assert publisher.qos_profile.reliability == ReliabilityPolicy.RELIABLE
+        # The profile of everybody else is left alone.
+        assert qos.SENSOR.reliability == ReliabilityPolicy.BEST_EFFORT
+    finally:
+        stage.end()
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'words'),
+    [
+        (['-p', 'source:=file', '-p', 'device:=/no/such/film.mp4'], 'film.mp4'),
+        (['-p', 'source:=gstreamer', '-p', 'device:=videotestsrc'], 'GStreamer'),
+        (['-p', 'calibration_file:=/no/such.yaml'], '/no/such.yaml'),
+        (['-p', 'widht:=640'], "nearest valid one is 'width'"),
+        (['-p', 'source:=webcam'], 'choose one of v4l2'),
+    ],
+    ids=['file', 'gstreamer', 'calibration', 'key', 'source'],
+)
+def test_what_can_never_work_is_one_line(arguments: list[str], words: str) -> None:
+    done = run_node('camera', *arguments)
+    assert (done.returncode, done.stdout) == (1, '')
+    assert done.stderr.count('\n') == 1
+    assert done.stderr.startswith('camera: ')
+    assert words in done.stderr
+
+
+@pytest.mark.parametrize('model', ['none', 'plumb_bob', 'equidistant'])
+def test_a_calibration_survives_the_message(model: str) -> None:
+    count = {'none': 0, 'plumb_bob': 5, 'equidistant': 4}[model]
+    camera = CameraModel(640, 480, calibration(640, 480).k, np.full(count, 0.01), model)
+    read = CameraModel.from_camera_info(to_camera_info(camera, SECOND, 'lens'))
+    assert (read.width, read.height) == (640, 480)
+    assert read.k.tolist() == camera.k.tolist()
+    pixels = np.array([[330.0, 250.0], [290.0, 225.0]])
+    assert np.isfinite(camera.bearing(pixels)).all()
+    assert np.allclose(read.bearing(pixels), camera.bearing(pixels))
+
+
+def test_parameters_of_the_node_are_those_of_the_camera(
+    ros: None, usb: UsbCamera, bystander: Bystander
+) -> None:
+    stage = Stage(bystander, 'width:=1280', 'frame_id:=lens')
+    try:
+        assert stage.node.get_parameter('width').value == 1280
+        assert stage.node.get_parameter('rate').value == CameraParameters().rate
+        assert 'stamps' in stage.node.describe_parameter('exposure').description
+    finally:
+        stage.end()

@@ -1,0 +1,195 @@
+"""The radar node on pseudo-terminals: whatever the cable does, it says so and comes back."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from diagnostic_msgs.msg import DiagnosticStatus
+from live_graph import Bystander, run_node
+from sensor_msgs.msg import PointCloud2
+
+from mmedge_ros import msg
+from mmedge_ros.data_types import RADAR
+from mmedge_ros.ros import names, qos
+from mmedge_ros.ros.conversions import from_time
+from mmedge_ros.ros.graph import GraphOptions, NodeDescription, perception_graph
+from mmedge_ros.ros.process_group import ProcessGroup
+from mmedge_ros.sensing.point_cloud import decode_points
+from mmedge_ros.sensing.radar_configurations import configurations_folder
+from mmedge_ros.sensing.simulated_board import BOOT_NOISE, SimulatedBoard
+from mmedge_ros.sensing.simulated_board_frames import WalkingPerson
+
+
+class Flight:
+    """A radar graph in processes of its own, on a board that the test holds in its hands."""
+
+    def __init__(self, board: SimulatedBoard, bystander: Bystander) -> None:
+        self.board = board
+        self.bystander = bystander
+        self.scans: list[tuple[PointCloud2, int]] = []
+        bystander.node.create_subscription(
+            PointCloud2,
+            names.RADAR_POINTS,
+            lambda m: self.scans.append((m, time.time_ns())),
+            qos.SENSOR,
+        )
+        self.configurations = bystander.node.create_publisher(
+            msg.Configuration, names.CONFIGURATION, qos.LATCHED
+        )
+
+    def parameters(self, **others: object) -> dict[str, object]:
+        ports = {
+            'command_port': str(self.board.command_path),
+            'data_port': str(self.board.data_path),
+        }
+        return {**ports, 'answer_time': 0.3, **others}
+
+    def wait_for_scans(self, count: int) -> None:
+        wanted = len(self.scans) + count
+        self.bystander.wait_until(lambda: len(self.scans) >= wanted)
+
+    def seconds_until(self, condition: Callable[[], bool]) -> float:
+        begin = time.monotonic()
+        self.bystander.wait_until(condition)
+        return time.monotonic() - begin
+
+    def seconds_until_next_scan(self) -> float:
+        before = len(self.scans)
+        return self.seconds_until(lambda: len(self.scans) > before)
+
+    def tells(self, words: str) -> bool:
+        """Whether the radar's diagnostics hold these words now."""
+        status = self.bystander.diagnostics.get('radar')
+        return status is not None and words in status.message
+
+    def is_well(self) -> bool:
+        status = self.bystander.diagnostics.get('radar')
+        return status is not None and status.level == DiagnosticStatus.OK
+
+
+@pytest.fixture(scope='module')
+def flight(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Flight]:
+    folder = tmp_path_factory.mktemp('flight')
+    with SimulatedBoard(WalkingPerson(), folder / 'ports') as board, Bystander('pilot') as pilot:
+        board.unplug()
+        board.plug_in(BOOT_NOISE)
+        found = Flight(board, pilot)
+        options = GraphOptions((RADAR,), visualizer=False, radar=found.parameters())
+        with ProcessGroup(perception_graph(options), folder / 'logs') as group:
+            pilot.group = group
+            found.wait_for_scans(5)
+            pilot.wait_for_units(RADAR, 1)
+            pilot.wait_for_decisions(1)
+            yield found
+            assert sorted(group.pids) == ['fusion', 'radar', 'radar_encoder']
+
+
+def test_scans_are_clouds_in_the_robots_axes_stamped_when_they_were_measured(
+    flight: Flight,
+) -> None:
+    flight.wait_for_scans(3)
+    cloud, received_ns = flight.scans[-1]
+    assert cloud.header.frame_id == 'radar_link'
+    assert [f.name for f in cloud.fields] == ['x', 'y', 'z', 'velocity', 'snr', 'noise']
+    assert 0.005 < (received_ns - from_time(cloud.header.stamp)) / 1e9 < 0.5
+    points = decode_points(cloud)
+    assert len(points) == 11
+    assert (points[:, 0] > 2.0).all()  # everything simulated lies ahead
+    assert (points[:, 4] > 10.0).all()
+    flight.bystander.wait_until(flight.is_well)
+    assert flight.bystander.figure('radar', 'board') == 'SDK 3.6.0.0 on xWR68xx'
+
+
+def test_a_cable_that_is_pulled_is_told_and_put_back_brings_scans_within_two_seconds(
+    flight: Flight,
+) -> None:
+    flight.bystander.wait_until(flight.is_well)
+    flight.board.unplug()
+    told = flight.seconds_until(lambda: not flight.is_well())
+    assert told < 1.0
+    flight.bystander.wait_until(lambda: flight.tells(str(flight.board.command_path)))
+    assert flight.tells('is the board plugged in?')
+    # The rest of the graph goes on meanwhile.
+    lost = flight.bystander.wait_for_decisions(8)[-1]
+    assert list(lost.lost) == [RADAR]
+    flight.board.plug_in(BOOT_NOISE)
+    assert flight.seconds_until_next_scan() < 2.0
+    flight.bystander.wait_for_units(RADAR, 2)
+    flight.bystander.wait_until(flight.is_well)
+
+
+def test_a_board_that_lost_its_power_is_started_again(flight: Flight) -> None:
+    flight.board.reset()
+    flight.bystander.wait_until(lambda: flight.tells('fallen silent'))
+    flight.scans.clear()
+    assert flight.seconds_until_next_scan() < 2.0
+    flight.bystander.wait_until(flight.is_well)
+
+
+def test_a_board_that_does_not_answer_is_told_with_port_and_command(flight: Flight) -> None:
+    flight.board.mute = True
+    flight.bystander.wait_until(lambda: flight.tells("no answer to 'sensorStop'"))
+    assert flight.tells(str(flight.board.command_path))
+    assert flight.bystander.diagnostics['radar'].level == DiagnosticStatus.ERROR
+    flight.board.mute = False
+    flight.wait_for_scans(2)
+
+
+def test_configurations_are_obeyed_at_the_source(flight: Flight) -> None:
+    rate = msg.ModalityConfiguration(modality=RADAR, rate=5.0)
+    flight.configurations.publish(msg.Configuration(id=3, modalities=[rate]))
+    flight.bystander.wait_until(lambda: flight.bystander.figure('radar', 'thinned') > '0')
+    flight.wait_for_scans(1)
+    flight.scans.clear()
+    flight.wait_for_scans(4)
+    # However late frames are on a busy machine, each slot of a fifth of a second takes one.
+    slots = [from_time(cloud.header.stamp) // 200_000_000 for cloud, _ in flight.scans]
+    assert len(set(slots)) == len(slots)
+    flight.configurations.publish(msg.Configuration(id=4))
+
+
+def test_a_configuration_of_another_sdk_is_told_and_the_board_left_alone(
+    flight: Flight, tmp_path: Path
+) -> None:
+    wrong = str(configurations_folder() / 'iwr1443_sdk2_20hz.cfg')
+    with SimulatedBoard(WalkingPerson(), tmp_path) as board:
+        ports = {'command_port': str(board.command_path), 'data_port': str(board.data_path)}
+        other = NodeDescription('misled', 'radar', {**ports, 'configuration': wrong})
+        with ProcessGroup([other], tmp_path / 'logs'):
+            seen = flight.bystander.diagnostics
+            flight.bystander.wait_until(
+                lambda: 'misled' in seen and 'is written for' in seen['misled'].message
+            )
+            words = seen['misled'].message
+        assert words == (
+            f'{board.command_path}: the board runs SDK 3.6.0.0 on xWR68xx, but {wrong} is written '
+            'for SDK 1, or SDK 2 on xWR14xx; choose a configuration made for this board'
+        )
+        assert not board.shell.started
+
+
+def test_the_node_brings_its_own_board_when_asked(flight: Flight, tmp_path: Path) -> None:
+    own = NodeDescription('own', 'radar', {'simulated': 'person'}, [('radar/points', 'elsewhere')])
+    with ProcessGroup([own], tmp_path / 'logs') as group:
+        flight.bystander.wait_until(lambda: flight.bystander.figure('own', 'transferred') > '0')
+        assert 'the radar sends frames' in group.last_words('own', 5)
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'words'),
+    [
+        (['-p', 'configuration:=/no/such.cfg'], '/no/such.cfg: No such file'),
+        (['-p', 'simulated:=/no/such.dat'], '/no/such.dat: No such file'),
+        (['-p', 'rate_by:=magic'], 'decimation, restart'),
+    ],
+    ids=['configuration', 'recording', 'choice'],
+)
+def test_what_can_never_work_is_one_line(arguments: list[str], words: str) -> None:
+    done = run_node('radar', *arguments)
+    assert (done.returncode, done.stdout) == (1, '')
+    assert done.stderr.count('\n') == 1
+    assert done.stderr.startswith('radar: ')
+    assert words in done.stderr
