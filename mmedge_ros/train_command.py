@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from enum import Enum
 from pathlib import Path
 from typing import Annotated
 
@@ -19,6 +20,21 @@ SetArgument = Annotated[
     Path,
     typer.Argument(exists=True, file_okay=False, help='set: a folder with one folder per flight'),
 ]
+
+
+class Width(Enum):
+    """How wide a detector is."""
+
+    NARROW = 'narrow'
+    WIDE = 'wide'
+
+
+class Precision(Enum):
+    """What a training calculates with."""
+
+    AUTO = 'auto'
+    FLOAT32 = 'float32'
+    BFLOAT16 = 'bfloat16'
 
 
 @contextmanager
@@ -65,6 +81,16 @@ def detector(
     threads: Annotated[
         int, typer.Option('--threads', min=0, max=64, help='0: as many as there are cores')
     ] = 0,
+    width: Annotated[
+        Width, typer.Option('--width', help='narrow (0.34 M parameters) or wide (1.0 M)')
+    ] = Width.NARROW,
+    precision: Annotated[
+        Precision,
+        typer.Option(
+            '--precision',
+            help='float32, bfloat16, or auto: bfloat16 where the processor is made for it',
+        ),
+    ] = Precision.AUTO,
     resume: Annotated[
         bool, typer.Option('--resume', help='go on with a training that was cut short')
     ] = False,
@@ -81,13 +107,21 @@ def detector(
     with learning_errors():
         from mmedge_ros.training.detector_session import DetectorRequest, train_detector
         from mmedge_ros.training.detector_settings import detector_settings
+        from mmedge_ros.training.detector_training import fastest_precision
 
         judged = {'validation': validation, 'test': test}
         request = DetectorRequest(
             flights,
             out.absolute(),
             {name: folder for name, folder in judged.items() if folder is not None},
-            detector_settings(epochs=epochs, seed=seed, pictures=pictures, threads=threads),
+            detector_settings(
+                epochs=epochs,
+                seed=seed,
+                pictures=pictures,
+                threads=threads,
+                width=width.value,
+                precision=fastest_precision() if precision.value == 'auto' else precision.value,
+            ),
             resume,
             keep_work,
         )

@@ -15,7 +15,12 @@ from mmedge_ros.encoding.ultralytics_network import import_libraries, new_networ
 from mmedge_ros.training.batches import Batch, BatchSource
 from mmedge_ros.training.checkpoint import load_checkpoint, save_checkpoint
 from mmedge_ros.training.detector_loss import DetectorLoss
-from mmedge_ros.training.detector_settings import SCALES, DetectorSettings
+from mmedge_ros.training.detector_settings import (
+    BFLOAT16,
+    FLOAT32,
+    SCALES,
+    DetectorSettings,
+)
 from mmedge_ros.training.errors import TrainingError
 from mmedge_ros.training.picture_set import CLASSES, PictureSet
 
@@ -67,7 +72,10 @@ class DetectorTraining:
         self._torch = torch = prepare_torch(folder, settings.threads)
         self.device = 'cuda' if torch.cuda.is_available() else 'cpu'
         torch.manual_seed(settings.seed)
-        self._network = new_network(CLASSES, SCALES[settings.level]).to(self.device)
+        self._network = new_network(CLASSES, SCALES[settings.width]).to(self.device)
+        self._half = settings.precision == BFLOAT16
+        if self._half:
+            self._network.to(memory_format=torch.channels_last)
         self._average = copy.deepcopy(self._network).eval()
         self._optimizer = _optimizer(torch, self._network, settings)
         self._source = BatchSource(
@@ -115,11 +123,15 @@ class DetectorTraining:
     def _step(self, batch: Batch, step: int) -> float:
         torch = self._torch
         pictures = torch.from_numpy(batch.pictures).to(self.device).float() / 255.0
+        if self._half:
+            pictures = pictures.contiguous(memory_format=torch.channels_last)
         for group in self._optimizer.param_groups:
             group['lr'] = self._settings.learning_rate * self._rate(step)
         self._network.train()
         self._optimizer.zero_grad(set_to_none=True)
-        loss = self._loss(self._network(pictures), batch)
+        with torch.autocast(self.device, torch.bfloat16, enabled=self._half):
+            output = self._network(pictures)
+        loss = self._loss(_as_float32(output), batch)
         value = float(loss.detach())
         if not math.isfinite(value):
             raise TrainingError(
@@ -189,6 +201,27 @@ class DetectorTraining:
             raise TrainingError(
                 f'{self._checkpoint} is damaged ({str(err)[:200]}); remove it to begin anew'
             ) from err
+
+
+def fastest_precision() -> str:
+    """Return bfloat16 where the processor or GPU multiplies such matrices natively."""
+    try:
+        import torch
+    except ImportError:
+        return FLOAT32  # the training itself says what is missing
+    if torch.cuda.is_available():
+        return BFLOAT16 if torch.cuda.is_bf16_supported(including_emulation=False) else FLOAT32
+    native = getattr(torch.cpu, '_is_amx_tile_supported', None)
+    return BFLOAT16 if native is not None and native() else FLOAT32
+
+
+def _as_float32(output: Any) -> Any:
+    """Return the tensors of a network's output, lists and all, as float32."""
+    if isinstance(output, dict):
+        return {name: _as_float32(value) for name, value in output.items()}
+    if isinstance(output, list | tuple):
+        return [_as_float32(value) for value in output]
+    return output.float()
 
 
 def _optimizer(torch: Any, network: Any, settings: DetectorSettings) -> Any:
