@@ -43,6 +43,8 @@ ARGUMENTS = [
     ('odometry', '', "autopilot's odometry topic, such as /mavros/local_position/odom"),
     ('image_transport', 'raw', 'raw or compressed pictures on the graph'),
     ('detector', '', 'weights (.onnx, .pt) or bundle folder; empty takes the shipped bundle'),
+    ('optimise', 'false', 'choose rates and levels in flight (adds monitor and optimiser)'),
+    ('profile', '', 'device profile of this machine (mmedge profile), for optimise'),
     ('record', '', 'folder to be made for a recording of the flight; empty records nothing'),
     ('rviz', 'false', 'show pictures, returns and tracks in RViz'),
     ('use_sim_time', 'false', 'follow /clock'),
@@ -63,6 +65,8 @@ def describe(values):
             extrinsics=extrinsics,
             camera_driver=camera_driver(values),
             radar_driver=radar_driver(values),
+            optimise=is_true(values['optimise']),
+            profile=values['profile'],
         )
     )
     nodes += extrinsics_nodes(extrinsics)

@@ -17,6 +17,8 @@ ARGUMENTS = [
     ('detector', '', 'weights (.onnx, .pt) or bundle folder; empty takes the shipped bundle'),
     ('calibration', '', 'camera_info YAML to use instead of the published calibration'),
     ('extrinsics', '', 'YAML with transforms, where /tf_static does not hold them'),
+    ('optimise', 'false', 'choose rates and levels in flight (adds monitor and optimiser)'),
+    ('profile', '', 'device profile of this machine (mmedge profile), for optimise'),
     ('use_sim_time', 'false', 'follow /clock, as under ros2 bag play --clock'),
 ]
 
@@ -32,6 +34,8 @@ def describe(values):
             topics=TopicChoice(values['camera'], values['radar'], values['odometry']),
             image_transport=one_of(values, 'image_transport', ('raw', 'compressed')),
             extrinsics=extrinsics,
+            optimise=is_true(values['optimise']),
+            profile=values['profile'],
         )
     )
     return nodes + extrinsics_nodes(extrinsics) if extrinsics else nodes

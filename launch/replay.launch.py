@@ -20,6 +20,8 @@ ARGUMENTS = [
     ('loop', 'false', 'start over at the end'),
     ('camera', '', 'camera topic of the recording, if not found by type'),
     ('radar', '', 'radar topic of the recording, if not found by type'),
+    ('optimise', 'false', 'choose rates and levels in flight (adds monitor and optimiser)'),
+    ('profile', '', 'device profile of this machine (mmedge profile), for optimise'),
     ('single_process', 'false', 'all nodes in one process, to debug'),
 ]
 
@@ -36,6 +38,8 @@ def describe(values):
             calibration=values['calibration'],
             params=Path(values['params']) if values['params'] else None,
             topics=TopicChoice(camera=values['camera'], radar=values['radar']),
+            optimise=is_true(values['optimise']),
+            profile=values['profile'],
         )
     )
     return [single_process(nodes)] if is_true(values['single_process']) else nodes

@@ -26,6 +26,7 @@ COMMON_ARGUMENTS = (
     ('namespace', '', 'of all nodes and their relative topics, such as drone1'),
     ('log_level', 'info', 'of all nodes: debug, info, warn, error or fatal'),
     ('params', '', 'ROS parameter file for all nodes, such as config/perception.yaml'),
+    ('network', 'false', 'let other machines take part, such as a laptop with RViz'),
 )
 
 
@@ -105,10 +106,12 @@ def launch_description(
 
     def start(context: Any) -> list[Any]:
         values = {name: LaunchConfiguration(name).perform(context) for name, _, _ in declared}
+        variables = profile_environment(network=is_true(values['network']))
         described = describe(values)
         commands = [found for found in described if isinstance(found, CommandDescription)]
         nodes = [found for found in described if isinstance(found, NodeDescription)]
         return [
+            *(SetEnvironmentVariable(*item) for item in variables.items()),
             *launch_nodes(
                 in_namespace(nodes, values['namespace']), values['log_level'], values['params']
             ),
@@ -119,7 +122,6 @@ def launch_description(
         DeclareLaunchArgument(name, default_value=default, description=text)
         for name, default, text in declared
     ]
-    actions += [SetEnvironmentVariable(*item) for item in profile_environment().items()]
     return LaunchDescription([*actions, OpaqueFunction(function=start)])
 
 

@@ -1,6 +1,7 @@
-"""The Fast DDS profile that lets pictures through shared memory; set wherever nodes start.
+"""The Fast DDS profile of the package; set wherever nodes start.
 
-Without it a raw 640 x 480 picture does not fit the shared-memory segment, and most are lost.
+It lets pictures through shared memory: without it a raw 640 x 480 picture does not fit there,
+and most are lost. It also keeps everything on this machine, unless the network is asked for.
 """
 
 from __future__ import annotations
@@ -16,19 +17,43 @@ _VARIABLE = 'FASTDDS_DEFAULT_PROFILES_FILE'
 _OLD_VARIABLE = 'FASTRTPS_DEFAULT_PROFILES_FILE'
 _OLD_DISTRIBUTIONS = ('humble', 'iron', 'jazzy')
 
-_FILE = Path('config') / 'fastdds.xml'
+_RANGE = 'ROS_AUTOMATIC_DISCOVERY_RANGE'
+_ONLY_HERE = 'LOCALHOST'
+_LEFT_TO_THE_PROFILE = 'SYSTEM_DEFAULT'
+
+_LOCAL = Path('config') / 'fastdds.xml'
+_NETWORK = Path('config') / 'fastdds_network.xml'
 _SOURCE = Path(__file__).resolve().parents[2]
 
 
-def profile_environment(environment: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return the variable that nodes need; nothing where the user has chosen a profile."""
+def profile_environment(
+    environment: Mapping[str, str] | None = None, network: bool = False
+) -> dict[str, str]:
+    """Return the variables that nodes need; none where the user has chosen a profile.
+
+    :param network: let machines on the network take part
+    """
     given = os.environ if environment is None else environment
     if _VARIABLE in given or _OLD_VARIABLE in given:
         return {}
+    path = _installed(_NETWORK if network else _LOCAL, given.get('AMENT_PREFIX_PATH', ''))
+    if path is None:
+        return {}
     old = given.get('ROS_DISTRO', '') in _OLD_DISTRIBUTIONS
-    prefixes = given.get('AMENT_PREFIX_PATH', '').split(os.pathsep)
-    shares = [Path(prefix) / 'share' / PACKAGE for prefix in prefixes if prefix]
-    for folder in (*shares, _SOURCE):
-        if (folder / _FILE).is_file():
-            return {_OLD_VARIABLE if old else _VARIABLE: str(folder / _FILE)}
-    return {}
+    found = {_OLD_VARIABLE if old else _VARIABLE: str(path)}
+    if not network and given.get(_RANGE) in (None, '', _ONLY_HERE):
+        # For LOCALHOST rmw_fastrtps adds a transport with sockets on all interfaces; the profile
+        # does the same on the loopback interface alone.
+        found[_RANGE] = _LEFT_TO_THE_PROFILE
+    return found
+
+
+def set_profile(network: bool = False) -> None:
+    """Choose the profile for this process and those it starts; see `profile_environment`."""
+    os.environ.update(profile_environment(network=network))
+
+
+def _installed(file: Path, prefixes: str) -> Path | None:
+    shares = [Path(prefix) / 'share' / PACKAGE for prefix in prefixes.split(os.pathsep) if prefix]
+    candidates = (folder / file for folder in (*shares, _SOURCE))
+    return next((path for path in candidates if path.is_file()), None)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, NamedTuple
 
 import psutil
 import rclpy
@@ -27,7 +27,7 @@ from mmedge_ros.ros.process_group import ProcessGroup
 from mmedge_ros.ros.shared_memory import remove_unused, segments_of
 
 # Generous: a machine may be busy with something else.
-PATIENCE = 30.0
+PATIENCE = 60.0
 _LOOK = 0.02
 
 
@@ -56,10 +56,19 @@ def wait_until(
             threading.Event().wait(_LOOK)
 
 
+class Told(NamedTuple):
+    """What a node said of itself, and when it said so (ns)."""
+
+    stamp_ns: int
+    node: str
+    status: Any
+
+
 class Bystander:
     """A node of its own context that keeps what the graph says.
 
-    ``decisions``, ``features``, ``receipts`` and ``states`` hold messages in order of arrival.
+    ``decisions``, ``features``, ``receipts`` and ``states`` hold messages in order of arrival,
+    ``told`` every status; ``diagnostics`` has the newest one of each node.
     """
 
     def __init__(self, name: str = 'bystander') -> None:
@@ -69,6 +78,7 @@ class Bystander:
         self.receipts: list[msg.UnitReceipt] = []
         self.states: list[msg.PlaybackState] = []
         self.diagnostics: dict[str, Any] = {}
+        self.told: list[Told] = []
         self.group: ProcessGroup | None = None
         self._context = rclpy.Context()
 
@@ -84,7 +94,7 @@ class Bystander:
             (msg.PlaybackState, names.PLAYBACK, qos.LATCHED, self.states),
         ):
             self.node.create_subscription(kind, topic, kept.append, profile)
-        self.node.create_subscription(DiagnosticArray, '/diagnostics', self._on_status, 10)
+        self.node.create_subscription(DiagnosticArray, '/diagnostics', self._on_status, qos.RECORD)
         return self
 
     def __exit__(
@@ -121,8 +131,23 @@ class Bystander:
         return newer()
 
     def _on_status(self, message: DiagnosticArray) -> None:
+        stamp_ns = from_time(message.header.stamp)
         for status in message.status:
-            self.diagnostics[status.name.removeprefix('mmedge_ros: ')] = status
+            node = status.name.removeprefix('mmedge_ros: ')
+            self.diagnostics[node] = status
+            self.told.append(Told(stamp_ns, node, status))
+
+    def seconds_until_told(
+        self, node: str, condition: Callable[[Any], bool], since_ns: int
+    ) -> float | None:
+        """Return how long after an instant a node first said so, None if it has not yet.
+
+        By the stamps of its statuses: when this process gets to see them is no matter.
+        """
+        for told in self.told:
+            if told.node == node and told.stamp_ns >= since_ns and condition(told.status):
+                return (told.stamp_ns - since_ns) / 1e9
+        return None
 
     def figure(self, node: str, key: str) -> str:
         """Return a figure of a node's newest diagnostics, '' where it has none yet."""
@@ -198,9 +223,9 @@ def run_node(
 
 
 def abandoned(segments: Iterable[Path]) -> list[Path]:
-    """Shared-memory files that are there though no process uses them.
+    """Shared-memory files that are there though no process but this one, who listened, uses them.
 
     Ports have numbers that another graph on the machine may take over at once.
     """
-    used = {path for pid in psutil.pids() for path in segments_of(pid)}
+    used = {path for pid in psutil.pids() if pid != os.getpid() for path in segments_of(pid)}
     return [path for path in segments if path.exists() and path not in used]

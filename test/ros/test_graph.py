@@ -151,13 +151,29 @@ def test_topics_of_drivers_follow_the_conventions_of_image_transport() -> None:
 
 
 def test_a_profile_is_found_in_the_install_or_in_the_sources(tmp_path: Path) -> None:
-    (variable,) = profile_environment({}).items()
-    assert variable[1].endswith('config/fastdds.xml')
+    found = profile_environment({})['FASTDDS_DEFAULT_PROFILES_FILE']
+    assert found.endswith('config/fastdds.xml')
     installed = tmp_path / 'share/mmedge_ros/config/fastdds.xml'
     installed.parent.mkdir(parents=True)
     installed.touch()
     given = {'AMENT_PREFIX_PATH': f'/nowhere:{tmp_path}', 'ROS_DISTRO': 'jazzy'}
-    assert profile_environment(given) == {'FASTRTPS_DEFAULT_PROFILES_FILE': str(installed)}
+    found = profile_environment(given)['FASTRTPS_DEFAULT_PROFILES_FILE']
+    assert found == str(installed)
+
+
+@pytest.mark.parametrize(
+    ('told', 'chosen'), [('', 'SYSTEM_DEFAULT'), ('LOCALHOST', 'SYSTEM_DEFAULT'), ('SUBNET', None)]
+)
+def test_the_local_profile_alone_says_how_far_nodes_reach(told: str, chosen: str | None) -> None:
+    variable = 'ROS_AUTOMATIC_DISCOVERY_RANGE'
+    assert profile_environment({variable: told} if told else {}).get(variable) == chosen
+
+
+def test_the_network_has_a_profile_of_its_own_and_the_reach_that_ros_is_told() -> None:
+    (variable,) = profile_environment({}, network=True).items()
+    assert variable[0] == 'FASTDDS_DEFAULT_PROFILES_FILE'
+    assert variable[1].endswith('config/fastdds_network.xml')
+    assert 'interfaceWhiteList' not in Path(variable[1]).read_text()
 
 
 @pytest.mark.parametrize('variable', ['FASTRTPS', 'FASTDDS'])

@@ -45,6 +45,11 @@ def test_fusion_and_encoder_go_on_after_every_message(
     configurations = node.create_publisher(msg.Configuration, names.CONFIGURATION, qos.LATCHED)
     node.create_timer(0.04, lambda: scans.publish(scan(time.time_ns())))
     bystander.wait_until(lambda: len(bystander.decisions) > 3)
+    # Two of them the bystander hears himself.
+    listeners = {msg.UnitFeatures: 2, msg.UnitReceipt: 2, msg.SkipDecision: 1, CameraInfo: 1}
+    bystander.wait_until(
+        lambda: all(hostile[k].get_subscription_count() >= n for k, n in listeners.items())
+    )
 
     for unit in _units_that_cannot_be():
         hostile[msg.UnitFeatures].publish(unit)
@@ -76,10 +81,13 @@ def test_fusion_and_encoder_go_on_after_every_message(
         assert 'radar' in decision.modalities
     assert len(good) >= 10
     assert graph.watch() == []
+    for said in (
+        'features not used: radar unit 7',
+        'receipt not used: 99 is not a valid UnitOutcome',
+        'camera_info not used',
+    ):
+        bystander.wait_until(lambda said=said: said in graph.last_words('fusion', 99))
     words = graph.last_words('fusion', 99)
-    assert 'features not used: radar unit 7' in words
-    assert 'receipt not used: 99 is not a valid UnitOutcome' in words
-    assert 'camera_info not used' in words
     assert 'Traceback' not in words + graph.last_words('radar_encoder', 99)
 
 

@@ -45,6 +45,7 @@ def arguments(
         'fusion': [[]],
         'visualizer': [[]],
         'monitor': [[], [f'trace:={trace}']],
+        'configuration_optimizer': [encoder],
     }
 
 
@@ -88,6 +89,7 @@ def used(node: Node, publishes: bool) -> set[str]:
         'fusion',
         'visualizer',
         'monitor',
+        'configuration_optimizer',
     ],
 )
 def test_a_node_uses_the_topics_of_the_table_and_no_others(

@@ -395,19 +395,19 @@ def test_an_argument_that_cannot_be_used_is_named(
 def test_the_profile_for_shared_memory_is_set_unless_the_user_has_one(
     launch: Callable[..., list[Any]], monkeypatch: pytest.MonkeyPatch, detector: Path
 ) -> None:
-    def variables() -> dict[str, str]:
-        actions = launch('perception.launch.py', detector=str(detector))
+    def variables(network: str = 'false') -> dict[str, str]:
+        actions = launch('perception.launch.py', detector=str(detector), network=network)
         return dict(a.arguments for a in actions if isinstance(a, SetEnvironmentVariable))
 
     monkeypatch.setenv('FASTDDS_DEFAULT_PROFILES_FILE', 'mine.xml')
     assert variables() == {}
     monkeypatch.delenv('FASTDDS_DEFAULT_PROFILES_FILE')
     monkeypatch.delenv('ROS_DISTRO', raising=False)
-    (variable,) = variables().items()
-    assert variable[0] == 'FASTDDS_DEFAULT_PROFILES_FILE'
-    assert '<dds' in Path(variable[1]).read_text()
+    assert variables()['FASTDDS_DEFAULT_PROFILES_FILE'].endswith('config/fastdds.xml')
+    network = variables(network='true')['FASTDDS_DEFAULT_PROFILES_FILE']
+    assert network.endswith('config/fastdds_network.xml')
     monkeypatch.setenv('ROS_DISTRO', 'humble')
-    assert list(variables()) == ['FASTRTPS_DEFAULT_PROFILES_FILE']
+    assert 'FASTRTPS_DEFAULT_PROFILES_FILE' in variables()
 
 
 @pytest.mark.parametrize('name', [path.name for path in sorted(LAUNCH.glob('*.py'))])

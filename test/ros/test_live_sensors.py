@@ -13,9 +13,10 @@ from pathlib import Path
 import bag_fixtures as flight
 import cv2
 import pytest
-from live_graph import Bystander, check_decision
+from live_graph import Bystander, check_decision, stamps_of
 
 from mmedge_ros import msg
+from mmedge_ros.ros.conversions import from_time
 from mmedge_ros.ros.process_group import ProcessGroup
 from mmedge_ros.ros.up_session import UpOptions, describe_up, video_camera
 from mmedge_ros.sensing.simulated_board import SimulatedBoard
@@ -25,6 +26,7 @@ UNPLUGGED_TIME = 3.0
 TOLD_WITHIN = 1.0
 BACK_WITHIN = 2.0
 ERROR = b'\x02'
+SECOND = 1_000_000_000
 
 EXTRINSICS = """
 transforms:
@@ -99,13 +101,17 @@ class Watcher:
     def pull(self, node: str, unplug: Callable[[], object], other: str) -> None:
         """Unplug a sensor for a while; the other one must go on and it must be told."""
         bystander = self._bystander
-        before = len(bystander.decisions)
+        pulled_ns = time.time_ns()
         unplug()
-        pulled_at = time.monotonic()
-        bystander.wait_until(lambda: self._level(node) == ERROR)
-        assert time.monotonic() - pulled_at < TOLD_WITHIN
-        bystander.wait_until(lambda: time.monotonic() - pulled_at >= UNPLUGGED_TIME)
-        decisions = bystander.decisions[before:]
+        bystander.wait_until(lambda: self._seconds_until_error(node, pulled_ns) is not None)
+        told = self._seconds_until_error(node, pulled_ns)
+        assert told is not None
+        assert told < TOLD_WITHIN
+        end_ns = pulled_ns + round(UNPLUGGED_TIME * SECOND)
+        bystander.wait_until(lambda: from_time(bystander.decisions[-1].window_end) >= end_ns)
+        decisions = [
+            d for d in bystander.decisions if pulled_ns < from_time(d.window_end) <= end_ns
+        ]
         # Ten a second all the while.
         assert len(decisions) >= 0.9 * 10 * UNPLUGGED_TIME
         late = decisions[len(decisions) // 2 :]
@@ -117,16 +123,19 @@ class Watcher:
     def put_back(self, node: str, plug: Callable[[], object]) -> None:
         """Plug a sensor in again; it must be back soon."""
         bystander = self._bystander
+        put_back_ns = time.time_ns()
         plug()
-        put_back_at = time.monotonic()
-        bystander.wait_for_units(node, 2)
-        assert time.monotonic() - put_back_at < BACK_WITHIN
-        bystander.wait_until(lambda: self._level(node) not in (None, ERROR))
 
-    def _level(self, node: str) -> bytes | None:
-        """Return what the node last said of itself, None before it said anything."""
-        status = self._bystander.diagnostics.get(node)
-        return status.level if status is not None else None
+        def back() -> list[int]:
+            stamps = stamps_of(bystander.features, node)
+            return [stamp for stamp in stamps if stamp >= put_back_ns]
+
+        bystander.wait_until(lambda: len(back()) >= 2)
+        assert (back()[1] - put_back_ns) / SECOND < BACK_WITHIN
+        bystander.wait_until(lambda: bystander.diagnostics[node].level != ERROR)
+
+    def _seconds_until_error(self, node: str, since_ns: int) -> float | None:
+        return self._bystander.seconds_until_told(node, lambda s: s.level == ERROR, since_ns)
 
     @staticmethod
     def _sees(decision: msg.TrackArray, modality: str) -> bool:

@@ -196,9 +196,12 @@ def test_a_missing_battery_is_told_where_one_is_expected(
     with ProcessGroup(nodes, tmp_path / 'logs') as group:
         bystander.group = group
         bystander.wait_until(lambda: 'no battery input' in group.last_words('flying', 9))
+        seen = bystander.diagnostics
+        bystander.wait_until(
+            lambda: 'flying' in seen and seen['flying'].level == DiagnosticStatus.WARN
+        )
         bystander.wait_until(lambda: bystander.figure('at_desk', 'states') > '')
-        assert bystander.diagnostics['at_desk'].level == DiagnosticStatus.OK
-        assert bystander.diagnostics['flying'].level == DiagnosticStatus.WARN
+        assert seen['at_desk'].level == DiagnosticStatus.OK
         assert 'nobody publishes it' in group.last_words('flying', 9)
         assert group.last_words('at_desk', 9) == ''
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from live_graph import python_environment, wait_until
+from live_graph import is_alive, python_environment, wait_until
 
 from mmedge_ros.ros.node_main import BROKE_DOWN, NOT_MADE, PARENT_VARIABLE
 
@@ -177,4 +177,4 @@ def test_a_node_ends_with_the_process_that_started_it(start: Start, tmp_path: Pa
     parent.kill()
     assert parent.stdout.read() == 'stopped\n'
     parent.wait()
-    wait_until(None, lambda: not Path(f'/proc/{child}').exists(), timeout=3.0)
+    wait_until(None, lambda: not is_alive(child))

@@ -85,10 +85,13 @@ class TestPlayer:
         bystander.wait_until(lambda: commander.is_heard == 3)
         bystander.wait_for_units('camera', 10)
 
+        self._wait_for_a_new_round(bystander)
+        begin_ns = time.time_ns()
         end_ns = commander.skip('radar', 0.4)
-        self._check_the_pause(bystander, end_ns)
+        self._check_the_pause(bystander, begin_ns, end_ns)
 
-        effective_ns = (time.time_ns() // SECOND + 1) * SECOND
+        # On a whole second, and not so soon that the message could be late.
+        effective_ns = ((time.time_ns() + SECOND // 2) // SECOND + 1) * SECOND
         commander.configure('camera', 10.0, effective_ns)
         self._check_the_rates(bystander, effective_ns)
 
@@ -105,18 +108,33 @@ class TestPlayer:
         captured, transferred, skipped = counts['radar']
         assert 5 <= skipped <= 11
         assert captured - transferred == skipped
+        bystander.wait_until(lambda: bystander.figure('camera_encoder', 'dropped'))
         assert bystander.figure('camera_encoder', 'dropped') == '0'
 
     @staticmethod
-    def _check_the_pause(bystander: Bystander, end_ns: int) -> None:
-        bystander.wait_until(
-            lambda: [s for s in stamps_of(bystander.features, 'radar') if s > end_ns + SECOND // 5]
+    def _wait_for_a_new_round(bystander: Bystander) -> None:
+        """Wait until the recording has started over: then there is no gap for two seconds."""
+
+        def rounds() -> int:
+            return len({state.offset for state in bystander.states})
+
+        before = rounds()
+        bystander.wait_until(lambda: rounds() > before)
+
+    @staticmethod
+    def _check_the_pause(bystander: Bystander, begin_ns: int, end_ns: int) -> None:
+        last_ns = end_ns + SECOND // 5
+        for modality in ('radar', 'camera'):
+            bystander.wait_until(
+                lambda modality=modality: max(stamps_of(bystander.features, modality)) > last_ns
+            )
+        radar, camera = (
+            np.array([s for s in stamps_of(bystander.features, m) if begin_ns <= s <= last_ns])
+            for m in ('radar', 'camera')
         )
-        stamps = np.array(stamps_of(bystander.features, 'radar'))
-        pause = np.argmax(np.diff(stamps))
-        assert 0.3 < (stamps[pause + 1] - stamps[pause]) / SECOND < 0.5
-        assert 0 <= stamps[pause + 1] - end_ns < 0.05 * SECOND
-        camera = np.array(stamps_of(bystander.features, 'camera'))
+        # It may take the player a moment to hear of it.
+        assert radar[radar < end_ns].max(initial=0) < begin_ns + SECOND // 5
+        assert radar[radar >= end_ns].min() - end_ns < 0.05 * SECOND
         assert np.diff(camera).max() < 0.15 * SECOND
 
     @staticmethod
@@ -150,27 +168,38 @@ class TestEncoder:
             yield group
 
     @pytest.fixture(autouse=True)
-    def radar(self, bystander: Bystander) -> None:
-        """Sends 25 scans a second, whatever anybody says."""
+    def sent(self, bystander: Bystander) -> list[int]:
+        """Stamps of 25 scans a second that are sent whatever anybody says."""
         scans = bystander.node.create_publisher(PointCloud2, names.RADAR_POINTS, qos.SENSOR)
+        stamps: list[int] = []
 
         def send() -> None:
-            scans.publish(scan(time.time_ns()))
+            stamps.append(time.time_ns())
+            scans.publish(scan(stamps[-1]))
 
         bystander.node.create_timer(0.04, send)
+        return stamps
 
     def test_it_skips_under_a_lease_and_resumes_by_itself(
-        self, bystander: Bystander, commander: Commander
+        self, bystander: Bystander, commander: Commander, sent: list[int]
     ) -> None:
         bystander.wait_until(lambda: commander.is_heard)
         bystander.wait_for_units('radar', 5)
+        begin_ns = time.time_ns()
         end_ns = commander.skip('radar', 0.4)
+
+        def skipped() -> list[int]:
+            receipts = (r for r in bystander.receipts if r.outcome == UnitOutcome.SKIPPED)
+            return [conversions.from_time(r.header.stamp) for r in receipts]
+
+        bystander.wait_until(skipped)
         bystander.wait_until(lambda: stamps_of(bystander.features, 'radar')[-1] > end_ns)
-        skipped = [r for r in bystander.receipts if r.outcome == UnitOutcome.SKIPPED]
-        assert 5 <= len(skipped) <= 11
-        during = [conversions.from_time(r.header.stamp) for r in skipped]
-        assert max(during) < end_ns
-        assert set(during).isdisjoint(stamps_of(bystander.features, 'radar'))
+        encoded = stamps_of(bystander.features, 'radar')
+        # It may take the encoder a moment to hear of it.
+        during = {s for s in sent if begin_ns + SECOND // 5 <= s < end_ns}
+        assert during.isdisjoint(encoded)
+        assert set(skipped()) <= {s for s in sent if begin_ns <= s < end_ns}
+        assert set(skipped()).isdisjoint(encoded)
 
     def test_it_thins_to_the_rate_from_the_stamp_on(
         self, bystander: Bystander, commander: Commander
@@ -183,7 +212,10 @@ class TestEncoder:
             lambda: stamps_of(bystander.features, 'radar')[-1] > effective_ns + 2 * SECOND
         )
         late = [s for s in stamps_of(bystander.features, 'radar') if s >= effective_ns]
-        assert 9 <= len(late) <= 12
+        slots = [stamp // (SECOND // 5) for stamp in late]
+        assert len(set(slots)) == len(slots)
+        # Ten where the machine has the time for them.
+        assert len(slots) >= 6
         ids = {f.configuration_id for f in bystander.features}
         assert ids == {0, FRESH_ID}
         bystander.wait_until(lambda: int(bystander.figure('radar_encoder', 'thinned') or 0) > 20)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from diagnostic_msgs.msg import DiagnosticStatus
@@ -51,14 +52,25 @@ class Flight:
         wanted = len(self.scans) + count
         self.bystander.wait_until(lambda: len(self.scans) >= wanted)
 
-    def seconds_until(self, condition: Callable[[], bool]) -> float:
-        begin = time.monotonic()
-        self.bystander.wait_until(condition)
-        return time.monotonic() - begin
+    def seconds_until_told(self, condition: Callable[[Any], bool], since_ns: int) -> float:
+        """Wait until the radar says so, and return how long after an instant it did."""
 
-    def seconds_until_next_scan(self) -> float:
-        before = len(self.scans)
-        return self.seconds_until(lambda: len(self.scans) > before)
+        def told() -> float | None:
+            return self.bystander.seconds_until_told('radar', condition, since_ns)
+
+        self.bystander.wait_until(lambda: told() is not None)
+        seconds = told()
+        assert seconds is not None
+        return seconds
+
+    def seconds_until_scan(self, since_ns: int) -> float:
+        """Wait for a scan that was measured after an instant, and return how long after."""
+
+        def later() -> list[int]:
+            stamps = (from_time(cloud.header.stamp) for cloud, _ in self.scans)
+            return [stamp for stamp in stamps if stamp > since_ns]
+
+        return (min(self.bystander.wait_until(later)) - since_ns) / 1e9
 
     def tells(self, words: str) -> bool:
         """Whether the radar's diagnostics hold these words now."""
@@ -91,10 +103,12 @@ def test_scans_are_clouds_in_the_robots_axes_stamped_when_they_were_measured(
     flight: Flight,
 ) -> None:
     flight.wait_for_scans(3)
-    cloud, received_ns = flight.scans[-1]
+    cloud, _ = flight.scans[-1]
     assert cloud.header.frame_id == 'radar_link'
     assert [f.name for f in cloud.fields] == ['x', 'y', 'z', 'velocity', 'snr', 'noise']
-    assert 0.005 < (received_ns - from_time(cloud.header.stamp)) / 1e9 < 0.5
+    # This process may have been late to some of them.
+    ages = [(got_ns - from_time(scan.header.stamp)) / 1e9 for scan, got_ns in flight.scans]
+    assert 0.005 < min(ages) < 0.5
     points = decode_points(cloud)
     assert len(points) == 11
     assert (points[:, 0] > 2.0).all()  # everything simulated lies ahead
@@ -107,25 +121,26 @@ def test_a_cable_that_is_pulled_is_told_and_put_back_brings_scans_within_two_sec
     flight: Flight,
 ) -> None:
     flight.bystander.wait_until(flight.is_well)
+    pulled_ns = time.time_ns()
     flight.board.unplug()
-    told = flight.seconds_until(lambda: not flight.is_well())
-    assert told < 1.0
+    assert flight.seconds_until_told(lambda s: s.level != DiagnosticStatus.OK, pulled_ns) < 1.0
     flight.bystander.wait_until(lambda: flight.tells(str(flight.board.command_path)))
     assert flight.tells('is the board plugged in?')
     # The rest of the graph goes on meanwhile.
     lost = flight.bystander.wait_for_decisions(8)[-1]
     assert list(lost.lost) == [RADAR]
+    put_back_ns = time.time_ns()
     flight.board.plug_in(BOOT_NOISE)
-    assert flight.seconds_until_next_scan() < 2.0
+    assert flight.seconds_until_scan(put_back_ns) < 2.0
     flight.bystander.wait_for_units(RADAR, 2)
     flight.bystander.wait_until(flight.is_well)
 
 
 def test_a_board_that_lost_its_power_is_started_again(flight: Flight) -> None:
+    reset_ns = time.time_ns()
     flight.board.reset()
-    flight.bystander.wait_until(lambda: flight.tells('fallen silent'))
-    flight.scans.clear()
-    assert flight.seconds_until_next_scan() < 2.0
+    told = flight.seconds_until_told(lambda s: 'fallen silent' in s.message, reset_ns)
+    assert flight.seconds_until_scan(reset_ns + round(told * 1e9)) < 2.0
     flight.bystander.wait_until(flight.is_well)
 
 

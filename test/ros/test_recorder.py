@@ -141,5 +141,7 @@ def test_a_status_line_survives_what_cannot_be_true(ros: None, bystander: Bystan
     )
     assert listener.playback == STATUS
     assert not listener.finished
-    assert 0.0 <= listener.share() < 0.01
+    share = listener.share()
+    assert share is not None
+    assert 0.0 <= share < 0.01
     listener.destroy_node()

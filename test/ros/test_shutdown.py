@@ -39,13 +39,15 @@ class Command:
         )
         self.children: list[int] = []
         self.segments: set[Path] = set()
+        self._ours = segments_of(os.getpid())
 
     def notice(self) -> int:
         """Note what the command has started by now, and return how many processes."""
         pids = children_of(self.process.pid)
         self.children = pids or self.children
         for pid in (*pids, self.process.pid):
-            self.segments |= _own_segments(pid)
+            segments = segments_of(pid) - self._ours
+            self.segments |= {segment for segment in segments if 'port' not in segment.name}
         return len(pids)
 
     def end(self, number: signal.Signals) -> tuple[str, str]:
@@ -57,12 +59,6 @@ class Command:
         wait_until(None, lambda: not any(map(is_alive, self.children)))
         assert time.monotonic() - begun < ALL_GONE_WITHIN
         return said
-
-
-def _own_segments(pid: int) -> set[Path]:
-    """What a process of the graph has mapped, without what belongs to this one and to peers."""
-    found = segments_of(pid) - segments_of(os.getpid())
-    return {segment for segment in found if 'port' not in segment.name}
 
 
 @pytest.fixture

@@ -1,0 +1,244 @@
+"""The optimiser beside a real monitor, and in a graph whose capture and encoders obey it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from live_graph import Bystander, run_node, stamps_of
+from machine_trees import orin_nano, write_files
+from sensor_msgs.msg import BatteryState
+
+from mmedge_ros import msg
+from mmedge_ros.data_types import NS_PER_S, UnitOutcome
+from mmedge_ros.monitoring.system_state import SystemState
+from mmedge_ros.replay.recording import Recording
+from mmedge_ros.ros import names, qos
+from mmedge_ros.ros.conversions import from_time, to_time
+from mmedge_ros.ros.graph import GraphOptions, NodeDescription, perception_graph
+from mmedge_ros.ros.live_session import bag_graph
+from mmedge_ros.ros.monitor_setup import to_system_state
+from mmedge_ros.ros.process_group import ProcessGroup
+
+HOT = {f'sys/class/thermal/thermal_zone{n}/temp': '95000' for n in range(5)}
+COOL = dict.fromkeys(HOT, '45000')
+QUICK = {'adaptation.caps.release': 0.4, 'adaptation.caps.lookahead': 0.0}
+
+
+class Cockpit:
+    """Hears configurations, and is the autopilot's battery."""
+
+    def __init__(self, bystander: Bystander) -> None:
+        self.bystander = bystander
+        self.configurations: list[msg.Configuration] = []
+        node = bystander.node
+        node.create_subscription(
+            msg.Configuration, names.CONFIGURATION, self.configurations.append, qos.LATCHED
+        )
+        self._battery = node.create_publisher(BatteryState, names.BATTERY_STATE, qos.SENSOR)
+        self._stamp_ns = 1
+        self.volts, self.charge = 16.2, 0.9
+        node.create_timer(0.1, self._publish)
+
+    def wait_for_reason(self, words: str) -> msg.Configuration:
+        """Wait for a configuration with these words in its reason."""
+        return self._wait(lambda newest: words in newest.reason)
+
+    def wait_until_free(self) -> msg.Configuration:
+        """Wait for a configuration that nothing caps."""
+        return self._wait(lambda newest: self.rate(newest) == 30.0)
+
+    @staticmethod
+    def rate(configuration: msg.Configuration) -> float:
+        rates = {part.modality: part.rate for part in configuration.modalities}
+        return float(rates['camera'])
+
+    def _wait(self, suits: object) -> msg.Configuration:
+        assert callable(suits)
+        self.bystander.wait_until(lambda: self.configurations and suits(self.configurations[-1]))
+        return self.configurations[-1]
+
+    def _publish(self) -> None:
+        self._stamp_ns += 1
+        message = BatteryState(voltage=self.volts, percentage=self.charge, current=-10.0)
+        message.header.stamp = to_time(self._stamp_ns)
+        self._battery.publish(message)
+
+
+def watched(root: Path, detector: Path, state: str = names.SYSTEM_STATE) -> list[NodeDescription]:
+    """A monitor, and an optimiser that hears it on this topic."""
+    options = GraphOptions(
+        visualizer=False,
+        detector=str(detector),
+        monitor={'root': str(root), 'slow_period': 0.1, 'rate': 10.0},
+        optimizer=QUICK,
+        remappings=(),
+    )
+    nodes = {node.name: node for node in perception_graph(options)}
+    optimizer = nodes['configuration_optimizer']
+    cut = [(names.SYSTEM_STATE, state)] if state != names.SYSTEM_STATE else []
+    return [
+        nodes['monitor'],
+        NodeDescription(optimizer.name, optimizer.executable, optimizer.parameters, cut),
+    ]
+
+
+@pytest.fixture(scope='class')
+def drone(
+    tmp_path_factory: pytest.TempPathFactory, detector: Path
+) -> Iterator[tuple[Cockpit, Path]]:
+    """A monitor of an Orin Nano made of files, and an optimiser."""
+    folder = tmp_path_factory.mktemp('optimizer')
+    root = orin_nano(folder / 'root')
+    write_files(root, COOL)
+    with Bystander('cockpit') as bystander:
+        cockpit = Cockpit(bystander)
+        with ProcessGroup(watched(root, detector), folder / 'logs') as group:
+            bystander.group = group
+            cockpit.wait_until_free()
+            yield cockpit, root
+
+
+class TestReasons:
+    """On one graph, because starting one takes its time."""
+
+    def test_a_sagging_battery_is_a_reason_and_is_released(
+        self, drone: tuple[Cockpit, Path]
+    ) -> None:
+        cockpit, _ = drone
+        cockpit.volts = 13.7
+        assert cockpit.rate(cockpit.wait_for_reason('voltage sag')) == 20.0
+        cockpit.volts = 13.0
+        cockpit.bystander.wait_until(lambda: cockpit.rate(cockpit.configurations[-1]) == 10.0)
+        cockpit.volts = 16.2
+        cockpit.wait_until_free()
+
+    def test_a_low_charge_is_a_reason_and_is_released(self, drone: tuple[Cockpit, Path]) -> None:
+        cockpit, _ = drone
+        cockpit.charge = 0.1
+        assert cockpit.rate(cockpit.wait_for_reason('battery charge 10 %')) == 10.0
+        cockpit.charge = 0.9
+        cockpit.wait_until_free()
+
+    def test_heat_is_a_reason_and_is_released(self, drone: tuple[Cockpit, Path]) -> None:
+        cockpit, root = drone
+        write_files(root, HOT)
+        assert cockpit.rate(cockpit.wait_for_reason('temperature 95 C')) == 10.0
+        write_files(root, COOL)
+        cockpit.wait_until_free()
+
+    def test_a_full_memory_is_a_reason_and_is_released(self, drone: tuple[Cockpit, Path]) -> None:
+        cockpit, root = drone
+        meminfo = (root / 'proc/meminfo').read_text()
+        write_files(root, {'proc/meminfo': 'MemTotal: 1000 kB\nMemAvailable: 30 kB\n'})
+        assert cockpit.rate(cockpit.wait_for_reason('memory 97 % used')) == 10.0
+        write_files(root, {'proc/meminfo': meminfo})
+        cockpit.wait_until_free()
+
+    def test_a_busy_gpu_is_a_reason_and_is_released(self, drone: tuple[Cockpit, Path]) -> None:
+        cockpit, root = drone
+        loads = dict.fromkeys((str(p.relative_to(root)) for p in root.rglob('load')), '995')
+        write_files(root, loads)
+        assert cockpit.rate(cockpit.wait_for_reason('GPU load')) == 20.0
+        write_files(root, dict.fromkeys(loads, '437'))
+        cockpit.wait_until_free()
+
+
+def test_without_the_monitors_topic_nothing_of_that_happens(
+    bystander: Bystander, detector: Path, tmp_path: Path
+) -> None:
+    root = orin_nano(tmp_path / 'root')
+    write_files(root, HOT)
+    cockpit = Cockpit(bystander)
+    cockpit.volts, cockpit.charge = 13.0, 0.05
+    states: list[msg.SystemState] = []
+    bystander.node.create_subscription(
+        msg.SystemState, names.SYSTEM_STATE, states.append, qos.RESULT
+    )
+    with ProcessGroup(watched(root, detector, 'nowhere'), tmp_path / 'logs') as group:
+        bystander.group = group
+        first = cockpit.wait_until_free()
+        bystander.wait_until(lambda: len(states) >= 30)
+        status = bystander.wait_until(lambda: bystander.diagnostics.get('configuration_optimizer'))
+    assert cockpit.configurations == [first]
+    assert 'no device profile' in status.message
+
+
+class TestGraph:
+    """Real capture and encoders; the test is the monitor."""
+
+    @pytest.fixture
+    def graph(
+        self, raw_bag: Path, detector: Path, bystander: Bystander, tmp_path: Path
+    ) -> Iterator[ProcessGroup]:
+        with Recording(raw_bag) as recording:
+            nodes = bag_graph(
+                recording, str(detector), loop=True, optimise=True, wait_for=('bystander',)
+            )
+        nodes = [node for node in nodes if node.name not in ('monitor', 'visualizer')]
+        with ProcessGroup(nodes, tmp_path) as group:
+            bystander.group = group
+            yield group
+
+    def test_no_unit_is_lost_when_the_configuration_changes(
+        self, graph: ProcessGroup, bystander: Bystander
+    ) -> None:
+        cockpit = Cockpit(bystander)
+        states = bystander.node.create_publisher(msg.SystemState, names.SYSTEM_STATE, qos.RESULT)
+        volts = [16.0]
+        bystander.node.create_timer(
+            0.1,
+            lambda: states.publish(to_system_state(SystemState(voltage=volts[0]), time.time_ns())),
+        )
+        cockpit.wait_until_free()
+        bystander.wait_for_units('camera', 10)
+        volts[0] = 13.0
+        change = cockpit.wait_for_reason('voltage sag')
+        effective_ns = from_time(change.effective_from)
+
+        def past() -> bool:
+            return stamps_of(bystander.features, 'radar')[-1] > effective_ns + 2 * NS_PER_S
+
+        bystander.wait_until(past)
+        for features in bystander.features:
+            is_new = from_time(features.header.stamp) >= effective_ns
+            if features.configuration_id and features.modality == 'camera':
+                assert (features.configuration_id >= change.id) == is_new
+        self._check_the_units(bystander, effective_ns)
+        bystander.wait_until(
+            lambda: [d for d in bystander.decisions if change.id in d.configuration_ids]
+        )
+
+    @staticmethod
+    def _check_the_units(bystander: Bystander, effective_ns: int) -> None:
+        """Every unit that arrived is heard of again, and 10 a second arrive from then on."""
+        arrived: dict[tuple[str, int], int] = {}
+        settled = {(f.modality, f.sequence) for f in bystander.features}
+        for receipt in bystander.receipts:
+            key = (receipt.modality, receipt.sequence)
+            arrived.setdefault(key, from_time(receipt.header.stamp))
+            # A busy machine may drop one from a full queue; it is said, and none is lost.
+            if receipt.outcome in (UnitOutcome.THINNED, UnitOutcome.DROPPED):
+                settled.add(key)
+            assert receipt.outcome != UnitOutcome.FAILED
+        past = {key for key, stamp_ns in arrived.items() if stamp_ns < effective_ns + NS_PER_S}
+        assert past <= settled
+        first = [s for (m, _), s in arrived.items() if m == 'camera' and s >= effective_ns]
+        assert 8 <= sum(s < effective_ns + NS_PER_S for s in first) <= 12
+
+
+@pytest.mark.parametrize(
+    ('parameter', 'words'),
+    [
+        ('profile:=/nowhere/profile.yaml', 'cannot read the device profile'),
+        ('camera_rates:=[30.0, 10.0]', 'list every rate once, the lowest first'),
+        ('modalities:=[lidar]', 'lidar'),
+    ],
+)
+def test_what_cannot_be_is_said_in_one_line(detector: Path, parameter: str, words: str) -> None:
+    ended = run_node('configuration_optimizer', '-p', f'detector:={detector}', '-p', parameter)
+    assert ended.returncode == 1
+    assert words in ended.stderr
+    assert 'Traceback' not in ended.stderr
