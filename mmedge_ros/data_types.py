@@ -8,6 +8,7 @@ a sensing window. Records that hold arrays compare by identity.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from typing import Any, NamedTuple
@@ -63,11 +64,17 @@ class Box(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Detection:
-    """An object seen in one picture."""
+    """An object seen in one picture.
+
+    ``distance`` from the camera and its standard deviation in m; NaN where only the box is
+    known. Detections are equal if box, score and label are: NaN is not even equal to itself.
+    """
 
     box: Box
     score: float
     label: str
+    distance: float = field(default=float('nan'), compare=False)
+    distance_deviation: float = field(default=float('nan'), compare=False)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -208,7 +215,12 @@ class Measurement:
     ``position`` (3,) m with ``covariance`` (3, 3) in the tracking frame. ``radial_velocity``
     (m/s, positive = receding, NaN unknown) with ``radial_variance`` is seen from ``origin``
     (3,). ``box`` is None for a radar-only cluster. ``range_from`` says what set the range:
-    ``radar``, ``height`` (of the box) or ``cluster``.
+    ``radar``, ``height`` (of the box), ``learned`` (by feature fusion) or ``cluster``.
+
+    ``lasting`` says which part (3, 3) of the covariance is an error that the next readings of
+    a modality repeat, such as that of a person taller than others. ``otherwise`` is what holds
+    if the returns inside the box are somebody else's; ``odds`` is the logarithm of the odds
+    that they are not.
     """
 
     stamp_ns: int
@@ -223,6 +235,9 @@ class Measurement:
     seen_by: tuple[str, ...]
     range_from: str
     depth: float = float('nan')
+    lasting: Mapping[str, FloatArray] = field(default_factory=dict)
+    otherwise: Measurement | None = None
+    odds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)

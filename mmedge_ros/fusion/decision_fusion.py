@@ -1,14 +1,17 @@
 """Decision fusion: boxes of any detector and radar returns become measurements in space.
 
 Needs no training. A box with moving returns inside gives bearing, range and radial velocity;
-a box without them gives bearing and a range from its height, with the covariance that
-deserves; moving clusters outside all boxes are kept as radar-only measurements.
+a box without them gives bearing and a range from its height, or the one feature fusion gave it,
+with the covariance that deserves; moving clusters outside all boxes are kept as radar-only
+measurements.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +26,7 @@ from mmedge_ros.data_types import (
 )
 from mmedge_ros.fusion.box_placement import PlacedBox, PlacedBoxes, place_boxes
 from mmedge_ros.fusion.clustering import cluster_returns
+from mmedge_ros.fusion.covariance import spread
 from mmedge_ros.fusion.geometry import SensorGeometry
 from mmedge_ros.fusion.return_placement import PlacedReturns, place_returns
 from mmedge_ros.parameter import parameter
@@ -30,6 +34,15 @@ from mmedge_ros.parameter import parameter
 RADAR_ONLY_LABEL = 'moving'
 # A body is wider than the bearing error of a cluster nearer than this (m).
 _SHORTEST_REACH = 1.0
+# Middles of boxes lie beside those of bodies by a pixel and a share of their size. Half of the
+# variance stays for long; taken as new in every picture it has to be larger than it is.
+_PIXEL_ERROR = 2.0
+_SIZE_ERROR = 0.08
+# Share of boxes that say nothing of the range.
+_NO_MEASURE = 0.2
+# Beyond that many deviations, squared, a range is impossible enough.
+_MOST_APART = 50.0
+_SQRT2 = math.sqrt(2.0)
 
 
 @dataclass(frozen=True)
@@ -40,12 +53,24 @@ class DecisionFusionParameters:
         1.68, 'mean height of the people to be tracked; sets the range of a box', 'm', 0.3, 3.0
     )
     height_deviation: float = parameter(
-        0.2,
-        'relative standard deviation of a range from box height; wider than bodies differ, '
-        'because the error stays the same from picture to picture',
+        0.15,
+        'relative deviation of the heights of bodies, and so of ranges from the height of a box; '
+        'it stays the same from picture to picture',
         '',
         0.02,
         1.0,
+    )
+    box_deviation: float = parameter(
+        0.08, 'relative deviation of the heights of boxes from picture to picture', '', 0.01, 1.0
+    )
+    own_returns: float = parameter(
+        0.85, 'share of boxes with fitting returns inside whose returns they are', '', 0.5, 0.999
+    )
+    body_depth: float = parameter(
+        0.1, 'how far before the middle of a body its returns lie', 'm', 0.0, 1.0
+    )
+    surface_deviation: float = parameter(
+        0.2, 'how much that differs from one to another, and stays for a while', 'm', 0.0, 1.0
     )
     moving_speed: float = parameter(
         0.1, 'returns at least this fast are moving; slower ones are walls', 'm/s', 0.0, 5.0
@@ -142,35 +167,95 @@ def _measure_box(
     geometry: SensorGeometry,
     p: DecisionFusionParameters,
 ) -> Measurement:
-    """Place a box in space, by the radar if returns fit it, else by its height."""
-    camera, detection = geometry.camera, placed.detection
+    """Place a box in space: by the radar if returns fit it, and by what the picture says.
+
+    The returns may be somebody else's. What the picture says holds otherwise, and the tracker,
+    which knows where the object was, weighs one against the other.
+    """
+    seen = _range_of_box(placed, p)
+    by_picture = _at_range(at_ns, placed, seen, geometry, p)
+    if not len(inside.positions):
+        return by_picture
+    core = _densest(inside.depths, 2 * p.range_deviation)
+    distance = float(np.median(inside.depths[core])) / placed.depth_per_distance + p.body_depth
+    speed = float(np.median(inside.velocities[core]))
+    echo = _RangeReading('radar', distance, p.range_deviation, p.surface_deviation, speed)
+    by_radar = _at_range(at_ns, placed, echo, geometry, p)
+    return replace(by_radar, otherwise=by_picture, odds=_odds(distance, seen, p))
+
+
+class _RangeReading(NamedTuple):
+    """A range (m) and where it is from; its errors that are new, and that last (m); m/s."""
+
+    source: str
+    distance: float
+    deviation: float
+    lasting: float
+    speed: float = math.nan
+
+    @property
+    def total(self) -> float:
+        return math.hypot(self.deviation, self.lasting)
+
+
+def _range_of_box(placed: PlacedBox, p: DecisionFusionParameters) -> _RangeReading:
+    """How far away a detection is without a look at the radar."""
+    distance, deviation = placed.detection.distance, placed.detection.distance_deviation
+    if distance > 0.0 and deviation > 0.0:  # NaN is not
+        # A network makes the same mistake again where it sees the same again.
+        return _RangeReading('learned', distance, deviation / _SQRT2, deviation / _SQRT2)
+    doubt = placed.distance * (2.5 if placed.is_cut else 1.0)
+    return _RangeReading(
+        'height', placed.distance, doubt * p.box_deviation, doubt * p.height_deviation
+    )
+
+
+def _odds(distance: float, seen: _RangeReading, p: DecisionFusionParameters) -> float:
+    """Logarithm of the odds that returns at that distance are the object's own.
+
+    Those of others lie anywhere between the limits of agreement. So may the object's own where
+    the box is no measure of it: of children, and of bodies that are hidden in part.
+    """
+    window = (p.range_agreement - 1.0 / p.range_agreement) * seen.distance
+    apart = (distance - seen.distance) / seen.total
+    density = math.exp(-0.5 * min(apart**2, _MOST_APART)) / (math.sqrt(2.0 * math.pi) * seen.total)
+    fit = (1.0 - _NO_MEASURE) * window * density + _NO_MEASURE
+    return math.log(p.own_returns / (1.0 - p.own_returns) * fit)
+
+
+def _at_range(
+    at_ns: int,
+    placed: PlacedBox,
+    reading: _RangeReading,
+    geometry: SensorGeometry,
+    p: DecisionFusionParameters,
+) -> Measurement:
+    camera, detection, distance = geometry.camera, placed.detection, reading.distance
     assert camera is not None  # boxes are only placed with a calibrated camera
-    distance, box = placed.distance, detection.box
-    deviation = distance * p.height_deviation * (2.5 if placed.is_cut else 1.0)
-    speed, range_from = float('nan'), 'height'
-    seen_by: tuple[str, ...] = (CAMERA,)
-    if len(inside.positions):
-        core = _densest(inside.depths, 2 * p.range_deviation)
-        distance = float(np.median(inside.depths[core])) / placed.depth_per_distance
-        speed = float(np.median(inside.velocities[core]))
-        deviation, range_from, seen_by = p.range_deviation, 'radar', (CAMERA, RADAR)
-    across = max(0.08 * box.width / float(camera.k[0, 0]), 0.004) * distance
-    along = max(0.06 * box.height / float(camera.k[1, 1]), 0.004) * distance
+    across = distance * _bearing_error(detection.box.width, float(camera.k[0, 0]))
+    along = distance * _bearing_error(detection.box.height, float(camera.k[1, 1]))
     down = geometry.camera_pose.rotation[:, 1]
+    by_radar = reading.source == 'radar'
     return Measurement(
         at_ns,
         detection.label,
         detection.score,
-        box,
+        detection.box,
         geometry.camera_pose.translation + placed.ray * distance,
-        _spread(placed.ray, down, deviation, across, along),
-        speed,
+        spread(placed.ray, down, reading.total, across, along),
+        reading.speed,
         p.velocity_deviation**2,
         geometry.radar_pose.translation,
-        seen_by,
-        range_from,
+        (CAMERA, RADAR) if by_radar else (CAMERA,),
+        reading.source,
         distance * placed.depth_per_distance,
+        {RADAR if by_radar else CAMERA: reading.lasting**2 * np.outer(placed.ray, placed.ray)},
     )
+
+
+def _bearing_error(size: float, focal: float) -> float:
+    """Deviation (rad) of the middle of a box of so many pixels."""
+    return math.hypot(_PIXEL_ERROR, _SIZE_ERROR * size) / focal
 
 
 def _densest(depths: FloatArray, width: float) -> NDArray[np.bool_]:
@@ -178,28 +263,6 @@ def _densest(depths: FloatArray, width: float) -> NDArray[np.bool_]:
     near = np.abs(depths[:, None] - depths[None]) <= width
     core: NDArray[np.bool_] = near[int(np.argmax(near.sum(axis=1)))]
     return core
-
-
-def _spread(
-    ray: FloatArray, down: FloatArray, radial: float, across: float, along: float
-) -> FloatArray:
-    """Covariance (3, 3) with deviations (m) along a ray, across it, and up and down."""
-    side = _cross(down, ray)
-    length = float(np.linalg.norm(side))
-    if length < 1e-6:
-        # Straight up or down no direction stands out.
-        return max(radial, across, along) ** 2 * np.eye(3)
-    side /= length
-    axes = np.column_stack([ray, side, _cross(ray, side)])
-    covariance: FloatArray = (axes * np.square([radial, across, along])) @ axes.T
-    return covariance
-
-
-def _cross(first: FloatArray, second: FloatArray) -> FloatArray:
-    """Cross product of two vectors (3,); numpy's own takes six times as long for one pair."""
-    a, b, c = first.tolist()
-    x, y, z = second.tolist()
-    return np.array([b * z - c * y, c * x - a * z, a * y - b * x])
 
 
 def _measure_clusters(
@@ -217,7 +280,7 @@ def _measure_clusters(
         # At the sensor itself there is no direction: forward is as good as any.
         forward = geometry.radar_pose.rotation[:, 0]
         reach = max(distance, _SHORTEST_REACH)
-        covariance = _spread(
+        covariance = spread(
             offset / distance if distance > 1e-3 else forward,
             geometry.radar_pose.rotation[:, 2],
             p.range_deviation,

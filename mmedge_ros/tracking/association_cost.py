@@ -34,6 +34,11 @@ def box_cost(
     range of a lone box is the least certain thing about it.
     """
     distance = position_distance(tracks, measurements)
+    doubtful = [m.otherwise is not None for m in measurements]
+    if any(doubtful):
+        distance = np.minimum(
+            distance, position_distance(tracks, [m.otherwise or m for m in measurements])
+        )
     overlap, both = _overlaps(tracks, measurements)
     near = (distance <= POSITION_GATE) | (both & (overlap >= minimum_iou))
     cost = np.minimum(distance / POSITION_GATE, 2.0) + np.where(both, 1.0 - overlap, 1.0)

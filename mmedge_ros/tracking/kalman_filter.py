@@ -93,6 +93,20 @@ def mahalanobis_squared(offsets: FloatArray, covariances: FloatArray) -> FloatAr
     return distances
 
 
+def mixture(
+    share: FloatArray, one: tuple[FloatArray, FloatArray], other: tuple[FloatArray, FloatArray]
+) -> tuple[FloatArray, FloatArray]:
+    """Mean and covariance of what is ``one`` with the probability ``share`` (...), or ``other``.
+
+    Each is a mean (..., K) with a covariance (..., K, K).
+    """
+    apart = one[0] - other[0]
+    weight = share[..., None, None]
+    spread = weight * one[1] + (1.0 - weight) * other[1]
+    spread = spread + weight * (1.0 - weight) * apart[..., :, None] * apart[..., None, :]
+    return other[0] + share[..., None] * apart, spread
+
+
 def inverse_3(matrices: FloatArray) -> FloatArray:
     """Invert symmetric matrices (..., 3, 3) by cofactors.
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.special import expit
 
 from mmedge_ros.data_types import CAMERA, NS_PER_S, Box, FloatArray, Measurement, Track
 from mmedge_ros.tracking.kalman_filter import (
     BoxNoise,
     BoxState,
     RateNoise,
+    mixture,
     predict_box,
     start_box,
     update_box,
@@ -111,15 +113,23 @@ class TrackerState:
 def start_track(
     number: int, measurement: Measurement, velocity_deviation: FloatArray
 ) -> TrackState:
-    """Begin a tentative track at rest where the measurement lies."""
+    """Begin a tentative track at rest where the measurement lies.
+
+    Of one in doubt, where it lies on average: nothing is known yet by which to judge it.
+    """
+    position, spread = measurement.position, measurement.covariance
+    if measurement.otherwise is not None:
+        other = measurement.otherwise
+        share = np.asarray(expit(measurement.odds))
+        position, spread = mixture(share, (position, spread), (other.position, other.covariance))
     covariance = np.zeros((6, 6))
-    covariance[:3, :3] = measurement.covariance
+    covariance[:3, :3] = spread
     covariance[3:, 3:] = np.diag(np.square(velocity_deviation))
     return TrackState(
         number,
         measurement.label,
         measurement.score,
-        np.concatenate([measurement.position, np.zeros(3)]),
+        np.concatenate([position, np.zeros(3)]),
         covariance,
         None if measurement.box is None else start_box(measurement.box, _BOX_NOISE),
         measurement.stamp_ns,

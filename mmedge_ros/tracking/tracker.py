@@ -232,11 +232,15 @@ class Tracker:
         """Correct each track by its measurement: position, Doppler velocity and box."""
         if not tracks:
             return []
-        means, covariances = corrected_states(tracks, measurements)
+        found = corrected_states(tracks, measurements, self.parameters.acceleration)
+        believed = [
+            m if m.otherwise is None or share >= 0.5 else m.otherwise
+            for m, share in zip(measurements, found.shares.tolist(), strict=True)
+        ]
         return [
             self._updated(track, measurement, mean, covariance)
             for track, measurement, mean, covariance in zip(
-                tracks, measurements, means, covariances, strict=True
+                tracks, believed, found.means, found.covariances, strict=True
             )
         ]
 

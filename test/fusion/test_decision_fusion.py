@@ -32,7 +32,8 @@ MODEL = CameraModel(
 CAMERA_POSE = Transform(OPTICAL_TO_BODY, np.array([0.0, 0.0, 1.0]))
 RADAR_POSE = Transform(np.eye(3), np.array([0.0, -0.1, 1.0]))
 GEOMETRY = SensorGeometry('base_link', MODEL, CAMERA_POSE, RADAR_POSE)
-PARAMETERS = DecisionFusionParameters()
+# Bodies without depth, so that returns lie where people are.
+PARAMETERS = DecisionFusionParameters(body_depth=0.0)
 STATURE = PARAMETERS.person_height
 
 
@@ -115,10 +116,53 @@ def test_a_range_from_height_claims_to_be_uncertain_along_the_line_of_sight() ->
     ray = by_height.position - CAMERA_POSE.translation
     distance, ray = np.linalg.norm(ray), ray / np.linalg.norm(ray)
     across = np.cross([0.0, 0.0, 1.0], ray)
-    for found, deviation in ((by_height, 0.2 * distance), (by_radar, 0.25)):
+    p = PARAMETERS
+    by_bodies = np.hypot(p.height_deviation, p.box_deviation) * distance
+    by_surface = np.hypot(p.range_deviation, p.surface_deviation)
+    for found, deviation in ((by_height, by_bodies), (by_radar, by_surface)):
         assert np.sqrt(ray @ found.covariance @ ray) == pytest.approx(deviation, rel=0.02)
         assert np.sqrt(across @ found.covariance @ across) < 0.2
         assert np.linalg.eigvalsh(found.covariance).min() > 0
+
+
+def test_returns_lie_before_the_middle_of_a_body() -> None:
+    deep = replace(PARAMETERS, body_depth=0.2)
+    thin, thick = (
+        fuse(camera_unit(box_of(6.0, 0.0)), scan(*body(6.0, 0.0, 0.8)), parameters=parameters)[0]
+        for parameters in (PARAMETERS, deep)
+    )
+    offset = np.linalg.norm(thick.position - thin.position)
+    assert offset == pytest.approx(0.2)
+    assert thick.position[0] > thin.position[0]
+
+
+def test_what_the_height_says_holds_if_the_returns_are_of_somebody_else() -> None:
+    box = box_of(6.0, 0.0)
+    (alone,) = fuse(camera_unit(box))
+    (near, far) = (
+        fuse(camera_unit(box), scan(*body(x, 0.0, 0.8), *walls()))[0] for x in (6.2, 8.5)
+    )
+    assert alone.otherwise is None
+    for found in (near, far):
+        assert found.range_from == 'radar'
+        assert found.otherwise is not None
+        assert found.otherwise.range_from == 'height'
+        assert found.otherwise.seen_by == (CAMERA,)
+        np.testing.assert_array_equal(found.otherwise.position, alone.position)
+    assert near.odds > far.odds + 1.0
+
+
+def test_errors_of_bodies_last_and_those_of_boxes_do_not() -> None:
+    by_height, by_radar = (
+        fuse(camera_unit(box_of(6.0, 0.0)), *scans)[0]
+        for scans in ((), (scan(*body(6.0, 0.0, 0.8)),))
+    )
+    assert list(by_height.lasting) == [CAMERA]
+    assert list(by_radar.lasting) == [RADAR]
+    for found in (by_height, by_radar):
+        (part,) = found.lasting.values()
+        assert 0.0 < part.trace() < found.covariance.trace()
+        assert np.linalg.eigvalsh(found.covariance - part).min() > 0.0
 
 
 def test_overlapping_boxes_at_different_depths_get_their_own_returns() -> None:
