@@ -7,6 +7,7 @@ import ctypes
 import os
 import signal
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType
@@ -16,6 +17,9 @@ import typer
 
 if TYPE_CHECKING:
     from mmedge_ros.monitoring.limit_trace import LimitTrace
+
+# As a trace: shares come from standard input.
+DICTATED = '-'
 
 _PR_SET_CHILD_SUBREAPER = 36
 # For this process alone, not for the guardian it starts.
@@ -30,11 +34,13 @@ def limit(
         typer.Argument(help='PERCENT -- COMMAND ...; with --trace only the command'),
     ],
     trace: Annotated[
-        Path | None,
+        str,
         typer.Option(
-            '--trace', exists=True, dir_okay=False, help='lines of seconds,percent instead'
+            '--trace',
+            metavar='FILE',
+            help='lines of seconds,percent instead; -: percentages from standard input',
         ),
-    ] = None,
+    ] = '',
     method: Annotated[
         str, typer.Option('--method', help='auto, cgroup (v2, if writable) or signals')
     ] = 'auto',
@@ -51,7 +57,7 @@ def limit(
 
     try:
         share, command = _share_and_command(arguments, trace)
-        code = _run(share, command, method)
+        code = _run(share, command, method, subprocess.DEVNULL if trace == DICTATED else None)
     except MonitoringError as err:
         from mmedge_ros.replay_command import stop
 
@@ -59,11 +65,13 @@ def limit(
     raise typer.Exit(code if code >= 0 else 128 - code)
 
 
-def _share_and_command(arguments: list[str], trace: Path | None) -> tuple[LimitTrace, list[str]]:
-    from mmedge_ros.monitoring.limit_trace import constant_share, read_trace
+def _share_and_command(arguments: list[str], trace: str) -> tuple[LimitTrace, list[str]]:
+    from mmedge_ros.monitoring.limit_trace import DictatedShare, constant_share, read_trace
 
-    if trace is not None:
-        return read_trace(trace), _without_dashes(arguments)
+    if trace == DICTATED:
+        return DictatedShare(sys.stdin), _without_dashes(arguments)
+    if trace:
+        return read_trace(Path(trace)), _without_dashes(arguments)
     percent, *command = arguments
     command = _without_dashes(command)
     if not command:
@@ -80,13 +88,13 @@ def _without_dashes(command: list[str]) -> list[str]:
     return command[1:] if command[:1] == ['--'] else command
 
 
-def _run(share: LimitTrace, command: list[str], method: str) -> int:
+def _run(share: LimitTrace, command: list[str], method: str, stdin: int | None = None) -> int:
     import psutil
 
     from mmedge_ros.monitoring.cpu_limiter import CpuLimiter
 
     try:
-        process = subprocess.Popen(command, start_new_session=True)
+        process = subprocess.Popen(command, start_new_session=True, stdin=stdin)
     except FileNotFoundError:
         _say(f'{command[0]}: no such command')
         return _NOT_FOUND

@@ -87,7 +87,11 @@ class FactorisedLatency:
         """
         self.calibration.observe(modality, level, encode, now)
         if transport == transport:
-            self.calibration.observe('', _TRANSPORT, transport, now)
+            self.observe_transport(transport, now)
+
+    def observe_transport(self, duration: float, now: float) -> None:
+        """Learn how long the features of a unit travelled, s."""
+        self.calibration.observe('', _TRANSPORT, duration, now)
 
     def observe_fusion(self, duration: float, now: float) -> None:
         """Learn how long the work on a decision itself took, s."""

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
+import threading
 from bisect import bisect_right
+from collections.abc import Iterable
 from pathlib import Path
 
 from mmedge_ros.monitoring.errors import MonitoringError
@@ -24,6 +27,25 @@ class LimitTrace:
         """Return the share ``elapsed`` seconds after the start; the last one holds on."""
         place = bisect_right(self._begins, elapsed)
         return self._shares[max(place - 1, 0)]
+
+
+class DictatedShare(LimitTrace):
+    """A share that somebody dictates while it is kept: percentages, one per line.
+
+    The last one holds on, also where lines come to an end; what is no percentage is left out.
+
+    :param lines: blocks until there is one more
+    """
+
+    def __init__(self, lines: Iterable[str]) -> None:
+        super().__init__([0.0], [1.0])
+        self._lines = lines
+        threading.Thread(target=self._listen, name='share', daemon=True).start()
+
+    def _listen(self) -> None:
+        for line in self._lines:
+            with contextlib.suppress(ValueError, MonitoringError):
+                self._shares = [_share(float(line), 'the limit')]
 
 
 def constant_share(percent: float) -> LimitTrace:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from mmedge_ros.data_types import CAMERA, RADAR
 from mmedge_ros.encoding.default_model import default_detector
-from mmedge_ros.encoding.detector import DetectorParameters
+from mmedge_ros.encoding.detector import DetectorParameters, EncodingError
 from mmedge_ros.encoding.model_bundle import domain_warning
 from mmedge_ros.encoding.unit_encoder import CameraEncoder, RadarEncoder, UnitEncoder
 from mmedge_ros.parameter import group, parameter
@@ -49,8 +49,18 @@ class UnitEncoderParameters:
 def make_encoder(p: UnitEncoderParameters) -> UnitEncoder:
     """Build the encoder the parameters ask for."""
     if p.modality == RADAR:
-        return RadarEncoder(p.limits)
+        return _radar_encoder(p)
     return CameraEncoder.from_path(default_detector(p.detector, p.simulated), p.detection)
+
+
+def _radar_encoder(p: UnitEncoderParameters) -> UnitEncoder:
+    try:
+        model = default_detector(p.detector, p.simulated)
+    except EncodingError:
+        if p.detector:
+            raise
+        return RadarEncoder(p.limits)  # a radar alone needs no model
+    return RadarEncoder.from_path(model, p.limits, p.detection.threads)
 
 
 class EncoderWatch:

@@ -15,6 +15,7 @@ from mmedge_ros.data_types import CAMERA, RADAR
 from mmedge_ros.fusion.transforms import StampedTransform, quaternion_from_rotation
 
 PACKAGE = 'mmedge_ros'
+OPTIMIZER = 'configuration_optimizer'
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,8 @@ class GraphOptions:
     ``stride`` (s); ``simulated`` tells the encoder that its pictures come from the simulator.
     ``remappings`` apply to every node (such as camera/image to a driver's topic).
     ``camera`` and ``radar`` add our own drivers with these parameters; without them others are
-    expected. ``monitor`` adds the monitor with these parameters.
+    expected. ``monitor`` adds the monitor with these parameters, ``optimizer`` the node that
+    chooses configurations.
     """
 
     modalities: tuple[str, ...] = (CAMERA, RADAR)
@@ -73,6 +75,7 @@ class GraphOptions:
     camera: Mapping[str, Any] | None = None
     radar: Mapping[str, Any] | None = None
     monitor: Mapping[str, Any] | None = None
+    optimizer: Mapping[str, Any] | None = None
 
 
 def perception_graph(options: GraphOptions) -> list[NodeDescription]:
@@ -88,6 +91,7 @@ def perception_graph(options: GraphOptions) -> list[NodeDescription]:
                 'calibration_file': options.calibration,
                 'transforms': list(options.transforms) or [''],
                 'pipeline.modalities': list(options.modalities),
+                **_model_parameters(options),
             },
             options.remappings,
         )
@@ -96,7 +100,7 @@ def perception_graph(options: GraphOptions) -> list[NodeDescription]:
         NodeDescription(
             f'{modality}_encoder',
             'unit_encoder',
-            {**shared, 'modality': modality, **_camera_parameters(modality, options)},
+            {**shared, 'modality': modality, **_encoder_parameters(modality, options)},
             options.remappings,
         )
         for modality in options.modalities
@@ -110,6 +114,8 @@ def perception_graph(options: GraphOptions) -> list[NodeDescription]:
                 options.remappings,
             )
         )
+    if options.optimizer is not None:
+        nodes.append(_optimizer(options, {**shared, **options.optimizer}))
     drivers = {'monitor': options.monitor, CAMERA: options.camera, RADAR: options.radar}
     nodes += [
         NodeDescription(name, name, {**shared, **parameters}, options.remappings)
@@ -121,14 +127,19 @@ def perception_graph(options: GraphOptions) -> list[NodeDescription]:
     return nodes
 
 
-def _camera_parameters(modality: str, options: GraphOptions) -> dict[str, Any]:
+def _encoder_parameters(modality: str, options: GraphOptions) -> dict[str, Any]:
     if modality != CAMERA:
-        return {}
-    return {
-        'detector': options.detector,
-        'simulated': options.simulated,
-        'image_transport': options.image_transport,
-    }
+        return _model_parameters(options)
+    return {**_model_parameters(options), 'image_transport': options.image_transport}
+
+
+def _model_parameters(options: GraphOptions) -> dict[str, Any]:
+    return {'detector': options.detector, 'simulated': options.simulated}
+
+
+def _optimizer(options: GraphOptions, parameters: Mapping[str, Any]) -> NodeDescription:
+    given = {'modalities': list(options.modalities), **_model_parameters(options), **parameters}
+    return NodeDescription(OPTIMIZER, OPTIMIZER, given, options.remappings)
 
 
 def _bag_player(options: GraphOptions) -> NodeDescription:

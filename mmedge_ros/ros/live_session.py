@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import rclpy
 from rclpy.executors import SingleThreadedExecutor
@@ -15,6 +15,7 @@ from rclpy.executors import SingleThreadedExecutor
 from mmedge_ros.data_types import CAMERA, NS_PER_S
 from mmedge_ros.evaluation.run_record import RunRecord
 from mmedge_ros.fusion.transforms import format_static_transform
+from mmedge_ros.pipeline.fusion_strategy import fusion_strategy
 from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline
 from mmedge_ros.replay.errors import ReplayError
 from mmedge_ros.replay.live_record import LiveRecord
@@ -26,8 +27,8 @@ from mmedge_ros.replay.offline_session import (
 )
 from mmedge_ros.replay.parameter_file import pipeline_parameters
 from mmedge_ros.replay.recording import Recording, TopicChoice
-from mmedge_ros.ros.graph import GraphOptions, NodeDescription, perception_graph
-from mmedge_ros.ros.middleware_profile import profile_environment
+from mmedge_ros.ros.graph import OPTIMIZER, GraphOptions, NodeDescription, perception_graph
+from mmedge_ros.ros.middleware_profile import set_profile
 from mmedge_ros.ros.process_group import ProcessGroup
 from mmedge_ros.ros.recorder import Recorder
 from mmedge_ros.software import software_identity
@@ -38,7 +39,10 @@ _AFTERMATH = 5.0
 
 @dataclass(frozen=True)
 class LiveOptions:
-    """What to replay through the graph and with what. Empty texts mean the default."""
+    """What to replay through the graph and with what. Empty texts mean the default.
+
+    ``optimise`` lets the graph choose rates and levels, by the unit times of ``profile``.
+    """
 
     bag: str
     detector: str = ''
@@ -48,6 +52,8 @@ class LiveOptions:
     topics: TopicChoice = field(default_factory=TopicChoice)
     params: Path | None = None
     logs: Path | None = None
+    optimise: bool = False
+    profile: str = ''
 
 
 Progress = Callable[[float, LiveRecord], None]
@@ -64,10 +70,14 @@ def bag_graph(
     params: Path | None = None,
     transforms: tuple[str, ...] = (),
     wait_for: tuple[str, ...] = (),
+    optimise: bool = False,
+    profile: str = '',
 ) -> list[NodeDescription]:
     """Describe the graph that plays a recording.
 
     :param transforms: static ones that take the place of, or come on top of, the recorded ones
+    :param optimise: add the optimiser, and a monitor that plays the recorded state if there is any
+    :param profile: device profile for the optimiser
     """
     topics = recording.topics
     chosen = {'camera': topics.camera, 'radar': topics.radar, 'odometry': topics.odometry}
@@ -89,9 +99,28 @@ def bag_graph(
                 *transforms,
             ),
             image_transport='compressed' if topics.compressed else 'raw',
-            wait_for=wait_for,
+            wait_for=(*wait_for, *((OPTIMIZER,) if optimise else ())),
+            monitor=monitor_parameters(recording) if optimise else None,
+            optimizer=optimizer_parameters(profile, params) if optimise else None,
         )
     )
+
+
+def monitor_parameters(recording: Recording) -> dict[str, Any]:
+    """Return the monitor's: it plays the state that was recorded, or else watches the machine."""
+    if recording.has_system_state:
+        return {'trace': str(recording.bag.path.resolve()), 'loop': True}
+    return {'battery': False}
+
+
+def optimizer_parameters(profile: str, params: Path | None) -> dict[str, Any]:
+    """Return the optimiser's: the limit is the deadline of the fusion node.
+
+    :raises ParameterError: for a parameter file that is none
+    """
+    deadline = pipeline_parameters(params).windows.deadline
+    given = {'profile': str(Path(profile).resolve())} if profile else {}
+    return {'adaptation.latency_limit': deadline, **given}
 
 
 def replay_live(options: LiveOptions, on_progress: Progress | None = None) -> RunRecord:
@@ -101,7 +130,7 @@ def replay_live(options: LiveOptions, on_progress: Progress | None = None) -> Ru
     :raises EncodingError: when there is no detector
     """
     begun = time.monotonic()
-    os.environ.update(profile_environment())
+    set_profile()
     parameters = pipeline_parameters(options.params)
     live = LiveRecord()
     with (
@@ -116,6 +145,8 @@ def replay_live(options: LiveOptions, on_progress: Progress | None = None) -> Ru
             clock=options.clock,
             params=options.params,
             wait_for=('recorder',),
+            optimise=options.optimise,
+            profile=options.profile,
         )
         first_ns, last_ns = recording.arrivals_ns()
         folder = options.logs or Path(scratch)
@@ -136,7 +167,9 @@ def replay_live(options: LiveOptions, on_progress: Progress | None = None) -> Ru
         told = detector_problems(Path(_model_of(nodes)), recording)
         record.problems = [*told, *record.problems]
     record.resources = {'cpu_s': group.cpu_seconds, 'peak_rss_mb': group.peak_memory_mb}
-    record.software = software_identity(_model_of(nodes))
+    model = _model_of(nodes)
+    strategy = fusion_strategy(Path(model) if model else None, parameters)
+    record.software = {**software_identity(model), 'strategy': strategy}
     record.wall_time = time.monotonic() - begun
     return record
 

@@ -16,11 +16,13 @@ from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.node import Node
 
+from mmedge_ros.configuration.errors import ConfigurationError
 from mmedge_ros.encoding.detector import EncodingError
 from mmedge_ros.fusion.errors import FusionError
 from mmedge_ros.monitoring.errors import MonitoringError
 from mmedge_ros.parameter import ParameterError
 from mmedge_ros.replay.errors import ReplayError
+from mmedge_ros.ros.middleware_profile import set_profile
 from mmedge_ros.sensing.errors import SensingError
 
 PARENT_VARIABLE = 'MMEDGE_PARENT_PID'
@@ -34,6 +36,7 @@ _PR_SET_PDEATHSIG = 1
 # What a user can put right: said in one line, without a traceback. The last two come from nodes
 # with arguments of their own.
 USER_ERRORS = (
+    ConfigurationError,
     ParameterError,
     EncodingError,
     FusionError,
@@ -74,6 +77,7 @@ def run_nodes(makers: Sequence[Callable[[], Node]], args: list[str] | None = Non
 
 
 def _spin(makers: Sequence[Callable[[], Node]], nodes: list[Node], args: list[str] | None) -> None:
+    set_profile()
     try:
         rclpy.init(args=args)
     except RuntimeError as err:

@@ -11,6 +11,7 @@ from mmedge_ros.ros.interfaces import INTERFACES, PROFILES
 from mmedge_ros.ros.monitor_setup import MonitorParameters
 from mmedge_ros.ros.nodes.fusion import FusionParameters
 from mmedge_ros.ros.nodes.visualizer import VisualizerParameters
+from mmedge_ros.ros.optimizer_setup import ConfigurationOptimizerParameters
 from mmedge_ros.ros.player_setup import BagPlayerParameters
 from mmedge_ros.ros.radar_setup import RadarNodeParameters
 from mmedge_ros.ros.recording_inputs import BagRecorderParameters
@@ -31,6 +32,7 @@ NODES = {
     'bag_recorder': BagRecorderParameters,
     'visualizer': VisualizerParameters,
     'monitor': MonitorParameters,
+    'configuration_optimizer': ConfigurationOptimizerParameters,
 }
 
 

@@ -9,6 +9,7 @@ from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.node import Node
 
 from mmedge_ros import msg
+from mmedge_ros.monitoring.state_message import state_from_message
 from mmedge_ros.replay.live_record import LiveRecord
 from mmedge_ros.ros import conversions, names, playback_messages, qos
 from mmedge_ros.ros.diagnostics import PROBLEM_PREFIX
@@ -25,6 +26,8 @@ class Recorder(Node):
             (msg.UnitFeatures, names.UNIT_FEATURES, qos.RECORD, self._on_features),
             (msg.UnitReceipt, names.UNIT_RECEIPTS, qos.RECORD, self._on_receipt),
             (msg.PlaybackState, names.PLAYBACK, qos.LATCHED, self._on_playback),
+            (msg.Configuration, names.CONFIGURATION, qos.LATCHED, self._on_configuration),
+            (msg.SystemState, names.SYSTEM_STATE, qos.RESULT, self._on_state),
         )
         for kind, topic, profile, take in kinds:
             self.create_subscription(kind, topic, self._guarded(topic, take), profile)
@@ -50,6 +53,13 @@ class Recorder(Node):
 
     def _on_playback(self, message: msg.PlaybackState) -> None:
         self._record.status = playback_messages.from_playback_state(message)
+
+    def _on_configuration(self, message: msg.Configuration) -> None:
+        self._record.add_configuration(conversions.from_configuration(message))
+
+    def _on_state(self, message: msg.SystemState) -> None:
+        stamp_ns = conversions.from_time(message.header.stamp)
+        self._record.add_state(stamp_ns, state_from_message(message))
 
     def _on_diagnostics(self, message: DiagnosticArray) -> None:
         for status in message.status:

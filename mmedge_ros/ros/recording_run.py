@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 import time
 from collections.abc import Callable
@@ -23,7 +22,7 @@ from mmedge_ros.ros.graph import (
     write_parameters,
 )
 from mmedge_ros.ros.interfaces import recorded_topics
-from mmedge_ros.ros.middleware_profile import profile_environment
+from mmedge_ros.ros.middleware_profile import set_profile
 from mmedge_ros.ros.nodes.bag_recorder import BagRecorder
 from mmedge_ros.ros.recording_session import MEGABYTE, RecordingLimits
 from mmedge_ros.ros.up_session import driver_remappings
@@ -85,14 +84,17 @@ def _absolute(topic: str, namespace: str) -> str:
     return '/'.join(['', *filter(None, [namespace.strip('/'), topic])])
 
 
-def run_recording(options: RecordOptions, show: Callable[[float, str], None]) -> dict[str, int]:
+def run_recording(
+    options: RecordOptions, show: Callable[[float | None, str], None]
+) -> dict[str, int]:
     """Record until interrupted, the time is up or the disk is full; return counts per topic.
 
-    :param show: called with the share of the time that is over (0 without a limit) and a state
+    :param show: called with the share of the time that is over (None without a limit) and a
+        state
     :raises ReplayError: when the folder exists, the disk fails or is full, or a topic can have
         no such name
     """
-    os.environ.update(profile_environment())
+    set_profile()
     context = rclpy.Context()
     rclpy.init(context=context)
     executor = SingleThreadedExecutor(context=context)
@@ -125,7 +127,7 @@ def _recorder(context: Any, arguments: list[str]) -> BagRecorder:
 
 
 def _spin(
-    node: BagRecorder, executor: Any, seconds: float, show: Callable[[float, str], None]
+    node: BagRecorder, executor: Any, seconds: float, show: Callable[[float | None, str], None]
 ) -> None:
     started = shown = time.monotonic()
     while not node.session.failure:
@@ -135,7 +137,7 @@ def _spin(
             return
         if now - shown >= _SHOW_PERIOD:
             shown = now
-            show((now - started) / seconds if seconds else 0.0, _state(node))
+            show((now - started) / seconds if seconds else None, _state(node))
 
 
 def _state(node: BagRecorder) -> str:

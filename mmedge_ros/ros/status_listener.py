@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import time
+from collections import deque
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -12,13 +15,46 @@ from mmedge_ros.data_types import Decision
 from mmedge_ros.replay.playback import PlaybackStatus
 from mmedge_ros.ros import conversions, names, playback_messages, qos
 
+# Long enough for a figure that stands still, short enough to show within moments that it fell.
+_RATE_SPAN = 5.0
+
+
+class DecisionRate:
+    """Decisions per second of the last few seconds; sinks to zero when they stop.
+
+    :param clock: returns seconds
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._since: float | None = None
+        self._arrivals: deque[float] = deque()
+
+    def add(self) -> None:
+        """Note that one has arrived now."""
+        now = self._clock()
+        if self._since is None:
+            self._since = now
+        else:
+            self._arrivals.append(now)
+
+    def value(self) -> float:
+        """Return it in Hz; 0 until two have arrived."""
+        if self._since is None:
+            return 0.0
+        now = self._clock()
+        while self._arrivals and self._arrivals[0] <= now - _RATE_SPAN:
+            self._arrivals.popleft()
+        return len(self._arrivals) / min(max(now - self._since, 1.0), _RATE_SPAN)
+
 
 class StatusListener(Node):
-    """Keeps the newest decision and the player's state."""
+    """Keeps the newest decision, the decisions' rate and the player's state."""
 
     def __init__(self, **node_options: Any) -> None:
         super().__init__('mmedge_status', **node_options)
         self.decision: Decision | None = None
+        self.rate = DecisionRate()
         self.playback: PlaybackStatus | None = None
         self.create_subscription(msg.TrackArray, names.TRACKS, self._on_tracks, qos.RESULT)
         self.create_subscription(msg.PlaybackState, names.PLAYBACK, self._on_playback, qos.LATCHED)
@@ -28,9 +64,11 @@ class StatusListener(Node):
         """Whether a player has come to its end."""
         return self.playback is not None and self.playback.finished
 
-    def share(self) -> float:
-        """Return how much of the recording was played, 0..1; 0 without a player."""
-        if self.playback is None or self.decision is None:
+    def share(self) -> float | None:
+        """Return how much of the recording was played, 0..1; None without a player."""
+        if self.playback is None:
+            return None
+        if self.decision is None:
             return 0.0
         length_ns = max(self.playback.end_ns - self.playback.begin_ns, 1)
         done_ns = self.decision.window_end_ns - self.playback.offset_ns - self.playback.begin_ns
@@ -39,6 +77,7 @@ class StatusListener(Node):
     def _on_tracks(self, message: msg.TrackArray) -> None:
         with suppress(ValueError):  # nobody is helped by half a status line
             self.decision = conversions.from_track_array(message)
+            self.rate.add()
 
     def _on_playback(self, message: msg.PlaybackState) -> None:
         with suppress(ValueError):

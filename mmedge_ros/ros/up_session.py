@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -21,8 +20,8 @@ from mmedge_ros.replay.errors import ReplayError
 from mmedge_ros.replay.recording import Recording, TopicChoice
 from mmedge_ros.ros import names
 from mmedge_ros.ros.graph import GraphOptions, NodeDescription, perception_graph, single_process
-from mmedge_ros.ros.live_session import bag_graph
-from mmedge_ros.ros.middleware_profile import profile_environment
+from mmedge_ros.ros.live_session import bag_graph, optimizer_parameters
+from mmedge_ros.ros.middleware_profile import set_profile
 from mmedge_ros.ros.process_group import ProcessGroup
 from mmedge_ros.ros.radar_setup import PERSON
 from mmedge_ros.ros.status_listener import StatusListener
@@ -35,6 +34,7 @@ class UpOptions:
 
     ``camera_driver`` and ``radar_driver`` start the package's own drivers with these parameters
     (see `video_camera` and `simulated_radar`). ``extrinsics`` is a YAML with transforms.
+    ``optimise`` adds monitor and optimiser; ``profile`` is the device profile it begins with.
     """
 
     bag: str = ''
@@ -53,20 +53,23 @@ class UpOptions:
     radar_driver: Mapping[str, Any] | None = None
     logs: Path = Path('out/logs')
     single_process: bool = False
+    optimise: bool = False
+    profile: str = ''
 
 
 def run_up(
     options: UpOptions,
-    show: Callable[[float, Decision | None], None],
+    show: Callable[[float | None, Decision | None, float], None],
     say: Callable[[str], None],
 ) -> None:
     """Start the graph and look after it until interrupted, or a recording has ended.
 
-    :param show: called with progress (0 without a recording) and the newest decision
+    :param show: called with progress (None without a recording), the newest decision and the
+        decisions per second
     :param say: called with sentences about nodes that end or start
     :raises ReplayError: when the recording cannot be used or a node cannot run
     """
-    os.environ.update(profile_environment())
+    set_profile()
     nodes = describe_up(options)
     if options.single_process:
         nodes = [single_process(nodes)]
@@ -115,6 +118,8 @@ def describe_up(options: UpOptions) -> list[NodeDescription]:
                 clock=options.clock,
                 params=options.params,
                 transforms=transforms,
+                optimise=options.optimise,
+                profile=options.profile,
             )
     return perception_graph(
         GraphOptions(
@@ -126,6 +131,10 @@ def describe_up(options: UpOptions) -> list[NodeDescription]:
             radar=options.radar_driver,
             image_transport=options.image_transport,
             use_sim_time=options.clock,
+            monitor={} if options.optimise else None,
+            optimizer=(
+                optimizer_parameters(options.profile, options.params) if options.optimise else None
+            ),
             remappings=driver_remappings(options.topics),
         )
     )
@@ -156,7 +165,9 @@ def driver_remappings(topics: TopicChoice) -> tuple[tuple[str, str], ...]:
 
 
 def _follow(
-    group: ProcessGroup, ends: bool, show: Callable[[float, Decision | None], None]
+    group: ProcessGroup,
+    ends: bool,
+    show: Callable[[float | None, Decision | None, float], None],
 ) -> None:
     context = rclpy.Context()
     rclpy.init(context=context)
@@ -173,7 +184,7 @@ def _follow(
             for name in group.watch():
                 words = group.last_words(name, 1) or 'without a word'
                 raise ReplayError(f'{name} ended: {words}')
-            show(listener.share(), listener.decision)
+            show(listener.share(), listener.decision, listener.rate.value())
             if ends and listener.finished:
                 return
     finally:

@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import threading
+import time
 from pathlib import Path
+from queue import Queue
 
 import pytest
 
 from mmedge_ros.monitoring.errors import MonitoringError
-from mmedge_ros.monitoring.limit_trace import constant_share, read_trace
+from mmedge_ros.monitoring.limit_trace import DictatedShare, constant_share, read_trace
 
 
 def written(folder: Path, text: str | bytes) -> Path:
@@ -54,3 +57,24 @@ def test_a_missing_trace_is_named(tmp_path: Path) -> None:
         read_trace(tmp_path / 'none.csv')
     with pytest.raises(MonitoringError, match='is not a text'):
         read_trace(Path('a\0b'))
+
+
+def test_a_share_is_dictated_line_by_line_and_the_last_one_holds_on() -> None:
+    lines: Queue[str] = Queue()
+    share = DictatedShare(iter(lines.get, ''))
+    assert share.share_at(0.0) == 1.0
+
+    def becomes(wanted: float) -> bool:
+        deadline = time.monotonic() + 10.0
+        while share.share_at(5.0) != wanted and time.monotonic() < deadline:
+            threading.Event().wait(0.005)
+        return share.share_at(5.0) == wanted
+
+    lines.put('50\n')
+    assert becomes(0.5)
+    for nonsense in ('fast', 'nan', '-3', '1000'):
+        lines.put(f'{nonsense}\n')
+    lines.put('30\n')
+    assert becomes(0.3)
+    lines.put('')
+    assert becomes(0.3)

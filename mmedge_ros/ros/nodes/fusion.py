@@ -15,7 +15,8 @@ from mmedge_ros.fusion.calibration import read_calibration
 from mmedge_ros.fusion.transforms import parse_static_transform
 from mmedge_ros.parameter import group, parameter
 from mmedge_ros.pipeline.decision_worker import DecisionWorker
-from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline, PipelineParameters
+from mmedge_ros.pipeline.fusion_strategy import model_of_encoders, open_pipeline
+from mmedge_ros.pipeline.perception_pipeline import DECISION, FEATURE, PipelineParameters
 from mmedge_ros.ros import conversions, names, qos
 from mmedge_ros.ros.diagnostics import Diagnostics
 from mmedge_ros.ros.geometry_inputs import GeometryInputs
@@ -29,6 +30,13 @@ from mmedge_ros.ros.ros_clock import RosClock
 class FusionParameters:
     """The fusion node."""
 
+    detector: str = parameter(
+        '',
+        'model of the camera encoder, see there: a bundle may bring networks that fuse',
+    )
+    simulated: bool = parameter(
+        False, 'the pictures come from the simulator; decides which model an empty name takes'
+    )
     calibration_file: str = parameter(
         '', 'camera_info YAML (and transforms) that takes the place of what is published'
     )
@@ -45,7 +53,9 @@ class FusionNode(Node):
         super().__init__('fusion', **node_options)
         parameters = declare(self, FusionParameters)
         self._ros_clock = RosClock(self)
-        self._pipeline = PerceptionPipeline(parameters.pipeline)
+        p = parameters.pipeline
+        model = model_of_encoders(parameters.detector, parameters.simulated, p)
+        self._pipeline = open_pipeline(model, p)
         self._pipeline.add_transforms([parse_static_transform(t) for t in parameters.transforms])
         self._decisions = 0
         self._degraded: tuple[str, ...] = ()
@@ -105,8 +115,9 @@ class FusionNode(Node):
         self._degraded = decision.degraded
 
     def _figures(self) -> dict[str, object]:
-        counts = self._pipeline.assembler.counts
+        counts, fusion = self._pipeline.assembler.counts, self._pipeline.feature_fusion
         return {
+            'strategy': DECISION if fusion is None else FEATURE,
             'decisions': self._decisions,
             'late': counts.late.total(),
             'never_encoded': counts.unheard.total(),
@@ -116,6 +127,7 @@ class FusionNode(Node):
             'stale': counts.stale,
             'overflows': self._worker.overflows + counts.overflows,
             'failures': self._worker.failures.total(),
+            'not_fused': fusion.refused.total() if fusion else 0,
             'degraded': '; '.join(self._degraded),
         }
 

@@ -17,6 +17,7 @@ _CLASSES = {
     'bag_player': 'BagPlayer',
     'bag_recorder': 'BagRecorder',
     'camera': 'CameraNode',
+    'configuration_optimizer': 'ConfigurationOptimizerNode',
     'fusion': 'FusionNode',
     'monitor': 'MonitorNode',
     'radar': 'RadarNode',

@@ -1,0 +1,164 @@
+"""How accurate each configuration is expected to be.
+
+The default knows the configuration alone: a table from the model bundle's manifest, measured
+on flights that nothing was trained on, or, where a bundle has none, an order by rate and level.
+
+The manifest's entry::
+
+    accuracy:
+      measure: mean_iou
+      configurations:
+        - {camera: [30, medium], radar: [20, small], value: 0.61}
+        - {camera: [10, small], radar: [5, small], value: 0.48}
+
+Modalities without levels are listed with the rate alone: ``radar: [20]``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mmedge_ros.configuration.configuration_space import ConfigurationSpace
+from mmedge_ros.configuration.errors import ConfigurationError
+from mmedge_ros.data_types import CAMERA, ModalityConfiguration
+from mmedge_ros.plain_yaml import shown
+
+FloatArray = NDArray[np.float64]
+
+_MOST_ENTRIES = 100_000
+# Of the assumed order: the camera finds people, the radar adds to that; a better network
+# brings more than more pictures do.
+_CAMERA_WEIGHT, _OTHER_WEIGHT = 2.0, 1.0
+_LEVEL_WEIGHT, _RATE_WEIGHT = 0.6, 0.4
+
+
+@dataclass(frozen=True, slots=True)
+class Indicators:
+    """What is cheaply known of the present scene; NaN where nothing is.
+
+    ``consistency`` is the cosine (-1..1) of the newest camera and radar embeddings;
+    ``complementarity`` is 1 - consistency. ``returns`` counts those of the newest scan, ``snr``
+    (dB) is their mean. ``track_range`` (m) and ``track_height`` (px) are means over the tracks
+    of the newest decision, ``tracks`` their number.
+    """
+
+    consistency: float = math.nan
+    returns: float = math.nan
+    snr: float = math.nan
+    tracks: float = math.nan
+    track_range: float = math.nan
+    track_height: float = math.nan
+
+    @property
+    def complementarity(self) -> float:
+        return 1.0 - self.consistency
+
+
+class AccuracyPredictor(Protocol):
+    """Predicts the accuracy of all configurations of one space.
+
+    ``is_measured`` says whether the numbers are accuracies, or only put the configurations in
+    order. ``uses_indicators`` is False where collecting them would be in vain.
+    """
+
+    is_measured: bool
+    uses_indicators: bool
+
+    def predict(self, indicators: Indicators) -> FloatArray:
+        """Return (size,) accuracies, 0..1; NaN where unknown."""
+
+
+class AccuracyTable:
+    """Knows the configuration alone.
+
+    :param values: (size,) accuracy of each configuration, 0..1; NaN where unknown
+    """
+
+    uses_indicators = False
+
+    def __init__(self, values: FloatArray, is_measured: bool) -> None:
+        self._values = values
+        self.is_measured = is_measured
+
+    def predict(self, indicators: Indicators) -> FloatArray:  # noqa: ARG002  # knows none
+        return self._values
+
+
+def assumed_accuracy(space: ConfigurationSpace) -> AccuracyTable:
+    """Put configurations in order: each step of a rate (as its logarithm) or a level helps.
+
+    In 0..1, linear in the place of a level among the levels and in the logarithm of the rate;
+    weights are 0.6 and 0.4, and the camera counts twice.
+    """
+    total = np.zeros(len(space))
+    weights = 0.0
+    for m, options in enumerate(space.modalities):
+        weight = _CAMERA_WEIGHT if options.modality == CAMERA else _OTHER_WEIGHT
+        rates = _share(np.log(options.rates))
+        levels = _share(np.arange(len(options.levels), dtype=float))
+        places = space.grid.places
+        gain = (
+            _RATE_WEIGHT * rates[places[:, 2 * m]] + _LEVEL_WEIGHT * levels[places[:, 2 * m + 1]]
+        )
+        total += weight * gain
+        weights += weight
+    return AccuracyTable(total / weights, is_measured=False)
+
+
+def bundle_accuracy(content: Mapping[str, Any], space: ConfigurationSpace) -> AccuracyTable | None:
+    """Read the accuracies of a bundle's manifest; None where it has none.
+
+    A configuration of the space that is not listed is unknown, and the last to be chosen.
+
+    :raises ConfigurationError: for an entry that cannot be read; the message names it
+    """
+    if 'accuracy' not in content:
+        return None
+    entry = content['accuracy']
+    listed = entry.get('configurations') if isinstance(entry, Mapping) else None
+    if not isinstance(listed, list) or not 0 < len(listed) <= _MOST_ENTRIES:
+        raise ConfigurationError(
+            f'accuracy.configurations of the manifest must be a list, not {shown(listed)}'
+        )
+    values = np.full(len(space), np.nan)
+    for number, row in enumerate(listed):
+        index, value = _row(f'accuracy.configurations[{number}]', row, space)
+        if index is not None:
+            values[index] = value
+    if np.isnan(values).all():
+        raise ConfigurationError(
+            'the manifest lists the accuracy of none of the configurations that can be chosen; '
+            'choose rates and levels that it lists'
+        )
+    return AccuracyTable(values, is_measured=True)
+
+
+def _row(where: str, row: Any, space: ConfigurationSpace) -> tuple[int | None, float]:
+    """Return the configuration a row is about, None for one that cannot be chosen."""
+    value = row.get('value') if isinstance(row, Mapping) else None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 <= value <= 1.0:
+        raise ConfigurationError(f'{where}: the value must be in 0..1, not {shown(value)}')
+    parts = []
+    for options in space.modalities:
+        choice = row.get(options.modality)
+        if not isinstance(choice, Sequence) or isinstance(choice, str) or not choice:
+            raise ConfigurationError(
+                f'{where}: {options.modality} must be [rate, level], not {shown(choice)}'
+            )
+        rate, level = choice[0], choice[1] if len(choice) > 1 else ''
+        if isinstance(rate, bool) or not isinstance(rate, int | float):
+            raise ConfigurationError(f'{where}: {shown(rate)} is no rate in Hz')
+        parts.append(ModalityConfiguration(options.modality, rate, str(level)))
+    return space.index_of(parts), float(value)
+
+
+def _share(values: FloatArray) -> FloatArray:
+    """Scale ascending values to 0..1; a single one is all there is."""
+    span = values[-1] - values[0]
+    return (values - values[0]) / span if span > 0.0 else np.ones(len(values))

@@ -1,0 +1,259 @@
+"""Turns the state of battery and computer into caps: what the drone saves itself with.
+
+Every figure has a limit from which it is worrying and one from which it is bad, and the worst
+of all decides which set of caps holds. A figure that was never known says nothing. One that
+was known and is lost (a dead sensor, a monitor that fell silent) keeps its grade for a while,
+and from then on is worrying until it is known again: a drone that no longer sees its battery
+flies as if it was getting low.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from mmedge_ros.configuration.caps import NO_CAPS, Caps
+from mmedge_ros.configuration.slope import Slope
+from mmedge_ros.data_types import CAMERA, RADAR
+from mmedge_ros.monitoring.hysteresis import Hysteresis, Level, Limits
+from mmedge_ros.monitoring.system_state import SystemState
+from mmedge_ros.parameter import group, parameter
+
+# A full lithium polymer cell; a little above, as meters are off.
+_FULL_CELL_VOLTS = 4.25
+# Of one that is not flown on any more.
+_EMPTY_CELL_VOLTS = 3.0
+
+
+@dataclass(frozen=True)
+class WorryingCaps:
+    """What may still be chosen while something is worrying. 0 and '' leave it free."""
+
+    camera_rate: float = parameter(20.0, 'highest rate of the camera', 'Hz', 0.0, 1000.0)
+    radar_rate: float = parameter(10.0, 'highest rate of the radar', 'Hz', 0.0, 1000.0)
+    level: str = parameter('medium', 'most expensive level of every modality that has it')
+    latency_limit: float = parameter(
+        0.0, 'latency limit if it is shorter than the usual one', 's', 0.0, 60.0
+    )
+
+
+@dataclass(frozen=True)
+class BadCaps:
+    """What may still be chosen while something is bad. 0 and '' leave it free."""
+
+    camera_rate: float = parameter(10.0, 'highest rate of the camera', 'Hz', 0.0, 1000.0)
+    radar_rate: float = parameter(5.0, 'highest rate of the radar', 'Hz', 0.0, 1000.0)
+    level: str = parameter('small', 'most expensive level of every modality that has it')
+    latency_limit: float = parameter(
+        0.0, 'latency limit if it is shorter than the usual one', 's', 0.0, 60.0
+    )
+
+
+@dataclass(frozen=True)
+class CapsParameters:
+    """From when on the state of the system caps rates and levels, and how much."""
+
+    cells: int = parameter(
+        0,
+        'cells of the flight battery in series; 0 guesses from the highest voltage seen',
+        '',
+        0,
+        100,
+    )
+    cell_voltage_worrying: float = parameter(
+        3.5, 'voltage per cell below which the battery sags', 'V', 0.0, 10.0
+    )
+    cell_voltage_bad: float = parameter(
+        3.35, 'voltage per cell below which regulators begin to drop out', 'V', 0.0, 10.0
+    )
+    charge_worrying: float = parameter(0.25, 'charge that is low below', '', 0.0, 1.0)
+    charge_bad: float = parameter(0.12, 'charge that only just brings it home', '', 0.0, 1.0)
+    temperature_worrying: float = parameter(
+        80.0, 'hottest zone; Jetsons throttle at 95 to 99', 'C', 0.0, 150.0
+    )
+    temperature_bad: float = parameter(90.0, 'hottest zone', 'C', 0.0, 150.0)
+    lookahead: float = parameter(
+        10.0,
+        'a temperature that rises counts as what it will be so much later; 0 takes it as it is',
+        's',
+        0.0,
+        120.0,
+    )
+    gpu_worrying: float = parameter(97.0, 'load of the GPU', '%', 0.0, 100.0)
+    memory_worrying: float = parameter(85.0, 'memory in use', '%', 0.0, 100.0)
+    memory_bad: float = parameter(95.0, 'memory in use', '%', 0.0, 100.0)
+    scans_worrying: float = parameter(
+        0.6,
+        'share of the scans of the radar that come; fewer, and its supply browns out',
+        '',
+        0.0,
+        1.0,
+    )
+    margin: float = parameter(
+        0.03, 'how far a figure must come back behind its limit, as a share of it', '', 0.0, 0.5
+    )
+    release: float = parameter(
+        3.0, 'how long it must be back before caps are lifted, one step at a time', 's', 0.0, 600.0
+    )
+    stale: float = parameter(
+        2.0, 'age from which on a state of the system says nothing any more', 's', 0.1, 600.0
+    )
+    hold: float = parameter(
+        3.0,
+        'how long a figure that is lost keeps its grade before it is worrying',
+        's',
+        0.0,
+        600.0,
+    )
+    worrying: WorryingCaps = group(WorryingCaps)
+    bad: BadCaps = group(BadCaps)
+
+
+class _Figure(NamedTuple):
+    """A figure that is judged: its value now, and words for it."""
+
+    name: str
+    limits: Limits
+    value: Callable[[SystemState], float]
+    words: Callable[[float], str]
+
+
+class _Judge:
+    """The grade of one figure over time, and why; NaN is unknown."""
+
+    def __init__(self, figure: _Figure, hold: float) -> None:
+        self._figure = figure
+        self._hold = hold
+        self._hysteresis = Hysteresis(figure.limits)
+        self._known_at: float | None = None
+        self._lost = False
+        self.level = Level.OK
+        self.reason = ''
+
+    def update(self, state: SystemState, now: float) -> None:
+        value = self._figure.value(state)
+        if math.isfinite(value):
+            self._known_at = now
+            level = self._hysteresis.update(value, now)
+            # The words stay those of the instant it changed: others would be news every time.
+            if level != self.level or self._lost:
+                self.reason = self._figure.words(value) if level > Level.OK else ''
+            self.level, self._lost = level, False
+        elif self._known_at is not None and not self._lost and self._gone(now):
+            self._lost = True
+            self._hysteresis = Hysteresis(self._figure.limits)
+            self.level = max(self.level, Level.WARN)
+            self.reason = f'{self._figure.name} unknown since it was lost'
+
+    def _gone(self, now: float) -> bool:
+        return self._known_at is not None and now - self._known_at >= self._hold
+
+
+class CapsPolicy:
+    """Caps from the newest state of the system; asked again and again."""
+
+    def __init__(self, parameters: CapsParameters | None = None) -> None:
+        self._parameters = p = parameters or CapsParameters()
+        self._state = SystemState()
+        self._heard = -math.inf
+        self._highest_volts = 0.0
+        self._slope = Slope(p.lookahead)
+        self._scans = math.nan
+        self._judges = [_Judge(figure, p.hold) for figure in self._figures(p)]
+
+    def take(self, state: SystemState, now: float) -> None:
+        """Take a state of the system at ``now`` (s, monotonic)."""
+        self._state, self._heard = state, now
+        if math.isfinite(state.voltage):
+            self._highest_volts = max(self._highest_volts, state.voltage)
+        self._slope.add(now, state.temperature)
+
+    def caps(self, now: float, scans: float = math.nan) -> Caps:
+        """Return what holds at ``now`` (s, monotonic).
+
+        :param scans: share of the radar's scans that came lately, NaN unknown
+        """
+        state = self._state if now - self._heard < self._parameters.stale else SystemState()
+        self._scans = scans
+        for judge in self._judges:
+            judge.update(state, now)
+        worst = max(judge.level for judge in self._judges)
+        if worst is Level.OK:
+            return NO_CAPS
+        chosen = self._parameters.bad if worst is Level.ERROR else self._parameters.worrying
+        reasons = tuple(judge.reason for judge in self._judges if judge.level > Level.OK)
+        return _caps(chosen, reasons)
+
+    def _figures(self, p: CapsParameters) -> list[_Figure]:
+        def above(worrying: float, bad: float = math.nan, rise: float = 0.0) -> Limits:
+            return Limits(worrying, bad, False, rise, p.margin, p.release)
+
+        def below(worrying: float, bad: float = math.nan) -> Limits:
+            return Limits(worrying, bad, True, 0.0, p.margin, p.release)
+
+        return [
+            _Figure(
+                'voltage',
+                below(p.cell_voltage_worrying, p.cell_voltage_bad),
+                self._cell_volts,
+                lambda v: f'voltage sag: {v:.2f} V per cell',
+            ),
+            _Figure(
+                'charge',
+                below(p.charge_worrying, p.charge_bad),
+                lambda s: s.charge,
+                lambda v: f'battery charge {100 * v:.0f} %',
+            ),
+            _Figure(
+                'temperature',
+                above(p.temperature_worrying, p.temperature_bad),
+                self._temperature,
+                lambda v: f'temperature {v:.0f} C, now or soon',
+            ),
+            _Figure('throttling', above(0.5), _throttled, lambda _: 'the firmware throttles'),
+            _Figure(
+                'GPU load',
+                above(p.gpu_worrying),
+                lambda s: s.gpu,
+                lambda v: f'GPU load {v:.0f} %',
+            ),
+            _Figure(
+                'memory',
+                above(p.memory_worrying, p.memory_bad),
+                lambda s: s.memory,
+                lambda v: f'memory {v:.0f} % used',
+            ),
+            _Figure(
+                'radar scans',
+                below(p.scans_worrying),
+                lambda _: self._scans,
+                lambda v: f'radar brown-out: {100 * v:.0f} % of its scans',
+            ),
+        ]
+
+    def _temperature(self, state: SystemState) -> float:
+        """Return what it will soon be; what is to come alone is worrying, never bad."""
+        coming = state.temperature + max(self._slope.rise(), 0.0)
+        return max(state.temperature, min(coming, self._parameters.temperature_bad))
+
+    def _cell_volts(self, state: SystemState) -> float:
+        cells = self._parameters.cells or math.ceil(self._highest_volts / _FULL_CELL_VOLTS)
+        # What is no flight battery, such as a supply of 5 V, is not judged as one.
+        flies = cells > 0 and self._highest_volts >= cells * _EMPTY_CELL_VOLTS
+        return state.voltage / cells if flies else math.nan
+
+
+def _throttled(state: SystemState) -> float:
+    return math.nan if state.throttled is None else float(state.throttled)
+
+
+def _caps(chosen: WorryingCaps | BadCaps, reasons: tuple[str, ...]) -> Caps:
+    given = {CAMERA: chosen.camera_rate, RADAR: chosen.radar_rate}
+    return Caps(
+        {modality: rate for modality, rate in given.items() if rate > 0.0},
+        dict.fromkeys(given, chosen.level) if chosen.level else {},
+        chosen.latency_limit or math.inf,
+        reasons,
+    )

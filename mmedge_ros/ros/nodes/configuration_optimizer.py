@@ -1,0 +1,120 @@
+"""Chooses rates and levels: as accurate as latency limit, battery and computer allow."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import Any
+
+from rclpy.node import Node
+
+from mmedge_ros import msg
+from mmedge_ros.monitoring.state_message import state_from_message
+from mmedge_ros.ros import conversions, names, qos
+from mmedge_ros.ros.diagnostics import Diagnostics
+from mmedge_ros.ros.input_watch import InputWatch
+from mmedge_ros.ros.node_main import run_nodes
+from mmedge_ros.ros.optimizer_setup import (
+    ConfigurationOptimizerParameters,
+    Cost,
+    encode_seconds,
+    optimizer_setup,
+    seconds_until,
+)
+from mmedge_ros.ros.parameters import declare
+from mmedge_ros.ros.ros_clock import RosClock, steady_clock
+
+
+class ConfigurationOptimizerNode(Node):
+    """Listens to units, decisions and the state of the system; publishes configurations."""
+
+    def __init__(self, **node_options: Any) -> None:
+        super().__init__('configuration_optimizer', **node_options)
+        p = declare(self, ConfigurationOptimizerParameters)
+        self._ros_clock = RosClock(self)
+        self._setup = optimizer_setup(p)
+        self._adaptation = self._setup.adaptation
+        for note in self._setup.notes:
+            self.get_logger().warning(note)
+        self._unit_cost, self._decision_cost = Cost(), Cost()
+        self._configurations = self.create_publisher(
+            msg.Configuration, names.CONFIGURATION, qos.LATCHED
+        )
+        self._watch = InputWatch(self, time.monotonic)
+        self._watch.expect('tracks', names.TRACKS, qos.RESULT)
+        self._watch.expect('system state', names.SYSTEM_STATE, qos.RESULT)
+        self._diagnostics = Diagnostics(self, self, self._figures)
+        for kind, topic, take in (
+            (msg.UnitFeatures, names.UNIT_FEATURES, self._on_features),
+            (msg.UnitReceipt, names.UNIT_RECEIPTS, self._on_receipt),
+            (msg.SkipDecision, names.SKIP_DECISION, self._on_skip),
+            (msg.TrackArray, names.TRACKS, self._on_tracks),
+            (msg.SystemState, names.SYSTEM_STATE, self._on_state),
+        ):
+            self.create_subscription(kind, topic, take, qos.RESULT)
+        self._timer = self.create_timer(1.0 / p.rate, self._decide, clock=steady_clock())
+        self._decide()
+
+    def missing(self) -> list[str]:
+        """Say in words what is missing, and what is guessed without it."""
+        return [*self._watch.missing(), *self._setup.notes]
+
+    def _on_features(self, message: msg.UnitFeatures) -> None:
+        begun = time.perf_counter()
+        self._adaptation.unit_encoded(
+            message.modality, message.level, encode_seconds(message), time.monotonic()
+        )
+        self._unit_cost.add(time.perf_counter() - begun)
+
+    def _on_receipt(self, message: msg.UnitReceipt) -> None:
+        if message.outcome not in (message.DROPPED, message.FAILED):  # told of before
+            self._adaptation.unit_arrived(message.modality, time.monotonic())
+
+    def _on_skip(self, message: msg.SkipDecision) -> None:
+        left = seconds_until(message.skip_until, self._ros_clock.now_ns())
+        self._adaptation.resting(message.modality, time.monotonic() + left)
+
+    def _on_tracks(self, message: msg.TrackArray) -> None:
+        self._watch.heard('tracks')
+        trail = conversions.from_trail(message.trail)
+        self._adaptation.decided(float(message.latency), trail, time.monotonic())
+
+    def _on_state(self, message: msg.SystemState) -> None:
+        self._watch.heard('system state')
+        self._adaptation.system_state(state_from_message(message), time.monotonic())
+
+    def _decide(self) -> None:
+        now_ns = self._ros_clock.now_ns()
+        begun = time.perf_counter()
+        made = self._adaptation.update(now_ns, time.monotonic())
+        self._decision_cost.add(time.perf_counter() - begun)
+        if made is not None and self.context.ok():
+            self._configurations.publish(conversions.to_configuration(made, now_ns))
+            self.get_logger().info(f'configuration {made.id}: {made.reason}')
+
+    def _figures(self) -> dict[str, object]:
+        counts, current = self._adaptation.counts, self._adaptation.current
+        return {
+            'configuration': current.id if current is not None else '',
+            'reason': current.reason if current is not None else '',
+            'configurations to choose from': self._setup.size,
+            'accuracies': self._setup.source,
+            'caps': '; '.join(self._adaptation.reasons),
+            'units': counts.units,
+            'durations not used': self._adaptation.rejected,
+            'decisions': counts.decisions,
+            'late decisions': counts.late,
+            'changes': counts.changes,
+            'states': counts.states,
+            'decision (us, median)': self._decision_cost.microseconds(),
+            'calibration (us per unit, median)': self._unit_cost.microseconds(),
+        }
+
+
+def main(args: list[str] | None = None) -> None:
+    """Run the node."""
+    sys.exit(run_nodes([ConfigurationOptimizerNode], args))
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,124 @@
+"""Parameters of the optimiser's node, and what it decides with."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+from builtin_interfaces.msg import Time
+
+from mmedge_ros import msg
+from mmedge_ros.configuration.accuracy_predictor import assumed_accuracy, bundle_accuracy
+from mmedge_ros.configuration.adaptation import (
+    Adaptation,
+    AdaptationParameters,
+    assumed_unit_times,
+)
+from mmedge_ros.configuration.bundle_space import bundle_space, manifest_of
+from mmedge_ros.configuration.errors import ConfigurationError
+from mmedge_ros.configuration.unit_time_profile import unit_times_from_profile
+from mmedge_ros.data_types import CAMERA, NS_PER_S, RADAR
+from mmedge_ros.encoding.default_model import default_detector
+from mmedge_ros.parameter import group, parameter
+from mmedge_ros.replay.device_profile import read_profile
+from mmedge_ros.ros.conversions import from_time
+
+
+@dataclass(frozen=True)
+class ConfigurationOptimizerParameters:
+    """What can be chosen, and by which rules."""
+
+    rate: float = parameter(10.0, 'how often it is decided', 'Hz', 0.5, 100.0)
+    modalities: tuple[str, ...] = parameter(
+        (CAMERA, RADAR), 'sensors whose rates and levels are chosen: camera, radar'
+    )
+    camera_rates: tuple[float, ...] = parameter(
+        (10.0, 20.0, 30.0),
+        'rates of the camera to choose from, the lowest first',
+        'Hz',
+        0.1,
+        1000.0,
+    )
+    radar_rates: tuple[float, ...] = parameter(
+        (5.0, 10.0, 20.0), 'rates of the radar to choose from, the lowest first', 'Hz', 0.1, 1000.0
+    )
+    detector: str = parameter(
+        '', 'the model whose levels are chosen; that of the encoders, see there'
+    )
+    simulated: bool = parameter(False, 'the pictures come from the simulator, as at the encoders')
+    profile: str = parameter(
+        '',
+        'device profile measured by mmedge profile; without one unit times are learned in flight, '
+        'and levels that have not run are guessed',
+    )
+    adaptation: AdaptationParameters = group(AdaptationParameters)
+
+
+@dataclass(frozen=True)
+class OptimizerSetup:
+    """``notes`` say in words what it has to do without; ``source`` what accuracies come from."""
+
+    adaptation: Adaptation
+    notes: tuple[str, ...]
+    source: str
+    size: int
+
+
+def optimizer_setup(p: ConfigurationOptimizerParameters) -> OptimizerSetup:
+    """Make what the parameters ask for.
+
+    :raises EncodingError: if the model cannot be read
+    :raises ReplayError: if the profile cannot be read
+    :raises ConfigurationError: if profile, accuracies or rates do not suit the model
+    """
+    rates = {CAMERA: p.camera_rates, RADAR: p.radar_rates}
+    for modality in p.modalities:
+        if modality not in rates:
+            raise ConfigurationError(
+                f'modalities: there are no rates for {modality!r}; choose from {", ".join(rates)}'
+            )
+    model = default_detector(p.detector, p.simulated)
+    space = bundle_space(model, p.modalities, rates)
+    notes = []
+    if p.profile:
+        times = unit_times_from_profile(read_profile(Path(p.profile)), space)
+    else:
+        times = assumed_unit_times(space)
+        notes.append('no device profile: unit times are guessed until measured (mmedge profile)')
+    predictor = bundle_accuracy(manifest_of(model), space)
+    source = 'the table of the bundle'
+    if predictor is None:
+        predictor, source = assumed_accuracy(space), 'assumed: every rate and level helps'
+    adaptation = Adaptation(space, times, predictor, p.adaptation)
+    return OptimizerSetup(adaptation, tuple(notes), source, len(space))
+
+
+class Cost:
+    """What something costs again and again; the newest few hundred times."""
+
+    def __init__(self) -> None:
+        self._seconds: deque[float] = deque(maxlen=500)
+
+    def add(self, seconds: float) -> None:
+        """Enter one time."""
+        self._seconds.append(seconds)
+
+    def microseconds(self) -> str:
+        """Return the median, '' before there is one."""
+        return f'{1e6 * median(self._seconds):.1f}' if self._seconds else ''
+
+
+def encode_seconds(message: msg.UnitFeatures) -> float:
+    """Return how long a unit took to encode by its trail; NaN where that does not tell."""
+    for stage in reversed(message.trail):
+        if stage.stage == 'encode':
+            return (from_time(stage.end) - from_time(stage.begin)) / NS_PER_S
+    return math.nan
+
+
+def seconds_until(instant: Time, now_ns: int) -> float:
+    """Return how far ahead an instant is, never negative."""
+    return max(from_time(instant) - now_ns, 0) / NS_PER_S

@@ -1,0 +1,159 @@
+"""The whole of what decides in flight, fed by hand."""
+
+from __future__ import annotations
+
+import math
+import time
+
+import pytest
+
+from mmedge_ros.configuration.accuracy_predictor import assumed_accuracy
+from mmedge_ros.configuration.adaptation import (
+    Adaptation,
+    AdaptationParameters,
+    assumed_unit_times,
+)
+from mmedge_ros.configuration.configuration_space import ConfigurationSpace, ModalityOptions
+from mmedge_ros.data_types import NS_PER_S, Configuration, StageTiming
+from mmedge_ros.monitoring.system_state import SystemState
+
+LEVELS = ('small', 'medium', 'large')
+SPACE = ConfigurationSpace(
+    [
+        ModalityOptions('camera', (10.0, 20.0, 30.0), LEVELS, ''),
+        ModalityOptions('radar', (5.0, 10.0, 20.0), ('',), ''),
+    ]
+)
+ENCODE = {'small': 0.010, 'medium': 0.018, 'large': 0.030}
+
+
+class Drone:
+    """Runs what it is told, on a machine that is ``slowness`` times as slow."""
+
+    def __init__(self, limit: float = 0.1) -> None:
+        parameters = AdaptationParameters(latency_limit=limit)
+        self.adaptation = Adaptation(
+            SPACE, assumed_unit_times(SPACE), assumed_accuracy(SPACE), parameters
+        )
+        self.now = 10.0
+        self.slowness = 1.0
+        self.state = SystemState()
+        self.made: list[Configuration] = []
+
+    def fly(self, seconds: float) -> Configuration:
+        for _ in range(round(10 * seconds)):
+            self.now += 0.1
+            current = self.adaptation.current
+            level = current.of('camera').level if current else 'small'
+            for _ in range(3):
+                self.adaptation.unit_encoded('camera', level, self._service(level), self.now)
+            for _ in range(2):
+                self.adaptation.unit_encoded('radar', 'whatever', 0.001 * self.slowness, self.now)
+                self.adaptation.unit_arrived('radar', self.now)
+            self.adaptation.decided(0.02, _trail(0.002, 0.003), self.now)
+            self.adaptation.system_state(self.state, self.now)
+            made = self.adaptation.update(round(self.now * NS_PER_S), self.now)
+            if made is not None:
+                self.made.append(made)
+        assert self.adaptation.current is not None
+        return self.adaptation.current
+
+    def _service(self, level: str) -> float:
+        return ENCODE[level] * self.slowness
+
+
+def _trail(transport: float, fusion: float) -> tuple[StageTiming, ...]:
+    middle = round(transport * NS_PER_S)
+    end = middle + round(fusion * NS_PER_S)
+    return (
+        StageTiming('transport_features', 0, middle),
+        StageTiming('fusion', middle, end),
+    )
+
+
+def test_a_quick_machine_flies_with_the_best_there_is() -> None:
+    best = Drone().fly(20.0)
+    assert (best.of('camera').rate, best.of('camera').level) == (30.0, 'large')
+    assert best.of('radar').rate == 20.0
+    assert math.isnan(best.predicted_accuracy)
+    assert best.predicted_latency < 0.1
+
+
+def test_a_machine_that_slows_down_is_answered_within_a_second_and_given_back() -> None:
+    drone = Drone()
+    drone.fly(20.0)
+    drone.slowness = 4.0
+    less = drone.fly(1.0)
+    assert less.of('camera').level in ('small', 'medium')
+    assert less.of('camera') != drone.made[0].of('camera')
+    drone.slowness = 1.0
+    assert drone.fly(60.0).of('camera').level == 'large'
+
+
+def test_a_sagging_battery_caps_with_its_reason_and_releases() -> None:
+    drone = Drone()
+    drone.state = SystemState(voltage=16.0)
+    drone.fly(20.0)
+    drone.state = SystemState(voltage=13.0)
+    capped = drone.fly(1.0)
+    assert capped.of('camera').rate == 10.0
+    assert 'voltage sag: 3.25 V per cell' in capped.reason
+    drone.state = SystemState(voltage=16.0)
+    free = drone.fly(20.0)
+    assert (free.of('camera').rate, 'voltage' in free.reason) == (30.0, False)
+
+
+def test_a_radar_that_stutters_is_a_reason() -> None:
+    drone = Drone()
+    drone.fly(20.0)
+    for _ in range(20):
+        drone.now += 0.1
+        made = drone.adaptation.update(round(drone.now * NS_PER_S), drone.now)
+        if made is not None and 'radar brown-out' in made.reason:
+            return
+    raise AssertionError('the radar was silent for two seconds, and nobody said so')
+
+
+def test_configurations_do_not_change_all_the_time() -> None:
+    drone = Drone()
+    drone.fly(20.0)
+    before = len(drone.made)
+    drone.fly(60.0)
+    assert len(drone.made) - before <= 2
+
+
+def test_durations_that_cannot_be_are_counted_and_change_nothing() -> None:
+    drone = Drone()
+    best = drone.fly(20.0)
+    for duration in (math.nan, -1.0, 0.0, math.inf, 1e9):
+        drone.adaptation.unit_encoded('camera', 'large', duration, drone.now)
+    drone.adaptation.unit_encoded('camera', 'gigantic', 0.01, drone.now)
+    drone.adaptation.unit_encoded('lidar', '', 0.01, drone.now)
+    assert drone.adaptation.rejected == 7
+    assert drone.fly(1.0).modalities == best.modalities
+
+
+def test_an_update_and_a_unit_cost_little() -> None:
+    drone = Drone()
+    drone.fly(2.0)
+    assert _fastest(lambda: drone.adaptation.update(10**12, drone.now)) < 0.01
+    assert (
+        _fastest(lambda: drone.adaptation.unit_encoded('camera', 'small', 0.01, drone.now))
+        < 0.0005
+    )
+
+
+def _fastest(work: object) -> float:
+    """Seconds of the fastest of many runs; a busy machine makes the others longer."""
+    assert callable(work)
+    times = []
+    for _ in range(200):
+        begun = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - begun)
+    return min(times)
+
+
+@pytest.mark.parametrize('limit', [0.001, 0.01])
+def test_there_is_always_an_answer(limit: float) -> None:
+    assert 'this breaks it least' in Drone(limit).fly(5.0).reason
