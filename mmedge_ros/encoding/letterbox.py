@@ -40,6 +40,33 @@ class Placement(NamedTuple):
         return clipped
 
 
+class Canvas(NamedTuple):
+    """An area that pictures are fitted onto first, and which fills the input as a whole.
+
+    What lies where on the input then does not depend on the size of the picture. ``scale`` and
+    ``middle``, that of the input, lead from one to the other: input = (canvas - size / 2) *
+    scale + middle, px.
+    """
+
+    size: tuple[int, int]
+    scale: float
+    middle: tuple[float, float]
+
+    @classmethod
+    def in_input(cls, size: tuple[int, int], input_size: tuple[int, int]) -> Canvas:
+        """Put a canvas of this size (width, height) into the middle of an input."""
+        scale = min(input_size[0] / size[0], input_size[1] / size[1])
+        return cls(size, scale, (input_size[0] / 2, input_size[1] / 2))
+
+    def place(self, width: int, height: int) -> Placement:
+        """Fit a picture into the input by way of the canvas."""
+        on_canvas = place(width, height, self.size, centred=True)
+        covered = width * on_canvas.x_scale, height * on_canvas.y_scale
+        w, h = (max(1, round(side * self.scale)) for side in covered)
+        x, y = round(self.middle[0] - w / 2), round(self.middle[1] - h / 2)
+        return Placement(x, y, w / width, h / height, width, height)
+
+
 def place(width: int, height: int, input_size: tuple[int, int], centred: bool) -> Placement:
     """Fit a picture into the input, aspect kept; at least one pixel of it stays."""
     scale = min(input_size[0] / width, input_size[1] / height)
@@ -54,12 +81,19 @@ class Letterbox:
 
     ``blob`` is (1, 3, H, W) in the network's type. Only the part the picture covers is
     written for each picture, the padding once per picture size.
+
+    :param canvas: by way of which pictures are fitted into the input; None fits them directly
     """
 
     def __init__(
-        self, input_size: tuple[int, int], style: InputStyle, dtype: type[np.floating]
+        self,
+        input_size: tuple[int, int],
+        style: InputStyle,
+        dtype: type[np.floating],
+        canvas: Canvas | None = None,
     ) -> None:
         self._size = input_size
+        self._canvas = canvas
         self._style = style
         self.blob: NDArray[np.floating] = np.empty((1, 3, input_size[1], input_size[0]), dtype)
         self._placement: Placement | None = None
@@ -107,7 +141,10 @@ class Letterbox:
         previous = self._placement
         if previous is not None and (previous.width, previous.height) == (width, height):
             return previous
-        placement = place(width, height, self._size, self._style.centred)
+        if self._canvas is None:
+            placement = place(width, height, self._size, self._style.centred)
+        else:
+            placement = self._canvas.place(width, height)
         w, h = round(width * placement.x_scale), round(height * placement.y_scale)
         self._resized = np.empty((h, w, 3), np.uint8)
         self._planes = [np.empty((h, w), np.uint8) for _ in range(3)]

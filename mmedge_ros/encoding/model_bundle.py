@@ -8,85 +8,163 @@
       default: small
       levels:
         small: {weights: small.onnx, sha256: 5f70bf18a086..., bytes: 812345}
-        medium: {weights: medium.onnx, sha256: 3e23e8160039...}
+        medium:
+          stages:
+            - {weights: medium_1.onnx, sha256: 3e23e8160039...}
+            - {weights: medium_2.onnx, sha256: 2c624232cc60...}
+    radar: {default: small, levels: {small: {weights: radar.onnx, sha256: 19581e27de7c...}}}
+    grid: {format: 1}
+    embedding: {camera: {weights: ...}, radar: {weights: ...}}
+    fusion: {step_camera: {...}, step_radar: {...}, fuse: {...}, threshold: 0.2}
 
-``bytes`` and ``domain`` (what the pictures it was trained on are: real or simulated) are
-optional. Entries this module does not know (metrics, profiles) are left to others.
+A level is one graph or a list of stages that run one after another (tapped_network). ``bytes``,
+``domain`` (what the pictures it was trained on are: real or simulated) and all that follows
+``camera`` are optional; ``grid`` says that all levels put out feature grids (feature_grid),
+which embedding and fusion need. Entries this module does not know (metrics, profiles) are left
+to others.
 """
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
-import yaml
-
+from mmedge_ros.data_types import CAMERA, RADAR
+from mmedge_ros.encoding.bundle_manifest import MANIFEST, BundleFile, Levels, Manifest
 from mmedge_ros.encoding.detector import Detector, DetectorParameters, EncodingError
+from mmedge_ros.encoding.feature_grid import CAMERA_GRID, GRID_FORMAT
 from mmedge_ros.encoding.onnx_detector import DEFAULT_INPUT_SIZE, OnnxDetector
 from mmedge_ros.encoding.ultralytics_export import exported_onnx
-from mmedge_ros.encoding.weights import require_weights, sha256_of
+from mmedge_ros.encoding.weights import require_weights
 
-MANIFEST = 'manifest.yaml'
+__all__ = [
+    'MANIFEST',
+    'REAL',
+    'SIMULATED',
+    'ModelBundle',
+    'domain_warning',
+    'is_bundle',
+    'load_bundle',
+    'model_levels',
+    'open_detector',
+]
+
 REAL, SIMULATED = 'real', 'simulated'
-_LARGEST_MANIFEST_BYTES = 1 << 20
-_SHA256_DIGITS = 64
-
-
-@dataclass(frozen=True)
-class LevelWeights:
-    """The weight file of one level; ``size_bytes`` is None where the manifest has no word."""
-
-    path: Path
-    sha256: str
-    size_bytes: int | None
+FUSION_PARTS = ('step_camera', 'step_radar', 'fuse')
 
 
 @dataclass(frozen=True)
 class ModelBundle:
-    """What a manifest says; files are checked when their level is asked for.
+    """What a manifest says; files are checked when they are asked for.
 
     ``domain`` is real, simulated, or '' where the manifest has no word; ``content`` is all of
-    the manifest.
+    the manifest. ``has_grid`` says that all levels put out feature grids. ``fusion_threshold``
+    is the score below which fused detections are not worth reading (0 without fusion).
     """
 
     name: str
     folder: Path
-    levels: dict[str, LevelWeights]
-    default: str
+    camera: Levels
+    radar: Levels = field(default_factory=Levels)
+    embeddings: Mapping[str, BundleFile] = field(default_factory=dict)
+    fusion: Mapping[str, BundleFile] = field(default_factory=dict)
+    fusion_threshold: float = 0.0
+    has_grid: bool = False
     domain: str = ''
     content: Mapping[str, Any] = field(default_factory=dict)
 
-    def weights(self, level: str = '') -> Path:
-        """Return the verified weight file of a level, of the default one for ''.
+    @property
+    def levels(self) -> tuple[str, ...]:
+        """The camera's levels."""
+        return tuple(self.camera.stages)
+
+    @property
+    def default(self) -> str:
+        """The camera's default level."""
+        return self.camera.default
+
+    @property
+    def radar_levels(self) -> tuple[str, ...]:
+        return tuple(self.radar.stages)
+
+    @property
+    def has_fusion(self) -> bool:
+        return bool(self.fusion)
+
+    def entries(self, level: str = '', modality: str = CAMERA) -> tuple[BundleFile, ...]:
+        """Return what the manifest says of a level's stages; '' is the default level.
+
+        :raises EncodingError: for an unknown level
+        """
+        levels = self.radar if modality == RADAR else self.camera
+        chosen = level or levels.default
+        if chosen not in levels.stages:
+            known = 'it has none'
+            for near in difflib.get_close_matches(chosen, levels.stages, n=1, cutoff=0.0):
+                known = f'the nearest is {near!r}, it has {", ".join(levels.stages)}'
+            what = 'level' if modality == CAMERA else f'{modality} level'
+            raise EncodingError(
+                f'bundle {self.name!r} in {self.folder} has no {what} {chosen!r}; {known}'
+            )
+        return levels.stages[chosen]
+
+    def camera_stages(self, level: str = '') -> tuple[Path, ...]:
+        """Return the verified files of a camera level, one where it is one graph.
 
         :raises EncodingError: for an unknown level, or a file that is not the manifest's
         """
-        chosen = level or self.default
-        if chosen not in self.levels:
-            near = difflib.get_close_matches(chosen, self.levels, n=1, cutoff=0.0)
+        return tuple(entry.verified() for entry in self.entries(level))
+
+    def radar_stages(self, level: str = '') -> tuple[Path, ...]:
+        """Return the verified files of a radar level; errors as for ``camera_stages``."""
+        return tuple(entry.verified() for entry in self.entries(level, RADAR))
+
+    def weights(self, level: str = '') -> Path:
+        """Return the verified file of a camera level that is one graph."""
+        return self._only(self.camera_stages(level), level or self.default)
+
+    def radar_weights(self, level: str = '') -> Path:
+        """Return the verified file of a radar level that is one graph."""
+        return self._only(self.radar_stages(level), level or self.radar.default)
+
+    def embedding(self, modality: str) -> Path | None:
+        """Return the verified network that makes embeddings of grids, None if there is none.
+
+        :raises EncodingError: if the file is not the manifest's
+        """
+        entry = self.embeddings.get(modality)
+        return entry.verified() if entry else None
+
+    def fusion_part(self, part: str) -> Path:
+        """Return a verified network of the fusion: step_camera, step_radar or fuse.
+
+        :raises EncodingError: if there is no fusion, or the file is not the manifest's
+        """
+        if part not in self.fusion:
             raise EncodingError(
-                f'bundle {self.name!r} in {self.folder} has no level {chosen!r}; the nearest is '
-                f'{near[0]!r}, it has {", ".join(self.levels)}'
+                f'bundle {self.name!r} in {self.folder} has no fusion part {part!r}; '
+                f'it has {", ".join(self.fusion) or "none: use one with a fusion section"}'
             )
-        entry = self.levels[chosen]
-        require_weights(entry.path)
-        size = entry.path.stat().st_size
-        if entry.size_bytes is not None and size != entry.size_bytes:
+        return self.fusion[part].verified()
+
+    def files(self) -> Iterator[BundleFile]:
+        """Yield what the manifest says of every file."""
+        for levels in (self.camera, self.radar):
+            for stages in levels.stages.values():
+                yield from stages
+        yield from self.embeddings.values()
+        yield from self.fusion.values()
+
+    def _only(self, paths: tuple[Path, ...], level: str) -> Path:
+        if len(paths) != 1:
             raise EncodingError(
-                f'{entry.path} has {size} bytes, {MANIFEST} says {entry.size_bytes}; '
-                'fetch the bundle again (a cut download, or a Git LFS pointer in its place)'
+                f'level {level!r} of bundle {self.name!r} in {self.folder} consists of '
+                f'{len(paths)} stages; it is no single weight file'
             )
-        digest = sha256_of(entry.path)
-        if digest != entry.sha256:
-            raise EncodingError(
-                f'{entry.path} has SHA-256 {digest[:12]}..., {MANIFEST} says '
-                f'{entry.sha256[:12]}...; fetch the bundle again, or correct the manifest if '
-                'the weights were changed on purpose'
-            )
-        return entry.path
+        return paths[0]
 
 
 def load_bundle(folder: Path) -> ModelBundle:
@@ -94,39 +172,46 @@ def load_bundle(folder: Path) -> ModelBundle:
 
     :raises EncodingError: if it is missing or malformed; the message names the entry
     """
-    path = folder / MANIFEST
-    place = str(path)
-    content = _read_manifest(path)
-    camera = _mapping(content.get('camera'), 'camera', place)
-    entries = _mapping(camera.get('levels'), 'camera.levels', place)
-    if not entries:
-        raise EncodingError(f'{place} has no level under camera.levels; name at least one')
-    levels = {level: _level(folder, level, entry, place) for level, entry in entries.items()}
-    default = _text(camera.get('default', next(iter(levels))), 'camera.default', place)
-    if default not in levels:
-        raise EncodingError(
-            f'{place} has camera.default {default!r}, which is none of its levels '
-            f'({", ".join(levels)})'
-        )
-    domain = _text(content['domain'], 'domain', place) if 'domain' in content else ''
-    if domain not in ('', REAL, SIMULATED):
-        raise EncodingError(
-            f'{place} has domain {domain!r}; it must be {REAL} or {SIMULATED}, as the pictures '
-            'it was trained on were'
-        )
-    name = _text(content.get('name'), 'name', place)
-    return ModelBundle(name, folder, levels, default, domain, content)
+    manifest = Manifest(folder)
+    has_grid = _has_grid(manifest)
+    camera = manifest.levels(CAMERA)
+    radar = manifest.levels(RADAR) if manifest.has(RADAR) else Levels()
+    for name in ('embedding', 'fusion'):
+        if manifest.has(name) and not has_grid:
+            raise EncodingError(
+                f'{manifest.path} has {name}, but no grid that it could read; add '
+                f'grid: {{format: {GRID_FORMAT}}} if its levels put out feature grids'
+            )
+    embeddings, fusion, threshold = {}, {}, 0.0
+    if manifest.has('embedding'):
+        named = manifest.section('embedding')
+        embeddings = {m: manifest.file('embedding', m) for m in (CAMERA, RADAR) if m in named}
+    if manifest.has('fusion'):
+        fusion = {part: manifest.file('fusion', part) for part in FUSION_PARTS}
+        threshold = manifest.share('fusion', 'threshold')
+    return ModelBundle(
+        manifest.text('name'),
+        folder,
+        camera,
+        radar,
+        embeddings,
+        fusion,
+        threshold,
+        has_grid,
+        _domain(manifest),
+        manifest.content,
+    )
 
 
 def model_levels(path: Path) -> tuple[tuple[str, ...], str]:
-    """Return the levels of a bundle and its default one.
+    """Return the camera levels of a bundle and its default one.
 
     A plain weight file has none of its own, () and '': it serves every level.
     """
-    if not _is_folder(path):
+    if not is_bundle(path):
         return (), ''
     bundle = load_bundle(path)
-    return tuple(bundle.levels), bundle.default
+    return bundle.levels, bundle.default
 
 
 def domain_warning(path: Path, source_is_simulated: bool) -> str:
@@ -136,7 +221,7 @@ def domain_warning(path: Path, source_is_simulated: bool) -> str:
     :return: '' if there is nothing to warn of
     :raises EncodingError: if a bundle's manifest cannot be read
     """
-    if source_is_simulated or not _is_folder(path):
+    if source_is_simulated or not is_bundle(path):
         return ''
     bundle = load_bundle(path)
     if bundle.domain != SIMULATED:
@@ -162,75 +247,47 @@ def open_detector(
     :raises EncodingError: if that is not possible; the message names the file and the remedy
     """
     parameters = parameters or DetectorParameters()
-    weights = load_bundle(path).weights(level) if _is_folder(path) else require_weights(path)
-    if weights.suffix.lower() == '.pt':
-        width = parameters.input_width or DEFAULT_INPUT_SIZE[0]
-        height = parameters.input_height or DEFAULT_INPUT_SIZE[1]
-        weights = exported_onnx(weights, (width, height))
-    return OnnxDetector(weights, parameters, device)
+    if not is_bundle(path):
+        return OnnxDetector(_as_onnx(require_weights(path), parameters), parameters, device)
+    bundle = load_bundle(path)
+    stages = [_as_onnx(stage, parameters) for stage in bundle.camera_stages(level)]
+    grid = CAMERA_GRID if bundle.has_grid else None
+    return OnnxDetector(stages, parameters, device, grid, bundle.embedding(CAMERA))
 
 
-def _is_folder(path: Path) -> bool:
+def is_bundle(path: Path) -> bool:
+    """Tell a bundle folder from what may be a weight file."""
     try:
         return path.is_dir()
     except OSError:
         return False  # require_weights says what is wrong with it
 
 
-def _read_manifest(path: Path) -> dict[str, Any]:
-    try:
-        if not path.is_file():
-            raise EncodingError(
-                f'{path.parent} is no model bundle: it has no {MANIFEST}; name a bundle folder '
-                'or an .onnx or .pt file'
-            )
-        if path.stat().st_size > _LARGEST_MANIFEST_BYTES:
-            raise EncodingError(f'{path} is larger than 1 MiB and is no manifest')
-        content = yaml.safe_load(path.read_bytes())
-    except OSError as err:
-        raise EncodingError(f'{path} cannot be read: {err.strerror}; check its rights') from err
-    except (yaml.YAMLError, RecursionError) as err:
-        raise EncodingError(f'{path} is not valid YAML: {str(err)[:300]}') from err
-    except ValueError as err:
-        if isinstance(err, EncodingError):
-            raise
-        raise EncodingError(f'{path} holds a value YAML cannot read: {err}') from err
-    return _mapping(content, 'the whole file', str(path))
+def _as_onnx(weights: Path, parameters: DetectorParameters) -> Path:
+    if weights.suffix.lower() != '.pt':
+        return weights
+    width = parameters.input_width or DEFAULT_INPUT_SIZE[0]
+    height = parameters.input_height or DEFAULT_INPUT_SIZE[1]
+    return exported_onnx(weights, (width, height))
 
 
-def _level(folder: Path, level: str, entry: Any, place: str) -> LevelWeights:
-    where = f'camera.levels.{level}'
-    fields = _mapping(entry, where, place)
-    name = _text(fields.get('weights'), f'{where}.weights', place)
-    relative = PurePosixPath(name)
-    # Links inside the folder are the owner's business (colcon makes them), names are not.
-    if relative.is_absolute() or '..' in relative.parts or '\0' in name or '\\' in name:
+def _domain(manifest: Manifest) -> str:
+    domain = manifest.text('domain') if manifest.has('domain') else ''
+    if domain not in ('', REAL, SIMULATED):
         raise EncodingError(
-            f'{place} has {where}.weights {name!r}, which leaves the bundle; '
-            'name a file inside its folder'
+            f'{manifest.path} has domain {domain!r}; it must be {REAL} or {SIMULATED}, as the '
+            'pictures it was trained on were'
         )
-    digest = _text(fields.get('sha256'), f'{where}.sha256', place).lower()
-    if len(digest) != _SHA256_DIGITS or set(digest) - set('0123456789abcdef'):
+    return domain
+
+
+def _has_grid(manifest: Manifest) -> bool:
+    if not manifest.has('grid'):
+        return False
+    known = manifest.section('grid').get('format')
+    if known != GRID_FORMAT or isinstance(known, bool):
         raise EncodingError(
-            f'{place} has {where}.sha256 {digest[:80]!r}; it must be 64 hexadecimal digits '
-            '(quoted, as sha256sum prints them)'
+            f'{manifest.path} has grid.format {str(known)[:80]!r}, this version reads '
+            f'{GRID_FORMAT}; use a bundle that was made for it'
         )
-    size = fields.get('bytes')
-    if size is not None and (isinstance(size, bool) or not isinstance(size, int) or size < 1):
-        raise EncodingError(f'{place} has {where}.bytes {size!r}; it must be a number above 0')
-    return LevelWeights(folder / relative, digest, size)
-
-
-def _mapping(value: Any, what: str, place: str) -> dict[str, Any]:
-    if not isinstance(value, dict) or not all(isinstance(key, str) for key in value):
-        raise EncodingError(
-            f'{place} holds no mapping from names for {what}; a manifest looks like '
-            '{name: x, camera: {levels: {small: {weights: small.onnx, sha256: "..."}}}}'
-        )
-    return value
-
-
-def _text(value: Any, what: str, place: str) -> str:
-    if not isinstance(value, str) or not value:
-        raise EncodingError(f'{place} has {what} {value!r}; it must be a text (quote it)')
-    return value
+    return True

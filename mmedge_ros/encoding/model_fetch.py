@@ -36,8 +36,8 @@ def is_installed(model: KnownModel, models: Path) -> bool:
     try:
         bundle = load_bundle(models / model.name)
         bundle.weights(_LEVEL)
-        return bundle.levels[_LEVEL].sha256 == model.sha256
-    except (EncodingError, KeyError):
+        return bundle.entries(_LEVEL)[0].sha256 == model.sha256
+    except EncodingError:
         return False
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 import difflib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,41 +20,66 @@ from mmedge_ros.encoding.detector import (
     EncodingError,
     Image,
 )
-from mmedge_ros.encoding.letterbox import PADDING, Letterbox, Placement
+from mmedge_ros.encoding.feature_grid import CANVAS
+from mmedge_ros.encoding.grid_embedding import GridEmbedding, as_embedding, as_grid
+from mmedge_ros.encoding.letterbox import PADDING, Canvas, Letterbox, Placement
 from mmedge_ros.encoding.non_maximum_suppression import best_boxes
-from mmedge_ros.encoding.onnx_session import Port, only_input, open_session, runtime_errors
+from mmedge_ros.encoding.onnx_session import Port, only_input
+from mmedge_ros.encoding.tapped_network import TappedNetwork, TapState
 
 DEFAULT_INPUT_SIZE = (416, 320)
 _SMALLEST_STRIDE_MULTIPLE = 32
-_LARGEST_FLOAT16 = 65504.0
+
+
+class PictureInWork(NamedTuple):
+    """A picture that is on its way through a network, and where it lies in the input."""
+
+    state: TapState
+    placement: Placement
 
 
 class OnnxDetector:
-    """A detection network in ONNX Runtime.
+    """A detection network in ONNX Runtime, of one graph or of stages.
 
     YOLOX and ultralytics' heads are understood, with or without end-to-end boxes (see
     detection_heads). Outputs that the graph names ``embedding`` and ``grid`` are passed on.
+    ``detect`` is ``begin``, ``advance`` through all stages, and ``finish``.
 
-    :raises EncodingError: if the file is no such network, or the device is not there
+    :param path: the file, or the files of the stages in their order
+    :param grid: shape that the grid must have, of the form that feature_grid describes;
+        pictures are then fitted onto its canvas first
+    :param embedding: network that makes the embedding of the grid
+    :raises EncodingError: if a file is no such network, or the device is not there
     """
 
     def __init__(
-        self, path: Path, parameters: DetectorParameters | None = None, device: str = 'cpu'
+        self,
+        path: Path | Sequence[Path],
+        parameters: DetectorParameters | None = None,
+        device: str = 'cpu',
+        grid: tuple[int, int, int] | None = None,
+        embedding: Path | None = None,
     ) -> None:
-        self._place = str(path)
+        stages = [path] if isinstance(path, Path) else list(path)
         self._parameters = parameters or DetectorParameters()
-        self._session = open_session(path, self._parameters.threads, device)
-        metadata = self._metadata()
-        port = only_input(self._session, self._place)
-        self._input = port.name
+        threads = self._parameters.threads
+        self._network = TappedNetwork(stages, threads, device)
+        self._place = self._network.place
+        metadata = self._network.metadata()
+        port = only_input(self._network.sessions[0], self._place)
         self._input_size = _input_size(port, metadata, self._parameters)
-        self._outputs = _wanted_outputs(self._session, self._place)
+        self._answer = _detection_output(self._network, self._place)
+        self._grid = grid
+        self._embedding = GridEmbedding(embedding, threads, device) if embedding else None
         # A run on black shows the shapes even where the graph leaves its axes open.
-        outputs = self._run(np.zeros((1, 3, *self._input_size[::-1]), port.dtype))
-        self._head = find_head(outputs[0], self._input_size, metadata, self._place)
+        black = np.zeros((1, 3, *self._input_size[::-1]), port.dtype)
+        outputs = self._network.run(black)
+        answer = np.asarray(outputs[self._answer], np.float32)
+        self._head = find_head(answer, self._input_size, metadata, self._place)
         self._names = class_names(metadata, self._head.classes, self._place)
         self._kept = _kept_classes(self._names, self._parameters.labels, self._place)
-        self._letterbox = Letterbox(self._input_size, self._head.style, port.dtype)
+        canvas = Canvas.in_input(CANVAS, self._input_size) if grid else None
+        self._letterbox = Letterbox(self._input_size, self._head.style, port.dtype, canvas)
         self._features(outputs)  # refuses a grid of a wrong shape here, not in flight
 
     @property
@@ -65,25 +90,37 @@ class OnnxDetector:
     def input_size(self) -> tuple[int, int]:
         return self._input_size
 
+    @property
+    def blocks(self) -> int:
+        """The number of stages."""
+        return self._network.blocks
+
     def warm_up(self) -> None:
         width, height = self._input_size
         self.detect(np.full((height, width, 3), PADDING, np.uint8))
 
     def detect(self, image: Image) -> DetectorOutput:
         """See Detector. Measured with YOLOX-nano at 416 x 416: all but inference 0.4 ms."""
+        return self.finish(self.begin(image))
+
+    def begin(self, image: Image) -> PictureInWork:
+        """Bring a picture through the first stage; errors as for ``detect``."""
         placement = self._letterbox.fill(image)
-        outputs = self._run(self._letterbox.blob)
+        return PictureInWork(self._network.start(self._letterbox.blob), placement)
+
+    def advance(self, work: PictureInWork) -> PictureInWork:
+        """Bring a picture through one stage more; errors as for ``TappedNetwork.advance``."""
+        return work._replace(state=self._network.advance(work.state))
+
+    def finish(self, work: PictureInWork) -> DetectorOutput:
+        """Bring a picture through what is left, and read what was found.
+
+        :raises EncodingError: if the network fails
+        """
+        outputs = self._network.finish(work.state)
         embedding, grid = self._features(outputs)
-        return DetectorOutput(self._detections(outputs[0][0], placement), embedding, grid)
-
-    def _metadata(self) -> dict[str, str]:
-        with runtime_errors(f'{self._place} has unreadable metadata'):
-            return dict(self._session.get_modelmeta().custom_metadata_map)
-
-    def _run(self, blob: NDArray[np.floating]) -> list[NDArray[Any]]:
-        with runtime_errors(f'{self._place} failed on a picture'):
-            outputs = self._session.run(self._outputs, {self._input: blob})
-        return [np.asarray(outputs[0], np.float32), *outputs[1:]]
+        answer = np.asarray(outputs[self._answer], np.float32)
+        return DetectorOutput(self._detections(answer[0], work.placement), embedding, grid)
 
     def _detections(
         self, output: NDArray[np.float32], placement: Placement
@@ -105,43 +142,34 @@ class OnnxDetector:
         return tuple(detections)[: parameters.maximum_detections]
 
     def _features(
-        self, outputs: list[NDArray[Any]]
+        self, outputs: Mapping[str, NDArray[Any]]
     ) -> tuple[NDArray[np.float32], NDArray[np.float16]]:
         """Return the embedding (E,) and the grid (C, H, W), empty where the graph has none."""
-        named = dict(zip(self._outputs[1:], outputs[1:], strict=True))
         embedding = np.zeros(0, np.float32)
         grid = np.zeros((0, 0, 0), np.float16)
-        if 'embedding' in named:
-            embedding = np.asarray(named['embedding'], np.float32).reshape(-1)
-        if 'grid' in named:
-            raw = named['grid']
-            if raw.ndim != 4 or raw.shape[0] != 1:
-                raise EncodingError(
-                    f'{self._place} puts out a grid of {list(raw.shape)}; '
-                    'it must be [1, channels, rows, columns]'
-                )
-            self._require_finite('grid', raw)
-            grid = np.clip(raw[0], -_LARGEST_FLOAT16, _LARGEST_FLOAT16).astype(np.float16)
-        self._require_finite('embedding', embedding)
+        if 'grid' in outputs:
+            grid = as_grid(outputs['grid'], self._place)
+        if self._grid and grid.shape != self._grid:
+            raise EncodingError(
+                f'{self._place} puts out a grid of {list(grid.shape)}, its bundle promises '
+                f'{list(self._grid)}; use weights and manifest of one and the same bundle'
+            )
+        if self._embedding is not None and grid.size:
+            embedding = self._embedding.of(grid)
+        elif 'embedding' in outputs:
+            embedding = as_embedding(outputs['embedding'], self._place)
         return embedding, grid
 
-    def _require_finite(self, name: str, values: NDArray[Any]) -> None:
-        # Aggregation over time would carry one such value through all that follows.
-        if not np.isfinite(values).all():
-            raise EncodingError(
-                f'{self._place} put out a {name} that is not finite; the picture is dropped. '
-                'If it happens often, export the network in float32'
-            )
 
-
-def _wanted_outputs(session: Any, place: str) -> list[str]:
-    """Return the names of the detections, then of the features the graph has."""
-    names = [port.name for port in session.get_outputs()]
-    features = [name for name in names if name in ('embedding', 'grid')]
-    others = [name for name in names if name not in features]
+def _detection_output(network: TappedNetwork, place: str) -> str:
+    """Return the name of the detections; they and the features are all that is worked out."""
+    features = [name for name in network.outputs if name in ('embedding', 'grid')]
+    others = [name for name in network.outputs if name not in features]
     if not others:
-        raise EncodingError(f'{place} puts out only {names}; it has no detections')
-    return ['detections' if 'detections' in others else others[0], *features]
+        raise EncodingError(f'{place} puts out only {features}; it has no detections')
+    answer = 'detections' if 'detections' in others else others[0]
+    network.keep([*features, answer])
+    return answer
 
 
 def _kept_classes(

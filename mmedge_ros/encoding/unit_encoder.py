@@ -10,13 +10,19 @@ from typing import Protocol
 import numpy as np
 
 from mmedge_ros.data_types import CAMERA, RADAR, ModalityConfiguration, Unit, UnitFeatures
-from mmedge_ros.encoding.detector import Detector, DetectorParameters, EncodingError
+from mmedge_ros.encoding.detector import Detector, DetectorParameters
 from mmedge_ros.encoding.model_bundle import model_levels, open_detector
+from mmedge_ros.encoding.opened_levels import OpenedLevels
+from mmedge_ros.encoding.radar_network import RadarNetwork, open_radar_network, radar_levels
 from mmedge_ros.sensing.image import decode_image
 from mmedge_ros.sensing.point_cloud import decode_points
 from mmedge_ros.sensing.radar_filter import RadarLimits, filter_returns
 
 OpenLevel = Callable[[str, str], Detector]
+OpenRadarLevel = Callable[[str, str], RadarNetwork]
+
+_NO_GRID = np.zeros((0, 0, 0), np.float16)
+_NO_EMBEDDING = np.zeros(0, np.float32)
 
 
 class UnitEncoder(Protocol):
@@ -58,9 +64,7 @@ class CameraEncoder:
     ) -> None:
         self.levels = levels
         self.problems: Counter[str] = Counter()
-        self._open_level = open_level
-        self._default = default
-        self._detectors: dict[tuple[str, str], Detector | EncodingError] = {}
+        self._networks = OpenedLevels(open_level, levels, default)
 
     @classmethod
     def from_path(cls, path: Path, parameters: DetectorParameters | None = None) -> CameraEncoder:
@@ -76,8 +80,8 @@ class CameraEncoder:
     def encode(
         self, unit: Unit, configuration: ModalityConfiguration, configuration_id: int
     ) -> UnitFeatures:
-        level = configuration.level or self._default
-        detector = self._detector(level, configuration.device)
+        level = self._networks.name(configuration.level)
+        detector = self._networks.get(level, configuration.device)
         image = decode_image(unit.payload)
         found = detector.detect(image)
         return UnitFeatures(
@@ -98,34 +102,50 @@ class CameraEncoder:
 
     def warm_up(self) -> None:
         """Open every level on the CPU and run it once: a change of level then costs nothing."""
-        device = ModalityConfiguration(self.modality).device
-        for level in self.levels or (self._default,):
-            self._detector(level, device).warm_up()
-
-    def _detector(self, level: str, device: str) -> Detector:
-        # Without levels of its own one network serves all names.
-        key = (level if self.levels else '', device)
-        if key not in self._detectors:
-            try:
-                self._detectors[key] = self._open_level(*key)
-            except EncodingError as err:
-                # Kept: hashing and parsing a broken file again would slow down every unit.
-                self._detectors[key] = err
-        detector = self._detectors[key]
-        if isinstance(detector, EncodingError):
-            raise EncodingError(str(detector))
-        return detector
+        for detector in self._networks.all_on(ModalityConfiguration(self.modality).device):
+            detector.warm_up()
 
 
 class RadarEncoder:
-    """Decodes radar scans and drops what no target can have sent; needs no model."""
+    """Decodes radar scans and drops what no target can have sent.
+
+    With a bundle that has radar levels it also makes a feature grid and an embedding of what
+    is left; without one it needs no model.
+
+    :param open_level: opens the network for a level and a device
+    :param levels: what ``open_level`` knows
+    :param default: the level that stands for ''
+    """
 
     modality = RADAR
 
-    def __init__(self, limits: RadarLimits) -> None:
-        self.levels: tuple[str, ...] = ()
+    def __init__(
+        self,
+        limits: RadarLimits,
+        open_level: OpenRadarLevel | None = None,
+        levels: tuple[str, ...] = (),
+        default: str = '',
+    ) -> None:
+        self.levels = levels
         self.problems: Counter[str] = Counter()
         self._limits = limits
+        self._networks = OpenedLevels(open_level, levels, default) if open_level else None
+
+    @classmethod
+    def from_path(cls, path: Path, limits: RadarLimits, threads: int = 1) -> RadarEncoder:
+        """Use the radar levels of a bundle; of one without any, or a weight file, nothing.
+
+        :raises EncodingError: if the bundle's manifest cannot be read
+        """
+        levels, default = radar_levels(path)
+        if not levels:
+            return cls(limits)
+        return cls(
+            limits,
+            lambda level, device: open_radar_network(path, level, device, threads),
+            levels,
+            default,
+        )
 
     def encode(
         self, unit: Unit, configuration: ModalityConfiguration, configuration_id: int
@@ -134,6 +154,10 @@ class RadarEncoder:
         self.problems.update(dropped)
         if len(returns) and np.isnan(returns[:, 3]).all():
             self.problems['no_velocity'] += 1
+        level, grid, embedding = configuration.level, _NO_GRID, _NO_EMBEDDING
+        if self._networks is not None:
+            level = self._networks.name(level)
+            grid, embedding = self._networks.get(level, configuration.device).encode(returns)
         return UnitFeatures(
             modality=unit.modality,
             sequence=unit.sequence,
@@ -142,10 +166,15 @@ class RadarEncoder:
             frame_id=unit.frame_id,
             trail=unit.trail,
             rate=configuration.rate,
-            level=configuration.level,
+            level=level,
             configuration_id=configuration_id,
             returns=returns,
+            embedding=embedding,
+            grid=grid,
         )
 
     def warm_up(self) -> None:
-        """There is nothing to load."""
+        """Open every level; each runs on an empty scan when it is opened."""
+        if self._networks is not None:
+            for _ in self._networks.all_on(ModalityConfiguration(self.modality).device):
+                pass

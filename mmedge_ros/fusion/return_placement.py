@@ -81,19 +81,36 @@ def _moving_returns(
     In a frame that stands still (odometry) velocities are those over ground; in one that is
     fixed to the drone they stay as measured, relative to it.
     """
-    # Of a denser cloud (a lidar with velocities) every k-th return tells as much.
-    returns = scan.returns[:: max(-(-len(scan.returns) // _MOST_RETURNS), 1)]
+    returns = thinned(scan.returns)
     points = returns[:, :3].astype(np.float64)
     speeds = returns[:, 3].astype(np.float64)
     rays = points / np.maximum(np.linalg.norm(points, axis=1, keepdims=True), 1e-6)
+    over_ground = speeds_over_ground(points, speeds, geometry)
     if geometry.radar_velocity is not None:
-        speeds = speeds + geometry.radar_pose.rotate(rays) @ geometry.radar_velocity
-        over_ground = speeds
-    else:
-        own = ego_velocity(points, speeds)
-        over_ground = speeds if own is None else speeds + rays @ own
+        speeds = over_ground
     moving = np.abs(over_ground) >= moving_speed
     dt = (at_ns - scan.stamp_ns) / NS_PER_S
     moved = geometry.radar_pose.apply(points[moving])
     directions = geometry.radar_pose.rotate(rays[moving])
     return moved + directions * (speeds[moving] * dt)[:, None], speeds[moving]
+
+
+def thinned(returns: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return every k-th of the returns (N, 5) of a dense cloud, such as a lidar's."""
+    return returns[:: max(-(-len(returns) // _MOST_RETURNS), 1)]
+
+
+def speeds_over_ground(
+    points: FloatArray, speeds: FloatArray, geometry: SensorGeometry
+) -> FloatArray:
+    """Take the radar's own motion out of Doppler velocities (N,), m/s, as far as it is known.
+
+    By odometry, else by the velocity that static returns agree on, else they stay as they are.
+
+    :param points: (N, 3) m in the radar's frame
+    """
+    rays = points / np.maximum(np.linalg.norm(points, axis=1, keepdims=True), 1e-6)
+    if geometry.radar_velocity is not None:
+        return speeds + geometry.radar_pose.rotate(rays) @ geometry.radar_velocity
+    own = ego_velocity(points, speeds)
+    return speeds if own is None else speeds + rays @ own

@@ -68,15 +68,27 @@ class DecisionWorker:
             self._changed.notify()
 
     def _run(self) -> None:
+        more = False
         while True:
             with self._changed:
-                if not self._tasks and not self._stopping:
+                if not self._tasks and not self._stopping and not more:
                     self._changed.wait(self._patience())
                 if self._stopping:
                     return
                 tasks = list(self._tasks)
                 self._tasks.clear()
             self._work_on(tasks)
+            more = self._worked_ahead()
+
+    def _worked_ahead(self) -> bool:
+        """Do a bit of what need not be done yet, between what must; tell if there was any."""
+        if self._tasks:
+            return False
+        try:
+            return self._pipeline.work_ahead(self._clock.now_ns())
+        except Exception as err:  # noqa: BLE001
+            self._start_over(err)
+            return False
 
     def _work_on(self, tasks: list[Task]) -> None:
         now_ns = self._clock.now_ns()

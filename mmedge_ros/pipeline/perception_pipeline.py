@@ -7,7 +7,9 @@ It never asks for the time; whoever drives it passes the instant in.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+import numpy as np
 
 from mmedge_ros.data_types import (
     CAMERA,
@@ -21,6 +23,8 @@ from mmedge_ros.data_types import (
 )
 from mmedge_ros.fusion.decision_fusion import DecisionFusionParameters, fuse_detections
 from mmedge_ros.fusion.ego_motion import ODOMETRY_FRAME, EgoMotion, EgoState, carried
+from mmedge_ros.fusion.errors import FusionError
+from mmedge_ros.fusion.feature_fusion import FeatureFusion, FeatureFusionParameters
 from mmedge_ros.fusion.geometry import BASE_FRAME, SensorGeometry, resolve_geometry
 from mmedge_ros.fusion.projection import CameraModel
 from mmedge_ros.fusion.transforms import StampedTransform, TransformTree
@@ -31,6 +35,14 @@ from mmedge_ros.tracking.tracker import Tracker, TrackerParameters
 
 # Only a clock that stands still lets so many units wait for their window.
 _MOST_WAITING = 1000
+# Every unit is taken once into each window it belongs to.
+_MOST_OVERLAP = 20
+# Work for later windows is not begun this long before a decision may be due: a step takes
+# one to two milliseconds.
+_STEP_MARGIN_NS = 3_000_000
+_NO_GRID = np.zeros((0, 0, 0), np.float16)
+
+AUTO, DECISION, FEATURE = 'auto', 'decision', 'feature'
 
 
 @dataclass(frozen=True)
@@ -46,16 +58,39 @@ class PipelineParameters:
     lag: float = parameter(
         0.5, 'units that come later than this after newer ones are not used', 's', 0.05, 5.0
     )
+    strategy: str = parameter(
+        AUTO,
+        'how the sensors are fused: by the networks of the bundle (feature), without any '
+        '(decision), or by the networks where the bundle has them (auto)',
+        choices=(AUTO, DECISION, FEATURE),
+    )
     windows: WindowParameters = group(WindowParameters)
+    features: FeatureFusionParameters = group(FeatureFusionParameters)
     fusion: DecisionFusionParameters = group(DecisionFusionParameters)
     tracker: TrackerParameters = group(TrackerParameters)
 
 
 class PerceptionPipeline:
-    """Windows in, decisions out."""
+    """Windows in, decisions out.
 
-    def __init__(self, parameters: PipelineParameters | None = None) -> None:
+    :param feature_fusion: takes the place of what the encoders of the camera have detected;
+        without it decision fusion does all
+    :raises FusionError: if windows overlap too much for feature fusion
+    """
+
+    def __init__(
+        self,
+        parameters: PipelineParameters | None = None,
+        feature_fusion: FeatureFusion | None = None,
+    ) -> None:
         self.parameters = p = parameters or PipelineParameters()
+        self.feature_fusion = feature_fusion
+        if feature_fusion is not None and p.windows.window > _MOST_OVERLAP * p.windows.stride:
+            raise FusionError(
+                f'windows of {p.windows.window:g} s every {p.windows.stride:g} s overlap more '
+                f'than {_MOST_OVERLAP} times, too much for feature fusion; choose a shorter '
+                'window or a longer stride, or strategy: decision'
+            )
         self.assembler = WindowAssembler(p.windows, p.modalities)
         self.tracker = FixedLagTracker(Tracker(p.tracker), self._fuse, p.pairing, p.lag)
         self._tree = TransformTree()
@@ -87,10 +122,15 @@ class PerceptionPipeline:
     @property
     def degraded(self) -> tuple[str, ...]:
         """What decisions have to do without, in words."""
-        if self._ego.frame_id:
-            return self.geometry.degraded
-        missing = f'no odometry: tracks live in {self.geometry.frame_id}'
-        return (missing, *self.geometry.degraded)
+        missing = list(self.geometry.degraded)
+        if not self._ego.frame_id:
+            missing.insert(0, f'no odometry: tracks live in {self.geometry.frame_id}')
+        if self.feature_fusion is not None and self._camera is None:
+            missing.append(
+                'no camera calibration: for feature fusion the camera is taken to see just what '
+                'the view of the radar shows'
+            )
+        return tuple(missing)
 
     @property
     def has_camera(self) -> bool:
@@ -138,8 +178,12 @@ class PerceptionPipeline:
         if not self.assembler.add_features(features, now_ns):
             return
         self._follow_restart()
-        self._waiting.append(features)
-        del self._waiting[:-_MOST_WAITING]
+        if self.feature_fusion is not None:
+            self._enter(features, self.feature_fusion)
+        # Of pictures the tracker is given what feature fusion makes of them, when it does.
+        if self.feature_fusion is None or features.modality != CAMERA:
+            self._waiting.append(features)
+            del self._waiting[:-_MOST_WAITING]
         # What belongs to the open window is taken in now, while the window is still filling:
         # when it ends, only the last unit is left to do.
         self._absorb(self.assembler.next_end_ns or 0)
@@ -147,6 +191,26 @@ class PerceptionPipeline:
     def next_poll_ns(self, now_ns: int) -> int | None:
         """Return when `poll` can next have something to do, None before the first unit."""
         return self.assembler.next_poll_ns(now_ns)
+
+    @property
+    def has_work_ahead(self) -> bool:
+        """Whether there is work for windows that end later."""
+        return self.feature_fusion is not None and self.feature_fusion.has_work
+
+    def work_ahead(self, now_ns: int) -> bool:
+        """Do a bit of the work for windows that end later, if there is time for it.
+
+        It changes no decision, only how much is left to do when a window ends.
+
+        :return: whether there was something to do; there may be more
+        """
+        if self.feature_fusion is None or not self.has_work_ahead:
+            return False
+        poll_ns = self.next_poll_ns(now_ns)
+        if poll_ns is not None and poll_ns - now_ns < _STEP_MARGIN_NS:
+            return False
+        self.feature_fusion.work_ahead()
+        return True
 
     def poll(self, now_ns: int) -> list[Decision]:
         """Decide every window that can be closed; the caller publishes in this order."""
@@ -168,6 +232,18 @@ class PerceptionPipeline:
         self._state_ns = 0
         self._waiting: list[UnitFeatures] = []
         self._newest_ns: dict[str, int] = {}
+        self._unusable: list[UnitFeatures] = []
+        if self.feature_fusion is not None:
+            self.feature_fusion.reset()
+
+    def _enter(self, unit: UnitFeatures, fusion: FeatureFusion) -> None:
+        """Enter a unit into feature fusion."""
+        ends_ns = self.assembler.open_ends(unit.available_ns)
+        if not fusion.add(unit, ends_ns, self._geometry_at(unit.stamp_ns)):
+            self._unusable.append(replace(unit, grid=_NO_GRID))
+            del self._unusable[:-_MOST_WAITING]
+        # The window that ends next goes first; the others wait until it is decided.
+        fusion.advance(self.assembler.next_end_ns or 0)
 
     def _absorb(self, end_ns: int) -> None:
         """Hand the tracker every waiting unit that belongs to the window that ends then."""
@@ -181,8 +257,36 @@ class PerceptionPipeline:
             self._waiting = [unit for unit in self._waiting if unit.available_ns > end_ns]
             self.tracker.update(due)
 
+    def _take_picture(self, window: ClosedWindow, fusion: FeatureFusion) -> tuple[str, ...]:
+        """Give the tracker what was fused in the place of the window's new pictures.
+
+        Where nothing could be fused it gets the pictures without a usable grid as they are.
+
+        :return: what the decision has to do without, in words
+        """
+        unusable = [unit for unit in self._unusable if unit.available_ns <= window.end_ns]
+        self._unusable = [unit for unit in self._unusable if unit.available_ns > window.end_ns]
+        fused = fusion.decide(window.end_ns)
+        if fused is None:
+            pictures = [unit for unit in unusable if unit.modality == CAMERA]
+        else:
+            pictures = [
+                replace(unit, detections=fused.detections, grid=_NO_GRID)
+                for unit in window.fresh
+                if unit.key == fused.picture
+            ]
+        if pictures:
+            self.tracker.update(pictures)
+        return tuple(
+            f'{modality} units without a usable feature grid take no part in feature fusion'
+            for modality in sorted({unit.modality for unit in unusable})
+        )
+
     def _decide(self, window: ClosedWindow) -> Decision:
         self._absorb(window.end_ns)
+        without: tuple[str, ...] = ()
+        if self.feature_fusion is not None:
+            without = self._take_picture(window, self.feature_fusion)
         for unit in window.fresh:
             previous_ns = self._newest_ns.get(unit.modality, unit.stamp_ns)
             self._newest_ns[unit.modality] = max(previous_ns, unit.stamp_ns)
@@ -204,7 +308,7 @@ class PerceptionPipeline:
             window.skipped,
             window.lost,
             window.late,
-            self.degraded,
+            (*self.degraded, *without),
             _critical_trail(window),
         )
 

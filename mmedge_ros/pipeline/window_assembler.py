@@ -165,6 +165,12 @@ class WindowAssembler:
         """End of the earliest window still open, None before the first unit."""
         return self._next_end_ns
 
+    def open_ends(self, available_ns: int) -> range:
+        """Return the ends of all windows still open that a unit received then belongs to."""
+        first_ns = -(-available_ns // self.stride_ns) * self.stride_ns
+        first_ns = max(first_ns, self._next_end_ns or first_ns)
+        return range(first_ns, available_ns + self.window_ns, self.stride_ns)
+
     def next_poll_ns(self, now_ns: int) -> int | None:
         """Return when `poll` can next have something to do, or None before the first unit."""
         if self._next_end_ns is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +23,18 @@ class DeviceProfile:
     """Quantiles of the time each stage takes.
 
     ``stages`` maps a name such as ``camera.encode`` to durations in seconds at
-    `PROBABILITIES`; ``description`` says what was measured and where.
+    `PROBABILITIES`; ``description`` says what was measured and where. ``details`` is what
+    else the file says: the machine, times under CPU limits, the error of the latency model.
     """
 
     description: str
     stages: Mapping[str, tuple[float, ...]]
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+    def encode_stage(self, modality: str, level: str) -> str:
+        """Return the name of a level's encode stage; that of the modality where it has none."""
+        own = f'{modality}.{level}.encode'
+        return own if own in self.stages else f'{modality}.encode'
 
     def sample(self, stage: str, key: str, sequence: int) -> float:
         """Draw a duration in seconds, seeded by stage, key and sequence alone.
@@ -62,6 +69,7 @@ def write_profile(profile: DeviceProfile, path: Path) -> None:
             name: [round(1e3 * q, 3) for q in values]
             for name, values in sorted(profile.stages.items())
         },
+        **profile.details,
     }
     path.write_text(yaml.safe_dump(content, sort_keys=False, default_flow_style=None))
 
@@ -83,7 +91,9 @@ def read_profile(path: Path) -> DeviceProfile:
         str(name): _quantiles(path, str(name), values)
         for name, values in content['stages_ms'].items()
     }
-    return DeviceProfile(str(content.get('description', '')), stages)
+    own = ('description', 'probabilities', 'stages_ms')
+    details = {str(name): value for name, value in content.items() if name not in own}
+    return DeviceProfile(str(content.get('description', '')), stages, details)
 
 
 def _quantiles(path: Path, name: str, values: Any) -> tuple[float, ...]:

@@ -9,6 +9,7 @@ import numpy as np
 
 from mmedge_ros.data_types import (
     NS_PER_S,
+    Configuration,
     Decision,
     StageTiming,
     Trail,
@@ -18,6 +19,7 @@ from mmedge_ros.data_types import (
     UnitReceipt,
 )
 from mmedge_ros.evaluation.run_record import RunRecord, UnitCounts
+from mmedge_ros.monitoring.system_state import SystemState
 from mmedge_ros.replay.playback import PlaybackStatus
 
 _NO_GRID = np.zeros((0, 0, 0), np.float16)
@@ -38,6 +40,8 @@ class LiveRecord:
         self._decisions: list[Decision] = []
         self._features: list[UnitFeatures] = []
         self._outcomes: dict[UnitKey, UnitOutcome] = {}
+        self._configurations: dict[int, Configuration] = {}
+        self._states: list[tuple[int, SystemState]] = []
 
     @property
     def newest(self) -> Decision | None:
@@ -63,6 +67,14 @@ class LiveRecord:
         known = self._outcomes.get(receipt.key, UnitOutcome.RECEIVED)
         self._outcomes[receipt.key] = max(known, receipt.outcome)
 
+    def add_configuration(self, configuration: Configuration) -> None:
+        """Take in a configuration; one of a known number replaces it."""
+        self._configurations[configuration.id] = configuration
+
+    def add_state(self, stamp_ns: int, state: SystemState) -> None:
+        """Take in a state of the system."""
+        self._states.append((stamp_ns, state))
+
     def share(self) -> float:
         """Return how much of the recording has been decided, 0..1."""
         if self.status is None or self.newest is None:
@@ -87,6 +99,11 @@ class LiveRecord:
         decisions = [_shift_decision(d, -offset_ns) for d in self._decisions]
         record.decisions = [d for d in decisions if first_end_ns <= d.window_end_ns <= last_end_ns]
         record.features = [_shift_features(f, -offset_ns) for f in self._features]
+        record.configurations = [
+            replace(c, effective_from_ns=c.effective_from_ns - offset_ns)
+            for c in self._configurations.values()
+        ]
+        record.states = [(stamp_ns - offset_ns, state) for stamp_ns, state in self._states]
         earliest_ns = min((f.available_ns for f in record.features), default=first_ns)
         if first_end_ns < earliest_ns <= first_end_ns + stride_ns:
             # Live, the first unit is received a little later, here beyond the first end: that

@@ -80,6 +80,7 @@ class OfflineReplay:
         self._order = itertools.count()
         self._poll_ns: int | None = None
         self._free_ns = 0
+        self._comes_back = False
         self._last_arrival_ns = 0
         self._exhausted = False
 
@@ -118,6 +119,11 @@ class OfflineReplay:
             record.problems += [
                 f'{modality}: {PROBLEM_WORDS.get(name, name)}: {count}'
                 for name, count in sorted(server.encoder.problems.items())
+            ]
+        if self.pipeline.feature_fusion is not None:
+            record.problems += [
+                f'feature fusion did without {count} units: {text}'
+                for text, count in self.pipeline.feature_fusion.refused.most_common()
             ]
         if self.pipeline.tracker.too_late:
             record.problems.append(
@@ -179,7 +185,8 @@ class OfflineReplay:
             return
         taken_ns = time.perf_counter_ns() - begun
         if self._profile is not None:
-            taken_ns = self._profiled(f'{unit.modality}.encode', unit.modality, unit.sequence)
+            stage = self._profile.encode_stage(unit.modality, features.level)
+            taken_ns = self._profiled(stage, unit.modality, unit.sequence)
         self._at(now_ns + taken_ns, self._encoded, server, features, now_ns, admitted)
 
     def _idle(self, now_ns: int, server: _Server) -> None:
@@ -215,6 +222,12 @@ class OfflineReplay:
         """
         if now_ns >= self._free_ns:
             self._decide(now_ns)
+            self._work_ahead(now_ns)
+        busy = now_ns < self._free_ns
+        if busy and self.pipeline.has_work_ahead and not self._comes_back:
+            # Where it is busy for longer by then, it comes back once more.
+            self._comes_back = True
+            self._at(self._free_ns, self._come_back)
         wake_ns = self.pipeline.next_poll_ns(now_ns)
         if wake_ns is None:
             return
@@ -225,6 +238,18 @@ class OfflineReplay:
             return
         self._poll_ns = wake_ns
         self._at(max(wake_ns, now_ns), self._wake)
+
+    def _work_ahead(self, now_ns: int) -> None:
+        """Let the pipeline do a bit of what need not be done yet, while it is free."""
+        while now_ns >= self._free_ns:
+            begun = time.perf_counter_ns()
+            if not self.pipeline.work_ahead(now_ns):
+                return
+            if self._profile is None:
+                self._free_ns = now_ns + time.perf_counter_ns() - begun
+
+    def _come_back(self, _: int) -> None:
+        self._comes_back = False
 
     def _is_over(self, wake_ns: int) -> bool:
         """Whether waking up would only close windows after the end, or inside a long gap.

@@ -14,6 +14,7 @@ from mmedge_ros.encoding.detector import DetectorParameters
 from mmedge_ros.encoding.model_bundle import domain_warning
 from mmedge_ros.encoding.unit_encoder import CameraEncoder, RadarEncoder, UnitEncoder
 from mmedge_ros.evaluation.run_record import RunRecord
+from mmedge_ros.pipeline.fusion_strategy import fusion_strategy, open_pipeline
 from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline, PipelineParameters
 from mmedge_ros.replay.device_profile import read_profile
 from mmedge_ros.replay.input_problems import input_problems
@@ -51,7 +52,9 @@ def replay_offline(
         profile = read_profile(Path(options.profile)) if options.profile else None
         model = replay_detector(recording, options.detector)
         encoders = _encoders(options, recording.modalities, model)
-        pipeline = PerceptionPipeline(options.pipeline)
+        # Without pictures there is no model either.
+        fused_by = model if CAMERA in recording.modalities else None
+        pipeline = open_pipeline(fused_by, options.pipeline)
         pipeline.add_transforms(recording.transforms)
         if recording.camera is not None:
             pipeline.set_camera(recording.camera)
@@ -69,7 +72,8 @@ def replay_offline(
         finish_record(record, recording, pipeline)
         record.problems = [*detector_problems(model, recording), *record.problems]
     record.profile = Path(options.profile).name if options.profile else ''
-    record.software = software_identity(model)
+    strategy = fusion_strategy(fused_by, options.pipeline)
+    record.software = {**software_identity(model), 'strategy': strategy}
     record.wall_time = time.monotonic() - begun
     record.resources = {
         'cpu_s': time.process_time() - used,
@@ -143,7 +147,12 @@ def _encoders(
     if CAMERA in modalities:
         encoders[CAMERA] = CameraEncoder.from_path(model, options.detection)
     if RADAR in modalities:
-        encoders[RADAR] = RadarEncoder(options.limits)
+        # Without pictures there is no model either.
+        limits, threads = options.limits, options.detection.threads
+        with_model = CAMERA in modalities
+        encoders[RADAR] = (
+            RadarEncoder.from_path(model, limits, threads) if with_model else RadarEncoder(limits)
+        )
     for encoder in encoders.values():
         encoder.warm_up()
     return encoders

@@ -111,6 +111,12 @@ class Recording:
         return any(topic.msgtype == GROUND_TRUTH for topic in self.bag.topics)
 
     @property
+    def has_system_state(self) -> bool:
+        """Whether battery and computer were recorded."""
+        kinds = ('mmedge_ros/msg/SystemState', 'sensor_msgs/msg/BatteryState')
+        return any(topic.msgtype in kinds and topic.count for topic in self.bag.topics)
+
+    @property
     def problems(self) -> list[str]:
         """What could not be used, in words; grows while units are read."""
         return [

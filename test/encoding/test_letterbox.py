@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mmedge_ros.encoding.detector import EncodingError
-from mmedge_ros.encoding.letterbox import InputStyle, Letterbox, place
+from mmedge_ros.encoding.letterbox import Canvas, InputStyle, Letterbox, place
 
 YOLOX = InputStyle(centred=False, rgb=False, scale=1.0)
 ULTRALYTICS = InputStyle(centred=True, rgb=True, scale=1.0 / 255.0)
@@ -141,3 +141,48 @@ def test_a_read_only_picture_is_accepted() -> None:
 def test_anything_but_an_8_bit_colour_picture_is_refused(image: np.ndarray) -> None:
     with pytest.raises(EncodingError, match=r'must be \(height, width, 3\) uint8'):
         Letterbox(SIZE, YOLOX, np.float32).fill(image)
+
+
+CANVAS = (640, 480)
+
+
+@pytest.mark.parametrize(
+    ('width', 'height', 'offset', 'shown'),
+    [
+        (640, 480, (0, 4), (416, 312)),
+        (1920, 1080, (0, 43), (416, 234)),
+        (480, 480, (52, 4), (312, 312)),  # fitted directly it would fill the height of 320
+        (1, 9999, (208, 4), (1, 312)),
+    ],
+)
+def test_by_way_of_a_canvas_pictures_lie_where_the_canvas_does(
+    width: int, height: int, offset: tuple[int, int], shown: tuple[int, int]
+) -> None:
+    placement = Canvas.in_input(CANVAS, SIZE).place(width, height)
+    assert (placement.x_offset, placement.y_offset) == offset
+    assert (width * placement.x_scale, height * placement.y_scale) == pytest.approx(shown)
+
+
+def test_a_canvas_as_large_as_the_input_changes_nothing() -> None:
+    for size in ((640, 480), (1280, 720), (300, 900), (33, 77)):
+        direct = place(*size, CANVAS, centred=True)
+        found = Canvas.in_input(CANVAS, CANVAS).place(*size)
+        assert found == pytest.approx(direct, abs=0.5)
+
+
+@given(st.integers(1, 5000), st.integers(1, 5000))
+def test_by_way_of_a_canvas_every_picture_stays_inside_the_input(width: int, height: int) -> None:
+    placement = Canvas.in_input(CANVAS, SIZE).place(width, height)
+    x, y = placement.x_offset, placement.y_offset
+    assert x >= 0
+    assert y >= 0
+    assert x + round(width * placement.x_scale) <= SIZE[0]
+    assert y + round(height * placement.y_scale) <= SIZE[1]
+
+
+def test_a_letterbox_with_a_canvas_fills_the_same_place() -> None:
+    letterbox = Letterbox(SIZE, ULTRALYTICS, np.float32, Canvas.in_input(CANVAS, SIZE))
+    letterbox.fill(picture(480, 480))
+    red = letterbox.blob[0, 0]
+    assert (np.isclose(red, RED / 255)).sum() == 312 * 312
+    assert np.isclose(red[4, 52], RED / 255)

@@ -285,8 +285,8 @@ class CountingSession:
 
 def test_warming_up_runs_the_network(write_network) -> None:
     detector = OnnxDetector(write_network(rows()))
-    session = CountingSession(detector._session)
-    detector._session = session
+    session = CountingSession(detector._network.sessions[0])
+    detector._network.sessions[0] = session
     detector.warm_up()
     assert session.runs == 1
 
@@ -300,6 +300,6 @@ class BrokenSession:
 
 def test_a_network_that_fails_on_a_picture_is_named(write_network) -> None:
     detector = OnnxDetector(write_network(rows()))
-    detector._session = BrokenSession()
-    with pytest.raises(EncodingError, match=r'network\.onnx failed on a picture: CUDA fail'):
+    detector._network.sessions[0] = BrokenSession()
+    with pytest.raises(EncodingError, match=r'network\.onnx failed on a unit: CUDA fail'):
         detector.detect(PICTURE)

@@ -10,6 +10,7 @@ import cv2
 import numpy as np
 import pytest
 import yaml
+from radar_units import TRAIL, radar_unit
 from tiny_detector import write_tiny_detector
 
 from mmedge_ros.data_types import (
@@ -18,7 +19,6 @@ from mmedge_ros.data_types import (
     Box,
     Detection,
     ModalityConfiguration,
-    StageTiming,
     Unit,
 )
 from mmedge_ros.encoding.detector import DetectorOutput, DetectorParameters, EncodingError, Image
@@ -27,7 +27,6 @@ from mmedge_ros.encoding.weights import sha256_of
 from mmedge_ros.sensing.errors import SensingError
 from mmedge_ros.sensing.radar_filter import RadarLimits
 
-TRAIL = (StageTiming('acquisition', 90, 100), StageTiming('queue', 100, 110))
 FOUND = DetectorOutput(
     (Detection(Box(1, 2, 3, 4), 0.5, 'person'),),
     np.array([1, 2], np.float32),
@@ -84,25 +83,6 @@ def jpeg_unit(image: Image) -> Unit:
     data = cv2.imencode('.jpg', image)[1].tobytes()
     message = SimpleNamespace(format='jpeg', data=data)
     return Unit(CAMERA, 7, 100, 105, 'camera_optical', message, TRAIL)
-
-
-def radar_unit(points: list[tuple[float, float, float, float]]) -> Unit:
-    names = ('x', 'y', 'z', 'velocity')
-    fields = [
-        SimpleNamespace(name=name, offset=4 * i, datatype=7, count=1)
-        for i, name in enumerate(names)
-    ]
-    data = np.array(points, np.float32).reshape(-1, 4)
-    message = SimpleNamespace(
-        width=len(data),
-        height=1,
-        fields=fields,
-        is_bigendian=False,
-        point_step=16,
-        row_step=16 * len(data),
-        data=data.tobytes(),
-    )
-    return Unit(RADAR, 3, 200, 205, 'radar_link', message, TRAIL)
 
 
 PICTURE = np.random.default_rng(0).integers(0, 256, (30, 40, 3), np.uint8)

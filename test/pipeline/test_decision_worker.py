@@ -25,6 +25,8 @@ class FakePipeline:
 
     def __init__(self, next_poll: float | None = None) -> None:
         self.ready: list[Decision] = []
+        self.ahead = 0
+        self.worked = Collected()
         self.failure: Exception | None = None
         self.polls = Collected()
         self.resets = 0
@@ -41,8 +43,18 @@ class FakePipeline:
         ready, self.ready = self.ready, []
         return ready
 
+    def work_ahead(self, now_ns: int) -> bool:
+        if not self.ahead:
+            return False
+        self.ahead -= 1
+        self.worked(self.ahead)
+        if self.ahead == 13:
+            raise ValueError('a network broke')
+        return True
+
     def reset(self) -> None:
         self.resets += 1
+        self.ahead = 0
 
 
 def deciding(*window_ends: float) -> Callable[[Any, int], None]:
@@ -95,6 +107,49 @@ def test_simulated_time_is_looked_at_again_and_again() -> None:
     pipeline = FakePipeline(next_poll=3_600_000.0)
     with running(pipeline, Collected(), ManualClock(at(0)), longest_wait=0.001):
         pipeline.polls.wait_for(5)
+
+
+def preparing(amount: int) -> Callable[[Any, int], None]:
+    """A task that leaves so much work for later."""
+
+    def task(pipeline: Any, _: int) -> None:
+        pipeline.ahead = amount
+
+    return task
+
+
+def test_work_for_later_is_done_to_the_end_while_nothing_else_is_to_do() -> None:
+    pipeline = FakePipeline()
+    with running(pipeline, Collected()) as worker:
+        worker.submit(preparing(10))
+        assert pipeline.worked.wait_for(10) == list(range(9, -1, -1))
+
+
+def test_decisions_leave_before_the_work_for_later() -> None:
+    out, pipeline = Collected(), FakePipeline()
+
+    def check(found: Decision) -> None:
+        out((found.window_end_ns, len(pipeline.worked.items)))
+
+    with running(pipeline, check) as worker:
+        worker.submit(preparing(5))
+        worker.submit(deciding(100.0))
+        pipeline.worked.wait_for(5)
+        worker.submit(deciding(200.0))
+        assert [end for end, _ in out.wait_for(2)] == [at(100.0), at(200.0)]
+    # The first may have been handed over when the work had begun, but waited for one part only.
+    assert out.items[0][1] <= 1
+
+
+def test_when_the_work_for_later_fails_the_pipeline_starts_over(caplog: Any) -> None:
+    out, pipeline = Collected(), FakePipeline()
+    with caplog.at_level(logging.CRITICAL), running(pipeline, out) as worker:
+        worker.submit(preparing(15))
+        pipeline.worked.wait_for(2)
+        worker.submit(deciding(100.0))
+        out.wait_for(1)
+        assert pipeline.resets == 1
+        assert worker.failures == {'unexpected ValueError: a network broke': 1}
 
 
 def test_of_too_many_tasks_the_oldest_are_dropped_and_counted() -> None:

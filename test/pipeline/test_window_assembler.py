@@ -36,6 +36,17 @@ def entries(assembler: WindowAssembler) -> int:
     return sum(len(v) for v in vars(assembler).values() if isinstance(v, list | dict | set))
 
 
+def test_a_unit_belongs_to_the_windows_that_end_up_to_one_length_after_it() -> None:
+    assembler = WindowAssembler()
+    assert list(assembler.open_ends(at(40))) == [at(100 * n) for n in range(1, 6)]
+    # A window covers what came after its begin, up to its end.
+    assert list(assembler.open_ends(at(100))) == [at(100 * n) for n in range(1, 6)]
+    encoded(assembler, unit(40), 60)
+    assembler.poll(at(203))
+    assert list(assembler.open_ends(at(90))) == [at(300), at(400), at(500)]
+    assert list(assembler.open_ends(at(-300))) == []
+
+
 # ------------------------------------------------------------------------------ closing
 
 

@@ -1,0 +1,10 @@
+"""What can go wrong while units are aggregated."""
+
+from mmedge_ros.encoding.detector import EncodingError
+
+
+class AggregationError(EncodingError):
+    """A network cannot aggregate, or a unit cannot be aggregated; the message says why.
+
+    It is an EncodingError so that whoever opens a bundle has one kind of error to deal with.
+    """

@@ -1,0 +1,152 @@
+"""A network in stages: after each one it can be looked at, left, and taken up again.
+
+Each stage is an ONNX file. It reads tensors by name, from the input or from any stage before
+it, and its first output is what the stage is about, its *activation*.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mmedge_ros.encoding.detector import EncodingError
+from mmedge_ros.encoding.onnx_session import open_session, runtime_errors
+
+Tensor = NDArray[Any]
+Tensors = Mapping[str, Tensor]
+
+
+@dataclass(frozen=True, eq=False)
+class TapState:
+    """A run that has come through ``block`` of its stages, and can go on from here at any time.
+
+    ``activation`` is what the last of them put out, mostly (1, C, H, W); ``tensors`` are all
+    that later stages, or whoever asks for the outputs, still need.
+    """
+
+    block: int
+    activation: Tensor
+    tensors: Tensors
+
+    @property
+    def pooled(self) -> NDArray[np.float32]:
+        """The mean of the activation over all but its channels, (C,)."""
+        axes = tuple(axis for axis in range(self.activation.ndim) if axis != 1)
+        return np.asarray(self.activation.mean(axis=axes, dtype=np.float32), np.float32)
+
+
+class TappedNetwork:
+    """Runs stages one after another; belongs to one thread, its states to nobody.
+
+    :raises EncodingError: if a file cannot be opened, or a stage reads what none before it
+        puts out
+    """
+
+    def __init__(self, stages: Sequence[Path], threads: int = 1, device: str = 'cpu') -> None:
+        if not stages:
+            raise EncodingError('a network of no stages; name at least one file')
+        self.place = str(stages[0]) if len(stages) == 1 else f'{stages[0]} to {stages[-1].name}'
+        self._places = [str(stage) for stage in stages]
+        self.sessions: list[Any] = [open_session(stage, threads, device) for stage in stages]
+        self._reads = [tuple(p.name for p in s.get_inputs()) for s in self.sessions]
+        self._writes = [tuple(p.name for p in s.get_outputs()) for s in self.sessions]
+        self.inputs = self._reads[0]
+        self.outputs = self._writes[-1]
+        self._require_chain()
+
+    def keep(self, outputs: Sequence[str]) -> None:
+        """Spare the work for all outputs but these, whose order becomes that of the last stage."""
+        self.outputs = self._writes[-1] = tuple(outputs)
+
+    @property
+    def blocks(self) -> int:
+        """The number of stages."""
+        return len(self.sessions)
+
+    def start(self, blob: Tensor | Tensors) -> TapState:
+        """Run the first stage.
+
+        :param blob: the input, or inputs by their names where there are several
+        :raises EncodingError: if the network fails on it
+        """
+        return self._step(0, self._named(blob))
+
+    def advance(self, state: TapState) -> TapState:
+        """Run one stage more; ``state`` stays as it is and may be used again.
+
+        :raises EncodingError: if the network fails, or the state is at its end or of another
+        """
+        self._require_own(state)
+        if state.block >= self.blocks:
+            raise EncodingError(
+                f'{self.place} has {self.blocks} stages and all were run; start it anew'
+            )
+        return self._step(state.block, state.tensors)
+
+    def finish(self, state: TapState) -> dict[str, Tensor]:
+        """Run what is left, and return the outputs by their names.
+
+        :raises EncodingError: as ``advance`` does
+        """
+        self._require_own(state)
+        while state.block < self.blocks:
+            state = self._step(state.block, state.tensors)
+        return dict(state.tensors)
+
+    def run(self, blob: Tensor | Tensors) -> dict[str, Tensor]:
+        """Run everything; what ``finish`` returns of a run that was started now."""
+        return self.finish(self.start(blob))
+
+    def metadata(self) -> dict[str, str]:
+        """Return the metadata of the last stage.
+
+        :raises EncodingError: if it cannot be read
+        """
+        with runtime_errors(f'{self._places[-1]} has unreadable metadata'):
+            return dict(self.sessions[-1].get_modelmeta().custom_metadata_map)
+
+    def _step(self, number: int, tensors: Tensors) -> TapState:
+        names = self._writes[number]
+        feeds = {name: tensors[name] for name in self._reads[number]}
+        with runtime_errors(f'{self._places[number]} failed on a unit'):
+            made = dict(zip(names, self.sessions[number].run(names, feeds), strict=True))
+        later = {name for reads in self._reads[number + 1 :] for name in reads}
+        if number + 1 == self.blocks:
+            later = set(self.outputs)
+        live = {name: value for name, value in {**tensors, **made}.items() if name in later}
+        return TapState(number + 1, np.asarray(made[names[0]]), live)
+
+    def _named(self, blob: Tensor | Tensors) -> Tensors:
+        if isinstance(blob, Mapping):
+            return blob
+        if len(self.inputs) != 1:
+            names = ', '.join(repr(name) for name in self.inputs)
+            raise EncodingError(f'{self.place} has {len(self.inputs)} inputs ({names}); name them')
+        return {self.inputs[0]: blob}
+
+    def _require_own(self, state: TapState) -> None:
+        needed = self._reads[state.block] if 0 < state.block < self.blocks else ()
+        missing = [name for name in needed if name not in state.tensors]
+        if not 0 < state.block <= self.blocks or missing:
+            raise EncodingError(
+                f'the state after stage {state.block} is none of {self.place}, which has '
+                f'{self.blocks} stages; go on with the network that made it'
+            )
+
+    def _require_chain(self) -> None:
+        there = set(self.inputs)
+        for number, (place, reads) in enumerate(zip(self._places, self._reads, strict=True)):
+            missing = [name for name in reads if name not in there]
+            if missing:
+                raise EncodingError(
+                    f'{place}, stage {number + 1}, reads {missing[0]!r}, which no stage before '
+                    'it puts out; the stages are not in order, or of different networks'
+                )
+            if not self._writes[number]:
+                raise EncodingError(f'{place} puts out nothing')
+            there.update(self._writes[number])

@@ -1,0 +1,181 @@
+"""Fusion networks opened from files, which may be anything."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from onnx import TensorProto
+from tiny_fusion import CHANNELS, Files, write_head, write_step, write_tiny_fusion
+
+from mmedge_ros.aggregation.errors import AggregationError
+from mmedge_ros.aggregation.fusion_runtime import FusionNetworkRuntime, FusionState
+from mmedge_ros.aggregation.window_bank import WindowBank
+from mmedge_ros.data_types import CAMERA, RADAR
+from mmedge_ros.encoding.bundle_manifest import BundleFile
+from mmedge_ros.encoding.detector import EncodingError
+from mmedge_ros.encoding.model_bundle import Levels, ModelBundle
+
+MS = 1_000_000
+
+
+def grid(modality: str, value: float) -> np.ndarray:
+    return np.full((CHANNELS[modality], 2, 2), value, np.float16)
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Files:
+    return write_tiny_fusion(tmp_path)
+
+
+def test_units_of_both_modalities_are_stepped_apart_and_fused(files: Files) -> None:
+    runtime = FusionNetworkRuntime(*files)
+    state = runtime.begin(500 * MS)
+    state = runtime.step(state, CAMERA, grid(CAMERA, 1.0), 400 * MS)
+    state = runtime.step(state, RADAR, grid(RADAR, 1.0), 300 * MS)
+    state = runtime.step(state, CAMERA, grid(CAMERA, 2.0), 450 * MS)
+    maps = runtime.fuse(state)
+    assert maps.shape == (54, 2, 2)
+    # 3 channels of 4 cells with 1 + 2, and ten times 2 channels of 4 cells with 1
+    assert (maps == 3 * 4 * 3 + 10 * 2 * 4).all()
+    found = runtime.finish(state)
+    assert (found[CAMERA].pooled == 3.0).all()
+    assert (found[CAMERA].newest == 2.0).all()
+    assert [(part.present, part.count) for part in found.values()] == [(True, 2), (True, 1)]
+    assert [part.age for part in found.values()] == pytest.approx([0.05, 0.2])
+
+
+def test_a_window_without_units_can_be_fused(files: Files) -> None:
+    runtime = FusionNetworkRuntime(*files)
+    assert not runtime.fuse(runtime.begin(0)).any()
+
+
+def test_a_state_may_be_gone_on_with_in_two_ways(files: Files) -> None:
+    runtime = FusionNetworkRuntime(*files)
+    begun = runtime.step(runtime.begin(0), CAMERA, grid(CAMERA, 1.0), 0)
+    before = runtime.fuse(begun).copy()
+    runtime.step(begun, CAMERA, grid(CAMERA, 5.0), 0)
+    assert np.array_equal(runtime.fuse(begun), before)
+
+
+def test_a_bank_steps_the_aggregators_of_the_runtime(files: Files) -> None:
+    runtime = FusionNetworkRuntime(*files)
+    bank = WindowBank(runtime.aggregators, 0.5, 0.1)
+    for stamp in (20, 60):
+        bank.add(CAMERA, grid(CAMERA, 1.0), stamp * MS, (stamp + 5) * MS)
+    assert (runtime.fuse(FusionState(100 * MS, bank.close(100 * MS))) == 24.0).all()
+
+
+def test_a_third_modality_is_refused(files: Files) -> None:
+    runtime = FusionNetworkRuntime(*files)
+    with pytest.raises(AggregationError, match="'sonar' cannot be fused; these are: camera, rad"):
+        runtime.step(runtime.begin(0), 'sonar', grid(CAMERA, 1.0), 0)
+
+
+def bundle_of(files: Files) -> ModelBundle:
+    entries = {
+        name: BundleFile(path, hashlib.sha256(path.read_bytes()).hexdigest(), None)
+        for name, path in files._asdict().items()
+    }
+    return ModelBundle('tiny', files.fuse.parent, Levels(), fusion=entries)
+
+
+def test_the_networks_of_a_bundle_are_those_of_its_manifest(files: Files) -> None:
+    bundle = bundle_of(files)
+    runtime = FusionNetworkRuntime.from_bundle(bundle)
+    assert set(runtime.aggregators) == {CAMERA, RADAR}
+    files.fuse.write_bytes(b'\0' + files.fuse.read_bytes())
+    with pytest.raises(EncodingError, match='SHA-256'):
+        FusionNetworkRuntime.from_bundle(bundle)
+    with pytest.raises(EncodingError, match="no fusion part 'step_camera'"):
+        FusionNetworkRuntime.from_bundle(replace(bundle, fusion={}))
+
+
+# ------------------------------------------------------------------------------ hostile files
+
+
+@pytest.mark.parametrize('which', range(3))
+def test_a_file_that_is_missing_or_no_network_is_named(files: Files, which: int) -> None:
+    files[which].write_text('no network')
+    with pytest.raises(AggregationError, match=rf'{files[which].name} cannot be opened'):
+        FusionNetworkRuntime(*files)
+    files[which].unlink()
+    with pytest.raises(AggregationError, match=rf'{files[which].name} do not exist'):
+        FusionNetworkRuntime(*files)
+
+
+@pytest.mark.parametrize(
+    ('options', 'message'),
+    [
+        ({'total': 'sum'}, r"it takes 'sum' and puts out no 'next_sum'"),
+        ({'batch': 2}, r"its input 'grid' has the shape \[2, 3, 2, 2\]"),
+        ({'batch': 'n'}, r'of fixed shape and at most'),
+        ({'kind': TensorProto.DOUBLE}, r'tensor\(double\) .* are float32'),
+        ({'second': 2}, r"'seconds_to_end' has the shape \[2\], it must have \[1\]"),
+    ],
+)
+def test_a_step_of_another_interface_is_refused(files: Files, options: dict, message: str) -> None:
+    write_step(files.step_camera, 3, **options)
+    with pytest.raises(AggregationError, match=message) as caught:
+        FusionNetworkRuntime(*files)
+    assert str(files.step_camera) in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ('options', 'message'),
+    [
+        ({'maps': 48}, r"'maps' has the shape \[1, 48, 2, 2\], it must have \[1, 54, 2, 2\]"),
+        ({'camera': 5}, r"'camera_total' has the shape \[1, 5, 2, 2\], it must have \[1, 3"),
+    ],
+)
+def test_a_head_that_does_not_fit_the_steps_is_refused(
+    files: Files, options: dict, message: str
+) -> None:
+    write_head(files.fuse, **options)
+    with pytest.raises(AggregationError, match=message):
+        FusionNetworkRuntime(*files)
+
+
+def test_files_in_the_wrong_places_are_refused(files: Files) -> None:
+    camera, radar, fuse = files
+    for order in ((radar, camera, fuse), (fuse, radar, camera), (camera, radar, radar)):
+        with pytest.raises(AggregationError, match='use the files of one bundle'):
+            FusionNetworkRuntime(*order)
+
+
+@settings(
+    deadline=None, max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(which=st.integers(0, 2), place=st.floats(0.0, 0.999), byte=st.integers(0, 255))
+def test_a_damaged_file_is_refused_or_works(
+    tmp_path: Path, which: int, place: float, byte: int
+) -> None:
+    files = write_tiny_fusion(tmp_path)
+    content = bytearray(files[which].read_bytes())
+    content[int(place * len(content))] = byte
+    files[which].write_bytes(content)
+    message = str(tmp_path)
+    try:
+        runtime = FusionNetworkRuntime(*files)
+        state = runtime.step(runtime.begin(0), CAMERA, grid(CAMERA, 1.0), 0)
+        runtime.fuse(runtime.step(state, RADAR, grid(RADAR, 1.0), 0))
+    except AggregationError as err:
+        message = str(err)
+    assert str(tmp_path) in message
+
+
+@settings(
+    deadline=None, max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(which=st.integers(0, 2), share=st.floats(0.0, 0.99))
+def test_a_file_that_was_cut_is_refused(tmp_path: Path, which: int, share: float) -> None:
+    files = write_tiny_fusion(tmp_path)
+    content = files[which].read_bytes()
+    files[which].write_bytes(content[: int(share * len(content))])
+    with pytest.raises(AggregationError, match=files[which].stem):
+        FusionNetworkRuntime(*files)

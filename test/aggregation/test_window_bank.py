@@ -1,0 +1,254 @@
+"""The states of open windows, whatever order and moment units come in."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from random import Random
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from listing_aggregator import ListingGraph, grid, listing
+
+from mmedge_ros.aggregation.errors import AggregationError
+from mmedge_ros.aggregation.window_bank import WindowBank
+from mmedge_ros.data_types import CAMERA, RADAR
+
+MS = 1_000_000
+WINDOW_MS, STRIDE_MS = 500, 100
+
+
+class Came(NamedTuple):
+    """A unit; times in ms. Its value is unique and stands for its features."""
+
+    value: float
+    modality: str
+    stamp: int
+    available: int
+
+
+def bank(window_ms: int = WINDOW_MS, stride_ms: int = STRIDE_MS) -> WindowBank:
+    aggregators = {CAMERA: listing(), RADAR: listing()}
+    return WindowBank(aggregators, window_ms / 1e3, stride_ms / 1e3)
+
+
+def enter(one: WindowBank, unit: Came) -> tuple[int, ...]:
+    ends = one.add(unit.modality, grid(unit.value), unit.stamp * MS, unit.available * MS)
+    return tuple(end // MS for end in ends)
+
+
+def values(states, modality: str = CAMERA) -> list[float]:
+    return states[modality].tensors['units'][:, 0].tolist()
+
+
+def test_a_unit_goes_into_all_open_windows_that_contain_its_arrival() -> None:
+    one = bank()
+    # Stamped long before: what counts is when it was there.
+    assert enter(one, Came(1.0, CAMERA, 180, 250)) == (300, 400, 500, 600, 700)
+    assert [end // MS for end in one.open_ends_ns] == [300, 400, 500, 600, 700]
+
+
+@pytest.mark.parametrize(('available', 'first', 'last'), [(300, 300, 700), (301, 400, 800)])
+def test_a_window_contains_its_end_and_not_its_beginning(
+    available: int, first: int, last: int
+) -> None:
+    ends = enter(bank(), Came(1.0, CAMERA, available, available))
+    assert (ends[0], ends[-1]) == (first, last)
+
+
+def test_a_unit_has_its_place_in_a_window_by_its_stamp() -> None:
+    one = bank()
+    enter(one, Came(1.0, CAMERA, 180, 250))
+    seconds = [one.close(end * MS)[CAMERA].tensors['units'][0, 1] for end in (300, 700)]
+    assert seconds == pytest.approx([0.12, 0.52])
+
+
+def test_nothing_is_computed_before_it_is_asked_for() -> None:
+    one = bank()
+    enter(one, Came(1.0, CAMERA, 150, 150))
+    assert not one.steps
+    assert one.has_work
+    assert one.work_ahead()
+    assert one.steps == {CAMERA: 1}
+
+
+def test_the_window_that_ends_first_is_stepped_first() -> None:
+    graph = ListingGraph()
+    one = WindowBank({CAMERA: listing(graph)}, 0.5, 0.1)
+    enter(one, Came(1.0, CAMERA, 100, 100))
+    enter(one, Came(2.0, CAMERA, 150, 150))
+    while one.work_ahead():
+        pass
+    ends = [
+        round(stamp + seconds * 1e3)
+        for stamp, seconds in (
+            ({1.0: 100, 2.0: 150}[value], seconds) for value, seconds in graph.taken
+        )
+    ]
+    assert ends == sorted(ends)
+    assert set(graph.taken.values()) == {1}
+    assert not one.has_work
+
+
+def test_a_decision_waits_for_the_steps_of_its_own_window_only() -> None:
+    one = bank()
+    for i in range(5):
+        enter(one, Came(float(i), CAMERA, 210 + i, 210 + i))
+    while one.work_ahead():
+        pass
+    before = one.steps.total()
+    enter(one, Came(9.0, CAMERA, 299, 299))
+    assert values(one.close(300 * MS)) == [0.0, 1.0, 2.0, 3.0, 4.0, 9.0]
+    assert one.steps.total() == before + 1
+
+
+def test_a_unit_that_comes_after_its_window_closed_enters_only_those_still_open() -> None:
+    one = bank()
+    one.close(400 * MS)
+    assert enter(one, Came(1.0, CAMERA, 250, 290)) == (500, 600, 700)
+    assert enter(one, Came(2.0, CAMERA, -300, -300)) == ()
+
+
+def test_a_closed_window_is_gone_and_so_are_those_before() -> None:
+    one = bank()
+    enter(one, Came(1.0, CAMERA, 250, 250))
+    one.close(500 * MS)
+    assert [end // MS for end in one.open_ends_ns] == [600, 700]
+    with pytest.raises(AggregationError, match='ends at 400000000 ns is closed'):
+        one.close(400 * MS)
+
+
+def test_a_window_without_units_has_empty_states() -> None:
+    states = bank().close(300 * MS)
+    assert [state.count for state in states.values()] == [0, 0]
+    assert {state.end_ns for state in states.values()} == {300 * MS}
+
+
+def test_a_unit_older_than_those_stepped_is_put_in_its_place() -> None:
+    one = bank()
+    for value, stamp in ((1.0, 210), (3.0, 230), (4.0, 240)):
+        enter(one, Came(value, CAMERA, stamp, 250))
+    while one.work_ahead():
+        pass
+    enter(one, Came(2.0, CAMERA, 220, 280))
+    assert values(one.state(300 * MS)) == [1.0, 2.0, 3.0, 4.0]
+
+
+def test_a_late_unit_costs_the_steps_after_it_and_none_of_the_other_modality() -> None:
+    one = bank()
+    for i in range(6):
+        enter(one, Came(float(i), CAMERA, 200 + 10 * i, 260))
+        enter(one, Came(10.0 + i, RADAR, 200 + 10 * i, 260))
+    one.state(300 * MS)
+    before = one.steps.copy()
+    enter(one, Came(7.0, CAMERA, 245, 280))
+    one.state(300 * MS)
+    assert one.steps - before == {CAMERA: 2}
+
+
+def test_units_of_one_stamp_stay_as_they_came() -> None:
+    one = bank()
+    for value in (3.0, 1.0, 2.0):
+        enter(one, Came(value, CAMERA, 250, 260))
+    assert values(one.close(300 * MS)) == [3.0, 1.0, 2.0]
+
+
+def test_a_flood_of_units_does_not_fill_the_memory() -> None:
+    one = bank(200, 100)
+    for i in range(1000):
+        enter(one, Came(float(i), CAMERA, 250, 250))
+    assert one.overflows == {CAMERA: 600}
+    assert one.close(300 * MS)[CAMERA].count == 400
+
+
+def test_units_from_the_future_find_no_room() -> None:
+    one = bank()
+    for i in range(100):
+        enter(one, Came(float(i), CAMERA, 10_000 * i, 10_000 * i))
+    assert len(one.open_ends_ns) <= 12
+    assert one.overflows[CAMERA] == 98
+    one.close(10**9 * MS)
+    assert enter(one, Came(1.0, CAMERA, 10**9 + 50, 10**9 + 50)) != ()
+
+
+def test_an_unusable_grid_enters_no_window() -> None:
+    one = bank()
+    with pytest.raises(AggregationError, match='cannot be aggregated'):
+        one.add(CAMERA, np.zeros((3, 3, 3), np.float16), 250 * MS, 250 * MS)
+    with pytest.raises(AggregationError, match="'sonar' are not aggregated; these are: camera"):
+        one.add('sonar', grid(1.0), 250 * MS, 250 * MS)
+    assert not one.open_ends_ns
+
+
+@pytest.mark.parametrize(('window', 'stride'), [(0.0, 0.1), (0.5, 0.0), (-1.0, 0.1)])
+def test_impossible_windows_are_refused(window: float, stride: float) -> None:
+    with pytest.raises(AggregationError, match='both must be above 0'):
+        WindowBank({}, window, stride)
+
+
+def test_after_a_reset_the_clock_may_go_back() -> None:
+    one = bank()
+    one.close(900 * MS)
+    assert enter(one, Came(1.0, CAMERA, 100, 100)) == ()
+    one.reset()
+    assert enter(one, Came(1.0, CAMERA, 100, 100)) == (100, 200, 300, 400, 500)
+
+
+units = st.lists(
+    st.tuples(st.sampled_from([CAMERA, RADAR]), st.integers(0, 900), st.integers(0, 300)),
+    max_size=16,
+)
+
+
+@settings(deadline=None, max_examples=60)
+@given(units, st.integers(0, 2**32), st.sampled_from([(500, 100), (300, 200), (100, 250)]))
+def test_a_window_holds_its_units_by_stamp_whatever_way_they_came(
+    drawn: list[tuple[str, int, int]], seed: int, grid_of_windows: tuple[int, int]
+) -> None:
+    window, stride = grid_of_windows
+    random = Random(seed)
+    came = [Came(float(i), m, stamp, stamp + delay) for i, (m, stamp, delay) in enumerate(drawn)]
+    one = bank(window, stride)
+    closed_ms, present = None, defaultdict(list)
+    waiting = random.sample(came, len(came))
+    for end in range(0, 1500 + stride, stride):
+        # Some of what was sensed by now is encoded before this window closes, in any order.
+        ready = [unit for unit in waiting if unit.available <= end]
+        for unit in ready[: random.randint(0, len(ready))]:
+            waiting.remove(unit)
+            enter(one, unit)
+            for _ in range(random.randint(0, 3)):
+                one.work_ahead()
+            first = -(-unit.available // stride) * stride
+            for member in range(first, unit.available + window, stride):
+                if closed_ms is None or member > closed_ms:
+                    present[member, unit.modality].append(unit)
+        states = one.close(end * MS)
+        closed_ms = end
+        for modality in (CAMERA, RADAR):
+            expected = sorted(present[end, modality], key=lambda unit: unit.stamp)
+            assert values(states, modality) == [unit.value for unit in expected]
+    assert not one.overflows
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.lists(st.integers(0, 900), min_size=1, max_size=20, unique=True))
+def test_in_order_a_unit_is_stepped_once_for_each_window_and_no_more(stamps: list[int]) -> None:
+    graph = ListingGraph()
+    one = WindowBank({CAMERA: listing(graph)}, 0.5, 0.1)
+    entered: Counter[float] = Counter()
+    for value, stamp in enumerate(sorted(stamps)):
+        while one.open_ends_ns and one.open_ends_ns[0] < stamp * MS:
+            one.close(one.open_ends_ns[0])
+        entered[float(value)] += len(enter(one, Came(float(value), CAMERA, stamp, stamp)))
+        one.work_ahead()
+    for end_ns in one.open_ends_ns:
+        one.close(end_ns)
+    taken: Counter[float] = Counter()
+    for (value, _), times in graph.taken.items():
+        assert times == 1
+        taken[value] += times
+    assert taken == entered
+    assert set(entered.values()) == {5}

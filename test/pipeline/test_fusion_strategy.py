@@ -1,0 +1,101 @@
+"""The bundle decides how the sensors are fused, unless a parameter does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from mmedge_ros.data_types import CAMERA, RADAR
+from mmedge_ros.encoding.detector import EncodingError
+from mmedge_ros.parameter import ParameterError, build
+from mmedge_ros.pipeline.fusion_strategy import (
+    fusion_strategy,
+    model_of_encoders,
+    open_pipeline,
+)
+from mmedge_ros.pipeline.perception_pipeline import PipelineParameters
+
+ENTRY = {'weights': 'network.onnx', 'sha256': '0' * 64}
+PARTS = ('step_camera', 'step_radar', 'fuse')
+CAMERA_PART = {'default': 'small', 'levels': {'small': ENTRY}}
+
+
+def bundle(folder: Path, **more: object) -> Path:
+    folder.mkdir()
+    manifest = {'name': 'hand_made', 'camera': CAMERA_PART, **more}
+    (folder / 'manifest.yaml').write_text(yaml.safe_dump(manifest))
+    return folder
+
+
+def fusing(folder: Path) -> Path:
+    parts = dict.fromkeys(PARTS, ENTRY)
+    return bundle(folder, grid={'format': 1}, fusion={**parts, 'threshold': 0.2})
+
+
+def parameters(strategy: str = 'auto', **more: object) -> PipelineParameters:
+    return PipelineParameters(strategy=strategy, **more)
+
+
+def test_a_bundle_with_fusion_networks_fuses_features(tmp_path: Path) -> None:
+    model = fusing(tmp_path / 'm')
+    assert fusion_strategy(model, parameters()) == 'feature'
+    assert fusion_strategy(model, parameters('feature')) == 'feature'
+    assert fusion_strategy(model, parameters('decision')) == 'decision'
+
+
+def test_without_such_networks_decisions_are_fused(tmp_path: Path) -> None:
+    for model in (bundle(tmp_path / 'm'), tmp_path / 'yolox.onnx', None):
+        assert fusion_strategy(model, parameters()) == 'decision'
+        assert open_pipeline(model, parameters()).feature_fusion is None
+
+
+def test_without_a_camera_decisions_are_fused(tmp_path: Path) -> None:
+    radar_alone = parameters(modalities=(RADAR,))
+    assert fusion_strategy(fusing(tmp_path / 'm'), radar_alone) == 'decision'
+
+
+@pytest.mark.parametrize('name', ['bundle', 'file', 'nothing'])
+def test_features_asked_for_where_there_are_none_are_an_error(tmp_path: Path, name: str) -> None:
+    model = {'bundle': bundle(tmp_path / 'm'), 'file': tmp_path / 'x.onnx', 'nothing': None}[name]
+    with pytest.raises(EncodingError, match='strategy is feature'):
+        open_pipeline(model, parameters('feature'))
+    with pytest.raises(EncodingError, match='no camera'):
+        open_pipeline(model, parameters('feature', modalities=(RADAR,)))
+
+
+def test_a_bundle_whose_fusion_networks_are_broken_is_an_error_at_the_start(
+    tmp_path: Path,
+) -> None:
+    with pytest.raises(EncodingError, match=r'network\.onnx'):
+        open_pipeline(fusing(tmp_path / 'missing'), parameters())
+    model = fusing(tmp_path / 'changed')
+    (model / 'network.onnx').write_bytes(b'no network')
+    with pytest.raises(EncodingError, match='SHA-256'):
+        open_pipeline(model, parameters())
+    assert open_pipeline(model, parameters('decision')).feature_fusion is None
+
+
+def test_an_unknown_strategy_is_refused() -> None:
+    with pytest.raises(ParameterError, match='auto, decision, feature'):
+        build(PipelineParameters, {'strategy': 'best'})
+
+
+def test_fusion_takes_the_model_that_the_encoder_takes(tmp_path: Path, monkeypatch) -> None:
+    model = fusing(tmp_path / 'm')
+    assert model_of_encoders(str(model), False, parameters()) == model
+    assert model_of_encoders(str(model), False, parameters('decision')) is None
+    assert model_of_encoders(str(model), False, parameters(modalities=(RADAR,))) is None
+    with pytest.raises(EncodingError, match='no detector'):
+        model_of_encoders('neither_file_nor_bundle', False, parameters(modalities=(CAMERA,)))
+
+
+def test_a_model_nobody_has_named_may_be_missing(monkeypatch) -> None:
+    def none_at_hand(named: str, simulated: bool) -> Path:
+        raise EncodingError('no detector')
+
+    monkeypatch.setattr('mmedge_ros.pipeline.fusion_strategy.default_detector', none_at_hand)
+    assert model_of_encoders('', True, parameters()) is None
+    with pytest.raises(EncodingError):
+        model_of_encoders('named', True, parameters())

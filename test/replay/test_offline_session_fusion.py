@@ -1,0 +1,111 @@
+"""An offline replay whose bundle brings fusion networks, real ones in ONNX though little."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from bag_fixtures import recording, write_bag
+from tiny_fusion import write_fusion_bundle, write_head
+from tiny_stages import BOX, file_entry, write_grid_bundle
+
+from mmedge_ros.data_types import CAMERA
+from mmedge_ros.encoding.detector import EncodingError
+from mmedge_ros.evaluation.run_record import RunRecord
+from mmedge_ros.pipeline.perception_pipeline import PipelineParameters
+from mmedge_ros.replay.device_profile import DeviceProfile, write_profile
+from mmedge_ros.replay.offline_session import OfflineOptions, replay_offline
+
+STAGES = ('camera.encode', 'radar.encode', 'receipt.transport', 'features.transport', 'fusion')
+# Pictures of 64 x 48 px on an input of 640 x 480.
+ENCODERS_OWN = [edge / 10 for edge in BOX]
+
+
+@pytest.fixture(scope='module')
+def bag(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_bag(tmp_path_factory.mktemp('bags') / 'both', messages=recording(1.5))
+
+
+@pytest.fixture(scope='module')
+def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_fusion_bundle(tmp_path_factory.mktemp('models'))
+
+
+@pytest.fixture(scope='module')
+def profile(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """What is measured on a busy machine is another thing each time."""
+    path = tmp_path_factory.mktemp('profiles') / 'profile.yaml'
+    write_profile(DeviceProfile('', dict.fromkeys(STAGES, (0.001,) * 6)), path)
+    return str(path)
+
+
+@pytest.fixture
+def replayed(profile: str) -> Callable[..., RunRecord]:
+    def replay(bag: Path, bundle: Path, strategy: str = 'auto') -> RunRecord:
+        pipeline = PipelineParameters(strategy=strategy)
+        return replay_offline(
+            OfflineOptions(str(bag), str(bundle), '', profile, pipeline=pipeline)
+        )
+
+    return replay
+
+
+def shows_the_encoders_box(record: RunRecord) -> bool:
+    boxes = [t.box for d in record.decisions for t in d.tracks if t.box is not None]
+    assert boxes
+    return any(box == pytest.approx(ENCODERS_OWN, abs=1.0) for box in boxes)
+
+
+def test_the_bundles_networks_fuse_and_the_record_says_so(
+    replayed, bag: Path, bundle: Path
+) -> None:
+    record = replayed(bag, bundle)
+    assert record.software['strategy'] == 'feature'
+    assert not shows_the_encoders_box(record)
+    assert not any('feature' in problem for problem in record.problems)
+    assert all(not unit.grid.size for unit in record.features)
+    embeddings = {unit.modality: unit.embedding.size for unit in record.features}
+    assert embeddings == {'camera': 32, 'radar': 32}
+
+
+def test_decision_fusion_can_be_had_all_the_same(replayed, bag: Path, bundle: Path) -> None:
+    record = replayed(bag, bundle, 'decision')
+    assert record.software['strategy'] == 'decision'
+    assert shows_the_encoders_box(record)
+
+
+def test_a_bundle_without_fusion_says_nothing_of_it(replayed, bag: Path, tmp_path: Path) -> None:
+    record = replayed(bag, write_grid_bundle(tmp_path, fusion=None))
+    assert record.software['strategy'] == 'decision'
+    assert shows_the_encoders_box(record)
+    assert not any('fusion' in problem for problem in record.problems)
+
+
+def test_fusion_networks_that_do_not_fit_are_an_error_before_anything_is_replayed(
+    replayed, bag: Path, tmp_path: Path
+) -> None:
+    with pytest.raises(EncodingError, match=r'radar\.onnx'):
+        replayed(bag, write_grid_bundle(tmp_path))
+
+
+def test_maps_of_another_version_are_an_error_before_anything_is_replayed(
+    replayed, bag: Path, tmp_path: Path
+) -> None:
+    write_fusion_bundle(tmp_path)
+    manifest = (tmp_path / 'manifest.yaml').read_text()
+    old = file_entry(tmp_path / 'fuse.onnx')
+    new = file_entry(write_head(tmp_path / 'fuse.onnx', channels=5))
+    for key in ('sha256', 'bytes'):
+        manifest = manifest.replace(str(old[key]), str(new[key]))
+    (tmp_path / 'manifest.yaml').write_text(manifest)
+    with pytest.raises(EncodingError, match=r'fuse\.onnx.*54'):
+        replayed(bag, tmp_path)
+
+
+def test_only_the_camera_is_needed(replayed, tmp_path: Path, bundle: Path) -> None:
+    messages = [m for m in recording(1.5) if 'radar' not in m[0]]
+    record = replayed(write_bag(tmp_path / 'camera', messages=messages), bundle)
+    assert record.software['strategy'] == 'feature'
+    assert {unit.modality for unit in record.features} == {CAMERA}
+    assert not shows_the_encoders_box(record)
