@@ -14,13 +14,17 @@ from mmedge_ros.command_options import (
     CalibrationOption,
     CameraOption,
     DetectorOption,
+    NetworkOption,
+    OptimiseOption,
     ParamsOption,
     RadarOption,
     RateOption,
 )
 from mmedge_ros.display import say
+from mmedge_ros.evaluate_bundle_command import evaluate_bundle
 from mmedge_ros.limit_command import limit
 from mmedge_ros.model_command import model_app
+from mmedge_ros.profile_command import profile as profile_machine
 from mmedge_ros.radar_command import radar_app
 from mmedge_ros.record_command import record
 from mmedge_ros.replay_set_command import replay_set
@@ -41,7 +45,9 @@ app.add_typer(bench_app, name='bench')
 app.add_typer(model_app, name='model')
 app.add_typer(radar_app, name='radar')
 app.add_typer(train_app, name='train')
+app.command('evaluate-bundle')(evaluate_bundle)
 app.command()(limit)
+app.command('profile')(profile_machine)
 app.command()(record)
 app.command('replay-set')(replay_set)
 app.command()(up)
@@ -69,14 +75,17 @@ def demo(
     seed: Annotated[
         int | None, typer.Option('--seed', help='of the simulated flight \\[7]')
     ] = None,
+    network: NetworkOption = False,
 ) -> None:
     """Fly, perceive and report: a simulated flight, live, with every node a process."""
     if bag is not None and (scenario or seconds is not None or seed is not None):
         raise typer.BadParameter('a recording is as it is; leave out --bag, or what it replaces')
     from mmedge_ros.demo_command import run_demo
     from mmedge_ros.replay_command import plain_errors
+    from mmedge_ros.ros.middleware_profile import set_profile
 
     with plain_errors():
+        set_profile(network)
         run_demo(out, bag, scenario, seconds, seed)
 
 
@@ -95,13 +104,15 @@ def replay(
             '--profile',
             exists=True,
             dir_okay=False,
-            help='service times from a device profile: the same result every time (offline)',
+            help='service times from a device profile: the same result every time (offline); '
+            'or what --optimise begins with',
         ),
     ] = None,
     save_profile: Annotated[
         Path | None,
         typer.Option('--save-profile', help='write the measured service times as a profile'),
     ] = None,
+    optimise: OptimiseOption = False,
     params: ParamsOption = None,
     camera: CameraOption = '',
     radar: RadarOption = '',
@@ -109,6 +120,7 @@ def replay(
     clock: Annotated[
         bool, typer.Option('--clock', help='run the live graph on /clock also at rate 1')
     ] = False,
+    network: NetworkOption = False,
     boxes: Annotated[
         Path | None,
         typer.Option(
@@ -118,6 +130,15 @@ def replay(
             help='CSV (frame,x0,y0,x1,y1,score) to compare with',
         ),
     ] = None,
+    pseudo_labels: Annotated[
+        str,
+        typer.Option(
+            '--pseudo-labels',
+            metavar='DETECTOR',
+            help='compare with what this detector sees in the same pictures, where there is no '
+            'ground truth: a weight file or bundle, or the name of one',
+        ),
+    ] = '',
     frames: Annotated[
         str, typer.Option('--frames', help='FIRST:LAST camera frames to compare')
     ] = '',
@@ -132,13 +153,19 @@ def replay(
 ) -> None:
     """Replay a recording and write a report."""
     span = _frame_span(frames)
-    if frames and boxes is None:
-        raise typer.BadParameter('the frames of what? name a file with --boxes')
-    _check_combination(live, profile, rate, clock)
+    if frames and boxes is None and not pseudo_labels:
+        raise typer.BadParameter(
+            'the frames of what? name a file with --boxes, or a detector with --pseudo-labels'
+        )
+    _check_combination(live, profile, rate, clock, optimise)
+    if network and not live:
+        raise typer.BadParameter('--network belongs to --live; offline nothing is published')
     from mmedge_ros.replay.recording import TopicChoice
     from mmedge_ros.replay_command import ReplayRequest, plain_errors, run_replay
+    from mmedge_ros.ros.middleware_profile import set_profile
 
     with plain_errors():
+        set_profile(network)
         run_replay(
             ReplayRequest(
                 bag,
@@ -155,6 +182,8 @@ def replay(
                 boxes,
                 span,
                 video,
+                optimise,
+                pseudo_labels,
             )
         )
 
@@ -292,11 +321,16 @@ def _frame_span(text: str) -> tuple[int | None, int | None]:
     return int(first) if first else None, int(last) if last else None
 
 
-def _check_combination(live: bool, profile: Path | None, rate: float, clock: bool) -> None:
-    if live and profile:
+def _check_combination(
+    live: bool, profile: Path | None, rate: float, clock: bool, optimise: bool
+) -> None:
+    if live and profile and not optimise:
         raise typer.BadParameter(
-            'a live replay takes the time it takes; leave out --live or --profile'
+            'a live replay takes the time it takes; leave out --live or --profile, or let it '
+            '--optimise'
         )
+    if optimise and not live:
+        raise typer.BadParameter('--optimise belongs to --live: it listens to the graph')
     if not live and (rate != 1.0 or clock):
         raise typer.BadParameter('--rate and --clock belong to --live; offline time is virtual')
 

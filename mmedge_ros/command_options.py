@@ -36,3 +36,18 @@ RateOption = Annotated[
     float,
     typer.Option('--rate', min=0.05, max=20.0, help='speed of a live replay; not 1: on /clock'),
 ]
+NetworkOption = Annotated[
+    bool,
+    typer.Option(
+        '--network',
+        help='let other machines take part, such as a laptop with RViz; without it nothing is '
+        'open beyond this machine (a FASTDDS_DEFAULT_PROFILES_FILE of yours goes before)',
+    ),
+]
+OptimiseOption = Annotated[
+    bool,
+    typer.Option(
+        '--optimise',
+        help='choose rates and levels in flight by latency, battery and load (adds the monitor)',
+    ),
+]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from datetime import timedelta
 from types import TracebackType
 
 from rich.console import Console
@@ -30,27 +31,31 @@ def _joined(text: str) -> str:
 
 
 class StatusLine:
-    """One line that tells how far a run is and what it sees; plain lines without a terminal."""
+    """One line that tells how far a run is and what it sees; plain lines without a terminal.
+
+    How far is a share, or the time it has taken where there is no end in sight.
+    """
 
     def __init__(self, title: str) -> None:
         self._title = one_line(title)
         self._progress = Progress(
             TextColumn('{task.description}', markup=False),
             BarColumn(bar_width=24),
-            TextColumn('{task.percentage:>3.0f} %'),
+            TextColumn('{task.fields[done]}', markup=False),
             TextColumn('{task.fields[state]}', markup=False),
             TimeElapsedColumn(),
             console=console,
             transient=True,
         )
-        self._task = self._progress.add_task(self._title, total=1.0, state='starting')
+        self._task = self._progress.add_task(self._title, total=None, done='', state='starting')
         self._plain = not console.is_terminal
-        self._last = 0.0
+        self._begun = self._last = time.monotonic()
 
     def __enter__(self) -> StatusLine:
+        self._begun = time.monotonic()
         if self._plain:
             say(f'{self._title}: starting')
-            self._last = time.monotonic()
+            self._last = self._begun
         else:
             self._progress.start()
         return self
@@ -64,27 +69,37 @@ class StatusLine:
         if not self._plain:
             self._progress.stop()
 
-    def show(self, share: float, decision: Decision | None) -> None:
-        """Show the share done (0..1) and the newest decision."""
-        self.advance(share, describe(decision))
+    def show(
+        self, share: float | None, decision: Decision | None, rate: float | None = None
+    ) -> None:
+        """Show the share done (0..1, None without an end), the newest decision and their rate."""
+        self.advance(share, describe(decision, rate))
 
-    def advance(self, share: float, state: str = '') -> None:
-        """Show the share done (0..1) and what there is to say of it."""
+    def advance(self, share: float | None, state: str = '') -> None:
+        """Show the share done (0..1, None without an end) and what there is to say of it."""
         if not self._plain:
-            self._progress.update(self._task, completed=share, state=state)
+            if share is not None:
+                done = f'{100 * share:>3.0f} %'
+                self._progress.update(self._task, total=1.0, completed=share, done=done)
+            self._progress.update(self._task, state=state)
             return
         now = time.monotonic()
         if now - self._last >= _PLAIN_PERIOD:
             self._last = now
-            say(f'{self._title}: {100 * share:.0f} %  {state}')
+            elapsed = timedelta(seconds=int(now - self._begun))
+            done = str(elapsed) if share is None else f'{100 * share:.0f} %'
+            say(f'{self._title}: {done}  {state}')
 
 
-def describe(decision: Decision | None) -> str:
-    """Say in a few words what a decision holds."""
+def describe(decision: Decision | None, rate: float | None = None) -> str:
+    """Say in a few words what a decision holds, and how many of them come in a second."""
     if decision is None:
         return 'waiting for the first decision'
     count = len(decision.tracks)
-    words = [f'{count} track{"" if count == 1 else "s"}', f'{1e3 * decision.latency:.0f} ms']
+    words = [f'{count} track{"" if count == 1 else "s"}']
+    if rate is not None:
+        words.append(f'{rate:.1f} decisions/s')
+    words.append(f'latency {1e3 * decision.latency:.0f} ms')
     if CAMERA in decision.newest_ns:
         age = (decision.published_ns - decision.newest_ns[CAMERA]) / NS_PER_S
         words.append(f'camera age {1e3 * age:.0f} ms')

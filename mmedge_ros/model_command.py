@@ -63,8 +63,8 @@ def show(bundle: DetectorArgument) -> None:
         from mmedge_ros.encoding.model_bundle import load_bundle
 
         found = load_bundle(default_detector(bundle))
-        for level in found.levels:
-            found.weights(level)
+        for file in found.files():
+            file.verified()
         say(f'{found.folder}: all files are those of the manifest')
         typer.echo(
             yaml.safe_dump(dict(found.content), sort_keys=False, allow_unicode=True).rstrip()

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from mmedge_ros.command_options import NetworkOption
 from mmedge_ros.display import StatusLine, say
 from mmedge_ros.replay_command import plain_errors
 
@@ -44,6 +45,7 @@ def record(
     radar: Annotated[str, typer.Option('--radar', help="driver's point cloud topic")] = '',
     odometry: Annotated[str, typer.Option('--odometry', help="autopilot's odometry topic")] = '',
     clock: Annotated[bool, typer.Option('--clock', help='follow /clock')] = False,
+    network: NetworkOption = False,
     which: Annotated[
         bool,
         typer.Option('--list', help='print the usual topics and end; for ros2 bag record'),
@@ -61,12 +63,14 @@ def record(
         from mmedge_ros.fusion.transforms import format_static_transform
         from mmedge_ros.replay.recording import TopicChoice
         from mmedge_ros.ros.interfaces import recorded_topics
+        from mmedge_ros.ros.middleware_profile import set_profile
         from mmedge_ros.ros.recording_run import RecordOptions, run_recording
 
         if which or out is None:
             typer.echo('\n'.join(f'/{topic.lstrip("/")}' for topic in recorded_topics()))
             return
         transforms = read_calibration(extrinsics).transforms if extrinsics else []
+        set_profile(network)
         options = RecordOptions(
             out,
             tuple(topics or ()),

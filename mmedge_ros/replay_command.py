@@ -4,23 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NoReturn
 
 import typer
 from rich.markup import escape
 
+from mmedge_ros.configuration.errors import ConfigurationError
 from mmedge_ros.data_types import Decision
 from mmedge_ros.display import StatusLine, console, one_line, say
-from mmedge_ros.encoding.detector import EncodingError
-from mmedge_ros.evaluation.box_comparison import compare_with_boxes, read_boxes
+from mmedge_ros.encoding.default_model import default_detector
+from mmedge_ros.encoding.detector import Detector, DetectorParameters, EncodingError
+from mmedge_ros.encoding.model_bundle import open_detector
+from mmedge_ros.evaluation.box_comparison import (
+    BoxesComparison,
+    PseudoLabels,
+    compare_with_boxes,
+    read_boxes,
+)
 from mmedge_ros.evaluation.errors import EvaluationError
+from mmedge_ros.evaluation.pseudo_labels import (
+    TEACHER_SCORE,
+    PseudoLabelComparison,
+    compare_with_teacher,
+    frames_asked,
+    teacher_labels,
+)
 from mmedge_ros.evaluation.report import write_report
 from mmedge_ros.evaluation.report_files import require_writable
 from mmedge_ros.evaluation.run_record import RunRecord
 from mmedge_ros.evaluation.stage_durations import stage_durations
 from mmedge_ros.fusion.errors import FusionError
+from mmedge_ros.monitoring.errors import MonitoringError
 from mmedge_ros.parameter import ParameterError
 from mmedge_ros.replay.device_profile import measured_profile, write_profile
 from mmedge_ros.replay.errors import ReplayError
@@ -51,23 +67,25 @@ class ReplayRequest:
     boxes: Path | None = None
     frames: tuple[int | None, int | None] = (None, None)
     video: bool = False
+    optimise: bool = False
+    teacher: str = ''
 
 
 def run_replay(request: ReplayRequest) -> None:
     """Replay, write the report, and print where it is."""
     given = read_boxes(request.boxes) if request.boxes else None
     # Found out now rather than after the replay.
+    teacher = _open_teacher(request.teacher) if request.teacher else None
     require_writable(request.out)
     record = _live(request) if request.live else _offline(request)
-    comparison, refusal = None, ''
-    if given is not None:
-        try:
-            comparison = compare_with_boxes(record, given, *request.frames)
-        except EvaluationError as err:
-            refusal = f'the boxes were not compared: {err}'
-            record.problems.append(refusal)
+    comparison, taught, refusal = _compared(record, request, given, teacher)
     with console.status('writing the report'):
-        report = write_report(record, request.out, comparison)
+        report = write_report(record, request.out, comparison, taught)
+    if taught is not None:
+        say(
+            f'pseudo-labels of {taught.teacher}, not ground truth: mean IoU '
+            f'{taught.decisions.mean_iou:.3f}, the detector alone {taught.detector.mean_iou:.3f}'
+        )
     latency = report['latency_ms']
     if latency['p50'] is not None:
         say(
@@ -91,15 +109,40 @@ def run_replay(request: ReplayRequest) -> None:
         stop(refusal)
 
 
+def _compared(
+    record: RunRecord,
+    request: ReplayRequest,
+    given: PseudoLabels | None,
+    teacher: Detector | None,
+) -> tuple[BoxesComparison | None, PseudoLabelComparison | None, str]:
+    """Compare what was asked for; the text says what could not be and why."""
+    comparison, taught, refusal = None, None, ''
+    if given is not None:
+        try:
+            comparison = compare_with_boxes(record, given, *request.frames)
+        except EvaluationError as err:
+            refusal = f'the boxes were not compared: {err}'
+    if teacher is not None:
+        try:
+            taught = _taught(record, request, teacher)
+        except EvaluationError as err:
+            refusal = f'nothing was compared with pseudo-labels: {err}'
+    if refusal:
+        record.problems.append(refusal)
+    return comparison, taught, refusal
+
+
 @contextmanager
 def plain_errors() -> Iterator[None]:
     """Turn every error a user can do something about into one sentence and exit code 1."""
     try:
         yield
     except (
+        ConfigurationError,
         EncodingError,
         EvaluationError,
         FusionError,
+        MonitoringError,
         ParameterError,
         ReplayError,
         SensingError,
@@ -134,6 +177,8 @@ def _live(request: ReplayRequest) -> RunRecord:
         request.topics,
         request.params,
         request.out / 'logs',
+        request.optimise,
+        str(request.profile or ''),
     )
     with StatusLine(f'live replay of {request.bag.name}') as line:
         return replay_live(options, lambda share, live: line.show(share, live.newest))
@@ -158,6 +203,30 @@ def offline_record(
     if request.params:
         options = with_parameter_file(options, request.params)
     return replay_offline(options, on_progress)
+
+
+def _open_teacher(named: str) -> Detector:
+    """Open the detector whose boxes stand in for labels, and run it once."""
+    path = default_detector(named)
+    teacher = open_detector(path, replace(DetectorParameters(), score_threshold=TEACHER_SCORE))
+    teacher.warm_up()
+    return teacher
+
+
+def _taught(record: RunRecord, request: ReplayRequest, teacher: Detector) -> PseudoLabelComparison:
+    """Let the teacher look at the pictures again, and compare."""
+    from mmedge_ros.replay.recorded_pictures import recorded_pictures
+    from mmedge_ros.replay.recording import Recording
+
+    first, last = frames_asked(record, *request.frames)
+    with Recording(request.bag, request.topics) as recording, StatusLine('teacher') as line:
+        labels = teacher_labels(
+            recorded_pictures(recording),
+            teacher,
+            record.camera_stamps_ns[first : last + 1],
+            line.advance,
+        )
+    return compare_with_teacher(record, labels, Path(request.teacher).name, first, last)
 
 
 def _write_video(record: RunRecord, request: ReplayRequest) -> None:

@@ -29,12 +29,48 @@ class Width(Enum):
     WIDE = 'wide'
 
 
+class Part(Enum):
+    """What temporal aggregation can do without."""
+
+    SHIFT = 'shift'
+    DIFFERENCES = 'differences'
+    AGGREGATION = 'aggregation'
+
+
 class Precision(Enum):
     """What a training calculates with."""
 
     AUTO = 'auto'
     FLOAT32 = 'float32'
     BFLOAT16 = 'bfloat16'
+
+
+ValidationOption = Annotated[
+    Path | None,
+    typer.Option('--validation', exists=True, file_okay=False, help='set to judge it on'),
+]
+TestOption = Annotated[
+    Path | None,
+    typer.Option('--test', exists=True, file_okay=False, help='another set to judge it on'),
+]
+SeedOption = Annotated[
+    int,
+    typer.Option('--seed', min=0, max=2**31, help='the same seed gives the same network'),
+]
+ThreadsOption = Annotated[
+    int, typer.Option('--threads', min=0, max=64, help='0: as many as there are cores')
+]
+PrecisionOption = Annotated[
+    Precision,
+    typer.Option(
+        '--precision',
+        help='float32, bfloat16, or auto: bfloat16 where the processor is made for it',
+    ),
+]
+ResumeOption = Annotated[
+    bool, typer.Option('--resume', help='go on with a training that was cut short')
+]
+OutOption = Annotated[Path, typer.Option('--out', help='folder of the bundle; must not exist yet')]
 
 
 @contextmanager
@@ -58,42 +94,23 @@ def train() -> None:
 @train_app.command('detector')
 def detector(
     flights: SetArgument,
-    out: Annotated[Path, typer.Option('--out', help='folder of the bundle; must not exist yet')],
-    validation: Annotated[
-        Path | None,
-        typer.Option('--validation', exists=True, file_okay=False, help='set to judge it on'),
-    ] = None,
-    test: Annotated[
-        Path | None,
-        typer.Option('--test', exists=True, file_okay=False, help='another set to judge it on'),
-    ] = None,
+    out: OutOption,
+    validation: ValidationOption = None,
+    test: TestOption = None,
     epochs: Annotated[
         int, typer.Option('--epochs', min=1, max=1000, help='how often each picture is seen')
     ] = 16,
-    seed: Annotated[
-        int,
-        typer.Option('--seed', min=0, max=2**31, help='the same seed gives the same network'),
-    ] = 0,
+    seed: SeedOption = 0,
     pictures: Annotated[
         int,
         typer.Option('--pictures', min=1, help='about so many are taken, evenly from all flights'),
     ] = 3600,
-    threads: Annotated[
-        int, typer.Option('--threads', min=0, max=64, help='0: as many as there are cores')
-    ] = 0,
+    threads: ThreadsOption = 0,
     width: Annotated[
         Width, typer.Option('--width', help='narrow (0.34 M parameters) or wide (1.0 M)')
     ] = Width.NARROW,
-    precision: Annotated[
-        Precision,
-        typer.Option(
-            '--precision',
-            help='float32, bfloat16, or auto: bfloat16 where the processor is made for it',
-        ),
-    ] = Precision.AUTO,
-    resume: Annotated[
-        bool, typer.Option('--resume', help='go on with a training that was cut short')
-    ] = False,
+    precision: PrecisionOption = Precision.AUTO,
+    resume: ResumeOption = False,
     keep_work: Annotated[
         bool,
         typer.Option('--keep-work', help='keep the pictures and checkpoints beside the bundle'),
@@ -134,3 +151,158 @@ def detector(
             f'({figures["people"]} people in {figures["pictures"]} pictures)'
         )
     typer.echo(out)
+
+
+@train_app.command('levels')
+def levels(
+    flights: SetArgument,
+    narrow: Annotated[
+        Path, typer.Option('--narrow', exists=True, help='bundle or checkpoint of --width narrow')
+    ],
+    wide: Annotated[
+        Path, typer.Option('--wide', exists=True, help='bundle or checkpoint of --width wide')
+    ],
+    out: OutOption,
+    validation: ValidationOption = None,
+    test: TestOption = None,
+) -> None:
+    """Join two trained detectors into a bundle with the levels small, medium and large.
+
+    Small and medium are the narrow one at 416x320 and 640x480, large is the wide one. FLIGHTS
+    are what they were trained on; both were trained with --keep-work.
+    """
+    with learning_errors():
+        from mmedge_ros.training.level_bundle import LevelRequest, join_levels
+
+        judged = {'validation': validation, 'test': test}
+        request = LevelRequest(
+            flights,
+            narrow,
+            wide,
+            out.absolute(),
+            {name: folder for name, folder in judged.items() if folder is not None},
+        )
+        with StatusLine(f'joining {out.name}') as line:
+            metrics = join_levels(request, line.advance)
+    for level, by_set in metrics.items():
+        for name, figures in by_set.items():
+            say(
+                f'{level} on {name}: mAP50 {figures.get("map50_20px", float("nan")):.3f} for '
+                'people of 20 px and more'
+            )
+    typer.echo(out)
+
+
+@train_app.command('fusion')
+def fusion(
+    flights: SetArgument,
+    narrow: Annotated[
+        Path,
+        typer.Option(
+            '--narrow',
+            exists=True,
+            help='work folder of `mmedge train detector --width narrow --keep-work`',
+        ),
+    ],
+    wide: Annotated[Path, typer.Option('--wide', exists=True, help='the same of --width wide')],
+    out: OutOption,
+    validation: ValidationOption = None,
+    test: TestOption = None,
+    epochs: Annotated[
+        int, typer.Option('--epochs', min=1, max=1000, help='a quarter of the windows is in each')
+    ] = 10,
+    seed: SeedOption = 0,
+    threads: ThreadsOption = 0,
+    processes: Annotated[
+        int, typer.Option('--processes', min=1, max=64, help='encode so many flights at a time')
+    ] = 2,
+    precision: PrecisionOption = Precision.AUTO,
+    features: Annotated[
+        Path | None,
+        typer.Option(
+            '--features',
+            file_okay=False,
+            help='folder that keeps encoders and features, for trainings with other seeds',
+        ),
+    ] = None,
+    teacher: Annotated[
+        str,
+        typer.Option(
+            '--teacher',
+            help='weights, bundle or name of a detector: its boxes are taken to be true',
+        ),
+    ] = '',
+    frames: Annotated[
+        str, typer.Option('--frames', help='FIRST:LAST camera frames the teacher labels')
+    ] = '',
+    without: Annotated[
+        list[Part] | None,
+        typer.Option('--without', help='leave out a part of the aggregation, to compare'),
+    ] = None,
+    whole_window: Annotated[
+        bool,
+        typer.Option('--whole-window', help='3-D convolutions in its place; cannot be flown'),
+    ] = False,
+    resume: ResumeOption = False,
+    keep_work: Annotated[
+        bool,
+        typer.Option('--keep-work', help='keep features and checkpoints beside the bundle'),
+    ] = False,
+) -> None:
+    """Train feature fusion on top of trained detectors and write all of it as a bundle.
+
+    Levels of camera and radar, temporal aggregation and fusion head. Where the flights have no
+    ground truth, a detector can stand in for it with --teacher.
+    """
+    span = _frame_span(frames)
+    if frames and not teacher:
+        raise typer.BadParameter('it is for --teacher only', param_hint='--frames')
+    with learning_errors():
+        from mmedge_ros.encoding.default_model import default_detector
+        from mmedge_ros.training.detector_training import fastest_precision
+        from mmedge_ros.training.fusion_session import FusionRequest, train_fusion
+        from mmedge_ros.training.fusion_settings import fusion_settings
+        from mmedge_ros.training.teacher import Teacher
+
+        judged = {'validation': validation, 'test': test}
+        request = FusionRequest(
+            flights,
+            narrow,
+            wide,
+            out.absolute(),
+            {name: folder for name, folder in judged.items() if folder is not None},
+            fusion_settings(
+                epochs=epochs,
+                seed=seed,
+                threads=threads,
+                precision=fastest_precision() if precision.value == 'auto' else precision.value,
+                without=tuple(part.value for part in without or ()),
+                whole_window=whole_window,
+            ),
+            features.absolute() if features else None,
+            Teacher(default_detector(teacher), span) if teacher else None,
+            processes,
+            resume,
+            keep_work,
+        )
+        with StatusLine(f'training {out.name}') as line:
+            metrics = train_fusion(request, line.advance)
+    for name, figures in metrics.items():
+        fused, alone = (figures['full'][what] for what in ('fused', 'newest_picture'))
+        say(
+            f'{name}: mean IoU {fused.get("mean_iou", float("nan")):.3f} for people of 20 px and '
+            f'more, {alone.get("mean_iou", float("nan")):.3f} by the newest picture alone '
+            f'({fused["people"]} people in {figures["windows"]} windows)'
+        )
+    typer.echo(out)
+
+
+def _frame_span(text: str) -> tuple[int, int | None]:
+    first, colon, last = text.partition(':')
+    if text and not (
+        colon and all((end or '0').isdecimal() and len(end) < 10 for end in (first, last))
+    ):
+        raise typer.BadParameter(f'{text!r} does not read FIRST:LAST', param_hint='--frames')
+    if first and last and int(first) > int(last):
+        raise typer.BadParameter(f'{text!r} ends before it begins', param_hint='--frames')
+    return int(first or 0), int(last) if last else None

@@ -11,6 +11,8 @@ from mmedge_ros.command_options import (
     CalibrationOption,
     CameraOption,
     DetectorOption,
+    NetworkOption,
+    OptimiseOption,
     ParamsOption,
     RadarOption,
     RateOption,
@@ -69,6 +71,17 @@ def up(
     logs: Annotated[Path, typer.Option('--logs', help="folder of the nodes' logs")] = Path(
         'out/logs'
     ),
+    optimise: OptimiseOption = False,
+    profile: Annotated[
+        Path | None,
+        typer.Option(
+            '--profile',
+            exists=True,
+            dir_okay=False,
+            help='device profile of this machine (mmedge profile), for --optimise',
+        ),
+    ] = None,
+    network: NetworkOption = False,
     single_process: Annotated[
         bool, typer.Option('--single-process', help='all nodes in one process, to debug')
     ] = False,
@@ -80,6 +93,8 @@ def up(
         raise typer.BadParameter('--loop and --rate belong to --bag; sensors have their own pace')
     if bag is not None and (drivers or video or board):
         raise typer.BadParameter('--bag brings sensors of its own; leave out the other ones')
+    if profile is not None and not optimise:
+        raise typer.BadParameter('--profile belongs to --optimise; nothing else reads it here')
     if board not in ('', 'person') and not Path(board).is_file():
         raise typer.BadParameter(
             f'{board} is no file; name a recording, or person', param_hint='--simulated-radar'
@@ -88,8 +103,10 @@ def up(
     from mmedge_ros.replay_command import plain_errors
 
     with plain_errors():
+        from mmedge_ros.ros.middleware_profile import set_profile
         from mmedge_ros.ros.up_session import UpOptions, run_up, simulated_radar, video_camera
 
+        set_profile(network)
         own: dict[str, Any] | None = {} if drivers else None
         options = UpOptions(
             bag=str(bag or ''),
@@ -107,6 +124,8 @@ def up(
             radar_driver=simulated_radar(board) if board else own,
             logs=logs,
             single_process=single_process,
+            optimise=optimise,
+            profile=str(profile or ''),
         )
         with StatusLine('up') as line:
             run_up(options, line.show, say)

@@ -37,7 +37,7 @@ def domain_of_our_own() -> int:
 for name, value in {
     'AMENT_PREFIX_PATH': sys.prefix,
     'FASTDDS_DEFAULT_PROFILES_FILE': str(ROOT / 'config/fastdds.xml'),
-    'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST',
+    'ROS_AUTOMATIC_DISCOVERY_RANGE': 'SYSTEM_DEFAULT',  # that of the profile: localhost
     'ROS_DOMAIN_ID': str(domain_of_our_own()),
     'ROS_PYTHON_CHECK_FIELDS': '1',
 }.items():

@@ -9,13 +9,16 @@ import sys
 from pathlib import Path
 
 import pytest
+import typer
 from bag_fixtures import recording, write_bag
 from typer.testing import CliRunner, Result
 
 from mmedge_ros import replay_command
 from mmedge_ros.cli import app
+from mmedge_ros.configuration.errors import ConfigurationError
 from mmedge_ros.display import StatusLine, say
-from mmedge_ros.replay_command import ReplayRequest
+from mmedge_ros.monitoring.errors import MonitoringError
+from mmedge_ros.replay_command import ReplayRequest, plain_errors
 
 ROOT = Path(__file__).resolve().parents[1]
 COMMANDS = ('demo', 'replay', 'replay-set', 'simulate', 'record', 'up', 'parameters')
@@ -88,6 +91,7 @@ class TestUsage:
             (['up', '--simulated-radar', '/no/such/file'], '/no/such/file'),
             (['replay', '{bag}', '--rate', '2'], '--live'),
             (['replay', '{bag}', '--clock'], '--live'),
+            (['replay', '{bag}', '--network'], '--live'),
             (['replay', '{bag}', '--live', '--rate', '0'], '0.05'),
             (['replay', '{bag}', '--live', '--rate', '21'], '20'),
             (['replay', '{bag}', '--live', '--rate', 'fast'], '--rate'),
@@ -260,6 +264,16 @@ class TestDisplay:
         with StatusLine('replay of [bold]a bag') as line:
             line.show(0.5, None)
         assert capsys.readouterr() == ('', 'replay of [bold]a bag: starting\n')
+
+
+@pytest.mark.parametrize('kind', [ConfigurationError, MonitoringError])
+def test_an_error_a_user_can_do_something_about_is_one_sentence(
+    capsys: pytest.CaptureFixture[str], kind: type[Exception]
+) -> None:
+    with pytest.raises(typer.Exit) as ended, plain_errors():
+        raise kind('no such limit; choose another')
+    assert ended.value.exit_code == 1
+    assert capsys.readouterr() == ('', 'mmedge: no such limit; choose another\n')
 
 
 def test_the_parameters_of_every_node_are_listed() -> None:

@@ -15,6 +15,7 @@ from matplotlib.figure import Figure
 from mmedge_ros.data_types import NS_PER_S, FloatArray
 from mmedge_ros.evaluation.accuracy import Accuracy
 from mmedge_ros.evaluation.accuracy_figures import ACCURACY_FIGURES, draw_accuracy
+from mmedge_ros.evaluation.configuration_figure import CONFIGURATIONS, draw_configurations
 from mmedge_ros.evaluation.figure_style import (
     BLUE,
     GREEN,
@@ -43,7 +44,10 @@ from mmedge_ros.evaluation.track_figures import draw_ranges, draw_tracks
 from mmedge_ros.evaluation.trajectories import Trajectory, start_ns
 
 LATENCY, STAGES, UNITS = 'latency.png', 'stages.png', 'units.png'
-FIGURE_NAMES = (LATENCY, STAGES, UNITS, 'tracks.png', 'ranges.png', *ACCURACY_FIGURES)
+FIGURE_NAMES = (
+    *(LATENCY, CONFIGURATIONS, STAGES, UNITS, 'tracks.png', 'ranges.png'),
+    *ACCURACY_FIGURES,
+)
 COUNTERS = ('received', 'encoded', 'late', 'dropped', 'skipped')
 _MOST_STAGES = 14
 _MOST_MODALITIES = 4
@@ -55,6 +59,7 @@ def draw_figures(
     """Draw every figure for which the run holds something, in the order of `FIGURE_NAMES`."""
     drawn = [
         draw_latency(record),
+        draw_configurations(record),
         draw_stages(record),
         draw_units(record),
         draw_tracks(record, tracks),

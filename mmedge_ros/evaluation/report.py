@@ -14,9 +14,11 @@ import numpy as np
 
 from mmedge_ros.evaluation.accuracy import Accuracy
 from mmedge_ros.evaluation.box_comparison import BoxesComparison
+from mmedge_ros.evaluation.configuration_course import configurations_in_words
 from mmedge_ros.evaluation.decision_log import decision_lines, read_decisions, rounded
 from mmedge_ros.evaluation.errors import EvaluationError
 from mmedge_ros.evaluation.latency_metrics import latency_metrics, modalities_of
+from mmedge_ros.evaluation.pseudo_labels import PseudoLabelComparison
 from mmedge_ros.evaluation.report_files import write_files
 from mmedge_ros.evaluation.run_record import RunRecord, UnitCounts
 from mmedge_ros.evaluation.trajectories import Trajectory, trajectories
@@ -31,7 +33,10 @@ _DIGITS = 6
 
 
 def write_report(
-    record: RunRecord, folder: Path, comparison: BoxesComparison | None = None
+    record: RunRecord,
+    folder: Path,
+    comparison: BoxesComparison | None = None,
+    taught: PseudoLabelComparison | None = None,
 ) -> dict[str, Any]:
     """Write report.json, decisions.jsonl, the figures and report.html into a folder.
 
@@ -48,7 +53,7 @@ def write_report(
 
     tracks = trajectories(record)
     accuracy = accuracy_of(record, record.truth) if record.truth else None
-    report = report_of(record, comparison, tracks, accuracy)
+    report = report_of(record, comparison, tracks, accuracy, taught)
     figures = draw_figures(record, tracks, accuracy)
     files = {DECISIONS: decision_lines(record.decisions).encode()}
     files |= {figure.name: figure.png for figure in figures}
@@ -64,6 +69,7 @@ def report_of(
     comparison: BoxesComparison | None = None,
     tracks: Sequence[Trajectory] | None = None,
     accuracy: Accuracy | None = None,
+    taught: PseudoLabelComparison | None = None,
 ) -> dict[str, Any]:
     """Return what report.json holds: JSON values only, null where nothing was measured.
 
@@ -99,10 +105,12 @@ def report_of(
         'encoder_calls': {m: units[m]['encoded'] for m in modalities},
         'units': units,
         'decisions_with': _decisions_with(record),
+        'configurations': configurations_in_words(record),
         'tracks': [_track_summary(track) for track in found],
         'accuracy': None if accuracy is None else accuracy.report(),
         'tracking': None if accuracy is None else accuracy.tracking_report(),
         'boxes_comparison': None if comparison is None else dataclasses.asdict(comparison),
+        'pseudo_labels': None if taught is None else dataclasses.asdict(taught),
         'problems': [*record.problems, *(accuracy.problems if accuracy else ())],
         'resources': {'cpu_s': None, 'peak_rss_mb': None} | record.resources,
         'software': {'version': None, 'git': None, 'bundle': None} | record.software,

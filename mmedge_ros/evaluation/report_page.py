@@ -77,6 +77,32 @@ def render_page(report: Mapping[str, Any], figures: Sequence[FigureFile]) -> str
 
     Every text is escaped; images and style are inside, and there is no script.
     """
+    problems = _grouped(report['problems'])
+    return (
+        page_environment()
+        .get_template('report.html.j2')
+        .render(
+            report=report,
+            title=recording_name(report['bag']),
+            summary=summary(report),
+            tiles=headline(report),
+            figures={figure.name.removesuffix('.png'): figure for figure in figures},
+            counters=COUNTERS,
+            compared=_COMPARED,
+            judged=_JUDGED,
+            strata=_strata(report['accuracy']),
+            lacks=_lacks(report),
+            stages=list(report['stages_ms'].items())[:_MOST_STAGES],
+            tracks=report['tracks'][:_MOST_TRACKS],
+            problems=problems[:_MOST_PROBLEMS],
+            folded=problems[_MOST_PROBLEMS : _MOST_PROBLEMS + _MOST_FOLDED],
+            unlisted=max(len(problems) - _MOST_PROBLEMS - _MOST_FOLDED, 0),
+        )
+    )
+
+
+def page_environment() -> Environment:
+    """Return what templates of pages are rendered in."""
     environment = Environment(
         loader=FileSystemLoader(_TEMPLATES),
         autoescape=True,
@@ -85,24 +111,7 @@ def render_page(report: Mapping[str, Any], figures: Sequence[FigureFile]) -> str
         lstrip_blocks=True,
     )
     environment.filters |= {'base64': _base64, 'number': number, 'percent': percent}
-    problems = _grouped(report['problems'])
-    return environment.get_template('report.html.j2').render(
-        report=report,
-        title=recording_name(report['bag']),
-        summary=summary(report),
-        tiles=headline(report),
-        figures={figure.name.removesuffix('.png'): figure for figure in figures},
-        counters=COUNTERS,
-        compared=_COMPARED,
-        judged=_JUDGED,
-        strata=_strata(report['accuracy']),
-        lacks=_lacks(report),
-        stages=list(report['stages_ms'].items())[:_MOST_STAGES],
-        tracks=report['tracks'][:_MOST_TRACKS],
-        problems=problems[:_MOST_PROBLEMS],
-        folded=problems[_MOST_PROBLEMS : _MOST_PROBLEMS + _MOST_FOLDED],
-        unlisted=max(len(problems) - _MOST_PROBLEMS - _MOST_FOLDED, 0),
-    )
+    return environment
 
 
 def recording_name(bag: str) -> str:

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from mmedge_ros.data_types import Decision, UnitFeatures
+from mmedge_ros.data_types import Configuration, Decision, UnitFeatures
 from mmedge_ros.evaluation.ground_truth import GroundTruth
 from mmedge_ros.fusion.ego_motion import EgoMotion
 from mmedge_ros.fusion.projection import CameraModel
 from mmedge_ros.fusion.transforms import Transform
+from mmedge_ros.monitoring.system_state import SystemState
 
 
 @dataclass
@@ -48,6 +49,8 @@ class RunRecord:
     ``camera`` and ``camera_pose`` (camera frame -> frame of the body) are None without
     calibration. ``ego`` is the way of the body through ``frame_id`` by odometry; without any,
     tracks live in the frame of the body. ``truth`` is None where the recording has none.
+    ``configurations`` are those that were published, ``states`` the states of the system by
+    instant; both only of a live graph that has an optimiser and a monitor.
     """
 
     bag: str
@@ -69,6 +72,8 @@ class RunRecord:
     radar_pose: Transform | None = None
     ego: EgoMotion | None = None
     truth: GroundTruth | None = None
+    configurations: list[Configuration] = field(default_factory=list)
+    states: list[tuple[int, SystemState]] = field(default_factory=list)
     resources: dict[str, float] = field(default_factory=dict)
     software: dict[str, str] = field(default_factory=dict)
     profile: str = ''

@@ -25,8 +25,12 @@ from mmedge_ros.evaluation.truth_alignment import Alignment
 from mmedge_ros.evaluation.truth_matching import Match, counted_people, match_boxes, person_boxes
 
 
-def accuracy_of(record: RunRecord, truth: GroundTruth) -> Accuracy | None:
-    """Judge a run by the truth of its recording; None where the truth holds no scene."""
+def accuracy_of(record: RunRecord, truth: GroundTruth, *, at_once: bool = True) -> Accuracy | None:
+    """Judge a run by the truth of its recording; None where the truth holds no scene.
+
+    :param at_once: also ask what the results would be worth without latency, which takes as
+        long as everything else
+    """
     if not truth.scenes:
         return None
     judge = _Judge(record, truth)
@@ -34,7 +38,7 @@ def accuracy_of(record: RunRecord, truth: GroundTruth) -> Accuracy | None:
         judge.take(decision)
     for end_ns in windows_without_decision(record, truth):
         judge.take_missing(end_ns)
-    return judge.result()
+    return judge.result(at_once)
 
 
 class _Judge:
@@ -87,12 +91,12 @@ class _Judge:
         self._counts += BoxCounts(windows_without_decision=1)
         self._boxes.append((end_ns, box_frame(frame, [], nothing, match)))
 
-    def result(self) -> Accuracy:
+    def result(self, at_once: bool) -> Accuracy:
         record, truth = self._record, self._truth
         return Accuracy(
             joined_people(self._people),
             stream_samples(record, truth),
-            stream_samples(record, truth, at_once=True),
+            stream_samples(record, truth, at_once=True) if at_once else joined_people([]),
             joined_errors(self._errors),
             self._counts,
             tracking_counts(_in_order(self._boxes)),

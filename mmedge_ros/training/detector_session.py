@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import errno
-import fcntl
-import os
 import shutil
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mmedge_ros.training.checkpoint import load_checkpoint
 from mmedge_ros.training.detector_bundle import (
     accuracy_facts,
     export_facts,
@@ -24,9 +19,9 @@ from mmedge_ros.training.detector_evaluation import evaluate_detector
 from mmedge_ros.training.detector_export import export_detector
 from mmedge_ros.training.detector_settings import DetectorSettings
 from mmedge_ros.training.detector_training import CHECKPOINT, DetectorTraining, prepare_torch
-from mmedge_ros.training.errors import TrainingError
 from mmedge_ros.training.flight_pictures import flights_in
 from mmedge_ros.training.picture_set import PictureSet, write_picture_set
+from mmedge_ros.training.work_folder import disk_error, work_beside, work_folder
 
 # Shares of the progress shown: reading flights, training, judging.
 _READ, _TRAINED = 0.05, 0.95
@@ -54,7 +49,7 @@ class DetectorRequest:
     @property
     def work(self) -> Path:
         """The work folder."""
-        return self.out.with_name(f'.{self.out.name}.training')
+        return work_beside(self.out)
 
 
 def train_detector(request: DetectorRequest, report: Report) -> dict[str, Any]:
@@ -70,7 +65,7 @@ def train_detector(request: DetectorRequest, report: Report) -> dict[str, Any]:
         require_free(request.out)
         flights = flights_in(request.flights)
         judged = {name: flights_in(folder) for name, folder in request.judged.items()}
-        with _work_folder(request) as work:
+        with work_folder(request.work, CHECKPOINT, request.resume) as work:
             prepare_torch(work, request.settings.threads)
             pictures = write_picture_set(
                 flights,
@@ -85,7 +80,7 @@ def train_detector(request: DetectorRequest, report: Report) -> dict[str, Any]:
             shutil.rmtree(request.work, ignore_errors=True)
         return metrics
     except OSError as err:
-        raise _disk_error(request.work, err) from err
+        raise disk_error(request.work, CHECKPOINT, err) from err
 
 
 def _finish(
@@ -109,7 +104,7 @@ def _finish(
 
         metrics[name] = accuracy_facts(evaluate_detector(network, flights, on_progress=told))
     content = {
-        'training': training_facts(pictures, request.settings, _versions(training.device)),
+        'training': training_facts(pictures, request.settings, library_versions(training.device)),
         'export': export_facts(check),
         'metrics': metrics,
     }
@@ -117,54 +112,8 @@ def _finish(
     return metrics
 
 
-@contextmanager
-def _work_folder(request: DetectorRequest) -> Iterator[Path]:
-    """Make and lock the work folder.
-
-    :raises TrainingError: if another training uses it, or one was cut short and not resumed
-    """
-    work = request.work
-    work.mkdir(parents=True, exist_ok=True)
-    lock = os.open(work, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as err:
-            raise TrainingError(
-                f'another training is writing to {work}; wait for it, or name another --out'
-            ) from err
-        if (work / CHECKPOINT).is_file() and not request.resume:
-            raise TrainingError(
-                f'{work} holds a training that was cut short{_epoch_of(work)}; go on with it by '
-                '--resume, or remove that folder to begin anew'
-            )
-        yield work
-    finally:
-        with suppress(OSError):
-            work.rmdir()  # where nothing was begun
-        os.close(lock)
-
-
-def _epoch_of(work: Path) -> str:
-    try:
-        return f' after epoch {int(load_checkpoint(work / CHECKPOINT)["epoch"])}'
-    except (TrainingError, ImportError, KeyError, TypeError, ValueError):
-        return ''
-
-
-def _disk_error(work: Path, err: OSError) -> TrainingError:
-    reason = err.strerror or str(err)
-    if err.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-        kept = (
-            'the last checkpoint is kept' if (work / CHECKPOINT).is_file() else 'nothing is lost'
-        )
-        return TrainingError(
-            f'no room left in {work} ({reason}); {kept}: free about 1 GB and go on with --resume'
-        )
-    return TrainingError(f'{err.filename or work}: {reason}; check the disk and its rights')
-
-
-def _versions(device: str) -> dict[str, str]:
+def library_versions(device: str) -> dict[str, str]:
+    """Return the versions of what trains and exports, and the kind of device it ran on."""
     import onnx
     import torch
 

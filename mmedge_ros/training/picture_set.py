@@ -112,7 +112,7 @@ def write_picture_set(
     """
     total = count_pictures(flights)
     step = max(1, round(total / max(pictures, 1)))
-    described = tuple(_describe(flight) for flight in flights)
+    described = tuple(describe_flight(flight) for flight in flights)
     key = hashlib.sha256(json.dumps([_LAYOUT, step, described]).encode()).hexdigest()
     found = _existing(folder, key)
     if found is not None:
@@ -198,7 +198,7 @@ def _picture_set(folder: Path, index: dict[str, Any]) -> PictureSet:
     )
 
 
-def _describe(flight: Path) -> dict[str, Any]:
+def describe_flight(flight: Path) -> dict[str, Any]:
     """Return what makes a flight what it is: its seed, or for others the state of its files."""
     made = read_description(flight)
     if made is not None:

@@ -7,8 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from mmedge_ros.data_types import StageTiming
+from mmedge_ros.data_types import Configuration, ModalityConfiguration, StageTiming
 from mmedge_ros.evaluation.accuracy_figures import ACCURACY_FIGURES
+from mmedge_ros.evaluation.configuration_course import configurations_in_words
+from mmedge_ros.evaluation.configuration_figure import CONFIGURATIONS, draw_configurations
 from mmedge_ros.evaluation.figure_style import milliseconds, printable
 from mmedge_ros.evaluation.figures import (
     FIGURE_NAMES,
@@ -20,6 +22,7 @@ from mmedge_ros.evaluation.figures import (
 from mmedge_ros.evaluation.run_record import UnitCounts
 from mmedge_ros.evaluation.track_figures import draw_ranges, draw_tracks
 from mmedge_ros.evaluation.trajectories import trajectories
+from mmedge_ros.monitoring.system_state import SystemState
 
 
 def size_of(png):
@@ -39,7 +42,8 @@ def changed(record, **fields):
 def test_every_figure_is_drawn_with_a_caption_and_a_word_for_those_who_cannot_see(build_run):
     record = build_run(2.0)
     figures = draw_figures(record, trajectories(record))
-    expected = tuple(name for name in FIGURE_NAMES if name not in ACCURACY_FIGURES)
+    absent = (*ACCURACY_FIGURES, CONFIGURATIONS)
+    expected = tuple(name for name in FIGURE_NAMES if name not in absent)
     assert tuple(figure.name for figure in figures) == expected
     for figure in figures:
         width, height = size_of(figure.png)
@@ -158,3 +162,29 @@ def test_a_published_time_that_is_far_off_does_not_break_the_figure(build_run, l
 
 def test_durations_have_as_many_digits_as_they_are_worth():
     assert [milliseconds(v) for v in (2.345, 50.0, 234.5)] == ['2.3 ms', '50 ms', '234 ms']
+
+
+@pytest.mark.parametrize('states', [True, False])
+def test_the_course_of_configurations_is_drawn_and_told(build_run, states):
+    record = build_run(2.0)
+    begin_ns = record.decisions[0].window_end_ns
+    record.configurations = [
+        Configuration(
+            number,
+            begin_ns + number * 10**9,
+            (ModalityConfiguration('camera', rate, level),),
+            limit,
+            0.03,
+            reason=f'because of ${number}',
+        )
+        for number, rate, level, limit in ((1, 30.0, 'large', 0.05), (2, 10.0, 'small', np.nan))
+    ]
+    if states:
+        battery = SystemState(voltage=15.0, cpu=(40.0, 60.0))
+        record.states = [(begin_ns, SystemState()), (begin_ns + 10**9, battery)]
+    figure = draw_configurations(record)
+    assert size_of(figure.png)[0] >= 700
+    first, second = configurations_in_words(record)
+    assert first['modalities'] == {'camera': {'rate': 30.0, 'level': 'large'}}
+    assert (second['id'], second['reason']) == (2, 'because of $2')
+    assert second['from_s'] - first['from_s'] == pytest.approx(1.0)

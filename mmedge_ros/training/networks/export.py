@@ -1,0 +1,208 @@
+"""Exports a fusion network for flight: one step per modality, and all that is left at the end.
+
+``step_camera.onnx`` and ``step_radar.onnx`` take the state of one window (`AggregatorState`,
+each tensor by its name, of batch 1), ``grid`` (1, C, 30, 40) and ``seconds_to_end`` (1,); they
+put out the new state, each name with ``next_`` before it. ``fuse.onnx`` takes both states, each
+name with ``camera_`` or ``radar_`` before it, and puts out ``maps`` (1, 54, 30, 40) and, for
+those who want to look at a window before it ends, ``camera_pooled`` and ``radar_pooled``
+(1, W, 30, 40).
+"""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from mmedge_ros.aggregation.fusion_runtime import FusionNetworkRuntime
+from mmedge_ros.data_types import CAMERA, NS_PER_S, RADAR
+from mmedge_ros.training.detector_export import store_as_float16
+from mmedge_ros.training.errors import TrainingError
+from mmedge_ros.training.networks.aggregator import Aggregator
+from mmedge_ros.training.networks.aggregator_state import AggregatorState
+from mmedge_ros.training.networks.fusion_network import FusionBatch, FusionNetwork
+
+STEP_CAMERA, STEP_RADAR, FUSE = 'step_camera.onnx', 'step_radar.onnx', 'fuse.onnx'
+_OPSET = 17
+_NAMES = AggregatorState._fields
+# Sums in another order differ by less; a wrong graph by far more.
+_LARGEST_DIFFERENCE = 1e-3
+# As `store_as_float16` does it.
+_SMALLEST_STORED_HALF = 64
+_WINDOWS = 4
+_WINDOW = 0.5
+_PERIODS = {CAMERA: 1 / 30, RADAR: 1 / 20}
+
+
+class FusionExportCheck(NamedTuple):
+    """Greatest differences between torch and ONNX Runtime over some random windows."""
+
+    windows: int
+    pooled: float
+    maps: float
+
+
+class _Step(nn.Module):  # type: ignore[misc]
+    def __init__(self, aggregator: Aggregator) -> None:
+        super().__init__()
+        self.aggregator = aggregator
+
+    def forward(self, *inputs: Tensor) -> AggregatorState:
+        *state, grid, seconds_to_end = inputs
+        new: AggregatorState = self.aggregator.step(AggregatorState(*state), grid, seconds_to_end)
+        return new
+
+
+class _Fuse(nn.Module):  # type: ignore[misc]
+    def __init__(self, network: FusionNetwork) -> None:
+        super().__init__()
+        self.network = network
+
+    def forward(self, *inputs: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        half = len(_NAMES)
+        camera = self.network.camera.finish(AggregatorState(*inputs[:half]))
+        radar = self.network.radar.finish(AggregatorState(*inputs[half:]))
+        return self.network.head(camera, radar), camera.pooled, radar.pooled
+
+
+def export_fusion(
+    network: FusionNetwork, folder: Path, *, half: bool = True, seed: int = 0
+) -> FusionExportCheck:
+    """Write the three graphs into a folder, and check them on random streams.
+
+    :param network: trained, with streaming aggregators; it stays as it is
+    :param half: store weights as float16; arithmetic stays float32
+    :raises TrainingError: if the graphs do not compute what the network does
+    :raises OSError: if a file cannot be written
+    """
+    if network.settings.whole_window:
+        raise TrainingError(
+            'a network with whole_window cannot be exported: it does not stream; train one '
+            'without it'
+        )
+    still = copy.deepcopy(network).float().cpu().eval()
+    _settle_standardisation(still)
+    if half:
+        _round_to_float16(still)
+    for aggregator, name in ((still.camera, STEP_CAMERA), (still.radar, STEP_RADAR)):
+        state = aggregator.initial()
+        grid = torch.zeros_like(state.newest)
+        _write(
+            _Step(aggregator),
+            (*state, grid, torch.zeros(1)),
+            folder / name,
+            [*_NAMES, 'grid', 'seconds_to_end'],
+            [f'next_{name}' for name in _NAMES],
+        )
+    _write(
+        _Fuse(still),
+        (*still.camera.initial(), *still.radar.initial()),
+        folder / FUSE,
+        [f'{modality}_{name}' for modality in ('camera', 'radar') for name in _NAMES],
+        ['maps', 'camera_pooled', 'radar_pooled'],
+    )
+    if half:
+        for name in (STEP_CAMERA, STEP_RADAR, FUSE):
+            store_as_float16(folder / name)
+    return check_fusion_export(still, folder, seed)
+
+
+def check_fusion_export(network: FusionNetwork, folder: Path, seed: int = 0) -> FusionExportCheck:
+    """Compare a network with its graphs on random windows, as they are run in flight.
+
+    :param network: with the weights that were exported
+    :raises TrainingError: if they differ by more than rounding explains
+    """
+    runtime = FusionNetworkRuntime(folder / STEP_CAMERA, folder / STEP_RADAR, folder / FUSE)
+    rng = np.random.default_rng(seed)
+    worst = dict.fromkeys(('pooled', 'maps'), 0.0)
+    for _ in range(_WINDOWS):
+        units = {modality: _random_units(runtime, modality, rng) for modality in _PERIODS}
+        state = runtime.begin(0)
+        for modality, (grids, seconds) in units.items():
+            for grid, before in zip(grids, seconds, strict=True):
+                state = runtime.step(state, modality, grid, -round(before * NS_PER_S))
+        with torch.no_grad():
+            batch = FusionBatch(*(x for pair in units.values() for x in _as_batch(*pair)))
+            wanted = {
+                CAMERA: network.camera(*batch[:3]).pooled[0],
+                RADAR: network.radar(*batch[3:]).pooled[0],
+            }
+            maps = network(batch)[0].numpy()
+        found = runtime.finish(state)
+        for modality, pooled in wanted.items():
+            difference = np.abs(found[modality].pooled - pooled.numpy()).max()
+            worst['pooled'] = float(np.maximum(worst['pooled'], difference))  # keeps a NaN
+        difference = np.abs(runtime.fuse(state) - maps).max()
+        worst['maps'] = float(np.maximum(worst['maps'], difference))
+    if not all(difference <= _LARGEST_DIFFERENCE for difference in worst.values()):
+        raise TrainingError(
+            f'the exported fusion differs from the trained one by up to {worst["pooled"]:.2g} in '
+            f'pooled features and {worst["maps"]:.2g} in maps; it is not used. Export again with '
+            'the pinned versions of torch and onnx'
+        )
+    return FusionExportCheck(_WINDOWS, worst['pooled'], worst['maps'])
+
+
+def _write(
+    module: nn.Module,
+    example: tuple[Tensor, ...],
+    path: Path,
+    inputs: list[str],
+    outputs: list[str],
+) -> None:
+    with torch.no_grad():
+        torch.onnx.export(
+            module.eval(),
+            example,
+            str(path),
+            opset_version=_OPSET,
+            input_names=inputs,
+            output_names=outputs,
+            dynamo=False,
+        )
+
+
+def _settle_standardisation(network: FusionNetwork) -> None:
+    """Put the aggregators' standardisation into their weights, which are what is stored."""
+    for aggregator in (network.camera, network.radar):
+        layer, standardise = aggregator.projection, aggregator.standardise
+        with torch.no_grad():
+            weight = layer.weight * standardise.scale
+            layer.bias -= (weight * standardise.mean).sum(dim=(1, 2, 3))
+            layer.weight.copy_(weight)
+        channels = standardise.mean.numel()
+        standardise.set_statistics(torch.zeros(channels), torch.ones(channels))
+
+
+def _round_to_float16(network: nn.Module) -> None:
+    """Round what will be stored as float16, so that the check compares like with like."""
+    for tensor in (*network.parameters(), *network.buffers()):
+        rounded = tensor.detach().half().float()
+        if tensor.numel() >= _SMALLEST_STORED_HALF and bool(rounded.isfinite().all()):
+            tensor.data.copy_(rounded)
+
+
+def _random_units(
+    runtime: FusionNetworkRuntime, modality: str, rng: np.random.Generator
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Return grids (N, C, H, V) and their seconds to the end (N,), oldest first, some lost."""
+    places = np.arange(_WINDOW, 0.0, -_PERIODS[modality])
+    seconds = places[rng.random(len(places)) < rng.uniform(0.2, 1.0)].astype(np.float32)
+    shape = (len(seconds), *runtime.aggregators[modality].grid_shape)
+    return rng.normal(0.0, 3.0, shape).astype(np.float32), seconds
+
+
+def _as_batch(
+    grids: NDArray[np.float32], seconds: NDArray[np.float32]
+) -> tuple[Tensor, Tensor, Tensor]:
+    return (
+        torch.from_numpy(grids)[None],
+        torch.from_numpy(seconds)[None],
+        torch.ones(1, len(seconds)),
+    )

@@ -1,0 +1,175 @@
+"""Training the fusion network on features made by hand: it learns, repeats itself and resumes."""
+
+from __future__ import annotations
+
+import errno
+import resource
+import signal
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from hand_made_features import hand_made_flight
+
+from mmedge_ros.training.errors import TrainingError
+from mmedge_ros.training.fusion_settings import FusionSettings
+from mmedge_ros.training.fusion_training import FusionTraining, network_settings, run_network
+from mmedge_ros.training.networks.fusion_network import FusionNetwork
+from mmedge_ros.training.window_batches import joined
+from mmedge_ros.training.window_judging import judge
+from mmedge_ros.training.window_set import Configuration, Window, WindowSet
+
+SLOW = (10.0, 10.0)
+TINY = FusionSettings(epochs=2, batch=4, seed=3, threads=1, thinning=1)
+
+
+@pytest.fixture(scope='module', autouse=True)
+def repeatable() -> None:
+    torch.set_num_threads(1)
+    torch.use_deterministic_algorithms(True)
+
+
+@pytest.fixture(scope='module')
+def windows() -> WindowSet:
+    return WindowSet([hand_made_flight(0, 0.9, rates=SLOW)], 0.5, 0.1)
+
+
+@pytest.fixture(scope='module')
+def validation() -> WindowSet:
+    return WindowSet([hand_made_flight(7, 0.9, rates=SLOW)], 0.5, 0.1)
+
+
+def chosen(validation: WindowSet) -> tuple[Window, ...]:
+    return tuple(validation.at(*place, Configuration()) for place in validation.ends)
+
+
+def trained(
+    windows: WindowSet, checkpoint: Path, settings: FusionSettings = TINY
+) -> FusionTraining:
+    training = FusionTraining(windows, settings, checkpoint, 'data')
+    training.run()
+    return training
+
+
+def assert_equal(one: FusionTraining, two: FusionTraining) -> None:
+    assert one.losses == two.losses
+    for name, value in one.network.state_dict().items():
+        assert torch.equal(value, two.network.state_dict()[name]), name
+
+
+def test_untrained_it_says_what_the_newest_picture_says(validation: WindowSet) -> None:
+    network = FusionNetwork(network_settings(TINY)).eval()
+    fused, alone = judge(validation, chosen(validation), lambda b: run_network(network, b))
+    assert fused.at(0.3)[:6] == alone.at(0.3)[:6]
+    assert alone.at(0.3).recall > 0.8
+
+
+def test_it_learns_boxes_and_ranges(
+    windows: WindowSet, validation: WindowSet, tmp_path: Path
+) -> None:
+    settings = replace(TINY, epochs=25, learning_rate=4e-3)
+    training = FusionTraining(
+        windows, settings, tmp_path / 'c.pt', 'data', validation, chosen(validation)
+    )
+    training.run()
+    assert training.losses[-1] < 0.7 * training.losses[0]
+    assert max(training.figures) > training.figures[0]
+    network = training.network
+    fused, alone = judge(validation, chosen(validation), lambda b: run_network(network, b))
+    assert fused.best().worth > alone.best().worth
+    assert fused.best().range_error < 0.15
+    facts = training.facts()
+    assert facts['worth'][facts['best_epoch'] - 1] == max(facts['worth'])
+
+
+def test_the_same_seed_gives_the_same_network_and_another_one_another(
+    windows: WindowSet, tmp_path: Path
+) -> None:
+    one = trained(windows, tmp_path / 'one.pt')
+    assert_equal(one, trained(windows, tmp_path / 'two.pt'))
+    assert trained(windows, tmp_path / 'other.pt', replace(TINY, seed=4)).losses != one.losses
+
+
+class StoppedError(Exception):
+    """Ends a training in the middle of an epoch."""
+
+
+def test_a_training_that_was_cut_short_ends_as_if_nothing_had_happened(
+    windows: WindowSet, tmp_path: Path
+) -> None:
+    whole = trained(windows, tmp_path / 'whole.pt')
+
+    def stop(share: float, words: str) -> None:
+        if share > 0.6:
+            raise StoppedError
+
+    with pytest.raises(StoppedError):
+        FusionTraining(windows, TINY, tmp_path / 'cut.pt', 'data').run(stop)
+    resumed = FusionTraining(windows, TINY, tmp_path / 'cut.pt', 'data')
+    assert resumed.epoch == 1
+    resumed.run()
+    assert_equal(whole, resumed)
+
+
+def test_the_checkpoint_of_another_training_is_refused(windows: WindowSet, tmp_path: Path) -> None:
+    path = tmp_path / 'c.pt'
+    trained(windows, path, replace(TINY, epochs=1))
+    with pytest.raises(TrainingError, match=r'other settings: .*seed 3, not 9'):
+        FusionTraining(windows, replace(TINY, epochs=1, seed=9), path, 'data')
+    with pytest.raises(TrainingError, match='other data'):
+        FusionTraining(windows, replace(TINY, epochs=1), path, 'others')
+
+
+@pytest.mark.parametrize(
+    'settings',
+    [
+        replace(TINY, without=('shift',)),
+        replace(TINY, without=('differences',)),
+        replace(TINY, without=('aggregation',)),
+        replace(TINY, whole_window=True),
+    ],
+    ids=['no shift', 'no differences', 'newest unit', 'whole window'],
+)
+def test_rivals_are_trained_in_the_same_way(
+    windows: WindowSet, tmp_path: Path, settings: FusionSettings
+) -> None:
+    rival = trained(windows, tmp_path / 'rival.pt', replace(settings, epochs=1))
+    usual = trained(windows, tmp_path / 'usual.pt', replace(TINY, epochs=1))
+    batch = joined(windows, [windows.at(*windows.ends[-1], Configuration())])
+    maps = [run_network(t.network, batch) for t in (rival, usual)]
+    assert maps[0].shape == maps[1].shape
+    assert (maps[0] != maps[1]).any()
+
+
+def test_no_windows_are_told(tmp_path: Path) -> None:
+    with pytest.raises(TrainingError, match='not one window'):
+        FusionTraining(WindowSet([], 0.5, 0.1), TINY, tmp_path / 'c.pt', 'data')
+
+
+@pytest.fixture
+def little_room() -> Iterator[None]:
+    """Files may grow to 100 kB only, as on a disk that is nearly full."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, before[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    signal.signal(signal.SIGXFSZ, ignored)
+
+
+def test_a_full_disk_leaves_the_checkpoint_before(
+    windows: WindowSet, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    path = tmp_path / 'c.pt'
+    training = FusionTraining(windows, TINY, path, 'data')
+
+    def fill(share: float, words: str) -> None:
+        if share > 0.6:
+            request.getfixturevalue('little_room')
+
+    with pytest.raises(OSError, match='too large') as caught:
+        training.run(fill)
+    assert caught.value.errno == errno.EFBIG
+    assert FusionTraining(windows, TINY, path, 'data').epoch == 1
