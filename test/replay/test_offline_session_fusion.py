@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from bag_fixtures import recording, write_bag
-from tiny_fusion import write_fusion_bundle, write_head
+from tiny_fusion_bundle import write_fusion_bundle, write_head
 from tiny_stages import BOX, file_entry, write_grid_bundle
 
 from mmedge_ros.data_types import CAMERA

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hand_made_units import Collected, features, unit
 from rclpy.parameter import Parameter
-from tiny_fusion import write_fusion_bundle
+from tiny_fusion_bundle import write_fusion_bundle
 from tiny_stages import write_grid_bundle
 
 from mmedge_ros.data_types import CAMERA, RADAR, UnitFeatures
