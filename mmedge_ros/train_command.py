@@ -209,8 +209,8 @@ def fusion(
     validation: ValidationOption = None,
     test: TestOption = None,
     epochs: Annotated[
-        int, typer.Option('--epochs', min=1, max=1000, help='a quarter of the windows is in each')
-    ] = 10,
+        int, typer.Option('--epochs', min=1, max=1000, help='a fifth of the windows is in each')
+    ] = 8,
     seed: SeedOption = 0,
     threads: ThreadsOption = 0,
     processes: Annotated[

@@ -56,23 +56,23 @@ class FusionSettings:
     network that sees the window at once in its place: both to compare with.
     """
 
-    epochs: int = 10
-    batch: int = 16
+    epochs: int = 8
+    batch: int = 8
     seed: int = 0
-    learning_rate: float = 2e-3
+    learning_rate: float = 1.5e-3
     weight_decay: float = 1e-3
     threads: int = 2
     precision: str = FLOAT32
     window: float = 0.5
     stride: float = 0.1
-    thinning: int = 4
+    thinning: int = 5
     camera_rates: tuple[float, ...] = (0.0, 0.0, 20.0, 10.0)
     radar_rates: tuple[float, ...] = (0.0, 0.0, 10.0, 5.0)
     projection_pictures: int = 250
     radar_epochs: int = 4
-    radar_step: int = 5
-    embedding_steps: int = 800
-    judged_windows: int = 400
+    radar_step: int = 6
+    embedding_steps: int = 400
+    judged_windows: int = 300
     randomness: WindowRandomness = WindowRandomness()
     without: tuple[str, ...] = ()
     whole_window: bool = False

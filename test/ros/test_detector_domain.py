@@ -45,8 +45,10 @@ def test_simulated_pictures_and_radars_are_not_warned_of(walkers: str, modality:
 
 
 @pytest.mark.parametrize('simulated', [False, True])
-def test_the_graph_tells_the_camera_encoder_what_its_pictures_are(simulated: bool) -> None:
+def test_the_graph_tells_all_who_choose_a_model_what_its_pictures_are(simulated: bool) -> None:
     nodes = perception_graph(GraphOptions(detector='x', simulated=simulated))
     told = {node.name: node.parameters.get('simulated') for node in nodes}
     assert told['camera_encoder'] is simulated
-    assert told['radar_encoder'] is None
+    # A bundle may bring networks for the radar and for fusion: all must choose the same one.
+    assert told['radar_encoder'] is simulated
+    assert told['fusion'] is simulated
