@@ -23,13 +23,13 @@ from pathlib import Path
 
 import numpy as np
 
-from mmedge_ros.aggregation.fusion_runtime import FusionNetworkRuntime, FusionState
+from mmedge_ros.aggregation.fusion_runtime import FusionNetworkRuntime
+from mmedge_ros.aggregation.streaming_aggregator import WindowState
 from mmedge_ros.aggregation.window_bank import WindowBank
-from mmedge_ros.data_types import CAMERA, NS_PER_S, RADAR
+from mmedge_ros.data_types import CAMERA, NS_PER_S, RADAR, UnitKey
 from mmedge_ros.encoding.model_bundle import load_bundle
 
 LENGTHS = (0.25, 0.5, 1.0, 2.0, 4.0)
-STRIDE = 0.1
 RATES = {CAMERA: 30, RADAR: 20}
 ROUNDS = 30
 WHOLE_ROUNDS = 3
@@ -48,16 +48,16 @@ def open_networks() -> FusionNetworkRuntime:
         return FusionNetworkRuntime(*files)
 
 
-def filled(runtime: FusionNetworkRuntime, length: float, end_ns: int) -> WindowBank:
-    """Return a bank with all units up to the end of a window but its last camera unit."""
+def filled(runtime: FusionNetworkRuntime, length: float, end_ns: int) -> WindowBank[WindowState]:
+    """Return a bank with all units of a window but its last camera unit."""
     random = np.random.default_rng(0)
-    bank = WindowBank(runtime.aggregators, length, STRIDE)
+    bank = WindowBank(runtime.aggregators)
     for modality, rate in RATES.items():
         shape = runtime.aggregators[modality].grid_shape
         grid = random.normal(0.0, 1.0, shape).astype(np.float32)
         for k in range(modality == CAMERA, int(length * rate)):
             stamp_ns = end_ns - round(k / rate * NS_PER_S)
-            bank.add(modality, grid, stamp_ns, stamp_ns)
+            bank.add(UnitKey(modality, k, stamp_ns), grid, [end_ns])
     return bank
 
 
@@ -67,13 +67,13 @@ def after_the_last_unit(runtime: FusionNetworkRuntime, length: float) -> tuple[f
     last = np.zeros(runtime.aggregators[CAMERA].grid_shape, np.float32)
 
     def whole() -> None:
-        runtime.fuse(FusionState(end_ns, filled(runtime, length, end_ns).state(end_ns)))
+        runtime.fuse(filled(runtime, length, end_ns).close(end_ns))
 
-    bank = filled(runtime, length, end_ns)
-    state = FusionState(end_ns, bank.state(end_ns))
+    states = filled(runtime, length, end_ns).close(end_ns)
+    camera = runtime.aggregators[CAMERA]
 
     def rest() -> None:
-        runtime.fuse(runtime.step(state, CAMERA, last, end_ns))
+        runtime.fuse({**states, CAMERA: camera.step(states[CAMERA], last, end_ns)})
 
     return median_ms(rest, ROUNDS), median_ms(whole, WHOLE_ROUNDS)
 

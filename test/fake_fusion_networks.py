@@ -15,9 +15,15 @@ from mmedge_ros.encoding.feature_grid import empty_semantics
 class Taken(NamedTuple):
     """One unit that a window was given."""
 
-    modality: str
     stamp_ns: int
     values: np.ndarray
+
+
+class FakeState(NamedTuple):
+    """A window, and the units of one modality that it was given."""
+
+    end_ns: int
+    taken: tuple[Taken, ...] = ()
 
 
 class FakeFusionNetworks:
@@ -33,22 +39,37 @@ class FakeFusionNetworks:
         self.fused: dict[int, dict[str, list[int]]] = {}
         self._distance = distance
 
-    def begin(self, end_ns: int) -> tuple[int, tuple[Taken, ...]]:
-        return end_ns, ()
+    @property
+    def aggregators(self) -> dict[str, FakeAggregator]:
+        return {modality: FakeAggregator(self, modality) for modality in (CAMERA, RADAR)}
 
-    def step(self, state, modality, grid, stamp_ns):
-        end_ns, taken = state
-        self.steps[end_ns, modality, stamp_ns] += 1
-        self.order.append((end_ns, modality, stamp_ns))
-        return end_ns, (*taken, Taken(modality, stamp_ns, grid))
+    def step(self, state: FakeState, modality: str, grid: np.ndarray, stamp_ns: int) -> FakeState:
+        self.steps[state.end_ns, modality, stamp_ns] += 1
+        self.order.append((state.end_ns, modality, stamp_ns))
+        return FakeState(state.end_ns, (*state.taken, Taken(stamp_ns, grid)))
 
-    def fuse(self, state) -> np.ndarray:
-        end_ns, taken = state
-        self.fused[end_ns] = {
-            modality: [unit.stamp_ns for unit in taken if unit.modality == modality]
-            for modality in (CAMERA, RADAR)
+    def fuse(self, states: dict[str, FakeState]) -> np.ndarray:
+        self.fused[states[CAMERA].end_ns] = {
+            modality: [unit.stamp_ns for unit in state.taken] for modality, state in states.items()
         }
-        pictures = [unit.values[:48] for unit in taken if unit.modality == CAMERA]
+        pictures = [unit.values[:48] for unit in states[CAMERA].taken]
         semantics = pictures[-1] if pictures else empty_semantics()
         distances = np.full((6, 30, 40), math.log(self._distance), np.float32)
         return np.concatenate([semantics, distances])
+
+
+class FakeAggregator:
+    """Steps of one modality, taken by the networks it belongs to."""
+
+    def __init__(self, networks: FakeFusionNetworks, modality: str) -> None:
+        self._networks = networks
+        self._modality = modality
+
+    def begin(self, end_ns: int) -> FakeState:
+        return FakeState(end_ns)
+
+    def checked(self, grid: np.ndarray) -> np.ndarray:
+        return grid
+
+    def step(self, state: FakeState, grid: np.ndarray, stamp_ns: int) -> FakeState:
+        return self._networks.step(state, self._modality, grid, stamp_ns)

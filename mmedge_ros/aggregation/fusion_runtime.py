@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -20,25 +19,17 @@ from mmedge_ros.aggregation.streaming_aggregator import (
     summary,
 )
 from mmedge_ros.data_types import CAMERA, RADAR
+from mmedge_ros.encoding.feature_grid import MAP_SHAPE
 from mmedge_ros.encoding.model_bundle import ModelBundle
-from mmedge_ros.fusion.map_decoding import MAP_SHAPE
 
 _MAPS, _POOLED = 'maps', 'pooled'
 _WHAT = 'fusion head for these aggregators'
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class FusionState:
-    """The states of both modalities in the window that ends then."""
-
-    end_ns: int
-    modalities: Mapping[str, WindowState]
-
-
 class FusionNetworkRuntime:
-    """Steps windows and fuses them; belongs to one thread.
+    """Fuses what the aggregators of each modality make of a window; belongs to one thread.
 
-    ``aggregators`` are those of each modality, for who wants to step them apart.
+    ``aggregators``, by modality, step the states of windows.
 
     :param threads: of each network
     :raises AggregationError: if a file cannot be opened, or they do not fit together
@@ -71,42 +62,22 @@ class FusionNetworkRuntime:
             threads,
         )
 
-    def begin(self, end_ns: int) -> FusionState:
-        """Return the state of a window that ends then and has no units yet."""
-        return FusionState(
-            end_ns, {name: part.begin(end_ns) for name, part in self.aggregators.items()}
-        )
-
-    def step(
-        self, state: FusionState, modality: str, grid: NDArray[np.floating], stamp_ns: int
-    ) -> FusionState:
-        """Return the state with one more unit, not older than those of its modality before it.
-
-        :param grid: (64, 30, 40) of a camera unit, (20, 30, 40) of a radar scan
-        :raises AggregationError: if the unit is older, or its grid cannot be used
-        """
-        if modality not in self.aggregators:
-            raise AggregationError(
-                f'units of {modality!r} cannot be fused; these are: {", ".join(self.aggregators)}'
-            )
-        stepped = self.aggregators[modality].step(state.modalities[modality], grid, stamp_ns)
-        return FusionState(state.end_ns, {**state.modalities, modality: stepped})
-
-    def fuse(self, state: FusionState) -> NDArray[np.float32]:
-        """Return the maps (54, 30, 40) of a window; its state can still be stepped on.
+    def fuse(self, states: Mapping[str, WindowState]) -> NDArray[np.float32]:
+        """Return the maps (54, 30, 40) of a window; its states can still be stepped on.
 
         The first 48 channels are semantics as those of a camera grid, the last 6 logarithms of
         ranges in m: of the four cells of stride 8, of stride 16 and of stride 32.
+
+        :param states: of the window, by modality
         """
-        tensors = {name: part.tensors for name, part in state.modalities.items()}
+        tensors = {name: part.tensors for name, part in states.items()}
         maps: Array = self._head.run(self._feeds(tensors), [_MAPS])[0][0]
         return maps
 
-    def finish(self, state: FusionState) -> dict[str, Aggregate]:
+    def finish(self, states: Mapping[str, WindowState]) -> dict[str, Aggregate]:
         """Return what the head is given of each modality; costs what `fuse` does."""
-        tensors = {name: part.tensors for name, part in state.modalities.items()}
-        pooled = self._pooled(tensors)
-        return {name: summary(part, pooled[name]) for name, part in state.modalities.items()}
+        pooled = self._pooled({name: part.tensors for name, part in states.items()})
+        return {name: summary(part, pooled[name]) for name, part in states.items()}
 
     def _pooled(self, states: Mapping[str, Tensors]) -> dict[str, Array]:
         # The graph asks for all states; what is pooled of a modality depends on its own.

@@ -1,121 +1,127 @@
-"""The states of all open windows, and which unit goes into which.
+"""The states of all open windows, unit by unit.
 
-Windows lie on a global grid: one ends at every multiple of ``stride`` and covers
-(end - ``window``, end]. A unit belongs to a window by its *available* time, and has its place in
-it by its *stamp*. It is taken once into each window it belongs to, and never encoded again.
+A window is known by its end; which units belong to it is the caller's to say. A unit is taken
+once into each of its windows.
 
 What a window says depends on its units alone, not on the order or the moments they came in:
-units of one modality are stepped in the order of their stamps (those of one stamp as they
-came). One that comes late is put in its place, and the steps from there on are taken again,
-from a state that was kept or else from the window's beginning. Units of other modalities are
-not touched by that.
+units of one modality are stepped in the order of their stamps, those of one stamp in that of
+their numbers. One that comes late is put in its place, and the steps from there on are taken
+again, from a state that was kept or else from the window's beginning. Units of other modalities
+are not touched by that.
 """
 
 from __future__ import annotations
 
 import bisect
 from collections import Counter, deque
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mmedge_ros.aggregation.errors import AggregationError
 from mmedge_ros.aggregation.state_graph import Array
-from mmedge_ros.aggregation.streaming_aggregator import WindowState
-from mmedge_ros.data_types import NS_PER_S
+from mmedge_ros.data_types import UnitKey
+from mmedge_ros.failure_counts import count_failure
 
 # Of one modality in one window; far more than any rig sends. A flood may not fill the memory.
 _MOST_UNITS = 400
+# Three times those that overlap at most. Only units of another clock would open more.
+_MOST_WINDOWS = 60
 # A state is 2 MB. Units that come late are hardly ever later than one other.
 _KEPT_STATES = 3
-# Windows beyond those a unit of now belongs to: their owner may be late to close some.
-_WINDOWS_MARGIN = 2
+
+State = TypeVar('State')
 
 
-class Steps(Protocol):
+class Steps(Protocol[State]):
     """What steps the windows of one modality, see `StreamingAggregator`."""
 
-    def begin(self, end_ns: int) -> WindowState:
+    def begin(self, end_ns: int) -> State:
         """Return the state of a window without units."""
 
     def checked(self, grid: NDArray[np.floating]) -> Array:
         """Return a grid as steps take it, or raise AggregationError."""
 
-    def step(self, state: WindowState, grid: NDArray[np.floating], stamp_ns: int) -> WindowState:
-        """Return the state with one more unit."""
+    def step(self, state: State, grid: NDArray[np.floating], stamp_ns: int) -> State:
+        """Return the state with one more unit; the one given stays as it is."""
 
 
 class _Unit(NamedTuple):
     stamp_ns: int
+    sequence: int
     grid: Array
+
+    @property
+    def place(self) -> tuple[int, int]:
+        return self.stamp_ns, self.sequence
 
 
 @dataclass
-class _Lane:
-    """The units of one modality in one window, by stamp, and how far they were stepped.
+class _Lane(Generic[State]):
+    """The units of one modality in one window, in order, and how far they were stepped.
 
     ``states`` are the last ones, each with the number of units in it.
     """
 
-    begun: WindowState
+    begun: State
     units: list[_Unit] = field(default_factory=list)
-    states: deque[tuple[int, WindowState]] = field(
-        default_factory=lambda: deque(maxlen=_KEPT_STATES)
-    )
+    states: deque[tuple[int, State]] = field(default_factory=lambda: deque(maxlen=_KEPT_STATES))
 
     @property
     def done(self) -> int:
         return self.states[-1][0] if self.states else 0
 
     @property
-    def state(self) -> WindowState:
+    def waiting(self) -> int:
+        return len(self.units) - self.done
+
+    @property
+    def state(self) -> State:
         return self.states[-1][1] if self.states else self.begun
 
-    def insert(self, unit: _Unit) -> None:
-        """Put a unit in its place, and forget the states that were made without it."""
-        place = bisect.bisect_right(self.units, unit.stamp_ns, key=lambda u: u.stamp_ns)
+    def insert(self, unit: _Unit) -> bool:
+        """Put a unit in its place, and forget the states that were made without it.
+
+        :return: False for one that is there already
+        """
+        place = bisect.bisect_left(self.units, unit.place, key=lambda u: u.place)
+        if place < len(self.units) and self.units[place].place == unit.place:
+            return False
         self.units.insert(place, unit)
         while self.states and self.states[-1][0] > place:
             self.states.pop()
+        return True
 
-    def step(self, steps: Steps) -> None:
+    def step(self, steps: Steps[State]) -> None:
         unit = self.units[self.done]
         self.states.append((self.done + 1, steps.step(self.state, unit.grid, unit.stamp_ns)))
 
 
-class WindowBank:
+class WindowBank(Generic[State]):
     """Takes units in any order, and gives each window's states when it closes.
 
-    `add` computes nothing. Steps are taken by `work_ahead`, one at a time and for the window
-    that ends first, and by `close` for what is left; so a decision waits for its own window
-    only. ``steps`` counts them; ``overflows`` units that found no room.
+    `add` computes nothing. Steps are taken one at a time, by `advance` for a window and by
+    `work_ahead` for the one that ends first, and by `close` for what is left; so a decision
+    waits for its own window only.
+
+    ``steps`` counts them; ``refused`` units that are not used, by what is wrong with them.
 
     :param aggregators: by modality
-    :param window: length, s
-    :param stride: distance of window ends, s
-    :raises AggregationError: if one of them is not positive
     """
 
-    def __init__(self, aggregators: Mapping[str, Steps], window: float, stride: float) -> None:
+    def __init__(self, aggregators: Mapping[str, Steps[State]]) -> None:
         self.steps: Counter[str] = Counter()
-        self.overflows: Counter[str] = Counter()
+        self.refused: Counter[str] = Counter()
         self._aggregators = dict(aggregators)
-        self._window_ns, self._stride_ns = (round(s * NS_PER_S) for s in (window, stride))
-        if self._window_ns <= 0 or self._stride_ns <= 0:
-            raise AggregationError(
-                f'windows of {window} s every {stride} s are impossible; both must be above 0'
-            )
-        overlap = -(-self._window_ns // self._stride_ns)
-        self._most_windows = 2 * overlap + _WINDOWS_MARGIN
         self.reset()
 
     def reset(self) -> None:
         """Forget all units and windows, closed ones too; counts go on."""
         self._closed_ns: int | None = None
-        self._windows: dict[int, dict[str, _Lane]] = {}
+        self._windows: dict[int, dict[str, _Lane[State]]] = {}
 
     @property
     def open_ends_ns(self) -> tuple[int, ...]:
@@ -123,95 +129,99 @@ class WindowBank:
         return tuple(sorted(self._windows))
 
     @property
-    def has_work(self) -> bool:
-        """Whether there are units that were not stepped into one of their windows."""
-        return any(self._waiting(end_ns) for end_ns in self._windows)
+    def waiting(self) -> int:
+        """Steps that are left to take, for all windows together."""
+        return sum(self.waiting_for(end_ns) for end_ns in self._windows)
+
+    def waiting_for(self, end_ns: int) -> int:
+        """Return how many steps are left to take for a window."""
+        return sum(lane.waiting for lane in self._windows.get(end_ns, {}).values())
 
     def add(
-        self, modality: str, grid: NDArray[np.floating], stamp_ns: int, available_ns: int
+        self, unit: UnitKey, grid: NDArray[np.floating], ends_ns: Iterable[int]
     ) -> tuple[int, ...]:
-        """Enter a unit into every open window it belongs to.
+        """Enter a unit into its windows; one that finds no room in a window is counted.
 
         :param grid: (C, H, V); it is kept and must not be written to
-        :return: the ends of these windows; () where all are closed, or there is no room
+        :param ends_ns: of the windows it belongs to; those closed already are left out
+        :return: the ends of the windows it was entered into
         :raises AggregationError: for a modality that is not aggregated, or an unusable grid
         """
-        if modality not in self._aggregators:
+        if unit.modality not in self._aggregators:
             raise AggregationError(
-                f'units of {modality!r} are not aggregated; these are: '
+                f'units of {unit.modality!r} are not aggregated; these are: '
                 f'{", ".join(self._aggregators)}'
             )
-        unit = _Unit(stamp_ns, self._aggregators[modality].checked(grid))
-        ends_ns = self._ends_of(available_ns)
-        opened = sum(end_ns not in self._windows for end_ns in ends_ns)
-        if len(self._windows) + opened > self._most_windows:
-            # Its clock is far ahead of the windows that are still open.
-            self.overflows[modality] += 1
-            return ()
-        lanes = {end_ns: self._lane(end_ns, modality) for end_ns in ends_ns}
-        entered = tuple(end for end, lane in lanes.items() if len(lane.units) < _MOST_UNITS)
-        for end_ns in entered:
-            lanes[end_ns].insert(unit)
-        if len(entered) < len(ends_ns):
-            self.overflows[modality] += 1
-        return entered
+        values = self._aggregators[unit.modality].checked(grid)
+        entry = _Unit(unit.stamp_ns, unit.sequence, values)
+        still_open = [end_ns for end_ns in ends_ns if not self._is_closed(end_ns)]
+        problems = {end_ns: self._enter(end_ns, unit.modality, entry) for end_ns in still_open}
+        for problem in sorted(set(problems.values()) - {''}):
+            count_failure(self.refused, f'a {unit.modality} unit {problem}')
+        return tuple(end_ns for end_ns, problem in problems.items() if not problem)
+
+    def advance(self, end_ns: int) -> bool:
+        """Take one step for a window.
+
+        :return: False if there was nothing to do
+        """
+        lanes = self._windows.get(end_ns, {})
+        modality = next((m for m, lane in lanes.items() if lane.waiting), None)
+        if modality is None:
+            return False
+        lanes[modality].step(self._aggregators[modality])
+        self.steps[modality] += 1
+        return True
 
     def work_ahead(self) -> bool:
         """Take one step, for the window that ends first of those that have one to take.
 
         :return: False if there was nothing to do
         """
-        for end_ns in self.open_ends_ns:
-            if modality := self._waiting(end_ns):
-                self._step(end_ns, modality)
-                return True
-        return False
+        return any(self.advance(end_ns) for end_ns in self.open_ends_ns)
 
-    def state(self, end_ns: int) -> dict[str, WindowState]:
+    def state(self, end_ns: int) -> dict[str, State]:
         """Return the states of a window with all its units so far, and leave it open.
 
         :raises AggregationError: if it was closed
         """
-        if self._closed_ns is not None and end_ns <= self._closed_ns:
+        if self._is_closed(end_ns):
             raise AggregationError(
                 f'the window that ends at {end_ns} ns is closed, the last one closed ended at '
                 f'{self._closed_ns} ns; ask for each window before it is closed'
             )
-        while modality := self._waiting(end_ns):
-            self._step(end_ns, modality)
+        while self.advance(end_ns):
+            pass
         lanes = self._windows.get(end_ns, {})
         return {
             modality: lanes[modality].state if modality in lanes else steps.begin(end_ns)
             for modality, steps in self._aggregators.items()
         }
 
-    def close(self, end_ns: int) -> dict[str, WindowState]:
+    def close(self, end_ns: int) -> dict[str, State]:
         """Return the states of a window with all its units, and drop it and those before.
 
         :raises AggregationError: if it was closed before
         """
         states = self.state(end_ns)
-        self._closed_ns = end_ns
-        self._windows = {end: lanes for end, lanes in self._windows.items() if end > end_ns}
+        self.drop(end_ns)
         return states
 
-    def _ends_of(self, available_ns: int) -> list[int]:
-        """Return the ends of the open windows that contain an instant."""
-        first_ns = -(-available_ns // self._stride_ns) * self._stride_ns
-        ends_ns = range(first_ns, available_ns + self._window_ns, self._stride_ns)
-        return [end for end in ends_ns if self._closed_ns is None or end > self._closed_ns]
+    def drop(self, end_ns: int) -> None:
+        """Close a window and those before without the steps that are left."""
+        self._closed_ns = end_ns
+        self._windows = {end: lanes for end, lanes in self._windows.items() if end > end_ns}
 
-    def _lane(self, end_ns: int, modality: str) -> _Lane:
+    def _is_closed(self, end_ns: int) -> bool:
+        return self._closed_ns is not None and end_ns <= self._closed_ns
+
+    def _enter(self, end_ns: int, modality: str, unit: _Unit) -> str:
+        """Enter a unit into a window; return what is wrong with it, '' if nothing is."""
+        if end_ns not in self._windows and len(self._windows) >= _MOST_WINDOWS:
+            return f'far ahead of the open windows: there are {_MOST_WINDOWS} already'
         lanes = self._windows.setdefault(end_ns, {})
         if modality not in lanes:
             lanes[modality] = _Lane(self._aggregators[modality].begin(end_ns))
-        return lanes[modality]
-
-    def _waiting(self, end_ns: int) -> str:
-        """Return a modality of which units wait to be stepped into a window, '' for none."""
-        lanes = self._windows.get(end_ns, {})
-        return next((m for m, lane in lanes.items() if lane.done < len(lane.units)), '')
-
-    def _step(self, end_ns: int, modality: str) -> None:
-        self._windows[end_ns][modality].step(self._aggregators[modality])
-        self.steps[modality] += 1
+        if len(lanes[modality].units) >= _MOST_UNITS:
+            return f'beyond the {_MOST_UNITS} that a window holds'
+        return '' if lanes[modality].insert(unit) else 'that came twice'

@@ -38,6 +38,8 @@ NOTHING = -LARGEST_LOGIT  # the logit where a level makes no prediction for a ce
 
 CAMERA_GRID = (CAMERA_CHANNELS, ROWS, COLUMNS)
 RADAR_GRID = (RADAR_CHANNELS, ROWS, COLUMNS)
+# What fusion makes of grids: semantics, and a distance for each cell of each scale.
+MAP_SHAPE = (SEMANTIC_CHANNELS + 6, ROWS, COLUMNS)
 
 # Tangents of half the opening angles of the radar's view, to the sides and up or down.
 VIEW_HALF_WIDTH, VIEW_HALF_HEIGHT = 0.8, 0.6

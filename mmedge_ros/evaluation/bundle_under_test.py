@@ -15,9 +15,13 @@ from mmedge_ros.encoding.weights import sha256_of
 from mmedge_ros.evaluation.bundle_cases import Strategy
 from mmedge_ros.evaluation.errors import EvaluationError
 from mmedge_ros.evaluation.remembered_networks import RememberedNetworks
-from mmedge_ros.fusion.feature_fusion import FeatureFusion
 from mmedge_ros.pipeline.fusion_strategy import open_pipeline
-from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline, PipelineParameters
+from mmedge_ros.pipeline.perception_pipeline import (
+    DECISION,
+    FEATURE,
+    PerceptionPipeline,
+    PipelineParameters,
+)
 from mmedge_ros.replay.device_profile import DeviceProfile
 from mmedge_ros.sensing.radar_filter import RadarLimits
 
@@ -78,13 +82,11 @@ class BundleUnderTest:
         """Return a new pipeline for a strategy.
 
         :param networks: what `networks` opened; shared by all pipelines of a flight
+        :raises EncodingError: if the manifest cannot be read
         """
-        parameters = PipelineParameters()
-        if networks is None or not strategy.learned:
-            return PerceptionPipeline(parameters)
-        threshold = load_bundle(self.folder).fusion_threshold
-        fusion = FeatureFusion(networks, parameters.features.decoding(threshold))
-        return PerceptionPipeline(parameters, fusion)
+        learned = strategy.learned and networks is not None
+        parameters = PipelineParameters(strategy=FEATURE if learned else DECISION)
+        return open_pipeline(self.folder, parameters, networks)
 
 
 def open_bundle(folder: Path, profile: DeviceProfile) -> BundleUnderTest:

@@ -10,15 +10,16 @@ from __future__ import annotations
 import hashlib
 import os
 from collections import OrderedDict, deque
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mmedge_ros.aggregation.fusion_runtime import FusionState
+from mmedge_ros.aggregation.state_graph import Array
 from mmedge_ros.aggregation.streaming_aggregator import WindowState
+from mmedge_ros.aggregation.window_bank import Steps
 
 # The windows of a ten-second flight: of one camera configuration and nine of the radar.
 _MOST_BYTES = 1_750_000_000
@@ -29,21 +30,13 @@ _KEPT_DIGESTS = 64
 Grid = NDArray[np.floating]
 
 
-class Aggregates(Protocol):
-    """Aggregation of one modality, as `StreamingAggregator` does it."""
-
-    def begin(self, end_ns: int) -> WindowState: ...
-
-    def step(self, state: WindowState, grid: Grid, stamp_ns: int) -> WindowState: ...
-
-
 class Networks(Protocol):
     """Fusion networks, as `FusionNetworkRuntime` has them."""
 
     @property
-    def aggregators(self) -> Mapping[str, Aggregates]: ...
+    def aggregators(self) -> Mapping[str, Steps[WindowState]]: ...
 
-    def fuse(self, state: FusionState) -> NDArray[np.float32]: ...
+    def fuse(self, states: Mapping[str, WindowState]) -> NDArray[np.float32]: ...
 
 
 class _Taken(NamedTuple):
@@ -56,10 +49,31 @@ class _Taken(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class PutOff:
-    """A window, and the units of each modality that belong to it, in order."""
+    """A window, and the units of one modality that belong to it, in order."""
 
     end_ns: int
-    units: Mapping[str, tuple[_Taken, ...]] = field(default_factory=dict)
+    units: tuple[_Taken, ...] = ()
+
+
+class PutOffSteps:
+    """Steps of one modality that are not taken yet.
+
+    :param digest_of: equal for equal grids
+    """
+
+    def __init__(self, steps: Steps[WindowState], digest_of: Callable[[Grid], bytes]) -> None:
+        self._steps = steps
+        self._digest_of = digest_of
+
+    def begin(self, end_ns: int) -> PutOff:
+        return PutOff(end_ns)
+
+    def checked(self, grid: Grid) -> Array:
+        return self._steps.checked(grid)
+
+    def step(self, state: PutOff, grid: Grid, stamp_ns: int) -> PutOff:
+        taken = _Taken(self._digest_of(grid), stamp_ns, grid)
+        return PutOff(state.end_ns, (*state.units, taken))
 
 
 class RememberedNetworks:
@@ -77,31 +91,26 @@ class RememberedNetworks:
         self._bytes = 0
         self._states: OrderedDict[tuple[object, ...], WindowState] = OrderedDict()
         self._digests: deque[tuple[Grid, bytes]] = deque(maxlen=_KEPT_DIGESTS)
-
-    def begin(self, end_ns: int) -> PutOff:
-        return PutOff(end_ns)
-
-    def step(self, state: PutOff, modality: str, grid: Grid, stamp_ns: int) -> PutOff:
-        taken = _Taken(self._digest(grid), stamp_ns, grid)
-        units = (*state.units.get(modality, ()), taken)
-        return PutOff(state.end_ns, {**state.units, modality: units})
-
-    def fuse(self, state: PutOff) -> NDArray[np.float32]:
-        states = {
-            modality: self._state(state.end_ns, modality, state.units.get(modality, ()))
-            for modality in self._networks.aggregators
+        self.aggregators = {
+            modality: PutOffSteps(steps, self._digest)
+            for modality, steps in networks.aggregators.items()
         }
-        return self._networks.fuse(FusionState(state.end_ns, states))
 
-    def _state(self, end_ns: int, modality: str, units: tuple[_Taken, ...]) -> WindowState:
-        key = (end_ns, modality, *((unit.digest, unit.stamp_ns) for unit in units))
+    def fuse(self, states: Mapping[str, PutOff]) -> NDArray[np.float32]:
+        return self._networks.fuse(
+            {modality: self._state(modality, window) for modality, window in states.items()}
+        )
+
+    def _state(self, modality: str, window: PutOff) -> WindowState:
+        units = ((unit.digest, unit.stamp_ns) for unit in window.units)
+        key = (window.end_ns, modality, *units)
         known = self._states.get(key)
         if known is not None:
             self._states.move_to_end(key)
             return known
         aggregator = self._networks.aggregators[modality]
-        state = aggregator.begin(end_ns)
-        for unit in units:
+        state = aggregator.begin(window.end_ns)
+        for unit in window.units:
             state = aggregator.step(state, unit.grid, unit.stamp_ns)
             self.steps += 1
         self._states[key] = state

@@ -6,26 +6,30 @@ is done before the window ends. What the networks are does not matter here.
 
 from __future__ import annotations
 
-from collections import Counter, deque
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mmedge_ros.aggregation.window_bank import Steps, WindowBank
 from mmedge_ros.data_types import CAMERA, RADAR, Detection, UnitFeatures, UnitKey
-from mmedge_ros.encoding.feature_grid import CAMERA_GRID
+from mmedge_ros.encoding.feature_grid import CAMERA_GRID, MAP_SHAPE
 from mmedge_ros.failure_counts import count_failure
 from mmedge_ros.fusion.errors import FusionError
 from mmedge_ros.fusion.geometry import SensorGeometry
-from mmedge_ros.fusion.map_decoding import MAP_SHAPE, DecodingParameters, decode_maps
+from mmedge_ros.fusion.map_decoding import DecodingParameters, decode_maps
 from mmedge_ros.fusion.radar_grid import RADAR_INPUT, radar_fusion_input, usable_grid
 from mmedge_ros.parameter import parameter
 
-# Steps that wait at most, in all windows together: about a second's worth of units. What is
-# beyond is worked off at once.
+# Steps that wait in all windows together, about a second's worth of units: where there are more,
+# each new unit is paid for at once.
 _MOST_WAITING = 250
+# Steps taken without a break: those of a few units, or of one that comes very late. Units that
+# come late again and again must not keep anybody waiting.
+_MOST_AT_ONCE = 30
 
 
 @dataclass(frozen=True)
@@ -67,16 +71,11 @@ class FeatureFusionParameters:
 class FusionNetworks(Protocol):
     """Aggregation and fusion networks; states are theirs and are only passed in and out."""
 
-    def begin(self, end_ns: int) -> Any:
-        """Return the state of a window that ends then and has no units yet."""
+    @property
+    def aggregators(self) -> Mapping[str, Steps[Any]]:
+        """What steps windows, by modality; grids are (64, 30, 40) and (20, 30, 40)."""
 
-    def step(self, state: Any, modality: str, grid: NDArray[np.float32], stamp_ns: int) -> Any:
-        """Return the state with one more unit; units come in the order of their stamps.
-
-        :param grid: (64, 30, 40) of a camera unit, (20, 30, 40) of a radar scan
-        """
-
-    def fuse(self, state: Any) -> NDArray[np.float32]:
+    def fuse(self, states: Mapping[str, Any]) -> NDArray[np.float32]:
         """Return the maps (54, 30, 40) of a window, see `map_decoding`."""
 
 
@@ -87,38 +86,32 @@ class FusedDetections(NamedTuple):
     detections: tuple[Detection, ...]
 
 
-class _Grid(NamedTuple):
-    """What the networks take of one unit."""
+class _Picture(NamedTuple):
+    """A camera unit; of two the one stamped later is greater."""
 
-    modality: str
-    values: NDArray[np.float32]
     stamp_ns: int
+    sequence: int
+    image_size: tuple[int, int]
 
-
-@dataclass
-class _OpenWindow:
-    """A window that is filling: the state of the networks, and units yet to be taken in."""
-
-    state: Any
-    waiting: deque[_Grid] = field(default_factory=deque)
-    picture: UnitKey | None = None
-    image_size: tuple[int, int] = (0, 0)
+    @property
+    def key(self) -> UnitKey:
+        return UnitKey(CAMERA, self.sequence, self.stamp_ns)
 
 
 class FeatureFusion:
-    """Fuses the units of overlapping windows; each unit is taken once into each of its windows.
+    """Fuses the units of overlapping windows; each unit is taken into each of its windows.
 
-    Units come in the order they were encoded in. One that is stamped before another of its
-    modality is not used: the result of a window depends on the units alone, not on when the
-    work on them was done.
+    Units come in any order. The result of a window depends on the units alone that were entered
+    before it was decided, not on when they were, or on when the work on them was done.
 
     ``refused`` counts units that cannot be used, by what is wrong with them.
     """
 
     def __init__(self, networks: FusionNetworks, decoding: DecodingParameters) -> None:
-        self.refused: Counter[str] = Counter()
         self._networks = networks
         self._decoding = decoding
+        self._bank = WindowBank(networks.aggregators)
+        self.refused: Counter[str] = self._bank.refused
         self.reset()
 
     def warm_up(self) -> None:
@@ -126,10 +119,11 @@ class FeatureFusion:
 
         :raises FusionError: if they do not give what is to be decoded
         """
-        state = self._networks.begin(0)
+        states = {}
         for modality, shape in ((CAMERA, CAMERA_GRID), (RADAR, RADAR_INPUT)):
-            state = self._networks.step(state, modality, np.zeros(shape, np.float32), 0)
-        maps = self._networks.fuse(state)
+            steps = self._networks.aggregators[modality]
+            states[modality] = steps.step(steps.begin(0), np.zeros(shape, np.float32), 0)
+        maps = self._networks.fuse(states)
         if maps.shape != MAP_SHAPE or not np.isfinite(maps).all():
             raise FusionError(
                 f'the fusion networks give {list(maps.shape)}, not {list(MAP_SHAPE)} finite '
@@ -138,80 +132,66 @@ class FeatureFusion:
 
     def reset(self) -> None:
         """Forget all units and windows; counts go on."""
-        self._windows: dict[int, _OpenWindow] = {}
-        self._newest_ns: dict[str, int] = {}
-        self._decided: UnitKey | None = None
+        self._bank.reset()
+        self._pictures: dict[int, _Picture] = {}
+        self._decided: _Picture | None = None
 
-    def add(self, unit: UnitFeatures, ends_ns: Iterable[int], geometry: SensorGeometry) -> bool:
+    def add(self, unit: UnitFeatures, ends_ns: Collection[int], geometry: SensorGeometry) -> bool:
         """Enter a unit that belongs to the windows that end then; nothing is computed yet.
 
         :param geometry: sensor poses at the stamp of the unit
         :return: False if its feature grid cannot be used, which is counted
         """
         try:
-            grid = self._grid_of(unit, geometry)
+            grid = _grid_of(unit, geometry)
         except FusionError as err:
             count_failure(self.refused, str(err))
             return False
-        if unit.stamp_ns <= self._newest_ns.get(unit.modality, unit.stamp_ns - 1):
-            count_failure(self.refused, f'a {unit.modality} unit that comes after a newer one')
-            return True
-        self._newest_ns[unit.modality] = unit.stamp_ns
-        for end_ns in ends_ns:
-            if end_ns not in self._windows:
-                self._windows[end_ns] = _OpenWindow(self._networks.begin(end_ns))
-            window = self._windows[end_ns]
-            window.waiting.append(grid)
-            if unit.modality == CAMERA:
-                window.picture, window.image_size = unit.key, unit.image_size
-        while sum(len(window.waiting) for window in self._windows.values()) > _MOST_WAITING:
-            self.work_ahead()
+        entered = self._bank.add(unit.key, grid, ends_ns)
+        if unit.modality == CAMERA:
+            picture = _Picture(unit.stamp_ns, unit.sequence, unit.image_size)
+            for end_ns in entered:
+                self._pictures[end_ns] = max(self._pictures.get(end_ns, picture), picture)
+        for _ in entered:
+            if self._bank.waiting > _MOST_WAITING:
+                self._bank.work_ahead()
         return True
 
     def advance(self, end_ns: int) -> None:
-        """Take in all units of the window that ends then."""
-        window = self._windows.get(end_ns)
-        while window is not None and window.waiting:
-            self._step(window)
+        """Take units into the window that ends then, all but for a flood of late ones."""
+        for _ in range(_MOST_AT_ONCE):
+            if not self._bank.advance(end_ns):
+                return
 
     @property
     def has_work(self) -> bool:
         """Whether units wait to be taken into any window."""
-        return any(window.waiting for window in self._windows.values())
+        return self._bank.waiting > 0
 
     def work_ahead(self) -> None:
         """Take one unit into the earliest window that units wait for."""
-        for end_ns in sorted(self._windows):
-            if self._windows[end_ns].waiting:
-                self._step(self._windows[end_ns])
-                return
+        self._bank.work_ahead()
 
     def decide(self, end_ns: int) -> FusedDetections | None:
         """Close a window, and every one before it.
 
         :return: None where the window has no picture, or none that was not decided before
         """
-        window = self._windows.get(end_ns)
-        if window is not None and window.picture not in (None, self._decided):
-            self.advance(end_ns)
-        self._windows = {end: open_ for end, open_ in self._windows.items() if end > end_ns}
-        if window is None or window.picture is None or window.picture == self._decided:
+        picture = self._pictures.get(end_ns)
+        self._pictures = {end: newest for end, newest in self._pictures.items() if end > end_ns}
+        if picture is None or picture == self._decided:
+            self._bank.drop(end_ns)
             return None
-        self._decided = window.picture
-        maps = self._networks.fuse(window.state)
-        return FusedDetections(
-            window.picture, decode_maps(maps, window.image_size, self._decoding)
-        )
+        self._decided = picture
+        maps = self._networks.fuse(self._bank.close(end_ns))
+        return FusedDetections(picture.key, decode_maps(maps, picture.image_size, self._decoding))
 
-    def _grid_of(self, unit: UnitFeatures, geometry: SensorGeometry) -> _Grid:
-        if unit.modality == RADAR:
-            return _Grid(RADAR, radar_fusion_input(unit, geometry), unit.stamp_ns)
-        if unit.modality != CAMERA:
-            raise FusionError(f'a unit of {unit.modality!r}: only camera and radar are fused')
-        if not all(unit.image_size):
-            raise FusionError('a camera unit that does not say how large its picture is')
-        return _Grid(CAMERA, usable_grid(unit, CAMERA_GRID), unit.stamp_ns)
 
-    def _step(self, window: _OpenWindow) -> None:
-        grid = window.waiting.popleft()
-        window.state = self._networks.step(window.state, grid.modality, grid.values, grid.stamp_ns)
+def _grid_of(unit: UnitFeatures, geometry: SensorGeometry) -> NDArray[np.float32]:
+    if unit.modality == RADAR:
+        return radar_fusion_input(unit, geometry)
+    if unit.modality != CAMERA:
+        raise FusionError(f'a unit of {unit.modality!r}: only camera and radar are fused')
+    if not all(unit.image_size):
+        raise FusionError('a camera unit that does not say how large its picture is')
+    return usable_grid(unit, CAMERA_GRID)

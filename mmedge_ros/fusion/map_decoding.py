@@ -27,9 +27,6 @@ from mmedge_ros.encoding.feature_grid import (
 )
 from mmedge_ros.encoding.non_maximum_suppression import best_boxes
 
-MAP_CHANNELS = SEMANTIC_CHANNELS + 6
-MAP_SHAPE = (MAP_CHANNELS, ROWS, COLUMNS)
-
 _CLASSES = len(GRID_CLASSES)
 # Six slots of 8 channels: the four cells of stride 8 in a grid cell, stride 16, stride 32.
 _SLOTS = SEMANTIC_CHANNELS // VALUES

@@ -9,7 +9,7 @@ from mmedge_ros.data_types import CAMERA
 from mmedge_ros.encoding.default_model import default_detector
 from mmedge_ros.encoding.detector import EncodingError
 from mmedge_ros.encoding.model_bundle import ModelBundle, is_bundle, load_bundle
-from mmedge_ros.fusion.feature_fusion import FeatureFusion
+from mmedge_ros.fusion.feature_fusion import FeatureFusion, FusionNetworks
 from mmedge_ros.pipeline.perception_pipeline import (
     DECISION,
     FEATURE,
@@ -44,9 +44,12 @@ def fusion_strategy(model: Path | None, parameters: PipelineParameters) -> str:
     return DECISION if _bundle_with_fusion(model, parameters) is None else FEATURE
 
 
-def open_pipeline(model: Path | None, parameters: PipelineParameters) -> PerceptionPipeline:
+def open_pipeline(
+    model: Path | None, parameters: PipelineParameters, networks: FusionNetworks | None = None
+) -> PerceptionPipeline:
     """Make the pipeline with the strategy of the bundle.
 
+    :param networks: fusion networks of the bundle, if they are open already
     :raises EncodingError: as ``fusion_strategy``, and if the fusion networks cannot be used
     :raises FusionError: if they do not fit this version, or windows overlap too much for them
     """
@@ -54,7 +57,8 @@ def open_pipeline(model: Path | None, parameters: PipelineParameters) -> Percept
     if bundle is None:
         return PerceptionPipeline(parameters)
     decoding = parameters.features.decoding(bundle.fusion_threshold)
-    networks = FusionNetworkRuntime.from_bundle(bundle, parameters.features.threads)
+    if networks is None:
+        networks = FusionNetworkRuntime.from_bundle(bundle, parameters.features.threads)
     fusion = FeatureFusion(networks, decoding)
     fusion.warm_up()
     return PerceptionPipeline(parameters, fusion)

@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 from mmedge_ros.data_types import FloatArray
 from mmedge_ros.encoding.feature_grid import (
     GRID_CLASSES,
+    MAP_SHAPE,
     SEMANTIC_CHANNELS,
     empty_semantics,
 )
 from mmedge_ros.evaluation.ground_truth import PERSON, TrueFrame
 from mmedge_ros.evaluation.truth_matching import counted_people, match_boxes
-from mmedge_ros.fusion.map_decoding import MAP_SHAPE, DecodingParameters, decode_maps
+from mmedge_ros.fusion.map_decoding import DecodingParameters, decode_maps
 from mmedge_ros.training.window_batches import WindowBatch, joined
 from mmedge_ros.training.window_set import Window, WindowSet
 from mmedge_ros.training.window_truth import TrueObjects

@@ -14,9 +14,10 @@ from onnx import TensorProto
 from tiny_fusion import CHANNELS, Files, write_head, write_step, write_tiny_fusion
 
 from mmedge_ros.aggregation.errors import AggregationError
-from mmedge_ros.aggregation.fusion_runtime import FusionNetworkRuntime, FusionState
+from mmedge_ros.aggregation.fusion_runtime import FusionNetworkRuntime
+from mmedge_ros.aggregation.streaming_aggregator import WindowState
 from mmedge_ros.aggregation.window_bank import WindowBank
-from mmedge_ros.data_types import CAMERA, RADAR
+from mmedge_ros.data_types import CAMERA, RADAR, UnitKey
 from mmedge_ros.encoding.bundle_manifest import BundleFile
 from mmedge_ros.encoding.detector import EncodingError
 from mmedge_ros.encoding.model_bundle import Levels, ModelBundle
@@ -28,6 +29,17 @@ def grid(modality: str, value: float) -> np.ndarray:
     return np.full((CHANNELS[modality], 2, 2), value, np.float16)
 
 
+def stepped(
+    runtime: FusionNetworkRuntime, end_ns: int, *units: tuple[str, float, int]
+) -> dict[str, WindowState]:
+    """The states of a window that was given units: modality, value and stamp."""
+    states = {name: steps.begin(end_ns) for name, steps in runtime.aggregators.items()}
+    for modality, value, stamp_ns in units:
+        steps = runtime.aggregators[modality]
+        states[modality] = steps.step(states[modality], grid(modality, value), stamp_ns)
+    return states
+
+
 @pytest.fixture
 def files(tmp_path: Path) -> Files:
     return write_tiny_fusion(tmp_path)
@@ -35,15 +47,18 @@ def files(tmp_path: Path) -> Files:
 
 def test_units_of_both_modalities_are_stepped_apart_and_fused(files: Files) -> None:
     runtime = FusionNetworkRuntime(*files)
-    state = runtime.begin(500 * MS)
-    state = runtime.step(state, CAMERA, grid(CAMERA, 1.0), 400 * MS)
-    state = runtime.step(state, RADAR, grid(RADAR, 1.0), 300 * MS)
-    state = runtime.step(state, CAMERA, grid(CAMERA, 2.0), 450 * MS)
-    maps = runtime.fuse(state)
+    states = stepped(
+        runtime,
+        500 * MS,
+        (CAMERA, 1.0, 400 * MS),
+        (RADAR, 1.0, 300 * MS),
+        (CAMERA, 2.0, 450 * MS),
+    )
+    maps = runtime.fuse(states)
     assert maps.shape == (54, 2, 2)
     # 3 channels of 4 cells with 1 + 2, and ten times 2 channels of 4 cells with 1
     assert (maps == 3 * 4 * 3 + 10 * 2 * 4).all()
-    found = runtime.finish(state)
+    found = runtime.finish(states)
     assert (found[CAMERA].pooled == 3.0).all()
     assert (found[CAMERA].newest == 2.0).all()
     assert [(part.present, part.count) for part in found.values()] == [(True, 2), (True, 1)]
@@ -52,29 +67,29 @@ def test_units_of_both_modalities_are_stepped_apart_and_fused(files: Files) -> N
 
 def test_a_window_without_units_can_be_fused(files: Files) -> None:
     runtime = FusionNetworkRuntime(*files)
-    assert not runtime.fuse(runtime.begin(0)).any()
+    assert not runtime.fuse(stepped(runtime, 0)).any()
 
 
 def test_a_state_may_be_gone_on_with_in_two_ways(files: Files) -> None:
     runtime = FusionNetworkRuntime(*files)
-    begun = runtime.step(runtime.begin(0), CAMERA, grid(CAMERA, 1.0), 0)
+    begun = stepped(runtime, 0, (CAMERA, 1.0, 0))
     before = runtime.fuse(begun).copy()
-    runtime.step(begun, CAMERA, grid(CAMERA, 5.0), 0)
+    runtime.aggregators[CAMERA].step(begun[CAMERA], grid(CAMERA, 5.0), 0)
     assert np.array_equal(runtime.fuse(begun), before)
 
 
 def test_a_bank_steps_the_aggregators_of_the_runtime(files: Files) -> None:
     runtime = FusionNetworkRuntime(*files)
-    bank = WindowBank(runtime.aggregators, 0.5, 0.1)
+    bank = WindowBank(runtime.aggregators)
     for stamp in (20, 60):
-        bank.add(CAMERA, grid(CAMERA, 1.0), stamp * MS, (stamp + 5) * MS)
-    assert (runtime.fuse(FusionState(100 * MS, bank.close(100 * MS))) == 24.0).all()
+        bank.add(UnitKey(CAMERA, 0, stamp * MS), grid(CAMERA, 1.0), [100 * MS, 200 * MS])
+    assert (runtime.fuse(bank.close(100 * MS)) == 24.0).all()
 
 
 def test_a_third_modality_is_refused(files: Files) -> None:
-    runtime = FusionNetworkRuntime(*files)
-    with pytest.raises(AggregationError, match="'sonar' cannot be fused; these are: camera, rad"):
-        runtime.step(runtime.begin(0), 'sonar', grid(CAMERA, 1.0), 0)
+    bank = WindowBank(FusionNetworkRuntime(*files).aggregators)
+    with pytest.raises(AggregationError, match="'sonar' are not aggregated; these are: camera, r"):
+        bank.add(UnitKey('sonar', 0, 0), grid(CAMERA, 1.0), [0])
 
 
 def bundle_of(files: Files) -> ModelBundle:
@@ -162,8 +177,7 @@ def test_a_damaged_file_is_refused_or_works(
     message = str(tmp_path)
     try:
         runtime = FusionNetworkRuntime(*files)
-        state = runtime.step(runtime.begin(0), CAMERA, grid(CAMERA, 1.0), 0)
-        runtime.fuse(runtime.step(state, RADAR, grid(RADAR, 1.0), 0))
+        runtime.fuse(stepped(runtime, 0, (CAMERA, 1.0, 0), (RADAR, 1.0, 0)))
     except AggregationError as err:
         message = str(err)
     assert str(tmp_path) in message

@@ -14,7 +14,7 @@ from listing_aggregator import ListingGraph, grid, listing
 
 from mmedge_ros.aggregation.errors import AggregationError
 from mmedge_ros.aggregation.window_bank import WindowBank
-from mmedge_ros.data_types import CAMERA, RADAR
+from mmedge_ros.data_types import CAMERA, RADAR, UnitKey
 
 MS = 1_000_000
 WINDOW_MS, STRIDE_MS = 500, 100
@@ -29,33 +29,32 @@ class Came(NamedTuple):
     available: int
 
 
-def bank(window_ms: int = WINDOW_MS, stride_ms: int = STRIDE_MS) -> WindowBank:
-    aggregators = {CAMERA: listing(), RADAR: listing()}
-    return WindowBank(aggregators, window_ms / 1e3, stride_ms / 1e3)
+def bank() -> WindowBank:
+    return WindowBank({CAMERA: listing(), RADAR: listing()})
 
 
-def enter(one: WindowBank, unit: Came) -> tuple[int, ...]:
-    ends = one.add(unit.modality, grid(unit.value), unit.stamp * MS, unit.available * MS)
-    return tuple(end // MS for end in ends)
+def ends_of(unit: Came, window_ms: int = WINDOW_MS, stride_ms: int = STRIDE_MS) -> range:
+    """Ends in ms of the windows that contain the arrival of a unit."""
+    first = -(-unit.available // stride_ms) * stride_ms
+    return range(first, unit.available + window_ms, stride_ms)
+
+
+def enter(one: WindowBank, unit: Came, *grid_of_windows: int) -> tuple[int, ...]:
+    key = UnitKey(unit.modality, round(unit.value), unit.stamp * MS)
+    ends_ns = [end * MS for end in ends_of(unit, *grid_of_windows)]
+    return tuple(end // MS for end in one.add(key, grid(unit.value), ends_ns))
 
 
 def values(states, modality: str = CAMERA) -> list[float]:
     return states[modality].tensors['units'][:, 0].tolist()
 
 
-def test_a_unit_goes_into_all_open_windows_that_contain_its_arrival() -> None:
+def test_a_unit_goes_into_all_windows_it_is_said_to_belong_to() -> None:
     one = bank()
-    # Stamped long before: what counts is when it was there.
-    assert enter(one, Came(1.0, CAMERA, 180, 250)) == (300, 400, 500, 600, 700)
-    assert [end // MS for end in one.open_ends_ns] == [300, 400, 500, 600, 700]
-
-
-@pytest.mark.parametrize(('available', 'first', 'last'), [(300, 300, 700), (301, 400, 800)])
-def test_a_window_contains_its_end_and_not_its_beginning(
-    available: int, first: int, last: int
-) -> None:
-    ends = enter(bank(), Came(1.0, CAMERA, available, available))
-    assert (ends[0], ends[-1]) == (first, last)
+    key = UnitKey(CAMERA, 1, 180 * MS)
+    assert one.add(key, grid(1.0), [700 * MS, 300 * MS]) == (700 * MS, 300 * MS)
+    assert one.open_ends_ns == (300 * MS, 700 * MS)
+    assert [values(one.close(end * MS)) for end in (300, 500, 700)] == [[1.0], [], [1.0]]
 
 
 def test_a_unit_has_its_place_in_a_window_by_its_stamp() -> None:
@@ -69,14 +68,14 @@ def test_nothing_is_computed_before_it_is_asked_for() -> None:
     one = bank()
     enter(one, Came(1.0, CAMERA, 150, 150))
     assert not one.steps
-    assert one.has_work
+    assert one.waiting == 5
     assert one.work_ahead()
     assert one.steps == {CAMERA: 1}
 
 
 def test_the_window_that_ends_first_is_stepped_first() -> None:
     graph = ListingGraph()
-    one = WindowBank({CAMERA: listing(graph)}, 0.5, 0.1)
+    one = WindowBank({CAMERA: listing(graph)})
     enter(one, Came(1.0, CAMERA, 100, 100))
     enter(one, Came(2.0, CAMERA, 150, 150))
     while one.work_ahead():
@@ -89,7 +88,7 @@ def test_the_window_that_ends_first_is_stepped_first() -> None:
     ]
     assert ends == sorted(ends)
     assert set(graph.taken.values()) == {1}
-    assert not one.has_work
+    assert not one.waiting
 
 
 def test_a_decision_waits_for_the_steps_of_its_own_window_only() -> None:
@@ -148,18 +147,30 @@ def test_a_late_unit_costs_the_steps_after_it_and_none_of_the_other_modality() -
     assert one.steps - before == {CAMERA: 2}
 
 
-def test_units_of_one_stamp_stay_as_they_came() -> None:
+def test_units_of_one_stamp_are_taken_in_the_order_of_their_numbers() -> None:
     one = bank()
     for value in (3.0, 1.0, 2.0):
         enter(one, Came(value, CAMERA, 250, 260))
-    assert values(one.close(300 * MS)) == [3.0, 1.0, 2.0]
+    assert values(one.close(300 * MS)) == [1.0, 2.0, 3.0]
+
+
+def test_a_unit_that_comes_twice_is_taken_once_and_counted() -> None:
+    one = bank()
+    for value in (1.0, 2.0, 1.0):
+        enter(one, Came(value, CAMERA, 250, 260))
+    assert enter(one, Came(2.0, CAMERA, 250, 260)) == ()
+    # Of another sensor it is another one.
+    assert enter(one, Came(2.0, RADAR, 250, 260)) != ()
+    assert values(one.close(300 * MS)) == [1.0, 2.0]
+    assert one.refused == {'a camera unit that came twice': 2}
 
 
 def test_a_flood_of_units_does_not_fill_the_memory() -> None:
-    one = bank(200, 100)
+    one = bank()
     for i in range(1000):
-        enter(one, Came(float(i), CAMERA, 250, 250))
-    assert one.overflows == {CAMERA: 600}
+        enter(one, Came(float(i), CAMERA, 250, 250), 200, 100)
+    assert one.refused == {'a camera unit beyond the 400 that a window holds': 600}
+    assert one.waiting == 2 * 400
     assert one.close(300 * MS)[CAMERA].count == 400
 
 
@@ -167,25 +178,31 @@ def test_units_from_the_future_find_no_room() -> None:
     one = bank()
     for i in range(100):
         enter(one, Came(float(i), CAMERA, 10_000 * i, 10_000 * i))
-    assert len(one.open_ends_ns) <= 12
-    assert one.overflows[CAMERA] == 98
+    assert len(one.open_ends_ns) == 60
+    assert one.refused == {
+        'a camera unit far ahead of the open windows: there are 60 already': 100 - 60 // 5
+    }
     one.close(10**9 * MS)
     assert enter(one, Came(1.0, CAMERA, 10**9 + 50, 10**9 + 50)) != ()
+
+
+def test_a_window_can_be_dropped_without_the_steps_that_are_left() -> None:
+    one = bank()
+    enter(one, Came(1.0, CAMERA, 250, 250))
+    assert (one.waiting_for(300 * MS), one.waiting) == (1, 5)
+    one.drop(500 * MS)
+    assert not one.steps
+    assert one.open_ends_ns == (600 * MS, 700 * MS)
+    assert enter(one, Came(2.0, CAMERA, 240, 250)) == (600, 700)
 
 
 def test_an_unusable_grid_enters_no_window() -> None:
     one = bank()
     with pytest.raises(AggregationError, match='cannot be aggregated'):
-        one.add(CAMERA, np.zeros((3, 3, 3), np.float16), 250 * MS, 250 * MS)
+        one.add(UnitKey(CAMERA, 0, 250 * MS), np.zeros((3, 3, 3), np.float16), [300 * MS])
     with pytest.raises(AggregationError, match="'sonar' are not aggregated; these are: camera"):
-        one.add('sonar', grid(1.0), 250 * MS, 250 * MS)
+        one.add(UnitKey('sonar', 0, 250 * MS), grid(1.0), [300 * MS])
     assert not one.open_ends_ns
-
-
-@pytest.mark.parametrize(('window', 'stride'), [(0.0, 0.1), (0.5, 0.0), (-1.0, 0.1)])
-def test_impossible_windows_are_refused(window: float, stride: float) -> None:
-    with pytest.raises(AggregationError, match='both must be above 0'):
-        WindowBank({}, window, stride)
 
 
 def test_after_a_reset_the_clock_may_go_back() -> None:
@@ -210,7 +227,7 @@ def test_a_window_holds_its_units_by_stamp_whatever_way_they_came(
     window, stride = grid_of_windows
     random = Random(seed)
     came = [Came(float(i), m, stamp, stamp + delay) for i, (m, stamp, delay) in enumerate(drawn)]
-    one = bank(window, stride)
+    one = bank()
     closed_ms, present = None, defaultdict(list)
     waiting = random.sample(came, len(came))
     for end in range(0, 1500 + stride, stride):
@@ -218,26 +235,25 @@ def test_a_window_holds_its_units_by_stamp_whatever_way_they_came(
         ready = [unit for unit in waiting if unit.available <= end]
         for unit in ready[: random.randint(0, len(ready))]:
             waiting.remove(unit)
-            enter(one, unit)
+            enter(one, unit, window, stride)
             for _ in range(random.randint(0, 3)):
                 one.work_ahead()
-            first = -(-unit.available // stride) * stride
-            for member in range(first, unit.available + window, stride):
+            for member in ends_of(unit, window, stride):
                 if closed_ms is None or member > closed_ms:
                     present[member, unit.modality].append(unit)
         states = one.close(end * MS)
         closed_ms = end
         for modality in (CAMERA, RADAR):
-            expected = sorted(present[end, modality], key=lambda unit: unit.stamp)
+            expected = sorted(present[end, modality], key=lambda unit: (unit.stamp, unit.value))
             assert values(states, modality) == [unit.value for unit in expected]
-    assert not one.overflows
+    assert not one.refused
 
 
 @settings(deadline=None, max_examples=50)
 @given(st.lists(st.integers(0, 900), min_size=1, max_size=20, unique=True))
 def test_in_order_a_unit_is_stepped_once_for_each_window_and_no_more(stamps: list[int]) -> None:
     graph = ListingGraph()
-    one = WindowBank({CAMERA: listing(graph)}, 0.5, 0.1)
+    one = WindowBank({CAMERA: listing(graph)})
     entered: Counter[float] = Counter()
     for value, stamp in enumerate(sorted(stamps)):
         while one.open_ends_ns and one.open_ends_ns[0] < stamp * MS:

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mmedge_ros.aggregation.fusion_runtime import FusionState
 from mmedge_ros.aggregation.streaming_aggregator import WindowState
 from mmedge_ros.evaluation.remembered_networks import RememberedNetworks
 
@@ -25,6 +24,9 @@ class Blend:
     def begin(self, end_ns: int) -> WindowState:
         return WindowState(end_ns, {'sum': np.zeros(4, np.float32)})
 
+    def checked(self, grid: np.ndarray) -> np.ndarray:
+        return grid
+
     def step(self, state: WindowState, grid: np.ndarray, stamp_ns: int) -> WindowState:
         self.steps += 1
         mixed = 0.7 * state.tensors['sum'] + grid * np.float32((state.end_ns - stamp_ns) / 100)
@@ -35,27 +37,29 @@ class Blends:
     def __init__(self) -> None:
         self.aggregators = {modality: Blend() for modality in MODALITIES}
 
-    def begin(self, end_ns: int) -> FusionState:
-        return FusionState(end_ns, {m: a.begin(end_ns) for m, a in self.aggregators.items()})
-
-    def step(self, state: FusionState, modality: str, grid, stamp_ns: int) -> FusionState:
-        stepped = self.aggregators[modality].step(state.modalities[modality], grid, stamp_ns)
-        return FusionState(state.end_ns, {**state.modalities, modality: stepped})
-
-    def fuse(self, state: FusionState) -> np.ndarray:
-        parts = [state.modalities[modality].tensors['sum'] for modality in MODALITIES]
-        return np.concatenate(parts)
+    def fuse(self, states: dict[str, WindowState]) -> np.ndarray:
+        return np.concatenate([states[modality].tensors['sum'] for modality in MODALITIES])
 
 
 def grid(number: int) -> np.ndarray:
     return np.random.default_rng(number).random(4).astype(np.float32)
 
 
+def begun(networks, end_ns: int = 500):
+    return {modality: steps.begin(end_ns) for modality, steps in networks.aggregators.items()}
+
+
+def stepped(networks, states, modality: str, number: int, stamp_ns: int | None = None):
+    steps = networks.aggregators[modality]
+    stamp_ns = 10 * number if stamp_ns is None else stamp_ns
+    return {**states, modality: steps.step(states[modality], grid(number), stamp_ns)}
+
+
 def fused(networks, units, end_ns: int = 500) -> np.ndarray:
-    state = networks.begin(end_ns)
+    states = begun(networks, end_ns)
     for modality, number in units:
-        state = networks.step(state, modality, grid(number), 10 * number)
-    return networks.fuse(state)
+        states = stepped(networks, states, modality, number)
+    return networks.fuse(states)
 
 
 UNITS = st.lists(st.tuples(st.sampled_from(MODALITIES), st.integers(0, 5)), max_size=8)
@@ -82,16 +86,15 @@ def test_windows_are_told_apart_by_their_end_and_units_by_stamp_and_content() ->
     fused(networks, [('camera', 1)], 400)
     fused(networks, [('camera', 1)], 500)
     fused(networks, [('camera', 2)], 500)
-    other = networks.step(networks.begin(500), 'camera', grid(9), 10)
-    networks.fuse(other)
+    networks.fuse(stepped(networks, begun(networks), 'camera', 9, stamp_ns=10))
     assert networks.steps == 4
 
 
 def test_a_state_can_be_stepped_on_in_two_ways() -> None:
     networks = RememberedNetworks(Blends())
-    begun = networks.step(networks.begin(500), 'camera', grid(1), 10)
-    first = networks.fuse(networks.step(begun, 'radar', grid(2), 20))
-    second = networks.fuse(networks.step(begun, 'radar', grid(3), 30))
+    common = stepped(networks, begun(networks), 'camera', 1)
+    first = networks.fuse(stepped(networks, common, 'radar', 2))
+    second = networks.fuse(stepped(networks, common, 'radar', 3))
     np.testing.assert_array_equal(first, fused(Blends(), [('camera', 1), ('radar', 2)]))
     np.testing.assert_array_equal(second, fused(Blends(), [('camera', 1), ('radar', 3)]))
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from random import Random
 
 import numpy as np
 import pytest
 from fake_fusion_networks import FakeFusionNetworks
 from hand_made_maps import Cell, camera_grid_with
 from hand_made_units import at, features, unit
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from mmedge_ros.data_types import CAMERA, RADAR, Box, UnitFeatures
 from mmedge_ros.encoding.feature_grid import CAMERA_GRID, RADAR_GRID
@@ -26,13 +29,17 @@ def fusion(networks: FakeFusionNetworks | None = None) -> FeatureFusion:
     return FeatureFusion(networks or FakeFusionNetworks(), DecodingParameters(0.1))
 
 
-def picture(available: float, sequence: int = 0, box: Box = BOX) -> UnitFeatures:
+def picture(
+    available: float, sequence: int = 0, box: Box = BOX, delay: float = 5.0
+) -> UnitFeatures:
     grid = camera_grid_with([Cell(box)])
-    return features(unit(available, CAMERA, sequence), grid=grid, image_size=(640, 480))
+    taken = unit(available, CAMERA, sequence, delay)
+    return features(taken, grid=grid, image_size=(640, 480))
 
 
-def scan(available: float, sequence: int = 0) -> UnitFeatures:
-    return features(unit(available, RADAR, sequence), grid=np.zeros(RADAR_GRID, np.float16))
+def scan(available: float, sequence: int = 0, delay: float = 5.0) -> UnitFeatures:
+    taken = unit(available, RADAR, sequence, delay)
+    return features(taken, grid=np.zeros(RADAR_GRID, np.float16))
 
 
 def test_what_the_networks_see_is_told_of_the_newest_picture() -> None:
@@ -104,18 +111,113 @@ def test_windows_that_were_passed_over_are_forgotten() -> None:
         subject.add(picture(40 + end, end), [at(end), at(end + 100)], HERE)
     subject.decide(at(2000))
     assert not subject.has_work
-    assert subject._windows == {}
+    assert subject._bank.open_ends_ns == ()
+    assert subject._pictures == {}
 
 
-def test_a_unit_that_comes_after_a_newer_one_is_not_used_and_counted() -> None:
-    networks = FakeFusionNetworks()
+@pytest.mark.parametrize('ahead', [0, 1, 20], ids=['nothing done', 'a step done', 'all done'])
+def test_a_unit_that_comes_after_a_newer_one_is_put_in_its_place(ahead: int) -> None:
+    networks = FakeFusionNetworks(distance=7.0)
     subject = fusion(networks)
     ends = [at(100), at(200)]
-    for each in (picture(60, 1), picture(40, 0), scan(30), picture(60, 1)):
+    other = Box(300.0, 100.0, 340.0, 200.0)
+    for each in (picture(60, 1, other), scan(50, 1), picture(40, 0), scan(30, 0)):
         assert subject.add(each, ends, HERE)
+        for _ in range(ahead):
+            subject.work_ahead()
+    found = subject.decide(at(100))
+    assert networks.fused[at(100)] == {CAMERA: [at(35), at(55)], RADAR: [at(25), at(45)]}
+    # What is told is that of the newest picture, not of the one that came last.
+    assert found is not None
+    assert found.picture == picture(60, 1).key
+    assert found.detections[0].box == pytest.approx(other, abs=0.5)
+    assert not subject.refused
+
+
+def test_a_late_picture_is_used_in_open_windows_and_no_picture_is_told_of_twice() -> None:
+    networks = FakeFusionNetworks()
+    subject = fusion(networks)
+    subject.add(picture(60, 1), [at(100), at(200), at(300)], HERE)
+    assert subject.decide(at(100)) is not None
+    subject.add(picture(40, 0), [at(200), at(300)], HERE)
+    assert subject.decide(at(200)) is None
+    subject.add(picture(250, 2), [at(300)], HERE)
+    assert subject.decide(at(300)) is not None
+    assert networks.fused[at(300)][CAMERA] == [at(35), at(55), at(245)]
+
+
+def test_a_unit_that_comes_twice_is_taken_once_and_counted() -> None:
+    networks = FakeFusionNetworks()
+    subject = fusion(networks)
+    for each in (picture(60, 1), picture(40, 0), scan(30), picture(60, 1), picture(40, 0)):
+        assert subject.add(each, [at(100), at(200)], HERE)
     subject.decide(at(200))
-    assert networks.fused[at(200)] == {CAMERA: [at(55)], RADAR: [at(25)]}
-    assert subject.refused == {'a camera unit that comes after a newer one': 2}
+    assert networks.fused[at(200)] == {CAMERA: [at(35), at(55)], RADAR: [at(25)]}
+    assert subject.refused == {'a camera unit that came twice': 2}
+
+
+def test_of_two_pictures_of_one_stamp_the_one_that_was_taken_last_is_told_of() -> None:
+    for order in ((0, 1), (1, 0)):
+        networks = FakeFusionNetworks()
+        subject = fusion(networks)
+        boxes = BOX, Box(300.0, 100.0, 340.0, 200.0)
+        for number in order:
+            subject.add(picture(60, number, boxes[number]), [at(100)], HERE)
+        found = subject.decide(at(100))
+        assert found is not None
+        assert found.picture == picture(60, 1).key
+        assert found.detections[0].box == pytest.approx(boxes[1], abs=0.5)
+
+
+DRAWN = st.lists(
+    st.tuples(st.sampled_from([CAMERA, RADAR]), st.integers(0, 500), st.integers(1, 150)),
+    min_size=1,
+    max_size=14,
+)
+
+
+@settings(deadline=None, max_examples=40)
+@given(DRAWN, st.randoms(use_true_random=False))
+def test_whatever_way_units_come_a_window_says_what_they_say_in_order(
+    drawn: list[tuple[str, int, int]], random: Random
+) -> None:
+    networks = FakeFusionNetworks()
+    subject = fusion(networks)
+    units = [
+        (picture if modality == CAMERA else scan)(available, number, delay=delay)
+        for number, (modality, available, delay) in enumerate(drawn)
+    ]
+    to_come, known, told = random.sample(units, len(units)), [], None
+    for end in range(100, 1000, 100):
+        # Some are never encoded, or when windows they belong to are decided already.
+        ready = [unit for unit in to_come if unit.available_ns <= at(end)]
+        for each in ready[: random.randint(0, len(ready))]:
+            to_come.remove(each)
+            known.append(each)
+            subject.add(each, [e for e in contain(each) if e >= at(end)], HERE)
+            for _ in range(random.randint(0, 2)):
+                subject.work_ahead()
+            if random.random() < 0.3:
+                subject.advance(at(end))
+        found = subject.decide(at(end))
+
+        at_once = FakeFusionNetworks()
+        batch = fusion(at_once)
+        for each in sorted(known, key=lambda unit: (unit.stamp_ns, unit.sequence)):
+            batch.add(each, [e for e in contain(each) if e == at(end)], HERE)
+        expected = batch.decide(at(end))
+        if expected is None or expected.picture == told:
+            assert found is None
+        else:
+            assert found == expected
+            assert networks.fused[at(end)] == at_once.fused[at(end)]
+            told = expected.picture
+    assert not subject.refused
+
+
+def contain(of: UnitFeatures) -> list[int]:
+    """The ends of the windows of half a second that contain the arrival of a unit."""
+    return [at(end) for end in range(100, 1100, 100) if at(end - 500) < of.available_ns <= at(end)]
 
 
 @pytest.mark.parametrize(
@@ -148,9 +250,26 @@ def test_a_flood_is_worked_off_and_does_not_pile_up() -> None:
     ends = [at(100 * n) for n in range(1, 6)]
     for n in range(200):
         subject.add(scan(10 + 0.1 * n, n), ends, HERE)
-    waiting = sum(len(window.waiting) for window in subject._windows.values())
+    waiting = subject._bank.waiting
     assert waiting <= 250
     assert waiting + networks.steps.total() == 1000
+
+
+def test_a_flood_of_ever_later_units_costs_no_more_than_one_in_order() -> None:
+    networks = FakeFusionNetworks()
+    subject = fusion(networks)
+    ends = [at(100 * n) for n in range(1, 6)]
+    for n in range(200):
+        before = networks.steps.total()
+        subject.add(scan(90 - 0.1 * n, n), ends, HERE)
+        assert networks.steps.total() - before <= len(ends)
+        subject.advance(ends[0])
+        assert networks.steps.total() - before <= len(ends) + 30
+    subject.add(picture(95), ends, HERE)
+    assert subject.decide(ends[0]) is not None
+    stamps = networks.fused[ends[0]][RADAR]
+    assert len(stamps) == 200
+    assert stamps == sorted(stamps)
 
 
 def test_after_a_reset_older_units_are_taken_again() -> None:

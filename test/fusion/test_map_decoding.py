@@ -11,8 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mmedge_ros.data_types import Box
-from mmedge_ros.encoding.feature_grid import GRID_CLASSES, canvas_placement, empty_semantics
-from mmedge_ros.fusion.map_decoding import MAP_SHAPE, DecodingParameters, decode_maps
+from mmedge_ros.encoding.feature_grid import (
+    GRID_CLASSES,
+    MAP_SHAPE,
+    canvas_placement,
+    empty_semantics,
+)
+from mmedge_ros.fusion.map_decoding import DecodingParameters, decode_maps
 
 PARAMETERS = DecodingParameters(0.1)
 VGA = (640, 480)

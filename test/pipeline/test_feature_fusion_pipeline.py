@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from random import Random
 
 import numpy as np
 import pytest
@@ -150,6 +151,38 @@ def test_when_the_work_is_done_changes_no_decision(work: list[int], took: float)
         for a, b in zip(one.tracks, other.tracks, strict=True):
             np.testing.assert_array_equal(a.position, b.position)
             assert a.box == b.box
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(0, 2**32))
+def test_the_order_in_which_units_come_before_their_window_closes_changes_no_decision(
+    seed: int,
+) -> None:
+    random = Random(seed)
+    units = sorted(
+        [*pictures(20, 20), *(scan(15 + 61 * n, n) for n in range(10))],
+        key=lambda u: u.available_ns,
+    )
+    units = random.sample(units, 25)  # some are lost
+    shuffled, in_order = pipeline(FakeFusionNetworks()), pipeline(FakeFusionNetworks())
+    for end in range(100, 800, 100):
+        due = [u for u in units if at(end - 100) < u.available_ns <= at(end)]
+        for subject, order in (
+            (shuffled, random.sample(due, len(due))),
+            (in_order, sorted(due, key=lambda u: u.stamp_ns)),
+        ):
+            for each in order:
+                subject.add_features(each, at(end))
+                if subject is shuffled and random.random() < 0.5:
+                    subject.work_ahead(at(end - 50))
+        closed = zip(shuffled.poll(at(end + 50)), in_order.poll(at(end + 50)), strict=True)
+        for one, other in closed:
+            assert one.window_end_ns == other.window_end_ns == at(end)
+            assert one.state_ns == other.state_ns
+            assert [t.id for t in one.tracks] == [t.id for t in other.tracks]
+            for a, b in zip(one.tracks, other.tracks, strict=True):
+                np.testing.assert_array_equal(a.position, b.position)
+                assert a.box == b.box
 
 
 def test_work_for_later_windows_waits_while_a_decision_may_be_due() -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from fake_fusion_networks import FakeFusionNetworks
 
 from mmedge_ros.data_types import CAMERA, RADAR
 from mmedge_ros.encoding.detector import EncodingError
@@ -75,6 +76,13 @@ def test_a_bundle_whose_fusion_networks_are_broken_is_an_error_at_the_start(
     with pytest.raises(EncodingError, match='SHA-256'):
         open_pipeline(model, parameters())
     assert open_pipeline(model, parameters('decision')).feature_fusion is None
+
+
+def test_networks_that_are_open_already_are_used_and_tried_out(tmp_path: Path) -> None:
+    model, networks = fusing(tmp_path / 'm'), FakeFusionNetworks()
+    assert open_pipeline(model, parameters(), networks).feature_fusion is not None
+    assert networks.fused == {0: {CAMERA: [0], RADAR: [0]}}
+    assert open_pipeline(model, parameters('decision'), networks).feature_fusion is None
 
 
 def test_an_unknown_strategy_is_refused() -> None:

@@ -41,6 +41,7 @@ def test_a_unit_belongs_to_the_windows_that_end_up_to_one_length_after_it() -> N
     assert list(assembler.open_ends(at(40))) == [at(100 * n) for n in range(1, 6)]
     # A window covers what came after its begin, up to its end.
     assert list(assembler.open_ends(at(100))) == [at(100 * n) for n in range(1, 6)]
+    assert list(assembler.open_ends(at(100) + 1)) == [at(100 * n) for n in range(2, 7)]
     encoded(assembler, unit(40), 60)
     assembler.poll(at(203))
     assert list(assembler.open_ends(at(90))) == [at(300), at(400), at(500)]

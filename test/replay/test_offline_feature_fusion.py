@@ -79,8 +79,7 @@ class WatchedFusion(FeatureFusion):
         super().work_ahead()
 
     def decide(self, end_ns: int) -> FusedDetections | None:
-        window = self._windows.get(end_ns)
-        self.left.append(len(window.waiting) if window else 0)
+        self.left.append(self._bank.waiting_for(end_ns))
         return super().decide(end_ns)
 
 

@@ -7,8 +7,7 @@ import pytest
 from hand_made_features import AWAY, hand_made_flight
 
 from mmedge_ros.data_types import CAMERA
-from mmedge_ros.encoding.feature_grid import SEMANTIC_CHANNELS, empty_semantics
-from mmedge_ros.fusion.map_decoding import MAP_SHAPE
+from mmedge_ros.encoding.feature_grid import MAP_SHAPE, SEMANTIC_CHANNELS, empty_semantics
 from mmedge_ros.training.window_batches import WindowBatch, joined
 from mmedge_ros.training.window_judging import Judgement, judge
 from mmedge_ros.training.window_set import Configuration, WindowSet

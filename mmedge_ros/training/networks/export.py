@@ -123,10 +123,11 @@ def check_fusion_export(network: FusionNetwork, folder: Path, seed: int = 0) -> 
     worst = dict.fromkeys(('pooled', 'maps'), 0.0)
     for _ in range(_WINDOWS):
         units = {modality: _random_units(runtime, modality, rng) for modality in _PERIODS}
-        state = runtime.begin(0)
-        for modality, (grids, seconds) in units.items():
+        states = {name: steps.begin(0) for name, steps in runtime.aggregators.items()}
+        for name, (grids, seconds) in units.items():
             for grid, before in zip(grids, seconds, strict=True):
-                state = runtime.step(state, modality, grid, -round(before * NS_PER_S))
+                stamp_ns = -round(before * NS_PER_S)
+                states[name] = runtime.aggregators[name].step(states[name], grid, stamp_ns)
         with torch.no_grad():
             batch = FusionBatch(*(x for pair in units.values() for x in _as_batch(*pair)))
             wanted = {
@@ -134,11 +135,11 @@ def check_fusion_export(network: FusionNetwork, folder: Path, seed: int = 0) -> 
                 RADAR: network.radar(*batch[3:]).pooled[0],
             }
             maps = network(batch)[0].numpy()
-        found = runtime.finish(state)
+        found = runtime.finish(states)
         for modality, pooled in wanted.items():
             difference = np.abs(found[modality].pooled - pooled.numpy()).max()
             worst['pooled'] = float(np.maximum(worst['pooled'], difference))  # keeps a NaN
-        difference = np.abs(runtime.fuse(state) - maps).max()
+        difference = np.abs(runtime.fuse(states) - maps).max()
         worst['maps'] = float(np.maximum(worst['maps'], difference))
     if not all(difference <= _LARGEST_DIFFERENCE for difference in worst.values()):
         raise TrainingError(

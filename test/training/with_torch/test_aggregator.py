@@ -12,9 +12,9 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mmedge_ros.aggregation.fusion_runtime import FusionNetworkRuntime, FusionState
+from mmedge_ros.aggregation.fusion_runtime import FusionNetworkRuntime
 from mmedge_ros.aggregation.window_bank import WindowBank
-from mmedge_ros.data_types import CAMERA, NS_PER_S, RADAR
+from mmedge_ros.data_types import CAMERA, NS_PER_S, RADAR, UnitKey
 from mmedge_ros.encoding.feature_grid import COLUMNS, ROWS
 from mmedge_ros.encoding.feature_grid import SEMANTIC_CHANNELS as SEMANTICS
 from mmedge_ros.training.errors import TrainingError
@@ -422,16 +422,18 @@ def test_what_streams_in_flight_equals_a_batch(
                 grid = rng.normal(0, 2, shape).astype(np.float16)
                 arrivals.append((arrives, modality, grid, stamp, available))
     arrivals.sort(key=lambda unit: unit[0])
-    bank = WindowBank(runtime.aggregators, 0.5, 0.2)
-    for end_ns in range(200 * MS, 1000 * MS, 200 * MS):
+    bank = WindowBank(runtime.aggregators)
+    ends_ns = range(200 * MS, 1000 * MS, 200 * MS)
+    for end_ns in ends_ns:
         members: dict = {CAMERA: [], RADAR: []}
-        for arrives, modality, grid, stamp_ns, available_ns in arrivals:
+        for number, (arrives, modality, grid, stamp_ns, available_ns) in enumerate(arrivals):
             if end_ns - 200 * MS < arrives <= end_ns:
-                bank.add(modality, grid, stamp_ns, available_ns)
+                contain_it = [e for e in ends_ns if e - 500 * MS < available_ns <= e]
+                bank.add(UnitKey(modality, number, stamp_ns), grid, contain_it)
                 bank.work_ahead()
             if arrives <= end_ns and end_ns - 500 * MS < available_ns <= end_ns:
                 members[modality].append((stamp_ns, grid))
-        maps = runtime.fuse(FusionState(end_ns, bank.close(end_ns)))
+        maps = runtime.fuse(bank.close(end_ns))
         wanted = window_in_torch(network, end_ns, members)
         assert np.abs(maps - wanted.numpy()).max() < LARGEST_DIFFERENCE
 
@@ -470,15 +472,15 @@ def test_an_export_leaves_the_network_as_it_was(network: FusionNetwork, tmp_path
 def test_what_is_given_to_the_head_can_be_had_before_the_window_ends(
     network: FusionNetwork, runtime: FusionNetworkRuntime
 ) -> None:
-    state = runtime.begin(NS_PER_S)
+    states = {name: steps.begin(NS_PER_S) for name, steps in runtime.aggregators.items()}
     grid = grids(0, 64).numpy()
-    state = runtime.step(state, CAMERA, grid, NS_PER_S - 100 * MS)
-    found = runtime.finish(state)
+    states[CAMERA] = runtime.aggregators[CAMERA].step(states[CAMERA], grid, NS_PER_S - 100 * MS)
+    found = runtime.finish(states)
     with torch.no_grad():
         wanted = network.camera(
             torch.from_numpy(grid)[None, None], torch.tensor([[0.1]]), torch.ones(1, 1)
         )
     assert np.abs(found[CAMERA].pooled - wanted.pooled[0].numpy()).max() < LARGEST_DIFFERENCE
     assert (found[CAMERA].present, found[RADAR].present) == (True, False)
-    single = runtime.aggregators[CAMERA].finish(state.modalities[CAMERA])
+    single = runtime.aggregators[CAMERA].finish(states[CAMERA])
     assert np.array_equal(single.pooled, found[CAMERA].pooled)
