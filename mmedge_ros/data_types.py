@@ -220,7 +220,8 @@ class Measurement:
     ``lasting`` says which part (3, 3) of the covariance is an error that the next readings of
     a modality repeat, such as that of a person taller than others. ``otherwise`` is what holds
     if the returns inside the box are somebody else's; ``odds`` is the logarithm of the odds
-    that they are not.
+    that they are not. ``height_deviation`` is how far (relative) bodies differ in height where
+    the range is from that of the box, else NaN.
     """
 
     stamp_ns: int
@@ -238,6 +239,7 @@ class Measurement:
     lasting: Mapping[str, FloatArray] = field(default_factory=dict)
     otherwise: Measurement | None = None
     odds: float = 0.0
+    height_deviation: float = float('nan')
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -192,6 +192,7 @@ class _RangeReading(NamedTuple):
     deviation: float
     lasting: float
     speed: float = math.nan
+    height_deviation: float = math.nan
 
     @property
     def total(self) -> float:
@@ -205,8 +206,13 @@ def _range_of_box(placed: PlacedBox, p: DecisionFusionParameters) -> _RangeReadi
         # A network makes the same mistake again where it sees the same again.
         return _RangeReading('learned', distance, deviation / _SQRT2, deviation / _SQRT2)
     doubt = placed.distance * (2.5 if placed.is_cut else 1.0)
+    # How much of a cut body is in the picture says nothing of how tall it is.
     return _RangeReading(
-        'height', placed.distance, doubt * p.box_deviation, doubt * p.height_deviation
+        'height',
+        placed.distance,
+        doubt * p.box_deviation,
+        doubt * p.height_deviation,
+        height_deviation=math.nan if placed.is_cut else p.height_deviation,
     )
 
 
@@ -250,6 +256,7 @@ def _at_range(
         reading.source,
         distance * placed.depth_per_distance,
         {RADAR if by_radar else CAMERA: reading.lasting**2 * np.outer(placed.ray, placed.ray)},
+        height_deviation=reading.height_deviation,
     )
 
 

@@ -94,17 +94,18 @@ def mahalanobis_squared(offsets: FloatArray, covariances: FloatArray) -> FloatAr
 
 
 def mixture(
-    share: FloatArray, one: tuple[FloatArray, FloatArray], other: tuple[FloatArray, FloatArray]
+    weights: FloatArray, means: FloatArray, covariances: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Mean and covariance of what is ``one`` with the probability ``share`` (...), or ``other``.
+    """Mean (..., N) and covariance (..., N, N) of what is one of K with some probability each.
 
-    Each is a mean (..., K) with a covariance (..., K, K).
+    :param weights: (..., K), of sum 1
+    :param means: (..., K, N)
+    :param covariances: (..., K, N, N)
     """
-    apart = one[0] - other[0]
-    weight = share[..., None, None]
-    spread = weight * one[1] + (1.0 - weight) * other[1]
-    spread = spread + weight * (1.0 - weight) * apart[..., :, None] * apart[..., None, :]
-    return other[0] + share[..., None] * apart, spread
+    mean = np.sum(weights[..., None] * means, axis=-2)
+    apart = means - mean[..., None, :]
+    spreads = covariances + apart[..., :, None] * apart[..., None, :]
+    return mean, np.sum(weights[..., None, None] * spreads, axis=-3)
 
 
 def inverse_3(matrices: FloatArray) -> FloatArray:

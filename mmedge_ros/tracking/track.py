@@ -14,9 +14,11 @@ from mmedge_ros.tracking.kalman_filter import (
     RateNoise,
     mixture,
     predict_box,
+    stacked,
     start_box,
     update_box,
 )
+from mmedge_ros.tracking.stature import UNKNOWN, Stature
 
 # Of pedestrian detectors: a centre lies within 4 % of the height, a width or height within
 # 8 %. People walk about half their height per second across the picture; they grow in it by
@@ -32,6 +34,9 @@ class TrackState:
     detection (its beginning for a track of the radar); ``box`` lives on while the camera
     is away, so that the object is found again where it should be. ``support`` grows by one
     with each picture that shows it and shrinks with each that does not, within limits.
+    ``stature`` is how tall its body is; ``misled`` (3, 3) is how far off the position would be
+    if the returns that range it, or did so and taught its stature, were somebody else's all
+    along.
     """
 
     id: int
@@ -46,6 +51,8 @@ class TrackState:
     hits: int = 1
     confirmed: bool = False
     support: int = 0
+    stature: Stature = UNKNOWN
+    misled: FloatArray | None = None
 
     @property
     def last_update_ns(self) -> int:
@@ -72,6 +79,8 @@ class TrackState:
             self.hits,
             self.confirmed,
             self.support,
+            self.stature,
+            self.misled,
         )
 
     def missed(self) -> TrackState:
@@ -83,8 +92,16 @@ class TrackState:
         is_doubted = self.box is not None and not self.confirmed
         return replace(self, support=max(self.support - 1, 0), hits=self.hits - is_doubted)
 
-    def report(self, now_ns: int, box: Box | None, recent_ns: int) -> Track:
-        """Turn into the published form; ``recent_ns`` bounds what counts as *seen by*."""
+    def report(
+        self, now_ns: int, box: Box | None, recent_ns: int, stranger_share: float = 0.0
+    ) -> Track:
+        """Turn into the published form; ``recent_ns`` bounds what counts as *seen by*.
+
+        :param stranger_share: probability that the radar ranges somebody else in its place
+        """
+        covariance = self.covariance.copy()
+        if self.misled is not None:
+            covariance[:3, :3] += stranger_share * self.misled
         seen_by = sorted(m for m, t in self.updated_ns.items() if t > recent_ns)
         rates = self.box.rates if self.box is not None and box is not None else np.zeros(2)
         return Track(
@@ -94,7 +111,7 @@ class TrackState:
             box,
             self.mean[:3].copy(),
             self.mean[3:].copy(),
-            self.covariance.copy(),
+            covariance,
             tuple(seen_by),
             (now_ns - self.last_update_ns) / NS_PER_S,
             (float(rates[0]), float(rates[1])),
@@ -120,8 +137,12 @@ def start_track(
     position, spread = measurement.position, measurement.covariance
     if measurement.otherwise is not None:
         other = measurement.otherwise
-        share = np.asarray(expit(measurement.odds))
-        position, spread = mixture(share, (position, spread), (other.position, other.covariance))
+        share = float(expit(measurement.odds))
+        position, spread = mixture(
+            np.array([share, 1.0 - share]),
+            stacked([position, other.position]),
+            stacked([spread, other.covariance]),
+        )
     covariance = np.zeros((6, 6))
     covariance[:3, :3] = spread
     covariance[3:, 3:] = np.diag(np.square(velocity_deviation))

@@ -6,13 +6,14 @@ hidden, so that a late unit can be put in its place by stepping again from an ea
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
 
-from mmedge_ros.data_types import NS_PER_S, Box, FloatArray, Measurement, Track
+from mmedge_ros.data_types import NS_PER_S, RADAR, Box, FloatArray, Measurement, Track
 from mmedge_ros.parameter import parameter
 from mmedge_ros.tracking.association_cost import (
     POSITION_GATE,
@@ -24,6 +25,7 @@ from mmedge_ros.tracking.association_cost import (
 from mmedge_ros.tracking.data_association import assign
 from mmedge_ros.tracking.kalman_filter import predict, stacked
 from mmedge_ros.tracking.state_update import corrected_states
+from mmedge_ros.tracking.stature import after, read_for, stranger_spread
 from mmedge_ros.tracking.track import (
     TrackerState,
     TrackState,
@@ -104,6 +106,23 @@ class TrackerParameters:
     minimum_iou: float = parameter(
         0.3, 'overlap at which a box continues a track whatever its range says', '', 0.05, 1.0
     )
+    exchange_rate: float = parameter(
+        0.1,
+        'how often a box goes over from one object to another unnoticed; more gives up a range '
+        'sooner that everything seen in the box contradicts',
+        'per s',
+        0.0,
+        10.0,
+    )
+    stranger_share: float = parameter(
+        0.02,
+        'share of objects that the radar ranges by the returns of somebody else in the same box '
+        'for long, such as people who stand while somebody walks before them; widens the range '
+        'that is reported, not what the tracker takes for possible',
+        '',
+        0.0,
+        0.5,
+    )
 
 
 class Tracker:
@@ -173,7 +192,8 @@ class Tracker:
             if track.box is not None and self._is_seen(track, at_ns):
                 box = _clip(track.box.box(), size)
                 box = box if box.width >= 1.0 and box.height >= 1.0 else None
-            shown.append(track.report(at_ns, box, recent_ns))
+            share = self.parameters.stranger_share
+            shown.append(track.report(at_ns, box, recent_ns, share))
         return tuple(sorted(shown, key=lambda t: t.id))
 
     def _is_seen(self, track: TrackState, now_ns: int) -> bool:
@@ -232,17 +252,17 @@ class Tracker:
         """Correct each track by its measurement: position, Doppler velocity and box."""
         if not tracks:
             return []
-        found = corrected_states(tracks, measurements, self.parameters.acceleration)
-        believed = [
-            m if m.otherwise is None or share >= 0.5 else m.otherwise
-            for m, share in zip(measurements, found.shares.tolist(), strict=True)
-        ]
-        return [
-            self._updated(track, measurement, mean, covariance)
-            for track, measurement, mean, covariance in zip(
-                tracks, believed, found.means, found.covariances, strict=True
-            )
-        ]
+        p = self.parameters
+        read = [read_for(m, t.stature) for t, m in zip(tracks, measurements, strict=True)]
+        found = corrected_states(tracks, read, p.acceleration, p.start_speed, p.exchange_rate)
+        shares, exchanges = found.shares.tolist(), found.exchanged.tolist()
+        updated = []
+        for i, (track, measurement) in enumerate(zip(tracks, measurements, strict=True)):
+            own, exchanged = shares[i], exchanges[i]
+            believed = read[i] if own >= 0.5 else read[i].otherwise or read[i]
+            track = _learned(track, measurement, own, exchanged)
+            updated.append(self._updated(track, believed, found.means[i], found.covariances[i]))
+        return updated
 
     def _updated(
         self,
@@ -277,6 +297,8 @@ class Tracker:
             hits,
             track.confirmed or self._is_believed(hits, box is not None),
             support,
+            track.stature,
+            track.misled,
         )
 
     def _is_believed(self, hits: int, has_box: bool) -> bool:
@@ -297,6 +319,26 @@ class Tracker:
             replace(track, confirmed=self._is_believed(track.hits, track.box is not None))
             for track in begun
         ]
+
+
+def _learned(
+    track: TrackState, measurement: Measurement, own: float, exchanged: float
+) -> TrackState:
+    """Return the track with what a measurement tells of its body.
+
+    :param own: probability that the returns are the body's own
+    :param exchanged: probability that it is another body by now
+    """
+    if measurement.otherwise is None and exchanged <= 0.0:
+        return track
+    last_ns = track.updated_ns.get(RADAR)
+    since = math.inf if last_ns is None else (measurement.stamp_ns - last_ns) / NS_PER_S
+    misled = stranger_spread(measurement) if own >= 0.5 else None
+    return replace(
+        track,
+        stature=after(track.stature, measurement, own, exchanged, since),
+        misled=track.misled if misled is None else misled,
+    )
 
 
 def _apart_from(tracks: list[TrackState], measurements: list[Measurement]) -> list[Measurement]:

@@ -165,6 +165,17 @@ def test_errors_of_bodies_last_and_those_of_boxes_do_not() -> None:
         assert np.linalg.eigvalsh(found.covariance - part).min() > 0.0
 
 
+def test_only_a_whole_body_tells_by_its_height_how_far_away_it_is_and_says_so() -> None:
+    near, whole = box_of(1.2, 0.0), box_of(6.0, 0.0)
+    cut = Box(near.x0, 0.0, near.x1, 300.0)
+    (ranged,) = fuse(camera_unit(whole), scan(*body(6.0, 0.0, 0.8)))
+    assert fuse(camera_unit(whole))[0].height_deviation == PARAMETERS.height_deviation
+    assert np.isnan(fuse(camera_unit(cut))[0].height_deviation)
+    assert np.isnan(ranged.height_deviation), 'the range is that of the returns'
+    assert ranged.otherwise is not None
+    assert ranged.otherwise.height_deviation == PARAMETERS.height_deviation
+
+
 def test_overlapping_boxes_at_different_depths_get_their_own_returns() -> None:
     near, far = box_of(4.0, 0.1), box_of(7.0, 0.15)
     assert near.x0 < far.x0 < far.x1 < near.x1, 'the far person is in the box of the near one'

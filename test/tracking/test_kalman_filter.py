@@ -18,6 +18,7 @@ from mmedge_ros.tracking.kalman_filter import (
     box_values,
     inverse_3,
     mahalanobis_squared,
+    mixture,
     predict,
     predict_box,
     radial_velocity,
@@ -171,6 +172,30 @@ def test_mahalanobis_distances_are_those_of_the_definition() -> None:
         for j in range(2):
             inverse = np.linalg.inv(covariances[i, j])
             assert found[i, j] == pytest.approx(offsets[i, j] @ inverse @ offsets[i, j])
+
+
+def test_a_mixture_has_the_moments_of_what_is_drawn_from_it() -> None:
+    random = np.random.default_rng(7)
+    weights = np.array([0.5, 0.3, 0.2])
+    means = random.normal(0.0, 2.0, (3, 2))
+    covariances = np.array([random_covariance(random, 2) for _ in range(3)])
+    mean, covariance = mixture(weights, means, covariances)
+    drawn = np.concatenate(
+        [
+            random.multivariate_normal(m, c, round(1e5 * w))
+            for w, m, c in zip(weights, means, covariances, strict=True)
+        ]
+    )
+    np.testing.assert_allclose(mean, drawn.mean(axis=0), atol=0.05)
+    np.testing.assert_allclose(covariance, np.cov(drawn.T), rtol=0.03, atol=0.05)
+
+
+def test_what_is_surely_one_of_several_is_that_one() -> None:
+    random = np.random.default_rng(8)
+    means, covariances = random.normal(size=(4, 3, 6)), np.tile(np.eye(6), (4, 3, 1, 1))
+    mean, covariance = mixture(np.tile([0.0, 1.0, 0.0], (4, 1)), means, covariances)
+    np.testing.assert_array_equal(mean, means[:, 1])
+    np.testing.assert_array_equal(covariance, covariances[:, 1])
 
 
 def test_many_states_at_once_are_corrected_as_one_by_one() -> None:

@@ -6,67 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hand_made_readings import BODY, BOX, PERIOD, by_height, by_radar, deviation, followed
 from hand_made_units import at
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from mmedge_ros.data_types import CAMERA, RADAR, Box, Measurement
-from mmedge_ros.tracking.track import TrackerState
-from mmedge_ros.tracking.tracker import Tracker
-
-PERIOD = 50.0
-BODY, BOX = 0.15, 0.08
-NAN = float('nan')
-
-
-def along(deviation: float) -> np.ndarray:
-    """Covariance (3, 3) of an error along x."""
-    return np.diag([deviation**2, 0.0, 0.0])
-
-
-def by_height(ms: float, x: float) -> Measurement:
-    """A person in the picture, as far away as the box is tall."""
-    covariance = along(np.hypot(BODY, BOX) * x) + 0.05**2 * np.eye(3)
-    return Measurement(
-        at(ms),
-        'person',
-        0.9,
-        Box(300.0, 200.0, 340.0, 320.0),
-        np.array([x, 0.0, 0.0]),
-        covariance,
-        NAN,
-        0.1,
-        np.zeros(3),
-        (CAMERA,),
-        'height',
-        lasting={CAMERA: along(BODY * x)},
-    )
-
-
-def by_radar(ms: float, x: float, height_x: float, odds: float = 1.5) -> Measurement:
-    """The same with returns at ``x`` m in its box."""
-    camera = by_height(ms, height_x)
-    return replace(
-        camera,
-        position=np.array([x, 0.0, 0.0]),
-        covariance=along(0.25) + 0.05**2 * np.eye(3),
-        radial_velocity=0.0,
-        seen_by=(CAMERA, RADAR),
-        range_from='radar',
-        lasting={RADAR: along(0.1)},
-        otherwise=camera,
-        odds=odds,
-    )
-
-
-def followed(*readings: Measurement, state: TrackerState | None = None) -> TrackerState:
-    tracker, state = Tracker(), state or TrackerState()
-    for reading in readings:
-        state = tracker.step(state, reading.stamp_ns, [reading])
-    assert len(state.tracks) == 1
-    return state
-
-
-def deviation(state: TrackerState) -> float:
-    return float(np.sqrt(state.tracks[0].covariance[0, 0]))
+from mmedge_ros.data_types import CAMERA, RADAR
 
 
 def test_a_hundred_readings_with_one_error_are_not_believed_a_hundred_times() -> None:
@@ -122,13 +67,53 @@ def test_between_two_explanations_the_claim_covers_both() -> None:
     before = followed(*known)
     spreads = []
     for x in np.linspace(10.0, 12.0, 81):
-        state = followed(by_radar(10 * PERIOD, x, 10.0), state=before)
+        state = followed(by_radar(10 * PERIOD, x, 10.0), state=before, exchange_rate=0.0)
         covariance = state.tracks[0].covariance
         assert np.linalg.eigvalsh(covariance).min() > 0.0
         spreads.append(covariance[0, 0])
     undecided = int(np.argmax(spreads))
     assert 0 < undecided < 80
     assert spreads[undecided] > 1.1 * max(spreads[0], spreads[-1])
+
+
+@pytest.mark.parametrize('place', [7.0, 13.0])
+def test_a_sure_range_that_all_in_the_box_contradicts_is_given_up_soon(place: float) -> None:
+    """The box has gone over to another person; without that thought it takes thrice as long."""
+    known = followed(*(by_radar(n * PERIOD, 10.0, 10.0) for n in range(40)))
+    others = [by_radar(n * PERIOD, place, place) for n in range(40, 55)]
+    assert followed(*others, state=known).tracks[0].mean[0] == pytest.approx(place, abs=0.1)
+    stubborn = followed(*others, state=known, exchange_rate=0.0).tracks[0]
+    assert abs(stubborn.mean[0] - 10.0) < 1.0
+
+
+def test_what_fits_no_explanation_may_be_another_object_and_the_claim_covers_that() -> None:
+    known = followed(*(by_radar(n * PERIOD, 10.0, 10.0) for n in range(20)))
+    strange, usual = by_radar(20 * PERIOD, 13.0, 13.0), by_radar(20 * PERIOD, 10.2, 10.0)
+    claims = [
+        [deviation(followed(seen, state=known, exchange_rate=rate)) for rate in (0.0, 0.1, 10.0)]
+        for seen in (strange, usual)
+    ]
+    never, seldom, often = claims[0]
+    assert never < 0.2 < seldom < often
+    assert max(claims[1]) == pytest.approx(min(claims[1])), 'what was foreseen raises no doubt'
+
+
+ranges = st.floats(0.5, 80.0)
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    st.lists(st.tuples(ranges, ranges, st.floats(-40.0, 40.0)), min_size=1, max_size=12),
+    st.floats(0.0, 10.0),
+)
+def test_whatever_returns_and_heights_say_states_stay_finite_and_covariances_positive(
+    places: list[tuple[float, float, float]], exchange_rate: float
+) -> None:
+    readings = [by_radar(n * PERIOD, x, h, odds, BODY) for n, (x, h, odds) in enumerate(places)]
+    (track,) = followed(*readings, exchange_rate=exchange_rate).tracks
+    assert np.isfinite(track.mean).all()
+    assert np.linalg.eigvalsh(track.covariance).min() > 0.0
+    assert np.isfinite(track.stature.value)
 
 
 def test_a_step_with_doubtful_returns_leaves_the_state_it_was_given_as_it_was() -> None:
