@@ -30,8 +30,9 @@ from mmedge_ros.failure_counts import count_failure
 _MOST_UNITS = 400
 # Three times those that overlap at most. Only units of another clock would open more.
 _MOST_WINDOWS = 60
-# A state is 2 MB. Units that come late are hardly ever later than one other.
-_KEPT_STATES = 3
+# A state is 2 MB. Units that come late are hardly ever later than one other; of the window that
+# ends next, those of its newest units are asked for as well.
+_KEPT_STATES, _KEPT_OF_NEXT = 3, 8
 
 State = TypeVar('State')
 
@@ -68,7 +69,7 @@ class _Lane(Generic[State]):
 
     begun: State
     units: list[_Unit] = field(default_factory=list)
-    states: deque[tuple[int, State]] = field(default_factory=lambda: deque(maxlen=_KEPT_STATES))
+    states: deque[tuple[int, State]] = field(default_factory=deque)
 
     @property
     def done(self) -> int:
@@ -81,6 +82,10 @@ class _Lane(Generic[State]):
     @property
     def state(self) -> State:
         return self.states[-1][1] if self.states else self.begun
+
+    def count_until(self, stamp_ns: int) -> int:
+        """Return how many units are stamped then or before."""
+        return bisect.bisect_right(self.units, stamp_ns, key=lambda u: u.stamp_ns)
 
     def insert(self, unit: _Unit) -> bool:
         """Put a unit in its place, and forget the states that were made without it.
@@ -95,9 +100,11 @@ class _Lane(Generic[State]):
             self.states.pop()
         return True
 
-    def step(self, steps: Steps[State]) -> None:
+    def step(self, steps: Steps[State], kept: int) -> None:
         unit = self.units[self.done]
         self.states.append((self.done + 1, steps.step(self.state, unit.grid, unit.stamp_ns)))
+        while len(self.states) > kept:
+            self.states.popleft()
 
 
 class WindowBank(Generic[State]):
@@ -169,8 +176,7 @@ class WindowBank(Generic[State]):
         modality = next((m for m, lane in lanes.items() if lane.waiting), None)
         if modality is None:
             return False
-        lanes[modality].step(self._aggregators[modality])
-        self.steps[modality] += 1
+        self._step(end_ns, lanes[modality], modality)
         return True
 
     def work_ahead(self) -> bool:
@@ -185,17 +191,26 @@ class WindowBank(Generic[State]):
 
         :raises AggregationError: if it was closed
         """
-        if self._is_closed(end_ns):
-            raise AggregationError(
-                f'the window that ends at {end_ns} ns is closed, the last one closed ended at '
-                f'{self._closed_ns} ns; ask for each window before it is closed'
-            )
+        self._require_open(end_ns)
         while self.advance(end_ns):
             pass
         lanes = self._windows.get(end_ns, {})
         return {
             modality: lanes[modality].state if modality in lanes else steps.begin(end_ns)
             for modality, steps in self._aggregators.items()
+        }
+
+    def state_until(self, end_ns: int, stamp_ns: int) -> dict[str, State]:
+        """Return the states of a window with its units stamped then or before.
+
+        The last states of each modality are at hand; for one farther back the steps are taken
+        again from the window's beginning.
+
+        :raises AggregationError: if it was closed
+        """
+        self._require_open(end_ns)
+        return {
+            modality: self._until(end_ns, modality, stamp_ns) for modality in self._aggregators
         }
 
     def close(self, end_ns: int) -> dict[str, State]:
@@ -212,6 +227,34 @@ class WindowBank(Generic[State]):
         self._closed_ns = end_ns
         self._windows = {end: lanes for end, lanes in self._windows.items() if end > end_ns}
 
+    def _until(self, end_ns: int, modality: str, stamp_ns: int) -> State:
+        lane = self._lane(end_ns, modality)
+        count = lane.count_until(stamp_ns)
+        while lane.done < count:
+            self._step(end_ns, lane, modality)
+        if not count:
+            return lane.begun
+        for done, state in lane.states:
+            if done == count:
+                return state
+        state = lane.begun
+        for unit in lane.units[:count]:
+            state = self._aggregators[modality].step(state, unit.grid, unit.stamp_ns)
+            self.steps[modality] += 1
+        return state
+
+    def _step(self, end_ns: int, lane: _Lane[State], modality: str) -> None:
+        is_next = end_ns == min(self._windows)
+        lane.step(self._aggregators[modality], _KEPT_OF_NEXT if is_next else _KEPT_STATES)
+        self.steps[modality] += 1
+
+    def _require_open(self, end_ns: int) -> None:
+        if self._is_closed(end_ns):
+            raise AggregationError(
+                f'the window that ends at {end_ns} ns is closed, the last one closed ended at '
+                f'{self._closed_ns} ns; ask for each window before it is closed'
+            )
+
     def _is_closed(self, end_ns: int) -> bool:
         return self._closed_ns is not None and end_ns <= self._closed_ns
 
@@ -219,9 +262,13 @@ class WindowBank(Generic[State]):
         """Enter a unit into a window; return what is wrong with it, '' if nothing is."""
         if end_ns not in self._windows and len(self._windows) >= _MOST_WINDOWS:
             return f'far ahead of the open windows: there are {_MOST_WINDOWS} already'
+        lane = self._lane(end_ns, modality)
+        if len(lane.units) >= _MOST_UNITS:
+            return f'beyond the {_MOST_UNITS} that a window holds'
+        return '' if lane.insert(unit) else 'that came twice'
+
+    def _lane(self, end_ns: int, modality: str) -> _Lane[State]:
         lanes = self._windows.setdefault(end_ns, {})
         if modality not in lanes:
             lanes[modality] = _Lane(self._aggregators[modality].begin(end_ns))
-        if len(lanes[modality].units) >= _MOST_UNITS:
-            return f'beyond the {_MOST_UNITS} that a window holds'
-        return '' if lanes[modality].insert(unit) else 'that came twice'
+        return lanes[modality]

@@ -1,4 +1,4 @@
-"""Feature fusion: the grids of all units in a window become one set of detections.
+"""Feature fusion: what a window holds corrects the detections of each of its new pictures.
 
 Units are taken into each window they belong to as they arrive: that is most of the work, and it
 is done before the window ends. What the networks are does not matter here.
@@ -6,6 +6,7 @@ is done before the window ends. What the networks are does not matter here.
 
 from __future__ import annotations
 
+import bisect
 from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -30,6 +31,8 @@ _MOST_WAITING = 250
 # Steps taken without a break: those of a few units, or of one that comes very late. Units that
 # come late again and again must not keep anybody waiting.
 _MOST_AT_ONCE = 30
+# Pictures told of by one decision, the newest; after a long gap nobody asks for all of them.
+_MOST_PICTURES = 10
 
 
 @dataclass(frozen=True)
@@ -47,7 +50,7 @@ class FeatureFusionParameters:
         1.0,
     )
     maximum_detections: int = parameter(
-        100, 'the best so many per window are kept; bounds the work of association', '', 1, 1000
+        100, 'the best so many per picture are kept; bounds the work of association', '', 1, 1000
     )
     labels: tuple[str, ...] = parameter(
         ('person',), 'labels to keep, as those of the camera encoder; empty keeps all'
@@ -80,7 +83,7 @@ class FusionNetworks(Protocol):
 
 
 class FusedDetections(NamedTuple):
-    """What is seen in a window, as of its newest camera unit ``picture``."""
+    """What a window says of one of its camera units."""
 
     picture: UnitKey
     detections: tuple[Detection, ...]
@@ -98,8 +101,19 @@ class _Picture(NamedTuple):
         return UnitKey(CAMERA, self.sequence, self.stamp_ns)
 
 
+class _Ahead(NamedTuple):
+    """What was fused before its window was decided, and the states that it was made of."""
+
+    states: Mapping[str, Any]
+    fused: FusedDetections
+
+
 class FeatureFusion:
     """Fuses the units of overlapping windows; each unit is taken into each of its windows.
+
+    A window tells of each picture that no window before it told of: of its newest picture what
+    all its units say, of the others what those stamped no later say. The tracker so gets as
+    many pictures as without fusion, and only the last is left to fuse when the window ends.
 
     Units come in any order. The result of a window depends on the units alone that were entered
     before it was decided, not on when they were, or on when the work on them was done.
@@ -133,7 +147,8 @@ class FeatureFusion:
     def reset(self) -> None:
         """Forget all units and windows; counts go on."""
         self._bank.reset()
-        self._pictures: dict[int, _Picture] = {}
+        self._pictures: dict[int, list[_Picture]] = {}
+        self._ahead: dict[_Picture, _Ahead] = {}
         self._decided: _Picture | None = None
 
     def add(self, unit: UnitFeatures, ends_ns: Collection[int], geometry: SensorGeometry) -> bool:
@@ -151,7 +166,7 @@ class FeatureFusion:
         if unit.modality == CAMERA:
             picture = _Picture(unit.stamp_ns, unit.sequence, unit.image_size)
             for end_ns in entered:
-                self._pictures[end_ns] = max(self._pictures.get(end_ns, picture), picture)
+                bisect.insort(self._pictures.setdefault(end_ns, []), picture)
         for _ in entered:
             if self._bank.waiting > _MOST_WAITING:
                 self._bank.work_ahead()
@@ -165,25 +180,67 @@ class FeatureFusion:
 
     @property
     def has_work(self) -> bool:
-        """Whether units wait to be taken into any window."""
-        return self._bank.waiting > 0
+        """Whether units wait to be taken into any window, or pictures to be fused."""
+        return self._bank.waiting > 0 or self._next_ahead() is not None
 
     def work_ahead(self) -> None:
-        """Take one unit into the earliest window that units wait for."""
-        self._bank.work_ahead()
+        """Take one unit into the earliest window that units wait for, or fuse one picture."""
+        if self._bank.work_ahead():
+            return
+        following = self._next_ahead()
+        if following is not None:
+            end_ns, picture = following
+            states = self._bank.state_until(end_ns, picture.stamp_ns)
+            self._ahead[picture] = _Ahead(states, self._fused(picture, states))
 
-    def decide(self, end_ns: int) -> FusedDetections | None:
+    def preview(self, end_ns: int) -> tuple[FusedDetections, ...]:
+        """Return what `decide` would now, and leave the window open."""
+        pictures = self._new_pictures(end_ns)
+        if not pictures:
+            return ()
+        found = [self._fused_ahead(end_ns, picture) for picture in pictures[:-1]]
+        return (*found, self._fused(pictures[-1], self._bank.state(end_ns)))
+
+    def decide(self, end_ns: int) -> tuple[FusedDetections, ...]:
         """Close a window, and every one before it.
 
-        :return: None where the window has no picture, or none that was not decided before
+        :return: by stamp; () where the window has no picture, or none that is new
         """
-        picture = self._pictures.get(end_ns)
-        self._pictures = {end: newest for end, newest in self._pictures.items() if end > end_ns}
-        if picture is None or picture == self._decided:
-            self._bank.drop(end_ns)
+        found = self.preview(end_ns)
+        pictures = self._new_pictures(end_ns)
+        if pictures:
+            self._decided = pictures[-1]
+        self._bank.drop(end_ns)
+        self._pictures = {end: all_ for end, all_ in self._pictures.items() if end > end_ns}
+        self._ahead = {p: ahead for p, ahead in self._ahead.items() if self._is_new(p)}
+        return found
+
+    def _is_new(self, picture: _Picture) -> bool:
+        return self._decided is None or picture > self._decided
+
+    def _new_pictures(self, end_ns: int) -> list[_Picture]:
+        """Return the pictures that a window is to tell of, the newest last."""
+        pictures = [p for p in self._pictures.get(end_ns, []) if self._is_new(p)]
+        return pictures[-_MOST_PICTURES:]
+
+    def _next_ahead(self) -> tuple[int, _Picture] | None:
+        """Return a picture that is not the newest of the window that ends next, and is unfused."""
+        if not self._pictures:
             return None
-        self._decided = picture
-        maps = self._networks.fuse(self._bank.close(end_ns))
+        end_ns = min(self._pictures)
+        waiting = [p for p in self._new_pictures(end_ns)[:-1] if p not in self._ahead]
+        return (end_ns, waiting[0]) if waiting else None
+
+    def _fused_ahead(self, end_ns: int, picture: _Picture) -> FusedDetections:
+        """Return what was fused ahead, unless a unit came since that changes it."""
+        states = self._bank.state_until(end_ns, picture.stamp_ns)
+        ahead = self._ahead.get(picture)
+        if ahead is not None and all(ahead.states[m] is state for m, state in states.items()):
+            return ahead.fused
+        return self._fused(picture, states)
+
+    def _fused(self, picture: _Picture, states: Mapping[str, Any]) -> FusedDetections:
+        maps = self._networks.fuse(states)
         return FusedDetections(picture.key, decode_maps(maps, picture.image_size, self._decoding))
 
 

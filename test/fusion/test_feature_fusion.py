@@ -42,15 +42,32 @@ def scan(available: float, sequence: int = 0, delay: float = 5.0) -> UnitFeature
     return features(taken, grid=np.zeros(RADAR_GRID, np.float16))
 
 
-def test_what_the_networks_see_is_told_of_the_newest_picture() -> None:
+class CountingNetworks(FakeFusionNetworks):
+    """Keeps for each newest picture which scans it was fused with, each time."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.fusings = 0
+        self.seen: dict[int, list[list[int]]] = {}
+
+    def fuse(self, states) -> np.ndarray:
+        self.fusings += 1
+        newest_ns = states[CAMERA].taken[-1].stamp_ns
+        scans = [taken.stamp_ns for taken in states[RADAR].taken]
+        self.seen.setdefault(newest_ns, []).append(scans)
+        return super().fuse(states)
+
+
+def test_what_the_networks_see_is_told_of_each_new_picture() -> None:
     subject = fusion(FakeFusionNetworks(distance=7.0))
     other = Box(300.0, 100.0, 340.0, 200.0)
     for each in (picture(40, 0), scan(50), picture(70, 1, other), scan(90, 1)):
         assert subject.add(each, [at(100)], HERE)
-    found = subject.decide(at(100))
-    assert found is not None
-    assert found.picture == picture(70, 1).key
-    (person,) = found.detections
+    before, newest = subject.decide(at(100))
+    assert [before.picture, newest.picture] == [picture(40, 0).key, picture(70, 1).key]
+    (person,) = before.detections
+    assert person.box == pytest.approx(BOX, abs=0.5)
+    (person,) = newest.detections
     assert person.box == pytest.approx(other, abs=0.5)
     assert person.distance == pytest.approx(7.0, rel=1e-4)
 
@@ -90,7 +107,7 @@ def test_what_is_left_to_do_is_done_when_its_window_is_decided() -> None:
     subject = fusion(networks)
     for each in (picture(40), scan(50), picture(70, 1)):
         subject.add(each, [at(100), at(200)], HERE)
-    assert subject.decide(at(200)) is not None
+    assert subject.decide(at(200))
     assert networks.fused[at(200)] == {CAMERA: [at(35), at(65)], RADAR: [at(45)]}
 
 
@@ -99,9 +116,9 @@ def test_a_window_without_a_new_picture_has_no_result_and_costs_nothing() -> Non
     subject = fusion(networks)
     subject.add(picture(40), [at(100), at(200)], HERE)
     subject.add(scan(150), [at(200)], HERE)
-    assert subject.decide(at(100)) is not None
-    assert subject.decide(at(200)) is None
-    assert subject.decide(at(300)) is None
+    assert subject.decide(at(100))
+    assert not subject.decide(at(200))
+    assert not subject.decide(at(300))
     assert list(networks.fused) == [at(100)]
 
 
@@ -113,6 +130,48 @@ def test_windows_that_were_passed_over_are_forgotten() -> None:
     assert not subject.has_work
     assert subject._bank.open_ends_ns == ()
     assert subject._pictures == {}
+
+
+def test_all_but_the_newest_picture_are_fused_before_their_window_is_decided() -> None:
+    networks = CountingNetworks()
+    subject = fusion(networks)
+    for each in (picture(20, 0), scan(30, 0), picture(50, 1), picture(80, 2)):
+        subject.add(each, [at(100)], HERE)
+    while subject.has_work:
+        subject.work_ahead()
+    assert networks.fusings == 2
+    found = subject.decide(at(100))
+    assert networks.fusings == 3
+    assert [one.picture.sequence for one in found] == [0, 1, 2]
+
+
+def test_a_picture_fused_ahead_is_fused_again_when_a_unit_before_it_comes_late() -> None:
+    networks = CountingNetworks()
+    subject = fusion(networks)
+    for each in (picture(40, 0), picture(80, 1)):
+        subject.add(each, [at(100)], HERE)
+    while subject.has_work:
+        subject.work_ahead()
+    subject.add(scan(30, 0), [at(100)], HERE)
+    subject.decide(at(100))
+    assert networks.seen[at(35)] == [[], [at(25)]]
+
+
+def test_a_picture_is_fused_with_what_was_measured_until_then() -> None:
+    networks = CountingNetworks()
+    subject = fusion(networks)
+    for each in (picture(40, 0), scan(30, 0), scan(60, 1), picture(80, 1), scan(95, 2)):
+        subject.add(each, [at(100)], HERE)
+    subject.decide(at(100))
+    # The newest is fused with all there is: nothing else will be said of it.
+    assert networks.seen == {at(35): [[at(25)]], at(75): [[at(25), at(55), at(90)]]}
+
+
+def test_after_a_long_gap_only_the_newest_pictures_are_told_of() -> None:
+    subject = fusion()
+    for n in range(30):
+        subject.add(picture(3 * n + 5, n), [at(100)], HERE)
+    assert [one.picture.sequence for one in subject.decide(at(100))] == list(range(20, 30))
 
 
 @pytest.mark.parametrize('ahead', [0, 1, 20], ids=['nothing done', 'a step done', 'all done'])
@@ -127,10 +186,9 @@ def test_a_unit_that_comes_after_a_newer_one_is_put_in_its_place(ahead: int) -> 
             subject.work_ahead()
     found = subject.decide(at(100))
     assert networks.fused[at(100)] == {CAMERA: [at(35), at(55)], RADAR: [at(25), at(45)]}
-    # What is told is that of the newest picture, not of the one that came last.
-    assert found is not None
-    assert found.picture == picture(60, 1).key
-    assert found.detections[0].box == pytest.approx(other, abs=0.5)
+    # The newest picture is the one stamped last, not the one that came last.
+    assert [one.picture for one in found] == [picture(40, 0).key, picture(60, 1).key]
+    assert found[1].detections[0].box == pytest.approx(other, abs=0.5)
     assert not subject.refused
 
 
@@ -138,11 +196,11 @@ def test_a_late_picture_is_used_in_open_windows_and_no_picture_is_told_of_twice(
     networks = FakeFusionNetworks()
     subject = fusion(networks)
     subject.add(picture(60, 1), [at(100), at(200), at(300)], HERE)
-    assert subject.decide(at(100)) is not None
+    assert subject.decide(at(100))
     subject.add(picture(40, 0), [at(200), at(300)], HERE)
-    assert subject.decide(at(200)) is None
+    assert not subject.decide(at(200))
     subject.add(picture(250, 2), [at(300)], HERE)
-    assert subject.decide(at(300)) is not None
+    assert [one.picture for one in subject.decide(at(300))] == [picture(250, 2).key]
     assert networks.fused[at(300)][CAMERA] == [at(35), at(55), at(245)]
 
 
@@ -156,7 +214,7 @@ def test_a_unit_that_comes_twice_is_taken_once_and_counted() -> None:
     assert subject.refused == {'a camera unit that came twice': 2}
 
 
-def test_of_two_pictures_of_one_stamp_the_one_that_was_taken_last_is_told_of() -> None:
+def test_of_two_pictures_of_one_stamp_the_one_that_was_taken_last_is_the_newest() -> None:
     for order in ((0, 1), (1, 0)):
         networks = FakeFusionNetworks()
         subject = fusion(networks)
@@ -164,9 +222,8 @@ def test_of_two_pictures_of_one_stamp_the_one_that_was_taken_last_is_told_of() -
         for number in order:
             subject.add(picture(60, number, boxes[number]), [at(100)], HERE)
         found = subject.decide(at(100))
-        assert found is not None
-        assert found.picture == picture(60, 1).key
-        assert found.detections[0].box == pytest.approx(boxes[1], abs=0.5)
+        assert [one.picture for one in found] == [picture(60, 0).key, picture(60, 1).key]
+        assert found[1].detections[0].box == pytest.approx(boxes[1], abs=0.5)
 
 
 DRAWN = st.lists(
@@ -187,7 +244,7 @@ def test_whatever_way_units_come_a_window_says_what_they_say_in_order(
         (picture if modality == CAMERA else scan)(available, number, delay=delay)
         for number, (modality, available, delay) in enumerate(drawn)
     ]
-    to_come, known, told = random.sample(units, len(units)), [], None
+    to_come, known, told = random.sample(units, len(units)), [], (-1, -1)
     for end in range(100, 1000, 100):
         # Some are never encoded, or when windows they belong to are decided already.
         ready = [unit for unit in to_come if unit.available_ns <= at(end)]
@@ -205,13 +262,15 @@ def test_whatever_way_units_come_a_window_says_what_they_say_in_order(
         batch = fusion(at_once)
         for each in sorted(known, key=lambda unit: (unit.stamp_ns, unit.sequence)):
             batch.add(each, [e for e in contain(each) if e == at(end)], HERE)
-        expected = batch.decide(at(end))
-        if expected is None or expected.picture == told:
-            assert found is None
-        else:
-            assert found == expected
+        expected = [
+            one
+            for one in batch.decide(at(end))
+            if (one.picture.stamp_ns, one.picture.sequence) > told
+        ]
+        assert list(found) == expected
+        if expected:
             assert networks.fused[at(end)] == at_once.fused[at(end)]
-            told = expected.picture
+            told = expected[-1].picture.stamp_ns, expected[-1].picture.sequence
     assert not subject.refused
 
 
@@ -239,7 +298,7 @@ def test_hostile_units_are_refused_and_the_rest_is_fused(broken: UnitFeatures) -
     subject.add(picture(40), [at(100)], HERE)
     assert not subject.add(broken, [at(100)], HERE)
     subject.add(scan(60), [at(100)], HERE)
-    assert subject.decide(at(100)) is not None
+    assert subject.decide(at(100))
     assert networks.fused[at(100)] == {CAMERA: [at(35)], RADAR: [at(55)]}
     assert subject.refused.total() == 1
 
@@ -266,7 +325,7 @@ def test_a_flood_of_ever_later_units_costs_no_more_than_one_in_order() -> None:
         subject.advance(ends[0])
         assert networks.steps.total() - before <= len(ends) + 30
     subject.add(picture(95), ends, HERE)
-    assert subject.decide(ends[0]) is not None
+    assert subject.decide(ends[0])
     stamps = networks.fused[ends[0]][RADAR]
     assert len(stamps) == 200
     assert stamps == sorted(stamps)
@@ -278,8 +337,7 @@ def test_after_a_reset_older_units_are_taken_again() -> None:
     subject.reset()
     assert not subject.has_work
     subject.add(picture(40), [at(100)], HERE)
-    found = subject.decide(at(100))
-    assert found is not None
+    (found,) = subject.decide(at(100))
     assert found.picture == picture(40).key
     assert not subject.refused
 

@@ -90,13 +90,14 @@ def test_fused_detections_replace_those_of_the_pictures() -> None:
         assert person.box.x0 == pytest.approx(SEEN.x0, abs=3.0)
 
 
-def test_of_the_pictures_of_a_window_the_tracker_takes_the_newest() -> None:
+def test_the_tracker_takes_each_picture_of_a_window_as_it_was_fused() -> None:
     subject = pipeline(FakeFusionNetworks())
     fed(subject, [*pictures(20, 3), picture(120, 3)])
-    (taken,) = tracker_units(subject, CAMERA)
-    assert taken.key == picture(86, 2).key
-    assert taken.detections[0].box == pytest.approx(SEEN, abs=0.5)
-    assert not taken.grid.size
+    taken = tracker_units(subject, CAMERA)
+    assert [each.key for each in taken] == [each.key for each in pictures(20, 3)]
+    for each in taken:
+        assert each.detections[0].box == pytest.approx(SEEN, abs=0.5)
+        assert not each.grid.size
 
 
 def test_scans_go_to_the_tracker_as_before_also_without_pictures() -> None:
@@ -224,12 +225,12 @@ def test_a_late_unit_is_missing_in_its_window_and_there_in_the_next() -> None:
     assert [u.stamp_ns for u in tracker_units(subject, CAMERA)] == [at(35), at(85)]
 
 
-def test_a_unit_overtaken_by_a_newer_one_is_not_given_to_the_tracker() -> None:
+def test_a_unit_overtaken_by_a_newer_one_is_given_to_the_tracker_before_it() -> None:
     subject = pipeline(FakeFusionNetworks())
     subject.add_features(picture(60, 1), at(61))
     subject.add_features(picture(40, 0), at(62))
     subject.poll(at(102))
-    assert [u.stamp_ns for u in tracker_units(subject, CAMERA)] == [at(55)]
+    assert [u.stamp_ns for u in tracker_units(subject, CAMERA)] == [at(35), at(55)]
 
 
 def test_windows_without_pictures_follow_what_is_known_already() -> None:
@@ -255,9 +256,10 @@ def test_returns_in_the_box_place_it_before_the_network_does() -> None:
         [*pictures(20, 30), *(scan(18 + 33 * n, n, rows) for n in range(30))],
         key=lambda u: u.available_ns,
     )
-    decisions = fed(pipeline(FakeFusionNetworks(distance=9.0)), units)
+    # No farther off than a network may be; beyond that the returns are somebody else's.
+    decisions = fed(pipeline(FakeFusionNetworks(distance=7.0)), units)
     seen = [t for t in decisions[-1].tracks if CAMERA in t.seen_by]
-    assert [t.position[0] for t in seen] == [pytest.approx(5.1, abs=0.8)]
+    assert [t.position[0] for t in seen] == [pytest.approx(5.1, abs=0.5)]
 
 
 def test_pictures_without_a_usable_grid_count_as_detected_and_that_is_said() -> None:

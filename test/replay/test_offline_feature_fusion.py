@@ -78,7 +78,7 @@ class WatchedFusion(FeatureFusion):
         self.ahead += 1
         super().work_ahead()
 
-    def decide(self, end_ns: int) -> FusedDetections | None:
+    def decide(self, end_ns: int) -> tuple[FusedDetections, ...]:
         self.left.append(self._bank.waiting_for(end_ns))
         return super().decide(end_ns)
 
@@ -132,9 +132,11 @@ def test_with_a_profile_two_runs_are_one() -> None:
 def test_a_decision_waits_for_what_it_needs_and_for_little_of_the_work_ahead(stopwatch) -> None:
     found = replay_of(WatchedFusion(CostlyNetworks(stopwatch)), None)
     late = [(d.published_ns - d.window_end_ns) / MS for d in found.decisions]
-    # Looked at after 2 ms; the last unit's step, fusing, and at most one step for another window.
+    # Looked at after 2 ms; the last unit's step, fusing, and at most one piece of other work:
+    # the step of another window, or a picture that the last one has just made fusible.
     assert min(late) >= 5.0
-    assert max(late) < 2.0 + 1.0 + 3.0 + 1.0 + 0.5
+    assert max(late) < 2.0 + 1.0 + 3.0 + 3.0 + 0.5
+    assert np.median(late) < 2.0 + 1.0 + 3.0 + 0.5
 
 
 def test_units_that_could_not_be_fused_are_told_in_the_record() -> None:
