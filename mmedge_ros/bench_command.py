@@ -1,4 +1,4 @@
-"""What `mmedge bench optimizer` and `mmedge bench contention` do."""
+"""What `mmedge bench optimizer` and `mmedge bench contention` do, and the group of all benches."""
 
 from __future__ import annotations
 
@@ -11,12 +11,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from mmedge_ros.adaptation_command import adaptation
+
 if TYPE_CHECKING:
     from rich.table import Table
 
 bench_app = typer.Typer(
-    no_args_is_help=True, help='Judge parts of the system on tables: figures anybody can repeat.'
+    no_args_is_help=True,
+    help='Judge parts of the system on tables, or live: figures anybody can repeat.',
 )
+bench_app.command()(adaptation)
 
 _LIMITS_MS = (60.0, 80.0, 120.0, 140.0, 160.0)
 _LONGEST_MS = 1e8
@@ -53,8 +57,8 @@ def optimizer(
         _print_json(report)
         return
     for table in report['tables']:
-        _print(_optimizer_table(table), _sweep_line(table))
-    _print(_times_table(report))
+        print_parts(_optimizer_table(table), _sweep_line(table))
+    print_parts(_times_table(report))
 
 
 @bench_app.command()
@@ -96,7 +100,7 @@ def contention(
     if as_json:
         _print_json(report)
         return
-    _print(
+    print_parts(
         _contention_table('the adaptive drone', report['phases']),
         _contention_table(
             f'the same from {report["from_factors"]["numbers"]} numbers instead of '
@@ -126,7 +130,7 @@ def _plain_errors() -> Iterator[None]:
     try:
         yield
     except ConfigurationError as err:
-        from mmedge_ros.replay_command import stop
+        from mmedge_ros.command_errors import stop
 
         stop(str(err))
 
@@ -135,7 +139,8 @@ def _print_json(report: dict[str, Any]) -> None:
     typer.echo(json.dumps(report, indent=2, allow_nan=False))
 
 
-def _print(*parts: Table | str) -> None:
+def print_parts(*parts: Table | str) -> None:
+    """Print tables and sentences on standard output."""
     from rich.console import Console
 
     # Into a file or a pipe, tables are as wide as they are.
@@ -146,7 +151,8 @@ def _print(*parts: Table | str) -> None:
         console.print(part, markup=False)
 
 
-def _table(title: str, *columns: str) -> Table:
+def new_table(title: str, *columns: str) -> Table:
+    """Return a table without rows, the first column to the left."""
     from rich.table import Table
     from rich.text import Text
 
@@ -158,7 +164,8 @@ def _table(title: str, *columns: str) -> Table:
     return table
 
 
-def _row(table: Table, *cells: object) -> None:
+def add_row(table: Table, *cells: object) -> None:
+    """Add a row; nothing is shown as a dash."""
     from rich.text import Text
 
     from mmedge_ros.display import one_line
@@ -167,13 +174,13 @@ def _row(table: Table, *cells: object) -> None:
 
 
 def _optimizer_table(report: dict[str, Any]) -> Table:
-    table = _table(
+    table = new_table(
         f'\n{report["latency"]}', 'limit ms', 'configuration', '%', 'ms', 'regret', 'from factors'
     )
     few = report['from_factors']['measured']
     for answer, guess in zip(report['limits'], few['limits'], strict=True):
         words = 'late' if guess['late'] else f'regret {guess["regret"]}'
-        _row(
+        add_row(
             table,
             f'{answer["limit_ms"]:g}',
             ' '.join(answer['configuration']),
@@ -197,7 +204,7 @@ def _sweep_line(report: dict[str, Any]) -> str:
 
 
 def _times_table(report: dict[str, Any]) -> Table:
-    table = _table(
+    table = new_table(
         '\nmicroseconds to a decision: p50 by the clock (p95 of processor time)',
         'configurations',
         'calibrate a unit',
@@ -211,12 +218,12 @@ def _times_table(report: dict[str, Any]) -> Table:
             f'{times[name]["p50"]:g} ({times[name]["processor_p95"]:g})'
             for name in ('unit', 'fresh', 'search', 'stale_front')
         ]
-        _row(table, size, *cells, 'yes' if times['equal_to_exhaustive'] else 'NO')
+        add_row(table, size, *cells, 'yes' if times['equal_to_exhaustive'] else 'NO')
     return table
 
 
 def _contention_table(title: str, phases: list[dict[str, Any]]) -> Table:
-    table = _table(
+    table = new_table(
         f'\n{title}',
         'phase',
         'late',
@@ -229,7 +236,7 @@ def _contention_table(title: str, phases: list[dict[str, Any]]) -> Table:
         'mean regret',
     )
     for phase in phases:
-        _row(
+        add_row(
             table,
             Path(phase['latency']).stem,
             phase['late'],

@@ -59,7 +59,7 @@ def limit(
         share, command = _share_and_command(arguments, trace)
         code = _run(share, command, method, subprocess.DEVNULL if trace == DICTATED else None)
     except MonitoringError as err:
-        from mmedge_ros.replay_command import stop
+        from mmedge_ros.command_errors import stop
 
         stop(str(err))
     raise typer.Exit(code if code >= 0 else 128 - code)

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from mmedge_ros.display import console, say
+
+if TYPE_CHECKING:
+    from mmedge_ros.configuration.configuration_space import ConfigurationSpace
+    from mmedge_ros.configuration.profiling import Phase, PhaseSamples
+    from mmedge_ros.replay.device_profile import DeviceProfile
 
 _LEAST_PERCENT = 5.0
 
@@ -29,8 +35,17 @@ def profile(
         typer.Option('--limits', help='shares of the machine to measure with, in percent'),
     ] = '100,64,50',
     seconds: Annotated[
-        float, typer.Option('--seconds', min=2.0, max=600.0, help='how long for each')
+        float, typer.Option('--seconds', min=2.0, max=600.0, help='how long for each, at least')
     ] = 5.0,
+    longest: Annotated[
+        float,
+        typer.Option(
+            '--longest',
+            min=2.0,
+            max=3600.0,
+            help='how long for each at most, on a machine that takes its time',
+        ),
+    ] = 60.0,
     checks: Annotated[
         int,
         typer.Option(
@@ -42,14 +57,19 @@ def profile(
 
     The profile serves mmedge replay --profile, and up or replay --optimise.
     """
-    percents = _percents(limits)
-    from mmedge_ros.replay_command import plain_errors
+    # Everything is compared with all of the machine.
+    percents = list(dict.fromkeys([100.0, *percents_of(limits, '--limits')]))
+    from mmedge_ros.command_errors import plain_errors
 
     with plain_errors():
-        _run(bundle, bag, out, percents, seconds, checks)
+        _run(bundle, bag, out, percents, (seconds, max(seconds, longest)), checks)
 
 
-def _percents(text: str) -> list[float]:
+def percents_of(text: str, option: str) -> list[float]:
+    """Read shares of the machine, in percent.
+
+    :raises BadParameter: for anything else, naming the option
+    """
     try:
         percents = [float(part) for part in text.split(',')]
     except ValueError:
@@ -57,44 +77,29 @@ def _percents(text: str) -> list[float]:
     if not percents or not all(_LEAST_PERCENT <= p <= 100.0 for p in percents):
         raise typer.BadParameter(
             f'{text!r} does not read PERCENT,PERCENT,... of {_LEAST_PERCENT:g} to 100',
-            param_hint='--limits',
+            param_hint=option,
         )
-    # Everything is compared with all of the machine.
-    return list(dict.fromkeys([100.0, *percents]))
+    return percents
 
 
 def _run(
-    bundle: str, bag: Path | None, out: Path, percents: list[float], seconds: float, checks: int
+    bundle: str,
+    bag: Path | None,
+    out: Path,
+    percents: list[float],
+    duration: tuple[float, float],
+    checks: int,
 ) -> None:
-    from mmedge_ros.configuration.bundle_space import bundle_space
-    from mmedge_ros.configuration.profiling import Phase, device_profile, profile_phases
-    from mmedge_ros.data_types import CAMERA, RADAR
-    from mmedge_ros.encoding.model_bundle import model_levels
-    from mmedge_ros.monitoring.machine_description import machine_description
+    from mmedge_ros.configuration.profiling import profile_phases
     from mmedge_ros.replay.device_profile import write_profile
-    from mmedge_ros.replay.offline_session import replay_detector
-    from mmedge_ros.replay.recording import Recording
-    from mmedge_ros.ros.optimizer_setup import ConfigurationOptimizerParameters
-    from mmedge_ros.ros.profile_session import measure
+    from mmedge_ros.ros.profile_session import PhaseDuration, measure
 
-    rules = ConfigurationOptimizerParameters()
     flight = bag or _flight()
-    with Recording(flight) as recording:
-        model = replay_detector(recording, bundle).resolve()
-    rates = {CAMERA: rules.camera_rates, RADAR: rules.radar_rates}
-    space = bundle_space(model, rules.modalities, rates)
+    model, space = chosen_space(flight, bundle)
     phases = profile_phases(space, percents, checks)
     out.parent.mkdir(parents=True, exist_ok=True)
-
-    def show(share: float, phase: Phase) -> None:
-        say(f'{100 * share:3.0f} %: {phase.words()}')
-
-    measured = measure(flight, model, space, phases, seconds, show)
-    machine = machine_description()
-    words = f'{machine["model"] or machine["processor"]}, {machine["cores"]} cores'
-    described = f'mmedge profile with {model.name} on {words}'
-    defaults = {CAMERA: model_levels(model)[1]}
-    made = device_profile(described, measured, space, defaults, machine)
+    measured = measure(flight, model, space, phases, PhaseDuration(*duration), show_phase)
+    made = made_profile(model, space, measured)
     write_profile(made, out)
     check = made.details.get('cross_check')
     if check:
@@ -102,7 +107,58 @@ def _run(
             f'predicted p95 of {len(check["configurations"])} whole configurations: off by '
             f'{100 * check["error"]:.0f} % on average'
         )
+    for name, count in made.details.get('measured_rarely', {}).items():
+        say(f'{name} was measured {count} times only; its quantiles are rough')
     typer.echo(out)
+
+
+def chosen_space(bag: Path, bundle: str) -> tuple[Path, ConfigurationSpace]:
+    """Return the model that a recording is flown with, and what can be chosen of it.
+
+    :raises ReplayError: if the recording cannot be read
+    :raises EncodingError: if there is no such model
+    """
+    from mmedge_ros.configuration.bundle_space import bundle_space
+    from mmedge_ros.data_types import CAMERA, RADAR
+    from mmedge_ros.replay.offline_session import replay_detector
+    from mmedge_ros.replay.recording import Recording
+    from mmedge_ros.ros.optimizer_setup import ConfigurationOptimizerParameters
+
+    rules = ConfigurationOptimizerParameters()
+    with Recording(bag) as recording:
+        model = replay_detector(recording, bundle).resolve()
+    rates = {CAMERA: rules.camera_rates, RADAR: rules.radar_rates}
+    return model, bundle_space(model, rules.modalities, rates)
+
+
+def made_profile(
+    model: Path, space: ConfigurationSpace, measured: Sequence[tuple[Phase, PhaseSamples]]
+) -> DeviceProfile:
+    """Return a profile of this machine from what was measured.
+
+    :raises ConfigurationError: where too little was measured
+    """
+    from mmedge_ros.configuration.profiling import device_profile
+    from mmedge_ros.data_types import CAMERA
+    from mmedge_ros.encoding.model_bundle import model_levels
+    from mmedge_ros.monitoring.machine_description import machine_description
+
+    machine = machine_description()
+    words = f'{machine["model"] or machine["processor"]}, {machine["cores"]} cores'
+    described = f'mmedge profile with {model.name} on {words}'
+    defaults = {CAMERA: model_levels(model)[1]}
+    return device_profile(described, measured, space, defaults, machine)
+
+
+def show_phase(share: float, phase: Phase, lacking: Mapping[str, int]) -> None:
+    """Say what is measured next, or what it goes on for."""
+    from mmedge_ros.configuration.profiling import ENOUGH
+
+    words = phase.words()
+    if lacking:
+        found = ', '.join(f'{count} of {ENOUGH} {name}' for name, count in lacking.items())
+        words = f'{words}: going on, so far {found}'
+    say(f'{100 * share:3.0f} %: {words}')
 
 
 def _flight() -> Path:

@@ -139,7 +139,6 @@ class Adaptation:
             self._predictor.predict(self.indicators),
             self._parameters.latency_limit,
             caps,
-            self._latency.load(now),
         )
         if made is None:
             return None

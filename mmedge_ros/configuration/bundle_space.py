@@ -6,11 +6,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from mmedge_ros.configuration.configuration_space import ConfigurationSpace, ModalityOptions
+from mmedge_ros.configuration.configuration_space import (
+    LEVELS_FROM_CHEAPEST,
+    ConfigurationSpace,
+    ModalityOptions,
+)
 from mmedge_ros.data_types import CAMERA
 from mmedge_ros.encoding.model_bundle import load_bundle, model_levels
-
-_FROM_CHEAPEST = ('small', 'medium', 'large')
 
 
 def bundle_levels(model: Path, modality: str) -> tuple[str, ...]:
@@ -26,8 +28,8 @@ def bundle_levels(model: Path, modality: str) -> tuple[str, ...]:
         entry = manifest_of(model).get(modality)
         levels = entry.get('levels') if isinstance(entry, Mapping) else None
         found = tuple(map(str, levels)) if isinstance(levels, Mapping) else ()
-    if set(found) <= set(_FROM_CHEAPEST):
-        found = tuple(level for level in _FROM_CHEAPEST if level in found)
+    if set(found) <= set(LEVELS_FROM_CHEAPEST):
+        found = tuple(level for level in LEVELS_FROM_CHEAPEST if level in found)
     return found or ('',)
 
 

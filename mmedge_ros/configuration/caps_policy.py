@@ -33,7 +33,10 @@ class WorryingCaps:
 
     camera_rate: float = parameter(20.0, 'highest rate of the camera', 'Hz', 0.0, 1000.0)
     radar_rate: float = parameter(10.0, 'highest rate of the radar', 'Hz', 0.0, 1000.0)
-    level: str = parameter('medium', 'most expensive level of every modality that has it')
+    level: str = parameter(
+        'medium',
+        'most expensive level of every modality; one that lacks it keeps to the next cheaper one',
+    )
     latency_limit: float = parameter(
         0.0, 'latency limit if it is shorter than the usual one', 's', 0.0, 60.0
     )
@@ -45,7 +48,10 @@ class BadCaps:
 
     camera_rate: float = parameter(10.0, 'highest rate of the camera', 'Hz', 0.0, 1000.0)
     radar_rate: float = parameter(5.0, 'highest rate of the radar', 'Hz', 0.0, 1000.0)
-    level: str = parameter('small', 'most expensive level of every modality that has it')
+    level: str = parameter(
+        'small',
+        'most expensive level of every modality; one that lacks it keeps to the next cheaper one',
+    )
     latency_limit: float = parameter(
         0.0, 'latency limit if it is shorter than the usual one', 's', 0.0, 60.0
     )

@@ -79,29 +79,26 @@ class ConfigurationControl:
         limit: float,
         now: float,
         allowed: BoolArray | None = None,
-        energy: ArrayLike | None = None,
         may_probe: bool = True,
     ) -> Chosen:
-        """Choose what to run.
+        """Choose what to run; ties go to what asks least of the machine.
 
         :param accuracy: (size,) predicted, 0..1
         :param limit: latency limit, s
         :param now: monotonic, s
         :param allowed: (size,) what the caps allow
-        :param energy: (size,) breaks ties
         :param may_probe: whether something that may come late can be tried now
         """
         self._time.advance(now)
         candidates = np.ones(self._size, bool) if allowed is None else allowed
-        chances = predicted.chances(limit)
-        certainty = self._certainty(chances, candidates)
+        certainty = self._certainty(predicted.best_chance(limit, candidates))
         latency = predicted.quantiles(certainty)
         choice = self._optimizer.choose(
             accuracy,
             latency,
             limit,
             candidates,
-            energy,
+            predicted.load,
             self._current,
             self._time.now - self._since,
         )
@@ -109,6 +106,7 @@ class ConfigurationControl:
         self._probing.advance(now)
         if may_probe:
             score = known_numbers(accuracy, self._size, -math.inf)
+            chances = predicted.chances(limit)
             self._probe = self._probing.propose(score, chances, choice.index, candidates)
         if choice.index != self._current:
             self._current, self._since = choice.index, self._time.now
@@ -129,11 +127,7 @@ class ConfigurationControl:
         if step is not None and step > 0.0:
             self._probing.restart()
 
-    def _certainty(self, chances: NDArray[np.float64], candidates: BoolArray) -> float:
+    def _certainty(self, best: float) -> float:
         """Return what is asked for, or the most there is."""
         wanted = self._parameters.certainty
-        known = chances[candidates] if candidates.any() else chances
-        best = float(known.max(initial=0.0, where=~np.isnan(known)))
-        if best >= wanted or best < _LEAST_CERTAINTY:
-            return wanted
-        return best
+        return wanted if best >= wanted or best < _LEAST_CERTAINTY else best

@@ -19,6 +19,9 @@ from mmedge_ros.plain_yaml import shown
 
 BoolArray = NDArray[np.bool_]
 
+# What levels are called unless a bundle gives them names of its own.
+LEVELS_FROM_CHEAPEST = ('small', 'medium', 'large')
+
 _HIGHEST_RATE = 10_000.0
 
 
@@ -64,6 +67,7 @@ class ConfigurationSpace:
             axes.append(Axis(f'{options.modality} rate', rates))
             axes.append(Axis(f'{options.modality} level', options.levels))
         self.grid = ConfigurationGrid(axes)
+        self._allowed: tuple[Any, BoolArray] | None = None
 
     def __len__(self) -> int:
         return self.grid.size
@@ -93,22 +97,30 @@ class ConfigurationSpace:
         return self.grid.index(places)
 
     def allowed(self, caps: Caps) -> BoolArray:
-        """Return (size,) which configurations respect the caps.
+        """Return (size,) which configurations respect the caps; not to be written to.
 
         The lowest rate and the cheapest level stay allowed, whatever the caps say: a drone
-        that must save everything still needs an answer. Caps on what the space does not have
-        and rates that are not numbers do not count; `check` finds them beforehand.
+        that must save everything still needs an answer. A level that a modality lacks stands
+        for the next cheaper one it has (see `highest_level`). Caps on modalities that the space
+        does not have and rates that are not numbers do not count; `check` finds them beforehand.
         """
-        allowed = np.ones(self.grid.size, bool)
-        places = self.grid.places
-        for m, options in enumerate(self.modalities):
+        key = dict(caps.rates), dict(caps.levels)
+        if self._allowed is None or self._allowed[0] != key:
+            self._allowed = key, self._respecting(caps)
+        return self._allowed[1]
+
+    def _respecting(self, caps: Caps) -> BoolArray:
+        axes = []
+        for options in self.modalities:
             rate = caps.rates.get(options.modality, math.inf)
-            if not math.isnan(rate):
-                highest = sum(r <= rate for r in options.rates) - 1
-                allowed &= places[:, 2 * m] <= max(highest, 0)
-            level = caps.levels.get(options.modality)
-            if level in options.levels:
-                allowed &= places[:, 2 * m + 1] <= options.levels.index(level)
+            rates = [math.isnan(rate) or r <= rate for r in options.rates]
+            highest = highest_level(options, caps.levels.get(options.modality, ''))
+            axes += [rates, [place <= highest for place in range(len(options.levels))]]
+            rates[0] = True
+        allowed = np.ones(self.grid.size, bool)
+        for number, allowed_places in enumerate(axes):
+            allowed &= np.array(allowed_places)[self.grid.places[:, number]]
+        allowed.flags.writeable = False
         return allowed
 
     def check(self, caps: Caps) -> None:
@@ -121,11 +133,32 @@ class ConfigurationSpace:
             if modality not in levels:
                 raise ConfigurationError(f'caps: {unknown_name_message(modality, levels)}')
         for modality, level in caps.levels.items():
-            if level not in levels[modality]:
+            if level not in levels[modality] and level not in LEVELS_FROM_CHEAPEST:
                 raise ConfigurationError(
                     f'caps: {modality} has no level {shown(level)}; choose one of '
                     f'{", ".join(levels[modality])}'
                 )
+
+
+def highest_level(options: ModalityOptions, cap: str) -> int:
+    """Return the place of the most expensive level that a cap leaves to a modality.
+
+    ``small``, ``medium`` and ``large`` mean something to every modality. One that has some of
+    them is held to the next cheaper one it has, at least its cheapest. Where levels have names
+    of their own, the cheapest, the middle one (the cheaper of two) and the most expensive take
+    their places. Any other name that the modality lacks leaves everything, as it cannot be put
+    in order.
+    """
+    levels, last = options.levels, len(options.levels) - 1
+    if cap in levels:
+        return levels.index(cap)
+    if cap not in LEVELS_FROM_CHEAPEST:
+        return last
+    rank = LEVELS_FROM_CHEAPEST.index(cap)
+    if set(levels) <= set(LEVELS_FROM_CHEAPEST):
+        cheaper = [n for n, name in enumerate(levels) if LEVELS_FROM_CHEAPEST.index(name) < rank]
+        return max(cheaper, default=0)
+    return last * rank // (len(LEVELS_FROM_CHEAPEST) - 1)
 
 
 def space_from_mapping(values: Mapping[Any, Any]) -> ConfigurationSpace:

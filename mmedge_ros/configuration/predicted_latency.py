@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
 FloatArray = NDArray[np.float64]
+BoolArray = NDArray[np.bool_]
 
 
 class PredictedLatency:
@@ -19,11 +20,18 @@ class PredictedLatency:
 
     :param log_median: (size,) log of the median in seconds
     :param spread: (size,) or scalar, standard deviation of log latency
+    :param load: (size,) what each asks of the machine, in any unit; None where nobody knows
     """
 
-    def __init__(self, log_median: FloatArray, spread: FloatArray | float) -> None:
+    def __init__(
+        self,
+        log_median: FloatArray,
+        spread: FloatArray | float,
+        load: FloatArray | None = None,
+    ) -> None:
         self.log_median = log_median
         self.spread = spread
+        self.load = load
 
     def quantiles(self, probability: float) -> FloatArray:
         """Return (size,) latencies in seconds that are kept with a probability in (0, 1)."""
@@ -31,9 +39,25 @@ class PredictedLatency:
 
     def chances(self, limit: float) -> FloatArray:
         """Return (size,) probabilities to keep a limit in seconds; all 1 where there is none."""
-        if math.isnan(limit) or limit == math.inf:
-            return np.ones(self.log_median.size)
-        if limit <= 0.0:
-            return np.zeros(self.log_median.size)
-        chances: FloatArray = ndtr((math.log(limit) - self.log_median) / self.spread)
+        chances: FloatArray = ndtr(self._scores(limit))
         return chances
+
+    def best_chance(self, limit: float, allowed: BoolArray | None = None) -> float:
+        """Return the largest of these probabilities; 0 where none is known.
+
+        :param allowed: (size,) which to look at; all of them if that is none
+        """
+        scores = self._scores(limit)
+        if allowed is not None and allowed.any():
+            scores = scores[allowed]
+        known = scores[~np.isnan(scores)]
+        return float(ndtr(known.max(initial=-math.inf)))
+
+    def _scores(self, limit: float) -> FloatArray:
+        """Return (size,) standard scores of a limit in seconds."""
+        if math.isnan(limit) or limit == math.inf:
+            return np.full(self.log_median.size, math.inf)
+        if limit <= 0.0:
+            return np.full(self.log_median.size, -math.inf)
+        scores: FloatArray = (math.log(limit) - self.log_median) / self.spread
+        return scores

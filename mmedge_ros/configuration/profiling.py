@@ -2,14 +2,15 @@
 
 A profile takes one number (in quantiles) per level of each modality, and one for transport and
 one for fusion: eight stand for 81 configurations. All modalities are at work while any level is
-measured, at their highest rates, as in flight.
+measured, at their highest rates, as in flight. A phase lasts until there is enough of everything,
+so that a slow or busy machine takes longer instead of being refused.
 """
 
 from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,9 +28,14 @@ from mmedge_ros.configuration.unit_time_profile import (
 from mmedge_ros.data_types import NS_PER_S, ModalityConfiguration, Trail
 from mmedge_ros.replay.device_profile import DeviceProfile, measured_profile
 
-# Fewer than these say nothing of a 95 % quantile.
-_FEWEST = 20
+# Fewer than these say little of a 95 % quantile: a phase goes on for more, up to a limit.
+ENOUGH = 20
+# What there is by then is used, with a word of it, unless there are fewer than these.
+_FEWEST = 5
+# Share of its time that an encoder may work without units having to wait.
+_KEEPS_UP = 0.9
 _RECEIPT = 'receipt.transport'
+DECISIONS = 'decisions'
 
 
 @dataclass(frozen=True)
@@ -52,6 +58,32 @@ class PhaseSamples:
 
     durations: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
     latencies: list[float] = field(default_factory=list)
+
+    def lacking(self, phase: Phase) -> dict[str, int]:
+        """Return, by stage, how often what the phase is flown for was measured, if too rarely.
+
+        Where an encoder cannot follow, few decisions are more than guesses, and none is needed.
+        """
+        if phase.is_check:
+            found = {DECISIONS: len(self.latencies)}
+        else:
+            stages = [_encode_stage(part.modality, part.level) for part in phase.parts]
+            if self.work_share(phase) <= _KEEPS_UP:
+                stages += [TRANSPORT, FUSION]
+            found = {name: len(self.durations[name]) for name in stages}
+        return {name: count for name, count in found.items() if count < ENOUGH}
+
+    def work_share(self, phase: Phase) -> float:
+        """Return the largest share of its time that an encoder works, of what it was asked for.
+
+        Above 1, units wait and are dropped, and everything else waits for the processor.
+        """
+        shares = [0.0]
+        for part in phase.parts:
+            values = self.durations[_encode_stage(part.modality, part.level)]
+            if values:
+                shares.append(part.rate * float(np.median(values)))
+        return max(shares)
 
     def add_unit(self, modality: str, level: str, trail: Trail) -> None:
         """Take the trail of an encoded unit."""
@@ -111,19 +143,18 @@ def device_profile(
     """Make a profile of what was measured.
 
     ``stages`` are those with all of the machine; ``details`` holds the machine's description,
-    ``limited`` stages by share in percent, and ``cross_check``.
+    ``limited_ms`` stages by share in percent, ``measured_rarely`` the stages of which little is
+    known with how often they were measured, and ``cross_check``. Transport and fusion are those of
+    the phases in which the encoders kept up (of the one that did best, if none did): nothing else
+    is ever chosen.
 
     :param defaults: level that serves a modality unless told otherwise
     :raises ConfigurationError: where too little was measured
     """
-    by_percent: dict[float, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     phases = list(measured)
-    for phase, samples in phases:
-        if not phase.is_check:
-            for stage, values in samples.durations.items():
-                by_percent[phase.percent][stage] += values
+    by_percent = _by_percent(phases)
     everything = by_percent.pop(100.0, {})
-    _require_enough(everything, space)
+    _require_some(everything, space)
     stages = _stages(everything, space, defaults)
     limited = {
         f'{percent:g}': {
@@ -136,6 +167,9 @@ def device_profile(
     details: dict[str, Any] = {'machine': dict(machine), 'measured_numbers': numbers}
     if limited:
         details['limited_ms'] = limited
+    few = {name: len(v) for name, v in sorted(everything.items()) if len(v) < ENOUGH}
+    if few:
+        details['measured_rarely'] = few
     profile = DeviceProfile(description, stages, details)
     check = cross_check(profile, space, phases)
     if check:
@@ -151,13 +185,16 @@ def cross_check(
     """Compare the latency that the profile predicts with that of whole configurations.
 
     ``error`` is the mean of abs(log(predicted / measured)) of the 95 % quantiles: 0.1 is 10 %.
+    Only checks with all of the machine count, which is what the profile is about.
     """
     predicted = FactorisedLatency(space, unit_times_from_profile(profile, space)).predict(0.0)
     quantiles = predicted.quantiles(0.95)
     rows, errors = [], []
     for phase, samples in measured:
         index = space.index_of(phase.parts)
-        if not phase.is_check or index is None or len(samples.latencies) < _FEWEST:
+        if not phase.is_check or phase.percent < 100.0 or index is None:
+            continue
+        if len(samples.latencies) < _FEWEST:
             continue
         real, promised = float(np.quantile(samples.latencies, 0.95)), float(quantiles[index])
         if real > 0.0:
@@ -173,12 +210,36 @@ def cross_check(
     return {'error': round(float(np.mean(errors)), 4), 'configurations': rows} if errors else {}
 
 
+def _by_percent(
+    measured: Sequence[tuple[Phase, PhaseSamples]],
+) -> dict[float, dict[str, list[float]]]:
+    """Put together what was measured of each stage, by share of the machine."""
+    found: dict[float, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for percent in dict.fromkeys(phase.percent for phase, _ in measured if not phase.is_check):
+        own = [(phase, samples) for phase, samples in measured if phase.percent == percent]
+        decided = [
+            (samples.work_share(phase), samples)
+            for phase, samples in own
+            if samples.durations[TRANSPORT]
+        ]
+        enough = max(_KEEPS_UP, min((busy for busy, _ in decided), default=0.0))
+        for busy, samples in decided:
+            if busy <= enough:
+                for stage in (TRANSPORT, FUSION):
+                    found[percent][stage] += samples.durations[stage]
+        for phase, samples in own:
+            if not phase.is_check:
+                for stage in samples.durations.keys() - {TRANSPORT, FUSION}:
+                    found[percent][stage] += samples.durations[stage]
+    return found
+
+
 def _stages(
     durations: Mapping[str, list[float]],
     space: ConfigurationSpace,
     defaults: Mapping[str, str],
 ) -> dict[str, tuple[float, ...]]:
-    """Return quantiles of each stage that was measured often enough.
+    """Return quantiles of each stage that was measured at all often.
 
     ``<modality>.encode`` is there for those who know no levels.
     """
@@ -192,14 +253,15 @@ def _stages(
     return stages
 
 
-def _require_enough(durations: Mapping[str, list[float]], space: ConfigurationSpace) -> None:
+def _require_some(durations: Mapping[str, list[float]], space: ConfigurationSpace) -> None:
     wanted = [_encode_stage(o.modality, level) for o in space.modalities for level in o.levels]
     for name in (*wanted, TRANSPORT, FUSION):
         count = len(durations.get(name, ()))
         if count < _FEWEST:
             raise ConfigurationError(
-                f'{name} was measured {count} times, which is too few (at least {_FEWEST}); '
-                'measure for more --seconds, on a machine that has nothing else to do'
+                f'{name} was measured {count} times, which is too few (at least {_FEWEST}): the '
+                'machine hardly gets to it; allow it more time with --longest, or give it less '
+                'to do beside this'
             )
 
 

@@ -30,16 +30,16 @@ def completion_times(arrivals: Sequence[float], services: Sequence[float]) -> li
     return finished
 
 
-def last_unit_quantile(
+def last_unit_quantiles(
     service: FloatArray,
     scatter: FloatArray,
     ignorance: FloatArray,
     interval: FloatArray,
-    standard_score: float,
+    standard_scores: Sequence[float],
     units: FloatArray,
     capacity: int,
 ) -> FloatArray:
-    """Return a quantile of the time from the arrival of the last unit until it is finished.
+    """Return quantiles of the time from the arrival of the last unit until it is finished.
 
     Unrolled, the recursion says f_N - a_N = max over k of (e_(N-k) + ... + e_N - k d) for
     units that arrive every d seconds. The quantile of each sum is that of a normal
@@ -47,26 +47,35 @@ def last_unit_quantile(
     taken: exact without scatter, a little low near saturation. A queue that drops its oldest
     unit bounds the sum by ``capacity`` units that wait and the one in work.
 
-    :param service: (...) time per unit, s
-    :param scatter: (...) its standard deviation from unit to unit, s
-    :param ignorance: (...) standard deviation of what is known of ``service``, s
-    :param interval: (...) time between units, s
-    :param standard_score: of the quantile, 1.645 for 95 %
-    :param units: (...) how many units a queue can have been growing for
+    :param service: (size,) time per unit, s
+    :param scatter: (size,) its standard deviation from unit to unit, s
+    :param ignorance: (size,) standard deviation of what is known of ``service``, s
+    :param interval: (size,) time between units, s
+    :param standard_scores: (n,) of the quantiles, 1.645 for 95 %
+    :param units: (size,) how many units a queue can have been growing for
     :param capacity: units that can wait
+    :return: (n, size)
     """
     count = _queue_lengths(max(int(units.max(initial=1.0)), 1))
-    mean = count * service - (count - 1.0) * interval
-    spread = np.sqrt(count * scatter**2 + (count * ignorance) ** 2)
-    sums = np.where(count <= units, mean + standard_score * spread, -np.inf)
     full = capacity + 1.0
-    bound = full * service + standard_score * np.sqrt(full * scatter**2 + (full * ignorance) ** 2)
-    alone = service + standard_score * np.sqrt(scatter**2 + ignorance**2)
-    finished: FloatArray = np.maximum(np.minimum(sums.max(axis=0), bound), alone)
-    return finished
+    mean = np.where(count <= units, count * service - (count - 1.0) * interval, -np.inf)
+    spread = _spread(count, scatter, ignorance)
+    full_spread, own_spread = (_spread(n, scatter, ignorance) for n in (full, 1.0))
+    finished = []
+    for score in standard_scores:
+        longest = (mean + score * spread).max(axis=0)
+        bound = full * service + score * full_spread
+        finished.append(np.maximum(np.minimum(longest, bound), service + score * own_spread))
+    return np.stack(finished)
+
+
+def _spread(count: FloatArray | float, scatter: FloatArray, ignorance: FloatArray) -> FloatArray:
+    """Return the standard deviation of the sum of so many units, s."""
+    spread: FloatArray = np.sqrt(count * scatter**2 + (count * ignorance) ** 2)
+    return spread
 
 
 @lru_cache(maxsize=64)
 def _queue_lengths(longest: int) -> FloatArray:
-    """Return (n, 1, 1) lengths of a queue; it grows steadily, so not every one is looked at."""
-    return np.unique(np.geomspace(1.0, longest, min(longest, 12)).round())[:, None, None]
+    """Return (n, 1) lengths of a queue; it grows steadily, so not every one is looked at."""
+    return np.unique(np.geomspace(1.0, longest, min(longest, 12)).round())[:, None]

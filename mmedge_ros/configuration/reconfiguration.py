@@ -79,7 +79,6 @@ class Reconfiguration:
         accuracy: ArrayLike,
         limit: float,
         caps: Caps = NO_CAPS,
-        energy: ArrayLike | None = None,
     ) -> Configuration | None:
         """Return a new configuration, or None while the present one stays.
 
@@ -89,7 +88,6 @@ class Reconfiguration:
         :param monotonic: s
         :param accuracy: (size,) predicted, 0..1
         :param limit: latency limit, s; NaN for none
-        :param energy: (size,) breaks ties
         """
         if not self._may_change(now_ns):
             return None
@@ -101,7 +99,6 @@ class Reconfiguration:
             limit,
             monotonic,
             self._space.allowed(caps),
-            energy,
             self._parameters.probe,
         )
         parts = self._space.parts(chosen.index)

@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from mmedge_ros.data_types import NS_PER_S, FloatArray
+from mmedge_ros.data_types import NS_PER_S, Configuration, FloatArray
 from mmedge_ros.evaluation.configuration_course import in_order
 from mmedge_ros.evaluation.figure_style import (
     BLUE,
@@ -27,6 +27,7 @@ from mmedge_ros.evaluation.figure_style import (
 )
 from mmedge_ros.evaluation.run_record import RunRecord
 from mmedge_ros.evaluation.trajectories import start_ns
+from mmedge_ros.monitoring.system_state import SystemState
 
 CONFIGURATIONS = 'configurations.png'
 
@@ -61,28 +62,33 @@ def _draw(figure: Figure, record: RunRecord) -> None:
     latencies = np.array([1e3 * d.latency for d in record.decisions])
     draw_series(upper, ends, latencies, GREEN)
     limits = np.array([1e3 * c.latency_limit for c in course])
-    _steps(upper, times, limits, INK, 'limit', LINES[1])
+    draw_steps(upper, times, limits, INK, 'limit', LINES[1])
     predicted = np.array([1e3 * c.predicted_latency for c in course])
-    _steps(upper, times, predicted, ORANGE, 'predicted, 95 %')
+    draw_steps(upper, times, predicted, ORANGE, 'predicted, 95 %')
     known = limits[np.isfinite(limits)]
     limit_outliers(upper, latencies, float(known.max()) if len(known) else 0.0, 'ms')
     upper.set_ylabel('ms')
     legend_above(upper, 'Latency')
+    draw_course(middle, times, course)
+    draw_states(lower, record.states, zero_ns)
+    lower.set_xlabel('s')
+
+
+def draw_course(axes: Axes, times: FloatArray, course: Sequence[Configuration]) -> None:
+    """Draw the rate of each modality over time, and name its level where it changes."""
     modalities = list(dict.fromkeys(p.modality for c in course for p in c.modalities))
     for place, modality in enumerate(modalities[:4]):
         parts = [c.of(modality) for c in course]
         colour = modality_colour(modality, place)
         rates = np.array([part.rate for part in parts])
-        _steps(middle, times, rates, colour, printable(modality, 12))
-        _name_levels(middle, times, [(p.rate, p.level) for p in parts], colour)
-    middle.set_ylabel('Hz')
-    middle.set_ylim(bottom=0.0)
-    legend_above(middle, 'Configuration')
-    _draw_states(lower, record, zero_ns)
-    lower.set_xlabel('s')
+        draw_steps(axes, times, rates, colour, printable(modality, 12))
+        name_levels(axes, times, [(p.rate, p.level) for p in parts], colour)
+    axes.set_ylabel('Hz')
+    axes.set_ylim(bottom=0.0)
+    legend_above(axes, 'Configuration')
 
 
-def _steps(
+def draw_steps(
     axes: Axes,
     times: FloatArray,
     values: FloatArray,
@@ -96,9 +102,10 @@ def _steps(
         axes.step(times, held, line, where='post', color=colour, label=label, linewidth=1.2)
 
 
-def _name_levels(
+def name_levels(
     axes: Axes, times: FloatArray, parts: Sequence[tuple[float, str]], colour: str
 ) -> None:
+    """Write a level where it takes the place of another."""
     before = ''
     for time, (rate, level) in zip(times, parts, strict=False):
         if level and level != before:
@@ -113,10 +120,16 @@ def _name_levels(
         before = level
 
 
-def _draw_states(axes: Axes, record: RunRecord, zero_ns: int) -> None:
-    times = np.array([(stamp_ns - zero_ns) / NS_PER_S for stamp_ns, _ in record.states])
-    loads = np.array([state.mean_cpu for _, state in record.states])
-    volts = np.array([state.voltage for _, state in record.states])
+def draw_states(
+    axes: Axes, states: Sequence[tuple[int, SystemState]], zero_ns: int, known: bool = False
+) -> None:
+    """Draw processor load and battery voltage by the monitor.
+
+    :param known: whether there is something to see without them
+    """
+    times = np.array([(stamp_ns - zero_ns) / NS_PER_S for stamp_ns, _ in states])
+    loads = np.array([state.mean_cpu for _, state in states])
+    volts = np.array([state.voltage for _, state in states])
     if np.isfinite(loads).any():
         axes.plot(times, loads, color=BLUE, label='processor, %', linewidth=1.0)
     axes.set_ylim(0.0, 100.0)
@@ -127,6 +140,6 @@ def _draw_states(axes: Axes, record: RunRecord, zero_ns: int) -> None:
         right.set_ylabel('V', color=VERMILION)
         right.grid(visible=False)
         axes.plot([], [], color=VERMILION, label='battery, V')
-    elif not np.isfinite(loads).any():
+    elif not known and not np.isfinite(loads).any():
         axes.annotate('nothing known', (0.5, 0.5), xycoords='axes fraction', ha='center')
     legend_above(axes, 'System')

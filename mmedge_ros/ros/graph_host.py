@@ -23,9 +23,7 @@ from mmedge_ros.ros.process_group import ProcessGroup
 _LOOK = 0.2
 
 
-def write_host_file(
-    nodes: Sequence[NodeDescription], folder: Path, params_files: Sequence[Path] = ()
-) -> Path:
+def write_host_file(nodes: Sequence[NodeDescription], folder: Path) -> Path:
     """Write what a host is to start, for the calling process, and return the file's path.
 
     :param folder: of logs and parameters, made where it is missing
@@ -35,7 +33,6 @@ def write_host_file(
     content = {
         'asker': os.getpid(),
         'folder': str(folder),
-        'params': [str(file) for file in params_files],
         'nodes': [dataclasses.asdict(node) for node in nodes],
     }
     path.write_text(json.dumps(content))
@@ -54,8 +51,7 @@ def main() -> None:
     ended = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda *_: ended.set())
-    params = [Path(file) for file in content['params']]
-    with ProcessGroup(nodes, Path(content['folder']), params, _say) as group:
+    with ProcessGroup(nodes, Path(content['folder']), on_event=_say) as group:
         while not ended.wait(_LOOK) and psutil.pid_exists(content['asker']):
             for name in group.watch():
                 sys.exit(f'{name} ended: {group.last_words(name, 1) or "without a word"}')

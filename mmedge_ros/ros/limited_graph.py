@@ -25,10 +25,8 @@ class LimitedGraph:
     :param folder: of logs and parameters
     """
 
-    def __init__(
-        self, nodes: Sequence[NodeDescription], folder: Path, params_files: Sequence[Path] = ()
-    ) -> None:
-        self._file = write_host_file(nodes, folder, params_files)
+    def __init__(self, nodes: Sequence[NodeDescription], folder: Path) -> None:
+        self._file = write_host_file(nodes, folder)
         self._log = folder / 'graph_host.log'
         self._process: subprocess.Popen[str] | None = None
 

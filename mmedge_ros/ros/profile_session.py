@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import rclpy
 from rclpy.executors import SingleThreadedExecutor
@@ -30,9 +31,27 @@ from mmedge_ros.ros.process_group import ProcessGroup
 _START_TIME = 120.0
 # Units in the queues are still those of the phase before, and a limiter needs its period.
 _SETTLING = 1.0
-# By what the seconds of a phase may be exceeded before it is said to stand still.
+# A graph that has only just come up, or that works off what it could not do before, is busy with
+# itself. It has settled that much later than so many windows were decided from the phase alone,
+# but is not waited for longer than this (s).
+_STEADY, _LONGEST_SETTLING = 8, 8.0
+# How long nothing may come at all before a graph is said to stand still.
 _PATIENCE = 30.0
+# Windows of the profile close so late (s) that a latency is what it is, not what is allowed; but
+# not so late that the fusion node takes itself to be held up and leaves windows out.
+_DEADLINE = 1.0
+# How often is looked whether a slow phase has enough, s.
+_LOOK = 0.5
 _LEAD_NS = NS_PER_S // 10
+
+PhaseProgress = Callable[[float, Phase, Mapping[str, int]], None]
+
+
+class PhaseDuration(NamedTuple):
+    """How long a phase is measured at least, and at most while there is not enough of it, s."""
+
+    least: float
+    most: float
 
 
 class Profiler(Node):
@@ -41,6 +60,7 @@ class Profiler(Node):
     def __init__(self, **node_options: Any) -> None:
         super().__init__('profiler', **node_options)
         self.heard: dict[str, int] = {}
+        self.decided = 0
         self.samples = PhaseSamples()
         self._id = 0
         self._taking = False
@@ -56,7 +76,7 @@ class Profiler(Node):
         """Announce a phase."""
         self._id += 1
         self._taking = False
-        self.heard = {}
+        self.heard, self.decided = {}, 0
         now_ns = int(self.get_clock().now().nanoseconds)
         configuration = Configuration(self._id, now_ns + _LEAD_NS, phase.parts)
         self._configurations.publish(conversions.to_configuration(configuration, now_ns))
@@ -76,7 +96,10 @@ class Profiler(Node):
 
     def _on_tracks(self, message: msg.TrackArray) -> None:
         # Only what was decided from units of this phase alone.
-        if self._taking and list(message.configuration_ids) == [self._id]:
+        if list(message.configuration_ids) != [self._id]:
+            return
+        self.decided += 1
+        if self._taking:
             trail = conversions.from_trail(message.trail)
             self.samples.add_decision(float(message.latency), trail)
 
@@ -86,12 +109,13 @@ def measure(
     model: Path,
     space: ConfigurationSpace,
     phases: Sequence[Phase],
-    seconds: float,
-    on_phase: Callable[[float, Phase], None],
+    duration: PhaseDuration,
+    on_phase: PhaseProgress,
 ) -> list[tuple[Phase, PhaseSamples]]:
-    """Fly a recording over and over, and measure each phase for so many seconds.
+    """Fly a recording over and over, and measure each phase until there is enough of it.
 
-    :param on_phase: called with the share done and the phase that begins
+    :param on_phase: called with the share done, the phase, and what is still lacking of it (by
+        stage, how often it was measured); nothing is when the phase begins
     :raises ReplayError: when the recording cannot be used or the graph does not run
     """
     os.environ.update(profile_environment())
@@ -103,10 +127,11 @@ def measure(
                 'sensors, or none to simulate one'
             )
         nodes = bag_graph(recording, str(model), loop=True, wait_for=('profiler',))
+    nodes = [with_deadline(node, _DEADLINE) for node in nodes]
     perception = [n for n in nodes if n.name not in ('bag_player', 'visualizer')]
     player = [n for n in nodes if n.name == 'bag_player']
     with tempfile.TemporaryDirectory(prefix='mmedge_') as scratch:
-        return _measure(perception, player, Path(scratch), phases, seconds, on_phase)
+        return _measure(perception, player, Path(scratch), phases, duration, on_phase)
 
 
 def _measure(
@@ -114,8 +139,8 @@ def _measure(
     player: list[NodeDescription],
     scratch: Path,
     phases: Sequence[Phase],
-    seconds: float,
-    on_phase: Callable[[float, Phase], None],
+    duration: PhaseDuration,
+    on_phase: PhaseProgress,
 ) -> list[tuple[Phase, PhaseSamples]]:
     context = rclpy.Context()
     rclpy.init(context=context)
@@ -129,19 +154,30 @@ def _measure(
             ProcessGroup(player, scratch / 'player') as played,
         ):
             for number, phase in enumerate(phases):
-                on_phase(number / len(phases), phase)
+                share = number / len(phases)
+                on_phase(share, phase, {})
                 graph.limit(phase.percent)
                 node.begin(phase)
                 wanted = {part.modality for part in phase.parts}
-                patience = _PATIENCE if number else _START_TIME
+                patience = max(_PATIENCE, duration.most) if number else _START_TIME
 
                 def running(wanted: set[str] = wanted) -> bool:
                     return wanted <= set(node.heard)
 
-                _spin(executor, graph, played, running, patience)
-                _spin(executor, graph, played, _after(_SETTLING), _PATIENCE)
+                spin(executor, graph, played, running, patience)
+                steady = _steady(node)
+                spin(executor, graph, played, steady, _PATIENCE)
+                spin(executor, graph, played, after(_SETTLING), _PATIENCE)
                 node.take()
-                _spin(executor, graph, played, _after(seconds), seconds + _PATIENCE)
+                begun = time.monotonic()
+                pause = duration.least
+                while pause > 0.0:
+                    spin(executor, graph, played, after(pause), pause + _PATIENCE)
+                    lacking = node.samples.lacking(phase)
+                    left = duration.most - (time.monotonic() - begun) if lacking else 0.0
+                    pause = min(left, max(duration.least, _LOOK))
+                    if pause > 0.0:
+                        on_phase(share, phase, lacking)
                 measured.append((phase, node.samples))
     finally:
         node.destroy_node()
@@ -149,12 +185,27 @@ def _measure(
     return measured
 
 
-def _after(seconds: float) -> Callable[[], bool]:
+def with_deadline(node: NodeDescription, deadline: float) -> NodeDescription:
+    """Let fusion close its windows that late (s); return any other node as it is."""
+    if node.executable != 'fusion':
+        return node
+    changed = {**node.parameters, 'pipeline.windows.deadline': deadline}
+    return replace(node, parameters=changed)
+
+
+def after(seconds: float) -> Callable[[], bool]:
+    """Return whether so much time has passed since this call."""
     end = time.monotonic() + seconds
     return lambda: time.monotonic() >= end
 
 
-def _spin(
+def _steady(node: Profiler) -> Callable[[], bool]:
+    """Return whether decisions come as they should, or have been waited for long enough."""
+    given_up = after(_LONGEST_SETTLING)
+    return lambda: node.decided >= _STEADY or given_up()
+
+
+def spin(
     executor: SingleThreadedExecutor,
     graph: LimitedGraph,
     player: ProcessGroup,

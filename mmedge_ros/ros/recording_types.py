@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -17,10 +16,9 @@ from mmedge_ros.replay.errors import ReplayError
 _SOURCE = Path(__file__).resolve().parents[2]
 
 
-def message_folders(environment: Mapping[str, str] | None = None) -> list[Path]:
-    """Return the share folders of the ROS installation, and the sources of this package."""
-    given = os.environ if environment is None else environment
-    prefixes = given.get('AMENT_PREFIX_PATH', '').split(os.pathsep)
+def message_folders() -> list[Path]:
+    """Return the share folders of the ROS installation."""
+    prefixes = os.environ.get('AMENT_PREFIX_PATH', '').split(os.pathsep)
     shares = [Path(prefix) / 'share' for prefix in (*prefixes, sys.prefix) if prefix]
     return [share for share in shares if share.is_dir()]
 

@@ -79,9 +79,9 @@ def run_up(
         _follow(group, bool(options.bag) and not options.loop, show)
 
 
-def video_camera(path: str | Path, loop: bool = True) -> dict[str, Any]:
+def video_camera(path: str | Path) -> dict[str, Any]:
     """Return parameters of a camera driver that plays a video file or a folder of pictures."""
-    return {'source': FILE, 'device': str(Path(path).resolve()), 'loop': loop}
+    return {'source': FILE, 'device': str(Path(path).resolve()), 'loop': True}
 
 
 def simulated_radar(capture: str | Path) -> dict[str, Any]:

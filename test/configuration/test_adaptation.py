@@ -5,15 +5,18 @@ from __future__ import annotations
 import math
 import time
 
+import numpy as np
 import pytest
 
-from mmedge_ros.configuration.accuracy_predictor import assumed_accuracy
+from mmedge_ros.configuration.accuracy_predictor import AccuracyTable, assumed_accuracy
 from mmedge_ros.configuration.adaptation import (
     Adaptation,
     AdaptationParameters,
     assumed_unit_times,
 )
 from mmedge_ros.configuration.configuration_space import ConfigurationSpace, ModalityOptions
+from mmedge_ros.configuration.factorised_latency import FactorisedLatency
+from mmedge_ros.configuration.optimizer_bench import exhaustive_choice, made_up
 from mmedge_ros.data_types import NS_PER_S, Configuration, StageTiming
 from mmedge_ros.monitoring.system_state import SystemState
 
@@ -141,6 +144,29 @@ def test_an_update_and_a_unit_cost_little() -> None:
         _fastest(lambda: drone.adaptation.unit_encoded('camera', 'small', 0.01, drone.now))
         < 0.0005
     )
+
+
+@pytest.mark.parametrize('limit', [0.03, 0.06, 0.2])
+def test_thousands_of_configurations_are_answered_as_by_exhaustive_search(limit: float) -> None:
+    space, _ = made_up(7)
+    random = np.random.default_rng(3)
+    accuracy = random.random(len(space))
+    predictor = AccuracyTable(accuracy, is_measured=True)
+    drone = Adaptation(space, assumed_unit_times(space), predictor, AdaptationParameters(limit))
+    latency = FactorisedLatency(space, assumed_unit_times(space))
+    for number in range(30):
+        modality = ('camera', 'radar')[number % 2]
+        duration = float(random.uniform(0.004, 0.008))
+        drone.unit_encoded(modality, 'level 1', duration, 0.03 * number)
+        latency.observe_unit(modality, 'level 1', duration, math.nan, 0.03 * number)
+    made = drone.update(NS_PER_S, 1.0)
+    assert made is not None
+    predicted = latency.predict(1.0)
+    certainty = min(max(predicted.best_chance(limit), 0.05), 0.95)
+    quantiles = predicted.quantiles(certainty)
+    best, _ = exhaustive_choice(accuracy.tolist(), quantiles.tolist(), limit)
+    assert len(space) == 2401
+    assert space.index_of(made.modalities) == best
 
 
 def _fastest(work: object) -> float:

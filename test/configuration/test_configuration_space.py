@@ -69,6 +69,36 @@ def test_no_cap_ever_leaves_nothing(rate: float, level: str) -> None:
     assert space().allowed(caps)[0]
 
 
+@pytest.mark.parametrize(
+    ('levels', 'cap', 'kept'),
+    [
+        (('small', 'large'), 'medium', 1),
+        (('medium', 'large'), 'small', 1),
+        (('small', 'medium'), 'large', 2),
+        (('medium',), 'small', 1),
+        (('nano', 'base', 'huge'), 'medium', 2),
+        (('nano', 'base', 'huge', 'giant'), 'medium', 2),
+        (('nano', 'base'), 'small', 1),
+        (('nano', 'base'), 'large', 2),
+        (('nano', 'base'), 'whatever', 2),
+        (('small', 'large'), '', 2),
+    ],
+)
+def test_a_cap_on_a_level_that_is_not_there_holds_to_the_next_cheaper_one(
+    levels: tuple[str, ...], cap: str, kept: int
+) -> None:
+    options = ModalityOptions('camera', (10.0,), levels)
+    allowed = ConfigurationSpace([options]).allowed(Caps(levels={'camera': cap}))
+    assert allowed.tolist() == [True] * kept + [False] * (len(levels) - kept)
+
+
+def test_other_caps_are_not_answered_with_those_before() -> None:
+    subject = space()
+    for rate, level in ((20.0, 'small'), (10.0, 'small'), (10.0, 'large'), (20.0, 'small')):
+        caps = Caps({'camera': rate}, {'radar': level})
+        assert subject.allowed(caps).tolist() == space().allowed(caps).tolist()
+
+
 def test_unknown_caps_are_found_beforehand() -> None:
     space().check(Caps({'camera': 5.0}, {'radar': 'large'}))
     with pytest.raises(ConfigurationError, match="the nearest valid one is 'radar'"):

@@ -4,10 +4,11 @@ import math
 
 import numpy as np
 import pytest
+from scipy.special import ndtr
 
 from mmedge_ros.configuration.configuration_space import ConfigurationSpace, ModalityOptions
 from mmedge_ros.configuration.errors import ConfigurationError
-from mmedge_ros.configuration.factorised_latency import FactorisedLatency
+from mmedge_ros.configuration.factorised_latency import FactorisedLatency, _slowest
 from mmedge_ros.configuration.queueing import completion_times
 from mmedge_ros.configuration.unit_time_profile import StageTime, UnitTimeProfile
 from mmedge_ros.data_types import ModalityConfiguration
@@ -84,6 +85,18 @@ def test_the_quantile_is_that_of_simulated_decisions() -> None:
         assert predicted.quantiles(probability)[index] == pytest.approx(expected, rel=0.06)
 
 
+@pytest.mark.parametrize('spread', [0.05, 0.3])
+@pytest.mark.parametrize('apart', [0.0, 0.2, 1.0, 3.0])
+def test_the_slowest_of_two_has_the_quantile_it_truly_has(spread: float, apart: float) -> None:
+    logs, spreads = np.array([0.0, -apart]), np.array([spread, 0.7 * spread])
+    both = [np.full((1, 1), log, np.float32) for log in logs]
+    widths = [np.full((1, 1), width, np.float32) for width in spreads]
+    for probability in (0.5, 0.95):
+        found = math.log(float(_slowest(both, widths, probability)[0]))
+        kept = float(np.prod(ndtr((found - logs) / spreads)))
+        assert kept == pytest.approx(probability, abs=0.012)
+
+
 def test_a_measured_unit_moves_all_configurations_that_use_its_level_most() -> None:
     latency = model()
     before = latency.predict(0.0).quantiles(0.95)
@@ -105,7 +118,8 @@ def test_fusion_counts_for_every_configuration() -> None:
 
 
 def test_load_counts_units_times_their_cost() -> None:
-    load = model().load(0.0)
+    load = model().predict(0.0).load
+    assert load is not None
     assert load[number((10.0, 'small'), (5.0, 'small'))] == pytest.approx(0.06 + 0.015)
     assert load.argmax() == number((30.0, 'large'), (20.0, 'large'))
 

@@ -44,6 +44,10 @@ def brute_force(
             return open_to[0] if current is None else current
         return min(open_to, key=lambda i: (seconds[i], -score[i], cost[i], i))
 
+    if current is not None and rules.headroom and math.isfinite(limit):
+        room = (1.0 - rules.headroom) * limit
+        feasible = [i for i in feasible if i == current or seconds[i] <= room] or feasible
+
     def net(i: int) -> float:
         changed = 0 if current is None else sum(GRID.places[i] != GRID.places[current])
         return score[i] - rules.switch_cost * changed
@@ -70,6 +74,7 @@ def brute_force(
     st.sampled_from([0.0, 0.05, 0.1]),
     st.sampled_from([0.0, 0.05, 0.15]),
     st.sampled_from([0.0, 2.0]),
+    st.sampled_from([0.0, 0.4]),
 )
 def test_the_answer_is_that_of_exhaustive_search(
     accuracy: list[float],
@@ -82,8 +87,9 @@ def test_the_answer_is_that_of_exhaustive_search(
     switch_cost: float,
     hysteresis: float,
     dwell: float,
+    headroom: float,
 ) -> None:
-    rules = OptimizerParameters(switch_cost, hysteresis, dwell)
+    rules = OptimizerParameters(switch_cost, hysteresis, dwell, headroom)
     choice = Optimizer(GRID, rules).choose(
         accuracy, latency, limit, np.array(allowed), energy, current, held
     )
@@ -156,6 +162,17 @@ def test_a_small_gain_is_not_worth_a_change_but_a_broken_limit_is() -> None:
     assert optimizer.choose(accuracy, latency, 0.2, current=0, held=2.0).index == 2
     latency[0] = 0.3
     assert optimizer.choose(accuracy, latency, 0.2, current=0, held=1.0).index == 2
+
+
+def test_what_barely_keeps_the_limit_replaces_nothing_that_keeps_it() -> None:
+    optimizer = Optimizer(GRID, OptimizerParameters(headroom=0.2))
+    accuracy, latency = [0.5, 0.6, 0.9, 0.1, 0.1, 0.1], [0.05, 0.07, 0.09, 0.2, 0.2, 0.2]
+    assert optimizer.choose(accuracy, latency, 0.1, current=0).index == 1
+    assert optimizer.choose(accuracy, latency, 0.1, current=2).index == 2
+    assert optimizer.choose(accuracy, latency, 0.1, current=4).index == 1
+    assert optimizer.choose(accuracy, latency, 0.1).index == 2
+    tight = [0.09, 0.095, 0.3, 0.3, 0.3, 0.3]
+    assert optimizer.choose(accuracy, tight, 0.1, current=2).index == 1
 
 
 def test_every_rate_or_level_that_changes_has_its_price() -> None:

@@ -27,3 +27,14 @@ def test_no_limit_is_always_kept_and_an_impossible_one_never() -> None:
         assert predicted().chances(none).tolist() == [1.0] * 3
     for impossible in (0.0, -1.0, -math.inf):
         assert predicted().chances(impossible).tolist() == [0.0] * 3
+
+
+def test_the_best_chance_is_the_largest_of_those_that_are_allowed_and_known() -> None:
+    chances = predicted().chances(0.015)
+    assert predicted().best_chance(0.015) == pytest.approx(chances.max())
+    allowed = np.array([False, True, True])
+    assert predicted().best_chance(0.015, allowed) == pytest.approx(chances[1:].max())
+    assert predicted().best_chance(0.015, ~np.ones(3, bool)) == pytest.approx(chances.max())
+    unknown = PredictedLatency(np.full(3, math.nan), 0.1)
+    assert unknown.best_chance(0.015) == 0.0
+    assert predicted().best_chance(math.nan) == 1.0

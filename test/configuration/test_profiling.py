@@ -108,7 +108,7 @@ def test_a_machine_that_scales_otherwise_is_told_as_an_error() -> None:
 
 def test_what_was_too_rare_under_a_limit_is_left_out() -> None:
     flight = [
-        (phase, flown(phase, 60 if phase.percent == 100.0 else 8))
+        (phase, flown(phase, 60 if phase.percent == 100.0 else 4))
         for phase in profile_phases(SPACE, [100.0, 30.0], 1)
     ]
     made = device_profile('here', flight, SPACE, {}, {})
@@ -117,5 +117,51 @@ def test_what_was_too_rare_under_a_limit_is_left_out() -> None:
 
 
 def test_too_few_measurements_are_refused_with_the_remedy() -> None:
-    with pytest.raises(ConfigurationError, match=r'camera\.small\.encode was measured 5 times'):
-        device_profile('here', measured(count=5), SPACE, {}, {})
+    with pytest.raises(ConfigurationError, match=r'camera\.small\.encode was measured 4 times'):
+        device_profile('here', measured(count=4), SPACE, {}, {})
+
+
+def test_a_slow_machine_gets_a_profile_that_says_what_is_rough() -> None:
+    made = device_profile('here', measured(count=7), SPACE, {}, {})
+    assert made.details['measured_rarely']['camera.small.encode'] == 7
+    assert unit_times_from_profile(made, SPACE).units['camera', 'small'].median > 0.0
+    assert 'measured_rarely' not in device_profile('', measured(), SPACE, {}, {}).details
+
+
+def test_a_phase_says_what_it_still_lacks() -> None:
+    level, check = (profile_phases(SPACE, [100.0], 1)[place] for place in (0, -1))
+    assert PhaseSamples().lacking(level) == {
+        'camera.small.encode': 0,
+        'radar.encode': 0,
+        'features.transport': 0,
+        'fusion': 0,
+    }
+    assert flown(level, 19).lacking(level).keys() == PhaseSamples().lacking(level).keys()
+    assert flown(level, 20).lacking(level) == {}
+    assert PhaseSamples().lacking(check) == {'decisions': 0}
+    assert flown(check, 20).lacking(check) == {}
+
+
+def test_what_waits_behind_an_encoder_that_cannot_follow_is_no_transport() -> None:
+    flight = measured((100.0,), 0)
+    for phase, samples in flight:
+        if phase.parts[0].level == 'large':  # 30 Hz of 40 ms each
+            samples.durations['camera.large.encode'] = [0.040] * 60
+            samples.durations['features.transport'] = [0.5] * 60
+    assert device_profile('', flight, SPACE, {}, {}).stages['features.transport'][-1] < 0.01
+
+
+def test_where_no_encoder_can_follow_the_one_that_does_best_tells_of_transport() -> None:
+    flight = measured((100.0,), 0)
+    for step, (_, samples) in enumerate(flight):
+        for name in [name for name in samples.durations if name.startswith('camera.')]:
+            samples.durations[name] = [0.040 * (1 + step)] * 60
+        samples.durations['features.transport'] = [0.1 * (1 + step)] * 60
+    stages = device_profile('', flight, SPACE, {}, {}).stages
+    assert stages['features.transport'] == (0.1,) * 6
+
+
+def test_a_check_under_a_limit_is_not_compared_with_the_whole_machine() -> None:
+    flight = measured((100.0,), 1)
+    limited = [(Phase(p.parts, 30.0, is_check=True), s) for p, s in flight if p.is_check]
+    assert 'cross_check' not in device_profile('', flight[:3] + limited, SPACE, {}, {}).details

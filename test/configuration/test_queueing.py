@@ -3,14 +3,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mmedge_ros.configuration.queueing import completion_times, last_unit_quantile
+from mmedge_ros.configuration.queueing import completion_times, last_unit_quantiles
 
 
 def quantile(  # type: ignore[no-untyped-def]
     service, interval, score=0.0, scatter=0.0, ignorance=0.0, units=15, capacity=10**6
 ) -> float:
-    arrays = (np.array([[value]]) for value in (service, scatter, ignorance, interval))
-    return float(last_unit_quantile(*arrays, score, np.array([[float(units)]]), capacity)[0, 0])
+    arrays = (np.array([value]) for value in (service, scatter, ignorance, interval))
+    growing = np.array([float(units)])
+    return float(last_unit_quantiles(*arrays, (score,), growing, capacity)[0, 0])
 
 
 def test_the_recursion_waits_for_the_unit_before() -> None:
