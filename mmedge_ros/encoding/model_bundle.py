@@ -16,12 +16,13 @@
     grid: {format: 1}
     embedding: {camera: {weights: ...}, radar: {weights: ...}}
     fusion: {step_camera: {...}, step_radar: {...}, fuse: {...}, threshold: 0.2}
+    gate: {network: {weights: ...}, ...}
 
 A level is one graph or a list of stages that run one after another (tapped_network). ``bytes``,
 ``domain`` (what the pictures it was trained on are: real or simulated) and all that follows
 ``camera`` are optional; ``grid`` says that all levels put out feature grids (feature_grid),
-which embedding and fusion need. Entries this module does not know (metrics, profiles) are left
-to others.
+which embedding and fusion need. Of ``gate`` only the file is known here (skipping/bundle_gate
+reads the rest); entries this module does not know (metrics, profiles) are left to others.
 """
 
 from __future__ import annotations
@@ -72,6 +73,7 @@ class ModelBundle:
     embeddings: Mapping[str, BundleFile] = field(default_factory=dict)
     fusion: Mapping[str, BundleFile] = field(default_factory=dict)
     fusion_threshold: float = 0.0
+    gate: BundleFile | None = None
     has_grid: bool = False
     domain: str = ''
     content: Mapping[str, Any] = field(default_factory=dict)
@@ -126,10 +128,6 @@ class ModelBundle:
         """Return the verified file of a camera level that is one graph."""
         return self._only(self.camera_stages(level), level or self.default)
 
-    def radar_weights(self, level: str = '') -> Path:
-        """Return the verified file of a radar level that is one graph."""
-        return self._only(self.radar_stages(level), level or self.radar.default)
-
     def embedding(self, modality: str) -> Path | None:
         """Return the verified network that makes embeddings of grids, None if there is none.
 
@@ -157,6 +155,8 @@ class ModelBundle:
                 yield from stages
         yield from self.embeddings.values()
         yield from self.fusion.values()
+        if self.gate is not None:
+            yield self.gate
 
     def _only(self, paths: tuple[Path, ...], level: str) -> Path:
         if len(paths) != 1:
@@ -197,6 +197,7 @@ def load_bundle(folder: Path) -> ModelBundle:
         embeddings,
         fusion,
         threshold,
+        manifest.file('gate', 'network') if manifest.has('gate') else None,
         has_grid,
         _domain(manifest),
         manifest.content,

@@ -24,7 +24,10 @@ from mmedge_ros.pipeline.perception_pipeline import (
 )
 from mmedge_ros.replay.device_profile import DeviceProfile
 from mmedge_ros.sensing.radar_filter import RadarLimits
+from mmedge_ros.skipping.skip_control import SkipParameters
 
+# The figures of a configuration are those of full windows.
+_NO_SKIPPING = SkipParameters(alpha=0.0)
 _PACKAGE = Path(__file__).resolve().parents[1]
 # What decides about figures; the rest of the package only shows them.
 _DECIDING = (
@@ -85,7 +88,9 @@ class BundleUnderTest:
         :raises EncodingError: if the manifest cannot be read
         """
         learned = strategy.learned and networks is not None
-        parameters = PipelineParameters(strategy=FEATURE if learned else DECISION)
+        parameters = PipelineParameters(
+            strategy=FEATURE if learned else DECISION, skipping=_NO_SKIPPING
+        )
         return open_pipeline(self.folder, parameters, networks)
 
 
@@ -109,7 +114,7 @@ def open_bundle(folder: Path, profile: DeviceProfile) -> BundleUnderTest:
     for encoder in bundle.encoders().values():
         encoder.warm_up()
     # As a flight would open it, which also runs it once.
-    open_pipeline(folder, PipelineParameters())
+    open_pipeline(folder, PipelineParameters(skipping=_NO_SKIPPING))
     return bundle
 
 

@@ -93,6 +93,8 @@ def report_of(
         'stride_ms': record.stride * 1e3,
         'windows': record.windows,
         'decisions': len(record.decisions),
+        # Published before their windows ended, because a gate was sure enough.
+        'early': sum(decision.latency < 0.0 for decision in record.decisions),
         'dropped': record.dropped,
         'warmup_decisions': len(record.decisions) - metrics.decisions,
         'measured_decisions': metrics.decisions,

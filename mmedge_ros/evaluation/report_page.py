@@ -163,6 +163,7 @@ def headline(report: Mapping[str, Any]) -> list[Tile]:
     labels = Counter(track['label'] for track in report['tracks'])
     words = ', '.join(f'{n} × {label[:20]}' for label, n in labels.most_common(3))
     dropped = f', {report["dropped"]} dropped' if report['dropped'] else ''
+    early = f', {report["early"]} early' if report['early'] else ''
     missed = percent(report['deadline_miss_rate'])
     accuracy = report['accuracy']
     right = [] if accuracy is None else [_streaming_tile(accuracy)]
@@ -171,7 +172,7 @@ def headline(report: Mapping[str, Any]) -> list[Tile]:
         Tile(
             'decisions',
             number(report['decisions'], 0),
-            f'of {number(report["windows"], 0)} windows{dropped}',
+            f'of {number(report["windows"], 0)} windows{dropped}{early}',
         ),
         Tile('latency, median', _ms(latency['p50']), 'publication − window end'),
         Tile('latency, p95', _ms(latency['p95']), f'at most {_ms(latency["max"])}'),

@@ -8,7 +8,7 @@ from collections import Counter, deque
 from collections.abc import Callable
 
 from mmedge_ros.clock import Clock
-from mmedge_ros.data_types import NS_PER_S, Decision
+from mmedge_ros.data_types import NS_PER_S, Decision, SkipDecision
 from mmedge_ros.failure_counts import count_failure, unexpected
 from mmedge_ros.fusion.errors import FusionError
 from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline
@@ -17,7 +17,12 @@ _LOG = logging.getLogger(__name__)
 _CAPACITY = 1000
 _LONGEST_WAIT = 1.0
 
-Task = Callable[[PerceptionPipeline, int], None]
+# What a task returns is of no interest.
+Task = Callable[[PerceptionPipeline, int], object]
+
+
+def _ignore(_: SkipDecision) -> None:
+    """Nobody can rest."""
 
 
 class DecisionWorker:
@@ -27,6 +32,7 @@ class DecisionWorker:
     left out; after an error nobody foresaw the pipeline starts over without tracks.
 
     :param on_decision: called with each decision, which it closes with its publication time
+    :param on_skip: called with each lease, after the decisions that it came with
     :param longest_wait: seconds; short where the ROS clock does not run like the system's
     """
 
@@ -36,12 +42,14 @@ class DecisionWorker:
         clock: Clock,
         on_decision: Callable[[Decision], None],
         longest_wait: float = _LONGEST_WAIT,
+        on_skip: Callable[[SkipDecision], None] = _ignore,
     ) -> None:
         self.overflows = 0
         self.failures: Counter[str] = Counter()
         self._pipeline = pipeline
         self._clock = clock
         self._on_decision = on_decision
+        self._on_skip = on_skip
         self._longest_wait = longest_wait
         self._tasks: deque[Task] = deque(maxlen=_CAPACITY)
         self._changed = threading.Condition()
@@ -109,6 +117,11 @@ class DecisionWorker:
                 self._on_decision(decision)
             except Exception as err:  # noqa: BLE001
                 self._note(err, 'a decision is lost')
+        for skip in self._pipeline.take_skips():
+            try:
+                self._on_skip(skip)
+            except Exception as err:  # noqa: BLE001
+                self._note(err, 'a lease is lost')
 
     def _start_over(self, error: Exception) -> None:
         """Empty the pipeline: what it failed on must not fail every window to come."""

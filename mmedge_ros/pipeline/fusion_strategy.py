@@ -1,7 +1,9 @@
-"""Which strategy fuses the sensors: learned feature fusion where the bundle has it."""
+"""What a bundle brings to the pipeline: learned feature fusion, and a gate for skipping."""
 
 from __future__ import annotations
 
+import logging
+import math
 from pathlib import Path
 
 from mmedge_ros.aggregation.fusion_runtime import FusionNetworkRuntime
@@ -16,6 +18,11 @@ from mmedge_ros.pipeline.perception_pipeline import (
     PerceptionPipeline,
     PipelineParameters,
 )
+from mmedge_ros.skipping.bundle_gate import BundleGate, bundle_gate
+from mmedge_ros.skipping.gated_pipeline import GatedPipeline, Gating
+from mmedge_ros.skipping.skip_control import SkipControl
+
+_LOG = logging.getLogger(__name__)
 
 
 def model_of_encoders(named: str, simulated: bool, parameters: PipelineParameters) -> Path | None:
@@ -24,7 +31,8 @@ def model_of_encoders(named: str, simulated: bool, parameters: PipelineParameter
     :param named: as for `default_detector`, and so is ``simulated``
     :raises EncodingError: if there is none of that name
     """
-    if parameters.strategy == DECISION or CAMERA not in parameters.modalities:
+    needs_none = parameters.strategy == DECISION and parameters.skipping.alpha <= 0.0
+    if needs_none or CAMERA not in parameters.modalities:
         return None
     try:
         return default_detector(named, simulated)
@@ -47,21 +55,56 @@ def fusion_strategy(model: Path | None, parameters: PipelineParameters) -> str:
 def open_pipeline(
     model: Path | None, parameters: PipelineParameters, networks: FusionNetworks | None = None
 ) -> PerceptionPipeline:
-    """Make the pipeline with the strategy of the bundle.
+    """Make the pipeline with the strategy of the bundle, and with its gate if it has one.
 
     :param networks: fusion networks of the bundle, if they are open already
     :raises EncodingError: as ``fusion_strategy``, and if the fusion networks cannot be used
     :raises FusionError: if they do not fit this version, or windows overlap too much for them
+    :raises SkippingError: if the gate of the bundle cannot be used
     """
     bundle = _bundle_with_fusion(model, parameters)
     if bundle is None:
-        return PerceptionPipeline(parameters)
+        return _gated(model, parameters, None)
     decoding = parameters.features.decoding(bundle.fusion_threshold)
     if networks is None:
         networks = FusionNetworkRuntime.from_bundle(bundle, parameters.features.threads)
     fusion = FeatureFusion(networks, decoding)
     fusion.warm_up()
-    return PerceptionPipeline(parameters, fusion)
+    return _gated(model, parameters, fusion)
+
+
+def _gated(
+    model: Path | None, parameters: PipelineParameters, fusion: FeatureFusion | None
+) -> PerceptionPipeline:
+    """Make the pipeline, with the gate of the model if it has one that can be used."""
+    gate = _gate_of(model, parameters, DECISION if fusion is None else FEATURE)
+    if gate is None:
+        return PerceptionPipeline(parameters, fusion)
+    windows, skipping = parameters.windows, parameters.skipping
+    threshold = gate.threshold(skipping.alpha)
+    control = SkipControl(skipping, threshold, windows.window, windows.stride, gate.slow)
+    gating = Gating(gate.gate, control, parameters.scene_change)
+    return GatedPipeline(gating, parameters, fusion)
+
+
+def _gate_of(
+    model: Path | None, parameters: PipelineParameters, strategy: str
+) -> BundleGate | None:
+    """Return the gate of a bundle if it was certified for what is to be flown."""
+    alpha = parameters.skipping.alpha
+    if alpha <= 0.0 or model is None or CAMERA not in parameters.modalities:
+        return None
+    gate = bundle_gate(model) if is_bundle(model) else None
+    if gate is None:
+        return None
+    if gate.strategy != strategy:
+        reason = f'it was trained with {gate.strategy} fusion, and this is {strategy} fusion'
+    elif not math.isfinite(gate.threshold(alpha)):
+        reason = f'no threshold is certified for skipping.alpha {alpha:g}'
+    else:
+        return gate
+    _LOG.warning('the gate of %s is not used, no sensor rests: %s', model, reason)
+    return None
 
 
 def _bundle_with_fusion(model: Path | None, parameters: PipelineParameters) -> ModelBundle | None:

@@ -16,6 +16,7 @@ from mmedge_ros.data_types import (
     RADAR,
     Decision,
     Measurement,
+    SkipDecision,
     Trail,
     UnitFeatures,
     UnitReceipt,
@@ -30,6 +31,8 @@ from mmedge_ros.fusion.projection import CameraModel
 from mmedge_ros.fusion.transforms import StampedTransform, TransformTree
 from mmedge_ros.parameter import group, parameter
 from mmedge_ros.pipeline.window_assembler import ClosedWindow, WindowAssembler, WindowParameters
+from mmedge_ros.skipping.scene_change import SceneChangeParameters
+from mmedge_ros.skipping.skip_control import SkipParameters
 from mmedge_ros.tracking.fixed_lag import FixedLagTracker
 from mmedge_ros.tracking.tracker import Tracker, TrackerParameters
 
@@ -37,9 +40,9 @@ from mmedge_ros.tracking.tracker import Tracker, TrackerParameters
 _MOST_WAITING = 1000
 # Every unit is taken once into each window it belongs to.
 _MOST_OVERLAP = 20
-# Work for later windows is not begun this long before a decision may be due: a step takes
-# one to two milliseconds.
-_STEP_MARGIN_NS = 3_000_000
+# Work ahead is not begun this long before a decision may be due: a step takes one to two
+# milliseconds, fusing a picture three to four.
+_STEP_MARGIN_NS = 5_000_000
 _NO_GRID = np.zeros((0, 0, 0), np.float16)
 
 AUTO, DECISION, FEATURE = 'auto', 'decision', 'feature'
@@ -68,6 +71,8 @@ class PipelineParameters:
     features: FeatureFusionParameters = group(FeatureFusionParameters)
     fusion: DecisionFusionParameters = group(DecisionFusionParameters)
     tracker: TrackerParameters = group(TrackerParameters)
+    skipping: SkipParameters = group(SkipParameters)
+    scene_change: SceneChangeParameters = group(SceneChangeParameters)
 
 
 class PerceptionPipeline:
@@ -172,11 +177,11 @@ class PerceptionPipeline:
         """Enter what an encoder says of a unit before (or instead of) encoding it."""
         self.assembler.add_receipt(receipt, now_ns)
 
-    def add_features(self, features: UnitFeatures, now_ns: int) -> None:
-        """Enter an encoded unit that arrived at ``now_ns``."""
+    def add_features(self, features: UnitFeatures, now_ns: int) -> bool:
+        """Enter an encoded unit that arrived at ``now_ns``; False for one not to be used."""
         self.set_frames({features.modality: features.frame_id})
         if not self.assembler.add_features(features, now_ns):
-            return
+            return False
         self._follow_restart()
         if self.feature_fusion is not None:
             self._enter(features, self.feature_fusion)
@@ -187,6 +192,7 @@ class PerceptionPipeline:
         # What belongs to the open window is taken in now, while the window is still filling:
         # when it ends, only the last unit is left to do.
         self._absorb(self.assembler.next_end_ns or 0)
+        return True
 
     def next_poll_ns(self, now_ns: int) -> int | None:
         """Return when `poll` can next have something to do, None before the first unit."""
@@ -216,6 +222,10 @@ class PerceptionPipeline:
         """Decide every window that can be closed; the caller publishes in this order."""
         self._follow_restart()
         return [self._decide(window) for window in self.assembler.poll(now_ns)]
+
+    def take_skips(self) -> Sequence[SkipDecision]:
+        """Return the leases since the last call: without a gate there are none."""
+        return ()
 
     def reset(self) -> None:
         """Forget windows, units and tracks; calibration, counts and ids go on."""
@@ -266,15 +276,14 @@ class PerceptionPipeline:
         """
         unusable = [unit for unit in self._unusable if unit.available_ns <= window.end_ns]
         self._unusable = [unit for unit in self._unusable if unit.available_ns > window.end_ns]
-        fused = fusion.decide(window.end_ns)
-        if fused is None:
+        fused = {found.picture: found for found in fusion.decide(window.end_ns)}
+        pictures = [
+            replace(unit, detections=fused[unit.key].detections, grid=_NO_GRID)
+            for unit in window.fresh
+            if unit.key in fused
+        ]
+        if not fused:
             pictures = [unit for unit in unusable if unit.modality == CAMERA]
-        else:
-            pictures = [
-                replace(unit, detections=fused.detections, grid=_NO_GRID)
-                for unit in window.fresh
-                if unit.key == fused.picture
-            ]
         if pictures:
             self.tracker.update(pictures)
         return tuple(
@@ -290,8 +299,9 @@ class PerceptionPipeline:
         for unit in window.fresh:
             previous_ns = self._newest_ns.get(unit.modality, unit.stamp_ns)
             self._newest_ns[unit.modality] = max(previous_ns, unit.stamp_ns)
-        # Without anything new the state is predicted to the window end.
-        newest_ns = (self.tracker.newest_ns if window.fresh else 0) or window.end_ns
+        # Without anything new the state is predicted to the window end, never into the future.
+        last_ns = min(window.end_ns, window.closed_ns)
+        newest_ns = (self.tracker.newest_ns if window.fresh else 0) or last_ns
         self._state_ns = min(max(self._state_ns, newest_ns), window.end_ns)
         camera = self.geometry.camera
         return Decision(

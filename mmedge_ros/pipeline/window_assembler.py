@@ -110,6 +110,8 @@ class WindowAssembler:
         self.window_ns = round(p.window * NS_PER_S)
         self.deadline_ns = round(p.deadline * NS_PER_S)
         self.look_delay_ns = round(min(p.look_delay, p.deadline) * NS_PER_S)
+        # A window that may still wait for its deadline is not one that nobody needs.
+        self._catch_up_ns = max(_CATCH_UP_NS, 2 * self.deadline_ns)
         self.counts = AssemblerCounts()
         self.reset()
 
@@ -194,6 +196,22 @@ class WindowAssembler:
             self._forget(end_ns)
         return closed
 
+    def close_early(self, now_ns: int) -> ClosedWindow | None:
+        """Close the earliest open window before its end, with what has arrived.
+
+        Nothing is late by that: what of it still arrives belongs to the windows after it.
+
+        :return: None before the first unit
+        """
+        end_ns, closed_ns = self._next_end_ns, self._closed_ns
+        if end_ns is None:
+            return None
+        window = self._close(end_ns, now_ns, [])
+        self._closed_ns = closed_ns
+        self._next_end_ns = end_ns + self.stride_ns
+        self._forget(end_ns)
+        return window
+
     def _begin(self, key: UnitKey, available_ns: int, now_ns: int) -> bool:
         """Fix the first window end; start over when the clock was set back.
 
@@ -245,7 +263,7 @@ class WindowAssembler:
 
     def _catch_up(self, now_ns: int) -> None:
         """Drop windows that nobody needs any more after the process was held up for long."""
-        if self._next_end_ns is None or now_ns - self._next_end_ns < _CATCH_UP_NS:
+        if self._next_end_ns is None or now_ns - self._next_end_ns < self._catch_up_ns:
             return
         newest_ns = now_ns // self.stride_ns * self.stride_ns - self.stride_ns
         missed = (newest_ns - self._next_end_ns) // self.stride_ns

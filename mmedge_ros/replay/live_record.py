@@ -140,7 +140,8 @@ class LiveRecord:
             settled[features.modality] += 1
             end_ns = -(-features.available_ns // stride_ns) * stride_ns
             decided_ns = published.get(end_ns)
-            if decided_ns is not None and features.trail:
+            # Nothing is late for a window that was decided before its end.
+            if decided_ns is not None and decided_ns >= end_ns and features.trail:
                 entry.late += features.trail[-1].end_ns > decided_ns
         for modality, entry in counts.items():
             arrived = min(entry.received, settled[modality])

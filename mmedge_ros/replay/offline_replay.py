@@ -21,6 +21,7 @@ import numpy as np
 from mmedge_ros.data_types import (
     NS_PER_S,
     Decision,
+    SkipDecision,
     Unit,
     UnitFeatures,
     UnitOutcome,
@@ -54,7 +55,7 @@ class _Server:
 
 
 class OfflineReplay:
-    """Runs units through encoders and pipeline in virtual time.
+    """Runs units through encoders and pipeline in virtual time; encoders obey leases.
 
     :param profile: service times; without one they are measured
     :param native_periods_ns: distance of units per modality, for rate control
@@ -277,6 +278,14 @@ class OfflineReplay:
             if self._on_decision:
                 self._on_decision(done)
             begun = time.perf_counter_ns()
+        for skip in self.pipeline.take_skips():
+            number = skip.window_end_ns // self.pipeline.assembler.stride_ns
+            delay_ns = self._profiled('receipt.transport', 'lease', number)
+            self._at(now_ns + delay_ns, self._take_lease, skip)
+
+    def _take_lease(self, _: int, skip: SkipDecision) -> None:
+        for server in self.servers.values():
+            server.intake.control.lease(skip)
 
     def _profiled(self, stage: str, key: str, sequence: int) -> int:
         """Nanoseconds from the profile; transport costs nothing where nothing is known."""

@@ -177,6 +177,17 @@ def from_configuration(message: msg.Configuration, device: str = 'cpu') -> core.
     )
 
 
+def to_skip_decision(skip: core.SkipDecision) -> msg.SkipDecision:
+    return msg.SkipDecision(
+        header=header(skip.issued_ns),
+        modality=skip.modality,
+        skip_until=to_time(skip.skip_until_ns),
+        fraction=float(skip.fraction),
+        confidence=float(skip.confidence),
+        window_end=to_time(skip.window_end_ns),
+    )
+
+
 def from_skip_decision(message: msg.SkipDecision) -> core.SkipDecision:
     return core.SkipDecision(
         message.modality,

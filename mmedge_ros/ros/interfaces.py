@@ -136,7 +136,7 @@ INTERFACES = (
         names.SKIP_DECISION,
         'mmedge_ros/msg/SkipDecision',
         RESULT,
-        (),
+        ('fusion',),
         ('unit_encoder', 'configuration_optimizer', *_DRIVERS),
         'a lease during which a modality rests',
         recorded=True,

@@ -24,6 +24,7 @@ from mmedge_ros.parameter import ParameterError
 from mmedge_ros.replay.errors import ReplayError
 from mmedge_ros.ros.middleware_profile import set_profile
 from mmedge_ros.sensing.errors import SensingError
+from mmedge_ros.skipping.errors import SkippingError
 
 PARENT_VARIABLE = 'MMEDGE_PARENT_PID'
 # A node that could not be made says why and ends with 1: starting it again is no use. One that
@@ -43,6 +44,7 @@ USER_ERRORS = (
     MonitoringError,
     ReplayError,
     SensingError,
+    SkippingError,
     rclpy_implementation.RCLInvalidROSArgsError,
     rclpy_implementation.UnknownROSArgsError,
 )

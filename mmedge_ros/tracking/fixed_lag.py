@@ -8,6 +8,7 @@ one an undisturbed stream would have given.
 from __future__ import annotations
 
 import bisect
+import copy
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -78,6 +79,12 @@ class FixedLagTracker:
         self._base = self.state
         self._units: list[UnitFeatures] = []
         self._done: list[tuple[Step, TrackerState]] = []
+
+    def fork(self) -> FixedLagTracker:
+        """Return one that goes on by itself from here."""
+        other = copy.copy(self)
+        other.__dict__.update(_units=list(self._units), _done=list(self._done))
+        return other
 
     @property
     def newest_ns(self) -> int:

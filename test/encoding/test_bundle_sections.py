@@ -36,7 +36,6 @@ def test_all_parts_of_a_bundle_are_found(bundle: Path) -> None:
     found = load_bundle(bundle)
     assert (found.levels, found.radar_levels) == (('small',), ('small',))
     assert [p.name for p in found.camera_stages()] == [f'small_{n}.onnx' for n in (1, 2, 3)]
-    assert found.radar_weights('small') == bundle / 'radar.onnx'
     assert found.radar_stages() == (bundle / 'radar.onnx',)
     assert found.embedding(CAMERA) == bundle / 'embed_camera.onnx'
     assert found.embedding(RADAR) == bundle / 'embed_radar.onnx'

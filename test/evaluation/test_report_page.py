@@ -180,6 +180,17 @@ def test_a_comparison_is_called_one_with_pseudo_labels(build_run):
     assert 'Comparison' not in words_of(build_run(1.0))
 
 
+def test_early_decisions_are_counted(build_run):
+    record = build_run(4.0)
+    assert 'early' not in words_of(record)
+    changed = [
+        replace(decision, published_ns=decision.window_end_ns - 1) for decision in record.decisions
+    ]
+    tiles = headline(report_of(replace(record, decisions=[*changed[:4], *record.decisions[4:]])))
+    (tile,) = [tile for tile in tiles if tile.name == 'decisions']
+    assert tile.note == 'of 37 windows, 1 dropped, 4 early'
+
+
 def test_a_run_without_decisions_says_so(empty_run):
     assert 'No decision was published' in words_of(empty_run)
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from hand_made_units import Collected, ManualClock, at
 
-from mmedge_ros.data_types import Decision
+from mmedge_ros.data_types import CAMERA, Decision, SkipDecision
 from mmedge_ros.fusion.errors import FusionError
 from mmedge_ros.pipeline.decision_worker import DecisionWorker
 
@@ -25,6 +25,7 @@ class FakePipeline:
 
     def __init__(self, next_poll: float | None = None) -> None:
         self.ready: list[Decision] = []
+        self.skips: list[SkipDecision] = []
         self.ahead = 0
         self.worked = Collected()
         self.failure: Exception | None = None
@@ -42,6 +43,10 @@ class FakePipeline:
             raise failure
         ready, self.ready = self.ready, []
         return ready
+
+    def take_skips(self) -> list[SkipDecision]:
+        skips, self.skips = self.skips, []
+        return skips
 
     def work_ahead(self, now_ns: int) -> bool:
         if not self.ahead:
@@ -68,8 +73,9 @@ def running(
     on_decision: Callable[[Decision], None],
     clock: ManualClock | None = None,
     longest_wait: float = 30.0,
+    **options: Any,
 ) -> Iterator[DecisionWorker]:
-    worker = DecisionWorker(pipeline, clock or ManualClock(), on_decision, longest_wait)
+    worker = DecisionWorker(pipeline, clock or ManualClock(), on_decision, longest_wait, **options)
     worker.start()
     try:
         yield worker
@@ -85,6 +91,36 @@ def test_tasks_are_done_in_order_and_decisions_leave_in_order() -> None:
             worker.submit(deciding(100.0 * n))
         found = out.wait_for(50)
     assert [d.window_end_ns for d in found] == [at(100.0 * n) for n in range(50)]
+
+
+def letting_rest(*ends: float) -> Callable[[Any, int], None]:
+    """A task after which the camera may rest until then, and again until then."""
+    leases = [SkipDecision(CAMERA, at(0), at(end), at(end)) for end in ends]
+    return lambda pipeline, _: pipeline.skips.extend(leases)
+
+
+def test_leases_are_handed_on_in_order_once_each() -> None:
+    skips = Collected()
+    with running(FakePipeline(), Collected(), on_skip=skips) as worker:
+        worker.submit(letting_rest(100.0, 200.0))
+        skips.wait_for(2)
+        worker.submit(letting_rest(300.0))
+        found = skips.wait_for(3)
+    assert [skip.skip_until_ns for skip in found] == [at(100), at(200), at(300)]
+
+
+def test_a_lease_that_cannot_be_published_does_not_end_deciding() -> None:
+    def refuse(_: SkipDecision) -> None:
+        raise ValueError('no such modality')
+
+    out = Collected()
+    with running(FakePipeline(), out, on_skip=refuse) as worker:
+        worker.submit(letting_rest(100.0))
+        worker.submit(deciding(100.0))
+        out.wait_for(1)
+        worker.submit(deciding(200.0))
+        out.wait_for(2)
+    assert worker.failures.total() == 1
 
 
 def test_a_task_is_told_the_time() -> None:

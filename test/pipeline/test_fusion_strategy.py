@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 import yaml
 from fake_fusion_networks import FakeFusionNetworks
+from hand_made_questions import gate
 
 from mmedge_ros.data_types import CAMERA, RADAR
 from mmedge_ros.encoding.detector import EncodingError
@@ -17,6 +19,13 @@ from mmedge_ros.pipeline.fusion_strategy import (
     open_pipeline,
 )
 from mmedge_ros.pipeline.perception_pipeline import PipelineParameters
+from mmedge_ros.pipeline.window_assembler import WindowParameters
+from mmedge_ros.skipping.bundle_gate import write_bundle_gate
+from mmedge_ros.skipping.certificate import Certificate
+from mmedge_ros.skipping.errors import SkippingError
+from mmedge_ros.skipping.gated_pipeline import GatedPipeline
+from mmedge_ros.skipping.scene_change import SceneChangeParameters
+from mmedge_ros.skipping.skip_control import SkipParameters
 
 ENTRY = {'weights': 'network.onnx', 'sha256': '0' * 64}
 PARTS = ('step_camera', 'step_radar', 'fuse')
@@ -85,6 +94,62 @@ def test_networks_that_are_open_already_are_used_and_tried_out(tmp_path: Path) -
     assert open_pipeline(model, parameters('decision'), networks).feature_fusion is None
 
 
+def with_gate(folder: Path, strategy: str = 'decision') -> Path:
+    """Enter a gate that is certified for 5 % from a confidence of 0.9 on."""
+    certificate = Certificate(0.05, 0.9, 'student', 0.9, 30, 500, 10, 0.02)
+    write_bundle_gate(folder, gate(), strategy, [CAMERA], [certificate])
+    return folder
+
+
+def test_the_gate_of_a_bundle_is_asked_with_what_it_was_certified_for(tmp_path: Path) -> None:
+    model = with_gate(bundle(tmp_path / 'm'))
+    changes = SceneChangeParameters(hits=7)
+    windows = WindowParameters(window=0.4, stride=0.2)
+    opened = open_pipeline(model, parameters(windows=windows, scene_change=changes))
+    assert isinstance(opened, GatedPipeline)
+    assert opened.control.threshold == pytest.approx(0.9)
+    assert opened.gating.changes == changes
+
+
+def test_with_feature_fusion_its_gate_is_asked(tmp_path: Path) -> None:
+    model = with_gate(fusing(tmp_path / 'm'), 'feature')
+    opened = open_pipeline(model, parameters(), FakeFusionNetworks())
+    assert isinstance(opened, GatedPipeline)
+    assert opened.feature_fusion is not None
+
+
+@pytest.mark.parametrize(
+    ('given', 'reason'),
+    [
+        ({'skipping': SkipParameters(alpha=0.0)}, ''),
+        ({'modalities': (RADAR,)}, ''),
+        ({'skipping': SkipParameters(alpha=0.02)}, r'no threshold.*0\.02'),
+    ],
+)
+def test_a_gate_that_keeps_no_such_promise_is_not_asked(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, given: dict, reason: str
+) -> None:
+    opened = open_pipeline(with_gate(bundle(tmp_path / 'm')), parameters(**given))
+    assert not isinstance(opened, GatedPipeline)
+    assert bool(caplog.text) == bool(reason)
+    assert re.search(reason, caplog.text)
+
+
+def test_a_gate_of_the_other_fusion_is_not_asked(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    opened = open_pipeline(with_gate(bundle(tmp_path / 'm'), 'feature'), parameters())
+    assert not isinstance(opened, GatedPipeline)
+    assert 'trained with feature fusion, and this is decision fusion' in caplog.text
+
+
+def test_a_gate_that_is_not_the_manifests_is_an_error_at_the_start(tmp_path: Path) -> None:
+    model = with_gate(bundle(tmp_path / 'm'))
+    (model / 'gate.npz').write_bytes(b'no gate')
+    with pytest.raises(SkippingError, match='SHA-256'):
+        open_pipeline(model, parameters())
+
+
 def test_an_unknown_strategy_is_refused() -> None:
     with pytest.raises(ParameterError, match='auto, decision, feature'):
         build(PipelineParameters, {'strategy': 'best'})
@@ -93,7 +158,10 @@ def test_an_unknown_strategy_is_refused() -> None:
 def test_fusion_takes_the_model_that_the_encoder_takes(tmp_path: Path, monkeypatch) -> None:
     model = fusing(tmp_path / 'm')
     assert model_of_encoders(str(model), False, parameters()) == model
-    assert model_of_encoders(str(model), False, parameters('decision')) is None
+    # Decision fusion needs the gate of it, or nothing.
+    assert model_of_encoders(str(model), False, parameters('decision')) == model
+    no_skipping = parameters('decision', skipping=SkipParameters(alpha=0.0))
+    assert model_of_encoders(str(model), False, no_skipping) is None
     assert model_of_encoders(str(model), False, parameters(modalities=(RADAR,))) is None
     with pytest.raises(EncodingError, match='no detector'):
         model_of_encoders('neither_file_nor_bundle', False, parameters(modalities=(CAMERA,)))

@@ -351,6 +351,15 @@ def test_after_a_long_stall_windows_are_dropped_and_counted_but_no_unit() -> Non
     assert assembler.counts.dropped_windows == 47
 
 
+def test_a_window_is_kept_for_as_long_as_its_deadline_lets_it_wait() -> None:
+    assembler = WindowAssembler(WindowParameters(deadline=3.0))
+    received(assembler, unit(50))
+    assert assembler.poll(at(3050)) == []
+    encoded(assembler, unit(50), 3060)
+    assert ends(assembler.poll(at(3061)))[0] == 100
+    assert assembler.counts.dropped_windows == 0
+
+
 def test_a_gap_of_fifty_years_is_caught_up_at_once() -> None:
     assembler = WindowAssembler()
     encoded(assembler, unit(50), 60)

@@ -173,6 +173,15 @@ def test_a_unit_that_was_ready_after_its_first_decision_is_late() -> None:
     assert filled(record).units[CAMERA].late == 1
 
 
+def test_no_unit_is_late_for_a_window_that_was_decided_before_its_end() -> None:
+    record = LiveRecord()
+    record.status = status()
+    record.add_decision(decision(100, latency=-30))
+    record.add_features(encoded(60, 0, took=30))
+    record.add_features(encoded(80, 1, took=10))
+    assert filled(record).units[CAMERA].late == 0
+
+
 def test_features_without_a_trail_do_no_harm() -> None:
     record = LiveRecord()
     record.status = status()

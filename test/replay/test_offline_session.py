@@ -6,16 +6,19 @@ from pathlib import Path
 
 import pytest
 from bag_fixtures import RADAR, recording, write_bag
+from gated_bundle import write_gated_bundle
 
 from mmedge_ros.data_types import Decision
 from mmedge_ros.encoding.detector import EncodingError
 from mmedge_ros.evaluation.decision_log import decision_lines
+from mmedge_ros.evaluation.run_record import RunRecord
 from mmedge_ros.pipeline.perception_pipeline import PipelineParameters
 from mmedge_ros.pipeline.window_assembler import WindowParameters
 from mmedge_ros.replay.device_profile import DeviceProfile, write_profile
 from mmedge_ros.replay.errors import ReplayError
 from mmedge_ros.replay.offline_session import OfflineOptions, replay_offline
 from mmedge_ros.sensing.radar_filter import RadarLimits
+from mmedge_ros.skipping.skip_control import SkipParameters
 
 STAGES = ('radar.encode', 'receipt.transport', 'features.transport', 'fusion')
 
@@ -87,3 +90,32 @@ def test_a_camera_needs_a_detector(tmp_path: Path) -> None:
     bag = write_bag(tmp_path / 'both', messages=recording(0.5))
     with pytest.raises(EncodingError, match=r'missing\.onnx'):
         replay_offline(OfflineOptions(str(bag), detector=str(tmp_path / 'missing.onnx')))
+
+
+def test_the_gate_of_the_bundle_lets_the_camera_rest(tmp_path: Path) -> None:
+    bag = write_bag(tmp_path / 'both', messages=recording(2.0))
+    model = write_gated_bundle(tmp_path / 'gated')
+    stages = {
+        stage: (seconds,) * 6
+        for stage, seconds in (
+            ('camera.encode', 0.010),
+            *((stage, 0.001) for stage in STAGES),
+        )
+    }
+    path = tmp_path / 'profile.yaml'
+    write_profile(DeviceProfile('', stages), path)
+
+    def replayed(alpha: float) -> RunRecord:
+        pipeline = PipelineParameters(skipping=SkipParameters(alpha=alpha))
+        return replay_offline(
+            OfflineOptions(str(bag), str(model), profile=str(path), pipeline=pipeline)
+        )
+
+    gated, full = replayed(0.05), replayed(0.0)
+    assert full.units['camera'].skipped == 0
+    assert all(decision.latency >= 0.0 for decision in full.decisions)
+    assert gated.units['camera'].skipped >= 5
+    assert gated.units['camera'].encoded + gated.units['camera'].skipped == 40
+    early = [decision for decision in gated.decisions if decision.latency < 0.0]
+    assert any('camera' in decision.skipped for decision in early)
+    assert len(gated.decisions) == len(full.decisions)

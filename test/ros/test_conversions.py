@@ -187,6 +187,12 @@ def test_a_lease_is_read() -> None:
     )
 
 
+def test_a_lease_comes_back_as_it_was() -> None:
+    lease = core.SkipDecision('camera', NOW_NS, NOW_NS + 300, NOW_NS + 400, 0.75, 0.9375)
+    message = serialised(conversions.to_skip_decision(lease))
+    assert conversions.from_skip_decision(message) == lease
+
+
 def a_track(**values: Any) -> core.Track:
     position, velocity = np.array([4.0, -1.0, 0.5]), np.array([0.5, -0.25, 0.0])
     covariance = np.zeros((6, 6))

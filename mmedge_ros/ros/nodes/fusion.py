@@ -10,15 +10,16 @@ from typing import Any
 from rclpy.node import Node
 
 from mmedge_ros import msg
-from mmedge_ros.data_types import Decision
+from mmedge_ros.data_types import Decision, SkipDecision
 from mmedge_ros.fusion.calibration import read_calibration
 from mmedge_ros.fusion.transforms import parse_static_transform
 from mmedge_ros.parameter import group, parameter
 from mmedge_ros.pipeline.decision_worker import DecisionWorker
 from mmedge_ros.pipeline.fusion_strategy import model_of_encoders, open_pipeline
-from mmedge_ros.pipeline.perception_pipeline import DECISION, FEATURE, PipelineParameters
+from mmedge_ros.pipeline.perception_pipeline import PipelineParameters
 from mmedge_ros.ros import conversions, names, qos
 from mmedge_ros.ros.diagnostics import Diagnostics
+from mmedge_ros.ros.fusion_status import FusionStatus
 from mmedge_ros.ros.geometry_inputs import GeometryInputs
 from mmedge_ros.ros.input_watch import InputWatch
 from mmedge_ros.ros.node_main import run_nodes
@@ -47,7 +48,7 @@ class FusionParameters:
 
 
 class FusionNode(Node):
-    """Subscribes to receipts and features; publishes one TrackArray per window end."""
+    """Subscribes to receipts and features; publishes decisions, and leases for who may rest."""
 
     def __init__(self, **node_options: Any) -> None:
         super().__init__('fusion', **node_options)
@@ -57,16 +58,20 @@ class FusionNode(Node):
         model = model_of_encoders(parameters.detector, parameters.simulated, p)
         self._pipeline = open_pipeline(model, p)
         self._pipeline.add_transforms([parse_static_transform(t) for t in parameters.transforms])
-        self._decisions = 0
-        self._degraded: tuple[str, ...] = ()
         self._tracks = self.create_publisher(
             msg.TrackArray, names.TRACKS, **qos.overridable(qos.RESULT)
         )
-        self._worker = DecisionWorker(
-            self._pipeline, self._ros_clock, self._publish, self._ros_clock.longest_wait
-        )
+        self._skips = self.create_publisher(msg.SkipDecision, names.SKIP_DECISION, qos.RESULT)
         self._watch = InputWatch(self, time.monotonic)
-        self._diagnostics = Diagnostics(self, self._watch, self._figures)
+        self._status = FusionStatus(self._pipeline, self._watch)
+        self._worker = DecisionWorker(
+            self._pipeline,
+            self._ros_clock,
+            self._publish,
+            self._ros_clock.longest_wait,
+            self._publish_skip,
+        )
+        self._diagnostics = Diagnostics(self, self._status, self._figures)
         for modality in parameters.pipeline.modalities:
             self._watch.expect(modality, names.UNIT_FEATURES, qos.RESULT)
         if parameters.calibration_file:
@@ -111,25 +116,14 @@ class FusionNode(Node):
             return  # told to stop in the middle of the work
         published = decision.published(self._ros_clock.now_ns())
         self._tracks.publish(conversions.to_track_array(published))
-        self._decisions += 1
-        self._degraded = decision.degraded
+        self._status.decided(decision.degraded)
+
+    def _publish_skip(self, skip: SkipDecision) -> None:
+        if self.context.ok():
+            self._skips.publish(conversions.to_skip_decision(skip))
 
     def _figures(self) -> dict[str, object]:
-        counts, fusion = self._pipeline.assembler.counts, self._pipeline.feature_fusion
-        return {
-            'strategy': DECISION if fusion is None else FEATURE,
-            'decisions': self._decisions,
-            'late': counts.late.total(),
-            'never_encoded': counts.unheard.total(),
-            'dropped_windows': counts.dropped_windows,
-            'clock_restarts': counts.restarts,
-            'ahead_of_clock': counts.ahead,
-            'stale': counts.stale,
-            'overflows': self._worker.overflows + counts.overflows,
-            'failures': self._worker.failures.total(),
-            'not_fused': fusion.refused.total() if fusion else 0,
-            'degraded': '; '.join(self._degraded),
-        }
+        return self._status.figures(self._worker)
 
 
 def main(args: list[str] | None = None) -> None:

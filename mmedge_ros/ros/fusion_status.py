@@ -1,0 +1,81 @@
+"""What the fusion node tells of itself: its figures, and what it is missing."""
+
+from __future__ import annotations
+
+from mmedge_ros.pipeline.decision_worker import DecisionWorker
+from mmedge_ros.pipeline.perception_pipeline import DECISION, FEATURE, PerceptionPipeline
+from mmedge_ros.ros.diagnostics import Watch
+from mmedge_ros.skipping.gated_pipeline import GatedPipeline
+from mmedge_ros.skipping.skip_control import SkipStatus
+
+
+class FusionStatus:
+    """Figures of the pipeline, and a warning when its gate was switched off.
+
+    :param inputs: knows which inputs are missing
+    """
+
+    def __init__(self, pipeline: PerceptionPipeline, inputs: Watch) -> None:
+        self._pipeline = pipeline
+        self._inputs = inputs
+        self._decisions = 0
+        self._degraded: tuple[str, ...] = ()
+        self._gate = _gate_status(pipeline)
+
+    def decided(self, degraded: tuple[str, ...]) -> None:
+        """Note a decision; called in the thread that works with the pipeline and its gate."""
+        self._decisions += 1
+        self._degraded = degraded
+        self._gate = _gate_status(self._pipeline)
+
+    def missing(self) -> list[str]:
+        """Say in words what is missing."""
+        missing = self._inputs.missing()
+        if self._gate is not None and self._gate.is_off:
+            missing.append(
+                'the gate is switched off, no sensor rests: of the last audited early decisions '
+                f'{100.0 * self._gate.agreement:.0f} % equal the full ones; train or calibrate '
+                'it for this scene'
+            )
+        return missing
+
+    def figures(self, worker: DecisionWorker) -> dict[str, object]:
+        """Return what is counted.
+
+        :param worker: the one that drives the pipeline
+        """
+        counts, fusion = self._pipeline.assembler.counts, self._pipeline.feature_fusion
+        return {
+            'strategy': DECISION if fusion is None else FEATURE,
+            'decisions': self._decisions,
+            'late': counts.late.total(),
+            'never_encoded': counts.unheard.total(),
+            'dropped_windows': counts.dropped_windows,
+            'clock_restarts': counts.restarts,
+            'ahead_of_clock': counts.ahead,
+            'stale': counts.stale,
+            'overflows': worker.overflows + counts.overflows,
+            'failures': worker.failures.total(),
+            'not_fused': fusion.refused.total() if fusion else 0,
+            'degraded': '; '.join(self._degraded),
+            **({} if self._gate is None else _gate_figures(self._gate)),
+        }
+
+
+def _gate_status(pipeline: PerceptionPipeline) -> SkipStatus | None:
+    return pipeline.control.status if isinstance(pipeline, GatedPipeline) else None
+
+
+def _gate_figures(gate: SkipStatus) -> dict[str, object]:
+    return {
+        'early': gate.early,
+        'leases': gate.leases,
+        'leases_taken_back': gate.resumed,
+        'slow_modality': gate.slow,
+        'gate_asked': gate.asked,
+        'gate_threshold': f'{gate.threshold:.4g}',
+        'gate_audits': gate.audits,
+        'gate_agreement': f'{gate.agreement:.3f}',
+        'gate_alarms': gate.alarms,
+        'gate_off': gate.is_off,
+    }

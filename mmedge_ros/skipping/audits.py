@@ -1,0 +1,128 @@
+"""Audits: windows drawn beforehand in which nothing is skipped, and what they say of the gate."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections import deque
+from dataclasses import dataclass
+
+from mmedge_ros.parameter import parameter
+
+_KEPT = 200
+# What the cumulative sum takes for drift: this many times the share that is allowed.
+_DRIFTED = 3.0
+
+
+@dataclass(frozen=True)
+class AuditParameters:
+    """How often the gate is checked in flight, and what follows."""
+
+    share: float = parameter(
+        0.03,
+        'share of windows that are audited: for the length of such a window nothing is skipped, '
+        'so 0.03 costs about a sixth of what skipping saves',
+        '',
+        0.0,
+        1.0,
+    )
+    seed: int = parameter(0, 'which windows are drawn', '', 0, 2**31 - 1)
+    alarm: float = parameter(
+        3.0,
+        'how sure (logarithm of odds) drift must be before the threshold is tightened; more '
+        'means fewer false alarms and a longer wait',
+        '',
+        0.5,
+        20.0,
+    )
+    step: float = parameter(
+        1.0, 'how far an alarm raises the threshold, in units of the logit', '', 0.1, 10.0
+    )
+    alarms: int = parameter(3, 'alarms after which the gate is switched off', '', 1, 100)
+    relief: int = parameter(
+        100, 'audits in a row without an alarm that take one step back', '', 1, 1_000_000
+    )
+
+
+class AuditPlan:
+    """Which windows are audited; known for all time, whatever happens before."""
+
+    def __init__(self, parameters: AuditParameters, stride_ns: int, window_ns: int) -> None:
+        self._parameters = parameters
+        self._stride_ns = stride_ns
+        self._window_ns = window_ns
+
+    def is_audited(self, end_ns: int) -> bool:
+        """Whether the window that ends then is audited."""
+        p = self._parameters
+        digest = hashlib.blake2b(f'{p.seed}/{end_ns}'.encode(), digest_size=8).digest()
+        return int.from_bytes(digest, 'little') < p.share * 2.0**64
+
+    def free_until(self, now_ns: int, until_ns: int) -> int:
+        """Return the instant, at most ``until_ns``, up to which no audited window reaches.
+
+        Units received after it may belong to one.
+        """
+        first_ns = (now_ns // self._stride_ns + 1) * self._stride_ns
+        last_ns = until_ns + self._window_ns
+        for end_ns in range(first_ns, last_ns + 1, self._stride_ns):
+            if self.is_audited(end_ns):
+                return min(until_ns, max(end_ns - self._window_ns, now_ns))
+        return until_ns
+
+
+class DriftMonitor:
+    """Follows whether would-be early decisions equal the full ones as often as promised.
+
+    A cumulative sum of log-likelihood ratios (Page, 1954) between a disagreement of ``alpha``
+    and one three times as large.
+
+    :param alpha: share of early decisions that may differ
+    """
+
+    def __init__(self, parameters: AuditParameters, alpha: float) -> None:
+        self._parameters = parameters
+        drifted = min(_DRIFTED * alpha, 0.5 + 0.5 * alpha)
+        self._gain = math.log(drifted / alpha)
+        self._loss = math.log((1.0 - drifted) / (1.0 - alpha))
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget everything: the gate is as good as new."""
+        self.audits = 0
+        self.alarms = 0
+        self._sum = 0.0
+        self._quiet = 0
+        self._recent: deque[bool] = deque(maxlen=_KEPT)
+
+    def observe(self, agreed: bool) -> bool:
+        """Enter an audit; returns whether it raises an alarm."""
+        self.audits += 1
+        self._recent.append(agreed)
+        self._sum = max(self._sum + (self._loss if agreed else self._gain), 0.0)
+        if self._sum >= self._parameters.alarm:
+            self._sum, self._quiet = 0.0, 0
+            self.alarms += 1
+            return True
+        self._quiet += 1
+        if self._quiet >= self._parameters.relief and not self.is_off:
+            self._quiet = 0
+            self.alarms = max(self.alarms - 1, 0)
+        return False
+
+    @property
+    def is_off(self) -> bool:
+        """Whether the gate is so far off that it must not be used."""
+        return self.alarms >= self._parameters.alarms
+
+    @property
+    def agreement(self) -> float:
+        """Share of the last audits in which both decisions were equal, NaN without any."""
+        return sum(self._recent) / len(self._recent) if self._recent else math.nan
+
+    def tightened(self, threshold: float) -> float:
+        """Return the threshold after all alarms; 1 is never reached by a confidence."""
+        if self.is_off or threshold >= 1.0:
+            return math.inf
+        logit = math.log(max(threshold, 1e-12) / (1.0 - threshold))
+        return 1.0 / (1.0 + math.exp(-(logit + self.alarms * self._parameters.step)))

@@ -1,0 +1,164 @@
+"""The gate of a model bundle: its weights, and the thresholds that were certified for it.
+
+The manifest's entry::
+
+    gate:
+      network: {weights: gate.npz, sha256: ..., bytes: 9876}
+      strategy: decision
+      slow: [camera]
+      thresholds:
+        - {alpha: 0.05, threshold: 0.93, confidence: 0.9, method: student, flights: 30,
+           early: 912, differing: 21}
+
+``strategy`` is the fusion the gate was trained with; ``slow`` are the modalities it may let rest.
+An ``alpha`` that is not listed keeps the promise of the next smaller one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from mmedge_ros.encoding.bundle_manifest import MANIFEST, BundleFile, Manifest
+from mmedge_ros.encoding.weights import sha256_of
+from mmedge_ros.plain_yaml import shown
+from mmedge_ros.skipping.certificate import Certificate
+from mmedge_ros.skipping.errors import SkippingError
+from mmedge_ros.skipping.gate import Gate, gate_bytes, read_gate
+
+SECTION, NETWORK, WEIGHTS = 'gate', 'network', 'gate.npz'
+_LARGEST_WEIGHTS = 1 << 20
+_MOST_THRESHOLDS = 100
+_MOST_MODALITIES = 16
+
+
+@dataclass(frozen=True)
+class BundleGate:
+    """A gate with its certified thresholds: pairs of (alpha, threshold), by alpha."""
+
+    gate: Gate
+    strategy: str
+    slow: tuple[str, ...]
+    thresholds: tuple[tuple[float, float], ...]
+
+    def threshold(self, alpha: float) -> float:
+        """Return the threshold that keeps the promise; infinite where none is known to."""
+        kept = [threshold for known, threshold in self.thresholds if known <= alpha + 1e-12]
+        return kept[-1] if kept else math.inf
+
+
+def bundle_gate(folder: Path) -> BundleGate | None:
+    """Read the gate of a bundle; None where it has none.
+
+    :raises EncodingError: if the manifest cannot be read, or what it says of the file
+    :raises SkippingError: if the section is wrong, or the file is not the manifest's or no gate
+    """
+    manifest = Manifest(folder)
+    if not manifest.has(SECTION):
+        return None
+    section = manifest.section(SECTION)
+    path = manifest.path
+    slow = section.get('slow')
+    if not isinstance(slow, list) or not 1 <= len(slow) <= _MOST_MODALITIES:
+        raise SkippingError(f'{path} has gate.slow {shown(slow)}; list modalities, as [camera]')
+    strategy = section.get('strategy')
+    if not isinstance(strategy, str):
+        raise SkippingError(
+            f'{path} has gate.strategy {shown(strategy)}; it must be decision or feature'
+        )
+    gate = read_gate(_verified(manifest.file(SECTION, NETWORK)))
+    return BundleGate(
+        gate, strategy, tuple(str(name) for name in slow), _thresholds(path, section)
+    )
+
+
+def write_bundle_gate(
+    folder: Path,
+    gate: Gate,
+    strategy: str,
+    slow: Sequence[str],
+    certificates: Sequence[Certificate],
+    facts: Mapping[str, Any] | None = None,
+) -> None:
+    """Write a gate into a bundle; one that is there already is replaced.
+
+    :param facts: what else is known of it, plain values
+    :raises SkippingError: if it cannot be written
+    :raises EncodingError: if the folder is no bundle
+    """
+    content = dict(Manifest(folder).content)
+    path = folder / WEIGHTS
+    data = gate_bytes(gate)
+    try:
+        path.write_bytes(data)
+        content[SECTION] = {
+            NETWORK: {'weights': WEIGHTS, 'sha256': sha256_of(path), 'bytes': len(data)},
+            'strategy': strategy,
+            'slow': list(slow),
+            'thresholds': [
+                {
+                    'alpha': certificate.alpha,
+                    'threshold': round(certificate.threshold, 6),
+                    'confidence': certificate.confidence,
+                    'method': certificate.method,
+                    'flights': certificate.flights,
+                    'early': certificate.early,
+                    'differing': certificate.differing,
+                }
+                for certificate in sorted(certificates, key=lambda c: c.alpha)
+                if certificate.holds
+            ],
+            **(facts or {}),
+        }
+        text = yaml.safe_dump(content, sort_keys=False, default_flow_style=None)
+        (folder / MANIFEST).write_text(text)
+    except OSError as err:
+        raise SkippingError(f'{path} cannot be written: {err.strerror or err}') from err
+
+
+def _verified(file: BundleFile) -> Path:
+    """Return the path of the weights once they are known to be the manifest's."""
+    path = file.path
+    try:
+        if not path.is_file() or path.stat().st_size > _LARGEST_WEIGHTS:
+            raise SkippingError(
+                f'{path} is missing or too large for a gate; fetch the bundle again'
+            )
+        digest = sha256_of(path)
+    except OSError as err:
+        raise SkippingError(f'{path} cannot be read: {err.strerror or err}') from err
+    if digest != file.sha256:
+        raise SkippingError(
+            f'{path} has SHA-256 {digest[:12]}..., {MANIFEST} says {file.sha256[:12]}...; fetch '
+            'the bundle again, or train its gate again'
+        )
+    return path
+
+
+def _thresholds(path: Path, section: Mapping[str, Any]) -> tuple[tuple[float, float], ...]:
+    rows = section.get('thresholds', [])
+    if not isinstance(rows, list) or len(rows) > _MOST_THRESHOLDS:
+        raise SkippingError(f'{path} has gate.thresholds {shown(rows)}; it must be a short list')
+    found = []
+    for number, row in enumerate(rows):
+        where = f'gate.thresholds[{number}]'
+        if not isinstance(row, Mapping):
+            raise SkippingError(f'{path} has {where} {shown(row)}; it must be a mapping')
+        found.append(tuple(_share(path, where, row, name) for name in ('alpha', 'threshold')))
+    return tuple(sorted((alpha, threshold) for alpha, threshold in found))
+
+
+def _share(path: Path, where: str, row: Mapping[Any, Any], name: str) -> float:
+    value = row.get(name)
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    # Neither NaN nor a threshold that any confidence reaches.
+    if not is_number or not 0.0 < float(value or 0.0) <= 1.0:
+        raise SkippingError(
+            f'{path} has {where}.{name} {shown(value)}; it must be above 0 and at most 1'
+        )
+    return float(value or 0.0)

@@ -1,0 +1,156 @@
+"""The gate: a small network that says how surely an early decision equals the full one's.
+
+Two layers in numpy: a graph runtime would take longer to call than this takes to compute. The
+file holds numbers only, and the names of the fields it was trained for.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+
+from mmedge_ros.data_types import FloatArray
+from mmedge_ros.skipping.errors import SkippingError
+from mmedge_ros.skipping.question import FIELDS, Question
+
+_LARGEST_FILE = 1 << 20
+_MOST_HIDDEN = 1024
+# Standardised inputs are cut here: what was never seen in training must not run away.
+_CUT = 4.0
+_ARRAYS = ('mean', 'scale', 'weights1', 'bias1', 'weights2', 'bias2', 'fields')
+
+
+class Asked(Protocol):
+    """Whoever can be asked: the gate, or a rule that it is compared with."""
+
+    def confidence(self, question: Question, end_ns: int) -> float:
+        """Return how surely the decision would stay the same, 0..1.
+
+        :param end_ns: end of the window that is asked about
+        """
+
+
+@dataclass(frozen=True, eq=False)
+class Gate:
+    """Standardise, one hidden layer of rectified units, one logistic output.
+
+    ``mean`` and ``scale`` (F,), ``weights1`` (F, H), ``bias1`` (H,), ``weights2`` (H,), ``bias2``.
+    """
+
+    mean: FloatArray
+    scale: FloatArray
+    weights1: FloatArray
+    bias1: FloatArray
+    weights2: FloatArray
+    bias2: float
+
+    def confidence(self, question: Question, end_ns: int = 0) -> float:  # noqa: ARG002  # any
+        """Return the probability that an early decision equals the full window's."""
+        return _logistic(float(self.logits(question.vector())))
+
+    def logits(self, vectors: FloatArray) -> FloatArray:
+        """Return the logits (...) of questions (..., F)."""
+        inputs = np.minimum(np.maximum((vectors - self.mean) * self.scale, -_CUT), _CUT)
+        hidden = np.maximum(inputs @ self.weights1 + self.bias1, 0.0)
+        found: FloatArray = hidden @ self.weights2 + self.bias2
+        return found
+
+
+def _logistic(logit: float) -> float:
+    if logit >= 0.0:
+        return 1.0 / (1.0 + math.exp(-logit))
+    power = math.exp(max(logit, -700.0))
+    return power / (1.0 + power)
+
+
+def gate_bytes(gate: Gate) -> bytes:
+    """Return the file of a gate."""
+    buffer = io.BytesIO()
+    np.savez(
+        buffer,
+        mean=gate.mean.astype(np.float32),
+        scale=gate.scale.astype(np.float32),
+        weights1=gate.weights1.astype(np.float32),
+        bias1=gate.bias1.astype(np.float32),
+        weights2=gate.weights2.astype(np.float32),
+        bias2=np.array([gate.bias2], np.float32),
+        fields=np.array(FIELDS),
+    )
+    return buffer.getvalue()
+
+
+def read_gate(path: Path) -> Gate:
+    """Read a gate.
+
+    :raises SkippingError: if it is none, or was made for other questions
+    """
+    try:
+        if path.stat().st_size > _LARGEST_FILE:
+            raise SkippingError(f'{path} is larger than 1 MiB and is no gate')
+        arrays = _arrays(path)
+    except OSError as err:
+        raise SkippingError(f'{path} cannot be read: {err.strerror or err}') from err
+    except (ValueError, EOFError, KeyError, zipfile.BadZipFile, NotImplementedError) as err:
+        if isinstance(err, SkippingError):
+            raise
+        raise SkippingError(
+            f'{path} is no gate ({" ".join(str(err).split())[:200]}); fetch the bundle again'
+        ) from err
+    return _checked(path, arrays)
+
+
+def _arrays(path: Path) -> dict[str, np.ndarray]:
+    with zipfile.ZipFile(path) as archive:
+        # A few kilobytes may claim to unpack to anything.
+        if sum(entry.file_size for entry in archive.infolist()) > _LARGEST_FILE:
+            raise SkippingError(f'{path} unpacks to more than 1 MiB and is no gate')
+    with np.load(path, allow_pickle=False) as file:
+        missing = [name for name in _ARRAYS if name not in file.files]
+        if missing:
+            raise SkippingError(f'{path} is no gate: it has no {missing[0]!r}')
+        return {name: file[name] for name in _ARRAYS}
+
+
+def _checked(path: Path, arrays: Mapping[str, np.ndarray]) -> Gate:
+    fields = tuple(str(name) for name in arrays['fields'].ravel().tolist())
+    if fields != FIELDS:
+        other = next((a for a in fields if a not in FIELDS), 'another order')
+        raise SkippingError(
+            f'{path} was trained for other questions ({other[:80]!r}); train the gate again with '
+            'this version'
+        )
+    hidden = arrays['bias1'].size
+    shapes = {
+        'mean': (len(FIELDS),),
+        'scale': (len(FIELDS),),
+        'weights1': (len(FIELDS), hidden),
+        'bias1': (hidden,),
+        'weights2': (hidden,),
+        'bias2': (1,),
+    }
+    numbers: dict[str, FloatArray] = {}
+    for name, shape in shapes.items():
+        found = arrays[name]
+        if found.dtype != np.float32 or found.shape != shape or hidden > _MOST_HIDDEN:
+            raise SkippingError(
+                f'{path} has {name} of {found.dtype} {list(found.shape)}, not of float32 '
+                f'{list(shape)}; train the gate again'
+            )
+        numbers[name] = found.astype(np.float64)
+        if not np.isfinite(numbers[name]).all():
+            raise SkippingError(f'{path} has numbers in {name} that are not finite')
+    return Gate(
+        numbers['mean'],
+        numbers['scale'],
+        numbers['weights1'],
+        numbers['bias1'],
+        numbers['weights2'],
+        float(numbers['bias2'][0]),
+    )

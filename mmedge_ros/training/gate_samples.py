@@ -1,0 +1,87 @@
+"""What the gate learns from: early decisions made at random, each with what became of it.
+
+A decision made early changes what comes next, so questions are not collected from flights in
+which nothing was skipped, but from flights with skips of all kinds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mmedge_ros.data_types import Configuration, FloatArray
+from mmedge_ros.replay.encoded_flight import EncodedFlight
+from mmedge_ros.skipping.closed_loop import GatedRun, LoopSettings, gated_run, reference_run
+from mmedge_ros.skipping.question import FIELDS
+from mmedge_ros.skipping.rivals import AtRandom
+
+# From hardly ever to nearly always: the pattern of skips should look like any gate's.
+SHARES = (0.05, 0.15, 0.4)
+
+
+@dataclass(frozen=True, eq=False)
+class GateSamples:
+    """Questions (N, F), whether the decision was that of the reference (N,), and the flight (N,).
+
+    ``flights`` are numbers; samples of one flight belong together.
+    """
+
+    questions: FloatArray
+    agrees: NDArray[np.bool_]
+    flights: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.agrees)
+
+    def of(self, flights: Iterable[int]) -> GateSamples:
+        """Return the samples of some flights."""
+        chosen = np.isin(self.flights, list(flights))
+        return GateSamples(self.questions[chosen], self.agrees[chosen], self.flights[chosen])
+
+    @staticmethod
+    def of_runs(runs: Sequence[tuple[int, GatedRun]]) -> GateSamples:
+        """Collect the early decisions of runs, each with the number of its flight."""
+        rows = [(number, decision) for number, run in runs for decision in run.early]
+        return GateSamples(
+            np.array([d.question.vector() for _, d in rows]).reshape(-1, len(FIELDS)),
+            np.array([d.agrees for _, d in rows], np.bool_),
+            np.array([number for number, _ in rows], np.int64),
+        )
+
+
+def joined(parts: Sequence[GateSamples]) -> GateSamples:
+    """Put samples together."""
+    return GateSamples(
+        np.concatenate([part.questions for part in parts]),
+        np.concatenate([part.agrees for part in parts]),
+        np.concatenate([part.flights for part in parts]),
+    )
+
+
+def collect_samples(
+    flight: EncodedFlight,
+    number: int,
+    settings: LoopSettings,
+    configurations: Sequence[Configuration],
+    shares: Sequence[float] = SHARES,
+    seed: int = 0,
+) -> GateSamples:
+    """Replay a flight with gates that say yes at random.
+
+    :param configurations: the flight must be encoded with all their levels
+    :raises ReplayError: if it is not
+    """
+    audits = replace(settings.skipping.audits, share=0.0)
+    skipping = replace(settings.skipping, audits=audits)
+    runs = []
+    for configuration in configurations:
+        own = replace(settings, configuration=configuration, skipping=skipping)
+        reference = reference_run(flight, own)
+        runs += [
+            (number, gated_run(flight, reference, own, AtRandom(share, seed + place), 0.5))
+            for place, share in enumerate(shares)
+        ]
+    return GateSamples.of_runs(runs)

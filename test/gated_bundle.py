@@ -1,0 +1,24 @@
+"""Writes a tiny bundle with a gate that says yes to every question."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from tiny_bundle import write_tiny_bundle
+
+from mmedge_ros.data_types import CAMERA
+from mmedge_ros.skipping.bundle_gate import write_bundle_gate
+from mmedge_ros.skipping.certificate import Certificate
+from mmedge_ros.skipping.gate import Gate
+from mmedge_ros.skipping.question import FIELDS
+
+
+def write_gated_bundle(folder: Path) -> Path:
+    """Write it; the camera may rest, and decisions are fused without networks."""
+    write_tiny_bundle(folder, {'small': 0.9})
+    nothing, count = np.zeros(1), len(FIELDS)
+    yes = Gate(np.zeros(count), np.ones(count), np.zeros((count, 1)), nothing, nothing, 5.0)
+    certificate = Certificate(0.05, 0.9, 'student', 0.9, 30, 500, 10, 0.02)
+    write_bundle_gate(folder, yes, 'decision', [CAMERA], [certificate])
+    return folder

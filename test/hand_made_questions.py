@@ -1,0 +1,51 @@
+"""Questions and gates made by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from mmedge_ros.skipping.gate import Gate
+from mmedge_ros.skipping.question import FIELDS, Question
+
+
+def question(**values: float) -> Question:
+    """A question whose other fields are zero."""
+    return Question(**{**dict.fromkeys(FIELDS, 0.0), **values})
+
+
+def gate(hidden: int = 8, seed: int = 0) -> Gate:
+    random = np.random.default_rng(seed)
+    count = len(FIELDS)
+    return Gate(
+        random.normal(size=count).astype(np.float32).astype(float),
+        random.uniform(0.5, 2.0, count).astype(np.float32).astype(float),
+        random.normal(size=(count, hidden)).astype(np.float32).astype(float),
+        random.normal(size=hidden).astype(np.float32).astype(float),
+        random.normal(size=hidden).astype(np.float32).astype(float),
+        float(np.float32(random.normal())),
+    )
+
+
+@dataclass
+class Answering:
+    """Answers by a function of the question and the window end; notes what it was asked."""
+
+    answer: Callable[[Question, int], float]
+    asked: list[tuple[int, Question]]
+
+    def confidence(self, question: Question, end_ns: int) -> float:
+        self.asked.append((end_ns, question))
+        return self.answer(question, end_ns)
+
+
+def always(value: float) -> Answering:
+    return Answering(lambda *_: value, [])
+
+
+def in_turn(values: Sequence[float]) -> Answering:
+    """Gives these answers one after the other, and 0 from then on."""
+    left = list(values)
+    return Answering(lambda *_: left.pop(0) if left else 0.0, [])

@@ -1,0 +1,60 @@
+"""What the fusion node tells of its gate."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from gated_bundle import write_gated_bundle
+
+from mmedge_ros.clock import SystemClock
+from mmedge_ros.pipeline.decision_worker import DecisionWorker
+from mmedge_ros.pipeline.fusion_strategy import open_pipeline
+from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline, PipelineParameters
+from mmedge_ros.ros.fusion_status import FusionStatus
+from mmedge_ros.skipping.gated_pipeline import GatedPipeline
+
+
+class Inputs:
+    """An input that may be silent."""
+
+    def __init__(self, *missing: str) -> None:
+        self._missing = list(missing)
+
+    def missing(self) -> list[str]:
+        return list(self._missing)
+
+
+def figures(status: FusionStatus, pipeline: PerceptionPipeline) -> dict[str, object]:
+    return status.figures(DecisionWorker(pipeline, SystemClock(), lambda _: None))
+
+
+def test_without_a_gate_nothing_is_told_of_one() -> None:
+    pipeline = PerceptionPipeline()
+    status = FusionStatus(pipeline, Inputs('no camera input'))
+    status.decided(('no odometry',))
+    found = figures(status, pipeline)
+    assert (found['decisions'], found['degraded']) == (1, 'no odometry')
+    assert not [name for name in found if name.startswith(('gate', 'early', 'lease'))]
+    assert status.missing() == ['no camera input']
+
+
+def test_a_gate_that_audits_have_switched_off_is_a_warning(tmp_path: Path) -> None:
+    pipeline = open_pipeline(write_gated_bundle(tmp_path / 'm'), PipelineParameters())
+    assert isinstance(pipeline, GatedPipeline)
+    status = FusionStatus(pipeline, Inputs('no radar input'))
+    status.decided(())
+    found = figures(status, pipeline)
+    assert (found['gate_threshold'], found['gate_off'], found['early']) == ('0.9', False, 0)
+    assert found['gate_agreement'] == 'nan'
+    assert status.missing() == ['no radar input']
+    pipeline.control.audited(True)
+    while not pipeline.control.status.is_off:
+        pipeline.control.audited(False)
+    status.decided(())
+    first, second = status.missing()
+    assert first == 'no radar input'
+    assert 'the gate is switched off' in second
+    found = figures(status, pipeline)
+    assert (found['gate_threshold'], found['gate_off']) == ('inf', True)
+    assert found['gate_alarms'] == 3
+    assert 0.0 < float(str(found['gate_agreement'])) < 1.0

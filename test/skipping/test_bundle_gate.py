@@ -1,0 +1,97 @@
+"""The gate in a bundle."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hand_made_questions import gate, question
+from tiny_bundle import write_tiny_bundle
+
+from mmedge_ros.encoding.model_bundle import load_bundle
+from mmedge_ros.skipping.bundle_gate import bundle_gate, write_bundle_gate
+from mmedge_ros.skipping.certificate import Certificate
+from mmedge_ros.skipping.errors import SkippingError
+
+
+def certificate(alpha: float, threshold: float) -> Certificate:
+    return Certificate(alpha, 0.9, 'student', threshold, 30, 500, 10, 0.02)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return write_tiny_bundle(tmp_path / 'tiny')
+
+
+def written(folder: Path) -> Path:
+    write_bundle_gate(
+        folder,
+        gate(),
+        'decision',
+        ['camera'],
+        [certificate(0.1, 0.8), certificate(0.05, 0.9), certificate(0.02, math.inf)],
+        {'software': {'mmedge_ros': '0'}},
+    )
+    return folder
+
+
+def changed(folder: Path, **entries: Any) -> Path:
+    path = folder / 'manifest.yaml'
+    content = yaml.safe_load(path.read_text())
+    content['gate'].update(entries)
+    path.write_text(yaml.safe_dump(content))
+    return folder
+
+
+def test_a_bundle_without_a_gate_has_none(folder: Path) -> None:
+    assert bundle_gate(folder) is None
+
+
+def test_a_gate_is_found_as_it_was_written(folder: Path) -> None:
+    found = bundle_gate(written(folder))
+    assert found is not None
+    assert found.gate.confidence(question(lead=0.1)) == gate().confidence(question(lead=0.1))
+    assert (found.strategy, found.slow) == ('decision', ('camera',))
+    # What was not certified is not listed, and writing it again replaces it.
+    assert found.thresholds == ((0.05, 0.9), (0.1, 0.8))
+    assert bundle_gate(written(folder)) is not None
+    named = [file.path.name for file in load_bundle(folder).files()]
+    assert named.count('gate.npz') == 1
+
+
+def test_a_promise_that_is_not_listed_is_kept_by_the_next_smaller_one(folder: Path) -> None:
+    found = bundle_gate(written(folder))
+    assert found is not None
+    asked = {alpha: found.threshold(alpha) for alpha in (0.01, 0.05, 0.07, 0.1, 0.3)}
+    assert asked == {0.01: math.inf, 0.05: 0.9, 0.07: 0.9, 0.1: 0.8, 0.3: 0.8}
+
+
+@pytest.mark.parametrize(
+    ('entries', 'words'),
+    [
+        ({'slow': []}, 'gate.slow'),
+        ({'slow': 'camera'}, 'gate.slow'),
+        ({'strategy': 3}, 'gate.strategy'),
+        ({'thresholds': 0.9}, 'gate.thresholds'),
+        ({'thresholds': [0.9]}, r'thresholds\[0\]'),
+        ({'thresholds': [{'alpha': 0.05, 'threshold': float('nan')}]}, 'threshold'),
+        ({'thresholds': [{'alpha': 0.05, 'threshold': 0.0}]}, 'threshold'),
+        ({'thresholds': [{'alpha': True, 'threshold': 0.5}]}, 'alpha'),
+    ],
+)
+def test_a_wrong_section_is_refused_in_words(folder: Path, entries: dict, words: str) -> None:
+    with pytest.raises(SkippingError, match=words):
+        bundle_gate(changed(written(folder), **entries))
+
+
+def test_weights_that_are_not_the_manifests_are_refused(folder: Path) -> None:
+    path = written(folder) / 'gate.npz'
+    path.write_bytes(path.read_bytes() + b' ')
+    with pytest.raises(SkippingError, match=r'gate\.npz has SHA-256'):
+        bundle_gate(folder)
+    path.unlink()
+    with pytest.raises(SkippingError, match='missing'):
+        bundle_gate(folder)

@@ -1,0 +1,231 @@
+"""What a question says of a moment."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hand_made_units import at, features, person, returns, unit
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mmedge_ros.data_types import CAMERA, RADAR, Measurement
+from mmedge_ros.skipping.question import FIELDS, Question
+from mmedge_ros.skipping.scene import Asking, Scene
+from mmedge_ros.tracking.track import TrackerState
+from mmedge_ros.tracking.tracker import Tracker
+
+TRACKER = Tracker()
+
+
+def measured(stamp_ns: int, *people: Any) -> list[Measurement]:
+    """Measurements of people (x, y px), each at a place of its own."""
+    return [
+        Measurement(
+            stamp_ns,
+            'person',
+            score,
+            person(x, y).box,
+            np.array([8.0, (320.0 - x) / 60.0, 0.0]),
+            0.04 * np.eye(3),
+            math.nan,
+            0.1,
+            np.zeros(3),
+            (CAMERA,),
+            'height',
+        )
+        for x, y, score in people
+    ]
+
+
+class Flight:
+    """People seen by a camera at 30 Hz and a radar at 20 Hz."""
+
+    def __init__(self) -> None:
+        self.scene = Scene()
+        self.state = TrackerState()
+        self.sequence = 0
+
+    def picture(self, now: float, *people: Any, **content: Any) -> None:
+        self.sequence += 1
+        stamp_ns = unit(now).stamp_ns
+        self.state = TRACKER.step(self.state, stamp_ns, measured(stamp_ns, *people), True)
+        found = tuple(person(x, y, score=score) for x, y, score in people)
+        of = unit(now, sequence=self.sequence)
+        made = features(of, detections=found, image_size=(640, 480), **content)
+        self.scene.add(made, self.state)
+
+    def scan(self, now: float, count: int = 3, **content: Any) -> None:
+        self.sequence += 1
+        of = unit(now, RADAR, self.sequence, delay=2.0)
+        found = returns(*[(5.0, 0.0, 0.0, 1.0)] * count)
+        self.scene.add(features(of, returns=found, **content), self.state)
+
+    def asked(self, now: float, end: float = 500.0, **asking: Any) -> Question:
+        default = Asking(at(end), at(now), CAMERA, 8, 15, 'medium')
+        return self.scene.question(default._replace(**asking), self.state)
+
+
+def watched(*people: Any, until: float = 300.0, speed: float = 0.0) -> Flight:
+    """People seen from the beginning on, moving to the right (px/s)."""
+    flight = Flight()
+    for number in range(int(until / 33.4)):
+        now = 10.0 + 33.4 * number
+        moved = [(x + speed * now / 1000.0, y, score) for x, y, score in people]
+        flight.picture(now, *moved)
+        flight.scan(now + 5.0)
+    return flight
+
+
+TWO = ((150.0, 240.0, 0.9), (450.0, 240.0, 0.7))
+
+
+def test_an_empty_scene_is_asked_about_in_finite_numbers() -> None:
+    assert np.isfinite(Flight().asked(300.0).vector()).all()
+    only_scans = Flight()
+    only_scans.scan(20.0)
+    assert np.isfinite(only_scans.asked(300.0).vector()).all()
+
+
+def test_the_window_and_the_configuration_are_told() -> None:
+    asked = watched(*TWO).asked(290.0, sensed=9, level='large')
+    assert asked.lead == pytest.approx(0.21)
+    assert asked.slow_fraction == pytest.approx(9 / 15)
+    assert asked.left_out == pytest.approx(0.21 * 30)
+    assert (asked.slow_rate, asked.slow_level, asked.slow_is_camera) == (30.0, 2.0, 1.0)
+    assert 0.0 < asked.slow_age < 0.06
+    other = watched(*TWO).asked(290.0, slow=RADAR)
+    assert other.slow_is_camera == 0.0
+    assert other.slow_age == pytest.approx(asked.fast_age)
+
+
+def test_people_and_their_scores_are_told() -> None:
+    asked = watched(*TWO, until=600.0).asked(600.0, end=700.0)
+    assert (asked.people, asked.unsettled, asked.missing) == (2.0, 0.0, 0.0)
+    assert asked.lowest_score < asked.mean_score < asked.highest_score
+    assert asked.hindsight < 0.05
+
+
+def test_somebody_new_unsettles_the_scene() -> None:
+    flight = watched(*TWO)
+    flight.picture(320.0, *TWO, (300.0, 240.0, 0.8))
+    asked = flight.asked(325.0)
+    assert asked.unsettled == 1.0
+    assert asked.unexplained == 0.0  # a track has begun
+    for now in (353.0, 387.0):
+        flight.picture(now, *TWO, (300.0, 240.0, 0.8))
+    shown = flight.asked(390.0)
+    assert (shown.people, shown.unsettled) == (3.0, 0.0)
+    assert shown.changes == 1.0
+    # Before the third picture one would have decided for two.
+    assert shown.hindsight == 1.0
+
+
+def test_who_is_not_found_is_missing_and_then_doubted() -> None:
+    flight = watched(*TWO)
+    flight.picture(320.0, TWO[0])
+    asked = flight.asked(325.0)
+    assert (asked.missing, asked.doubted) == (1.0, 1.0)
+    assert asked.camera_unseen > 0.03
+    assert asked.flicker > 0.0
+
+
+def test_a_detection_near_the_threshold_is_borderline() -> None:
+    flight = watched(*TWO)
+    assert flight.asked(310.0).borderline == 0.0
+    flight.picture(320.0, *TWO, (300.0, 240.0, 0.35))
+    assert flight.asked(325.0).borderline == 1.0
+
+
+def test_motion_and_drift_grow_with_the_time_that_is_left() -> None:
+    walking = watched(*TWO, speed=200.0)
+    near, far = walking.asked(300.0, end=350.0), walking.asked(300.0, end=500.0)
+    assert far.worst_motion > near.worst_motion > 0.0
+    assert far.worst_drift > near.worst_drift > 0.0
+    assert far.worst_motion > watched(*TWO).asked(300.0).worst_motion
+
+
+def test_boxes_that_will_cross_or_leave_are_told() -> None:
+    assert watched(*TWO).asked(300.0).crossing == 0.0
+    beside = watched((200.0, 240.0, 0.9), (230.0, 240.0, 0.9))
+    assert beside.asked(300.0).crossing > 0.1
+    leaving = watched((590.0, 240.0, 0.9), speed=80.0)
+    assert leaving.asked(300.0).at_border == 1.0
+    assert watched(*TWO).asked(300.0).at_border == 0.0
+
+
+def test_embeddings_are_compared_where_there_are_any() -> None:
+    one, other = np.zeros(32, np.float32), np.zeros(32, np.float32)
+    one[0] = other[1] = 1.0
+    flight = Flight()
+    flight.picture(20.0, *TWO, embedding=one)
+    flight.scan(25.0, embedding=one)
+    flight.picture(53.0, *TWO, embedding=other)
+    asked = flight.asked(60.0)
+    assert (asked.has_embeddings, asked.consistency) == (1.0, 0.0)
+    assert (asked.slow_change, asked.fast_change) == (1.0, 0.0)
+    assert watched(*TWO).asked(300.0).has_embeddings == 0.0
+
+
+def test_returns_since_the_last_picture_are_compared() -> None:
+    flight = watched(*TWO)
+    assert flight.asked(310.0).returns_change == 0.0
+    flight.scan(340.0, 30)
+    assert flight.asked(345.0).returns_change > 1.0
+
+
+def test_units_of_another_window_say_nothing() -> None:
+    flight = watched(*TWO)
+    before = flight.asked(300.0, end=300.0)
+    # Received after the end of the window, and not taken in by the tracker yet.
+    late = features(unit(320.0, sequence=999), embedding=np.ones(32, np.float32))
+    flight.scene.add(late, flight.state)
+    after = flight.asked(300.0, end=300.0)
+    changed = {n for n in FIELDS if getattr(before, n) != getattr(after, n)}
+    # What the newest picture showed is the only thing that is not of a window.
+    assert changed <= {'unexplained', 'missing', 'worst_fit', 'borderline', 'lasting_fit'}
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.booleans(),
+            st.integers(0, 2000),
+            st.lists(
+                st.tuples(st.floats(-50, 700), st.floats(-50, 500), st.floats(0, 1)), max_size=4
+            ),
+        ),
+        max_size=20,
+    ),
+    st.integers(0, 2500),
+)
+def test_no_stream_makes_a_question_that_is_not_finite(rows: list, now: int) -> None:
+    flight = Flight()
+    for is_scan, when, people in rows:
+        if is_scan:
+            flight.scan(float(when), len(people))
+        else:
+            flight.sequence += 1
+            found = tuple(person(x, y, score=score) for x, y, score in people)
+            made = features(unit(float(when), sequence=flight.sequence), detections=found)
+            flight.scene.add(made, flight.state)
+    asked = flight.asked(float(now), end=now + 100.0)
+    assert np.isfinite(asked.vector()).all()
+
+
+def test_a_reset_forgets_everything() -> None:
+    flight = watched(*TWO)
+    flight.scene.reset()
+    flight.state = replace(flight.state, tracks=())
+    assert flight.asked(300.0) == Flight().asked(300.0)
+
+
+def test_a_flood_of_detections_does_not_make_it_slow() -> None:
+    flight = watched(*TWO)
+    crowd = [(float(x), float(y), 0.9) for x in range(0, 640, 10) for y in range(0, 480, 10)]
+    found = tuple(person(x, y, score=score) for x, y, score in crowd)
+    flight.scene.add(features(unit(340.0, sequence=999), detections=found), flight.state)
+    assert flight.asked(345.0).unexplained <= 40.0
