@@ -9,17 +9,8 @@ from typing import Annotated, NoReturn
 import typer
 
 from mmedge_ros.bench_command import bench_app
-from mmedge_ros.command_options import (
-    BagArgument,
-    CalibrationOption,
-    CameraOption,
-    DetectorOption,
-    NetworkOption,
-    OptimiseOption,
-    ParamsOption,
-    RadarOption,
-    RateOption,
-)
+from mmedge_ros.command_errors import plain_errors
+from mmedge_ros.demo_command import demo
 from mmedge_ros.display import say
 from mmedge_ros.evaluate_bundle_command import evaluate_bundle
 from mmedge_ros.limit_command import limit
@@ -27,6 +18,7 @@ from mmedge_ros.model_command import model_app
 from mmedge_ros.profile_command import profile as profile_machine
 from mmedge_ros.radar_command import radar_app
 from mmedge_ros.record_command import record
+from mmedge_ros.replay_command import replay
 from mmedge_ros.replay_set_command import replay_set
 from mmedge_ros.train_command import train_app
 from mmedge_ros.up_command import up
@@ -45,147 +37,18 @@ app.add_typer(bench_app, name='bench')
 app.add_typer(model_app, name='model')
 app.add_typer(radar_app, name='radar')
 app.add_typer(train_app, name='train')
+app.command()(demo)
 app.command('evaluate-bundle')(evaluate_bundle)
 app.command()(limit)
 app.command('profile')(profile_machine)
 app.command()(record)
+app.command()(replay)
 app.command('replay-set')(replay_set)
 app.command()(up)
 
 MotArgument = Annotated[
     Path, typer.Argument(exists=True, dir_okay=False, help='frame,id,x,y,w,h,conf,x,y,z')
 ]
-
-
-@app.command()
-def demo(
-    out: Annotated[Path, typer.Option('--out', help='folder of the report')] = Path('out/demo'),
-    bag: Annotated[
-        Path | None,
-        typer.Option(
-            '--bag', exists=True, help='play this recording instead of a simulated flight'
-        ),
-    ] = None,
-    scenario: Annotated[
-        str, typer.Option('--scenario', help='see mmedge simulate --list \\[street_day_middle]')
-    ] = '',
-    seconds: Annotated[
-        float | None, typer.Option('--seconds', help='length of the simulated flight, s \\[20]')
-    ] = None,
-    seed: Annotated[
-        int | None, typer.Option('--seed', help='of the simulated flight \\[7]')
-    ] = None,
-    network: NetworkOption = False,
-) -> None:
-    """Fly, perceive and report: a simulated flight, live, with every node a process."""
-    if bag is not None and (scenario or seconds is not None or seed is not None):
-        raise typer.BadParameter('a recording is as it is; leave out --bag, or what it replaces')
-    from mmedge_ros.demo_command import run_demo
-    from mmedge_ros.replay_command import plain_errors
-    from mmedge_ros.ros.middleware_profile import set_profile
-
-    with plain_errors():
-        set_profile(network)
-        run_demo(out, bag, scenario, seconds, seed)
-
-
-@app.command()
-def replay(
-    bag: BagArgument,
-    out: Annotated[Path, typer.Option('--out', help='folder of the report')] = Path('out/replay'),
-    live: Annotated[
-        bool, typer.Option('--live', help='through the ROS graph instead of in virtual time')
-    ] = False,
-    detector: DetectorOption = None,
-    calibration: CalibrationOption = None,
-    profile: Annotated[
-        Path | None,
-        typer.Option(
-            '--profile',
-            exists=True,
-            dir_okay=False,
-            help='service times from a device profile: the same result every time (offline); '
-            'or what --optimise begins with',
-        ),
-    ] = None,
-    save_profile: Annotated[
-        Path | None,
-        typer.Option('--save-profile', help='write the measured service times as a profile'),
-    ] = None,
-    optimise: OptimiseOption = False,
-    params: ParamsOption = None,
-    camera: CameraOption = '',
-    radar: RadarOption = '',
-    rate: RateOption = 1.0,
-    clock: Annotated[
-        bool, typer.Option('--clock', help='run the live graph on /clock also at rate 1')
-    ] = False,
-    network: NetworkOption = False,
-    boxes: Annotated[
-        Path | None,
-        typer.Option(
-            '--boxes',
-            exists=True,
-            dir_okay=False,
-            help='CSV (frame,x0,y0,x1,y1,score) to compare with',
-        ),
-    ] = None,
-    pseudo_labels: Annotated[
-        str,
-        typer.Option(
-            '--pseudo-labels',
-            metavar='DETECTOR',
-            help='compare with what this detector sees in the same pictures, where there is no '
-            'ground truth: a weight file or bundle, or the name of one',
-        ),
-    ] = '',
-    frames: Annotated[
-        str, typer.Option('--frames', help='FIRST:LAST camera frames to compare')
-    ] = '',
-    video: Annotated[
-        bool,
-        typer.Option(
-            '--video',
-            help='also write video.mp4: what the camera saw, people included, with the tracks '
-            'drawn in; it is kept apart from report.html, so that you decide who sees it',
-        ),
-    ] = False,
-) -> None:
-    """Replay a recording and write a report."""
-    span = _frame_span(frames)
-    if frames and boxes is None and not pseudo_labels:
-        raise typer.BadParameter(
-            'the frames of what? name a file with --boxes, or a detector with --pseudo-labels'
-        )
-    _check_combination(live, profile, rate, clock, optimise)
-    if network and not live:
-        raise typer.BadParameter('--network belongs to --live; offline nothing is published')
-    from mmedge_ros.replay.recording import TopicChoice
-    from mmedge_ros.replay_command import ReplayRequest, plain_errors, run_replay
-    from mmedge_ros.ros.middleware_profile import set_profile
-
-    with plain_errors():
-        set_profile(network)
-        run_replay(
-            ReplayRequest(
-                bag,
-                out,
-                live,
-                detector,
-                calibration,
-                profile,
-                save_profile,
-                params,
-                TopicChoice(camera=camera, radar=radar),
-                rate,
-                clock,
-                boxes,
-                span,
-                video,
-                optimise,
-                pseudo_labels,
-            )
-        )
 
 
 @app.command()
@@ -218,7 +81,6 @@ def simulate(
     ] = 1,
 ) -> None:
     """Simulate a flight with ground truth, or a standard set of them, as recordings."""
-    from mmedge_ros.replay_command import plain_errors
     from mmedge_ros.simulate_command import (
         SimulateRequest,
         list_scenarios,
@@ -260,8 +122,6 @@ def parameters(
     ] = None,
 ) -> None:
     """Show every node's parameters as Markdown tables."""
-    from mmedge_ros.replay_command import plain_errors
-
     with plain_errors():
         from mmedge_ros.ros.parameter_tables import parameter_tables, write_tables
 
@@ -281,7 +141,6 @@ def evaluate_mot(
 ) -> None:
     """Judge any tracker's output in MOTChallenge text by the ground truth."""
     from mmedge_ros.mot_command import run_evaluate_mot
-    from mmedge_ros.replay_command import plain_errors
 
     with plain_errors():
         run_evaluate_mot(truth, result, report)
@@ -304,35 +163,9 @@ def track_mot(
     """Track the boxes of any detector in MOTChallenge text, without radar."""
     from mmedge_ros.evaluation.mot_tracking import MotCamera
     from mmedge_ros.mot_command import run_track_mot
-    from mmedge_ros.replay_command import plain_errors
 
     with plain_errors():
         run_track_mot(detections, out, MotCamera(width, height, fps))
-
-
-def _frame_span(text: str) -> tuple[int | None, int | None]:
-    if not text:
-        return None, None
-    first, colon, last = text.partition(':')
-    if not colon or not all((end or '0').isdecimal() and len(end) < 10 for end in (first, last)):
-        raise typer.BadParameter(f'{text!r} does not read FIRST:LAST', param_hint='--frames')
-    if first and last and int(first) > int(last):
-        raise typer.BadParameter(f'{text!r} ends before it begins', param_hint='--frames')
-    return int(first) if first else None, int(last) if last else None
-
-
-def _check_combination(
-    live: bool, profile: Path | None, rate: float, clock: bool, optimise: bool
-) -> None:
-    if live and profile and not optimise:
-        raise typer.BadParameter(
-            'a live replay takes the time it takes; leave out --live or --profile, or let it '
-            '--optimise'
-        )
-    if optimise and not live:
-        raise typer.BadParameter('--optimise belongs to --live: it listens to the graph')
-    if not live and (rate != 1.0 or clock):
-        raise typer.BadParameter('--rate and --clock belong to --live; offline time is virtual')
 
 
 class _Stopped(SystemExit):

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from mmedge_ros.command_errors import plain_errors
 from mmedge_ros.display import StatusLine, say
 
 
@@ -65,9 +66,7 @@ def evaluate_bundle(
     Every figure has a 95 % interval from drawing flights anew. What was judged before is kept:
     a run that is cut short goes on where it was.
     """
-    from mmedge_ros.train_command import learning_errors
-
-    with learning_errors():
+    with plain_errors():
         from mmedge_ros.encoding.default_model import default_detector
         from mmedge_ros.evaluation.bundle_cases import CasePlan
         from mmedge_ros.evaluation.bundle_evaluation import (

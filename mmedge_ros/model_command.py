@@ -14,8 +14,9 @@ import yaml
 from rich.console import Console
 from rich.table import Table
 
+from mmedge_ros.command_errors import plain_errors
 from mmedge_ros.display import StatusLine, one_line, say
-from mmedge_ros.train_command import SetArgument, learning_errors
+from mmedge_ros.train_command import SetArgument
 
 if TYPE_CHECKING:
     from mmedge_ros.encoding.model_registry import KnownModel
@@ -33,7 +34,7 @@ DetectorArgument = Annotated[
 @model_app.command('list')
 def list_models() -> None:
     """Name the bundles that are here, and those that can be fetched."""
-    with learning_errors():
+    with plain_errors():
         from mmedge_ros.encoding.default_model import bundle_folders
         from mmedge_ros.encoding.detector import EncodingError
         from mmedge_ros.encoding.model_bundle import load_bundle
@@ -58,7 +59,7 @@ def list_models() -> None:
 @model_app.command('show')
 def show(bundle: DetectorArgument) -> None:
     """Check the files of a bundle against its manifest, and print the manifest."""
-    with learning_errors():
+    with plain_errors():
         from mmedge_ros.encoding.default_model import default_detector
         from mmedge_ros.encoding.model_bundle import load_bundle
 
@@ -81,7 +82,7 @@ def fetch(
     yes: Annotated[bool, typer.Option('--yes', help='agree without being asked')] = False,
 ) -> None:
     """Download a detector for real people; its source and licence are shown first."""
-    with learning_errors():
+    with plain_errors():
         from mmedge_ros.encoding.model_registry import find_model
         from mmedge_ros.encoding.weights import fetched_models_folder
 
@@ -132,7 +133,7 @@ def evaluate(
     ] = 1500,
 ) -> None:
     """Judge a detector, whoever made it, on flights with ground truth."""
-    with learning_errors():
+    with plain_errors():
         from mmedge_ros.encoding.default_model import default_detector
         from mmedge_ros.evaluation.report_files import write_files
         from mmedge_ros.training.detector_evaluation import evaluate_detector

@@ -7,16 +7,13 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.markup import escape
 
-from mmedge_ros.display import console, one_line, say
-from mmedge_ros.sensing.errors import SensingError
+from mmedge_ros.command_errors import plain_errors
+from mmedge_ros.display import say
 
 if TYPE_CHECKING:
     from mmedge_ros.sensing.simulated_board import SimulatedBoard
@@ -51,7 +48,7 @@ def decode(
     ] = None,
 ) -> None:
     """Print a summary of a recording as JSON, and write its points."""
-    with _plain_errors():
+    with plain_errors():
         from mmedge_ros.sensing.chirp_configuration import read_configuration
         from mmedge_ros.sensing.radar_capture import decode_capture
 
@@ -68,7 +65,7 @@ def check(
     ],
 ) -> None:
     """Check a chirp configuration, and print what a radar measures with it as JSON."""
-    with _plain_errors():
+    with plain_errors():
         from mmedge_ros.sensing.chirp_configuration import read_configuration
 
         chirps = read_configuration(configuration)
@@ -85,7 +82,7 @@ def fuzz(
     ] = 0,
 ) -> None:
     """Feed the parser with damaged streams and check that it finds what came through whole."""
-    with _plain_errors():
+    with plain_errors():
         from mmedge_ros.sensing.tlv_mutation import run_mutations
 
         began = time.monotonic()
@@ -116,7 +113,7 @@ def simulate_board(
     Prints the paths of the ports. Lines on standard input make it misbehave: `unplug`, `plug`,
     `noise` (plug in with boot noise), `reset`, `mute`, `unmute`, `refuse COMMAND`, `forgive`.
     """
-    with _plain_errors():
+    with plain_errors():
         from mmedge_ros.sensing.simulated_board import SimulatedBoard
         from mmedge_ros.sensing.simulated_board_frames import board_frames
 
@@ -136,13 +133,3 @@ def _obey(board: SimulatedBoard) -> None:
         if line.strip():
             say(board.misbehave(line))
     threading.Event().wait()
-
-
-@contextmanager
-def _plain_errors() -> Iterator[None]:
-    """Turn what a user can put right into one sentence and exit code 1."""
-    try:
-        yield
-    except (SensingError, OSError) as error:
-        console.print(f'[bold red]mmedge:[/] {escape(one_line(str(error)))}', soft_wrap=True)
-        raise typer.Exit(1) from error

@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
+from mmedge_ros.command_errors import plain_errors
 from mmedge_ros.command_options import NetworkOption
 from mmedge_ros.display import StatusLine, say
-from mmedge_ros.replay_command import plain_errors
 
 _TRANSPORTS = ('auto', 'raw', 'compressed')
 

@@ -1,249 +1,134 @@
-"""What `mmedge demo` and `mmedge replay` do: run, report, say what matters."""
+"""`mmedge replay`: a recording through the pipeline, offline or live, with a report."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import NoReturn
+from typing import Annotated
 
 import typer
-from rich.markup import escape
 
-from mmedge_ros.configuration.errors import ConfigurationError
-from mmedge_ros.data_types import Decision
-from mmedge_ros.display import StatusLine, console, one_line, say
-from mmedge_ros.encoding.default_model import default_detector
-from mmedge_ros.encoding.detector import Detector, DetectorParameters, EncodingError
-from mmedge_ros.encoding.model_bundle import open_detector
-from mmedge_ros.evaluation.box_comparison import (
-    BoxesComparison,
-    PseudoLabels,
-    compare_with_boxes,
-    read_boxes,
+from mmedge_ros.command_errors import plain_errors
+from mmedge_ros.command_options import (
+    BagArgument,
+    CalibrationOption,
+    CameraOption,
+    DetectorOption,
+    NetworkOption,
+    OptimiseOption,
+    ParamsOption,
+    RadarOption,
+    RateOption,
+    frame_span,
 )
-from mmedge_ros.evaluation.errors import EvaluationError
-from mmedge_ros.evaluation.pseudo_labels import (
-    TEACHER_SCORE,
-    PseudoLabelComparison,
-    compare_with_teacher,
-    frames_asked,
-    teacher_labels,
-)
-from mmedge_ros.evaluation.report import write_report
-from mmedge_ros.evaluation.report_files import require_writable
-from mmedge_ros.evaluation.run_record import RunRecord
-from mmedge_ros.evaluation.stage_durations import stage_durations
-from mmedge_ros.fusion.errors import FusionError
-from mmedge_ros.monitoring.errors import MonitoringError
-from mmedge_ros.parameter import ParameterError
-from mmedge_ros.replay.device_profile import measured_profile, write_profile
-from mmedge_ros.replay.errors import ReplayError
-from mmedge_ros.replay.offline_session import OfflineOptions, replay_offline
-from mmedge_ros.replay.parameter_file import with_parameter_file
-from mmedge_ros.replay.recording import TopicChoice
-from mmedge_ros.sensing.errors import SensingError
-from mmedge_ros.simulation.errors import SimulationError
-
-_NOTES_SHOWN = 5
 
 
-@dataclass(frozen=True)
-class ReplayRequest:
-    """A replay as asked for on the command line; None and '' mean the default."""
-
-    bag: Path
-    out: Path
-    live: bool = False
-    detector: Path | None = None
-    calibration: Path | None = None
-    profile: Path | None = None
-    save_profile: Path | None = None
-    params: Path | None = None
-    topics: TopicChoice = field(default_factory=TopicChoice)
-    rate: float = 1.0
-    clock: bool = False
-    boxes: Path | None = None
-    frames: tuple[int | None, int | None] = (None, None)
-    video: bool = False
-    optimise: bool = False
-    teacher: str = ''
-
-
-def run_replay(request: ReplayRequest) -> None:
-    """Replay, write the report, and print where it is."""
-    given = read_boxes(request.boxes) if request.boxes else None
-    # Found out now rather than after the replay.
-    teacher = _open_teacher(request.teacher) if request.teacher else None
-    require_writable(request.out)
-    record = _live(request) if request.live else _offline(request)
-    comparison, taught, refusal = _compared(record, request, given, teacher)
-    with console.status('writing the report'):
-        report = write_report(record, request.out, comparison, taught)
-    if taught is not None:
-        say(
-            f'pseudo-labels of {taught.teacher}, not ground truth: mean IoU '
-            f'{taught.decisions.mean_iou:.3f}, the detector alone {taught.detector.mean_iou:.3f}'
+def replay(
+    bag: BagArgument,
+    out: Annotated[Path, typer.Option('--out', help='folder of the report')] = Path('out/replay'),
+    live: Annotated[
+        bool, typer.Option('--live', help='through the ROS graph instead of in virtual time')
+    ] = False,
+    detector: DetectorOption = None,
+    calibration: CalibrationOption = None,
+    profile: Annotated[
+        Path | None,
+        typer.Option(
+            '--profile',
+            exists=True,
+            dir_okay=False,
+            help='service times from a device profile: the same result every time (offline); '
+            'or what --optimise begins with',
+        ),
+    ] = None,
+    save_profile: Annotated[
+        Path | None,
+        typer.Option('--save-profile', help='write the measured service times as a profile'),
+    ] = None,
+    optimise: OptimiseOption = False,
+    params: ParamsOption = None,
+    camera: CameraOption = '',
+    radar: RadarOption = '',
+    rate: RateOption = 1.0,
+    clock: Annotated[
+        bool, typer.Option('--clock', help='run the live graph on /clock also at rate 1')
+    ] = False,
+    network: NetworkOption = False,
+    boxes: Annotated[
+        Path | None,
+        typer.Option(
+            '--boxes',
+            exists=True,
+            dir_okay=False,
+            help='CSV (frame,x0,y0,x1,y1,score) to compare with',
+        ),
+    ] = None,
+    pseudo_labels: Annotated[
+        str,
+        typer.Option(
+            '--pseudo-labels',
+            metavar='DETECTOR',
+            help='compare with what this detector sees in the same pictures, where there is no '
+            'ground truth: a weight file or bundle, or the name of one',
+        ),
+    ] = '',
+    frames: Annotated[
+        str, typer.Option('--frames', help='FIRST:LAST camera frames to compare')
+    ] = '',
+    video: Annotated[
+        bool,
+        typer.Option(
+            '--video',
+            help='also write video.mp4: what the camera saw, people included, with the tracks '
+            'drawn in; it is kept apart from report.html, so that you decide who sees it',
+        ),
+    ] = False,
+) -> None:
+    """Replay a recording and write a report."""
+    span = frame_span(frames)
+    if frames and boxes is None and not pseudo_labels:
+        raise typer.BadParameter(
+            'the frames of what? name a file with --boxes, or a detector with --pseudo-labels'
         )
-    latency = report['latency_ms']
-    if latency['p50'] is not None:
-        say(
-            f'{report["decisions"]} decisions of {report["windows"]} windows, latency '
-            f'p50 {latency["p50"]:.1f} ms, p95 {latency["p95"]:.1f} ms'
-        )
-    notes = [problem for problem in record.problems if problem != refusal]
-    for problem in notes[:_NOTES_SHOWN]:
-        say(f'note: {problem}')
-    if len(notes) > _NOTES_SHOWN:
-        say(f'note: and {len(notes) - _NOTES_SHOWN} more, see the report')
-    typer.echo(request.out / 'report.html')
-    # Only now: whatever goes wrong here, the report is there.
-    if not record.decisions:
-        stop('no decision was made; the report says what was wrong in the input')
-    if request.save_profile:
-        _save_profile(record, request.save_profile)
-    if request.video:
-        _write_video(record, request)
-    if refusal:
-        stop(refusal)
+    _check_combination(live, profile, rate, clock, optimise)
+    if network and not live:
+        raise typer.BadParameter('--network belongs to --live; offline nothing is published')
+    from mmedge_ros.replay.recording import TopicChoice
+    from mmedge_ros.replay_run import ReplayRequest, run_replay
+    from mmedge_ros.ros.middleware_profile import set_profile
 
-
-def _compared(
-    record: RunRecord,
-    request: ReplayRequest,
-    given: PseudoLabels | None,
-    teacher: Detector | None,
-) -> tuple[BoxesComparison | None, PseudoLabelComparison | None, str]:
-    """Compare what was asked for; the text says what could not be and why."""
-    comparison, taught, refusal = None, None, ''
-    if given is not None:
-        try:
-            comparison = compare_with_boxes(record, given, *request.frames)
-        except EvaluationError as err:
-            refusal = f'the boxes were not compared: {err}'
-    if teacher is not None:
-        try:
-            taught = _taught(record, request, teacher)
-        except EvaluationError as err:
-            refusal = f'nothing was compared with pseudo-labels: {err}'
-    if refusal:
-        record.problems.append(refusal)
-    return comparison, taught, refusal
-
-
-@contextmanager
-def plain_errors() -> Iterator[None]:
-    """Turn every error a user can do something about into one sentence and exit code 1."""
-    try:
-        yield
-    except (
-        ConfigurationError,
-        EncodingError,
-        EvaluationError,
-        FusionError,
-        MonitoringError,
-        ParameterError,
-        ReplayError,
-        SensingError,
-        SimulationError,
-    ) as err:
-        stop(str(err))
-    except OSError as err:
-        stop(f'{err.filename or "file"}: {err.strerror or err}')
-    except ModuleNotFoundError as err:
-        stop(
-            f'{err.name} is not installed; this command needs ROS 2 and the built package '
-            '(./mmedge brings both)'
+    with plain_errors():
+        set_profile(network)
+        run_replay(
+            ReplayRequest(
+                bag,
+                out,
+                live,
+                detector,
+                calibration,
+                profile,
+                save_profile,
+                params,
+                TopicChoice(camera=camera, radar=radar),
+                rate,
+                clock,
+                boxes,
+                span,
+                video,
+                optimise,
+                pseudo_labels,
+            )
         )
 
 
-def stop(sentence: str) -> NoReturn:
-    """End with a sentence and exit code 1."""
-    console.print(f'[bold red]mmedge:[/] {escape(one_line(sentence))}', soft_wrap=True)
-    raise typer.Exit(1)
-
-
-def _live(request: ReplayRequest) -> RunRecord:
-    # Imported here: an offline replay also works where ROS is not installed.
-    from mmedge_ros.ros.live_session import LiveOptions, replay_live
-
-    options = LiveOptions(
-        str(request.bag),
-        str(request.detector or ''),
-        str(request.calibration or ''),
-        request.rate,
-        request.clock,
-        request.topics,
-        request.params,
-        request.out / 'logs',
-        request.optimise,
-        str(request.profile or ''),
-    )
-    with StatusLine(f'live replay of {request.bag.name}') as line:
-        return replay_live(options, lambda share, live: line.show(share, live.newest))
-
-
-def _offline(request: ReplayRequest) -> RunRecord:
-    with StatusLine(f'offline replay of {request.bag.name}') as line:
-        return offline_record(request, line.show)
-
-
-def offline_record(
-    request: ReplayRequest, on_progress: Callable[[float, Decision], None] | None = None
-) -> RunRecord:
-    """Replay offline what is asked for; see `replay_offline` for the errors."""
-    options = OfflineOptions(
-        str(request.bag),
-        str(request.detector or ''),
-        str(request.calibration or ''),
-        str(request.profile or ''),
-        request.topics,
-    )
-    if request.params:
-        options = with_parameter_file(options, request.params)
-    return replay_offline(options, on_progress)
-
-
-def _open_teacher(named: str) -> Detector:
-    """Open the detector whose boxes stand in for labels, and run it once."""
-    path = default_detector(named)
-    teacher = open_detector(path, replace(DetectorParameters(), score_threshold=TEACHER_SCORE))
-    teacher.warm_up()
-    return teacher
-
-
-def _taught(record: RunRecord, request: ReplayRequest, teacher: Detector) -> PseudoLabelComparison:
-    """Let the teacher look at the pictures again, and compare."""
-    from mmedge_ros.replay.recorded_pictures import recorded_pictures
-    from mmedge_ros.replay.recording import Recording
-
-    first, last = frames_asked(record, *request.frames)
-    with Recording(request.bag, request.topics) as recording, StatusLine('teacher') as line:
-        labels = teacher_labels(
-            recorded_pictures(recording),
-            teacher,
-            record.camera_stamps_ns[first : last + 1],
-            line.advance,
+def _check_combination(
+    live: bool, profile: Path | None, rate: float, clock: bool, optimise: bool
+) -> None:
+    if live and profile and not optimise:
+        raise typer.BadParameter(
+            'a live replay takes the time it takes; leave out --live or --profile, or let it '
+            '--optimise'
         )
-    return compare_with_teacher(record, labels, Path(request.teacher).name, first, last)
-
-
-def _write_video(record: RunRecord, request: ReplayRequest) -> None:
-    """Read the pictures again and write the video; those of a run are never kept."""
-    from mmedge_ros.evaluation.video import VIDEO, write_video
-    from mmedge_ros.replay.recorded_pictures import recorded_pictures
-    from mmedge_ros.replay.recording import Recording
-
-    path = request.out / VIDEO
-    with Recording(request.bag, request.topics) as recording, StatusLine('video') as line:
-        write_video(record, recorded_pictures(recording), path, line.advance)
-    typer.echo(path)
-
-
-def _save_profile(record: RunRecord, path: Path) -> None:
-    model = record.software['bundle']
-    description = f'{record.mode} replay of {Path(record.bag).name} with {model}'
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_profile(measured_profile(description, stage_durations(record)), path)
-    say(f'profile: {path}')
+    if optimise and not live:
+        raise typer.BadParameter('--optimise belongs to --live: it listens to the graph')
+    if not live and (rate != 1.0 or clock):
+        raise typer.BadParameter('--rate and --clock belong to --live; offline time is virtual')

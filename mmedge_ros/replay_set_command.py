@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from mmedge_ros.command_errors import plain_errors
 from mmedge_ros.command_options import DetectorOption, ParamsOption
 from mmedge_ros.display import StatusLine, say
 
@@ -32,10 +33,9 @@ def replay_set(
     params: ParamsOption = None,
 ) -> None:
     """Replay each flight of a set offline, with a report each, and one table of all scenarios."""
-    from mmedge_ros.replay_command import ReplayRequest, offline_record
-    from mmedge_ros.train_command import learning_errors
+    from mmedge_ros.replay_run import ReplayRequest, offline_record
 
-    with learning_errors():
+    with plain_errors():
         from mmedge_ros.evaluation.accuracy_table import (
             accuracy_table,
             table_markdown,

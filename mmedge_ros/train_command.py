@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from enum import Enum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from mmedge_ros.command_errors import plain_errors
+from mmedge_ros.command_options import frame_span
 from mmedge_ros.display import StatusLine, say
 
 train_app = typer.Typer(
@@ -73,19 +73,6 @@ ResumeOption = Annotated[
 OutOption = Annotated[Path, typer.Option('--out', help='folder of the bundle; must not exist yet')]
 
 
-@contextmanager
-def learning_errors() -> Iterator[None]:
-    """Turn the errors of training and judging into one sentence and exit code 1."""
-    from mmedge_ros.replay_command import plain_errors, stop
-    from mmedge_ros.training.errors import TrainingError
-
-    with plain_errors():
-        try:
-            yield
-        except TrainingError as err:
-            stop(str(err))
-
-
 @train_app.callback()
 def train() -> None:
     """Train networks on flights with ground truth; needs torch."""
@@ -121,7 +108,7 @@ def detector(
     It finds people, cyclists, cars and dogs. The same seed on the same machine gives the same
     network. A training that is cut short goes on with --resume.
     """
-    with learning_errors():
+    with plain_errors():
         from mmedge_ros.training.detector_session import DetectorRequest, train_detector
         from mmedge_ros.training.detector_settings import detector_settings
         from mmedge_ros.training.detector_training import fastest_precision
@@ -171,7 +158,7 @@ def levels(
     Small and medium are the narrow one at 416x320 and 640x480, large is the wide one. FLIGHTS
     are what they were trained on; both were trained with --keep-work.
     """
-    with learning_errors():
+    with plain_errors():
         from mmedge_ros.training.level_bundle import LevelRequest, join_levels
 
         judged = {'validation': validation, 'test': test}
@@ -254,10 +241,10 @@ def fusion(
     Levels of camera and radar, temporal aggregation and fusion head. Where the flights have no
     ground truth, a detector can stand in for it with --teacher.
     """
-    span = _frame_span(frames)
+    first, last = frame_span(frames)
     if frames and not teacher:
         raise typer.BadParameter('it is for --teacher only', param_hint='--frames')
-    with learning_errors():
+    with plain_errors():
         from mmedge_ros.encoding.default_model import default_detector
         from mmedge_ros.training.detector_training import fastest_precision
         from mmedge_ros.training.fusion_session import FusionRequest, train_fusion
@@ -280,7 +267,7 @@ def fusion(
                 whole_window=whole_window,
             ),
             features.absolute() if features else None,
-            Teacher(default_detector(teacher), span) if teacher else None,
+            Teacher(default_detector(teacher), (first or 0, last)) if teacher else None,
             processes,
             resume,
             keep_work,
@@ -295,14 +282,3 @@ def fusion(
             f'({fused["people"]} people in {figures["windows"]} windows)'
         )
     typer.echo(out)
-
-
-def _frame_span(text: str) -> tuple[int, int | None]:
-    first, colon, last = text.partition(':')
-    if text and not (
-        colon and all((end or '0').isdecimal() and len(end) < 10 for end in (first, last))
-    ):
-        raise typer.BadParameter(f'{text!r} does not read FIRST:LAST', param_hint='--frames')
-    if first and last and int(first) > int(last):
-        raise typer.BadParameter(f'{text!r} ends before it begins', param_hint='--frames')
-    return int(first or 0), int(last) if last else None

@@ -99,8 +99,8 @@ def up(
         raise typer.BadParameter(
             f'{board} is no file; name a recording, or person', param_hint='--simulated-radar'
         )
+    from mmedge_ros.command_errors import plain_errors
     from mmedge_ros.replay.recording import TopicChoice
-    from mmedge_ros.replay_command import plain_errors
 
     with plain_errors():
         from mmedge_ros.ros.middleware_profile import set_profile

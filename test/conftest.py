@@ -62,3 +62,8 @@ def data_folder() -> Path:
     path = Path(folder)
     assert path.is_dir(), f'MMEDGE_DATA points to {path}, which is not a folder'
     return path
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with what takes minutes, so that nothing else waits for it at the end."""
+    items.sort(key=lambda item: 'with_torch' not in item.path.name)

@@ -398,7 +398,7 @@ def test_without_arguments_the_live_tests_run_alone_after_the_rest_on_all_cores(
     ready.run('test')
     lines = ready.notes_file.read_text().splitlines()
     assert [line for line in lines if line.startswith('pytest')] == [
-        'pytest -n logical --dist loadfile --ignore test/ros',
+        'pytest -n logical --dist loadfile --no-loadscope-reorder --ignore test/ros',
         f'pytest -o cache_dir={ready.root}/.venv/.live-tests test/ros',
     ]
 

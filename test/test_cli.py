@@ -13,12 +13,13 @@ import typer
 from bag_fixtures import recording, write_bag
 from typer.testing import CliRunner, Result
 
-from mmedge_ros import replay_command
+from mmedge_ros import replay_run
 from mmedge_ros.cli import app
+from mmedge_ros.command_errors import plain_errors
 from mmedge_ros.configuration.errors import ConfigurationError
 from mmedge_ros.display import StatusLine, say
 from mmedge_ros.monitoring.errors import MonitoringError
-from mmedge_ros.replay_command import ReplayRequest, plain_errors
+from mmedge_ros.replay_run import ReplayRequest
 
 ROOT = Path(__file__).resolve().parents[1]
 COMMANDS = ('demo', 'replay', 'replay-set', 'simulate', 'record', 'up', 'parameters')
@@ -59,7 +60,7 @@ def bag(tmp_path: Path) -> Path:
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[ReplayRequest]:
     """What would have been replayed."""
     requests: list[ReplayRequest] = []
-    monkeypatch.setattr(replay_command, 'run_replay', requests.append)
+    monkeypatch.setattr(replay_run, 'run_replay', requests.append)
     return requests
 
 
@@ -222,7 +223,7 @@ class TestFailures:
         def defective(_: ReplayRequest) -> None:
             raise ZeroDivisionError
 
-        monkeypatch.setattr(replay_command, 'run_replay', defective)
+        monkeypatch.setattr(replay_run, 'run_replay', defective)
         assert isinstance(run('replay', str(bag)).exception, ZeroDivisionError)
 
 

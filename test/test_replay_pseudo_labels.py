@@ -11,7 +11,7 @@ from tiny_bundle import write_tiny_bundle
 from tiny_detector import write_tiny_detector
 from typer.testing import CliRunner, Result
 
-from mmedge_ros import replay_command
+from mmedge_ros import replay_run
 from mmedge_ros.cli import app
 from mmedge_ros.evaluation.report import report_of
 
@@ -36,7 +36,7 @@ def _undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
         (folder / 'report.json').write_text(json.dumps(report))
         return report
 
-    monkeypatch.setattr(replay_command, 'write_report', write)
+    monkeypatch.setattr(replay_run, 'write_report', write)
 
 
 def run(*arguments: object) -> Result:

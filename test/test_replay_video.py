@@ -20,7 +20,8 @@ sys.path += [str(TESTS), str(TESTS / 'replay')]
 import bag_fixtures as flight  # noqa: E402
 from tiny_detector import write_tiny_detector  # noqa: E402
 
-from mmedge_ros.replay_command import ReplayRequest, plain_errors, run_replay  # noqa: E402
+from mmedge_ros.command_errors import plain_errors  # noqa: E402
+from mmedge_ros.replay_run import ReplayRequest, run_replay  # noqa: E402
 
 
 @pytest.fixture(scope='module')

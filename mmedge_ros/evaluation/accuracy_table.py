@@ -18,13 +18,11 @@ from typing import Any
 
 from mmedge_ros.evaluation.consistency import Consistency
 from mmedge_ros.evaluation.decision_log import rounded
-from mmedge_ros.evaluation.errors import EvaluationError
 from mmedge_ros.evaluation.report_files import write_files
 
 ALL = 'all'
 UNNAMED = 'unnamed'
 TABLE_JSON, TABLE_MARKDOWN = 'accuracy_table.json', 'accuracy_table.md'
-_LARGEST_BYTES = 200 << 20
 _ADDED = (
     *('true_positives', 'false_positives', 'false_negatives', 'id_switches'),
     *('idtp', 'idfp', 'idfn'),
@@ -74,14 +72,6 @@ def accuracy_table(reports: Sequence[Mapping[str, Any]]) -> list[TableRow]:
         by_scenario[' '.join(report['accuracy']['scenarios']) or UNNAMED].append(report)
     rows = [_row(name, flights) for name, flights in sorted(by_scenario.items())]
     return [*rows, _row(ALL, judged)] if rows else []
-
-
-def read_reports(paths: Sequence[Path]) -> list[dict[str, Any]]:
-    """Read report.json files, or those in report folders.
-
-    :raises EvaluationError: for a file that cannot be read or is no report
-    """
-    return [_read_report(path / 'report.json' if path.is_dir() else path) for path in paths]
 
 
 def table_markdown(rows: Sequence[TableRow]) -> str:
@@ -175,28 +165,6 @@ def _greatest(values: Sequence[float | None]) -> float:
 
 def _share(part: float, whole: int) -> float:
     return part / whole if whole else math.nan
-
-
-def _read_report(path: Path) -> dict[str, Any]:
-    try:
-        with path.open('rb') as file:
-            content = json.loads(file.read(_LARGEST_BYTES))
-    except OSError as err:
-        raise EvaluationError(
-            f'cannot read the report {path}: {err.strerror}; give a report folder'
-        ) from err
-    except (ValueError, RecursionError) as err:
-        raise EvaluationError(
-            f'{path}: no JSON ({str(err)[:80]}); write the report anew with mmedge replay'
-        ) from err
-    try:
-        accuracy_table([content])
-    except (AttributeError, KeyError, TypeError, ValueError) as err:
-        raise EvaluationError(
-            f'{path}: no report of this version ({type(err).__name__}: {str(err)[:80]}); write '
-            'it anew with mmedge replay'
-        ) from err
-    return dict(content)
 
 
 def _number(value: float, digits: int) -> str:

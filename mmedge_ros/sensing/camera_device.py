@@ -17,7 +17,6 @@ FILE = 'file'
 
 BGR = 'bgr8'
 JPEG = 'jpeg'
-PNG = 'png'
 
 
 @dataclass(frozen=True)

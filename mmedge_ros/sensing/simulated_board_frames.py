@@ -67,12 +67,11 @@ class RecordedFrames:
 class WalkingPerson:
     """A person who walks to and fro before a wall, as (noisy) points."""
 
-    def __init__(self, identity: BoardIdentity | None = None, seed: int = 0) -> None:
+    def __init__(self, identity: BoardIdentity | None = None) -> None:
         self.identity = identity or BoardIdentity()
-        self._seed = seed
 
     def packet(self, number: int, elapsed: float) -> bytes:
-        points = walking_person(elapsed, np.random.default_rng((self._seed, number)))
+        points = walking_person(elapsed, np.random.default_rng(number))
         return write_packet(self.identity, number, points, _STATISTICS)
 
 

@@ -24,7 +24,8 @@ from mmedge_ros.sensing.tlv_packet import (
     is_short_platform,
 )
 
-# Several times the largest heat map; three seconds of the port's full speed.
+# What claims to be longer is damaged. Several times the largest heat map; three seconds of the
+# port's full speed.
 MAX_PACKET_BYTES = 1 << 18
 MAX_TLVS = 32
 
@@ -48,15 +49,12 @@ class TlvParser:
     The result depends on the bytes alone, not on how they are cut into pieces. A packet is
     handed out with its last byte. One that claims more bytes than follow it before the next
     packet begins is given up, and the next one is found.
-
-    :param max_packet_bytes: what claims to be longer is damaged
     """
 
-    def __init__(self, max_packet_bytes: int = MAX_PACKET_BYTES) -> None:
+    def __init__(self) -> None:
         self.packets = 0
         self.damaged = 0
         self.bytes_received = 0
-        self._max_packet_bytes = max_packet_bytes
         self._packet_bytes = 0
         self._buffer = bytearray()
         self._at = 0
@@ -121,7 +119,7 @@ class TlvParser:
     def _judge(self, start: int, *, final: bool) -> _Verdict:
         """Say what begins at a magic."""
         buffer = self._buffer
-        verdict = read_packet(buffer, start, self._max_packet_bytes)
+        verdict = read_packet(buffer, start, MAX_PACKET_BYTES)
         packet = verdict.packet
         if packet is None:
             return verdict
@@ -141,7 +139,7 @@ class TlvParser:
     def _holds_packet(self, begin: int, end: int) -> bool:
         """Say whether a complete packet begins in a part of the buffer."""
         while (begin := self._buffer.find(MAGIC, begin, end)) >= 0:
-            if read_packet(self._buffer, begin, self._max_packet_bytes).packet is not None:
+            if read_packet(self._buffer, begin, MAX_PACKET_BYTES).packet is not None:
                 return True
             begin += 1
         return False

@@ -46,12 +46,9 @@ class _Course:
     people: list[tuple[FloatArray, FloatArray]]  # times, and distances in m, while in view
 
 
-def contact_sheet(world: World, camera: CameraSimulator | None = None) -> bytes:
-    """Draw a flight's contact sheet and return it as PNG, equal bytes for equal worlds.
-
-    :param camera: one of that world, if there is one already
-    """
-    camera = camera or CameraSimulator(world)
+def contact_sheet(world: World) -> bytes:
+    """Draw a flight's contact sheet and return it as PNG, equal bytes for equal worlds."""
+    camera = CameraSimulator(world)
     radar = RadarSimulator(world)
     # The first and last frames a little inside of the flight.
     share = (np.arange(_ROWS * _COLUMNS) + 0.5) / (_ROWS * _COLUMNS)

@@ -56,11 +56,9 @@ class PartList:
         return np.stack(self._centres, axis=1)
 
 
-def ring(
-    centre: FloatArray, radius: float, count: int, thickness: float, begin: float = 0.0
-) -> Iterable[Sphere]:
+def ring(centre: FloatArray, radius: float, count: int, thickness: float) -> Iterable[Sphere]:
     """Return ``count`` spheres of radius ``thickness`` on an upright circle along x."""
-    for angle in begin + np.arange(count) * (2.0 * np.pi / count):
+    for angle in np.arange(count) * (2.0 * np.pi / count):
         place = moved(centre, x=radius * float(np.cos(angle)), z=radius * float(np.sin(angle)))
         yield place, thickness
 

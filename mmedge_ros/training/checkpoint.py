@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import pickle
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -49,3 +50,33 @@ def load_checkpoint(path: Path) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise TrainingError(f'{path} is no checkpoint of a training; remove it to begin anew')
     return content
+
+
+def resume(
+    path: Path, identity: Mapping[str, Any], restore: Callable[[dict[str, Any]], None]
+) -> None:
+    """Restore a training from its checkpoint, which holds its identity beside its state.
+
+    :raises TrainingError: if the checkpoint is damaged, or of another training
+    """
+    content = load_checkpoint(path)
+    for name, wanted in identity.items():
+        if content.get(name) != wanted:
+            raise TrainingError(
+                f'{path} belongs to a training with other {name}: '
+                f'{_difference(content.get(name), wanted)}; go on as it was begun, or remove '
+                f'{path.parent} to begin anew'
+            )
+    try:
+        restore(content)
+    except (KeyError, RuntimeError, TypeError, ValueError) as err:
+        raise TrainingError(
+            f'{path} is damaged ({str(err)[:200]}); remove it to begin anew'
+        ) from err
+
+
+def _difference(found: Any, wanted: Any) -> str:
+    if isinstance(found, dict) and isinstance(wanted, dict):
+        other = [key for key in wanted if found.get(key) != wanted[key]]
+        return ', '.join(f'{key} {found.get(key)!r}, not {wanted[key]!r}' for key in other[:4])
+    return f'{str(found)[:20]}, not {str(wanted)[:20]}'

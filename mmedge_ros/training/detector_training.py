@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import copy
-import math
 import os
-import time
 import warnings
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from mmedge_ros.encoding.ultralytics_network import import_libraries, new_network
 from mmedge_ros.training.batches import Batch, BatchSource
-from mmedge_ros.training.checkpoint import load_checkpoint, save_checkpoint
+from mmedge_ros.training.checkpoint import resume, save_checkpoint
 from mmedge_ros.training.detector_loss import DetectorLoss
 from mmedge_ros.training.detector_settings import (
     BFLOAT16,
@@ -21,18 +17,17 @@ from mmedge_ros.training.detector_settings import (
     SCALES,
     DetectorSettings,
 )
-from mmedge_ros.training.errors import TrainingError
+from mmedge_ros.training.gradient_descent import (
+    DescentParameters,
+    EpochProgress,
+    GradientDescent,
+    Progress,
+)
 from mmedge_ros.training.picture_set import CLASSES, PictureSet
 
 CHECKPOINT = 'checkpoint.pt'
 _FORMAT = 1
-_WARM_UP = 100  # steps
-_LAST_RATE = 0.02  # share of the learning rate left at the end
-_LARGEST_GRADIENT = 10.0
-# The averaged network follows the last so many steps, fewer at the beginning.
-_AVERAGED_STEPS = 300
-
-Progress = Callable[[float, str], None]
+_WARM_UP, _LARGEST_GRADIENT, _AVERAGED_STEPS = 100, 10.0, 300
 
 
 def prepare_torch(folder: Path, threads: int) -> Any:
@@ -72,12 +67,10 @@ class DetectorTraining:
         self._torch = torch = prepare_torch(folder, settings.threads)
         self.device = 'cuda' if torch.cuda.is_available() else 'cpu'
         torch.manual_seed(settings.seed)
-        self._network = new_network(CLASSES, SCALES[settings.width]).to(self.device)
+        network = new_network(CLASSES, SCALES[settings.width]).to(self.device)
         self._half = settings.precision == BFLOAT16
         if self._half:
-            self._network.to(memory_format=torch.channels_last)
-        self._average = copy.deepcopy(self._network).eval()
-        self._optimizer = _optimizer(torch, self._network, settings)
+            network.to(memory_format=torch.channels_last)
         self._source = BatchSource(
             pictures,
             settings.size,
@@ -86,16 +79,27 @@ class DetectorTraining:
             settings.seed,
             settings.augmentation,
         )
-        self._loss = DetectorLoss(self._network, settings.crop, len(CLASSES))
+        self._descent = GradientDescent(
+            network,
+            DescentParameters(
+                settings.learning_rate,
+                settings.weight_decay,
+                _WARM_UP,
+                _LARGEST_GRADIENT,
+                _AVERAGED_STEPS,
+            ),
+            settings.epochs * len(self._source),
+        )
+        self._loss = DetectorLoss(network, settings.crop, len(CLASSES))
         self.epoch = 0
         self.losses: list[float] = []
         if self._checkpoint.is_file():
-            self._resume()
+            resume(self._checkpoint, self._identity(), self._restore)
 
     @property
     def network(self) -> Any:
         """The network so far: the average over the last steps."""
-        return self._average
+        return self._descent.average
 
     def run(self, on_progress: Progress | None = None) -> None:
         """Train to the end, with a checkpoint after each epoch.
@@ -103,20 +107,15 @@ class DetectorTraining:
         :raises TrainingError: if a picture cannot be read, or the loss grows without bound
         :raises OSError: if a checkpoint cannot be written; the one before is kept
         """
-        settings, begun, first = self._settings, time.monotonic(), self.epoch
-        for epoch in range(first, settings.epochs):
+        settings, steps = self._settings, len(self._source)
+        progress = EpochProgress(self.epoch, settings.epochs, steps, on_progress)
+        for epoch in range(self.epoch, settings.epochs):
             mosaic = epoch < settings.epochs - settings.plain_epochs
             total = 0.0
             for place, batch in enumerate(self._source.epoch(epoch, mosaic)):
-                total += self._step(batch, epoch * len(self._source) + place)
-                if on_progress:
-                    done = epoch + (place + 1) / len(self._source)
-                    elapsed = time.monotonic() - begun
-                    left = elapsed * (settings.epochs - done) / (done - first)
-                    words = f'epoch {epoch + 1} of {settings.epochs}, loss '
-                    words += f'{total / (place + 1):.2f}, {_duration(left)} left'
-                    on_progress(done / settings.epochs, words)
-            self.losses.append(total / len(self._source))
+                total += self._step(batch, epoch * steps + place)
+                progress.tell(epoch, place + 1, total / (place + 1))
+            self.losses.append(total / steps)
             self.epoch = epoch + 1
             save_checkpoint(self._checkpoint, self._state())
 
@@ -125,44 +124,13 @@ class DetectorTraining:
         pictures = torch.from_numpy(batch.pictures).to(self.device).float() / 255.0
         if self._half:
             pictures = pictures.contiguous(memory_format=torch.channels_last)
-        for group in self._optimizer.param_groups:
-            group['lr'] = self._settings.learning_rate * self._rate(step)
-        self._network.train()
-        self._optimizer.zero_grad(set_to_none=True)
-        with torch.autocast(self.device, torch.bfloat16, enabled=self._half):
-            output = self._network(pictures)
-        loss = self._loss(_as_float32(output), batch)
-        value = float(loss.detach())
-        if not math.isfinite(value):
-            raise TrainingError(
-                f'the loss is {value} at step {step}: the training has left all bounds; begin '
-                'anew with another seed'
-            )
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(self._network.parameters(), _LARGEST_GRADIENT)
-        self._optimizer.step()
-        self._follow(step)
-        return value
 
-    def _rate(self, step: int) -> float:
-        """Return the share of the learning rate: a short rise, then half a cosine down."""
-        total = self._settings.epochs * len(self._source)
-        rise = min(_WARM_UP, max(total // 10, 1))
-        if step < rise:
-            return (step + 1) / rise
-        share = (step - rise) / max(total - rise, 1)
-        return _LAST_RATE + (1.0 - _LAST_RATE) * 0.5 * (1.0 + math.cos(math.pi * share))
+        def loss() -> Any:
+            with torch.autocast(self.device, torch.bfloat16, enabled=self._half):
+                output = self._descent.network(pictures)
+            return self._loss(_as_float32(output), batch)
 
-    def _follow(self, step: int) -> None:
-        """Move the averaged network towards the trained one."""
-        weight = 1.0 / min(2.0 + 0.1 * step, _AVERAGED_STEPS)
-        trained = self._network.state_dict()
-        with self._torch.no_grad():
-            for name, value in self._average.state_dict().items():
-                if value.dtype.is_floating_point:
-                    value.lerp_(trained[name], weight)
-                else:
-                    value.copy_(trained[name])
+        return self._descent.take(step, loss)
 
     def _identity(self) -> dict[str, Any]:
         return {
@@ -176,31 +144,12 @@ class DetectorTraining:
             **self._identity(),
             'epoch': self.epoch,
             'losses': self.losses,
-            'network': self._network.state_dict(),
-            'average': self._average.state_dict(),
-            'optimizer': self._optimizer.state_dict(),
-            'generator': self._torch.get_rng_state(),
+            **self._descent.state(),
         }
 
-    def _resume(self) -> None:
-        content = load_checkpoint(self._checkpoint)
-        for name, wanted in self._identity().items():
-            if content.get(name) != wanted:
-                raise TrainingError(
-                    f'{self._checkpoint} belongs to a training with other {name}: '
-                    f'{_difference(content.get(name), wanted)}; go on as it was begun, or remove '
-                    f'{self._checkpoint.parent} to begin anew'
-                )
-        try:
-            self._network.load_state_dict(content['network'])
-            self._average.load_state_dict(content['average'])
-            self._optimizer.load_state_dict(content['optimizer'])
-            self._torch.set_rng_state(content['generator'])
-            self.epoch, self.losses = int(content['epoch']), list(content['losses'])
-        except (KeyError, RuntimeError, TypeError, ValueError) as err:
-            raise TrainingError(
-                f'{self._checkpoint} is damaged ({str(err)[:200]}); remove it to begin anew'
-            ) from err
+    def _restore(self, content: dict[str, Any]) -> None:
+        self._descent.restore(content)
+        self.epoch, self.losses = int(content['epoch']), list(content['losses'])
 
 
 def fastest_precision() -> str:
@@ -222,25 +171,3 @@ def _as_float32(output: Any) -> Any:
     if isinstance(output, list | tuple):
         return [_as_float32(value) for value in output]
     return output.float()
-
-
-def _optimizer(torch: Any, network: Any, settings: DetectorSettings) -> Any:
-    """AdamW; biases and normalisations are not pulled towards zero."""
-    weights = [p for p in network.parameters() if p.ndim > 1]
-    others = [p for p in network.parameters() if p.ndim <= 1]
-    groups = [
-        {'params': weights, 'weight_decay': settings.weight_decay},
-        {'params': others, 'weight_decay': 0.0},
-    ]
-    return torch.optim.AdamW(groups, lr=settings.learning_rate, betas=(0.9, 0.999))
-
-
-def _difference(found: Any, wanted: Any) -> str:
-    if isinstance(found, dict) and isinstance(wanted, dict):
-        other = [key for key in wanted if found.get(key) != wanted[key]]
-        return ', '.join(f'{key} {found.get(key)!r}, not {wanted[key]!r}' for key in other[:4])
-    return f'{str(found)[:20]}, not {str(wanted)[:20]}'
-
-
-def _duration(seconds: float) -> str:
-    return f'{seconds:.0f} s' if seconds < 90 else f'{seconds / 60:.0f} min'

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import copy
 import math
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +11,7 @@ import numpy as np
 import torch
 
 from mmedge_ros.data_types import CAMERA, RADAR
-from mmedge_ros.training.checkpoint import load_checkpoint, save_checkpoint
+from mmedge_ros.training.checkpoint import resume, save_checkpoint
 from mmedge_ros.training.detector_settings import BFLOAT16
 from mmedge_ros.training.errors import TrainingError
 from mmedge_ros.training.feature_cache import SHAPES
@@ -23,6 +21,12 @@ from mmedge_ros.training.fusion_settings import (
     DIFFERENCES,
     SHIFT,
     FusionSettings,
+)
+from mmedge_ros.training.gradient_descent import (
+    DescentParameters,
+    EpochProgress,
+    GradientDescent,
+    Progress,
 )
 from mmedge_ros.training.networks.fusion_network import (
     FusionBatch,
@@ -34,15 +38,9 @@ from mmedge_ros.training.window_judging import Maps, judge
 from mmedge_ros.training.window_set import Window, WindowSet
 
 _FORMAT = 1
-_WARM_UP = 60  # steps
-_LAST_RATE = 0.02  # share of the learning rate left at the end
-_LARGEST_GRADIENT = 5.0
-# The averaged network follows the last so many steps, fewer at the beginning.
-_AVERAGED_STEPS = 200
+_WARM_UP, _LARGEST_GRADIENT, _AVERAGED_STEPS = 60, 5.0, 200
 # Rows of each flight and level that means and deviations of the channels are taken from.
 _STATISTICS_ROWS = 4
-
-Progress = Callable[[float, str], None]
 
 
 class FusionTraining:
@@ -76,23 +74,31 @@ class FusionTraining:
             )
         self.device = 'cuda' if torch.cuda.is_available() else 'cpu'
         torch.manual_seed(settings.seed)
-        self._network = FusionNetwork(network_settings(settings))
-        self._network.set_statistics(*(channel_statistics(windows, k) for k in (CAMERA, RADAR)))
-        self._network.to(self.device)
-        self._average = copy.deepcopy(self._network).eval()
+        network = FusionNetwork(network_settings(settings))
+        network.set_statistics(*(channel_statistics(windows, k) for k in (CAMERA, RADAR)))
+        self._descent = GradientDescent(
+            network.to(self.device),
+            DescentParameters(
+                settings.learning_rate,
+                settings.weight_decay,
+                _WARM_UP,
+                _LARGEST_GRADIENT,
+                _AVERAGED_STEPS,
+            ),
+            settings.epochs * len(self._source),
+        )
         self._best: dict[str, Any] | None = None
-        self._optimizer = _optimizer(self._network, settings)
         self._loss = FusionLoss(self.device)
         self.epoch = 0
         self.losses: list[float] = []
         self.figures: list[float] = []
         if self._checkpoint.is_file():
-            self._resume()
+            resume(self._checkpoint, self._identity(), self._restore)
 
     @property
     def network(self) -> Any:
         """The best network so far: an average over steps, on the CPU."""
-        network = copy.deepcopy(self._average).cpu()
+        network = copy.deepcopy(self._descent.average).cpu()
         if self._best is not None:
             network.load_state_dict(self._best)
         return network.eval()
@@ -103,18 +109,14 @@ class FusionTraining:
         :raises TrainingError: if the loss grows without bound
         :raises OSError: if a checkpoint cannot be written; the one before is kept
         """
-        settings, begun, first = self._settings, time.monotonic(), self.epoch
-        for epoch in range(first, settings.epochs):
+        epochs, steps = self._settings.epochs, len(self._source)
+        progress = EpochProgress(self.epoch, epochs, steps, on_progress)
+        for epoch in range(self.epoch, epochs):
             total = 0.0
             for place, batch in enumerate(self._source.epoch(epoch)):
-                total += self._step(batch, epoch * len(self._source) + place)
-                if on_progress:
-                    done = epoch + (place + 1) / len(self._source)
-                    left = (time.monotonic() - begun) * (settings.epochs - done) / (done - first)
-                    words = f'epoch {epoch + 1} of {settings.epochs}, loss '
-                    words += f'{total / (place + 1):.3f}, {_duration(left)} left'
-                    on_progress(done / settings.epochs, words)
-            self.losses.append(total / len(self._source))
+                total += self._step(batch, epoch * steps + place)
+                progress.tell(epoch, place + 1, total / (place + 1))
+            self.losses.append(total / steps)
             self.epoch = epoch + 1
             self._keep_best()
             save_checkpoint(self._checkpoint, self._state())
@@ -134,48 +136,17 @@ class FusionTraining:
 
     def maps(self, batch: WindowBatch) -> Maps:
         """Return what the averaged network says of a batch."""
-        return run_network(self._average, batch, self.device)
+        return run_network(self._descent.average, batch, self.device)
 
     def _step(self, batch: WindowBatch, step: int) -> float:
-        for group in self._optimizer.param_groups:
-            group['lr'] = self._settings.learning_rate * self._rate(step)
-        self._network.train()
-        self._optimizer.zero_grad(set_to_none=True)
         half = self._settings.precision == BFLOAT16
-        with torch.autocast(self.device, torch.bfloat16, enabled=half):
-            maps = self._network(as_tensors(batch, self.device))
-        loss = self._loss(maps.float(), batch)
-        value = float(loss.detach())
-        if not math.isfinite(value):
-            raise TrainingError(
-                f'the loss is {value} at step {step}: the training has left all bounds; begin '
-                'anew with another seed'
-            )
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(self._network.parameters(), _LARGEST_GRADIENT)
-        self._optimizer.step()
-        self._follow(step)
-        return value
 
-    def _rate(self, step: int) -> float:
-        """Return the share of the learning rate: a short rise, then half a cosine down."""
-        total = self._settings.epochs * len(self._source)
-        rise = min(_WARM_UP, max(total // 10, 1))
-        if step < rise:
-            return (step + 1) / rise
-        share = (step - rise) / max(total - rise, 1)
-        return _LAST_RATE + (1.0 - _LAST_RATE) * 0.5 * (1.0 + math.cos(math.pi * share))
+        def loss() -> Any:
+            with torch.autocast(self.device, torch.bfloat16, enabled=half):
+                maps = self._descent.network(as_tensors(batch, self.device))
+            return self._loss(maps.float(), batch)
 
-    def _follow(self, step: int) -> None:
-        """Move the averaged network towards the trained one."""
-        weight = 1.0 / min(2.0 + 0.1 * step, _AVERAGED_STEPS)
-        trained = self._network.state_dict()
-        with torch.no_grad():
-            for name, value in self._average.state_dict().items():
-                if value.dtype.is_floating_point:
-                    value.lerp_(trained[name], weight)
-                else:
-                    value.copy_(trained[name])
+        return self._descent.take(step, loss)
 
     def _keep_best(self) -> None:
         if self._validation is None or not self._judged:
@@ -184,7 +155,7 @@ class FusionTraining:
         worth = fused.best().worth
         self.figures.append(worth if math.isfinite(worth) else 0.0)
         if self.figures[-1] >= max(self.figures):
-            state = self._average.state_dict()
+            state = self._descent.average.state_dict()
             self._best = {name: value.detach().cpu().clone() for name, value in state.items()}
 
     def _identity(self) -> dict[str, Any]:
@@ -196,34 +167,15 @@ class FusionTraining:
             'epoch': self.epoch,
             'losses': self.losses,
             'figures': self.figures,
-            'network': self._network.state_dict(),
-            'average': self._average.state_dict(),
             'best': self._best,
-            'optimizer': self._optimizer.state_dict(),
-            'generator': torch.get_rng_state(),
+            **self._descent.state(),
         }
 
-    def _resume(self) -> None:
-        content = load_checkpoint(self._checkpoint)
-        for name, wanted in self._identity().items():
-            if content.get(name) != wanted:
-                raise TrainingError(
-                    f'{self._checkpoint} belongs to a training with other {name}: '
-                    f'{_difference(content.get(name), wanted)}; go on as it was begun, or remove '
-                    f'{self._checkpoint.parent} to begin anew'
-                )
-        try:
-            self._network.load_state_dict(content['network'])
-            self._average.load_state_dict(content['average'])
-            self._best = content['best']
-            self._optimizer.load_state_dict(content['optimizer'])
-            torch.set_rng_state(content['generator'])
-            self.epoch, self.losses = int(content['epoch']), list(content['losses'])
-            self.figures = list(content['figures'])
-        except (KeyError, RuntimeError, TypeError, ValueError) as err:
-            raise TrainingError(
-                f'{self._checkpoint} is damaged ({str(err)[:200]}); remove it to begin anew'
-            ) from err
+    def _restore(self, content: dict[str, Any]) -> None:
+        self._descent.restore(content)
+        self._best = content['best']
+        self.epoch, self.losses = int(content['epoch']), list(content['losses'])
+        self.figures = list(content['figures'])
 
 
 def network_settings(settings: FusionSettings) -> FusionNetworkSettings:
@@ -268,25 +220,3 @@ def channel_statistics(windows: WindowSet, modality: str) -> tuple[Any, Any]:
     mean = total / max(count, 1)
     deviation = np.sqrt(np.maximum(squares / max(count, 1) - mean**2, 0.0))
     return torch.from_numpy(mean).float(), torch.from_numpy(deviation).float()
-
-
-def _optimizer(network: Any, settings: FusionSettings) -> Any:
-    """AdamW; biases and decays are not pulled towards zero."""
-    weights = [p for p in network.parameters() if p.ndim > 1]
-    others = [p for p in network.parameters() if p.ndim <= 1]
-    groups = [
-        {'params': weights, 'weight_decay': settings.weight_decay},
-        {'params': others, 'weight_decay': 0.0},
-    ]
-    return torch.optim.AdamW(groups, lr=settings.learning_rate, betas=(0.9, 0.999))
-
-
-def _difference(found: Any, wanted: Any) -> str:
-    if isinstance(found, dict) and isinstance(wanted, dict):
-        other = [key for key in wanted if found.get(key) != wanted[key]]
-        return ', '.join(f'{key} {found.get(key)!r}, not {wanted[key]!r}' for key in other[:4])
-    return f'{str(found)[:20]}, not {str(wanted)[:20]}'
-
-
-def _duration(seconds: float) -> str:
-    return f'{seconds:.0f} s' if seconds < 90 else f'{seconds / 60:.0f} min'

@@ -42,12 +42,11 @@ class LevelNetwork(NamedTuple):
 class ProjectionFit:
     """A projection, and the share of the reference's variance it explains on pictures kept out.
 
-    ``r2`` is of all channels together, ``channel_r2`` (16,) of each; 1 for the reference.
+    It is 1 for the reference.
     """
 
     projection: GridProjection
     r2: float
-    channel_r2: NDArray[np.float64]
 
 
 def fit_projections(
@@ -89,7 +88,7 @@ def fit_projections(
         projection = GridProjection(
             weights[1:].T.astype(np.float32), weights[0].astype(np.float32)
         )
-        fits[level] = ProjectionFit(projection, float(r2[-1]), r2[:-1])
+        fits[level] = ProjectionFit(projection, r2)
     return fits
 
 
@@ -157,8 +156,8 @@ def _explained(
     weights: Matrix,
     reference: NDArray[np.intp],
     target: Matrix,
-) -> Matrix:
-    """Return the share of variance explained per channel, and last of all together."""
+) -> float:
+    """Return the share of the variance of all channels together that is explained."""
     rows, columns = np.r_[0, own], np.r_[0, reference]
     of_own = np.einsum('ac,ab,bc->c', weights, moments[np.ix_(rows, rows)], weights)
     shared = np.einsum('ac,ab,bc->c', weights, moments[np.ix_(rows, columns)], target)
@@ -166,5 +165,4 @@ def _explained(
     error = of_target - 2.0 * shared + of_own
     mean = moments[0, columns] @ target / moments[0, 0]
     total = of_target - moments[0, 0] * mean**2
-    error, total = np.r_[error, error.sum()], np.r_[total, total.sum()]
-    return np.asarray(1.0 - error / np.maximum(total, 1e-12))
+    return float(1.0 - error.sum() / max(total.sum(), 1e-12))

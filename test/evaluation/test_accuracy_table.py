@@ -10,12 +10,10 @@ from hand_made_truth import BOX, decided, moved, run, scene, somebody, track
 
 from mmedge_ros.evaluation.accuracy_table import (
     accuracy_table,
-    read_reports,
     table_json,
     table_markdown,
     write_table,
 )
-from mmedge_ros.evaluation.errors import EvaluationError
 from mmedge_ros.evaluation.ground_truth import GroundTruth
 from mmedge_ros.evaluation.report import report_of
 
@@ -83,31 +81,3 @@ def test_the_table_is_written_and_its_lines_have_equal_cells(tmp_path):
     assert 'not in' in lines[2]
     content = json.loads((tmp_path / 'new' / 'accuracy_table.json').read_text())
     assert content[-1]['scenario'] == 'all'
-
-
-def test_reports_are_read_from_folders_and_files(tmp_path):
-    report = flight('day')
-    (tmp_path / 'report.json').write_text(json.dumps(report))
-    assert read_reports([tmp_path, tmp_path / 'report.json']) == [report, report]
-
-
-@pytest.mark.parametrize(
-    ('content', 'words'),
-    [
-        ('{', 'no JSON'),
-        ('[]', 'no report of this version'),
-        ('{"accuracy": 3}', 'no report of this version'),
-        ('{"accuracy": {"scenarios": []}}', 'no report of this version'),
-    ],
-)
-def test_what_is_no_report_is_an_error_with_a_remedy(tmp_path, content, words):
-    path = tmp_path / 'report.json'
-    path.write_text(content)
-    with pytest.raises(EvaluationError, match=words) as caught:
-        read_reports([path])
-    assert 'mmedge replay' in str(caught.value)
-
-
-def test_a_report_that_is_not_there_is_an_error(tmp_path):
-    with pytest.raises(EvaluationError, match='cannot read the report'):
-        read_reports([tmp_path / 'nowhere'])

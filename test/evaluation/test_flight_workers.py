@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from bag_fixtures import write_bag
 from tiny_bundle import write_tiny_bundle
 from truth_fixtures import recording_with_truth
 
-from mmedge_ros.evaluation import flight_workers
+from mmedge_ros import worker_processes
 from mmedge_ros.evaluation.bundle_cases import CAMERA_ONLY, plan_cases
 from mmedge_ros.evaluation.bundle_evaluation import NOMINAL
 from mmedge_ros.evaluation.bundle_under_test import flight_digest, open_bundle
@@ -73,17 +74,18 @@ def test_a_killed_process_is_told_of_and_ends_the_others(
     task: FlightTask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begun = []
-    begin = flight_workers._begin
+    begin = worker_processes._begin
 
-    def begin_and_kill_the_first(task):
-        connection, worker = begin(task)
+    def begin_and_kill_the_first(*arguments):
+        connection, worker = begin(*arguments)
         begun.append(worker.process)
         if len(begun) == 1:
             worker.process.kill()
         return connection, worker
 
-    monkeypatch.setattr(flight_workers, '_begin', begin_and_kill_the_first)
-    tasks = [at(task, tmp_path / name) for name in ('a', 'b')]
+    monkeypatch.setattr(worker_processes, '_begin', begin_and_kill_the_first)
+    twin = shutil.copytree(task.flight, tmp_path / 'twin')
+    tasks = [at(task, tmp_path), replace(task, flight=twin, folder=tmp_path)]
     with pytest.raises(EvaluationError, match=r'code -9 .*run the same command again'):
         evaluate_flights(tasks, 2)
     assert len(begun) == 2

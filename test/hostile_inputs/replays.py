@@ -19,7 +19,8 @@ from typing import Any
 
 import typer
 
-from mmedge_ros.replay_command import ReplayRequest, plain_errors, run_replay
+from mmedge_ros.command_errors import plain_errors
+from mmedge_ros.replay_run import ReplayRequest, run_replay
 
 Message = tuple[str, int, Any]
 

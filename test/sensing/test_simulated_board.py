@@ -50,10 +50,11 @@ def test_it_is_configured_and_sends_packets_no_faster_than_the_wire(
     while len(packets) < 6:
         packets += parser.feed(data.read())
     seconds = (clock.monotonic_ns() - begin_ns) / 1e9
-    assert [packet.frame_number for packet in packets] == list(range(1, 7))
-    assert seconds > 5 * CHIRPS.period
+    # On a busy machine one read brings several.
+    assert [packet.frame_number for packet in packets] == list(range(1, len(packets) + 1))
+    assert seconds > (len(packets) - 1) * CHIRPS.period
     assert parser.bytes_thrown_away == 0
-    assert len(detected_points(packets)) == 6 * 11
+    assert len(detected_points(packets)) == len(packets) * 11
     command.close()
     data.close()
 

@@ -1,38 +1,12 @@
-"""Runs what needs torch in the environment that has it."""
+"""What needs torch, all but what is about detectors (see ./test_detectors_with_torch.py)."""
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
-
-ROOT = Path(__file__).resolve().parents[2]
-PYTHON = ROOT / '.venv-train/bin/python'
+from torch_environment import DETECTORS, FOLDER, needs_torch, run_with_torch
 
 
-@pytest.mark.skipif(
-    not (ROOT / '.venv-train/.stamp-train').is_file(),
-    reason='torch is not installed: `./mmedge train --help` installs it into .venv-train',
-)
+@needs_torch
 @pytest.mark.timeout(600)
-def test_what_needs_torch_passes_in_the_environment_for_training() -> None:
-    done = subprocess.run(
-        [
-            PYTHON,
-            *('-m', 'pytest', '-q', '-p', 'no:cacheprovider', '--timeout', '500'),
-            'test/training/with_torch',
-        ],
-        cwd=ROOT,
-        env={name: value for name, value in os.environ.items() if name != 'PYTEST_ADDOPTS'},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        timeout=550,
-        check=False,
-    )
-    print(done.stdout, file=sys.stderr)
-    assert done.returncode == 0, done.stdout[-3000:]
-    assert ' skipped' not in done.stdout.splitlines()[-1]
+def test_all_but_detectors_passes_in_the_environment_for_training() -> None:
+    run_with_torch(FOLDER, *(f'--ignore={path}' for path in DETECTORS))

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import errno
-import resource
-import signal
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -53,6 +50,18 @@ def trained(
     return training
 
 
+@pytest.fixture(scope='module')
+def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """That of `whole`."""
+    return tmp_path_factory.mktemp('whole') / 'c.pt'
+
+
+@pytest.fixture(scope='module')
+def whole(windows: WindowSet, checkpoint: Path) -> FusionTraining:
+    """A training that nothing disturbed."""
+    return trained(windows, checkpoint)
+
+
 def assert_equal(one: FusionTraining, two: FusionTraining) -> None:
     assert one.losses == two.losses
     for name, value in one.network.state_dict().items():
@@ -71,7 +80,7 @@ def test_it_learns_boxes_and_ranges(
 ) -> None:
     settings = replace(TINY, epochs=25, learning_rate=4e-3)
     training = FusionTraining(
-        windows, settings, tmp_path / 'c.pt', 'data', validation, chosen(validation)
+        windows, settings, tmp_path / 'c.pt', 'data', validation, chosen(validation)[::3]
     )
     training.run()
     assert training.losses[-1] < 0.7 * training.losses[0]
@@ -85,11 +94,10 @@ def test_it_learns_boxes_and_ranges(
 
 
 def test_the_same_seed_gives_the_same_network_and_another_one_another(
-    windows: WindowSet, tmp_path: Path
+    whole: FusionTraining, windows: WindowSet, tmp_path: Path
 ) -> None:
-    one = trained(windows, tmp_path / 'one.pt')
-    assert_equal(one, trained(windows, tmp_path / 'two.pt'))
-    assert trained(windows, tmp_path / 'other.pt', replace(TINY, seed=4)).losses != one.losses
+    assert_equal(whole, trained(windows, tmp_path / 'again.pt'))
+    assert trained(windows, tmp_path / 'other.pt', replace(TINY, seed=4)).losses != whole.losses
 
 
 class StoppedError(Exception):
@@ -97,10 +105,8 @@ class StoppedError(Exception):
 
 
 def test_a_training_that_was_cut_short_ends_as_if_nothing_had_happened(
-    windows: WindowSet, tmp_path: Path
+    whole: FusionTraining, windows: WindowSet, tmp_path: Path
 ) -> None:
-    whole = trained(windows, tmp_path / 'whole.pt')
-
     def stop(share: float, words: str) -> None:
         if share > 0.6:
             raise StoppedError
@@ -113,13 +119,13 @@ def test_a_training_that_was_cut_short_ends_as_if_nothing_had_happened(
     assert_equal(whole, resumed)
 
 
-def test_the_checkpoint_of_another_training_is_refused(windows: WindowSet, tmp_path: Path) -> None:
-    path = tmp_path / 'c.pt'
-    trained(windows, path, replace(TINY, epochs=1))
+def test_the_checkpoint_of_another_training_is_refused(
+    whole: FusionTraining, windows: WindowSet, checkpoint: Path
+) -> None:
     with pytest.raises(TrainingError, match=r'other settings: .*seed 3, not 9'):
-        FusionTraining(windows, replace(TINY, epochs=1, seed=9), path, 'data')
+        FusionTraining(windows, replace(TINY, seed=9), checkpoint, 'data')
     with pytest.raises(TrainingError, match='other data'):
-        FusionTraining(windows, replace(TINY, epochs=1), path, 'others')
+        FusionTraining(windows, TINY, checkpoint, 'others')
 
 
 @pytest.mark.parametrize(
@@ -133,12 +139,11 @@ def test_the_checkpoint_of_another_training_is_refused(windows: WindowSet, tmp_p
     ids=['no shift', 'no differences', 'newest unit', 'whole window'],
 )
 def test_rivals_are_trained_in_the_same_way(
-    windows: WindowSet, tmp_path: Path, settings: FusionSettings
+    whole: FusionTraining, windows: WindowSet, tmp_path: Path, settings: FusionSettings
 ) -> None:
-    rival = trained(windows, tmp_path / 'rival.pt', replace(settings, epochs=1))
-    usual = trained(windows, tmp_path / 'usual.pt', replace(TINY, epochs=1))
+    rival = trained(windows, tmp_path / 'rival.pt', settings)
     batch = joined(windows, [windows.at(*windows.ends[-1], Configuration())])
-    maps = [run_network(t.network, batch) for t in (rival, usual)]
+    maps = [run_network(t.network, batch) for t in (rival, whole)]
     assert maps[0].shape == maps[1].shape
     assert (maps[0] != maps[1]).any()
 
@@ -146,17 +151,6 @@ def test_rivals_are_trained_in_the_same_way(
 def test_no_windows_are_told(tmp_path: Path) -> None:
     with pytest.raises(TrainingError, match='not one window'):
         FusionTraining(WindowSet([], 0.5, 0.1), TINY, tmp_path / 'c.pt', 'data')
-
-
-@pytest.fixture
-def little_room() -> Iterator[None]:
-    """Files may grow to 100 kB only, as on a disk that is nearly full."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, before[1]))
-    yield
-    resource.setrlimit(resource.RLIMIT_FSIZE, before)
-    signal.signal(signal.SIGXFSZ, ignored)
 
 
 def test_a_full_disk_leaves_the_checkpoint_before(

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import errno
 import os
-import resource
-import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -68,6 +65,18 @@ def trained(pictures: PictureSet, folder: Path, settings: DetectorSettings) -> D
     return training
 
 
+@pytest.fixture(scope='module')
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where `whole` was trained."""
+    return tmp_path_factory.mktemp('whole')
+
+
+@pytest.fixture(scope='module')
+def whole(pictures: PictureSet, place: Path) -> DetectorTraining:
+    """A training that nothing disturbed."""
+    return trained(pictures, place, TINY)
+
+
 def test_a_training_leaves_a_bundle_with_figures_and_nothing_else(
     flights: Path, tmp_path: Path
 ) -> None:
@@ -91,12 +100,11 @@ def test_a_training_leaves_a_bundle_with_figures_and_nothing_else(
 
 
 def test_the_same_seed_gives_the_same_network_and_another_one_another(
-    pictures: PictureSet, tmp_path: Path
+    whole: DetectorTraining, pictures: PictureSet, tmp_path: Path
 ) -> None:
-    one = trained(pictures, tmp_path / 'one', TINY)
-    assert_equal(one, trained(pictures, tmp_path / 'two', TINY))
+    assert_equal(whole, trained(pictures, tmp_path / 'again', TINY))
     other = trained(pictures, tmp_path / 'other', replace(TINY, seed=4))
-    assert other.losses != one.losses
+    assert other.losses != whole.losses
 
 
 class StoppedError(Exception):
@@ -104,9 +112,8 @@ class StoppedError(Exception):
 
 
 def test_a_training_that_was_cut_short_ends_as_if_nothing_had_happened(
-    pictures: PictureSet, tmp_path: Path
+    whole: DetectorTraining, pictures: PictureSet, tmp_path: Path
 ) -> None:
-    whole = trained(pictures, tmp_path / 'whole', TINY)
     folder = tmp_path / 'cut'
     folder.mkdir()
 
@@ -128,13 +135,12 @@ def test_it_learns(pictures: PictureSet, tmp_path: Path) -> None:
 
 
 def test_the_checkpoint_of_another_training_is_refused(
-    pictures: PictureSet, tmp_path: Path
+    whole: DetectorTraining, pictures: PictureSet, place: Path
 ) -> None:
-    trained(pictures, tmp_path, TINY)
     with pytest.raises(TrainingError, match='other settings: seed 3, not 9'):
-        DetectorTraining(pictures, replace(TINY, seed=9), tmp_path)
+        DetectorTraining(pictures, replace(TINY, seed=9), place)
     with pytest.raises(TrainingError, match='other pictures'):
-        DetectorTraining(replace(pictures, digest='0' * 64), TINY, tmp_path)
+        DetectorTraining(replace(pictures, digest='0' * 64), TINY, place)
 
 
 @pytest.mark.parametrize('content', [b'', b'nonsense', b'\x80\x04N.'])
@@ -151,17 +157,6 @@ def test_a_cut_checkpoint_is_told(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-500])
     with pytest.raises(TrainingError, match='cannot be read'):
         load_checkpoint(path)
-
-
-@pytest.fixture
-def little_room() -> Iterator[None]:
-    """Files may grow to 100 kB only, as on a disk that is nearly full."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, before[1]))
-    yield
-    resource.setrlimit(resource.RLIMIT_FSIZE, before)
-    signal.signal(signal.SIGXFSZ, ignored)
 
 
 def test_a_full_disk_leaves_the_checkpoint_before(tmp_path: Path, little_room: None) -> None:
