@@ -42,6 +42,14 @@ class FeatureFusionParameters:
     score_threshold: float = parameter(
         0.0, 'detections below this score are dropped; 0 takes what the bundle says', '', 0.0, 1.0
     )
+    begin_score: float = parameter(
+        0.25,
+        'a fused detection needs this score to begin a track, or that of the tracker where it is '
+        'lower: scores of fusion say how well a box fits, and are lower than those of detectors',
+        '',
+        0.0,
+        1.0,
+    )
     iou_threshold: float = parameter(
         0.45,
         'of two overlapping boxes of one label above this IoU only the better is kept',

@@ -71,6 +71,14 @@ class PipelineParameters:
     features: FeatureFusionParameters = group(FeatureFusionParameters)
     fusion: DecisionFusionParameters = group(DecisionFusionParameters)
     tracker: TrackerParameters = group(TrackerParameters)
+
+    def tracking(self, feature_fusion: bool) -> TrackerParameters:
+        """Return how detections are tracked that come from feature fusion, or from encoders."""
+        if not feature_fusion:
+            return self.tracker
+        begin = min(self.tracker.high_score, self.features.begin_score)
+        return replace(self.tracker, high_score=begin)
+
     skipping: SkipParameters = group(SkipParameters)
     scene_change: SceneChangeParameters = group(SceneChangeParameters)
 
@@ -97,7 +105,8 @@ class PerceptionPipeline:
                 'window or a longer stride, or strategy: decision'
             )
         self.assembler = WindowAssembler(p.windows, p.modalities)
-        self.tracker = FixedLagTracker(Tracker(p.tracker), self._fuse, p.pairing, p.lag)
+        tracker = Tracker(p.tracking(feature_fusion is not None))
+        self.tracker = FixedLagTracker(tracker, self._fuse, p.pairing, p.lag)
         self._tree = TransformTree()
         self._camera: CameraModel | None = None
         self._frames: dict[str, str] = {}

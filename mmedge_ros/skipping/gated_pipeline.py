@@ -62,7 +62,7 @@ class GatedPipeline(PerceptionPipeline):
         p = parameters or PipelineParameters()
         self.gating = gating
         self.control = gating.control
-        self._scene = Scene(p.tracker.high_score, p.windows.window)
+        self._scene = Scene(p.tracking(feature_fusion is not None).high_score, p.windows.window)
         super().__init__(p, feature_fusion)
 
     def add_features(self, features: UnitFeatures, now_ns: int) -> bool:

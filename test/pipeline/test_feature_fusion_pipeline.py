@@ -100,6 +100,15 @@ def test_the_tracker_takes_each_picture_of_a_window_as_it_was_fused() -> None:
         assert not each.grid.size
 
 
+@pytest.mark.parametrize(('score', 'people'), [(0.3, 1), (0.2, 0)])
+def test_fused_detections_begin_tracks_at_a_score_of_their_own(score: float, people: int) -> None:
+    faint = [
+        replace(u, grid=camera_grid_with([Cell(SEEN, score=score)])) for u in pictures(20, 30)
+    ]
+    decisions = fed(pipeline(FakeFusionNetworks()), faint)
+    assert {len(d.tracks) for d in decisions[3:]} == {people}
+
+
 def test_scans_go_to_the_tracker_as_before_also_without_pictures() -> None:
     subject = pipeline(FakeFusionNetworks())
     scans = [scan(10 + 50 * n, n) for n in range(6)]
