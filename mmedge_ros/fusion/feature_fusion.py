@@ -192,14 +192,17 @@ class FeatureFusion:
         return self._bank.waiting > 0 or self._next_ahead() is not None
 
     def work_ahead(self) -> None:
-        """Take one unit into the earliest window that units wait for, or fuse one picture."""
-        if self._bank.work_ahead():
-            return
+        """Take one unit into the earliest window that units wait for, or fuse one picture.
+
+        The next decision waits for its pictures, and not for the steps of later windows.
+        """
         following = self._next_ahead()
-        if following is not None:
-            end_ns, picture = following
-            states = self._bank.state_until(end_ns, picture.stamp_ns)
-            self._ahead[picture] = _Ahead(states, self._fused(picture, states))
+        if following is None or self._bank.waiting_for(following[0]):
+            self._bank.work_ahead()
+            return
+        end_ns, picture = following
+        states = self._bank.state_until(end_ns, picture.stamp_ns)
+        self._ahead[picture] = _Ahead(states, self._fused(picture, states))
 
     def preview(self, end_ns: int) -> tuple[FusedDetections, ...]:
         """Return what `decide` would now, and leave the window open."""

@@ -72,15 +72,15 @@ class PipelineParameters:
     fusion: DecisionFusionParameters = group(DecisionFusionParameters)
     tracker: TrackerParameters = group(TrackerParameters)
 
+    skipping: SkipParameters = group(SkipParameters)
+    scene_change: SceneChangeParameters = group(SceneChangeParameters)
+
     def tracking(self, feature_fusion: bool) -> TrackerParameters:
         """Return how detections are tracked that come from feature fusion, or from encoders."""
         if not feature_fusion:
             return self.tracker
         begin = min(self.tracker.high_score, self.features.begin_score)
         return replace(self.tracker, high_score=begin)
-
-    skipping: SkipParameters = group(SkipParameters)
-    scene_change: SceneChangeParameters = group(SceneChangeParameters)
 
 
 class PerceptionPipeline:

@@ -145,6 +145,19 @@ def test_all_but_the_newest_picture_are_fused_before_their_window_is_decided() -
     assert [one.picture.sequence for one in found] == [0, 1, 2]
 
 
+def test_pictures_of_the_next_decision_go_before_the_steps_of_later_windows() -> None:
+    networks = CountingNetworks()
+    subject = fusion(networks)
+    for each in (picture(20, 0), picture(50, 1)):
+        subject.add(each, [at(100), at(200)], HERE)
+        subject.advance(at(100))
+    subject.work_ahead()
+    assert networks.fusings == 1
+    assert {end for end, _, _ in networks.steps} == {at(100)}
+    subject.work_ahead()
+    assert networks.order[-1] == (at(200), CAMERA, at(15))
+
+
 def test_a_picture_fused_ahead_is_fused_again_when_a_unit_before_it_comes_late() -> None:
     networks = CountingNetworks()
     subject = fusion(networks)
