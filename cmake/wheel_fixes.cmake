@@ -34,5 +34,17 @@ function(_mmedge_keep_include_folders_private)
   endforeach()
 endfunction()
 
+# The code generated for each message spends most of its time in the same headers: that of all
+# messages is compiled as one file per library. What is left out does not go together.
+function(_mmedge_compile_messages_together)
+  get_directory_property(targets BUILDSYSTEM_TARGETS)
+  foreach(target IN LISTS targets)
+    if(target MATCHES "__rosidl_typesupport_(fastrtps_|introspection_c$|c$|cpp$)")
+      set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 0)
+    endif()
+  endforeach()
+endfunction()
+
 cmake_language(DEFER CALL _mmedge_drop_missing_include_folders)
 cmake_language(DEFER CALL _mmedge_keep_include_folders_private)
+cmake_language(DEFER CALL _mmedge_compile_messages_together)

@@ -13,6 +13,7 @@ from mmedge_ros.command_errors import plain_errors
 from mmedge_ros.demo_command import demo
 from mmedge_ros.display import say
 from mmedge_ros.evaluate_bundle_command import evaluate_bundle
+from mmedge_ros.evaluate_command import evaluate
 from mmedge_ros.limit_command import limit
 from mmedge_ros.model_command import model_app
 from mmedge_ros.profile_command import profile as profile_machine
@@ -38,6 +39,7 @@ app.add_typer(model_app, name='model')
 app.add_typer(radar_app, name='radar')
 app.add_typer(train_app, name='train')
 app.command()(demo)
+app.command()(evaluate)
 app.command('evaluate-bundle')(evaluate_bundle)
 app.command()(limit)
 app.command('profile')(profile_machine)

@@ -31,7 +31,10 @@ def demo(
     ] = None,
     network: NetworkOption = False,
 ) -> None:
-    """Fly, perceive and report: a simulated flight, live, with every node a process."""
+    """Fly, perceive and report: a simulated flight, live, with every node a process.
+
+    In a simulated flight rates and levels are chosen by what this machine keeps up with.
+    """
     if bag is not None and (scenario or seconds is not None or seed is not None):
         raise typer.BadParameter('a recording is as it is; leave out --bag, or what it replaces')
     from mmedge_ros.command_errors import plain_errors
@@ -42,7 +45,7 @@ def demo(
 
         set_profile(network)
         flight = bag or _simulated(out / 'flight', scenario, seconds, seed)
-        run_replay(ReplayRequest(flight, out, live=True))
+        run_replay(ReplayRequest(flight, out, live=True, optimise=bag is None))
 
 
 def _simulated(folder: Path, scenario: str, seconds: float | None, seed: int | None) -> Path:

@@ -7,6 +7,8 @@ from typing import Any
 
 import yaml
 
+from mmedge_ros.bounded_file import read_bounded
+
 _MAX_DEPTH = 40
 _LONGEST_SHOWN = 80
 
@@ -24,15 +26,7 @@ def load_plain_yaml(path: str | Path, max_bytes: int) -> dict[Any, Any]:
     :raises PlainYamlError: if the file cannot be read or is anything else
     """
     path = Path(path)
-    try:
-        with path.open('rb') as file:
-            raw = file.read(max_bytes + 1)
-    except OSError as error:
-        raise PlainYamlError(f'{path}: {error.strerror or error}') from error
-    except ValueError as error:  # a path that no file system can hold
-        raise PlainYamlError(f'{str(path)!r}: {error}') from error
-    if len(raw) > max_bytes:
-        raise PlainYamlError(f'{path}: larger than {max_bytes} bytes')
+    raw = read_bounded(path, max_bytes, PlainYamlError)
     try:
         _refuse_traps(path, raw)
         content = yaml.safe_load(raw)

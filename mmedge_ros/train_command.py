@@ -11,6 +11,7 @@ import typer
 from mmedge_ros.command_errors import plain_errors
 from mmedge_ros.command_options import frame_span
 from mmedge_ros.display import StatusLine, say
+from mmedge_ros.gate_command import train_gate
 
 train_app = typer.Typer(
     no_args_is_help=True, help='Train networks on flights with ground truth; needs torch.'
@@ -282,3 +283,66 @@ def fusion(
             f'({fused["people"]} people in {figures["windows"]} windows)'
         )
     typer.echo(out)
+
+
+@train_app.command('ablations')
+def ablations(
+    features: Annotated[
+        Path,
+        typer.Argument(
+            exists=True,
+            file_okay=False,
+            help='what `mmedge train fusion SET --validation SET --features FOLDER` left there',
+        ),
+    ],
+    out: Annotated[Path, typer.Option('--out', help='folder of the runs and their report')],
+    seeds: Annotated[
+        int, typer.Option('--seeds', min=1, max=100, help='trainings of each network')
+    ] = 3,
+    epochs: Annotated[
+        int, typer.Option('--epochs', min=1, max=1000, help='a fifth of the windows is in each')
+    ] = 2,
+    flights: Annotated[
+        int, typer.Option('--flights', min=0, help='learn from so many only; 0: from all')
+    ] = 0,
+    judged: Annotated[
+        int, typer.Option('--judged', min=1, help='judge on about so many windows')
+    ] = 450,
+    threads: ThreadsOption = 0,
+    precision: PrecisionOption = Precision.AUTO,
+    resume: ResumeOption = False,
+) -> None:
+    """Train feature fusion with and without its parts, and say what each of them is worth.
+
+    Without temporal shift, without differences, with the last unit only, and with 3-D
+    convolutions over the whole window; each with some seeds, in the same way as the full network.
+    """
+    with plain_errors():
+        from mmedge_ros.training.ablation_report import PAGE, summary, write_ablations
+        from mmedge_ros.training.ablations import AblationRequest, run_ablations
+        from mmedge_ros.training.detector_training import fastest_precision
+        from mmedge_ros.training.fusion_settings import fusion_settings
+
+        request = AblationRequest(
+            features,
+            out.absolute(),
+            fusion_settings(
+                epochs=epochs,
+                seed=0,
+                judged_windows=judged,
+                threads=threads,
+                precision=fastest_precision() if precision.value == 'auto' else precision.value,
+            ),
+            seeds,
+            flights,
+            resume,
+        )
+        with StatusLine(f'ablations in {out.name}') as line:
+            table = run_ablations(request, line.advance)
+        write_ablations(request.out, table)
+    for sentence in summary(table):
+        say(sentence)
+    typer.echo(out / PAGE)
+
+
+train_app.command('gate')(train_gate)

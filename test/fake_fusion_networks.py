@@ -68,8 +68,8 @@ class FakeAggregator:
     def begin(self, end_ns: int) -> FakeState:
         return FakeState(end_ns)
 
-    def checked(self, grid: np.ndarray) -> np.ndarray:
+    def unit(self, grid: np.ndarray) -> np.ndarray:
         return grid
 
-    def step(self, state: FakeState, grid: np.ndarray, stamp_ns: int) -> FakeState:
-        return self._networks.step(state, self._modality, grid, stamp_ns)
+    def step(self, state: FakeState, unit: np.ndarray, stamp_ns: int) -> FakeState:
+        return self._networks.step(state, self._modality, unit, stamp_ns)

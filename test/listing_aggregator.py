@@ -1,43 +1,46 @@
-"""Stands in for a network that aggregates: its state is the list of what it was given."""
+"""Stands in for an aggregator: its state is the list of what it was given."""
 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
-from mmedge_ros.aggregation.streaming_aggregator import StreamingAggregator
+from mmedge_ros.aggregation.errors import AggregationError
 
 SHAPE = (1, 2, 2)
 
 
-@dataclass
-class ListingGraph:
-    """A step that appends (value of the grid, seconds to the window's end) to ``units``.
+class Listed(NamedTuple):
+    """A window, and (value of the grid, seconds to its end) of each unit, in order."""
 
-    ``taken`` counts how often each value was stepped into the window that began with each call
-    of ``initial``; the oldest entries of the state never change.
-    """
+    end_ns: int
+    units: tuple[tuple[float, float], ...] = ()
 
-    taken: Counter[tuple[float, float]] = field(default_factory=Counter)
-
-    def initial(self):
-        return {'units': np.zeros((0, 2), np.float32), 'newest': np.zeros((1, *SHAPE), np.float32)}
-
-    def grid_shape(self):
-        return SHAPE
-
-    def step(self, tensors, grid, seconds_to_end):
-        value = float(grid[0, 0, 0, 0])
-        self.taken[value, round(seconds_to_end, 6)] += 1
-        row = np.array([[value, seconds_to_end]], np.float32)
-        return {'units': np.concatenate([tensors['units'], row]), 'newest': grid}
+    @property
+    def values(self) -> list[float]:
+        return [value for value, _ in self.units]
 
 
-def listing(graph: ListingGraph | None = None) -> StreamingAggregator:
-    """Return an aggregator whose pooled features are the rows it was stepped with."""
-    return StreamingAggregator(graph or ListingGraph(), lambda tensors: tensors['units'], 'list')
+class ListingAggregator:
+    """Appends to lists; ``taken`` counts how often each entry was appended."""
+
+    def __init__(self) -> None:
+        self.taken: Counter[tuple[float, float]] = Counter()
+
+    def begin(self, end_ns: int) -> Listed:
+        return Listed(end_ns)
+
+    def unit(self, grid: np.ndarray) -> float:
+        if grid.shape != SHAPE:
+            raise AggregationError(f'a grid of {list(grid.shape)} cannot be aggregated')
+        return float(grid[0, 0, 0])
+
+    def step(self, state: Listed, unit: float, stamp_ns: int) -> Listed:
+        entry = unit, round((state.end_ns - stamp_ns) / 1e9, 6)
+        self.taken[entry] += 1
+        return Listed(state.end_ns, (*state.units, entry))
 
 
 def grid(value: float) -> np.ndarray:

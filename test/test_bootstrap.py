@@ -443,8 +443,8 @@ def test_training_gets_an_environment_of_its_own_in_which_that_of_the_flight_is_
     lines = ready.notes_file.read_text().splitlines()
     assert [' '.join(line.split()) for line in lines if line] == [
         'venv',
-        'pip-m pip install -r train.txt',
-        'pip-m pip install --no-deps -r train_alone.txt',
+        'pip-m pip install --no-compile -r train.txt',
+        'pip-m pip install --no-compile --no-deps -r train_alone.txt',
     ]
     link = ready.root / '.venv-train/lib/python3.11/site-packages/flight.pth'
     assert link.read_text() == f'{ready.root}/.venv/lib/python3.11/site-packages\n'

@@ -19,6 +19,7 @@ import onnx
 import yaml
 from onnx import TensorProto, helper, numpy_helper
 
+from mmedge_ros.encoding.model_bundle import FUSION_PARTS
 from mmedge_ros.encoding.weights import sha256_of
 
 BOX = (100.0, 120.0, 140.0, 220.0)
@@ -135,7 +136,7 @@ def write_grid_bundle(folder: Path, **changes: Any) -> Path:
             'camera': file_entry(camera_embedding),
             'radar': file_entry(radar_embedding),
         },
-        'fusion': {'step_camera': radar, 'step_radar': radar, 'fuse': radar, 'threshold': 0.25},
+        'fusion': {'format': 2, **dict.fromkeys(FUSION_PARTS, radar), 'threshold': 0.25},
         **changes,
     }
     kept = {name: value for name, value in manifest.items() if value is not None}

@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mmedge_ros.aggregation.errors import AggregationError
-from mmedge_ros.aggregation.state_graph import Array, StateGraph, Tensors
+from mmedge_ros.aggregation.network_graph import Array, NetworkGraph
 from mmedge_ros.aggregation.streaming_aggregator import (
     Aggregate,
-    OnnxStep,
     StreamingAggregator,
     WindowState,
-    summary,
 )
+from mmedge_ros.aggregation.temporal_rules import LAGS, OLDEST
+from mmedge_ros.aggregation.unit_networks import OnnxUnitNetworks
 from mmedge_ros.data_types import CAMERA, RADAR
 from mmedge_ros.encoding.feature_grid import MAP_SHAPE
-from mmedge_ros.encoding.model_bundle import ModelBundle
+from mmedge_ros.encoding.model_bundle import FUSION_PARTS, ModelBundle
 
-_MAPS, _POOLED = 'maps', 'pooled'
+_MAPS = 'maps'
 _WHAT = 'fusion head for these aggregators'
 
 
@@ -31,22 +30,26 @@ class FusionNetworkRuntime:
 
     ``aggregators``, by modality, step the states of windows.
 
+    :param files: by their names in FUSION_PARTS
     :param threads: of each network
     :raises AggregationError: if a file cannot be opened, or they do not fit together
     """
 
-    def __init__(self, step_camera: Path, step_radar: Path, fuse: Path, threads: int = 1) -> None:
-        steps = {
-            CAMERA: OnnxStep(StateGraph(step_camera, threads)),
-            RADAR: OnnxStep(StateGraph(step_radar, threads)),
-        }
-        self._head = StateGraph(fuse, threads)
-        self._initial = {modality: step.initial() for modality, step in steps.items()}
-        self._require_fitting(steps)
+    def __init__(self, files: Mapping[str, Path], threads: int = 1) -> None:
         self.aggregators = {
-            modality: StreamingAggregator(step, partial(self._pool, modality), step.place)
-            for modality, step in steps.items()
+            modality: StreamingAggregator(
+                OnnxUnitNetworks(
+                    NetworkGraph(files[f'project_{modality}'], threads),
+                    [
+                        NetworkGraph(files[f'change_{modality}_{lag + 1}'], threads)
+                        for lag in range(len(LAGS))
+                    ],
+                )
+            )
+            for modality in (CAMERA, RADAR)
         }
+        self._head = NetworkGraph(files['fuse'], threads)
+        self._require_fitting()
 
     @classmethod
     def from_bundle(cls, bundle: ModelBundle, threads: int = 1) -> FusionNetworkRuntime:
@@ -55,12 +58,12 @@ class FusionNetworkRuntime:
         :raises EncodingError: if the bundle has none, or a file is not the manifest's
         :raises AggregationError: if one cannot be opened, or they do not fit together
         """
-        return cls(
-            bundle.fusion_part('step_camera'),
-            bundle.fusion_part('step_radar'),
-            bundle.fusion_part('fuse'),
-            threads,
-        )
+        return cls({part: bundle.fusion_part(part) for part in FUSION_PARTS}, threads)
+
+    @classmethod
+    def from_folder(cls, folder: Path, threads: int = 1) -> FusionNetworkRuntime:
+        """Open networks that an export wrote; errors as for the class."""
+        return cls({part: folder / f'{part}.onnx' for part in FUSION_PARTS}, threads)
 
     def fuse(self, states: Mapping[str, WindowState]) -> NDArray[np.float32]:
         """Return the maps (54, 30, 40) of a window; its states can still be stepped on.
@@ -69,54 +72,43 @@ class FusionNetworkRuntime:
         ranges in m: of the four cells of stride 8, of stride 16 and of stride 32.
 
         :param states: of the window, by modality
+        :raises AggregationError: if a network fails
         """
-        tensors = {name: part.tensors for name, part in states.items()}
-        maps: Array = self._head.run(self._feeds(tensors), [_MAPS])[0][0]
-        return maps
+        return self.fuse_aggregates(self.finish(states))
 
     def finish(self, states: Mapping[str, WindowState]) -> dict[str, Aggregate]:
-        """Return what the head is given of each modality; costs what `fuse` does."""
-        pooled = self._pooled({name: part.tensors for name, part in states.items()})
-        return {name: summary(part, pooled[name]) for name, part in states.items()}
+        """Return what the head is given of each modality."""
+        return {name: self.aggregators[name].finish(state) for name, state in states.items()}
 
-    def _pooled(self, states: Mapping[str, Tensors]) -> dict[str, Array]:
-        # The graph asks for all states; what is pooled of a modality depends on its own.
-        feeds = self._feeds({**self._initial, **states})
-        found = self._head.run(feeds, [f'{modality}_{_POOLED}' for modality in states])
-        return {modality: pooled[0] for modality, pooled in zip(states, found, strict=True)}
-
-    def _pool(self, modality: str, tensors: Tensors) -> Array:
-        return self._pooled({modality: tensors})[modality]
-
-    def _feeds(self, states: Mapping[str, Tensors]) -> dict[str, Array]:
-        return {
-            name: tensor
-            for modality, tensors in states.items()
-            for part, tensor in tensors.items()
-            if (name := f'{modality}_{part}') in self._head.inputs
+    def fuse_aggregates(self, aggregates: Mapping[str, Aggregate]) -> NDArray[np.float32]:
+        """Return what `fuse` does, of the summaries of a window by modality."""
+        feeds = {
+            f'{modality}_{name}': tensor
+            for modality, aggregate in aggregates.items()
+            for name, tensor in _inputs(aggregate).items()
         }
+        maps: Array = self._head.run(feeds, [_MAPS])[0][0]
+        return maps
 
-    def _require_fitting(self, steps: Mapping[str, OnnxStep]) -> None:
+    def _require_fitting(self) -> None:
         shapes = {
             f'{modality}_{name}': tensor.shape
-            for modality, tensors in self._initial.items()
-            for name, tensor in tensors.items()
+            for modality, aggregator in self.aggregators.items()
+            for name, tensor in _inputs(aggregator.finish(aggregator.begin(0))).items()
         }
-        for name in self._head.inputs:
-            if name not in shapes:
-                raise AggregationError(
-                    f'{self._head.path} is no {_WHAT}: they have no {name[:80]!r} for it; use '
-                    'the files of one bundle'
-                )
-            self._head.require(name, shapes[name], _WHAT)
-        cells = steps[CAMERA].grid_shape()[1:]
+        self._head.require_ports(shapes, _WHAT)
+        for name, shape in shapes.items():
+            self._head.require(name, shape, _WHAT)
+        cells = self.aggregators[CAMERA].grid_shape[1:]
         self._head.require(_MAPS, (1, MAP_SHAPE[0], *cells), _WHAT)
-        for modality, step in steps.items():
-            newest = self._initial[modality].get('newest', np.zeros(0)).shape
-            pooled = self._head.outputs.get(f'{modality}_{_POOLED}', ())
-            if newest != (1, *step.grid_shape()) or pooled[2:] != newest[2:]:
-                raise AggregationError(
-                    f'{self._head.path} is no {_WHAT}: the {modality} has grids of '
-                    f'{list(step.grid_shape())}, newest {list(newest)}, pooled {list(pooled)}; '
-                    'use the files of one bundle'
-                )
+
+
+def _inputs(aggregate: Aggregate) -> dict[str, Array]:
+    """Return what the head takes of a modality; its facts are presence, age and count."""
+    age = min(max(aggregate.age, 0.0), OLDEST)
+    facts = (float(aggregate.present), age, math.log1p(aggregate.count))
+    return {
+        'pooled': aggregate.pooled[None],
+        'newest': aggregate.newest[None],
+        'facts': np.array([facts], np.float32),
+    }

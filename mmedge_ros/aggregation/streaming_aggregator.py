@@ -1,36 +1,43 @@
 """Aggregates the units of one modality in one window, one at a time, without torch.
 
-The state is passed in and returned; nothing is hidden. Its tensors are whatever the exported
-step names: inputs ``grid``, ``seconds_to_end`` and the state, outputs ``next_<name>`` for each
-tensor of the state. A state begins at zero, and has ``newest``, the newest unit's grid.
+A window's state is passed in and returned; nothing is hidden. It is small: sums over the units
+that are complete, and the newest unit, whose encoding waits for the unit after it. What does
+not depend on the window is computed once for all of them, see `shared_units`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mmedge_ros.aggregation.errors import AggregationError
-from mmedge_ros.aggregation.state_graph import Array, Shapes, StateGraph, Tensors
+from mmedge_ros.aggregation.network_graph import Array
+from mmedge_ros.aggregation.shared_units import SharedUnit, UnitEncodings
+from mmedge_ros.aggregation.temporal_rules import REMEMBERED, neighbours, weights
+from mmedge_ros.aggregation.unit_networks import UnitNetworks
 from mmedge_ros.data_types import NS_PER_S
-
-GRID, SECONDS_TO_END, NEXT = 'grid', 'seconds_to_end', 'next_'
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WindowState:
     """What the units taken in so far have left behind, for the window that ends then.
 
-    ``tensors`` must not be written to: states of the same past share them. ``newest_ns`` is the
-    stamp of the newest unit, None before the first.
+    ``total`` (W, H, V) and ``weight`` (W,) are sums over the units before the newest;
+    ``recent`` are the last units, newest first, and ``seconds`` (N,) from them to the window's
+    end; ``pending`` (W, H, V) is the newest one's encoding without what the unit after it
+    brings. ``newest_ns`` is its stamp, None before the first.
+
+    No array may be written to: states of the same past share them.
     """
 
     end_ns: int
-    tensors: Tensors
+    total: Array
+    weight: Array
+    recent: tuple[SharedUnit, ...]
+    seconds: Array
+    pending: Array
     newest_ns: int | None = None
     count: int = 0
 
@@ -51,132 +58,88 @@ class Aggregate:
     count: int
 
 
-class StepGraph(Protocol):
-    """What computes a step."""
-
-    def initial(self) -> dict[str, Array]:
-        """Return the tensors of a window without units."""
-
-    def grid_shape(self) -> tuple[int, ...]:
-        """Return the shape (C, H, V) of a unit's grid."""
-
-    def step(self, tensors: Tensors, grid: Array, seconds_to_end: float) -> dict[str, Array]:
-        """Return the tensors after one more unit; those given stay as they are.
-
-        :param grid: (1, C, H, V)
-        """
-
-
-class OnnxStep:
-    """A step exported as ONNX.
-
-    :raises AggregationError: if the file is no such graph
-    """
-
-    def __init__(self, graph: StateGraph) -> None:
-        self._graph = graph
-        what = 'step of an aggregator'
-        # What a step does not need of the state before is no input of its graph.
-        self.state: Shapes = {
-            name.removeprefix(NEXT): shape
-            for name, shape in graph.outputs.items()
-            if name.startswith(NEXT)
-        }
-        graph.require(SECONDS_TO_END, (1,), what)
-        grid = graph.inputs.get(GRID, ())
-        if len(grid) != 4 or grid[0] != 1:
-            raise AggregationError(
-                f'{graph.path} is no {what}: its input {GRID!r} has the shape {list(grid)}, it '
-                'must have [1, channels, rows, columns]; use the files of one bundle'
-            )
-        for name in graph.inputs.keys() - {GRID, SECONDS_TO_END}:
-            if name not in self.state:
-                raise AggregationError(
-                    f'{graph.path} is no {what}: it takes {name[:80]!r} and puts out no '
-                    f'{NEXT + name[:80]!r}; use the files of one bundle'
-                )
-            graph.require(name, self.state[name], what)
-        self.place = str(graph.path)
-        self._grid = grid[1:]
-        self._needed = [name for name in self.state if name in graph.inputs]
-        self._outputs = [NEXT + name for name in self.state]
-
-    def initial(self) -> dict[str, Array]:
-        return {name: np.zeros(shape, np.float32) for name, shape in self.state.items()}
-
-    def grid_shape(self) -> tuple[int, ...]:
-        return self._grid
-
-    def step(self, tensors: Tensors, grid: Array, seconds_to_end: float) -> dict[str, Array]:
-        seconds = np.array([seconds_to_end], np.float32)
-        feeds = {name: tensors[name] for name in self._needed}
-        feeds |= {GRID: grid, SECONDS_TO_END: seconds}
-        return dict(zip(self.state, self._graph.run(feeds, self._outputs), strict=True))
-
-
 class StreamingAggregator:
-    """Takes the units of one modality into windows; a window's state is the caller's to keep.
+    """Takes the units of one modality into windows; a window's state is the caller's to keep."""
 
-    :param pool: returns the pooled features (W, H, V) of a state's tensors
-    :param place: names the network in messages
-    """
-
-    def __init__(self, graph: StepGraph, pool: Callable[[Tensors], Array], place: str) -> None:
-        self._graph = graph
-        self._pool = pool
-        self._place = place
-        self._initial: Tensors = graph.initial()
+    def __init__(self, networks: UnitNetworks) -> None:
+        self._encodings = UnitEncodings(networks)
+        self._pooling = networks.pooling
+        self._grid_shape = networks.grid_shape
+        width = len(self._pooling.decays)
+        self._nothing = np.zeros((width, *self._grid_shape[1:]), np.float32)
+        self._no_weight = np.zeros(width, np.float32)
+        self._no_unit = np.zeros(self._grid_shape, np.float32)
 
     @property
     def grid_shape(self) -> tuple[int, ...]:
         """Channels, rows and columns of a unit's grid."""
-        return self._graph.grid_shape()
+        return self._grid_shape
+
+    @property
+    def pooled_shape(self) -> tuple[int, ...]:
+        """Channels, rows and columns of what a window is pooled to."""
+        return self._nothing.shape
 
     def begin(self, end_ns: int) -> WindowState:
         """Return the state of a window that ends then and has no units yet."""
-        return WindowState(end_ns, self._initial)
+        no_seconds = np.zeros(0, np.float32)
+        return WindowState(end_ns, self._nothing, self._no_weight, (), no_seconds, self._nothing)
 
-    def checked(self, grid: NDArray[np.floating]) -> Array:
-        """Return a grid as steps take it: (C, H, V) float32.
+    def unit(self, grid: NDArray[np.floating]) -> SharedUnit:
+        """Return a unit as steps take it; nothing is computed yet.
 
+        :param grid: (C, H, V); it is kept and must not be written to
         :raises AggregationError: if it has another shape, or values that are not finite
         """
-        if grid.shape != self.grid_shape:
-            raise AggregationError(
-                f'a grid of {list(grid.shape)} cannot be aggregated by {self._place}, which '
-                f'takes {list(self.grid_shape)}; encoder and fusion must be of one bundle'
-            )
-        values = np.ascontiguousarray(grid, np.float32)
-        # One value that is no number would stay in the state until the window ends.
-        if not np.isfinite(values).all():
-            raise AggregationError(
-                f'a grid for {self._place} has values that are not finite; this unit is not used'
-            )
-        return values
+        return self._encodings.unit(grid)
 
-    def step(self, state: WindowState, grid: NDArray[np.floating], stamp_ns: int) -> WindowState:
+    def step(self, state: WindowState, unit: SharedUnit, stamp_ns: int) -> WindowState:
         """Return the state with one more unit, which may not be older than those before.
 
-        :param grid: (C, H, V)
-        :raises AggregationError: if the unit is older or its grid cannot be used
+        :param unit: made by this aggregator; the same one in all windows it belongs to
+        :raises AggregationError: if the unit is older, or a network fails
         """
         if state.newest_ns is not None and stamp_ns < state.newest_ns:
             raise AggregationError(
                 f'a unit stamped {stamp_ns} ns came after one of {state.newest_ns} ns; take '
                 'units in the order of their stamps'
             )
-        seconds = (state.end_ns - stamp_ns) / NS_PER_S
-        tensors = self._graph.step(state.tensors, self.checked(grid)[None], seconds)
-        return WindowState(state.end_ns, tensors, stamp_ns, state.count + 1)
+        begun = self.begin(state.end_ns) if self._pooling.newest_only else state
+        seconds = np.float32((state.end_ns - stamp_ns) / NS_PER_S)
+        found = neighbours(begun.seconds, seconds)
+        previous = begun.recent[0] if found.is_near else None
+        lagged = [None if place is None else begun.recent[place] for place in found.lagged]
+        total, weight = begun.total, begun.weight
+        if begun.recent:
+            total, weight = self._pooled_up_to(begun, unit if found.is_near else begun.recent[0])
+        return WindowState(
+            state.end_ns,
+            total,
+            weight,
+            (unit, *begun.recent[: REMEMBERED - 1]),
+            np.append(seconds, begun.seconds[: REMEMBERED - 1]),
+            self._encodings.pending(unit, previous, lagged),
+            stamp_ns,
+            begun.count + 1,
+        )
 
     def finish(self, state: WindowState) -> Aggregate:
-        """Summarise a window; its state can still be stepped on."""
-        return summary(state, self._pool(state.tensors))
+        """Summarise a window; its state can still be stepped on.
 
+        :raises AggregationError: if a network fails
+        """
+        if state.newest_ns is None:
+            return Aggregate(self._nothing, self._no_unit, False, 0.0, 0)
+        # The newest unit has none after it and keeps its own channels.
+        total, weight = self._pooled_up_to(state, state.recent[0])
+        total /= weight[:, None, None]
+        age = (state.end_ns - state.newest_ns) / NS_PER_S
+        return Aggregate(total, state.recent[0].grid, True, age, state.count)
 
-def summary(state: WindowState, pooled: Array) -> Aggregate:
-    """Return the summary of a window whose pooled features are known."""
-    newest_ns = state.newest_ns
-    age = 0.0 if newest_ns is None else (state.end_ns - newest_ns) / NS_PER_S
-    newest = state.tensors['newest'][0]
-    return Aggregate(pooled, newest, newest_ns is not None, age, state.count)
+    def _pooled_up_to(self, state: WindowState, following: SharedUnit) -> tuple[Array, Array]:
+        """Return total and weight with the newest unit, given what follows it."""
+        share = weights(self._pooling.decays, state.seconds[0])
+        total = self._encodings.encoded(state.pending, following)
+        total *= share[:, None, None]
+        total += state.total
+        return total, state.weight + share

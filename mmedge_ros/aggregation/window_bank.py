@@ -7,7 +7,8 @@ What a window says depends on its units alone, not on the order or the moments t
 units of one modality are stepped in the order of their stamps, those of one stamp in that of
 their numbers. One that comes late is put in its place, and the steps from there on are taken
 again, from a state that was kept or else from the window's beginning. Units of other modalities
-are not touched by that.
+are not touched by that. Steps are cheap: what the windows of a unit have in common is computed
+in the first of them, see `streaming_aggregator`.
 """
 
 from __future__ import annotations
@@ -16,13 +17,12 @@ import bisect
 from collections import Counter, deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mmedge_ros.aggregation.errors import AggregationError
-from mmedge_ros.aggregation.state_graph import Array
 from mmedge_ros.data_types import UnitKey
 from mmedge_ros.failure_counts import count_failure
 
@@ -30,9 +30,9 @@ from mmedge_ros.failure_counts import count_failure
 _MOST_UNITS = 400
 # Three times those that overlap at most. Only units of another clock would open more.
 _MOST_WINDOWS = 60
-# A state is 2 MB. Units that come late are hardly ever later than one other; of the window that
-# ends next, those of its newest units are asked for as well.
-_KEPT_STATES, _KEPT_OF_NEXT = 3, 8
+# A state is 0.15 MB. Units that come late are hardly ever later than a few others, and of the
+# window that ends next those of its newest pictures are asked for as well.
+_KEPT_STATES = 8
 
 State = TypeVar('State')
 
@@ -43,17 +43,17 @@ class Steps(Protocol[State]):
     def begin(self, end_ns: int) -> State:
         """Return the state of a window without units."""
 
-    def checked(self, grid: NDArray[np.floating]) -> Array:
-        """Return a grid as steps take it, or raise AggregationError."""
+    def unit(self, grid: NDArray[np.floating]) -> Any:
+        """Return a unit as steps take it, or raise AggregationError; it is theirs alone."""
 
-    def step(self, state: State, grid: NDArray[np.floating], stamp_ns: int) -> State:
+    def step(self, state: State, unit: Any, stamp_ns: int) -> State:
         """Return the state with one more unit; the one given stays as it is."""
 
 
 class _Unit(NamedTuple):
     stamp_ns: int
     sequence: int
-    grid: Array
+    taken: Any
 
     @property
     def place(self) -> tuple[int, int]:
@@ -100,10 +100,10 @@ class _Lane(Generic[State]):
             self.states.pop()
         return True
 
-    def step(self, steps: Steps[State], kept: int) -> None:
+    def step(self, steps: Steps[State]) -> None:
         unit = self.units[self.done]
-        self.states.append((self.done + 1, steps.step(self.state, unit.grid, unit.stamp_ns)))
-        while len(self.states) > kept:
+        self.states.append((self.done + 1, steps.step(self.state, unit.taken, unit.stamp_ns)))
+        while len(self.states) > _KEPT_STATES:
             self.states.popleft()
 
 
@@ -159,8 +159,8 @@ class WindowBank(Generic[State]):
                 f'units of {unit.modality!r} are not aggregated; these are: '
                 f'{", ".join(self._aggregators)}'
             )
-        values = self._aggregators[unit.modality].checked(grid)
-        entry = _Unit(unit.stamp_ns, unit.sequence, values)
+        taken = self._aggregators[unit.modality].unit(grid)
+        entry = _Unit(unit.stamp_ns, unit.sequence, taken)
         still_open = [end_ns for end_ns in ends_ns if not self._is_closed(end_ns)]
         problems = {end_ns: self._enter(end_ns, unit.modality, entry) for end_ns in still_open}
         for problem in sorted(set(problems.values()) - {''}):
@@ -176,7 +176,7 @@ class WindowBank(Generic[State]):
         modality = next((m for m, lane in lanes.items() if lane.waiting), None)
         if modality is None:
             return False
-        self._step(end_ns, lanes[modality], modality)
+        self._step(lanes[modality], modality)
         return True
 
     def work_ahead(self) -> bool:
@@ -231,7 +231,7 @@ class WindowBank(Generic[State]):
         lane = self._lane(end_ns, modality)
         count = lane.count_until(stamp_ns)
         while lane.done < count:
-            self._step(end_ns, lane, modality)
+            self._step(lane, modality)
         if not count:
             return lane.begun
         for done, state in lane.states:
@@ -239,13 +239,12 @@ class WindowBank(Generic[State]):
                 return state
         state = lane.begun
         for unit in lane.units[:count]:
-            state = self._aggregators[modality].step(state, unit.grid, unit.stamp_ns)
+            state = self._aggregators[modality].step(state, unit.taken, unit.stamp_ns)
             self.steps[modality] += 1
         return state
 
-    def _step(self, end_ns: int, lane: _Lane[State], modality: str) -> None:
-        is_next = end_ns == min(self._windows)
-        lane.step(self._aggregators[modality], _KEPT_OF_NEXT if is_next else _KEPT_STATES)
+    def _step(self, lane: _Lane[State], modality: str) -> None:
+        lane.step(self._aggregators[modality])
         self.steps[modality] += 1
 
     def _require_open(self, end_ns: int) -> None:

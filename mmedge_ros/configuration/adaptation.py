@@ -9,18 +9,28 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
+import numpy as np
+from numpy.typing import NDArray
+
 from mmedge_ros.configuration.accuracy_predictor import AccuracyPredictor, Indicators
+from mmedge_ros.configuration.caps import Caps
 from mmedge_ros.configuration.caps_policy import CapsParameters, CapsPolicy
 from mmedge_ros.configuration.configuration_space import ConfigurationSpace
 from mmedge_ros.configuration.factorised_latency import (
     FactorisedLatency,
     FactorisedLatencyParameters,
 )
+from mmedge_ros.configuration.latency_budget import (
+    LatencyBudget,
+    LatencyBudgetParameters,
+    LatencyDemand,
+)
+from mmedge_ros.configuration.load_guard import LoadGuard, LoadGuardParameters
 from mmedge_ros.configuration.reconfiguration import Reconfiguration, ReconfigurationParameters
 from mmedge_ros.configuration.scan_share import ScanShare
 from mmedge_ros.configuration.unit_time_calibration import CalibrationParameters
 from mmedge_ros.configuration.unit_time_profile import StageTime, UnitTimeProfile
-from mmedge_ros.data_types import RADAR, Configuration, Trail
+from mmedge_ros.data_types import RADAR, Configuration, ModalityConfiguration, Trail
 from mmedge_ros.monitoring.system_state import SystemState
 from mmedge_ros.parameter import group, parameter
 
@@ -29,6 +39,11 @@ from mmedge_ros.parameter import group, parameter
 _ASSUMED_UNIT, _ASSUMED_STEP, _ASSUMED_SCATTER = 0.015, 2.0, 0.2
 _ASSUMED_TRANSPORT, _ASSUMED_FUSION = 0.002, 0.002
 _NS = 1e-9
+# Decisions that come less often than this do not come as they should, s.
+_SILENCE = 0.3
+_TOO_MUCH = 'late decisions: not more than the machine keeps up with'
+
+BoolArray = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -43,6 +58,8 @@ class AdaptationParameters:
         0.001,
         60.0,
     )
+    budget: LatencyBudgetParameters = group(LatencyBudgetParameters)
+    guard: LoadGuardParameters = group(LoadGuardParameters)
     caps: CapsParameters = group(CapsParameters)
     reconfiguration: ReconfigurationParameters = group(ReconfigurationParameters)
     latency: FactorisedLatencyParameters = group(FactorisedLatencyParameters)
@@ -80,12 +97,19 @@ class Adaptation:
         self._latency = FactorisedLatency(space, profile, p.latency, p.calibration)
         self._control = Reconfiguration(space, self._latency, p.reconfiguration)
         self._policy = CapsPolicy(p.caps)
+        self._guard = LoadGuard(p.guard)
+        self._space = space
+        self.budget = LatencyBudget(p.budget)
         self._scans = ScanShare()
         self._has_levels = {o.modality: o.levels != ('',) for o in space.modalities}
         self.counts = AdaptationCounts()
         self.indicators = Indicators()
         self.current: Configuration | None = None
         self.reasons: tuple[str, ...] = ()
+        # The one that the configuration in use has to keep.
+        self._limit = p.latency_limit
+        self._heard = math.inf
+        self._running: tuple[ModalityConfiguration, ...] = ()
 
     @property
     def rejected(self) -> int:
@@ -112,7 +136,7 @@ class Adaptation:
     def decided(self, latency: float, trail: Trail, now: float) -> None:
         """Learn from a decision: its latency (s) and the trail of its critical unit."""
         self.counts.decisions += 1
-        late = latency > self._parameters.latency_limit
+        late = latency > self._limit
         self.counts.late += late
         spent = {t.stage: _NS * (t.end_ns - t.begin_ns) for t in trail}
         if 'transport_features' in spent:
@@ -120,35 +144,70 @@ class Adaptation:
         if 'fusion' in spent:
             self._latency.observe_fusion(spent['fusion'], now)
         self._control.learned(late)
+        self._guard.decided(late, now)
+        self._heard = now
 
     def system_state(self, state: SystemState, now: float) -> None:
         """Take the state of battery and computer."""
         self.counts.states += 1
         self._policy.take(state, now)
 
+    def demanded(self, demand: LatencyDemand, now: float) -> bool:
+        """Take what a consumer of decisions announces; return whether it is used."""
+        return self.budget.take(demand, now)
+
     def update(self, now_ns: int, now: float) -> Configuration | None:
         """Return a new configuration, or None while the present one stays.
 
         :param now_ns: on the ROS clock
         """
+        self._count_silence(now)
         caps = self._policy.caps(now, self._scans.share(now))
+        limit, shorter = self.budget.limit(self._parameters.latency_limit, now)
+        caps, within = self._guarded(replace(caps, reasons=(*caps.reasons, *shorter)))
         self.reasons = caps.reasons
+        self._limit = caps.limited(limit)
         made = self._control.step(
             now_ns,
             now,
             self._predictor.predict(self.indicators),
-            self._parameters.latency_limit,
+            limit,
             caps,
+            within,
         )
         if made is None:
             return None
         self.counts.changes += 1
         self._scans.configure(made.of(RADAR).rate, now)
+        self._note_load(made, now)
         if not self._predictor.is_measured:
             # Numbers that only put configurations in order are nobody's accuracy.
             made = replace(made, predicted_accuracy=math.nan)
         self.current = made
         return made
+
+    def _count_silence(self, now: float) -> None:
+        """Count decisions that do not come at all as late ones, after the first."""
+        if now - self._heard > self._limit + _SILENCE:
+            self._guard.decided(True, now)
+
+    def _guarded(self, caps: Caps) -> tuple[Caps, BoolArray | None]:
+        """Return the caps with one more reason, and what asks for no more than is kept up with.
+
+        The least there is stays possible.
+        """
+        self._guard.machine(self._latency.calibration.slowness)
+        load = self._latency.load
+        within = load <= max(self._guard.bound, float(load.min()))
+        if within.all():
+            return caps, None
+        return replace(caps, reasons=(*caps.reasons, _TOO_MUCH)), within
+
+    def _note_load(self, made: Configuration, now: float) -> None:
+        index = self._space.index_of(made.modalities)
+        if index is not None and made.modalities != self._running:
+            self._running = made.modalities
+            self._guard.configured(float(self._latency.load[index]), now)
 
 
 def assumed_unit_times(space: ConfigurationSpace) -> UnitTimeProfile:

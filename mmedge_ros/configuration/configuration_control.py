@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -93,15 +93,19 @@ class ConfigurationControl:
         candidates = np.ones(self._size, bool) if allowed is None else allowed
         certainty = self._certainty(predicted.best_chance(limit, candidates))
         latency = predicted.quantiles(certainty)
+        is_certain = certainty >= self._parameters.certainty
+        # Without certainty nothing counts as feasible where it is known what recovers.
         choice = self._optimizer.choose(
             accuracy,
             latency,
-            limit,
+            limit if is_certain or predicted.load is None else -math.inf,
             candidates,
             predicted.load,
             self._current,
             self._time.now - self._since,
         )
+        if not is_certain and predicted.load is not None:
+            choice = replace(choice, violation=0.0)
         self._probe = None
         self._probing.advance(now)
         if may_probe:
@@ -113,7 +117,7 @@ class ConfigurationControl:
         index = choice.index if self._probe is None else self._probe
         return Chosen(
             index,
-            choice.feasible and certainty >= self._parameters.certainty,
+            choice.feasible and is_certain,
             self._probe is not None,
             float(latency[index]),
             certainty,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -159,44 +159,3 @@ def highest_level(options: ModalityOptions, cap: str) -> int:
         cheaper = [n for n, name in enumerate(levels) if LEVELS_FROM_CHEAPEST.index(name) < rank]
         return max(cheaper, default=0)
     return last * rank // (len(LEVELS_FROM_CHEAPEST) - 1)
-
-
-def space_from_mapping(values: Mapping[Any, Any]) -> ConfigurationSpace:
-    """Read a space from ``{modality: {'rates': [...], 'levels': [...], 'device': ...}}``.
-
-    :raises ConfigurationError: for anything else
-    """
-    if not isinstance(values, Mapping):
-        raise ConfigurationError(f'expected modalities with rates and levels, not {shown(values)}')
-    return ConfigurationSpace([_options(name, content) for name, content in values.items()])
-
-
-def _options(modality: Any, content: Any) -> ModalityOptions:
-    if not isinstance(modality, str) or not isinstance(content, Mapping):
-        raise ConfigurationError(
-            f'{shown(modality)}: expected rates and levels, not {shown(content)}'
-        )
-    unknown = [key for key in content if key not in ('rates', 'levels', 'device')]
-    if unknown:
-        known = ('rates', 'levels', 'device')
-        raise ConfigurationError(f'{modality}: {unknown_name_message(str(unknown[0]), known)}')
-    rates, levels = content.get('rates'), content.get('levels')
-    if not isinstance(rates, list | tuple) or not all(
-        isinstance(rate, int | float) and not isinstance(rate, bool) for rate in rates
-    ):
-        raise ConfigurationError(f'{modality}: rates must be numbers in Hz, not {shown(rates)}')
-    if not isinstance(levels, list | tuple) or not all(isinstance(name, str) for name in levels):
-        raise ConfigurationError(f'{modality}: levels must be names, not {shown(levels)}')
-    device = content.get('device', 'cpu')
-    if not isinstance(device, str):
-        raise ConfigurationError(f'{modality}: device must be a name, not {shown(device)}')
-    return ModalityOptions(
-        modality, tuple(_rate(modality, rate) for rate in rates), tuple(levels), device
-    )
-
-
-def _rate(modality: str, rate: float) -> float:
-    try:
-        return float(rate)
-    except OverflowError as err:
-        raise ConfigurationError(f'{modality}: a rate of {shown(rate)} Hz') from err

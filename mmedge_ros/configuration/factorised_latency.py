@@ -57,6 +57,8 @@ class FactorisedLatencyParameters:
 class FactorisedLatency:
     """Predicts all configurations of a space from calibrated unit times.
 
+    ``load`` (size,) is what each asks of the machine, a stand-in for energy too.
+
     :raises ConfigurationError: if the profile lacks a level of the space
     """
 
@@ -87,6 +89,12 @@ class FactorisedLatency:
         kinds += [('', _TRANSPORT, profile.transport), ('', _FUSION, profile.fusion)]
         self.calibration = UnitTimeCalibration(kinds, calibration)
         self._rates, self._used = np.array(rates), np.array(used)
+        # Busy seconds per second by the profile: the encoder's, and for each unit what carries it
+        # on. In flight only shares of it are known, so it stays what it is.
+        median = np.array([stage.median for _, _, stage in kinds])
+        around = profile.transport.median + profile.fusion.median
+        asked = self._rates * (median[self._used] + around)
+        self.load: FloatArray = reduce(np.add, self._on_axes(asked)).ravel()
         growing = np.round(self._rates * self._parameters.overload)
         self._growing, self._interval = np.maximum(growing, 1.0), 1.0 / self._rates
 
@@ -125,12 +133,7 @@ class FactorisedLatency:
         upper = total + np.sqrt(np.square(high - low) + np.square(width).sum())
         log_total = np.log(total)
         spread = (np.log(upper) - log_total) / _Z95
-        return PredictedLatency(log_total, spread, self._load(times[0]))
-
-    def _load(self, median: FloatArray) -> FloatArray:
-        """Return (size,) encoder-seconds per second; a stand-in for energy that breaks ties."""
-        total: FloatArray = reduce(np.add, self._on_axes(self._rates * median[self._used]))
-        return total.ravel()
+        return PredictedLatency(log_total, spread, self.load)
 
     def _last_units(
         self, median: FloatArray, scatter: FloatArray, ignorance: FloatArray

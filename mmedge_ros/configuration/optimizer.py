@@ -58,6 +58,13 @@ class OptimizerParameters:
         minimum=0.0,
         maximum=0.9,
     )
+    alike: float = parameter(
+        0.05,
+        'Where nothing keeps the limit: share by which latencies may differ and count as equal; '
+        'of equals the one is taken that asks least of the machine',
+        minimum=0.0,
+        maximum=1.0,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +116,8 @@ class Optimizer:
         :param latency: (size,) quantile, s
         :param limit: s; none where it is not a number
         :param allowed: (size,) what the caps allow
-        :param energy: (size,) in any unit, breaks ties of accuracy and latency
+        :param energy: (size,) in any unit, breaks ties of accuracy and latency; where nothing
+            keeps the limit it decides between all whose latency is about the smallest
         :param current: configuration in use
         :param held: how long it has been in use, s
         """
@@ -153,7 +161,16 @@ class Optimizer:
         if not (candidates & (seconds < math.inf)).any():
             index = int(candidates.argmax()) if current is None else current
             return Choice(index, feasible=False, violation=math.inf, caps_ignored=ignored)
-        index = _first_best(candidates, seconds, -score, cost)
+        if cost is None:
+            index = _first_best(candidates, seconds, -score, None)
+        else:
+            # An overloaded machine makes all it cannot follow equally late. More load would
+            # keep it so, less lets it recover.
+            least = float(seconds[candidates].min())
+            # An early decision has a negative latency.
+            alike = candidates & (seconds <= least + self.parameters.alike * abs(least))
+            alike &= seconds < math.inf
+            index = _first_best(alike, cost, seconds, -score)
         violation = float(seconds[index]) - limit
         return Choice(index, feasible=False, violation=violation, caps_ignored=ignored)
 

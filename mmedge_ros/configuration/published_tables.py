@@ -17,6 +17,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from mmedge_ros.bounded_file import read_bounded
 from mmedge_ros.configuration.configuration_grid import LARGEST_GRID, Axis, ConfigurationGrid
 from mmedge_ros.configuration.errors import ConfigurationError
 from mmedge_ros.plain_yaml import shown
@@ -154,15 +155,7 @@ def _number(path: Path, place: _Path, leaf: Any) -> float:
 
 def _load(path: Path) -> Any:
     """Read JSON that does not name a key twice."""
-    try:
-        with path.open('rb') as file:
-            raw = file.read(_MOST_BYTES + 1)
-    except OSError as err:
-        raise ConfigurationError(f'{path}: {err.strerror or err}') from err
-    except ValueError as err:  # a path that no file system can hold
-        raise ConfigurationError(f'{str(path)!r}: {err}') from err
-    if len(raw) > _MOST_BYTES:
-        raise ConfigurationError(f'{path}: larger than {_MOST_BYTES // 1_000_000} MB')
+    raw = read_bounded(path, _MOST_BYTES, ConfigurationError)
     try:
         return json.loads(raw, object_pairs_hook=_unique, parse_constant=_no_constant)
     except ConfigurationError as err:

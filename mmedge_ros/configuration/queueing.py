@@ -16,20 +16,6 @@ from numpy.typing import NDArray
 FloatArray = NDArray[np.float64]
 
 
-def completion_times(arrivals: Sequence[float], services: Sequence[float]) -> list[float]:
-    """Return when each unit is finished; one server, in order of arrival.
-
-    :param arrivals: ascending, s
-    :param services: time each unit takes, s
-    """
-    finished: list[float] = []
-    free = -float('inf')
-    for arrival, service in zip(arrivals, services, strict=True):
-        free = max(free, arrival) + service
-        finished.append(free)
-    return finished
-
-
 def last_unit_quantiles(
     service: FloatArray,
     scatter: FloatArray,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from mmedge_ros.configuration.caps import NO_CAPS, Caps
 from mmedge_ros.configuration.configuration_control import (
@@ -19,6 +19,8 @@ from mmedge_ros.configuration.configuration_space import ConfigurationSpace
 from mmedge_ros.configuration.predicted_latency import PredictedLatency
 from mmedge_ros.data_types import NS_PER_S, Configuration, ModalityConfiguration
 from mmedge_ros.parameter import group, parameter
+
+BoolArray = NDArray[np.bool_]
 
 
 class LatencyModel(Protocol):
@@ -79,6 +81,7 @@ class Reconfiguration:
         accuracy: ArrayLike,
         limit: float,
         caps: Caps = NO_CAPS,
+        within: BoolArray | None = None,
     ) -> Configuration | None:
         """Return a new configuration, or None while the present one stays.
 
@@ -88,17 +91,21 @@ class Reconfiguration:
         :param monotonic: s
         :param accuracy: (size,) predicted, 0..1
         :param limit: latency limit, s; NaN for none
+        :param within: (size,) what may be chosen besides what the caps say
         """
         if not self._may_change(now_ns):
             return None
         limit = caps.limited(limit)
         predicted = self._latency.predict(monotonic)
+        allowed = self._space.allowed(caps)
+        if within is not None and (allowed & within).any():
+            allowed = allowed & within
         chosen = self._control.decide(
             predicted,
             accuracy,
             limit,
             monotonic,
-            self._space.allowed(caps),
+            allowed,
             self._parameters.probe,
         )
         parts = self._space.parts(chosen.index)

@@ -66,11 +66,6 @@ class StepDetector:
         self._ups.clear()
         self._downs.clear()
 
-    @property
-    def suspects(self) -> bool:
-        """Whether recent samples deviate, without being enough yet."""
-        return self._up > 0.0 or self._down > 0.0
-
     def update(self, deviation: float, noise: float) -> float | None:
         """Take in a sample's deviation; return the height of a step, or None.
 

@@ -136,16 +136,10 @@ class UnitTimeCalibration:
         self._covariance -= np.multiply.outer(gains, gains) / scale**2
         return None
 
-    def machine_speed(self, factor: float, now: float) -> None:
-        """Enter that the machine has become faster (above 1) or slower, as a monitor knows it.
-
-        Clocks and the share of the processor tell of a step before units can; what is no
-        positive number says nothing.
-        """
-        if math.isfinite(factor) and factor > 0.0:
-            self._age(now)
-            self._mean[0] -= math.log(min(max(factor, 1e-3), 1e3))
-            self._covariance[0, 0] += 0.25 * math.log(factor) ** 2
+    @property
+    def slowness(self) -> float:
+        """How many times as long as in the profile everything takes."""
+        return math.exp(float(self._mean[0]))
 
     def predict(self, now: float) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return, per kind: median in seconds, scatter and ignorance in log units."""

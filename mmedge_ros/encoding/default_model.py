@@ -11,6 +11,7 @@ import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from mmedge_ros.encoding.detector import EncodingError
 from mmedge_ros.encoding.model_bundle import MANIFEST, SIMULATED, load_bundle
@@ -28,15 +29,17 @@ def default_detector(named: str = '', simulated: bool = False) -> Path:
 
     What is named goes first: a path, or the name of a bundle that was fetched or is shipped.
     Without a name simulated pictures get the shipped bundle; real ones a fetched bundle, else
-    $MMEDGE_DATA/models/yolox_nano.onnx, and the shipped bundle only if there is neither.
+    $MMEDGE_DATA/models/yolox_nano.onnx, and the shipped bundle only if there is neither. Of
+    several bundles one whose networks fuse goes first.
 
     :param simulated: the pictures come from the simulator
     :raises EncodingError: when there is none; the message says how to get one
     """
     if named:
         return _named(named)
-    suited = [path for path, made in _bundles() if made == simulated]
-    others = [path for path, made in _bundles() if made != simulated]
+    bundles = sorted(_bundles(), key=lambda bundle: not bundle.fuses)
+    suited = [bundle.path for bundle in bundles if bundle.simulated == simulated]
+    others = [bundle.path for bundle in bundles if bundle.simulated != simulated]
     folder = os.environ.get('MMEDGE_DATA', '')
     data = [Path(folder) / _DATA_MODEL] if folder else []
     in_order = (*suited, *others, *data) if simulated else (*suited, *data, *others)
@@ -87,14 +90,22 @@ def _named(named: str) -> Path:
     )
 
 
-def _bundles() -> Iterator[tuple[Path, bool]]:
-    """Yield all bundles at hand, and whether each is made for simulated pictures."""
+class _Bundle(NamedTuple):
+    """A bundle at hand: whether it is made for simulated pictures, and brings fusion networks."""
+
+    path: Path
+    simulated: bool
+    fuses: bool
+
+
+def _bundles() -> Iterator[_Bundle]:
     for folder in bundle_folders():
         try:
-            yield folder, load_bundle(folder).domain == SIMULATED
+            bundle = load_bundle(folder)
+            yield _Bundle(folder, bundle.domain == SIMULATED, bundle.has_fusion)
         except EncodingError:
             # Not passed over: whoever opens it learns what is wrong with it.
-            yield folder, False
+            yield _Bundle(folder, simulated=False, fuses=False)
 
 
 def _model_folders() -> Iterator[Path]:

@@ -15,7 +15,7 @@
     radar: {default: small, levels: {small: {weights: radar.onnx, sha256: 19581e27de7c...}}}
     grid: {format: 1}
     embedding: {camera: {weights: ...}, radar: {weights: ...}}
-    fusion: {step_camera: {...}, step_radar: {...}, fuse: {...}, threshold: 0.2}
+    fusion: {format: 2, project_camera: {...}, ..., fuse: {...}, threshold: 0.2}
     gate: {network: {weights: ...}, ...}
 
 A level is one graph or a list of stages that run one after another (tapped_network). ``bytes``,
@@ -54,7 +54,17 @@ __all__ = [
 ]
 
 REAL, SIMULATED = 'real', 'simulated'
-FUSION_PARTS = ('step_camera', 'step_radar', 'fuse')
+# Rises when the networks of a fusion are cut in another way; those of format 1 were steps.
+FUSION_FORMAT = 2
+FUSION_PARTS = (
+    'project_camera',
+    'change_camera_1',
+    'change_camera_2',
+    'project_radar',
+    'change_radar_1',
+    'change_radar_2',
+    'fuse',
+)
 
 
 @dataclass(frozen=True)
@@ -137,7 +147,7 @@ class ModelBundle:
         return entry.verified() if entry else None
 
     def fusion_part(self, part: str) -> Path:
-        """Return a verified network of the fusion: step_camera, step_radar or fuse.
+        """Return a verified network of the fusion, one of FUSION_PARTS.
 
         :raises EncodingError: if there is no fusion, or the file is not the manifest's
         """
@@ -187,6 +197,7 @@ def load_bundle(folder: Path) -> ModelBundle:
         named = manifest.section('embedding')
         embeddings = {m: manifest.file('embedding', m) for m in (CAMERA, RADAR) if m in named}
     if manifest.has('fusion'):
+        _require_fusion_format(manifest)
         fusion = {part: manifest.file('fusion', part) for part in FUSION_PARTS}
         threshold = manifest.share('fusion', 'threshold')
     return ModelBundle(
@@ -280,6 +291,17 @@ def _domain(manifest: Manifest) -> str:
             'pictures it was trained on were'
         )
     return domain
+
+
+def _require_fusion_format(manifest: Manifest) -> None:
+    # The first format did not say so.
+    known = manifest.section('fusion').get('format', 1)
+    if known != FUSION_FORMAT or isinstance(known, bool):
+        raise EncodingError(
+            f'{manifest.path} has a fusion of format {str(known)[:80]!r}, this version reads '
+            f'{FUSION_FORMAT}; train it again with this version (`mmedge train fusion`), use a '
+            'bundle that ships with it, or remove the fusion section to fuse decisions'
+        )
 
 
 def _has_grid(manifest: Manifest) -> bool:

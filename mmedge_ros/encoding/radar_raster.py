@@ -48,7 +48,7 @@ def radar_rasters(returns: NDArray[np.float32]) -> RadarRasters:
     ahead = returns[returns[:, 0] > _NEAREST / 10]
     points = ahead[:, :3].astype(np.float64)
     places = np.floor(view_positions(points)) if len(points) else np.zeros((0, 2))
-    values = _values(ahead, points, returns)
+    values = return_values(ahead, points, returns)
     row, column = places.T
     beside = (column >= 0) & (column < COLUMNS)
     inside = beside & (row >= 0) & (row < ROWS)
@@ -62,7 +62,7 @@ def radar_rasters(returns: NDArray[np.float32]) -> RadarRasters:
     return RadarRasters(raster[:, :ROWS], raster[:, ROWS:])
 
 
-def _values(
+def return_values(
     ahead: NDArray[np.float32], points: NDArray[np.float64], returns: NDArray[np.float32]
 ) -> NDArray[np.float64]:
     """Return per return: snr, inverse depth, velocity, compensated velocity, is moving; (5, N)."""

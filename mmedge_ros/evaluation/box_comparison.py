@@ -19,6 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
+from mmedge_ros.bounded_file import read_bounded
 from mmedge_ros.data_types import NS_PER_S, Box, Decision, FloatArray
 from mmedge_ros.evaluation.errors import EvaluationError
 from mmedge_ros.evaluation.radar_depths import RadarScans, radar_set_depths, sensor_geometry
@@ -78,23 +79,14 @@ def read_boxes(path: Path) -> dict[int, list[tuple[Box, float]]]:
     :raises EvaluationError: for a file that cannot be read or a line that holds no box; the
         message holds the line number
     """
+    remedy = f'give a CSV file of one recording with the columns {",".join(COLUMNS)}'
+    content = read_bounded(path, _LARGEST_BYTES, EvaluationError, remedy)
     try:
-        with Path(path).open('rb') as file:
-            content = file.read(_LARGEST_BYTES + 1)
         text = content.decode('utf-8-sig')
-    except OSError as err:
-        raise EvaluationError(
-            f'cannot read the boxes {path}: {err.strerror}; give a CSV file with the columns '
-            f'{",".join(COLUMNS)}'
-        ) from err
     except UnicodeDecodeError as err:
         raise EvaluationError(
             f'{path}: no text but bytes at offset {err.start}; give a CSV file in UTF-8'
         ) from err
-    if len(content) > _LARGEST_BYTES:
-        raise EvaluationError(
-            f'{path} is larger than {_LARGEST_BYTES} bytes; give the boxes of one recording'
-        )
     reader = csv.reader(io.StringIO(text, newline=''))
     boxes: dict[int, list[tuple[Box, float]]] = {}
     try:

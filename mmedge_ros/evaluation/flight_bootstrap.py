@@ -56,7 +56,7 @@ class Drawings:
         if figure in MEDIANS:
             return self._median(flights, stratum, MEDIANS[figure])
         value, drawn = self._quotients(flights, stratum, figure)
-        return Estimate(value, *_interval(drawn, self._count(flights, stratum, figure)))
+        return Estimate(value, *interval(drawn, self._count(flights, stratum, figure)))
 
     def difference(
         self,
@@ -69,7 +69,7 @@ class Drawings:
         value, drawn = self._quotients(ours, stratum, figure)
         other, other_drawn = self._quotients(theirs, stratum, figure)
         count = min(self._count(f, stratum, figure) for f in (ours, theirs))
-        return Estimate(value - other, *_interval(drawn - other_drawn, count))
+        return Estimate(value - other, *interval(drawn - other_drawn, count))
 
     def _quotients(
         self, flights: Sequence[CaseFigures], stratum: Stratum, figure: str
@@ -99,7 +99,7 @@ class Drawings:
             [_weighted_median(values, w[owners]) for w in self.weights[:_MEDIAN_RESAMPLES]]
         )
         count = sum(len(part) > 0 for part in known)
-        return Estimate(float(np.median(values)), *_interval(drawn, count))
+        return Estimate(float(np.median(values)), *interval(drawn, count))
 
 
 def flights_with(flights: Sequence[CaseFigures], stratum: Stratum, column: str) -> int:
@@ -107,7 +107,8 @@ def flights_with(flights: Sequence[CaseFigures], stratum: Stratum, column: str) 
     return sum(flight.value(stratum, column) > 0.0 for flight in flights)
 
 
-def _interval(drawn: FloatArray, flights: int) -> tuple[float, float]:
+def interval(drawn: FloatArray, flights: int) -> tuple[float, float]:
+    """Return the interval that drawn figures lie in; NaN of fewer than two flights."""
     known = drawn[np.isfinite(drawn)]
     if flights < _FEWEST_FLIGHTS or not len(known):
         return math.nan, math.nan

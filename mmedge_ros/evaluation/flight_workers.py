@@ -4,21 +4,47 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Protocol, TypeVar
 
 from mmedge_ros.encoding.detector import EncodingError
 from mmedge_ros.evaluation.errors import EvaluationError
 from mmedge_ros.evaluation.flight_cases import FlightTask, evaluate_flight
 from mmedge_ros.fusion.errors import FusionError
 from mmedge_ros.replay.errors import ReplayError
-from mmedge_ros.worker_processes import WorkError, do_works
+from mmedge_ros.worker_processes import Tell, WorkError, do_works
 
 OnProgress = Callable[[float, int], None]
+
+
+class FlightWork(Protocol):
+    """What is to be found out about one flight, and what is not yet."""
+
+    @property
+    def name(self) -> str: ...
+
+    def pending(self) -> Sequence[object]: ...
+
+
+AnyWork = TypeVar('AnyWork', bound=FlightWork)
 
 
 def evaluate_flights(
     tasks: Sequence[FlightTask], jobs: int = 1, on_progress: OnProgress | None = None
 ) -> None:
+    """Evaluate flights for a bundle's report, see `work_through`."""
+    work_through(tasks, evaluate_flight, jobs, on_progress)
+
+
+def work_through(
+    tasks: Sequence[AnyWork],
+    evaluate: Callable[[AnyWork, Tell], None],
+    jobs: int = 1,
+    on_progress: OnProgress | None = None,
+) -> None:
     """Evaluate flights; those whose results are all there take no time.
+
+    :param evaluate: finds what is pending and keeps it; told how to say the share done. For
+        processes it must be one that can be pickled.
 
     :param jobs: processes to use; 0 for one per processor
     :param on_progress: called with the share done (0..1) and the number of whole flights
@@ -40,7 +66,7 @@ def evaluate_flights(
     tell()
     try:
         do_works(
-            {name: partial(evaluate_flight, task) for name, task in todo.items()},
+            {name: partial(evaluate, task) for name, task in todo.items()},
             jobs,
             (EncodingError, EvaluationError, FusionError, ReplayError),
             update,

@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from mmedge_ros.bounded_file import read_bounded
 from mmedge_ros.data_types import FloatArray
 from mmedge_ros.evaluation.errors import EvaluationError
 from mmedge_ros.evaluation.report_files import write_files
@@ -162,14 +163,7 @@ def scores(confidences: FloatArray) -> tuple[FloatArray, str]:
 
 def _text(path: Path) -> str:
     remedy = f'give a text file with the columns {COLUMNS}'
-    try:
-        with path.open('rb') as file:
-            content = file.read(_LARGEST_FILE + 1)
-    except (OSError, ValueError) as err:  # ValueError: a path that holds a null character
-        reason = err.strerror if isinstance(err, OSError) else str(err)
-        raise EvaluationError(f'cannot read {path}: {reason}; {remedy}') from err
-    if len(content) > _LARGEST_FILE:
-        raise EvaluationError(f'{path} is larger than {_LARGEST_FILE >> 20} MB; {remedy}')
+    content = read_bounded(path, _LARGEST_FILE, EvaluationError, remedy)
     try:
         return content.decode('utf-8-sig')
     except UnicodeDecodeError as err:

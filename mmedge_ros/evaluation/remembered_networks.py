@@ -9,42 +9,52 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections import OrderedDict, deque
-from collections.abc import Callable, Mapping
+from collections import OrderedDict
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mmedge_ros.aggregation.state_graph import Array
-from mmedge_ros.aggregation.streaming_aggregator import WindowState
+from mmedge_ros.aggregation.streaming_aggregator import Aggregate
 from mmedge_ros.aggregation.window_bank import Steps
 
 # The windows of a ten-second flight: of one camera configuration and nine of the radar.
 _MOST_BYTES = 1_750_000_000
 _MEMORY_SHARE = 0.25
-# A grid is taken into a handful of windows soon after one another.
-_KEPT_DIGESTS = 64
 
 Grid = NDArray[np.floating]
+
+
+class Aggregators(Steps[Any], Protocol):
+    """Steps of one modality, and what they come to."""
+
+    def finish(self, state: Any) -> Aggregate: ...
 
 
 class Networks(Protocol):
     """Fusion networks, as `FusionNetworkRuntime` has them."""
 
     @property
-    def aggregators(self) -> Mapping[str, Steps[WindowState]]: ...
+    def aggregators(self) -> Mapping[str, Aggregators]: ...
 
-    def fuse(self, states: Mapping[str, WindowState]) -> NDArray[np.float32]: ...
+    def fuse_aggregates(self, aggregates: Mapping[str, Aggregate]) -> NDArray[np.float32]: ...
+
+
+class _Known(NamedTuple):
+    """A unit; equal digests are equal grids."""
+
+    digest: bytes
+    unit: Any
 
 
 class _Taken(NamedTuple):
-    """A unit to be taken into a window; equal digests are equal grids."""
+    """A unit to be taken into a window."""
 
     digest: bytes
     stamp_ns: int
-    grid: Grid
+    unit: Any
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,25 +64,27 @@ class PutOff:
     end_ns: int
     units: tuple[_Taken, ...] = ()
 
+    @property
+    def key(self) -> tuple[object, ...]:
+        """Equal for windows of one end with the same units."""
+        return (self.end_ns, *((unit.digest, unit.stamp_ns) for unit in self.units))
+
 
 class PutOffSteps:
-    """Steps of one modality that are not taken yet.
+    """Steps of one modality that are not taken yet."""
 
-    :param digest_of: equal for equal grids
-    """
-
-    def __init__(self, steps: Steps[WindowState], digest_of: Callable[[Grid], bytes]) -> None:
+    def __init__(self, steps: Steps[Any]) -> None:
         self._steps = steps
-        self._digest_of = digest_of
 
     def begin(self, end_ns: int) -> PutOff:
         return PutOff(end_ns)
 
-    def checked(self, grid: Grid) -> Array:
-        return self._steps.checked(grid)
+    def unit(self, grid: Grid) -> _Known:
+        digest = hashlib.blake2b(grid.tobytes(), digest_size=16).digest()
+        return _Known(digest, self._steps.unit(grid))
 
-    def step(self, state: PutOff, grid: Grid, stamp_ns: int) -> PutOff:
-        taken = _Taken(self._digest_of(grid), stamp_ns, grid)
+    def step(self, state: PutOff, unit: _Known, stamp_ns: int) -> PutOff:
+        taken = _Taken(unit.digest, stamp_ns, unit.unit)
         return PutOff(state.end_ns, (*state.units, taken))
 
 
@@ -81,7 +93,7 @@ class RememberedNetworks:
 
     ``steps`` counts those really taken.
 
-    :param most_bytes: states beyond this are forgotten, those not used for longest first
+    :param most_bytes: what is beyond this is forgotten, that not used for longest first
     """
 
     def __init__(self, networks: Networks, most_bytes: int | None = None) -> None:
@@ -89,47 +101,42 @@ class RememberedNetworks:
         self._networks = networks
         self._most_bytes = _affordable_bytes() if most_bytes is None else most_bytes
         self._bytes = 0
-        self._states: OrderedDict[tuple[object, ...], WindowState] = OrderedDict()
-        self._digests: deque[tuple[Grid, bytes]] = deque(maxlen=_KEPT_DIGESTS)
+        self._known: OrderedDict[tuple[object, ...], Aggregate] = OrderedDict()
+        # Of each modality the last window, which is fused once for each of its pictures.
+        self._last: dict[str, tuple[PutOff, Any]] = {}
         self.aggregators = {
-            modality: PutOffSteps(steps, self._digest)
-            for modality, steps in networks.aggregators.items()
+            modality: PutOffSteps(steps) for modality, steps in networks.aggregators.items()
         }
 
     def fuse(self, states: Mapping[str, PutOff]) -> NDArray[np.float32]:
-        return self._networks.fuse(
-            {modality: self._state(modality, window) for modality, window in states.items()}
+        return self._networks.fuse_aggregates(
+            {modality: self._aggregate(modality, window) for modality, window in states.items()}
         )
 
-    def _state(self, modality: str, window: PutOff) -> WindowState:
-        units = ((unit.digest, unit.stamp_ns) for unit in window.units)
-        key = (window.end_ns, modality, *units)
-        known = self._states.get(key)
+    def _aggregate(self, modality: str, window: PutOff) -> Aggregate:
+        key = (modality, *window.key)
+        known = self._known.get(key)
         if known is not None:
-            self._states.move_to_end(key)
+            self._known.move_to_end(key)
             return known
         aggregator = self._networks.aggregators[modality]
-        state = aggregator.begin(window.end_ns)
-        for unit in window.units:
-            state = aggregator.step(state, unit.grid, unit.stamp_ns)
+        begun, state = self._last.get(modality, (None, None))
+        if begun is None or window.key[: len(begun.units) + 1] != begun.key:
+            begun, state = PutOff(window.end_ns), aggregator.begin(window.end_ns)
+        for unit in window.units[len(begun.units) :]:
+            state = aggregator.step(state, unit.unit, unit.stamp_ns)
             self.steps += 1
-        self._states[key] = state
-        self._bytes += _bytes_of(state)
-        while self._bytes > self._most_bytes and len(self._states) > 1:
-            self._bytes -= _bytes_of(self._states.popitem(last=False)[1])
-        return state
-
-    def _digest(self, grid: Grid) -> bytes:
-        for known, digest in self._digests:
-            if known is grid:
-                return digest
-        made = hashlib.blake2b(grid.tobytes(), digest_size=16).digest()
-        self._digests.append((grid, made))
+        self._last[modality] = (window, state)
+        made = aggregator.finish(state)
+        self._known[key] = made
+        self._bytes += _bytes_of(made)
+        while self._bytes > self._most_bytes and len(self._known) > 1:
+            self._bytes -= _bytes_of(self._known.popitem(last=False)[1])
         return made
 
 
-def _bytes_of(state: WindowState) -> int:
-    return sum(tensor.nbytes for tensor in state.tensors.values())
+def _bytes_of(aggregate: Aggregate) -> int:
+    return aggregate.pooled.nbytes + aggregate.newest.nbytes
 
 
 def _affordable_bytes() -> int:

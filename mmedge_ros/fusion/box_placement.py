@@ -15,20 +15,14 @@ from mmedge_ros.fusion.projection import CameraModel
 _BODY_RADIUS = 0.25
 
 
-class PlacedBox(NamedTuple):
-    """A detection with its ray (3,) in the tracking frame and the distance its height gives."""
-
-    detection: Detection
-    ray: FloatArray
-    distance: float
-    depth_per_distance: float
-    is_cut: bool
-
-
 class PlacedBoxes(NamedTuple):
-    """Detections (N) with rays (N, 3), distances (N,), and optical depth per distance (N,)."""
+    """Detections (N) with rays (N, 3), distances (N,), and optical depth per distance (N,).
+
+    ``corners`` (N, 4) are those of their boxes; ``cut`` (N,) are boxes at the edge.
+    """
 
     detections: tuple[Detection, ...]
+    corners: FloatArray
     rays: FloatArray
     distances: FloatArray
     cosines: FloatArray
@@ -36,16 +30,8 @@ class PlacedBoxes(NamedTuple):
 
     @staticmethod
     def nothing() -> PlacedBoxes:
-        return PlacedBoxes((), np.zeros((0, 3)), np.zeros(0), np.zeros(0), np.zeros(0, bool))
-
-    def at(self, i: int) -> PlacedBox:
-        return PlacedBox(
-            self.detections[i],
-            self.rays[i],
-            float(self.distances[i]),
-            float(self.cosines[i]),
-            bool(self.cut[i]),
-        )
+        none = np.zeros(0)
+        return PlacedBoxes((), np.zeros((0, 4)), np.zeros((0, 3)), none, none, np.zeros(0, bool))
 
 
 def place_boxes(
@@ -59,18 +45,20 @@ def place_boxes(
     if not found:
         return PlacedBoxes.nothing()
     corners = np.array([d.box for d in found])
-    middle = (corners[:, 0] + corners[:, 2]) / 2.0
-    heights = np.concatenate([corners.mean(axis=1), corners[:, 1], corners[:, 3]])
-    heights[: len(found)] = (corners[:, 1] + corners[:, 3]) / 2.0
-    optical = camera.bearing(np.column_stack([np.tile(middle, 3), heights]))
-    centre, top, bottom = np.split(geometry.camera_pose.rotate(optical), 3)
+    x0, y0, x1, y1 = corners.T
+    pixels = np.empty((3, len(found), 2))
+    pixels[..., 0] = (x0 + x1) / 2.0
+    pixels[0, :, 1], pixels[1, :, 1], pixels[2, :, 1] = (y0 + y1) / 2.0, y0, y1
+    optical = camera.bearing(pixels.reshape(-1, 2))
+    centre, top, bottom = geometry.camera_pose.rotate(optical).reshape(3, len(found), 3)
     distances = standing_distance(centre, top, bottom, person_height)
     cosines = optical[: len(found), 2]
     # A poor calibration may have no ray for the edge of the picture.
     keep = np.isfinite(distances) & (cosines > 0.0)
-    cut = (corners[:, 1] <= 2.0) | (corners[:, 3] >= camera.height - 2.0)
+    cut = (y0 <= 2.0) | (y1 >= camera.height - 2.0)
     return PlacedBoxes(
-        tuple(found[i] for i in np.flatnonzero(keep)),
+        tuple(found[i] for i in np.flatnonzero(keep).tolist()),
+        corners[keep],
         centre[keep],
         distances[keep],
         cosines[keep],

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import coo_matrix
-from scipy.sparse.csgraph import connected_components
 from scipy.spatial import cKDTree
 
 from mmedge_ros.data_types import FloatArray
@@ -31,8 +29,35 @@ def cluster_returns(
     if len(positions) < minimum:
         return []
     place = np.column_stack([positions[:, :2], _METRES_PER_SPEED * velocities])
-    links = cKDTree(place).query_pairs(link_distance, output_type='ndarray')
-    graph = coo_matrix((np.ones(len(links), bool), links.T), shape=(len(place), len(place)))
-    count, labels = connected_components(graph, directed=False)
-    members = [np.flatnonzero(labels == label) for label in range(count)]
-    return [m for m in members if len(m) >= minimum]
+    labels = _connected(
+        len(place), cKDTree(place).query_pairs(link_distance, output_type='ndarray')
+    )
+    # A stable order keeps the members of each part ascending, and parts come by their first.
+    order = np.argsort(labels, kind='stable')
+    labels = labels[order]
+    ends = (np.flatnonzero(labels[1:] != labels[:-1]) + 1).tolist()
+    return [
+        order[begin:end]
+        for begin, end in zip([0, *ends], [*ends, len(order)], strict=True)
+        if end - begin >= minimum
+    ]
+
+
+def _connected(count: int, links: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Label (N,) the nodes of a graph with the smallest node of their connected part.
+
+    Union-find over all links (M, 2) at once: roots are hooked to the smallest root they are
+    linked to until no link joins two parts. For the dozens of returns of a scan that is far
+    quicker than to build a sparse matrix first.
+    """
+    roots = np.arange(count)
+    first, second = links[:, 0], links[:, 1]
+    while True:
+        one, other = roots[first], roots[second]
+        apart = one != other
+        if not apart.any():
+            return roots
+        one, other = one[apart], other[apart]
+        np.minimum.at(roots, np.maximum(one, other), np.minimum(one, other))
+        while (roots[roots] != roots).any():
+            roots = roots[roots]

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from itertools import accumulate
+from statistics import median
 from typing import NamedTuple
 
 import numpy as np
@@ -24,9 +26,9 @@ from mmedge_ros.data_types import (
     Measurement,
     UnitFeatures,
 )
-from mmedge_ros.fusion.box_placement import PlacedBox, PlacedBoxes, place_boxes
+from mmedge_ros.fusion.box_placement import PlacedBoxes, place_boxes
 from mmedge_ros.fusion.clustering import cluster_returns
-from mmedge_ros.fusion.covariance import spread
+from mmedge_ros.fusion.covariance import spreads
 from mmedge_ros.fusion.geometry import SensorGeometry
 from mmedge_ros.fusion.return_placement import PlacedReturns, place_returns
 from mmedge_ros.parameter import parameter
@@ -120,68 +122,64 @@ def fuse_detections(
     boxes = PlacedBoxes.nothing()
     if camera is not None and geometry.camera is not None:
         boxes = place_boxes(camera.detections, geometry, geometry.camera, parameters.person_height)
-    owner = _owners(boxes, returns, parameters)
-    measurements = [
-        _measure_box(at_ns, boxes.at(i), returns.select(owner == i), geometry, parameters)
-        for i in range(len(boxes.detections))
-    ]
-    free = returns.select(~_inside_any(boxes.detections, returns))
+    inside = returns.inside(boxes.corners)
+    owner = _owners(boxes, returns, inside, parameters)
+    measurements = _measure_boxes(at_ns, boxes, returns, owner, geometry, parameters)
+    free = returns.select(np.asarray(~inside.any(axis=0)))
     return measurements + _measure_clusters(at_ns, free, geometry, parameters)
 
 
-def _inside_any(boxes: Sequence[Detection], returns: PlacedReturns) -> NDArray[np.bool_]:
-    found = np.zeros(len(returns.positions), bool)
-    for detection in boxes:
-        found |= returns.inside(detection.box)
-    return found
-
-
 def _owners(
-    boxes: PlacedBoxes, returns: PlacedReturns, p: DecisionFusionParameters
+    boxes: PlacedBoxes,
+    returns: PlacedReturns,
+    inside: NDArray[np.bool_],
+    p: DecisionFusionParameters,
 ) -> NDArray[np.intp]:
     """Give each return to the box whose height agrees best with its depth; -1 to none.
 
     Boxes of people who walk behind each other overlap, and depth is what tells them apart.
+
+    :param inside: (N, M) which of the M returns lie inside which of the N boxes
     """
-    count = len(returns.positions)
-    if not boxes.detections or not count:
-        return np.full(count, -1, np.intp)
-    disagreement = np.full((len(boxes.detections), count), np.inf)
-    for i, detection in enumerate(boxes.detections):
-        expected = float(boxes.distances[i] * boxes.cosines[i])
-        ratio = np.maximum(returns.depths, 1e-3) / expected
-        # Of a cut body only a part is in the picture: the person is closer than it seems.
-        nearest = p.range_agreement * (2.0 if boxes.cut[i] else 1.0)
-        fits = returns.inside(detection.box)
-        fits &= (ratio <= p.range_agreement) & (ratio >= 1.0 / nearest)
-        disagreement[i, fits] = np.abs(np.log(ratio[fits]))
+    if not inside.any():
+        return np.full(len(returns.positions), -1, np.intp)
+    ratio = np.maximum(returns.depths, 1e-3) / (boxes.distances * boxes.cosines)[:, None]
+    # Of a cut body only a part is in the picture: the person is closer than it seems.
+    nearest = p.range_agreement * np.where(boxes.cut, 2.0, 1.0)
+    fits = inside & (ratio <= p.range_agreement) & (ratio >= (1.0 / nearest)[:, None])
+    disagreement = np.where(fits, np.abs(np.log(ratio)), np.inf)
     owner: NDArray[np.intp] = np.argmin(disagreement, axis=0)
-    owner[~np.isfinite(np.min(disagreement, axis=0))] = -1
+    owner[~fits.any(axis=0)] = -1
     return owner
 
 
-def _measure_box(
+def _measure_boxes(
     at_ns: int,
-    placed: PlacedBox,
-    inside: PlacedReturns,
+    boxes: PlacedBoxes,
+    returns: PlacedReturns,
+    owner: NDArray[np.intp],
     geometry: SensorGeometry,
     p: DecisionFusionParameters,
-) -> Measurement:
-    """Place a box in space: by the radar if returns fit it, and by what the picture says.
+) -> list[Measurement]:
+    """Place boxes in space: by the radar if returns fit them, and by what the picture says.
 
     The returns may be somebody else's. What the picture says holds otherwise, and the tracker,
     which knows where the object was, weighs one against the other.
     """
-    seen = _range_of_box(placed, p)
-    by_picture = _at_range(at_ns, placed, seen, geometry, p)
-    if not len(inside.positions):
-        return by_picture
-    core = _densest(inside.depths, 2 * p.range_deviation)
-    distance = float(np.median(inside.depths[core])) / placed.depth_per_distance + p.body_depth
-    speed = float(np.median(inside.velocities[core]))
-    echo = _RangeReading('radar', distance, p.range_deviation, p.surface_deviation, speed)
-    by_radar = _at_range(at_ns, placed, echo, geometry, p)
-    return replace(by_radar, otherwise=by_picture, odds=_odds(distance, seen, p))
+    count = len(boxes.detections)
+    by_height = zip(boxes.detections, boxes.distances.tolist(), boxes.cut.tolist(), strict=True)
+    seen = [_range_of_box(*box, p) for box in by_height]
+    at = sorted(set(owner.tolist()) - {-1})
+    echoes = [_range_of_returns(returns, owner == i, float(boxes.cosines[i]), p) for i in at]
+    odds = [_odds(echo.distance, seen[i], p) for i, echo in zip(at, echoes, strict=True)]
+    places = [*range(count), *at]
+    placed = _at_ranges(
+        at_ns, boxes, places, [*seen, *echoes], [*[0.0] * count, *odds], geometry, p
+    )
+    measurements = placed[:count]
+    for i, by_radar in zip(at, placed[count:], strict=True):
+        measurements[i] = by_radar
+    return measurements
 
 
 class _RangeReading(NamedTuple):
@@ -199,21 +197,37 @@ class _RangeReading(NamedTuple):
         return math.hypot(self.deviation, self.lasting)
 
 
-def _range_of_box(placed: PlacedBox, p: DecisionFusionParameters) -> _RangeReading:
+def _range_of_box(
+    detection: Detection, by_height: float, is_cut: bool, p: DecisionFusionParameters
+) -> _RangeReading:
     """How far away a detection is without a look at the radar."""
-    distance, deviation = placed.detection.distance, placed.detection.distance_deviation
+    distance, deviation = detection.distance, detection.distance_deviation
     if distance > 0.0 and deviation > 0.0:  # NaN is not
         # A network makes the same mistake again where it sees the same again.
         return _RangeReading('learned', distance, deviation / _SQRT2, deviation / _SQRT2)
-    doubt = placed.distance * (2.5 if placed.is_cut else 1.0)
+    doubt = by_height * (2.5 if is_cut else 1.0)
     # How much of a cut body is in the picture says nothing of how tall it is.
     return _RangeReading(
         'height',
-        placed.distance,
+        by_height,
         doubt * p.box_deviation,
         doubt * p.height_deviation,
-        height_deviation=math.nan if placed.is_cut else p.height_deviation,
+        height_deviation=math.nan if is_cut else p.height_deviation,
     )
+
+
+def _range_of_returns(
+    returns: PlacedReturns,
+    own: NDArray[np.bool_],
+    depth_per_distance: float,
+    p: DecisionFusionParameters,
+) -> _RangeReading:
+    """How far away a body is by those returns that are taken for its own."""
+    depths, velocities = returns.depths[own], returns.velocities[own]
+    core = _densest(depths, 2 * p.range_deviation)
+    distance = median(depths[core].tolist()) / depth_per_distance + p.body_depth
+    speed = median(velocities[core].tolist())
+    return _RangeReading('radar', distance, p.range_deviation, p.surface_deviation, speed)
 
 
 def _odds(distance: float, seen: _RangeReading, p: DecisionFusionParameters) -> float:
@@ -229,44 +243,66 @@ def _odds(distance: float, seen: _RangeReading, p: DecisionFusionParameters) -> 
     return math.log(p.own_returns / (1.0 - p.own_returns) * fit)
 
 
-def _at_range(
+def _at_ranges(
     at_ns: int,
-    placed: PlacedBox,
-    reading: _RangeReading,
+    boxes: PlacedBoxes,
+    places: Sequence[int],
+    readings: Sequence[_RangeReading],
+    odds: Sequence[float],
     geometry: SensorGeometry,
     p: DecisionFusionParameters,
-) -> Measurement:
-    camera, detection, distance = geometry.camera, placed.detection, reading.distance
+) -> list[Measurement]:
+    """Place boxes, given by where they are in ``boxes``, at the ranges read for each.
+
+    All boxes come first in their order, each at its range by the picture; after them those
+    with returns again: what is read by the radar has the other for its ``otherwise``.
+    """
+    camera = geometry.camera
+    if not places:
+        return []
     assert camera is not None  # boxes are only placed with a calibrated camera
-    across = distance * _bearing_error(detection.box.width, float(camera.k[0, 0]))
-    along = distance * _bearing_error(detection.box.height, float(camera.k[1, 1]))
+    rays, corners = boxes.rays[places], boxes.corners[places]
+    distances = np.array([reading.distance for reading in readings])
+    sizes = np.hypot(_PIXEL_ERROR, _SIZE_ERROR * (corners[:, 2:] - corners[:, :2]))
+    across, along = (distances[:, None] * sizes / (camera.k[0, 0], camera.k[1, 1])).T
+    radial = np.array([reading.total for reading in readings])
     down = geometry.camera_pose.rotation[:, 1]
-    by_radar = reading.source == 'radar'
-    return Measurement(
-        at_ns,
-        detection.label,
-        detection.score,
-        detection.box,
-        geometry.camera_pose.translation + placed.ray * distance,
-        spread(placed.ray, down, reading.total, across, along),
-        reading.speed,
-        p.velocity_deviation**2,
-        geometry.radar_pose.translation,
-        (CAMERA, RADAR) if by_radar else (CAMERA,),
-        reading.source,
-        distance * placed.depth_per_distance,
-        {RADAR if by_radar else CAMERA: reading.lasting**2 * np.outer(placed.ray, placed.ray)},
-        height_deviation=reading.height_deviation,
-    )
-
-
-def _bearing_error(size: float, focal: float) -> float:
-    """Deviation (rad) of the middle of a box of so many pixels."""
-    return math.hypot(_PIXEL_ERROR, _SIZE_ERROR * size) / focal
+    covariances = spreads(rays, down, radial, across, along)
+    positions = geometry.camera_pose.translation + rays * distances[:, None]
+    depths = (distances * boxes.cosines[places]).tolist()
+    lasting = rays * np.array([reading.lasting for reading in readings])[:, None]
+    lasting = lasting[:, :, None] * lasting[:, None]
+    found: list[Measurement] = []
+    for i, (place, reading) in enumerate(zip(places, readings, strict=True)):
+        detection = boxes.detections[place]
+        by_radar = reading.source == 'radar'
+        found.append(
+            Measurement(
+                at_ns,
+                detection.label,
+                detection.score,
+                detection.box,
+                positions[i],
+                covariances[i],
+                reading.speed,
+                p.velocity_deviation**2,
+                geometry.radar_pose.translation,
+                (CAMERA, RADAR) if by_radar else (CAMERA,),
+                reading.source,
+                depths[i],
+                {RADAR if by_radar else CAMERA: lasting[i]},
+                found[place] if by_radar else None,
+                odds[i],
+                reading.height_deviation,
+            )
+        )
+    return found
 
 
 def _densest(depths: FloatArray, width: float) -> NDArray[np.bool_]:
     """Mark the returns around the depth that has most others within ``width`` metres."""
+    if np.ptp(depths) <= width:  # as almost always: all lie around each
+        return np.ones(len(depths), bool)
     near = np.abs(depths[:, None] - depths[None]) <= width
     core: NDArray[np.bool_] = near[int(np.argmax(near.sum(axis=1)))]
     return core
@@ -276,37 +312,45 @@ def _measure_clusters(
     at_ns: int, returns: PlacedReturns, geometry: SensorGeometry, p: DecisionFusionParameters
 ) -> list[Measurement]:
     """Turn moving clusters that no box explains into radar-only measurements."""
-    origin = geometry.radar_pose.translation
-    found = []
-    for members in cluster_returns(
+    clusters = cluster_returns(
         returns.positions, returns.velocities, p.link_distance, p.cluster_size
-    ):
-        position = returns.positions[members].mean(axis=0)
-        offset = position - origin
-        distance = float(np.linalg.norm(offset))
-        # At the sensor itself there is no direction: forward is as good as any.
-        forward = geometry.radar_pose.rotation[:, 0]
-        reach = max(distance, _SHORTEST_REACH)
-        covariance = spread(
-            offset / distance if distance > 1e-3 else forward,
-            geometry.radar_pose.rotation[:, 2],
-            p.range_deviation,
-            p.azimuth_deviation * reach,
-            p.elevation_deviation * reach,
+    )
+    if not clusters:
+        return []
+    origin, rotation = geometry.radar_pose.translation, geometry.radar_pose.rotation
+    sizes = [len(members) for members in clusters]
+    begins = [0, *accumulate(sizes[:-1])]
+    together = returns.positions[np.concatenate(clusters)]
+    positions = np.add.reduceat(together, begins, axis=0) / np.array(sizes)[:, None]
+    offsets = positions - origin
+    distances = np.sqrt(np.einsum('ij,ij->i', offsets, offsets))
+    reach = np.maximum(distances, _SHORTEST_REACH)
+    # At the sensor itself there is no direction: forward is as good as any.
+    rays = np.where(
+        (distances > 1e-3)[:, None],
+        offsets / np.maximum(distances, 1e-3)[:, None],
+        rotation[:, 0],
+    )
+    covariances = spreads(
+        rays,
+        rotation[:, 2],
+        np.full(len(clusters), p.range_deviation),
+        p.azimuth_deviation * reach,
+        p.elevation_deviation * reach,
+    )
+    return [
+        Measurement(
+            at_ns,
+            RADAR_ONLY_LABEL,
+            min(1.0, len(members) / 10.0),
+            None,
+            positions[i],
+            covariances[i],
+            median(returns.velocities[members].tolist()),
+            p.velocity_deviation**2,
+            origin,
+            (RADAR,),
+            'cluster',
         )
-        found.append(
-            Measurement(
-                at_ns,
-                RADAR_ONLY_LABEL,
-                min(1.0, len(members) / 10.0),
-                None,
-                position,
-                covariance,
-                float(np.median(returns.velocities[members])),
-                p.velocity_deviation**2,
-                origin,
-                (RADAR,),
-                'cluster',
-            )
-        )
-    return found
+        for i, members in enumerate(clusters)
+    ]

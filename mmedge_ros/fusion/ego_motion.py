@@ -5,14 +5,16 @@ from __future__ import annotations
 import bisect
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from mmedge_ros.data_types import NS_PER_S, FloatArray
+from mmedge_ros.fusion.covariance import cross
 from mmedge_ros.fusion.errors import FusionError
 from mmedge_ros.fusion.geometry import BASE_FRAME, SensorGeometry
+from mmedge_ros.fusion.rotations import rotation_by, rotation_vector
 from mmedge_ros.fusion.transforms import (
     Transform,
     rotation_from_quaternion,
@@ -111,7 +113,9 @@ class EgoMotion:
         state = self.at(stamp_ns)
         if state is not None or not self._states:
             return state
-        return min(self._states, key=lambda known: abs(known.stamp_ns - stamp_ns))
+        place = bisect.bisect_left(self._stamps, stamp_ns)
+        around = self._states[max(place - 1, 0) : place + 1]
+        return min(around, key=lambda known: abs(known.stamp_ns - stamp_ns))
 
     def _beyond(self, place: int, stamp_ns: int) -> EgoState | None:
         nearest = self._with_velocity(place)
@@ -120,7 +124,7 @@ class EgoMotion:
             return nearest if dt_ns == 0 else None
         assert nearest.angular_velocity is not None  # goes with the velocity
         dt = dt_ns / NS_PER_S
-        turned = Rotation.from_rotvec(nearest.angular_velocity * dt).as_matrix()
+        turned = rotation_by(nearest.angular_velocity * dt)
         pose = Transform(
             turned @ nearest.pose.rotation, nearest.pose.translation + dt * nearest.velocity
         )
@@ -136,13 +140,16 @@ class EgoMotion:
         return replace(state, velocity=filled.velocity, angular_velocity=filled.angular_velocity)
 
 
+# Most instants are asked for several times: a scan's alone, and with its picture. States are
+# told apart by identity, so that what replaces one is never taken for it.
+@lru_cache(maxsize=64)
 def _between(before: EgoState, after: EgoState, stamp_ns: int) -> EgoState:
     span = (after.stamp_ns - before.stamp_ns) / NS_PER_S
     share = (stamp_ns - before.stamp_ns) / NS_PER_S / span
-    turn = Rotation.from_matrix(after.pose.rotation @ before.pose.rotation.T).as_rotvec()
+    turn = rotation_vector(after.pose.rotation @ before.pose.rotation.T)
     move = after.pose.translation - before.pose.translation
     pose = Transform(
-        Rotation.from_rotvec(share * turn).as_matrix() @ before.pose.rotation,
+        rotation_by(share * turn) @ before.pose.rotation,
         before.pose.translation + share * move,
     )
     velocity, angular = move / span, turn / span
@@ -153,19 +160,21 @@ def _between(before: EgoState, after: EgoState, stamp_ns: int) -> EgoState:
     return EgoState(stamp_ns, pose, velocity, angular)
 
 
+@lru_cache(maxsize=64)
 def carried(geometry: SensorGeometry, state: EgoState, frame_id: str) -> SensorGeometry:
     """Return the sensors' poses and the radar's velocity in the odometry frame."""
     radar_pose = state.pose.compose(geometry.radar_pose)
     velocity = np.zeros(3)
     if state.velocity is not None and state.angular_velocity is not None:
         arm = radar_pose.translation - state.pose.translation
-        velocity = state.velocity + np.cross(state.angular_velocity, arm)
-    return replace(
-        geometry,
-        frame_id=frame_id,
-        camera_pose=state.pose.compose(geometry.camera_pose),
-        radar_pose=radar_pose,
-        radar_velocity=velocity,
+        velocity = state.velocity + cross(state.angular_velocity, arm)
+    return SensorGeometry(
+        frame_id,
+        geometry.camera,
+        state.pose.compose(geometry.camera_pose),
+        radar_pose,
+        geometry.degraded,
+        velocity,
     )
 
 

@@ -33,6 +33,7 @@ _MOST_WAITING = 250
 _MOST_AT_ONCE = 30
 # Pictures told of by one decision, the newest; after a long gap nobody asks for all of them.
 _MOST_PICTURES = 10
+_WARM_UP_NS = 100_000_000
 
 
 @dataclass(frozen=True)
@@ -144,7 +145,11 @@ class FeatureFusion:
         states = {}
         for modality, shape in ((CAMERA, CAMERA_GRID), (RADAR, RADAR_INPUT)):
             steps = self._networks.aggregators[modality]
-            states[modality] = steps.step(steps.begin(0), np.zeros(shape, np.float32), 0)
+            state = steps.begin(0)
+            # Far enough apart for what compares units in time.
+            for stamp_ns in range(0, 3 * _WARM_UP_NS, _WARM_UP_NS):
+                state = steps.step(state, steps.unit(np.zeros(shape, np.float32)), stamp_ns)
+            states[modality] = state
         maps = self._networks.fuse(states)
         if maps.shape != MAP_SHAPE or not np.isfinite(maps).all():
             raise FusionError(

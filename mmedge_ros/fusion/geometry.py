@@ -17,7 +17,7 @@ BASE_FRAME = 'base_link'
 OPTICAL_TO_BODY = np.array([[0.0, 0.0, 1.0], [-1.0, 0.0, 0.0], [0.0, -1.0, 0.0]])
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class SensorGeometry:
     """Poses of the sensors in the tracking frame ``frame_id``, and the camera's model.
 

@@ -35,7 +35,7 @@ _NEWTON_STEPS = 8
 _NEWTON_DELTA = 1e-6
 # In normalised image coordinates: far less than a hundredth of a pixel.
 _CONVERGED = 1e-7
-_EXACT = 1e-13
+_SHIFTS = _NEWTON_DELTA * np.array([[0, 0], [1, 0], [-1, 0], [0, 1], [0, -1]])
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,10 +135,14 @@ class CameraModel:
         :raises FusionError: if the pixels are not (N, 2)
         """
         wanted = _rows(pixels, 2, 'pixels') - self.k[:2, 2]
-        wanted = wanted @ np.linalg.inv(self.k[:2, :2]).T
+        wanted = wanted @ self._inverse_k
         plane = self._undistort(wanted)
         rays = np.column_stack([plane, np.ones(len(plane))])
         return np.asarray(rays / np.linalg.norm(rays, axis=1, keepdims=True), np.float64)
+
+    @cached_property
+    def _inverse_k(self) -> FloatArray:
+        return np.asarray(np.linalg.inv(self.k[:2, :2]).T)
 
     @cached_property
     def _field_of_view(self) -> tuple[FloatArray, FloatArray]:
@@ -159,15 +163,16 @@ class CameraModel:
             bent = angle * np.polyval([*self.d[::-1], 1.0], angle * angle)
             return np.where(radius > 1e-9, bent / np.maximum(radius, 1e-9), 1.0)
         k1, k2, k3 = self.d[0], self.d[1], self.d[4] if len(self.d) > 4 else 0.0
-        factor = np.polyval([k3, k2, k1, 1.0], squared)
+        factor = ((k3 * squared + k2) * squared + k1) * squared + 1.0
         if len(self.d) >= 8:
             with np.errstate(divide='ignore', invalid='ignore'):
-                factor = factor / np.polyval([*self.d[7:4:-1], 1.0], squared)
+                k4, k5, k6 = self.d[5:8]
+                factor = factor / (((k6 * squared + k5) * squared + k4) * squared + 1.0)
         return np.asarray(factor, np.float64)
 
     def _distort(self, plane: FloatArray) -> FloatArray:
         """Map (N, 2) points of the undistorted plane z = 1 to the distorted one."""
-        squared = np.sum(plane * plane, axis=1)
+        squared = np.einsum('ij,ij->i', plane, plane)
         bent = plane * self._radial(np.sqrt(squared))[:, None]
         if len(self.d) and self.model != 'equidistant':
             p1, p2 = self.d[2:4]
@@ -186,19 +191,18 @@ class CameraModel:
         length = np.hypot(wanted[:, 0], wanted[:, 1])
         start = np.interp(length, distorted, radii) / np.maximum(length, 1e-12)
         plane = wanted * np.where(length > 1e-12, start, 1.0)[:, None]
-        shifts = np.eye(2) * _NEWTON_DELTA
+        count = len(plane)
         with np.errstate(over='ignore', invalid='ignore', divide='ignore'):
             for _ in range(_NEWTON_STEPS):
-                error = self._distort(plane) - wanted
+                # Each point and its neighbours along both axes, all at once.
+                bent = self._distort((_SHIFTS[:, None] + plane).reshape(-1, 2))
+                here, right, left, below, above = bent.reshape(5, count, 2)
+                error = here - wanted
                 if not (np.abs(error) > _CONVERGED / 10).any():
                     break
-                if not (np.abs(error) > _EXACT).any():
-                    break
                 # Columns of the Jacobian, each (N, 2).
-                along_x, along_y = (
-                    (self._distort(plane + s) - self._distort(plane - s)) / (2 * _NEWTON_DELTA)
-                    for s in shifts
-                )
+                along_x = (right - left) / (2 * _NEWTON_DELTA)
+                along_y = (below - above) / (2 * _NEWTON_DELTA)
                 area = along_x[:, 0] * along_y[:, 1] - along_y[:, 0] * along_x[:, 1]
                 plane = plane - np.column_stack(
                     [
@@ -206,7 +210,9 @@ class CameraModel:
                         (along_x[:, 0] * error[:, 1] - along_x[:, 1] * error[:, 0]) / area,
                     ]
                 )
-            missed = np.abs(self._distort(plane) - wanted).max(axis=1, initial=0.0)
+            else:
+                error = self._distort(plane) - wanted
+            missed = np.abs(error).max(axis=1, initial=0.0)
             outside = np.hypot(plane[:, 0], plane[:, 1]) > radii[-1]
         plane[~(missed < _CONVERGED) | outside] = np.nan
         return plane

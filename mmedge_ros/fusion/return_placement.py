@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mmedge_ros.data_types import NS_PER_S, Box, FloatArray, UnitFeatures
+from mmedge_ros.data_types import NS_PER_S, FloatArray, UnitFeatures
 from mmedge_ros.fusion.ego_velocity import ego_velocity
 from mmedge_ros.fusion.geometry import SensorGeometry
 
@@ -39,12 +39,11 @@ class PlacedReturns(NamedTuple):
             self.in_view[mask],
         )
 
-    def inside(self, box: Box) -> NDArray[np.bool_]:
-        """Mark (N,) those that lie strictly inside a box."""
-        x, y = self.pixels[:, 0], self.pixels[:, 1]
-        marked: NDArray[np.bool_] = (
-            self.in_view & (x > box.x0) & (x < box.x1) & (y > box.y0) & (y < box.y1)
-        )
+    def inside(self, boxes: FloatArray) -> NDArray[np.bool_]:
+        """Mark (M, N) those that lie strictly inside boxes (M, 4) given by their corners."""
+        low, high = boxes[:, None, :2], boxes[:, None, 2:]
+        strictly = (self.pixels > low) & (self.pixels < high)
+        marked: NDArray[np.bool_] = self.in_view & strictly[..., 0] & strictly[..., 1]
         return marked
 
 
@@ -81,18 +80,16 @@ def _moving_returns(
     In a frame that stands still (odometry) velocities are those over ground; in one that is
     fixed to the drone they stay as measured, relative to it.
     """
-    returns = thinned(scan.returns)
-    points = returns[:, :3].astype(np.float64)
-    speeds = returns[:, 3].astype(np.float64)
-    rays = points / np.maximum(np.linalg.norm(points, axis=1, keepdims=True), 1e-6)
+    returns = thinned(scan.returns).astype(np.float64)
+    points, speeds = returns[:, :3], returns[:, 3]
     over_ground = speeds_over_ground(points, speeds, geometry)
     if geometry.radar_velocity is not None:
         speeds = over_ground
     moving = np.abs(over_ground) >= moving_speed
+    points, speeds = points[moving], speeds[moving]
     dt = (at_ns - scan.stamp_ns) / NS_PER_S
-    moved = geometry.radar_pose.apply(points[moving])
-    directions = geometry.radar_pose.rotate(rays[moving])
-    return moved + directions * (speeds[moving] * dt)[:, None], speeds[moving]
+    directions = geometry.radar_pose.rotate(_rays(points))
+    return geometry.radar_pose.apply(points) + directions * (speeds * dt)[:, None], speeds
 
 
 def thinned(returns: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -109,8 +106,14 @@ def speeds_over_ground(
 
     :param points: (N, 3) m in the radar's frame
     """
-    rays = points / np.maximum(np.linalg.norm(points, axis=1, keepdims=True), 1e-6)
     if geometry.radar_velocity is not None:
-        return speeds + geometry.radar_pose.rotate(rays) @ geometry.radar_velocity
-    own = ego_velocity(points, speeds)
-    return speeds if own is None else speeds + rays @ own
+        own = geometry.radar_velocity @ geometry.radar_pose.rotation
+        return speeds + _rays(points) @ own
+    fitted = ego_velocity(points, speeds)
+    return speeds if fitted is None else speeds + _rays(points) @ fitted
+
+
+def _rays(points: FloatArray) -> FloatArray:
+    """Unit vectors (N, 3) towards points (N, 3)."""
+    distances = np.sqrt(np.einsum('ij,ij->i', points, points))
+    return np.asarray(points / np.maximum(distances, 1e-6)[:, None])

@@ -9,6 +9,7 @@ from bisect import bisect_right
 from collections.abc import Iterable
 from pathlib import Path
 
+from mmedge_ros.bounded_file import read_bounded
 from mmedge_ros.monitoring.errors import MonitoringError
 from mmedge_ros.plain_yaml import shown
 
@@ -61,15 +62,11 @@ def read_trace(path: Path) -> LimitTrace:
 
     :raises MonitoringError: naming the line
     """
+    raw = read_bounded(path, _MOST_BYTES, MonitoringError, 'give a text of seconds,percent')
     try:
-        raw = path.read_bytes()[: _MOST_BYTES + 1]
         text = raw.decode()
-    except OSError as err:
-        raise MonitoringError(f'{path}: {err.strerror or err}') from err
-    except ValueError as err:  # no text, or a path that no file system can hold
-        raise MonitoringError(f'{str(path)!r}: is not a text of seconds,percent') from err
-    if len(raw) > _MOST_BYTES:
-        raise MonitoringError(f'{path}: larger than {_MOST_BYTES} bytes')
+    except ValueError as err:
+        raise MonitoringError(f'{path}: is not a text of seconds,percent') from err
     begins: list[float] = []
     shares: list[float] = []
     for number, line in enumerate(text.splitlines(), start=1):

@@ -10,12 +10,12 @@ import math
 import re
 from pathlib import Path
 
+from mmedge_ros.bounded_file import read_bounded
 from mmedge_ros.monitoring.errors import MonitoringError
 from mmedge_ros.monitoring.power_rails import module_power
 from mmedge_ros.monitoring.system_state import SystemState
 from mmedge_ros.monitoring.temperature import plausible_temperature
 from mmedge_ros.monitoring.trace import Trace
-from mmedge_ros.plain_yaml import shown
 
 _MOST_BYTES = 50_000_000
 _LONGEST_LINE = 4096
@@ -94,14 +94,7 @@ def read_tegrastats(path: Path) -> Trace:
 
 
 def _text(path: Path) -> str:
-    try:
-        with path.open('rb') as file:
-            raw = file.read(_MOST_BYTES + 1)
-    except (OSError, ValueError) as error:
-        raise MonitoringError(f'{shown(str(path))} cannot be read: {error}') from error
-    if len(raw) > _MOST_BYTES:
-        raise MonitoringError(f'{path} is larger than {_MOST_BYTES} bytes')
-    return raw.decode('utf-8', 'replace')
+    return read_bounded(path, _MOST_BYTES, MonitoringError).decode('utf-8', 'replace')
 
 
 def _time_of_day(line: str) -> float | None:

@@ -198,9 +198,6 @@ class PerceptionPipeline:
         if self.feature_fusion is None or features.modality != CAMERA:
             self._waiting.append(features)
             del self._waiting[:-_MOST_WAITING]
-        # What belongs to the open window is taken in now, while the window is still filling:
-        # when it ends, only the last unit is left to do.
-        self._absorb(self.assembler.next_end_ns or 0)
         return True
 
     def next_poll_ns(self, now_ns: int) -> int | None:
@@ -210,7 +207,13 @@ class PerceptionPipeline:
     @property
     def has_work_ahead(self) -> bool:
         """Whether there is work for windows that end later."""
-        return self.feature_fusion is not None and self.feature_fusion.has_work
+        fusion = self.feature_fusion
+        return self._has_units_ahead or (fusion is not None and fusion.has_work)
+
+    @property
+    def _has_units_ahead(self) -> bool:
+        end_ns = self.assembler.next_end_ns or 0
+        return any(unit.available_ns <= end_ns for unit in self._waiting)
 
     def work_ahead(self, now_ns: int) -> bool:
         """Do a bit of the work for windows that end later, if there is time for it.
@@ -219,7 +222,13 @@ class PerceptionPipeline:
 
         :return: whether there was something to do; there may be more
         """
-        if self.feature_fusion is None or not self.has_work_ahead:
+        if self._has_units_ahead:
+            # What belongs to the open window, while that is still filling: when it ends, only
+            # the last unit is left to do. All at once: a picture that comes late makes the
+            # tracker go back over what is newer, and one by one a backlog would never end.
+            self._absorb(self.assembler.next_end_ns or 0)
+            return True
+        if self.feature_fusion is None or not self.feature_fusion.has_work:
             return False
         poll_ns = self.next_poll_ns(now_ns)
         if poll_ns is not None and poll_ns - now_ns < _STEP_MARGIN_NS:

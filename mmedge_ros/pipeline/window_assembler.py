@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import bisect
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from mmedge_ros.data_types import NS_PER_S, UnitFeatures, UnitKey, UnitOutcome, UnitReceipt
@@ -96,7 +96,10 @@ class AssemblerCounts:
 
 
 class WindowAssembler:
-    """Collects receipts and features and closes windows in order, one per grid point."""
+    """Collects receipts and features and closes windows in order, one per grid point.
+
+    ``on_close`` is told of each window as it is closed.
+    """
 
     def __init__(
         self,
@@ -113,6 +116,7 @@ class WindowAssembler:
         # A window that may still wait for its deadline is not one that nobody needs.
         self._catch_up_ns = max(_CATCH_UP_NS, 2 * self.deadline_ns)
         self.counts = AssemblerCounts()
+        self.on_close: Callable[[ClosedWindow], None] | None = None
         self.reset()
 
     def reset(self) -> None:
@@ -212,6 +216,17 @@ class WindowAssembler:
         self._forget(end_ns)
         return window
 
+    def drop_until(self, end_ns: int) -> None:
+        """Drop the open windows that end before then; their units belong to those after them.
+
+        :param end_ns: on the grid; before the first unit it is the end of the first window
+        """
+        if self._next_end_ns is None:
+            self._next_end_ns = end_ns
+        elif end_ns > self._next_end_ns:
+            self.counts.dropped_windows += (end_ns - self._next_end_ns) // self.stride_ns
+            self._next_end_ns = end_ns
+
     def _begin(self, key: UnitKey, available_ns: int, now_ns: int) -> bool:
         """Fix the first window end; start over when the clock was set back.
 
@@ -281,7 +296,7 @@ class WindowAssembler:
         for arrival in fresh:
             arrival.given_out = True
         critical = max(fresh, key=lambda a: a.arrived_ns, default=None)
-        return ClosedWindow(
+        closed = ClosedWindow(
             end_ns,
             now_ns,
             tuple(a.features for a in fresh),
@@ -292,6 +307,9 @@ class WindowAssembler:
             skipped=_modalities(k for k, t in self._skipped.items() if begin_ns < t <= end_ns),
             lost=tuple(sorted(m for m, t in self._heard_ns.items() if t <= begin_ns)),
         )
+        if self.on_close is not None:
+            self.on_close(closed)
+        return closed
 
     def _forget(self, end_ns: int) -> None:
         """Drop what no open window can contain; units still pending then are never coming."""

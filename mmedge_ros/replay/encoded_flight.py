@@ -33,6 +33,7 @@ from mmedge_ros.replay.errors import ReplayError
 from mmedge_ros.replay.offline_replay import OfflineReplay
 from mmedge_ros.replay.offline_session import begin_record
 from mmedge_ros.replay.recording import Recording
+from mmedge_ros.replay.steered_replay import SteeredReplay, Steering
 from mmedge_ros.sensing.errors import SensingError
 
 
@@ -65,6 +66,10 @@ class EncodedFlight:
     def modalities(self) -> tuple[str, ...]:
         """Modalities with features."""
         return tuple(self.levels)
+
+    def keep(self, modality: str, level: str, sequence: int, made: UnitFeatures) -> None:
+        """Enter what a unit's encoder made of it; level '' where one model serves every level."""
+        self.features[_Place(modality, level, sequence)] = made
 
     @property
     def truth(self) -> GroundTruth | None:
@@ -165,27 +170,27 @@ class StoredEncoder:
 def replay_encoded(
     flight: EncodedFlight,
     pipeline: PerceptionPipeline,
-    configuration: Configuration,
+    configuration: Configuration | Steering,
     profile: DeviceProfile,
     modalities: Collection[str] = (),
 ) -> RunRecord:
-    """Replay an encoded flight in one configuration, in virtual time.
+    """Replay an encoded flight in virtual time, in one configuration or in chosen ones.
 
     :param pipeline: a new one; it is given the calibration here
-    :param configuration: rates and levels
+    :param configuration: rates and levels, or who chooses them in flight
     :param modalities: whose units arrive at all; () for all that were recorded
     :raises ReplayError: if the profile lacks a stage, or a unit was not encoded with its level
     """
     heard = [m for m in flight.modalities if not modalities or m in modalities]
-    pipeline.add_transforms(flight.transforms)
-    if flight.camera is not None:
-        pipeline.set_camera(flight.camera)
     # A sensor that is withheld is still mounted where it was.
-    pipeline.set_frames({m: f for m, f in _frames(flight).items() if m not in heard})
+    set_up_geometry(flight, pipeline, [m for m in flight.modalities if m not in heard])
     encoders: dict[str, UnitEncoder] = {m: StoredEncoder(flight, m) for m in heard}
-    replay = OfflineReplay(pipeline, encoders, profile, flight.periods_ns)
-    for server in replay.servers.values():
-        server.intake.control.schedule.add(configuration)
+    if isinstance(configuration, Configuration):
+        replay = OfflineReplay(pipeline, encoders, profile, flight.periods_ns)
+        for server in replay.servers.values():
+            server.intake.control.schedule.add(configuration)
+    else:
+        replay = SteeredReplay(pipeline, encoders, profile, configuration, flight.periods_ns)
     replay.run(
         event
         for event in flight.events
@@ -200,6 +205,19 @@ def replay_encoded(
     record.radar_pose = geometry.radar_pose if RADAR in flight.modalities else None
     record.profile = profile.description
     return record
+
+
+def set_up_geometry(
+    flight: EncodedFlight, pipeline: PerceptionPipeline, withheld: Collection[str] = ()
+) -> None:
+    """Give a pipeline the calibration of a flight.
+
+    :param withheld: modalities whose units will never come, and cannot say where they are
+    """
+    pipeline.add_transforms(flight.transforms)
+    if flight.camera is not None:
+        pipeline.set_camera(flight.camera)
+    pipeline.set_frames({m: f for m, f in _frames(flight).items() if m in withheld})
 
 
 def _frames(flight: EncodedFlight) -> dict[str, str]:

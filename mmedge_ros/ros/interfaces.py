@@ -142,6 +142,15 @@ INTERFACES = (
         recorded=True,
     ),
     Interface(
+        names.LATENCY_DEMAND,
+        'mmedge_ros/msg/LatencyDemand',
+        RESULT,
+        (),
+        ('configuration_optimizer',),
+        'how long a consumer works on a decision: a lease that shortens the latency limit',
+        recorded=True,
+    ),
+    Interface(
         names.UNIT_RECEIPTS,
         'mmedge_ros/msg/UnitReceipt',
         RESULT,

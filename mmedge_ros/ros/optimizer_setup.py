@@ -19,6 +19,7 @@ from mmedge_ros.configuration.adaptation import (
 )
 from mmedge_ros.configuration.bundle_space import bundle_space, manifest_of
 from mmedge_ros.configuration.errors import ConfigurationError
+from mmedge_ros.configuration.latency_budget import LatencyDemand
 from mmedge_ros.configuration.unit_time_profile import unit_times_from_profile
 from mmedge_ros.data_types import CAMERA, NS_PER_S, RADAR
 from mmedge_ros.encoding.default_model import default_detector
@@ -117,6 +118,16 @@ def encode_seconds(message: msg.UnitFeatures) -> float:
         if stage.stage == 'encode':
             return (from_time(stage.end) - from_time(stage.begin)) / NS_PER_S
     return math.nan
+
+
+def demand_from_message(message: msg.LatencyDemand, now_ns: int) -> LatencyDemand:
+    """Return what a consumer announces; its lease counts from now."""
+    return LatencyDemand(
+        message.source,
+        float(message.decode_time),
+        float(message.total_limit),
+        (from_time(message.valid_until) - now_ns) / NS_PER_S,
+    )
 
 
 def seconds_until(instant: Time, now_ns: int) -> float:

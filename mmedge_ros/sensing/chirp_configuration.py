@@ -9,6 +9,7 @@ import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from mmedge_ros.bounded_file import read_bounded
 from mmedge_ros.sensing.chirp_commands import Command, Dialect, dialect_of, read_commands
 from mmedge_ros.sensing.chirp_rules import (
     ChirpFrame,
@@ -250,16 +251,7 @@ def read_configuration(path: str | Path) -> ChirpConfiguration:
 
     :raises SensingError: if it cannot be read or a radar could not follow it
     """
-    path = Path(path)
-    try:
-        with path.open('rb') as file:
-            raw = file.read(_MAX_FILE_BYTES + 1)
-    except OSError as error:
-        raise SensingError(f'{path}: {error.strerror or error}') from error
-    except ValueError as error:  # a path that no file system can hold
-        raise SensingError(f'{str(path)!r}: {error}') from error
-    if len(raw) > _MAX_FILE_BYTES:
-        raise SensingError(f'{path}: larger than {_MAX_FILE_BYTES} bytes; is it a .cfg file?')
+    raw = read_bounded(path, _MAX_FILE_BYTES, SensingError, 'give a .cfg file')
     # Editors on Windows begin files with a byte order mark.
     return parse_configuration(raw.decode('utf-8-sig', 'replace'), str(path))
 

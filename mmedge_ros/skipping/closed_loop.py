@@ -6,17 +6,22 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from mmedge_ros.data_types import Configuration
+from mmedge_ros.data_types import Configuration, Decision
 from mmedge_ros.evaluation.run_record import RunRecord
 from mmedge_ros.fusion.feature_fusion import FeatureFusion
-from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline, PipelineParameters
+from mmedge_ros.pipeline.perception_pipeline import PipelineParameters
 from mmedge_ros.replay.device_profile import DeviceProfile
 from mmedge_ros.replay.encoded_flight import EncodedFlight, replay_encoded
 from mmedge_ros.skipping.agreement import decisions_agree
 from mmedge_ros.skipping.certificate import FlightOutcome
 from mmedge_ros.skipping.gate import Asked
-from mmedge_ros.skipping.gated_pipeline import GatedPipeline, Gating
+from mmedge_ros.skipping.gated_pipeline import Gating
 from mmedge_ros.skipping.question import Question
+from mmedge_ros.skipping.remembered_measurements import (
+    Measured,
+    RememberingGatedPipeline,
+    RememberingPipeline,
+)
 from mmedge_ros.skipping.scene import Asking
 from mmedge_ros.skipping.scene_change import SceneChangeParameters
 from mmedge_ros.skipping.skip_control import SkipControl, SkipParameters, SkipStatus
@@ -41,6 +46,13 @@ class LoopSettings:
     skipping: SkipParameters
     changes: SceneChangeParameters = field(default_factory=SceneChangeParameters)
     make_fusion: MakeFusion = _no_fusion
+
+
+class Answered(NamedTuple):
+    """A question that was asked, and whether to decide then would have been right."""
+
+    question: Question
+    agrees: bool
 
 
 class EarlyDecision(NamedTuple):
@@ -77,10 +89,101 @@ class GatedRun:
         return {modality: counts.skipped for modality, counts in self.record.units.items()}
 
 
+class FlightLoop:
+    """Replays of one flight with the same settings.
+
+    :param reference: of an earlier loop; made when first needed where there is none
+    """
+
+    def __init__(
+        self, flight: EncodedFlight, settings: LoopSettings, reference: RunRecord | None = None
+    ) -> None:
+        self.flight = flight
+        self.settings = settings
+        self._measured: Measured = {}
+        self._reference = reference
+        self._full: dict[int, Decision] | None = None
+
+    def reference(self) -> RunRecord:
+        """Return the run in which nothing is skipped."""
+        if self._reference is None:
+            s = self.settings
+            pipeline = RememberingPipeline(s.pipeline, s.make_fusion())
+            pipeline.measured = self._measured
+            self._reference = self._replayed(pipeline)
+        return self._reference
+
+    def gated(self, asked: Asked, threshold: float) -> GatedRun:
+        """Replay with a gate, and compare its early decisions with the reference's."""
+        return self._gated(asked, threshold, None)
+
+    def answered(self, asked: Asked, threshold: float) -> list[Answered]:
+        """Replay with a gate, and answer all questions it was asked, those with a no as well.
+
+        What would have been decided then is compared with the reference's decision.
+        """
+        shadows: list[tuple[Question, Decision]] = []
+        self._gated(asked, threshold, shadows)
+        full, size = self._decided(), _picture_size(self.reference())
+        return [
+            Answered(question, decisions_agree(shadow, full[shadow.window_end_ns], size))
+            for question, shadow in shadows
+            if shadow.window_end_ns in full
+        ]
+
+    def _gated(
+        self,
+        asked: Asked,
+        threshold: float,
+        shadows: list[tuple[Question, Decision]] | None,
+    ) -> GatedRun:
+        asked_early: dict[int, tuple[Question, float]] = {}
+        audits: list[bool] = []
+
+        def note(asking: Asking, question: Question, confidence: float) -> None:
+            asked_early[asking.end_ns] = (question, confidence)
+
+        s = self.settings
+        windows = s.pipeline.windows
+        control = SkipControl(
+            s.skipping,
+            threshold,
+            windows.window,
+            windows.stride,
+            periods_ns=self.flight.periods_ns,
+        )
+        gating = Gating(asked, control, s.changes, note, audits.append)
+        pipeline = RememberingGatedPipeline(gating, s.pipeline, s.make_fusion())
+        pipeline.measured = self._measured
+        pipeline.shadows = shadows
+        record = self._replayed(pipeline)
+        full, size = self._decided(), _picture_size(record)
+        early = tuple(
+            EarlyDecision(
+                decision.window_end_ns,
+                *asked_early[decision.window_end_ns],
+                decisions_agree(decision, full[decision.window_end_ns], size),
+                -decision.latency,
+            )
+            for decision in record.decisions
+            if decision.window_end_ns in asked_early and decision.window_end_ns in full
+        )
+        return GatedRun(record, early, control.status, tuple(audits))
+
+    def _replayed(self, pipeline: RememberingPipeline) -> RunRecord:
+        s = self.settings
+        return replay_encoded(self.flight, pipeline, s.configuration, s.profile)
+
+    def _decided(self) -> dict[int, Decision]:
+        """The reference's decisions by window end."""
+        if self._full is None:
+            self._full = {d.window_end_ns: d for d in self.reference().decisions}
+        return self._full
+
+
 def reference_run(flight: EncodedFlight, settings: LoopSettings) -> RunRecord:
     """Replay a flight in which nothing is skipped."""
-    pipeline = PerceptionPipeline(settings.pipeline, settings.make_fusion())
-    return replay_encoded(flight, pipeline, settings.configuration, settings.profile)
+    return FlightLoop(flight, settings).reference()
 
 
 def gated_run(
@@ -94,34 +197,9 @@ def gated_run(
 
     :param reference: of `reference_run` with the same settings
     """
-    asked_early: dict[int, tuple[Question, float]] = {}
-    audits: list[bool] = []
+    return FlightLoop(flight, settings, reference).gated(asked, threshold)
 
-    def note(asking: Asking, question: Question, confidence: float) -> None:
-        asked_early[asking.end_ns] = (question, confidence)
 
-    windows = settings.pipeline.windows
-    control = SkipControl(
-        settings.skipping,
-        threshold,
-        windows.window,
-        windows.stride,
-        periods_ns=flight.periods_ns,
-    )
-    gating = Gating(asked, control, settings.changes, note, audits.append)
-    pipeline = GatedPipeline(gating, settings.pipeline, settings.make_fusion())
-    record = replay_encoded(flight, pipeline, settings.configuration, settings.profile)
-    full = {decision.window_end_ns: decision for decision in reference.decisions}
+def _picture_size(record: RunRecord) -> tuple[int, int]:
     camera = record.camera
-    size = (camera.width, camera.height) if camera else (0, 0)
-    early = tuple(
-        EarlyDecision(
-            decision.window_end_ns,
-            *asked_early[decision.window_end_ns],
-            decisions_agree(decision, full[decision.window_end_ns], size),
-            -decision.latency,
-        )
-        for decision in record.decisions
-        if decision.window_end_ns in asked_early and decision.window_end_ns in full
-    )
-    return GatedRun(record, early, control.status, tuple(audits))
+    return (camera.width, camera.height) if camera else (0, 0)

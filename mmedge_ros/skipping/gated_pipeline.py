@@ -68,6 +68,8 @@ class GatedPipeline(PerceptionPipeline):
     def add_features(self, features: UnitFeatures, now_ns: int) -> bool:
         if not super().add_features(features, now_ns):
             return False
+        # The gate asks about the tracks as they are now.
+        self._absorb(self.assembler.next_end_ns or 0)
         if features.modality == CAMERA:
             self._pictures.append(replace(features, grid=_NO_GRID))
         if self.control.unit_arrived(features, now_ns):

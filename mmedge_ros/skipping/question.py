@@ -69,6 +69,10 @@ class Question(NamedTuple):
     # fit of the last pictures on average.
     hindsight: float
     lasting_fit: float
+    # The same had one always decided about as long before, over the last third of a second or so:
+    # the worst fit on average, and the share of times at which it would have differed.
+    usual_hindsight: float
+    usual_error: float
     # How much the number of detections varied over the last pictures (standard deviation), and
     # how often somebody came or went in the last 0.3 s.
     flicker: float

@@ -34,6 +34,12 @@ _SWERVE_NS = 100_000_000
 _KEPT_NS = NS_PER_S
 _MOST_UNITS = 200
 _PICTURES = 6
+# How long before it is asked in hindsight what would have been decided, and how much of what was
+# known of that is forgotten with each picture.
+_LEADS_NS = (30_000_000, 60_000_000, 100_000_000, 180_000_000)
+_FORGOTTEN = 0.1
+# Boxes that fit worse than this are not the same (`agreement.EQUAL_IOU`).
+_DIFFERENT = 0.3
 # Numbers beyond this say no more than this.
 _LARGEST = 5.0
 # Logarithm of a height in px that stands for no box at all.
@@ -95,6 +101,13 @@ class _Shown(NamedTuple):
     changed: bool
 
 
+class _Usual(NamedTuple):
+    """Running means over pictures: the worst fit (1 - IoU), and whether it was no match."""
+
+    fit: float = 0.5
+    error: float = 0.5
+
+
 class Scene:
     """Remembers units and tracks of the last second.
 
@@ -113,6 +126,7 @@ class Scene:
         self._shown: deque[_Shown] = deque(maxlen=_MOST_UNITS)
         self._picture = _Picture()
         self._fits: deque[float] = deque(maxlen=_PICTURES)
+        self._usual = [_Usual()] * len(_LEADS_NS)
         self._size = (0, 0)
         self._known: tuple[TrackerState, StateFacts] | None = None
 
@@ -135,6 +149,7 @@ class Scene:
             self._size = unit.image_size
             self._picture = self._compared(unit.detections[:_MOST_DETECTIONS], facts)
             self._fits.append(self._picture.worst_fit)
+            self._look_back(facts)
         boxes = {t.id: t.box for t in facts.people}
         changed = bool(self._shown) and self._shown[-1].boxes.keys() != boxes.keys()
         self._shown.append(_Shown(facts.stamp_ns, boxes, changed))
@@ -174,8 +189,9 @@ class Scene:
             max(scores),
             *self._outlook(people, facts.stamp_ns, asking),
             *self._picture,
-            self._hindsight(facts, lead),
+            self._hindsight(facts, round(lead * NS_PER_S)),
             sum(self._fits) / len(self._fits) if self._fits else 0.0,
+            *self._usual[_nearest(asking.end_ns - facts.stamp_ns)],
             _deviation([u.strong for u in units if u.modality == CAMERA][-_PICTURES:]),
             self._changes(facts.stamp_ns),
             *_embeddings(slow, fast),
@@ -247,9 +263,19 @@ class Scene:
         )
         return _Picture(float(unexplained), float(missing), worst, float(borderline))
 
-    def _hindsight(self, facts: StateFacts, lead: float) -> float:
+    def _look_back(self, facts: StateFacts) -> None:
+        """Learn from a picture how well it could have been foretold."""
+        for place, lead_ns in enumerate(_LEADS_NS):
+            fit = self._hindsight(facts, lead_ns)
+            old = self._usual[place]
+            self._usual[place] = _Usual(
+                old.fit + _FORGOTTEN * (fit - old.fit),
+                old.error + _FORGOTTEN * ((fit > _DIFFERENT) - old.error),
+            )
+
+    def _hindsight(self, facts: StateFacts, lead_ns: int) -> float:
         """How wrong a decision would have been that was made so long ago for now."""
-        then = self._shown_at(facts.stamp_ns - round(lead * NS_PER_S))
+        then = self._shown_at(facts.stamp_ns - lead_ns)
         if len(then) != len(facts.people):
             return 1.0
         worst = 0.0
@@ -273,6 +299,11 @@ class Scene:
         recent = [s.changed for s in self._shown if state_ns - s.stamp_ns <= _LATELY_NS]
         # What the first of them changed was before that.
         return float(sum(recent[1:]))
+
+
+def _nearest(lead_ns: int) -> int:
+    """Return the place of the lead that is nearest."""
+    return min(range(len(_LEADS_NS)), key=lambda place: abs(_LEADS_NS[place] - lead_ns))
 
 
 def _age(units: Sequence[_Seen], now_ns: int) -> float:

@@ -13,7 +13,12 @@ from numpy.typing import NDArray
 
 from mmedge_ros.data_types import Box, FloatArray, Measurement
 from mmedge_ros.tracking.data_association import intersection_over_union
-from mmedge_ros.tracking.kalman_filter import mahalanobis_squared, radial_velocity, stacked
+from mmedge_ros.tracking.kalman_filter import (
+    inverse_3,
+    radial_velocity,
+    stacked,
+    weighted_square,
+)
 from mmedge_ros.tracking.track import TrackState
 
 # 99.9 % of the chi-squared distribution with three degrees of freedom.
@@ -33,12 +38,14 @@ def box_cost(
     A box that overlaps the predicted one continues its track whatever its range says: the
     range of a lone box is the least certain thing about it.
     """
-    distance = position_distance(tracks, measurements)
-    doubtful = [m.otherwise is not None for m in measurements]
-    if any(doubtful):
-        distance = np.minimum(
-            distance, position_distance(tracks, [m.otherwise or m for m in measurements])
-        )
+    count = len(measurements)
+    # Of those in doubt the nearer of both places counts.
+    doubtful = [j for j, m in enumerate(measurements) if m.otherwise is not None]
+    others = [m.otherwise for m in measurements if m.otherwise is not None]
+    distance = position_distance(tracks, [*measurements, *others])
+    if doubtful:
+        distance[:, doubtful] = np.minimum(distance[:, doubtful], distance[:, count:])
+        distance = distance[:, :count]
     overlap, both = _overlaps(tracks, measurements)
     near = (distance <= POSITION_GATE) | (both & (overlap >= minimum_iou))
     cost = np.minimum(distance / POSITION_GATE, 2.0) + np.where(both, 1.0 - overlap, 1.0)
@@ -62,17 +69,16 @@ def cluster_cost(
     everything. It must not take the returns of one that is well known, nor a ghost: what is
     less likely than a false cluster (``clutter_density`` per cubic metre) is not associated.
     """
-    spreads = _spreads(tracks, measurements)
-    distance = position_distance(tracks, measurements)
+    distance, determinants = _distances(tracks, measurements)
     means = stacked([t.mean for t in tracks])[:, None]
     covariances = stacked([t.covariance for t in tracks])[:, None]
     origins = stacked([m.origin for m in measurements])[None]
     predicted, rows = radial_velocity(means, origins)
-    variances = np.sum(rows * (covariances @ rows[..., None])[..., 0], axis=-1)
+    variances = weighted_square(rows, covariances)
     variances += [m.radial_variance for m in measurements]
     velocities = np.array([m.radial_velocity for m in measurements])
     distance += (velocities - predicted) ** 2 / variances
-    cost = distance + np.linalg.slogdet(spreads)[1] + 3.0 * math.log(2.0 * math.pi)
+    cost = distance + np.log(determinants) + 3.0 * math.log(2.0 * math.pi)
     likely = cost <= -2.0 * math.log(clutter_density)
     return np.where(likely & (distance <= CLUSTER_GATE), cost, np.inf)
 
@@ -81,15 +87,19 @@ def position_distance(
     tracks: Sequence[TrackState], measurements: Sequence[Measurement]
 ) -> FloatArray:
     """Squared Mahalanobis distance of positions."""
-    means = stacked([t.mean[:3] for t in tracks])
+    return _distances(tracks, measurements)[0]
+
+
+def _distances(
+    tracks: Sequence[TrackState], measurements: Sequence[Measurement]
+) -> tuple[FloatArray, FloatArray]:
+    """Squared Mahalanobis distances, and determinants of the covariances they are under."""
+    means = stacked([t.mean for t in tracks])[:, None, :3]
     positions = stacked([m.position for m in measurements])
-    return mahalanobis_squared(positions[None] - means[:, None], _spreads(tracks, measurements))
-
-
-def _spreads(tracks: Sequence[TrackState], measurements: Sequence[Measurement]) -> FloatArray:
-    predicted = stacked([t.covariance[:3, :3] for t in tracks])
+    predicted = stacked([t.covariance for t in tracks])[:, None, :3, :3]
     noises = stacked([m.covariance for m in measurements])
-    return np.asarray(predicted[:, None] + noises[None], np.float64)
+    weights, determinants = inverse_3(predicted + noises)
+    return weighted_square(positions - means, weights), determinants
 
 
 def _overlaps(
@@ -98,10 +108,10 @@ def _overlaps(
     """IoU of predicted and measured boxes, and where both exist."""
     predicted = _corners([_NO_VALUES if t.box is None else t.box.values for t in tracks])
     measured = np.array([m.box if m.box is not None else _NOTHING for m in measurements])
-    exists = np.outer(
-        [t.box is not None for t in tracks], [m.box is not None for m in measurements]
+    exists = np.array([[t.box is not None] for t in tracks]) & np.array(
+        [m.box is not None for m in measurements]
     )
-    return intersection_over_union(predicted, measured), exists.astype(bool)
+    return intersection_over_union(predicted, measured), exists
 
 
 def _corners(values: Sequence[FloatArray]) -> FloatArray:

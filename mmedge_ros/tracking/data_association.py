@@ -30,20 +30,33 @@ def assign(cost: FloatArray) -> Assignment:
     if not n_rows or not n_columns:
         return Assignment([], list(range(n_rows)), list(range(n_columns)))
     allowed = np.isfinite(cost)
-    chosen = linear_sum_assignment(np.where(allowed, cost, _FORBIDDEN))
-    pairs = [(int(r), int(c)) for r, c in zip(*chosen, strict=True) if allowed[r, c]]
-    rows = sorted(set(range(n_rows)) - {r for r, _ in pairs})
-    columns = sorted(set(range(n_columns)) - {c for _, c in pairs})
-    return Assignment(pairs, rows, columns)
+    rows, columns = linear_sum_assignment(np.where(allowed, cost, _FORBIDDEN))
+    good = allowed[rows, columns]
+    pairs = list(zip(rows[good].tolist(), columns[good].tolist(), strict=True))
+    taken_rows, taken_columns = {row for row, _ in pairs}, {column for _, column in pairs}
+    return Assignment(
+        pairs,
+        [row for row in range(n_rows) if row not in taken_rows],
+        [column for column in range(n_columns) if column not in taken_columns],
+    )
 
 
 def intersection_over_union(first: FloatArray, second: FloatArray) -> FloatArray:
     """IoU of every box of ``first`` (N, 4) with every one of ``second`` (M, 4): (N, M)."""
     low = np.maximum(first[:, None, :2], second[None, :, :2])
     high = np.minimum(first[:, None, 2:], second[None, :, 2:])
-    overlap = np.prod(np.clip(high - low, 0.0, None), axis=2)
-    area_first = np.prod(np.clip(first[:, 2:] - first[:, :2], 0.0, None), axis=1)
-    area_second = np.prod(np.clip(second[:, 2:] - second[:, :2], 0.0, None), axis=1)
-    union = area_first[:, None] + area_second[None, :] - overlap
+    overlap = _area(high - low)
+    area_first, area_second = (
+        _area(first[:, 2:] - first[:, :2]),
+        _area(second[:, 2:] - second[:, :2]),
+    )
+    union = area_first[:, None] + area_second - overlap
     shares: FloatArray = np.divide(overlap, union, out=np.zeros_like(overlap), where=union > 0.0)
     return shares
+
+
+def _area(edges: FloatArray) -> FloatArray:
+    """Areas (...) of boxes with edges (..., 2), none where one is negative."""
+    edges = np.maximum(edges, 0.0)
+    area: FloatArray = edges[..., 0] * edges[..., 1]
+    return area

@@ -33,6 +33,11 @@ class Step:
     def stamp_ns(self) -> int:
         return self.camera.stamp_ns if self.camera else self.scans[-1].stamp_ns
 
+    @property
+    def size(self) -> int:
+        """How many units it takes."""
+        return len(self.scans) + (self.camera is not None)
+
 
 def group_units(units: Sequence[UnitFeatures], pairing_ns: int) -> list[Step]:
     """Pair each scan with the next camera unit, if that follows within ``pairing_ns``.
@@ -93,12 +98,15 @@ class FixedLagTracker:
 
     def update(self, units: Sequence[UnitFeatures]) -> None:
         """Take in units of any order and modality."""
+        first = len(self._units)
         for unit in units:
             if unit.stamp_ns <= max(self._base.stamp_ns, self.newest_ns - self._lag_ns):
                 self.too_late += 1
                 continue
-            bisect.insort(self._units, unit, key=_order)
-        self._replay()
+            place = bisect.bisect_right(self._units, _order(unit), key=_order)
+            self._units.insert(place, unit)
+            first = min(first, place)
+        self._replay(first)
         self._forget()
 
     def report(
@@ -107,20 +115,38 @@ class FixedLagTracker:
         """Return the confirmed tracks predicted to ``at_ns``; see `Tracker.report`."""
         return self._tracker.report(self.state, at_ns, recent_ns, size)
 
-    def _replay(self) -> None:
-        """Keep the steps that are as before, and take the others (again)."""
-        steps = group_units(self._units, self._pairing_ns)
-        kept = 0
-        while kept < min(len(steps), len(self._done)) and self._done[kept][0] == steps[kept]:
-            kept += 1
+    def _replay(self, first: int) -> None:
+        """Keep the steps that are as before, and take the others (again).
+
+        :param first: place of the first unit that is new
+        """
+        kept, begin = self._settled(first)
+        steps = group_units(self._units[begin:], self._pairing_ns)
+        again = 0
+        while kept < len(self._done) and again < len(steps):
+            if self._done[kept][0] != steps[again]:
+                break
+            kept, again = kept + 1, again + 1
         del self._done[kept:]
         state = self._done[-1][1] if self._done else self._base
-        for step in steps[kept:]:
+        for step in steps[again:]:
             measurements = self._fuse(step.camera, step.scans)
             has_picture = step.camera is not None
             state = self._tracker.step(state, step.stamp_ns, measurements, has_picture)
             self._done.append((step, state))
         self.state = state
+
+    def _settled(self, first: int) -> tuple[int, int]:
+        """Return how many steps nothing new can change, and how many units they hold.
+
+        Those are the steps up to the last picture before the unit at ``first``; scans after it
+        may go with another picture now.
+        """
+        steps, units = len(self._done), sum(step.size for step, _ in self._done)
+        while steps and (units > first or self._done[steps - 1][0].camera is None):
+            steps -= 1
+            units -= self._done[steps][0].size
+        return steps, units
 
     def _forget(self) -> None:
         """Let go of steps so old that nothing can come before them, or join them, any more."""
@@ -129,8 +155,7 @@ class FixedLagTracker:
             self._done[0][0].stamp_ns < horizon_ns or len(self._units) > _MOST_UNITS
         ):
             step, self._base = self._done.pop(0)
-            count = len(step.scans) + (step.camera is not None)
-            del self._units[:count]
+            del self._units[: step.size]
 
 
 def _order(unit: UnitFeatures) -> tuple[int, bool, str, int]:

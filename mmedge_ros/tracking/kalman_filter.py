@@ -15,6 +15,12 @@ from mmedge_ros.data_types import Box, FloatArray
 
 _I3 = np.eye(3)
 _I6 = np.eye(6)
+# Cofactors of a symmetric matrix (3, 3) are first * second - third * fourth: where these are
+# among its nine values, for each of the nine cofactors.
+_FIRST = np.array([4, 2, 1, 2, 0, 1, 1, 1, 0])
+_SECOND = np.array([8, 5, 5, 5, 8, 2, 5, 2, 4])
+_THIRD = np.array([5, 1, 2, 1, 2, 0, 2, 0, 1])
+_FOURTH = np.array([5, 8, 4, 8, 2, 5, 4, 5, 1])
 
 
 def predict(
@@ -46,9 +52,13 @@ def update_position(
 ) -> tuple[FloatArray, FloatArray]:
     """Correct states (..., 6) by measured positions (..., 3) with covariances (..., 3, 3)."""
     innovation_covariance = covariance[..., :3, :3] + noise
-    gain = np.swapaxes(covariance[..., :3, :], -1, -2) @ inverse_3(innovation_covariance)
+    inverse, _ = inverse_3(innovation_covariance)
+    gain = np.swapaxes(covariance[..., :3, :], -1, -2) @ inverse
     corrected = mean + _times(gain, position - mean[..., :3])
-    return corrected, _joseph(covariance, gain, _I6[:3], noise)
+    kept = np.empty_like(covariance)
+    kept[...] = _I6
+    kept[..., :3] -= gain
+    return corrected, _joseph(covariance, kept, gain, noise)
 
 
 def update_radial_velocity(
@@ -65,13 +75,27 @@ def update_radial_velocity(
     """
     predicted, row = radial_velocity(mean, origin)
     noise = np.asarray(variance, np.float64)
+    return update_scalar(mean, covariance, row, velocity - predicted, noise)
+
+
+def update_scalar(
+    mean: FloatArray,
+    covariance: FloatArray,
+    row: FloatArray,
+    innovation: FloatArray,
+    variance: FloatArray,
+) -> tuple[FloatArray, FloatArray]:
+    """Correct states (..., 6) by one number each.
+
+    :param row: (..., 6) how that number changes with the state
+    :param innovation: (...) how far it is from the one predicted
+    :param variance: (...) of its measurement
+    """
     column = _times(covariance, row)
-    total = np.sum(row * column, axis=-1) + noise
-    gain = column / total[..., None]
-    corrected = mean + gain * (velocity - predicted)[..., None]
-    return corrected, _joseph(
-        covariance, gain[..., None], row[..., None, :], noise[..., None, None]
-    )
+    gain = column / (_dot(row, column) + variance)[..., None]
+    corrected = mean + gain * innovation[..., None]
+    kept = _I6 - gain[..., :, None] * row[..., None, :]
+    return corrected, _joseph(covariance, kept, gain[..., None], variance[..., None, None])
 
 
 def radial_velocity(mean: FloatArray, origin: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -80,17 +104,24 @@ def radial_velocity(mean: FloatArray, origin: FloatArray) -> tuple[FloatArray, F
     In m/s, positive = receding from ``origin`` (..., 3).
     """
     offset = mean[..., :3] - origin
-    distance = np.maximum(np.sqrt(np.sum(offset * offset, axis=-1, keepdims=True)), 1e-6)
-    direction = offset / distance
-    speed = np.sum(direction * mean[..., 3:], axis=-1)
-    across = (mean[..., 3:] - speed[..., None] * direction) / distance
-    return speed, np.concatenate([across, direction], axis=-1)
+    distance = np.maximum(np.sqrt(_dot(offset, offset)), 1e-6)[..., None]
+    velocity = mean[..., 3:]
+    row = np.empty((*offset.shape[:-1], 6))
+    direction = np.divide(offset, distance, out=row[..., 3:])
+    speed = _dot(direction, velocity)
+    row[..., :3] = (velocity - speed[..., None] * direction) / distance
+    return speed, row
 
 
 def mahalanobis_squared(offsets: FloatArray, covariances: FloatArray) -> FloatArray:
     """Squared Mahalanobis distance of offsets (..., 3) under covariances (..., 3, 3)."""
-    distances: FloatArray = np.sum(offsets * _times(inverse_3(covariances), offsets), axis=-1)
-    return distances
+    return weighted_square(offsets, inverse_3(covariances)[0])
+
+
+def weighted_square(vectors: FloatArray, weights: FloatArray) -> FloatArray:
+    """Return v' W v for vectors (..., N) and weights (..., N, N)."""
+    squares: FloatArray = np.einsum('...i,...ij,...j->...', vectors, weights, vectors)
+    return squares
 
 
 def mixture(
@@ -102,28 +133,24 @@ def mixture(
     :param means: (..., K, N)
     :param covariances: (..., K, N, N)
     """
-    mean = np.sum(weights[..., None] * means, axis=-2)
+    mean = np.einsum('...k,...kn->...n', weights, means)
     apart = means - mean[..., None, :]
     spreads = covariances + apart[..., :, None] * apart[..., None, :]
-    return mean, np.sum(weights[..., None, None] * spreads, axis=-3)
+    return mean, np.einsum('...k,...kmn->...mn', weights, spreads)
 
 
-def inverse_3(matrices: FloatArray) -> FloatArray:
-    """Invert symmetric matrices (..., 3, 3) by cofactors.
+def inverse_3(matrices: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Invert symmetric matrices (..., 3, 3) by cofactors; return the determinants (...) as well.
 
     Several times faster than the general solver for many small matrices.
     """
-    a, b, c = matrices[..., 0, 0], matrices[..., 0, 1], matrices[..., 0, 2]
-    d, e, f = matrices[..., 1, 1], matrices[..., 1, 2], matrices[..., 2, 2]
-    inverse = np.empty_like(matrices)
-    inverse[..., 0, 0] = d * f - e * e
-    inverse[..., 0, 1] = inverse[..., 1, 0] = c * e - b * f
-    inverse[..., 0, 2] = inverse[..., 2, 0] = b * e - c * d
-    inverse[..., 1, 1] = a * f - c * c
-    inverse[..., 1, 2] = inverse[..., 2, 1] = b * c - a * e
-    inverse[..., 2, 2] = a * d - b * b
-    determinant = a * inverse[..., 0, 0] + b * inverse[..., 0, 1] + c * inverse[..., 0, 2]
-    return np.asarray(inverse / determinant[..., None, None], np.float64)
+    values = matrices.reshape(*matrices.shape[:-2], 9)
+    cofactors = values.take(_FIRST, axis=-1) * values.take(_SECOND, axis=-1)
+    cofactors -= values.take(_THIRD, axis=-1) * values.take(_FOURTH, axis=-1)
+    row = values[..., :3] * cofactors[..., :3]
+    determinants = row[..., 0] + row[..., 1] + row[..., 2]
+    inverse = (cofactors / determinants[..., None]).reshape(matrices.shape)
+    return inverse, determinants
 
 
 def stacked(arrays: Sequence[FloatArray]) -> FloatArray:
@@ -138,11 +165,19 @@ def _times(matrices: FloatArray, vectors: FloatArray) -> FloatArray:
     return product
 
 
+def _dot(first: FloatArray, second: FloatArray) -> FloatArray:
+    """Inner products (...) of vectors (..., N); twice as fast as a sum of products."""
+    product: FloatArray = np.einsum('...i,...i->...', first, second)
+    return product
+
+
 def _joseph(
-    covariance: FloatArray, gain: FloatArray, rows: FloatArray, noise: FloatArray
+    covariance: FloatArray, kept: FloatArray, gain: FloatArray, noise: FloatArray
 ) -> FloatArray:
-    """Joseph form: stays symmetric and positive definite whatever the rounding."""
-    kept = _I6 - gain @ rows
+    """Joseph form: stays symmetric and positive definite whatever the rounding.
+
+    :param kept: (..., 6, 6) what is left of an error of the state, I - K H
+    """
     corrected: FloatArray = kept @ covariance @ np.swapaxes(kept, -1, -2)
     corrected += gain @ noise @ np.swapaxes(gain, -1, -2)
     return corrected
@@ -198,9 +233,12 @@ class BoxState(NamedTuple):
 
 def box_values(box: Box) -> FloatArray:
     """Return centre x, centre y, width, height (px)."""
-    return np.array(
-        [(box.x0 + box.x1) / 2, (box.y0 + box.y1) / 2, box.x1 - box.x0, box.y1 - box.y0]
-    )
+    return np.array(_box_values(box))
+
+
+def _box_values(box: Box) -> tuple[float, float, float, float]:
+    x0, y0, x1, y1 = box
+    return (x0 + x1) / 2, (y0 + y1) / 2, x1 - x0, y1 - y0
 
 
 def start_box(box: Box, noise: BoxNoise) -> BoxState:
@@ -209,49 +247,60 @@ def start_box(box: Box, noise: BoxNoise) -> BoxState:
     return BoxState(box_values(box), np.zeros(4), centre, size)
 
 
-def predict_box(state: BoxState, dt: float, noise: BoxNoise) -> BoxState:
+def predict_boxes(states: Sequence[BoxState], dt: float, noise: BoxNoise) -> list[BoxState]:
     """Advance by ``dt`` seconds; a negative ``dt`` goes back without adding noise."""
-    return BoxState(
-        state.values + dt * state.rates,
-        state.rates,
-        _predict_spread(state.centre, dt, noise.centre),
-        _predict_spread(state.size, dt, noise.size),
-    )
+    if not states:
+        return []
+    values = stacked([s.values for s in states]) + dt * stacked([s.rates for s in states])
+    centre, size = (_walked(n, dt) for n in noise)
+    return [
+        BoxState(
+            moved,
+            state.rates,
+            _predict_spread(state.centre, dt, centre),
+            _predict_spread(state.size, dt, size),
+        )
+        for moved, state in zip(values, states, strict=True)
+    ]
 
 
-def update_box(state: BoxState, box: Box, noise: BoxNoise) -> BoxState:
-    """Correct by a measured box."""
-    innovation = box_values(box) - state.values
-    gain, gain_rate, centre = _corrected_spread(state.centre, noise.centre)
-    size_gain, size_gain_rate, size = _corrected_spread(state.size, noise.size)
-    return BoxState(
-        state.values + np.array([gain, gain, size_gain, size_gain]) * innovation,
-        state.rates
-        + np.array([gain_rate, gain_rate, size_gain_rate, size_gain_rate]) * innovation,
-        centre,
-        size,
-    )
+def update_boxes(
+    states: Sequence[BoxState], boxes: Sequence[Box], noise: BoxNoise
+) -> list[BoxState]:
+    """Correct each by a measured box."""
+    if not states:
+        return []
+    values, rates = stacked([s.values for s in states]), stacked([s.rates for s in states])
+    innovations = np.array([_box_values(box) for box in boxes]) - values
+    centres = [_corrected_spread(s.centre, noise.centre) for s in states]
+    sizes = [_corrected_spread(s.size, noise.size) for s in states]
+    both = list(zip(centres, sizes, strict=True))
+    values = values + np.array([[c[0], c[0], s[0], s[0]] for c, s in both]) * innovations
+    rates = rates + np.array([[c[1], c[1], s[1], s[1]] for c, s in both]) * innovations
+    return [
+        BoxState(values[i], rates[i], centre[2], size[2]) for i, (centre, size) in enumerate(both)
+    ]
 
 
-def _predict_spread(spread: RateSpread, dt: float, noise: RateNoise) -> RateSpread:
+def _walked(noise: RateNoise, dt: float) -> RateSpread:
+    """What white acceleration adds to a covariance in ``dt`` seconds."""
     density = noise.motion**2 if dt > 0.0 else 0.0
+    return RateSpread(density * dt**3 / 3, density * dt**2 / 2, density * dt)
+
+
+def _predict_spread(spread: RateSpread, dt: float, added: RateSpread) -> RateSpread:
+    value, cross, rate = spread
     return RateSpread(
-        spread.value + dt * (2 * spread.cross + dt * spread.rate) + density * dt**3 / 3,
-        spread.cross + dt * spread.rate + density * dt**2 / 2,
-        spread.rate + density * dt,
+        value + dt * (2 * cross + dt * rate) + added.value,
+        cross + dt * rate + added.cross,
+        rate + added.rate,
     )
 
 
 def _corrected_spread(spread: RateSpread, noise: RateNoise) -> tuple[float, float, RateSpread]:
     """Return the gains of value and rate, and the covariance after a measurement."""
-    total = spread.value + noise.measurement**2
-    gain, gain_rate = spread.value / total, spread.cross / total
-    return (
-        gain,
-        gain_rate,
-        RateSpread(
-            (1 - gain) * spread.value,
-            (1 - gain) * spread.cross,
-            spread.rate - gain_rate * spread.cross,
-        ),
-    )
+    value, cross, rate = spread
+    total = value + noise.measurement**2
+    gain, gain_rate = value / total, cross / total
+    kept = 1 - gain
+    return gain, gain_rate, RateSpread(kept * value, kept * cross, rate - gain_rate * cross)

@@ -11,12 +11,13 @@ import numpy as np
 from mmedge_ros.data_types import NS_PER_S, FloatArray, Measurement
 from mmedge_ros.tracking.association_cost import POSITION_GATE
 from mmedge_ros.tracking.kalman_filter import (
-    mahalanobis_squared,
+    inverse_3,
     mixture,
     radial_velocity,
     stacked,
     update_position,
-    update_radial_velocity,
+    update_scalar,
+    weighted_square,
 )
 from mmedge_ros.tracking.track import TrackState
 
@@ -57,13 +58,28 @@ class Correction(NamedTuple):
     exchanged: FloatArray
 
 
+class _Foreseen(NamedTuple):
+    """Measured positions (N, 3), their noises (N, 3, 3), and how far they lie from the states.
+
+    ``distance`` (N,) are squared Mahalanobis distances, ``determinants`` (N,) those of the
+    covariances they are under.
+    """
+
+    positions: FloatArray
+    noises: FloatArray
+    distance: FloatArray
+    determinants: FloatArray
+
+
 class _Explained(NamedTuple):
-    """States (N) under one explanation, its log likelihoods (N,) and squared distances (N,)."""
+    """States (N) under one explanation each, and its log likelihoods (N,)."""
 
     means: FloatArray
     covariances: FloatArray
     fit: FloatArray
-    distance: FloatArray
+
+    def select(self, which: slice) -> _Explained:
+        return _Explained(self.means[which], self.covariances[which], self.fit[which])
 
 
 class _Alternative(NamedTuple):
@@ -95,20 +111,39 @@ def corrected_states(
     """
     means = stacked([t.mean for t in tracks])
     covariances = stacked([t.covariance for t in tracks])
-    added = _repeated(tracks, measurements, acceleration)
-    own = _corrected(means, covariances, measurements, added)
-    others = _alternatives(tracks, measurements, own.distance, exchange_rate)
+    foreseen = _foreseen(means, covariances, measurements)
+    count = len(tracks)
+    others = _alternatives(tracks, measurements, foreseen.distance, exchange_rate)
     if not others:
-        return Correction(own.means, own.covariances, np.ones(len(tracks)), np.zeros(len(tracks)))
-    places = [o.place for o in others]
-    seen = [o.measurement for o in others]
-    exchanged = _EXCHANGED[[o.column for o in others]][:, None, None]
-    bearings = _only_bearings([measurements[i] for i in places], start_speed)
-    prior = covariances[places] + exchanged * bearings
-    # What another object's readings repeat is not known from this one's.
-    added = (1.0 - exchanged) * _repeated([tracks[i] for i in places], seen, acceleration)
-    other = _corrected(means[places], prior, seen, added)
-    return _weighed(own, np.array([_odds(m) for m in measurements]), others, other)
+        added = _repeated(tracks, measurements, acceleration)
+        own = _corrected(means, covariances, measurements, foreseen, added)
+        return Correction(own.means, own.covariances, np.ones(count), np.zeros(count))
+    # All explanations of all tracks are tried at once: calls cost more than what they compute.
+    places = [*range(count), *(o.place for o in others)]
+    seen = [*measurements, *(o.measurement for o in others)]
+    added = _repeated([tracks[i] for i in places], seen, acceleration)
+    means, covariances = means[places], covariances[places]
+    for row, other in enumerate(others, count):
+        if _EXCHANGED[other.column]:
+            covariances[row] += _only_bearing(measurements[other.place], start_speed)
+            # What another object's readings repeat is not known from this one's.
+            added[row] = 0.0
+    rest = _foreseen(means[count:], covariances[count:], seen[count:])
+    foreseen = _Foreseen(*(np.concatenate(pair) for pair in zip(foreseen, rest, strict=True)))
+    tried = _corrected(means, covariances, seen, foreseen, added)
+    odds = np.array([_odds(m) for m in measurements])
+    return _weighed(tried.select(slice(count)), odds, others, tried.select(slice(count, None)))
+
+
+def _foreseen(
+    means: FloatArray, covariances: FloatArray, measurements: Sequence[Measurement]
+) -> _Foreseen:
+    """Compare measured positions with those of states (N, 6)."""
+    positions = stacked([m.position for m in measurements])
+    noises = stacked([m.covariance for m in measurements])
+    weights, determinants = inverse_3(covariances[:, :3, :3] + noises)
+    distance = weighted_square(positions - means[:, :3], weights)
+    return _Foreseen(positions, noises, distance, determinants)
 
 
 def _alternatives(
@@ -157,12 +192,12 @@ def _weighed(
     return Correction(*mixture(weights, means, covariances), weights @ _OWN, weights @ _EXCHANGED)
 
 
-def _only_bearings(measurements: Sequence[Measurement], start_speed: float) -> FloatArray:
-    """What to add to the covariances (N, 6, 6) of objects of which only the bearing is known."""
-    offsets = _UNKNOWN_RANGE * stacked([m.position - m.origin for m in measurements])
-    added = np.zeros((len(measurements), 6, 6))
-    added[:, :3, :3] = offsets[:, :, None] * offsets[:, None, :]
-    added[:, [3, 4], [3, 4]] = start_speed**2
+def _only_bearing(measurement: Measurement, start_speed: float) -> FloatArray:
+    """What to add to the covariance (6, 6) of an object of which only the bearing is known."""
+    offset = _UNKNOWN_RANGE * (measurement.position - measurement.origin)
+    added = np.zeros((6, 6))
+    added[:3, :3] = offset[:, None] * offset
+    added[3, 3] = added[4, 4] = start_speed**2
     return added
 
 
@@ -170,43 +205,48 @@ def _corrected(
     means: FloatArray,
     covariances: FloatArray,
     measurements: Sequence[Measurement],
+    foreseen: _Foreseen,
     added: FloatArray,
 ) -> _Explained:
     """Correct states by measurements whose noise is larger by ``added`` (N, 3, 3)."""
-    positions = stacked([m.position for m in measurements])
-    noises = stacked([m.covariance for m in measurements])
-    spreads = covariances[:, :3, :3] + noises
-    distance = mahalanobis_squared(positions - means[:, :3], spreads)
+    positions, noises, distance, determinants = foreseen
     # A box that continues the track but disagrees in range is believed less, not fully.
     doubt = np.maximum(1.0, distance / POSITION_GATE)
     # Heights of boxes may say nothing of the range; whose returns they are is asked elsewhere.
     stray = [
         -np.inf if m.otherwise is not None or m.box is None else _LOG_STRAY for m in measurements
     ]
-    fit = np.logaddexp(-0.5 * distance, stray) - 0.5 * np.log(np.linalg.det(spreads))
-    noises = noises + added
-    means, covariances = update_position(
-        means, covariances, positions, noises * doubt[:, None, None]
+    fit = np.logaddexp(-0.5 * distance, stray) - 0.5 * np.log(determinants)
+    noises = (noises + added) * doubt[:, None, None]
+    means, covariances = update_position(means, covariances, positions, noises)
+    explained = _Explained(means, covariances, fit)
+    _take_velocities(explained, measurements)
+    return explained
+
+
+def _take_velocities(explained: _Explained, measurements: Sequence[Measurement]) -> None:
+    """Correct states in place by the radial velocities that are known and within the gate."""
+    known = [i for i, m in enumerate(measurements) if math.isfinite(m.radial_velocity)]
+    if not known:
+        return
+    seen = [measurements[i] for i in known]
+    means, covariances = explained.means[known], explained.covariances[known]
+    variances = np.array([m.radial_variance for m in seen])
+    predicted, rows = radial_velocity(means, stacked([m.origin for m in seen]))
+    innovations = np.array([m.radial_velocity for m in seen]) - predicted
+    spread = weighted_square(rows, covariances) + variances
+    squared = innovations**2 / spread
+    explained.fit[known] += (
+        math.log(_DOPPLER_SPAN)
+        - 0.5 * np.minimum(squared, _DOPPLER_GATE)
+        - 0.5 * np.log(2.0 * math.pi * spread)
     )
-    velocities = np.array([m.radial_velocity for m in measurements])
-    variances = np.array([m.radial_variance for m in measurements])
-    origins = stacked([m.origin for m in measurements])
-    predicted, rows = radial_velocity(means, origins)
-    spread = np.sum(rows * (covariances @ rows[..., None])[..., 0], axis=1) + variances
-    # False for an unknown velocity, which is NaN.
-    squared = (velocities - predicted) ** 2 / spread
     use = squared <= _DOPPLER_GATE
     if use.any():
-        means[use], covariances[use] = update_radial_velocity(
-            means[use], covariances[use], origins[use], velocities[use], variances[use]
+        at = np.array(known)[use]
+        explained.means[at], explained.covariances[at] = update_scalar(
+            means[use], covariances[use], rows[use], innovations[use], variances[use]
         )
-    known = np.isfinite(velocities)
-    fit[known] += (
-        math.log(_DOPPLER_SPAN)
-        - 0.5 * np.minimum(squared[known], _DOPPLER_GATE)
-        - 0.5 * np.log(2.0 * math.pi * spread[known])
-    )
-    return _Explained(means, covariances, fit, distance)
 
 
 def _repeated(
@@ -220,13 +260,19 @@ def _repeated(
     large: with that time a filter that follows them claims as much as the error.
     """
     added = np.zeros((len(tracks), 3, 3))
+    at, elapsed, errors = [], [], []
     for i, (track, measurement) in enumerate(zip(tracks, measurements, strict=True)):
         for modality, lasting in measurement.lasting.items():
             last_ns = track.updated_ns.get(modality)
-            if last_ns is None:
-                continue
-            since = max((measurement.stamp_ns - last_ns) / NS_PER_S, _SHORTEST_STEP)
-            variance = float(lasting[0, 0] + lasting[1, 1] + lasting[2, 2])
-            lasts = _WALKED * (variance / acceleration**2) ** (1.0 / 3.0)
-            added[i] += 2.0 / math.expm1(min(since / max(lasts, 1e-6), 50.0)) * lasting
+            if last_ns is not None:
+                at.append(i)
+                elapsed.append((measurement.stamp_ns - last_ns) / NS_PER_S)
+                errors.append(lasting)
+    if at:
+        lasting = stacked(errors)
+        variances = np.einsum('...ii->...', lasting)
+        lasts = np.maximum(_WALKED * np.cbrt(variances / acceleration**2), 1e-6)
+        since = np.maximum(elapsed, _SHORTEST_STEP)
+        factors = 2.0 / np.expm1(np.minimum(since / lasts, 50.0))
+        np.add.at(added, at, factors[:, None, None] * lasting)
     return added

@@ -8,7 +8,7 @@ known, and the box alone is nearly as good a measure of the range as the radar.
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -92,21 +92,37 @@ def read_for(measurement: Measurement, stature: Stature) -> Measurement:
     """Read ranges from the height of a box for a body of that stature, also those in doubt."""
     if math.isnan(stature.variance):
         return measurement
-    if measurement.otherwise is not None:
-        measurement = replace(measurement, otherwise=read_for(measurement.otherwise, stature))
-    prior = measurement.height_deviation**2
-    if not stature.variance < prior:  # NaN is not
-        return measurement
-    factor = math.exp(stature.value)
-    known = stature.variance / prior
-    whole = sum(measurement.lasting.values(), np.zeros((3, 3)))
-    squared = factor * factor
-    return replace(
-        measurement,
-        position=measurement.origin + factor * (measurement.position - measurement.origin),
-        covariance=squared * (measurement.covariance - (1.0 - known) * whole),
-        depth=measurement.depth * factor,
-        lasting={name: squared * known * spread for name, spread in measurement.lasting.items()},
+    m, prior = measurement, measurement.height_deviation**2
+    other = None if m.otherwise is None else read_for(m.otherwise, stature)
+    position, covariance, depth, lasting = m.position, m.covariance, m.depth, m.lasting
+    if stature.variance < prior:  # NaN is not
+        factor = math.exp(stature.value)
+        known = stature.variance / prior
+        squared = factor * factor
+        position = m.origin + factor * (position - m.origin)
+        covariance = squared * (covariance - (1.0 - known) * _whole(lasting))
+        depth *= factor
+        lasting = {name: squared * known * spread for name, spread in lasting.items()}
+    elif other is m.otherwise:
+        return m
+    # Once per track and step: `replace` would take several times as long.
+    return Measurement(
+        m.stamp_ns,
+        m.label,
+        m.score,
+        m.box,
+        position,
+        covariance,
+        m.radial_velocity,
+        m.radial_variance,
+        m.origin,
+        m.seen_by,
+        m.range_from,
+        depth,
+        lasting,
+        other,
+        m.odds,
+        m.height_deviation,
     )
 
 
@@ -124,9 +140,14 @@ def stranger_spread(measurement: Measurement) -> FloatArray | None:
     return spread
 
 
+def _whole(lasting: Mapping[str, FloatArray]) -> FloatArray | float:
+    """Sum of the parts (3, 3) of a covariance that last."""
+    return sum(lasting.values(), 0.0)
+
+
 def _relative_noise(measurement: Measurement) -> float:
     """Variance of what is new in a range, relative to the range."""
     offset = measurement.position - measurement.origin
     squared = max(float(offset @ offset), 1e-6)
-    fresh = measurement.covariance - sum(measurement.lasting.values(), np.zeros((3, 3)))
+    fresh = measurement.covariance - _whole(measurement.lasting)
     return max(float(offset @ fresh @ offset), 0.0) / squared**2

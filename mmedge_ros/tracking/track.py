@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import expit
@@ -13,10 +14,10 @@ from mmedge_ros.tracking.kalman_filter import (
     BoxState,
     RateNoise,
     mixture,
-    predict_box,
+    predict_boxes,
     stacked,
     start_box,
-    update_box,
+    update_boxes,
 )
 from mmedge_ros.tracking.stature import UNKNOWN, Stature
 
@@ -64,15 +65,15 @@ class TrackState:
             return float('inf')
         return (now_ns - self.updated_ns[CAMERA]) / NS_PER_S
 
-    def moved(self, mean: FloatArray, covariance: FloatArray, dt: float) -> TrackState:
-        """Return the track ``dt`` seconds on, with its predicted mean and covariance."""
+    def moved(self, mean: FloatArray, covariance: FloatArray, box: BoxState | None) -> TrackState:
+        """Return the track with its predicted mean, covariance and box."""
         return TrackState(
             self.id,
             self.label,
             self.score,
             mean,
             covariance,
-            None if self.box is None else predict_box(self.box, dt, _BOX_NOISE),
+            box,
             self.born_ns,
             self.updated_ns,
             self.strong_ns,
@@ -90,7 +91,24 @@ class TrackState:
         goes, and would otherwise collect enough hits in time.
         """
         is_doubted = self.box is not None and not self.confirmed
-        return replace(self, support=max(self.support - 1, 0), hits=self.hits - is_doubted)
+        if not is_doubted and self.support <= 0:
+            return self
+        return TrackState(
+            self.id,
+            self.label,
+            self.score,
+            self.mean,
+            self.covariance,
+            self.box,
+            self.born_ns,
+            self.updated_ns,
+            self.strong_ns,
+            self.hits - is_doubted,
+            self.confirmed,
+            max(self.support - 1, 0),
+            self.stature,
+            self.misled,
+        )
 
     def report(
         self, now_ns: int, box: Box | None, recent_ns: int, stranger_share: float = 0.0
@@ -160,10 +178,30 @@ def start_track(
     )
 
 
-def corrected_box(old: BoxState | None, measured: Box | None, fresh: bool) -> BoxState | None:
-    """Correct a box, or begin it anew where the old one is not worth keeping."""
-    if measured is None:
-        return old
-    if old is None or not fresh:
-        return start_box(measured, _BOX_NOISE)
-    return update_box(old, measured, _BOX_NOISE)
+def predicted_boxes(tracks: Sequence[TrackState], dt: float) -> list[BoxState | None]:
+    """Return the boxes of tracks ``dt`` seconds on."""
+    found: list[BoxState | None] = [track.box for track in tracks]
+    at = [i for i, box in enumerate(found) if box is not None]
+    for i, box in zip(at, predict_boxes([b for b in found if b], dt, _BOX_NOISE), strict=True):
+        found[i] = box
+    return found
+
+
+def corrected_boxes(
+    tracks: Sequence[TrackState], measured: Sequence[Box | None], fresh: Sequence[bool]
+) -> list[BoxState | None]:
+    """Correct the boxes of tracks, or begin those anew that are not fresh enough to keep."""
+    found: list[BoxState | None] = [track.box for track in tracks]
+    at, old, new = [], [], []
+    for i, (before, box) in enumerate(zip(found, measured, strict=True)):
+        if box is None:
+            continue
+        if before is None or not fresh[i]:
+            found[i] = start_box(box, _BOX_NOISE)
+            continue
+        at.append(i)
+        old.append(before)
+        new.append(box)
+    for i, corrected in zip(at, update_boxes(old, new, _BOX_NOISE), strict=True):
+        found[i] = corrected
+    return found

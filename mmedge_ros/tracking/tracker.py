@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -23,17 +24,20 @@ from mmedge_ros.tracking.association_cost import (
     position_distance,
 )
 from mmedge_ros.tracking.data_association import assign
-from mmedge_ros.tracking.kalman_filter import predict, stacked
+from mmedge_ros.tracking.kalman_filter import BoxState, predict, stacked
 from mmedge_ros.tracking.state_update import corrected_states
-from mmedge_ros.tracking.stature import after, read_for, stranger_spread
+from mmedge_ros.tracking.stature import Stature, after, read_for, stranger_spread
 from mmedge_ros.tracking.track import (
     TrackerState,
     TrackState,
-    corrected_box,
+    corrected_boxes,
+    predicted_boxes,
     start_track,
 )
 
 _Cost = Callable[[list[TrackState], list[Measurement]], FloatArray]
+# Which track, by its place in a list, a measurement is of.
+_Pair = tuple[int, Measurement]
 
 # A box is shown from the second picture that holds it on, also when it was lost and is found
 # again, and goes on through two pictures that do not. Beyond that the prediction is wrong
@@ -153,18 +157,23 @@ class Tracker:
         fresh = [i for i, t in enumerate(tracks) if t.camera_age(stamp_ns) <= p.fresh_time]
         free = set(range(len(tracks)))
 
+        found: list[_Pair] = []
         fit = partial(box_cost, minimum_iou=p.minimum_iou)
         # Two boxes of one person must not end in a second track that takes over the first.
         known = [i for i, t in enumerate(tracks) if t.confirmed]
-        boxes = self._match(tracks, free, boxes, fit, known)
-        boxes = self._match(tracks, free, boxes, fit)
+        boxes = _match(tracks, free, boxes, fit, found, known)
+        boxes = _match(tracks, free, boxes, fit, found)
         weak = [m for m in weak if m.score >= p.low_score]
         overlap = partial(overlap_cost, minimum_iou=p.minimum_iou)
-        self._match(tracks, free, weak, overlap, fresh)
+        _match(tracks, free, weak, overlap, found, fresh)
         likelihood = partial(cluster_cost, clutter_density=p.clutter_density)
-        clusters = self._match(tracks, free, clusters, likelihood, fresh)
+        clusters = _match(tracks, free, clusters, likelihood, found, fresh)
+        # Who is found is out of the search, so that all can be corrected at once.
+        self._update(tracks, found)
         clusters = _apart_from([tracks[i] for i in fresh], clusters)
-        clusters = self._match(tracks, free, clusters, likelihood)
+        found = []
+        clusters = _match(tracks, free, clusters, likelihood, found)
+        self._update(tracks, found)
 
         if has_picture is None:
             has_picture = any(m.box is not None for m in measurements)
@@ -217,52 +226,48 @@ class Tracker:
             self._acceleration,
         )
         return [
-            track.moved(mean, covariance, dt)
-            for track, mean, covariance in zip(tracks, means, covariances, strict=True)
+            track.moved(mean, covariance, box)
+            for track, mean, covariance, box in zip(
+                tracks, means, covariances, predicted_boxes(tracks, dt), strict=True
+            )
         ]
 
-    def _match(
-        self,
-        tracks: list[TrackState],
-        free: set[int],
-        measurements: list[Measurement],
-        cost: _Cost,
-        among: Iterable[int] | None = None,
-    ) -> list[Measurement]:
-        """Associate free tracks (of those in ``among``) and update them in place.
+    def _update(self, tracks: list[TrackState], found: Sequence[_Pair]) -> None:
+        """Correct tracks in place, each by its measurement."""
+        if not found:
+            return
+        chosen = [tracks[i] for i, _ in found]
+        corrected = self._corrected(chosen, [measurement for _, measurement in found])
+        for (i, _), track in zip(found, corrected, strict=True):
+            tracks[i] = track
 
-        Returns the measurements that found no track.
-        """
-        candidates = sorted(free if among is None else free.intersection(among))
-        if not candidates or not measurements:
-            return measurements
-        found = assign(cost([tracks[i] for i in candidates], measurements))
-        chosen = [candidates[row] for row, _ in found.pairs]
-        taken = [measurements[column] for _, column in found.pairs]
-        for index, track in zip(
-            chosen, self._update([tracks[i] for i in chosen], taken), strict=True
-        ):
-            tracks[index] = track
-        free.difference_update(chosen)
-        return [measurements[j] for j in found.columns]
-
-    def _update(
+    def _corrected(
         self, tracks: list[TrackState], measurements: list[Measurement]
     ) -> list[TrackState]:
         """Correct each track by its measurement: position, Doppler velocity and box."""
-        if not tracks:
-            return []
         p = self.parameters
         read = [read_for(m, t.stature) for t, m in zip(tracks, measurements, strict=True)]
         found = corrected_states(tracks, read, p.acceleration, p.start_speed, p.exchange_rate)
         shares, exchanges = found.shares.tolist(), found.exchanged.tolist()
-        updated = []
-        for i, (track, measurement) in enumerate(zip(tracks, measurements, strict=True)):
-            own, exchanged = shares[i], exchanges[i]
-            believed = read[i] if own >= 0.5 else read[i].otherwise or read[i]
-            track = _learned(track, measurement, own, exchanged)
-            updated.append(self._updated(track, believed, found.means[i], found.covariances[i]))
-        return updated
+        believed = [
+            m if own >= 0.5 else m.otherwise or m for m, own in zip(read, shares, strict=True)
+        ]
+        fresh = [
+            t.camera_age(m.stamp_ns) <= p.lost_time / 4
+            for t, m in zip(tracks, believed, strict=True)
+        ]
+        boxes = corrected_boxes(tracks, [m.box for m in believed], fresh)
+        return [
+            self._updated(
+                track,
+                believed[i],
+                found.means[i],
+                found.covariances[i],
+                boxes[i],
+                _learned(track, measurements[i], shares[i], exchanges[i]),
+            )
+            for i, track in enumerate(tracks)
+        ]
 
     def _updated(
         self,
@@ -270,6 +275,8 @@ class Tracker:
         measurement: Measurement,
         mean: FloatArray,
         covariance: FloatArray,
+        box: BoxState | None,
+        body: _Body,
     ) -> TrackState:
         p = self.parameters
         now_ns = measurement.stamp_ns
@@ -281,8 +288,6 @@ class Tracker:
             label, score = measurement.label, score + 0.3 * (measurement.score - score)
             if measurement.score >= p.high_score:
                 strong_ns = now_ns
-        fresh = track.camera_age(now_ns) <= p.lost_time / 4
-        box = corrected_box(track.box, measurement.box, fresh)
         hits = track.hits + 1
         return TrackState(
             track.id,
@@ -297,8 +302,8 @@ class Tracker:
             hits,
             track.confirmed or self._is_believed(hits, box is not None),
             support,
-            track.stature,
-            track.misled,
+            body.stature,
+            body.misled,
         )
 
     def _is_believed(self, hits: int, has_box: bool) -> bool:
@@ -321,23 +326,49 @@ class Tracker:
         ]
 
 
-def _learned(
-    track: TrackState, measurement: Measurement, own: float, exchanged: float
-) -> TrackState:
-    """Return the track with what a measurement tells of its body.
+def _match(
+    tracks: list[TrackState],
+    free: set[int],
+    measurements: list[Measurement],
+    cost: _Cost,
+    found: list[_Pair],
+    among: Iterable[int] | None = None,
+) -> list[Measurement]:
+    """Associate free tracks (of those in ``among``), and enter who is ``found``.
+
+    Returns the measurements that found no track.
+    """
+    candidates = sorted(free if among is None else free.intersection(among))
+    if not candidates or not measurements:
+        return measurements
+    best = assign(cost([tracks[i] for i in candidates], measurements))
+    chosen = [candidates[row] for row, _ in best.pairs]
+    found += zip(chosen, (measurements[column] for _, column in best.pairs), strict=True)
+    free.difference_update(chosen)
+    return [measurements[j] for j in best.columns]
+
+
+class _Body(NamedTuple):
+    """What a track knows of the body it follows; see `TrackState`."""
+
+    stature: Stature
+    misled: FloatArray | None
+
+
+def _learned(track: TrackState, measurement: Measurement, own: float, exchanged: float) -> _Body:
+    """Return what is known of a track's body after a measurement.
 
     :param own: probability that the returns are the body's own
     :param exchanged: probability that it is another body by now
     """
     if measurement.otherwise is None and exchanged <= 0.0:
-        return track
+        return _Body(track.stature, track.misled)
     last_ns = track.updated_ns.get(RADAR)
     since = math.inf if last_ns is None else (measurement.stamp_ns - last_ns) / NS_PER_S
     misled = stranger_spread(measurement) if own >= 0.5 else None
-    return replace(
-        track,
-        stature=after(track.stature, measurement, own, exchanged, since),
-        misled=track.misled if misled is None else misled,
+    return _Body(
+        after(track.stature, measurement, own, exchanged, since),
+        track.misled if misled is None else misled,
     )
 
 

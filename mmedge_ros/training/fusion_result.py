@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from mmedge_ros.encoding.model_bundle import FUSION_PARTS, load_bundle
+from mmedge_ros.encoding.model_bundle import FUSION_FORMAT, FUSION_PARTS, load_bundle
 from mmedge_ros.training.detector_session import library_versions
 from mmedge_ros.training.errors import TrainingError
 from mmedge_ros.training.fusion_bundle import (
@@ -71,7 +71,7 @@ class FusionResult(NamedTuple):
         if not self.settings.whole_window:
             check = export_fusion(self.network, part)
             entries = {name: file_entry(part / f'{name}.onnx') for name in FUSION_PARTS}
-            content['fusion'] = {**entries, 'threshold': threshold}
+            content['fusion'] = {'format': FUSION_FORMAT, **entries, 'threshold': threshold}
             content['export'] = {k: float(v) for k, v in check._asdict().items()}
         content['metrics'] = metrics
         data = data_facts(self.features.described, self.teacher)

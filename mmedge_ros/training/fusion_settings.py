@@ -96,6 +96,7 @@ def fusion_settings(
     precision: str = FLOAT32,
     without: tuple[str, ...] = (),
     whole_window: bool = False,
+    judged_windows: int = FusionSettings.judged_windows,
 ) -> FusionSettings:
     """Return settings that differ from the usual ones in what a user decides.
 
@@ -109,4 +110,5 @@ def fusion_settings(
         precision=precision,
         without=tuple(part for part in PARTS if part in without),
         whole_window=whole_window,
+        judged_windows=judged_windows,
     )

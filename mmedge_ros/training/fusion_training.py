@@ -51,8 +51,8 @@ class FusionTraining:
         the best one is kept. Without them that of the last epoch is.
     :param data: digest of the cache
     :param checkpoint: file that is written after each epoch
-    :raises TrainingError: if there are no windows, or a checkpoint is damaged or of another
-        training
+    :raises TrainingError: if there are no windows, the network is not for ones of that length,
+        or a checkpoint is damaged or of another training
     """
 
     def __init__(
@@ -179,12 +179,13 @@ class FusionTraining:
 
 
 def network_settings(settings: FusionSettings) -> FusionNetworkSettings:
-    """Return the switches of the network that a training is for."""
+    """Return what makes the network that a training is for."""
     return FusionNetworkSettings(
         shift=SHIFT not in settings.without,
         differences=DIFFERENCES not in settings.without,
         aggregation=AGGREGATION not in settings.without,
         whole_window=settings.whole_window,
+        window=settings.window,
     )
 
 

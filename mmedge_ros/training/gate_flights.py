@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import io
-import json
 import zipfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -20,16 +18,13 @@ from mmedge_ros.pipeline.perception_pipeline import DECISION, PipelineParameters
 from mmedge_ros.replay.encoded_flight import EncodedFlight, encode_flight, load_flight
 from mmedge_ros.replay.recording import Recording
 from mmedge_ros.skipping.audits import AuditParameters
-from mmedge_ros.skipping.certificate import FlightOutcome
-from mmedge_ros.skipping.closed_loop import LoopSettings, MakeFusion, gated_run, reference_run
-from mmedge_ros.skipping.gate import Asked
+from mmedge_ros.skipping.closed_loop import LoopSettings, MakeFusion
 from mmedge_ros.skipping.question import FIELDS
 from mmedge_ros.skipping.skip_control import SkipParameters
 from mmedge_ros.training.errors import TrainingError
 from mmedge_ros.training.gate_samples import SHARES, GateSamples, collect_samples
 
 Tell = Callable[[float], None]
-_LARGEST_FILE = 50 << 20
 
 
 def _without_audits() -> SkipParameters:
@@ -85,7 +80,7 @@ class GateFlight:
     def samples_path(self) -> Path:
         return self.folder / f'{self.path.name}.samples.npz'
 
-    def outcomes_path(self, name: str) -> Path:
+    def trials_path(self, name: str) -> Path:
         return self.folder / f'{self.path.name}.{name}.json'
 
 
@@ -116,7 +111,7 @@ def collect(task: GateFlight, tell: Tell, shares: Sequence[float] = SHARES) -> N
         )
         buffer = io.BytesIO()
         np.savez(buffer, questions=found.questions, agrees=found.agrees, fields=np.array(FIELDS))
-        _write(task.samples_path, buffer.getvalue())
+        write_whole(task.samples_path, buffer.getvalue())
     tell(1.0)
 
 
@@ -137,62 +132,11 @@ def collected(task: GateFlight) -> GateSamples:
     return GateSamples(questions, agrees.astype(bool), np.full(len(agrees), task.number))
 
 
-def try_thresholds(
-    task: GateFlight, asked: Asked, thresholds: Sequence[float], name: str, tell: Tell
-) -> None:
-    """Replay a flight in closed loop at every threshold; what is there already is kept.
+def write_whole(path: Path, data: bytes) -> None:
+    """Write a file as a whole: whoever is killed leaves none that is cut.
 
-    :param name: tells gates apart, as the digest of their weights
-    :raises TrainingError: if the results cannot be read or written
+    :raises TrainingError: if it cannot be written
     """
-    path = task.outcomes_path(name)
-    known = _read(path) if path.is_file() else {}
-    todo = [threshold for threshold in thresholds if _key(threshold) not in known]
-    if todo:
-        flight, settings = task.encoded(), task.settings()
-        reference = reference_run(flight, settings)
-        for place, threshold in enumerate(todo):
-            run = gated_run(flight, reference, settings, asked, threshold)
-            known[_key(threshold)] = run.outcome._asdict()
-            _write(path, json.dumps(known, indent=1).encode())
-            tell((place + 1) / len(todo))
-    tell(1.0)
-
-
-def outcomes(task: GateFlight, thresholds: Sequence[float], name: str) -> list[FlightOutcome]:
-    """Read what `try_thresholds` found, one outcome for each threshold.
-
-    :raises TrainingError: if something is missing
-    """
-    path = task.outcomes_path(name)
-    known = _read(path)
-    try:
-        rows = [known[_key(threshold)] for threshold in thresholds]
-        return [FlightOutcome(*(int(row[n]) for n in FlightOutcome._fields)) for row in rows]
-    except (KeyError, TypeError, ValueError) as err:
-        raise TrainingError(f'{path} lacks {err}; delete it and replay the flight again') from err
-
-
-def _key(threshold: float) -> str:
-    return f'{threshold:.6f}'
-
-
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        if path.stat().st_size > _LARGEST_FILE:
-            raise TrainingError(f'{path} is too large for outcomes; delete it')
-        content = json.loads(path.read_bytes())
-    except (OSError, ValueError, RecursionError) as err:
-        if isinstance(err, TrainingError):
-            raise
-        raise TrainingError(f'{path} cannot be read ({err}); delete it and replay again') from err
-    if not isinstance(content, dict):
-        raise TrainingError(f'{path} holds no outcomes; delete it and replay again')
-    return content
-
-
-def _write(path: Path, data: bytes) -> None:
-    """Write a file as a whole: whoever is killed leaves none that is cut."""
     partial = path.with_name(f'{path.name}.part')
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,7 +1,8 @@
-"""What the gate learns from: early decisions made at random, each with what became of it.
+"""What the gate learns from: questions, each with whether a yes would have been right.
 
 A decision made early changes what comes next, so questions are not collected from flights in
-which nothing was skipped, but from flights with skips of all kinds.
+which nothing was skipped, but from flights in which early decisions were made at random. There
+each question counts, those answered with no as well: what would have been decided then is known.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 
 from mmedge_ros.data_types import Configuration, FloatArray
 from mmedge_ros.replay.encoded_flight import EncodedFlight
-from mmedge_ros.skipping.closed_loop import GatedRun, LoopSettings, gated_run, reference_run
+from mmedge_ros.skipping.closed_loop import Answered, FlightLoop, LoopSettings
 from mmedge_ros.skipping.question import FIELDS
 from mmedge_ros.skipping.rivals import AtRandom
 
@@ -42,13 +43,12 @@ class GateSamples:
         return GateSamples(self.questions[chosen], self.agrees[chosen], self.flights[chosen])
 
     @staticmethod
-    def of_runs(runs: Sequence[tuple[int, GatedRun]]) -> GateSamples:
-        """Collect the early decisions of runs, each with the number of its flight."""
-        rows = [(number, decision) for number, run in runs for decision in run.early]
+    def of_flight(number: int, answers: Sequence[Answered]) -> GateSamples:
+        """Collect the questions of a flight."""
         return GateSamples(
-            np.array([d.question.vector() for _, d in rows]).reshape(-1, len(FIELDS)),
-            np.array([d.agrees for _, d in rows], np.bool_),
-            np.array([number for number, _ in rows], np.int64),
+            np.array([a.question.vector() for a in answers]).reshape(-1, len(FIELDS)),
+            np.array([a.agrees for a in answers], np.bool_),
+            np.full(len(answers), number, np.int64),
         )
 
 
@@ -76,12 +76,10 @@ def collect_samples(
     """
     audits = replace(settings.skipping.audits, share=0.0)
     skipping = replace(settings.skipping, audits=audits)
-    runs = []
+    answers: list[Answered] = []
     for configuration in configurations:
         own = replace(settings, configuration=configuration, skipping=skipping)
-        reference = reference_run(flight, own)
-        runs += [
-            (number, gated_run(flight, reference, own, AtRandom(share, seed + place), 0.5))
-            for place, share in enumerate(shares)
-        ]
-    return GateSamples.of_runs(runs)
+        loop = FlightLoop(flight, own)
+        for place, share in enumerate(shares):
+            answers += loop.answered(AtRandom(share, seed + place), 0.5)
+    return GateSamples.of_flight(number, answers)

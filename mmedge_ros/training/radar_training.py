@@ -7,8 +7,9 @@ be read by the same probe and to put out the same grid: levels may then be mixed
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, fields
-from typing import Any, NamedTuple
+from dataclasses import dataclass, fields, replace
+from functools import partial
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import torch
@@ -23,10 +24,10 @@ from mmedge_ros.training.networks.radar_network import RadarNetwork, RadarProbe
 from mmedge_ros.training.radar_targets import RadarSample
 
 _BATCH = 32
-_LEARNING_RATE, _WEIGHT_DECAY = 2e-3, 1e-3
+LEARNING_RATE, WEIGHT_DECAY = 2e-3, 1e-3
 _RANGE_GAIN, _LIKENESS_GAIN = 0.5, 1.0
-_LARGEST_GRADIENT = 5.0
-_SEED = 20260  # features do not depend on a training's seed, so that trainings can share them
+LARGEST_GRADIENT = 5.0
+SEED = 20260  # features do not depend on a training's seed, so that trainings can share them
 # Every so many-th sample only judges.
 _HELD_OUT = 10
 
@@ -56,9 +57,12 @@ class RadarSet:
     def __len__(self) -> int:
         return len(self.people)
 
-    def rows(self, chosen: NDArray[np.intp]) -> RadarSet:
+    def rows(self: Samples, chosen: NDArray[np.intp]) -> Samples:
         """Return some of the samples."""
-        return RadarSet(*(getattr(self, f.name)[chosen] for f in fields(self)))
+        return replace(self, **{f.name: getattr(self, f.name)[chosen] for f in fields(self)})
+
+
+Samples = TypeVar('Samples', bound=RadarSet)
 
 
 class TrainedRadar(NamedTuple):
@@ -96,20 +100,18 @@ def train_radar(
 
     :raises TrainingError: if the loss leaves all bounds
     """
-    places = np.arange(len(samples))
-    held = places % _HELD_OUT == _HELD_OUT - 1
-    learned, judged = samples.rows(places[~held]), samples.rows(places[held])
-    torch.manual_seed(_SEED)
+    learned, judged = split(samples)
+    torch.manual_seed(SEED)
     probe = RadarProbe()
     found: dict[str, TrainedRadar] = {}
     best: RadarNetwork | None = None
     for number, level in enumerate(reversed(LEVELS)):
         network = RadarNetwork(level)
         parameters = [*network.parameters(), *(probe.parameters() if best is None else ())]
-        optimizer = torch.optim.AdamW(parameters, _LEARNING_RATE, weight_decay=_WEIGHT_DECAY)
+        optimizer = torch.optim.AdamW(parameters, LEARNING_RATE, weight_decay=WEIGHT_DECAY)
         steps = settings.radar_epochs * -(-len(learned) // _BATCH)
-        schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, _LEARNING_RATE, max(steps, 2))
-        for step, batch in enumerate(_batches(learned, settings.radar_epochs)):
+        schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, LEARNING_RATE, max(steps, 2))
+        for step, batch in enumerate(shuffled_batches(learned, settings.radar_epochs)):
             network.train()
             optimizer.zero_grad(set_to_none=True)
             with torch.autocast('cpu', torch.bfloat16, enabled=settings.precision == BFLOAT16):
@@ -120,7 +122,7 @@ def train_radar(
                     f'{step}; look at the scans of the flights'
                 )
             loss.backward()
-            torch.nn.utils.clip_grad_norm_(parameters, _LARGEST_GRADIENT)
+            torch.nn.utils.clip_grad_norm_(parameters, LARGEST_GRADIENT)
             optimizer.step()
             schedule.step()
             if on_progress:
@@ -128,15 +130,27 @@ def train_radar(
                 on_progress(share, f'radar, {level}, step {step + 1} of {steps}')
         network.eval()
         best = best or network
-        found[level] = TrainedRadar(network, _judged(network, probe, judged))
+        accuracy = judge_radar(partial(_grid, network), probe, judged)
+        found[level] = TrainedRadar(network, accuracy)
     return {level: found[level] for level in LEVELS}
 
 
 def _loss(
     network: RadarNetwork, probe: RadarProbe, best: RadarNetwork | None, batch: RadarSet
 ) -> Any:
-    rasters = _rasters(batch)
-    grid = network(*rasters).float()
+    grid = _grid(network, batch).float()
+    loss = read_loss(grid, probe, batch)
+    if best is not None:
+        with torch.no_grad():
+            wanted = _grid(best, batch).float()
+        loss = loss + _LIKENESS_GAIN * functional.mse_loss(grid, wanted) / wanted.var().clamp(
+            min=1e-6
+        )
+    return loss
+
+
+def read_loss(grid: Any, probe: RadarProbe, batch: RadarSet) -> Any:
+    """Return how wrong a probe reads grids (B, 16, 30, 40) of a batch, a scalar tensor."""
     logits, ranges = (made.float() for made in probe(grid))
     people = torch.from_numpy(batch.people)[:, None]
     counts = (people >= 0).float()
@@ -146,23 +160,19 @@ def _loss(
     truth = torch.from_numpy(batch.log_range)[:, None]
     known = torch.isfinite(truth)
     apart = (ranges - torch.where(known, truth, 0.0)).abs() * known
-    loss = (seen + _RANGE_GAIN * apart.sum()) / total
-    if best is not None:
-        with torch.no_grad():
-            wanted = best(*rasters).float()
-        loss = loss + _LIKENESS_GAIN * functional.mse_loss(grid, wanted) / wanted.var().clamp(
-            min=1e-6
-        )
-    return loss
+    return (seen + _RANGE_GAIN * apart.sum()) / total
 
 
-def _judged(network: RadarNetwork, probe: RadarProbe, samples: RadarSet) -> RadarAccuracy:
+def judge_radar(
+    grid_of: Callable[[Samples], Any], probe: RadarProbe, samples: Samples
+) -> RadarAccuracy:
+    """Say how well a probe reads the grids that something makes of samples."""
     marked = right = present = 0
     errors = []
     for first in range(0, len(samples), _BATCH):
         batch = samples.rows(np.arange(first, min(first + _BATCH, len(samples))))
         with torch.no_grad():
-            logits, ranges = (made[:, 0].numpy() for made in probe(network(*_rasters(batch))))
+            logits, ranges = (made[:, 0].numpy() for made in probe(grid_of(batch)))
         said = (logits > 0.0) & (batch.people >= 0)
         there = batch.people > 0
         marked, present = marked + int(said.sum()), present + int(there.sum())
@@ -177,15 +187,23 @@ def _judged(network: RadarNetwork, probe: RadarProbe, samples: RadarSet) -> Rada
     )
 
 
-def _batches(samples: RadarSet, epochs: int) -> Iterator[RadarSet]:
+def split(samples: Samples) -> tuple[Samples, Samples]:
+    """Return the samples to learn from and those that only judge."""
+    places = np.arange(len(samples))
+    held = places % _HELD_OUT == _HELD_OUT - 1
+    return samples.rows(places[~held]), samples.rows(places[held])
+
+
+def shuffled_batches(samples: Samples, epochs: int) -> Iterator[Samples]:
+    """Yield all samples in another order in each epoch, the same for each network."""
     for epoch in range(epochs):
-        order = np.random.default_rng((_SEED, epoch)).permutation(len(samples))
+        order = np.random.default_rng((SEED, epoch)).permutation(len(samples))
         for first in range(0, len(order), _BATCH):
             yield samples.rows(order[first : first + _BATCH])
 
 
-def _rasters(batch: RadarSet) -> tuple[Any, Any]:
+def _grid(network: RadarNetwork, batch: RadarSet) -> Any:
     view, birds_eye = (
         torch.from_numpy(raster.astype(np.float32)) for raster in (batch.view, batch.birds_eye)
     )
-    return view, birds_eye
+    return network(view, birds_eye)

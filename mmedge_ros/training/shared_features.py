@@ -27,6 +27,7 @@ from mmedge_ros.training.trained_detectors import TrainedDetector
 
 # Shares of the progress shown.
 _PARTS, _CACHED = 0.4, 0.9
+CACHE, TRAIN = 'cache', 'train'
 _FACTS = 'facts.json'
 _DIGITS = 4
 
@@ -79,7 +80,7 @@ def prepare_features(request: FeaturesRequest, report: Progress) -> Features:
         name: [
             CacheTask(
                 flight,
-                request.folder / 'cache' / (name or 'train') / flight.name,
+                request.folder / CACHE / (name or TRAIN) / flight.name,
                 parts.folder,
                 parts.digest,
                 request.settings.stride_ns,
@@ -140,8 +141,7 @@ def _embedding(
     ):
         _export(network, shape, part / paths[kind].name)
     figures = {
-        name or 'train': judge_embedding(joint, flights)._asdict()
-        for name, flights in sets.items()
+        name or TRAIN: judge_embedding(joint, flights)._asdict() for name, flights in sets.items()
     }
     facts = {
         name: {k: round(v, _DIGITS) for k, v in entry.items() if math.isfinite(v)}

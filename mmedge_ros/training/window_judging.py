@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,7 +36,8 @@ class Figures(NamedTuple):
     """How right boxes of people are from one threshold on.
 
     ``mean_iou`` of people of 20 px and more, ``worth`` the sum of IoU of all people over their
-    number and that of the wrong boxes, ``range_error`` the median error of ranges as a share.
+    number and that of the wrong boxes, ``range_error`` the median error of ranges as a share,
+    ``range_deviation`` the root of the mean square of ln(range / true range).
     """
 
     threshold: float
@@ -46,11 +47,28 @@ class Figures(NamedTuple):
     precision: float
     worth: float
     range_error: float
+    range_deviation: float
 
     def plain(self) -> dict[str, float]:
         """Return the figures that are known."""
         known = {k: v for k, v in self._asdict().items() if v == v}
         return {k: round(v, _DIGITS) if isinstance(v, float) else v for k, v in known.items()}
+
+
+class Counts(NamedTuple):
+    """What figures are made of, from one threshold on.
+
+    People to be found, those of 20 px and more, the sums of IoU of both, people met, wrong boxes,
+    and the errors of ranges (N,) as shares of the true ones, signed.
+    """
+
+    people: int
+    tall: int
+    iou: float
+    iou_tall: float
+    hits: int
+    wrong: int
+    errors: FloatArray
 
 
 class _Found(NamedTuple):
@@ -78,20 +96,32 @@ class Judgement:
         )
         self._pairs.append((_Found(boxes, scores, distances), truth))
 
+    def counts(self, threshold: float) -> Counts:
+        """Count up the boxes that score so much or more."""
+        counts = [_count(found, truth, threshold) for found, truth in self._pairs]
+        return Counts(
+            sum(c.people for c in counts),
+            sum(c.tall for c in counts),
+            sum(c.iou for c in counts),
+            sum(c.iou_tall for c in counts),
+            sum(c.hits for c in counts),
+            sum(c.wrong for c in counts),
+            np.concatenate([np.zeros(0), *(c.errors for c in counts)]),
+        )
+
     def at(self, threshold: float) -> Figures:
         """Return the figures of the boxes that score so much or more."""
-        counts = [_count(found, truth, threshold) for found, truth in self._pairs]
-        sums = np.sum([c[:6] for c in counts], axis=0) if counts else np.zeros(6)
-        people, tall, iou, iou_tall, hits, wrong = map(float, sums)
-        errors = np.concatenate([c[6] for c in counts]) if counts else np.zeros(0)
+        counts = self.counts(threshold)
+        known = len(counts.errors) > 0
         return Figures(
             threshold,
-            int(tall),
-            _ratio(iou_tall, tall),
-            _ratio(hits, people),
-            _ratio(hits, hits + wrong),
-            _ratio(iou, people + wrong),
-            float(np.median(errors)) if len(errors) else np.nan,
+            counts.tall,
+            _ratio(counts.iou_tall, counts.tall),
+            _ratio(counts.hits, counts.people),
+            _ratio(counts.hits, counts.hits + counts.wrong),
+            _ratio(counts.iou, counts.people + counts.wrong),
+            float(np.median(np.abs(counts.errors))) if known else np.nan,
+            float(np.sqrt(np.square(np.log1p(counts.errors)).mean())) if known else np.nan,
         )
 
     def best(self) -> Figures:
@@ -127,8 +157,7 @@ def _parts(chosen: Sequence[Window]) -> Iterator[Sequence[Window]]:
         yield chosen[first : first + _BATCH]
 
 
-def _count(found: _Found, truth: TrueObjects, threshold: float) -> tuple[Any, ...]:
-    """Return people, tall ones, the sums of their IoU, those met, wrong boxes, range errors."""
+def _count(found: _Found, truth: TrueObjects, threshold: float) -> Counts:
     frame = _frame_of(truth)
     kept = found.scores >= threshold
     match = match_boxes(frame, found.boxes[kept])
@@ -137,8 +166,8 @@ def _count(found: _Found, truth: TrueObjects, threshold: float) -> tuple[Any, ..
     met = match.partners >= 0
     with np.errstate(invalid='ignore', divide='ignore'):
         ratios = found.distances[kept][match.partners[met]] / frame.ranges[asked][met]
-    errors = np.abs(ratios - 1.0)
-    return (
+    errors = ratios - 1.0
+    return Counts(
         len(tall),
         int(tall.sum()),
         float(match.overlaps.sum()),

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from onnx import TensorProto
-from tiny_fusion import CHANNELS, Files, write_head, write_step, write_tiny_fusion
+from tiny_fusion import CHANNELS, Files, write_change, write_head, write_project, write_tiny_fusion
 
 from mmedge_ros.aggregation.errors import AggregationError
 from mmedge_ros.aggregation.fusion_runtime import FusionNetworkRuntime
@@ -20,7 +20,7 @@ from mmedge_ros.aggregation.window_bank import WindowBank
 from mmedge_ros.data_types import CAMERA, RADAR, UnitKey
 from mmedge_ros.encoding.bundle_manifest import BundleFile
 from mmedge_ros.encoding.detector import EncodingError
-from mmedge_ros.encoding.model_bundle import Levels, ModelBundle
+from mmedge_ros.encoding.model_bundle import FUSION_PARTS, Levels, ModelBundle
 
 MS = 1_000_000
 
@@ -36,7 +36,8 @@ def stepped(
     states = {name: steps.begin(end_ns) for name, steps in runtime.aggregators.items()}
     for modality, value, stamp_ns in units:
         steps = runtime.aggregators[modality]
-        states[modality] = steps.step(states[modality], grid(modality, value), stamp_ns)
+        unit = steps.unit(grid(modality, value))
+        states[modality] = steps.step(states[modality], unit, stamp_ns)
     return states
 
 
@@ -46,7 +47,7 @@ def files(tmp_path: Path) -> Files:
 
 
 def test_units_of_both_modalities_are_stepped_apart_and_fused(files: Files) -> None:
-    runtime = FusionNetworkRuntime(*files)
+    runtime = FusionNetworkRuntime(files)
     states = stepped(
         runtime,
         500 * MS,
@@ -56,38 +57,40 @@ def test_units_of_both_modalities_are_stepped_apart_and_fused(files: Files) -> N
     )
     maps = runtime.fuse(states)
     assert maps.shape == (54, 2, 2)
-    # 3 channels of 4 cells with 1 + 2, and ten times 2 channels of 4 cells with 1
-    assert (maps == 3 * 4 * 3 + 10 * 2 * 4).all()
+    # 3 channels of 4 cells with the mean of 1 and 2, and ten times 2 channels of 4 cells with 1
+    assert (maps == 3 * 4 * 1.5 + 10 * 2 * 4).all()
     found = runtime.finish(states)
-    assert (found[CAMERA].pooled == 3.0).all()
+    assert (found[CAMERA].pooled == 1.5).all()
     assert (found[CAMERA].newest == 2.0).all()
     assert [(part.present, part.count) for part in found.values()] == [(True, 2), (True, 1)]
     assert [part.age for part in found.values()] == pytest.approx([0.05, 0.2])
 
 
 def test_a_window_without_units_can_be_fused(files: Files) -> None:
-    runtime = FusionNetworkRuntime(*files)
+    runtime = FusionNetworkRuntime(files)
     assert not runtime.fuse(stepped(runtime, 0)).any()
 
 
 def test_a_state_may_be_gone_on_with_in_two_ways(files: Files) -> None:
-    runtime = FusionNetworkRuntime(*files)
+    runtime = FusionNetworkRuntime(files)
     begun = stepped(runtime, 0, (CAMERA, 1.0, 0))
     before = runtime.fuse(begun).copy()
-    runtime.aggregators[CAMERA].step(begun[CAMERA], grid(CAMERA, 5.0), 0)
+    camera = runtime.aggregators[CAMERA]
+    camera.step(begun[CAMERA], camera.unit(grid(CAMERA, 5.0)), 0)
     assert np.array_equal(runtime.fuse(begun), before)
 
 
 def test_a_bank_steps_the_aggregators_of_the_runtime(files: Files) -> None:
-    runtime = FusionNetworkRuntime(*files)
+    runtime = FusionNetworkRuntime(files)
     bank = WindowBank(runtime.aggregators)
     for stamp in (20, 60):
-        bank.add(UnitKey(CAMERA, 0, stamp * MS), grid(CAMERA, 1.0), [100 * MS, 200 * MS])
-    assert (runtime.fuse(bank.close(100 * MS)) == 24.0).all()
+        unit = grid(CAMERA, stamp / 20)
+        bank.add(UnitKey(CAMERA, 0, stamp * MS), unit, [100 * MS, 200 * MS])
+    assert (runtime.fuse(bank.close(100 * MS)) == 3 * 4 * 2.0).all()
 
 
 def test_a_third_modality_is_refused(files: Files) -> None:
-    bank = WindowBank(FusionNetworkRuntime(*files).aggregators)
+    bank = WindowBank(FusionNetworkRuntime(files).aggregators)
     with pytest.raises(AggregationError, match="'sonar' are not aggregated; these are: camera, r"):
         bank.add(UnitKey('sonar', 0, 0), grid(CAMERA, 1.0), [0])
 
@@ -95,80 +98,133 @@ def test_a_third_modality_is_refused(files: Files) -> None:
 def bundle_of(files: Files) -> ModelBundle:
     entries = {
         name: BundleFile(path, hashlib.sha256(path.read_bytes()).hexdigest(), None)
-        for name, path in files._asdict().items()
+        for name, path in files.items()
     }
-    return ModelBundle('tiny', files.fuse.parent, Levels(), fusion=entries)
+    return ModelBundle('tiny', files['fuse'].parent, Levels(), fusion=entries)
 
 
 def test_the_networks_of_a_bundle_are_those_of_its_manifest(files: Files) -> None:
     bundle = bundle_of(files)
     runtime = FusionNetworkRuntime.from_bundle(bundle)
     assert set(runtime.aggregators) == {CAMERA, RADAR}
-    files.fuse.write_bytes(b'\0' + files.fuse.read_bytes())
+    files['fuse'].write_bytes(b'\0' + files['fuse'].read_bytes())
     with pytest.raises(EncodingError, match='SHA-256'):
         FusionNetworkRuntime.from_bundle(bundle)
-    with pytest.raises(EncodingError, match="no fusion part 'step_camera'"):
+    with pytest.raises(EncodingError, match="no fusion part 'project_camera'"):
         FusionNetworkRuntime.from_bundle(replace(bundle, fusion={}))
 
 
 # ------------------------------------------------------------------------------ hostile files
 
 
-@pytest.mark.parametrize('which', range(3))
-def test_a_file_that_is_missing_or_no_network_is_named(files: Files, which: int) -> None:
+@pytest.mark.parametrize('which', FUSION_PARTS)
+def test_a_file_that_is_missing_or_no_network_is_named(files: Files, which: str) -> None:
     files[which].write_text('no network')
     with pytest.raises(AggregationError, match=rf'{files[which].name} cannot be opened'):
-        FusionNetworkRuntime(*files)
+        FusionNetworkRuntime(files)
     files[which].unlink()
     with pytest.raises(AggregationError, match=rf'{files[which].name} do not exist'):
-        FusionNetworkRuntime(*files)
+        FusionNetworkRuntime(files)
 
 
 @pytest.mark.parametrize(
     ('options', 'message'),
     [
-        ({'total': 'sum'}, r"it takes 'sum' and puts out no 'next_sum'"),
-        ({'batch': 2}, r"its input 'grid' has the shape \[2, 3, 2, 2\]"),
+        ({'grid': 'picture'}, r'it takes a grid of \[\] and makes a unit of \[1, 3, 2, 2\]'),
+        ({'batch': 2}, r'it takes a grid of \[2, 3, 2, 2\]'),
         ({'batch': 'n'}, r'of fixed shape and at most'),
         ({'kind': TensorProto.DOUBLE}, r'tensor\(double\) .* are float32'),
-        ({'second': 2}, r"'seconds_to_end' has the shape \[2\], it must have \[1\]"),
+        ({'others': 1}, r"'others' has the shape \[1, 3, 2, 2\], it must have \[2, 3, 2, 2\]"),
     ],
 )
-def test_a_step_of_another_interface_is_refused(files: Files, options: dict, message: str) -> None:
-    write_step(files.step_camera, 3, **options)
+def test_a_projection_of_another_interface_is_refused(
+    files: Files, options: dict, message: str
+) -> None:
+    write_project(files['project_camera'], 3, **options)
     with pytest.raises(AggregationError, match=message) as caught:
-        FusionNetworkRuntime(*files)
-    assert str(files.step_camera) in str(caught.value)
+        FusionNetworkRuntime(files)
+    assert str(files['project_camera']) in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    'note',
+    [
+        '',
+        '{',
+        '[' * 90_000,
+        '7',
+        '{"decays": [0, 0, 0]}',
+        '{"decays": [0, 0, 0], "newest_only": 1}',
+        '{"decays": [0, 0], "newest_only": true}',
+        '{"decays": [0, 0, -1], "newest_only": true}',
+        '{"decays": [0, 0, NaN], "newest_only": true}',
+        '{"decays": [0, 0, true], "newest_only": true}',
+        '{"decays": [0, 0, 1e400], "newest_only": true}',
+        '{"decays": [0, 0, ' + '9' * 200_000 + '], "newest_only": true}',
+    ],
+    ids=range(12),
+)
+def test_a_projection_must_say_how_windows_are_pooled(files: Files, note: str) -> None:
+    write_project(files['project_camera'], 3, note=note)
+    with pytest.raises(AggregationError, match=r"its note 'pooling' is .*3 decays") as caught:
+        FusionNetworkRuntime(files)
+    assert len(str(caught.value)) < 500
+
+
+def test_how_windows_are_pooled_is_read_from_the_network(files: Files) -> None:
+    write_project(files['project_camera'], 3, note='{"decays": [0, 0, 0], "newest_only": true}')
+    runtime = FusionNetworkRuntime(files)
+    states = stepped(runtime, 0, (CAMERA, 1.0, -2 * MS), (CAMERA, 5.0, -1 * MS))
+    assert (runtime.finish(states)[CAMERA].pooled == 5.0).all()
+
+
+def test_what_compares_units_must_take_those_of_the_projection(files: Files) -> None:
+    write_change(files['change_radar_2'], CHANNELS[CAMERA])
+    message = r"change_radar_2.*'unit' has the shape \[1, 3, 2, 2\], it must have \[1, 2, 2, 2\]"
+    with pytest.raises(AggregationError, match=message):
+        FusionNetworkRuntime(files)
+    write_change(files['change_radar_2'], CHANNELS[RADAR], earlier='later')
+    with pytest.raises(AggregationError, match="takes 'later', of which nothing is known"):
+        FusionNetworkRuntime(files)
 
 
 @pytest.mark.parametrize(
     ('options', 'message'),
     [
         ({'maps': 48}, r"'maps' has the shape \[1, 48, 2, 2\], it must have \[1, 54, 2, 2\]"),
-        ({'camera': 5}, r"'camera_total' has the shape \[1, 5, 2, 2\], it must have \[1, 3"),
+        ({'camera': 5}, r"'camera_pooled' has the shape \[1, 5, 2, 2\], it must have \[1, 3"),
+        ({'facts': 'rumours'}, "it takes 'camera_rumours', of which nothing is known"),
     ],
 )
-def test_a_head_that_does_not_fit_the_steps_is_refused(
+def test_a_head_that_does_not_fit_the_aggregators_is_refused(
     files: Files, options: dict, message: str
 ) -> None:
-    write_head(files.fuse, **options)
+    write_head(files['fuse'], **options)
     with pytest.raises(AggregationError, match=message):
-        FusionNetworkRuntime(*files)
+        FusionNetworkRuntime(files)
 
 
-def test_files_in_the_wrong_places_are_refused(files: Files) -> None:
-    camera, radar, fuse = files
-    for order in ((radar, camera, fuse), (fuse, radar, camera), (camera, radar, radar)):
-        with pytest.raises(AggregationError, match='use the files of one bundle'):
-            FusionNetworkRuntime(*order)
+@pytest.mark.parametrize(
+    ('one', 'other'),
+    [
+        ('project_camera', 'project_radar'),
+        ('project_camera', 'fuse'),
+        ('project_radar', 'change_radar_1'),
+        ('change_camera_1', 'fuse'),
+        ('change_camera_2', 'change_radar_2'),
+    ],
+)
+def test_files_in_the_wrong_places_are_refused(files: Files, one: str, other: str) -> None:
+    with pytest.raises(AggregationError, match='use the files of one bundle'):
+        FusionNetworkRuntime({**files, one: files[other], other: files[one]})
 
 
 @settings(
     deadline=None, max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
-@given(which=st.integers(0, 2), place=st.floats(0.0, 0.999), byte=st.integers(0, 255))
+@given(which=st.sampled_from(FUSION_PARTS), place=st.floats(0.0, 0.999), byte=st.integers(0, 255))
 def test_a_damaged_file_is_refused_or_works(
-    tmp_path: Path, which: int, place: float, byte: int
+    tmp_path: Path, which: str, place: float, byte: int
 ) -> None:
     files = write_tiny_fusion(tmp_path)
     content = bytearray(files[which].read_bytes())
@@ -176,7 +232,7 @@ def test_a_damaged_file_is_refused_or_works(
     files[which].write_bytes(content)
     message = str(tmp_path)
     try:
-        runtime = FusionNetworkRuntime(*files)
+        runtime = FusionNetworkRuntime(files)
         runtime.fuse(stepped(runtime, 0, (CAMERA, 1.0, 0), (RADAR, 1.0, 0)))
     except AggregationError as err:
         message = str(err)
@@ -186,10 +242,10 @@ def test_a_damaged_file_is_refused_or_works(
 @settings(
     deadline=None, max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
-@given(which=st.integers(0, 2), share=st.floats(0.0, 0.99))
-def test_a_file_that_was_cut_is_refused(tmp_path: Path, which: int, share: float) -> None:
+@given(which=st.sampled_from(FUSION_PARTS), share=st.floats(0.0, 0.99))
+def test_a_file_that_was_cut_is_refused(tmp_path: Path, which: str, share: float) -> None:
     files = write_tiny_fusion(tmp_path)
     content = files[which].read_bytes()
     files[which].write_bytes(content[: int(share * len(content))])
-    with pytest.raises(AggregationError, match=files[which].stem):
-        FusionNetworkRuntime(*files)
+    with pytest.raises(AggregationError, match=which):
+        FusionNetworkRuntime(files)

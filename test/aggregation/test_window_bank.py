@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from listing_aggregator import ListingGraph, grid, listing
+from listing_aggregator import ListingAggregator, grid
 
 from mmedge_ros.aggregation.errors import AggregationError
 from mmedge_ros.aggregation.window_bank import WindowBank
@@ -30,7 +30,7 @@ class Came(NamedTuple):
 
 
 def bank() -> WindowBank:
-    return WindowBank({CAMERA: listing(), RADAR: listing()})
+    return WindowBank({CAMERA: ListingAggregator(), RADAR: ListingAggregator()})
 
 
 def ends_of(unit: Came, window_ms: int = WINDOW_MS, stride_ms: int = STRIDE_MS) -> range:
@@ -46,7 +46,7 @@ def enter(one: WindowBank, unit: Came, *grid_of_windows: int) -> tuple[int, ...]
 
 
 def values(states, modality: str = CAMERA) -> list[float]:
-    return states[modality].tensors['units'][:, 0].tolist()
+    return states[modality].values
 
 
 def test_a_unit_goes_into_all_windows_it_is_said_to_belong_to() -> None:
@@ -60,7 +60,7 @@ def test_a_unit_goes_into_all_windows_it_is_said_to_belong_to() -> None:
 def test_a_unit_has_its_place_in_a_window_by_its_stamp() -> None:
     one = bank()
     enter(one, Came(1.0, CAMERA, 180, 250))
-    seconds = [one.close(end * MS)[CAMERA].tensors['units'][0, 1] for end in (300, 700)]
+    seconds = [one.close(end * MS)[CAMERA].units[0][1] for end in (300, 700)]
     assert seconds == pytest.approx([0.12, 0.52])
 
 
@@ -74,8 +74,8 @@ def test_nothing_is_computed_before_it_is_asked_for() -> None:
 
 
 def test_the_window_that_ends_first_is_stepped_first() -> None:
-    graph = ListingGraph()
-    one = WindowBank({CAMERA: listing(graph)})
+    aggregator = ListingAggregator()
+    one = WindowBank({CAMERA: aggregator})
     enter(one, Came(1.0, CAMERA, 100, 100))
     enter(one, Came(2.0, CAMERA, 150, 150))
     while one.work_ahead():
@@ -83,11 +83,11 @@ def test_the_window_that_ends_first_is_stepped_first() -> None:
     ends = [
         round(stamp + seconds * 1e3)
         for stamp, seconds in (
-            ({1.0: 100, 2.0: 150}[value], seconds) for value, seconds in graph.taken
+            ({1.0: 100, 2.0: 150}[value], seconds) for value, seconds in aggregator.taken
         )
     ]
     assert ends == sorted(ends)
-    assert set(graph.taken.values()) == {1}
+    assert set(aggregator.taken.values()) == {1}
     assert not one.waiting
 
 
@@ -121,7 +121,7 @@ def test_a_closed_window_is_gone_and_so_are_those_before() -> None:
 
 def test_a_window_without_units_has_empty_states() -> None:
     states = bank().close(300 * MS)
-    assert [state.count for state in states.values()] == [0, 0]
+    assert [state.values for state in states.values()] == [[], []]
     assert {state.end_ns for state in states.values()} == {300 * MS}
 
 
@@ -171,7 +171,7 @@ def test_a_flood_of_units_does_not_fill_the_memory() -> None:
         enter(one, Came(float(i), CAMERA, 250, 250), 200, 100)
     assert one.refused == {'a camera unit beyond the 400 that a window holds': 600}
     assert one.waiting == 2 * 400
-    assert one.close(300 * MS)[CAMERA].count == 400
+    assert len(one.close(300 * MS)[CAMERA].units) == 400
 
 
 def test_units_from_the_future_find_no_room() -> None:
@@ -252,8 +252,8 @@ def test_a_window_holds_its_units_by_stamp_whatever_way_they_came(
 @settings(deadline=None, max_examples=50)
 @given(st.lists(st.integers(0, 900), min_size=1, max_size=20, unique=True))
 def test_in_order_a_unit_is_stepped_once_for_each_window_and_no_more(stamps: list[int]) -> None:
-    graph = ListingGraph()
-    one = WindowBank({CAMERA: listing(graph)})
+    aggregator = ListingAggregator()
+    one = WindowBank({CAMERA: aggregator})
     entered: Counter[float] = Counter()
     for value, stamp in enumerate(sorted(stamps)):
         while one.open_ends_ns and one.open_ends_ns[0] < stamp * MS:
@@ -263,7 +263,7 @@ def test_in_order_a_unit_is_stepped_once_for_each_window_and_no_more(stamps: lis
     for end_ns in one.open_ends_ns:
         one.close(end_ns)
     taken: Counter[float] = Counter()
-    for (value, _), times in graph.taken.items():
+    for (value, _), times in aggregator.taken.items():
         assert times == 1
         taken[value] += times
     assert taken == entered

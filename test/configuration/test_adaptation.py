@@ -16,6 +16,7 @@ from mmedge_ros.configuration.adaptation import (
 )
 from mmedge_ros.configuration.configuration_space import ConfigurationSpace, ModalityOptions
 from mmedge_ros.configuration.factorised_latency import FactorisedLatency
+from mmedge_ros.configuration.latency_budget import LatencyDemand
 from mmedge_ros.configuration.optimizer_bench import exhaustive_choice, made_up
 from mmedge_ros.data_types import NS_PER_S, Configuration, StageTiming
 from mmedge_ros.monitoring.system_state import SystemState
@@ -40,6 +41,7 @@ class Drone:
         )
         self.now = 10.0
         self.slowness = 1.0
+        self.latency = 0.02
         self.state = SystemState()
         self.made: list[Configuration] = []
 
@@ -53,7 +55,7 @@ class Drone:
             for _ in range(2):
                 self.adaptation.unit_encoded('radar', 'whatever', 0.001 * self.slowness, self.now)
                 self.adaptation.unit_arrived('radar', self.now)
-            self.adaptation.decided(0.02, _trail(0.002, 0.003), self.now)
+            self.adaptation.decided(self.latency, _trail(0.002, 0.003), self.now)
             self.adaptation.system_state(self.state, self.now)
             made = self.adaptation.update(round(self.now * NS_PER_S), self.now)
             if made is not None:
@@ -183,3 +185,51 @@ def _fastest(work: object) -> float:
 @pytest.mark.parametrize('limit', [0.001, 0.01])
 def test_there_is_always_an_answer(limit: float) -> None:
     assert 'this breaks it least' in Drone(limit).fly(5.0).reason
+
+
+def test_decisions_that_come_late_although_every_unit_is_quick_lower_what_is_asked() -> None:
+    drone = Drone()
+    most = drone.fly(20.0)
+    drone.latency = 0.3
+    less = drone.fly(4.0)
+    assert 'late decisions: not more than the machine keeps up with' in less.reason
+    asked = [c.of('camera').rate * ENCODE[c.of('camera').level] for c in (most, less)]
+    assert asked[1] < 0.7 * asked[0]
+    drone.latency = 0.02
+    assert drone.fly(150.0).modalities == most.modalities
+
+
+def test_decisions_that_do_not_come_at_all_count_as_late() -> None:
+    drone = Drone()
+    most = drone.fly(20.0)
+    for _ in range(40):
+        drone.now += 0.1
+        drone.adaptation.update(round(drone.now * NS_PER_S), drone.now)
+    less = drone.adaptation.current
+    assert less is not None
+    assert 'late decisions' in less.reason
+    assert less.modalities != most.modalities
+
+
+def test_a_consumers_demand_shortens_the_limit_with_its_reason_until_its_lease_ends() -> None:
+    drone = Drone()
+    best = drone.fly(20.0)
+    assert drone.adaptation.demanded(LatencyDemand('model', 0.365, 0.4, 2.0), drone.now)
+    shorter = drone.fly(1.0)
+    assert shorter.latency_limit == pytest.approx(0.035)
+    assert 'latency budget: model leaves 35 ms' in shorter.reason
+    assert shorter.of('camera').level != best.of('camera').level
+    again = drone.fly(20.0)
+    assert again.modalities == best.modalities
+    assert 'latency budget' not in again.reason
+    assert not drone.adaptation.demanded(LatencyDemand('model', math.nan, 0.4, 2.0), drone.now)
+
+
+def test_what_counts_as_late_is_measured_by_the_limit_in_force() -> None:
+    drone = Drone()
+    drone.latency = 0.06
+    drone.fly(5.0)
+    assert drone.adaptation.counts.late == 0
+    drone.adaptation.demanded(LatencyDemand('model', 0.35, 0.4, 5.0), drone.now)
+    drone.fly(1.0)
+    assert drone.adaptation.counts.late >= 8

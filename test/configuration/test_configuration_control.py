@@ -81,3 +81,17 @@ def test_there_is_always_a_choice(now: float, accuracy: object) -> None:
     chosen = control.decide(nothing, accuracy, float('nan'), now)  # type: ignore[arg-type]
     assert chosen.index == 0
     assert not chosen.feasible
+
+
+def test_where_no_choice_is_certain_the_one_that_asks_least_of_about_equals_is_taken() -> None:
+    medians = np.log([0.061, 0.060, 0.062])
+    load = np.array([0.3, 1.0, 2.0])
+    for limit in (0.06, 0.01):  # half a chance, and none at all
+        chosen = ConfigurationControl(GRID).decide(
+            PredictedLatency(medians, 0.2, load), ACCURACY, limit, 0.0, may_probe=False
+        )
+        assert (chosen.index, chosen.feasible) == (0, False)
+    certain = ConfigurationControl(GRID).decide(
+        PredictedLatency(medians, 0.02, load), ACCURACY, 0.1, 0.0, may_probe=False
+    )
+    assert certain.index == 2

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -11,7 +10,6 @@ from mmedge_ros.configuration.caps import NO_CAPS, Caps
 from mmedge_ros.configuration.configuration_space import (
     ConfigurationSpace,
     ModalityOptions,
-    space_from_mapping,
 )
 from mmedge_ros.configuration.errors import ConfigurationError
 from mmedge_ros.data_types import ModalityConfiguration
@@ -116,31 +114,26 @@ def test_the_shorter_limit_counts_and_none_is_none() -> None:
     assert Caps(latency_limit=math.nan).limited(0.1) == 0.1
 
 
-def test_a_space_is_read_from_plain_values() -> None:
-    made = space_from_mapping({'camera': {'rates': [10, 30], 'levels': ['s'], 'device': 'gpu'}})
-    assert made.modalities == (ModalityOptions('camera', (10.0, 30.0), ('s',), 'gpu'),)
-
-
 @pytest.mark.parametrize(
-    ('values', 'words'),
+    ('rates', 'levels', 'words'),
     [
-        ([], 'expected modalities'),
-        ({}, 'at least one thing'),
-        ({'camera': 5}, "'camera': expected rates and levels, not 5"),
-        ({5: {}}, '5: expected rates'),
-        ({'camera': {'rates': [10], 'level': ['s']}}, "the nearest valid one is 'levels'"),
-        ({'camera': {'levels': ['s']}}, 'rates must be numbers in Hz, not None'),
-        ({'camera': {'rates': ['x'], 'levels': ['s']}}, 'rates must be numbers'),
-        ({'camera': {'rates': [True], 'levels': ['s']}}, 'rates must be numbers'),
-        ({'camera': {'rates': [10**400], 'levels': ['s']}}, 'a rate of'),
-        ({'camera': {'rates': [math.nan], 'levels': ['s']}}, 'a rate of nan Hz'),
-        ({'camera': {'rates': [0], 'levels': ['s']}}, 'a rate of 0.0 Hz'),
-        ({'camera': {'rates': [20, 10], 'levels': ['s']}}, 'the lowest first'),
-        ({'camera': {'rates': [10], 'levels': 's'}}, 'levels must be names'),
-        ({'camera': {'rates': [10], 'levels': []}}, 'has no values'),
-        ({'camera': {'rates': [10], 'levels': ['s'], 'device': 1}}, 'device must be a name'),
+        ((math.nan,), ('s',), 'a rate of nan Hz'),
+        ((0.0,), ('s',), 'a rate of 0.0 Hz'),
+        ((1e9,), ('s',), 'a rate of 1000000000.0 Hz'),
+        ((20.0, 10.0), ('s',), 'the lowest first'),
+        ((10.0, 10.0), ('s',), 'list every rate once'),
+        ((10.0,), (), 'has no values'),
+        ((), ('s',), 'has no values'),
+        ((10.0,), ('s', 's'), 'lists a value twice'),
     ],
 )
-def test_a_space_that_is_none_is_refused(values: Any, words: str) -> None:
+def test_a_space_that_is_none_is_refused(
+    rates: tuple[float, ...], levels: tuple[str, ...], words: str
+) -> None:
     with pytest.raises(ConfigurationError, match=words):
-        space_from_mapping(values)
+        ConfigurationSpace([ModalityOptions('camera', rates, levels)])
+
+
+def test_without_a_modality_there_is_nothing_to_choose() -> None:
+    with pytest.raises(ConfigurationError, match='at least one thing'):
+        ConfigurationSpace([])

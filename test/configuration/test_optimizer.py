@@ -42,7 +42,10 @@ def brute_force(
     if not feasible:
         if all(seconds[i] == math.inf for i in open_to):
             return open_to[0] if current is None else current
-        return min(open_to, key=lambda i: (seconds[i], -score[i], cost[i], i))
+        least = min(seconds[i] for i in open_to)
+        most = least + rules.alike * abs(least)
+        alike = [i for i in open_to if seconds[i] <= most and seconds[i] < math.inf]
+        return min(alike, key=lambda i: (cost[i], seconds[i], -score[i], i))
 
     if current is not None and rules.headroom and math.isfinite(limit):
         room = (1.0 - rules.headroom) * limit
@@ -180,3 +183,16 @@ def test_every_rate_or_level_that_changes_has_its_price() -> None:
     accuracy = [0.80, 0.85, 0.80, 0.88, 0.80, 0.80]
     # Configuration 1 differs from 0 in one value, configuration 3 in two.
     assert optimizer.choose(accuracy, [0.1] * SIZE, 0.2, current=0).index == 1
+
+
+def test_an_overloaded_machine_is_relieved_instead_of_given_the_most_accurate() -> None:
+    # As many units as fit wait in every queue, whatever the rate: all are equally late.
+    latency = [0.30, 0.304, 0.31, 0.5, 0.5, 0.5]
+    accuracy = [0.5, 0.6, 0.7, 0.8, 0.8, 0.9]
+    load = [1.0, 0.4, 2.0, 0.1, 0.1, 0.1]
+    choice = Optimizer(GRID).choose(accuracy, latency, 0.1, energy=load)
+    assert (choice.index, choice.feasible) == (1, False)
+    assert choice.violation == pytest.approx(0.204)
+    strict = Optimizer(GRID, OptimizerParameters(alike=0.0))
+    assert strict.choose(accuracy, latency, 0.1, energy=load).index == 0
+    assert Optimizer(GRID).choose(accuracy, latency, 0.1).index == 0

@@ -2,8 +2,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from queue_recursion import completion_times
 
-from mmedge_ros.configuration.queueing import completion_times, last_unit_quantiles
+from mmedge_ros.configuration.queueing import last_unit_quantiles
 
 
 def quantile(  # type: ignore[no-untyped-def]
@@ -12,10 +13,6 @@ def quantile(  # type: ignore[no-untyped-def]
     arrays = (np.array([value]) for value in (service, scatter, ignorance, interval))
     growing = np.array([float(units)])
     return float(last_unit_quantiles(*arrays, (score,), growing, capacity)[0, 0])
-
-
-def test_the_recursion_waits_for_the_unit_before() -> None:
-    assert completion_times([0, 1, 2, 10], [3, 1, 1, 1]) == [3, 4, 5, 11]
 
 
 @pytest.mark.parametrize('service', [0.01, 0.033, 0.034, 0.05, 0.2])

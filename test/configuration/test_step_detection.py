@@ -44,11 +44,10 @@ def test_noise_alone_is_hardly_ever_a_step() -> None:
 
 def test_what_was_summed_can_be_forgotten() -> None:
     detector = StepDetector()
-    detector.update(3.0, 1.0)
-    assert detector.suspects
-    detector.reset()
-    assert not detector.suspects
     assert detector.update(3.0, 1.0) is None
+    detector.reset()
+    assert detector.update(3.0, 1.0) is None
+    assert detector.update(3.0, 1.0) is not None
 
 
 @pytest.mark.parametrize('true', [0.03, 0.15, 0.4])

@@ -130,16 +130,6 @@ def test_the_95_percent_quantile_is_kept_by_about_95_percent(slower: float) -> N
     assert 925 <= kept <= 990
 
 
-def test_a_monitor_can_tell_of_a_slower_machine_before_units_do() -> None:
-    machine = Machine()
-    machine.run(100, 1.0)
-    machine.calibration.machine_speed(0.5, machine.now)
-    assert machine.slower('camera', 'medium') == pytest.approx(2.0, rel=0.1)
-    for nonsense in (0.0, -1.0, math.nan, math.inf):
-        machine.calibration.machine_speed(nonsense, machine.now)
-    assert machine.slower('camera', 'medium') == pytest.approx(2.0, rel=0.1)
-
-
 @pytest.mark.parametrize('duration', [math.nan, math.inf, -math.inf, 0.0, -0.01, 1e9, 1e-12])
 def test_a_duration_that_is_none_teaches_nothing(duration: float) -> None:
     machine = Machine()

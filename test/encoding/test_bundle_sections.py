@@ -15,7 +15,7 @@ from tiny_stages import write_grid_bundle
 from mmedge_ros.data_types import CAMERA, RADAR
 from mmedge_ros.encoding.bundle_manifest import MANIFEST
 from mmedge_ros.encoding.detector import EncodingError
-from mmedge_ros.encoding.model_bundle import load_bundle
+from mmedge_ros.encoding.model_bundle import FUSION_PARTS, load_bundle
 
 FILE = {'weights': 'a.onnx', 'sha256': '0' * 64}
 
@@ -43,7 +43,7 @@ def test_all_parts_of_a_bundle_are_found(bundle: Path) -> None:
     assert found.has_grid
     assert found.fusion_part('fuse') == bundle / 'radar.onnx'
     assert found.fusion_threshold == 0.25
-    assert len(list(found.files())) == 3 + 1 + 2 + 3
+    assert len(list(found.files())) == 3 + 1 + 2 + len(FUSION_PARTS)
 
 
 def test_a_bundle_of_detectors_only_has_no_other_parts(bundle: Path, tmp_path: Path) -> None:
@@ -74,7 +74,7 @@ def test_files_are_looked_at_only_when_they_are_asked_for(bundle: Path, tmp_path
         found.camera_stages,
         found.radar_stages,
         lambda: found.embedding(RADAR),
-        lambda: found.fusion_part('step_radar'),
+        lambda: found.fusion_part('project_radar'),
     ):
         with pytest.raises(EncodingError, match='do not exist'):
             ask()
@@ -93,7 +93,13 @@ def test_files_are_looked_at_only_when_they_are_asked_for(bundle: Path, tmp_path
         ({'radar': {'levels': {'small': {**FILE, 'bytes': 0}}}}, r'small\.bytes 0'),
         ({'embedding': {'camera': 'a.onnx'}}, r'for embedding\.camera'),
         ({'embedding': {'radar': {**FILE, 'weights': '../a.onnx'}}}, 'leaves the bundle'),
-        ({'fusion': {'fuse': FILE, 'threshold': 0.1}}, r'for fusion\.step_camera'),
+        ({'fusion': {'format': 2, 'fuse': FILE, 'threshold': 0.1}}, r'for fusion\.project_camera'),
+        (
+            {'fusion': dict.fromkeys(FUSION_PARTS, FILE)},
+            "fusion of format '1', this version reads 2",
+        ),
+        ({'fusion': {'format': True}}, "fusion of format 'True'"),
+        ({'fusion': {'format': [3]}}, r"format '\[3\]'.* train it again .*or remove the fusion"),
         ({'camera': {'levels': {'small': {'stages': []}}}}, r"small\.stages '\[\]'"),
         ({'camera': {'levels': {'small': {'stages': FILE}}}}, r'small\.stages .*must be a list'),
         ({'camera': {'levels': {'small': {'stages': [FILE] * 33}}}}, 'a list of 1 to 32'),
@@ -119,7 +125,7 @@ def test_a_wrong_section_is_told_where(
 def test_a_threshold_that_is_no_share_is_refused(
     bundle: Path, tmp_path: Path, threshold: object
 ) -> None:
-    parts = dict.fromkeys(('step_camera', 'step_radar', 'fuse'), FILE)
+    parts = {'format': 2, **dict.fromkeys(FUSION_PARTS, FILE)}
     with pytest.raises(EncodingError, match=r'fusion\.threshold .*from 0 to 1'):
         load_bundle(changed(bundle, tmp_path, fusion={**parts, 'threshold': threshold}))
 

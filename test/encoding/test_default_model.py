@@ -6,6 +6,7 @@ import hashlib
 from pathlib import Path
 
 import pytest
+from tiny_stages import write_grid_bundle
 
 from mmedge_ros.encoding import default_model
 from mmedge_ros.encoding.default_model import bundle_folders, default_detector
@@ -67,6 +68,13 @@ def test_simulated_pictures_get_the_shipped_bundle(
     shipped: Path, fetched: Path, data: Path
 ) -> None:
     assert default_detector(simulated=True) == shipped
+
+
+def test_of_several_bundles_one_that_fuses_goes_first(shipped: Path) -> None:
+    fusing = shipped.parent / 'xenon'
+    fusing.mkdir()
+    write_grid_bundle(fusing, domain='simulated')
+    assert default_detector(simulated=True) == fusing
 
 
 def test_real_pictures_get_the_fetched_bundle(shipped: Path, fetched: Path, data: Path) -> None:

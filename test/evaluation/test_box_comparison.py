@@ -122,7 +122,7 @@ def test_a_picture_is_no_text(read):
 
 
 def test_a_missing_file_is_an_error(tmp_path):
-    with pytest.raises(EvaluationError, match='cannot read the boxes'):
+    with pytest.raises(EvaluationError, match=r'none\.csv: No such file .*; give a CSV file'):
         read_boxes(tmp_path / 'none.csv')
 
 

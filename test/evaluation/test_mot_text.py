@@ -143,7 +143,7 @@ def test_a_line_that_holds_no_box_is_named(file: Path, text: str | bytes, words:
 
 @pytest.mark.parametrize('name', ['none.txt', '.', 'a\x00b'])
 def test_what_cannot_be_read_is_named(tmp_path: Path, name: str) -> None:
-    with pytest.raises(EvaluationError, match='cannot read'):
+    with pytest.raises(EvaluationError, match='give a text file with the columns'):
         read_mot_text(tmp_path / name)
 
 

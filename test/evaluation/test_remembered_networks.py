@@ -3,42 +3,56 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mmedge_ros.aggregation.streaming_aggregator import WindowState
+from mmedge_ros.aggregation.streaming_aggregator import Aggregate
 from mmedge_ros.evaluation.remembered_networks import RememberedNetworks
 
 MODALITIES = ('camera', 'radar')
 
 
+class Blended(NamedTuple):
+    end_ns: int
+    sum: np.ndarray
+    count: int = 0
+
+
 class Blend:
     """An aggregator whose result depends on every unit, its order and the window's end."""
 
-    def __init__(self) -> None:
-        self.steps = 0
+    def begin(self, end_ns: int) -> Blended:
+        return Blended(end_ns, np.zeros(4, np.float32))
 
-    def begin(self, end_ns: int) -> WindowState:
-        return WindowState(end_ns, {'sum': np.zeros(4, np.float32)})
+    def unit(self, grid: np.ndarray) -> tuple[np.ndarray]:
+        return (grid,)
 
-    def checked(self, grid: np.ndarray) -> np.ndarray:
-        return grid
+    def step(self, state: Blended, unit: tuple[np.ndarray], stamp_ns: int) -> Blended:
+        mixed = 0.7 * state.sum + unit[0] * np.float32((state.end_ns - stamp_ns) / 100)
+        return Blended(state.end_ns, mixed, state.count + 1)
 
-    def step(self, state: WindowState, grid: np.ndarray, stamp_ns: int) -> WindowState:
-        self.steps += 1
-        mixed = 0.7 * state.tensors['sum'] + grid * np.float32((state.end_ns - stamp_ns) / 100)
-        return WindowState(state.end_ns, {'sum': mixed}, stamp_ns, state.count + 1)
+    def finish(self, state: Blended) -> Aggregate:
+        return Aggregate(state.sum, state.sum, True, 0.0, state.count)
 
 
 class Blends:
     def __init__(self) -> None:
         self.aggregators = {modality: Blend() for modality in MODALITIES}
 
-    def fuse(self, states: dict[str, WindowState]) -> np.ndarray:
-        return np.concatenate([states[modality].tensors['sum'] for modality in MODALITIES])
+    def fuse_aggregates(self, aggregates: dict[str, Aggregate]) -> np.ndarray:
+        return np.concatenate([aggregates[modality].pooled for modality in MODALITIES])
+
+    def fuse(self, states: dict[str, Blended]) -> np.ndarray:
+        return self.fuse_aggregates(
+            {
+                modality: self.aggregators[modality].finish(state)
+                for modality, state in states.items()
+            }
+        )
 
 
 def grid(number: int) -> np.ndarray:
@@ -52,7 +66,7 @@ def begun(networks, end_ns: int = 500):
 def stepped(networks, states, modality: str, number: int, stamp_ns: int | None = None):
     steps = networks.aggregators[modality]
     stamp_ns = 10 * number if stamp_ns is None else stamp_ns
-    return {**states, modality: steps.step(states[modality], grid(number), stamp_ns)}
+    return {**states, modality: steps.step(states[modality], steps.unit(grid(number)), stamp_ns)}
 
 
 def fused(networks, units, end_ns: int = 500) -> np.ndarray:
@@ -78,7 +92,16 @@ def test_the_units_of_one_modality_are_stepped_once_whatever_the_other_does() ->
     camera = [('camera', number) for number in range(5)]
     for radar in ([], [('radar', 1)], [('radar', 1), ('radar', 2)]):
         fused(networks, [*camera, *radar])
-    assert networks.steps == 5 + 1 + 2
+    assert networks.steps == 5 + 1 + 1
+
+
+def test_a_window_that_grows_is_gone_on_with() -> None:
+    networks = RememberedNetworks(Blends())
+    units = [('camera', 1), ('radar', 2), ('camera', 3), ('camera', 4), ('radar', 5)]
+    for many in range(1, len(units) + 1):
+        expected = fused(Blends(), units[:many])
+        np.testing.assert_array_equal(fused(networks, units[:many]), expected)
+    assert networks.steps == len(units)
 
 
 def test_windows_are_told_apart_by_their_end_and_units_by_stamp_and_content() -> None:
@@ -100,7 +123,7 @@ def test_a_state_can_be_stepped_on_in_two_ways() -> None:
 
 
 def test_what_has_no_room_is_forgotten_and_computed_again() -> None:
-    size = 4 * 4
+    size = 2 * 4 * 4
     networks = RememberedNetworks(Blends(), most_bytes=4 * size)
     calls: Counter[int] = Counter()
     for end_ns in (100, 200, 300, 100):

@@ -55,7 +55,7 @@ def test_a_trace_that_is_none_is_refused(tmp_path: Path, text: str | bytes, word
 def test_a_missing_trace_is_named(tmp_path: Path) -> None:
     with pytest.raises(MonitoringError, match='No such file'):
         read_trace(tmp_path / 'none.csv')
-    with pytest.raises(MonitoringError, match='is not a text'):
+    with pytest.raises(MonitoringError, match='give a text of seconds,percent'):
         read_trace(Path('a\0b'))
 
 

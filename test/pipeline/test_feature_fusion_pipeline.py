@@ -112,7 +112,7 @@ def test_fused_detections_begin_tracks_at_a_score_of_their_own(score: float, peo
 def test_scans_go_to_the_tracker_as_before_also_without_pictures() -> None:
     subject = pipeline(FakeFusionNetworks())
     scans = [scan(10 + 50 * n, n) for n in range(6)]
-    decisions = fed(subject, scans)
+    decisions = fed(subject, scans, ahead=1)
     assert [u.key for u in tracker_units(subject, RADAR)] == [u.key for u in scans]
     assert all(d.tracks == () for d in decisions)
     assert subject.feature_fusion is not None

@@ -12,6 +12,7 @@ from hand_made_questions import gate
 
 from mmedge_ros.data_types import CAMERA, RADAR
 from mmedge_ros.encoding.detector import EncodingError
+from mmedge_ros.encoding.model_bundle import FUSION_PARTS
 from mmedge_ros.parameter import ParameterError, build
 from mmedge_ros.pipeline.fusion_strategy import (
     fusion_strategy,
@@ -28,7 +29,6 @@ from mmedge_ros.skipping.scene_change import SceneChangeParameters
 from mmedge_ros.skipping.skip_control import SkipParameters
 
 ENTRY = {'weights': 'network.onnx', 'sha256': '0' * 64}
-PARTS = ('step_camera', 'step_radar', 'fuse')
 CAMERA_PART = {'default': 'small', 'levels': {'small': ENTRY}}
 
 
@@ -40,7 +40,7 @@ def bundle(folder: Path, **more: object) -> Path:
 
 
 def fusing(folder: Path) -> Path:
-    parts = dict.fromkeys(PARTS, ENTRY)
+    parts = {'format': 2, **dict.fromkeys(FUSION_PARTS, ENTRY)}
     return bundle(folder, grid={'format': 1}, fusion={**parts, 'threshold': 0.2})
 
 
@@ -90,7 +90,8 @@ def test_a_bundle_whose_fusion_networks_are_broken_is_an_error_at_the_start(
 def test_networks_that_are_open_already_are_used_and_tried_out(tmp_path: Path) -> None:
     model, networks = fusing(tmp_path / 'm'), FakeFusionNetworks()
     assert open_pipeline(model, parameters(), networks).feature_fusion is not None
-    assert networks.fused == {0: {CAMERA: [0], RADAR: [0]}}
+    assert list(networks.fused) == [0]
+    assert all(networks.fused[0][modality] for modality in (CAMERA, RADAR))
     assert open_pipeline(model, parameters('decision'), networks).feature_fusion is None
 
 

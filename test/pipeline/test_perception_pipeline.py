@@ -128,7 +128,18 @@ def test_a_late_unit_does_not_turn_the_state_back() -> None:
 def test_units_are_worked_on_while_their_window_is_still_filling() -> None:
     subject = pipeline()
     subject.add_features(picture(60), at(65))
+    assert subject.work_ahead(at(65))
     assert subject.tracker.newest_ns == at(55)
+    assert not subject.work_ahead(at(65))
+
+
+def test_late_pictures_are_taken_in_together() -> None:
+    subject = pipeline()
+    for number, each in enumerate([picture(80, 2), picture(20, 0), picture(50, 1)]):
+        subject.add_features(each, at(90 + number))
+    assert subject.work_ahead(at(95))
+    assert not subject.work_ahead(at(95))
+    assert subject.tracker.newest_ns == at(75)
 
 
 def test_a_unit_told_of_twice_is_seen_once() -> None:

@@ -145,6 +145,43 @@ class TestReasons:
         write_files(root, dict.fromkeys(loads, '437'))
         cockpit.wait_until_free()
 
+    def test_a_consumer_shortens_the_limit_until_its_lease_ends(
+        self, drone: tuple[Cockpit, Path]
+    ) -> None:
+        cockpit, _ = drone
+        node = cockpit.bystander.node
+        output = node.create_publisher(msg.LatencyDemand, names.LATENCY_DEMAND, qos.RESULT)
+
+        def announce(decode_time: float, lease: float) -> None:
+            until = to_time(time.time_ns() + round(lease * NS_PER_S))
+            output.publish(
+                msg.LatencyDemand(
+                    source='language model',
+                    decode_time=decode_time,
+                    total_limit=0.4,
+                    valid_until=until,
+                )
+            )
+
+        decoding = node.create_timer(0.2, lambda: announce(0.37, 2.0))
+        shorter = cockpit.wait_for_reason('latency budget: language model leaves 30 ms')
+        assert shorter.latency_limit == pytest.approx(0.03)
+        nonsense = node.create_timer(0.2, lambda: announce(float('nan'), 3600.0))
+        cockpit.bystander.wait_until(
+            lambda: (
+                'decode_time of nan'
+                in cockpit.bystander.figure('configuration_optimizer', 'last one not used')
+            )
+        )
+        assert cockpit.configurations[-1].latency_limit == pytest.approx(0.03)
+        # The consumer dies; nonsense in its name does not keep its demand alive.
+        node.destroy_timer(decoding)
+        cockpit.bystander.wait_until(
+            lambda: cockpit.configurations[-1].latency_limit == pytest.approx(0.05)
+        )
+        assert 'latency budget' not in cockpit.configurations[-1].reason
+        node.destroy_timer(nonsense)
+
 
 def test_without_the_monitors_topic_nothing_of_that_happens(
     bystander: Bystander, detector: Path, tmp_path: Path

@@ -135,7 +135,8 @@ class TestPlayer:
         # It may take the player a moment to hear of it.
         assert radar[radar < end_ns].max(initial=0) < begin_ns + SECOND // 5
         assert radar[radar >= end_ns].min() - end_ns < 0.05 * SECOND
-        assert np.diff(camera).max() < 0.15 * SECOND
+        # The pause is longer; a busy machine may drop a picture or two.
+        assert np.diff(camera).max() < 0.25 * SECOND
 
     @staticmethod
     def _check_the_rates(bystander: Bystander, effective_ns: int) -> None:

@@ -14,7 +14,7 @@ from mmedge_ros.evaluation.bundle_evaluation import NOMINAL
 from mmedge_ros.evaluation.decision_log import decision_lines
 from mmedge_ros.pipeline.perception_pipeline import PipelineParameters
 from mmedge_ros.skipping.audits import AuditParameters
-from mmedge_ros.skipping.closed_loop import LoopSettings, gated_run, reference_run
+from mmedge_ros.skipping.closed_loop import FlightLoop, LoopSettings, gated_run, reference_run
 from mmedge_ros.skipping.loop_figures import (
     GateFigures,
     WindowWork,
@@ -64,6 +64,34 @@ def test_who_comes_while_the_camera_rests_makes_early_decisions_differ() -> None
     assert len(reference.decisions[-1].tracks) == 3
     run = gated_run(flight, reference, SETTINGS, always(1.0), 0.5)
     assert 0 < run.outcome.differing < run.outcome.early
+
+
+def test_what_is_remembered_of_a_flight_changes_no_decision() -> None:
+    flight = encoded_flight(lambda when: 2 + (when > 1290.0))
+    loop = FlightLoop(flight, SETTINGS)
+    assert decision_lines(loop.reference().decisions) == decision_lines(
+        reference_run(flight, SETTINGS).decisions
+    )
+    rule = AtRandom(0.2, 3)
+    for _ in range(2):
+        run = loop.gated(rule, 0.5)
+        alone = gated_run(flight, loop.reference(), SETTINGS, rule, 0.5)
+        assert run.outcome == alone.outcome
+        assert decision_lines(run.record.decisions) == decision_lines(alone.record.decisions)
+    assert run.outcome.early > 3
+
+
+def test_every_question_is_answered_those_with_a_no_as_well() -> None:
+    loop = FlightLoop(encoded_flight(lambda when: 2 + (when > 1290.0)), SETTINGS)
+    never = loop.answered(always(0.0), 0.5)
+    assert len(never) > 2 * len(loop.reference().decisions)
+    assert any(answer.agrees for answer in never)
+    assert not all(answer.agrees for answer in never)
+    # Of windows decided early the last answer is what was decided.
+    run = loop.gated(always(1.0), 0.5)
+    ever = loop.answered(always(1.0), 0.5)
+    right = {(d.question, d.agrees) for d in run.early}
+    assert right <= {(answer.question, answer.agrees) for answer in ever}
 
 
 def test_audits_are_noted() -> None:

@@ -124,6 +124,18 @@ def test_somebody_new_unsettles_the_scene() -> None:
     assert shown.hindsight == 1.0
 
 
+def test_who_comes_and_goes_makes_early_decisions_usually_wrong() -> None:
+    calm = watched(*TWO, until=900.0).asked(900.0, end=960.0)
+    assert calm.usual_error < 0.1
+    assert calm.usual_hindsight < 0.2
+    restless = watched(*TWO, until=600.0)
+    for number in range(12):
+        third = [(300.0, 240.0, 0.9)] if number % 6 < 3 else []
+        restless.picture(620.0 + 33.4 * number, *TWO, *third)
+    asked = restless.asked(1030.0, end=1090.0)
+    assert asked.usual_error > 4.0 * calm.usual_error
+
+
 def test_who_is_not_found_is_missing_and_then_doubted() -> None:
     flight = watched(*TWO)
     flight.picture(320.0, TWO[0])
@@ -185,8 +197,9 @@ def test_units_of_another_window_say_nothing() -> None:
     flight.scene.add(late, flight.state)
     after = flight.asked(300.0, end=300.0)
     changed = {n for n in FIELDS if getattr(before, n) != getattr(after, n)}
-    # What the newest picture showed is the only thing that is not of a window.
-    assert changed <= {'unexplained', 'missing', 'worst_fit', 'borderline', 'lasting_fit'}
+    # What the newest pictures showed is the only thing that is not of a window.
+    pictures = {'unexplained', 'missing', 'worst_fit', 'borderline', 'lasting_fit'}
+    assert changed <= pictures | {'usual_hindsight', 'usual_error'}
 
 
 @given(

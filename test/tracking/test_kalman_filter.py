@@ -20,10 +20,10 @@ from mmedge_ros.tracking.kalman_filter import (
     mahalanobis_squared,
     mixture,
     predict,
-    predict_box,
+    predict_boxes,
     radial_velocity,
     start_box,
-    update_box,
+    update_boxes,
     update_position,
     update_radial_velocity,
 )
@@ -224,9 +224,9 @@ def test_the_quick_inverse_is_the_inverse_also_of_flat_ellipsoids(
     axes = np.linalg.qr(np.random.default_rng(seed).normal(size=(3, 3)))[0]
     matrix = (axes * [1.0, 10**first, 10**second]) @ axes.T
     expected = np.linalg.inv(matrix)
-    np.testing.assert_allclose(
-        inverse_3(matrix), expected, rtol=1e-6, atol=1e-6 * np.abs(expected).max()
-    )
+    inverse, determinant = inverse_3(matrix)
+    np.testing.assert_allclose(inverse, expected, rtol=1e-6, atol=1e-6 * np.abs(expected).max())
+    assert determinant == pytest.approx(np.linalg.det(matrix), rel=1e-6)
 
 
 step = st.tuples(
@@ -265,6 +265,14 @@ SPREAD = RateSpread(0.01, 0.002, 0.1)
 NOISE = BoxNoise(centre=RateNoise(0.04, 0.5, 0.8), size=RateNoise(0.08, 0.2, 0.3))
 
 
+def predicted(state: BoxState, dt: float, noise: BoxNoise = NOISE) -> BoxState:
+    return predict_boxes([state], dt, noise)[0]
+
+
+def updated(state: BoxState, measured: Box) -> BoxState:
+    return update_boxes([state], [measured], NOISE)[0]
+
+
 @pytest.mark.parametrize(('part', 'index'), [('centre', 1), ('size', 3)])
 def test_the_box_filter_agrees_with_filterpy(part: str, index: int) -> None:
     random = np.random.default_rng(9)
@@ -277,7 +285,7 @@ def test_the_box_filter_agrees_with_filterpy(part: str, index: int) -> None:
     for _ in range(50):
         dt, (top, bottom) = float(random.uniform(0.02, 0.1)), random.normal((100, 250))
         measured = Box(100.0, top, 160.0, bottom)
-        state = update_box(predict_box(state, dt, NOISE), measured, NOISE)
+        state = updated(predicted(state, dt), measured)
         process = Q_continuous_white_noise(2, dt, noise.motion**2)
         kf.predict(F=np.array([[1, dt], [0, 1]]), Q=process)
         kf.update(box_values(measured)[index])
@@ -288,6 +296,20 @@ def test_the_box_filter_agrees_with_filterpy(part: str, index: int) -> None:
         np.testing.assert_allclose(covariance, kf.P, rtol=1e-9)
 
 
+def test_many_boxes_are_corrected_as_each_alone() -> None:
+    boxes = [Box(10.0 * n, 50.0, 10.0 * n + 5.0 + n, 90.0 + n) for n in range(1, 6)]
+    states = [start_box(box, NOISE) for box in boxes]
+    for old, new in zip(states[2:4], boxes[2:4], strict=True):
+        states[boxes.index(new)] = predicted(old, 0.1)
+    together = update_boxes(predict_boxes(states, 0.05, NOISE), boxes[::-1], NOISE)
+    for state, measured, found in zip(states, boxes[::-1], together, strict=True):
+        alone = updated(predicted(state, 0.05), measured)
+        np.testing.assert_array_equal(found.values, alone.values)
+        np.testing.assert_array_equal(found.rates, alone.rates)
+        assert (found.centre, found.size) == (alone.centre, alone.size)
+    assert predict_boxes([], 0.05, NOISE) == update_boxes([], [], NOISE) == []
+
+
 def test_a_box_in_steady_motion_is_predicted_where_it_will_be() -> None:
     def true_box(time: float) -> Box:
         left, height = 100 + 80 * time, 100 + 20 * time
@@ -295,15 +317,15 @@ def test_a_box_in_steady_motion_is_predicted_where_it_will_be() -> None:
 
     state = start_box(true_box(0.0), NOISE)
     for n in range(1, 41):
-        state = update_box(predict_box(state, 0.05, NOISE), true_box(0.05 * n), NOISE)
-    ahead = predict_box(state, 0.5, NOISE).box()
+        state = updated(predicted(state, 0.05), true_box(0.05 * n))
+    ahead = predicted(state, 0.5).box()
     np.testing.assert_allclose(ahead, true_box(2.5), atol=1.0)
 
 
 def test_a_box_carried_back_is_where_it_was_and_no_less_certain() -> None:
     still = RateNoise(0.04, 0.5, 0.0)
     state = BoxState(np.array([100.0, 50, 20, 40]), np.array([10.0, 0, 1, 2]), SPREAD, SPREAD)
-    there = predict_box(predict_box(state, -0.2, NOISE), 0.2, BoxNoise(still, still))
+    there = predicted(predicted(state, -0.2), 0.2, BoxNoise(still, still))
     np.testing.assert_allclose(there.values, state.values)
     assert there.centre == pytest.approx(state.centre)
     assert there.size == pytest.approx(state.size)
@@ -311,7 +333,7 @@ def test_a_box_carried_back_is_where_it_was_and_no_less_certain() -> None:
 
 def test_a_box_never_shrinks_below_a_pixel() -> None:
     state = BoxState(np.array([100.0, 50, 20, 40]), np.array([0.0, 0, -30, -90]), SPREAD, SPREAD)
-    box = predict_box(state, 2.0, NOISE).box()
+    box = predicted(state, 2.0).box()
     assert (box.width, box.height) == (1.0, 1.0)
 
 

@@ -73,7 +73,7 @@ def test_too_little_to_learn_from_is_said(given: GateSamples, words: str) -> Non
         train_gate(given)
 
 
-def test_samples_are_early_decisions_with_what_became_of_them() -> None:
+def test_samples_are_questions_with_what_would_have_come_of_a_yes() -> None:
     configuration = Configuration(
         1, 0, (ModalityConfiguration(CAMERA, 30.0), ModalityConfiguration(RADAR, 20.0))
     )

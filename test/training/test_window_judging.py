@@ -42,12 +42,14 @@ def test_the_newest_picture_is_compared_with_the_truth_at_its_stamp() -> None:
 def test_ranges_that_are_wrong_show() -> None:
     fused, _ = judge(WINDOWS, CHOSEN, lambda batch: newest(batch, 2.0 * AWAY))
     assert fused.at(0.3).range_error == pytest.approx(1.0, abs=1e-3)
+    assert fused.at(0.3).range_deviation == pytest.approx(np.log(2.0), abs=1e-3)
 
 
 def test_who_sees_nothing_is_worth_nothing() -> None:
     fused, _ = judge(WINDOWS, CHOSEN, blind)
     assert fused.at(0.3).mean_iou == fused.at(0.3).worth == 0.0
     assert np.isnan(fused.at(0.3).precision)
+    assert np.isnan(fused.at(0.3).range_deviation)
     assert 'precision' not in fused.at(0.3).plain()
 
 
@@ -82,3 +84,11 @@ def test_padding_comes_first_so_that_the_newest_unit_is_the_last() -> None:
     known = WINDOWS.flights[0].grids[CAMERA, 'large'][last]
     assert (batch.camera.grids[1, -1] == known).all()
     assert (batch.camera.seconds[1, -1] < batch.camera.seconds[1, -2]).all()
+
+
+def test_counts_are_those_of_all_windows_together() -> None:
+    fused, _ = judge(WINDOWS, CHOSEN, lambda batch: newest(batch, 1.5 * AWAY))
+    counts = fused.counts(0.3)
+    assert (counts.people, counts.hits, counts.wrong) == (len(CHOSEN), len(CHOSEN), 0)
+    assert counts.iou / counts.people == pytest.approx(fused.at(0.3).worth)
+    assert counts.errors == pytest.approx([0.5] * len(CHOSEN), abs=1e-3)

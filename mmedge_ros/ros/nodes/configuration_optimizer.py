@@ -17,6 +17,7 @@ from mmedge_ros.ros.node_main import run_nodes
 from mmedge_ros.ros.optimizer_setup import (
     ConfigurationOptimizerParameters,
     Cost,
+    demand_from_message,
     encode_seconds,
     optimizer_setup,
     seconds_until,
@@ -50,6 +51,7 @@ class ConfigurationOptimizerNode(Node):
             (msg.SkipDecision, names.SKIP_DECISION, self._on_skip),
             (msg.TrackArray, names.TRACKS, self._on_tracks),
             (msg.SystemState, names.SYSTEM_STATE, self._on_state),
+            (msg.LatencyDemand, names.LATENCY_DEMAND, self._on_demand),
         ):
             self.create_subscription(kind, topic, take, qos.RESULT)
         self._timer = self.create_timer(1.0 / p.rate, self._decide, clock=steady_clock())
@@ -83,6 +85,14 @@ class ConfigurationOptimizerNode(Node):
         self._watch.heard('system state')
         self._adaptation.system_state(state_from_message(message), time.monotonic())
 
+    def _on_demand(self, message: msg.LatencyDemand) -> None:
+        demand = demand_from_message(message, self._ros_clock.now_ns())
+        if not self._adaptation.demanded(demand, time.monotonic()):
+            self.get_logger().warning(
+                f'latency demand not used: {self._adaptation.budget.problem}',
+                throttle_duration_sec=5.0,
+            )
+
     def _decide(self) -> None:
         now_ns = self._ros_clock.now_ns()
         begun = time.perf_counter()
@@ -94,6 +104,7 @@ class ConfigurationOptimizerNode(Node):
 
     def _figures(self) -> dict[str, object]:
         counts, current = self._adaptation.counts, self._adaptation.current
+        budget = self._adaptation.budget
         return {
             'configuration': current.id if current is not None else '',
             'reason': current.reason if current is not None else '',
@@ -106,6 +117,10 @@ class ConfigurationOptimizerNode(Node):
             'late decisions': counts.late,
             'changes': counts.changes,
             'states': counts.states,
+            'consumers': ', '.join(budget.consumers(time.monotonic())),
+            'latency demands': budget.taken,
+            'latency demands not used': budget.refused,
+            'last one not used': budget.problem,
             'decision (us, median)': self._decision_cost.microseconds(),
             'calibration (us per unit, median)': self._unit_cost.microseconds(),
         }

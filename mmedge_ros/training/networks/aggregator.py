@@ -1,8 +1,7 @@
-"""Temporal aggregation of one modality's units, one unit at a time (MMEdge, section 4.1).
+"""Temporal aggregation of one modality's units, for training (MMEdge, section 4.1).
 
-The state holds all that later units need, and every step costs the same however long the
-window is. A batch is the same step taken for several windows at once, so that streaming and
-training cannot drift apart.
+Several windows are stepped at once, unit by unit. In flight `StreamingAggregator` does the same
+with the parts that `export` takes apart, and finds neighbours by the same rules.
 
 Sizes: see `aggregator_state`.
 """
@@ -15,26 +14,21 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from mmedge_ros.encoding.feature_grid import COLUMNS, ROWS
-from mmedge_ros.training.networks.aggregator_state import (
-    Aggregate,
-    AggregatorState,
-    Running,
-    Thirds,
+from mmedge_ros.aggregation.temporal_rules import (
+    LAG_TOLERANCE,
+    LAGS,
+    LARGEST_EXPONENT,
+    NEIGHBOUR_TOLERANCE,
+    OLDEST,
+    REMEMBERED,
 )
+from mmedge_ros.encoding.feature_grid import COLUMNS, ROWS
+from mmedge_ros.training.networks.aggregator_state import Aggregate, Running, Thirds
 from mmedge_ros.training.networks.standardise import Standardise, for_convolution
 
 WIDTH = 32
-# At 30 Hz the farther lag with its tolerance reaches seven units back.
-REMEMBERED = 8
-LAGS = (0.1, 0.2)
-LAG_TOLERANCE = 0.05
-NEIGHBOUR_TOLERANCE = 0.12
 # Per second; from the mean of the window to little more than its last unit.
 _SLOWEST_DECAY, _FASTEST_DECAY = 0.3, 30.0
-# exp(-10) is nothing beside a unit at the window's end, and keeps sums of weights above zero.
-_LARGEST_EXPONENT = 10.0
-_OLDEST = 10.0
 
 
 class Aggregator(nn.Module):  # type: ignore[misc]
@@ -78,55 +72,8 @@ class Aggregator(nn.Module):  # type: ignore[misc]
         self.decay = nn.Parameter(decays.expm1().log())  # softplus makes them the decays
         self.register_buffer('lags', torch.tensor(LAGS).reshape(1, -1, 1), persistent=False)
 
-    def initial(self, batch: int = 1) -> AggregatorState:
-        """Return the state of windows without units: zeros."""
-        recent = self.decay.new_zeros(batch, REMEMBERED, self.width, ROWS, COLUMNS)
-        newest = self.decay.new_zeros(batch, self.channels, ROWS, COLUMNS)
-        return AggregatorState(*self._nothing(batch), recent, newest)
-
-    def step(
-        self,
-        state: AggregatorState,
-        grid: Tensor,
-        seconds_to_end: Tensor,
-        valid: Tensor | None = None,
-    ) -> AggregatorState:
-        """Take in one unit per window, none older than those before it.
-
-        :param grid: (B, C, H, V)
-        :param seconds_to_end: (B,) from the unit's stamp to the window's end
-        :param valid: (B,) 0 where a window's state is to stay as it was; None: all are stepped
-        """
-        begun = state if self.aggregation else self.initial(grid.shape[0])
-        own = self._projected(grid)
-        choice = self._lag_choice(begun.running, seconds_to_end)
-        # Products with 0 and 1 are exact, and cheaper than gathering whole grids.
-        places = torch.arange(REMEMBERED, device=own.device)
-        one_hot = (choice.unsqueeze(2) == places).to(begun.recent.dtype)
-        chosen = torch.matmul(one_hot, begun.recent.flatten(2))
-        chosen = chosen.reshape(-1, len(LAGS), self.width, ROWS, COLUMNS)
-        lagged = [
-            _where(choice[:, i] >= 0, chosen[:, i].to(own.dtype), own) for i in range(len(LAGS))
-        ]
-        last = self._thirds(begun.recent[:, 0])
-        running = self._advanced(
-            begun.running, last, own, self._thirds(own), lagged, seconds_to_end
-        )
-        ring = (own.unsqueeze(1).to(begun.recent.dtype), begun.recent[:, : REMEMBERED - 1])
-        new = AggregatorState(*running, torch.cat(ring, dim=1), grid)
-        if valid is None:
-            return new
-        return AggregatorState(*_where_each(valid > 0, new, state))
-
-    def finish(self, state: AggregatorState) -> Aggregate:
-        """Summarise windows; their states can still be stepped on."""
-        return self._summary(state.running, self._thirds(state.recent[:, 0]), state.newest)
-
     def forward(self, grids: Tensor, seconds_to_end: Tensor, valid: Tensor) -> Aggregate:
         """Step through whole windows in the order of stamps, and finish them.
-
-        It computes what `step` and `finish` do, but refers to recent units one by one where
-        they copy them: that is most of a step's time in training.
 
         :param grids: (B, N, C, H, V), in any order
         :param seconds_to_end: (B, N)
@@ -136,7 +83,7 @@ class Aggregator(nn.Module):  # type: ignore[misc]
         rows = torch.arange(batch, device=grids.device)
         running = self._nothing(batch)
         last = self._thirds(running.total)
-        newest = torch.zeros_like(grids[:, 0]) if grids.shape[1] else self.initial(batch).newest
+        newest = grids.new_zeros(batch, self.channels, ROWS, COLUMNS)
         recent: list[list[Tensor]] = [[] for _ in range(batch)]
         for place in _places_by_time(seconds_to_end, valid > 0):
             grid, seconds, now = (
@@ -234,8 +181,8 @@ class Aggregator(nn.Module):  # type: ignore[misc]
         """Return total and weight with the pending unit, given what follows it."""
         pending = running.pending + self.from_following(following)
         encoded = functional.relu(self.spatial(pending))
-        age = running.seconds[:, :1].clamp(0.0, _OLDEST)
-        exponent = (functional.softplus(self.decay) * age).clamp(max=_LARGEST_EXPONENT)
+        age = running.seconds[:, :1].clamp(0.0, OLDEST)
+        exponent = (functional.softplus(self.decay) * age).clamp(max=LARGEST_EXPONENT)
         share = torch.exp(-exponent) * (running.count > 0)
         total = torch.addcmul(running.total, share[:, :, None, None], encoded.to(share.dtype))
         return total, running.weight + share
@@ -244,7 +191,7 @@ class Aggregator(nn.Module):  # type: ignore[misc]
         """Close the window: the newest unit has none after it and keeps its own channels."""
         total, weight = self._pooled_up_to(running, last.back)
         present = (running.count > 0).to(weight.dtype)
-        age = running.seconds[:, :1].clamp(0.0, _OLDEST) * present
+        age = running.seconds[:, :1].clamp(0.0, OLDEST) * present
         pooled = total / (weight + (1.0 - present))[:, :, None, None]
         return Aggregate(pooled, newest, torch.cat((present, age, running.count.log1p()), dim=1))
 

@@ -1,4 +1,4 @@
-"""What aggregators pass in and return.
+"""What aggregators keep and return.
 
 Sizes: B windows, C channels of a grid, W of the aggregate, K remembered units, H x V cells.
 """
@@ -11,7 +11,7 @@ from torch import Tensor
 
 
 class Running(NamedTuple):
-    """What the units so far have left behind, apart from the grids of the recent ones.
+    """What the units so far have left behind, apart from the recent ones themselves.
 
     ``seconds`` (B, K): from the recent units, newest first, to the window's end; ``count``
     (B, 1) of all units. ``pending`` (B, W, H, V) is the newest unit's encoding without the
@@ -24,26 +24,6 @@ class Running(NamedTuple):
     pending: Tensor
     total: Tensor
     weight: Tensor
-
-
-class AggregatorState(NamedTuple):
-    """All of a window's state, zeros at first.
-
-    See `Running`; ``recent`` (B, K, W, H, V) are projected units, newest first, and ``newest``
-    (B, C, H, V) is the newest unit's grid as it came.
-    """
-
-    seconds: Tensor
-    count: Tensor
-    pending: Tensor
-    total: Tensor
-    weight: Tensor
-    recent: Tensor
-    newest: Tensor
-
-    @property
-    def running(self) -> Running:
-        return Running(*self[: len(Running._fields)])
 
 
 class Thirds(NamedTuple):

@@ -1,16 +1,18 @@
-"""Exports a fusion network for flight: one step per modality, and all that is left at the end.
+"""Exports a fusion network for flight: what is done with each unit, and the head.
 
-``step_camera.onnx`` and ``step_radar.onnx`` take the state of one window (`AggregatorState`,
-each tensor by its name, of batch 1), ``grid`` (1, C, 30, 40) and ``seconds_to_end`` (1,); they
-put out the new state, each name with ``next_`` before it. ``fuse.onnx`` takes both states, each
-name with ``camera_`` or ``radar_`` before it, and puts out ``maps`` (1, 54, 30, 40) and, for
-those who want to look at a window before it ends, ``camera_pooled`` and ``radar_pooled``
-(1, W, 30, 40).
+For each modality ``project_<modality>.onnx`` and ``change_<modality>_<lag>.onnx`` are the parts
+of an aggregator that `unit_networks` describes; when they are combined, and which units are
+compared, is decided in flight by the rules of `temporal_rules`. ``fuse.onnx`` takes what a
+window is pooled to, ``camera_pooled`` and ``radar_pooled`` (1, W, 30, 40), the newest grids
+``camera_newest`` and ``radar_newest`` (1, C, 30, 40), ``camera_facts`` and ``radar_facts``
+(1, 3), see `Aggregate`, and puts out ``maps`` (1, 54, 30, 40).
 """
 
 from __future__ import annotations
 
 import copy
+import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,18 +20,22 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
+from torch.nn import functional
 
 from mmedge_ros.aggregation.fusion_runtime import FusionNetworkRuntime
+from mmedge_ros.aggregation.temporal_rules import LAGS
+from mmedge_ros.aggregation.unit_networks import POOLING
 from mmedge_ros.data_types import CAMERA, NS_PER_S, RADAR
+from mmedge_ros.encoding.feature_grid import COLUMNS, ROWS
+from mmedge_ros.encoding.model_bundle import FUSION_PARTS
 from mmedge_ros.training.detector_export import store_as_float16
 from mmedge_ros.training.errors import TrainingError
 from mmedge_ros.training.networks.aggregator import Aggregator
-from mmedge_ros.training.networks.aggregator_state import AggregatorState
+from mmedge_ros.training.networks.aggregator_state import Aggregate
 from mmedge_ros.training.networks.fusion_network import FusionBatch, FusionNetwork
+from mmedge_ros.training.networks.unit_parts import UnitChange, UnitProjection
 
-STEP_CAMERA, STEP_RADAR, FUSE = 'step_camera.onnx', 'step_radar.onnx', 'fuse.onnx'
 _OPSET = 17
-_NAMES = AggregatorState._fields
 # Sums in another order differ by less; a wrong graph by far more.
 _LARGEST_DIFFERENCE = 1e-3
 # As `store_as_float16` does it.
@@ -47,33 +53,21 @@ class FusionExportCheck(NamedTuple):
     maps: float
 
 
-class _Step(nn.Module):  # type: ignore[misc]
-    def __init__(self, aggregator: Aggregator) -> None:
-        super().__init__()
-        self.aggregator = aggregator
-
-    def forward(self, *inputs: Tensor) -> AggregatorState:
-        *state, grid, seconds_to_end = inputs
-        new: AggregatorState = self.aggregator.step(AggregatorState(*state), grid, seconds_to_end)
-        return new
-
-
 class _Fuse(nn.Module):  # type: ignore[misc]
     def __init__(self, network: FusionNetwork) -> None:
         super().__init__()
-        self.network = network
+        self.head = network.head
 
-    def forward(self, *inputs: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        half = len(_NAMES)
-        camera = self.network.camera.finish(AggregatorState(*inputs[:half]))
-        radar = self.network.radar.finish(AggregatorState(*inputs[half:]))
-        return self.network.head(camera, radar), camera.pooled, radar.pooled
+    def forward(self, *inputs: Tensor) -> Tensor:
+        half = len(Aggregate._fields)
+        maps: Tensor = self.head(Aggregate(*inputs[:half]), Aggregate(*inputs[half:]))
+        return maps
 
 
 def export_fusion(
     network: FusionNetwork, folder: Path, *, half: bool = True, seed: int = 0
 ) -> FusionExportCheck:
-    """Write the three graphs into a folder, and check them on random streams.
+    """Write the graphs of FUSION_PARTS into a folder, and check them on random streams.
 
     :param network: trained, with streaming aggregators; it stays as it is
     :param half: store weights as float16; arithmetic stays float32
@@ -89,26 +83,31 @@ def export_fusion(
     _settle_standardisation(still)
     if half:
         _round_to_float16(still)
-    for aggregator, name in ((still.camera, STEP_CAMERA), (still.radar, STEP_RADAR)):
-        state = aggregator.initial()
-        grid = torch.zeros_like(state.newest)
+    empty = []
+    for modality, aggregator in ((CAMERA, still.camera), (RADAR, still.radar)):
+        grid = torch.zeros(1, aggregator.channels, ROWS, COLUMNS)
+        unit = torch.zeros(1, aggregator.width, ROWS, COLUMNS)
+        empty += [unit, grid, torch.zeros(1, 3)]
         _write(
-            _Step(aggregator),
-            (*state, grid, torch.zeros(1)),
-            folder / name,
-            [*_NAMES, 'grid', 'seconds_to_end'],
-            [f'next_{name}' for name in _NAMES],
+            UnitProjection(aggregator),
+            {'grid': grid},
+            folder / f'project_{modality}.onnx',
+            ['unit', 'own', 'others'],
+            {POOLING: _pooling_note(aggregator)},
         )
-    _write(
-        _Fuse(still),
-        (*still.camera.initial(), *still.radar.initial()),
-        folder / FUSE,
-        [f'{modality}_{name}' for modality in ('camera', 'radar') for name in _NAMES],
-        ['maps', 'camera_pooled', 'radar_pooled'],
-    )
+        for lag in range(len(LAGS)):
+            _write(
+                UnitChange(aggregator, lag),
+                {'unit': unit, 'earlier': unit},
+                folder / f'change_{modality}_{lag + 1}.onnx',
+                ['change'],
+            )
+    names = [f'{modality}_{part}' for modality in (CAMERA, RADAR) for part in Aggregate._fields]
+    inputs = dict(zip(names, empty, strict=True))
+    _write(_Fuse(still), inputs, folder / 'fuse.onnx', ['maps'])
     if half:
-        for name in (STEP_CAMERA, STEP_RADAR, FUSE):
-            store_as_float16(folder / name)
+        for part in FUSION_PARTS:
+            store_as_float16(folder / f'{part}.onnx')
     return check_fusion_export(still, folder, seed)
 
 
@@ -118,16 +117,17 @@ def check_fusion_export(network: FusionNetwork, folder: Path, seed: int = 0) -> 
     :param network: with the weights that were exported
     :raises TrainingError: if they differ by more than rounding explains
     """
-    runtime = FusionNetworkRuntime(folder / STEP_CAMERA, folder / STEP_RADAR, folder / FUSE)
+    runtime = FusionNetworkRuntime.from_folder(folder)
     rng = np.random.default_rng(seed)
     worst = dict.fromkeys(('pooled', 'maps'), 0.0)
     for _ in range(_WINDOWS):
         units = {modality: _random_units(runtime, modality, rng) for modality in _PERIODS}
         states = {name: steps.begin(0) for name, steps in runtime.aggregators.items()}
         for name, (grids, seconds) in units.items():
+            steps = runtime.aggregators[name]
             for grid, before in zip(grids, seconds, strict=True):
                 stamp_ns = -round(before * NS_PER_S)
-                states[name] = runtime.aggregators[name].step(states[name], grid, stamp_ns)
+                states[name] = steps.step(states[name], steps.unit(grid), stamp_ns)
         with torch.no_grad():
             batch = FusionBatch(*(x for pair in units.values() for x in _as_batch(*pair)))
             wanted = {
@@ -152,21 +152,32 @@ def check_fusion_export(network: FusionNetwork, folder: Path, seed: int = 0) -> 
 
 def _write(
     module: nn.Module,
-    example: tuple[Tensor, ...],
+    inputs: Mapping[str, Tensor],
     path: Path,
-    inputs: list[str],
     outputs: list[str],
+    notes: Mapping[str, str] | None = None,
 ) -> None:
+    import onnx
+
     with torch.no_grad():
         torch.onnx.export(
             module.eval(),
-            example,
+            tuple(inputs.values()),
             str(path),
             opset_version=_OPSET,
-            input_names=inputs,
+            input_names=list(inputs),
             output_names=outputs,
             dynamo=False,
         )
+    if notes:
+        model = onnx.load(str(path))
+        onnx.helper.set_model_props(model, dict(notes))
+        onnx.save(model, str(path))
+
+
+def _pooling_note(aggregator: Aggregator) -> str:
+    decays = functional.softplus(aggregator.decay.detach()).tolist()
+    return json.dumps({'decays': decays, 'newest_only': not aggregator.aggregation})
 
 
 def _settle_standardisation(network: FusionNetwork) -> None:

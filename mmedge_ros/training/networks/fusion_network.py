@@ -11,7 +11,7 @@ from mmedge_ros.encoding.feature_grid import CAMERA_CHANNELS
 from mmedge_ros.fusion.radar_grid import RADAR_INPUT
 from mmedge_ros.training.networks.aggregator import WIDTH, Aggregator
 from mmedge_ros.training.networks.fusion_head import FusionHead
-from mmedge_ros.training.networks.whole_window_encoder import WholeWindowEncoder
+from mmedge_ros.training.networks.whole_window_encoder import WINDOW, WholeWindowEncoder
 
 RADAR_CHANNELS = RADAR_INPUT[0]
 
@@ -37,7 +37,7 @@ class FusionNetworkSettings:
     """What the network is made of; see `Aggregator` for the first three switches.
 
     ``whole_window`` puts `WholeWindowEncoder` in the place of both aggregators: that network
-    can be trained and judged, but not be exported.
+    can be trained and judged, but not be exported, and is for windows of one length (s) only.
     """
 
     shift: bool = True
@@ -45,6 +45,7 @@ class FusionNetworkSettings:
     aggregation: bool = True
     whole_window: bool = False
     width: int = WIDTH
+    window: float = WINDOW
 
 
 class FusionNetwork(nn.Module):  # type: ignore[misc]
@@ -75,7 +76,7 @@ class FusionNetwork(nn.Module):  # type: ignore[misc]
 
 def _temporal_encoder(channels: int, settings: FusionNetworkSettings) -> nn.Module:
     if settings.whole_window:
-        return WholeWindowEncoder(channels, settings.width)
+        return WholeWindowEncoder(channels, settings.width, settings.window)
     return Aggregator(
         channels,
         settings.width,

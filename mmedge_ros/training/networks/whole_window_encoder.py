@@ -6,27 +6,36 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from mmedge_ros.training.errors import TrainingError
 from mmedge_ros.training.networks.aggregator import WIDTH
 from mmedge_ros.training.networks.aggregator_state import Aggregate
 from mmedge_ros.training.networks.standardise import Standardise
 
 # One place for each unit of a camera at 30 Hz in half a second.
 SLOTS = 15
-_WINDOW = 0.5
+# Seconds; what a place in time stands for, and so what is learned, belongs to this length.
+WINDOW = 0.5
 
 
 class WholeWindowEncoder(nn.Module):  # type: ignore[misc]
     """Lays units on a fixed grid in time, (B, C, T, H, V), and convolves over time and space.
 
     Takes and gives what `Aggregator` does, but can only begin when the window has ended. A
-    place in time without a unit holds the one before it, so that rates may vary.
+    place in time without a unit holds the one before it, so that rates may vary. Units older
+    than the window share the first place.
 
-    :param window: length of the window in s; older units share the first place
+    :param window: length of the windows it is for, s
+    :raises TrainingError: if that is not the length it is built for
     """
 
-    def __init__(self, channels: int, width: int = WIDTH, window: float = _WINDOW) -> None:
+    def __init__(self, channels: int, width: int = WIDTH, window: float = WINDOW) -> None:
         super().__init__()
-        self.channels, self.width, self.window = channels, width, window
+        if window != WINDOW:
+            raise TrainingError(
+                f'the encoder of whole windows is built for windows of {WINDOW} s, not {window} '
+                's: take that length, or the streaming aggregation, which has none'
+            )
+        self.channels, self.width = channels, width
         self.standardise = Standardise(channels)
         self.projection = nn.Conv2d(channels, width, 1)
         self.first = nn.Conv3d(width, width, 3, stride=(3, 1, 1), padding=1)
@@ -40,7 +49,7 @@ class WholeWindowEncoder(nn.Module):  # type: ignore[misc]
         batch, units = valid.shape
         seconds_to_end = seconds_to_end.clamp(min=0.0)
         present = (valid > 0).any(dim=1)
-        chosen = _newest_per_slot(seconds_to_end, valid > 0, self.window)
+        chosen = _newest_per_slot(seconds_to_end, valid > 0)
         flat = functional.relu(self.standardise.then(self.projection, grids.flatten(0, 1)))
         projected = flat.reshape(batch, units, *flat.shape[1:])
         rows = torch.arange(batch, device=grids.device).unsqueeze(1)
@@ -66,9 +75,9 @@ class WholeWindowEncoder(nn.Module):  # type: ignore[misc]
         )
 
 
-def _newest_per_slot(seconds_to_end: Tensor, valid: Tensor, window: float) -> Tensor:
+def _newest_per_slot(seconds_to_end: Tensor, valid: Tensor) -> Tensor:
     """Return the unit each place in time holds, (B, SLOTS), oldest place first, -1 for none."""
-    begins = window * torch.arange(SLOTS - 1, -1, -1, device=valid.device) / SLOTS
+    begins = WINDOW * torch.arange(SLOTS - 1, -1, -1, device=valid.device) / SLOTS
     # A unit counts from its own place on; of those the newest is held.
     counts = valid.unsqueeze(1) & (seconds_to_end.unsqueeze(1) >= begins.reshape(1, -1, 1))
     ages = torch.where(counts, seconds_to_end.unsqueeze(1), torch.inf)

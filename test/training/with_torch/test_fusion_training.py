@@ -148,6 +148,15 @@ def test_rivals_are_trained_in_the_same_way(
     assert (maps[0] != maps[1]).any()
 
 
+def test_the_network_of_whole_windows_refuses_windows_of_another_length(
+    windows: WindowSet, tmp_path: Path
+) -> None:
+    settings = replace(TINY, whole_window=True, window=0.8)
+    with pytest.raises(TrainingError, match=r'built for windows of 0\.5 s, not 0\.8 s: '):
+        FusionTraining(windows, settings, tmp_path / 'c.pt', 'data')
+    assert FusionTraining(windows, replace(TINY, window=0.8), tmp_path / 'c.pt', 'data')
+
+
 def test_no_windows_are_told(tmp_path: Path) -> None:
     with pytest.raises(TrainingError, match='not one window'):
         FusionTraining(WindowSet([], 0.5, 0.1), TINY, tmp_path / 'c.pt', 'data')

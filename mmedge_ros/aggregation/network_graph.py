@@ -23,8 +23,10 @@ _MOST_PORTS = 64
 _MOST_VALUES = 1 << 24
 
 
-class StateGraph:
+class NetworkGraph:
     """A network opened from a file; ``inputs`` and ``outputs`` are shapes by name.
+
+    ``notes`` are the texts that its export left in it, by name.
 
     :raises AggregationError: if the file cannot be opened, or has ports of another kind
     """
@@ -37,6 +39,7 @@ class StateGraph:
             raise AggregationError(str(err)) from err
         self.inputs = self._shapes(self._session.get_inputs())
         self.outputs = self._shapes(self._session.get_outputs())
+        self.notes = self._read_notes()
 
     def require(self, port: str, shape: tuple[int, ...], what: str) -> None:
         """Check an input or output.
@@ -52,6 +55,17 @@ class StateGraph:
                 'use the files of one bundle, made for this version'
             )
 
+    def require_ports(self, inputs: Iterable[str], what: str) -> None:
+        """Check that a graph takes these inputs, and no others.
+
+        :raises AggregationError: if it takes others
+        """
+        for name in sorted(self.inputs.keys() - set(inputs)):
+            raise AggregationError(
+                f'{self.path} is no {what}: it takes {name[:80]!r}, of which nothing is known; '
+                'use the files of one bundle, made for this version'
+            )
+
     def run(self, feeds: Tensors, outputs: Iterable[str]) -> list[Array]:
         """Compute some of the outputs.
 
@@ -63,6 +77,13 @@ class StateGraph:
         except EncodingError as err:
             raise AggregationError(str(err)) from err
         return found
+
+    def _read_notes(self) -> dict[str, str]:
+        try:
+            with runtime_errors(f'{self.path} has notes that cannot be read; export it again'):
+                return dict(self._session.get_modelmeta().custom_metadata_map)
+        except EncodingError as err:
+            raise AggregationError(str(err)) from err
 
     def _shapes(self, ports: Iterable[Any]) -> Shapes:
         ports = list(ports)

@@ -1,0 +1,135 @@
+"""How much work the machine keeps up with, learned from decisions that came late.
+
+A latency model knows encoders one by one. It does not know that they share processors with one
+another and with the fusion of what they made, so that on a starved machine it can promise a
+limit that nothing keeps. What tells is the decisions themselves: late ones bound the load that
+may be asked for, and while all is in time the bound rises again, slower after each failure.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from dataclasses import dataclass
+
+from mmedge_ros.parameter import parameter
+
+
+@dataclass(frozen=True)
+class LoadGuardParameters:
+    """When decisions say that too much is asked of the machine."""
+
+    enabled: bool = parameter(
+        True, 'Whether late decisions bound the load that configurations may ask for'
+    )
+    decisions: int = parameter(
+        10, 'Newest decisions that are judged together', minimum=2, maximum=1000
+    )
+    tolerated: float = parameter(0.1, 'Share of them that may be late', minimum=0.0, maximum=1.0)
+    settling: float = parameter(
+        0.6,
+        'Time after a change for which decisions are not judged: they are still made of units '
+        'from before, and queues empty',
+        unit='s',
+        minimum=0.0,
+        maximum=60.0,
+    )
+    reduction: float = parameter(
+        0.8, 'Share of a load that was too much that is allowed next', minimum=0.1, maximum=0.99
+    )
+    growth: float = parameter(
+        0.1, 'Share by which the bound rises per second once it may', minimum=0.0, maximum=10.0
+    )
+    patience: float = parameter(
+        15.0,
+        'Time for which the bound stays after a failure; twice as long after each further one '
+        'at a load like it',
+        unit='s',
+        minimum=0.1,
+        maximum=3600.0,
+    )
+    longest_patience: float = parameter(
+        120.0, 'What that time grows to at most', unit='s', minimum=0.1, maximum=86400.0
+    )
+
+
+# A machine that does all its work in so much less time is another one.
+_FASTER = 0.7
+
+
+class LoadGuard:
+    """Takes in decisions and the load they were made under; says what load is allowed.
+
+    Loads are busy seconds per second, or anything else that grows with the work asked for.
+    Instants are seconds on one monotonic clock.
+    """
+
+    def __init__(self, parameters: LoadGuardParameters | None = None) -> None:
+        self.parameters = parameters or LoadGuardParameters()
+        self._bound = math.inf
+        self._load = math.nan
+        self._changed = -math.inf
+        self._late: deque[bool] = deque(maxlen=self.parameters.decisions)
+        self._patience = self.parameters.patience
+        self._rises_at = -math.inf
+        self._failed_load = math.inf
+        self._seen = -math.inf
+        self._slowness = self._failed_slowness = 1.0
+
+    @property
+    def bound(self) -> float:
+        """The largest load that is allowed; infinite until decisions were late."""
+        return self._bound
+
+    def configured(self, load: float, now: float) -> None:
+        """Note what the configuration asks for that holds from now on."""
+        self._load = load
+        self._changed = now
+        self._late.clear()
+
+    def machine(self, slowness: float) -> None:
+        """Note how slow the machine is, in any unit; one much faster than it was is tried anew."""
+        self._slowness = slowness
+        if math.isfinite(self._bound) and slowness < _FASTER * self._failed_slowness:
+            self._bound = self._failed_load = math.inf
+            self._patience = self.parameters.patience
+            self._late.clear()
+        elif slowness > self._failed_slowness:
+            self._failed_slowness = slowness
+
+    def decided(self, late: bool, now: float) -> None:
+        """Take in a decision that was made in time or late."""
+        p = self.parameters
+        if not p.enabled or now < self._changed + p.settling or not self._load > 0.0:
+            return
+        self._rise(now)
+        self._late.append(late)
+        most = p.tolerated * p.decisions
+        if sum(self._late) > most:
+            self._fail(now)
+        elif len(self._late) == p.decisions and self._load >= self._failed_load:
+            # It keeps up by now with what was once too much: nothing is known any more.
+            self._failed_load, self._patience = math.inf, p.patience
+
+    def _fail(self, now: float) -> None:
+        p = self.parameters
+        if self._load >= p.reduction * self._failed_load:
+            self._patience = min(2.0 * self._patience, p.longest_patience)
+        self._failed_load = self._load
+        self._bound = min(self._bound, p.reduction * self._load)
+        self._rises_at = now + self._patience
+        self._failed_slowness = self._slowness
+        # The load is judged anew: most of these decisions waited for one that was late.
+        self._late.clear()
+        self._changed = now
+
+    def _rise(self, now: float) -> None:
+        """Let the bound grow while decisions come in time; without any, nothing is learned."""
+        elapsed = min(now - self._seen, 1.0)
+        self._seen = now
+        if now < self._rises_at or math.isinf(self._bound) or elapsed <= 0.0:
+            return
+        if any(self._late):
+            return
+        # Far above what is in use the bound would mean nothing.
+        self._bound = min(self._bound * (1.0 + self.parameters.growth * elapsed), 4.0 * self._load)

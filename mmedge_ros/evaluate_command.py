@@ -1,0 +1,324 @@
+"""What `mmedge evaluate` does: every policy on the same flights, in one honest report."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+import typer
+
+from mmedge_ros.command_errors import plain_errors
+from mmedge_ros.display import StatusLine, say
+
+if TYPE_CHECKING:
+    from mmedge_ros.evaluation.comparison.regression import Move
+
+SIMULATED = 'simulated'
+_BUNDLE = 'flight_people'
+_LIMITS, _SHARES = '50ms,100ms', '100,64,50'
+# Without a set: how many flights are simulated, and how long they are, s.
+_FULL, _QUICK = (12, 10.0), (4, 6.0)
+_QUICK_LIMITS, _QUICK_SHARES = '50ms,100ms', '100,50'
+# Seconds of one core, from two x86-64 cores of a cloud machine: to simulate and to encode a
+# second of flight, and to run and judge one case of it.
+_SIMULATE_S, _ENCODE_S, _CASE_S, _AFTERWARDS_S = 4.5, 3.5, 0.35, 40.0
+
+
+def evaluate(
+    sets: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar='[SET]...',
+            exists=True,
+            file_okay=False,
+            help='sets: folders with one folder per flight with ground truth; none: a small one '
+            'is simulated first',
+            show_default=False,
+        ),
+    ] = None,
+    bundle: Annotated[
+        str, typer.Option('--bundle', help='bundle folder, or the name of a bundle')
+    ] = _BUNDLE,
+    policies: Annotated[
+        str, typer.Option('--policies', help='only these, e.g. ours,blocking \\[all]')
+    ] = '',
+    protocols: Annotated[
+        str,
+        typer.Option(
+            '--protocols',
+            help='sample: each window alone and unloaded; stream: overlapping, backlog carried '
+            '\\[both]',
+        ),
+    ] = '',
+    limits: Annotated[
+        str,
+        typer.Option(
+            '--limits', help='latency limits, the first is the headline’s \\[50ms,100ms]'
+        ),
+    ] = '',
+    shares: Annotated[
+        str,
+        typer.Option(
+            '--shares',
+            help='percent of the processor, the first is the headline’s \\[100,64,50; quick: '
+            '100,50]',
+        ),
+    ] = '',
+    profile: Annotated[
+        Path | None,
+        typer.Option(
+            '--profile',
+            exists=True,
+            dir_okay=False,
+            help='service times from a device profile \\[a board that is stated, 8, 17 and 30 ms '
+            'per picture]',
+        ),
+    ] = None,
+    most: Annotated[
+        int, typer.Option('--flights', min=0, help='only so many, spread over the sets; 0: all')
+    ] = 0,
+    seconds: Annotated[
+        float | None,
+        typer.Option('--seconds', min=2.0, max=60.0, help='length of flights simulated here, s'),
+    ] = None,
+    jobs: Annotated[
+        int, typer.Option('--jobs', min=0, help='flights at once; 0: one per processor')
+    ] = 2,
+    ray: Annotated[
+        str,
+        typer.Option('--ray', help='spread flights over the Ray cluster at this address'),
+    ] = '',
+    quick: Annotated[
+        bool,
+        typer.Option('--quick', help='few short flights and settings: ten minutes on two cores'),
+    ] = False,
+    timing: Annotated[
+        bool,
+        typer.Option(
+            '--timing/--no-timing', help='also time optimiser, gate and networks on this machine'
+        ),
+    ] = True,
+    against: Annotated[
+        Path | None,
+        typer.Option(
+            '--against',
+            exists=True,
+            dir_okay=False,
+            help='kept figures to compare with; what moved is shown, and ends with code 1',
+        ),
+    ] = None,
+    store: Annotated[
+        Path | None,
+        typer.Option('--store', dir_okay=False, help='keep the figures for --against'),
+    ] = None,
+    out: Annotated[Path, typer.Option('--out', help='folder of the report')] = Path(
+        'out/evaluate'
+    ),
+) -> None:
+    """Compare ours with every rival on the same flights and models, and judge the promises.
+
+    What was found is kept case by case: a run that is cut short goes on where it was, and says
+    the same in the end.
+    """
+    options = Options(
+        tuple(sets or ()),
+        bundle,
+        policies,
+        protocols,
+        limits or (_QUICK_LIMITS if quick else _LIMITS),
+        shares or (_QUICK_SHARES if quick else _SHARES),
+        profile,
+        most,
+        seconds,
+        quick,
+    )
+    with plain_errors():
+        moved = _evaluate(options, Work(out, jobs, ray, timing), against, store)
+    typer.echo(out / 'report.html')
+    if moved:
+        raise typer.Exit(1)
+
+
+class Options(NamedTuple):
+    """What is evaluated: all that figures depend on."""
+
+    sets: tuple[Path, ...]
+    bundle: str
+    policies: str
+    protocols: str
+    limits: str
+    shares: str
+    profile: Path | None
+    flights: int
+    seconds: float | None
+    quick: bool
+
+    @property
+    def command(self) -> str:
+        """The command that evaluates this again."""
+        usual = (_QUICK_LIMITS, _QUICK_SHARES) if self.quick else (_LIMITS, _SHARES)
+        words = ['mmedge', 'evaluate', *map(str, self.sets)]
+        for name, ordinary in (
+            ('bundle', _BUNDLE),
+            *(('policies', ''), ('protocols', ''), ('limits', usual[0]), ('shares', usual[1])),
+            *(('profile', None), ('flights', 0), ('seconds', None)),
+        ):
+            value = getattr(self, name)
+            if value != ordinary:
+                words += [f'--{name}', str(value)]
+        return shlex.join([*words, *(['--quick'] if self.quick else [])])
+
+    @property
+    def simulated(self) -> tuple[int, float]:
+        """How many flights are simulated where no set is named, and how long they are, s."""
+        count, seconds = _QUICK if self.quick else _FULL
+        return min(self.flights or count, count), self.seconds or seconds
+
+
+class Work(NamedTuple):
+    """How it is done: where results go, and who works."""
+
+    out: Path
+    jobs: int
+    ray: str
+    timing: bool
+
+
+def _evaluate(options: Options, work: Work, against: Path | None, store: Path | None) -> bool:
+    """Evaluate; returns whether a kept figure moved too far."""
+    from mmedge_ros.encoding.default_model import default_detector
+    from mmedge_ros.encoding.model_bundle import load_bundle
+    from mmedge_ros.evaluation.comparison.plan import plan_comparison
+    from mmedge_ros.evaluation.comparison.policies_of_bundle import PolicyRuns, policies_for
+    from mmedge_ros.evaluation.comparison.run import ComparisonRequest, compare
+    from mmedge_ros.evaluation.comparison.stated_profile import STATED
+    from mmedge_ros.evaluation.policies.plugins import Plugins
+    from mmedge_ros.evaluation.report_files import require_writable
+    from mmedge_ros.replay.device_profile import read_profile
+
+    folder, plugins = default_detector(options.bundle), Plugins()
+    has_fusion = load_bundle(folder).has_fusion
+    known, without = policies_for(plugins, has_fusion, options.policies)
+    plan = plan_comparison(
+        known, options.policies, options.protocols, options.limits, options.shares
+    )
+    profile = STATED if options.profile is None else read_profile(options.profile)
+    require_writable(work.out)
+    say(f'{len(plan.policies)} policies, {len(plan.cases)} cases of each flight')
+    flights = _flights(options, work, len(plan.cases))
+    request = ComparisonRequest(
+        folder,
+        tuple(path.name for path in options.sets) or (SIMULATED,),
+        flights,
+        plan,
+        PolicyRuns(plugins),
+        profile,
+        work.out,
+        work.jobs,
+        work.ray,
+        work.timing,
+        without=tuple(without) if not options.policies else (),
+        command=options.command,
+    )
+    seconds = _set_seconds([path for _, path in flights])
+
+    def announce(pending: int, whole: int) -> None:
+        share = pending / whole if whole else 0.0
+        expected = _minutes(seconds * share * _per_second(len(plan.cases)), work.jobs)
+        say(f'{pending} of {whole} cases are to be run: about {expected}')
+
+    with StatusLine(f'evaluating {folder.name}') as line:
+        report = compare(
+            request,
+            lambda share, whole: line.advance(share, f'{whole} of {len(flights)} flights'),
+            announce,
+        )
+    _say_verdicts(report)
+    return _regression(report, against, store)
+
+
+def _flights(options: Options, work: Work, cases: int) -> tuple[tuple[str, Path], ...]:
+    """Return the flights by name; without a set they are simulated, or kept from before."""
+    from mmedge_ros.evaluation.comparison.run import named_flights
+    from mmedge_ros.training.flight_pictures import flights_in
+
+    if not options.sets:
+        return _simulated(options, work, cases)
+    found = named_flights([(folder.name, flights_in(folder)) for folder in options.sets])
+    most = options.flights
+    if not most or most >= len(found):
+        return found
+    return tuple(found[number * len(found) // most] for number in range(most))
+
+
+def _simulated(options: Options, work: Work, cases: int) -> tuple[tuple[str, Path], ...]:
+    from mmedge_ros.evaluation.comparison.sample_set import sample_flights
+    from mmedge_ros.simulation.flight_set import simulate_set
+
+    count, seconds = options.simulated
+    expected = _minutes(count * seconds * (_SIMULATE_S + _per_second(cases)), work.jobs)
+    say(f'{count} flights of {seconds:g} s are simulated first; all in all about {expected}')
+    with StatusLine('simulating') as line:
+        made = simulate_set(
+            work.out / f'{SIMULATED}_{seconds:g}s',
+            sample_flights(count, seconds),
+            work.jobs,
+            lambda done: line.advance(done.share, f'{done.whole} of {done.flights} flights'),
+        )
+    return tuple((path.name, path) for path in made)
+
+
+def _set_seconds(flights: list[Path]) -> float:
+    """Return how long flights are together, as far as their folders say; 20 s for the others."""
+    from mmedge_ros.simulation.flight_folder import read_description
+
+    found = [read_description(flight) for flight in flights]
+    return sum(20.0 if description is None else description.seconds for description in found)
+
+
+def _per_second(cases: int) -> float:
+    """Return the seconds of one core that a second of flight takes."""
+    return _ENCODE_S + cases * _CASE_S
+
+
+def _minutes(work: float, jobs: int) -> str:
+    """Say how long so many seconds of one core take, drawing and timing included."""
+    cores = len(os.sched_getaffinity(0))
+    minutes = (work / min(jobs or cores, cores) + _AFTERWARDS_S) / 60.0
+    return f'{minutes:.0f} minutes' if minutes >= 1.5 else 'a minute'
+
+
+def _say_verdicts(report: dict[str, Any]) -> None:
+    for problem in report['problems']:
+        say(f'note: {problem}')
+    for verdict in report['verdicts']:
+        say(f'{verdict["verdict"]}: {verdict["target"]}: {verdict["found"]}')
+
+
+def _regression(report: dict[str, Any], against: Path | None, store: Path | None) -> bool:
+    """Compare with kept figures and keep new ones; returns whether anything moved too far."""
+    from mmedge_ros.evaluation.comparison.regression import moves, write_kept
+
+    found = [] if against is None else moves(report, against)
+    if store is not None:
+        write_kept(report, store)
+        say(f'figures: {store}')
+    moved = [move for move in found if not move.within]
+    if against is not None:
+        say(f'{len(moved)} of {len(found)} kept figures moved by more than they may')
+    if moved:
+        _show(moved)
+    return bool(moved)
+
+
+def _show(moved: list[Move]) -> None:
+    from mmedge_ros.bench_command import add_row, new_table, print_parts
+
+    table = new_table('what moved', 'case', 'figure', 'kept', 'now', 'by', 'allowed')
+    for move in moved:
+        by = '' if move.kept is None or move.now is None else f'{move.now - move.kept:+.4g}'
+        values = ['missing' if v is None else f'{v:.4g}' for v in (move.kept, move.now)]
+        add_row(table, move.case, move.figure, *values, by, f'{move.tolerance:g}')
+    print_parts(table)

@@ -1,0 +1,211 @@
+"""A comparison from a bundle and sets of flights to a folder with a report."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mmedge_ros.encoding.model_bundle import MANIFEST, load_bundle
+from mmedge_ros.encoding.weights import sha256_of
+from mmedge_ros.evaluation.bundle_under_test import (
+    BundleUnderTest,
+    flight_digest,
+    open_bundle,
+)
+from mmedge_ros.evaluation.comparison.outcome import Outcome
+from mmedge_ros.evaluation.comparison.overheads import overheads
+from mmedge_ros.evaluation.comparison.plan import BLOCKING, OURS, ComparisonCase, ComparisonPlan
+from mmedge_ros.evaluation.comparison.ray_workers import compare_on_ray
+from mmedge_ros.evaluation.comparison.report import Comparison, comparison_report
+from mmedge_ros.evaluation.comparison.targets import Evidence, verdicts
+from mmedge_ros.evaluation.comparison.task import (
+    ComparisonTask,
+    PolicyRunner,
+    compare_flight,
+    software_digest,
+)
+from mmedge_ros.evaluation.errors import EvaluationError
+from mmedge_ros.evaluation.flight_workers import OnProgress, work_through
+from mmedge_ros.evaluation.policies.schedule import SAMPLE
+from mmedge_ros.evaluation.report_files import write_files
+from mmedge_ros.replay.device_profile import DeviceProfile
+from mmedge_ros.software import software_identity
+
+REPORT, TABLE, PAGE = 'report.json', 'report.md', 'report.html'
+CASES = 'cases'
+_FEW_FLIGHTS = 10
+
+
+@dataclass(frozen=True)
+class ComparisonRequest:
+    """What to compare, and where.
+
+    ``flights`` are named apart; ``jobs`` 0 is one process per processor; ``ray`` is the
+    address of a cluster to use instead, '' for none. ``plugins`` is the digest of what
+    policies were trained to be; ``without`` says why policies are missing. ``command`` repeats
+    all this.
+    """
+
+    bundle: Path
+    sets: tuple[str, ...]
+    flights: tuple[tuple[str, Path], ...]
+    plan: ComparisonPlan
+    run: PolicyRunner
+    profile: DeviceProfile
+    out: Path
+    jobs: int = 2
+    ray: str = ''
+    timing: bool = True
+    plugins: str = ''
+    without: tuple[str, ...] = ()
+    command: str = 'mmedge evaluate'
+
+
+def compare(
+    request: ComparisonRequest,
+    on_progress: OnProgress | None = None,
+    on_pending: Callable[[int, int], None] | None = None,
+) -> dict[str, Any]:
+    """Run what is not kept from before, judge, and write the report; returns its content.
+
+    :param on_pending: called with how many outcomes are to be found and how many there are
+    :raises EncodingError: if the bundle cannot be used
+    :raises EvaluationError: if a flight has no ground truth, a cluster cannot be used, or the
+        report cannot be written
+    :raises ReplayError: if a flight or the profile cannot be used
+    """
+    bundle = open_bundle(request.bundle, request.profile)
+    tasks = _tasks(request, bundle)
+    if on_pending:
+        on_pending(
+            sum(len(task.pending()) for task in tasks), sum(len(task.cases) for task in tasks)
+        )
+    if request.ray:
+        compare_on_ray(request.ray, tasks, on_progress)
+    else:
+        work_through(tasks, compare_flight, request.jobs, on_progress)
+    comparison = Comparison(
+        request.plan,
+        tuple(task.name for task in tasks),
+        {case: [_result(task, case) for task in tasks] for case in request.plan.cases},
+    )
+    timed = (
+        overheads(bundle.folder, request.out, f'{bundle.digest} {tasks[0].extra}')
+        if request.timing
+        else None
+    )
+    evidence = Evidence(comparison, request.profile, timed, request.command)
+    report = _described(request, bundle)
+    report['verdicts'] = verdicts(evidence)
+    report |= comparison_report(comparison)
+    report['machine'] = timed
+    report['problems'] = [*problems(report), *request.without]
+    write_comparison(report, request.out)
+    return report
+
+
+def write_comparison(report: dict[str, Any], folder: Path) -> None:
+    """Write report.json, report.md, the figures and report.html.
+
+    :raises EvaluationError: if the folder or a file in it cannot be written
+    """
+    from mmedge_ros.evaluation.comparison.figures import COMPARISON_FIGURES, draw_comparison
+    from mmedge_ros.evaluation.comparison.page import comparison_markdown, render_comparison_page
+
+    figures = draw_comparison(report)
+    files = {figure.name: figure.png for figure in figures}
+    files[TABLE] = comparison_markdown(report).encode()
+    files[PAGE] = render_comparison_page(report, figures).encode(errors='replace')
+    files[REPORT] = (json.dumps(report, indent=2, allow_nan=False) + '\n').encode()
+    write_files(folder, files, [name for name in COMPARISON_FIGURES if name not in files])
+
+
+def problems(report: dict[str, Any]) -> list[str]:
+    """Return what a reader must know before any figure."""
+    found = []
+    count = len(report['flights'])
+    names = [facts['name'] for facts in report['plan']['policies']]
+    if count < _FEW_FLIGHTS:
+        found.append(
+            f'only {count} flight{"" if count == 1 else "s"}: intervals over so few are much too '
+            'narrow, and over one there are none'
+        )
+    found += [
+        f'the policy {name!r} was not run; what is compared with it is missing'
+        for name in (OURS, BLOCKING)
+        if name not in names
+    ]
+    if report['halves'] is None and BLOCKING in names:
+        found.append(
+            f'without the {SAMPLE} protocol no window can be told easy or hard beforehand'
+        )
+    if not report['bundle']['fusion']:
+        found.append(
+            'the bundle has no fusion network: every policy fuses boxes and returns by decision '
+            'fusion, and temporal aggregation has no part in any figure'
+        )
+    return found
+
+
+def named_flights(sets: Sequence[tuple[str, Sequence[Path]]]) -> tuple[tuple[str, Path], ...]:
+    """Name flights apart: with the name of their set where there are several sets.
+
+    :raises EvaluationError: if two are named the same
+    """
+    found = [
+        (flight.name if len(sets) == 1 else f'{name}/{flight.name}', flight)
+        for name, flights in sets
+        for flight in flights
+    ]
+    names = [name for name, _ in found]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise EvaluationError(f'the sets have two flights named {twice[0]!r}; name each set once')
+    return tuple(found)
+
+
+def _tasks(request: ComparisonRequest, bundle: BundleUnderTest) -> list[ComparisonTask]:
+    extra = hashlib.sha256(f'{software_digest()} {request.plugins}'.encode()).hexdigest()
+    return [
+        ComparisonTask(
+            name,
+            flight,
+            flight_digest(flight),
+            bundle,
+            request.plan.cases,
+            request.out / CASES,
+            request.run,
+            extra,
+        )
+        for name, flight in request.flights
+    ]
+
+
+def _result(task: ComparisonTask, case: ComparisonCase) -> Outcome:
+    found = task.result(case)
+    if found is None:
+        raise EvaluationError(
+            f'flight {task.name}: what {case.key} gave was written and cannot be read; look for a '
+            'full or failing disk and run the same command again'
+        )
+    return found
+
+
+def _described(request: ComparisonRequest, bundle: BundleUnderTest) -> dict[str, Any]:
+    loaded = load_bundle(bundle.folder)
+    return {
+        'command': request.command,
+        'bundle': {
+            'name': loaded.name,
+            'path': str(bundle.folder),
+            'sha256': sha256_of(bundle.folder / MANIFEST),
+            'fusion': bundle.has_fusion,
+        },
+        'sets': list(request.sets),
+        'profile': request.profile.description,
+        'software': software_identity(bundle.folder),
+    }

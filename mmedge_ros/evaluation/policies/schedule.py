@@ -1,0 +1,90 @@
+"""What a scheduling policy did: units encoded when, decisions from which of them, when published.
+
+A schedule says nothing about what is in the units, so one check can tell for every policy
+whether it keeps its promises: nothing is used before it is there, and no server does two
+things at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import NamedTuple
+
+from mmedge_ros.data_types import NS_PER_S, Configuration
+
+SAMPLE, STREAM = 'sample', 'stream'
+PROTOCOLS = (SAMPLE, STREAM)
+
+
+class Arrival(NamedTuple):
+    """A unit as the recording has it: ``available_ns`` is when its last byte was received."""
+
+    modality: str
+    sequence: int
+    stamp_ns: int
+    available_ns: int
+
+
+class Encoding(NamedTuple):
+    """One run of an encoder; a policy that recomputes has several of the same unit.
+
+    ``window_end_ns`` is the window it was made for, None where any window may use it.
+    """
+
+    modality: str
+    sequence: int
+    level: str
+    begin_ns: int
+    end_ns: int
+    window_end_ns: int | None = None
+
+
+class Use(NamedTuple):
+    """A unit that a decision was made from."""
+
+    modality: str
+    sequence: int
+    level: str
+
+
+@dataclass(frozen=True)
+class PlannedDecision:
+    """The decision of one window.
+
+    ``decide_ns`` is when the decision's own work (aggregation, fusion, tracking) began, all
+    ``uses`` being ready by then; ``published_ns`` when it ended. ``waited`` is, for each
+    modality, how long after the window's end its last used unit was ready, s (0: it was ready
+    before). ``skipped`` and ``imputed`` name modalities that were let rest or made up.
+    """
+
+    window_end_ns: int
+    decide_ns: int
+    published_ns: int
+    uses: tuple[Use, ...]
+    configuration: Configuration
+    waited: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
+    skipped: tuple[str, ...] = ()
+    imputed: tuple[str, ...] = ()
+
+    @property
+    def latency(self) -> float:
+        """Publication minus window end, s; negative when decided early."""
+        return (self.published_ns - self.window_end_ns) / NS_PER_S
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """All that a policy did in one flight.
+
+    ``decisions`` in the order of their window ends; ``dropped`` are the ends of windows that
+    got none. In the sample protocol each window has servers of its own, in the stream
+    protocol there is one server for each modality and one for decisions.
+    """
+
+    policy: str
+    protocol: str
+    decisions: tuple[PlannedDecision, ...]
+    encodings: tuple[Encoding, ...]
+    dropped: tuple[int, ...] = ()

@@ -1,0 +1,169 @@
+"""Offline replay in which configurations change in flight, as an optimiser's node changes them.
+
+Whoever steers hears of units, features, leases and decisions when its node would, and is asked
+for a configuration on a timer; what it answers reaches the encoders as fast as a receipt.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Protocol
+
+from mmedge_ros.configuration.adaptation import Adaptation
+from mmedge_ros.data_types import (
+    NS_PER_S,
+    Configuration,
+    Decision,
+    SkipDecision,
+    Trail,
+    Unit,
+    UnitFeatures,
+    UnitOutcome,
+    UnitReceipt,
+)
+from mmedge_ros.encoding.unit_encoder import UnitEncoder
+from mmedge_ros.evaluation.run_record import RunRecord
+from mmedge_ros.fusion.ego_motion import EgoReport
+from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline
+from mmedge_ros.replay.device_profile import DeviceProfile
+from mmedge_ros.replay.errors import ReplayError
+from mmedge_ros.replay.offline_replay import OfflineReplay
+from mmedge_ros.sensing.capture_control import ConfigurationSchedule
+
+# The optimiser runs before the first unit comes, or a stamp of that is older than anybody's.
+_HEAD_START_NS = 3 * NS_PER_S
+
+
+class Steering(Protocol):
+    """Chooses configurations; instants in ns on the recording's clock."""
+
+    def unit_arrived(self, modality: str, now_ns: int) -> None:
+        """Note that a unit reached its encoder, whatever becomes of it there."""
+
+    def features_ready(self, features: UnitFeatures, now_ns: int) -> None:
+        """Note that features arrived; their trail says how long encoding took."""
+
+    def resting(self, skip: SkipDecision, now_ns: int) -> None:
+        """Note a skip lease."""
+
+    def decided(self, latency: float, trail: Trail, now_ns: int) -> None:
+        """Note that a decision was published: its latency (s), its critical unit's trail."""
+
+    def update(self, now_ns: int) -> Configuration | None:
+        """Return a configuration when another one is due."""
+
+
+class OptimiserSteering:
+    """The optimiser of the package, told what its node is told.
+
+    :param learns: whether it is told what was measured; if not, it believes its profile for ever
+    """
+
+    def __init__(self, adaptation: Adaptation, learns: bool = True) -> None:
+        self.adaptation = adaptation
+        self._learns = learns
+
+    def unit_arrived(self, modality: str, now_ns: int) -> None:
+        self.adaptation.unit_arrived(modality, now_ns / NS_PER_S)
+
+    def features_ready(self, features: UnitFeatures, now_ns: int) -> None:
+        if self._learns:
+            taken = encode_seconds(features.trail)
+            self.adaptation.unit_encoded(
+                features.modality, features.level, taken, now_ns / NS_PER_S
+            )
+
+    def resting(self, skip: SkipDecision, now_ns: int) -> None:
+        self.adaptation.resting(skip.modality, max(skip.skip_until_ns, now_ns) / NS_PER_S)
+
+    def decided(self, latency: float, trail: Trail, now_ns: int) -> None:
+        if self._learns:
+            self.adaptation.decided(latency, trail, now_ns / NS_PER_S)
+
+    def update(self, now_ns: int) -> Configuration | None:
+        return self.adaptation.update(now_ns, now_ns / NS_PER_S)
+
+
+class SteeredReplay(OfflineReplay):
+    """Runs a pipeline whose configuration is chosen while it runs.
+
+    ``configurations`` are those that were chosen, in order.
+
+    :param rate: how often the steering is asked, Hz
+    :raises ReplayError: when run, if the steering has no answer before the first unit
+    """
+
+    def __init__(
+        self,
+        pipeline: PerceptionPipeline,
+        encoders: Mapping[str, UnitEncoder],
+        profile: DeviceProfile,
+        steering: Steering,
+        native_periods_ns: Mapping[str, int] | None = None,
+        rate: float = 10.0,
+    ) -> None:
+        super().__init__(pipeline, encoders, profile, native_periods_ns, self._publish)
+        self.configurations: list[Configuration] = []
+        self._steering = steering
+        self._period_ns = round(NS_PER_S / rate)
+
+    def _arrive(
+        self, now_ns: int, arrival: Unit | EgoReport, received: Iterator[Unit | EgoReport]
+    ) -> None:
+        if not self.configurations:
+            self._begin(now_ns)
+        super()._arrive(now_ns, arrival, received)
+
+    def _begin(self, now_ns: int) -> None:
+        first = self._steering.update(now_ns - _HEAD_START_NS)
+        if first is None:
+            raise ReplayError('who chooses configurations has none to begin with')
+        self.configurations.append(first)
+        for server in self.servers.values():
+            server.intake.control.schedule = ConfigurationSchedule(first)
+        self._at(now_ns + self._period_ns, self._ask)
+
+    def _ask(self, now_ns: int) -> None:
+        made = self._steering.update(now_ns)
+        if made is not None:
+            self.configurations.append(made)
+            delay_ns = self._profiled('receipt.transport', 'configuration', made.id)
+            self._at(now_ns + delay_ns, self._reconfigure, made)
+        if not self._exhausted:
+            self._at(now_ns + self._period_ns, self._ask)
+
+    def _reconfigure(self, _: int, made: Configuration) -> None:
+        for server in self.servers.values():
+            server.intake.control.schedule.add(made)
+
+    def _take_receipt(self, now_ns: int, receipt: UnitReceipt) -> None:
+        super()._take_receipt(now_ns, receipt)
+        if receipt.outcome not in (UnitOutcome.DROPPED, UnitOutcome.FAILED):  # told of before
+            self._steering.unit_arrived(receipt.modality, now_ns)
+
+    def _take_features(self, now_ns: int, features: UnitFeatures) -> None:
+        super()._take_features(now_ns, features)
+        self._steering.features_ready(features, now_ns)
+
+    def _take_lease(self, now_ns: int, skip: SkipDecision) -> None:
+        super()._take_lease(now_ns, skip)
+        self._steering.resting(skip, now_ns)
+
+    def _publish(self, decision: Decision) -> None:
+        self._at(decision.published_ns, self._published, decision)
+
+    def _published(self, now_ns: int, decision: Decision) -> None:
+        self._steering.decided(decision.latency, decision.trail, now_ns)
+
+    def fill(self, record: RunRecord) -> None:
+        super().fill(record)
+        record.configurations = list(self.configurations)
+
+
+def encode_seconds(trail: Trail) -> float:
+    """Return how long a unit was encoded by its trail; NaN where that does not tell."""
+    for stage in reversed(trail):
+        if stage.stage == 'encode':
+            return (stage.end_ns - stage.begin_ns) / NS_PER_S
+    return math.nan

@@ -1,0 +1,121 @@
+"""Verdicts follow from figures; what was not run is not measured."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hand_made_outcomes import FACTS, Worth, better_ours, comparison
+
+from mmedge_ros.evaluation.comparison.plan import ComparisonCase, plan_comparison
+from mmedge_ros.evaluation.comparison.report import Comparison
+from mmedge_ros.evaluation.comparison.stated_profile import STATED
+from mmedge_ros.evaluation.comparison.targets import Evidence, verdicts
+
+OVERHEADS = {
+    'optimizer_us': {
+        '2401': {
+            'fresh': {'p50': 700.0, 'processor_p50': 650.0},
+            'stale_front': {'p50': 9.0, 'processor_p50': 9.0},
+            'equal_to_exhaustive': True,
+        }
+    },
+    'gate_us': {'p50': 20.0, 'p95': 30.0},
+    'aggregation_us': None,
+}
+
+
+def judged(made: Comparison, overheads: Any = OVERHEADS) -> dict[str, dict[str, Any]]:
+    found = verdicts(Evidence(made, STATED, overheads, 'mmedge evaluate SET'))
+    assert len({verdict['key'] for verdict in found}) == len(found)
+    return {verdict['key']: verdict for verdict in found}
+
+
+def streaming(worth: Worth) -> dict[str, Any]:
+    return judged(comparison(worth))['streaming']
+
+
+def test_better_than_every_rival_beyond_doubt_is_met() -> None:
+    verdict = streaming(better_ours)
+    assert verdict['verdict'] == 'met'
+    assert 'better than 2 of 2' in verdict['found']
+    assert '+0.100' in verdict['by']
+
+
+def test_worse_than_one_rival_is_missed_and_the_miss_is_explained_by_figures() -> None:
+    verdict = streaming(lambda case, flight: 0.6 if case.policy == 'non_blocking' else 0.5)
+    assert verdict['verdict'] == 'missed'
+    assert '-0.100' in verdict['by']
+    assert 'non blocking: mean IoU at state times 0.500 and 0.600' in verdict['why']
+    assert 'median latency' in verdict['why']
+
+
+def test_better_by_chance_alone_is_not_shown() -> None:
+    def worth(case: ComparisonCase, flight: int) -> float:
+        return 0.5 + (0.2 if flight == 0 else -0.02) * (case.policy == 'ours')
+
+    assert streaming(worth)['verdict'] == 'not shown'
+
+
+def test_an_ablation_is_no_rival() -> None:
+    verdict = streaming(
+        lambda case, flight: {'ours_without_skipping': 0.9, 'ours': 0.5}.get(case.policy, 0.3)
+    )
+    assert verdict['verdict'] == 'met'
+
+
+@pytest.mark.parametrize(
+    ('ours_ms', 'verdict'), [(5.0, 'met'), (16.0, 'met'), (30.0, 'missed'), (200.0, 'missed')]
+)
+def test_latency_is_judged_by_the_floor_of_one_encoding_and_its_way(
+    ours_ms: float, verdict: str
+) -> None:
+    # 10 ms to encode and 1.4 ms transport: 1.5 times that is 17.1 ms, p95 2.85 ms above.
+    made = comparison(better_ours, latency=lambda case: ours_ms - 2.85)
+    found = judged(made)['latency']
+    assert found['verdict'] == verdict
+    assert 'floor of 11.4 ms' in found['found']
+    assert bool(found['why']) == (verdict == 'missed')
+
+
+def test_blocking_is_compared_with_each_window_unloaded() -> None:
+    made = comparison(better_ours, latency=lambda case: 98.5 if case.policy == 'blocking' else 8.5)
+    found = judged(made)['blocking']
+    assert found['verdict'] == 'met'
+    assert '90.0 %' in found['found']
+    slow = comparison(
+        better_ours, latency=lambda case: 98.5 if case.policy == 'blocking' else 28.5
+    )
+    assert judged(slow)['blocking']['verdict'] == 'missed'
+    assert '15.00 points short' in judged(slow)['blocking']['by']
+
+
+def test_slow_or_wrong_deciding_is_missed() -> None:
+    made = comparison(better_ours)
+    assert judged(made)['optimizer']['verdict'] == 'met'
+    entry = OVERHEADS['optimizer_us']['2401']
+    for change in (
+        {'fresh': {'p50': 1500.0, 'processor_p50': 1.0}},
+        {'stale_front': {'p50': 25.0}},
+        {'equal_to_exhaustive': False},
+    ):
+        other = {**OVERHEADS, 'optimizer_us': {'2401': {**entry, **change}}}
+        assert judged(made, other)['optimizer']['verdict'] == 'missed'
+
+
+def test_what_was_not_run_is_not_measured_and_says_what_it_needs() -> None:
+    plan = plan_comparison(FACTS, 'non_blocking', 'stream')
+    found = judged(comparison(better_ours, plan=plan), None)
+    for key in ('streaming', 'latency', 'blocking', 'calls', 'optimizer', 'contention', 'gate'):
+        assert found[key]['verdict'] == 'not measured', key
+        assert found[key]['why'], key
+        assert found[key]['found'] == '–'
+
+
+def test_encoding_a_unit_twice_is_missed() -> None:
+    made = comparison(better_ours)
+    case = made.plan.base('ours')
+    for outcome in made.outcomes[case]:
+        outcome.totals['calls_camera'] *= 2.0
+    assert judged(made)['calls']['verdict'] == 'missed'
+    assert judged(comparison(better_ours))['calls']['verdict'] == 'met'
