@@ -100,7 +100,7 @@ def simulate(
             '--set decides on scenarios, seconds and seeds, and draws no preview'
         )
     if jobs != 1 and not standard_set:
-        raise typer.BadParameter('--jobs belongs to --set; one flight is one process')
+        raise typer.BadParameter('--jobs belongs to --set; one flight uses every processor')
     with plain_errors():
         if standard_set:
             run_simulate_set(out, standard_set, jobs)

@@ -30,27 +30,36 @@ def demo(
         int | None, typer.Option('--seed', help='of the simulated flight \\[7]')
     ] = None,
     network: NetworkOption = False,
+    flight_only: Annotated[
+        bool, typer.Option('--flight-only', hidden=True, help='simulate the flight and end')
+    ] = False,
 ) -> None:
     """Fly, perceive and report: a simulated flight, live, with every node a process.
 
-    In a simulated flight rates and levels are chosen by what this machine keeps up with.
+    Rates and levels are chosen by what this machine keeps up with.
     """
     if bag is not None and (scenario or seconds is not None or seed is not None):
         raise typer.BadParameter('a recording is as it is; leave out --bag, or what it replaces')
     from mmedge_ros.command_errors import plain_errors
 
     with plain_errors():
+        if flight_only:
+            # Needs neither ROS nor the messages: the setup does it while it builds them.
+            if bag is None:
+                _simulated(out / 'flight', scenario, seconds, seed)
+            return
         from mmedge_ros.replay_run import ReplayRequest, run_replay
         from mmedge_ros.ros.middleware_profile import set_profile
 
         set_profile(network)
         flight = bag or _simulated(out / 'flight', scenario, seconds, seed)
-        run_replay(ReplayRequest(flight, out, live=True, optimise=bag is None))
+        run_replay(ReplayRequest(flight, out, live=True, optimise=True))
 
 
 def _simulated(folder: Path, scenario: str, seconds: float | None, seed: int | None) -> Path:
     """Simulate a flight; '' and None mean the demo's own scenario, length (s) and seed."""
     from mmedge_ros.simulation.demo_flight import DEMO_FLIGHT, kept_flight
+    from mmedge_ros.simulation.flight_folder import read_description
 
     wanted = replace(
         DEMO_FLIGHT,
@@ -58,5 +67,7 @@ def _simulated(folder: Path, scenario: str, seconds: float | None, seed: int | N
         seconds=DEMO_FLIGHT.seconds if seconds is None else seconds,
         seed=DEMO_FLIGHT.seed if seed is None else seed,
     )
+    if read_description(folder) == wanted:
+        return folder
     with StatusLine(f'simulating {wanted.seconds:g} s of {wanted.scenario}') as line:
         return kept_flight(folder, wanted, line.advance)

@@ -8,7 +8,7 @@ from pathlib import Path
 import typer
 
 from mmedge_ros.display import StatusLine, console, say
-from mmedge_ros.simulation.flight import simulate_flight
+from mmedge_ros.simulation.flight import simulate_flight, useful_workers
 from mmedge_ros.simulation.flight_folder import add_preview
 from mmedge_ros.simulation.flight_set import SetProgress, simulate_set
 from mmedge_ros.simulation.scenario import Scenario, scenarios
@@ -69,6 +69,7 @@ def run_simulate(request: SimulateRequest) -> None:
             request.seed,
             request.seconds,
             lambda share: line.advance(share, f'{share * request.seconds:.1f} s'),
+            useful_workers(request.seconds),
         )
     say(
         f'{request.seconds:g} s of {request.scenario}, seed {request.seed}; to see what is made '

@@ -6,8 +6,9 @@ import multiprocessing
 import os
 import signal
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import NamedTuple, NoReturn, TypeAlias
@@ -89,13 +90,30 @@ def _do_in_processes(
                 else:
                     _tell(on_share, working[ready].name, share)
     finally:
-        for worker in working.values():
-            worker.process.terminate()
-        for worker in working.values():
-            worker.process.join(_LAST_WORDS_SECONDS)
-            if worker.process.is_alive():
-                worker.process.kill()
-                worker.process.join()
+        end_processes([worker.process for worker in working.values()])
+
+
+def start_process(process: BaseProcess) -> None:
+    """Start a process that calls `prepare_worker`; Ctrl-C before that waits until then."""
+    # Starting it takes the block of the signal away.
+    resource_tracker.ensure_running()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        process.start()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def end_processes(processes: Iterable[BaseProcess]) -> None:
+    """End processes that are still there, and wait until they are gone."""
+    processes = list(processes)
+    for process in processes:
+        process.terminate()
+    for process in processes:
+        process.join(_LAST_WORDS_SECONDS)
+        if process.is_alive():
+            process.kill()
+            process.join()
 
 
 def _begin(
@@ -105,7 +123,7 @@ def _begin(
     context = multiprocessing.get_context('spawn')
     ours, theirs = context.Pipe(duplex=False)
     process = context.Process(target=_run, args=(theirs, work, expected), name=name)
-    process.start()
+    start_process(process)
     # The end of the pipe then tells that the process has ended.
     theirs.close()
     return ours, _Worker(process, name)
@@ -129,27 +147,34 @@ def _heard(connection: Connection, worker: _Worker) -> float | None:
 
 def _run(connection: Connection, work: Work, expected: tuple[type[Exception], ...]) -> None:
     """Work; says the share done (float), then None, or why it failed (str)."""
-    # Unwinds the stack, so that nothing half-written stays.
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, _leave)
-    cv2.setNumThreads(1)
+    prepare_worker()
     told = 0.0
 
     def tell(share: float) -> None:
         nonlocal told
         if share >= told + _TELL_STEP:
             told = share
-            _say(connection, share)
+            say_or_leave(connection, share)
 
     try:
         work(tell)
     except expected as err:
-        _say(connection, str(err))
+        say_or_leave(connection, str(err))
     else:
-        _say(connection, None)
+        say_or_leave(connection, None)
 
 
-def _say(connection: Connection, word: float | str | None) -> None:
+def prepare_worker() -> None:
+    """Make this process one of several: it ends when told to, and uses one processor."""
+    # Unwinds the stack, so that nothing half-written stays.
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _leave)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    cv2.setNumThreads(1)
+
+
+def say_or_leave(connection: Connection, word: object) -> None:
+    """Send a word to the parent; end this process if nobody listens."""
     try:
         connection.send(word)
     except OSError as err:

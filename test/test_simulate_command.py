@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -138,21 +139,30 @@ def test_a_set_prints_its_folders(
         assert result.stdout.split() == [str(tmp_path / 'a'), str(tmp_path / 'b')]
 
 
-def test_a_stopped_command_leaves_nothing(tmp_path: Path) -> None:
+@pytest.mark.parametrize(('number', 'code'), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize('lines', [1, 2], ids=['as it begins', 'at work'])
+def test_a_stopped_command_leaves_nothing(
+    number: signal.Signals, code: int, lines: int, tmp_path: Path
+) -> None:
     process = subprocess.Popen(
         [sys.executable, '-m', 'mmedge_ros.cli', 'simulate', str(tmp_path / 'f'), '--seconds=900'],
         env={**os.environ, 'PYTHONPATH': str(ROOT), 'NO_COLOR': '1'},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        start_new_session=True,
     )
     assert process.stderr is not None
-    process.stderr.readline()  # it has begun
-    process.terminate()
+    for _ in range(lines):
+        process.stderr.readline()
+    # As a terminal does it: to every process of the command.
+    os.killpg(process.pid, number)
+    # The output ends when the last process has: each holds its other end.
     output, messages = process.communicate(timeout=60)
-    assert process.returncode == 128 + 15
+    assert process.returncode == code
     assert output == ''
-    assert 'stopped' in messages
+    assert messages.splitlines()[-1] == 'stopped'
+    assert 'Traceback' not in messages
     assert list(tmp_path.iterdir()) == []
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple, Protocol
 
 import cv2
@@ -79,7 +80,7 @@ class CameraSimulator:
     """Takes pictures of a world. It may be asked for any instants, in any order."""
 
     def __init__(self, world: World, effects: bool = True) -> None:
-        """Prepare the surroundings, which takes about half a second.
+        """Get ready; the surroundings are prepared, in a second or two, when they are looked at.
 
         :param effects: movers' shadows, blur and noise; without them a picture changes only
             where a mover is
@@ -91,18 +92,29 @@ class CameraSimulator:
         self._world = world
         self._effects = effects
         self._lens = Lens(world.rig.camera)
-        self._plants = PlantPicture(world)
-        self._lamps = LampPicture(world)
-        self._buildings = BuildingPicture(world)
-        self._ground: GroundPicture | None = None
-        self._bodies = BodyPicture(world)
-        self._shadows = ShadowPicture(world.light)
-        self._noise = PictureNoise(world)
+
+    @cached_property
+    def _painters(self) -> tuple[_Painter, ...]:
+        return PlantPicture(self._world), LampPicture(self._world), BuildingPicture(self._world)
+
+    @cached_property
+    def _ground(self) -> GroundPicture:
+        return GroundPicture(self._world, self._lens)
+
+    @cached_property
+    def _bodies(self) -> BodyPicture:
+        return BodyPicture(self._world)
+
+    @cached_property
+    def _shadows(self) -> ShadowPicture:
+        return ShadowPicture(self._world.light)
+
+    @cached_property
+    def _noise(self) -> PictureNoise:
+        return PictureNoise(self._world)
 
     def picture(self, t: float) -> Picture:
         """Return the picture taken at the instant ``t`` (s), the middle of its exposure."""
-        if self._ground is None:
-            self._ground = GroundPicture(self._world, self._lens)
         view = view_at(self._world, self._lens, t)
         things = self._things(view, t)
         canvas = self._ground.paint(view)
@@ -168,10 +180,9 @@ class CameraSimulator:
         return found
 
     def _standing(self, view: View) -> list[_Thing]:
-        painters: tuple[_Painter, ...] = (self._plants, self._lamps, self._buildings)
         return [
             _Thing(seen.standing, seen, None)
-            for painter in painters
+            for painter in self._painters
             for seen in painter.in_view(view)
         ]
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -12,14 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mmedge_ros.data_types import NS_PER_S
-from mmedge_ros.evaluation.ground_truth import TrueObject, TrueScene
-from mmedge_ros.fusion.ego_motion import ODOMETRY_FRAME
 from mmedge_ros.simulation.errors import SimulationError
 from mmedge_ros.simulation.flight_bag import (
     BATTERY,
     CAMERA,
-    CAMERA_INFO,
-    GROUND_TRUTH,
     ODOMETRY,
     RADAR,
     SYSTEM,
@@ -36,41 +35,41 @@ from mmedge_ros.simulation.flight_messages import (
 from mmedge_ros.simulation.flight_schedule import (
     BEGIN_NS,
     battery_instants,
-    camera_instants,
     odometry_instants,
     radar_instants,
     scans_lost,
     stamp_ns,
     system_instants,
 )
+from mmedge_ros.simulation.picture_records import (
+    Camera,
+    PictureRecords,
+    picture_records,
+    pictures_of_workers,
+    useful_workers,
+)
 from mmedge_ros.simulation.world import World
 
 if TYPE_CHECKING:
-    from mmedge_ros.simulation.camera import Picture, SeenObject
     from mmedge_ros.simulation.odometry import Odometry
     from mmedge_ros.simulation.system_dynamics import SystemDynamics
 
 __all__ = [
     'BEGIN_NS',
+    'Camera',
     'Sensors',
     'flight_records',
     'record_flight',
     'require_possible',
     'simulate_flight',
     'standard_sensors',
-    'true_scene',
+    'useful_workers',
 ]
 
 SHORTEST, LONGEST = 0.5, 3600.0
 LARGEST_SEED = 2**32 - 1
 
 Progress = Callable[[float], None]
-
-
-class Camera(Protocol):
-    """Takes pictures; see `mmedge_ros.simulation.camera.CameraSimulator`."""
-
-    def picture(self, t: float) -> Picture: ...
 
 
 class Radar(Protocol):
@@ -95,13 +94,15 @@ def simulate_flight(
     seed: int,
     seconds: float,
     on_progress: Progress | None = None,
+    workers: int = 1,
 ) -> None:
     """Simulate a flight and write it into a rosbag2 folder (mcap), which is whole or not there.
 
-    The same arguments give the same messages, byte for byte of every field. A simulated
-    flight that was there before is replaced when the new one is complete.
+    The same flight has the same messages, byte for byte of every field. A simulated flight that
+    was there before is replaced when the new one is complete.
 
     :param on_progress: told the share done, 0..1
+    :param workers: processes that take the pictures, see `useful_workers`; 1 does without
     :raises SimulationError: for an unknown scenario, numbers out of bounds, or a folder that
         cannot be written
     """
@@ -109,7 +110,10 @@ def simulate_flight(
     from mmedge_ros.simulation.build import build_world
 
     world = build_world(scenario, seed, seconds)
-    record_flight(Path(folder), world, standard_sensors(world), on_progress)
+    pictures = None
+    if workers > 1:
+        pictures = pictures_of_workers(partial(build_world, scenario, seed, seconds), workers)
+    record_flight(Path(folder), world, standard_sensors(world), on_progress, pictures)
 
 
 def standard_sensors(world: World) -> Sensors:
@@ -138,24 +142,37 @@ def require_possible(seed: int, seconds: float) -> None:
 
 
 def record_flight(
-    folder: Path, world: World, sensors: Sensors, on_progress: Progress | None = None
+    folder: Path,
+    world: World,
+    sensors: Sensors,
+    on_progress: Progress | None = None,
+    pictures: AbstractContextManager[Iterator[PictureRecords]] | None = None,
 ) -> None:
-    """Let sensors look at a world and write what they see, as `simulate_flight` does."""
+    """Let sensors look at a world and write what they see, as `simulate_flight` does.
+
+    :param pictures: takes the pictures in place of the camera
+    """
     description = FlightDescription(world.scenario, world.seed, world.seconds)
-    records = flight_records(world, sensors)
-    with whole_folder(folder) as part:
+    with whole_folder(folder) as part, pictures or nullcontext() as taken:
+        records = flight_records(world, sensors, taken)
         write_flight(part, description, _watched(records, world.seconds, on_progress))
 
 
-def flight_records(world: World, sensors: Sensors) -> Iterator[FlightRecord]:
+def flight_records(
+    world: World, sensors: Sensors, pictures: Iterator[PictureRecords] | None = None
+) -> Iterator[FlightRecord]:
     """Return everything the flight's recorder receives, in that order.
 
     Every source is a stream in order of its own, so that merging them holds one message each.
+
+    :param pictures: the records of each picture; None lets the camera take them
     """
     make = FlightMessages()
+    if pictures is None:
+        pictures = picture_records(world, sensors.camera, make)
     streams = (
         _static_records(world, make),
-        _camera_records(world, sensors, make),
+        chain.from_iterable(pictures),
         _radar_records(world, sensors, make),
         _odometry_records(world, sensors, make),
         _battery_records(world, sensors, make),
@@ -177,45 +194,6 @@ def _static_records(world: World, make: FlightMessages) -> Iterator[FlightRecord
     children = [(CAMERA_FRAME, world.rig.camera_pose), (RADAR_FRAME, world.rig.radar_pose)]
     message = make.static_transforms(BEGIN_NS, children)
     yield FlightRecord(BEGIN_NS, TF_STATIC, make.serialized(message))
-
-
-def _camera_records(
-    world: World, sensors: Sensors, make: FlightMessages
-) -> Iterator[FlightRecord]:
-    for t, log_ns in zip(*camera_instants(world), strict=True):
-        at, received = float(t), int(log_ns)
-        picture = sensors.camera.picture(at)
-        image = make.compressed_image(stamp_ns(at), picture.image)
-        yield FlightRecord(received, CAMERA, make.serialized(image))
-        info = make.camera_info(stamp_ns(at), world.rig.camera)
-        yield FlightRecord(received, CAMERA_INFO, make.serialized(info))
-        drone = world.path.state(at)
-        truth = make.ground_truth(
-            true_scene(world, picture.objects, at),
-            drone.pose,
-            drone.velocity,
-            drone.angular_velocity,
-        )
-        yield FlightRecord(received, GROUND_TRUTH, make.serialized(truth))
-
-
-def true_scene(world: World, seen: Sequence[SeenObject], t: float) -> TrueScene:
-    """Return what is there at ``t``; ``seen`` holds a SeenObject for every mover."""
-    states = {mover.id: mover.state(t) for mover in world.movers}
-    objects = tuple(
-        TrueObject(
-            item.id,
-            item.label,
-            item.box,
-            item.visibility,
-            states[item.id].position,
-            states[item.id].velocity,
-        )
-        for item in seen
-    )
-    return TrueScene(
-        stamp_ns(t), ODOMETRY_FRAME, objects, world.surroundings, world.light_name, world.distance
-    )
 
 
 def _radar_records(world: World, sensors: Sensors, make: FlightMessages) -> Iterator[FlightRecord]:

