@@ -32,7 +32,7 @@ class Graph:
     def kill(self, name: str) -> None:
         os.kill(self.group.pids[name], signal.SIGKILL)
 
-    def wait_until_healed(self, name: str, decisions: int = 6) -> None:
+    def wait_until_healed(self, name: str, decisions: int = 3) -> None:
         """Wait until the node was started again and nothing is missing for a while."""
         bystander = self.bystander
         bystander.wait_until(lambda: f'{name} was started again' in self.events)

