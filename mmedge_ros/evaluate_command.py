@@ -76,6 +76,15 @@ def evaluate(
             'per picture]',
         ),
     ] = None,
+    rivals: Annotated[
+        Path | None,
+        typer.Option(
+            '--rivals',
+            exists=True,
+            file_okay=False,
+            help='trained rivals, as `mmedge train rivals` makes them \\[those of the bundle]',
+        ),
+    ] = None,
     most: Annotated[
         int, typer.Option('--flights', min=0, help='only so many, spread over the sets; 0: all')
     ] = 0,
@@ -83,6 +92,12 @@ def evaluate(
         float | None,
         typer.Option('--seconds', min=2.0, max=60.0, help='length of flights simulated here, s'),
     ] = None,
+    seeds: Annotated[
+        int,
+        typer.Option(
+            '--seeds', min=1, max=20, help='flights of each scenario simulated here, by seed'
+        ),
+    ] = 1,
     jobs: Annotated[
         int, typer.Option('--jobs', min=0, help='flights at once; 0: one per processor')
     ] = 2,
@@ -133,6 +148,8 @@ def evaluate(
         most,
         seconds,
         quick,
+        rivals,
+        seeds,
     )
     with plain_errors():
         moved = _evaluate(options, Work(out, jobs, ray, timing), against, store)
@@ -154,6 +171,8 @@ class Options(NamedTuple):
     flights: int
     seconds: float | None
     quick: bool
+    rivals: Path | None = None
+    seeds: int = 1
 
     @property
     def command(self) -> str:
@@ -163,7 +182,13 @@ class Options(NamedTuple):
         for name, ordinary in (
             ('bundle', _BUNDLE),
             *(('policies', ''), ('protocols', ''), ('limits', usual[0]), ('shares', usual[1])),
-            *(('profile', None), ('flights', 0), ('seconds', None)),
+            *(
+                ('profile', None),
+                ('rivals', None),
+                ('flights', 0),
+                ('seconds', None),
+                ('seeds', 1),
+            ),
         ):
             value = getattr(self, name)
             if value != ordinary:
@@ -190,17 +215,22 @@ def _evaluate(options: Options, work: Work, against: Path | None, store: Path | 
     """Evaluate; returns whether a kept figure moved too far."""
     from mmedge_ros.encoding.default_model import default_detector
     from mmedge_ros.encoding.model_bundle import load_bundle
+    from mmedge_ros.evaluation.comparison.contention import tables_folder
     from mmedge_ros.evaluation.comparison.plan import plan_comparison
     from mmedge_ros.evaluation.comparison.policies_of_bundle import PolicyRuns, policies_for
     from mmedge_ros.evaluation.comparison.run import ComparisonRequest, compare
     from mmedge_ros.evaluation.comparison.stated_profile import STATED
-    from mmedge_ros.evaluation.policies.plugins import Plugins
+    from mmedge_ros.evaluation.errors import EvaluationError
+    from mmedge_ros.evaluation.policies.rivals_folder import bundle_rivals, read_rivals
     from mmedge_ros.evaluation.report_files import require_writable
     from mmedge_ros.replay.device_profile import read_profile
 
-    folder, plugins = default_detector(options.bundle), Plugins()
+    if options.sets and options.seeds > 1:
+        raise EvaluationError('--seeds is for flights simulated here; leave it out beside sets')
+    folder = default_detector(options.bundle)
     has_fusion = load_bundle(folder).has_fusion
-    known, without = policies_for(plugins, has_fusion, options.policies)
+    rivals = read_rivals(options.rivals, folder) if options.rivals else bundle_rivals(folder)
+    known, without = policies_for(rivals.plugins, has_fusion, options.policies)
     plan = plan_comparison(
         known, options.policies, options.protocols, options.limits, options.shares
     )
@@ -213,14 +243,16 @@ def _evaluate(options: Options, work: Work, against: Path | None, store: Path | 
         tuple(path.name for path in options.sets) or (SIMULATED,),
         flights,
         plan,
-        PolicyRuns(plugins),
+        PolicyRuns(rivals.plugins),
         profile,
         work.out,
         work.jobs,
         work.ray,
         work.timing,
+        rivals.digest,
         without=tuple(without) if not options.policies else (),
         command=options.command,
+        tables=tables_folder(),
     )
     seconds = _set_seconds([path for _, path in flights])
 
@@ -258,12 +290,16 @@ def _simulated(options: Options, work: Work, cases: int) -> tuple[tuple[str, Pat
     from mmedge_ros.simulation.flight_set import simulate_set
 
     count, seconds = options.simulated
-    expected = _minutes(count * seconds * (_SIMULATE_S + _per_second(cases)), work.jobs)
-    say(f'{count} flights of {seconds:g} s are simulated first; all in all about {expected}')
+    planned = sample_flights(count, seconds, options.seeds)
+    length = len(planned) * seconds
+    expected = _minutes(length * (_SIMULATE_S + _per_second(cases)), work.jobs)
+    say(
+        f'{len(planned)} flights of {seconds:g} s are simulated first; all in all about {expected}'
+    )
     with StatusLine('simulating') as line:
         made = simulate_set(
             work.out / f'{SIMULATED}_{seconds:g}s',
-            sample_flights(count, seconds),
+            planned,
             work.jobs,
             lambda done: line.advance(done.share, f'{done.whole} of {done.flights} flights'),
         )

@@ -34,6 +34,8 @@ _SURPRISING = 6.25
 # Boxes that say nothing of the range, over the density of those that do.
 _STRAY = 0.02
 _LOG_STRAY = math.log(_STRAY)
+# Cosine of the angle up to which two directions are one but for errors.
+_SAME_SIGHT = 0.5
 # Deviation of a range of which nothing is known, relative to the one seen.
 _UNKNOWN_RANGE = 0.4
 
@@ -49,13 +51,15 @@ class Correction(NamedTuple):
 
     ``shares`` (N,) are the probabilities that the measurement itself was right and not what it
     says to be ``otherwise``; 1 where there is no such doubt. ``exchanged`` (N,) are those that
-    the box is another object's by now than the one the track followed.
+    the box is another object's by now than the one the track followed. ``distances`` (N,) are
+    squared Mahalanobis distances of the measured positions from the foreseen ones.
     """
 
     means: FloatArray
     covariances: FloatArray
     shares: FloatArray
     exchanged: FloatArray
+    distances: FloatArray
 
 
 class _Foreseen(NamedTuple):
@@ -116,13 +120,16 @@ def corrected_states(
     others = _alternatives(tracks, measurements, foreseen.distance, exchange_rate)
     if not others:
         added = _repeated(tracks, measurements, acceleration)
+        added = _along_sights(added, means, measurements)
         own = _corrected(means, covariances, measurements, foreseen, added)
-        return Correction(own.means, own.covariances, np.ones(count), np.zeros(count))
+        sure, distances = np.ones(count), foreseen.distance
+        return Correction(own.means, own.covariances, sure, np.zeros(count), distances)
     # All explanations of all tracks are tried at once: calls cost more than what they compute.
     places = [*range(count), *(o.place for o in others)]
     seen = [*measurements, *(o.measurement for o in others)]
     added = _repeated([tracks[i] for i in places], seen, acceleration)
     means, covariances = means[places], covariances[places]
+    added = _along_sights(added, means, seen)
     for row, other in enumerate(others, count):
         if _EXCHANGED[other.column]:
             covariances[row] += _only_bearing(measurements[other.place], start_speed)
@@ -132,7 +139,10 @@ def corrected_states(
     foreseen = _Foreseen(*(np.concatenate(pair) for pair in zip(foreseen, rest, strict=True)))
     tried = _corrected(means, covariances, seen, foreseen, added)
     odds = np.array([_odds(m) for m in measurements])
-    return _weighed(tried.select(slice(count)), odds, others, tried.select(slice(count, None)))
+    own, otherwise = tried.select(slice(count)), tried.select(slice(count, None))
+    weights, means, covariances = _weighed(own, odds, others, otherwise)
+    shares, distances = (weights @ _OWN, weights @ _EXCHANGED), foreseen.distance[:count]
+    return Correction(means, covariances, *shares, distances)
 
 
 def _foreseen(
@@ -140,10 +150,40 @@ def _foreseen(
 ) -> _Foreseen:
     """Compare measured positions with those of states (N, 6)."""
     positions = stacked([m.position for m in measurements])
-    noises = stacked([m.covariance for m in measurements])
+    noises = _along_sights(stacked([m.covariance for m in measurements]), means, measurements)
     weights, determinants = inverse_3(covariances[:, :3, :3] + noises)
     distance = weighted_square(positions - means[:, :3], weights)
     return _Foreseen(positions, noises, distance, determinants)
+
+
+def _along_sights(
+    noises: FloatArray, means: FloatArray, measurements: Sequence[Measurement]
+) -> FloatArray:
+    """Turn the noises (N, 3, 3) of boxes into the lines of sight to where their tracks are.
+
+    A box tells its bearing well and its range badly. Taken along the ray of each picture, rays
+    that differ by the errors of bearings would all but meet where they come from: every
+    picture would pull the track towards the camera, by a fifth of its range in the end.
+    """
+    origins = stacked([m.origin for m in measurements])
+    seen = stacked([m.position for m in measurements]) - origins
+    foreseen = means[:, :3] - origins
+    lengths = np.sqrt(
+        np.einsum('ij,ij->i', seen, seen) * np.einsum('ij,ij->i', foreseen, foreseen)
+    )
+    cosines = np.einsum('ij,ij->i', seen, foreseen) / np.maximum(lengths, 1e-6)
+    # What lies in quite another direction is another matter; Doppler clusters know their range.
+    turned = (cosines > _SAME_SIGHT) & np.array([m.box is not None for m in measurements])
+    if not turned.any():
+        return noises
+    axes = np.cross(seen, foreseen)[turned] / lengths[turned, None]
+    skew = np.zeros((len(axes), 3, 3))
+    skew[:, [2, 0, 1], [1, 2, 0]] = axes
+    skew[:, [1, 2, 0], [2, 0, 1]] = -axes
+    turns = np.eye(3) + skew + skew @ skew / (1.0 + cosines[turned])[:, None, None]
+    found = noises.copy()
+    found[turned] = turns @ noises[turned] @ np.swapaxes(turns, -1, -2)
+    return found
 
 
 def _alternatives(
@@ -178,8 +218,8 @@ def _odds(measurement: Measurement) -> float:
 
 def _weighed(
     own: _Explained, odds: FloatArray, others: Sequence[_Alternative], other: _Explained
-) -> Correction:
-    """Merge what the explanations come to, each by its weight."""
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Merge what the explanations come to, each by its weight, and return the weights first."""
     count, columns = len(odds), len(_OWN)
     means, covariances = np.zeros((count, columns, 6)), np.zeros((count, columns, 6, 6))
     fits = np.full((count, columns), -np.inf)
@@ -189,7 +229,7 @@ def _weighed(
     fits[at] = other.fit + [o.odds for o in others]
     weights = np.exp(fits - fits.max(axis=1, keepdims=True))
     weights /= weights.sum(axis=1, keepdims=True)
-    return Correction(*mixture(weights, means, covariances), weights @ _OWN, weights @ _EXCHANGED)
+    return (weights, *mixture(weights, means, covariances))
 
 
 def _only_bearing(measurement: Measurement, start_speed: float) -> FloatArray:

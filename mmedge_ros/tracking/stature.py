@@ -132,11 +132,11 @@ def stranger_spread(measurement: Measurement) -> FloatArray | None:
     As far as heights would let it pass: the returns of others agree with those, or they would
     not be taken for the object's own.
     """
-    other = measurement.otherwise
-    if other is None or not other.height_deviation > 0.0:  # NaN is not
+    deviation = (measurement.otherwise or measurement).height_deviation
+    if not deviation > 0.0:  # NaN is not
         return None
     offset = measurement.position - measurement.origin
-    spread: FloatArray = other.height_deviation**2 * np.outer(offset, offset)
+    spread: FloatArray = deviation**2 * np.outer(offset, offset)
     return spread
 
 

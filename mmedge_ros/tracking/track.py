@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit
 
-from mmedge_ros.data_types import CAMERA, NS_PER_S, Box, FloatArray, Measurement, Track
+from mmedge_ros.data_types import CAMERA, NS_PER_S, RADAR, Box, FloatArray, Measurement, Track
+from mmedge_ros.tracking.claims import UNTRIED, Circumstances, Conduct, weighed_claim
 from mmedge_ros.tracking.kalman_filter import (
     BoxNoise,
     BoxState,
@@ -37,7 +38,7 @@ class TrackState:
     with each picture that shows it and shrinks with each that does not, within limits.
     ``stature`` is how tall its body is; ``misled`` (3, 3) is how far off the position would be
     if the returns that range it, or did so and taught its stature, were somebody else's all
-    along.
+    along. ``conduct`` is how well it has foreseen its boxes.
     """
 
     id: int
@@ -54,6 +55,7 @@ class TrackState:
     support: int = 0
     stature: Stature = UNKNOWN
     misled: FloatArray | None = None
+    conduct: Conduct = UNTRIED
 
     @property
     def last_update_ns(self) -> int:
@@ -82,6 +84,7 @@ class TrackState:
             self.support,
             self.stature,
             self.misled,
+            self.conduct,
         )
 
     def missed(self) -> TrackState:
@@ -108,18 +111,36 @@ class TrackState:
             max(self.support - 1, 0),
             self.stature,
             self.misled,
+            self.conduct,
         )
 
+    def radar_age(self, now_ns: int) -> float:
+        """Seconds since the radar last saw it, infinite if never."""
+        if RADAR not in self.updated_ns:
+            return float('inf')
+        return (now_ns - self.updated_ns[RADAR]) / NS_PER_S
+
     def report(
-        self, now_ns: int, box: Box | None, recent_ns: int, stranger_share: float = 0.0
+        self,
+        now_ns: int,
+        box: Box | None,
+        recent_ns: int,
+        stranger_share: float = 0.0,
+        company: float = 0.0,
+        trust: float = 0.0,
     ) -> Track:
         """Turn into the published form; ``recent_ns`` bounds what counts as *seen by*.
 
         :param stranger_share: probability that the radar ranges somebody else in its place
+        :param company: how near the line of sight another track is, see `company_of`
+        :param trust: how far to weigh the covariance by conduct, see `weighed_claim`
         """
         covariance = self.covariance.copy()
         if self.misled is not None:
             covariance[:3, :3] += stranger_share * self.misled
+        age = (now_ns - self.born_ns) / NS_PER_S
+        where = Circumstances(age, self.radar_age(now_ns), company)
+        covariance = weighed_claim(self.mean, covariance, self.conduct, where, trust)
         seen_by = sorted(m for m, t in self.updated_ns.items() if t > recent_ns)
         rates = self.box.rates if self.box is not None and box is not None else np.zeros(2)
         return Track(

@@ -6,15 +6,13 @@ hidden, so that a late unit can be put in its place by stepping again from an ea
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 
-from mmedge_ros.data_types import NS_PER_S, RADAR, Box, FloatArray, Measurement, Track
+from mmedge_ros.data_types import NS_PER_S, Box, FloatArray, Measurement, Track
 from mmedge_ros.parameter import parameter
 from mmedge_ros.tracking.association_cost import (
     POSITION_GATE,
@@ -23,10 +21,12 @@ from mmedge_ros.tracking.association_cost import (
     overlap_cost,
     position_distance,
 )
+from mmedge_ros.tracking.body import Body, learned
+from mmedge_ros.tracking.claims import company_of
 from mmedge_ros.tracking.data_association import assign
 from mmedge_ros.tracking.kalman_filter import BoxState, predict, stacked
 from mmedge_ros.tracking.state_update import corrected_states
-from mmedge_ros.tracking.stature import Stature, after, read_for, stranger_spread
+from mmedge_ros.tracking.stature import read_for
 from mmedge_ros.tracking.track import (
     TrackerState,
     TrackState,
@@ -127,6 +127,15 @@ class TrackerParameters:
         0.0,
         0.5,
     )
+    claim_correction: float = parameter(
+        1.0,
+        'how far the covariances reported of tracks with boxes are corrected by what errors came '
+        'to in simulated flights, by how well a track foresees its readings, its age, its radar '
+        'and its neighbours; 0 reports what the filter says; what the tracker does stays the same',
+        '',
+        0.0,
+        1.0,
+    )
 
 
 class Tracker:
@@ -195,14 +204,19 @@ class Tracker:
         confirmed = TrackerState(
             state.stamp_ns, tuple(t for t in state.tracks if t.confirmed), state.next_id
         )
-        shown = []
-        for track in self._advance(confirmed, at_ns):
+        shown, p = [], self.parameters
+        tracks = self._advance(confirmed, at_ns)
+        company = company_of(
+            np.array([t.mean[:3] for t in tracks]), [t.conduct.origin for t in tracks]
+        )
+        for track, near in zip(tracks, company, strict=True):
             box = None
             if track.box is not None and self._is_seen(track, at_ns):
                 box = _clip(track.box.box(), size)
                 box = box if box.width >= 1.0 and box.height >= 1.0 else None
-            share = self.parameters.stranger_share
-            shown.append(track.report(at_ns, box, recent_ns, share))
+            shown.append(
+                track.report(at_ns, box, recent_ns, p.stranger_share, near, p.claim_correction)
+            )
         return tuple(sorted(shown, key=lambda t: t.id))
 
     def _is_seen(self, track: TrackState, now_ns: int) -> bool:
@@ -249,6 +263,7 @@ class Tracker:
         read = [read_for(m, t.stature) for t, m in zip(tracks, measurements, strict=True)]
         found = corrected_states(tracks, read, p.acceleration, p.start_speed, p.exchange_rate)
         shares, exchanges = found.shares.tolist(), found.exchanged.tolist()
+        distances = found.distances.tolist()
         believed = [
             m if own >= 0.5 else m.otherwise or m for m, own in zip(read, shares, strict=True)
         ]
@@ -264,7 +279,7 @@ class Tracker:
                 found.means[i],
                 found.covariances[i],
                 boxes[i],
-                _learned(track, measurements[i], shares[i], exchanges[i]),
+                learned(track, measurements[i], shares[i], exchanges[i], distances[i]),
             )
             for i, track in enumerate(tracks)
         ]
@@ -276,7 +291,7 @@ class Tracker:
         mean: FloatArray,
         covariance: FloatArray,
         box: BoxState | None,
-        body: _Body,
+        body: Body,
     ) -> TrackState:
         p = self.parameters
         now_ns = measurement.stamp_ns
@@ -304,6 +319,7 @@ class Tracker:
             support,
             body.stature,
             body.misled,
+            body.conduct,
         )
 
     def _is_believed(self, hits: int, has_box: bool) -> bool:
@@ -346,30 +362,6 @@ def _match(
     found += zip(chosen, (measurements[column] for _, column in best.pairs), strict=True)
     free.difference_update(chosen)
     return [measurements[j] for j in best.columns]
-
-
-class _Body(NamedTuple):
-    """What a track knows of the body it follows; see `TrackState`."""
-
-    stature: Stature
-    misled: FloatArray | None
-
-
-def _learned(track: TrackState, measurement: Measurement, own: float, exchanged: float) -> _Body:
-    """Return what is known of a track's body after a measurement.
-
-    :param own: probability that the returns are the body's own
-    :param exchanged: probability that it is another body by now
-    """
-    if measurement.otherwise is None and exchanged <= 0.0:
-        return _Body(track.stature, track.misled)
-    last_ns = track.updated_ns.get(RADAR)
-    since = math.inf if last_ns is None else (measurement.stamp_ns - last_ns) / NS_PER_S
-    misled = stranger_spread(measurement) if own >= 0.5 else None
-    return _Body(
-        after(track.stature, measurement, own, exchanged, since),
-        track.misled if misled is None else misled,
-    )
 
 
 def _apart_from(tracks: list[TrackState], measurements: list[Measurement]) -> list[Measurement]:

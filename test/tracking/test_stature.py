@@ -120,7 +120,7 @@ def test_whatever_is_compared_a_stature_stays_finite(
 
 
 def reported(state: TrackerState, share: float) -> Track:
-    tracker = Tracker(TrackerParameters(stranger_share=share))
+    tracker = Tracker(TrackerParameters(stranger_share=share, claim_correction=0.0))
     (track,) = tracker.report(state, state.stamp_ns, state.stamp_ns - 1)
     return track
 

@@ -64,7 +64,7 @@ def policies_for(
 
 def _lack(kind: PolicyKind, plugins: Plugins, has_fusion: bool) -> str:
     if kind.needs and getattr(plugins, kind.needs) is None:
-        return 'it needs a trained plug-in, and there is none'
+        return 'it needs a trained plug-in, and there is none (mmedge train rivals makes it)'
     if not kind.learned and not has_fusion:
         return 'the bundle has no networks over the window, so that it would be ours'
     return ''

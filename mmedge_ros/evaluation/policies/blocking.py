@@ -32,10 +32,15 @@ class Blocking:
 
     In the stream protocol windows whose turn does not come soon enough are dropped. In the
     sample protocol a cached unit was encoded at the end of its first window, by an idle server.
+
+    Where a modality is named as ``first``, its units are encoded first, and only then the
+    configuration is chosen: who chooses knows what they show. Units of the others that are not
+    taken then stay untaken: no later window makes up for them.
     """
 
     name: str
     cached: bool = False
+    first: str = ''
 
     def schedule(
         self,
@@ -56,19 +61,39 @@ class Blocking:
         run = _Run(settings, course, self.cached)
         is_stream = protocol == STREAM
         queue = WindowQueue(windows.ends, settings.capacity)
-        free_ns = 0
+        free_ns = before_ns = 0
         while (end_ns := queue.next(free_ns)) is not None:
             begin_ns = max(end_ns, free_ns)
+            known = windows.units(end_ns, arrivals)
+            if self.first:
+                passing = windows.units(end_ns, thinning.passing(course.current))
+                ahead = [unit for unit in passing if unit.modality == self.first]
+                run.encode(known, ahead, course.current, begin_ns, end_ns)
+                begin_ns = run.ready_ns(ahead, begin_ns)
             configuration = course.at(begin_ns)
             passing = windows.units(end_ns, thinning.passing(configuration))
-            known = windows.units(end_ns, arrivals)
+            if self.first:
+                passing = [u for u in passing if u.available_ns > before_ns]
+                passing = [u for u in passing if u.modality != self.first]
             encoded_ns = run.encode(known, passing, configuration, begin_ns, end_ns)
-            decide_ns = run.decide(known, configuration, begin_ns, end_ns, is_stream)
+            rested = self._rested(known, passing, before_ns)
+            decide_ns = run.decide(known, configuration, begin_ns, end_ns, is_stream, rested)
+            before_ns = end_ns
             if is_stream:
                 free_ns = max(encoded_ns, decide_ns)
         return Schedule(
             self.name, protocol, tuple(run.decisions), tuple(run.encodings), tuple(queue.dropped)
         )
+
+    def _rested(
+        self, known: Sequence[Arrival], passing: Sequence[Arrival], before_ns: int
+    ) -> tuple[str, ...]:
+        """Return the modalities of which something is new and nothing was taken."""
+        if not self.first:
+            return ()
+        new = {unit.modality for unit in known if unit.available_ns > before_ns}
+        taken = {unit.modality for unit in passing}
+        return tuple(sorted(new - taken - {self.first}))
 
 
 @dataclass
@@ -108,6 +133,11 @@ class _Run:
         self.ready = {place: found for place, found in self.ready.items() if place in inside}
         return max((encoding.end_ns for encoding in made), default=begin_ns)
 
+    def ready_ns(self, units: Sequence[Arrival], begin_ns: int) -> int:
+        """Return when the features of all these units are there, not before ``begin_ns``."""
+        found = (self.ready[_place(unit)][0] for unit in units if _place(unit) in self.ready)
+        return max(begin_ns, max(found, default=begin_ns))
+
     def decide(
         self,
         known: Sequence[Arrival],
@@ -115,6 +145,7 @@ class _Run:
         begin_ns: int,
         end_ns: int,
         is_stream: bool,
+        rested: tuple[str, ...] = (),
     ) -> int:
         """Decide a window; returns when its own work begins."""
         used = [(unit, self.ready[_place(unit)]) for unit in known if _place(unit) in self.ready]
@@ -132,6 +163,7 @@ class _Run:
             tuple(Use(unit.modality, unit.sequence, level) for unit, (_, level) in used),
             configuration,
             waited,
+            rested,
         )
         self.decisions.append(decision)
         last = max(used, key=lambda u: u[1][0], default=None)

@@ -92,7 +92,7 @@ class Pipelined(NamedTuple):
         self, arrivals: Sequence[Arrival], periods: Mapping[str, int], settings: PolicySettings
     ) -> Schedule:
         windows = Windows(arrivals, settings.window_ns, settings.stride_ns)
-        course = Course(settings, arrivals[0].available_ns)
+        course = Course(settings, arrivals[0].available_ns, arrivals)
         queue = WindowQueue(windows.ends, settings.capacity)
         encodings: list[Encoding] = []
         decisions: list[PlannedDecision] = []

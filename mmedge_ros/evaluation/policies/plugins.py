@@ -82,7 +82,9 @@ class ChooserSteering:
         self._latencies: deque[float] = deque(maxlen=_MOST_KEPT)
         self._current: Configuration | None = None
 
-    def unit_arrived(self, modality: str, now_ns: int) -> None:
+    def unit_arrived(
+        self, modality: str, now_ns: int, stamp_ns: int = 0, available_ns: int = 0
+    ) -> None:
         """A chooser is told of features only."""
 
     def features_ready(self, features: UnitFeatures, now_ns: int) -> None:

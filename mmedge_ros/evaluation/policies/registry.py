@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from enum import Enum
 from types import MappingProxyType
 
+from mmedge_ros.data_types import RADAR
 from mmedge_ros.evaluation.errors import EvaluationError
 from mmedge_ros.evaluation.policies.blocking import Blocking
 from mmedge_ros.evaluation.policies.causality import Promise
@@ -103,11 +104,11 @@ _KINDS = (
         needs='imputation',
     ),
     PolicyKind(
-        Blocking('modality_gating', cached=True),
+        Blocking('modality_gating', cached=True, first=RADAR),
         RIVAL,
         'modality gating',
-        'As blocking with cached units, but a trained gate lowers the rate of the sensor that '
-        'tells less.',
+        "As blocking with cached units, but the radar's are encoded first, and a trained gate "
+        'lowers the rate of the camera where more pictures would change nothing for the better.',
         Choosing.PLUGIN,
         _CACHED,
         needs='modality_gating',

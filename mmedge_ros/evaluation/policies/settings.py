@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -76,9 +76,15 @@ class PolicySettings:
 
 
 class Course:
-    """The configuration over time: fixed, or steered by what has happened by then."""
+    """The configuration over time: fixed, or steered by what has happened by then.
 
-    def __init__(self, settings: PolicySettings, first_ns: int) -> None:
+    :param arrivals: where units are encoded as they come: all of them, from which who steers
+        learns how long before a window's end they do
+    """
+
+    def __init__(
+        self, settings: PolicySettings, first_ns: int, arrivals: Sequence[Arrival] = ()
+    ) -> None:
         self._settings = settings
         self._steering = settings.make_steering() if settings.make_steering else None
         self._happens: list[tuple[int, int, Callable[..., None], tuple[Any, ...]]] = []
@@ -89,6 +95,9 @@ class Course:
             if first is None:
                 raise EvaluationError('who chooses configurations has none to begin with')
             self.current = first
+        self._knows_arrivals = bool(arrivals)
+        for unit in arrivals:
+            self._arrived(unit, unit.stamp_ns, unit.available_ns)
 
     def at(self, now_ns: int) -> Configuration:
         """Return what is used from now on; who steers knows all that has happened by now."""
@@ -106,7 +115,8 @@ class Course:
         """Enter that a unit's features will be ready."""
         if self._steering is None:
             return
-        self._at(unit.available_ns, self._steering.unit_arrived, unit.modality)
+        if not self._knows_arrivals:
+            self._arrived(unit)
         part = ModalityConfiguration(unit.modality, 0.0, encoding.level)
         features = self._settings.features(unit, part)
         if features is not None:
@@ -125,6 +135,13 @@ class Course:
                 StageTiming('fusion', decision.decide_ns, decision.published_ns),
             )
             self._at(decision.published_ns, self._steering.decided, decision.latency, trail)
+
+    def _arrived(self, unit: Arrival, stamp_ns: int = 0, available_ns: int = 0) -> None:
+        def tell(now_ns: int) -> None:
+            if self._steering is not None:
+                self._steering.unit_arrived(unit.modality, now_ns, stamp_ns, available_ns)
+
+        self._at(unit.available_ns, tell)
 
     def _at(self, when_ns: int, tell: Callable[..., None], *told: Any) -> None:
         heapq.heappush(self._happens, (when_ns, next(self._order), tell, told))

@@ -228,6 +228,7 @@ def test_an_unknown_protocol_is_named() -> None:
 EXECUTIONS = [
     (Blocking('blocking'), BLOCKING),
     (Blocking('blocking_cached', cached=True), CACHED),
+    (Blocking('modality_gating', cached=True, first=RADAR), CACHED),
     (NonBlocking('non_blocking'), NEVER_WAITING),
     (Pipelined('pipelined'), PIPELINED),
 ]

@@ -142,3 +142,15 @@ def test_what_cannot_be_run_is_refused_by_name(
     for name in ('imputation', 'modality_gating', 'model_selection'):
         with pytest.raises(EvaluationError, match=f'{name} needs a trained plug-in'):
             run_policy(name, flight, bundle)
+
+
+@pytest.mark.parametrize('protocol', [SAMPLE, STREAM])
+def test_ours_uses_the_time_that_units_come_before_a_window_ends(
+    protocol: str, flight: EncodedFlight, bundle: BundleUnderTest
+) -> None:
+    """At half the processor the large level takes 60 ms: too long after the end, not before it."""
+    made = run('ours', flight, bundle, protocol=protocol, cpu_share=0.5, latency_limit=0.05)
+    last = made.schedule.decisions[-5:]
+    cameras = {decision.configuration.of(CAMERA) for decision in last}
+    assert {(part.rate, part.level) for part in cameras} == {(10.0, 'large')}
+    assert all(decision.latency <= 0.05 for decision in last)

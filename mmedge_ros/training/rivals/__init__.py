@@ -1,0 +1,1 @@
+"""Training of the rivals that the package is compared with."""
