@@ -153,6 +153,31 @@ def evaluate(
     Console(highlight=False).print(_strata_table(accuracy))
 
 
+@model_app.command('accuracy')
+def accuracy(
+    bundle: DetectorArgument,
+    report: Annotated[
+        Path,
+        typer.Argument(
+            exists=True, dir_okay=False, help='report.json of `mmedge evaluate-bundle`'
+        ),
+    ],
+) -> None:
+    """Enter what every configuration is worth into a bundle, for the optimiser to choose by."""
+    with plain_errors():
+        from mmedge_ros.configuration.measured_accuracy import read_report, with_accuracy
+        from mmedge_ros.encoding.bundle_manifest import MANIFEST
+        from mmedge_ros.encoding.default_model import default_detector
+        from mmedge_ros.encoding.model_bundle import load_bundle
+        from mmedge_ros.evaluation.report_files import write_files
+
+        folder = load_bundle(default_detector(bundle)).folder
+        manifest = folder / MANIFEST
+        text = with_accuracy(manifest.read_text(), read_report(report))
+        write_files(folder, {MANIFEST: text.encode()})
+    typer.echo(manifest)
+
+
 def _agreed() -> bool:
     if not sys.stdin.isatty():
         say('add --yes to agree to the licence and fetch it; nobody is there to be asked')

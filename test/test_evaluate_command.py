@@ -72,6 +72,7 @@ def test_a_report_says_how_to_make_it_again(tmp_path: Path, bundle: Path, flight
         (('--limits', '-3ms'), 'no latency limit'),
         (('--shares', '200'), 'no share of the processor'),
         (('--bundle', 'no_such_bundle'), 'no_such_bundle'),
+        (('--seeds', '3'), '--seeds is for flights simulated here'),
     ],
 )
 def test_what_cannot_be_asked_for_is_one_sentence(

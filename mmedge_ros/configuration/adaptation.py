@@ -26,6 +26,7 @@ from mmedge_ros.configuration.latency_budget import (
     LatencyDemand,
 )
 from mmedge_ros.configuration.load_guard import LoadGuard, LoadGuardParameters
+from mmedge_ros.configuration.proven_latency import ProvenLatency
 from mmedge_ros.configuration.reconfiguration import Reconfiguration, ReconfigurationParameters
 from mmedge_ros.configuration.scan_share import ScanShare
 from mmedge_ros.configuration.unit_time_calibration import CalibrationParameters
@@ -95,7 +96,8 @@ class Adaptation:
         self._parameters = p = parameters or AdaptationParameters()
         self._predictor = predictor
         self._latency = FactorisedLatency(space, profile, p.latency, p.calibration)
-        self._control = Reconfiguration(space, self._latency, p.reconfiguration)
+        self._proven = ProvenLatency(self._latency, self._latency.pace)
+        self._control = Reconfiguration(space, self._proven, p.reconfiguration)
         self._policy = CapsPolicy(p.caps)
         self._guard = LoadGuard(p.guard)
         self._space = space
@@ -123,8 +125,15 @@ class Adaptation:
             level = ''
         self._latency.observe_unit(modality, level, encode, math.nan, now)
 
-    def unit_arrived(self, modality: str, now: float) -> None:
-        """Note that a unit reached its encoder, whatever became of it there."""
+    def unit_arrived(
+        self, modality: str, now: float, stamp_ns: int = 0, available_ns: int = 0
+    ) -> None:
+        """Note that a unit reached its encoder, whatever became of it there.
+
+        :param stamp_ns: when it was measured, on the clock of the windows; 0 if nobody knows
+        :param available_ns: when its last byte came, on that clock
+        """
+        self._latency.unit_arrived(modality, stamp_ns, available_ns)
         if modality == RADAR:
             self._scans.arrived(now)
 
@@ -145,6 +154,7 @@ class Adaptation:
             self._latency.observe_fusion(spent['fusion'], now)
         self._control.learned(late)
         self._guard.decided(late, now)
+        self._proven.decided(latency, now)
         self._heard = now
 
     def system_state(self, state: SystemState, now: float) -> None:
@@ -205,6 +215,7 @@ class Adaptation:
 
     def _note_load(self, made: Configuration, now: float) -> None:
         index = self._space.index_of(made.modalities)
+        self._proven.configured(index, now + self._parameters.reconfiguration.lead)
         if index is not None and made.modalities != self._running:
             self._running = made.modalities
             self._guard.configured(float(self._latency.load[index]), now)

@@ -17,10 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
+from mmedge_ros.configuration.arrival_times import ArrivalTimes
 from mmedge_ros.configuration.configuration_space import ConfigurationSpace
 from mmedge_ros.configuration.errors import ConfigurationError
 from mmedge_ros.configuration.predicted_latency import PredictedLatency
-from mmedge_ros.configuration.queueing import last_unit_quantiles
+from mmedge_ros.configuration.queueing import last_unit_quantiles, queue_lengths
+from mmedge_ros.configuration.steady_time import SteadyTime
 from mmedge_ros.configuration.unit_time_calibration import (
     CalibrationParameters,
     UnitTimeCalibration,
@@ -36,6 +38,12 @@ _TRANSPORT = 'transport'
 _PROBABILITIES = (0.5, 0.95)
 _Z95 = 1.6449
 _SLOPE = math.sqrt(2.0 / math.pi)
+# Fusion looks this long after a window's end at the earliest, s.
+_SOONEST = 0.002
+# Of what is finished so soon in any case, in log units.
+_LEAST_SPREAD = 0.01
+# Arrivals are looked at so often, s.
+_LOOKED_AT = 0.5
 
 
 @dataclass(frozen=True)
@@ -46,11 +54,19 @@ class FactorisedLatencyParameters:
         2, 'Units that can wait for an encoder; more are dropped', minimum=0, maximum=1000
     )
     overload: float = parameter(
-        2.0,
+        1.0,
         'Time for which a queue is assumed to have been growing under overload',
         unit='s',
         minimum=0.01,
         maximum=3600.0,
+    )
+    stride: float = parameter(
+        0.1,
+        'Time between the ends of windows, as fusion has it: units that come well before an end '
+        'may take that much longer',
+        unit='s',
+        minimum=0.01,
+        maximum=10.0,
     )
 
 
@@ -70,6 +86,7 @@ class FactorisedLatency:
         calibration: CalibrationParameters | None = None,
     ) -> None:
         self._parameters = parameters or FactorisedLatencyParameters()
+        self._space = space
         kinds: list[tuple[str, Hashable, StageTime]] = []
         # Of every (rate, level) of all modalities, one after the other: its rate, its kind.
         rates: list[float] = []
@@ -97,6 +114,21 @@ class FactorisedLatency:
         self.load: FloatArray = reduce(np.add, self._on_axes(asked)).ravel()
         growing = np.round(self._rates * self._parameters.overload)
         self._growing, self._interval = np.maximum(growing, 1.0), 1.0 / self._rates
+        counts = queue_lengths(int(self._growing.max()))
+        self._arrivals = [
+            ArrivalTimes(options.rates, counts, self._parameters.stride)
+            for options in space.modalities
+        ]
+        self._places = {options.modality: m for m, options in enumerate(space.modalities)}
+        self._levels = [len(options.levels) for options in space.modalities]
+        self._ahead = np.zeros((len(counts), len(rates)))
+        self._asked = self._rates * median[self._used]
+        self._looked, self._time = -math.inf, SteadyTime()
+
+    def unit_arrived(self, modality: str, stamp_ns: int, available_ns: int) -> None:
+        """Learn when units come, those that no rate lets through included."""
+        if modality in self._places:
+            self._arrivals[self._places[modality]].arrived(stamp_ns, available_ns)
 
     def observe_unit(
         self, modality: str, level: str, encode: float, transport: float, now: float
@@ -117,12 +149,23 @@ class FactorisedLatency:
         """Learn how long the work on a decision itself took, s."""
         self.calibration.observe('', _FUSION, duration, now)
 
+    def pace(self, index: int) -> float:
+        """Return how many seconds per second the encoders work, by the last prediction."""
+        places = self._space.grid.places[index]
+        return sum(
+            float(self._asked[own.start + places[2 * m] * levels + places[2 * m + 1]])
+            for m, (own, levels) in enumerate(zip(self._own, self._levels, strict=True))
+        )
+
     def predict(self, now: float) -> PredictedLatency:
         """Return what is known at ``now`` (s, monotonic) of every configuration.
 
-        The last unit is taken to arrive when the window ends, the worst of all phases.
+        Where nobody told when units come, the last one is taken to arrive when the window
+        ends, the worst of all phases.
         """
+        self._look_at_arrivals(now)
         times = self.calibration.predict(now)
+        self._asked = self._rates * times[0][self._used]
         logs, spreads = self._last_units(*(values[self._used] for values in times))
         low, high = (_slowest(logs, spreads, p) for p in _PROBABILITIES)
         # Transport and fusion come on top of the slowest modality, independent of it.
@@ -143,10 +186,20 @@ class FactorisedLatency:
         scatter, ignorance = median * scatter, median * ignorance
         scores = (0.0, _Z95)
         seconds = last_unit_quantiles(
-            median, scatter, ignorance, self._interval, scores, self._growing, rules.capacity
+            *(median, scatter, ignorance, self._interval, scores, self._growing, rules.capacity),
+            self._ahead,
         )
-        logs = np.log(seconds).astype(np.float32)
-        return self._on_axes(logs[0]), self._on_axes((logs[1] - logs[0]) / _Z95)
+        logs = np.log(np.maximum(seconds, _SOONEST)).astype(np.float32)
+        spread = np.maximum(logs[1] - logs[0], _LEAST_SPREAD) / _Z95
+        return self._on_axes(logs[0]), self._on_axes(spread)
+
+    def _look_at_arrivals(self, now: float) -> None:
+        self._time.advance(now)
+        if self._time.now - self._looked < _LOOKED_AT:
+            return
+        self._looked = self._time.now
+        for arrivals, own, levels in zip(self._arrivals, self._own, self._levels, strict=True):
+            self._ahead[:, own] = np.repeat(arrivals.ahead(), levels, axis=1)
 
     def _on_axes(self, values: NDArray[Any]) -> list[NDArray[Any]]:
         """Put what belongs to each modality on an axis of its own, of as many as there are.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +11,13 @@ from scipy.special import ndtr, ndtri
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
+
+
+class LogNormal(NamedTuple):
+    """A duration: log of its median in seconds, standard deviation of its log."""
+
+    log_median: float
+    spread: float
 
 
 class PredictedLatency:
@@ -32,6 +40,18 @@ class PredictedLatency:
         self.log_median = log_median
         self.spread = spread
         self.load = load
+
+    def of(self, index: int) -> LogNormal:
+        """Return what is said of one configuration."""
+        spread = np.broadcast_to(self.spread, self.log_median.shape)[index]
+        return LogNormal(float(self.log_median[index]), float(spread))
+
+    def but(self, index: int, known: LogNormal) -> PredictedLatency:
+        """Return the same with another latency of one configuration."""
+        log_median = self.log_median.copy()
+        spread = np.array(np.broadcast_to(self.spread, log_median.shape))
+        log_median[index], spread[index] = known
+        return PredictedLatency(log_median, spread, self.load)
 
     def quantiles(self, probability: float) -> FloatArray:
         """Return (size,) latencies in seconds that are kept with a probability in (0, 1)."""

@@ -24,14 +24,16 @@ def last_unit_quantiles(
     standard_scores: Sequence[float],
     units: FloatArray,
     capacity: int,
+    ahead: FloatArray | float = 0.0,
 ) -> FloatArray:
-    """Return quantiles of the time from the arrival of the last unit until it is finished.
+    """Return quantiles of the time from a window's end until its last unit is finished.
 
     Unrolled, the recursion says f_N - a_N = max over k of (e_(N-k) + ... + e_N - k d) for
-    units that arrive every d seconds. The quantile of each sum is that of a normal
-    distribution (scatter averages out over a sum, ignorance does not), and the largest is
-    taken: exact without scatter, a little low near saturation. A queue that drops its oldest
-    unit bounds the sum by ``capacity`` units that wait and the one in work.
+    units that arrive every d seconds, the last of them as the window ends. The quantile of
+    each sum is that of a normal distribution (scatter averages out over a sum, ignorance does
+    not), and the largest is taken: exact without scatter, a little low near saturation. A
+    queue that drops its oldest unit bounds the sum by ``capacity`` units that wait and the one
+    in work.
 
     :param service: (size,) time per unit, s
     :param scatter: (size,) its standard deviation from unit to unit, s
@@ -40,18 +42,23 @@ def last_unit_quantiles(
     :param standard_scores: (n,) of the quantiles, 1.645 for 95 %
     :param units: (size,) how many units a queue can have been growing for
     :param capacity: units that can wait
+    :param ahead: (`queue_lengths`, size) s, by how much earlier than that the last so many
+        units begin to arrive; times are negative for a unit that is finished before the end
     :return: (n, size)
     """
-    count = _queue_lengths(max(int(units.max(initial=1.0)), 1))
+    count = queue_lengths(max(int(units.max(initial=1.0)), 1))
     full = capacity + 1.0
-    mean = np.where(count <= units, count * service - (count - 1.0) * interval, -np.inf)
+    early = np.broadcast_to(ahead, (len(count), len(service)))
+    waited = count * service - (count - 1.0) * interval - early
+    mean = np.where(count <= units, waited, -np.inf)
     spread = _spread(count, scatter, ignorance)
     full_spread, own_spread = (_spread(n, scatter, ignorance) for n in (full, 1.0))
     finished = []
     for score in standard_scores:
         longest = (mean + score * spread).max(axis=0)
-        bound = full * service + score * full_spread
-        finished.append(np.maximum(np.minimum(longest, bound), service + score * own_spread))
+        bound = full * service + score * full_spread - early[0]
+        own = service + score * own_spread - early[0]
+        finished.append(np.maximum(np.minimum(longest, bound), own))
     return np.stack(finished)
 
 
@@ -62,6 +69,6 @@ def _spread(count: FloatArray | float, scatter: FloatArray, ignorance: FloatArra
 
 
 @lru_cache(maxsize=64)
-def _queue_lengths(longest: int) -> FloatArray:
+def queue_lengths(longest: int) -> FloatArray:
     """Return (n, 1) lengths of a queue; it grows steadily, so not every one is looked at."""
     return np.unique(np.geomspace(1.0, longest, min(longest, 12)).round())[:, None]

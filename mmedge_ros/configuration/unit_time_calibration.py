@@ -41,7 +41,7 @@ class CalibrationParameters:
         0.2, 'Spread of what slows one modality', minimum=0.001, maximum=5.0
     )
     level: float = parameter(
-        0.15, 'Spread of what slows one level and no other', minimum=0.001, maximum=5.0
+        0.1, 'Spread of what slows one level and no other', minimum=0.001, maximum=5.0
     )
     memory: float = parameter(
         20.0,
@@ -100,6 +100,7 @@ class UnitTimeCalibration:
         share = rules.profile_error**2 / (terms[0] @ self._stationary)
         self._covariance = np.diag(self._stationary * min(share, 1.0))
         self._time = SteadyTime()
+        self._has_begun = False
         self.rejected = 0
 
     def observe(self, group: str, name: Hashable, duration: float, now: float) -> float | None:
@@ -117,6 +118,7 @@ class UnitTimeCalibration:
             self.rejected += 1
             return None
         self._age(now)
+        self._has_begun = True
         row = self._terms[kind]
         gains = self._covariance @ row
         known = float(row @ gains)
@@ -150,9 +152,12 @@ class UnitTimeCalibration:
         return np.exp(mean), scatter, np.sqrt(np.maximum(variance, 0.0))
 
     def _age(self, now: float) -> None:
-        """Let what is not measured fade to the profile and grow uncertain."""
+        """Let what is not measured fade to the profile and grow uncertain.
+
+        Before the first unit nothing is known better than the profile, however long that lasts.
+        """
         elapsed = self._time.advance(now)
-        if elapsed > 0.0:
+        if elapsed > 0.0 and self._has_begun:
             kept = math.exp(-elapsed / self._parameters.memory)
             self._mean *= kept
             self._covariance *= kept * kept

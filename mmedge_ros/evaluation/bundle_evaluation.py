@@ -25,6 +25,7 @@ from mmedge_ros.evaluation.flight_cases import FlightTask
 from mmedge_ros.evaluation.flight_workers import OnProgress, evaluate_flights
 from mmedge_ros.evaluation.report_files import write_files
 from mmedge_ros.replay.device_profile import DeviceProfile
+from mmedge_ros.simulation.flight_folder import read_description
 from mmedge_ros.software import software_identity
 
 REPORT, TABLE, PAGE = 'report.json', 'report.md', 'report.html'
@@ -143,9 +144,17 @@ def _described(request: EvaluationRequest, bundle: BundleUnderTest) -> dict[str,
             'fusion': bundle.has_fusion,
         },
         'set': request.name,
+        'seconds': _seconds(request.flights),
         'profile': request.profile.description,
         'software': software_identity(bundle.folder),
     }
+
+
+def _seconds(flights: tuple[Path, ...]) -> float | None:
+    """Return how long flights are together; None where one does not say."""
+    found = [read_description(flight) for flight in flights]
+    known = [description.seconds for description in found if description is not None]
+    return sum(known) if len(known) == len(found) else None
 
 
 def _problems(report: dict[str, Any]) -> list[str]:

@@ -38,8 +38,13 @@ _HEAD_START_NS = 3 * NS_PER_S
 class Steering(Protocol):
     """Chooses configurations; instants in ns on the recording's clock."""
 
-    def unit_arrived(self, modality: str, now_ns: int) -> None:
-        """Note that a unit reached its encoder, whatever becomes of it there."""
+    def unit_arrived(
+        self, modality: str, now_ns: int, stamp_ns: int = 0, available_ns: int = 0
+    ) -> None:
+        """Note that a unit reached its encoder, whatever becomes of it there.
+
+        :param stamp_ns: when it was measured; 0 where that says nothing about later units
+        """
 
     def features_ready(self, features: UnitFeatures, now_ns: int) -> None:
         """Note that features arrived; their trail says how long encoding took."""
@@ -64,8 +69,10 @@ class OptimiserSteering:
         self.adaptation = adaptation
         self._learns = learns
 
-    def unit_arrived(self, modality: str, now_ns: int) -> None:
-        self.adaptation.unit_arrived(modality, now_ns / NS_PER_S)
+    def unit_arrived(
+        self, modality: str, now_ns: int, stamp_ns: int = 0, available_ns: int = 0
+    ) -> None:
+        self.adaptation.unit_arrived(modality, now_ns / NS_PER_S, stamp_ns, available_ns)
 
     def features_ready(self, features: UnitFeatures, now_ns: int) -> None:
         if self._learns:
@@ -140,7 +147,9 @@ class SteeredReplay(OfflineReplay):
     def _take_receipt(self, now_ns: int, receipt: UnitReceipt) -> None:
         super()._take_receipt(now_ns, receipt)
         if receipt.outcome not in (UnitOutcome.DROPPED, UnitOutcome.FAILED):  # told of before
-            self._steering.unit_arrived(receipt.modality, now_ns)
+            self._steering.unit_arrived(
+                receipt.modality, now_ns, receipt.stamp_ns, receipt.available_ns
+            )
 
     def _take_features(self, now_ns: int, features: UnitFeatures) -> None:
         super()._take_features(now_ns, features)

@@ -16,7 +16,7 @@ from mmedge_ros.data_types import NS_PER_S
 
 # From this share of the native rate on every unit passes: nominal and true rates of sensors
 # differ by some percent, and dropping one unit in twenty helps nobody.
-_PASS_ALL_FROM = 0.9
+PASS_ALL_FROM = 0.9
 # A step back this long is a new recording or a set clock, not units out of order.
 _JUMP_NS = NS_PER_S
 # Hz; once in thirty years, so that no period overflows.
@@ -70,7 +70,7 @@ class RateControl:
         """
         self._observe(stamp_ns)
         native_ns = self.period_ns
-        if not rate > 0 or native_ns is None or rate * native_ns >= _PASS_ALL_FROM * NS_PER_S:
+        if not rate > 0 or native_ns is None or rate * native_ns >= PASS_ALL_FROM * NS_PER_S:
             admitted = True
         else:
             admitted = stamp_ns > 0 and self._takes(stamp_ns, rate, native_ns)

@@ -144,3 +144,27 @@ def test_a_level_without_a_measured_time_is_named() -> None:
     profile = UnitTimeProfile({}, StageTime(0.001, 0.1), StageTime(0.001, 0.1))
     with pytest.raises(ConfigurationError, match='no unit time of camera small'):
         FactorisedLatency(space(), profile)
+
+
+def test_a_unit_that_comes_early_may_take_that_much_longer() -> None:
+    latency = model()
+    before = latency.predict(0.0).quantiles(0.5)
+    for n in range(1, 61):
+        stamp_ns = 10_000_000 + n * 100_000_000 // 3
+        latency.unit_arrived('camera', stamp_ns, stamp_ns + 18_000_000)
+        latency.unit_arrived('lidar', stamp_ns, stamp_ns + 18_000_000)
+    after = latency.predict(1.0).quantiles(0.5)
+    slow, fast = (number((rate, 'large'), (5.0, 'small')) for rate in (10.0, 30.0))
+    # At 10 Hz it is there 39 ms before the end; the radar, of which nothing is known, decides.
+    assert after[slow] == pytest.approx(0.003 + TRANSPORT + FUSION, rel=0.1)
+    assert before[fast] - after[fast] == pytest.approx(0.005, abs=0.001)
+
+
+def test_pace_is_what_the_encoders_work_by_the_last_prediction() -> None:
+    latency = model()
+    index = number((20.0, 'medium'), (10.0, 'large'))
+    assert latency.pace(index) == pytest.approx(20 * 0.012 + 10 * 0.008)
+    for step in range(60):
+        latency.observe_unit('camera', 'medium', 0.024, math.nan, step / 30)
+    latency.predict(2.0)
+    assert latency.pace(index) > 1.6 * (20 * 0.012 + 10 * 0.008)

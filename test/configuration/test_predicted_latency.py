@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from mmedge_ros.configuration.predicted_latency import PredictedLatency
+from mmedge_ros.configuration.predicted_latency import LogNormal, PredictedLatency
 
 
 def predicted() -> PredictedLatency:
@@ -38,3 +38,12 @@ def test_the_best_chance_is_the_largest_of_those_that_are_allowed_and_known() ->
     unknown = PredictedLatency(np.full(3, math.nan), 0.1)
     assert unknown.best_chance(0.015) == 0.0
     assert predicted().best_chance(math.nan) == 1.0
+
+
+def test_what_is_known_better_of_one_leaves_the_others() -> None:
+    whole = predicted()
+    better = whole.but(1, LogNormal(math.log(0.005), 0.1))
+    assert better.of(1) == pytest.approx((math.log(0.005), 0.1))
+    assert better.of(2) == whole.of(2)
+    assert whole.of(1) == pytest.approx((math.log(0.02), 0.2))
+    assert PredictedLatency(np.log([0.01, 0.02]), 0.3).of(1).spread == 0.3

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from queue_recursion import completion_times
 
-from mmedge_ros.configuration.queueing import last_unit_quantiles
+from mmedge_ros.configuration.queueing import last_unit_quantiles, queue_lengths
 
 
 def quantile(  # type: ignore[no-untyped-def]
@@ -53,3 +53,25 @@ def test_it_is_close_to_the_quantile_of_many_random_queues(load: float, toleranc
     service = load * interval
     found = quantile(service, interval, 1.645, scatter=0.15 * service, units=units)
     assert found == pytest.approx(expected, rel=tolerance)
+
+
+def test_units_that_come_before_the_end_leave_that_time_to_encode_them() -> None:
+    arrays = [np.array([value]) for value in (0.06, 0.0, 0.0, 0.1)]
+    early = np.full((len(queue_lengths(15)), 1), 0.05)
+    quantiles = last_unit_quantiles(*arrays, (0.0,), np.array([15.0]), 2, early)
+    assert quantiles[0, 0] == pytest.approx(0.01)
+
+
+def test_with_uneven_arrivals_it_is_the_recursion_itself() -> None:
+    """Two units of every 100 ms, 33 and 67 ms after its begin, each takes 45 ms."""
+    service, units = 0.045, 12
+    arrivals = [0.1 * (n // 2) + (0.033, 0.067)[n % 2] for n in range(units)]
+    end = 0.1 * units / 2
+    last = completion_times(arrivals, [service] * units)[-1] - end
+    counts = queue_lengths(units)
+    even = (counts - 1.0) * 0.05
+    ahead = np.array([[end - arrivals[-int(n)]] for n in counts.ravel()]) - even
+    arrays = [np.array([value]) for value in (service, 0.0, 0.0, 0.05)]
+    found = last_unit_quantiles(*arrays, (0.0,), np.array([float(units)]), 10**6, ahead)
+    assert last == pytest.approx(0.023)
+    assert found[0, 0] == pytest.approx(last)

@@ -170,3 +170,13 @@ def test_nothing_or_something_twice_cannot_be_calibrated() -> None:
     for kinds in ([], [KINDS[0], KINDS[0]]):
         with pytest.raises(ConfigurationError, match='nothing to calibrate'):
             UnitTimeCalibration(kinds)
+
+
+def test_before_the_first_unit_the_profile_is_trusted_however_long_that_lasts() -> None:
+    calibration = UnitTimeCalibration(KINDS)
+    _, _, first = calibration.predict(0.0)
+    _, _, later = calibration.predict(60.0)
+    assert later == pytest.approx(first)
+    calibration.observe('camera', 'medium', 0.010, 60.0)
+    _, _, after = calibration.predict(120.0)
+    assert (after > 2.0 * first).all()

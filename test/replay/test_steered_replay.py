@@ -51,7 +51,10 @@ class Script:
         self.told: list[tuple[str, int]] = []
         self.encode_seconds: list[float] = []
 
-    def unit_arrived(self, modality: str, now_ns: int) -> None:
+    def unit_arrived(
+        self, modality: str, now_ns: int, stamp_ns: int = 0, available_ns: int = 0
+    ) -> None:
+        assert 0 < stamp_ns <= available_ns <= now_ns
         self.told.append((f'{modality} arrived', now_ns))
 
     def features_ready(self, features: UnitFeatures, now_ns: int) -> None:
@@ -162,7 +165,7 @@ def test_the_optimiser_gives_up_a_level_that_turns_out_too_slow(learns: bool, le
         encoded_flight(lambda _: 2, 3.0),
         PerceptionPipeline(),
         OptimiserSteering(adaptation, learns),
-        constant_profile(camera=28.0, small=8.0, large=28.0),
+        constant_profile(camera=120.0, small=8.0, large=120.0),
     )
     assert record.configurations[0].of(CAMERA).level == 'large'
     assert record.configurations[-1].of(CAMERA).level == level

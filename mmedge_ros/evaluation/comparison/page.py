@@ -14,8 +14,8 @@ from mmedge_ros.evaluation.comparison.plane_figure import PLANE
 from mmedge_ros.evaluation.comparison.policy_marks import base_case
 from mmedge_ros.evaluation.comparison.report import FACTORS, figure_of
 from mmedge_ros.evaluation.comparison.robustness_figure import ROBUSTNESS
-from mmedge_ros.evaluation.comparison.targets import MET, MISSED, NOT_MEASURED, NOT_SHOWN
 from mmedge_ros.evaluation.comparison.timeline_figure import TIMELINE
+from mmedge_ros.evaluation.comparison.verdict import MET, MISSED, NOT_MEASURED, NOT_SHOWN
 from mmedge_ros.evaluation.policies.schedule import SAMPLE, STREAM
 from mmedge_ros.evaluation.report_page import Tile, page_environment
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,18 +16,20 @@ from mmedge_ros.evaluation.bundle_under_test import (
     flight_digest,
     open_bundle,
 )
+from mmedge_ros.evaluation.comparison.contention import contention
 from mmedge_ros.evaluation.comparison.outcome import Outcome
 from mmedge_ros.evaluation.comparison.overheads import overheads
 from mmedge_ros.evaluation.comparison.plan import BLOCKING, OURS, ComparisonCase, ComparisonPlan
 from mmedge_ros.evaluation.comparison.ray_workers import compare_on_ray
 from mmedge_ros.evaluation.comparison.report import Comparison, comparison_report
-from mmedge_ros.evaluation.comparison.targets import Evidence, verdicts
+from mmedge_ros.evaluation.comparison.targets import verdicts
 from mmedge_ros.evaluation.comparison.task import (
     ComparisonTask,
     PolicyRunner,
     compare_flight,
     software_digest,
 )
+from mmedge_ros.evaluation.comparison.verdict import Evidence
 from mmedge_ros.evaluation.errors import EvaluationError
 from mmedge_ros.evaluation.flight_workers import OnProgress, work_through
 from mmedge_ros.evaluation.policies.schedule import SAMPLE
@@ -47,7 +49,7 @@ class ComparisonRequest:
     ``flights`` are named apart; ``jobs`` 0 is one process per processor; ``ray`` is the
     address of a cluster to use instead, '' for none. ``plugins`` is the digest of what
     policies were trained to be; ``without`` says why policies are missing. ``command`` repeats
-    all this.
+    all this. ``tables`` is the folder of the published latency tables, if they are here.
     """
 
     bundle: Path
@@ -63,6 +65,7 @@ class ComparisonRequest:
     plugins: str = ''
     without: tuple[str, ...] = ()
     command: str = 'mmedge evaluate'
+    tables: Path | None = None
 
 
 def compare(
@@ -98,11 +101,16 @@ def compare(
         if request.timing
         else None
     )
-    evidence = Evidence(comparison, request.profile, timed, request.command)
     report = _described(request, bundle)
+    stepped = None if request.tables is None else contention(request.tables)
+    evidence = Evidence(
+        *(comparison, request.profile, timed, request.command, stepped),
+        accuracies=report['bundle']['accuracies'],
+    )
     report['verdicts'] = verdicts(evidence)
     report |= comparison_report(comparison)
     report['machine'] = timed
+    report['contention'] = stepped
     report['problems'] = [*problems(report), *request.without]
     write_comparison(report, request.out)
     return report
@@ -195,6 +203,16 @@ def _result(task: ComparisonTask, case: ComparisonCase) -> Outcome:
     return found
 
 
+def _accuracies(manifest: Mapping[str, Any]) -> str:
+    """Say by which accuracies the optimiser chooses."""
+    entry = manifest.get('accuracy')
+    if not isinstance(entry, Mapping):
+        return 'an assumed order: every rate and level helps'
+    rows, flights = entry.get('configurations') or (), entry.get('flights') or ()
+    on = f', measured on {len(flights)} flights' if flights else ''
+    return f'the table of the bundle: {len(rows)} configurations{on}'
+
+
 def _described(request: ComparisonRequest, bundle: BundleUnderTest) -> dict[str, Any]:
     loaded = load_bundle(bundle.folder)
     return {
@@ -204,6 +222,7 @@ def _described(request: ComparisonRequest, bundle: BundleUnderTest) -> dict[str,
             'path': str(bundle.folder),
             'sha256': sha256_of(bundle.folder / MANIFEST),
             'fusion': bundle.has_fusion,
+            'accuracies': _accuracies(loaded.content),
         },
         'sets': list(request.sets),
         'profile': request.profile.description,

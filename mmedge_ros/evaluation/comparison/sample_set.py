@@ -25,8 +25,23 @@ _CHOSEN = (
 MOST = len(_CHOSEN)
 
 
-def sample_flights(count: int, seconds: float) -> tuple[PlannedFlight, ...]:
-    """Return ``count`` flights of the test set, cut to ``seconds``; at most `MOST` of them."""
+# Between seeds of a scenario: beyond those of every standard set.
+_SEED_STEP = 10_000
+
+
+def sample_flights(count: int, seconds: float, seeds: int = 1) -> tuple[PlannedFlight, ...]:
+    """Return ``count`` flights of the test set, cut to ``seconds``; at most `MOST` of them.
+
+    :param seeds: so many flights of each scenario, other people and ways in each
+    """
     known = {flight.name: flight for flight in standard_set('test')}
     chosen: Sequence[PlannedFlight] = [known[name] for name in _CHOSEN[:count]]
-    return tuple(flight._replace(seconds=seconds) for flight in chosen)
+    return tuple(
+        flight._replace(
+            name=f'{flight.name}_{number + 1}' if number else flight.name,
+            seed=flight.seed + _SEED_STEP * number,
+            seconds=seconds,
+        )
+        for flight in chosen
+        for number in range(seeds)
+    )

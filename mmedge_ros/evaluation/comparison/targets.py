@@ -3,68 +3,42 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, replace
 from typing import Any
 
 from mmedge_ros.data_types import CAMERA, RADAR
-from mmedge_ros.evaluation.comparison.estimates import (
-    MEAN,
-    MEAN_IOU,
-    P50,
-    P95,
-    STREAMING,
-)
+from mmedge_ros.evaluation.comparison.estimates import MEAN, P50, P95, STREAMING
 from mmedge_ros.evaluation.comparison.plan import BLOCKING, OURS, ComparisonCase
-from mmedge_ros.evaluation.comparison.report import Comparison
+from mmedge_ros.evaluation.comparison.streaming_target import explained, streaming
+from mmedge_ros.evaluation.comparison.verdict import (
+    MET,
+    MISSED,
+    NOT_MEASURED,
+    NOT_SHOWN,
+    Evidence,
+    Verdict,
+    interval,
+    margin,
+    signed,
+    unmeasured,
+)
 from mmedge_ros.evaluation.flight_bootstrap import Estimate
 from mmedge_ros.evaluation.policies.schedule import SAMPLE, STREAM
-from mmedge_ros.replay.device_profile import PROBABILITIES, DeviceProfile
+from mmedge_ros.replay.device_profile import PROBABILITIES
 
-MET, MISSED, NOT_SHOWN, NOT_MEASURED = 'met', 'missed', 'not shown', 'not measured'
 _TIMES_FLOOR = 1.5
 _REDUCTION = 0.85
 _OPTIMIZER_US, _STALE_US, _GATE_US = 1000.0, 20.0, 100.0
+_MOST_LATE, _MOST_POINTS = 5, 2.0
 _LARGEST_SPACE = str(7**4)
 _TRANSPORT = 'features.transport'
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """One promise: ``found`` beside it, the verdict, by how much, why, and what repeats it."""
-
-    key: str
-    target: str
-    paper: str
-    found: str
-    verdict: str
-    by: str = ''
-    why: str = ''
-    command: str = ''
-
-
-@dataclass(frozen=True)
-class Evidence:
-    """What verdicts are made from; ``command`` evaluates, without its options."""
-
-    comparison: Comparison
-    profile: DeviceProfile
-    overheads: Mapping[str, Any] | None
-    command: str
-
-    def with_options(self, options: str) -> str:
-        """Return the command with options."""
-        return f'{self.command} {options}'.strip()
-
-    def value(self, case: ComparisonCase, name: str) -> float:
-        """Return a figure of a case."""
-        return self.comparison.figure(case, name).value
 
 
 def verdicts(evidence: Evidence) -> list[dict[str, Any]]:
     """Judge every target; those for which nothing was run are said to be not measured."""
     makers: tuple[Callable[[Evidence], Iterator[Verdict]], ...] = (
-        _streaming,
+        streaming,
         _latency,
         _against_blocking,
         _calls,
@@ -77,52 +51,6 @@ def verdicts(evidence: Evidence) -> list[dict[str, Any]]:
     return [asdict(verdict) for maker in makers for verdict in maker(evidence)]
 
 
-def _streaming(evidence: Evidence) -> Iterator[Verdict]:
-    target = 'streaming mean IoU better than every baseline, interval above zero'
-    comparison = evidence.comparison
-    plan = comparison.plan
-    command = evidence.with_options('--protocols stream')
-    ours = plan.base(OURS, STREAM)
-    rivals = [f for f in plan.rivals if plan.has(f.name, STREAM)]
-    if not plan.has(OURS, STREAM) or not rivals:
-        yield _unmeasured('streaming', target, 'ours and a rival in the stream protocol', command)
-        return
-    mine = comparison.figure(ours, STREAMING)
-    gaps = {f: mine.minus(comparison.figure(plan.base(f.name, STREAM), STREAMING)) for f in rivals}
-    worse = {f: gap for f, gap in gaps.items() if gap.value <= 0.0}
-    unsure = {f: gap for f, gap in gaps.items() if gap.value > 0.0 and not gap.low > 0.0}
-    nearest, least = min(gaps.items(), key=lambda item: item[1].value)
-    verdict = MISSED if worse else NOT_SHOWN if unsure else MET
-    why = ' '.join(
-        _explained(evidence, ours, plan.base(f.name, STREAM), f.short) for f in (*worse, *unsure)
-    )
-    yield Verdict(
-        'streaming',
-        target,
-        '70.47 % mean IoU (its own data, not streamed)',
-        f'{mine.value:.3f}; better than {len(gaps) - len(worse) - len(unsure)} of {len(gaps)}',
-        verdict,
-        f'least margin {_signed(least)} against {nearest.short}',
-        why,
-        command,
-    )
-
-
-def _explained(evidence: Evidence, ours: ComparisonCase, other: ComparisonCase, short: str) -> str:
-    """Tell from measurements whether a rival gains by accuracy or by time."""
-
-    def pair(name: str) -> tuple[float, float]:
-        return evidence.value(ours, name), evidence.value(other, name)
-
-    iou, p50, age = pair(MEAN_IOU), pair(P50), pair(f'age_ms.{CAMERA}.p50')
-    busy = pair(f'encoder_busy.{CAMERA}')
-    return (
-        f'Ours and {short}: mean IoU at state times {iou[0]:.3f} and {iou[1]:.3f}, median '
-        f'latency {p50[0]:.0f} and {p50[1]:.0f} ms, median age of the picture {age[0]:.0f} and '
-        f'{age[1]:.0f} ms, camera encoder busy {100 * busy[0]:.0f} and {100 * busy[1]:.0f} %.'
-    )
-
-
 def _latency(evidence: Evidence) -> Iterator[Verdict]:
     target = (
         f'p95 decision latency at most {_TIMES_FLOOR:g} x (encode of the last unit + transport)'
@@ -132,7 +60,7 @@ def _latency(evidence: Evidence) -> Iterator[Verdict]:
     ours = comparison.plan.base(OURS, STREAM)
     floor = _floor(evidence, ours)
     if ours not in comparison.outcomes or not floor > 0.0:
-        yield _unmeasured('latency', target, 'ours in the stream protocol', command)
+        yield unmeasured('latency', target, 'ours in the stream protocol', command)
         return
     outcomes = comparison.outcomes[ours]
     p95 = comparison.figure(ours, P95)
@@ -148,7 +76,7 @@ def _latency(evidence: Evidence) -> Iterator[Verdict]:
         f'{p95.value:.1f} ms, {times:.2f} x the floor of {floor:.1f} ms; age p95 of the picture '
         f'{evidence.value(ours, f"age_ms.{CAMERA}.p95"):.0f} ms',
         MET if times <= _TIMES_FLOOR else MISSED,
-        _margin(_TIMES_FLOOR - times, ' x'),
+        margin(_TIMES_FLOOR - times, ' x'),
         ''
         if times <= _TIMES_FLOOR
         else f'p95 of waiting after the end: {waits}; p95 of one encoding {encode.value:.0f} ms.',
@@ -175,7 +103,7 @@ def _against_blocking(evidence: Evidence) -> Iterator[Verdict]:
     plan = comparison.plan
     command = evidence.with_options('--policies ours,blocking --protocols sample')
     if not (plan.has(OURS, SAMPLE) and plan.has(BLOCKING, SAMPLE)):
-        yield _unmeasured('blocking', target, 'ours and blocking in the sample protocol', command)
+        yield unmeasured('blocking', target, 'ours and blocking in the sample protocol', command)
         return
     ours, theirs = plan.base(OURS, SAMPLE), plan.base(BLOCKING, SAMPLE)
     mine, other = comparison.figure(ours, MEAN), comparison.figure(theirs, MEAN)
@@ -199,9 +127,9 @@ def _against_blocking(evidence: Evidence) -> Iterator[Verdict]:
         target,
         '75.83 % below blocking',
         f'{mine.value:.1f} against {other.value:.1f} ms: {100 * reduction.value:.1f} % '
-        f'{_interval(reduction, 100.0)}',
+        f'{interval(reduction, 100.0)}',
         MET if reduction.value >= _REDUCTION else MISSED,
-        _margin(100 * (reduction.value - _REDUCTION), ' points'),
+        margin(100 * (reduction.value - _REDUCTION), ' points'),
         ' '.join(parts),
         command,
     )
@@ -212,7 +140,7 @@ def _calls(evidence: Evidence) -> Iterator[Verdict]:
     plan = evidence.comparison.plan
     command = evidence.with_options('--policies ours,blocking --protocols stream')
     if not plan.has(OURS, STREAM):
-        yield _unmeasured('calls', target, 'ours in the stream protocol', command)
+        yield unmeasured('calls', target, 'ours in the stream protocol', command)
         return
     case = plan.base(OURS, STREAM)
     each = {m: evidence.value(case, f'encoder_calls_per_unit.{m}') for m in (CAMERA, RADAR)}
@@ -245,7 +173,7 @@ def _optimizer(evidence: Evidence) -> Iterator[Verdict]:
     target = 'optimiser at 7^4: under 1 ms, equal to exhaustive search; stale front under 20 us'
     command = 'mmedge bench optimizer'
     if evidence.overheads is None:
-        yield _unmeasured('optimizer', target, 'a run with timing', command)
+        yield unmeasured('optimizer', target, 'a run with timing', command)
         return
     times = evidence.overheads['optimizer_us'][_LARGEST_SPACE]
     fresh, stale = times['fresh']['p50'], times['stale_front']['p50']
@@ -256,7 +184,7 @@ def _optimizer(evidence: Evidence) -> Iterator[Verdict]:
         '8.2 ms; 5.9 ms (3^4) to 37 ms (7^4)',
         f'{fresh / 1e3:.2f} ms and {stale:.1f} us (medians, this machine)',
         MET if fast and times['equal_to_exhaustive'] else MISSED,
-        _margin((_OPTIMIZER_US - fresh) / 1e3, ' ms'),
+        margin((_OPTIMIZER_US - fresh) / 1e3, ' ms'),
         f'Processor time p50 {times["fresh"]["processor_p50"] / 1e3:.2f} ms; the rest is waiting '
         'for a core.',
         command,
@@ -264,13 +192,37 @@ def _optimizer(evidence: Evidence) -> Iterator[Verdict]:
 
 
 def _contention(evidence: Evidence) -> Iterator[Verdict]:
-    del evidence
-    yield _unmeasured(
+    target = (
+        f'contention step: at most {_MOST_LATE} late of 60 in each phase, {_MOST_POINTS:g} points '
+        'below the best'
+    )
+    paper = '81 ms promised, 519 ms taken (static table)'
+    found = evidence.contention
+    if found is None:
+        yield unmeasured(
+            'contention',
+            target,
+            'the published latency tables below $MMEDGE_DATA, which mmedge bench contention takes',
+            'mmedge bench contention',
+            paper=paper,
+        )
+        return
+    phases = [p for p in found['phases'] if p['feasible']]
+    late = max(phase['late'] for phase in phases)
+    points = max(phase['regret_at_end'] for phase in phases)
+    names = ', '.join(found['names'])
+    static = '/'.join(str(phase['late']) for phase in found['static_phases'])
+    yield Verdict(
         'contention',
-        'contention step: at most 5 late of 60 in each phase, 2 points below the best',
-        'the published latency tables, which mmedge bench contention takes',
-        'mmedge bench contention',
-        paper='81 ms promised, 519 ms taken (static table)',
+        target,
+        paper,
+        f'{"/".join(str(phase["late"]) for phase in found["phases"])} late of '
+        f'{found["decisions"]} in {names}; {points:.2f} points at most at the end',
+        MET if late <= _MOST_LATE and points <= _MOST_POINTS else MISSED,
+        f'{_MOST_LATE - late:+d} decisions, {_MOST_POINTS - points:+.2f} points to the target',
+        f'Tables and a limit of {found["limit_ms"]:g} ms; who believes the first table for ever '
+        f'has {static} late.',
+        found['command'],
     )
 
 
@@ -295,7 +247,7 @@ def _gate(evidence: Evidence) -> Iterator[Verdict]:
     yield Verdict('gate', target, paper, '–', NOT_MEASURED, '', why, command)
     target = 'gate: under 0.1 ms per question'
     if evidence.overheads is None:
-        yield _unmeasured('gate_time', target, 'a run with timing', evidence.command)
+        yield unmeasured('gate_time', target, 'a run with timing', evidence.command)
         return
     times = evidence.overheads['gate_us']
     yield Verdict(
@@ -304,7 +256,7 @@ def _gate(evidence: Evidence) -> Iterator[Verdict]:
         '8.6 ms',
         f'{times["p50"]:.0f} us (median of the network alone, this machine)',
         MET if times['p50'] < _GATE_US else MISSED,
-        _margin(_GATE_US - times['p50'], ' us'),
+        margin(_GATE_US - times['p50'], ' us'),
         'Timed with made-up weights of the trained size; gathering the question is not in it.',
         evidence.command,
     )
@@ -319,7 +271,7 @@ def _aggregation(evidence: Evidence) -> Iterator[Verdict]:
     command = evidence.with_options('--protocols stream')
     paper = '-19.5 points without temporal aggregation'
     if not asked:
-        yield _unmeasured(
+        yield unmeasured(
             'aggregation', target, 'ours without aggregation, trained apart', command, paper
         )
         return
@@ -330,10 +282,10 @@ def _aggregation(evidence: Evidence) -> Iterator[Verdict]:
             f'aggregation_{facts.name}',
             f'{target}: {facts.short}',
             paper,
-            f'streaming mean IoU {_signed(gap)}',
+            f'streaming mean IoU {signed(gap)}',
             MET if gap.low > 0.0 else MISSED if gap.value <= 0.0 else NOT_SHOWN,
             '',
-            _explained(
+            explained(
                 evidence, plan.base(OURS, STREAM), plan.base(facts.name, STREAM), facts.short
             ),
             command,
@@ -341,29 +293,14 @@ def _aggregation(evidence: Evidence) -> Iterator[Verdict]:
 
 
 def _predictor(evidence: Evidence) -> Iterator[Verdict]:
-    del evidence
-    yield _unmeasured(
+    found = unmeasured(
         'predictor',
         'accuracy predictor better than a table over configurations on held-out flights',
         'a trained predictor, which no bundle brings yet',
         '',
         paper='R2 0.79',
     )
-
-
-def _unmeasured(key: str, target: str, needed: str, command: str, paper: str = '') -> Verdict:
-    return Verdict(key, target, paper, '–', NOT_MEASURED, '', f'It needs {needed}.', command)
-
-
-def _signed(estimate: Estimate) -> str:
-    return f'{estimate.value:+.3f} {_interval(estimate, 1.0, "+.3f")}'.strip()
-
-
-def _interval(estimate: Estimate, scale: float, form: str = '.1f') -> str:
-    if not (math.isfinite(estimate.low) and math.isfinite(estimate.high)):
-        return ''
-    return f'({scale * estimate.low:{form}} to {scale * estimate.high:{form}})'
-
-
-def _margin(spare: float, unit: str) -> str:
-    return f'{abs(spare):.2f}{unit} {"to spare" if spare >= 0.0 else "short"}'
+    if evidence.accuracies:
+        words = f'no predictor; the optimiser chooses by {evidence.accuracies}'
+        found = replace(found, found=words)
+    yield found

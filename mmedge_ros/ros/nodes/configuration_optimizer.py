@@ -70,7 +70,12 @@ class ConfigurationOptimizerNode(Node):
 
     def _on_receipt(self, message: msg.UnitReceipt) -> None:
         if message.outcome not in (message.DROPPED, message.FAILED):  # told of before
-            self._adaptation.unit_arrived(message.modality, time.monotonic())
+            self._adaptation.unit_arrived(
+                message.modality,
+                time.monotonic(),
+                conversions.from_time(message.header.stamp),
+                conversions.from_time(message.available),
+            )
 
     def _on_skip(self, message: msg.SkipDecision) -> None:
         left = seconds_until(message.skip_until, self._ros_clock.now_ns())

@@ -30,7 +30,8 @@ from mmedge_ros.evaluation.comparison.plan import ComparisonPlan, plan_compariso
 from mmedge_ros.evaluation.comparison.report import comparison_report, figure_of
 from mmedge_ros.evaluation.comparison.run import problems
 from mmedge_ros.evaluation.comparison.stated_profile import STATED
-from mmedge_ros.evaluation.comparison.targets import Evidence, verdicts
+from mmedge_ros.evaluation.comparison.targets import verdicts
+from mmedge_ros.evaluation.comparison.verdict import Evidence
 from mmedge_ros.evaluation.figure_style import FigureFile, render
 
 MODULES = (ablation_figure, cost_figure, plane_figure, robustness_figure, timeline_figure)
@@ -54,7 +55,13 @@ def reported(
     made = comparison(better_ours, plan=plan, **options)
     report = {
         'command': 'mmedge evaluate SET --quick',
-        'bundle': {'name': 'people', 'path': 'models/p', 'sha256': 'ab' * 32, 'fusion': True},
+        'bundle': {
+            'name': 'people',
+            'path': 'models/p',
+            'sha256': 'ab' * 32,
+            'fusion': True,
+            'accuracies': 'an assumed order',
+        },
         'sets': ['test'],
         'profile': 'stated',
         'software': {'version': '1', 'git': '', 'bundle': 'people'},

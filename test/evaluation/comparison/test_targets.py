@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,7 +11,9 @@ from hand_made_outcomes import FACTS, Worth, better_ours, comparison
 from mmedge_ros.evaluation.comparison.plan import ComparisonCase, plan_comparison
 from mmedge_ros.evaluation.comparison.report import Comparison
 from mmedge_ros.evaluation.comparison.stated_profile import STATED
-from mmedge_ros.evaluation.comparison.targets import Evidence, verdicts
+from mmedge_ros.evaluation.comparison.streaming_target import alike_share
+from mmedge_ros.evaluation.comparison.targets import verdicts
+from mmedge_ros.evaluation.comparison.verdict import Evidence
 
 OVERHEADS = {
     'optimizer_us': {
@@ -25,8 +28,8 @@ OVERHEADS = {
 }
 
 
-def judged(made: Comparison, overheads: Any = OVERHEADS) -> dict[str, dict[str, Any]]:
-    found = verdicts(Evidence(made, STATED, overheads, 'mmedge evaluate SET'))
+def judged(made: Comparison, overheads: Any = OVERHEADS, **more: Any) -> dict[str, dict[str, Any]]:
+    found = verdicts(Evidence(made, STATED, overheads, 'mmedge evaluate SET', **more))
     assert len({verdict['key'] for verdict in found}) == len(found)
     return {verdict['key']: verdict for verdict in found}
 
@@ -55,6 +58,68 @@ def test_better_by_chance_alone_is_not_shown() -> None:
         return 0.5 + (0.2 if flight == 0 else -0.02) * (case.policy == 'ours')
 
     assert streaming(worth)['verdict'] == 'not shown'
+
+
+def test_each_share_of_the_processor_has_a_verdict() -> None:
+    def worth(case: ComparisonCase, flight: int) -> float:
+        return better_ours(case, flight) - 0.3 * (case.policy == 'ours' and case.share == 50.0)
+
+    found = judged(comparison(worth))
+    assert found['streaming']['verdict'] == 'met'
+    assert found['streaming_50']['verdict'] == 'missed'
+    assert 'at 50 % of the processor' in found['streaming_50']['target']
+    assert '-0.200' in found['streaming_50']['by']
+
+
+def test_a_tie_is_not_shown_and_says_that_both_did_the_same() -> None:
+    verdict = streaming(lambda case, flight: 0.4 + 0.05 * flight)
+    assert verdict['verdict'] == 'not shown'
+    assert 'better than 0 of 2' in verdict['found']
+    assert 'In 100 % of the windows both had the camera at the same rate' in verdict['why']
+
+
+def test_windows_at_another_level_or_rate_are_not_the_same() -> None:
+    made = comparison(better_ours)
+    ours, other = made.plan.base('ours'), made.plan.base('non_blocking')
+    assert alike_share(made, ours, other) == 1.0
+    changed = {
+        **made.outcomes,
+        ours: [replace(o, levels=('small', *o.levels[1:])) for o in made.outcomes[ours]],
+    }
+    for outcome in made.outcomes[other]:
+        outcome.column('rate_camera')[1] = 10.0
+    assert alike_share(replace(made, outcomes=changed), ours, other) == pytest.approx(0.5)
+
+
+PHASE = {'late': 1, 'regret_at_end': 0.4, 'feasible': True}
+STEPPED = {
+    'limit_ms': 120.0,
+    'decisions': 60,
+    'names': ['H', 'C50'],
+    'phases': [PHASE, PHASE | {'late': 3}],
+    'static_phases': [PHASE | {'late': 0}, PHASE | {'late': 60}],
+    'command': 'mmedge bench contention --limit 120',
+}
+
+
+@pytest.mark.parametrize(
+    ('change', 'verdict'),
+    [({}, 'met'), ({'late': 6}, 'missed'), ({'regret_at_end': 2.5}, 'missed')],
+)
+def test_a_contention_step_is_judged_by_its_worst_phase(
+    change: dict[str, Any], verdict: str
+) -> None:
+    stepped = STEPPED | {'phases': [PHASE, PHASE | {'late': 3} | change]}
+    found = judged(comparison(better_ours), contention=stepped)['contention']
+    assert found['verdict'] == verdict
+    assert 'late of 60 in H, C50' in found['found']
+    assert '0/60 late' in found['why']
+
+
+def test_without_a_predictor_it_is_said_what_the_optimiser_chooses_by() -> None:
+    found = judged(comparison(better_ours), accuracies='the table of the bundle')['predictor']
+    assert found['verdict'] == 'not measured'
+    assert 'chooses by the table of the bundle' in found['found']
 
 
 def test_an_ablation_is_no_rival() -> None:

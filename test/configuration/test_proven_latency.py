@@ -1,0 +1,102 @@
+"""What a configuration was seen to keep, beside what is promised of it."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from mmedge_ros.configuration.predicted_latency import PredictedLatency
+from mmedge_ros.configuration.proven_latency import ProvenLatency
+
+FEARED, CHEAP = 0.095, 0.010
+
+
+class Bench:
+    """A model that fears a full queue for configuration 1, and a machine with a pace."""
+
+    def __init__(self) -> None:
+        self.pace = 0.95
+        self.proven = ProvenLatency(self, lambda _: self.pace)
+        self.now = 100.0
+
+    def predict(self, now: float) -> PredictedLatency:  # always the same
+        return PredictedLatency(np.log([CHEAP, FEARED]), 0.1)
+
+    def decide(self, latency: float, count: int) -> None:
+        for _ in range(count):
+            self.now += 0.1
+            self.proven.decided(latency, self.now)
+
+    def p95(self, index: int = 1) -> float:
+        return float(self.proven.predict(self.now).quantiles(0.95)[index])
+
+
+def running() -> Bench:
+    bench = Bench()
+    bench.proven.configured(1, bench.now)
+    return bench
+
+
+def test_decisions_in_time_outweigh_what_the_model_fears() -> None:
+    bench = running()
+    before = bench.p95()
+    bench.decide(0.020, 8)
+    assert before > FEARED
+    assert bench.p95() == pytest.approx(0.022, rel=0.01)
+    assert bench.p95(0) == pytest.approx(CHEAP * math.exp(0.1645), rel=0.01)
+
+
+def test_the_longest_of_them_counts() -> None:
+    bench = running()
+    bench.decide(0.020, 4)
+    bench.decide(0.060, 1)
+    bench.decide(0.020, 4)
+    assert bench.p95() == pytest.approx(0.066, rel=0.01)
+
+
+def test_two_decisions_prove_nothing_and_neither_do_old_ones() -> None:
+    bench = running()
+    bench.decide(0.020, 2)
+    assert bench.p95() > FEARED
+    bench.decide(0.020, 6)
+    bench.now += 2.5
+    assert bench.p95() > FEARED
+
+
+def test_decisions_of_the_configuration_before_prove_nothing() -> None:
+    bench = running()
+    bench.decide(0.020, 8)
+    bench.proven.configured(0, bench.now)
+    assert bench.p95() > FEARED
+    bench.proven.configured(1, bench.now + 0.5)
+    bench.decide(0.020, 5)
+    assert bench.p95() > FEARED
+
+
+def test_a_machine_that_became_slower_is_judged_by_its_unit_times() -> None:
+    bench = running()
+    bench.decide(0.020, 8)
+    bench.pace = 1.3
+    assert bench.p95() > FEARED
+
+
+def test_it_never_promises_less_than_the_model_hopes() -> None:
+    bench = running()
+    bench.decide(0.200, 8)
+    assert bench.p95() == pytest.approx(FEARED * math.exp(0.1645), rel=0.01)
+
+
+@pytest.mark.parametrize('latency', [-0.1, 0.0, math.nan, math.inf])
+def test_early_decisions_and_latencies_that_cannot_be_prove_nothing(latency: float) -> None:
+    bench = running()
+    bench.decide(latency, 8)
+    assert bench.p95() > FEARED
+
+
+def test_a_clock_that_is_set_back_forgets() -> None:
+    bench = running()
+    bench.decide(0.020, 8)
+    bench.now -= 50.0
+    assert bench.p95() > FEARED
