@@ -174,7 +174,7 @@ class Adaptation:
         self._count_silence(now)
         caps = self._policy.caps(now, self._scans.share(now))
         limit, shorter = self.budget.limit(self._parameters.latency_limit, now)
-        caps, within = self._guarded(replace(caps, reasons=(*caps.reasons, *shorter)))
+        caps, within = self._guarded(replace(caps, reasons=(*caps.reasons, *shorter)), now)
         self.reasons = caps.reasons
         self._limit = caps.limited(limit)
         made = self._control.step(
@@ -201,17 +201,17 @@ class Adaptation:
         if now - self._heard > self._limit + _SILENCE:
             self._guard.decided(True, now)
 
-    def _guarded(self, caps: Caps) -> tuple[Caps, BoolArray | None]:
+    def _guarded(self, caps: Caps, now: float) -> tuple[Caps, BoolArray | None]:
         """Return the caps with one more reason, and what asks for no more than is kept up with.
 
         The least there is stays possible.
         """
         self._guard.machine(self._latency.calibration.slowness)
         load = self._latency.load
-        within = load <= max(self._guard.bound, float(load.min()))
-        if within.all():
-            return caps, None
-        return replace(caps, reasons=(*caps.reasons, _TOO_MUCH)), within
+        within = self._guard.within(load, now)
+        if (load > self._guard.bound).any():
+            caps = replace(caps, reasons=(*caps.reasons, _TOO_MUCH))
+        return caps, None if within.all() else within
 
     def _note_load(self, made: Configuration, now: float) -> None:
         index = self._space.index_of(made.modalities)

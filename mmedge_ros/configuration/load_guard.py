@@ -12,7 +12,13 @@ import math
 from collections import deque
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
 from mmedge_ros.parameter import parameter
+
+FloatArray = NDArray[np.float64]
+BoolArray = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -37,6 +43,21 @@ class LoadGuardParameters:
     reduction: float = parameter(
         0.8, 'Share of a load that was too much that is allowed next', minimum=0.1, maximum=0.99
     )
+    calm: float = parameter(
+        3.0,
+        'Time after a late decision, or a change to less, for which nothing is chosen that asks '
+        'for more: predictions wander more than the machine does',
+        unit='s',
+        minimum=0.0,
+        maximum=3600.0,
+    )
+    climb: float = parameter(
+        1.6,
+        'How many times the present load the next configuration may ask for; what is next to it '
+        'always may. What was not measured for long is known badly',
+        minimum=1.0,
+        maximum=1000.0,
+    )
     growth: float = parameter(
         0.1, 'Share by which the bound rises per second once it may', minimum=0.0, maximum=10.0
     )
@@ -53,6 +74,8 @@ class LoadGuardParameters:
     )
 
 
+# Loads that differ by less are the same.
+_MORE = 1.001
 # A machine that does all its work in so much less time is another one.
 _FASTER = 0.7
 
@@ -68,7 +91,7 @@ class LoadGuard:
         self.parameters = parameters or LoadGuardParameters()
         self._bound = math.inf
         self._load = math.nan
-        self._changed = -math.inf
+        self._changed = self._calm_from = -math.inf
         self._late: deque[bool] = deque(maxlen=self.parameters.decisions)
         self._patience = self.parameters.patience
         self._rises_at = -math.inf
@@ -81,8 +104,25 @@ class LoadGuard:
         """The largest load that is allowed; infinite until decisions were late."""
         return self._bound
 
+    def allowed(self, now: float) -> float:
+        """Return the largest load that may be asked for; before a calm, no more than is now."""
+        left = self._calm_from - now
+        if self.parameters.enabled and self._load > 0.0 and 0.0 < left <= self.parameters.calm:
+            return min(self._bound, self._load)
+        return self._bound
+
+    def within(self, loads: FloatArray, now: float) -> BoolArray:
+        """Return which of some loads (size,) may be asked for; the least always may."""
+        ceiling = self.allowed(now)
+        above = loads[loads > _MORE * self._load]
+        if self.parameters.enabled and len(above) and ceiling > self._load:
+            ceiling = min(ceiling, max(self.parameters.climb * self._load, float(above.min())))
+        return loads <= max(ceiling, float(loads.min()))
+
     def configured(self, load: float, now: float) -> None:
         """Note what the configuration asks for that holds from now on."""
+        if load < self._load:
+            self._calm_from = now + self.parameters.calm
         self._load = load
         self._changed = now
         self._late.clear()
@@ -92,6 +132,7 @@ class LoadGuard:
         self._slowness = slowness
         if math.isfinite(self._bound) and slowness < _FASTER * self._failed_slowness:
             self._bound = self._failed_load = math.inf
+            self._calm_from = -math.inf
             self._patience = self.parameters.patience
             self._late.clear()
         elif slowness > self._failed_slowness:
@@ -100,6 +141,8 @@ class LoadGuard:
     def decided(self, late: bool, now: float) -> None:
         """Take in a decision that was made in time or late."""
         p = self.parameters
+        if late:
+            self._calm_from = now + p.calm
         if not p.enabled or now < self._changed + p.settling or not self._load > 0.0:
             return
         self._rise(now)

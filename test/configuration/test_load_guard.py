@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 
 from mmedge_ros.configuration.load_guard import LoadGuard, LoadGuardParameters
@@ -25,7 +26,7 @@ class Drone:
         late = []
         for _ in range(round(seconds / STRIDE)):
             self.now += STRIDE
-            allowed = [load for load in self.loads if load <= self.guard.bound]
+            allowed = [load for load in self.loads if load <= self.guard.allowed(self.now)]
             load = allowed[-1] if allowed else self.loads[0]
             if load != self.load:
                 self.load = load
@@ -117,3 +118,61 @@ def test_a_clock_that_jumps_does_not_raise_the_bound_at_once() -> None:
     drone.now += 1e6
     drone.fly(STRIDE, capacity=0.3)
     assert drone.guard.bound <= 1.11 * bound
+
+
+def test_after_a_change_to_less_nothing_that_asks_for_more_is_allowed_for_a_while() -> None:
+    guard = LoadGuard(LoadGuardParameters(calm=3.0))
+    guard.configured(1.0, 0.0)
+    assert guard.allowed(0.1) == math.inf
+    guard.configured(0.4, 10.0)
+    assert guard.allowed(12.9) == 0.4
+    assert guard.allowed(13.1) == math.inf
+
+
+def test_a_late_decision_starts_the_calm_anew_and_a_change_to_more_does_not() -> None:
+    guard = LoadGuard(LoadGuardParameters(calm=3.0))
+    guard.configured(0.4, 0.0)
+    guard.decided(True, 1.0)
+    assert guard.allowed(3.9) == 0.4
+    assert guard.allowed(4.1) == math.inf
+    guard.configured(0.7, 5.0)
+    assert guard.allowed(5.1) == math.inf
+
+
+def test_a_clock_that_goes_back_does_not_prolong_the_calm() -> None:
+    guard = LoadGuard(LoadGuardParameters(calm=3.0))
+    guard.configured(0.4, 0.0)
+    guard.decided(True, 1000.0)
+    assert guard.allowed(10.0) == math.inf
+
+
+def test_a_machine_that_became_much_faster_needs_no_calm() -> None:
+    drone = Drone(LoadGuard(), LOADS)
+    drone.guard.machine(2.0)
+    drone.fly(10.0, capacity=0.3)
+    drone.guard.decided(True, drone.now)
+    drone.guard.machine(1.0)
+    assert drone.guard.allowed(drone.now) == math.inf
+
+
+def test_loads_are_climbed_by_steps_and_the_next_one_is_always_a_step() -> None:
+    guard, loads = LoadGuard(LoadGuardParameters(climb=1.6)), np.array([0.1, 0.3, 0.4, 0.6, 2.0])
+    assert guard.within(loads, 0.0).all()
+    for number, (load, largest) in enumerate(((0.1, 0.3), (0.3, 0.4), (0.4, 0.6), (0.6, 2.0))):
+        guard.configured(load, float(number))
+        assert loads[guard.within(loads, number + 0.5)].max() == largest
+
+
+def test_during_the_calm_no_step_is_taken_and_the_least_load_is_always_allowed() -> None:
+    guard, loads = LoadGuard(), np.array([0.2, 0.3, 0.4])
+    guard.configured(0.3, 0.0)
+    guard.decided(True, 1.0)
+    assert guard.within(loads, 1.5).tolist() == [True, True, False]
+    guard.configured(0.1, 2.0)
+    assert guard.within(loads, 2.1).tolist() == [True, False, False]
+
+
+def test_a_guard_that_is_switched_off_lets_every_step_be_taken() -> None:
+    guard = LoadGuard(LoadGuardParameters(enabled=False))
+    guard.configured(0.1, 0.0)
+    assert guard.within(np.array([0.1, 9.0]), 1.0).all()
