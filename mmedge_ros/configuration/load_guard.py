@@ -74,6 +74,8 @@ class LoadGuardParameters:
     )
 
 
+# Late decisions after which a change to less says that the load was too much.
+_FLED = 2
 # Loads that differ by less are the same.
 _MORE = 1.001
 # A machine that does all its work in so much less time is another one.
@@ -93,6 +95,8 @@ class LoadGuard:
         self._load = math.nan
         self._changed = self._calm_from = -math.inf
         self._late: deque[bool] = deque(maxlen=self.parameters.decisions)
+        # Late decisions since the last change, those included that came too soon to be judged.
+        self._late_here = 0
         self._patience = self.parameters.patience
         self._rises_at = -math.inf
         self._failed_load = math.inf
@@ -123,9 +127,13 @@ class LoadGuard:
         """Note what the configuration asks for that holds from now on."""
         if load < self._load:
             self._calm_from = now + self.parameters.calm
+            if self.parameters.enabled and self._load > 0.0 and self._late_here >= _FLED:
+                # It was left before it could be judged, and would be tried again and again.
+                self._fail(now)
         self._load = load
         self._changed = now
         self._late.clear()
+        self._late_here = 0
 
     def machine(self, slowness: float) -> None:
         """Note how slow the machine is, in any unit; one much faster than it was is tried anew."""
@@ -143,6 +151,7 @@ class LoadGuard:
         p = self.parameters
         if late:
             self._calm_from = now + p.calm
+            self._late_here += 1
         if not p.enabled or now < self._changed + p.settling or not self._load > 0.0:
             return
         self._rise(now)
@@ -164,6 +173,7 @@ class LoadGuard:
         self._failed_slowness = self._slowness
         # The load is judged anew: most of these decisions waited for one that was late.
         self._late.clear()
+        self._late_here = 0
         self._changed = now
 
     def _rise(self, now: float) -> None:

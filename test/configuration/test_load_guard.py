@@ -176,3 +176,25 @@ def test_a_guard_that_is_switched_off_lets_every_step_be_taken() -> None:
     guard = LoadGuard(LoadGuardParameters(enabled=False))
     guard.configured(0.1, 0.0)
     assert guard.within(np.array([0.1, 9.0]), 1.0).all()
+
+
+def test_a_load_that_is_left_for_late_decisions_before_it_was_judged_is_not_tried_soon() -> None:
+    guard = LoadGuard(LoadGuardParameters(settling=0.6, patience=15.0))
+    guard.configured(0.5, 0.0)
+    guard.configured(1.0, 10.0)
+    for instant in (10.2, 10.3):
+        guard.decided(True, instant)
+    assert guard.bound == math.inf
+    guard.configured(0.5, 10.4)
+    assert 0.5 < guard.bound < 1.0
+
+
+def test_one_late_decision_or_a_change_to_more_says_nothing_of_a_load() -> None:
+    guard = LoadGuard()
+    guard.configured(1.0, 0.0)
+    guard.decided(True, 0.1)
+    guard.configured(0.5, 0.2)
+    guard.decided(True, 0.3)
+    guard.decided(True, 0.4)
+    guard.configured(0.7, 0.5)
+    assert guard.bound == math.inf
