@@ -206,7 +206,7 @@ class Adaptation:
 
         The least there is stays possible.
         """
-        self._guard.machine(self._latency.calibration.slowness)
+        self._guard.machine(self._latency.calibration.slowness, now)
         load = self._latency.load
         within = self._guard.within(load, now)
         if (load > self._guard.bound).any():

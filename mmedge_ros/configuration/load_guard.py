@@ -102,6 +102,7 @@ class LoadGuard:
         self._failed_load = math.inf
         self._seen = -math.inf
         self._slowness = self._failed_slowness = 1.0
+        self._fast_since, self._proof = math.inf, self.parameters.calm
 
     @property
     def bound(self) -> float:
@@ -135,16 +136,23 @@ class LoadGuard:
         self._late.clear()
         self._late_here = 0
 
-    def machine(self, slowness: float) -> None:
-        """Note how slow the machine is, in any unit; one much faster than it was is tried anew."""
+    def machine(self, slowness: float, now: float) -> None:
+        """Note how slow the machine is, in any unit; one much faster than it was is tried anew.
+
+        It has to last: short units fit between two moments in which the processor is taken away.
+        Every failure after that asks for a longer proof.
+        """
         self._slowness = slowness
-        if math.isfinite(self._bound) and slowness < _FASTER * self._failed_slowness:
-            self._bound = self._failed_load = math.inf
+        if math.isinf(self._bound) or slowness >= _FASTER * self._failed_slowness:
+            self._fast_since = math.inf
+            return
+        self._fast_since = min(self._fast_since, now)
+        if now - self._fast_since >= self._proof:
+            self._bound = math.inf
             self._calm_from = -math.inf
             self._patience = self.parameters.patience
+            self._proof = min(2.0 * self._proof, self.parameters.longest_patience)
             self._late.clear()
-        elif slowness > self._failed_slowness:
-            self._failed_slowness = slowness
 
     def decided(self, late: bool, now: float) -> None:
         """Take in a decision that was made in time or late."""
@@ -161,7 +169,7 @@ class LoadGuard:
             self._fail(now)
         elif len(self._late) == p.decisions and self._load >= self._failed_load:
             # It keeps up by now with what was once too much: nothing is known any more.
-            self._failed_load, self._patience = math.inf, p.patience
+            self._failed_load, self._patience, self._proof = math.inf, p.patience, p.calm
 
     def _fail(self, now: float) -> None:
         p = self.parameters

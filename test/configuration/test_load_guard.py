@@ -70,14 +70,38 @@ def test_the_load_rises_again_when_the_machine_is_free() -> None:
     assert drone.load == 2.0
 
 
-def test_a_machine_that_became_much_faster_is_tried_at_once() -> None:
+def test_a_machine_that_became_much_faster_is_tried_once_that_lasts() -> None:
     drone = Drone(LoadGuard(), LOADS)
-    drone.guard.machine(2.0)
+    drone.guard.machine(2.0, drone.now)
     drone.fly(10.0, capacity=0.3)
-    drone.guard.machine(1.8)
-    assert drone.guard.bound < 0.5
-    drone.guard.machine(1.0)
+    for later, slowness in ((0.0, 1.8), (1.0, 1.0), (3.9, 1.0)):
+        drone.guard.machine(slowness, drone.now + later)
+        assert drone.guard.bound < 0.5
+    drone.guard.machine(1.0, drone.now + 4.1)
     assert drone.guard.bound == math.inf
+
+
+def test_a_machine_that_is_fast_for_moments_only_is_not_taken_for_another() -> None:
+    drone = Drone(LoadGuard(), LOADS)
+    drone.guard.machine(2.0, drone.now)
+    drone.fly(10.0, capacity=0.3)
+    for number in range(100):
+        drone.guard.machine(1.9 if number % 4 == 0 else 1.0, drone.now + 0.5 * number)
+    assert drone.guard.bound < 0.5
+
+
+def test_each_failure_asks_for_a_longer_proof_that_the_machine_is_faster() -> None:
+    drone = Drone(LoadGuard(), LOADS)
+    waited = []
+    for _ in range(3):
+        drone.guard.machine(2.0, drone.now)
+        drone.fly(10.0, capacity=0.3)
+        begin = drone.now
+        while drone.guard.bound < math.inf:
+            drone.now += STRIDE
+            drone.guard.machine(1.0, drone.now)
+        waited.append(drone.now - begin)
+    assert waited == pytest.approx([3.1, 6.1, 12.1], abs=0.2)
 
 
 def test_a_single_late_decision_is_nothing() -> None:
@@ -148,11 +172,12 @@ def test_a_clock_that_goes_back_does_not_prolong_the_calm() -> None:
 
 def test_a_machine_that_became_much_faster_needs_no_calm() -> None:
     drone = Drone(LoadGuard(), LOADS)
-    drone.guard.machine(2.0)
+    drone.guard.machine(2.0, drone.now)
     drone.fly(10.0, capacity=0.3)
-    drone.guard.decided(True, drone.now)
-    drone.guard.machine(1.0)
-    assert drone.guard.allowed(drone.now) == math.inf
+    drone.guard.machine(1.0, drone.now)
+    drone.guard.decided(True, drone.now + 3.0)
+    drone.guard.machine(1.0, drone.now + 3.1)
+    assert drone.guard.allowed(drone.now + 3.1) == math.inf
 
 
 def test_loads_are_climbed_by_steps_and_the_next_one_is_always_a_step() -> None:
