@@ -14,13 +14,13 @@ import numpy as np
 from mmedge_ros.data_types import FloatArray
 from mmedge_ros.parameter import parameter
 from mmedge_ros.skipping.gate import Gate
+from mmedge_ros.training.adam import Adam
 from mmedge_ros.training.errors import TrainingError
 from mmedge_ros.training.gate_samples import GateSamples
 
 _FEWEST_SAMPLES = 50
 _FEWEST_FLIGHTS = 3
 _CUT = 4.0
-_BETAS = (0.9, 0.999)
 # How often the held-out loss is looked at, in epochs.
 _LOOK = 5
 
@@ -90,15 +90,15 @@ def train_gate(samples: GateSamples, settings: GateTrainingSettings | None = Non
     weights = _initial(inputs.shape[1], p.hidden, float(labels.mean()), random)
     best = _gate(weights, mean, scale)
     best_loss, best_epoch = gate_loss(best, judging), 0
-    moments = [(np.zeros_like(w), np.zeros_like(w)) for w in weights]
-    step = 0
+    adam = Adam(
+        weights, p.learning_rate, p.weight_decay, [w.ndim == 2 or len(w) > 1 for w in weights]
+    )
     for epoch in range(1, p.epochs + 1):
         order = random.permutation(len(inputs))
         for begin in range(0, len(order), p.batch):
-            step += 1
             chosen = order[begin : begin + p.batch]
             gradients = _gradients(weights, inputs[chosen], labels[chosen], p.dropout, random)
-            weights = _stepped(weights, gradients, moments, step, p)
+            weights = _Weights(*adam.step(weights, gradients))
         if epoch % _LOOK == 0:
             gate = _gate(weights, mean, scale)
             loss = gate_loss(gate, judging)
@@ -147,25 +147,6 @@ def _gradients(
     error = (1.0 / (1.0 + np.exp(-np.clip(logits, -60.0, 60.0))) - labels) / len(labels)
     back = np.outer(error, weights.second) * kept * (hidden > 0.0)
     return _Weights(inputs.T @ back, back.sum(axis=0), active.T @ error, np.array([error.sum()]))
-
-
-def _stepped(
-    weights: _Weights,
-    gradients: _Weights,
-    moments: list[tuple[FloatArray, FloatArray]],
-    step: int,
-    p: GateTrainingSettings,
-) -> _Weights:
-    """Adam with decoupled weight decay (Loshchilov and Hutter, 2019); moments in place."""
-    found = []
-    for weight, gradient, (first, second) in zip(weights, gradients, moments, strict=True):
-        first += (1.0 - _BETAS[0]) * (gradient - first)
-        second += (1.0 - _BETAS[1]) * (gradient**2 - second)
-        mean = first / (1.0 - _BETAS[0] ** step)
-        power = second / (1.0 - _BETAS[1] ** step)
-        decay = p.weight_decay * weight if weight.ndim == 2 or len(weight) > 1 else 0.0
-        found.append(weight - p.learning_rate * (mean / (np.sqrt(power) + 1e-8) + decay))
-    return _Weights(*found)
 
 
 def _gate(weights: _Weights, mean: FloatArray, scale: FloatArray) -> Gate:

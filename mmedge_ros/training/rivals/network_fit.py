@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from mmedge_ros.data_types import FloatArray
 from mmedge_ros.evaluation.policies.dense_network import DenseNetwork, logistic
 from mmedge_ros.parameter import parameter
+from mmedge_ros.training.adam import Adam
 from mmedge_ros.training.errors import TrainingError
 
-_BETAS = (0.9, 0.999)
 # How often the held-out loss is looked at, in epochs.
 _LOOK = 2
 FEWEST_SAMPLES = 50
@@ -111,15 +111,13 @@ def _trained(
     network = DenseNetwork(mean, scale, *(w.copy() for w in weights))
     standardised = network.standardised(inputs)
     yield network
-    moments = [(np.zeros_like(w), np.zeros_like(w)) for w in weights]
-    step = 0
+    adam = Adam(weights, p.learning_rate, p.weight_decay, [w.ndim == 2 for w in weights])
     for epoch in range(1, epochs + 1):
         order = random.permutation(rows)
         for place in range(0, len(order), p.batch):
-            step += 1
             chosen = order[place : place + p.batch]
             gradients = _gradients(weights, standardised[chosen], chosen, loss, p.dropout, random)
-            weights = _stepped(weights, gradients, moments, step, p)
+            weights = _Weights(*adam.step(weights, gradients))
         if epoch % _LOOK == 0:
             yield DenseNetwork(mean, scale, *(w.copy() for w in weights))
 
@@ -193,22 +191,3 @@ def _gradients(
     _, error = loss(active @ weights.second + weights.bias2, rows)
     back = (error @ weights.second.T) * kept * (hidden > 0.0)
     return _Weights(inputs.T @ back, back.sum(axis=0), active.T @ error, error.sum(axis=0))
-
-
-def _stepped(
-    weights: _Weights,
-    gradients: _Weights,
-    moments: list[tuple[FloatArray, FloatArray]],
-    step: int,
-    p: FitSettings,
-) -> _Weights:
-    """Adam with decoupled weight decay (Loshchilov and Hutter, 2019); moments in place."""
-    found = []
-    for weight, gradient, (first, second) in zip(weights, gradients, moments, strict=True):
-        first += (1.0 - _BETAS[0]) * (gradient - first)
-        second += (1.0 - _BETAS[1]) * (gradient**2 - second)
-        mean = first / (1.0 - _BETAS[0] ** step)
-        power = second / (1.0 - _BETAS[1] ** step)
-        decay = p.weight_decay * weight if weight.ndim == 2 else 0.0
-        found.append(weight - p.learning_rate * (mean / (np.sqrt(power) + 1e-8) + decay))
-    return _Weights(*found)
