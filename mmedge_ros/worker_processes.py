@@ -11,6 +11,7 @@ from functools import partial
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
+from multiprocessing.util import Finalize
 from typing import NamedTuple, NoReturn, TypeAlias
 
 import cv2
@@ -167,8 +168,9 @@ def _run(connection: Connection, work: Work, expected: tuple[type[Exception], ..
 def prepare_worker() -> None:
     """Make this process one of several: it ends when told to, and uses one processor."""
     # Unwinds the stack, so that nothing half-written stays.
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, _leave)
+    _on_stop_signals(_leave)
+    # Run before the interpreter waits for threads, where an exit would print a traceback.
+    Finalize(None, _on_stop_signals, args=(_stay,), exitpriority=0)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     cv2.setNumThreads(1)
 
@@ -182,5 +184,16 @@ def say_or_leave(connection: Connection, word: object) -> None:
         raise SystemExit(1) from err
 
 
+def _on_stop_signals(handler: Callable[[int, object], object]) -> None:
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, handler)
+
+
 def _leave(number: int, _: object) -> NoReturn:
+    # A terminal tells every process, and then the parent tells this one once more.
+    _on_stop_signals(_stay)
     raise SystemExit(128 + number)
+
+
+def _stay(_number: int, _frame: object) -> None:
+    """Do nothing: this process ends already, and whoever waits for it kills it in the end."""
