@@ -8,6 +8,7 @@ a sensing window. Records that hold arrays compare by identity.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
@@ -133,6 +134,21 @@ def _no_returns() -> NDArray[np.float32]:
     return np.zeros((0, len(RETURN_FIELDS)), np.float32)
 
 
+class Appearance(NamedTuple):
+    """How a picture looks as a whole; NaN where nobody knows.
+
+    ``brightness`` (mean) and ``contrast`` (standard deviation) in 0..1 of full white;
+    ``sharpness`` is the change from pixel to pixel as a share of the contrast.
+    """
+
+    brightness: float = math.nan
+    contrast: float = math.nan
+    sharpness: float = math.nan
+
+
+_UNKNOWN = Appearance()
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class UnitFeatures:
     """An encoded unit.
@@ -140,7 +156,8 @@ class UnitFeatures:
     ``returns`` is (N, 5) float32: x, y, z (m), velocity (m/s, positive = receding), snr (dB,
     NaN where the sensor gives none), in the sensor's frame ``frame_id``. ``embedding`` is
     (E,) float32 and ``grid`` (C, H, W) float16; both may be empty. ``image_size`` is
-    (width, height) of the original picture, (0, 0) for other modalities.
+    (width, height) of the original picture, (0, 0) for other modalities; ``appearance`` is how
+    that picture looks.
     """
 
     modality: str
@@ -157,6 +174,7 @@ class UnitFeatures:
     embedding: NDArray[np.float32] = field(default_factory=lambda: np.zeros(0, np.float32))
     grid: NDArray[np.float16] = field(default_factory=lambda: np.zeros((0, 0, 0), np.float16))
     image_size: tuple[int, int] = (0, 0)
+    appearance: Appearance = _UNKNOWN
 
     @property
     def key(self) -> UnitKey:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import shlex
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
 from mmedge_ros.command_errors import plain_errors
 from mmedge_ros.display import StatusLine, say
-
-if TYPE_CHECKING:
-    from mmedge_ros.evaluation.comparison.regression import Move
+from mmedge_ros.moved_figures import kept_figures_moved
 
 SIMULATED = 'simulated'
 _BUNDLE = 'flight_people'
@@ -21,9 +20,6 @@ _LIMITS, _SHARES = '50ms,100ms', '100,64,50'
 # Without a set: how many flights are simulated, and how long they are, s.
 _FULL, _QUICK = (12, 10.0), (4, 6.0)
 _QUICK_LIMITS, _QUICK_SHARES = '50ms,100ms', '100,50'
-# Seconds of one core, from two x86-64 cores of a cloud machine: to simulate and to encode a
-# second of flight, and to run and judge one case of it.
-_SIMULATE_S, _ENCODE_S, _CASE_S, _AFTERWARDS_S = 4.5, 3.5, 0.35, 40.0
 
 
 def evaluate(
@@ -83,6 +79,16 @@ def evaluate(
             exists=True,
             file_okay=False,
             help='trained rivals, as `mmedge train rivals` makes them \\[those of the bundle]',
+        ),
+    ] = None,
+    results: Annotated[
+        list[Path] | None,
+        typer.Option(
+            '--results',
+            exists=True,
+            help='what gate, ablations or predictor were measured to be: report.json of their '
+            'training, or its folder; may be repeated \\[those of the bundle]',
+            show_default=False,
         ),
     ] = None,
     most: Annotated[
@@ -150,6 +156,7 @@ def evaluate(
         quick,
         rivals,
         seeds,
+        tuple(results or ()),
     )
     with plain_errors():
         moved = _evaluate(options, Work(out, jobs, ray, timing), against, store)
@@ -173,6 +180,7 @@ class Options(NamedTuple):
     quick: bool
     rivals: Path | None = None
     seeds: int = 1
+    results: tuple[Path, ...] = ()
 
     @property
     def command(self) -> str:
@@ -193,6 +201,8 @@ class Options(NamedTuple):
             value = getattr(self, name)
             if value != ordinary:
                 words += [f'--{name}', str(value)]
+        for path in self.results:
+            words += ['--results', str(path)]
         return shlex.join([*words, *(['--quick'] if self.quick else [])])
 
     @property
@@ -213,11 +223,20 @@ class Work(NamedTuple):
 
 def _evaluate(options: Options, work: Work, against: Path | None, store: Path | None) -> bool:
     """Evaluate; returns whether a kept figure moved too far."""
+    from mmedge_ros.clock import SystemClock
+    from mmedge_ros.data_types import NS_PER_S
     from mmedge_ros.encoding.default_model import default_detector
     from mmedge_ros.encoding.model_bundle import load_bundle
     from mmedge_ros.evaluation.comparison.contention import tables_folder
+    from mmedge_ros.evaluation.comparison.expected_time import (
+        core_seconds,
+        expected,
+        flight_seconds,
+        in_words,
+    )
     from mmedge_ros.evaluation.comparison.plan import plan_comparison
     from mmedge_ros.evaluation.comparison.policies_of_bundle import PolicyRuns, policies_for
+    from mmedge_ros.evaluation.comparison.result_files import bundle_results, read_results
     from mmedge_ros.evaluation.comparison.run import ComparisonRequest, compare
     from mmedge_ros.evaluation.comparison.stated_profile import STATED
     from mmedge_ros.evaluation.errors import EvaluationError
@@ -225,10 +244,13 @@ def _evaluate(options: Options, work: Work, against: Path | None, store: Path | 
     from mmedge_ros.evaluation.report_files import require_writable
     from mmedge_ros.replay.device_profile import read_profile
 
+    clock = SystemClock()
+    begun_ns = clock.monotonic_ns()
     if options.sets and options.seeds > 1:
         raise EvaluationError('--seeds is for flights simulated here; leave it out beside sets')
     folder = default_detector(options.bundle)
     has_fusion = load_bundle(folder).has_fusion
+    results = bundle_results(folder) | read_results(options.results)
     rivals = read_rivals(options.rivals, folder) if options.rivals else bundle_rivals(folder)
     known, without = policies_for(rivals.plugins, has_fusion, options.policies)
     plan = plan_comparison(
@@ -237,7 +259,8 @@ def _evaluate(options: Options, work: Work, against: Path | None, store: Path | 
     profile = STATED if options.profile is None else read_profile(options.profile)
     require_writable(work.out)
     say(f'{len(plan.policies)} policies, {len(plan.cases)} cases of each flight')
-    flights = _flights(options, work, len(plan.cases))
+    cost = partial(core_seconds, cases=len(plan.cases), has_networks=has_fusion)
+    flights = _flights(options, work, cost)
     request = ComparisonRequest(
         folder,
         tuple(path.name for path in options.sets) or (SIMULATED,),
@@ -253,13 +276,15 @@ def _evaluate(options: Options, work: Work, against: Path | None, store: Path | 
         without=tuple(without) if not options.policies else (),
         command=options.command,
         tables=tables_folder(),
+        results=results,
+        seeds=options.seeds,
     )
-    seconds = _set_seconds([path for _, path in flights])
+    seconds = flight_seconds([path for _, path in flights])
 
     def announce(pending: int, whole: int) -> None:
         share = pending / whole if whole else 0.0
-        expected = _minutes(seconds * share * _per_second(len(plan.cases)), work.jobs)
-        say(f'{pending} of {whole} cases are to be run: about {expected}')
+        words = expected(share * cost(seconds), work.jobs)
+        say(f'{pending} of {whole} cases are to be run: about {words}')
 
     with StatusLine(f'evaluating {folder.name}') as line:
         report = compare(
@@ -268,16 +293,19 @@ def _evaluate(options: Options, work: Work, against: Path | None, store: Path | 
             announce,
         )
     _say_verdicts(report)
-    return _regression(report, against, store)
+    say(f'all in all this took {in_words((clock.monotonic_ns() - begun_ns) / NS_PER_S)}')
+    return kept_figures_moved(report, against, store)
 
 
-def _flights(options: Options, work: Work, cases: int) -> tuple[tuple[str, Path], ...]:
+def _flights(
+    options: Options, work: Work, cost: Callable[..., float]
+) -> tuple[tuple[str, Path], ...]:
     """Return the flights by name; without a set they are simulated, or kept from before."""
     from mmedge_ros.evaluation.comparison.run import named_flights
     from mmedge_ros.training.flight_pictures import flights_in
 
     if not options.sets:
-        return _simulated(options, work, cases)
+        return _simulated(options, work, cost)
     found = named_flights([(folder.name, flights_in(folder)) for folder in options.sets])
     most = options.flights
     if not most or most >= len(found):
@@ -285,17 +313,17 @@ def _flights(options: Options, work: Work, cases: int) -> tuple[tuple[str, Path]
     return tuple(found[number * len(found) // most] for number in range(most))
 
 
-def _simulated(options: Options, work: Work, cases: int) -> tuple[tuple[str, Path], ...]:
+def _simulated(
+    options: Options, work: Work, cost: Callable[..., float]
+) -> tuple[tuple[str, Path], ...]:
+    from mmedge_ros.evaluation.comparison.expected_time import expected
     from mmedge_ros.evaluation.comparison.sample_set import sample_flights
     from mmedge_ros.simulation.flight_set import simulate_set
 
     count, seconds = options.simulated
     planned = sample_flights(count, seconds, options.seeds)
-    length = len(planned) * seconds
-    expected = _minutes(length * (_SIMULATE_S + _per_second(cases)), work.jobs)
-    say(
-        f'{len(planned)} flights of {seconds:g} s are simulated first; all in all about {expected}'
-    )
+    words = expected(cost(len(planned) * seconds, simulated=True), work.jobs)
+    say(f'{len(planned)} flights of {seconds:g} s are simulated first; all in all about {words}')
     with StatusLine('simulating') as line:
         made = simulate_set(
             work.out / f'{SIMULATED}_{seconds:g}s',
@@ -306,55 +334,8 @@ def _simulated(options: Options, work: Work, cases: int) -> tuple[tuple[str, Pat
     return tuple((path.name, path) for path in made)
 
 
-def _set_seconds(flights: list[Path]) -> float:
-    """Return how long flights are together, as far as their folders say; 20 s for the others."""
-    from mmedge_ros.simulation.flight_folder import read_description
-
-    found = [read_description(flight) for flight in flights]
-    return sum(20.0 if description is None else description.seconds for description in found)
-
-
-def _per_second(cases: int) -> float:
-    """Return the seconds of one core that a second of flight takes."""
-    return _ENCODE_S + cases * _CASE_S
-
-
-def _minutes(work: float, jobs: int) -> str:
-    """Say how long so many seconds of one core take, drawing and timing included."""
-    cores = len(os.sched_getaffinity(0))
-    minutes = (work / min(jobs or cores, cores) + _AFTERWARDS_S) / 60.0
-    return f'{minutes:.0f} minutes' if minutes >= 1.5 else 'a minute'
-
-
 def _say_verdicts(report: dict[str, Any]) -> None:
     for problem in report['problems']:
         say(f'note: {problem}')
     for verdict in report['verdicts']:
         say(f'{verdict["verdict"]}: {verdict["target"]}: {verdict["found"]}')
-
-
-def _regression(report: dict[str, Any], against: Path | None, store: Path | None) -> bool:
-    """Compare with kept figures and keep new ones; returns whether anything moved too far."""
-    from mmedge_ros.evaluation.comparison.regression import moves, write_kept
-
-    found = [] if against is None else moves(report, against)
-    if store is not None:
-        write_kept(report, store)
-        say(f'figures: {store}')
-    moved = [move for move in found if not move.within]
-    if against is not None:
-        say(f'{len(moved)} of {len(found)} kept figures moved by more than they may')
-    if moved:
-        _show(moved)
-    return bool(moved)
-
-
-def _show(moved: list[Move]) -> None:
-    from mmedge_ros.bench_command import add_row, new_table, print_parts
-
-    table = new_table('what moved', 'case', 'figure', 'kept', 'now', 'by', 'allowed')
-    for move in moved:
-        by = '' if move.kept is None or move.now is None else f'{move.now - move.kept:+.4g}'
-        values = ['missing' if v is None else f'{v:.4g}' for v in (move.kept, move.now)]
-        add_row(table, move.case, move.figure, *values, by, f'{move.tolerance:g}')
-    print_parts(table)

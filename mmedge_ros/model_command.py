@@ -16,6 +16,7 @@ from rich.table import Table
 
 from mmedge_ros.command_errors import plain_errors
 from mmedge_ros.display import StatusLine, one_line, say
+from mmedge_ros.results_command import results
 from mmedge_ros.train_command import SetArgument
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 model_app = typer.Typer(
     no_args_is_help=True, help='List, show, judge and fetch detectors and bundles.'
 )
+model_app.command('results')(results)
 
 DetectorArgument = Annotated[
     str, typer.Argument(metavar='BUNDLE', help='bundle folder, its name, or a weight file')

@@ -12,6 +12,7 @@ from mmedge_ros.command_errors import plain_errors
 from mmedge_ros.command_options import frame_span
 from mmedge_ros.display import StatusLine, say
 from mmedge_ros.gate_command import train_gate
+from mmedge_ros.predictor_command import train_predictor
 from mmedge_ros.rivals_command import train_rivals
 
 train_app = typer.Typer(
@@ -347,4 +348,5 @@ def ablations(
 
 
 train_app.command('gate')(train_gate)
+train_app.command('predictor')(train_predictor)
 train_app.command('rivals')(train_rivals)

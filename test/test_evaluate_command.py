@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import errno
 import json
+import shutil
 from pathlib import Path
 
+import hand_made_results as made
 import pytest
 from bag_fixtures import recording, write_bag
 from tiny_bundle import write_tiny_bundle
@@ -15,6 +17,7 @@ from typer.testing import CliRunner, Result
 from mmedge_ros.cli import app
 from mmedge_ros.evaluation import report_files
 from mmedge_ros.evaluation.comparison import figures
+from mmedge_ros.evaluation.comparison.result_files import enter_results, read_results
 
 FEW = ('--policies', 'ours,non_blocking', '--protocols', 'stream', '--limits', '50ms')
 ONE = (*FEW, '--shares', '100', '--jobs', '1', '--no-timing')
@@ -63,6 +66,28 @@ def test_a_report_says_how_to_make_it_again(tmp_path: Path, bundle: Path, flight
     assert json.loads((tmp_path / 'report.json').read_text()) == report
 
 
+def test_results_that_are_handed_over_are_judged_before_those_of_the_bundle(
+    tmp_path: Path, bundle: Path, flights: Path
+) -> None:
+    own = shutil.copytree(bundle, tmp_path / 'tiny')
+    better, worse = (made.written(tmp_path / str(n), made.gate(n)) for n in (1, 4))
+    enter_results(own, read_results([worse]))
+
+    def gate_of(*options: object) -> tuple[str, str]:
+        out = tmp_path / 'out'
+        result = run(flights, '--bundle', own, *ONE, '--out', out, *options)
+        assert result.exit_code == 0, result.output
+        assert 'all in all this took' in result.stderr
+        report = json.loads((out / 'report.json').read_text())
+        found = {verdict['key']: verdict for verdict in report['verdicts']}
+        return found['gate']['verdict'], report['command']
+
+    assert gate_of()[0] == 'missed'
+    verdict, command = gate_of('--results', better)
+    assert verdict == 'met'
+    assert f'--results {better}' in command
+
+
 @pytest.mark.parametrize(
     ('options', 'sentence'),
     [
@@ -88,6 +113,21 @@ def test_a_set_without_ground_truth_is_one_sentence(tmp_path: Path, bundle: Path
     sentence = refusal(run(tmp_path / 'set', '--bundle', bundle, *ONE, '--out', tmp_path / 'out'))
     assert 'ground truth is needed' in sentence
     assert 'only' in sentence
+
+
+def test_a_broken_recording_is_read_up_to_the_break_and_the_report_says_so(
+    tmp_path: Path, bundle: Path
+) -> None:
+    path = write_bag(tmp_path / 'set' / 'cut', messages=recording_with_truth(0.8))
+    file = next(p for p in path.rglob('*') if p.suffix in ('.mcap', '.db3'))
+    file.write_bytes(file.read_bytes()[: file.stat().st_size * 7 // 10])
+    for _ in range(2):  # what is kept of it says so as well
+        result = run(tmp_path / 'set', '--bundle', bundle, *ONE, '--out', tmp_path / 'out')
+        assert result.exit_code == 0, result.output
+        report = json.loads((tmp_path / 'out' / 'report.json').read_text())
+        (problem,) = [text for text in report['problems'] if text.startswith('flight cut')]
+        assert 'broken after' in problem
+        assert problem in result.stderr.replace('\n', ' ')
 
 
 def test_a_folder_without_flights_is_one_sentence(tmp_path: Path, bundle: Path) -> None:

@@ -60,7 +60,7 @@ def test_the_help_names_the_options() -> None:
 def test_what_cannot_be_done_is_one_sentence(place: Path) -> None:
     assert 'holds no flights' in refusal(train(place))
     write_bag(place / 'train' / 'blind', messages=recording(0.5))
-    assert 'has no truth' in refusal(train(place))
+    assert 'ground truth is needed' in refusal(train(place))
     assert not (place / 'out').exists()
 
 

@@ -18,8 +18,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,22 +37,32 @@ _CAMERA_WEIGHT, _OTHER_WEIGHT = 2.0, 1.0
 _LEVEL_WEIGHT, _RATE_WEIGHT = 0.6, 0.4
 
 
-@dataclass(frozen=True, slots=True)
-class Indicators:
+class Indicators(NamedTuple):
     """What is cheaply known of the present scene; NaN where nothing is.
 
     ``consistency`` is the cosine (-1..1) of the newest camera and radar embeddings;
-    ``complementarity`` is 1 - consistency. ``returns`` counts those of the newest scan, ``snr``
-    (dB) is their mean. ``track_range`` (m) and ``track_height`` (px) are means over the tracks
-    of the newest decision, ``tracks`` their number.
+    ``complementarity`` is 1 - consistency. ``brightness``, ``contrast`` and ``sharpness`` are
+    those of the newest picture, see `Appearance`. ``returns`` counts those of the newest scan,
+    ``moving`` those among them of something that moves; ``snr`` (dB) is their mean. Of the newest
+    decision ``tracks`` counts those that the camera sees, ``track_height`` (px) is their mean
+    height and ``smallest`` that of the lowest, ``score`` (0..1) their mean score, and ``motion``
+    how many of its own heights a track moves across the picture per second, on average. How far
+    away people are is said by their heights: tracks are in a frame that does not move with the
+    camera.
     """
 
     consistency: float = math.nan
+    brightness: float = math.nan
+    contrast: float = math.nan
+    sharpness: float = math.nan
     returns: float = math.nan
+    moving: float = math.nan
     snr: float = math.nan
     tracks: float = math.nan
-    track_range: float = math.nan
     track_height: float = math.nan
+    smallest: float = math.nan
+    score: float = math.nan
+    motion: float = math.nan
 
     @property
     def complementarity(self) -> float:

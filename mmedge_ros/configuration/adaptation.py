@@ -29,6 +29,7 @@ from mmedge_ros.configuration.load_guard import LoadGuard, LoadGuardParameters
 from mmedge_ros.configuration.proven_latency import ProvenLatency
 from mmedge_ros.configuration.reconfiguration import Reconfiguration, ReconfigurationParameters
 from mmedge_ros.configuration.scan_share import ScanShare
+from mmedge_ros.configuration.scene_indicators import SceneIndicators
 from mmedge_ros.configuration.unit_time_calibration import CalibrationParameters
 from mmedge_ros.configuration.unit_time_profile import StageTime, UnitTimeProfile
 from mmedge_ros.data_types import RADAR, Configuration, ModalityConfiguration, Trail
@@ -105,7 +106,8 @@ class Adaptation:
         self._scans = ScanShare()
         self._has_levels = {o.modality: o.levels != ('',) for o in space.modalities}
         self.counts = AdaptationCounts()
-        self.indicators = Indicators()
+        # None where nobody would look at it: whoever hears units and tracks passes them on.
+        self.scene = SceneIndicators() if predictor.uses_indicators else None
         self.current: Configuration | None = None
         self.reasons: tuple[str, ...] = ()
         # The one that the configuration in use has to keep.
@@ -180,7 +182,7 @@ class Adaptation:
         made = self._control.step(
             now_ns,
             now,
-            self._predictor.predict(self.indicators),
+            self._predictor.predict(self.scene.now if self.scene else Indicators()),
             limit,
             caps,
             within,

@@ -21,9 +21,12 @@ from mmedge_ros.configuration.steady_time import SteadyTime
 from mmedge_ros.parameter import group, parameter
 
 BoolArray = NDArray[np.bool_]
+FloatArray = NDArray[np.float64]
 
 # A certainty below this is none: then the smallest violation is looked for instead.
 _LEAST_CERTAINTY = 0.05
+# What keeps the limit with just the certainty there is must not fail by rounding.
+_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
@@ -37,6 +40,15 @@ class ControlParameters:
         minimum=0.5,
         maximum=0.999,
     )
+    dared: float = parameter(
+        0.95,
+        'Probability that is enough where asking for `certainty` would cost `dared_for`',
+        minimum=0.5,
+        maximum=0.999,
+    )
+    dared_for: float = parameter(
+        0.015, 'Accuracy for which less certainty is enough', minimum=0.0, maximum=1.0
+    )
     optimizer: OptimizerParameters = group(OptimizerParameters)
     probing: ProbingParameters = group(ProbingParameters)
 
@@ -46,7 +58,8 @@ class Chosen:
     """What is to run next.
 
     ``certainty`` is the probability with which ``latency`` (s) is kept. ``feasible`` is False
-    where nothing keeps the limit with the certainty asked for; ``probe`` is set for a try.
+    where nothing keeps the limit with the certainty asked for, nor with the one that may be
+    dared; ``probe`` is set for a try.
     """
 
     index: int
@@ -91,9 +104,12 @@ class ConfigurationControl:
         """
         self._time.advance(now)
         candidates = np.ones(self._size, bool) if allowed is None else allowed
+        score = known_numbers(accuracy, self._size, -math.inf)
+        chances = predicted.chances(limit)
         certainty = self._certainty(predicted.best_chance(limit, candidates))
-        latency = predicted.quantiles(certainty)
-        is_certain = certainty >= self._parameters.certainty
+        certainty = self._dared(certainty, score, chances, candidates)
+        latency = predicted.quantiles(certainty, limit)
+        is_certain = certainty >= min(self._parameters.certainty, self._parameters.dared)
         # Without certainty nothing counts as feasible where it is known what recovers.
         choice = self._optimizer.choose(
             accuracy,
@@ -109,9 +125,8 @@ class ConfigurationControl:
         self._probe = None
         self._probing.advance(now)
         if may_probe:
-            score = known_numbers(accuracy, self._size, -math.inf)
-            chances = predicted.chances(limit)
-            self._probe = self._probing.propose(score, chances, choice.index, candidates)
+            promises = predicted.promises(limit, certainty)
+            self._probe = self._probing.propose(score, chances, choice.index, candidates, promises)
         if choice.index != self._current:
             self._current, self._since = choice.index, self._time.now
         index = choice.index if self._probe is None else self._probe
@@ -134,4 +149,24 @@ class ConfigurationControl:
     def _certainty(self, best: float) -> float:
         """Return what is asked for, or the most there is."""
         wanted = self._parameters.certainty
-        return wanted if best >= wanted or best < _LEAST_CERTAINTY else best
+        if best >= wanted or best < _LEAST_CERTAINTY:
+            return wanted
+        return (1.0 - _ROUNDING) * best
+
+    def _dared(
+        self, certainty: float, score: FloatArray, chances: FloatArray, candidates: BoolArray
+    ) -> float:
+        """Return less certainty than that if more of it costs too much accuracy.
+
+        :param score: (size,) accuracies; -inf where unknown
+        :param chances: (size,) probabilities to keep the limit
+        """
+        rules = self._parameters
+        if certainty > rules.dared:
+            certain, dared = (
+                score[candidates & (chances >= asked)].max(initial=-math.inf)
+                for asked in (certainty, rules.dared)
+            )
+            if dared > -math.inf and dared - certain >= rules.dared_for:
+                return rules.dared
+        return certainty

@@ -16,9 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mmedge_ros.configuration.bench_timing import Stopwatch
-from mmedge_ros.configuration.configuration_control import ConfigurationControl
+from mmedge_ros.configuration.configuration_control import (
+    ConfigurationControl,
+    ControlParameters,
+)
 from mmedge_ros.configuration.contention_worlds import cost_ranks, draw_worlds
 from mmedge_ros.configuration.factor_knowledge import measured_factors
+from mmedge_ros.configuration.optimizer import OptimizerParameters
 from mmedge_ros.configuration.published_tables import PublishedTables
 from mmedge_ros.configuration.table_latency import TableLatency, TableLatencyParameters
 
@@ -29,6 +33,8 @@ STRIDE = 0.1
 _FEWEST_WORLDS, _MOST_WORLDS, _WORLD_CELLS = 128, 1000, 600_000
 _OUTLIER = (3.0, 10.0)
 _SMALLEST_FACTOR = 0.2
+# What is known of a table says how well it is known, so no room is needed on top.
+_CONTROL = ControlParameters(dared=0.9, optimizer=OptimizerParameters(headroom=0.0))
 
 
 @dataclass(frozen=True)
@@ -68,7 +74,7 @@ class AdaptiveDrone:
         worlds = draw_worlds(cost_ranks(tables.accuracy.reshape(shape)), count)
         parameters = TableLatencyParameters(profile_error=error)
         self._latency = TableLatency(known, worlds, parameters)
-        self._control = ConfigurationControl(tables.grid)
+        self._control = ConfigurationControl(tables.grid, _CONTROL)
         self._accuracy = tables.accuracy
         self._limit = limit
         self._decided = 0
@@ -83,7 +89,6 @@ class AdaptiveDrone:
             self._accuracy,
             self._limit,
             now,
-            may_probe=self._latency.contended,
         )
         self.watch.stop()
         return chosen.index, chosen.probe

@@ -46,7 +46,8 @@ class LoadGuardParameters:
     calm: float = parameter(
         3.0,
         'Time after a late decision, or a change to less, for which nothing is chosen that asks '
-        'for more: predictions wander more than the machine does',
+        'for more: predictions wander more than the machine does. After a start it ends with the '
+        'first `decisions` in a row that are in time',
         unit='s',
         minimum=0.0,
         maximum=3600.0,
@@ -97,6 +98,8 @@ class LoadGuard:
         self._late: deque[bool] = deque(maxlen=self.parameters.decisions)
         # Late decisions since the last change, those included that came too soon to be judged.
         self._late_here = 0
+        # Decisions in time in a row, and whether there ever were enough of them.
+        self._in_time, self._proven = 0, False
         self._patience = self.parameters.patience
         self._rises_at = -math.inf
         self._failed_load = math.inf
@@ -134,7 +137,7 @@ class LoadGuard:
         self._load = load
         self._changed = now
         self._late.clear()
-        self._late_here = 0
+        self._late_here = self._in_time = 0
 
     def machine(self, slowness: float, now: float) -> None:
         """Note how slow the machine is, in any unit; one much faster than it was is tried anew.
@@ -160,6 +163,11 @@ class LoadGuard:
         if late:
             self._calm_from = now + p.calm
             self._late_here += 1
+        self._in_time = 0 if late else self._in_time + 1
+        if not self._proven and self._in_time >= p.decisions:
+            # What came late until now did so before anything had been measured.
+            self._proven = True
+            self._calm_from = -math.inf
         if not p.enabled or now < self._changed + p.settling or not self._load > 0.0:
             return
         self._rise(now)

@@ -25,7 +25,8 @@ from mmedge_ros.data_types import CAMERA, RADAR
 from mmedge_ros.plain_yaml import shown
 
 MEASURE = '0.9 streaming mean IoU + 0.1 people placed within 2 m, the same service times for all'
-_FIGURES = (('streaming_mean_iou', 0.9), ('place_recall', 0.1))
+PLACES_WEIGHT = 0.1
+_FIGURES = (('streaming_mean_iou', 1.0 - PLACES_WEIGHT), ('place_recall', PLACES_WEIGHT))
 _LARGEST_REPORT = 50 << 20
 # What reports call the only model of a modality.
 _ANY = 'any'
@@ -82,7 +83,7 @@ def with_accuracy(manifest: str, report: Mapping[str, Any]) -> str:
 
     :raises ConfigurationError: if the report is about another manifest, or lacks figures
     """
-    plain = _without_accuracy(manifest)
+    plain = without_entry(manifest, 'accuracy')
     bundle = report.get('bundle')
     judged = bundle.get('sha256') if isinstance(bundle, dict) else None
     if judged not in {hashlib.sha256(text.encode()).hexdigest() for text in (manifest, plain)}:
@@ -103,9 +104,10 @@ def _in_a_line(row: Mapping[str, Any]) -> str:
     return yaml.safe_dump(row, sort_keys=False, width=math.inf, default_flow_style=True).strip()
 
 
-def _without_accuracy(manifest: str) -> str:
-    """Leave out the entry and what is indented below it, and nothing else."""
-    plain = re.sub(r'^accuracy:.*\n(?:[ \t].*\n|\n)*', '', manifest, flags=re.MULTILINE)
+def without_entry(manifest: str, name: str) -> str:
+    """Leave out an entry and what is indented below it, and nothing else."""
+    entry = rf'^{re.escape(name)}:.*\n(?:[ \t].*\n|\n)*'
+    plain = re.sub(entry, '', manifest, flags=re.MULTILINE)
     return plain if plain.endswith('\n') else plain + '\n'
 
 

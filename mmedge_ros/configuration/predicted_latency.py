@@ -53,14 +53,32 @@ class PredictedLatency:
         log_median[index], spread[index] = known
         return PredictedLatency(log_median, spread, self.load)
 
-    def quantiles(self, probability: float) -> FloatArray:
-        """Return (size,) latencies in seconds that are kept with a probability in (0, 1)."""
+    def quantiles(
+        self,
+        probability: float,
+        near: float = math.nan,  # noqa: ARG002
+    ) -> FloatArray:
+        """Return (size,) latencies in seconds that are kept with a probability in (0, 1).
+
+        :param near: latency in seconds around which they matter, where that makes a difference
+        """
         return np.exp(self.log_median + float(ndtri(probability)) * self.spread)
 
     def chances(self, limit: float) -> FloatArray:
         """Return (size,) probabilities to keep a limit in seconds; all 1 where there is none."""
         chances: FloatArray = ndtr(self._scores(limit))
         return chances
+
+    def promises(
+        self,
+        limit: float,
+        certainty: float,  # noqa: ARG002
+    ) -> FloatArray:
+        """Return (size,) probabilities to prove good enough: to keep a limit that certainly.
+
+        Here those to keep it once: nobody knows which part of the spread is ignorance.
+        """
+        return self.chances(limit)
 
     def best_chance(self, limit: float, allowed: BoolArray | None = None) -> float:
         """Return the largest of these probabilities; 0 where none is known.

@@ -75,20 +75,25 @@ class Probing:
         chances: FloatArray,
         chosen: int,
         candidates: BoolArray,
+        promises: FloatArray | None = None,
     ) -> int | None:
         """Return what to try instead of ``chosen``, or None.
 
-        :param accuracy: (size,) predicted, without NaN
+        :param accuracy: (size,) predicted, 0..1; -inf where unknown
         :param chances: (size,) probabilities to keep the limit
         :param candidates: (size,) what may be tried
+        :param promises: (size,) probabilities to prove good enough to be chosen from then on;
+            those to keep the limit if that is none
         """
         rules = self._parameters
         if self._time.now - self._failed < rules.pause:
             return None
+        risk = 1.0 - chances
+        promises = chances if promises is None else promises
+        # Of accuracies that are not known, infinite ones, no gain and no worth follow.
         with np.errstate(invalid='ignore'):
             gain = accuracy - accuracy[chosen]
-        risk = 1.0 - chances
-        worth = chances * gain * rules.payback - risk * rules.late_price
+            worth = promises * gain * rules.payback - risk * rules.late_price
         possible = candidates & (gain > rules.smallest_gain) & (worth > 0.0)
         possible &= (risk <= rules.boldness * self._saved) & np.isfinite(gain)
         if not possible.any():

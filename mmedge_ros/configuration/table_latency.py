@@ -7,19 +7,26 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri
 
 from mmedge_ros.configuration.errors import ConfigurationError
+from mmedge_ros.configuration.mixture_latency import MixtureLatency
 from mmedge_ros.configuration.predicted_latency import PredictedLatency
+from mmedge_ros.configuration.scatter_posterior import ScatterPosterior
 from mmedge_ros.configuration.steady_time import SteadyTime
-from mmedge_ros.configuration.step_detection import NoiseEstimate, StepDetector
+from mmedge_ros.configuration.step_detection import StepDetector
+from mmedge_ros.configuration.world_belief import Sighting, WorldBelief
 from mmedge_ros.parameter import parameter
 
 FloatArray = NDArray[np.float64]
 
-_SMALLEST_NOISE = 0.01
-_MOST_COUNTED = 12
-# No single finding decides against a world: the worlds are rough.
-_WORST_MISFIT = 8.0
+_SHIFTS = 15
+# Samples that a finding is worth at most: things change slowly even without a step.
+_MOST_COUNTED = 24
+# Fewer than this are none: the variance of their mean would be infinite.
+_FEWEST_COUNTED = 1e-9
+# A sample this many standard deviations off counts as if it were no further off.
+_FARTHEST = 3.0
 _FASTEST, _SLOWEST = 1e-6, 1e6
 
 
@@ -40,8 +47,20 @@ class TableLatencyParameters:
         maximum=1.0,
     )
     world_error: float = parameter(
+        0.06,
+        'How far a world may be off about what it says is unchanged',
+        minimum=0.001,
+        maximum=2.0,
+    )
+    world_error_growth: float = parameter(
+        0.3,
+        'How much further it may be off about what it says is slow, as a share of that',
+        minimum=0.0,
+        maximum=2.0,
+    )
+    world_tolerance: float = parameter(
         0.22,
-        'How far a world may be off and still be right about what is slow',
+        'How far what was measured may be from a world that is still thought right',
         minimum=0.01,
         maximum=2.0,
     )
@@ -80,7 +99,7 @@ class _Finding:
     """What was measured of one configuration: log(latency / profiled latency)."""
 
     mean: float
-    weight: float
+    samples: float
     seen: float
     detector: StepDetector = field(default_factory=StepDetector)
 
@@ -114,9 +133,16 @@ class TableLatency:
             )
         self._parameters = parameters or TableLatencyParameters()
         self._log_table = np.log(table)
-        self._worlds = worlds
-        self._squares = worlds * worlds
-        self._noise = NoiseEstimate(self._parameters.noise, _SMALLEST_NOISE)
+        rules = self._parameters
+        # Half of what a table is off is the same everywhere.
+        error = math.sqrt(0.5) * rules.profile_error
+        shifts = error * ndtri((np.arange(_SHIFTS) + 0.5) / _SHIFTS)
+        shifted = np.repeat(shifts[:, None], table.size, axis=1).astype(np.float32)
+        self._profiled = WorldBelief(shifted, error, 0.0, error)
+        self._worlds = WorldBelief(
+            worlds, rules.world_error, rules.world_error_growth, rules.world_tolerance
+        )
+        self._noise = ScatterPosterior(self._parameters.noise)
         self._findings: dict[int, _Finding] = {}
         self._time = SteadyTime()
         self._contended = False
@@ -133,8 +159,9 @@ class TableLatency:
 
     def predict(self, now: float) -> PredictedLatency:
         """Return what is known at ``now`` (s) of every configuration."""
-        mean, variance = self._belief(now)
-        return PredictedLatency(self._log_table + mean, np.sqrt(variance + self._noise.value**2))
+        self._time.advance(now)
+        belief = self._belief.mixture(self._sightings())
+        return MixtureLatency(self._log_table, *belief, self._noise.value)
 
     def observe(self, index: int, latency: float, now: float) -> float | None:
         """Learn the latency in seconds of a decision made with configuration ``index``.
@@ -149,15 +176,13 @@ class TableLatency:
             return None
         ratio = math.log(latency) - float(self._log_table[index])
         finding = self._findings.get(index)
-        if finding is None and not self._contended:
-            error = self._parameters.profile_error
-            weight = max((self._noise.value / error) ** 2, 1.0)
-            finding = _Finding(0.0, weight, self._time.now)
-            self._findings[index] = finding
         if finding is None:
-            self._findings[index] = _Finding(ratio, 1.0, self._time.now)
+            finding = _Finding(ratio, 0.0, self._time.now)
+            self._findings[index] = finding
             self._forget_oldest()
-            return None
+            if self._contended:
+                finding.samples = 1.0
+                return None
         if self._time.now - finding.seen > self._parameters.recent:
             return self._look_again(index, ratio, finding)
         return self._follow(index, ratio, finding)
@@ -171,26 +196,36 @@ class TableLatency:
                 self._take_step(index, ratio, 1.0)
             else:  # Of what was seen in the meantime it tells nothing.
                 self._findings[index] = _Finding(ratio, 1.0, self._time.now)
+                self._contended = True
             return step
+        faded = finding.samples * self._worth(finding)
+        finding.samples = faded if faded > _FEWEST_COUNTED else 0.0
         return self._follow(index, ratio, finding)
 
     def _follow(self, index: int, ratio: float, finding: _Finding) -> float | None:
         """Update what is known, unless this is the end of it."""
         rules = self._parameters
-        deviation = ratio - finding.mean
-        noise = self._noise.value * math.sqrt(1.0 + 1.0 / finding.weight)
-        step = finding.detector.update(deviation, max(noise, rules.smallest_step / 3.0))
+        mean, variance = self._belief.of(index, self._sightings(without=index))
+        if finding.samples > 0.0:
+            own = self._noise.value**2 / finding.samples
+            mean += (finding.mean - mean) * variance / (variance + own)
+            variance *= own / (variance + own)
+        deviation = ratio - mean
+        noise = math.sqrt(self._noise.value**2 + variance)
+        visible = max(noise, rules.smallest_step / _FARTHEST)
+        step = finding.detector.update(deviation, visible)
         if step is not None and abs(step) >= rules.smallest_step:
-            self._take_step(index, finding.mean + step, 2.0)
+            self._take_step(index, mean + step, 2.0)
             return step
-        self._noise.update(deviation / math.sqrt(1.0 + 1.0 / finding.weight))
+        self._noise.update(deviation, math.sqrt(variance))
+        edge = _FARTHEST * visible
         finding.seen = self._time.now
-        finding.weight = min(finding.weight + 1.0, _MOST_COUNTED)
-        edge = 3.0 * noise
-        finding.mean += min(max(deviation, -edge), edge) / finding.weight
+        finding.samples = min(finding.samples + 1.0, _MOST_COUNTED)
+        clipped = mean + min(max(deviation, -edge), edge)
+        finding.mean += (clipped - finding.mean) / finding.samples
         return None
 
-    def _take_step(self, index: int, ratio: float, weight: float) -> None:
+    def _take_step(self, index: int, ratio: float, samples: float) -> None:
         """Drop what a step has made doubtful: the good after a worsening, else the slow."""
         rules = self._parameters
         worse = ratio > self._findings[index].mean
@@ -199,48 +234,29 @@ class TableLatency:
             for other, finding in self._findings.items()
             if (finding.mean > rules.slow) == worse and other != index
         }
-        self._findings[index] = _Finding(ratio, weight, self._time.now)
+        self._findings[index] = _Finding(ratio, samples, self._time.now)
         self._contended = True
 
     def _forget_oldest(self) -> None:
         while len(self._findings) > self._parameters.remembered:
             del self._findings[min(self._findings, key=lambda i: self._findings[i].seen)]
 
-    def _belief(self, now: float) -> tuple[FloatArray, FloatArray]:
-        """Return (size,) mean and variance of log(latency / profiled latency)."""
-        self._time.advance(now)
-        rules = self._parameters
-        size = self._log_table.size
-        if self._contended:
-            weights = self._world_weights()
-            mean = (weights @ self._worlds).astype(np.float64)
-            variance = np.maximum(weights @ self._squares - mean * mean, 0.0)
-            variance += 0.5 * rules.world_error**2
-        else:
-            mean = np.zeros(size)
-            variance = np.full(size, rules.profile_error**2)
-        for index, finding in self._findings.items():
-            worth = self._worth(finding)
-            difference = finding.mean - mean[index]
-            own = self._noise.value**2 / finding.weight
-            variance[index] = (
-                worth * own
-                + (1.0 - worth) * variance[index]
-                + worth * (1.0 - worth) * difference**2
-            )
-            mean[index] += worth * difference
-        return mean, variance
+    @property
+    def _belief(self) -> WorldBelief:
+        return self._worlds if self._contended else self._profiled
 
-    def _world_weights(self) -> NDArray[np.float32]:
-        """Return (count,) how well each world agrees with the findings; sums to 1."""
-        misfit = np.zeros(len(self._worlds))
-        for index, finding in self._findings.items():
-            variance = self._parameters.world_error**2 + self._noise.value**2 / finding.weight
-            apart = finding.mean - self._worlds[:, index].astype(np.float64)
-            misfit += self._worth(finding) * np.minimum(0.5 * apart**2 / variance, _WORST_MISFIT)
-        weights = np.exp(misfit.min() - misfit)
-        shares: NDArray[np.float32] = (weights / weights.sum()).astype(np.float32)
-        return shares
+    def _sightings(self, without: int | None = None) -> list[Sighting]:
+        return [
+            Sighting(
+                index,
+                finding.mean,
+                self._noise.value**2 / finding.samples,
+                self._worth(finding),
+            )
+            for index, finding in self._findings.items()
+            if index != without and finding.samples > 0.0
+        ]
 
     def _worth(self, finding: _Finding) -> float:
-        return math.exp(-max(self._time.now - finding.seen, 0.0) / self._parameters.keep)
+        age = self._time.now - finding.seen - self._parameters.recent
+        return math.exp(-max(age, 0.0) / self._parameters.keep)

@@ -13,6 +13,7 @@ from mmedge_ros.data_types import CAMERA, RADAR, ModalityConfiguration, Unit, Un
 from mmedge_ros.encoding.detector import Detector, DetectorParameters
 from mmedge_ros.encoding.model_bundle import model_levels, open_detector
 from mmedge_ros.encoding.opened_levels import OpenedLevels
+from mmedge_ros.encoding.picture_appearance import appearance_of
 from mmedge_ros.encoding.radar_network import RadarNetwork, open_radar_network, radar_levels
 from mmedge_ros.sensing.image import decode_image
 from mmedge_ros.sensing.point_cloud import decode_points
@@ -98,6 +99,7 @@ class CameraEncoder:
             embedding=found.embedding,
             grid=found.grid,
             image_size=(image.shape[1], image.shape[0]),
+            appearance=appearance_of(image),
         )
 
     def warm_up(self) -> None:

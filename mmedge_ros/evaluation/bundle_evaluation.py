@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,12 +22,12 @@ from mmedge_ros.evaluation.errors import EvaluationError
 from mmedge_ros.evaluation.flight_bootstrap import Drawings
 from mmedge_ros.evaluation.flight_cases import FlightTask
 from mmedge_ros.evaluation.flight_workers import OnProgress, evaluate_flights
-from mmedge_ros.evaluation.report_files import write_files
+from mmedge_ros.evaluation.report_files import write_report
 from mmedge_ros.replay.device_profile import DeviceProfile
 from mmedge_ros.simulation.flight_folder import read_description
 from mmedge_ros.software import software_identity
 
-REPORT, TABLE, PAGE = 'report.json', 'report.md', 'report.html'
+TABLE, PAGE = 'report.md', 'report.html'
 CASES = 'cases'
 _FEW_FLIGHTS = 10
 
@@ -107,11 +106,8 @@ def write_evaluation(report: dict[str, Any], folder: Path) -> None:
     from mmedge_ros.evaluation.bundle_page import bundle_markdown, render_bundle_page
 
     figures = draw_bundle(report)
-    files = {figure.name: figure.png for figure in figures}
-    files[TABLE] = bundle_markdown(report).encode()
-    files[PAGE] = render_bundle_page(report, figures).encode(errors='replace')
-    files[REPORT] = (json.dumps(report, indent=2, allow_nan=False) + '\n').encode()
-    write_files(folder, files, [name for name in BUNDLE_FIGURES if name not in files])
+    pages = {TABLE: bundle_markdown(report), PAGE: render_bundle_page(report, figures)}
+    write_report(report, folder, pages, figures, BUNDLE_FIGURES)
 
 
 def _tasks(

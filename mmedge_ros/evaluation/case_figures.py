@@ -122,7 +122,7 @@ def case_figures(record: RunRecord, truth: GroundTruth, accuracy: Accuracy) -> C
     :param accuracy: what `accuracy_of` finds in it
     """
     states, stream, counts = accuracy.states, accuracy.stream, accuracy.counts
-    places = _place_samples(record, truth)
+    places = place_samples(record, truth)
     conditions = tuple(
         Stratum(factor, str(values[0]))
         for factor in _CONDITIONS
@@ -189,7 +189,7 @@ def _strata(people: PersonSamples) -> Iterator[tuple[Stratum, Mask]]:
     yield EASY, (people.light == 'day') & free
 
 
-def _place_samples(record: RunRecord, truth: GroundTruth) -> PersonSamples:
+def place_samples(record: RunRecord, truth: GroundTruth) -> PersonSamples:
     """Ask at each state time whether a track is within 2 m of each visible person.
 
     Whatever sensor saw it, box or not: what the radar alone can answer as well.

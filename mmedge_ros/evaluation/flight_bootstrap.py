@@ -51,6 +51,27 @@ class Drawings:
         shares = np.full(flights, 1.0 / flights) if flights else np.zeros(0)
         return Drawings(random.multinomial(flights, shares, resamples).astype(np.float64))
 
+    @staticmethod
+    def within(groups: Sequence[str], resamples: int = RESAMPLES) -> Drawings:
+        """Draw groups, and of each that was drawn as many flights as it has, from its own.
+
+        Flights of a group are more alike than others; where each is alone in its group this is
+        what `of` draws.
+
+        :param groups: that of each flight
+        """
+        if len(set(groups)) == len(groups):
+            return Drawings.of(len(groups), resamples)
+        random = np.random.default_rng(_SEED)
+        names = sorted(set(groups))
+        drawn = random.multinomial(len(names), np.full(len(names), 1.0 / len(names)), resamples)
+        weights = np.zeros((resamples, len(groups)))
+        for times, name in zip(drawn.T, names, strict=True):
+            places = [place for place, group in enumerate(groups) if group == name]
+            shares = np.full(len(places), 1.0 / len(places))
+            weights[:, places] = random.multinomial(times * len(places), shares)
+        return Drawings(weights)
+
     def estimate(self, flights: Sequence[CaseFigures], stratum: Stratum, figure: str) -> Estimate:
         """Estimate a figure of a stratum over flights."""
         if figure in MEDIANS:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from mmedge_ros.data_types import CAMERA, RADAR
+from mmedge_ros.encoding.unit_encoder import UnitEncoder
 from mmedge_ros.evaluation.bundle_cases import Case, strategy_named
 from mmedge_ros.evaluation.bundle_under_test import BundleUnderTest
 from mmedge_ros.evaluation.case_figures import (
@@ -18,7 +19,7 @@ from mmedge_ros.evaluation.case_figures import (
 from mmedge_ros.evaluation.errors import EvaluationError
 from mmedge_ros.evaluation.ground_truth import GroundTruth, TrueFrame
 from mmedge_ros.evaluation.remembered_networks import RememberedNetworks
-from mmedge_ros.evaluation.report_files import write_files
+from mmedge_ros.evaluation.report_files import kept_content, write_files
 from mmedge_ros.evaluation.truth_comparison import accuracy_of
 from mmedge_ros.pipeline.perception_pipeline import PipelineParameters
 from mmedge_ros.replay.encoded_flight import (
@@ -31,7 +32,6 @@ from mmedge_ros.replay.recording import Recording
 
 # Of the work on a flight; a guess that only the progress depends on.
 _ENCODING_SHARE = 0.3
-_LARGEST_FILE = 50 << 20
 
 
 @dataclass(frozen=True)
@@ -54,13 +54,8 @@ class FlightTask:
 
     def result(self, case: Case) -> CaseFigures | None:
         """Return the figures of a case; None where they are not there yet."""
-        path = self._path(case)
-        try:
-            if not path.is_file() or path.stat().st_size > _LARGEST_FILE:
-                return None
-            return read_figures(path.read_bytes(), self._key(case))
-        except OSError:
-            return None
+        content = kept_content(self._path(case))
+        return None if content is None else read_figures(content, self._key(case))
 
     def keep(self, case: Case, figures: CaseFigures) -> None:
         """Write the figures of a case.
@@ -147,24 +142,46 @@ def judge_case(
 def _encoded(
     task: FlightTask, pending: Sequence[Case], tell: Callable[[float], None]
 ) -> EncodedFlight:
-    encoders = task.bundle.encoders()
     levels: dict[str, set[str]] = {CAMERA: set(), RADAR: set()}
     for case in pending:
         for modality in strategy_named(case.strategy).modalities:
             levels[modality].add(case.configuration.of(modality).level)
     with Recording(task.flight) as recording:
-        flight = load_flight(recording, PipelineParameters())
-        if flight.truth is None or not flight.truth.scenes:
-            why = 'none that can be used' if flight.truth else 'none'
-            raise EvaluationError(
-                f'{task.flight}: ground truth is needed to judge anything, and this recording '
-                f'has {why}; use flights made by `mmedge simulate`'
-            )
-        missing = [m for m in (CAMERA, RADAR) if m not in recording.modalities]
-        if missing:
-            raise EvaluationError(
-                f'{task.flight}: the recording has no {missing[0]}; use flights with camera and '
-                'radar, as `mmedge simulate` writes them'
-            )
-        encode_flight(flight, recording, encoders, levels, tell)
+        return encoded_with_truth(recording, task.bundle.encoders(), levels, tell)
+
+
+def encoded_with_truth(
+    recording: Recording,
+    encoders: Mapping[str, UnitEncoder],
+    levels: Mapping[str, Collection[str]],
+    tell: Callable[[float], None],
+) -> EncodedFlight:
+    """Read a flight that can be judged and encode its units with the ``levels`` of a modality.
+
+    What of it could not be read is in the problems of its record.
+
+    :param tell: told the share done, 0..1
+    :raises EvaluationError: if it lacks a sensor or the truth
+    :raises ReplayError: if it cannot be read
+    :raises EncodingError: if the bundle cannot be used
+    """
+    flight = load_flight(recording, PipelineParameters())
+    if flight.truth is None or not flight.truth.scenes:
+        why = 'none that can be used' if flight.truth else 'none'
+        raise EvaluationError(
+            f'{recording.bag.path}: ground truth is needed, and this recording has '
+            f'{why}; use flights made by `mmedge simulate`'
+        )
+    missing = [m for m in (CAMERA, RADAR) if m not in recording.modalities]
+    if missing:
+        raise EvaluationError(
+            f'{recording.bag.path}: the recording has no {missing[0]}; use flights with camera '
+            'and radar, as `mmedge simulate` writes them'
+        )
+    encode_flight(flight, recording, encoders, levels, tell)
+    flight.record.problems += [
+        *recording.bag.problems,
+        *recording.problems,
+        *flight.truth.problems,
+    ]
     return flight

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,12 +12,12 @@ import numpy as np
 
 from mmedge_ros.data_types import FloatArray
 from mmedge_ros.evaluation.flight_bootstrap import Drawings, interval
-from mmedge_ros.evaluation.report_files import write_files
+from mmedge_ros.evaluation.report_files import write_report
 from mmedge_ros.skipping.audits import AuditParameters, DriftMonitor
 from mmedge_ros.skipping.certificate import Certificate
 from mmedge_ros.skipping.loop_figures import FlightFigures, GateFigures, saved, saving_ceiling
 
-REPORT, PAGE = 'report.json', 'report.html'
+PAGE = 'report.html'
 # Promises that are certified, and those that are looked at across splits.
 ALPHAS = (0.02, 0.05, 0.1)
 SPLIT_ALPHAS = (0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2)
@@ -95,10 +94,8 @@ def write_gate_report(report: Mapping[str, Any], folder: Path) -> None:
     from mmedge_ros.evaluation.gate_page import render_gate_page
 
     figures = draw_gate(report)
-    files = {figure.name: figure.png for figure in figures}
-    files[PAGE] = render_gate_page(report, figures).encode(errors='replace')
-    files[REPORT] = (json.dumps(report, indent=2, allow_nan=False) + '\n').encode()
-    write_files(folder, files, [name for name in GATE_FIGURES if name not in files])
+    pages = {PAGE: render_gate_page(report, figures)}
+    write_report(report, folder, pages, figures, GATE_FIGURES)
 
 
 def _chosen(evidence: GateEvidence) -> float | None:

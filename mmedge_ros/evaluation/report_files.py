@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from mmedge_ros.evaluation.errors import EvaluationError
+
+if TYPE_CHECKING:
+    from mmedge_ros.evaluation.figure_style import FigureFile
+
+REPORT = 'report.json'
+_LARGEST_KEPT = 50 << 20
 
 
 def require_writable(folder: Path) -> None:
@@ -24,6 +32,35 @@ def require_writable(folder: Path) -> None:
             f'nothing can be written to {str(folder)!r}: {_reason(err)}; name another folder '
             'with --out'
         ) from err
+
+
+def write_report(
+    report: Mapping[str, Any],
+    folder: Path,
+    pages: Mapping[str, str],
+    figures: Sequence[FigureFile],
+    known_figures: Iterable[str],
+) -> None:
+    """Write figures, pages and, last, report.json; figures of an earlier report go.
+
+    :param pages: texts by the name of their file
+    :param known_figures: names of all that such a report may have
+    :raises EvaluationError: if the folder or a file in it cannot be written
+    """
+    files = {figure.name: figure.png for figure in figures}
+    files |= {name: text.encode(errors='replace') for name, text in pages.items()}
+    files[REPORT] = (json.dumps(report, indent=2, allow_nan=False) + '\n').encode()
+    write_files(folder, files, [name for name in known_figures if name not in files])
+
+
+def kept_content(path: Path) -> bytes | None:
+    """Read what was kept of a case; None where there is nothing that can be."""
+    try:
+        if not path.is_file() or path.stat().st_size > _LARGEST_KEPT:
+            return None
+        return path.read_bytes()
+    except OSError:
+        return None
 
 
 def write_files(folder: Path, files: Mapping[str, bytes], obsolete: Iterable[str] = ()) -> None:

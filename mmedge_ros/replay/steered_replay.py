@@ -7,7 +7,7 @@ for a configuration on a timer; what it answers reaches the encoders as fast as 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol
 
 from mmedge_ros.configuration.adaptation import Adaptation
@@ -16,6 +16,7 @@ from mmedge_ros.data_types import (
     Configuration,
     Decision,
     SkipDecision,
+    Track,
     Trail,
     Unit,
     UnitFeatures,
@@ -55,6 +56,9 @@ class Steering(Protocol):
     def decided(self, latency: float, trail: Trail, now_ns: int) -> None:
         """Note that a decision was published: its latency (s), its critical unit's trail."""
 
+    def tracked(self, tracks: Sequence[Track], now_ns: int) -> None:
+        """Note the tracks of a decision that was published."""
+
     def update(self, now_ns: int) -> Configuration | None:
         """Return a configuration when another one is due."""
 
@@ -75,6 +79,8 @@ class OptimiserSteering:
         self.adaptation.unit_arrived(modality, now_ns / NS_PER_S, stamp_ns, available_ns)
 
     def features_ready(self, features: UnitFeatures, now_ns: int) -> None:
+        if self.adaptation.scene is not None:
+            self.adaptation.scene.encoded(features)
         if self._learns:
             taken = encode_seconds(features.trail)
             self.adaptation.unit_encoded(
@@ -87,6 +93,10 @@ class OptimiserSteering:
     def decided(self, latency: float, trail: Trail, now_ns: int) -> None:
         if self._learns:
             self.adaptation.decided(latency, trail, now_ns / NS_PER_S)
+
+    def tracked(self, tracks: Sequence[Track], now_ns: int) -> None:  # noqa: ARG002
+        if self.adaptation.scene is not None:
+            self.adaptation.scene.decided(tracks)
 
     def update(self, now_ns: int) -> Configuration | None:
         return self.adaptation.update(now_ns, now_ns / NS_PER_S)
@@ -164,6 +174,7 @@ class SteeredReplay(OfflineReplay):
 
     def _published(self, now_ns: int, decision: Decision) -> None:
         self._steering.decided(decision.latency, decision.trail, now_ns)
+        self._steering.tracked(decision.tracks, now_ns)
 
     def fill(self, record: RunRecord) -> None:
         super().fill(record)

@@ -97,7 +97,17 @@ def to_features(features: core.UnitFeatures) -> msg.UnitFeatures:
     result.embedding = _floats(features.embedding)
     result.returns = _floats(features.returns)
     result.grid = array.array('B', np.ascontiguousarray(features.grid, '<f2').tobytes())
+    if features.modality == core.CAMERA:
+        result.appearance = _floats(np.array(features.appearance))
     return result
+
+
+def appearance_of_message(message: msg.UnitFeatures) -> core.Appearance:
+    """Return how a picture looks; NaN where the message does not say, or says something else."""
+    found = [float(value) for value in message.appearance]
+    if len(found) != len(core.Appearance._fields) or not all(map(math.isfinite, found)):
+        return core.Appearance()
+    return core.Appearance(*found)
 
 
 def from_features(message: msg.UnitFeatures) -> core.UnitFeatures:
@@ -140,6 +150,7 @@ def from_features(message: msg.UnitFeatures) -> core.UnitFeatures:
         np.frombuffer(message.embedding, np.float32),
         np.frombuffer(message.grid, np.dtype('<f2')).reshape(shape),
         (width, height),
+        appearance_of_message(message),
     )
 
 

@@ -8,24 +8,26 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
+import numpy as np
 from builtin_interfaces.msg import Time
 
 from mmedge_ros import msg
-from mmedge_ros.configuration.accuracy_predictor import assumed_accuracy, bundle_accuracy
 from mmedge_ros.configuration.adaptation import (
     Adaptation,
     AdaptationParameters,
     assumed_unit_times,
 )
-from mmedge_ros.configuration.bundle_space import bundle_space, manifest_of
+from mmedge_ros.configuration.bundle_predictor import bundle_predictor
+from mmedge_ros.configuration.bundle_space import bundle_space
 from mmedge_ros.configuration.errors import ConfigurationError
 from mmedge_ros.configuration.latency_budget import LatencyDemand
+from mmedge_ros.configuration.scene_indicators import SceneIndicators
 from mmedge_ros.configuration.unit_time_profile import unit_times_from_profile
-from mmedge_ros.data_types import CAMERA, NS_PER_S, RADAR
+from mmedge_ros.data_types import CAMERA, NS_PER_S, RADAR, RETURN_FIELDS
 from mmedge_ros.encoding.default_model import default_detector
 from mmedge_ros.parameter import group, parameter
 from mmedge_ros.replay.device_profile import read_profile
-from mmedge_ros.ros.conversions import from_time
+from mmedge_ros.ros.conversions import appearance_of_message, from_time, from_track
 
 
 @dataclass(frozen=True)
@@ -89,12 +91,11 @@ def optimizer_setup(p: ConfigurationOptimizerParameters) -> OptimizerSetup:
     else:
         times = assumed_unit_times(space)
         notes.append('no device profile: unit times are guessed until measured (mmedge profile)')
-    predictor = bundle_accuracy(manifest_of(model), space)
-    source = 'the table of the bundle'
-    if predictor is None:
-        predictor, source = assumed_accuracy(space), 'assumed: every rate and level helps'
-    adaptation = Adaptation(space, times, predictor, p.adaptation)
-    return OptimizerSetup(adaptation, tuple(notes), source, len(space))
+    accuracies = bundle_predictor(model, space)
+    if accuracies.note:
+        notes.append(accuracies.note)
+    adaptation = Adaptation(space, times, accuracies.predictor, p.adaptation)
+    return OptimizerSetup(adaptation, tuple(notes), accuracies.source, len(space))
 
 
 class Cost:
@@ -110,6 +111,25 @@ class Cost:
     def microseconds(self) -> str:
         """Return the median, '' before there is one."""
         return f'{1e6 * median(self._seconds):.1f}' if self._seconds else ''
+
+
+def look_at_unit(scene: SceneIndicators, message: msg.UnitFeatures) -> None:
+    """Pass on what is known of the scene by an encoded unit; what cannot be read tells nothing."""
+    if message.modality == CAMERA:
+        scene.saw(appearance_of_message(message))
+    elif message.modality == RADAR and len(message.returns) % len(RETURN_FIELDS) == 0:
+        returns = np.frombuffer(message.returns, np.float32)
+        scene.heard(returns.reshape(-1, len(RETURN_FIELDS)))
+    scene.embedded(message.modality, np.frombuffer(message.embedding, np.float32))
+
+
+def look_at_tracks(scene: SceneIndicators, message: msg.TrackArray) -> None:
+    """Pass on the tracks of a decision; what cannot be true tells nothing."""
+    try:
+        tracks = [from_track(track) for track in message.tracks]
+    except ValueError:
+        return
+    scene.decided(tracks)
 
 
 def encode_seconds(message: msg.UnitFeatures) -> float:

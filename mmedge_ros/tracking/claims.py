@@ -4,8 +4,8 @@ A filter's covariance is right where its model is. People are followed by boxes 
 whose errors are seldom small and large ones at a time: most of the time a track is surer than it
 says, and now and then, for seconds, the returns are somebody else's or the box is half another's.
 How often and how much was compared with the truth of simulated flights: what a covariance must
-hold is the second moment of the errors, so the filter's is scaled, along the line of sight,
-across it and for the velocity, by what goes with larger errors. It is scaled only where it is
+hold is the second moment of the errors, so the filter's is scaled, position and velocity along
+the line of sight and across it, by what goes with larger errors. It is scaled only where it is
 reported; what the tracker itself takes for possible stays as it is.
 """
 
@@ -29,6 +29,13 @@ _LEAST_SURPRISE = 0.3
 # Time (s) in which a new track settles, and in which a radar's range goes stale.
 _SETTLING = _STALE = 0.5
 _SHORTEST_SIGHT = 1e-3
+# Most people were this far away (m) in the flights compared, and nearly all within e^1.2 times.
+_MIDDLE_DISTANCE = 15.0
+_MOST_UNUSUAL = 1.5
+# Who seems to stand walks nearly as fast as this (m/s) now and then, and nobody ran faster.
+_LEAST_SPEED, _MOST_SPEED = 0.2, 3.0
+# Where the ranges of the boxes compared came from, but for the radar.
+_COMPARED = ('height', 'learned')
 
 
 class Conduct(NamedTuple):
@@ -36,13 +43,15 @@ class Conduct(NamedTuple):
 
     ``surprise`` is the mean squared innovation per dimension, 1 where the filter is right,
     over readings of ``weight`` up to ``stamp_ns``; ``origin`` (3,) m is where they were seen
-    from, None if their ranges are not from heights of boxes: those of networks err otherwise.
+    from, None where nothing but a radar ranged them. ``learned`` is whether networks did that,
+    which err otherwise than heights of boxes.
     """
 
     surprise: float = 0.0
     weight: float = 0.0
     stamp_ns: int = 0
     origin: FloatArray | None = None
+    learned: bool = False
 
 
 UNTRIED = Conduct()
@@ -53,7 +62,8 @@ class _LogFactors(NamedTuple):
 
     ``usual`` always; ``surprise`` for every e-fold of it; ``new`` of a track that begins,
     ``unranged`` of one the radar does not range (any more), ``company`` of one in the same line
-    of sight as another.
+    of sight as another; ``approaching`` and ``crossing`` for every e-fold of the speed along
+    the line of sight and across it; ``unusual`` of one much nearer or further than most.
     """
 
     usual: float
@@ -61,14 +71,35 @@ class _LogFactors(NamedTuple):
     new: float
     unranged: float
     company: float
+    approaching: float
+    crossing: float
+    unusual: float
+
+
+class _Factors(NamedTuple):
+    """Those of a position and a velocity, each along the line of sight and across it."""
+
+    along: _LogFactors
+    across: _LogFactors
+    approaching: _LogFactors
+    crossing: _LogFactors
 
 
 # Of the greatest likelihood (Gaussian, every second of a track weighs the same) for the errors in
-# the validation set and 23 training flights of all surroundings, with the shipped detector;
-# docs/test_set_results.md says what they come to on the test set.
-_ALONG = _LogFactors(-0.45, 1.25, 0.22, 1.42, 1.06)
-_ACROSS = _LogFactors(0.45, 0.81, 0.0, 0.0, 1.17)
-_VELOCITY = _LogFactors(-0.84, 1.28, 1.14, -0.42, 1.48)
+# the validation set and the calibration set, with the shipped detector and with the shipped
+# networks of feature fusion; docs/test_set_results.md says what they come to elsewhere.
+_BY_HEIGHT = _Factors(
+    _LogFactors(-0.58, 1.55, 0.71, 1.10, 1.22, -0.19, -0.35, 0.80),
+    _LogFactors(0.46, 0.26, -0.02, -0.38, 0.74, -0.24, 0.14, 0.13),
+    _LogFactors(-0.39, 0.70, 1.38, -1.05, 0.42, 1.26, -0.09, 0.29),
+    _LogFactors(-1.11, 0.93, 0.87, -0.08, 1.25, 0.02, 0.92, 0.44),
+)
+_LEARNED = _Factors(
+    _LogFactors(1.83, 1.28, 0.77, -0.18, 0.63, 0.21, -0.51, -0.79),
+    _LogFactors(0.22, 0.48, 0.18, 0.10, 1.11, -0.32, 0.24, 0.36),
+    _LogFactors(-0.20, 0.45, 1.07, -0.70, 0.38, 1.30, 0.01, 0.11),
+    _LogFactors(-1.14, 1.00, 0.93, 0.36, 1.76, 0.13, 0.83, 0.17),
+)
 
 
 class Circumstances(NamedTuple):
@@ -99,7 +130,8 @@ def after_reading(conduct: Conduct, measurement: Measurement, distance: float) -
         (kept * conduct.surprise + surprise) / (kept + 1.0),
         kept + 1.0,
         measurement.stamp_ns,
-        measurement.origin if read.range_from == 'height' else None,
+        measurement.origin if read.range_from in _COMPARED else None,
+        read.range_from == 'learned',
     )
 
 
@@ -120,20 +152,27 @@ def weighed_claim(
     distance = math.sqrt(float(sight @ sight))
     if not distance > _SHORTEST_SIGHT:  # NaN is not
         return covariance
+    ray = sight / distance
+    approach = float(ray @ mean[3:])
+    aside = mean[3:] - approach * ray
     told = (
         1.0,
         math.log(_LEAST_SURPRISE + conduct.surprise),
         math.exp(-max(where.age, 0.0) / _SETTLING),
         -math.expm1(-max(where.unranged, 0.0) / _STALE),
         where.company,
+        math.log(_LEAST_SPEED + min(abs(approach), _MOST_SPEED)),
+        math.log(_LEAST_SPEED + min(math.sqrt(float(aside @ aside)), _MOST_SPEED)),
+        min(math.log(distance / _MIDDLE_DISTANCE) ** 2, _MOST_UNUSUAL),
     )
-    along, across, velocity = (
+    along, across, approaching, crossing = (
         math.exp(0.5 * trust * sum(f * t for f, t in zip(factors, told, strict=True)))
-        for factors in (_ALONG, _ACROSS, _VELOCITY)
+        for factors in (_LEARNED if conduct.learned else _BY_HEIGHT)
     )
-    ray = sight / distance
-    scale = velocity * np.eye(6)
-    scale[:3, :3] = across * np.eye(3) + (along - across) * np.outer(ray, ray)
+    line = np.outer(ray, ray)
+    scale = np.zeros((6, 6))
+    scale[:3, :3] = across * np.eye(3) + (along - across) * line
+    scale[3:, 3:] = crossing * np.eye(3) + (approaching - crossing) * line
     scaled: FloatArray = scale @ covariance @ scale
     return scaled
 

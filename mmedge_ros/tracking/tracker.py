@@ -130,8 +130,9 @@ class TrackerParameters:
     claim_correction: float = parameter(
         1.0,
         'how far the covariances reported of tracks with boxes are corrected by what errors came '
-        'to in simulated flights, by how well a track foresees its readings, its age, its radar '
-        'and its neighbours; 0 reports what the filter says; what the tracker does stays the same',
+        'to in simulated flights, by how well a track foresees its readings, its age, speed and '
+        'distance, its radar and its neighbours; 0 reports what the filter says; what the tracker '
+        'does stays the same',
         '',
         0.0,
         1.0,

@@ -27,6 +27,7 @@ from mmedge_ros.skipping.bundle_gate import write_bundle_gate
 from mmedge_ros.skipping.certificate import FEWEST_FLIGHTS, STUDENT, Certificate
 from mmedge_ros.skipping.skip_control import SkipParameters
 from mmedge_ros.software import software_identity
+from mmedge_ros.training.bundle_copy import bundle_copy
 from mmedge_ros.training.detector_bundle import require_free
 from mmedge_ros.training.errors import TrainingError
 from mmedge_ros.training.flight_pictures import flights_in
@@ -301,21 +302,11 @@ def _write_bundle(
     certificates: Sequence[Certificate],
 ) -> None:
     """Write a copy of the bundle with the gate in it; it is there as a whole or not at all."""
-    partial_out = request.out.with_name(f'.{request.out.name}.part')
     facts: Mapping[str, Any] = {
         'camera_level': request.level,
         'samples': fit.samples,
         'sample_flights': fit.flights,
     }
-    try:
-        shutil.rmtree(partial_out, ignore_errors=True)
-        shutil.copytree(request.bundle, partial_out)
-        write_bundle_gate(partial_out, fit.gate, strategy, [CAMERA], certificates, facts)
-        partial_out.rename(request.out)
-    except OSError as err:
-        raise TrainingError(
-            f'{request.out} cannot be written: {err.strerror or err}; what was replayed is kept'
-        ) from err
-    finally:
-        shutil.rmtree(partial_out, ignore_errors=True)
+    with bundle_copy(request.bundle, request.out) as copy:
+        write_bundle_gate(copy, fit.gate, strategy, [CAMERA], certificates, facts)
     shutil.rmtree(work_beside(request.out), ignore_errors=True)

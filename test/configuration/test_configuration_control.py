@@ -2,8 +2,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.special import ndtri
 
-from mmedge_ros.configuration.configuration_control import ConfigurationControl
+from mmedge_ros.configuration.configuration_control import (
+    Chosen,
+    ConfigurationControl,
+    ControlParameters,
+)
 from mmedge_ros.configuration.configuration_grid import Axis, ConfigurationGrid
 from mmedge_ros.configuration.predicted_latency import PredictedLatency
 
@@ -95,3 +100,60 @@ def test_where_no_choice_is_certain_the_one_that_asks_least_of_about_equals_is_t
         PredictedLatency(medians, 0.02, load), ACCURACY, 0.1, 0.0, may_probe=False
     )
     assert certain.index == 2
+
+
+def daring(
+    chances: list[float], accuracy: list[float] | None = None, allowed: list[bool] | None = None
+) -> Chosen:
+    """What is chosen by one who dares 0.9 for 0.015 of accuracy, and asks for 0.95 else."""
+    control = ConfigurationControl(GRID, ControlParameters(dared=0.9))
+    likely = PredictedLatency(np.log(0.05) - 0.1 * ndtri(chances), 0.1)
+    mask = None if allowed is None else np.array(allowed)
+    return control.decide(likely, accuracy or ACCURACY, 0.05, 0.0, mask, may_probe=False)
+
+
+def test_less_certainty_is_enough_where_more_would_cost_accuracy() -> None:
+    chosen = daring([0.999, 0.99, 0.92])
+    assert (chosen.index, chosen.feasible, chosen.certainty) == (2, True, 0.9)
+    assert chosen.latency < 0.05
+
+
+def test_nothing_is_dared_for_next_to_nothing() -> None:
+    chosen = daring([0.999, 0.99, 0.92], [0.7, 0.8, 0.814])
+    assert (chosen.index, chosen.feasible, chosen.certainty) == (1, True, 0.95)
+    chosen = daring([0.999, 0.99, 0.92], [0.7, 0.8, 0.816])
+    assert (chosen.index, chosen.certainty) == (2, 0.9)
+
+
+def test_what_may_not_be_chosen_is_not_dared_for() -> None:
+    chosen = daring([0.999, 0.99, 0.92], allowed=[True, True, False])
+    assert (chosen.index, chosen.certainty) == (1, 0.95)
+
+
+def test_less_than_may_be_dared_stays_out_of_reach() -> None:
+    chosen = daring([0.999, 0.99, 0.88])
+    assert (chosen.index, chosen.certainty) == (1, 0.95)
+    chosen = daring([0.7, 0.6, 0.88])
+    assert (chosen.index, chosen.feasible) == (2, False)
+    assert chosen.certainty == pytest.approx(0.88)
+
+
+def test_what_may_be_dared_counts_as_feasible_where_nothing_is_more_certain() -> None:
+    chosen = daring([0.93, 0.6, 0.5])
+    assert (chosen.index, chosen.feasible) == (0, True)
+    assert chosen.certainty == pytest.approx(0.93)
+    better = daring([0.93, 0.91, 0.5])
+    assert (better.index, better.feasible, better.certainty) == (1, True, 0.9)
+
+
+def test_without_known_accuracies_nothing_is_dared() -> None:
+    with np.errstate(all='raise'):
+        chosen = daring([0.999, 0.99, 0.92], [np.nan] * 3)
+    assert (chosen.feasible, chosen.certainty) == (True, 0.95)
+
+
+def test_unless_told_otherwise_it_dares_nothing() -> None:
+    control = ConfigurationControl(GRID)
+    likely = PredictedLatency(np.log(0.05) - 0.1 * ndtri([0.999, 0.99, 0.94]), 0.1)
+    chosen = control.decide(likely, ACCURACY, 0.05, 0.0, may_probe=False)
+    assert (chosen.index, chosen.certainty) == (1, 0.95)

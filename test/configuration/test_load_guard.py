@@ -223,3 +223,36 @@ def test_one_late_decision_or_a_change_to_more_says_nothing_of_a_load() -> None:
     guard.decided(True, 0.4)
     guard.configured(0.7, 0.5)
     assert guard.bound == math.inf
+
+
+def test_the_calm_after_a_late_start_ends_with_the_first_decisions_in_time() -> None:
+    guard = LoadGuard(LoadGuardParameters(calm=3.0, decisions=10))
+    guard.configured(0.4, 0.0)
+    guard.decided(True, 0.1)
+    for number in range(10):
+        assert guard.allowed(0.2 + STRIDE * number) == 0.4
+        guard.decided(False, 0.2 + STRIDE * number)
+    assert guard.allowed(1.2) == math.inf
+
+
+def test_only_the_first_calm_is_shortened_by_decisions_in_time() -> None:
+    guard = LoadGuard(LoadGuardParameters(calm=3.0, decisions=10))
+    guard.configured(0.4, 0.0)
+    for instant in (0.1, 10.0):
+        guard.decided(True, instant)
+        for number in range(1, 16):
+            guard.decided(False, instant + STRIDE * number)
+    assert guard.allowed(12.9) == 0.4
+    assert guard.allowed(13.1) == math.inf
+
+
+def test_decisions_in_time_that_another_configuration_made_do_not_end_the_calm() -> None:
+    guard = LoadGuard(LoadGuardParameters(calm=3.0, decisions=10))
+    guard.configured(0.4, 0.0)
+    guard.decided(True, 0.1)
+    for number in range(6):
+        guard.decided(False, 0.2 + STRIDE * number)
+    guard.configured(0.3, 0.75)
+    for number in range(6):
+        guard.decided(False, 0.8 + STRIDE * number)
+    assert guard.allowed(1.4) == 0.3

@@ -29,6 +29,13 @@ def test_no_limit_is_always_kept_and_an_impossible_one_never() -> None:
         assert predicted().chances(impossible).tolist() == [0.0] * 3
 
 
+def test_to_keep_a_limit_once_is_what_a_plain_log_normal_can_promise() -> None:
+    for limit in (0.015, 0.03, math.nan, 0.0):
+        for certainty in (0.5, 0.95):
+            promises = predicted().promises(limit, certainty)
+            assert promises.tolist() == predicted().chances(limit).tolist()
+
+
 def test_the_best_chance_is_the_largest_of_those_that_are_allowed_and_known() -> None:
     chances = predicted().chances(0.015)
     assert predicted().best_chance(0.015) == pytest.approx(chances.max())

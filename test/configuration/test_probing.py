@@ -72,3 +72,30 @@ def test_late_tries_are_as_frequent_as_allowed() -> None:
 def test_unknown_accuracies_are_not_tried() -> None:
     accuracy = np.array([-np.inf, -np.inf, 0.9])
     assert probing().propose(accuracy, np.ones(3), 0, ANY) is None
+
+
+def test_what_cannot_prove_good_enough_is_not_tried() -> None:
+    chances = np.array([1.0, 0.9, 0.9])
+    for promises, expected in (
+        ([1.0, 0.9, 0.1], 1),
+        ([1.0, 0.0, 0.9], 2),
+        ([1.0, 0.0, 0.0], None),
+    ):
+        assert probing().propose(ACCURACY, chances, 0, ANY, np.array(promises)) == expected
+
+
+def test_without_promises_the_chances_to_keep_the_limit_stand_for_them() -> None:
+    for chances in ([1.0, 0.9, 0.8], [1.0, 0.9, 0.1], [1.0, 0.1, 0.05]):
+        same = np.array(chances)
+        explicit = probing().propose(ACCURACY, same, 0, ANY, same)
+        assert propose(probing(), chances) == explicit
+
+
+@pytest.mark.parametrize('chosen', [0, 1, 2])
+@pytest.mark.parametrize('hopeless', [0.0, 1.0, np.nan])
+def test_what_is_unknown_is_left_alone_without_a_complaint(chosen: int, hopeless: float) -> None:
+    accuracy = np.array([0.8, -np.inf, 0.9])
+    chances = np.array([1.0, hopeless, hopeless])
+    with np.errstate(all='raise'):
+        found = probing().propose(accuracy, chances, chosen, ANY)
+    assert found == (2 if chosen == 0 and hopeless == 1.0 else None)

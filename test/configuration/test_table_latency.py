@@ -130,6 +130,16 @@ def test_clocks_may_jump() -> None:
     assert fresh < 0.01 < faded
 
 
+@pytest.mark.parametrize('pause', [600.0, 3640.0, 3700.0, 7000.0])
+def test_what_is_seen_again_after_an_hour_is_learned_as_ever(pause: float) -> None:
+    latency = model()
+    now = run(latency, 8, 1.0, 0.0, 30)
+    latency.predict(now + 0.5 * pause)
+    now = run(latency, 8, 1.05, now + pause, 30)
+    assert math.isfinite(latency.noise)
+    assert believed(latency, now)[8] == pytest.approx(1.05, rel=0.02)
+
+
 @pytest.mark.parametrize('bad', [0.0, -1.0, math.nan, math.inf])
 def test_a_table_must_hold_latencies(bad: float) -> None:
     table = TABLE.copy()

@@ -77,3 +77,24 @@ def test_an_interval_lies_within_what_flights_showed(values: list[float]) -> Non
     flights = [flight_figures(value) for value in values]
     estimate = Drawings.of(len(values), 50).estimate(flights, OVERALL, 'mean_iou')
     assert min(values) - 1e-9 <= estimate.low <= estimate.high <= max(values) + 1e-9
+
+
+def test_flights_of_a_scenario_do_not_count_as_if_they_knew_nothing_of_each_other() -> None:
+    random = np.random.default_rng(6)
+    of_scenario = np.repeat(random.normal(0.5, 0.1, 20), 5)
+    flights = [flight_figures(value) for value in of_scenario]
+    scenarios = [f'scenario {number // 5}' for number in range(100)]
+    together = Drawings.within(scenarios).estimate(flights, OVERALL, 'mean_iou')
+    apart = Drawings.of(100).estimate(flights, OVERALL, 'mean_iou')
+    half = 1.96 * of_scenario.std() / math.sqrt(20)
+    assert together.value == pytest.approx(apart.value)
+    assert together.high - together.low == pytest.approx(2 * half, rel=0.15)
+    assert together.high - together.low > 2 * (apart.high - apart.low)
+
+
+def test_each_drawing_of_scenarios_has_as_many_flights_as_there_are() -> None:
+    weights = Drawings.within(['a', 'b', 'a', 'c', 'a', 'c', 'c', 'b', 'b'], 50).weights
+    assert (weights.sum(axis=1) == 9).all()
+    assert len(np.unique(weights[:, [0, 2, 4]].sum(axis=1) % 3)) == 1
+    alone = Drawings.within(['a', 'b', 'c'], 50).weights
+    assert (alone == Drawings.of(3, 50).weights).all()

@@ -16,11 +16,11 @@ from mmedge_ros.evaluation.gate_figures import GATE_FIGURES, draw_gate
 from mmedge_ros.evaluation.gate_page import gate_summary, render_gate_page
 from mmedge_ros.evaluation.gate_report import (
     PAGE,
-    REPORT,
     GateEvidence,
     gate_report,
     write_gate_report,
 )
+from mmedge_ros.evaluation.report_files import REPORT
 from mmedge_ros.skipping.certificate import Certificate
 
 DESCRIBED = {

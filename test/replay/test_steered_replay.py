@@ -21,6 +21,7 @@ from mmedge_ros.data_types import (
     Configuration,
     ModalityConfiguration,
     SkipDecision,
+    Track,
     Trail,
     UnitFeatures,
 )
@@ -50,6 +51,7 @@ class Script:
         self._left = list(configurations)
         self.told: list[tuple[str, int]] = []
         self.encode_seconds: list[float] = []
+        self.tracks: list[tuple[int, ...]] = []
 
     def unit_arrived(
         self, modality: str, now_ns: int, stamp_ns: int = 0, available_ns: int = 0
@@ -66,6 +68,10 @@ class Script:
 
     def decided(self, latency: float, trail: Trail, now_ns: int) -> None:
         self.told.append(('decided', now_ns))
+
+    def tracked(self, tracks: Sequence[Track], now_ns: int) -> None:
+        assert self.told[-1] == ('decided', now_ns)
+        self.tracks.append(tuple(track.id for track in tracks))
 
     def update(self, now_ns: int) -> Configuration | None:
         self.told.append(('asked', now_ns))

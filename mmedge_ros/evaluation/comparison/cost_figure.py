@@ -70,7 +70,7 @@ def measured_overheads(machine: Mapping[str, Any] | None) -> dict[str, float]:
         return {}
     found = {
         'optimiser': machine['optimizer_us'][str(3**4)]['fresh']['p50'] / 1e3,
-        'gate': machine['gate_us']['p50'] / 1e3,
+        'gate': machine['gate_us']['whole']['p50'] / 1e3,
     }
     if machine['aggregation_us'] is not None:
         steps = [times['p50'] for times in machine['aggregation_us'].values()]

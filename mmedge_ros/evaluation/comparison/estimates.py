@@ -134,6 +134,11 @@ class Bootstrap:
         """Return one for so many flights."""
         return Bootstrap(Drawings.of(flights))
 
+    @staticmethod
+    def within(scenarios: Sequence[str]) -> Bootstrap:
+        """Return one that draws scenarios, and flights of each; ``scenarios`` are by flight."""
+        return Bootstrap(Drawings.within(scenarios))
+
     def figure(self, outcomes: Sequence[Outcome], name: str) -> Drawn:
         """Find a figure of `FIGURES`."""
         figure = FIGURES[name]

@@ -76,13 +76,15 @@ class Outcome:
     ``totals`` has a number for each of `TOTALS`, which add up over flights. ``rows`` (W, K) has
     a row for each window end, decided or dropped, with the columns `ROW`: ``end`` in the
     recording's own time and durations, all s.
-    ``levels`` (W) names the camera's level of each decision.
+    ``levels`` (W) names the camera's level of each decision. ``problems`` say what of the
+    recording could not be used.
     """
 
     figures: CaseFigures
     totals: Mapping[str, float]
     rows: FloatArray
     levels: tuple[str, ...]
+    problems: tuple[str, ...] = ()
 
     def column(self, name: str) -> FloatArray:
         """Return a column (W,) of the windows."""

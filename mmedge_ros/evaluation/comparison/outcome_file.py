@@ -28,6 +28,7 @@ def outcome_bytes(outcome: Outcome, key: str) -> bytes:
         totals=np.array([outcome.totals[name] for name in TOTALS]),
         rows=outcome.rows,
         levels=np.array(outcome.levels, np.str_),
+        problems=np.array(outcome.problems, np.str_),
         figures=np.frombuffer(figures_bytes(outcome.figures, key), np.uint8),
     )
     body = content.getvalue()
@@ -46,10 +47,12 @@ def read_outcome(content: bytes, key: str) -> Outcome | None:
                 return None
             totals = np.asarray(file['totals'], np.float64).tolist()
             rows = np.asarray(file['rows'], np.float64)
-            levels = tuple(str(level) for level in file['levels'].tolist())
+            levels, problems = (
+                tuple(str(text) for text in file[name].tolist()) for name in ('levels', 'problems')
+            )
             figures = read_figures(file['figures'].tobytes(), key)
     except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile):
         return None
     if figures is None or rows.shape != (len(levels), len(ROW)) or len(totals) != len(TOTALS):
         return None
-    return Outcome(figures, dict(zip(TOTALS, totals, strict=True)), rows, levels)
+    return Outcome(figures, dict(zip(TOTALS, totals, strict=True)), rows, levels, problems)

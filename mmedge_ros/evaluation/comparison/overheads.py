@@ -20,9 +20,11 @@ from mmedge_ros.configuration.bench_timing import Stopwatch
 from mmedge_ros.configuration.optimizer_bench import decision_times
 from mmedge_ros.data_types import NS_PER_S
 from mmedge_ros.encoding.model_bundle import load_bundle
+from mmedge_ros.evaluation.comparison.question_timing import question_times
 from mmedge_ros.evaluation.report_files import write_files
+from mmedge_ros.skipping.bundle_gate import bundle_gate
 from mmedge_ros.skipping.gate import Gate
-from mmedge_ros.skipping.question import FIELDS, Question
+from mmedge_ros.skipping.question import FIELDS
 
 KEPT = 'overheads.json'
 _SIDES = (3, 5, 7)
@@ -30,6 +32,7 @@ _ROUNDS = 60
 _WARM_UP = 5
 _HIDDEN = 32
 _LARGEST = 100_000
+_TIMED = {'optimizer_us', 'gate_us', 'gate_is_trained', 'aggregation_us'}
 
 
 def overheads(bundle: Path, kept: Path, digest: str) -> dict[str, Any]:
@@ -37,15 +40,18 @@ def overheads(bundle: Path, kept: Path, digest: str) -> dict[str, Any]:
 
     :param kept: folder in which they are kept
     :raises EncodingError: if the bundle cannot be read
+    :raises SkippingError: if its gate cannot be
     :raises AggregationError: if its fusion networks cannot be opened
     :raises EvaluationError: if they cannot be written
     """
     known = _read(kept / KEPT, digest)
     if known is not None:
         return known
+    brought = bundle_gate(bundle)
     found = {
         'optimizer_us': {str(side**4): decision_times(side, _ROUNDS) for side in _SIDES},
-        'gate_us': _gate_times(),
+        'gate_us': question_times(brought.gate if brought is not None else _made_up_gate()),
+        'gate_is_trained': brought is not None,
         'aggregation_us': _aggregation_times(bundle),
     }
     content = json.dumps({'digest': digest, 'overheads': found}, indent=2) + '\n'
@@ -63,15 +69,14 @@ def _read(path: Path, digest: str) -> dict[str, Any] | None:
     if not isinstance(content, dict) or content.get('digest') != digest:
         return None
     found = content.get('overheads')
-    whole = isinstance(found, dict) and set(found) == {'optimizer_us', 'gate_us', 'aggregation_us'}
-    return found if whole else None
+    return found if isinstance(found, dict) and set(found) == _TIMED else None
 
 
-def _gate_times() -> dict[str, float]:
-    """Time a gate of the size that is trained; its weights do not matter to the clock."""
+def _made_up_gate() -> Gate:
+    """Return a gate of the size that is trained; its weights do not matter to the clock."""
     random = np.random.default_rng(0)
     count = len(FIELDS)
-    gate = Gate(
+    return Gate(
         random.normal(size=count),
         random.uniform(0.5, 2.0, count),
         random.normal(size=(count, _HIDDEN)),
@@ -79,8 +84,6 @@ def _gate_times() -> dict[str, float]:
         random.normal(size=_HIDDEN),
         0.0,
     )
-    question = Question(*random.normal(size=count).tolist())
-    return _timed(lambda: gate.confidence(question))
 
 
 def _aggregation_times(folder: Path) -> dict[str, dict[str, float]] | None:

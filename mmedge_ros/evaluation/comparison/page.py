@@ -127,10 +127,16 @@ def summary(report: Mapping[str, Any]) -> str:
     """Say in plain words what was compared."""
     plan = report['plan']
     count = len(report['flights'])
+    drawn = report['bootstrap']
+    seeds = drawn['unit'] != 'flight'
+    scenarios = (
+        f' ({count // drawn["units"]} seeds of {drawn["units"]} scenarios)' if seeds else ''
+    )
     return (
         f'{len(plan["policies"])} policies over the same encoders, heads and {count} simulated '
-        f'flight{"" if count == 1 else "s"}. {_headline_words(report)} In brackets 95 % '
-        'intervals, the flight being the unit that is drawn.'
+        f'flight{"" if count == 1 else "s"}{scenarios}. {_headline_words(report)} In brackets '
+        f'95 % intervals, the {"scenario, and of each its seeds," if seeds else "flight"} being '
+        'the unit that is drawn.'
     )
 
 
@@ -254,7 +260,7 @@ def _strata(report: Mapping[str, Any]) -> Iterator[tuple[str, str, list[str]]]:
                 else _UNKNOWN
                 for row in rows
             ]
-            yield factor, f'{name} ({entry["flights"]})', cells
+            yield factor, f'{name}\N{NO-BREAK SPACE}({entry["flights"]})', cells
     for half in ('easy', 'hard') if rows[0]['halves'] else ():
         yield (
             'half',

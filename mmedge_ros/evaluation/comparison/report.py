@@ -59,16 +59,20 @@ _TIMELINE = ('latency', 'rate_camera', 'rate_radar', 'decided')
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """What was found: of each case the outcome of every flight, in the order of ``flights``."""
+    """What was found: of each case the outcome of every flight, in the order of ``flights``.
+
+    ``scenarios`` is that of each flight where several seeds of each were flown; () otherwise.
+    """
 
     plan: ComparisonPlan
     flights: tuple[str, ...]
     outcomes: Mapping[ComparisonCase, Sequence[Outcome]]
+    scenarios: tuple[str, ...] = ()
 
     @cached_property
     def bootstrap(self) -> Bootstrap:
         """The drawings, the same for all figures."""
-        return Bootstrap.of(len(self.flights))
+        return Bootstrap.within(self.scenarios or self.flights)
 
     @cached_property
     def halves(self) -> Halves | None:
@@ -79,6 +83,15 @@ class Comparison:
     def figure(self, case: ComparisonCase, name: str) -> Drawn:
         """Find a figure of a case."""
         return self.bootstrap.figure(self.outcomes[case], name)
+
+    def unread(self) -> dict[str, list[str]]:
+        """Return, by flight, what of its recording could not be used."""
+        outcomes = next(iter(self.outcomes.values()), ())
+        return {
+            name: list(outcome.problems)
+            for name, outcome in zip(self.flights, outcomes, strict=False)
+            if outcome.problems
+        }
 
     def strata(self) -> list[Stratum]:
         """Return the conditions that flights differ in, in an order for people."""
@@ -93,6 +106,7 @@ def comparison_report(comparison: Comparison) -> dict[str, Any]:
     halves = comparison.halves
     return {
         'flights': list(comparison.flights),
+        'unread': comparison.unread(),
         'plan': {
             'policies': [facts._asdict() for facts in plan.policies],
             'protocols': list(plan.protocols),
@@ -105,7 +119,8 @@ def comparison_report(comparison: Comparison) -> dict[str, Any]:
             },
         },
         'bootstrap': {
-            'unit': 'flight',
+            'unit': 'scenario and flight' if comparison.scenarios else 'flight',
+            'units': len(set(comparison.scenarios or comparison.flights)),
             'resamples': len(comparison.bootstrap.drawings.weights),
             'resamples_of_quantiles': QUANTILE_RESAMPLES,
             'confidence': CONFIDENCE,

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +16,10 @@ from mmedge_ros.evaluation.bundle_under_test import (
     open_bundle,
 )
 from mmedge_ros.evaluation.comparison.contention import contention
+from mmedge_ros.evaluation.comparison.measured_results import Result
 from mmedge_ros.evaluation.comparison.outcome import Outcome
 from mmedge_ros.evaluation.comparison.overheads import overheads
+from mmedge_ros.evaluation.comparison.plain_fields import plain_record
 from mmedge_ros.evaluation.comparison.plan import BLOCKING, OURS, ComparisonCase, ComparisonPlan
 from mmedge_ros.evaluation.comparison.ray_workers import compare_on_ray
 from mmedge_ros.evaluation.comparison.report import Comparison, comparison_report
@@ -33,13 +34,14 @@ from mmedge_ros.evaluation.comparison.verdict import Evidence
 from mmedge_ros.evaluation.errors import EvaluationError
 from mmedge_ros.evaluation.flight_workers import OnProgress, work_through
 from mmedge_ros.evaluation.policies.schedule import SAMPLE
-from mmedge_ros.evaluation.report_files import write_files
+from mmedge_ros.evaluation.report_files import write_report
 from mmedge_ros.replay.device_profile import DeviceProfile
+from mmedge_ros.simulation.flight_folder import read_description
 from mmedge_ros.software import software_identity
 
-REPORT, TABLE, PAGE = 'report.json', 'report.md', 'report.html'
+TABLE, PAGE = 'report.md', 'report.html'
 CASES = 'cases'
-_FEW_FLIGHTS = 10
+_FEW_FLIGHTS, _SEVERAL = 10, 2
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,8 @@ class ComparisonRequest:
     address of a cluster to use instead, '' for none. ``plugins`` is the digest of what
     policies were trained to be; ``without`` says why policies are missing. ``command`` repeats
     all this. ``tables`` is the folder of the published latency tables, if they are here.
+    ``results`` are what other commands measured, by kind. ``seeds`` is how many flights of each
+    scenario there are.
     """
 
     bundle: Path
@@ -66,6 +70,8 @@ class ComparisonRequest:
     without: tuple[str, ...] = ()
     command: str = 'mmedge evaluate'
     tables: Path | None = None
+    results: Mapping[str, Result] = field(default_factory=dict)
+    seeds: int = 1
 
 
 def compare(
@@ -95,6 +101,7 @@ def compare(
         request.plan,
         tuple(task.name for task in tasks),
         {case: [_result(task, case) for task in tasks] for case in request.plan.cases},
+        _scenarios(request),
     )
     timed = (
         overheads(bundle.folder, request.out, f'{bundle.digest} {tasks[0].extra}')
@@ -106,11 +113,14 @@ def compare(
     evidence = Evidence(
         *(comparison, request.profile, timed, request.command, stepped),
         accuracies=report['bundle']['accuracies'],
+        results=request.results,
+        bundle=report['bundle']['name'],
     )
     report['verdicts'] = verdicts(evidence)
     report |= comparison_report(comparison)
     report['machine'] = timed
     report['contention'] = stepped
+    report['measured'] = {name: plain_record(result) for name, result in request.results.items()}
     report['problems'] = [*problems(report), *request.without]
     write_comparison(report, request.out)
     return report
@@ -125,23 +135,24 @@ def write_comparison(report: dict[str, Any], folder: Path) -> None:
     from mmedge_ros.evaluation.comparison.page import comparison_markdown, render_comparison_page
 
     figures = draw_comparison(report)
-    files = {figure.name: figure.png for figure in figures}
-    files[TABLE] = comparison_markdown(report).encode()
-    files[PAGE] = render_comparison_page(report, figures).encode(errors='replace')
-    files[REPORT] = (json.dumps(report, indent=2, allow_nan=False) + '\n').encode()
-    write_files(folder, files, [name for name in COMPARISON_FIGURES if name not in files])
+    pages = {TABLE: comparison_markdown(report), PAGE: render_comparison_page(report, figures)}
+    write_report(report, folder, pages, figures, COMPARISON_FIGURES)
 
 
 def problems(report: dict[str, Any]) -> list[str]:
     """Return what a reader must know before any figure."""
     found = []
-    count = len(report['flights'])
+    count, unit = report['bootstrap']['units'], report['bootstrap']['unit'].split()[0]
     names = [facts['name'] for facts in report['plan']['policies']]
     if count < _FEW_FLIGHTS:
         found.append(
-            f'only {count} flight{"" if count == 1 else "s"}: intervals over so few are much too '
+            f'only {count} {unit}{"" if count == 1 else "s"}: intervals over so few are much too '
             'narrow, and over one there are none'
         )
+    found += [
+        f'flight {name} could not be used as a whole: {"; ".join(reasons)}'
+        for name, reasons in report['unread'].items()
+    ]
     found += [
         f'the policy {name!r} was not run; what is compared with it is missing'
         for name in (OURS, BLOCKING)
@@ -201,6 +212,14 @@ def _result(task: ComparisonTask, case: ComparisonCase) -> Outcome:
             'full or failing disk and run the same command again'
         )
     return found
+
+
+def _scenarios(request: ComparisonRequest) -> tuple[str, ...]:
+    """Return the scenario of each flight where there are several flights of each; else ()."""
+    if request.seeds < _SEVERAL:
+        return ()
+    described = [(name, read_description(path)) for name, path in request.flights]
+    return tuple(name if found is None else found.scenario for name, found in described)
 
 
 def _accuracies(manifest: Mapping[str, Any]) -> str:

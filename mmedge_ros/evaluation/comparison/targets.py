@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import Any
 
 from mmedge_ros.data_types import CAMERA, RADAR
-from mmedge_ros.evaluation.comparison.estimates import MEAN, P50, P95, STREAMING
+from mmedge_ros.evaluation.comparison.estimates import MEAN, P50, P95
 from mmedge_ros.evaluation.comparison.plan import BLOCKING, OURS, ComparisonCase
-from mmedge_ros.evaluation.comparison.streaming_target import explained, streaming
+from mmedge_ros.evaluation.comparison.streaming_target import streaming
+from mmedge_ros.evaluation.comparison.trained_targets import (
+    aggregation,
+    aggregation_in_flight,
+    gate,
+    predictor,
+)
 from mmedge_ros.evaluation.comparison.verdict import (
     MET,
     MISSED,
-    NOT_MEASURED,
-    NOT_SHOWN,
     Evidence,
     Verdict,
     interval,
     margin,
-    signed,
     unmeasured,
 )
 from mmedge_ros.evaluation.flight_bootstrap import Estimate
@@ -29,7 +32,7 @@ from mmedge_ros.replay.device_profile import PROBABILITIES
 
 _TIMES_FLOOR = 1.5
 _REDUCTION = 0.85
-_OPTIMIZER_US, _STALE_US, _GATE_US = 1000.0, 20.0, 100.0
+_OPTIMIZER_US, _STALE_US = 1000.0, 20.0
 _MOST_LATE, _MOST_POINTS = 5, 2.0
 _LARGEST_SPACE = str(7**4)
 _TRANSPORT = 'features.transport'
@@ -44,9 +47,10 @@ def verdicts(evidence: Evidence) -> list[dict[str, Any]]:
         _calls,
         _optimizer,
         _contention,
-        _gate,
-        _aggregation,
-        _predictor,
+        gate,
+        aggregation,
+        aggregation_in_flight,
+        predictor,
     )
     return [asdict(verdict) for maker in makers for verdict in maker(evidence)]
 
@@ -224,83 +228,3 @@ def _contention(evidence: Evidence) -> Iterator[Verdict]:
         f'has {static} late.',
         found['command'],
     )
-
-
-def _gate(evidence: Evidence) -> Iterator[Verdict]:
-    plan = evidence.comparison.plan
-    command = evidence.with_options('--policies ours --protocols stream')
-    rested = (
-        evidence.value(plan.base(OURS, STREAM), 'rested_share')
-        if plan.has(OURS, STREAM)
-        else math.nan
-    )
-    target = 'gate: at most 5 % of early decisions differ on unseen flights'
-    why = (
-        'The gate never let a sensor rest: the bundle brings none with a certified threshold.'
-        if rested == 0.0
-        else f'{100 * rested:.1f} % of the decisions let a sensor rest; how many of them differ '
-        'is asked by closed-loop replay beside a shadow run, not by this command.'
-        if math.isfinite(rested)
-        else 'ours was not run in the stream protocol.'
-    )
-    paper = '137.67 ms with skipping, 192.03 ms without'
-    yield Verdict('gate', target, paper, '–', NOT_MEASURED, '', why, command)
-    target = 'gate: under 0.1 ms per question'
-    if evidence.overheads is None:
-        yield unmeasured('gate_time', target, 'a run with timing', evidence.command)
-        return
-    times = evidence.overheads['gate_us']
-    yield Verdict(
-        'gate_time',
-        target,
-        '8.6 ms',
-        f'{times["p50"]:.0f} us (median of the network alone, this machine)',
-        MET if times['p50'] < _GATE_US else MISSED,
-        margin(_GATE_US - times['p50'], ' us'),
-        'Timed with made-up weights of the trained size; gathering the question is not in it.',
-        evidence.command,
-    )
-
-
-def _aggregation(evidence: Evidence) -> Iterator[Verdict]:
-    comparison = evidence.comparison
-    plan = comparison.plan
-    target = 'temporal aggregation and rivals of it, compared with intervals'
-    asked = [f for f in plan.policies if 'aggregation' in f.name or 'whole' in f.name]
-    asked = [f for f in asked if plan.has(f.name, STREAM) and plan.has(OURS, STREAM)]
-    command = evidence.with_options('--protocols stream')
-    paper = '-19.5 points without temporal aggregation'
-    if not asked:
-        yield unmeasured(
-            'aggregation', target, 'ours without aggregation, trained apart', command, paper
-        )
-        return
-    mine = comparison.figure(plan.base(OURS, STREAM), STREAMING)
-    for facts in asked:
-        gap = mine.minus(comparison.figure(plan.base(facts.name, STREAM), STREAMING))
-        yield Verdict(
-            f'aggregation_{facts.name}',
-            f'{target}: {facts.short}',
-            paper,
-            f'streaming mean IoU {signed(gap)}',
-            MET if gap.low > 0.0 else MISSED if gap.value <= 0.0 else NOT_SHOWN,
-            '',
-            explained(
-                evidence, plan.base(OURS, STREAM), plan.base(facts.name, STREAM), facts.short
-            ),
-            command,
-        )
-
-
-def _predictor(evidence: Evidence) -> Iterator[Verdict]:
-    found = unmeasured(
-        'predictor',
-        'accuracy predictor better than a table over configurations on held-out flights',
-        'a trained predictor, which no bundle brings yet',
-        '',
-        paper='R2 0.79',
-    )
-    if evidence.accuracies:
-        words = f'no predictor; the optimiser chooses by {evidence.accuracies}'
-        found = replace(found, found=words)
-    yield found

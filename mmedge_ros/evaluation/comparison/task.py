@@ -4,29 +4,25 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
-from mmedge_ros.data_types import CAMERA, RADAR
 from mmedge_ros.encoding.weights import sha256_of
 from mmedge_ros.evaluation.bundle_cases import LEVELS
 from mmedge_ros.evaluation.bundle_under_test import BundleUnderTest
 from mmedge_ros.evaluation.comparison.outcome import Outcome, PolicyResult, outcome_of
 from mmedge_ros.evaluation.comparison.outcome_file import outcome_bytes, read_outcome
 from mmedge_ros.evaluation.comparison.plan import ComparisonCase
-from mmedge_ros.evaluation.errors import EvaluationError
-from mmedge_ros.evaluation.flight_cases import RememberedTruth
+from mmedge_ros.evaluation.flight_cases import RememberedTruth, encoded_with_truth
 from mmedge_ros.evaluation.remembered_networks import RememberedNetworks
-from mmedge_ros.evaluation.report_files import write_files
-from mmedge_ros.pipeline.perception_pipeline import PipelineParameters
-from mmedge_ros.replay.encoded_flight import EncodedFlight, encode_flight, load_flight
+from mmedge_ros.evaluation.report_files import kept_content, write_files
+from mmedge_ros.replay.encoded_flight import EncodedFlight
 from mmedge_ros.replay.recording import Recording
 
 MS_PER_S = 1e3
 # Of the work on a flight; a guess that only the progress depends on.
 _ENCODING_SHARE = 0.3
-_LARGEST_FILE = 50 << 20
 _PACKAGE = Path(__file__).resolve().parents[2]
 # What decides about an outcome beside what `BundleUnderTest` knows of.
 _DECIDING = (
@@ -70,13 +66,8 @@ class ComparisonTask:
 
     def result(self, case: ComparisonCase) -> Outcome | None:
         """Return the outcome of a case; None where it is not there yet, or damaged."""
-        path = self._path(case)
-        try:
-            if not path.is_file() or path.stat().st_size > _LARGEST_FILE:
-                return None
-            return read_outcome(path.read_bytes(), self._key(case))
-        except OSError:
-            return None
+        content = kept_content(self._path(case))
+        return None if content is None else read_outcome(content, self._key(case))
 
     def content(self, outcome: Outcome, case: ComparisonCase) -> bytes:
         """Return what is kept of an outcome."""
@@ -134,32 +125,17 @@ def compare_pending(
         if on_progress:
             on_progress(share)
 
-    flight = _encoded(task, lambda share: tell(_ENCODING_SHARE * share))
-    assert flight.truth is not None  # `_encoded` has seen to that
+    encoders = task.bundle.encoders()
+    levels = {modality: encoder.levels or LEVELS for modality, encoder in encoders.items()}
+    with Recording(task.flight) as recording:
+        flight = encoded_with_truth(
+            recording, encoders, levels, lambda share: tell(_ENCODING_SHARE * share)
+        )
+    assert flight.truth is not None  # it is one that can be judged
     truth, networks = RememberedTruth(flight.truth), task.bundle.networks()
     for number, case in enumerate(pending):
         run = task.run(case, flight, task.bundle, networks)
         outcome = outcome_of(run, truth, case.limit_ms / MS_PER_S)
-        keep(case, task.content(outcome, case))
+        whole = replace(outcome, problems=tuple(flight.record.problems))
+        keep(case, task.content(whole, case))
         tell(_ENCODING_SHARE + (1.0 - _ENCODING_SHARE) * (number + 1) / len(pending))
-
-
-def _encoded(task: ComparisonTask, tell: Callable[[float], None]) -> EncodedFlight:
-    encoders = task.bundle.encoders()
-    with Recording(task.flight) as recording:
-        flight = load_flight(recording, PipelineParameters())
-        if flight.truth is None or not flight.truth.scenes:
-            why = 'none that can be used' if flight.truth else 'none'
-            raise EvaluationError(
-                f'{task.flight}: ground truth is needed to judge anything, and this recording '
-                f'has {why}; use flights made by `mmedge simulate`'
-            )
-        missing = [m for m in (CAMERA, RADAR) if m not in recording.modalities]
-        if missing:
-            raise EvaluationError(
-                f'{task.flight}: the recording has no {missing[0]}; use flights with camera and '
-                'radar, as `mmedge simulate` writes them'
-            )
-        wanted = {modality: encoder.levels or LEVELS for modality, encoder in encoders.items()}
-        encode_flight(flight, recording, encoders, wanted, tell)
-    return flight

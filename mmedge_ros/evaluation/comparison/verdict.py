@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+from mmedge_ros.evaluation.comparison.measured_results import Result
 from mmedge_ros.evaluation.comparison.plan import ComparisonCase
 from mmedge_ros.evaluation.comparison.report import Comparison
 from mmedge_ros.evaluation.flight_bootstrap import Estimate
@@ -33,7 +34,9 @@ class Verdict:
 class Evidence:
     """What verdicts are made from; ``command`` evaluates, without its options.
 
-    ``contention`` is what `contention` found, ``accuracies`` says by which the optimiser chose.
+    ``contention`` is what `contention` found, ``accuracies`` says by which the optimiser chose,
+    ``results`` are what other commands measured, by kind. ``bundle`` is the name of the one
+    under test.
     """
 
     comparison: Comparison
@@ -42,6 +45,8 @@ class Evidence:
     command: str
     contention: Mapping[str, Any] | None = None
     accuracies: str = ''
+    results: Mapping[str, Result] = field(default_factory=dict)
+    bundle: str = ''
 
     def with_options(self, options: str) -> str:
         """Return the command with options."""
@@ -57,9 +62,15 @@ def unmeasured(key: str, target: str, needed: str, command: str, paper: str = ''
     return Verdict(key, target, paper, '–', NOT_MEASURED, '', f'It needs {needed}.', command)
 
 
-def signed(estimate: Estimate) -> str:
+def signed(estimate: Estimate, digits: int = 3) -> str:
     """Write a difference with its interval."""
-    return f'{estimate.value:+.3f} {interval(estimate, 1.0, "+.3f")}'.strip()
+    form = f'+.{digits}f'
+    return f'{estimate.value:{form}} {interval(estimate, 1.0, form)}'.strip()
+
+
+def percent(share: float) -> str:
+    """Write a share as percentage, or a dash where there is none."""
+    return f'{100.0 * share:.1f} %' if math.isfinite(share) else '–'
 
 
 def interval(estimate: Estimate, scale: float, form: str = '.1f') -> str:

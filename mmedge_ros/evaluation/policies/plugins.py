@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Protocol
 
-from mmedge_ros.data_types import Configuration, SkipDecision, Trail, UnitFeatures
+from mmedge_ros.data_types import Configuration, SkipDecision, Track, Trail, UnitFeatures
 
 _MOST_KEPT = 200
 
@@ -95,6 +95,9 @@ class ChooserSteering:
 
     def decided(self, latency: float, trail: Trail, now_ns: int) -> None:  # noqa: ARG002
         self._latencies.append(latency)
+
+    def tracked(self, tracks: Sequence[Track], now_ns: int) -> None:
+        """Rivals look at units only."""
 
     def update(self, now_ns: int) -> Configuration | None:
         known: dict[str, list[UnitFeatures]] = {}

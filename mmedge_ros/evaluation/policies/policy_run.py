@@ -9,13 +9,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
-from mmedge_ros.configuration.accuracy_predictor import (
-    AccuracyPredictor,
-    assumed_accuracy,
-    bundle_accuracy,
-)
+from mmedge_ros.configuration.accuracy_predictor import AccuracyPredictor
 from mmedge_ros.configuration.adaptation import Adaptation, AdaptationParameters
-from mmedge_ros.configuration.bundle_space import bundle_space, manifest_of
+from mmedge_ros.configuration.bundle_predictor import bundle_predictor
+from mmedge_ros.configuration.bundle_space import bundle_space
 from mmedge_ros.configuration.configuration_space import ConfigurationSpace
 from mmedge_ros.configuration.unit_time_profile import (
     UnitTimeProfile,
@@ -196,7 +193,7 @@ class _Choices(NamedTuple):
 @functools.lru_cache(maxsize=8)
 def _choices(folder: Path, digest: str) -> _Choices:  # noqa: ARG001  # another content, another
     space = bundle_space(folder, (CAMERA, RADAR), RATES)
-    predictor = bundle_accuracy(manifest_of(folder), space) or assumed_accuracy(space)
+    predictor = bundle_predictor(folder, space).predictor
     return _Choices(space, predictor, model_levels(folder)[1])
 
 

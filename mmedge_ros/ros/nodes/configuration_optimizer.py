@@ -19,6 +19,8 @@ from mmedge_ros.ros.optimizer_setup import (
     Cost,
     demand_from_message,
     encode_seconds,
+    look_at_tracks,
+    look_at_unit,
     optimizer_setup,
     seconds_until,
 )
@@ -66,6 +68,8 @@ class ConfigurationOptimizerNode(Node):
         self._adaptation.unit_encoded(
             message.modality, message.level, encode_seconds(message), time.monotonic()
         )
+        if self._adaptation.scene is not None:
+            look_at_unit(self._adaptation.scene, message)
         self._unit_cost.add(time.perf_counter() - begun)
 
     def _on_receipt(self, message: msg.UnitReceipt) -> None:
@@ -85,6 +89,8 @@ class ConfigurationOptimizerNode(Node):
         self._watch.heard('tracks')
         trail = conversions.from_trail(message.trail)
         self._adaptation.decided(float(message.latency), trail, time.monotonic())
+        if self._adaptation.scene is not None:
+            look_at_tracks(self._adaptation.scene, message)
 
     def _on_state(self, message: msg.SystemState) -> None:
         self._watch.heard('system state')

@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from mmedge_ros.data_types import CAMERA, NS_PER_S, RADAR
+from mmedge_ros.data_types import NS_PER_S
 from mmedge_ros.evaluation.bundle_under_test import BundleUnderTest
-from mmedge_ros.evaluation.flight_cases import RememberedTruth
+from mmedge_ros.evaluation.flight_cases import RememberedTruth, encoded_with_truth
 from mmedge_ros.evaluation.policies.policy_run import levels_needed
 from mmedge_ros.evaluation.policies.rivals_folder import choices_of
-from mmedge_ros.pipeline.perception_pipeline import PipelineParameters
 from mmedge_ros.pipeline.window_assembler import WindowParameters
-from mmedge_ros.replay.encoded_flight import EncodedFlight, encode_flight, load_flight
+from mmedge_ros.replay.encoded_flight import EncodedFlight
 from mmedge_ros.replay.recording import Recording
 from mmedge_ros.training.errors import TrainingError
 from mmedge_ros.training.gate_flights import Tell
@@ -42,19 +41,11 @@ class RivalFlight:
 
         :raises ReplayError: if it cannot be read
         :raises EncodingError: if the bundle cannot be used
-        :raises TrainingError: if it lacks a sensor or the truth
+        :raises EvaluationError: if it lacks a sensor or the truth
         """
         with Recording(self.path) as recording:
-            flight = load_flight(recording, PipelineParameters())
-            missing = [m for m in (CAMERA, RADAR) if m not in recording.modalities]
-            if missing or flight.truth is None or not flight.truth.scenes:
-                raise TrainingError(
-                    f'{self.path}: the recording has no {missing[0] if missing else "truth"}; '
-                    'rivals learn from flights as `mmedge simulate` writes them'
-                )
             wanted = levels_needed(self.bundle)
-            encode_flight(flight, recording, self.bundle.encoders(), wanted, tell)
-        return flight
+            return encoded_with_truth(recording, self.bundle.encoders(), wanted, tell)
 
 
 def collect(task: RivalFlight, tell: Tell) -> None:

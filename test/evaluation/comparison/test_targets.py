@@ -23,7 +23,10 @@ OVERHEADS = {
             'equal_to_exhaustive': True,
         }
     },
-    'gate_us': {'p50': 20.0, 'p95': 30.0},
+    'gate_us': {
+        name: {'p50': 20.0, 'p95': 30.0} for name in ('whole', 'taking in', 'question', 'network')
+    },
+    'gate_is_trained': False,
     'aggregation_us': None,
 }
 
@@ -71,11 +74,52 @@ def test_each_share_of_the_processor_has_a_verdict() -> None:
     assert '-0.200' in found['streaming_50']['by']
 
 
-def test_a_tie_is_not_shown_and_says_that_both_did_the_same() -> None:
-    verdict = streaming(lambda case, flight: 0.4 + 0.05 * flight)
+@pytest.mark.parametrize('luck', [0.0, 1e-4, -1e-4])
+def test_a_tie_is_neither_better_nor_worse_and_says_that_both_did_the_same(luck: float) -> None:
+    def worth(case: ComparisonCase, flight: int) -> float:
+        signs = (-1.0 if flight % 2 else 1.2) if case.policy == 'ours' else 0.0
+        rival = 0.1 if case.policy == 'blocking' else 0.0
+        return 0.4 + 0.05 * flight + luck * signs - rival
+
+    verdict = streaming(worth)
     assert verdict['verdict'] == 'not shown'
-    assert 'better than 0 of 2' in verdict['found']
+    assert 'better than 1 of 2, a tie with non blocking' in verdict['found']
     assert 'In 100 % of the windows both had the camera at the same rate' in verdict['why']
+    assert 'windows late or dropped 0.0 % and 0.0 %' in verdict['why']
+    assert 'all that is asked for fits' in verdict['why']
+
+
+def test_a_tie_of_late_policies_is_not_said_to_be_because_everything_fits() -> None:
+    made = comparison(lambda case, flight: 0.4, latency=lambda case: 80.0)
+    verdict = judged(made)['streaming']
+    assert 'a tie with' in verdict['found']
+    assert 'fits' not in verdict['why']
+
+
+def test_it_is_said_at_which_shares_and_limits_the_headline_is_shown() -> None:
+    def worth(case: ComparisonCase, flight: int) -> float:
+        return better_ours(case, flight) - 0.1 * (case.policy == 'ours' and case.share == 100.0)
+
+    found = judged(comparison(worth))
+    assert [found[k]['verdict'] for k in ('streaming', 'streaming_50', 'streaming_100ms')] == [
+        'not shown',
+        'met',
+        'not shown',
+    ]
+    assert found['streaming']['why'].endswith(
+        'It is shown at 50 % of the processor and 50 ms, and not at 100 % of the processor and '
+        '50 ms, 100 % of the processor and 100 ms.'
+    )
+    nowhere = judged(comparison(lambda case, flight: 0.5))['streaming']
+    assert 'shown at none' in nowhere['why']
+
+
+def test_who_is_as_good_at_another_time_is_no_tie() -> None:
+    made = comparison(lambda case, flight: 0.5, latency=lambda case: 5.0 + len(case.policy))
+    verdict = judged(made)['streaming']
+    assert verdict['verdict'] == 'not shown'
+    assert 'tie' not in verdict['found'] + verdict['why']
+    assert 'median latency' in verdict['why']
 
 
 def test_windows_at_another_level_or_rate_are_not_the_same() -> None:
@@ -114,12 +158,6 @@ def test_a_contention_step_is_judged_by_its_worst_phase(
     assert found['verdict'] == verdict
     assert 'late of 60 in H, C50' in found['found']
     assert '0/60 late' in found['why']
-
-
-def test_without_a_predictor_it_is_said_what_the_optimiser_chooses_by() -> None:
-    found = judged(comparison(better_ours), accuracies='the table of the bundle')['predictor']
-    assert found['verdict'] == 'not measured'
-    assert 'chooses by the table of the bundle' in found['found']
 
 
 def test_an_ablation_is_no_rival() -> None:
@@ -166,6 +204,15 @@ def test_slow_or_wrong_deciding_is_missed() -> None:
     ):
         other = {**OVERHEADS, 'optimizer_us': {'2401': {**entry, **change}}}
         assert judged(made, other)['optimizer']['verdict'] == 'missed'
+
+
+@pytest.mark.parametrize(('whole', 'verdict'), [(99.0, 'met'), (206.0, 'missed')])
+def test_asking_the_gate_costs_all_that_is_done_for_it(whole: float, verdict: str) -> None:
+    times = {**OVERHEADS['gate_us'], 'whole': {'p50': whole, 'p95': 500.0}}
+    found = judged(comparison(better_ours), {**OVERHEADS, 'gate_us': times})['gate_time']
+    assert found['verdict'] == verdict
+    assert f'{whole:.0f} us' in found['found']
+    assert '20 us are taking in' in found['why']
 
 
 def test_what_was_not_run_is_not_measured_and_says_what_it_needs() -> None:

@@ -1,0 +1,86 @@
+"""Collects what is cheaply known of the present scene, as it arrives.
+
+The same object listens in flight, in replays and when samples for training are made, so that a
+predictor is asked by what it was taught with.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mmedge_ros.configuration.accuracy_predictor import Indicators
+from mmedge_ros.data_types import CAMERA, RADAR, Appearance, Track, UnitFeatures
+
+_VELOCITY, _SNR = 3, 4
+# A return is of something that moves where its velocity differs so much from most, m/s.
+_MOVING = 0.5
+
+
+class SceneIndicators:
+    """Listens to units and decisions; ``now`` is what is known at the moment."""
+
+    def __init__(self) -> None:
+        self.now = Indicators()
+        self._embeddings: dict[str, NDArray[np.float32]] = {}
+
+    def encoded(self, unit: UnitFeatures) -> None:
+        """Take an encoded unit; costs some 30 microseconds."""
+        if unit.modality == CAMERA:
+            self.saw(unit.appearance)
+        elif unit.modality == RADAR:
+            self.heard(unit.returns)
+        self.embedded(unit.modality, unit.embedding)
+
+    def saw(self, appearance: Appearance) -> None:
+        """Take how the newest picture looks."""
+        self.now = self.now._replace(**appearance._asdict())
+
+    def heard(self, returns: NDArray[np.float32]) -> None:
+        """Take the returns (N, 5) of the newest scan."""
+        velocities = _finite(returns[:, _VELOCITY])
+        moving = np.abs(velocities - np.median(velocities)) > _MOVING if len(velocities) else ()
+        self.now = self.now._replace(
+            returns=float(len(returns)),
+            moving=float(np.count_nonzero(moving)),
+            snr=_mean(_finite(returns[:, _SNR])),
+        )
+
+    def embedded(self, modality: str, embedding: NDArray[np.float32]) -> None:
+        """Take the embedding (E,) of the newest unit of a modality; empty where there is none."""
+        if embedding.size:
+            self._embeddings[modality] = embedding
+            self.now = self.now._replace(consistency=self._consistency())
+
+    def decided(self, tracks: Sequence[Track]) -> None:
+        """Take the tracks of a decision."""
+        boxes = [(t.box, t) for t in tracks if t.box is not None and t.box.height > 0.0]
+        heights = _finite(np.array([box.height for box, _ in boxes]))
+        speeds = [math.hypot(*track.box_velocity) / box.height for box, track in boxes]
+        self.now = self.now._replace(
+            tracks=float(len(boxes)),
+            track_height=_mean(heights),
+            smallest=float(heights.min()) if len(heights) else math.nan,
+            score=_mean(_finite(np.array([track.score for _, track in boxes]))),
+            motion=_mean(_finite(np.array(speeds))),
+        )
+
+    def _consistency(self) -> float:
+        camera, radar = (self._embeddings.get(modality) for modality in (CAMERA, RADAR))
+        if camera is None or radar is None or camera.shape != radar.shape:
+            return math.nan
+        lengths = math.sqrt(float(camera @ camera) * float(radar @ radar))
+        cosine = float(camera @ radar) / lengths if lengths > 0.0 else math.nan
+        return cosine if math.isfinite(cosine) else math.nan
+
+
+def _finite(values: NDArray[np.floating]) -> NDArray[np.floating]:
+    found: NDArray[np.floating] = values[np.isfinite(values)]
+    return found
+
+
+def _mean(values: NDArray[np.floating]) -> float:
+    return float(values.mean()) if len(values) else math.nan

@@ -1,0 +1,35 @@
+"""What asking costs: the parts are of the whole, and what the gate is asked differs each time."""
+
+from __future__ import annotations
+
+import pytest
+from hand_made_questions import gate
+
+from mmedge_ros.evaluation.comparison.question_timing import question_times
+from mmedge_ros.skipping.gate import Gate
+from mmedge_ros.skipping.question import Question
+
+
+def test_the_parts_are_parts_of_the_whole() -> None:
+    times = question_times(gate())
+    assert set(times) == {'whole', 'taking in', 'question', 'network'}
+    for quantile in ('p50', 'p95'):
+        parts = [times[name][quantile] for name in times if name != 'whole']
+        assert min(parts) > 0.0
+        assert max(parts) < times['whole'][quantile]
+
+
+def test_what_is_asked_is_of_five_people_and_new_each_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[Question] = []
+
+    def confidence(_: Gate, question: Question) -> float:
+        asked.append(question)
+        return 0.0
+
+    monkeypatch.setattr(Gate, 'confidence', confidence)
+    question_times(gate())
+    settled = asked[30:]
+    assert {question.people for question in settled} == {5.0}
+    assert len(set(settled)) == len(settled)

@@ -1,0 +1,83 @@
+"""What the optimiser's node looks at in messages."""
+
+from __future__ import annotations
+
+import array
+import math
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from mmedge_ros.configuration.scene_indicators import SceneIndicators
+from mmedge_ros.data_types import Appearance
+from mmedge_ros.ros.conversions import appearance_of_message
+from mmedge_ros.ros.optimizer_setup import (
+    ConfigurationOptimizerParameters,
+    look_at_tracks,
+    look_at_unit,
+    optimizer_setup,
+)
+
+MODEL = Path(__file__).resolve().parents[2] / 'models' / 'flight_people'
+
+
+def unit(modality: str, **known: object) -> SimpleNamespace:
+    nothing = array.array('f')
+    return SimpleNamespace(
+        **{'modality': modality, 'embedding': nothing, 'returns': nothing, **known}
+    )
+
+
+def test_how_a_picture_looks_is_in_its_message() -> None:
+    found = appearance_of_message(unit('camera', appearance=array.array('f', [0.5, 0.25, 0.125])))
+    assert found == Appearance(0.5, 0.25, 0.125)
+
+
+@pytest.mark.parametrize('sent', [[], [0.5], [0.1, 0.2, math.nan], [0.1, 0.2, math.inf, 0.3]])
+def test_what_is_no_appearance_is_unknown(sent: list[float]) -> None:
+    found = appearance_of_message(unit('camera', appearance=array.array('f', sent)))
+    assert all(math.isnan(value) for value in found)
+
+
+def test_units_are_looked_at() -> None:
+    scene = SceneIndicators()
+    look_at_unit(scene, unit('camera', appearance=array.array('f', [0.5, 0.25, 0.125])))
+    returns = np.zeros((3, 5), np.float32)
+    look_at_unit(scene, unit('radar', returns=array.array('f', returns.tobytes())))
+    assert (scene.now.brightness, scene.now.returns) == (0.5, 3.0)
+
+
+def test_returns_that_do_not_fit_together_tell_nothing() -> None:
+    scene = SceneIndicators()
+    look_at_unit(scene, unit('radar', returns=array.array('f', [1.0, 2.0, 3.0])))
+    assert math.isnan(scene.now.returns)
+
+
+def test_a_track_that_cannot_be_true_tells_nothing() -> None:
+    point = SimpleNamespace(x=math.nan, y=0.0, z=0.0)
+    covariance = np.zeros(36)
+    track = SimpleNamespace(
+        id=1,
+        pose=SimpleNamespace(pose=SimpleNamespace(position=point), covariance=covariance),
+        twist=SimpleNamespace(twist=SimpleNamespace(linear=point), covariance=covariance),
+        box_valid=False,
+    )
+    scene = SceneIndicators()
+    look_at_tracks(scene, SimpleNamespace(tracks=[track]))
+    assert math.isnan(scene.now.tracks)
+    look_at_tracks(scene, SimpleNamespace(tracks=[]))
+    assert scene.now.tracks == 0.0
+
+
+def test_rates_that_a_predictor_was_not_trained_for_are_flown_by_the_table() -> None:
+    usual = optimizer_setup(ConfigurationOptimizerParameters(detector=str(MODEL)))
+    other = optimizer_setup(
+        ConfigurationOptimizerParameters(detector=str(MODEL), camera_rates=(2.0, 10.0))
+    )
+    assert other.source == 'the table of the bundle'
+    assert other.adaptation.scene is None
+    is_learnt = usual.adaptation.scene is not None
+    assert is_learnt == usual.source.endswith('corrected by what is seen')
+    assert any('the table alone' in note for note in other.notes) == is_learnt
