@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import rclpy
-from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.executors import ExternalShutdownException
 from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.node import Node
 
@@ -22,6 +22,7 @@ from mmedge_ros.fusion.errors import FusionError
 from mmedge_ros.monitoring.errors import MonitoringError
 from mmedge_ros.parameter import ParameterError
 from mmedge_ros.replay.errors import ReplayError
+from mmedge_ros.ros.lean_executor import LeanExecutor
 from mmedge_ros.ros.middleware_profile import set_profile
 from mmedge_ros.sensing.errors import SensingError
 from mmedge_ros.skipping.errors import SkippingError
@@ -84,7 +85,7 @@ def _spin(makers: Sequence[Callable[[], Node]], nodes: list[Node], args: list[st
         rclpy.init(args=args)
     except RuntimeError as err:
         raise ParameterError(str(err)) from err
-    executor = SingleThreadedExecutor()
+    executor = LeanExecutor()
     for make in makers:
         nodes.append(make())
         executor.add_node(nodes[-1])

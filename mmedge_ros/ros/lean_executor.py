@@ -1,0 +1,307 @@
+"""An executor whose own work is small beside that of the callbacks."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from typing import Any, NamedTuple, cast
+
+from rclpy.exceptions import InvalidHandle
+from rclpy.executors import (
+    ExternalShutdownException,
+    ShutdownException,
+    SingleThreadedExecutor,
+    TimeoutException,
+)
+from rclpy.impl.implementation_singleton import rclpy_implementation as _rclpy
+from rclpy.node import Node
+from rclpy.waitable import NumberOfEntities
+
+_FOR_EVER = -1
+_NS_PER_S = 1_000_000_000
+# Messages of a subscription that are taken before timers and the others have their turn.
+_MOST_AT_ONCE = 10
+
+
+class _OwnTimer(NamedTuple):
+    """A timer whose callback is a function without arguments."""
+
+    handle: Any
+    callback: Callable[[], object]
+
+    def call(self) -> None:
+        """Call it if it is due; it may have been cancelled meanwhile."""
+        try:
+            if not self.handle.is_timer_ready():
+                return
+            self.handle.call_timer()
+        except (InvalidHandle, _rclpy.TimerCancelledError):
+            return
+        self.callback()
+
+
+class _OwnSubscription(NamedTuple):
+    """A subscription whose callback is a function of the message."""
+
+    handle: Any
+    kind: Any
+    is_raw: bool
+    callback: Callable[[Any], object]
+
+    def take(self) -> bool:
+        """Take a message and call the callback; False if there is none."""
+        try:
+            taken = self.handle.take_message(self.kind, self.is_raw)
+        except InvalidHandle:
+            return False
+        if taken is None:
+            return False
+        self.callback(taken[0])
+        return True
+
+
+class _Ready(NamedTuple):
+    """What is ready: timers, subscriptions, and whether something else is."""
+
+    timers: list[_OwnTimer]
+    subscriptions: list[_OwnSubscription]
+    others: bool
+
+
+class _Entities:
+    """All that nodes wait for, held so that nothing is destroyed in the wait.
+
+    :param guards: those of the executor, which only end a wait
+    """
+
+    def __init__(self, nodes: Sequence[Node], guards: Sequence[Any], context: Any) -> None:
+        self._held = ExitStack()
+        self._own_timers: dict[int, _OwnTimer] = {}
+        self._own_subscriptions: dict[int, _OwnSubscription] = {}
+        self._timers: list[Any] = []
+        self._subscriptions: list[Any] = []
+        self._clients: list[Any] = []
+        self._services: list[Any] = []
+        self._waitables: list[Any] = []
+        self._node_guards: dict[int, Any] = {}
+        self._guards = [guard.handle for guard in guards if self._hold(guard.handle)]
+        self._held.enter_context(context.handle)
+        for node in nodes:
+            self._add(node)
+        counts = NumberOfEntities(
+            len(self._subscriptions),
+            len(self._guards),
+            len(self._timers),
+            len(self._clients),
+            len(self._services),
+        )
+        for waitable in self._waitables:
+            counts += waitable.get_num_entities()
+        self._wait_set = _rclpy.WaitSet(
+            counts.num_subscriptions,
+            counts.num_guard_conditions,
+            counts.num_timers,
+            counts.num_clients,
+            counts.num_services,
+            counts.num_events,
+            context.handle,
+        )
+
+    def wait(self, timeout_ns: int) -> _Ready:
+        """Wait until something is ready; a negative time is for ever."""
+        self._fill()
+        self._wait_set.wait(timeout_ns)
+        ready = self._wait_set.get_ready_entities
+        timers = [self._own_timers.get(pointer) for pointer in ready('timer')]
+        subscriptions = [self._own_subscriptions.get(pointer) for pointer in ready('subscription')]
+        others = [waitable.is_ready(self._wait_set) for waitable in self._waitables]
+        return _Ready(
+            [timer for timer in timers if timer is not None],
+            [subscription for subscription in subscriptions if subscription is not None],
+            any(others)
+            or bool(ready('client') or ready('service'))
+            or None in timers
+            or None in subscriptions
+            or self._is_guard_ready(),
+        )
+
+    def _fill(self) -> None:
+        # Waiting leaves in the set only what is ready.
+        wait_set = self._wait_set
+        wait_set.clear_entities()
+        for add, handles in (
+            (wait_set.add_subscription, self._subscriptions),
+            (wait_set.add_guard_condition, self._guards),
+            (wait_set.add_timer, self._timers),
+            (wait_set.add_client, self._clients),
+            (wait_set.add_service, self._services),
+        ):
+            for handle in handles:
+                add(handle)
+        for waitable in self._waitables:
+            waitable.add_to_wait_set(wait_set)
+
+    def _is_guard_ready(self) -> bool:
+        """Whether a node's guard condition was triggered, which is kept for rclpy."""
+        found = False
+        if self._node_guards:
+            for pointer in self._wait_set.get_ready_entities('guard_condition'):
+                guard = self._node_guards.get(pointer)
+                if guard is not None:
+                    # Waiting has reset it; rclpy triggers it again when it sees this.
+                    guard._executor_triggered = True  # noqa: SLF001  # there is no other way
+                    found = True
+        return found
+
+    def release(self) -> None:
+        """Let everything be destroyed; the wait set first."""
+        self._wait_set.destroy_when_not_in_use()
+        self._held.close()
+
+    def _add(self, node: Node) -> None:
+        for timer in node.timers:
+            if self._hold(timer.handle):
+                self._timers.append(timer.handle)
+                if _is_plain(timer.callback, 0):
+                    own = _OwnTimer(timer.handle, cast('Any', timer.callback))
+                    self._own_timers[timer.handle.pointer] = own
+        for subscription in node.subscriptions:
+            if self._hold(subscription.handle):
+                self._subscriptions.append(subscription.handle)
+                if _is_plain(subscription.callback, 1):
+                    self._own_subscriptions[subscription.handle.pointer] = _OwnSubscription(
+                        subscription.handle,
+                        subscription.msg_type,
+                        subscription.raw,
+                        cast('Any', subscription.callback),
+                    )
+        for guard in node.guards:
+            if self._hold(guard.handle):
+                self._guards.append(guard.handle)
+                self._node_guards[guard.handle.pointer] = guard
+        self._clients += [c.handle for c in node.clients if self._hold(c.handle)]
+        self._services += [s.handle for s in node.services if self._hold(s.handle)]
+        self._waitables += [waitable for waitable in node.waitables if self._hold(waitable)]
+
+    def _hold(self, handle: Any) -> bool:
+        """Hold something; False if it is destroyed already."""
+        try:
+            self._held.enter_context(handle)
+        except InvalidHandle:
+            return False
+        return True
+
+
+def _is_plain(callback: Callable[..., object] | None, arguments: int) -> bool:
+    """Whether a callback is a function with so many arguments and no coroutine."""
+    if callback is None or inspect.iscoroutinefunction(callback):
+        return False
+    try:
+        parameters = inspect.signature(callback).parameters.values()
+    except (TypeError, ValueError):
+        return False
+    plain = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return len(parameters) == arguments and all(p.kind in plain for p in parameters)
+
+
+class LeanExecutor(SingleThreadedExecutor):
+    """Runs callbacks in the thread that spins, like `SingleThreadedExecutor`, for less.
+
+    That one makes a wait set of everything before each callback and wakes itself twice after it:
+    for a node that hears a hundred small messages a second it is most of the work. This one makes
+    the set when something was created or destroyed, and takes all that came.
+
+    Subscriptions and timers with plain functions are called directly; services, clients, events,
+    tasks and coroutines are left to rclpy, and so is everything where its inside is another.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self._entities: _Entities | None = None
+        self._is_waiting = False
+        self._has_changed = True
+
+    def spin(self) -> None:
+        """Execute callbacks until shutdown."""
+        try:
+            super().spin()
+        finally:
+            self._release()
+
+    def spin_once(self, timeout_sec: float | None = None) -> None:
+        """Wait, and execute all that is ready then.
+
+        :param timeout_sec: most seconds to wait; None or a negative number for ever
+        """
+        if self._tasks:
+            self._leave_to_rclpy()
+            timeout_sec = 0.0
+        ready = self._wait(timeout_sec)
+        for timer in ready.timers:
+            timer.call()
+        pending = ready.subscriptions
+        for _ in range(_MOST_AT_ONCE):
+            pending = [subscription for subscription in pending if subscription.take()]
+            if not pending:
+                break
+        if ready.others or self._tasks:
+            self._leave_to_rclpy()
+
+    def wake(self) -> None:
+        """Look at all entities again, because something was created or destroyed."""
+        self._has_changed = True
+        super().wake()
+
+    def add_node(self, node: Node) -> bool:
+        """Add a node whose callbacks are executed; False if it is there already."""
+        self._has_changed = True
+        return super().add_node(node)
+
+    def remove_node(self, node: Node) -> None:
+        """Stop executing a node's callbacks."""
+        self._has_changed = True
+        super().remove_node(node)
+        if not self._is_waiting:
+            self._release()
+
+    def shutdown(self, timeout_sec: float | None = None) -> bool:
+        """Stop executing; see `rclpy.executors.Executor`."""
+        self._has_changed = True
+        done = super().shutdown(timeout_sec)
+        if not self._is_waiting:
+            self._release()
+        return done
+
+    def _wait(self, timeout_sec: float | None) -> _Ready:
+        if self._has_changed or self._entities is None:
+            self._release()
+            self._has_changed = False
+            guards = [guard for guard in (self._guard, self._sigint_gc) if guard is not None]
+            self._entities = _Entities(self.get_nodes(), guards, self._context)
+        timeout_ns = _FOR_EVER
+        if timeout_sec is not None and timeout_sec >= 0.0:
+            timeout_ns = round(timeout_sec * _NS_PER_S)
+        self._is_waiting = True
+        try:
+            ready = self._entities.wait(timeout_ns)
+        finally:
+            self._is_waiting = False
+        if not self._context.ok() and not self._is_shutdown:
+            raise ExternalShutdownException
+        return ready
+
+    def _release(self) -> None:
+        """Let go of what is waited for, so that it can be destroyed."""
+        entities, self._entities = self._entities, None
+        if entities is not None:
+            entities.release()
+
+    def _leave_to_rclpy(self) -> None:
+        while not self._is_shutdown:
+            try:
+                handler, _, _ = self.wait_for_ready_callbacks(0.0, None, lambda: False)
+            except (TimeoutException, ShutdownException):
+                return
+            handler()
+            handler.result()

@@ -1,0 +1,193 @@
+"""The executor of the nodes does what rclpy's does: messages, timers, services, tasks."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any, cast
+
+import pytest
+import rclpy
+from live_graph import wait_until
+from rcl_interfaces.srv import GetParameters
+from rclpy.executors import ExternalShutdownException
+from rclpy.node import Node
+from std_msgs.msg import Int32
+
+from mmedge_ros.ros.lean_executor import LeanExecutor
+
+
+@pytest.fixture
+def executor(ros: None) -> Iterator[LeanExecutor]:
+    made = LeanExecutor()
+    yield made
+    for node in made.get_nodes():
+        node.destroy_node()
+    made.shutdown()
+
+
+@pytest.fixture
+def node(executor: LeanExecutor) -> Node:
+    made = rclpy.create_node('lean')
+    executor.add_node(made)
+    return made
+
+
+def hears(node: Node, take: Callable[[Int32], object], topic: str = 'number') -> Any:
+    """Return a publisher that the node's new subscription is connected with."""
+    node.create_subscription(Int32, topic, take, 20)
+    publisher = node.create_publisher(Int32, topic, 20)
+    wait_until(cast('LeanExecutor', node.executor), publisher.get_subscription_count)
+    return publisher
+
+
+def test_all_messages_that_came_are_taken_at_once_and_in_order(
+    executor: LeanExecutor, node: Node
+) -> None:
+    heard: list[int] = []
+    publisher = hears(node, lambda message: heard.append(message.data))
+    for number in range(5):
+        publisher.publish(Int32(data=number))
+    calls = 0
+    while len(heard) < 5:
+        executor.spin_once(timeout_sec=5.0)
+        calls += 1
+        assert calls < 20
+    assert heard == [0, 1, 2, 3, 4]
+
+
+def test_nobody_waits_longer_than_asked_for(executor: LeanExecutor, node: Node) -> None:
+    hears(node, lambda _: None)
+    for _ in range(3):
+        executor.spin_once(timeout_sec=0.0)
+
+
+def test_a_flooded_subscription_leaves_the_timer_its_turn(
+    executor: LeanExecutor, node: Node
+) -> None:
+    ticks: list[int] = []
+    publisher: Any = None
+
+    def answer(message: Int32) -> None:
+        publisher.publish(message)
+
+    publisher = hears(node, answer)
+    node.create_timer(0.001, lambda: ticks.append(0))
+    publisher.publish(Int32(data=1))
+    wait_until(executor, lambda: len(ticks) >= 3)
+
+
+def test_a_cancelled_timer_is_silent(executor: LeanExecutor, node: Node) -> None:
+    ticks: list[str] = []
+    cancelled = node.create_timer(0.001, lambda: ticks.append('cancelled'))
+    node.create_timer(0.002, lambda: ticks.append('other'))
+    cancelled.cancel()
+    wait_until(executor, lambda: len(ticks) >= 3)
+    assert set(ticks) == {'other'}
+
+
+def test_what_is_created_in_a_callback_is_heard(executor: LeanExecutor, node: Node) -> None:
+    heard: list[int] = []
+    made: list[Any] = []
+
+    def make() -> None:
+        if not made:
+            made.append(node.create_subscription(Int32, 'late', heard.append, 5))
+        publisher.publish(Int32(data=7))
+
+    publisher = node.create_publisher(Int32, 'late', 5)
+    node.create_timer(0.005, make)
+    wait_until(executor, lambda: heard)
+
+
+def test_what_is_destroyed_in_a_callback_is_not_heard_again(
+    executor: LeanExecutor, node: Node
+) -> None:
+    heard: list[int] = []
+    ticks: list[int] = []
+
+    def end_it(message: Int32) -> None:
+        heard.append(message.data)
+        node.destroy_subscription(subscription)
+
+    publisher = hears(node, end_it)
+    (subscription,) = (s for s in node.subscriptions if s.topic_name == '/number')
+    for number in range(3):
+        publisher.publish(Int32(data=number))
+    node.create_timer(0.001, lambda: ticks.append(0))
+    wait_until(executor, lambda: heard)
+    # Messages of the same burst were there before it was destroyed.
+    wait_until(executor, lambda: publisher.get_subscription_count() == 0)
+    before, ticks[:] = len(heard), []
+    publisher.publish(Int32(data=9))
+    wait_until(executor, lambda: len(ticks) >= 3)
+    assert len(heard) == before
+
+
+def test_services_are_answered(executor: LeanExecutor, node: Node) -> None:
+    node.declare_parameter('depth', 3)
+    client = node.create_client(GetParameters, 'lean/get_parameters')
+    wait_until(executor, client.service_is_ready)
+    answer = client.call_async(GetParameters.Request(names=['depth']))
+    wait_until(executor, answer.done)
+    result = answer.result()
+    assert result is not None
+    assert result.values[0].integer_value == 3
+
+
+def test_coroutines_with_information_of_the_message_and_tasks_are_run(
+    executor: LeanExecutor, node: Node
+) -> None:
+    heard: list[object] = []
+
+    async def wait_for(message: Int32) -> None:
+        heard.append(message.data)
+
+    hears(node, wait_for, 'awaited').publish(Int32(data=1))
+    hears(
+        node, lambda message, info: heard.append((message.data, type(info))), 'informed'
+    ).publish(Int32(data=2))
+    wait_until(executor, lambda: len(heard) == 2)
+    assert 1 in heard
+    task = executor.create_task(lambda: 5)
+    wait_until(executor, task.done)
+    assert task.result() == 5
+
+
+def test_a_guard_condition_of_a_node_is_seen(executor: LeanExecutor, node: Node) -> None:
+    seen: list[int] = []
+    guard = node.create_guard_condition(lambda: seen.append(0))
+    executor.spin_once(timeout_sec=0.0)
+    guard.trigger()
+    wait_until(executor, lambda: seen)
+
+
+def test_what_a_callback_raises_comes_out(executor: LeanExecutor, node: Node) -> None:
+    def fail() -> None:
+        raise RuntimeError('no ink')
+
+    node.create_timer(0.001, fail)
+    with pytest.raises(RuntimeError, match='no ink'):
+        wait_until(executor, lambda: False)
+
+
+def test_a_node_that_was_removed_is_let_go(executor: LeanExecutor, node: Node) -> None:
+    ticks: list[int] = []
+    node.create_timer(0.001, lambda: ticks.append(0))
+    wait_until(executor, lambda: ticks)
+    executor.remove_node(node)
+    ticks.clear()
+    executor.spin_once(timeout_sec=0.02)
+    node.destroy_node()
+    executor.spin_once(timeout_sec=0.02)
+    assert not ticks
+
+
+def test_a_shutdown_from_another_thread_ends_the_wait(ros: None) -> None:
+    executor = LeanExecutor()
+    node = rclpy.create_node('lean')
+    executor.add_node(node)
+    threading.Timer(0.05, rclpy.try_shutdown).start()
+    with pytest.raises(ExternalShutdownException):
+        executor.spin()
+    node.destroy_node()
