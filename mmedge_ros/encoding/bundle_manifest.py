@@ -15,6 +15,7 @@ import yaml
 
 from mmedge_ros.encoding.detector import EncodingError
 from mmedge_ros.encoding.weights import require_weights, sha256_of
+from mmedge_ros.plain_yaml import load_shallow_yaml
 
 MANIFEST = 'manifest.yaml'
 _LARGEST_MANIFEST_BYTES = 1 << 20
@@ -178,7 +179,7 @@ def _read(path: Path) -> Any:
             )
         if path.stat().st_size > _LARGEST_MANIFEST_BYTES:
             raise EncodingError(f'{path} is larger than 1 MiB and is no manifest')
-        return yaml.safe_load(path.read_bytes())
+        return load_shallow_yaml(path.read_bytes())
     except OSError as err:
         raise EncodingError(f'{path} cannot be read: {err.strerror}; check its rights') from err
     except (yaml.YAMLError, RecursionError) as err:

@@ -29,7 +29,11 @@ def rotation_by(vector: FloatArray) -> FloatArray:
     x, y, z = vector.tolist()
     angle = math.sqrt(x * x + y * y + z * z)
     scale = math.sin(angle / 2.0) / angle if angle > _SMALLEST else 0.5
-    w, x, y, z = math.cos(angle / 2.0), scale * x, scale * y, scale * z
+    return rotation_of(math.cos(angle / 2.0), scale * x, scale * y, scale * z)
+
+
+def rotation_of(w: float, x: float, y: float, z: float) -> FloatArray:
+    """Return the matrix (3, 3) of a unit quaternion."""
     return np.array(
         [
             [1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y - z * w), 2.0 * (x * z + y * w)],

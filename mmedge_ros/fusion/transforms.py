@@ -13,6 +13,7 @@ from scipy.spatial.transform import Rotation
 
 from mmedge_ros.data_types import FloatArray
 from mmedge_ros.fusion.errors import FusionError
+from mmedge_ros.fusion.rotations import rotation_of
 
 __all__ = [
     'FusionError',
@@ -86,15 +87,13 @@ def rotation_from_quaternion(x: float, y: float, z: float, w: float) -> FloatArr
 
     :raises FusionError: if a component is not finite or all are (almost) zero
     """
-    quaternion = np.array([x, y, z, w], np.float64)
     norm = math.hypot(x, y, z, w)
     if not _MIN_QUATERNION_NORM < norm < math.inf:
         raise FusionError(
             f'rotation (x, y, z, w) = ({x}, {y}, {z}, {w}) is not a quaternion; '
             'no rotation is (0, 0, 0, 1)'
         )
-    turned: FloatArray = Rotation.from_quat(quaternion / norm).as_matrix()
-    return turned
+    return rotation_of(w / norm, x / norm, y / norm, z / norm)
 
 
 def quaternion_from_rotation(rotation: FloatArray) -> tuple[float, float, float, float]:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from scipy import stats
+from scipy.special import bdtr, stdtr
 
 from mmedge_ros.skipping.errors import SkippingError
 
@@ -130,7 +130,7 @@ def _hoeffding_bentkus(flights: Sequence[FlightOutcome], alpha: float) -> float:
         return 1.0
     hoeffding = math.exp(-count * _relative_entropy(mean, alpha))
     # Rounding may not turn a whole number into the next one.
-    bentkus = math.e * float(stats.binom.cdf(math.ceil(count * mean - 1e-9), count, alpha))
+    bentkus = math.e * float(bdtr(math.ceil(count * mean - 1e-9), count, alpha))
     return min(hoeffding, bentkus, 1.0)
 
 
@@ -148,7 +148,7 @@ def _student(flights: Sequence[FlightOutcome], alpha: float) -> float:
     excess = np.array([flight.differing - alpha * flight.early for flight in flights])
     early = sum(flight.early for flight in flights)
     differing = sum(flight.differing for flight in flights)
-    least = float(stats.binom.cdf(differing, early, alpha))
+    least = float(bdtr(differing, early, alpha))
     count, mean = len(excess), float(excess.mean())
     spread = float(excess.std(ddof=1)) if count > 1 else 0.0
     if count < FEWEST_FLIGHTS or mean >= 0.0:
@@ -159,7 +159,7 @@ def _student(flights: Sequence[FlightOutcome], alpha: float) -> float:
     ratio = mean / spread
     score = ratio + skewness * ratio**2 / 3.0 + skewness**2 * ratio**3 / 27.0
     score = math.sqrt(count) * (score + skewness / (6.0 * count))
-    return max(float(stats.t.cdf(score, count - 1)), least)
+    return max(float(stdtr(count - 1, score)), least)
 
 
 def _require(
