@@ -8,16 +8,30 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mmedge_ros.configuration.accuracy_predictor import Indicators
-from mmedge_ros.data_types import CAMERA, RADAR, Appearance, Track, UnitFeatures
+from mmedge_ros.data_types import CAMERA, RADAR, Appearance, Box, UnitFeatures
 
 _VELOCITY, _SNR = 3, 4
 # A return is of something that moves where its velocity differs so much from most, m/s.
 _MOVING = 0.5
+
+
+class BoxedTrack(Protocol):
+    """What of a track is looked at."""
+
+    @property
+    def box(self) -> Box | None: ...
+
+    @property
+    def box_velocity(self) -> tuple[float, float]: ...
+
+    @property
+    def score(self) -> float: ...
 
 
 class SceneIndicators:
@@ -55,7 +69,7 @@ class SceneIndicators:
             self._embeddings[modality] = embedding
             self.now = self.now._replace(consistency=self._consistency())
 
-    def decided(self, tracks: Sequence[Track]) -> None:
+    def decided(self, tracks: Sequence[BoxedTrack]) -> None:
         """Take the tracks of a decision."""
         boxes = [(t.box, t) for t in tracks if t.box is not None and t.box.height > 0.0]
         heights = _finite(np.array([box.height for box, _ in boxes]))

@@ -55,17 +55,29 @@ def test_returns_that_do_not_fit_together_tell_nothing() -> None:
     assert math.isnan(scene.now.returns)
 
 
-def test_a_track_that_cannot_be_true_tells_nothing() -> None:
-    point = SimpleNamespace(x=math.nan, y=0.0, z=0.0)
-    covariance = np.zeros(36)
-    track = SimpleNamespace(
-        id=1,
-        pose=SimpleNamespace(pose=SimpleNamespace(position=point), covariance=covariance),
-        twist=SimpleNamespace(twist=SimpleNamespace(linear=point), covariance=covariance),
-        box_valid=False,
+def track(height: float) -> SimpleNamespace:
+    """A track with a box so high, which moves by half its height a second."""
+    return SimpleNamespace(
+        score=0.5,
+        box_valid=True,
+        box=np.array([0.0, 0.0, 10.0, height], np.float32),
+        box_velocity=np.array([0.5 * height, 0.0], np.float32),
     )
+
+
+def test_tracks_are_looked_at() -> None:
     scene = SceneIndicators()
-    look_at_tracks(scene, SimpleNamespace(tracks=[track]))
+    hidden = track(10.0)
+    hidden.box_valid = False
+    look_at_tracks(scene, SimpleNamespace(tracks=[track(40.0), hidden, track(20.0)]))
+    now = scene.now
+    assert (now.tracks, now.smallest, now.track_height) == (2.0, 20.0, 30.0)
+    assert (now.score, now.motion) == (0.5, 0.5)
+
+
+def test_a_track_that_cannot_be_true_tells_nothing() -> None:
+    scene = SceneIndicators()
+    look_at_tracks(scene, SimpleNamespace(tracks=[track(40.0), track(math.nan)]))
     assert math.isnan(scene.now.tracks)
     look_at_tracks(scene, SimpleNamespace(tracks=[]))
     assert scene.now.tracks == 0.0
