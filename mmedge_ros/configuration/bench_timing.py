@@ -19,6 +19,11 @@ class Stopwatch:
         self._processor: list[float] = []
         self._begun = (0.0, 0.0)
 
+    @property
+    def is_used(self) -> bool:
+        """Whether it has timed anything."""
+        return bool(self._wall)
+
     def start(self) -> None:
         """Begin a computation."""
         self._begun = (time.perf_counter(), time.thread_time())

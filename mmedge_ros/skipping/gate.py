@@ -24,6 +24,7 @@ _LARGEST_FILE = 1 << 20
 _MOST_HIDDEN = 1024
 # Standardised inputs are cut here: what was never seen in training must not run away.
 _CUT = 4.0
+_LOWEST, _HIGHEST, _ZERO = np.array(-_CUT), np.array(_CUT), np.array(0.0)
 _ARRAYS = ('mean', 'scale', 'weights1', 'bias1', 'weights2', 'bias2', 'fields')
 
 
@@ -57,9 +58,17 @@ class Gate:
 
     def logits(self, vectors: FloatArray) -> FloatArray:
         """Return the logits (...) of questions (..., F)."""
-        inputs = np.minimum(np.maximum((vectors - self.mean) * self.scale, -_CUT), _CUT)
-        hidden = np.maximum(inputs @ self.weights1 + self.bias1, 0.0)
-        found: FloatArray = hidden @ self.weights2 + self.bias2
+        # For a single question each call takes longer than its numbers: nothing new is made that
+        # need not be, and `dot` and bounds that are arrays already take half as long as `@` and
+        # plain numbers.
+        inputs = vectors - self.mean
+        inputs *= self.scale
+        np.maximum(inputs, _LOWEST, out=inputs)
+        np.minimum(inputs, _HIGHEST, out=inputs)
+        hidden = inputs.dot(self.weights1)
+        hidden += self.bias1
+        np.maximum(hidden, _ZERO, out=hidden)
+        found: FloatArray = hidden.dot(self.weights2) + self.bias2
         return found
 
 

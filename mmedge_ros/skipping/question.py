@@ -89,7 +89,7 @@ class Question(NamedTuple):
 
     def vector(self) -> FloatArray:
         """Return the fields (F,) in the order of `FIELDS`."""
-        return np.array(self, np.float64)
+        return np.fromiter(self, np.float64, len(self))
 
 
 FIELDS: tuple[str, ...] = Question._fields

@@ -1,108 +1,97 @@
-"""What the gate wants to know of each track, as plain numbers: read once per state."""
+"""What the gate wants to know of each track, as plain numbers: read once per state.
+
+Boxes are plain tuples of corners here: unpacking those of a named tuple takes several times as
+long, and boxes are compared dozens of times for each picture.
+"""
 
 from __future__ import annotations
 
-import math
-from typing import NamedTuple
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
 
-from mmedge_ros.data_types import CAMERA, Box
-from mmedge_ros.tracking.kalman_filter import RateSpread
 from mmedge_ros.tracking.track import TrackerState, TrackState
 
 # Far more than are ever shown: a flood of detections may not make asking slow.
 _MOST_TRACKS = 40
 _SHOWN_SUPPORT = 2
-_SETTLED_SUPPORT = 4
+
+# x0, y0, x1, y1 in px.
+Corners: TypeAlias = tuple[float, float, float, float]
+# Middle x, y, half of width and height (px), and the rates of the middle to the right and down
+# (px/s).
+MovingBox: TypeAlias = tuple[float, float, float, float, float, float]
 
 
-class MovingBox(NamedTuple):
-    """Middle, size (px) and their rates (px/s) at an instant."""
+@dataclass(slots=True, eq=False)
+class TrackFacts:
+    """A track with a box, and where that box is; ``area`` is that of the corners (px^2).
 
-    stamp_ns: int
-    x: float
-    y: float
-    width: float
-    height: float
-    right: float
-    down: float
-    widening: float
-    growing: float
+    What only a question needs is read from the track when there is one.
+    """
 
-    def after(self, dt: float) -> Box:
-        """Return the corners some time on; like the tracker's reports, the size stays."""
-        x, y = self.x + dt * self.right, self.y + dt * self.down
-        return Box(
-            x - self.width / 2, y - self.height / 2, x + self.width / 2, y + self.height / 2
-        )
-
-
-class TrackFacts(NamedTuple):
-    """A track with a box. ``deviation`` of the position in m, ``drift`` of the middle."""
-
+    track: TrackState
     id: int
     is_shown: bool
-    is_doubted: bool
-    score: float
-    born_ns: int
-    seen_ns: int
-    deviation: float
-    box: MovingBox
-    drift: RateSpread
+    moving: MovingBox
+    corners: Corners
+    area: float
 
 
-class StateFacts(NamedTuple):
+@dataclass(slots=True, eq=False)
+class StateFacts:
     """All tracks: those with a box, and how many without are confirmed and new."""
 
     stamp_ns: int
-    with_box: tuple[TrackFacts, ...]
-    people: tuple[TrackFacts, ...]
+    with_box: Sequence[TrackFacts]
+    people: Sequence[TrackFacts]
     unseen: int
     emerging: int
 
 
 def state_facts(state: TrackerState) -> StateFacts:
     """Read a tracker's state."""
-    with_box = tuple(
-        _facts(track, state.stamp_ns)
-        for track in state.tracks[:_MOST_TRACKS]
-        if track.box is not None
-    )
-    boxless = [track.confirmed for track in state.tracks if track.box is None]
-    return StateFacts(
-        state.stamp_ns,
-        with_box,
-        tuple(track for track in with_box if track.is_shown),
-        sum(boxless),
-        len(boxless) - sum(boxless),
-    )
+    with_box, people = [], []
+    unseen = emerging = 0
+    for number, track in enumerate(state.tracks):
+        box = track.box
+        if box is None:
+            if track.confirmed:
+                unseen += 1
+            else:
+                emerging += 1
+        elif number < _MOST_TRACKS:
+            x, y, width, height = box.values.tolist()
+            half_width = width / 2 if width > 1.0 else 0.5
+            half_height = height / 2 if height > 1.0 else 0.5
+            x0, y0 = x - half_width, y - half_height
+            x1, y1 = x + half_width, y + half_height
+            is_shown = track.confirmed and track.support >= _SHOWN_SUPPORT
+            right, down, _, _ = box.rates.tolist()
+            facts = TrackFacts(
+                track,
+                track.id,
+                is_shown,
+                (x, y, half_width, half_height, right, down),
+                (x0, y0, x1, y1),
+                (x1 - x0) * (y1 - y0),
+            )
+            with_box.append(facts)
+            if is_shown:
+                people.append(facts)
+    return StateFacts(state.stamp_ns, with_box, people, unseen, emerging)
 
 
-def _facts(track: TrackState, stamp_ns: int) -> TrackFacts:
-    box = track.box
-    assert box is not None  # those without are left out
-    x, y, width, height = box.values.tolist()
-    covariance = track.covariance
-    return TrackFacts(
-        track.id,
-        track.confirmed and track.support >= _SHOWN_SUPPORT,
-        track.support < _SETTLED_SUPPORT,
-        track.score,
-        track.born_ns,
-        track.updated_ns.get(CAMERA, track.born_ns),
-        math.sqrt(max(covariance.item(0, 0), covariance.item(1, 1), 0.0)),
-        MovingBox(stamp_ns, x, y, max(width, 1.0), max(height, 1.0), *box.rates.tolist()),
-        box.centre,
-    )
-
-
-def overlap(a: Box, b: Box) -> float:
-    """Intersection over union of two boxes; for a handful of them faster than arrays."""
-    width = min(a[2], b[2]) - max(a[0], b[0])
+def overlap(a: Sequence[float], b: Sequence[float]) -> float:
+    """Intersection over union of two boxes (x0, y0, x1, y1); for a handful faster than arrays."""
+    ax0, ay0, ax1, ay1 = a
+    bx0, by0, bx1, by1 = b
+    width = (bx1 if bx1 < ax1 else ax1) - (bx0 if bx0 > ax0 else ax0)
     if width <= 0.0:
         return 0.0
-    height = min(a[3], b[3]) - max(a[1], b[1])
+    height = (by1 if by1 < ay1 else ay1) - (by0 if by0 > ay0 else ay0)
     if height <= 0.0:
         return 0.0
     shared = width * height
-    union = (a[2] - a[0]) * (a[3] - a[1]) + (b[2] - b[0]) * (b[3] - b[1]) - shared
+    union = (ax1 - ax0) * (ay1 - ay0) + (bx1 - bx0) * (by1 - by0) - shared
     return float(shared / union) if union > 0.0 else 0.0

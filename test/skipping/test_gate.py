@@ -37,6 +37,15 @@ def test_the_gate_is_two_layers() -> None:
     assert subject.logits(many)[0] == pytest.approx(logit)
 
 
+def test_answering_changes_neither_the_question_nor_the_gate() -> None:
+    subject, vectors = gate(), np.stack([question(lead=0.2, people=30.0).vector()] * 3)
+    kept = vectors.copy()
+    once = subject.logits(vectors)
+    assert subject.logits(vectors).tolist() == once.tolist()
+    assert (vectors == kept).all()
+    assert subject.confidence(question(lead=5.0)) == gate().confidence(question(lead=5.0))
+
+
 @pytest.mark.parametrize('value', [1e300, -1e300, np.inf, -np.inf])
 def test_what_was_never_seen_in_training_does_not_run_away(value: float) -> None:
     subject = replace(gate(), mean=np.zeros(len(FIELDS)), scale=np.ones(len(FIELDS)))

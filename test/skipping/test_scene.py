@@ -8,13 +8,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hand_made_states import boxed, state, track
 from hand_made_units import at, features, person, returns, unit
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mmedge_ros.data_types import CAMERA, RADAR, Measurement
+from mmedge_ros.data_types import CAMERA, RADAR, Box, Measurement
 from mmedge_ros.skipping.question import FIELDS, Question
 from mmedge_ros.skipping.scene import Asking, Scene
+from mmedge_ros.skipping.track_facts import overlap
 from mmedge_ros.tracking.track import TrackerState
 from mmedge_ros.tracking.tracker import Tracker
 
@@ -150,6 +152,81 @@ def test_a_detection_near_the_threshold_is_borderline() -> None:
     assert flight.asked(310.0).borderline == 0.0
     flight.picture(320.0, *TWO, (300.0, 240.0, 0.35))
     assert flight.asked(325.0).borderline == 1.0
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.one_of(st.floats(120, 180), st.floats(420, 480), st.floats(100, 500)),
+            st.floats(200, 280),
+            st.sampled_from([0.2, 0.3, 0.5, 0.9]),
+        ),
+        max_size=6,
+    )
+)
+def test_a_picture_is_compared_with_every_track_it_could_be_of(found: list) -> None:
+    flight = watched(*TWO)
+    seen = tuple(person(x, y, score=score) for x, y, score in found)
+    flight.scene.add(features(unit(320.0, sequence=999), detections=seen), flight.state)
+    asked = flight.asked(325.0)
+    boxes = [track.box.box() for track in flight.state.tracks if track.box is not None]
+    fits = np.array([[overlap(d.box, box) for box in boxes] for d in seen]).reshape(-1, 2)
+    strong = np.array([d.score >= 0.4 for d in seen], bool)
+    best = fits.max(axis=1)[strong]
+    assert asked.unexplained == (best < 0.5).sum()
+    assert asked.worst_fit == max([1.0 - fit for fit in best if fit >= 0.5], default=0.0)
+    assert asked.missing == (fits.max(axis=0, initial=0.0) < 0.5).sum()
+    assert asked.borderline == sum(abs(d.score - 0.4) < 0.15 for d in seen)
+
+
+def test_boxes_out_of_an_array_are_compared_as_any_others() -> None:
+    asked = []
+    for kind in (float, np.float64):
+        flight = watched(*TWO)
+        seen = tuple(
+            replace(found, box=Box(*map(kind, found.box)))
+            for found in (person(152.0, 243.0), person(300.0, 240.0))
+        )
+        flight.scene.add(features(unit(320.0, sequence=999), detections=seen), flight.state)
+        asked.append(flight.asked(325.0))
+    assert asked[0] == asked[1]
+    assert asked[0].worst_fit > 0.0
+    assert all(type(value) is float for value in asked[1])
+
+
+@pytest.mark.parametrize('order', [1, -1])
+def test_of_those_shown_the_extremes_are_told_in_whichever_order_they_are(order: int) -> None:
+    calm = track(
+        1,
+        boxed(100.0, height=200.0),
+        born_ns=at(-900.0),
+        updated_ns={CAMERA: at(180.0)},
+        score=0.8,
+        covariance=0.04 * np.eye(6),
+    )
+    restless = track(
+        2,
+        boxed(500.0, rates=(60.0, 80.0, 0.0, 110.0)),
+        born_ns=at(-500.0),
+        updated_ns={CAMERA: at(100.0)},
+        score=0.5,
+        covariance=np.diag([0.09, 0.25, 9.0, 9.0, 9.0, 9.0]),
+    )
+    flight = Flight()
+    for now, second in ((100.0, track(2, boxed(500.0))), (200.0, restless)):
+        flight.state = state(at(now), *(calm, second)[::order])
+        flight.scan(now)
+    asked = flight.asked(200.0, end=300.0)
+    assert asked.youngest == pytest.approx(0.7)
+    assert (asked.lowest_score, asked.highest_score) == (0.5, 0.8)
+    assert asked.mean_score == pytest.approx(0.65)
+    assert asked.smallest_height == pytest.approx(math.log(110.0))
+    # In a tenth of a second, of boxes that are 40 px wide and 110 px high.
+    assert asked.worst_motion == asked.worst_swerve == pytest.approx(100.0 * 0.1 / 40.0)
+    assert asked.worst_growth == pytest.approx(0.1)
+    assert asked.worst_drift < asked.sum_drift < 3.0 * asked.worst_drift
+    assert asked.position_deviation == 0.5
+    assert asked.camera_unseen == pytest.approx(0.1)
 
 
 def test_motion_and_drift_grow_with_the_time_that_is_left() -> None:
