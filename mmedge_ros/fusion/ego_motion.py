@@ -211,7 +211,7 @@ def ego_states_from_transforms(message: Any, available_ns: int) -> list[EgoRepor
 
 
 def _finite(values: Sequence[float], limit: float = 1e7) -> FloatArray:
-    vector = np.array(values, np.float64)
-    if not np.isfinite(vector).all() or (np.abs(vector) > limit).any():
-        raise FusionError(f'odometry with {tuple(values)}: not finite or beyond {limit:g}')
-    return vector
+    for value in values:
+        if not -limit <= value <= limit:  # nor is NaN
+            raise FusionError(f'odometry with {tuple(values)}: not finite or beyond {limit:g}')
+    return np.array(values, np.float64)

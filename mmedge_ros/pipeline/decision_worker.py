@@ -68,12 +68,16 @@ class DecisionWorker:
         if self._thread.is_alive():
             self._thread.join(timeout)
 
-    def submit(self, task: Task) -> None:
-        """Hand over ``task(pipeline, now_ns)``; of too many the oldest is dropped and counted."""
+    def submit(self, task: Task, urgent: bool = True) -> None:
+        """Hand over ``task(pipeline, now_ns)``; of too many the oldest is dropped and counted.
+
+        :param urgent: whether the worker wakes for it; else it is done with the next that is
+        """
         with self._changed:
             self.overflows += len(self._tasks) == _CAPACITY
             self._tasks.append(task)
-            self._changed.notify()
+            if urgent:
+                self._changed.notify()
 
     def _run(self) -> None:
         more = False

@@ -6,8 +6,7 @@ as odometry only.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 from nav_msgs.msg import Odometry
 from rclpy.node import Node
@@ -24,6 +23,13 @@ from mmedge_ros.fusion.transforms import transform_from_message
 from mmedge_ros.pipeline.decision_worker import Task
 from mmedge_ros.ros import names, qos
 from mmedge_ros.ros.conversions import from_time
+from mmedge_ros.ros.lean_executor import ride_along
+
+
+class Submit(Protocol):
+    """Hands a task to the pipeline; one that is not urgent is done with the next that is."""
+
+    def __call__(self, task: Task, urgent: bool = True) -> None: ...
 
 
 class GeometryInputs:
@@ -33,7 +39,7 @@ class GeometryInputs:
     :param wants_camera: whether the calibration is still to be heard
     """
 
-    def __init__(self, node: Node, submit: Callable[[Task], None], wants_camera: bool) -> None:
+    def __init__(self, node: Node, submit: Submit, wants_camera: bool) -> None:
         self._node = node
         self._submit = submit
         self._calibration: tuple[Any, ...] = ()
@@ -42,7 +48,11 @@ class GeometryInputs:
             node.create_subscription(
                 CameraInfo, names.CAMERA_INFO, self._on_camera_info, qos.SENSOR
             )
-        node.create_subscription(Odometry, names.ODOMETRY, self._on_odometry, qos.SENSOR)
+        # Ego motion comes often, and is asked for when a unit comes.
+        odometry = node.create_subscription(
+            Odometry, names.ODOMETRY, self._on_odometry, qos.FREQUENT_SENSOR
+        )
+        ride_along(odometry)
         try:
             from tf2_msgs.msg import TFMessage
         except ImportError:
@@ -50,7 +60,9 @@ class GeometryInputs:
         node.create_subscription(
             TFMessage, '/tf_static', self._on_static_transforms, qos.STATIC_TRANSFORMS
         )
-        node.create_subscription(TFMessage, '/tf', self._on_transforms, qos.SENSOR)
+        ride_along(
+            node.create_subscription(TFMessage, '/tf', self._on_transforms, qos.FREQUENT_SENSOR)
+        )
 
     def _on_camera_info(self, message: CameraInfo) -> None:
         size = (message.width, message.height, message.distortion_model)
@@ -97,4 +109,7 @@ class GeometryInputs:
             )
 
     def _add(self, state: EgoState, frame_id: str, base_frame: str) -> None:
-        self._submit(lambda pipeline, _: pipeline.add_ego_state(state, frame_id, base_frame))
+        # It is looked at with the next unit.
+        self._submit(
+            lambda pipeline, _: pipeline.add_ego_state(state, frame_id, base_frame), urgent=False
+        )

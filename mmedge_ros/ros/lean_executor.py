@@ -22,6 +22,19 @@ _FOR_EVER = -1
 _NS_PER_S = 1_000_000_000
 # Messages of a subscription that are taken before timers and the others have their turn.
 _MOST_AT_ONCE = 10
+_MOST_PASSENGERS = 200
+_RIDES_ALONG = '_mmedge_rides_along'
+
+
+def ride_along(subscription: Any) -> Any:
+    """Let messages of a subscription wake nobody: they are taken when something else does.
+
+    For what comes often and is only looked at when something else comes, or at the tick of a
+    timer; its queue has to be as deep as that takes. Other executors know nothing of this, and
+    wake for each of them. Returns the subscription.
+    """
+    setattr(subscription, _RIDES_ALONG, True)
+    return subscription
 
 
 class _OwnTimer(NamedTuple):
@@ -42,12 +55,13 @@ class _OwnTimer(NamedTuple):
 
 
 class _OwnSubscription(NamedTuple):
-    """A subscription whose callback is a function of the message."""
+    """A subscription whose callback is a function of the message, and of its info if wanted."""
 
     handle: Any
     kind: Any
     is_raw: bool
-    callback: Callable[[Any], object]
+    callback: Callable[..., object]
+    wants_info: bool
 
     def take(self) -> bool:
         """Take a message and call the callback; False if there is none."""
@@ -57,7 +71,10 @@ class _OwnSubscription(NamedTuple):
             return False
         if taken is None:
             return False
-        self.callback(taken[0])
+        if self.wants_info:
+            self.callback(*taken)
+        else:
+            self.callback(taken[0])
         return True
 
 
@@ -84,6 +101,7 @@ class _Entities:
         self._clients: list[Any] = []
         self._services: list[Any] = []
         self._waitables: list[Any] = []
+        self.passengers: list[_OwnSubscription] = []
         self._node_guards: dict[int, Any] = {}
         self._guards = [guard.handle for guard in guards if self._hold(guard.handle)]
         self._held.enter_context(context.handle)
@@ -168,14 +186,7 @@ class _Entities:
                     self._own_timers[timer.handle.pointer] = own
         for subscription in node.subscriptions:
             if self._hold(subscription.handle):
-                self._subscriptions.append(subscription.handle)
-                if _is_plain(subscription.callback, 1):
-                    self._own_subscriptions[subscription.handle.pointer] = _OwnSubscription(
-                        subscription.handle,
-                        subscription.msg_type,
-                        subscription.raw,
-                        cast('Any', subscription.callback),
-                    )
+                self._add_subscription(subscription)
         for guard in node.guards:
             if self._hold(guard.handle):
                 self._guards.append(guard.handle)
@@ -183,6 +194,21 @@ class _Entities:
         self._clients += [c.handle for c in node.clients if self._hold(c.handle)]
         self._services += [s.handle for s in node.services if self._hold(s.handle)]
         self._waitables += [waitable for waitable in node.waitables if self._hold(waitable)]
+
+    def _add_subscription(self, subscription: Any) -> None:
+        handle, callback = subscription.handle, subscription.callback
+        wants_info = _is_plain(callback, 2)
+        own = None
+        if wants_info or _is_plain(callback, 1):
+            own = _OwnSubscription(
+                handle, subscription.msg_type, subscription.raw, callback, wants_info
+            )
+        if own is not None and getattr(subscription, _RIDES_ALONG, False):
+            self.passengers.append(own)
+            return
+        self._subscriptions.append(handle)
+        if own is not None:
+            self._own_subscriptions[handle.pointer] = own
 
     def _hold(self, handle: Any) -> bool:
         """Hold something; False if it is destroyed already."""
@@ -210,7 +236,8 @@ class LeanExecutor(SingleThreadedExecutor):
 
     That one makes a wait set of everything before each callback and wakes itself twice after it:
     for a node that hears a hundred small messages a second it is most of the work. This one makes
-    the set when something was created or destroyed, and takes all that came.
+    the set when something was created or destroyed, and takes all that came. What rides along
+    (`ride_along`) comes first.
 
     Subscriptions and timers with plain functions are called directly; services, clients, events,
     tasks and coroutines are left to rclpy, and so is everything where its inside is another.
@@ -238,6 +265,10 @@ class LeanExecutor(SingleThreadedExecutor):
             self._leave_to_rclpy()
             timeout_sec = 0.0
         ready = self._wait(timeout_sec)
+        for passenger in self._entities.passengers if self._entities is not None else ():
+            for _ in range(_MOST_PASSENGERS):
+                if not passenger.take():
+                    break
         for timer in ready.timers:
             timer.call()
         pending = ready.subscriptions

@@ -24,6 +24,19 @@ RESULT = QoSProfile(
     reliability=ReliabilityPolicy.RELIABLE,
     durability=DurabilityPolicy.VOLATILE,
 )
+# For what is taken when something else comes (`lean_executor.ride_along`).
+FREQUENT_SENSOR = QoSProfile(
+    history=HistoryPolicy.KEEP_LAST,
+    depth=50,
+    reliability=ReliabilityPolicy.BEST_EFFORT,
+    durability=DurabilityPolicy.VOLATILE,
+)
+FREQUENT_RESULT = QoSProfile(
+    history=HistoryPolicy.KEEP_LAST,
+    depth=200,
+    reliability=ReliabilityPolicy.RELIABLE,
+    durability=DurabilityPolicy.VOLATILE,
+)
 # Reliable, so that viewers of either kind see it, and as shallow as a live picture may be.
 PICTURE = QoSProfile(
     history=HistoryPolicy.KEEP_LAST,

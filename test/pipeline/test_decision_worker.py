@@ -93,6 +93,23 @@ def test_tasks_are_done_in_order_and_decisions_leave_in_order() -> None:
     assert [d.window_end_ns for d in found] == [at(100.0 * n) for n in range(50)]
 
 
+def test_what_is_not_urgent_is_done_with_the_next_that_is_and_before_it() -> None:
+    done: list[str] = []
+    decisions = Collected()
+    pipeline = FakePipeline()
+    with running(pipeline, decisions) as worker:
+        worker.submit(deciding(1.0))
+        decisions.wait_for(1)
+        woken: list[int] = []
+        worker._changed.notify = lambda: woken.append(1)
+        worker.submit(lambda *_: done.append('pose'), urgent=False)
+        assert not woken
+        del worker._changed.notify
+        worker.submit(deciding(2.0))
+        decisions.wait_for(2)
+        assert done == ['pose']
+
+
 def letting_rest(*ends: float) -> Callable[[Any, int], None]:
     """A task after which the camera may rest until then, and again until then."""
     leases = [SkipDecision(CAMERA, at(0), at(end), at(end)) for end in ends]

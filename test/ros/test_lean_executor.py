@@ -14,7 +14,7 @@ from rclpy.executors import ExternalShutdownException
 from rclpy.node import Node
 from std_msgs.msg import Int32
 
-from mmedge_ros.ros.lean_executor import LeanExecutor
+from mmedge_ros.ros.lean_executor import LeanExecutor, ride_along
 
 
 @pytest.fixture
@@ -154,6 +154,30 @@ def test_coroutines_with_information_of_the_message_and_tasks_are_run(
     assert task.result() == 5
 
 
+def test_what_rides_along_wakes_nobody_and_comes_first(executor: LeanExecutor, node: Node) -> None:
+    heard: list[str] = []
+    publisher = hears(node, lambda message: heard.append(f'passenger {message.data}'))
+    (passenger,) = (s for s in node.subscriptions if s.topic_name == '/number')
+    assert ride_along(passenger) is passenger
+    other = hears(node, lambda _: heard.append('other'), 'other')
+    executor.wake()
+    executor.spin_once(timeout_sec=0.0)
+    for number in range(3):
+        publisher.publish(Int32(data=number))
+    guard = node.create_guard_condition(lambda: None)
+    wait_until(executor, lambda: node.count_publishers('number'))
+    guard.trigger()
+    other.publish(Int32())
+    wait_until(executor, lambda: 'other' in heard)
+    assert heard == ['passenger 0', 'passenger 1', 'passenger 2', 'other']
+    # Alone it does not end a wait.
+    publisher.publish(Int32(data=3))
+    executor._wait(0.2)
+    assert heard[-1] == 'other'
+    executor.spin_once(timeout_sec=0.0)
+    assert heard[-1] == 'passenger 3'
+
+
 def test_a_guard_condition_of_a_node_is_seen(executor: LeanExecutor, node: Node) -> None:
     seen: list[int] = []
     guard = node.create_guard_condition(lambda: seen.append(0))
@@ -183,11 +207,21 @@ def test_a_node_that_was_removed_is_let_go(executor: LeanExecutor, node: Node) -
     assert not ticks
 
 
-def test_a_shutdown_from_another_thread_ends_the_wait(ros: None) -> None:
-    executor = LeanExecutor()
-    node = rclpy.create_node('lean')
+def test_a_shutdown_from_another_thread_ends_the_wait() -> None:
+    context = rclpy.Context()
+    rclpy.init(context=context)
+    executor = LeanExecutor(context=context)
+    node = rclpy.create_node('lean', context=context)
     executor.add_node(node)
-    threading.Timer(0.05, rclpy.try_shutdown).start()
+
+    def end_the_wait() -> None:
+        while not executor._is_waiting:
+            pass
+        rclpy.try_shutdown(context=context)
+
+    thread = threading.Thread(target=end_the_wait)
+    thread.start()
     with pytest.raises(ExternalShutdownException):
         executor.spin()
+    thread.join()
     node.destroy_node()

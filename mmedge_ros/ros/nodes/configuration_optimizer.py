@@ -13,6 +13,7 @@ from mmedge_ros.monitoring.state_message import state_from_message
 from mmedge_ros.ros import conversions, names, qos
 from mmedge_ros.ros.diagnostics import Diagnostics
 from mmedge_ros.ros.input_watch import InputWatch
+from mmedge_ros.ros.lean_executor import ride_along
 from mmedge_ros.ros.node_main import run_nodes
 from mmedge_ros.ros.optimizer_setup import (
     ConfigurationOptimizerParameters,
@@ -55,7 +56,8 @@ class ConfigurationOptimizerNode(Node):
             (msg.SystemState, names.SYSTEM_STATE, self._on_state),
             (msg.LatencyDemand, names.LATENCY_DEMAND, self._on_demand),
         ):
-            self.create_subscription(kind, topic, take, qos.RESULT)
+            # Nothing follows from them before it is decided again.
+            ride_along(self.create_subscription(kind, topic, take, qos.FREQUENT_RESULT))
         self._timer = self.create_timer(1.0 / p.rate, self._decide, clock=steady_clock())
         self._decide()
 
