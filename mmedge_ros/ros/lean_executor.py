@@ -31,7 +31,8 @@ def ride_along(subscription: Any) -> Any:
 
     For what comes often and is only looked at when something else comes, or at the tick of a
     timer; its queue has to be as deep as that takes. Other executors know nothing of this, and
-    wake for each of them. Returns the subscription.
+    wake for each of them. Mismatches of QoS are not told, as they come the same way: whoever
+    depends on such a topic has an `InputWatch`. Returns the subscription.
     """
     setattr(subscription, _RIDES_ALONG, True)
     return subscription
@@ -184,9 +185,6 @@ class _Entities:
                 if _is_plain(timer.callback, 0):
                     own = _OwnTimer(timer.handle, cast('Any', timer.callback))
                     self._own_timers[timer.handle.pointer] = own
-        for subscription in node.subscriptions:
-            if self._hold(subscription.handle):
-                self._add_subscription(subscription)
         for guard in node.guards:
             if self._hold(guard.handle):
                 self._guards.append(guard.handle)
@@ -194,6 +192,9 @@ class _Entities:
         self._clients += [c.handle for c in node.clients if self._hold(c.handle)]
         self._services += [s.handle for s in node.services if self._hold(s.handle)]
         self._waitables += [waitable for waitable in node.waitables if self._hold(waitable)]
+        for subscription in node.subscriptions:
+            if self._hold(subscription.handle):
+                self._add_subscription(subscription)
 
     def _add_subscription(self, subscription: Any) -> None:
         handle, callback = subscription.handle, subscription.callback
@@ -205,6 +206,9 @@ class _Entities:
             )
         if own is not None and getattr(subscription, _RIDES_ALONG, False):
             self.passengers.append(own)
+            # The middleware reports data by the same condition as events.
+            silent = getattr(subscription, 'event_handlers', ())
+            self._waitables = [w for w in self._waitables if w not in silent]
             return
         self._subscriptions.append(handle)
         if own is not None:
