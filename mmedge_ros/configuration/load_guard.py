@@ -75,8 +75,6 @@ class LoadGuardParameters:
     )
 
 
-# Late decisions after which a change to less says that the load was too much.
-_FLED = 2
 # Loads that differ by less are the same.
 _MORE = 1.001
 # A machine that does all its work in so much less time is another one.
@@ -102,9 +100,11 @@ class LoadGuard:
         self._in_time, self._proven = 0, False
         self._patience = self.parameters.patience
         self._rises_at = -math.inf
-        self._failed_load = math.inf
+        # The load that failed last, and the largest that did.
+        self._failed_load, self._most_failed = math.inf, math.inf
         self._seen = -math.inf
-        self._slowness = self._failed_slowness = 1.0
+        # Of the machine now, and at the present load since it keeps up with that after a failure.
+        self._slowness, self._settled_slowness = 1.0, math.nan
         self._fast_since, self._proof = math.inf, self.parameters.calm
 
     @property
@@ -131,9 +131,11 @@ class LoadGuard:
         """Note what the configuration asks for that holds from now on."""
         if load < self._load:
             self._calm_from = now + self.parameters.calm
-            if self.parameters.enabled and self._load > 0.0 and self._late_here >= _FLED:
+            if self.parameters.enabled and self._load > 0.0 and self._late_here:
                 # It was left before it could be judged, and would be tried again and again.
                 self._fail(now)
+        if load != self._load:
+            self._settled_slowness = math.nan
         self._load = load
         self._changed = now
         self._late.clear()
@@ -142,11 +144,12 @@ class LoadGuard:
     def machine(self, slowness: float, now: float) -> None:
         """Note how slow the machine is, in any unit; one much faster than it was is tried anew.
 
-        It has to last: short units fit between two moments in which the processor is taken away.
-        Every failure after that asks for a longer proof.
+        Than it was under the same load, once it kept up with that: less load alone makes units
+        faster. It has to last, and every failure after that asks for a longer proof.
         """
         self._slowness = slowness
-        if math.isinf(self._bound) or slowness >= _FASTER * self._failed_slowness:
+        # Written so that nothing is faster than what is not known.
+        if math.isinf(self._bound) or not slowness < _FASTER * self._settled_slowness:
             self._fast_since = math.inf
             return
         self._fast_since = min(self._fast_since, now)
@@ -175,18 +178,24 @@ class LoadGuard:
         most = p.tolerated * p.decisions
         if sum(self._late) > most:
             self._fail(now)
-        elif len(self._late) == p.decisions and self._load >= self._failed_load:
-            # It keeps up by now with what was once too much: nothing is known any more.
-            self._failed_load, self._patience, self._proof = math.inf, p.patience, p.calm
+        elif len(self._late) == p.decisions:
+            if math.isnan(self._settled_slowness):
+                self._settled_slowness = self._slowness
+            if self._load >= self._most_failed:
+                # It keeps up by now with what was once too much: nothing is known any more.
+                self._failed_load = self._most_failed = math.inf
+                self._patience, self._proof = p.patience, p.calm
 
     def _fail(self, now: float) -> None:
         p = self.parameters
         if self._load >= p.reduction * self._failed_load:
             self._patience = min(2.0 * self._patience, p.longest_patience)
         self._failed_load = self._load
+        if math.isinf(self._most_failed) or self._load > self._most_failed:
+            self._most_failed = self._load
         self._bound = min(self._bound, p.reduction * self._load)
         self._rises_at = now + self._patience
-        self._failed_slowness = self._slowness
+        self._settled_slowness = math.nan
         # The load is judged anew: most of these decisions waited for one that was late.
         self._late.clear()
         self._late_here = 0

@@ -214,15 +214,51 @@ def test_a_load_that_is_left_for_late_decisions_before_it_was_judged_is_not_trie
     assert 0.5 < guard.bound < 1.0
 
 
-def test_one_late_decision_or_a_change_to_more_says_nothing_of_a_load() -> None:
+def test_a_change_to_less_that_nothing_late_led_to_or_to_more_says_nothing_of_a_load() -> None:
     guard = LoadGuard()
     guard.configured(1.0, 0.0)
-    guard.decided(True, 0.1)
+    guard.decided(False, 0.1)
     guard.configured(0.5, 0.2)
     guard.decided(True, 0.3)
     guard.decided(True, 0.4)
     guard.configured(0.7, 0.5)
     assert guard.bound == math.inf
+
+
+def test_units_that_are_faster_because_less_is_asked_for_make_no_faster_machine() -> None:
+    drone = Drone(LoadGuard(), LOADS)
+    drone.guard.machine(3.0, drone.now)
+    drone.fly(STRIDE, capacity=0.3)
+    while drone.load > 0.3:
+        drone.fly(STRIDE, capacity=0.3)
+    # What overload made slow is fast again as soon as less is asked for.
+    drone.guard.machine(1.0, drone.now)
+    drone.fly(3.0, capacity=0.3)
+    for number in range(100):
+        drone.guard.machine(1.0, drone.now + 0.1 * number)
+    assert drone.guard.bound < 0.5
+
+
+def test_a_least_load_that_recovers_does_not_forgive_the_load_that_failed() -> None:
+    parameters = LoadGuardParameters(decisions=4, settling=0.0, patience=15.0)
+    guard = LoadGuard(parameters)
+    now = 0.0
+
+    def decide(count: int, late: bool) -> None:
+        nonlocal now
+        for _ in range(count):
+            now += STRIDE
+            guard.decided(late, now)
+
+    for load, late in ((1.0, True), (0.2, True), (0.2, False), (1.0, True)):
+        guard.configured(load, now)
+        decide(1 if late else 6, late)
+    guard.configured(0.2, now)
+    failed, bound = now, guard.bound
+    while guard.bound == bound:
+        decide(1, False)
+    # Twice the patience, as if nothing had been between.
+    assert now - failed == pytest.approx(30.0, abs=1.0)
 
 
 def test_the_calm_after_a_late_start_ends_with_the_first_decisions_in_time() -> None:
