@@ -1,0 +1,83 @@
+"""What an executor costs for what a fusion node hears: rclpy's own and that of the nodes.
+
+    PYTHONPATH=. .venv/bin/python -P benchmarks/executor.py
+
+One process publishes odometry at 100 Hz and small messages at 60 Hz; two listen to the same
+messages at the same time, one with each executor, the leaner one with odometry that rides along.
+Prints the processor time of each listener per message, in microseconds, and the ratio.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import time
+from multiprocessing.connection import Connection
+
+import rclpy
+from nav_msgs.msg import Odometry
+from rclpy.executors import SingleThreadedExecutor
+from std_msgs.msg import Header
+
+from mmedge_ros.ros import qos
+from mmedge_ros.ros.lean_executor import LeanExecutor, ride_along
+
+SECONDS = 10.0
+RATES = {Odometry: 100.0, Header: 60.0}
+
+
+def publish() -> None:
+    """Publish until killed."""
+    rclpy.init()
+    node = rclpy.create_node('publisher')
+    for kind, rate in RATES.items():
+        publisher = node.create_publisher(kind, kind.__name__.lower(), qos.SENSOR)
+        node.create_timer(1.0 / rate, lambda p=publisher, k=kind: p.publish(k()))
+    executor = LeanExecutor()
+    executor.add_node(node)
+    executor.spin()
+
+
+def listen(is_lean: bool, told: Connection) -> None:
+    """Listen for a while, and tell the processor time and the number of messages."""
+    rclpy.init()
+    node = rclpy.create_node(f'listener_{os.getpid()}')
+    heard = [0]
+
+    def hear(_: object) -> None:
+        heard[0] += 1
+
+    odometry = node.create_subscription(Odometry, 'odometry', hear, qos.FREQUENT_SENSOR)
+    node.create_subscription(Header, 'header', hear, qos.SENSOR)
+    if is_lean:
+        ride_along(odometry)
+    executor = LeanExecutor() if is_lean else SingleThreadedExecutor()
+    executor.add_node(node)
+    while heard[0] < sum(RATES.values()):
+        executor.spin_once(timeout_sec=1.0)
+    before, spent, end = heard[0], time.process_time(), time.monotonic() + SECONDS
+    while time.monotonic() < end:
+        executor.spin_once(timeout_sec=1.0)
+    told.send((time.process_time() - spent, heard[0] - before))
+
+
+def main() -> None:
+    """Measure both at the same time."""
+    context = multiprocessing.get_context('spawn')
+    source = context.Process(target=publish)
+    source.start()
+    connections, costs = [], {}
+    for is_lean in (False, True):
+        ours, theirs = context.Pipe(duplex=False)
+        context.Process(target=listen, args=(is_lean, theirs)).start()
+        connections.append(ours)
+    for name, connection in zip(('rclpy', 'lean'), connections, strict=True):
+        seconds, count = connection.recv()
+        costs[name] = 1e6 * seconds / count
+        print(f'{name:6} {costs[name]:6.0f} us per message, {count / SECONDS:.0f} messages/s')
+    print(f'ratio  {costs["lean"] / costs["rclpy"]:6.2f}')
+    source.kill()
+
+
+if __name__ == '__main__':
+    main()
