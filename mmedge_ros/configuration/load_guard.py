@@ -75,6 +75,8 @@ class LoadGuardParameters:
     )
 
 
+# Late decisions after which a change to less says that the load was too much.
+_FLED = 2
 # Loads that differ by less are the same.
 _MORE = 1.001
 # A machine that does all its work in so much less time is another one.
@@ -131,7 +133,7 @@ class LoadGuard:
         """Note what the configuration asks for that holds from now on."""
         if load < self._load:
             self._calm_from = now + self.parameters.calm
-            if self.parameters.enabled and self._load > 0.0 and self._late_here:
+            if self.parameters.enabled and self._load > 0.0 and self._late_here >= _FLED:
                 # It was left before it could be judged, and would be tried again and again.
                 self._fail(now)
         if load != self._load:

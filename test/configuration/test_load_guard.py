@@ -214,10 +214,10 @@ def test_a_load_that_is_left_for_late_decisions_before_it_was_judged_is_not_trie
     assert 0.5 < guard.bound < 1.0
 
 
-def test_a_change_to_less_that_nothing_late_led_to_or_to_more_says_nothing_of_a_load() -> None:
+def test_one_late_decision_or_a_change_to_more_says_nothing_of_a_load() -> None:
     guard = LoadGuard()
     guard.configured(1.0, 0.0)
-    guard.decided(False, 0.1)
+    guard.decided(True, 0.1)
     guard.configured(0.5, 0.2)
     guard.decided(True, 0.3)
     guard.decided(True, 0.4)
