@@ -11,58 +11,32 @@ from rclpy.qos import (
 )
 from rclpy.qos_overriding_options import QoSOverridingOptions
 
-SENSOR = QoSProfile(
-    history=HistoryPolicy.KEEP_LAST,
-    depth=5,
-    reliability=ReliabilityPolicy.BEST_EFFORT,
-    durability=DurabilityPolicy.VOLATILE,
-)
+
+def _newest(
+    depth: int,
+    reliability: ReliabilityPolicy,
+    durability: DurabilityPolicy = DurabilityPolicy.VOLATILE,
+) -> QoSProfile:
+    return QoSProfile(
+        history=HistoryPolicy.KEEP_LAST,
+        depth=depth,
+        reliability=reliability,
+        durability=durability,
+    )
+
+
+SENSOR = _newest(5, ReliabilityPolicy.BEST_EFFORT)
 # Deep enough that a burst of both modalities survives one slow callback.
-RESULT = QoSProfile(
-    history=HistoryPolicy.KEEP_LAST,
-    depth=20,
-    reliability=ReliabilityPolicy.RELIABLE,
-    durability=DurabilityPolicy.VOLATILE,
-)
+RESULT = _newest(20, ReliabilityPolicy.RELIABLE)
 # For what is taken when something else comes (`lean_executor.ride_along`).
-FREQUENT_SENSOR = QoSProfile(
-    history=HistoryPolicy.KEEP_LAST,
-    depth=50,
-    reliability=ReliabilityPolicy.BEST_EFFORT,
-    durability=DurabilityPolicy.VOLATILE,
-)
-FREQUENT_RESULT = QoSProfile(
-    history=HistoryPolicy.KEEP_LAST,
-    depth=200,
-    reliability=ReliabilityPolicy.RELIABLE,
-    durability=DurabilityPolicy.VOLATILE,
-)
+FREQUENT_SENSOR = _newest(50, ReliabilityPolicy.BEST_EFFORT)
+FREQUENT_RESULT = _newest(200, ReliabilityPolicy.RELIABLE)
 # Reliable, so that viewers of either kind see it, and as shallow as a live picture may be.
-PICTURE = QoSProfile(
-    history=HistoryPolicy.KEEP_LAST,
-    depth=2,
-    reliability=ReliabilityPolicy.RELIABLE,
-    durability=DurabilityPolicy.VOLATILE,
-)
-LATCHED = QoSProfile(
-    history=HistoryPolicy.KEEP_LAST,
-    depth=1,
-    reliability=ReliabilityPolicy.RELIABLE,
-    durability=DurabilityPolicy.TRANSIENT_LOCAL,
-)
-STATIC_TRANSFORMS = QoSProfile(
-    history=HistoryPolicy.KEEP_LAST,
-    depth=100,
-    reliability=ReliabilityPolicy.RELIABLE,
-    durability=DurabilityPolicy.TRANSIENT_LOCAL,
-)
+PICTURE = _newest(2, ReliabilityPolicy.RELIABLE)
+LATCHED = _newest(1, ReliabilityPolicy.RELIABLE, DurabilityPolicy.TRANSIENT_LOCAL)
+STATIC_TRANSFORMS = _newest(100, ReliabilityPolicy.RELIABLE, DurabilityPolicy.TRANSIENT_LOCAL)
 # For a listener that must not miss anything while it is busy with something else.
-RECORD = QoSProfile(
-    history=HistoryPolicy.KEEP_LAST,
-    depth=1000,
-    reliability=ReliabilityPolicy.RELIABLE,
-    durability=DurabilityPolicy.VOLATILE,
-)
+RECORD = _newest(1000, ReliabilityPolicy.RELIABLE)
 
 
 def overridable(profile: QoSProfile) -> dict[str, Any]:

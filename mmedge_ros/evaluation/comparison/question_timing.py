@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -20,9 +20,16 @@ _WINDOW_UNITS = 15
 _PEOPLE, _WARM_UP, _PICTURES = 5, 15, 165
 _PARTS = ('whole', 'taking in', 'question', 'network')
 
-_Ask: TypeAlias = Callable[
-    [Scene, Gate, UnitFeatures, TrackerState, Asking, Mapping[str, Stopwatch]], None
-]
+
+class _Moment(NamedTuple):
+    """A picture, the tracks after it, and what is asked then."""
+
+    features: UnitFeatures
+    state: TrackerState
+    asking: Asking
+
+
+_Ask: TypeAlias = Callable[[Scene, Gate, _Moment, Mapping[str, Stopwatch]], None]
 
 
 def question_times(gate: Gate) -> dict[str, dict[str, float]]:
@@ -46,38 +53,24 @@ def _timed(gate: Gate, ask: _Ask) -> dict[str, dict[str, float]]:
         asking = Asking(now_ns + left_ns, now_ns, CAMERA, 8, _WINDOW_UNITS, 'medium')
         if number == _WARM_UP:
             watches = {name: Stopwatch() for name in watches}
-        ask(scene, gate, features, state, asking, watches)
+        ask(scene, gate, _Moment(features, state, asking), watches)
     return {name: watch.microseconds() for name, watch in watches.items() if watch.is_used}
 
 
-def _whole(
-    scene: Scene,
-    gate: Gate,
-    features: UnitFeatures,
-    state: TrackerState,
-    asking: Asking,
-    watches: Mapping[str, Stopwatch],
-) -> None:
+def _whole(scene: Scene, gate: Gate, now: _Moment, watches: Mapping[str, Stopwatch]) -> None:
     # By itself: stopwatches within it would be a tenth of it.
     watches['whole'].start()
-    scene.add(features, state)
-    gate.confidence(scene.question(asking, state))
+    scene.add(now.features, now.state)
+    gate.confidence(scene.question(now.asking, now.state))
     watches['whole'].stop()
 
 
-def _in_parts(
-    scene: Scene,
-    gate: Gate,
-    features: UnitFeatures,
-    state: TrackerState,
-    asking: Asking,
-    watches: Mapping[str, Stopwatch],
-) -> None:
+def _in_parts(scene: Scene, gate: Gate, now: _Moment, watches: Mapping[str, Stopwatch]) -> None:
     watches['taking in'].start()
-    scene.add(features, state)
+    scene.add(now.features, now.state)
     watches['taking in'].stop()
     watches['question'].start()
-    question = scene.question(asking, state)
+    question = scene.question(now.asking, now.state)
     watches['question'].stop()
     watches['network'].start()
     gate.confidence(question)
