@@ -24,6 +24,23 @@ _NS_PER_S = 1_000_000_000
 _MOST_AT_ONCE = 10
 _MOST_PASSENGERS = 200
 _RIDES_ALONG = '_mmedge_rides_along'
+# A timer that was cancelled is told by an error of its own only by newer rclpy.
+_GONE = (InvalidHandle, getattr(_rclpy, 'TimerCancelledError', InvalidHandle))
+# What is used of rclpy's inside.
+_NEEDED = {
+    'WaitSet': ('clear_entities', 'wait', 'get_ready_entities', 'add_subscription'),
+    'Subscription': ('take_message', 'pointer'),
+    'Timer': ('is_timer_ready', 'call_timer', 'pointer'),
+}
+
+
+def node_executor() -> SingleThreadedExecutor:
+    """Return a `LeanExecutor`, or rclpy's own where its inside is another."""
+    for kind, names in _NEEDED.items():
+        found = getattr(_rclpy, kind, None)
+        if not all(hasattr(found, name) for name in names):
+            return SingleThreadedExecutor()
+    return LeanExecutor()
 
 
 def ride_along(subscription: Any) -> Any:
@@ -50,7 +67,7 @@ class _OwnTimer(NamedTuple):
             if not self.handle.is_timer_ready():
                 return
             self.handle.call_timer()
-        except (InvalidHandle, _rclpy.TimerCancelledError):
+        except _GONE:
             return
         self.callback()
 
@@ -244,7 +261,7 @@ class LeanExecutor(SingleThreadedExecutor):
     (`ride_along`) comes first.
 
     Subscriptions and timers with plain functions are called directly; services, clients, events,
-    tasks and coroutines are left to rclpy, and so is everything where its inside is another.
+    tasks and coroutines are left to rclpy.
     """
 
     def __init__(self, **options: Any) -> None:

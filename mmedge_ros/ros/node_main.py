@@ -22,7 +22,7 @@ from mmedge_ros.fusion.errors import FusionError
 from mmedge_ros.monitoring.errors import MonitoringError
 from mmedge_ros.parameter import ParameterError
 from mmedge_ros.replay.errors import ReplayError
-from mmedge_ros.ros.lean_executor import LeanExecutor
+from mmedge_ros.ros.lean_executor import node_executor
 from mmedge_ros.ros.middleware_profile import set_profile
 from mmedge_ros.sensing.errors import SensingError
 from mmedge_ros.skipping.errors import SkippingError
@@ -85,7 +85,7 @@ def _spin(makers: Sequence[Callable[[], Node]], nodes: list[Node], args: list[st
         rclpy.init(args=args)
     except RuntimeError as err:
         raise ParameterError(str(err)) from err
-    executor = LeanExecutor()
+    executor = node_executor()
     for make in makers:
         nodes.append(make())
         executor.add_node(nodes[-1])

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 import rclpy
 from live_graph import wait_until
 from rcl_interfaces.srv import GetParameters
-from rclpy.executors import ExternalShutdownException
+from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 from std_msgs.msg import Int32
 
-from mmedge_ros.ros.lean_executor import LeanExecutor, ride_along
+from mmedge_ros.ros import lean_executor
+from mmedge_ros.ros.lean_executor import LeanExecutor, node_executor, ride_along
 
 
 @pytest.fixture
@@ -39,6 +41,14 @@ def hears(node: Node, take: Callable[[Int32], object], topic: str = 'number') ->
     publisher = node.create_publisher(Int32, topic, 20)
     wait_until(cast('LeanExecutor', node.executor), publisher.get_subscription_count)
     return publisher
+
+
+def test_an_rclpy_with_another_inside_keeps_its_own_executor(
+    ros: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert isinstance(node_executor(), LeanExecutor)
+    monkeypatch.setattr(lean_executor, '_rclpy', SimpleNamespace(WaitSet=object))
+    assert type(node_executor()) is SingleThreadedExecutor
 
 
 def test_all_messages_that_came_are_taken_at_once_and_in_order(
