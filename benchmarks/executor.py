@@ -20,7 +20,8 @@ from rclpy.executors import SingleThreadedExecutor
 from std_msgs.msg import Header
 
 from mmedge_ros.ros import qos
-from mmedge_ros.ros.lean_executor import LeanExecutor, ride_along
+from mmedge_ros.ros.lean_executor import LeanExecutor
+from mmedge_ros.ros.waited_entities import ride_along
 
 SECONDS = 10.0
 RATES = {Odometry: 100.0, Header: 60.0}

@@ -10,14 +10,18 @@ import yaml
 from mmedge_ros.bounded_file import read_bounded
 
 _MAX_DEPTH = 40
-# Ten times as fast where PyYAML was built with libyaml. It does not survive deep nesting, which
-# has to be refused before it builds anything.
+# Several times as fast where PyYAML was built with libyaml. It does not survive deep nesting,
+# which has to be refused before it builds anything.
 _LOADER: type[Any] = getattr(yaml, 'CSafeLoader', yaml.SafeLoader)
 _LONGEST_SHOWN = 80
 
 
 class PlainYamlError(ValueError):
     """A file is not the plain YAML it should be; the message begins with its path."""
+
+
+class YamlTrapError(yaml.YAMLError):
+    """YAML that could cost far more than its size; the message begins with the line."""
 
 
 def load_plain_yaml(path: str | Path, max_bytes: int) -> dict[Any, Any]:
@@ -31,12 +35,11 @@ def load_plain_yaml(path: str | Path, max_bytes: int) -> dict[Any, Any]:
     path = Path(path)
     raw = read_bounded(path, max_bytes, PlainYamlError)
     try:
-        _refuse_traps(path, raw)
-        content = yaml.load(raw, Loader=_LOADER)  # a safe one
+        content = load_shallow_yaml(raw, anchors=False)
+    except YamlTrapError as error:
+        raise PlainYamlError(f'{path}: {error}') from error
     except yaml.YAMLError as error:
         raise PlainYamlError(f'{path}: not plain YAML ({_brief(error)})') from error
-    except PlainYamlError:
-        raise
     # Impossible dates and numbers, and keys that cannot be keys.
     except (ValueError, TypeError) as error:
         raise PlainYamlError(f'{path}: a value cannot be read ({_brief(error)})') from error
@@ -46,19 +49,23 @@ def load_plain_yaml(path: str | Path, max_bytes: int) -> dict[Any, Any]:
     return content
 
 
-def load_shallow_yaml(raw: bytes) -> Any:
-    """Read YAML whatever it holds; deep nesting is refused.
+def load_shallow_yaml(raw: bytes, anchors: bool = True) -> Any:
+    """Read YAML whatever it holds; deep nesting is refused before anything is built from it.
 
+    :param anchors: whether values may refer to others
+    :raises YamlTrapError: if it is nested too deep, or refers to an anchor
     :raises yaml.YAMLError: if it is not YAML
     :raises ValueError: for impossible dates and numbers
-    :raises RecursionError: if it is nested too deep
     """
     depth = 0
     for event in yaml.parse(raw, Loader=_LOADER):
+        line = event.start_mark.line + 1 if event.start_mark else 0
+        if not anchors and isinstance(event, yaml.AliasEvent):
+            raise YamlTrapError(f'line {line} refers to an anchor; write it out')
         depth += isinstance(event, yaml.CollectionStartEvent)
         depth -= isinstance(event, yaml.CollectionEndEvent)
         if depth > _MAX_DEPTH:
-            raise RecursionError(f'nested deeper than {_MAX_DEPTH} levels')
+            raise YamlTrapError(f'line {line} is nested deeper than {_MAX_DEPTH} levels')
     return yaml.load(raw, Loader=_LOADER)  # a safe one
 
 
@@ -69,19 +76,6 @@ def shown(value: Any) -> str:
     except ValueError:  # Python refuses to print the hugest integers
         return 'a huge number'
     return text if len(text) <= _LONGEST_SHOWN else f'{text[:_LONGEST_SHOWN]}...'
-
-
-def _refuse_traps(path: Path, raw: bytes) -> None:
-    """Refuse references and deep nesting before anything is built from them."""
-    depth = 0
-    for event in yaml.parse(raw, Loader=_LOADER):
-        line = event.start_mark.line + 1 if event.start_mark else 0
-        if isinstance(event, yaml.AliasEvent):
-            raise PlainYamlError(f'{path}: line {line} refers to an anchor; write it out')
-        depth += isinstance(event, yaml.CollectionStartEvent)
-        depth -= isinstance(event, yaml.CollectionEndEvent)
-        if depth > _MAX_DEPTH:
-            raise PlainYamlError(f'{path}: line {line} is nested deeper than {_MAX_DEPTH} levels')
 
 
 def _brief(error: Exception) -> str:

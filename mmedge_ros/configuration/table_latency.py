@@ -148,11 +148,6 @@ class TableLatency:
         self._contended = False
 
     @property
-    def contended(self) -> bool:
-        """Whether latencies have ever departed from the table."""
-        return self._contended
-
-    @property
     def noise(self) -> float:
         """Spread of one decision around the mean, in log units."""
         return self._noise.value

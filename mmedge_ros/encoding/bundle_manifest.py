@@ -182,7 +182,7 @@ def _read(path: Path) -> Any:
         return load_shallow_yaml(path.read_bytes())
     except OSError as err:
         raise EncodingError(f'{path} cannot be read: {err.strerror}; check its rights') from err
-    except (yaml.YAMLError, RecursionError) as err:
+    except yaml.YAMLError as err:
         raise EncodingError(f'{path} is not valid YAML: {str(err)[:300]}') from err
     except ValueError as err:
         if isinstance(err, EncodingError):

@@ -23,7 +23,7 @@ from mmedge_ros.fusion.transforms import transform_from_message
 from mmedge_ros.pipeline.decision_worker import Task
 from mmedge_ros.ros import names, qos
 from mmedge_ros.ros.conversions import from_time
-from mmedge_ros.ros.lean_executor import ride_along
+from mmedge_ros.ros.waited_entities import ride_along
 
 
 class Submit(Protocol):

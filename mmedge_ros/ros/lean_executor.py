@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
-from typing import Any, NamedTuple, cast
+from typing import Any
 
-from rclpy.exceptions import InvalidHandle
 from rclpy.executors import (
     ExternalShutdownException,
     ShutdownException,
@@ -16,16 +12,14 @@ from rclpy.executors import (
 )
 from rclpy.impl.implementation_singleton import rclpy_implementation as _rclpy
 from rclpy.node import Node
-from rclpy.waitable import NumberOfEntities
+
+from mmedge_ros.ros.waited_entities import Ready, WaitedEntities
 
 _FOR_EVER = -1
 _NS_PER_S = 1_000_000_000
 # Messages of a subscription that are taken before timers and the others have their turn.
 _MOST_AT_ONCE = 10
 _MOST_PASSENGERS = 200
-_RIDES_ALONG = '_mmedge_rides_along'
-# A timer that was cancelled is told by an error of its own only by newer rclpy.
-_GONE = (InvalidHandle, getattr(_rclpy, 'TimerCancelledError', InvalidHandle))
 # What is used of rclpy's inside.
 _NEEDED = {
     'WaitSet': ('clear_entities', 'wait', 'get_ready_entities', 'add_subscription'),
@@ -43,222 +37,13 @@ def node_executor() -> SingleThreadedExecutor:
     return LeanExecutor()
 
 
-def ride_along(subscription: Any) -> Any:
-    """Let messages of a subscription wake nobody: they are taken when something else does.
-
-    For what comes often and is only looked at when something else comes, or at the tick of a
-    timer; its queue has to be as deep as that takes. Other executors know nothing of this, and
-    wake for each of them. Mismatches of QoS are not told, as they come the same way: whoever
-    depends on such a topic has an `InputWatch`. Returns the subscription.
-    """
-    setattr(subscription, _RIDES_ALONG, True)
-    return subscription
-
-
-class _OwnTimer(NamedTuple):
-    """A timer whose callback is a function without arguments."""
-
-    handle: Any
-    callback: Callable[[], object]
-
-    def call(self) -> None:
-        """Call it if it is due; it may have been cancelled meanwhile."""
-        try:
-            if not self.handle.is_timer_ready():
-                return
-            self.handle.call_timer()
-        except _GONE:
-            return
-        self.callback()
-
-
-class _OwnSubscription(NamedTuple):
-    """A subscription whose callback is a function of the message, and of its info if wanted."""
-
-    handle: Any
-    kind: Any
-    is_raw: bool
-    callback: Callable[..., object]
-    wants_info: bool
-
-    def take(self) -> bool:
-        """Take a message and call the callback; False if there is none."""
-        try:
-            taken = self.handle.take_message(self.kind, self.is_raw)
-        except InvalidHandle:
-            return False
-        if taken is None:
-            return False
-        if self.wants_info:
-            self.callback(*taken)
-        else:
-            self.callback(taken[0])
-        return True
-
-
-class _Ready(NamedTuple):
-    """What is ready: timers, subscriptions, and whether something else is."""
-
-    timers: list[_OwnTimer]
-    subscriptions: list[_OwnSubscription]
-    others: bool
-
-
-class _Entities:
-    """All that nodes wait for, held so that nothing is destroyed in the wait.
-
-    :param guards: those of the executor, which only end a wait
-    """
-
-    def __init__(self, nodes: Sequence[Node], guards: Sequence[Any], context: Any) -> None:
-        self._held = ExitStack()
-        self._own_timers: dict[int, _OwnTimer] = {}
-        self._own_subscriptions: dict[int, _OwnSubscription] = {}
-        self._timers: list[Any] = []
-        self._subscriptions: list[Any] = []
-        self._clients: list[Any] = []
-        self._services: list[Any] = []
-        self._waitables: list[Any] = []
-        self.passengers: list[_OwnSubscription] = []
-        self._node_guards: dict[int, Any] = {}
-        self._guards = [guard.handle for guard in guards if self._hold(guard.handle)]
-        self._held.enter_context(context.handle)
-        for node in nodes:
-            self._add(node)
-        counts = NumberOfEntities(
-            len(self._subscriptions),
-            len(self._guards),
-            len(self._timers),
-            len(self._clients),
-            len(self._services),
-        )
-        for waitable in self._waitables:
-            counts += waitable.get_num_entities()
-        self._wait_set = _rclpy.WaitSet(
-            counts.num_subscriptions,
-            counts.num_guard_conditions,
-            counts.num_timers,
-            counts.num_clients,
-            counts.num_services,
-            counts.num_events,
-            context.handle,
-        )
-
-    def wait(self, timeout_ns: int) -> _Ready:
-        """Wait until something is ready; a negative time is for ever."""
-        self._fill()
-        self._wait_set.wait(timeout_ns)
-        ready = self._wait_set.get_ready_entities
-        timers = [self._own_timers.get(pointer) for pointer in ready('timer')]
-        subscriptions = [self._own_subscriptions.get(pointer) for pointer in ready('subscription')]
-        others = [waitable.is_ready(self._wait_set) for waitable in self._waitables]
-        return _Ready(
-            [timer for timer in timers if timer is not None],
-            [subscription for subscription in subscriptions if subscription is not None],
-            any(others)
-            or bool(ready('client') or ready('service'))
-            or None in timers
-            or None in subscriptions
-            or self._is_guard_ready(),
-        )
-
-    def _fill(self) -> None:
-        # Waiting leaves in the set only what is ready.
-        wait_set = self._wait_set
-        wait_set.clear_entities()
-        for add, handles in (
-            (wait_set.add_subscription, self._subscriptions),
-            (wait_set.add_guard_condition, self._guards),
-            (wait_set.add_timer, self._timers),
-            (wait_set.add_client, self._clients),
-            (wait_set.add_service, self._services),
-        ):
-            for handle in handles:
-                add(handle)
-        for waitable in self._waitables:
-            waitable.add_to_wait_set(wait_set)
-
-    def _is_guard_ready(self) -> bool:
-        """Whether a node's guard condition was triggered, which is kept for rclpy."""
-        found = False
-        if self._node_guards:
-            for pointer in self._wait_set.get_ready_entities('guard_condition'):
-                guard = self._node_guards.get(pointer)
-                if guard is not None:
-                    # Waiting has reset it; rclpy triggers it again when it sees this.
-                    guard._executor_triggered = True  # noqa: SLF001  # there is no other way
-                    found = True
-        return found
-
-    def release(self) -> None:
-        """Let everything be destroyed; the wait set first."""
-        self._wait_set.destroy_when_not_in_use()
-        self._held.close()
-
-    def _add(self, node: Node) -> None:
-        for timer in node.timers:
-            if self._hold(timer.handle):
-                self._timers.append(timer.handle)
-                if _is_plain(timer.callback, 0):
-                    own = _OwnTimer(timer.handle, cast('Any', timer.callback))
-                    self._own_timers[timer.handle.pointer] = own
-        for guard in node.guards:
-            if self._hold(guard.handle):
-                self._guards.append(guard.handle)
-                self._node_guards[guard.handle.pointer] = guard
-        self._clients += [c.handle for c in node.clients if self._hold(c.handle)]
-        self._services += [s.handle for s in node.services if self._hold(s.handle)]
-        self._waitables += [waitable for waitable in node.waitables if self._hold(waitable)]
-        for subscription in node.subscriptions:
-            if self._hold(subscription.handle):
-                self._add_subscription(subscription)
-
-    def _add_subscription(self, subscription: Any) -> None:
-        handle, callback = subscription.handle, subscription.callback
-        wants_info = _is_plain(callback, 2)
-        own = None
-        if wants_info or _is_plain(callback, 1):
-            own = _OwnSubscription(
-                handle, subscription.msg_type, subscription.raw, callback, wants_info
-            )
-        if own is not None and getattr(subscription, _RIDES_ALONG, False):
-            self.passengers.append(own)
-            # The middleware reports data by the same condition as events.
-            silent = getattr(subscription, 'event_handlers', ())
-            self._waitables = [w for w in self._waitables if w not in silent]
-            return
-        self._subscriptions.append(handle)
-        if own is not None:
-            self._own_subscriptions[handle.pointer] = own
-
-    def _hold(self, handle: Any) -> bool:
-        """Hold something; False if it is destroyed already."""
-        try:
-            self._held.enter_context(handle)
-        except InvalidHandle:
-            return False
-        return True
-
-
-def _is_plain(callback: Callable[..., object] | None, arguments: int) -> bool:
-    """Whether a callback is a function with so many arguments and no coroutine."""
-    if callback is None or inspect.iscoroutinefunction(callback):
-        return False
-    try:
-        parameters = inspect.signature(callback).parameters.values()
-    except (TypeError, ValueError):
-        return False
-    plain = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    return len(parameters) == arguments and all(p.kind in plain for p in parameters)
-
-
 class LeanExecutor(SingleThreadedExecutor):
     """Runs callbacks in the thread that spins, like `SingleThreadedExecutor`, for less.
 
     That one makes a wait set of everything before each callback and wakes itself twice after it:
     for a node that hears a hundred small messages a second it is most of the work. This one makes
     the set when something was created or destroyed, and takes all that came. What rides along
-    (`ride_along`) comes first.
+    (`waited_entities.ride_along`) comes first.
 
     Subscriptions and timers with plain functions are called directly; services, clients, events,
     tasks and coroutines are left to rclpy.
@@ -266,7 +51,7 @@ class LeanExecutor(SingleThreadedExecutor):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
-        self._entities: _Entities | None = None
+        self._entities: WaitedEntities | None = None
         self._is_waiting = False
         self._has_changed = True
 
@@ -325,12 +110,12 @@ class LeanExecutor(SingleThreadedExecutor):
             self._release()
         return done
 
-    def _wait(self, timeout_sec: float | None) -> _Ready:
+    def _wait(self, timeout_sec: float | None) -> Ready:
         if self._has_changed or self._entities is None:
             self._release()
             self._has_changed = False
             guards = [guard for guard in (self._guard, self._sigint_gc) if guard is not None]
-            self._entities = _Entities(self.get_nodes(), guards, self._context)
+            self._entities = WaitedEntities(self.get_nodes(), guards, self._context)
         timeout_ns = _FOR_EVER
         if timeout_sec is not None and timeout_sec >= 0.0:
             timeout_ns = round(timeout_sec * _NS_PER_S)
@@ -350,7 +135,9 @@ class LeanExecutor(SingleThreadedExecutor):
             entities.release()
 
     def _leave_to_rclpy(self) -> None:
-        while not self._is_shutdown:
+        # A coroutine that waits for something is offered again and again: not without an end, or
+        # what it waits for could never come.
+        for _ in range(_MOST_AT_ONCE):
             try:
                 handler, _, _ = self.wait_for_ready_callbacks(0.0, None, lambda: False)
             except (TimeoutException, ShutdownException):

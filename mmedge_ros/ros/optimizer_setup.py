@@ -115,7 +115,7 @@ class Cost:
 
 
 class _SeenTrack(NamedTuple):
-    """The part of a track that is looked at; reading all of it takes ten times as long."""
+    """The part of a track that is looked at: its covariances are most of what reading it takes."""
 
     box: Box | None
     box_velocity: tuple[float, float]

@@ -59,8 +59,8 @@ class Gate:
     def logits(self, vectors: FloatArray) -> FloatArray:
         """Return the logits (...) of questions (..., F)."""
         # For a single question each call takes longer than its numbers: nothing new is made that
-        # need not be, and `dot` and bounds that are arrays already take half as long as `@` and
-        # plain numbers.
+        # need not be, and `dot` and bounds that are arrays already take less than `@` and plain
+        # numbers.
         inputs = vectors - self.mean
         inputs *= self.scale
         np.maximum(inputs, _LOWEST, out=inputs)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -23,7 +23,7 @@ from mmedge_ros.data_types import CAMERA, RADAR, FloatArray
 from mmedge_ros.encoding.bundle_manifest import MANIFEST
 from mmedge_ros.encoding.detector import EncodingError
 from mmedge_ros.evaluation.bundle_evaluation import NOMINAL, flights_of
-from mmedge_ros.evaluation.bundle_under_test import BundleUnderTest, flight_digest, open_bundle
+from mmedge_ros.evaluation.bundle_under_test import BundleUnderTest, open_bundle
 from mmedge_ros.evaluation.errors import EvaluationError
 from mmedge_ros.evaluation.report_files import REPORT, require_writable, write_files
 from mmedge_ros.fusion.errors import FusionError
@@ -47,12 +47,10 @@ from mmedge_ros.training.bundle_copy import bundle_copy
 from mmedge_ros.training.detector_bundle import require_free
 from mmedge_ros.training.errors import TrainingError
 from mmedge_ros.training.flight_pictures import flights_in
+from mmedge_ros.training.flight_works import DistinctFlights, Report, do_flight_works
 from mmedge_ros.training.work_folder import work_beside
-from mmedge_ros.worker_processes import WorkError, do_works
 
 _EXPECTED = (EncodingError, EvaluationError, FusionError, ReplayError, TrainingError)
-
-Report = Callable[[float, str], None]
 
 
 @dataclass(frozen=True)
@@ -155,18 +153,12 @@ def _tasks(
     made_from = f'{bundle.digest} {request.seconds:g}'
     folder = request.samples or work_beside(request.out)
     folder = folder / hashlib.sha256(made_from.encode()).hexdigest()[:12]
-    known: dict[str, Path] = {}
+    known = DistinctFlights()
 
     def of_set(flights: Path, most: int = 0) -> list[PredictorFlight]:
         found = []
         for path in flights_of(flights_in(flights), most):
-            digest = flight_digest(path)
-            if digest in known:
-                raise TrainingError(
-                    f'{path} is the same flight as {known[digest]}; what was learnt from judges '
-                    'nothing: give each set flights of its own'
-                )
-            known[digest] = path
+            digest = known.digest(path)
             found.append(PredictorFlight(path, bundle, folder / digest[:12], request.seconds))
         return found
 
@@ -174,22 +166,12 @@ def _tasks(
 
 
 def _collect(tasks: Sequence[PredictorFlight], jobs: int, report: Report) -> None:
-    shares: dict[str, float] = {}
-
-    def tell(name: str, share: float) -> None:
-        shares[name] = share
-        whole = sum(done >= 1.0 for done in shares.values())
-        report(sum(shares.values()) / len(works), f'{whole} of {len(works)} flights')
-
     works = {
         f'{number}/{task.path.name}': partial(collect, task)
         for number, task in enumerate(tasks)
         if kept(task) is None
     }
-    try:
-        do_works(works, jobs, _EXPECTED, tell)
-    except WorkError as err:
-        raise TrainingError(f'flight {err.name}: {err}') from err
+    do_flight_works(works, jobs, _EXPECTED, report)
 
 
 def _course(task: PredictorFlight) -> Any:

@@ -12,7 +12,7 @@ from typing import Any
 
 from mmedge_ros.data_types import CAMERA, RADAR, Configuration, ModalityConfiguration
 from mmedge_ros.evaluation.bundle_evaluation import NOMINAL
-from mmedge_ros.evaluation.bundle_under_test import BundleUnderTest, flight_digest, open_bundle
+from mmedge_ros.evaluation.bundle_under_test import BundleUnderTest, open_bundle
 from mmedge_ros.evaluation.gate_report import (
     ALPHAS,
     SPLIT_ALPHAS,
@@ -31,6 +31,7 @@ from mmedge_ros.training.bundle_copy import bundle_copy
 from mmedge_ros.training.detector_bundle import require_free
 from mmedge_ros.training.errors import TrainingError
 from mmedge_ros.training.flight_pictures import flights_in
+from mmedge_ros.training.flight_works import DistinctFlights, Report
 from mmedge_ros.training.gate_calibration import (
     Table,
     across_splits,
@@ -50,8 +51,6 @@ _SAMPLED, _CALIBRATED = 0.35, 0.75
 _SPLITS = 20
 # Many more audits than in flight: recorded flights are short.
 _AUDITED_SHARE = 0.15
-
-Report = Callable[[float, str], None]
 
 
 @dataclass(frozen=True)
@@ -226,18 +225,11 @@ def _flights(
     made_from = f'{bundle.digest} {strategy} {configuration}'
     work = work_beside(request.out) / hashlib.sha256(made_from.encode()).hexdigest()[:12]
     found: dict[str, list[GateFlight]] = {}
-    known: dict[str, str] = {}
+    known = DistinctFlights()
     for name, folder in request.sets.items():
         found[name] = []
         for path in flights_in(folder):
-            digest = flight_digest(path)
-            if digest in known:
-                raise TrainingError(
-                    f'{path} is the same flight as {known[digest]}; what made the samples '
-                    'certifies nothing and what certifies judges nothing: give each set flights '
-                    'of its own'
-                )
-            known[digest] = str(path)
+            digest = known.digest(path)
             kept = work / digest[:12]
             found[name].append(
                 GateFlight(path, len(known), bundle, strategy, (configuration,), kept)

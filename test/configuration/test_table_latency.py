@@ -36,7 +36,6 @@ def believed(latency: TableLatency, now: float) -> np.ndarray:
 def test_until_something_happens_the_table_counts() -> None:
     latency = model()
     now = run(latency, 8, 1.0, 0.0, 30)
-    assert not latency.contended
     assert believed(latency, now) == pytest.approx(np.ones(9), rel=0.01)
     assert latency.predict(now).chances(1.3 * TABLE[8])[8] > 0.99
 
@@ -45,9 +44,8 @@ def test_two_slow_decisions_in_a_row_are_a_step_and_one_is_not() -> None:
     latency = model()
     now = run(latency, 8, 1.0, 0.0, 30)
     now = run(latency, 8, 3.0, now, 1)
-    assert not latency.contended
+    assert believed(latency, now)[8] < 1.5
     now = run(latency, 8, 3.0, now, 1)
-    assert latency.contended
     assert believed(latency, now)[8] == pytest.approx(3.0, rel=0.05)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from bag_fixtures import BEGIN_NS, LOG_DELAY_NS, STORE, TYPES, header, recording
+from bag_fixtures import BEGIN_NS, LOG_DELAY_NS, STORE, TYPES, header, recording, write_bag
 from rosbags.typesys import get_types_from_msg
 
 GROUND_TRUTH = '/ground_truth'
@@ -86,3 +86,10 @@ def recording_with_truth(
 ) -> list[tuple[str, int, Any]]:
     messages = recording(duration) + truths(duration, make)
     return sorted(messages, key=lambda entry: entry[1])
+
+
+def write_short_flights(folder: Path, count: int, first: float) -> None:
+    """Write recordings with truth from ``first`` seconds on, no two of the same length."""
+    for number in range(count):
+        messages = recording_with_truth(first + 0.1 * number)
+        write_bag(folder / f'flight_{number}', messages=messages)

@@ -13,10 +13,12 @@ from live_graph import wait_until
 from rcl_interfaces.srv import GetParameters
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
+from rclpy.task import Future
 from std_msgs.msg import Int32
 
 from mmedge_ros.ros import lean_executor
-from mmedge_ros.ros.lean_executor import LeanExecutor, node_executor, ride_along
+from mmedge_ros.ros.lean_executor import LeanExecutor, node_executor
+from mmedge_ros.ros.waited_entities import ride_along
 
 
 @pytest.fixture
@@ -186,6 +188,22 @@ def test_what_rides_along_wakes_nobody_and_comes_first(executor: LeanExecutor, n
     assert heard[-1] == 'other'
     executor.spin_once(timeout_sec=0.0)
     assert heard[-1] == 'passenger 3'
+
+
+def test_a_coroutine_that_waits_for_a_timer_leaves_it_its_turn(
+    executor: LeanExecutor, node: Node
+) -> None:
+    rung = Future(executor=executor)
+    heard: list[str] = []
+
+    async def wait_for_the_bell(_: Int32) -> None:
+        heard.append(await rung)
+
+    publisher = hears(node, wait_for_the_bell)
+    publisher.publish(Int32())
+    node.create_timer(0.01, lambda: rung.done() or rung.set_result('bell'))
+    wait_until(executor, lambda: heard)
+    assert heard == ['bell']
 
 
 def test_a_guard_condition_of_a_node_is_seen(executor: LeanExecutor, node: Node) -> None:

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from bag_fixtures import write_bag
 from tiny_bundle import write_tiny_bundle
-from truth_fixtures import recording_with_truth
+from truth_fixtures import write_short_flights
 from typer.testing import CliRunner, Result
 
 from mmedge_ros.skipping.bundle_gate import bundle_gate
@@ -34,13 +33,6 @@ def place(tmp_path: Path) -> Path:
     for name in ('samples', 'calibration'):
         (tmp_path / name).mkdir()
     return tmp_path
-
-
-def add_flights(folder: Path, count: int, first: float) -> None:
-    """Short flights, no two of the same length."""
-    for number in range(count):
-        messages = recording_with_truth(first + 0.1 * number)
-        write_bag(folder / f'flight_{number}', messages=messages)
 
 
 def test_the_help_names_the_options() -> None:
@@ -79,15 +71,15 @@ def test_networks_that_are_not_there_are_told(place: Path) -> None:
 
 def test_a_flight_in_two_sets_is_refused(place: Path) -> None:
     for name in ('samples', 'calibration'):
-        add_flights(place / name, 1, 0.5)
+        write_short_flights(place / name, 1, 0.5)
     done = run(place)
     assert done.exit_code == 1
     assert 'is the same flight as' in done.stderr
 
 
 def test_too_few_flights_certify_nothing(place: Path) -> None:
-    add_flights(place / 'samples', 1, 0.5)
-    add_flights(place / 'calibration', 2, 0.7)
+    write_short_flights(place / 'samples', 1, 0.5)
+    write_short_flights(place / 'calibration', 2, 0.7)
     done = run(place)
     assert done.exit_code == 1
     assert 'holds 2 flights' in done.stderr
@@ -107,15 +99,15 @@ def always_sure(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures('always_sure')
 def test_a_certified_gate_is_in_a_copy_of_the_bundle(place: Path) -> None:
-    add_flights(place / 'samples', 1, 0.5)
-    add_flights(place / 'calibration', 10, 1.3)
+    write_short_flights(place / 'samples', 1, 0.5)
+    write_short_flights(place / 'calibration', 10, 1.3)
     refused = run(place, '--alpha', '0.001')
     assert refused.exit_code == 1
     assert 'no bundle was written' in refused.stderr
     assert not (place / 'out').exists()
     assert (place / 'report/report.html').is_file()
     # What was replayed is kept: even flights that can no longer be read are known.
-    add_flights(place / 'shifted', 2, 2.5)
+    write_short_flights(place / 'shifted', 2, 2.5)
     done = run(place, '--alpha', '0.5', '--shifted', place / 'shifted')
     assert done.exit_code == 0, done.stderr
     gate = bundle_gate(place / 'out')

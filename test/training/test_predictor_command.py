@@ -8,9 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
-from bag_fixtures import write_bag
 from tiny_bundle import write_tiny_bundle
-from truth_fixtures import recording_with_truth
+from truth_fixtures import write_short_flights
 from typer.testing import CliRunner, Result
 
 from mmedge_ros.configuration.bundle_predictor import bundle_predictor
@@ -53,12 +52,6 @@ def place(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def add_flights(folder: Path, count: int, first: float) -> None:
-    """Short flights, no two of the same length."""
-    for number in range(count):
-        write_bag(folder / f'flight_{number}', messages=recording_with_truth(first + 0.1 * number))
-
-
 def test_the_help_names_the_options() -> None:
     done = CliRunner().invoke(train_app, ['predictor', '--help'], env={'COLUMNS': '120'})
     assert done.exit_code == 0
@@ -83,16 +76,16 @@ def test_a_bundle_without_a_table_is_refused(place: Path) -> None:
 
 
 def test_no_flight_may_be_in_both_sets(place: Path) -> None:
-    add_flights(place / 'calibration', 1, 1.5)
-    add_flights(place / 'test', 1, 1.5)
+    write_short_flights(place / 'calibration', 1, 1.5)
+    write_short_flights(place / 'test', 1, 1.5)
     done = run(place)
     assert done.exit_code == 1
     assert 'is the same flight as' in done.stderr
 
 
 def test_flights_become_a_bundle_that_says_which_is_used(place: Path) -> None:
-    add_flights(place / 'calibration', 3, 1.3)
-    add_flights(place / 'test', 2, 1.7)
+    write_short_flights(place / 'calibration', 3, 1.3)
+    write_short_flights(place / 'test', 2, 1.7)
     done = run(place, '--seconds', '1.6')
     assert done.exit_code == 0, done.stderr
     report = json.loads((place / 'report' / 'report.json').read_text())
@@ -111,7 +104,7 @@ def test_flights_become_a_bundle_that_says_which_is_used(place: Path) -> None:
 def test_what_was_replayed_is_not_replayed_again(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    add_flights(place / 'calibration', 1, 1.3)
+    write_short_flights(place / 'calibration', 1, 1.3)
     flight = place / 'calibration' / 'flight_0'
     bundle = BundleUnderTest(place / 'tiny', NOMINAL, '')
     task = PredictorFlight(flight, bundle, place / 'kept')
@@ -131,7 +124,7 @@ def test_what_was_replayed_is_not_replayed_again(
 
 
 def test_replays_that_remember_measurements_are_those_of_a_plain_pipeline(place: Path) -> None:
-    add_flights(place / 'calibration', 1, 1.3)
+    write_short_flights(place / 'calibration', 1, 1.3)
     bundle = BundleUnderTest(place / 'tiny', NOMINAL, '')
     task = PredictorFlight(place / 'calibration' / 'flight_0', bundle, place / 'kept')
     flight = accuracy_predictor_samples.encoded_flight(task, lambda _: None)

@@ -13,7 +13,6 @@ from mmedge_ros.monitoring.state_message import state_from_message
 from mmedge_ros.ros import conversions, names, qos
 from mmedge_ros.ros.diagnostics import Diagnostics
 from mmedge_ros.ros.input_watch import InputWatch
-from mmedge_ros.ros.lean_executor import ride_along
 from mmedge_ros.ros.node_main import run_nodes
 from mmedge_ros.ros.optimizer_setup import (
     ConfigurationOptimizerParameters,
@@ -27,6 +26,7 @@ from mmedge_ros.ros.optimizer_setup import (
 )
 from mmedge_ros.ros.parameters import declare
 from mmedge_ros.ros.ros_clock import RosClock, steady_clock
+from mmedge_ros.ros.waited_entities import ride_along
 
 
 class ConfigurationOptimizerNode(Node):

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from mmedge_ros.encoding.detector import EncodingError
-from mmedge_ros.evaluation.bundle_under_test import BundleUnderTest, flight_digest, open_bundle
+from mmedge_ros.evaluation.bundle_under_test import BundleUnderTest, open_bundle
 from mmedge_ros.evaluation.comparison.stated_profile import STATED
 from mmedge_ros.evaluation.errors import EvaluationError
 from mmedge_ros.evaluation.policies.rivals_folder import choices_of, encoders_digest, write_rivals
@@ -21,15 +21,13 @@ from mmedge_ros.software import software_identity
 from mmedge_ros.training.detector_bundle import require_free
 from mmedge_ros.training.errors import TrainingError
 from mmedge_ros.training.flight_pictures import flights_in
+from mmedge_ros.training.flight_works import DistinctFlights, Report, do_flight_works
 from mmedge_ros.training.rivals.rival_flight import RivalFlight, collect, collected
 from mmedge_ros.training.rivals.rival_training import RivalSettings, judge_rivals, train_rivals
 from mmedge_ros.training.rivals.samples import FlightSamples, joined
 from mmedge_ros.training.work_folder import work_beside
-from mmedge_ros.worker_processes import WorkError, do_works
 
 _EXPECTED = (EncodingError, EvaluationError, FusionError, ReplayError, TrainingError)
-
-Report = Callable[[float, str], None]
 
 
 @dataclass(frozen=True)
@@ -98,18 +96,12 @@ def _tasks(
     """Find the flights of both sets, none of which may be in both."""
     made_from = f'{bundle.digest} {encoders_digest(request.bundle)}'
     work = work_beside(request.out) / hashlib.sha256(made_from.encode()).hexdigest()[:12]
-    known: dict[str, Path] = {}
+    known = DistinctFlights()
 
     def of_set(folder: Path | None) -> list[RivalFlight]:
         found = []
         for path in flights_in(folder) if folder is not None else ():
-            digest = flight_digest(path)
-            if digest in known:
-                raise TrainingError(
-                    f'{path} is the same flight as {known[digest]}; what was learnt from judges '
-                    'nothing: give each set flights of its own'
-                )
-            known[digest] = path
+            digest = known.digest(path)
             found.append(RivalFlight(path, len(known), bundle, work / digest[:12]))
         return found
 
@@ -117,15 +109,5 @@ def _tasks(
 
 
 def _collect(tasks: Sequence[RivalFlight], jobs: int, report: Report) -> None:
-    shares: dict[str, float] = {}
-
-    def tell(name: str, share: float) -> None:
-        shares[name] = share
-        whole = sum(done >= 1.0 for done in shares.values())
-        report(sum(shares.values()) / len(tasks), f'samples of {whole} of {len(tasks)} flights')
-
     works = {f'{task.number}/{task.path.name}': partial(collect, task) for task in tasks}
-    try:
-        do_works(works, jobs, _EXPECTED, tell)
-    except WorkError as err:
-        raise TrainingError(f'flight {err.name}: {err}') from err
+    do_flight_works(works, jobs, _EXPECTED, report)
