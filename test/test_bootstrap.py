@@ -16,8 +16,8 @@ ROOT = Path(__file__).resolve().parent.parent
 REAL_TOOLS = 'bash cat cut dirname env find flock grep readlink rm sed sha256sum sort tail uname'
 
 # One stand-in plays the system's Python, the one in .venv and (as `python -m pip`) pip. It notes
-# what it was asked to do in $NOTES; the tool named in $STOP_IN waits for the fifo $GATE, and pip
-# fails where $PIP_SAYS is set.
+# what it was asked to do in $NOTES; the tool named in $STOP_IN (pip: as it installs ROS) waits for
+# the fifo $GATE, and pip fails where $PIP_SAYS is set.
 PYTHON = r"""#!/bin/bash
 PATH=/usr/bin:/bin
 here=$(dirname "$0")
@@ -35,7 +35,10 @@ case "$1 $2" in
     ;;
   '-m pip')
     echo "pip${*/#*\// }" | tr -s ' \n' ' ' >>"$NOTES" && echo >>"$NOTES"
-    if [[ ${STOP_IN-} == pip ]]; then echo started >"$GATE" && read -r _ <"$GATE"; fi
+    if [[ ${STOP_IN-} == pip && $* == */ros.txt ]]; then
+      echo started >"$GATE" && read -r _ <"$GATE"
+      [[ -z ${ROS_EXIT-} ]] || exit "$ROS_EXIT"
+    fi
     if [[ -n ${PIP_SAYS-} ]]; then echo "$PIP_SAYS" && exit 1; fi
     tool cmake 'echo "cmake $1" >>"$NOTES"
       [[ $1 != --install ]] || touch "list of links"
@@ -148,7 +151,7 @@ class Checkout:
         return [' '.join(line.split()[:2]) for line in lines if line]
 
 
-PIP, BUILD = ['pip'], ['cmake -S', 'cmake --build', 'cmake --install']
+ONE_PIP, PIP, BUILD = ['pip'], ['pip', 'pip'], ['cmake -S', 'cmake --build', 'cmake --install']
 
 
 def kinds(notes: list[str]) -> list[str]:
@@ -261,7 +264,7 @@ def test_of_two_started_at_once_one_sets_up_and_the_other_waits(
 
 
 @pytest.mark.parametrize('code', ['0', '1'], ids=['well', 'badly'])
-def test_the_demos_flight_is_simulated_while_the_messages_are_built_however_that_ends(
+def test_the_demos_flight_is_simulated_during_the_setup_however_that_ends(
     checkout: Checkout, code: str
 ) -> None:
     done = checkout.run('demo', '--seconds', '5', FLIGHT_EXIT=code)
@@ -285,14 +288,15 @@ def test_where_no_flight_is_needed_none_is_simulated(
     assert not (checkout.root / '.venv/demo-flight.log').exists()
 
 
-@pytest.mark.parametrize('interrupted', [True, False], ids=['Ctrl-C', 'a failed build'])
-def test_the_flight_is_given_up_with_the_build(
-    checkout: Checkout, gate: Path, interrupted: bool, tmp_path: Path
+@pytest.mark.parametrize('tool', ['pip', 'cmake'])
+@pytest.mark.parametrize('interrupted', [True, False], ids=['Ctrl-C', 'a failure'])
+def test_the_flight_is_given_up_with_the_setup(
+    checkout: Checkout, gate: Path, interrupted: bool, tool: str, tmp_path: Path
 ) -> None:
     flight = tmp_path / 'flight gate'
     os.mkfifo(flight)
     process = checkout.start(
-        'demo', STOP_IN='cmake', GATE=str(gate), FLIGHT_GATE=str(flight), CMAKE_EXIT='1'
+        'demo', STOP_IN=tool, GATE=str(gate), FLIGHT_GATE=str(flight), ROS_EXIT='1', CMAKE_EXIT='1'
     )
     with gate.open() as file:
         assert file.readline() == 'started\n'
@@ -303,7 +307,8 @@ def test_the_flight_is_given_up_with_the_build(
         gate.write_text('go on\n')
     output, messages = process.communicate(timeout=30)
     assert (process.returncode, output) == (130 if interrupted else 1, '')
-    assert ('interrupted' if interrupted else 'build.log') in messages.splitlines()[-1]
+    log = {'pip': 'install-ros.log', 'cmake': 'build.log'}[tool]
+    assert ('interrupted' if interrupted else log) in messages.splitlines()[-1]
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
 
@@ -328,7 +333,7 @@ def test_a_stale_link_to_a_removed_file_is_removed(ready: Checkout) -> None:
         ('NewConnectionError: [Errno -2] Name or service not known', 'could not be reached'),
         ('ERROR: No matching distribution found for numpy==9', 'PIP_INDEX_URL'),
         ('OSError: [Errno 28] No space left on device', 'free about'),
-        ('something else', 'install-flight.log'),
+        ('something else', 'install-libraries.log'),
     ],
 )
 def test_a_failed_installation_shows_the_log_and_names_the_remedy(
@@ -436,7 +441,7 @@ def test_the_tests_need_more_and_pass_their_arguments_on(ready: Checkout) -> Non
     done = ready.run('test', '-k', 'radar')
     assert (done.returncode, done.stdout) == (0, 'data: none\n1 passed\n')
     assert kinds(ready.notes()) == [
-        *PIP,
+        *ONE_PIP,
         'ruff format',
         'ruff check',
         'shellcheck mmedge',
@@ -520,7 +525,7 @@ def test_a_cut_short_installation_of_torch_is_begun_afresh_and_leaves_the_rest(
     ready.notes()
     done = ready.run('train')
     assert (done.returncode, '.venv-train here was left half made' in done.stderr) == (0, True)
-    assert kinds(ready.notes()) == ['venv', *PIP, *PIP]
+    assert kinds(ready.notes()) == ['venv', *ONE_PIP, *ONE_PIP]
 
 
 def test_a_failed_check_does_not_hide_the_others_and_the_exit_status_tells(
