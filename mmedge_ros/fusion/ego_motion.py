@@ -185,12 +185,35 @@ def ego_state_from_odometry(message: Any, stamp_ns: int) -> EgoState:
     """
     p, q = message.pose.pose.position, message.pose.pose.orientation
     linear, angular = message.twist.twist.linear, message.twist.twist.angular
-    pose = Transform(rotation_from_quaternion(q.x, q.y, q.z, q.w), _finite((p.x, p.y, p.z)))
+    return ego_state(
+        stamp_ns,
+        (p.x, p.y, p.z),
+        (q.x, q.y, q.z, q.w),
+        (linear.x, linear.y, linear.z),
+        (angular.x, angular.y, angular.z),
+    )
+
+
+def ego_state(
+    stamp_ns: int,
+    position: Sequence[float],
+    orientation: Sequence[float],
+    linear: Sequence[float],
+    angular: Sequence[float],
+) -> EgoState:
+    """Make a state of a position (m), a quaternion (x, y, z, w), and velocities in the base.
+
+    :param linear: m/s
+    :param angular: rad/s
+    :raises FusionError: for numbers that are no pose or velocity
+    """
+    x, y, z, w = orientation
+    pose = Transform(rotation_from_quaternion(x, y, z, w), _finite(position))
     return EgoState(
         stamp_ns,
         pose,
-        pose.rotate(_finite((linear.x, linear.y, linear.z), _FASTEST)),
-        pose.rotate(_finite((angular.x, angular.y, angular.z), _FASTEST)),
+        pose.rotate(_finite(linear, _FASTEST)),
+        pose.rotate(_finite(angular, _FASTEST)),
     )
 
 

@@ -10,14 +10,17 @@ from typing import Any, Protocol
 
 from nav_msgs.msg import Odometry
 from rclpy.node import Node
+from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import CameraInfo
 
 from mmedge_ros.fusion.ego_motion import (
+    EgoReport,
     EgoState,
     ego_state_from_odometry,
     ego_states_from_transforms,
 )
 from mmedge_ros.fusion.errors import FusionError
+from mmedge_ros.fusion.odometry_bytes import ego_report_from_bytes
 from mmedge_ros.fusion.projection import CameraModel
 from mmedge_ros.fusion.transforms import transform_from_message
 from mmedge_ros.pipeline.decision_worker import Task
@@ -50,7 +53,7 @@ class GeometryInputs:
             )
         # Ego motion comes often, and is asked for when a unit comes.
         odometry = node.create_subscription(
-            Odometry, names.ODOMETRY, self._on_odometry, qos.FREQUENT_SENSOR
+            Odometry, names.ODOMETRY, self._on_odometry, qos.FREQUENT_SENSOR, raw=True
         )
         ride_along(odometry)
         try:
@@ -88,14 +91,14 @@ class GeometryInputs:
                 self._node.get_logger().warning(f'transform not used: {err}')
         self._submit(lambda pipeline, _: pipeline.add_transforms(usable))
 
-    def _on_odometry(self, message: Odometry) -> None:
+    def _on_odometry(self, raw: bytes) -> None:
         try:
-            state = ego_state_from_odometry(message, from_time(message.header.stamp))
+            report = ego_report_from_bytes(raw) or _deserialized(raw)
         except FusionError as err:
             self._node.get_logger().warning(f'not used: {err}', throttle_duration_sec=5.0)
             return
         self._odometry_heard = True
-        self._add(state, message.header.frame_id, message.child_frame_id)
+        self._add(report.state, report.frame_id, report.base_frame)
 
     def _on_transforms(self, message: Any) -> None:
         if self._odometry_heard:
@@ -113,3 +116,10 @@ class GeometryInputs:
         self._submit(
             lambda pipeline, _: pipeline.add_ego_state(state, frame_id, base_frame), urgent=False
         )
+
+
+def _deserialized(raw: bytes) -> EgoReport:
+    """Read odometry by way of its message."""
+    message = deserialize_message(raw, Odometry)
+    state = ego_state_from_odometry(message, from_time(message.header.stamp))
+    return EgoReport(0, state, message.header.frame_id, message.child_frame_id)
