@@ -77,17 +77,15 @@ class StepDetector:
         self._down = max(0.0, self._down - max(scaled, -rules.most_down) - rules.slack)
         _extend(self._ups, deviation, self._up)
         _extend(self._downs, deviation, self._down)
+        height = None
         # Of an even number of samples the one nearer to zero is the middle.
-        for total, samples, middle in (
-            (self._up, self._ups, median_low),
-            (self._down, self._downs, median_high),
-        ):
-            if total >= rules.threshold:
-                height = self._agreed(samples, middle, noise)
-                if height is not None:
-                    self.reset()
-                    return height
-        return None
+        if self._up >= rules.threshold:
+            height = self._agreed(self._ups, median_low, noise)
+        if height is None and self._down >= rules.threshold:
+            height = self._agreed(self._downs, median_high, noise)
+        if height is not None:
+            self.reset()
+        return height
 
     def _agreed(
         self, samples: list[float], middle: Callable[[list[float]], float], noise: float

@@ -87,11 +87,13 @@ class UnitTimeCalibration:
         self._noise = [NoiseEstimate(s.scatter, _SMALLEST_SCATTER, 64) for _, _, s in kinds]
         self._detectors = [StepDetector() for _ in kinds]
         # One row per kind: which terms its duration is the sum of.
+        self._places = [
+            (0, 1 + groups.index(group), 1 + len(groups) + number)
+            for number, (group, _, _) in enumerate(kinds)
+        ]
         terms = np.zeros((len(kinds), 1 + len(groups) + len(kinds)))
-        terms[:, 0] = 1.0
-        for number, (group, _, _) in enumerate(kinds):
-            terms[number, 1 + groups.index(group)] = 1.0
-            terms[number, 1 + len(groups) + number] = 1.0
+        for row, places in zip(terms, self._places, strict=True):
+            row[list(places)] = 1.0
         self._terms = terms
         spreads = [rules.machine, *[rules.modality] * len(groups), *[rules.level] * len(kinds)]
         self._stationary = np.square(spreads)
@@ -99,12 +101,13 @@ class UnitTimeCalibration:
         # In the beginning the profile is trusted as far as it was well measured.
         share = rules.profile_error**2 / (terms[0] @ self._stationary)
         self._covariance = np.diag(self._stationary * min(share, 1.0))
+        self._variances = self._covariance.reshape(-1)[:: len(spreads) + 1]
         self._time = SteadyTime()
         self._has_begun = False
         self.rejected = 0
 
     def observe(self, group: str, name: Hashable, duration: float, now: float) -> float | None:
-        """Learn how long a unit took; takes a few microseconds.
+        """Learn how long a unit took.
 
         A duration that cannot be one (missing, negative, not a number) and a kind that is not
         known are counted in ``rejected`` and teach nothing. Clocks may jump, see `SteadyTime`.
@@ -119,23 +122,28 @@ class UnitTimeCalibration:
             return None
         self._age(now)
         self._has_begun = True
-        row = self._terms[kind]
-        gains = self._covariance @ row
-        known = float(row @ gains)
-        deviation = math.log(duration) - float(self._profile[kind] + row @ self._mean)
-        noise = self._noise[kind]
+        mean, covariance, noise = self._mean, self._covariance, self._noise[kind]
+        # Terms are there or not: sums of three places take less than products with a row.
+        machine, modality, level = self._places[kind]
+        gains = covariance[machine] + covariance[modality]
+        gains += covariance[level]
+        known = gains.item(machine) + gains.item(modality) + gains.item(level)
+        expected = mean.item(machine) + mean.item(modality) + mean.item(level)
+        deviation = math.log(duration) - self._profile.item(kind) - expected
         scale = math.sqrt(known + noise.value**2)
         step = self._detectors[kind].update(deviation, max(scale, 0.5 * noise.value))
         if step is not None and abs(step) >= self._parameters.smallest_step:
-            self._take_step(row, step)
+            self._take_step(self._terms[kind], step)
             return step
         noise.update(deviation)
         edge = 3.0 * scale
-        correction = min(max(deviation, -edge), edge) / scale**2
+        correction = min(max(deviation, -edge), edge) / scale
         if deviation < 0.0:
             correction *= self._parameters.downwards
-        self._mean += gains * correction
-        self._covariance -= np.multiply.outer(gains, gains) / scale**2
+        gains /= scale
+        covariance -= gains[:, np.newaxis] * gains
+        gains *= correction
+        mean += gains
         return None
 
     @property
@@ -161,7 +169,7 @@ class UnitTimeCalibration:
             kept = math.exp(-elapsed / self._parameters.memory)
             self._mean *= kept
             self._covariance *= kept * kept
-            self._covariance.flat[:: len(self._mean) + 1] += self._stationary * (1.0 - kept * kept)
+            self._variances += self._stationary * (1.0 - kept * kept)
 
     def _take_step(self, row: FloatArray, step: float) -> None:
         """Put a step on the terms it can come from, and be sure of nothing but its height."""
