@@ -45,7 +45,8 @@ MACHINE = {
         for side in (3, 5, 7)
     },
     'gate_us': {
-        name: {'p50': 15.0, 'p95': 20.0} for name in ('whole', 'taking in', 'question', 'network')
+        name: {'p50': 15.0, 'p95': 20.0}
+        for name in ('whole', 'asking', 'taking in', 'question', 'network')
     },
     'gate_is_trained': True,
     'aggregation_us': {'camera step': {'p50': 900.0}, 'fuse': {'p50': 1500.0}},
