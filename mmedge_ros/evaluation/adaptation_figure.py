@@ -42,7 +42,7 @@ def draw_adaptation(
     caption = (
         'From above: latency of each decision with adaptation, with what was predicted of 95 % of '
         'them when the configuration was chosen and the limit; the same without adaptation; '
-        'the rate of each modality, with the level where it changes; the share of the machine '
+        'the rate of each modality, with each level that lasts; the share of the machine '
         'that was left to the graph, and what the monitor saw.'
     )
     return FigureFile(

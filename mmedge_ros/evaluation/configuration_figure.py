@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -30,6 +31,8 @@ from mmedge_ros.evaluation.trajectories import start_ns
 from mmedge_ros.monitoring.system_state import SystemState
 
 CONFIGURATIONS = 'configurations.png'
+# Of the longest name of a level, as a share of the chart.
+_NAME_WIDTH = 0.07
 
 
 def draw_configurations(record: RunRecord) -> FigureFile | None:
@@ -39,7 +42,7 @@ def draw_configurations(record: RunRecord) -> FigureFile | None:
     caption = (
         'Top: latency of each decision, what was predicted of 95 % of them when the '
         'configuration was chosen, and the limit it was chosen under. Middle: the rate of each '
-        'modality, with the level where it changes. Bottom: what the monitor saw.'
+        'modality, with each level that lasts. Bottom: what the monitor saw.'
     )
     return FigureFile(
         CONFIGURATIONS,
@@ -105,10 +108,15 @@ def draw_steps(
 def name_levels(
     axes: Axes, times: FloatArray, parts: Sequence[tuple[float, str]], colour: str
 ) -> None:
-    """Write a level where it takes the place of another."""
-    before = ''
-    for time, (rate, level) in zip(times, parts, strict=False):
-        if level and level != before:
+    """Write a level where it takes the place of another and lasts as long as its name is wide."""
+    changes: list[tuple[float, float, str]] = []
+    for time, (rate, level) in zip(times.tolist(), parts, strict=False):
+        if level and (not changes or level != changes[-1][2]):
+            changes.append((time, rate, level))
+    ends = [time for time, _, _ in changes[1:]]
+    widest = _NAME_WIDTH * float(times[-1] - times[0])
+    for (time, rate, level), end in zip(changes, [*ends, math.inf], strict=False):
+        if end - time >= widest:
             axes.annotate(
                 printable(level, 8),
                 (time, rate),
@@ -117,7 +125,6 @@ def name_levels(
                 fontsize=7.5,
                 color=colour,
             )
-        before = level
 
 
 def draw_states(

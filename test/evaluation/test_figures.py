@@ -6,11 +6,16 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 from mmedge_ros.data_types import Configuration, ModalityConfiguration, StageTiming
 from mmedge_ros.evaluation.accuracy_figures import ACCURACY_FIGURES
 from mmedge_ros.evaluation.configuration_course import configurations_in_words
-from mmedge_ros.evaluation.configuration_figure import CONFIGURATIONS, draw_configurations
+from mmedge_ros.evaluation.configuration_figure import (
+    CONFIGURATIONS,
+    draw_configurations,
+    name_levels,
+)
 from mmedge_ros.evaluation.figure_style import milliseconds, printable
 from mmedge_ros.evaluation.figures import (
     FIGURE_NAMES,
@@ -188,3 +193,20 @@ def test_the_course_of_configurations_is_drawn_and_told(build_run, states):
     assert first['modalities'] == {'camera': {'rate': 30.0, 'level': 'large'}}
     assert (second['id'], second['reason']) == (2, 'because of $2')
     assert second['from_s'] - first['from_s'] == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    ('changed_at', 'written'),
+    [([0.0, 50.0], ['small', 'large']), ([0.0, 1.0], ['large']), ([0.0], ['small'])],
+)
+def test_only_levels_that_last_are_named_so_that_names_never_overlap(changed_at, written):
+    axes = Figure().add_subplot()
+    parts = [(10.0, 'small'), (10.0, 'large')][: len(changed_at)]
+    name_levels(axes, np.array([*changed_at, 100.0]), parts, 'black')
+    assert [text.get_text() for text in axes.texts] == written
+
+
+def test_a_sensor_without_levels_has_none_named():
+    axes = Figure().add_subplot()
+    name_levels(axes, np.array([0.0, 1.0]), [(20.0, '')], 'black')
+    assert not axes.texts
