@@ -101,6 +101,7 @@ class UnitTimeCalibration:
         # In the beginning the profile is trusted as far as it was well measured.
         share = rules.profile_error**2 / (terms[0] @ self._stationary)
         self._covariance = np.diag(self._stationary * min(share, 1.0))
+        # A view: the matrix is only ever changed in place.
         self._variances = self._covariance.reshape(-1)[:: len(spreads) + 1]
         self._time = SteadyTime()
         self._has_begun = False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -113,9 +114,8 @@ def name_levels(
     for time, (rate, level) in zip(times.tolist(), parts, strict=False):
         if level and (not changes or level != changes[-1][2]):
             changes.append((time, rate, level))
-    ends = [time for time, _, _ in changes[1:]]
     widest = _NAME_WIDTH * float(times[-1] - times[0])
-    for (time, rate, level), end in zip(changes, [*ends, math.inf], strict=False):
+    for (time, rate, level), (end, _, _) in pairwise([*changes, (math.inf, 0.0, '')]):
         if end - time >= widest:
             axes.annotate(
                 printable(level, 8),

@@ -178,22 +178,6 @@ def carried(geometry: SensorGeometry, state: EgoState, frame_id: str) -> SensorG
     )
 
 
-def ego_state_from_odometry(message: Any, stamp_ns: int) -> EgoState:
-    """Read a (duck-typed) nav_msgs/Odometry: pose in its header's frame, twist in the child's.
-
-    :raises FusionError: for numbers that are no pose or velocity
-    """
-    p, q = message.pose.pose.position, message.pose.pose.orientation
-    linear, angular = message.twist.twist.linear, message.twist.twist.angular
-    return ego_state(
-        stamp_ns,
-        (p.x, p.y, p.z),
-        (q.x, q.y, q.z, q.w),
-        (linear.x, linear.y, linear.z),
-        (angular.x, angular.y, angular.z),
-    )
-
-
 def ego_state(
     stamp_ns: int,
     position: Sequence[float],

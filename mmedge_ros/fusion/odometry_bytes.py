@@ -29,15 +29,15 @@ _HEAD = 4
 _DOUBLE = 8
 
 
-def ego_report_from_bytes(raw: bytes, available_ns: int = 0) -> EgoReport | None:
-    """Read where the drone was and how it moved.
+def ego_report_from_bytes(raw: bytes, available_ns: int) -> EgoReport:
+    """Read where the drone was and how it moved: pose in the header's frame, twist in the child's.
 
-    :return: None for another serialization than plain CDR
-    :raises FusionError: for bytes that are no odometry, or numbers that are no pose or velocity
+    :raises FusionError: for bytes that are no odometry in plain CDR, which is what all middlewares
+        of ROS 2 send, or numbers that are no pose or velocity
     """
     layout = _LAYOUTS.get(raw[:2])
     if layout is None:
-        return None
+        raise FusionError(f'these {len(raw)} bytes are no odometry: not in plain CDR')
     try:
         seconds, nanoseconds, length = layout.begin.unpack_from(raw, _HEAD)
         begin = _HEAD + layout.begin.size
@@ -58,5 +58,6 @@ def ego_report_from_bytes(raw: bytes, available_ns: int = 0) -> EgoReport | None
 
 
 def _text(raw: bytes, begin: int, length: int) -> str:
-    """Read a string; its length counts the byte of zero at its end."""
-    return raw[begin : begin + length].rstrip(b'\0').decode()
+    """Read the name of a frame; its length counts the byte of zero at its end."""
+    # As tf2 has names; some drivers still begin them with a slash.
+    return raw[begin : begin + length].rstrip(b'\0').decode().lstrip('/')

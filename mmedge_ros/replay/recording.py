@@ -16,11 +16,11 @@ from mmedge_ros.fusion.ego_motion import (
     ODOMETRY_FRAME,
     EgoMotion,
     EgoReport,
-    ego_state_from_odometry,
     ego_states_from_transforms,
 )
 from mmedge_ros.fusion.errors import FusionError
 from mmedge_ros.fusion.geometry import BASE_FRAME
+from mmedge_ros.fusion.odometry_bytes import ego_report_from_bytes
 from mmedge_ros.parameter import parameter
 from mmedge_ros.pipeline.unit_intake import acquisition_trail, plausible_stamp
 from mmedge_ros.replay.bag import (
@@ -223,15 +223,12 @@ class Recording:
 
     def _ego_reports(self, message: BagMessage) -> list[EgoReport]:
         try:
-            payload = self.bag.deserialize(message)
-            if message.topic != self.topics.odometry:
-                return ego_states_from_transforms(payload, message.log_ns)
-            state = ego_state_from_odometry(payload, header_stamp_ns(message.raw))
+            if message.topic == self.topics.odometry:
+                return [ego_report_from_bytes(message.raw, message.log_ns)]
+            return ego_states_from_transforms(self.bag.deserialize(message), message.log_ns)
         except (BagError, FusionError) as err:
             self._note_damage(message.topic, f'odometry not used: {err}')
             return []
-        frame_id, base_frame = payload.header.frame_id, payload.child_frame_id
-        return [EgoReport(message.log_ns, state, frame_id.lstrip('/'), base_frame.lstrip('/'))]
 
     def _note_damage(self, topic: str, text: str) -> None:
         """Keep the first of a topic in full and count the others."""

@@ -10,13 +10,10 @@ from typing import Any, Protocol
 
 from nav_msgs.msg import Odometry
 from rclpy.node import Node
-from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import CameraInfo
 
 from mmedge_ros.fusion.ego_motion import (
-    EgoReport,
     EgoState,
-    ego_state_from_odometry,
     ego_states_from_transforms,
 )
 from mmedge_ros.fusion.errors import FusionError
@@ -25,7 +22,6 @@ from mmedge_ros.fusion.projection import CameraModel
 from mmedge_ros.fusion.transforms import transform_from_message
 from mmedge_ros.pipeline.decision_worker import Task
 from mmedge_ros.ros import names, qos
-from mmedge_ros.ros.conversions import from_time
 from mmedge_ros.ros.waited_entities import ride_along
 
 
@@ -93,7 +89,7 @@ class GeometryInputs:
 
     def _on_odometry(self, raw: bytes) -> None:
         try:
-            report = ego_report_from_bytes(raw) or _deserialized(raw)
+            report = ego_report_from_bytes(raw, 0)
         except FusionError as err:
             self._node.get_logger().warning(f'not used: {err}', throttle_duration_sec=5.0)
             return
@@ -116,10 +112,3 @@ class GeometryInputs:
         self._submit(
             lambda pipeline, _: pipeline.add_ego_state(state, frame_id, base_frame), urgent=False
         )
-
-
-def _deserialized(raw: bytes) -> EgoReport:
-    """Read odometry by way of its message."""
-    message = deserialize_message(raw, Odometry)
-    state = ego_state_from_odometry(message, from_time(message.header.stamp))
-    return EgoReport(0, state, message.header.frame_id, message.child_frame_id)

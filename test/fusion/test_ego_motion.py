@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from mmedge_ros.fusion.ego_motion import EgoMotion, EgoState, carried, ego_state_from_odometry
+from mmedge_ros.fusion.ego_motion import EgoMotion, EgoState, carried, ego_state
 from mmedge_ros.fusion.errors import FusionError
 from mmedge_ros.fusion.geometry import SensorGeometry
 from mmedge_ros.fusion.transforms import Transform
@@ -102,26 +100,20 @@ def test_a_radar_on_an_arm_moves_with_the_turn_of_the_drone() -> None:
     assert found.frame_id == 'odom'
 
 
-def odometry(**changes: float) -> SimpleNamespace:
+def state_of(**changes: float) -> EgoState:
+    """A drone that was turned left by 90 degrees and flies ahead."""
     values = {'x': 1.0, 'w': 1.0, 'vx': 2.0, **changes}
-    return SimpleNamespace(
-        pose=SimpleNamespace(
-            pose=SimpleNamespace(
-                position=SimpleNamespace(x=values['x'], y=0.0, z=0.0),
-                orientation=SimpleNamespace(x=0.0, y=0.0, z=values['w'], w=values['w']),
-            )
-        ),
-        twist=SimpleNamespace(
-            twist=SimpleNamespace(
-                linear=SimpleNamespace(x=values['vx'], y=0.0, z=0.0),
-                angular=SimpleNamespace(x=0.0, y=0.0, z=0.1),
-            )
-        ),
+    return ego_state(
+        5,
+        (values['x'], 0.0, 0.0),
+        (0.0, 0.0, values['w'], values['w']),
+        (values['vx'], 0.0, 0.0),
+        (0.0, 0.0, 0.1),
     )
 
 
 def test_the_twist_of_odometry_is_turned_from_the_body_into_its_frame() -> None:
-    state = ego_state_from_odometry(odometry(), 5)  # turned left by 90 degrees
+    state = state_of()
     np.testing.assert_allclose(state.velocity, [0.0, 2.0, 0.0], atol=1e-12)
     assert state.stamp_ns == 5
 
@@ -131,4 +123,4 @@ def test_the_twist_of_odometry_is_turned_from_the_body_into_its_frame() -> None:
 )
 def test_odometry_that_cannot_be_true_is_refused(changes: dict[str, float]) -> None:
     with pytest.raises(FusionError):
-        ego_state_from_odometry(odometry(**changes), 5)
+        state_of(**changes)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from rosbags.typesys import Stores, get_typestore
 
 from mmedge_ros.data_types import NS_PER_S
-from mmedge_ros.fusion.ego_motion import ego_state_from_odometry
+from mmedge_ros.fusion.ego_motion import ego_state
 from mmedge_ros.fusion.errors import FusionError
 from mmedge_ros.fusion.odometry_bytes import ego_report_from_bytes
 
@@ -49,9 +49,10 @@ def test_bytes_are_read_as_their_message_is(
     sent = message(frame_id, base_frame, numbers, sec, nanosec)
     raw = bytes(STORE.serialize_cdr(sent, KIND, little_endian=little))
     report = ego_report_from_bytes(raw, 7)
-    assert report is not None
-    assert (report.available_ns, report.frame_id, report.base_frame) == (7, frame_id, base_frame)
-    expected = ego_state_from_odometry(sent, sec * NS_PER_S + nanosec)
+    names = frame_id.lstrip('/'), base_frame.lstrip('/')
+    assert (report.available_ns, report.frame_id, report.base_frame) == (7, *names)
+    stamp_ns = sec * NS_PER_S + nanosec
+    expected = ego_state(stamp_ns, numbers[:3], numbers[3:7], numbers[7:10], numbers[10:])
     assert report.state.stamp_ns == expected.stamp_ns
     np.testing.assert_array_equal(report.state.pose.translation, expected.pose.translation)
     np.testing.assert_array_equal(report.state.pose.rotation, expected.pose.rotation)
@@ -68,30 +69,29 @@ def serialized() -> bytes:
 def test_names_of_any_length_leave_the_numbers_where_they_are(name: str) -> None:
     numbers = [1.0, 2.0, 3.0, 0.0, 0.0, 0.0, 1.0, *[0.5] * 6]
     raw = bytes(STORE.serialize_cdr(message(name, name, numbers, 1, 2), KIND))
-    report = ego_report_from_bytes(raw)
-    assert report is not None
+    report = ego_report_from_bytes(raw, 0)
     assert report.state.pose.translation.tolist() == [1.0, 2.0, 3.0]
 
 
 @pytest.mark.parametrize('raw', [b'', b'\0', b'\0\2' + 900 * b'\0', b'\0\7', b'\1\1\0\0'])
-def test_another_serialization_is_left_to_others(raw: bytes) -> None:
-    assert ego_report_from_bytes(raw) is None
+def test_another_serialization_is_refused(raw: bytes) -> None:
+    with pytest.raises(FusionError, match='plain CDR'):
+        ego_report_from_bytes(raw, 0)
 
 
 # The covariance of the twist, at the end, is not read.
 @given(st.integers(4, len(serialized()) - 36 * 8 - 1))
 def test_what_was_cut_short_is_refused(length: int) -> None:
     with pytest.raises(FusionError):
-        ego_report_from_bytes(serialized()[:length])
+        ego_report_from_bytes(serialized()[:length], 0)
 
 
 @given(st.binary(max_size=800), st.sampled_from([b'\0\0\0\0', b'\0\1\0\0']))
 def test_any_bytes_are_read_or_refused(raw: bytes, head: bytes) -> None:
     try:
-        report = ego_report_from_bytes(head + raw)
+        report = ego_report_from_bytes(head + raw, 0)
     except FusionError:
         return
-    assert report is not None
     assert np.isfinite(report.state.pose.translation).all()
 
 
@@ -100,4 +100,4 @@ def test_a_flipped_byte_of_the_names_and_lengths_is_read_or_refused(place: int) 
     raw = bytearray(serialized())
     raw[place] ^= 0xFF
     with suppress(FusionError):
-        ego_report_from_bytes(bytes(raw))
+        ego_report_from_bytes(bytes(raw), 0)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from live_graph import Bystander, check_decision
+from nav_msgs.msg import Odometry
 from rclpy.serialization import serialize_message
 from sensor_msgs.msg import CameraInfo, PointCloud2
 from test_conversions import a_unit
@@ -40,13 +41,20 @@ def test_fusion_and_encoder_go_on_after_every_message(
             (msg.UnitReceipt, names.UNIT_RECEIPTS),
             (msg.SkipDecision, names.SKIP_DECISION),
             (CameraInfo, names.CAMERA_INFO),
+            (Odometry, names.ODOMETRY),
         )
     }
     configurations = node.create_publisher(msg.Configuration, names.CONFIGURATION, qos.LATCHED)
     node.create_timer(0.04, lambda: scans.publish(scan(time.time_ns())))
     bystander.wait_until(lambda: len(bystander.decisions) > 3)
     # Two of them the bystander hears himself.
-    listeners = {msg.UnitFeatures: 2, msg.UnitReceipt: 2, msg.SkipDecision: 1, CameraInfo: 1}
+    listeners = {
+        msg.UnitFeatures: 2,
+        msg.UnitReceipt: 2,
+        msg.SkipDecision: 1,
+        CameraInfo: 1,
+        Odometry: 1,
+    }
     bystander.wait_until(
         lambda: all(hostile[k].get_subscription_count() >= n for k, n in listeners.items())
     )
@@ -57,6 +65,9 @@ def test_fusion_and_encoder_go_on_after_every_message(
     hostile[msg.UnitReceipt].publish(msg.UnitReceipt(modality='no such thing'))
     hostile[msg.SkipDecision].publish(msg.SkipDecision(modality='radar'))
     hostile[CameraInfo].publish(CameraInfo(width=7, distortion_model='of my own'))
+    for raw in (b'\0\7\0\0', b'\0\1\0\0' + 40 * b'\xff', serialize_message(Odometry())[:-600]):
+        hostile[Odometry].publish(raw)
+    hostile[Odometry].publish(Odometry())  # a quaternion of zeros
     configurations.publish(
         msg.Configuration(
             modalities=[msg.ModalityConfiguration(modality='radar', rate=float('nan'))]
@@ -85,6 +96,7 @@ def test_fusion_and_encoder_go_on_after_every_message(
         'features not used: radar unit 7',
         'receipt not used: 99 is not a valid UnitOutcome',
         'camera_info not used',
+        'not used: these 4 bytes are no odometry',
     ):
         bystander.wait_until(lambda said=said: said in graph.last_words('fusion', 99))
     words = graph.last_words('fusion', 99)

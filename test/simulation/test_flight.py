@@ -14,7 +14,8 @@ from hand_made_flight import decoded, fly, scene, sensors
 from numpy.typing import NDArray
 
 from mmedge_ros.data_types import NS_PER_S
-from mmedge_ros.fusion.ego_motion import EgoState, ego_state_from_odometry
+from mmedge_ros.fusion.ego_motion import EgoState
+from mmedge_ros.fusion.odometry_bytes import ego_report_from_bytes
 from mmedge_ros.replay.bag import Bag, BagMessage, header_stamp_ns
 from mmedge_ros.replay.recording import Recording
 from mmedge_ros.sensing.point_cloud import decode_points
@@ -175,8 +176,8 @@ class TestTruth:
 class TestOdometry:
     def states(self, flight: Path) -> list[EgoState]:
         return [
-            ego_state_from_odometry(odometry, header_stamp_ns(message.raw))
-            for message, odometry in messages(flight, ODOMETRY)
+            ego_report_from_bytes(message.raw, 0).state
+            for message, _ in messages(flight, ODOMETRY)
         ]
 
     def test_read_back_it_is_the_drones_motion(self, flight: Path) -> None:
