@@ -28,7 +28,7 @@ from mmedge_ros.aggregation.fusion_runtime import FusionNetworkRuntime
 from mmedge_ros.aggregation.streaming_aggregator import WindowState
 from mmedge_ros.aggregation.window_bank import WindowBank
 from mmedge_ros.data_types import CAMERA, NS_PER_S, RADAR, UnitKey
-from mmedge_ros.encoding.model_bundle import load_bundle
+from mmedge_ros.encoding.bundle.model_bundle import load_bundle
 
 LENGTHS = (0.25, 0.5, 1.0, 2.0, 4.0)
 RATES = {CAMERA: 30, RADAR: 20}
@@ -42,8 +42,8 @@ def open_networks() -> FusionNetworkRuntime:
     """Open the networks of a bundle, or of one that was never trained."""
     if len(sys.argv) > 1:
         return FusionNetworkRuntime.from_bundle(load_bundle(Path(sys.argv[1])))
-    from mmedge_ros.training.networks.export import export_fusion
-    from mmedge_ros.training.networks.fusion_network import FusionNetwork
+    from mmedge_ros.lab.training.networks.export import export_fusion
+    from mmedge_ros.lab.training.networks.fusion_network import FusionNetwork
 
     with tempfile.TemporaryDirectory() as folder:
         export_fusion(FusionNetwork(), Path(folder))

@@ -19,8 +19,8 @@ from nav_msgs.msg import Odometry
 from rclpy.executors import SingleThreadedExecutor
 from std_msgs.msg import Header
 
-from mmedge_ros.ros import qos
 from mmedge_ros.ros.lean_executor import LeanExecutor
+from mmedge_ros.ros.messages import qos
 from mmedge_ros.ros.waited_entities import ride_along
 
 SECONDS = 10.0

@@ -13,7 +13,7 @@ import os
 
 os.environ['OMP_NUM_THREADS'] = '1'
 
-from mmedge_ros.configuration.optimizer_bench import decision_times
+from mmedge_ros.lab.bench.optimizer_bench import decision_times
 
 if __name__ == '__main__':
     for side in (3, 4, 5, 6, 7):

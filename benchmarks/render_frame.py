@@ -18,8 +18,8 @@ from functools import partial
 import cv2
 import numpy as np
 
-from mmedge_ros.simulation.build import build_world
-from mmedge_ros.simulation.camera import CameraSimulator
+from mmedge_ros.lab.simulation.build import build_world
+from mmedge_ros.lab.simulation.camera import CameraSimulator
 
 SCENARIOS = ('meadow_day_near', 'park_day_middle', 'street_day_middle', 'yard_lamps_near')
 SECONDS = 10.0

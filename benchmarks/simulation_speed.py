@@ -22,8 +22,8 @@ from typing import Any
 
 import cv2
 
-from mmedge_ros.simulation.build import build_world
-from mmedge_ros.simulation.flight import Sensors, record_flight, standard_sensors
+from mmedge_ros.lab.simulation.build import build_world
+from mmedge_ros.lab.simulation.flight import Sensors, record_flight, standard_sensors
 
 SCENARIOS = (
     'meadow_day_far',

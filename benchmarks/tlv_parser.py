@@ -15,10 +15,10 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from mmedge_ros.sensing.chirp_configuration import UART_BYTES_PER_S
-from mmedge_ros.sensing.simulated_board_frames import WalkingPerson
-from mmedge_ros.sensing.tlv_parser import TlvParser
-from mmedge_ros.sensing.tlv_points import detected_points
+from mmedge_ros.sensing.radar.chirp_configuration import UART_BYTES_PER_S
+from mmedge_ros.sensing.radar.tlv_parser import TlvParser
+from mmedge_ros.sensing.radar.tlv_points import detected_points
+from mmedge_ros.sensing.simulated_board.frames import WalkingPerson
 
 PIECES = (1024, 16_384, 262_144)
 BYTES = 8_000_000

@@ -1,9 +1,9 @@
 """The demo with RViz: ros2 launch mmedge_ros demo.launch.py (a simulated flight)."""
 
-from mmedge_ros.ros.graph import rviz_node
-from mmedge_ros.ros.launch_actions import is_true, launch_description, share_file
-from mmedge_ros.ros.up_session import UpOptions, describe_up
-from mmedge_ros.simulation.demo_flight import cached_demo_flight
+from mmedge_ros.lab.simulation.demo_flight import cached_demo_flight
+from mmedge_ros.ros.graph.description import rviz_node
+from mmedge_ros.ros.graph.launch_actions import is_true, launch_description, share_file
+from mmedge_ros.ros.sessions.up_session import UpOptions, describe_up
 
 ARGUMENTS = [
     ('bag', '', 'recording to play; empty: a flight that is simulated once and kept'),

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from mmedge_ros.replay.recording import TopicChoice
-from mmedge_ros.ros.graph import rviz_node
-from mmedge_ros.ros.launch_actions import (
+from mmedge_ros.ros.graph.description import rviz_node
+from mmedge_ros.ros.graph.launch_actions import (
     decimal,
     extrinsics_nodes,
     given,
@@ -14,8 +14,8 @@ from mmedge_ros.ros.launch_actions import (
     share_file,
     whole,
 )
-from mmedge_ros.ros.recording_run import RecordOptions, recorder_node
-from mmedge_ros.ros.up_session import UpOptions, describe_up, read_extrinsics
+from mmedge_ros.ros.recording.run import RecordOptions, recorder_node
+from mmedge_ros.ros.sessions.up_session import UpOptions, describe_up, read_extrinsics
 
 # Sensors that another driver reads, or that are not there.
 NONE = 'none'

@@ -1,13 +1,13 @@
 """The graph on a drone, beside its drivers: ros2 launch mmedge_ros perception.launch.py."""
 
 from mmedge_ros.replay.recording import TopicChoice
-from mmedge_ros.ros.launch_actions import (
+from mmedge_ros.ros.graph.launch_actions import (
     extrinsics_nodes,
     is_true,
     launch_description,
     one_of,
 )
-from mmedge_ros.ros.up_session import UpOptions, describe_up
+from mmedge_ros.ros.sessions.up_session import UpOptions, describe_up
 
 ARGUMENTS = [
     ('camera', '', "driver's image topic; its camera_info is expected beside it"),

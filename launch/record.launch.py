@@ -2,15 +2,15 @@
 
 from pathlib import Path
 
-from mmedge_ros.replay.errors import ReplayError
+from mmedge_ros.replay import ReplayError
 from mmedge_ros.replay.recording import TopicChoice
-from mmedge_ros.ros.launch_actions import (
+from mmedge_ros.ros.graph.launch_actions import (
     is_true,
     launch_description,
     whole,
 )
-from mmedge_ros.ros.recording_run import RecordOptions, recorder_node, rosbag2_command
-from mmedge_ros.ros.up_session import read_extrinsics
+from mmedge_ros.ros.recording.run import RecordOptions, recorder_node, rosbag2_command
+from mmedge_ros.ros.sessions.up_session import read_extrinsics
 
 ARGUMENTS = [
     ('out', '', 'folder to be made for the recording'),

@@ -3,13 +3,13 @@
 from pathlib import Path
 
 from mmedge_ros.replay.recording import TopicChoice
-from mmedge_ros.ros.graph import single_process
-from mmedge_ros.ros.launch_actions import (
+from mmedge_ros.ros.graph.description import single_process
+from mmedge_ros.ros.graph.launch_actions import (
     decimal,
     is_true,
     launch_description,
 )
-from mmedge_ros.ros.up_session import UpOptions, describe_up
+from mmedge_ros.ros.sessions.up_session import UpOptions, describe_up
 
 ARGUMENTS = [
     ('bag', '', 'rosbag2 folder or file'),

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from mmedge_ros.ros.graph import rviz_node
-from mmedge_ros.ros.launch_actions import (
+from mmedge_ros.ros.graph.description import rviz_node
+from mmedge_ros.ros.graph.launch_actions import (
     extrinsics_nodes,
     is_true,
     launch_description,

@@ -10,7 +10,8 @@ import difflib
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, TypeVar
 
-from mmedge_ros.plain_yaml import shown
+from mmedge_ros import MmedgeError
+from mmedge_ros.untrusted_files import shown
 
 _T = TypeVar('_T')
 
@@ -18,7 +19,7 @@ _T = TypeVar('_T')
 _LARGEST = 1e300
 
 
-class ParameterError(ValueError):
+class ParameterError(MmedgeError):
     """A parameter has an unknown name or a value outside its bounds."""
 
 

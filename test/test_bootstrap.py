@@ -102,7 +102,7 @@ class Checkout:
             shutil.copytree(ROOT / name, self.root / name)
         for name in ('mmedge', 'CMakeLists.txt', 'package.xml'):
             shutil.copy(ROOT / name, self.root / name)
-        for name in ('mmedge_ros/cli.py', 'config/fastdds.xml'):
+        for name in ('mmedge_ros/commands/main.py', 'config/fastdds.xml'):
             (self.root / name).parent.mkdir()
             (self.root / name).touch()
 
@@ -183,7 +183,7 @@ def test_a_fresh_clone_is_set_up_and_only_the_result_is_on_standard_output(
 ) -> None:
     done = checkout.run('replay', 'a bag')
     assert done.returncode == 0
-    assert done.stdout.splitlines()[:3] == ['mmedge_ros.cli', 'replay', 'a bag']
+    assert done.stdout.splitlines()[:3] == ['mmedge_ros.commands.main', 'replay', 'a bag']
     assert 'mmedge: installing ROS 2' in done.stderr
     assert kinds(checkout.notes()) == ['venv', *PIP, *BUILD]
     assert not (checkout.root / 'list of links').exists()
@@ -269,7 +269,7 @@ def test_the_demos_flight_is_simulated_during_the_setup_however_that_ends(
 ) -> None:
     done = checkout.run('demo', '--seconds', '5', FLIGHT_EXIT=code)
     assert done.returncode == 0
-    assert done.stdout.splitlines()[:4] == ['mmedge_ros.cli', 'demo', '--seconds', '5']
+    assert done.stdout.splitlines()[:4] == ['mmedge_ros.commands.main', 'demo', '--seconds', '5']
     log = checkout.root / '.venv/demo-flight.log'
     assert log.read_text().splitlines() == [
         'flight: demo --seconds 5 --flight-only',

@@ -77,7 +77,12 @@ def test_imports_are_found_in_every_disguise(tmp_path: Path, monkeypatch) -> Non
         '    importlib.import_module("std_msgs.msg")\n'
     )
     names = set(imported(module))
-    assert names == {'rclpy.node', 'mmedge_ros.ros.conversions', 'mmedge_ros.msg', 'std_msgs.msg'}
+    assert names == {
+        'rclpy.node',
+        'mmedge_ros.ros.messages.conversions',
+        'mmedge_ros.msg',
+        'std_msgs.msg',
+    }
     assert all(ROS_PACKAGE.fullmatch(name) for name in names)
 
 
@@ -88,7 +93,7 @@ def test_only_the_ros_folder_imports_ros() -> None:
 
 
 def test_the_command_line_starts_with_no_library_that_takes_time() -> None:
-    code = 'import sys, mmedge_ros.cli; print(*sys.modules)'
+    code = 'import sys, mmedge_ros.commands.main; print(*sys.modules)'
     found = set(run(sys.executable, '-c', code, cwd=ROOT).split())
     assert found.isdisjoint({'rclpy', 'cv2', 'matplotlib', 'onnxruntime', 'scipy', 'torch'})
 

@@ -18,8 +18,8 @@ from mmedge_ros.aggregation.streaming_aggregator import (
 from mmedge_ros.aggregation.temporal_rules import LAGS, OLDEST
 from mmedge_ros.aggregation.unit_networks import OnnxUnitNetworks
 from mmedge_ros.data_types import CAMERA, RADAR
+from mmedge_ros.encoding.bundle.model_bundle import FUSION_PARTS, ModelBundle
 from mmedge_ros.encoding.feature_grid import MAP_SHAPE
-from mmedge_ros.encoding.model_bundle import FUSION_PARTS, ModelBundle
 
 _MAPS = 'maps'
 _WHAT = 'fusion head for these aggregators'

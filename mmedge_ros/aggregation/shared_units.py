@@ -11,7 +11,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from mmedge_ros.aggregation.errors import AggregationError
+from mmedge_ros.aggregation import AggregationError
 from mmedge_ros.aggregation.network_graph import Array
 from mmedge_ros.aggregation.unit_networks import Projection, UnitNetworks
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mmedge_ros.aggregation.errors import AggregationError
+from mmedge_ros.aggregation import AggregationError
 from mmedge_ros.aggregation.network_graph import Array
 from mmedge_ros.aggregation.shared_units import SharedUnit, UnitEncodings
 from mmedge_ros.aggregation.temporal_rules import REMEMBERED, neighbours, weights

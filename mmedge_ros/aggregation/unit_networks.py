@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from mmedge_ros.aggregation.errors import AggregationError
+from mmedge_ros.aggregation import AggregationError
 from mmedge_ros.aggregation.network_graph import Array, NetworkGraph
 from mmedge_ros.aggregation.temporal_rules import LAGS
 

@@ -23,10 +23,10 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from mmedge_ros.configuration import ConfigurationError
 from mmedge_ros.configuration.configuration_space import ConfigurationSpace
-from mmedge_ros.configuration.errors import ConfigurationError
 from mmedge_ros.data_types import CAMERA, ModalityConfiguration
-from mmedge_ros.plain_yaml import shown
+from mmedge_ros.untrusted_files import shown
 
 FloatArray = NDArray[np.float64]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
+from mmedge_ros.configuration import ConfigurationError
 from mmedge_ros.configuration.accuracy_predictor import (
     AccuracyPredictor,
     assumed_accuracy,
@@ -12,7 +13,6 @@ from mmedge_ros.configuration.accuracy_predictor import (
 )
 from mmedge_ros.configuration.bundle_space import manifest_of
 from mmedge_ros.configuration.configuration_space import ConfigurationSpace
-from mmedge_ros.configuration.errors import ConfigurationError
 from mmedge_ros.configuration.learned_accuracy import LearnedAccuracy, bundle_surface
 
 

@@ -12,7 +12,7 @@ from mmedge_ros.configuration.configuration_space import (
     ModalityOptions,
 )
 from mmedge_ros.data_types import CAMERA
-from mmedge_ros.encoding.model_bundle import load_bundle, model_levels
+from mmedge_ros.encoding.bundle.model_bundle import load_bundle, model_levels
 
 
 def bundle_levels(model: Path, modality: str) -> tuple[str, ...]:

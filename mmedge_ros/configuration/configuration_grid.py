@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mmedge_ros.configuration.errors import ConfigurationError
-from mmedge_ros.plain_yaml import shown
+from mmedge_ros.configuration import ConfigurationError
+from mmedge_ros.untrusted_files import shown
 
 # Above this an exact search takes longer than a millisecond is worth, and arrays grow large.
 LARGEST_GRID = 100_000

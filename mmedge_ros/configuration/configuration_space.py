@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mmedge_ros.configuration import ConfigurationError
 from mmedge_ros.configuration.caps import Caps
 from mmedge_ros.configuration.configuration_grid import Axis, ConfigurationGrid
-from mmedge_ros.configuration.errors import ConfigurationError
 from mmedge_ros.data_types import ModalityConfiguration
 from mmedge_ros.parameter import unknown_name_message
-from mmedge_ros.plain_yaml import shown
+from mmedge_ros.untrusted_files import shown
 
 BoolArray = NDArray[np.bool_]
 

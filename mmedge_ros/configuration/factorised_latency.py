@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
+from mmedge_ros.configuration import ConfigurationError
 from mmedge_ros.configuration.arrival_times import ArrivalTimes
 from mmedge_ros.configuration.configuration_space import ConfigurationSpace
-from mmedge_ros.configuration.errors import ConfigurationError
 from mmedge_ros.configuration.predicted_latency import PredictedLatency
 from mmedge_ros.configuration.queueing import last_unit_quantiles, queue_lengths
 from mmedge_ros.configuration.steady_time import SteadyTime

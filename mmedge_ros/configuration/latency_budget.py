@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from mmedge_ros.parameter import parameter
-from mmedge_ros.plain_yaml import shown
+from mmedge_ros.untrusted_files import shown
 
 _MOST_CONSUMERS = 16
 _LONGEST_NAME = 64

@@ -23,12 +23,11 @@ from typing import Any
 
 import numpy as np
 
-from mmedge_ros.bounded_file import read_bounded
+from mmedge_ros.configuration import ConfigurationError
 from mmedge_ros.configuration.accuracy_predictor import AccuracyTable, Indicators
 from mmedge_ros.configuration.configuration_space import LEVELS_FROM_CHEAPEST, ConfigurationSpace
-from mmedge_ros.configuration.errors import ConfigurationError
 from mmedge_ros.data_types import CAMERA, RADAR, FloatArray
-from mmedge_ros.plain_yaml import shown
+from mmedge_ros.untrusted_files import read_bounded, shown
 
 SECTION, WEIGHTS = 'predictor', 'predictor.npz'
 _LARGEST_FILE = 100_000

@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from mmedge_ros.configuration import ConfigurationError
 from mmedge_ros.configuration.configuration_space import ConfigurationSpace
-from mmedge_ros.configuration.errors import ConfigurationError
 from mmedge_ros.configuration.factorised_latency import FactorisedLatency
 from mmedge_ros.configuration.unit_time_profile import (
     FUSION,
@@ -26,7 +26,7 @@ from mmedge_ros.configuration.unit_time_profile import (
     unit_times_from_profile,
 )
 from mmedge_ros.data_types import NS_PER_S, ModalityConfiguration, Trail
-from mmedge_ros.replay.device_profile import DeviceProfile, measured_profile
+from mmedge_ros.records.device_profile import DeviceProfile, measured_profile
 
 # Fewer than these say little of a 95 % quantile: a phase goes on for more, up to a limit.
 ENOUGH = 20

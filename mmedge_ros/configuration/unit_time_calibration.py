@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mmedge_ros.configuration.errors import ConfigurationError
+from mmedge_ros.configuration import ConfigurationError
 from mmedge_ros.configuration.steady_time import SteadyTime
 from mmedge_ros.configuration.step_detection import NoiseEstimate, StepDetector
 from mmedge_ros.configuration.unit_time_profile import StageTime

@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from mmedge_ros.configuration import ConfigurationError
 from mmedge_ros.configuration.configuration_space import ConfigurationSpace
-from mmedge_ros.configuration.errors import ConfigurationError
-from mmedge_ros.plain_yaml import shown
-from mmedge_ros.replay.device_profile import PROBABILITIES, DeviceProfile
+from mmedge_ros.records.device_profile import PROBABILITIES, DeviceProfile
+from mmedge_ros.untrusted_files import shown
 
 TRANSPORT = 'features.transport'
 FUSION = 'fusion'

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 
-from mmedge_ros.encoding.detector import EncodingError
+from mmedge_ros.encoding import EncodingError
 
 # The 80 classes of COCO (Lin et al. 2014) in the order detectors are trained with.
 COCO = (

@@ -14,10 +14,6 @@ from mmedge_ros.parameter import parameter
 Image = NDArray[np.uint8]
 
 
-class EncodingError(ValueError):
-    """A network cannot be opened or run, or a picture cannot be encoded."""
-
-
 @dataclass(frozen=True)
 class DetectorParameters:
     """How detections are chosen from what a network puts out, and with how many threads."""

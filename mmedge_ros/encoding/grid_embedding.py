@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mmedge_ros.encoding.detector import EncodingError
+from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.feature_grid import EMBEDDING_SIZE
 from mmedge_ros.encoding.tapped_network import TappedNetwork
 

@@ -8,7 +8,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from mmedge_ros.encoding.detector import EncodingError, Image
+from mmedge_ros.encoding import EncodingError
+from mmedge_ros.encoding.detector import Image
 
 PADDING = 114  # the grey both YOLOX and ultralytics train with
 

@@ -12,14 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mmedge_ros.data_types import Box, Detection
+from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.class_names import class_names
 from mmedge_ros.encoding.detection_heads import find_head
-from mmedge_ros.encoding.detector import (
-    DetectorOutput,
-    DetectorParameters,
-    EncodingError,
-    Image,
-)
+from mmedge_ros.encoding.detector import DetectorOutput, DetectorParameters, Image
 from mmedge_ros.encoding.feature_grid import CANVAS
 from mmedge_ros.encoding.grid_embedding import GridEmbedding, as_embedding, as_grid
 from mmedge_ros.encoding.letterbox import PADDING, Canvas, Letterbox, Placement

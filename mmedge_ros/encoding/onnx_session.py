@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import onnxruntime
 
-from mmedge_ros.encoding.detector import EncodingError
-from mmedge_ros.encoding.weights import cache_folder, require_weights
+from mmedge_ros.encoding import EncodingError
+from mmedge_ros.encoding.bundle.weights import cache_folder, require_weights
 
 _PROVIDERS = {
     'cpu': 'CPUExecutionProvider',

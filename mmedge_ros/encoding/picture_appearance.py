@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from mmedge_ros.data_types import Appearance
-from mmedge_ros.sensing.image import Picture
+from mmedge_ros.sensing.camera.image import Picture
 
 # So many rows are looked at, spread over the picture; a row of 640 pixels takes 2 us.
 _ROWS = 32

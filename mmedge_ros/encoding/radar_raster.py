@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mmedge_ros.encoding.feature_grid import COLUMNS, ROWS, view_positions
-from mmedge_ros.fusion.ego_velocity import ego_velocity
+from mmedge_ros.geometry.ego_velocity import ego_velocity
 
 RASTER_CHANNELS = 6
 RANGE_BINS = 32

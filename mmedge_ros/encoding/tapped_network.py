@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mmedge_ros.encoding.detector import EncodingError
+from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.onnx_session import open_session, runtime_errors
 
 Tensor = NDArray[Any]

@@ -17,13 +17,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from mmedge_ros.encoding.detector import EncodingError
+from mmedge_ros.encoding import EncodingError
+from mmedge_ros.encoding.bundle.weights import cache_folder, require_weights, sha256_of
 from mmedge_ros.encoding.ultralytics_network import (
     INSTALL_LINE,
     import_libraries,
     load_network,
 )
-from mmedge_ros.encoding.weights import cache_folder, require_weights, sha256_of
 
 # Raise it when the exported graph changes, so that older exports are not taken for it.
 _GRAPH_VERSION = 1

@@ -15,7 +15,7 @@ from typing import Any
 
 import yaml
 
-from mmedge_ros.encoding.detector import EncodingError
+from mmedge_ros.encoding import EncodingError
 
 INSTALL_LINE = 'pip install torch==2.13.0 torchvision==0.28.0 ultralytics==8.4.190 onnx==1.23.2'
 _DESIGN = Path('cfg') / 'models' / '26' / 'yolo26.yaml'

@@ -10,14 +10,14 @@ from typing import Protocol
 import numpy as np
 
 from mmedge_ros.data_types import CAMERA, RADAR, ModalityConfiguration, Unit, UnitFeatures
+from mmedge_ros.encoding.bundle.model_bundle import model_levels, open_detector
 from mmedge_ros.encoding.detector import Detector, DetectorParameters
-from mmedge_ros.encoding.model_bundle import model_levels, open_detector
 from mmedge_ros.encoding.opened_levels import OpenedLevels
 from mmedge_ros.encoding.picture_appearance import appearance_of
 from mmedge_ros.encoding.radar_network import RadarNetwork, open_radar_network, radar_levels
-from mmedge_ros.sensing.image import decode_image
-from mmedge_ros.sensing.point_cloud import decode_points
-from mmedge_ros.sensing.radar_filter import RadarLimits, filter_returns
+from mmedge_ros.sensing.camera.image import decode_image
+from mmedge_ros.sensing.radar.filter import RadarLimits, filter_returns
+from mmedge_ros.sensing.radar.point_cloud import decode_points
 
 OpenLevel = Callable[[str, str], Detector]
 OpenRadarLevel = Callable[[str, str], RadarNetwork]

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mmedge_ros.data_types import Box, Detection, FloatArray
-from mmedge_ros.fusion.geometry import SensorGeometry
-from mmedge_ros.fusion.projection import CameraModel
+from mmedge_ros.geometry.projection import CameraModel
+from mmedge_ros.geometry.sensor_poses import SensorGeometry
 
 _BODY_RADIUS = 0.25
 

@@ -28,9 +28,9 @@ from mmedge_ros.data_types import (
 )
 from mmedge_ros.fusion.box_placement import PlacedBoxes, place_boxes
 from mmedge_ros.fusion.clustering import cluster_returns
-from mmedge_ros.fusion.covariance import spreads
-from mmedge_ros.fusion.geometry import SensorGeometry
 from mmedge_ros.fusion.return_placement import PlacedReturns, place_returns
+from mmedge_ros.geometry.covariance import spreads
+from mmedge_ros.geometry.sensor_poses import SensorGeometry
 from mmedge_ros.parameter import parameter
 
 RADAR_ONLY_LABEL = 'moving'

@@ -18,12 +18,13 @@ from numpy.typing import NDArray
 from mmedge_ros.aggregation.window_bank import Steps, WindowBank
 from mmedge_ros.data_types import CAMERA, RADAR, Detection, UnitFeatures, UnitKey
 from mmedge_ros.encoding.feature_grid import CAMERA_GRID, MAP_SHAPE
-from mmedge_ros.failure_counts import count_failure
-from mmedge_ros.fusion.errors import FusionError
-from mmedge_ros.fusion.geometry import SensorGeometry
+from mmedge_ros.fusion import FusionError
 from mmedge_ros.fusion.map_decoding import DecodingParameters, decode_maps
 from mmedge_ros.fusion.radar_grid import RADAR_INPUT, radar_fusion_input, usable_grid
+from mmedge_ros.geometry import GeometryError
+from mmedge_ros.geometry.sensor_poses import SensorGeometry
 from mmedge_ros.parameter import parameter
+from mmedge_ros.records.failure_counts import count_failure
 
 # Steps that wait in all windows together, about a second's worth of units: where there are more,
 # each new unit is paid for at once.
@@ -172,7 +173,7 @@ class FeatureFusion:
         """
         try:
             grid = _grid_of(unit, geometry)
-        except FusionError as err:
+        except (FusionError, GeometryError) as err:
             count_failure(self.refused, str(err))
             return False
         entered = self._bank.add(unit.key, grid, ends_ns)

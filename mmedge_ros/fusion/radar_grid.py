@@ -24,13 +24,13 @@ from mmedge_ros.encoding.feature_grid import (
     cell_middles,
     view_positions,
 )
-from mmedge_ros.fusion.errors import FusionError
-from mmedge_ros.fusion.geometry import SensorGeometry
+from mmedge_ros.fusion import FusionError
 from mmedge_ros.fusion.return_raster import (
     ASSUMED_CAMERA,
     RASTER_CHANNELS,
     raster_of_returns,
 )
+from mmedge_ros.geometry.sensor_poses import SensorGeometry
 
 RADAR_INPUT = (RADAR_CHANNELS + RASTER_CHANNELS, ROWS, COLUMNS)
 

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mmedge_ros.data_types import NS_PER_S, FloatArray, UnitFeatures
-from mmedge_ros.fusion.ego_velocity import ego_velocity
-from mmedge_ros.fusion.geometry import SensorGeometry
+from mmedge_ros.geometry.ego_velocity import ego_velocity
+from mmedge_ros.geometry.sensor_poses import SensorGeometry
 
 # Several times what a mmWave radar sends; the work on returns grows with their square.
 _MOST_RETURNS = 500

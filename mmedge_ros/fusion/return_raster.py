@@ -18,9 +18,9 @@ from mmedge_ros.encoding.feature_grid import (
     VIEW_HALF_WIDTH,
     canvas_placement,
 )
-from mmedge_ros.fusion.geometry import SensorGeometry
-from mmedge_ros.fusion.projection import CameraModel
 from mmedge_ros.fusion.return_placement import speeds_over_ground, thinned
+from mmedge_ros.geometry.projection import CameraModel
+from mmedge_ros.geometry.sensor_poses import SensorGeometry
 
 RASTER_CHANNELS = 4
 

@@ -6,7 +6,7 @@ import importlib
 import math
 from typing import Any
 
-from mmedge_ros.monitoring.errors import MonitoringError
+from mmedge_ros.monitoring import MonitoringError
 from mmedge_ros.monitoring.probe import Probe, Subsystem
 from mmedge_ros.monitoring.system_files import Discovered, SystemFiles
 from mmedge_ros.monitoring.system_state import Reading, SystemState

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mmedge_ros.clock import Clock
-from mmedge_ros.monitoring.errors import MonitoringError
+from mmedge_ros.monitoring import MonitoringError
 from mmedge_ros.monitoring.graphics import NvmlGpu, SysfsGpu
 from mmedge_ros.monitoring.memory import GenericMemory, MemoryInfo
 from mmedge_ros.monitoring.power_rails import PowerRails

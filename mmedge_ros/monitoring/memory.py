@@ -7,7 +7,7 @@ import re
 
 import psutil
 
-from mmedge_ros.monitoring.errors import MonitoringError
+from mmedge_ros.monitoring import MonitoringError
 from mmedge_ros.monitoring.probe import Probe, Subsystem
 from mmedge_ros.monitoring.system_files import SystemFiles
 from mmedge_ros.monitoring.system_state import Reading, SystemState

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from mmedge_ros.monitoring.errors import MonitoringError
+from mmedge_ros.monitoring import MonitoringError
 from mmedge_ros.monitoring.probe import Probe, Subsystem
 from mmedge_ros.monitoring.system_files import Discovered, SystemFiles
 from mmedge_ros.monitoring.system_state import Reading, SystemState

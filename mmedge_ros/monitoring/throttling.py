@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from mmedge_ros.clock import Clock
 from mmedge_ros.data_types import NS_PER_S
-from mmedge_ros.monitoring.errors import MonitoringError
+from mmedge_ros.monitoring import MonitoringError
 from mmedge_ros.monitoring.probe import Probe, Subsystem
 from mmedge_ros.monitoring.system_files import Discovered, SystemFiles
 from mmedge_ros.monitoring.system_state import Reading, SystemState

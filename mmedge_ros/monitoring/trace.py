@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from mmedge_ros.clock import Clock
 from mmedge_ros.data_types import NS_PER_S
-from mmedge_ros.monitoring.errors import MonitoringError
+from mmedge_ros.monitoring import MonitoringError
 from mmedge_ros.monitoring.system_state import UNKNOWN, SystemState
 
 # A state holds until the next one, but not for ever: then the recorder was silent.

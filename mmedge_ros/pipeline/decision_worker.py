@@ -9,9 +9,10 @@ from collections.abc import Callable
 
 from mmedge_ros.clock import Clock
 from mmedge_ros.data_types import NS_PER_S, Decision, SkipDecision
-from mmedge_ros.failure_counts import count_failure, unexpected
-from mmedge_ros.fusion.errors import FusionError
+from mmedge_ros.fusion import FusionError
+from mmedge_ros.geometry import GeometryError
 from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline
+from mmedge_ros.records.failure_counts import count_failure, unexpected
 
 _LOG = logging.getLogger(__name__)
 _CAPACITY = 1000
@@ -107,7 +108,7 @@ class DecisionWorker:
         for task in tasks:
             try:
                 task(self._pipeline, now_ns)
-            except FusionError as err:
+            except (FusionError, GeometryError) as err:
                 self._note(err, 'a message is not used')
             except Exception as err:  # noqa: BLE001
                 self._start_over(err)

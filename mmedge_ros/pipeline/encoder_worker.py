@@ -18,11 +18,11 @@ from mmedge_ros.data_types import (
     UnitReceipt,
     extend_trail,
 )
-from mmedge_ros.encoding.detector import EncodingError
+from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.unit_encoder import UnitEncoder
-from mmedge_ros.failure_counts import count_failure, unexpected
 from mmedge_ros.pipeline.unit_intake import Admitted, UnitIntake, receipt_of
-from mmedge_ros.sensing.errors import SensingError
+from mmedge_ros.records.failure_counts import count_failure, unexpected
+from mmedge_ros.sensing import SensingError
 
 _LOG = logging.getLogger(__name__)
 

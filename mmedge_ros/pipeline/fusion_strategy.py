@@ -8,9 +8,9 @@ from pathlib import Path
 
 from mmedge_ros.aggregation.fusion_runtime import FusionNetworkRuntime
 from mmedge_ros.data_types import CAMERA
-from mmedge_ros.encoding.default_model import default_detector
-from mmedge_ros.encoding.detector import EncodingError
-from mmedge_ros.encoding.model_bundle import ModelBundle, is_bundle, load_bundle
+from mmedge_ros.encoding import EncodingError
+from mmedge_ros.encoding.bundle.default_model import default_detector
+from mmedge_ros.encoding.bundle.model_bundle import ModelBundle, is_bundle, load_bundle
 from mmedge_ros.fusion.feature_fusion import FeatureFusion, FusionNetworks
 from mmedge_ros.pipeline.perception_pipeline import (
     DECISION,

@@ -22,13 +22,13 @@ from mmedge_ros.data_types import (
     UnitReceipt,
     extend_trail,
 )
+from mmedge_ros.fusion import FusionError
 from mmedge_ros.fusion.decision_fusion import DecisionFusionParameters, fuse_detections
-from mmedge_ros.fusion.ego_motion import ODOMETRY_FRAME, EgoMotion, EgoState, carried
-from mmedge_ros.fusion.errors import FusionError
 from mmedge_ros.fusion.feature_fusion import FeatureFusion, FeatureFusionParameters
-from mmedge_ros.fusion.geometry import BASE_FRAME, SensorGeometry, resolve_geometry
-from mmedge_ros.fusion.projection import CameraModel
-from mmedge_ros.fusion.transforms import StampedTransform, TransformTree
+from mmedge_ros.geometry.ego_motion import ODOMETRY_FRAME, EgoMotion, EgoState, carried
+from mmedge_ros.geometry.projection import CameraModel
+from mmedge_ros.geometry.sensor_poses import BASE_FRAME, SensorGeometry, resolve_geometry
+from mmedge_ros.geometry.transforms import StampedTransform, TransformTree
 from mmedge_ros.parameter import group, parameter
 from mmedge_ros.pipeline.window_assembler import ClosedWindow, WindowAssembler, WindowParameters
 from mmedge_ros.skipping.scene_change import SceneChangeParameters
@@ -159,7 +159,7 @@ class PerceptionPipeline:
     def add_transforms(self, transforms: Sequence[StampedTransform]) -> None:
         """Enter static transforms.
 
-        :raises FusionError: for one that closes a cycle; those before it are entered
+        :raises GeometryError: for one that closes a cycle; those before it are entered
         """
         self._geometry = None
         for transform in transforms:

@@ -17,8 +17,8 @@ from typing import Any
 
 from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
-from mmedge_ros.fusion.errors import FusionError
-from mmedge_ros.fusion.transforms import StampedTransform, transform_from_message
+from mmedge_ros.geometry import GeometryError
+from mmedge_ros.geometry.transforms import StampedTransform, transform_from_message
 from mmedge_ros.replay.bag_stamps import header_stamp_ns, with_stamp
 from mmedge_ros.replay.bag_storage import (
     LAST_NS,
@@ -193,7 +193,7 @@ def static_transforms(
         for edge in edges:
             try:
                 found.append(transform_from_message(edge))
-            except FusionError as error:
+            except GeometryError as error:
                 place = f'{bag.path}: message {message.index} of {message.topic}'
                 _raise_or(report, BagError(f'{place}: {error}'))
     return found

@@ -18,9 +18,9 @@ from rosbags.interfaces import ConnectionExtRosbag2
 from rosbags.rosbag2 import Reader
 
 from mmedge_ros.data_types import NS_PER_S
-from mmedge_ros.plain_yaml import PlainYamlError, load_plain_yaml
+from mmedge_ros.replay import ReplayError
 from mmedge_ros.replay.bag_scan import CDR, SCANS, Record, Scan
-from mmedge_ros.replay.errors import ReplayError
+from mmedge_ros.untrusted_files import PlainYamlError, load_plain_yaml
 
 METADATA = 'metadata.yaml'
 # Times beyond int64 cannot be reckoned with.

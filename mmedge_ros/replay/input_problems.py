@@ -8,8 +8,8 @@ from itertools import pairwise
 from statistics import median
 
 from mmedge_ros.data_types import CAMERA, NS_PER_S, UnitFeatures
-from mmedge_ros.evaluation.run_record import RunRecord
-from mmedge_ros.fusion.projection import CameraModel
+from mmedge_ros.geometry.projection import CameraModel
+from mmedge_ros.records.run_record import RunRecord
 
 # A sensor is silent when it misses this many of its own periods, and at least one window.
 _MISSED_PERIODS = 3

@@ -18,8 +18,8 @@ from mmedge_ros.data_types import (
     UnitOutcome,
     UnitReceipt,
 )
-from mmedge_ros.evaluation.run_record import RunRecord, UnitCounts
 from mmedge_ros.monitoring.system_state import SystemState
+from mmedge_ros.records.run_record import RunRecord, UnitCounts
 from mmedge_ros.replay.playback import PlaybackStatus
 
 _NO_GRID = np.zeros((0, 0, 0), np.float16)

@@ -28,16 +28,16 @@ from mmedge_ros.data_types import (
     UnitReceipt,
     extend_trail,
 )
-from mmedge_ros.encoding.detector import EncodingError
+from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.unit_encoder import UnitEncoder
-from mmedge_ros.evaluation.run_record import RunRecord, UnitCounts
-from mmedge_ros.failure_counts import count_failure
-from mmedge_ros.fusion.ego_motion import EgoReport
+from mmedge_ros.geometry.ego_motion import EgoReport
 from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline
 from mmedge_ros.pipeline.unit_intake import Admitted, UnitIntake, receipt_of
-from mmedge_ros.replay.device_profile import DeviceProfile
-from mmedge_ros.sensing.errors import SensingError
-from mmedge_ros.sensing.radar_filter import PROBLEM_WORDS
+from mmedge_ros.records.device_profile import DeviceProfile
+from mmedge_ros.records.failure_counts import count_failure
+from mmedge_ros.records.run_record import RunRecord, UnitCounts
+from mmedge_ros.sensing import SensingError
+from mmedge_ros.sensing.radar.filter import PROBLEM_WORDS
 
 _LONGEST_SILENCE_NS = 5 * NS_PER_S
 _NO_GRID = np.zeros((0, 0, 0), np.float16)

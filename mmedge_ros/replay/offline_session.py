@@ -9,19 +9,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from mmedge_ros.data_types import CAMERA, NS_PER_S, RADAR, Decision
-from mmedge_ros.encoding.default_model import default_detector
+from mmedge_ros.encoding.bundle.default_model import default_detector
+from mmedge_ros.encoding.bundle.model_bundle import domain_warning
 from mmedge_ros.encoding.detector import DetectorParameters
-from mmedge_ros.encoding.model_bundle import domain_warning
 from mmedge_ros.encoding.unit_encoder import CameraEncoder, RadarEncoder, UnitEncoder
-from mmedge_ros.evaluation.run_record import RunRecord
 from mmedge_ros.pipeline.fusion_strategy import fusion_strategy, open_pipeline
 from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline, PipelineParameters
-from mmedge_ros.replay.device_profile import read_profile
+from mmedge_ros.records.device_profile import read_profile
+from mmedge_ros.records.run_record import RunRecord
+from mmedge_ros.records.software import software_identity
 from mmedge_ros.replay.input_problems import input_problems
 from mmedge_ros.replay.offline_replay import OfflineReplay
 from mmedge_ros.replay.recording import Recording, TopicChoice
-from mmedge_ros.sensing.radar_filter import RadarLimits
-from mmedge_ros.software import software_identity
+from mmedge_ros.sensing.radar.filter import RadarLimits
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,9 @@ from typing import Any
 from mmedge_ros.encoding.detector import DetectorParameters
 from mmedge_ros.parameter import ParameterError, build
 from mmedge_ros.pipeline.perception_pipeline import PipelineParameters
-from mmedge_ros.plain_yaml import PlainYamlError, load_plain_yaml
 from mmedge_ros.replay.offline_session import OfflineOptions
-from mmedge_ros.sensing.radar_filter import RadarLimits
+from mmedge_ros.sensing.radar.filter import RadarLimits
+from mmedge_ros.untrusted_files import PlainYamlError, load_plain_yaml
 
 _MAX_BYTES = 1_000_000
 

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from mmedge_ros.fusion.errors import FusionError
-from mmedge_ros.fusion.projection import CameraModel
-from mmedge_ros.fusion.transforms import StampedTransform, TransformTree
+from mmedge_ros.geometry import GeometryError
+from mmedge_ros.geometry.projection import CameraModel
+from mmedge_ros.geometry.transforms import StampedTransform, TransformTree
 from mmedge_ros.replay.bag import Bag, BagError, static_transforms
 
 # Frames of maps lie millions of metres apart; beyond this sums lose their millimetres.
@@ -24,7 +24,7 @@ def recorded_transforms(
 
     Those that were given decide: a recorded one that contradicts them is left out.
 
-    :raises FusionError: if the given ones close a cycle
+    :raises GeometryError: if the given ones close a cycle
     """
     tree = TransformTree(given)
     replaced = {edge.child for edge in given}
@@ -35,7 +35,7 @@ def recorded_transforms(
         try:
             _require_near(edge)
             tree.add(edge.parent, edge.child, edge.transform)
-        except FusionError as err:
+        except GeometryError as err:
             report(f'static transform not used: {err}')
         else:
             kept.append(edge)
@@ -49,7 +49,7 @@ def recorded_camera(bag: Bag, topic: str, report: Report) -> CameraModel | None:
         try:
             camera = CameraModel.from_camera_info(bag.deserialize(message))
             break
-        except (BagError, FusionError) as err:
+        except (BagError, GeometryError) as err:
             reason, unusable = reason or str(err), unusable + 1
     if unusable:
         used = '' if camera is None else ', the next one was used'
@@ -59,7 +59,7 @@ def recorded_camera(bag: Bag, topic: str, report: Report) -> CameraModel | None:
 
 def _require_near(edge: StampedTransform) -> None:
     if not (np.abs(edge.translation) <= _FARTHEST).all():
-        raise FusionError(
+        raise GeometryError(
             f'{edge.parent!r} -> {edge.child!r} is {edge.translation.tolist()} m away; at most '
             f'{_FARTHEST:.0e} m can be reckoned with'
         )

@@ -9,13 +9,13 @@ from typing import Any, NoReturn
 import numpy as np
 
 from mmedge_ros.data_types import Box, FloatArray
-from mmedge_ros.evaluation.ground_truth import GroundTruth, TrueObject, TrueScene
-from mmedge_ros.fusion.ego_motion import ODOMETRY_FRAME, EgoState
-from mmedge_ros.fusion.errors import FusionError
-from mmedge_ros.fusion.transforms import Transform, rotation_from_quaternion
+from mmedge_ros.geometry import GeometryError
+from mmedge_ros.geometry.ego_motion import ODOMETRY_FRAME, EgoState
+from mmedge_ros.geometry.transforms import Transform, rotation_from_quaternion
 from mmedge_ros.pipeline.unit_intake import plausible_stamp
+from mmedge_ros.records.ground_truth import GroundTruth, TrueObject, TrueScene
+from mmedge_ros.replay import ReplayError
 from mmedge_ros.replay.bag import Bag, BagError, BagMessage, header_stamp_ns
-from mmedge_ros.replay.errors import ReplayError
 
 GROUND_TRUTH = 'mmedge_ros/msg/GroundTruth'
 
@@ -152,7 +152,7 @@ class _TruthReader:
                 _vector(linear, _FASTEST, 'velocity of the drone'),
                 _vector(angular, _FASTEST, 'angular velocity of the drone'),
             )
-        except (FusionError, _UntrueError) as err:
+        except (GeometryError, _UntrueError) as err:
             self.note(f'{place}: {err}: where the drone was is not known', 'pose')
             return None
 

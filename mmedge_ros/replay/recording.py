@@ -10,19 +10,19 @@ from pathlib import Path
 from types import TracebackType
 
 from mmedge_ros.data_types import Unit
-from mmedge_ros.evaluation.ground_truth import GroundTruth
-from mmedge_ros.fusion.calibration import Calibration, read_calibration
-from mmedge_ros.fusion.ego_motion import (
+from mmedge_ros.geometry import GeometryError
+from mmedge_ros.geometry.calibration import Calibration, read_calibration
+from mmedge_ros.geometry.ego_motion import (
     ODOMETRY_FRAME,
     EgoMotion,
     EgoReport,
     ego_states_from_transforms,
 )
-from mmedge_ros.fusion.errors import FusionError
-from mmedge_ros.fusion.geometry import BASE_FRAME
-from mmedge_ros.fusion.odometry_bytes import ego_report_from_bytes
+from mmedge_ros.geometry.sensor_poses import BASE_FRAME
 from mmedge_ros.parameter import parameter
 from mmedge_ros.pipeline.unit_intake import acquisition_trail, plausible_stamp
+from mmedge_ros.records.ground_truth import GroundTruth
+from mmedge_ros.replay import ReplayError
 from mmedge_ros.replay.bag import (
     Bag,
     BagError,
@@ -32,7 +32,7 @@ from mmedge_ros.replay.bag import (
     native_period_ns,
 )
 from mmedge_ros.replay.bag_topics import TF_MESSAGE, is_tf_static
-from mmedge_ros.replay.errors import ReplayError
+from mmedge_ros.replay.odometry_bytes import ego_report_from_bytes
 from mmedge_ros.replay.playback import playback_sources
 from mmedge_ros.replay.recorded_calibration import recorded_camera, recorded_transforms
 from mmedge_ros.replay.recorded_truth import GROUND_TRUTH, read_truth
@@ -226,7 +226,7 @@ class Recording:
             if message.topic == self.topics.odometry:
                 return [ego_report_from_bytes(message.raw, message.log_ns)]
             return ego_states_from_transforms(self.bag.deserialize(message), message.log_ns)
-        except (BagError, FusionError) as err:
+        except (BagError, GeometryError) as err:
             self._note_damage(message.topic, f'odometry not used: {err}')
             return []
 
@@ -252,7 +252,7 @@ class Recording:
             given = read_calibration(calibration) if calibration else Calibration(None, [])
             self.camera = given.camera
             self.transforms = recorded_transforms(self.bag, report, given.transforms)
-        except FusionError as err:
+        except GeometryError as err:
             raise ReplayError(str(err)) from err
         if self.camera is None and self.topics.camera_info is not None:
             self.camera = recorded_camera(self.bag, self.topics.camera_info, report)

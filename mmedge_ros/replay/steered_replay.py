@@ -24,11 +24,11 @@ from mmedge_ros.data_types import (
     UnitReceipt,
 )
 from mmedge_ros.encoding.unit_encoder import UnitEncoder
-from mmedge_ros.evaluation.run_record import RunRecord
-from mmedge_ros.fusion.ego_motion import EgoReport
+from mmedge_ros.geometry.ego_motion import EgoReport
 from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline
-from mmedge_ros.replay.device_profile import DeviceProfile
-from mmedge_ros.replay.errors import ReplayError
+from mmedge_ros.records.device_profile import DeviceProfile
+from mmedge_ros.records.run_record import RunRecord
+from mmedge_ros.replay import ReplayError
 from mmedge_ros.replay.offline_replay import OfflineReplay
 from mmedge_ros.sensing.capture_control import ConfigurationSchedule
 

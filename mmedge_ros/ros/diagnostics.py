@@ -11,7 +11,7 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rclpy.node import Node
 
 from mmedge_ros.ros.ros_clock import steady_clock
-from mmedge_ros.sensing.radar_filter import PROBLEM_WORDS
+from mmedge_ros.sensing.radar.filter import PROBLEM_WORDS
 
 # Begins the keys that count what was wrong in the input; a recorder collects these.
 PROBLEM_PREFIX = 'problem '

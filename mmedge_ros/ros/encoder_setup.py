@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mmedge_ros.data_types import CAMERA, RADAR
-from mmedge_ros.encoding.default_model import default_detector
-from mmedge_ros.encoding.detector import DetectorParameters, EncodingError
-from mmedge_ros.encoding.model_bundle import domain_warning
+from mmedge_ros.encoding import EncodingError
+from mmedge_ros.encoding.bundle.default_model import default_detector
+from mmedge_ros.encoding.bundle.model_bundle import domain_warning
+from mmedge_ros.encoding.detector import DetectorParameters
 from mmedge_ros.encoding.unit_encoder import CameraEncoder, RadarEncoder, UnitEncoder
 from mmedge_ros.parameter import group, parameter
 from mmedge_ros.ros.diagnostics import Watch
-from mmedge_ros.sensing.radar_filter import RadarLimits
+from mmedge_ros.sensing.radar.filter import RadarLimits
 
 
 @dataclass(frozen=True)

@@ -12,16 +12,16 @@ from nav_msgs.msg import Odometry
 from rclpy.node import Node
 from sensor_msgs.msg import CameraInfo
 
-from mmedge_ros.fusion.ego_motion import (
+from mmedge_ros.geometry import GeometryError
+from mmedge_ros.geometry.ego_motion import (
     EgoState,
     ego_states_from_transforms,
 )
-from mmedge_ros.fusion.errors import FusionError
-from mmedge_ros.fusion.odometry_bytes import ego_report_from_bytes
-from mmedge_ros.fusion.projection import CameraModel
-from mmedge_ros.fusion.transforms import transform_from_message
+from mmedge_ros.geometry.projection import CameraModel
+from mmedge_ros.geometry.transforms import transform_from_message
 from mmedge_ros.pipeline.decision_worker import Task
-from mmedge_ros.ros import names, qos
+from mmedge_ros.replay.odometry_bytes import ego_report_from_bytes
+from mmedge_ros.ros.messages import names, qos
 from mmedge_ros.ros.waited_entities import ride_along
 
 
@@ -71,7 +71,7 @@ class GeometryInputs:
         self._calibration = calibration
         try:
             camera = CameraModel.from_camera_info(message)
-        except FusionError as err:
+        except GeometryError as err:
             self._node.get_logger().warning(
                 f'camera_info not used: {err}', throttle_duration_sec=5.0
             )
@@ -83,14 +83,14 @@ class GeometryInputs:
         for transform in message.transforms:
             try:
                 usable.append(transform_from_message(transform))
-            except FusionError as err:
+            except GeometryError as err:
                 self._node.get_logger().warning(f'transform not used: {err}')
         self._submit(lambda pipeline, _: pipeline.add_transforms(usable))
 
     def _on_odometry(self, raw: bytes) -> None:
         try:
             report = ego_report_from_bytes(raw, 0)
-        except FusionError as err:
+        except GeometryError as err:
             self._node.get_logger().warning(f'not used: {err}', throttle_duration_sec=5.0)
             return
         self._odometry_heard = True
@@ -102,7 +102,7 @@ class GeometryInputs:
         try:
             for report in ego_states_from_transforms(message, 0):
                 self._add(report.state, report.frame_id, report.base_frame)
-        except FusionError as err:
+        except GeometryError as err:
             self._node.get_logger().warning(
                 f'transform not used: {err}', throttle_duration_sec=5.0
             )

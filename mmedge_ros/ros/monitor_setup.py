@@ -13,19 +13,17 @@ from mmedge_ros import msg
 from mmedge_ros.clock import Clock
 from mmedge_ros.data_types import NS_PER_S
 from mmedge_ros.monitoring.battery import Battery
-from mmedge_ros.monitoring.errors import MonitoringError
 from mmedge_ros.monitoring.machine import machine_probes
 from mmedge_ros.monitoring.probe import CourseProbe, Probe
 from mmedge_ros.monitoring.status_parameters import StatusParameters
 from mmedge_ros.monitoring.subsystem_status import Status
 from mmedge_ros.monitoring.system_files import SystemFiles
 from mmedge_ros.monitoring.system_state import SystemState
-from mmedge_ros.monitoring.trace import Trace, TraceTime
+from mmedge_ros.monitoring.trace import TraceTime
 from mmedge_ros.parameter import group, parameter
-from mmedge_ros.ros.conversions import header
+from mmedge_ros.ros.messages.conversions import header
 
 _PERIOD = 1.0
-_SIMULATED_SECONDS = 300.0
 
 
 @dataclass(frozen=True)
@@ -54,10 +52,6 @@ class MonitorParameters:
         'flight, or a text of tegrastats; follows the bag player if it plays the same flight',
     )
     loop: bool = parameter(False, 'start a trace over at its end')
-    simulated: str = parameter(
-        '', 'scenario of a flight whose battery and computer are simulated instead, over and over'
-    )
-    seed: int = parameter(0, 'which flight of the scenario', '', 0, 2**31 - 1)
     status: StatusParameters = group(StatusParameters)
 
 
@@ -73,29 +67,18 @@ class Sources(NamedTuple):
 def monitor_sources(p: MonitorParameters, clock: Clock) -> Sources:
     """Return the sources that the parameters ask for.
 
-    :raises MonitoringError: if the trace cannot be played or the flight not be simulated
+    :raises MonitoringError: if the trace cannot be played
     """
-    if p.trace and p.simulated:
-        raise MonitoringError('both trace and simulated are given; choose one of them')
-    if not p.trace and not p.simulated:
+    if not p.trace:
         battery = Battery(clock, p.battery_age)
         return Sources([battery, *machine_probes(SystemFiles(p.root), clock)], battery)
-    trace = _trace(p)
+    # Readers of bags are large, and a drone that watches itself needs none.
+    from mmedge_ros.replay.recorded_trace import read_trace_file
+
+    trace = read_trace_file(p.trace)
     time = TraceTime(trace, clock)
-    loop = p.loop or bool(p.simulated)
-    course = CourseProbe('trace', lambda elapsed: trace.at(elapsed, loop), time.elapsed)
+    course = CourseProbe('trace', lambda elapsed: trace.at(elapsed, p.loop), time.elapsed)
     return Sources([course], trace_time=time, problems=trace.problems)
-
-
-def _trace(p: MonitorParameters) -> Trace:
-    # Readers of bags and simulators are large, and a drone that watches itself needs neither.
-    if p.trace:
-        from mmedge_ros.monitoring.recorded_trace import read_trace_file
-
-        return read_trace_file(p.trace)
-    from mmedge_ros.monitoring.simulated_flight import simulated_trace
-
-    return simulated_trace(p.simulated, p.seed, _SIMULATED_SECONDS)
 
 
 def to_system_state(state: SystemState, stamp_ns: int) -> msg.SystemState:

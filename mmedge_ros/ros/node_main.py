@@ -16,16 +16,10 @@ from rclpy.executors import ExternalShutdownException
 from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.node import Node
 
-from mmedge_ros.configuration.errors import ConfigurationError
-from mmedge_ros.encoding.detector import EncodingError
-from mmedge_ros.fusion.errors import FusionError
-from mmedge_ros.monitoring.errors import MonitoringError
+from mmedge_ros import MmedgeError
 from mmedge_ros.parameter import ParameterError
-from mmedge_ros.replay.errors import ReplayError
+from mmedge_ros.ros.graph.middleware_profile import set_profile
 from mmedge_ros.ros.lean_executor import node_executor
-from mmedge_ros.ros.middleware_profile import set_profile
-from mmedge_ros.sensing.errors import SensingError
-from mmedge_ros.skipping.errors import SkippingError
 
 PARENT_VARIABLE = 'MMEDGE_PARENT_PID'
 # A node that could not be made says why and ends with 1: starting it again is no use. One that
@@ -38,14 +32,7 @@ _PR_SET_PDEATHSIG = 1
 # What a user can put right: said in one line, without a traceback. The last two come from nodes
 # with arguments of their own.
 USER_ERRORS = (
-    ConfigurationError,
-    ParameterError,
-    EncodingError,
-    FusionError,
-    MonitoringError,
-    ReplayError,
-    SensingError,
-    SkippingError,
+    MmedgeError,
     rclpy_implementation.RCLInvalidROSArgsError,
     rclpy_implementation.UnknownROSArgsError,
 )

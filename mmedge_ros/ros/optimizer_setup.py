@@ -13,6 +13,7 @@ import numpy as np
 from builtin_interfaces.msg import Time
 
 from mmedge_ros import msg
+from mmedge_ros.configuration import ConfigurationError
 from mmedge_ros.configuration.adaptation import (
     Adaptation,
     AdaptationParameters,
@@ -20,15 +21,14 @@ from mmedge_ros.configuration.adaptation import (
 )
 from mmedge_ros.configuration.bundle_predictor import bundle_predictor
 from mmedge_ros.configuration.bundle_space import bundle_space
-from mmedge_ros.configuration.errors import ConfigurationError
 from mmedge_ros.configuration.latency_budget import LatencyDemand
 from mmedge_ros.configuration.scene_indicators import SceneIndicators
 from mmedge_ros.configuration.unit_time_profile import unit_times_from_profile
 from mmedge_ros.data_types import CAMERA, NS_PER_S, RADAR, RETURN_FIELDS, Box
-from mmedge_ros.encoding.default_model import default_detector
+from mmedge_ros.encoding.bundle.default_model import default_detector
 from mmedge_ros.parameter import group, parameter
-from mmedge_ros.replay.device_profile import read_profile
-from mmedge_ros.ros.conversions import appearance_of_message, from_time
+from mmedge_ros.records.device_profile import read_profile
+from mmedge_ros.ros.messages.conversions import appearance_of_message, from_time
 
 
 @dataclass(frozen=True)

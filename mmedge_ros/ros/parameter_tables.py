@@ -7,15 +7,15 @@ from pathlib import Path
 
 from mmedge_ros.parameter import Parameter, ParameterError, declared
 from mmedge_ros.ros.encoder_setup import UnitEncoderParameters
-from mmedge_ros.ros.interfaces import INTERFACES, PROFILES
+from mmedge_ros.ros.messages.interfaces import INTERFACES, PROFILES
 from mmedge_ros.ros.monitor_setup import MonitorParameters
 from mmedge_ros.ros.nodes.fusion import FusionParameters
 from mmedge_ros.ros.nodes.visualizer import VisualizerParameters
 from mmedge_ros.ros.optimizer_setup import ConfigurationOptimizerParameters
 from mmedge_ros.ros.player_setup import BagPlayerParameters
 from mmedge_ros.ros.radar_setup import RadarNodeParameters
-from mmedge_ros.ros.recording_inputs import BagRecorderParameters
-from mmedge_ros.sensing.camera_device import CameraParameters
+from mmedge_ros.ros.recording.inputs import BagRecorderParameters
+from mmedge_ros.sensing.camera.device import CameraParameters
 
 # Each part of a document begins with a mark that says how it is written, and ends with another.
 _PARAMETERS, _TOPICS = 'parameters', 'topics'

@@ -14,7 +14,7 @@ from mmedge_ros.parameter import group, parameter
 from mmedge_ros.replay.bag import SensorTopics
 from mmedge_ros.replay.playback import playback_sources
 from mmedge_ros.replay.recording import TopicChoice
-from mmedge_ros.ros import names, qos
+from mmedge_ros.ros.messages import names, qos
 
 
 @dataclass(frozen=True)

@@ -13,11 +13,11 @@ import numpy as np
 from sensor_msgs.msg import PointCloud2, PointField
 
 from mmedge_ros.parameter import parameter
-from mmedge_ros.ros.conversions import header
-from mmedge_ros.sensing.radar_scan import SCAN_FIELDS, RadarScan
-from mmedge_ros.sensing.radar_source import RadarParameters
-from mmedge_ros.sensing.simulated_board import SimulatedBoard
-from mmedge_ros.sensing.simulated_board_frames import board_frames
+from mmedge_ros.ros.messages.conversions import header
+from mmedge_ros.sensing.radar.scan import SCAN_FIELDS, RadarScan
+from mmedge_ros.sensing.radar.source import RadarParameters
+from mmedge_ros.sensing.simulated_board.board import SimulatedBoard
+from mmedge_ros.sensing.simulated_board.frames import board_frames
 
 # In place of a recording: a person who walks about.
 PERSON = 'person'

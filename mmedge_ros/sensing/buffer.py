@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mmedge_ros.sensing.errors import SensingError
+from mmedge_ros.sensing import SensingError
 
 
 def byte_view(data: Any, owner: str) -> NDArray[np.uint8]:

@@ -24,12 +24,12 @@ from typing import Any
 
 import yaml
 
-from mmedge_ros.encoding.bundle_manifest import MANIFEST, BundleFile, Manifest
-from mmedge_ros.encoding.weights import sha256_of
-from mmedge_ros.plain_yaml import shown
+from mmedge_ros.encoding.bundle.manifest import MANIFEST, BundleFile, Manifest
+from mmedge_ros.encoding.bundle.weights import sha256_of
+from mmedge_ros.skipping import SkippingError
 from mmedge_ros.skipping.certificate import Certificate
-from mmedge_ros.skipping.errors import SkippingError
 from mmedge_ros.skipping.gate import Gate, gate_bytes, read_gate
+from mmedge_ros.untrusted_files import shown
 
 SECTION, NETWORK, WEIGHTS = 'gate', 'network', 'gate.npz'
 _LARGEST_WEIGHTS = 1 << 20

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import bdtr, stdtr
 
-from mmedge_ros.skipping.errors import SkippingError
+from mmedge_ros.skipping import SkippingError
 
 HOEFFDING_BENTKUS, STUDENT = 'hoeffding_bentkus', 'student'
 METHODS = (HOEFFDING_BENTKUS, STUDENT)

@@ -17,7 +17,7 @@ from typing import Protocol
 import numpy as np
 
 from mmedge_ros.data_types import FloatArray
-from mmedge_ros.skipping.errors import SkippingError
+from mmedge_ros.skipping import SkippingError
 from mmedge_ros.skipping.question import FIELDS, Question
 
 _LARGEST_FILE = 1 << 20

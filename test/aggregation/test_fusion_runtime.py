@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 from onnx import TensorProto
 from tiny_fusion import CHANNELS, Files, write_change, write_head, write_project, write_tiny_fusion
 
-from mmedge_ros.aggregation.errors import AggregationError
+from mmedge_ros.aggregation import AggregationError
 from mmedge_ros.aggregation.fusion_runtime import FusionNetworkRuntime
 from mmedge_ros.aggregation.streaming_aggregator import WindowState
 from mmedge_ros.aggregation.window_bank import WindowBank
 from mmedge_ros.data_types import CAMERA, RADAR, UnitKey
-from mmedge_ros.encoding.bundle_manifest import BundleFile
-from mmedge_ros.encoding.detector import EncodingError
-from mmedge_ros.encoding.model_bundle import FUSION_PARTS, Levels, ModelBundle
+from mmedge_ros.encoding import EncodingError
+from mmedge_ros.encoding.bundle.manifest import BundleFile
+from mmedge_ros.encoding.bundle.model_bundle import FUSION_PARTS, Levels, ModelBundle
 
 MS = 1_000_000
 

@@ -11,7 +11,7 @@ from hand_made_unit_networks import DECAYS, HandMadeNetworks, grid
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mmedge_ros.aggregation.errors import AggregationError
+from mmedge_ros.aggregation import AggregationError
 from mmedge_ros.aggregation.streaming_aggregator import StreamingAggregator, WindowState
 from mmedge_ros.aggregation.window_bank import WindowBank
 from mmedge_ros.data_types import CAMERA, UnitKey

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from listing_aggregator import ListingAggregator, grid
 
-from mmedge_ros.aggregation.errors import AggregationError
+from mmedge_ros.aggregation import AggregationError
 from mmedge_ros.aggregation.window_bank import WindowBank
 from mmedge_ros.data_types import CAMERA, RADAR, UnitKey
 

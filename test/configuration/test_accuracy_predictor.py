@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mmedge_ros.configuration import ConfigurationError
 from mmedge_ros.configuration.accuracy_predictor import (
     Indicators,
     assumed_accuracy,
     bundle_accuracy,
 )
 from mmedge_ros.configuration.configuration_space import ConfigurationSpace, ModalityOptions
-from mmedge_ros.configuration.errors import ConfigurationError
 
 SPACE = ConfigurationSpace(
     [

@@ -17,8 +17,8 @@ from mmedge_ros.configuration.adaptation import (
 from mmedge_ros.configuration.configuration_space import ConfigurationSpace, ModalityOptions
 from mmedge_ros.configuration.factorised_latency import FactorisedLatency
 from mmedge_ros.configuration.latency_budget import LatencyDemand
-from mmedge_ros.configuration.optimizer_bench import exhaustive_choice, made_up
 from mmedge_ros.data_types import NS_PER_S, Configuration, StageTiming
+from mmedge_ros.lab.bench.optimizer_bench import exhaustive_choice, made_up
 from mmedge_ros.monitoring.system_state import SystemState
 
 LEVELS = ('small', 'medium', 'large')

@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from mmedge_ros.configuration.bundle_space import bundle_levels, bundle_space, manifest_of
-from mmedge_ros.encoding.detector import EncodingError
+from mmedge_ros.encoding import EncodingError
 
 RATES = {'camera': (10.0, 30.0), 'radar': (5.0, 20.0)}
 

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
+from mmedge_ros.configuration import ConfigurationError
 from mmedge_ros.configuration.configuration_grid import Axis, ConfigurationGrid
-from mmedge_ros.configuration.errors import ConfigurationError
 
 
 def grid() -> ConfigurationGrid:

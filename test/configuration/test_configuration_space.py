@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mmedge_ros.configuration import ConfigurationError
 from mmedge_ros.configuration.caps import NO_CAPS, Caps
 from mmedge_ros.configuration.configuration_space import (
     ConfigurationSpace,
     ModalityOptions,
 )
-from mmedge_ros.configuration.errors import ConfigurationError
 from mmedge_ros.data_types import ModalityConfiguration
 
 LEVELS = ('small', 'medium', 'large')

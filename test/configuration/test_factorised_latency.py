@@ -7,8 +7,8 @@ import pytest
 from queue_recursion import completion_times
 from scipy.special import ndtr
 
+from mmedge_ros.configuration import ConfigurationError
 from mmedge_ros.configuration.configuration_space import ConfigurationSpace, ModalityOptions
-from mmedge_ros.configuration.errors import ConfigurationError
 from mmedge_ros.configuration.factorised_latency import FactorisedLatency, _slowest
 from mmedge_ros.configuration.unit_time_profile import StageTime, UnitTimeProfile
 from mmedge_ros.data_types import ModalityConfiguration

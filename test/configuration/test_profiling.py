@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from mmedge_ros.configuration import ConfigurationError
 from mmedge_ros.configuration.configuration_space import ConfigurationSpace, ModalityOptions
-from mmedge_ros.configuration.errors import ConfigurationError
 from mmedge_ros.configuration.profiling import (
     Phase,
     PhaseSamples,
@@ -14,7 +14,7 @@ from mmedge_ros.configuration.profiling import (
 )
 from mmedge_ros.configuration.unit_time_profile import unit_times_from_profile
 from mmedge_ros.data_types import NS_PER_S, StageTiming, Trail
-from mmedge_ros.replay.device_profile import read_profile, write_profile
+from mmedge_ros.records.device_profile import read_profile, write_profile
 
 SPACE = ConfigurationSpace(
     [

@@ -18,7 +18,7 @@ from mmedge_ros.configuration.bundle_space import bundle_space, manifest_of
 from mmedge_ros.configuration.configuration_space import ConfigurationSpace
 from mmedge_ros.configuration.optimizer import Optimizer
 from mmedge_ros.data_types import CAMERA, RADAR, ModalityConfiguration
-from mmedge_ros.evaluation.bundle_cases import RATES
+from mmedge_ros.lab.evaluation.bundle_cases import RATES
 
 MODELS = Path(__file__).resolve().parents[2] / 'models'
 BUNDLES = sorted(path.parent.name for path in MODELS.glob('*/manifest.yaml'))

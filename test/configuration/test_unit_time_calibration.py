@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mmedge_ros.configuration.errors import ConfigurationError
+from mmedge_ros.configuration import ConfigurationError
 from mmedge_ros.configuration.unit_time_calibration import UnitTimeCalibration
 from mmedge_ros.configuration.unit_time_profile import StageTime
 

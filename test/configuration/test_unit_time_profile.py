@@ -4,14 +4,14 @@ import math
 
 import pytest
 
+from mmedge_ros.configuration import ConfigurationError
 from mmedge_ros.configuration.configuration_space import ConfigurationSpace, ModalityOptions
-from mmedge_ros.configuration.errors import ConfigurationError
 from mmedge_ros.configuration.unit_time_profile import (
     StageTime,
     stage_time,
     unit_times_from_profile,
 )
-from mmedge_ros.replay.device_profile import DeviceProfile
+from mmedge_ros.records.device_profile import DeviceProfile
 
 TIMES = (0.008, 0.009, 0.010, 0.011, 0.014, 0.018)
 SPACE = ConfigurationSpace(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,6 @@ from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
 # tiny_detector.py, which tests of other packages use too.
-sys.path.insert(0, str(Path(__file__).parents[1]))
 
 ELEMENT_TYPES = {
     np.dtype(np.float32): TensorProto.FLOAT,

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from tiny_stages import write_grid_bundle
 
 from mmedge_ros.data_types import CAMERA, RADAR
-from mmedge_ros.encoding.bundle_manifest import MANIFEST
-from mmedge_ros.encoding.detector import EncodingError
-from mmedge_ros.encoding.model_bundle import FUSION_PARTS, load_bundle
+from mmedge_ros.encoding import EncodingError
+from mmedge_ros.encoding.bundle.manifest import MANIFEST
+from mmedge_ros.encoding.bundle.model_bundle import FUSION_PARTS, load_bundle
 
 FILE = {'weights': 'a.onnx', 'sha256': '0' * 64}
 

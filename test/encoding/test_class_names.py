@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.class_names import COCO, class_names
-from mmedge_ros.encoding.detector import EncodingError
 
 
 def test_a_mapping_is_read_in_the_order_of_its_numbers() -> None:

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.detection_heads import (
     EndToEndHead,
     Head,
@@ -17,7 +18,6 @@ from mmedge_ros.encoding.detection_heads import (
     YoloxHead,
     find_head,
 )
-from mmedge_ros.encoding.detector import EncodingError
 
 SIZE = (96, 64)
 CELLS = 12 * 8 + 6 * 4 + 3 * 2

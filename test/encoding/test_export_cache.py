@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from tiny_detector import write_tiny_detector
 
-from mmedge_ros.encoding import ultralytics_export
-from mmedge_ros.encoding.detector import DetectorParameters, EncodingError
-from mmedge_ros.encoding.model_bundle import open_detector
+from mmedge_ros.encoding import EncodingError, ultralytics_export
+from mmedge_ros.encoding.bundle.model_bundle import open_detector
+from mmedge_ros.encoding.detector import DetectorParameters
 from mmedge_ros.encoding.ultralytics_export import exported_onnx
 
 SIZE = (416, 320)

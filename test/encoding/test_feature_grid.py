@@ -19,7 +19,7 @@ from mmedge_ros.encoding.feature_grid import (
     view_directions,
     view_positions,
 )
-from mmedge_ros.simulation.world import LABELS
+from mmedge_ros.lab.simulation.world import LABELS
 
 
 def test_a_grid_holds_the_classes_of_the_simulator_in_its_order() -> None:

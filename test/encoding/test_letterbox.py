@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mmedge_ros.encoding.detector import EncodingError
+from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.letterbox import Canvas, InputStyle, Letterbox, place
 
 YOLOX = InputStyle(centred=False, rgb=False, scale=1.0)

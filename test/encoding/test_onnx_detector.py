@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mmedge_ros.encoding.detector import DetectorParameters, EncodingError
+from mmedge_ros.encoding import EncodingError
+from mmedge_ros.encoding.detector import DetectorParameters
 from mmedge_ros.encoding.onnx_detector import OnnxDetector
 
 WIDTH, HEIGHT = 416, 320

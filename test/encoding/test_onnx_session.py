@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tiny_detector import write_tiny_detector
 
-from mmedge_ros.encoding.detector import EncodingError
+from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.onnx_session import only_input, open_session, runtime_errors
 
 DETECTIONS = {'detections': np.zeros((1, 10, 6), np.float32)}

@@ -10,10 +10,10 @@ from radar_units import radar_unit
 from tiny_stages import file_entry, write_embedding, write_grid_bundle, write_radar_network
 
 from mmedge_ros.data_types import RADAR, ModalityConfiguration
-from mmedge_ros.encoding.detector import EncodingError
+from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.radar_network import RadarNetwork, open_radar_network, radar_levels
 from mmedge_ros.encoding.unit_encoder import RadarEncoder
-from mmedge_ros.sensing.radar_filter import RadarLimits
+from mmedge_ros.sensing.radar.filter import RadarLimits
 
 RETURNS = np.array([[10.0, -0.1, -0.1, 1.0, 20.0]], np.float32)
 

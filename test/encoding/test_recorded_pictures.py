@@ -14,7 +14,7 @@ from rosbags.typesys import Stores, get_typestore
 from mmedge_ros.data_types import Detection
 from mmedge_ros.encoding.detector import DetectorParameters
 from mmedge_ros.encoding.onnx_detector import OnnxDetector
-from mmedge_ros.sensing.image import decode_image
+from mmedge_ros.sensing.camera.image import decode_image
 
 EVERY = 8
 LOWEST_SCORE = 0.35

@@ -14,8 +14,9 @@ from tiny_stages import (
     write_grid_bundle,
 )
 
-from mmedge_ros.encoding.detector import DetectorParameters, EncodingError
-from mmedge_ros.encoding.model_bundle import open_detector
+from mmedge_ros.encoding import EncodingError
+from mmedge_ros.encoding.bundle.model_bundle import open_detector
+from mmedge_ros.encoding.detector import DetectorParameters
 from mmedge_ros.encoding.onnx_detector import OnnxDetector
 
 GREY = np.full((480, 640, 3), 51, np.uint8)

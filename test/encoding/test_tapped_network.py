@@ -9,7 +9,7 @@ import pytest
 from onnx import helper
 from tiny_stages import write_camera_stages, write_graph, write_radar_network
 
-from mmedge_ros.encoding.detector import EncodingError
+from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.tapped_network import TappedNetwork, TapState
 
 BLOB = np.random.default_rng(0).random((1, 3, 480, 640), np.float32)

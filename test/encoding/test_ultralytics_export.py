@@ -12,7 +12,7 @@ import onnx
 import pytest
 from tiny_detector import write_tiny_detector
 
-from mmedge_ros.encoding.detector import EncodingError
+from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.ultralytics_export import export_with_ultralytics
 from mmedge_ros.encoding.ultralytics_network import declare_torchvision_operators
 

@@ -21,11 +21,12 @@ from mmedge_ros.data_types import (
     ModalityConfiguration,
     Unit,
 )
-from mmedge_ros.encoding.detector import DetectorOutput, DetectorParameters, EncodingError, Image
+from mmedge_ros.encoding import EncodingError
+from mmedge_ros.encoding.bundle.weights import sha256_of
+from mmedge_ros.encoding.detector import DetectorOutput, DetectorParameters, Image
 from mmedge_ros.encoding.unit_encoder import CameraEncoder, RadarEncoder, UnitEncoder
-from mmedge_ros.encoding.weights import sha256_of
-from mmedge_ros.sensing.errors import SensingError
-from mmedge_ros.sensing.radar_filter import RadarLimits
+from mmedge_ros.sensing import SensingError
+from mmedge_ros.sensing.radar.filter import RadarLimits
 
 FOUND = DetectorOutput(
     (Detection(Box(1, 2, 3, 4), 0.5, 'person'),),

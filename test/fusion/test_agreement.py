@@ -15,12 +15,12 @@ import pytest
 from numpy.typing import NDArray
 
 from mmedge_ros.data_types import Box
-from mmedge_ros.fusion.calibration import read_calibration
-from mmedge_ros.fusion.projection import CameraModel
-from mmedge_ros.fusion.transforms import Transform, TransformTree
+from mmedge_ros.geometry.calibration import read_calibration
+from mmedge_ros.geometry.projection import CameraModel
+from mmedge_ros.geometry.transforms import Transform, TransformTree
 from mmedge_ros.replay.bag import Bag, choose_topics, first, header_stamp_ns, static_transforms
-from mmedge_ros.sensing.point_cloud import decode_points
-from mmedge_ros.sensing.radar_filter import RadarLimits, filter_returns
+from mmedge_ros.sensing.radar.filter import RadarLimits, filter_returns
+from mmedge_ros.sensing.radar.point_cloud import decode_points
 
 MOVING = 0.1  # m/s
 PERSON_HEIGHT = 1.68  # m

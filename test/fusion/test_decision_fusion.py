@@ -16,9 +16,9 @@ from mmedge_ros.fusion.decision_fusion import (
     DecisionFusionParameters,
     fuse_detections,
 )
-from mmedge_ros.fusion.geometry import OPTICAL_TO_BODY, SensorGeometry
-from mmedge_ros.fusion.projection import CameraModel
-from mmedge_ros.fusion.transforms import Transform
+from mmedge_ros.geometry.projection import CameraModel
+from mmedge_ros.geometry.sensor_poses import OPTICAL_TO_BODY, SensorGeometry
+from mmedge_ros.geometry.transforms import Transform
 
 FOCAL, WIDTH, HEIGHT = 450.0, 640, 480
 MODEL = CameraModel(

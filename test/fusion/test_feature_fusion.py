@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 
 from mmedge_ros.data_types import CAMERA, RADAR, Box, UnitFeatures
 from mmedge_ros.encoding.feature_grid import CAMERA_GRID, RADAR_GRID
-from mmedge_ros.fusion.errors import FusionError
+from mmedge_ros.fusion import FusionError
 from mmedge_ros.fusion.feature_fusion import FeatureFusion, FeatureFusionParameters
-from mmedge_ros.fusion.geometry import SensorGeometry, resolve_geometry
 from mmedge_ros.fusion.map_decoding import DecodingParameters
-from mmedge_ros.fusion.transforms import TransformTree
+from mmedge_ros.geometry.sensor_poses import SensorGeometry, resolve_geometry
+from mmedge_ros.geometry.transforms import TransformTree
 
 BOX = Box(100.0, 165.0, 150.0, 315.0)
 HERE: SensorGeometry = resolve_geometry(TransformTree())

@@ -12,16 +12,16 @@ from hypothesis import strategies as st
 
 from mmedge_ros.data_types import RADAR
 from mmedge_ros.encoding.feature_grid import CELL, RADAR_GRID, canvas_placement, view_positions
-from mmedge_ros.fusion.errors import FusionError
-from mmedge_ros.fusion.geometry import OPTICAL_TO_BODY, SensorGeometry
-from mmedge_ros.fusion.projection import CameraModel
+from mmedge_ros.fusion import FusionError
 from mmedge_ros.fusion.radar_grid import (
     RADAR_INPUT,
     radar_fusion_input,
     usable_grid,
     warped_grid,
 )
-from mmedge_ros.fusion.transforms import Transform
+from mmedge_ros.geometry.projection import CameraModel
+from mmedge_ros.geometry.sensor_poses import OPTICAL_TO_BODY, SensorGeometry
+from mmedge_ros.geometry.transforms import Transform
 
 
 def turned(yaw: float = 0.0, pitch: float = 0.0) -> np.ndarray:

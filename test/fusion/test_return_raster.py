@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mmedge_ros.data_types import RADAR
-from mmedge_ros.fusion.geometry import OPTICAL_TO_BODY, SensorGeometry
-from mmedge_ros.fusion.projection import CameraModel
 from mmedge_ros.fusion.return_raster import raster_of_returns
-from mmedge_ros.fusion.transforms import Transform
+from mmedge_ros.geometry.projection import CameraModel
+from mmedge_ros.geometry.sensor_poses import OPTICAL_TO_BODY, SensorGeometry
+from mmedge_ros.geometry.transforms import Transform
 
 K = np.array([[400.0, 0, 319.5], [0, 400, 239.5], [0, 0, 1]])
 MODEL = CameraModel(640, 480, K, np.zeros(0), 'none')

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
+from tiny_detector import write_tiny_detector
 
-TESTS = Path(__file__).parents[1]
-# Last: other folders have a conftest of that name as well.
-sys.path += [str(TESTS), str(TESTS / 'replay'), str(TESTS / 'hostile_inputs')]
-
-from tiny_detector import write_tiny_detector  # noqa: E402
-
-from mmedge_ros.replay.device_profile import measured_profile, write_profile  # noqa: E402
+from mmedge_ros.records.device_profile import measured_profile, write_profile
 
 
 @pytest.fixture(scope='session')

@@ -25,7 +25,7 @@ def mmedge(
     *arguments: object, limit: Callable[[], None] | None = None
 ) -> subprocess.CompletedProcess[str]:
     """Run the command; whatever happens, nobody is shown a traceback."""
-    command = [sys.executable, '-m', 'mmedge_ros.cli', 'replay', *map(str, arguments)]
+    command = [sys.executable, '-m', 'mmedge_ros.commands.main', 'replay', *map(str, arguments)]
     environment = {**os.environ, 'PYTHONPATH': str(ROOT)}
     done = subprocess.run(
         command,

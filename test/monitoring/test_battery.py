@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from mmedge_ros.clock import VirtualClock
 from mmedge_ros.data_types import NS_PER_S
+from mmedge_ros.monitoring import MonitoringError
 from mmedge_ros.monitoring.battery import Battery, battery_reading
-from mmedge_ros.monitoring.errors import MonitoringError
 
 NAN = math.nan
 approx = pytest.approx

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from mmedge_ros.monitoring.errors import MonitoringError
+from mmedge_ros.monitoring import MonitoringError
 from mmedge_ros.monitoring.graphics import NvmlGpu
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from machine_trees import proc_stat, write_files
 
-from mmedge_ros.monitoring.errors import MonitoringError
+from mmedge_ros.monitoring import MonitoringError
 from mmedge_ros.monitoring.processor import CoreLoads, GenericCores, core_counters
 from mmedge_ros.monitoring.system_files import SystemFiles
 

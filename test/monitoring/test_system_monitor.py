@@ -12,7 +12,7 @@ from machine_trees import orin_nano
 
 from mmedge_ros.clock import SystemClock, VirtualClock
 from mmedge_ros.data_types import NS_PER_S
-from mmedge_ros.monitoring.errors import MonitoringError
+from mmedge_ros.monitoring import MonitoringError
 from mmedge_ros.monitoring.machine import machine_probes
 from mmedge_ros.monitoring.probe import CourseProbe, Probe, Subsystem
 from mmedge_ros.monitoring.system_files import SystemFiles

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mmedge_ros.monitoring.errors import MonitoringError
-from mmedge_ros.monitoring.recorded_trace import read_trace_file
+from mmedge_ros.monitoring import MonitoringError
 from mmedge_ros.monitoring.system_state import UNKNOWN
 from mmedge_ros.monitoring.tegrastats import read_tegrastats, state_from_line
+from mmedge_ros.replay.recorded_trace import read_trace_file
 
 approx = pytest.approx
 

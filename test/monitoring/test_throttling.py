@@ -9,7 +9,7 @@ from machine_trees import laptop, orin_nano, write_files
 
 from mmedge_ros.clock import VirtualClock
 from mmedge_ros.data_types import NS_PER_S
-from mmedge_ros.monitoring.errors import MonitoringError
+from mmedge_ros.monitoring import MonitoringError
 from mmedge_ros.monitoring.system_files import SystemFiles
 from mmedge_ros.monitoring.throttling import Throttling
 

@@ -12,7 +12,7 @@ import pytest
 from hand_made_units import Collected, ManualClock, at
 
 from mmedge_ros.data_types import CAMERA, Decision, SkipDecision
-from mmedge_ros.fusion.errors import FusionError
+from mmedge_ros.geometry import GeometryError
 from mmedge_ros.pipeline.decision_worker import DecisionWorker
 
 
@@ -240,7 +240,7 @@ def test_a_message_that_cannot_be_used_leaves_the_tracks_alone(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     def refuse(*_: Any) -> None:
-        raise FusionError('a transform closes a cycle')
+        raise GeometryError('a transform closes a cycle')
 
     out, pipeline = Collected(), FakePipeline()
     with running(pipeline, out) as worker, caplog.at_level(logging.ERROR):

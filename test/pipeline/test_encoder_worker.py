@@ -21,9 +21,9 @@ from mmedge_ros.data_types import (
     UnitOutcome,
     UnitReceipt,
 )
-from mmedge_ros.encoding.detector import EncodingError
+from mmedge_ros.encoding import EncodingError
 from mmedge_ros.pipeline.encoder_worker import EncoderWorker
-from mmedge_ros.sensing.errors import SensingError
+from mmedge_ros.sensing import SensingError
 
 RECEIVED, DROPPED, FAILED = UnitOutcome.RECEIVED, UnitOutcome.DROPPED, UnitOutcome.FAILED
 

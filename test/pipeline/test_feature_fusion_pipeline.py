@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 
 from mmedge_ros.data_types import CAMERA, RADAR, Box, Decision, Detection, UnitFeatures
 from mmedge_ros.encoding.feature_grid import RADAR_GRID
-from mmedge_ros.fusion.errors import FusionError
+from mmedge_ros.fusion import FusionError
 from mmedge_ros.fusion.feature_fusion import FeatureFusion
-from mmedge_ros.fusion.geometry import OPTICAL_TO_BODY
 from mmedge_ros.fusion.map_decoding import DecodingParameters
-from mmedge_ros.fusion.projection import CameraModel
-from mmedge_ros.fusion.transforms import StampedTransform
+from mmedge_ros.geometry.projection import CameraModel
+from mmedge_ros.geometry.sensor_poses import OPTICAL_TO_BODY
+from mmedge_ros.geometry.transforms import StampedTransform
 from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline, PipelineParameters
 from mmedge_ros.pipeline.window_assembler import WindowParameters
 

@@ -18,10 +18,10 @@ from mmedge_ros.data_types import (
     UnitFeatures,
     UnitOutcome,
 )
-from mmedge_ros.fusion.errors import FusionError
-from mmedge_ros.fusion.geometry import OPTICAL_TO_BODY
-from mmedge_ros.fusion.projection import CameraModel
-from mmedge_ros.fusion.transforms import StampedTransform
+from mmedge_ros.geometry import GeometryError
+from mmedge_ros.geometry.projection import CameraModel
+from mmedge_ros.geometry.sensor_poses import OPTICAL_TO_BODY
+from mmedge_ros.geometry.transforms import StampedTransform
 from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline, PipelineParameters
 
 MODEL = CameraModel(
@@ -262,7 +262,7 @@ def test_a_transform_that_closes_a_cycle_is_refused_and_the_others_hold() -> Non
     subject = pipeline()
     cycle = StampedTransform('camera_optical', 'base_link', np.ones(3), np.eye(3))
     mast = StampedTransform('base_link', 'mast', np.ones(3), np.eye(3))
-    with pytest.raises(FusionError, match='cycle'):
+    with pytest.raises(GeometryError, match='cycle'):
         subject.add_transforms([mast, cycle])
     assert fed(subject, pictures(20, 10))[-1].frame_id == 'base_link'
     assert not any('camera_optical' in text for text in subject.geometry.degraded)

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from mmedge_ros.cli import app
-from mmedge_ros.evaluation.comparison import figures
+from mmedge_ros.commands.main import app
+from mmedge_ros.lab.comparison import figures
 
 KEPT = Path(__file__).parent / 'policies.json'
 RECIPE = (

@@ -10,8 +10,8 @@ from bag_fixtures import RADAR, recording, write_bag
 from painted_flight import write_painted_flight
 from tiny_detector import write_tiny_detector
 
-from mmedge_ros.encoding import default_model
-from mmedge_ros.encoding.weights import sha256_of
+from mmedge_ros.encoding.bundle import default_model
+from mmedge_ros.encoding.bundle.weights import sha256_of
 from mmedge_ros.replay.offline_session import (
     OfflineOptions,
     detector_problems,

@@ -15,7 +15,7 @@ from mmedge_ros.data_types import (
     UnitFeatures,
     UnitOutcome,
 )
-from mmedge_ros.evaluation.run_record import RunRecord, UnitCounts
+from mmedge_ros.records.run_record import RunRecord, UnitCounts
 from mmedge_ros.replay.live_record import LiveRecord
 from mmedge_ros.replay.playback import PlaybackStatus
 

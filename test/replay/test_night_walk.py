@@ -13,11 +13,11 @@ import pytest
 from hand_made_units import MS
 
 from mmedge_ros.data_types import CAMERA, RADAR
-from mmedge_ros.evaluation.box_comparison import compare_with_boxes, read_boxes
-from mmedge_ros.evaluation.decision_log import decision_lines
-from mmedge_ros.evaluation.run_record import RunRecord
+from mmedge_ros.lab.evaluation.box_comparison import compare_with_boxes, read_boxes
+from mmedge_ros.lab.evaluation.decision_log import decision_lines
+from mmedge_ros.records.run_record import RunRecord
 from mmedge_ros.replay.offline_session import OfflineOptions, replay_offline
-from mmedge_ros.sensing.radar_filter import RadarLimits
+from mmedge_ros.sensing.radar.filter import RadarLimits
 
 SHIPPED_PROFILE = Path(__file__).resolve().parents[2] / 'config' / 'profiles' / 'default.yaml'
 BOXES = '20200729-213410_auto_person_boxes_yoloxnano.csv'

@@ -13,14 +13,14 @@ from hand_made_units import MS, FakeEncoder, at, unit
 
 from mmedge_ros.data_types import CAMERA, RADAR, Box, Unit
 from mmedge_ros.encoding.feature_grid import RADAR_GRID
-from mmedge_ros.evaluation.decision_log import decision_lines
-from mmedge_ros.evaluation.run_record import RunRecord
 from mmedge_ros.fusion.feature_fusion import FeatureFusion, FusedDetections
 from mmedge_ros.fusion.map_decoding import DecodingParameters
-from mmedge_ros.fusion.projection import CameraModel
+from mmedge_ros.geometry.projection import CameraModel
+from mmedge_ros.lab.evaluation.decision_log import decision_lines
 from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline
+from mmedge_ros.records.device_profile import DeviceProfile
+from mmedge_ros.records.run_record import RunRecord
 from mmedge_ros.replay import offline_replay
-from mmedge_ros.replay.device_profile import DeviceProfile
 from mmedge_ros.replay.offline_replay import OfflineReplay
 
 MODEL = CameraModel(

@@ -11,10 +11,10 @@ from tiny_fusion_bundle import write_fusion_bundle, write_head
 from tiny_stages import BOX, file_entry, write_grid_bundle
 
 from mmedge_ros.data_types import CAMERA
-from mmedge_ros.encoding.detector import EncodingError
-from mmedge_ros.evaluation.run_record import RunRecord
+from mmedge_ros.encoding import EncodingError
 from mmedge_ros.pipeline.perception_pipeline import PipelineParameters
-from mmedge_ros.replay.device_profile import DeviceProfile, write_profile
+from mmedge_ros.records.device_profile import DeviceProfile, write_profile
+from mmedge_ros.records.run_record import RunRecord
 from mmedge_ros.replay.offline_session import OfflineOptions, replay_offline
 
 STAGES = ('camera.encode', 'radar.encode', 'receipt.transport', 'features.transport', 'fusion')

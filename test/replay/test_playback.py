@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mmedge_ros.data_types import CAMERA, Configuration, ModalityConfiguration, SkipDecision
+from mmedge_ros.replay import ReplayError
 from mmedge_ros.replay.bag import Bag, SensorTopics, header_stamp_ns
-from mmedge_ros.replay.errors import ReplayError
 from mmedge_ros.replay.playback import (
     DueMessage,
     Pace,

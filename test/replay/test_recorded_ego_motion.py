@@ -11,7 +11,7 @@ from flight_fixtures import SPEED, flight
 from tiny_detector import write_tiny_detector
 
 from mmedge_ros.data_types import RADAR
-from mmedge_ros.fusion.ego_motion import EgoReport
+from mmedge_ros.geometry.ego_motion import EgoReport
 from mmedge_ros.replay.offline_session import OfflineOptions, replay_offline
 from mmedge_ros.replay.recording import Recording
 

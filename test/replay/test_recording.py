@@ -10,8 +10,8 @@ import pytest
 from bag_fixtures import BEGIN_NS, LOG_DELAY_NS, RADAR, recording, write_bag
 from bag_fixtures import CAMERA_COMPRESSED as PICTURES
 
+from mmedge_ros.replay import ReplayError
 from mmedge_ros.replay.bag import BagError
-from mmedge_ros.replay.errors import ReplayError
 from mmedge_ros.replay.recording import Recording, TopicChoice
 
 MS = 1_000_000

@@ -25,11 +25,11 @@ from mmedge_ros.data_types import (
     Trail,
     UnitFeatures,
 )
-from mmedge_ros.evaluation.decision_log import decision_lines
-from mmedge_ros.evaluation.run_record import RunRecord
+from mmedge_ros.lab.evaluation.decision_log import decision_lines
+from mmedge_ros.lab.evaluation.encoded_flight import replay_encoded
 from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline
-from mmedge_ros.replay.encoded_flight import replay_encoded
-from mmedge_ros.replay.errors import ReplayError
+from mmedge_ros.records.run_record import RunRecord
+from mmedge_ros.replay import ReplayError
 from mmedge_ros.replay.steered_replay import OptimiserSteering, encode_seconds
 from mmedge_ros.skipping.audits import AuditParameters
 from mmedge_ros.skipping.gated_pipeline import GatedPipeline, Gating

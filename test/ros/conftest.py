@@ -3,25 +3,16 @@
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import bag_fixtures as flight
 import numpy as np
 import pytest
 import rclpy
-
-TESTS = Path(__file__).resolve().parents[1]
-for folder in (TESTS, TESTS / 'replay', TESTS / 'ros'):
-    sys.path.insert(0, str(folder))
-
-import bag_fixtures as flight  # noqa: E402
-from live_graph import Bystander  # noqa: E402
-from tiny_detector import write_tiny_detector  # noqa: E402
-
-# Seconds of the recording; long enough for tracks to be confirmed.
-DURATION = 2.4
+from live_graph import DURATION, Bystander
+from tiny_detector import write_tiny_detector
 
 
 @pytest.fixture(scope='session')

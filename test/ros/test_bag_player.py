@@ -11,10 +11,10 @@ from live_graph import Bystander, run_node
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import CompressedImage, PointCloud2
 
-from mmedge_ros.ros import names, qos
-from mmedge_ros.ros.conversions import from_time
-from mmedge_ros.ros.graph import NodeDescription
-from mmedge_ros.ros.process_group import ProcessGroup
+from mmedge_ros.ros.graph.description import NodeDescription
+from mmedge_ros.ros.graph.process_group import ProcessGroup
+from mmedge_ros.ros.messages import names, qos
+from mmedge_ros.ros.messages.conversions import from_time
 
 SECOND = 1_000_000_000
 STRIDE_NS = SECOND // 10

@@ -12,25 +12,25 @@ from typing import Any
 
 import pytest
 import typer
+from commander import Commander, scan
 from live_graph import Bystander, run_node, wait_until
 from rclpy.executors import SingleThreadedExecutor
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import CompressedImage, Image, PointCloud2
 from std_msgs.msg import String
-from test_obedience import Commander, scan
 from typer.testing import CliRunner
 
 from mmedge_ros import msg
-from mmedge_ros.record_command import record
+from mmedge_ros.commands.record import record
 from mmedge_ros.replay.bag import Bag, static_transforms
 from mmedge_ros.replay.offline_session import OfflineOptions, replay_offline
 from mmedge_ros.replay.recording import Recording
-from mmedge_ros.ros import names, qos
-from mmedge_ros.ros.interfaces import recorded_topics
-from mmedge_ros.ros.live_session import bag_graph
+from mmedge_ros.ros.graph.process_group import ProcessGroup
+from mmedge_ros.ros.messages import names, qos
+from mmedge_ros.ros.messages.interfaces import recorded_topics
 from mmedge_ros.ros.nodes.bag_recorder import BagRecorder
-from mmedge_ros.ros.process_group import ProcessGroup
-from mmedge_ros.ros.recording_run import RecordOptions, recorder_node
+from mmedge_ros.ros.recording.run import RecordOptions, recorder_node
+from mmedge_ros.ros.sessions.live_session import bag_graph
 
 SECOND = 1_000_000_000
 EDGE = 'base_link radar_link 0.1 0 0 0 0 0 1'

@@ -12,21 +12,21 @@ import cv2
 import numpy as np
 import pytest
 from camera_fakes import calibration, picture
+from commander import Commander
 from live_graph import Bystander, run_node, wait_until
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.qos import ReliabilityPolicy
 from sensor_msgs.msg import CameraInfo, CompressedImage, Image
-from test_obedience import Commander
 
-from mmedge_ros.fusion.projection import CameraModel
-from mmedge_ros.ros import names, qos
-from mmedge_ros.ros.camera_messages import to_camera_info
-from mmedge_ros.ros.conversions import from_time
+from mmedge_ros.geometry.projection import CameraModel
+from mmedge_ros.ros.messages import names, qos
+from mmedge_ros.ros.messages.camera_messages import to_camera_info
+from mmedge_ros.ros.messages.conversions import from_time
 from mmedge_ros.ros.nodes import camera as camera_module
 from mmedge_ros.ros.nodes.camera import CameraNode
-from mmedge_ros.sensing.camera_device import BGR, CameraFormat, CameraParameters, Exposure, Shot
-from mmedge_ros.sensing.errors import SensingError
-from mmedge_ros.sensing.image import decode_image
+from mmedge_ros.sensing import SensingError
+from mmedge_ros.sensing.camera.device import BGR, CameraFormat, CameraParameters, Exposure, Shot
+from mmedge_ros.sensing.camera.image import decode_image
 
 SECOND = 1_000_000_000
 RATE = 50.0

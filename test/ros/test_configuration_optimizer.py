@@ -15,12 +15,12 @@ from mmedge_ros import msg
 from mmedge_ros.data_types import NS_PER_S, UnitOutcome
 from mmedge_ros.monitoring.system_state import SystemState
 from mmedge_ros.replay.recording import Recording
-from mmedge_ros.ros import names, qos
-from mmedge_ros.ros.conversions import from_time, to_time
-from mmedge_ros.ros.graph import GraphOptions, NodeDescription, perception_graph
-from mmedge_ros.ros.live_session import bag_graph
+from mmedge_ros.ros.graph.description import GraphOptions, NodeDescription, perception_graph
+from mmedge_ros.ros.graph.process_group import ProcessGroup
+from mmedge_ros.ros.messages import names, qos
+from mmedge_ros.ros.messages.conversions import from_time, to_time
 from mmedge_ros.ros.monitor_setup import to_system_state
-from mmedge_ros.ros.process_group import ProcessGroup
+from mmedge_ros.ros.sessions.live_session import bag_graph
 
 HOT = {f'sys/class/thermal/thermal_zone{n}/temp': '95000' for n in range(5)}
 COOL = dict.fromkeys(HOT, '45000')

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mmedge_ros.ros.encoder_setup import EncoderWatch, UnitEncoderParameters
-from mmedge_ros.ros.graph import GraphOptions, perception_graph
+from mmedge_ros.ros.graph.description import GraphOptions, perception_graph
 
 
 class QuietWatch:

@@ -8,10 +8,10 @@ import pytest
 from tiny_stages import write_grid_bundle
 
 from mmedge_ros.data_types import CAMERA, RADAR
-from mmedge_ros.encoding import default_model
-from mmedge_ros.encoding.detector import EncodingError
+from mmedge_ros.encoding import EncodingError
+from mmedge_ros.encoding.bundle import default_model
 from mmedge_ros.ros.encoder_setup import UnitEncoderParameters, make_encoder
-from mmedge_ros.ros.graph import GraphOptions, perception_graph
+from mmedge_ros.ros.graph.description import GraphOptions, perception_graph
 
 
 @pytest.fixture

@@ -15,10 +15,10 @@ from tiny_fusion_bundle import write_fusion_bundle
 from tiny_stages import write_grid_bundle
 
 from mmedge_ros.data_types import CAMERA, RADAR, UnitFeatures
-from mmedge_ros.encoding.detector import EncodingError
+from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.feature_grid import CAMERA_GRID, RADAR_GRID
-from mmedge_ros.ros import conversions
-from mmedge_ros.ros.graph import GraphOptions, perception_graph
+from mmedge_ros.ros.graph.description import GraphOptions, perception_graph
+from mmedge_ros.ros.messages import conversions
 from mmedge_ros.ros.nodes.fusion import FusionNode
 
 MakeNode = Callable[..., FusionNode]

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from mmedge_ros.fusion.calibration import read_calibration
-from mmedge_ros.fusion.errors import FusionError
-from mmedge_ros.fusion.transforms import TransformTree, parse_static_transform
-from mmedge_ros.ros.launch_actions import COMMON_ARGUMENTS
+from mmedge_ros.geometry import GeometryError
+from mmedge_ros.geometry.calibration import read_calibration
+from mmedge_ros.geometry.transforms import TransformTree, parse_static_transform
+from mmedge_ros.ros.graph.launch_actions import COMMON_ARGUMENTS
 from mmedge_ros.ros.radar_setup import RadarNodeParameters
-from mmedge_ros.ros.up_session import read_extrinsics, simulated_radar, video_camera
-from mmedge_ros.sensing.camera_device import CameraParameters
-from mmedge_ros.sensing.serial_discovery import find_radar_ports
+from mmedge_ros.ros.sessions.up_session import read_extrinsics, simulated_radar, video_camera
+from mmedge_ros.sensing.camera.device import CameraParameters
+from mmedge_ros.sensing.radar.serial_discovery import find_radar_ports
 
 ROOT = Path(__file__).resolve().parents[2]
 RULES = ROOT / 'config/udev/70-mmedge.rules'
@@ -86,7 +86,7 @@ def test_a_file_without_transforms_is_refused(tmp_path: Path) -> None:
         'image_width: 64\nimage_height: 48\n'
         'camera_matrix: {rows: 3, cols: 3, data: [50, 0, 32, 0, 50, 24, 0, 0, 1]}\n'
     )
-    with pytest.raises(FusionError, match='holds no transforms'):
+    with pytest.raises(GeometryError, match='holds no transforms'):
         read_extrinsics(path)
 
 

@@ -7,18 +7,18 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from commander import scan
+from hand_made_decisions import a_unit
 from live_graph import Bystander, check_decision
 from nav_msgs.msg import Odometry
 from rclpy.serialization import serialize_message
 from sensor_msgs.msg import CameraInfo, PointCloud2
-from test_conversions import a_unit
-from test_obedience import scan
 
 from mmedge_ros import msg
 from mmedge_ros.data_types import UnitOutcome
-from mmedge_ros.ros import conversions, names, qos
-from mmedge_ros.ros.graph import GraphOptions, perception_graph
-from mmedge_ros.ros.process_group import ProcessGroup
+from mmedge_ros.ros.graph.description import GraphOptions, perception_graph
+from mmedge_ros.ros.graph.process_group import ProcessGroup
+from mmedge_ros.ros.messages import conversions, names, qos
 
 
 @pytest.fixture

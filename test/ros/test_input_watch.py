@@ -11,8 +11,8 @@ from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import PointCloud2
 
-from mmedge_ros.ros import qos
 from mmedge_ros.ros.input_watch import SILENCE, InputWatch
+from mmedge_ros.ros.messages import qos
 
 
 class Monotonic:

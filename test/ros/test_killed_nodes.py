@@ -12,10 +12,10 @@ import pytest
 from live_graph import Bystander, check_decision
 
 from mmedge_ros.replay.recording import Recording
-from mmedge_ros.ros.conversions import from_time
-from mmedge_ros.ros.graph import NodeDescription
-from mmedge_ros.ros.live_session import bag_graph
-from mmedge_ros.ros.process_group import ProcessGroup
+from mmedge_ros.ros.graph.description import NodeDescription
+from mmedge_ros.ros.graph.process_group import ProcessGroup
+from mmedge_ros.ros.messages.conversions import from_time
+from mmedge_ros.ros.sessions.live_session import bag_graph
 
 WINDOW = 5  # decisions
 STRIDE_NS = 100_000_000

@@ -18,15 +18,15 @@ import yaml
 
 from mmedge_ros.parameter import build
 from mmedge_ros.replay.recording import TopicChoice
-from mmedge_ros.ros import names
-from mmedge_ros.ros.graph import NodeDescription
-from mmedge_ros.ros.interfaces import recorded_topics
-from mmedge_ros.ros.launch_actions import is_true
+from mmedge_ros.ros.graph.description import NodeDescription
+from mmedge_ros.ros.graph.launch_actions import is_true
+from mmedge_ros.ros.messages import names
+from mmedge_ros.ros.messages.interfaces import recorded_topics
 from mmedge_ros.ros.radar_setup import RadarNodeParameters
-from mmedge_ros.ros.recording_inputs import BagRecorderParameters
-from mmedge_ros.ros.recording_run import RecordOptions, recorder_node
-from mmedge_ros.ros.up_session import UpOptions, describe_up
-from mmedge_ros.sensing.camera_device import CameraParameters
+from mmedge_ros.ros.recording.inputs import BagRecorderParameters
+from mmedge_ros.ros.recording.run import RecordOptions, recorder_node
+from mmedge_ros.ros.sessions.up_session import UpOptions, describe_up
+from mmedge_ros.sensing.camera.device import CameraParameters
 
 LAUNCH = Path(__file__).resolve().parents[2] / 'launch'
 

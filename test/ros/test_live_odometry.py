@@ -9,7 +9,7 @@ from bag_fixtures import write_bag
 from flight_fixtures import SPEED, flight
 
 from mmedge_ros.data_types import RADAR
-from mmedge_ros.ros.live_session import LiveOptions, replay_live
+from mmedge_ros.ros.sessions.live_session import LiveOptions, replay_live
 
 
 def test_tracks_of_a_live_flight_live_in_the_frame_of_its_odometry(

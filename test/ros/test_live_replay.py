@@ -11,15 +11,14 @@ from pathlib import Path
 import bag_fixtures as flight
 import numpy as np
 import pytest
-from conftest import DURATION
-from live_graph import is_gapless, python_environment, trail_error_ms
+from live_graph import DURATION, is_gapless, python_environment, trail_error_ms
 
 from mmedge_ros.data_types import Decision
-from mmedge_ros.evaluation.run_record import RunRecord
-from mmedge_ros.replay.errors import ReplayError
+from mmedge_ros.records.run_record import RunRecord
+from mmedge_ros.replay import ReplayError
 from mmedge_ros.replay.offline_session import OfflineOptions, replay_offline
 from mmedge_ros.replay.recording import TopicChoice
-from mmedge_ros.ros.live_session import LiveOptions, replay_live
+from mmedge_ros.ros.sessions.live_session import LiveOptions, replay_live
 
 STRIDE_NS = 100_000_000
 TRIES = 3
@@ -162,7 +161,7 @@ def test_the_command_line_writes_the_report_and_says_where(
 ) -> None:
     done = subprocess.run(
         [
-            *(sys.executable, '-m', 'mmedge_ros.cli', 'replay', str(raw_bag), '--live'),
+            *(sys.executable, '-m', 'mmedge_ros.commands.main', 'replay', str(raw_bag), '--live'),
             *('--detector', str(detector), '--out', str(tmp_path / 'out')),
         ],
         env=python_environment(),

@@ -16,11 +16,11 @@ import pytest
 from live_graph import Bystander, check_decision, stamps_of
 
 from mmedge_ros import msg
-from mmedge_ros.ros.conversions import from_time
-from mmedge_ros.ros.process_group import ProcessGroup
-from mmedge_ros.ros.up_session import UpOptions, describe_up, video_camera
-from mmedge_ros.sensing.simulated_board import SimulatedBoard
-from mmedge_ros.sensing.simulated_board_frames import board_frames
+from mmedge_ros.ros.graph.process_group import ProcessGroup
+from mmedge_ros.ros.messages.conversions import from_time
+from mmedge_ros.ros.sessions.up_session import UpOptions, describe_up, video_camera
+from mmedge_ros.sensing.simulated_board.board import SimulatedBoard
+from mmedge_ros.sensing.simulated_board.frames import board_frames
 
 UNPLUGGED_TIME = 3.0
 # A machine with nothing else to do needs a fifth of these.

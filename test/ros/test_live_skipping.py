@@ -14,10 +14,10 @@ from live_graph import Bystander, check_decision, stamps_of
 from mmedge_ros import msg
 from mmedge_ros.data_types import NS_PER_S, SkipDecision
 from mmedge_ros.replay.recording import Recording
-from mmedge_ros.ros import names, qos
-from mmedge_ros.ros.conversions import from_skip_decision, from_track_array
-from mmedge_ros.ros.live_session import bag_graph
-from mmedge_ros.ros.process_group import ProcessGroup
+from mmedge_ros.ros.graph.process_group import ProcessGroup
+from mmedge_ros.ros.messages import names, qos
+from mmedge_ros.ros.messages.conversions import from_skip_decision, from_track_array
+from mmedge_ros.ros.sessions.live_session import bag_graph
 
 LONGEST_NS = NS_PER_S // 2
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from live_graph import Bystander, children_of, python_environment, wait_until
 
-from mmedge_ros.ros.middleware_profile import profile_environment
+from mmedge_ros.ros.graph.middleware_profile import profile_environment
 
 TABLES = ('udp', 'udp6', 'tcp', 'tcp6', 'udplite', 'udplite6', 'raw', 'raw6')
 # As many as one graph and whoever looks at it may be.

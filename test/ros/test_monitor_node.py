@@ -16,13 +16,13 @@ from machine_trees import bare_machine, orin_nano, write_files
 from sensor_msgs.msg import BatteryState
 
 from mmedge_ros import msg
-from mmedge_ros.monitoring.state_message import state_from_message
 from mmedge_ros.monitoring.system_state import SystemState
-from mmedge_ros.ros import names, qos
-from mmedge_ros.ros.conversions import to_time
-from mmedge_ros.ros.graph import GraphOptions, NodeDescription, perception_graph
+from mmedge_ros.replay.state_message import state_from_message
+from mmedge_ros.ros.graph.description import GraphOptions, NodeDescription, perception_graph
+from mmedge_ros.ros.graph.process_group import ProcessGroup
+from mmedge_ros.ros.messages import names, qos
+from mmedge_ros.ros.messages.conversions import to_time
 from mmedge_ros.ros.monitor_setup import MonitorParameters, to_system_state
-from mmedge_ros.ros.process_group import ProcessGroup
 
 BURN = (
     'RAM {used}/1000MB (lfb 2x4MB) CPU [{load}%@1510,off] GR3D_FREQ 99% CPU@60C VDD_IN 9000/9000'

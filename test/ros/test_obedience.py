@@ -6,59 +6,18 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import bag_fixtures as flight
 import numpy as np
 import pytest
+from commander import FRESH_ID, SECOND, Commander, scan
 from live_graph import Bystander, stamps_of
-from sensor_msgs.msg import PointCloud2, PointField
+from sensor_msgs.msg import PointCloud2
 
-from mmedge_ros import msg
-from mmedge_ros.data_types import Configuration, ModalityConfiguration, UnitOutcome
+from mmedge_ros.data_types import UnitOutcome
 from mmedge_ros.replay.recording import Recording
-from mmedge_ros.ros import conversions, names, qos
-from mmedge_ros.ros.graph import NodeDescription
-from mmedge_ros.ros.live_session import bag_graph
-from mmedge_ros.ros.process_group import ProcessGroup
-
-SECOND = 1_000_000_000
-FRESH_ID = 7
-
-
-class Commander:
-    """Publishes what optimiser and gate will publish one day."""
-
-    def __init__(self, bystander: Bystander) -> None:
-        node = bystander.node
-        self._leases = node.create_publisher(msg.SkipDecision, names.SKIP_DECISION, qos.RESULT)
-        self._configurations = node.create_publisher(
-            msg.Configuration, names.CONFIGURATION, qos.LATCHED
-        )
-
-    @property
-    def is_heard(self) -> int:
-        """By how many nodes."""
-        return min(
-            self._leases.get_subscription_count(), self._configurations.get_subscription_count()
-        )
-
-    def configure(self, modality: str, rate: float, effective_ns: int) -> None:
-        configuration = Configuration(
-            FRESH_ID, effective_ns, (ModalityConfiguration(modality, rate, 'small'),)
-        )
-        self._configurations.publish(conversions.to_configuration(configuration, time.time_ns()))
-
-    def skip(self, modality: str, seconds: float) -> int:
-        """Lease from now on; returns its end."""
-        now_ns = time.time_ns()
-        end_ns = now_ns + round(seconds * SECOND)
-        self._leases.publish(
-            msg.SkipDecision(
-                header=conversions.header(now_ns),
-                modality=modality,
-                skip_until=conversions.to_time(end_ns),
-            )
-        )
-        return end_ns
+from mmedge_ros.ros.graph.description import NodeDescription
+from mmedge_ros.ros.graph.process_group import ProcessGroup
+from mmedge_ros.ros.messages import conversions, names, qos
+from mmedge_ros.ros.sessions.live_session import bag_graph
 
 
 @pytest.fixture
@@ -228,21 +187,3 @@ class TestEncoder:
         ids = {f.configuration_id for f in bystander.features}
         assert ids == {0, FRESH_ID}
         bystander.wait_until(lambda: int(bystander.figure('radar_encoder', 'thinned') or 0) > 20)
-
-
-def scan(stamp_ns: int) -> PointCloud2:
-    """Four returns, as a driver would publish them."""
-    recorded = flight.point_cloud(0, stamp_ns)
-    return PointCloud2(
-        header=conversions.header(stamp_ns, 'radar_link'),
-        height=1,
-        width=recorded.width,
-        fields=[
-            PointField(name=f.name, offset=f.offset, datatype=f.datatype, count=1)
-            for f in recorded.fields
-        ],
-        point_step=recorded.point_step,
-        row_step=recorded.row_step,
-        data=recorded.data.tobytes(),
-        is_dense=True,
-    )

@@ -12,7 +12,7 @@ import pytest
 
 from mmedge_ros.configuration.scene_indicators import SceneIndicators
 from mmedge_ros.data_types import Appearance
-from mmedge_ros.ros.conversions import appearance_of_message
+from mmedge_ros.ros.messages.conversions import appearance_of_message
 from mmedge_ros.ros.optimizer_setup import (
     ConfigurationOptimizerParameters,
     look_at_tracks,

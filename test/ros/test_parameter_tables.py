@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mmedge_ros.parameter import declared
-from mmedge_ros.ros.interfaces import INTERFACES
+from mmedge_ros.ros.messages.interfaces import INTERFACES
 from mmedge_ros.ros.parameter_tables import NODES, parameter_tables, topic_table, with_tables
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -14,14 +14,14 @@ from sensor_msgs.msg import PointCloud2
 
 from mmedge_ros import msg
 from mmedge_ros.data_types import RADAR
-from mmedge_ros.ros import names, qos
-from mmedge_ros.ros.conversions import from_time
-from mmedge_ros.ros.graph import GraphOptions, NodeDescription, perception_graph
-from mmedge_ros.ros.process_group import ProcessGroup
-from mmedge_ros.sensing.point_cloud import decode_points
-from mmedge_ros.sensing.radar_configurations import configurations_folder
-from mmedge_ros.sensing.simulated_board import BOOT_NOISE, SimulatedBoard
-from mmedge_ros.sensing.simulated_board_frames import WalkingPerson
+from mmedge_ros.ros.graph.description import GraphOptions, NodeDescription, perception_graph
+from mmedge_ros.ros.graph.process_group import ProcessGroup
+from mmedge_ros.ros.messages import names, qos
+from mmedge_ros.ros.messages.conversions import from_time
+from mmedge_ros.sensing.radar.point_cloud import decode_points
+from mmedge_ros.sensing.radar.shipped_configurations import configurations_folder
+from mmedge_ros.sensing.simulated_board.board import BOOT_NOISE, SimulatedBoard
+from mmedge_ros.sensing.simulated_board.frames import WalkingPerson
 
 
 class Flight:

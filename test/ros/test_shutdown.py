@@ -19,7 +19,7 @@ from live_graph import (
     wait_until,
 )
 
-from mmedge_ros.ros.shared_memory import segments_of
+from mmedge_ros.ros.graph.shared_memory import segments_of
 
 # A machine without time for anything ends nothing in time either: this only tells an end from
 # none at all.
@@ -32,7 +32,7 @@ class Command:
 
     def __init__(self, *arguments: str) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, '-m', 'mmedge_ros.cli', *arguments],
+            [sys.executable, '-m', 'mmedge_ros.commands.main', *arguments],
             env=python_environment(),
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -8,17 +8,17 @@ from typing import Any
 import bag_fixtures as flight
 import numpy as np
 import pytest
+from hand_made_decisions import NOW_NS, a_decision, a_track
 from live_graph import Bystander, wait_until
 from rclpy.executors import SingleThreadedExecutor
 from sensor_msgs.msg import CompressedImage, Image
-from test_conversions import NOW_NS, a_decision, a_track
 from visualization_msgs.msg import Marker, MarkerArray
 
 from mmedge_ros import msg
 from mmedge_ros.data_types import Box, Configuration
-from mmedge_ros.ros import conversions, names, qos
-from mmedge_ros.ros.annotation import to_image
-from mmedge_ros.ros.markers import track_markers
+from mmedge_ros.ros.messages import conversions, names, qos
+from mmedge_ros.ros.messages.annotation import to_image
+from mmedge_ros.ros.messages.markers import track_markers
 from mmedge_ros.ros.nodes.visualizer import Visualizer
 
 GREY = np.full((60, 80, 3), 90, np.uint8)

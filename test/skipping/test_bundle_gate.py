@@ -11,10 +11,10 @@ import yaml
 from hand_made_questions import gate, question
 from tiny_bundle import write_tiny_bundle
 
-from mmedge_ros.encoding.model_bundle import load_bundle
+from mmedge_ros.encoding.bundle.model_bundle import load_bundle
+from mmedge_ros.skipping import SkippingError
 from mmedge_ros.skipping.bundle_gate import bundle_gate, write_bundle_gate
 from mmedge_ros.skipping.certificate import Certificate
-from mmedge_ros.skipping.errors import SkippingError
 
 
 def certificate(alpha: float, threshold: float) -> Certificate:

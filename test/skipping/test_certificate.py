@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 
+from mmedge_ros.skipping import SkippingError
 from mmedge_ros.skipping.certificate import (
     HOEFFDING_BENTKUS,
     STUDENT,
@@ -16,7 +17,6 @@ from mmedge_ros.skipping.certificate import (
     fixed_sequence,
     p_value,
 )
-from mmedge_ros.skipping.errors import SkippingError
 
 
 def flights(count: int, early: int, differing: int) -> list[FlightOutcome]:

@@ -14,7 +14,7 @@ from hand_made_questions import gate, question
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mmedge_ros.skipping.errors import SkippingError
+from mmedge_ros.skipping import SkippingError
 from mmedge_ros.skipping.gate import Gate, gate_bytes, read_gate
 from mmedge_ros.skipping.question import FIELDS, Question
 

@@ -30,10 +30,10 @@ from mmedge_ros.data_types import (
 )
 from mmedge_ros.encoding.feature_grid import RADAR_GRID
 from mmedge_ros.fusion.feature_fusion import FeatureFusion
-from mmedge_ros.fusion.geometry import OPTICAL_TO_BODY
 from mmedge_ros.fusion.map_decoding import DecodingParameters
-from mmedge_ros.fusion.projection import CameraModel
-from mmedge_ros.fusion.transforms import StampedTransform
+from mmedge_ros.geometry.projection import CameraModel
+from mmedge_ros.geometry.sensor_poses import OPTICAL_TO_BODY
+from mmedge_ros.geometry.transforms import StampedTransform
 from mmedge_ros.pipeline.window_assembler import ClosedWindow
 from mmedge_ros.sensing.capture_control import Admission, CaptureControl
 from mmedge_ros.skipping.audits import AuditParameters

@@ -15,10 +15,10 @@ from mmedge_ros import msg
 from mmedge_ros.data_types import NS_PER_S
 from mmedge_ros.replay.playback import Pace, Playback, live_offset_ns
 from mmedge_ros.replay.recording import Recording
-from mmedge_ros.ros import conversions, names, playback_messages, qos
+from mmedge_ros.ros.graph.peers import wait_for_peers
+from mmedge_ros.ros.messages import conversions, names, playback_messages, qos
 from mmedge_ros.ros.node_main import run_nodes
 from mmedge_ros.ros.parameters import declare
-from mmedge_ros.ros.peers import wait_for_peers
 from mmedge_ros.ros.player_setup import BagPlayerParameters, create_outputs
 
 _CLOCK_PERIOD = 0.01

@@ -8,13 +8,13 @@ from typing import Any
 
 from rclpy.node import Node
 
-from mmedge_ros.replay.errors import ReplayError
+from mmedge_ros.replay import ReplayError
 from mmedge_ros.ros.diagnostics import Diagnostics
 from mmedge_ros.ros.node_main import run_nodes
 from mmedge_ros.ros.parameters import declare
-from mmedge_ros.ros.recording_inputs import BagRecorderParameters, RecordingInputs
-from mmedge_ros.ros.recording_session import MEGABYTE, RecordingSession
-from mmedge_ros.ros.recording_writer import BagWriter
+from mmedge_ros.ros.recording.inputs import BagRecorderParameters, RecordingInputs
+from mmedge_ros.ros.recording.session import MEGABYTE, RecordingSession
+from mmedge_ros.ros.recording.writer import BagWriter
 from mmedge_ros.ros.ros_clock import steady_clock
 
 

@@ -11,16 +11,16 @@ from rclpy.node import Node
 
 from mmedge_ros import msg
 from mmedge_ros.data_types import CAMERA
-from mmedge_ros.ros import conversions, names, qos
-from mmedge_ros.ros.camera_messages import CameraOutputs
 from mmedge_ros.ros.diagnostics import Diagnostics
+from mmedge_ros.ros.messages import conversions, names, qos
+from mmedge_ros.ros.messages.camera_messages import CameraOutputs
 from mmedge_ros.ros.node_main import run_nodes
 from mmedge_ros.ros.parameters import declare
 from mmedge_ros.ros.ros_clock import RosClock
-from mmedge_ros.sensing.camera_device import CameraParameters
-from mmedge_ros.sensing.camera_reader import CameraReader
-from mmedge_ros.sensing.camera_source import camera_opener, given_calibration
-from mmedge_ros.sensing.camera_stream import CameraStream
+from mmedge_ros.sensing.camera.device import CameraParameters
+from mmedge_ros.sensing.camera.reader import CameraReader
+from mmedge_ros.sensing.camera.source import camera_opener, given_calibration
+from mmedge_ros.sensing.camera.stream import CameraStream
 from mmedge_ros.sensing.capture_control import CaptureControl
 
 # How long the publishing thread waits for a picture before it looks whether it is to end.

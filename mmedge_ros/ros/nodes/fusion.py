@@ -11,17 +11,17 @@ from rclpy.node import Node
 
 from mmedge_ros import msg
 from mmedge_ros.data_types import Decision, SkipDecision
-from mmedge_ros.fusion.calibration import read_calibration
-from mmedge_ros.fusion.transforms import parse_static_transform
+from mmedge_ros.geometry.calibration import read_calibration
+from mmedge_ros.geometry.transforms import parse_static_transform
 from mmedge_ros.parameter import group, parameter
 from mmedge_ros.pipeline.decision_worker import DecisionWorker
 from mmedge_ros.pipeline.fusion_strategy import model_of_encoders, open_pipeline
 from mmedge_ros.pipeline.perception_pipeline import PipelineParameters
-from mmedge_ros.ros import conversions, names, qos
 from mmedge_ros.ros.diagnostics import Diagnostics
 from mmedge_ros.ros.fusion_status import FusionStatus
 from mmedge_ros.ros.geometry_inputs import GeometryInputs
 from mmedge_ros.ros.input_watch import InputWatch
+from mmedge_ros.ros.messages import conversions, names, qos
 from mmedge_ros.ros.node_main import run_nodes
 from mmedge_ros.ros.parameters import declare
 from mmedge_ros.ros.ros_clock import RosClock

@@ -14,9 +14,9 @@ from sensor_msgs.msg import BatteryState
 from mmedge_ros import msg
 from mmedge_ros.monitoring.subsystem_status import SubsystemStatuses
 from mmedge_ros.monitoring.system_monitor import OwnShare, SystemMonitor
-from mmedge_ros.ros import names, qos
-from mmedge_ros.ros.conversions import from_time
 from mmedge_ros.ros.input_watch import InputWatch
+from mmedge_ros.ros.messages import names, qos
+from mmedge_ros.ros.messages.conversions import from_time
 from mmedge_ros.ros.monitor_setup import (
     MonitorParameters,
     StatusArray,

@@ -11,14 +11,14 @@ from rclpy.node import Node
 from sensor_msgs.msg import PointCloud2
 
 from mmedge_ros import msg
-from mmedge_ros.ros import conversions, names, qos
 from mmedge_ros.ros.diagnostics import Diagnostics
+from mmedge_ros.ros.messages import conversions, names, qos
 from mmedge_ros.ros.node_main import run_nodes
 from mmedge_ros.ros.parameters import declare
 from mmedge_ros.ros.radar_setup import RadarNodeParameters, radar_ports, to_point_cloud
 from mmedge_ros.ros.ros_clock import RosClock
-from mmedge_ros.sensing.radar_connection import serial_connection
-from mmedge_ros.sensing.radar_source import RadarSource
+from mmedge_ros.sensing.radar.connection import serial_connection
+from mmedge_ros.sensing.radar.source import RadarSource
 
 # How long the publishing thread waits for a scan before it looks whether it is to end.
 _LOOK = 0.5

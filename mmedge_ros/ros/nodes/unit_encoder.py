@@ -16,14 +16,14 @@ from mmedge_ros.data_types import (
     UnitReceipt,
 )
 from mmedge_ros.pipeline.encoder_worker import EncoderWorker
-from mmedge_ros.ros import conversions, names, qos
 from mmedge_ros.ros.diagnostics import Diagnostics, problem_figures
 from mmedge_ros.ros.encoder_setup import EncoderWatch, UnitEncoderParameters, make_encoder
 from mmedge_ros.ros.input_watch import InputWatch
+from mmedge_ros.ros.messages import conversions, names, qos
+from mmedge_ros.ros.messages.sensor_input import input_topic, received_unit
 from mmedge_ros.ros.node_main import run_nodes
 from mmedge_ros.ros.parameters import declare
 from mmedge_ros.ros.ros_clock import RosClock
-from mmedge_ros.ros.sensor_input import input_topic, received_unit
 
 
 class UnitEncoderNode(Node):

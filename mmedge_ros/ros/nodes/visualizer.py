@@ -13,21 +13,21 @@ from visualization_msgs.msg import Marker, MarkerArray
 
 from mmedge_ros import msg
 from mmedge_ros.data_types import CAMERA, Configuration, Decision
-from mmedge_ros.drawing import annotate
 from mmedge_ros.parameter import parameter
-from mmedge_ros.ros import conversions, names, qos
-from mmedge_ros.ros.annotation import to_image
 from mmedge_ros.ros.diagnostics import Diagnostics
 from mmedge_ros.ros.input_watch import InputWatch
-from mmedge_ros.ros.markers import track_markers
+from mmedge_ros.ros.messages import conversions, names, qos
+from mmedge_ros.ros.messages.annotation import to_image
+from mmedge_ros.ros.messages.markers import track_markers
+from mmedge_ros.ros.messages.sensor_input import input_topic
+from mmedge_ros.ros.messages.status_text import status_marker
+from mmedge_ros.ros.messages.vision_mirror import VisionMirror, vision_messages
 from mmedge_ros.ros.node_main import run_nodes
 from mmedge_ros.ros.parameters import declare
 from mmedge_ros.ros.ros_clock import steady_clock
-from mmedge_ros.ros.sensor_input import input_topic
-from mmedge_ros.ros.status_text import status_marker
-from mmedge_ros.ros.vision_mirror import VisionMirror, vision_messages
-from mmedge_ros.sensing.errors import SensingError
-from mmedge_ros.sensing.image import decode_image
+from mmedge_ros.sensing import SensingError
+from mmedge_ros.sensing.camera.image import decode_image
+from mmedge_ros.viewing.drawing import annotate
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,1 @@
+"""The `mmedge` command line: one module for each word."""

@@ -1,0 +1,251 @@
+"""What `mmedge bench optimizer` and `mmedge bench contention` do, and the group of all benches."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from mmedge_ros.commands.bench_adaptation import adaptation
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+bench_app = typer.Typer(
+    no_args_is_help=True,
+    help='Judge parts of the system on tables, or live: figures anybody can repeat.',
+)
+bench_app.command()(adaptation)
+
+_LIMITS_MS = (60.0, 80.0, 120.0, 140.0, 160.0)
+_LONGEST_MS = 1e8
+_MOST_DECISIONS = 100_000
+_WIDTH = 120
+
+AccuracyOption = Annotated[
+    Path,
+    typer.Option('--accuracy', help='table of percent per configuration, and per class if any'),
+]
+JsonOption = Annotated[bool, typer.Option('--json', help='figures as JSON on standard output')]
+
+
+@bench_app.command()
+def optimizer(
+    accuracy: AccuracyOption,
+    latency: Annotated[
+        list[Path], typer.Option('--latency', help='table of ms per configuration, repeatable')
+    ],
+    limit: Annotated[
+        list[float] | None,
+        typer.Option('--limit', help='latency limit, ms, repeatable \\[60 80 120 140 160]'),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Compare the optimiser's answers with exhaustive search, and time it."""
+    limits = [_limit(value) for value in limit or _LIMITS_MS]
+    with _plain_errors():
+        from mmedge_ros.lab.bench.optimizer_bench import run_optimizer
+        from mmedge_ros.lab.bench.published_tables import read_tables
+
+        report = run_optimizer(read_tables(accuracy, latency), limits)
+    if as_json:
+        _print_json(report)
+        return
+    for table in report['tables']:
+        print_parts(_optimizer_table(table), _sweep_line(table))
+    print_parts(_times_table(report))
+
+
+@bench_app.command()
+def contention(
+    accuracy: AccuracyOption,
+    phases: Annotated[
+        str,
+        typer.Option('--phases', help='latency tables that become true in turn: L1.json,L2.json'),
+    ],
+    limit: Annotated[float, typer.Option('--limit', help='latency limit, ms')],
+    decisions: Annotated[
+        int, typer.Option('--decisions', min=1, max=_MOST_DECISIONS, help='in each phase')
+    ],
+    noise: Annotated[
+        float, typer.Option('--noise', min=0.0, max=1.0, help='scatter of latencies, 0.15 = 15 %')
+    ] = 0.0,
+    outliers: Annotated[
+        float, typer.Option('--outliers', min=0.0, max=1.0, help='share of far too long ones')
+    ] = 0.0,
+    seed: Annotated[int, typer.Option('--seed', min=0, help='of noise and outliers')] = 0,
+    as_json: JsonOption = False,
+) -> None:
+    """Fly through changing latencies knowing only the first table and what was measured."""
+    seconds = _limit(limit)
+    paths = [Path(name) for name in phases.split(',') if name.strip()]
+    if not paths:
+        raise typer.BadParameter('name at least one latency table', param_hint='--phases')
+    if len(paths) * decisions > _MOST_DECISIONS:
+        raise typer.BadParameter(
+            f'{len(paths)} phases of {decisions} are too many; {_MOST_DECISIONS} in all'
+        )
+    with _plain_errors():
+        from mmedge_ros.lab.bench.contention_bench import ContentionSettings, run_contention
+        from mmedge_ros.lab.bench.published_tables import read_tables
+
+        tables = read_tables(accuracy, paths)
+        settings = ContentionSettings(seconds, decisions, noise, outliers, seed)
+        report = run_contention(tables, paths, settings)
+    if as_json:
+        _print_json(report)
+        return
+    print_parts(
+        _contention_table('the adaptive drone', report['phases']),
+        _contention_table(
+            f'the same from {report["from_factors"]["numbers"]} numbers instead of '
+            f'{report["configurations"]}',
+            report['from_factors']['phases'],
+        ),
+        _contention_table('a static table', report['static_table']['phases']),
+    )
+
+
+def _limit(milliseconds: float) -> float:
+    if not 0.0 < milliseconds <= _LONGEST_MS:
+        raise typer.BadParameter(
+            f'{milliseconds:g} ms; a limit lies above 0 and below {_LONGEST_MS:g}',
+            param_hint='--limit',
+        )
+    return milliseconds / 1e3
+
+
+@contextmanager
+def _plain_errors() -> Iterator[None]:
+    # Times are those of one thread; small products are not worth waking another.
+    for name in ('OMP_NUM_THREADS', 'OPENBLAS_NUM_THREADS', 'MKL_NUM_THREADS'):
+        os.environ.setdefault(name, '1')
+    from mmedge_ros.configuration import ConfigurationError
+
+    try:
+        yield
+    except ConfigurationError as err:
+        from mmedge_ros.commands.command_errors import stop
+
+        stop(str(err))
+
+
+def _print_json(report: dict[str, Any]) -> None:
+    typer.echo(json.dumps(report, indent=2, allow_nan=False))
+
+
+def print_parts(*parts: Table | str) -> None:
+    """Print tables and sentences on standard output."""
+    from rich.console import Console
+
+    # Into a file or a pipe, tables are as wide as they are.
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console = Console(highlight=False, width=_WIDTH)
+    for part in parts:
+        console.print(part, markup=False)
+
+
+def new_table(title: str, *columns: str) -> Table:
+    """Return a table without rows, the first column to the left."""
+    from rich.table import Table
+    from rich.text import Text
+
+    from mmedge_ros.commands.display import one_line
+
+    table = Table(title=Text(one_line(title)), title_justify='left', box=None, pad_edge=False)
+    for number, column in enumerate(columns):
+        table.add_column(column, justify='right' if number else 'left')
+    return table
+
+
+def add_row(table: Table, *cells: object) -> None:
+    """Add a row; nothing is shown as a dash."""
+    from rich.text import Text
+
+    from mmedge_ros.commands.display import one_line
+
+    table.add_row(*(Text(one_line('-' if cell is None else str(cell))) for cell in cells))
+
+
+def _optimizer_table(report: dict[str, Any]) -> Table:
+    table = new_table(
+        f'\n{report["latency"]}', 'limit ms', 'configuration', '%', 'ms', 'regret', 'from factors'
+    )
+    few = report['from_factors']['measured']
+    for answer, guess in zip(report['limits'], few['limits'], strict=True):
+        words = 'late' if guess['late'] else f'regret {guess["regret"]}'
+        add_row(
+            table,
+            f'{answer["limit_ms"]:g}',
+            ' '.join(answer['configuration']),
+            f'{answer["accuracy"]:.2f}',
+            f'{answer["latency_ms"]:.1f}' + ('' if answer['feasible'] else ' (over)'),
+            answer['regret'],
+            words if answer['feasible'] else '-',
+        )
+    return table
+
+
+def _sweep_line(report: dict[str, Any]) -> str:
+    sweep, few = report['sweep'], report['from_factors']['measured']
+    return (
+        f'{sweep["values"]} limits from {sweep["from_ms"]:.0f} to {sweep["to_ms"]:.0f} ms: '
+        f'largest regret {sweep["largest_regret"]:g}, {sweep["infeasible"]} infeasible, '
+        f'{sweep["wrongly_flagged"]} flagged wrongly\n'
+        f'from {few["numbers"]} numbers (R2 {few["r2"]:.2f}): '
+        f'{100 * few["sweep"]["late_share"]:.0f} % late, mean regret {few["sweep"]["mean_regret"]}'
+    )
+
+
+def _times_table(report: dict[str, Any]) -> Table:
+    table = new_table(
+        '\nmicroseconds to a decision: p50 by the clock (p95 of processor time)',
+        'configurations',
+        'calibrate a unit',
+        'quantiles and search',
+        'search alone',
+        'stale front',
+        'equal to exhaustive',
+    )
+    for size, times in report['decision_us'].items():
+        cells = [
+            f'{times[name]["p50"]:g} ({times[name]["processor_p95"]:g})'
+            for name in ('unit', 'fresh', 'search', 'stale_front')
+        ]
+        add_row(table, size, *cells, 'yes' if times['equal_to_exhaustive'] else 'NO')
+    return table
+
+
+def _contention_table(title: str, phases: list[dict[str, Any]]) -> Table:
+    table = new_table(
+        f'\n{title}',
+        'phase',
+        'late',
+        'outliers',
+        'tries',
+        'changes',
+        'best %',
+        '% at end',
+        'regret at end',
+        'mean regret',
+    )
+    for phase in phases:
+        add_row(
+            table,
+            Path(phase['latency']).stem,
+            phase['late'],
+            phase['outliers'],
+            phase['tries'],
+            phase['changes'],
+            phase['best_accuracy'],
+            phase['accuracy_at_end'],
+            phase['regret_at_end'],
+            phase['regret_mean'],
+        )
+    return table

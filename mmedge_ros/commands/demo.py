@@ -1,0 +1,73 @@
+"""`mmedge demo`: fly, perceive and report, on any machine."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mmedge_ros.commands.command_options import NetworkOption
+from mmedge_ros.commands.display import StatusLine
+
+
+def demo(
+    out: Annotated[Path, typer.Option('--out', help='folder of the report')] = Path('out/demo'),
+    bag: Annotated[
+        Path | None,
+        typer.Option(
+            '--bag', exists=True, help='play this recording instead of a simulated flight'
+        ),
+    ] = None,
+    scenario: Annotated[
+        str, typer.Option('--scenario', help='see mmedge simulate --list \\[street_day_middle]')
+    ] = '',
+    seconds: Annotated[
+        float | None, typer.Option('--seconds', help='length of the simulated flight, s \\[20]')
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option('--seed', help='of the simulated flight \\[7]')
+    ] = None,
+    network: NetworkOption = False,
+    flight_only: Annotated[
+        bool, typer.Option('--flight-only', hidden=True, help='simulate the flight and end')
+    ] = False,
+) -> None:
+    """Fly, perceive and report: a simulated flight, live, with every node a process.
+
+    Rates and levels are chosen by what this machine keeps up with.
+    """
+    if bag is not None and (scenario or seconds is not None or seed is not None):
+        raise typer.BadParameter('a recording is as it is; leave out --bag, or what it replaces')
+    from mmedge_ros.commands.command_errors import plain_errors
+
+    with plain_errors():
+        if flight_only:
+            # Needs neither ROS nor the messages: the setup does it while it builds them.
+            if bag is None:
+                _simulated(out / 'flight', scenario, seconds, seed)
+            return
+        from mmedge_ros.commands.replay_run import ReplayRequest, run_replay
+        from mmedge_ros.ros.graph.middleware_profile import set_profile
+
+        set_profile(network)
+        flight = bag or _simulated(out / 'flight', scenario, seconds, seed)
+        run_replay(ReplayRequest(flight, out, live=True, optimise=True))
+
+
+def _simulated(folder: Path, scenario: str, seconds: float | None, seed: int | None) -> Path:
+    """Simulate a flight; '' and None mean the demo's own scenario, length (s) and seed."""
+    from mmedge_ros.lab.simulation.demo_flight import DEMO_FLIGHT, kept_flight
+    from mmedge_ros.lab.simulation.flight_folder import read_description
+
+    wanted = replace(
+        DEMO_FLIGHT,
+        scenario=scenario or DEMO_FLIGHT.scenario,
+        seconds=DEMO_FLIGHT.seconds if seconds is None else seconds,
+        seed=DEMO_FLIGHT.seed if seed is None else seed,
+    )
+    if read_description(folder) == wanted:
+        return folder
+    with StatusLine(f'simulating {wanted.seconds:g} s of {wanted.scenario}') as line:
+        return kept_flight(folder, wanted, line.advance)

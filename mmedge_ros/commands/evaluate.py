@@ -1,0 +1,341 @@
+"""What `mmedge evaluate` does: every policy on the same flights, in one honest report."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+import typer
+
+from mmedge_ros.commands.command_errors import plain_errors
+from mmedge_ros.commands.display import StatusLine, say
+from mmedge_ros.commands.moved_figures import kept_figures_moved
+
+SIMULATED = 'simulated'
+_BUNDLE = 'flight_people'
+_LIMITS, _SHARES = '50ms,100ms', '100,64,50'
+# Without a set: how many flights are simulated, and how long they are, s.
+_FULL, _QUICK = (12, 10.0), (4, 6.0)
+_QUICK_LIMITS, _QUICK_SHARES = '50ms,100ms', '100,50'
+
+
+def evaluate(
+    sets: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar='[SET]...',
+            exists=True,
+            file_okay=False,
+            help='sets: folders with one folder per flight with ground truth; none: a small one '
+            'is simulated first',
+            show_default=False,
+        ),
+    ] = None,
+    bundle: Annotated[
+        str, typer.Option('--bundle', help='bundle folder, or the name of a bundle')
+    ] = _BUNDLE,
+    policies: Annotated[
+        str, typer.Option('--policies', help='only these, e.g. ours,blocking \\[all]')
+    ] = '',
+    protocols: Annotated[
+        str,
+        typer.Option(
+            '--protocols',
+            help='sample: each window alone and unloaded; stream: overlapping, backlog carried '
+            '\\[both]',
+        ),
+    ] = '',
+    limits: Annotated[
+        str,
+        typer.Option(
+            '--limits', help='latency limits, the first is the headline’s \\[50ms,100ms]'
+        ),
+    ] = '',
+    shares: Annotated[
+        str,
+        typer.Option(
+            '--shares',
+            help='percent of the processor, the first is the headline’s \\[100,64,50; quick: '
+            '100,50]',
+        ),
+    ] = '',
+    profile: Annotated[
+        Path | None,
+        typer.Option(
+            '--profile',
+            exists=True,
+            dir_okay=False,
+            help='service times from a device profile \\[a board that is stated, 8, 17 and 30 ms '
+            'per picture]',
+        ),
+    ] = None,
+    rivals: Annotated[
+        Path | None,
+        typer.Option(
+            '--rivals',
+            exists=True,
+            file_okay=False,
+            help='trained rivals, as `mmedge train rivals` makes them \\[those of the bundle]',
+        ),
+    ] = None,
+    results: Annotated[
+        list[Path] | None,
+        typer.Option(
+            '--results',
+            exists=True,
+            help='what gate, ablations or predictor were measured to be: report.json of their '
+            'training, or its folder; may be repeated \\[those of the bundle]',
+            show_default=False,
+        ),
+    ] = None,
+    most: Annotated[
+        int, typer.Option('--flights', min=0, help='only so many, spread over the sets; 0: all')
+    ] = 0,
+    seconds: Annotated[
+        float | None,
+        typer.Option('--seconds', min=2.0, max=60.0, help='length of flights simulated here, s'),
+    ] = None,
+    seeds: Annotated[
+        int,
+        typer.Option(
+            '--seeds', min=1, max=20, help='flights of each scenario simulated here, by seed'
+        ),
+    ] = 1,
+    jobs: Annotated[
+        int, typer.Option('--jobs', min=0, help='flights at once; 0: one per processor')
+    ] = 2,
+    ray: Annotated[
+        str,
+        typer.Option('--ray', help='spread flights over the Ray cluster at this address'),
+    ] = '',
+    quick: Annotated[
+        bool,
+        typer.Option('--quick', help='few short flights and settings: ten minutes on two cores'),
+    ] = False,
+    timing: Annotated[
+        bool,
+        typer.Option(
+            '--timing/--no-timing', help='also time optimiser, gate and networks on this machine'
+        ),
+    ] = True,
+    against: Annotated[
+        Path | None,
+        typer.Option(
+            '--against',
+            exists=True,
+            dir_okay=False,
+            help='kept figures to compare with; what moved is shown, and ends with code 1',
+        ),
+    ] = None,
+    store: Annotated[
+        Path | None,
+        typer.Option('--store', dir_okay=False, help='keep the figures for --against'),
+    ] = None,
+    out: Annotated[Path, typer.Option('--out', help='folder of the report')] = Path(
+        'out/evaluate'
+    ),
+) -> None:
+    """Compare ours with every rival on the same flights and models, and judge the promises.
+
+    What was found is kept case by case: a run that is cut short goes on where it was, and says
+    the same in the end.
+    """
+    options = Options(
+        tuple(sets or ()),
+        bundle,
+        policies,
+        protocols,
+        limits or (_QUICK_LIMITS if quick else _LIMITS),
+        shares or (_QUICK_SHARES if quick else _SHARES),
+        profile,
+        most,
+        seconds,
+        quick,
+        rivals,
+        seeds,
+        tuple(results or ()),
+    )
+    with plain_errors():
+        moved = _evaluate(options, Work(out, jobs, ray, timing), against, store)
+    typer.echo(out / 'report.html')
+    if moved:
+        raise typer.Exit(1)
+
+
+class Options(NamedTuple):
+    """What is evaluated: all that figures depend on."""
+
+    sets: tuple[Path, ...]
+    bundle: str
+    policies: str
+    protocols: str
+    limits: str
+    shares: str
+    profile: Path | None
+    flights: int
+    seconds: float | None
+    quick: bool
+    rivals: Path | None = None
+    seeds: int = 1
+    results: tuple[Path, ...] = ()
+
+    @property
+    def command(self) -> str:
+        """The command that evaluates this again."""
+        usual = (_QUICK_LIMITS, _QUICK_SHARES) if self.quick else (_LIMITS, _SHARES)
+        words = ['mmedge', 'evaluate', *map(str, self.sets)]
+        for name, ordinary in (
+            ('bundle', _BUNDLE),
+            *(('policies', ''), ('protocols', ''), ('limits', usual[0]), ('shares', usual[1])),
+            *(
+                ('profile', None),
+                ('rivals', None),
+                ('flights', 0),
+                ('seconds', None),
+                ('seeds', 1),
+            ),
+        ):
+            value = getattr(self, name)
+            if value != ordinary:
+                words += [f'--{name}', str(value)]
+        for path in self.results:
+            words += ['--results', str(path)]
+        return shlex.join([*words, *(['--quick'] if self.quick else [])])
+
+    @property
+    def simulated(self) -> tuple[int, float]:
+        """How many flights are simulated where no set is named, and how long they are, s."""
+        count, seconds = _QUICK if self.quick else _FULL
+        return min(self.flights or count, count), self.seconds or seconds
+
+
+class Work(NamedTuple):
+    """How it is done: where results go, and who works."""
+
+    out: Path
+    jobs: int
+    ray: str
+    timing: bool
+
+
+def _evaluate(options: Options, work: Work, against: Path | None, store: Path | None) -> bool:
+    """Evaluate; returns whether a kept figure moved too far."""
+    from mmedge_ros.clock import SystemClock
+    from mmedge_ros.data_types import NS_PER_S
+    from mmedge_ros.encoding.bundle.default_model import default_detector
+    from mmedge_ros.encoding.bundle.model_bundle import load_bundle
+    from mmedge_ros.lab.comparison.contention import tables_folder
+    from mmedge_ros.lab.comparison.expected_time import (
+        core_seconds,
+        expected,
+        flight_seconds,
+        in_words,
+    )
+    from mmedge_ros.lab.comparison.plan import plan_comparison
+    from mmedge_ros.lab.comparison.policies_of_bundle import PolicyRuns, policies_for
+    from mmedge_ros.lab.comparison.result_files import bundle_results, read_results
+    from mmedge_ros.lab.comparison.run import ComparisonRequest, compare
+    from mmedge_ros.lab.evaluation import EvaluationError
+    from mmedge_ros.lab.policies.rivals_folder import bundle_rivals, read_rivals
+    from mmedge_ros.lab.policies.stated_profile import STATED
+    from mmedge_ros.lab.reporting.report_files import require_writable
+    from mmedge_ros.records.device_profile import read_profile
+
+    clock = SystemClock()
+    begun_ns = clock.monotonic_ns()
+    if options.sets and options.seeds > 1:
+        raise EvaluationError('--seeds is for flights simulated here; leave it out beside sets')
+    folder = default_detector(options.bundle)
+    has_fusion = load_bundle(folder).has_fusion
+    results = bundle_results(folder) | read_results(options.results)
+    rivals = read_rivals(options.rivals, folder) if options.rivals else bundle_rivals(folder)
+    known, without = policies_for(rivals.plugins, has_fusion, options.policies)
+    plan = plan_comparison(
+        known, options.policies, options.protocols, options.limits, options.shares
+    )
+    profile = STATED if options.profile is None else read_profile(options.profile)
+    require_writable(work.out)
+    say(f'{len(plan.policies)} policies, {len(plan.cases)} cases of each flight')
+    cost = partial(core_seconds, cases=len(plan.cases), has_networks=has_fusion)
+    flights = _flights(options, work, cost)
+    request = ComparisonRequest(
+        folder,
+        tuple(path.name for path in options.sets) or (SIMULATED,),
+        flights,
+        plan,
+        PolicyRuns(rivals.plugins),
+        profile,
+        work.out,
+        work.jobs,
+        work.ray,
+        work.timing,
+        rivals.digest,
+        without=tuple(without) if not options.policies else (),
+        command=options.command,
+        tables=tables_folder(),
+        results=results,
+        seeds=options.seeds,
+    )
+    seconds = flight_seconds([path for _, path in flights])
+
+    def announce(pending: int, whole: int) -> None:
+        share = pending / whole if whole else 0.0
+        words = expected(share * cost(seconds), work.jobs)
+        say(f'{pending} of {whole} cases are to be run: about {words}')
+
+    with StatusLine(f'evaluating {folder.name}') as line:
+        report = compare(
+            request,
+            lambda share, whole: line.advance(share, f'{whole} of {len(flights)} flights'),
+            announce,
+        )
+    _say_verdicts(report)
+    say(f'all in all this took {in_words((clock.monotonic_ns() - begun_ns) / NS_PER_S)}')
+    return kept_figures_moved(report, against, store)
+
+
+def _flights(
+    options: Options, work: Work, cost: Callable[..., float]
+) -> tuple[tuple[str, Path], ...]:
+    """Return the flights by name; without a set they are simulated, or kept from before."""
+    from mmedge_ros.lab.comparison.run import named_flights
+    from mmedge_ros.lab.training.flight_pictures import flights_in
+
+    if not options.sets:
+        return _simulated(options, work, cost)
+    found = named_flights([(folder.name, flights_in(folder)) for folder in options.sets])
+    most = options.flights
+    if not most or most >= len(found):
+        return found
+    return tuple(found[number * len(found) // most] for number in range(most))
+
+
+def _simulated(
+    options: Options, work: Work, cost: Callable[..., float]
+) -> tuple[tuple[str, Path], ...]:
+    from mmedge_ros.lab.comparison.expected_time import expected
+    from mmedge_ros.lab.comparison.sample_set import sample_flights
+    from mmedge_ros.lab.simulation.flight_set import simulate_set
+
+    count, seconds = options.simulated
+    planned = sample_flights(count, seconds, options.seeds)
+    words = expected(cost(len(planned) * seconds, simulated=True), work.jobs)
+    say(f'{len(planned)} flights of {seconds:g} s are simulated first; all in all about {words}')
+    with StatusLine('simulating') as line:
+        made = simulate_set(
+            work.out / f'{SIMULATED}_{seconds:g}s',
+            planned,
+            work.jobs,
+            lambda done: line.advance(done.share, f'{done.whole} of {done.flights} flights'),
+        )
+    return tuple((path.name, path) for path in made)
+
+
+def _say_verdicts(report: dict[str, Any]) -> None:
+    for problem in report['problems']:
+        say(f'note: {problem}')
+    for verdict in report['verdicts']:
+        say(f'{verdict["verdict"]}: {verdict["target"]}: {verdict["found"]}')

@@ -1,0 +1,116 @@
+"""What `mmedge evaluate-bundle` does: judge a bundle on every flight of a set."""
+
+from __future__ import annotations
+
+from enum import Enum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mmedge_ros.commands.command_errors import plain_errors
+from mmedge_ros.commands.display import StatusLine, say
+
+
+class Configurations(Enum):
+    """How many configurations are judged."""
+
+    ALL = 'all'
+    FULL = 'full'
+
+
+def evaluate_bundle(
+    bundle: Annotated[str, typer.Argument(help='bundle folder, or the name of a bundle')],
+    flights: Annotated[
+        Path,
+        typer.Argument(
+            metavar='SET',
+            exists=True,
+            file_okay=False,
+            help='set: a folder with one folder per flight with ground truth',
+        ),
+    ],
+    levels: Annotated[
+        str,
+        typer.Option('--levels', help='only these, e.g. large, or small,large \\[all]'),
+    ] = '',
+    configurations: Annotated[
+        Configurations,
+        typer.Option(
+            '--configurations',
+            help='all: every rate and level of both sensors; full: full rates and the highest '
+            'level only',
+        ),
+    ] = Configurations.ALL,
+    most: Annotated[
+        int, typer.Option('--flights', min=0, help='only so many, spread over the set; 0: all')
+    ] = 0,
+    jobs: Annotated[
+        int, typer.Option('--jobs', min=0, help='flights at once; 0: one per processor')
+    ] = 2,
+    profile: Annotated[
+        Path | None,
+        typer.Option(
+            '--profile',
+            exists=True,
+            dir_okay=False,
+            help='service times from a device profile \\[nominal ones, every level alike]',
+        ),
+    ] = None,
+    out: Annotated[Path, typer.Option('--out', help='folder of the report')] = Path(
+        'out/evaluate-bundle'
+    ),
+) -> None:
+    """Judge a bundle by the ground truth of flights: by factor, configuration and strategy.
+
+    Every figure has a 95 % interval from drawing flights anew. What was judged before is kept:
+    a run that is cut short goes on where it was.
+    """
+    with plain_errors():
+        from mmedge_ros.encoding.bundle.default_model import default_detector
+        from mmedge_ros.lab.evaluation.bundle_cases import CasePlan
+        from mmedge_ros.lab.evaluation.bundle_evaluation import (
+            NOMINAL,
+            PAGE,
+            EvaluationRequest,
+            flights_of,
+        )
+        from mmedge_ros.lab.evaluation.bundle_evaluation import evaluate_bundle as evaluate
+        from mmedge_ros.lab.evaluation.bundle_page import level_words
+        from mmedge_ros.lab.reporting.report_files import require_writable
+        from mmedge_ros.lab.training.flight_pictures import flights_in
+        from mmedge_ros.records.device_profile import read_profile
+
+        chosen = flights_of(flights_in(flights), most)
+        require_writable(out)
+        request = EvaluationRequest(
+            default_detector(bundle),
+            flights.name,
+            chosen,
+            out,
+            NOMINAL if profile is None else read_profile(profile),
+            tuple(level.strip() for level in levels.split(',') if level.strip()),
+            configurations is Configurations.ALL,
+            jobs,
+        )
+
+        def announce(plan: CasePlan) -> None:
+            say(
+                f'{len(chosen)} flights, {len(plan.grid)} configurations and '
+                f'{len(plan.strategies) - 1} strategies to compare with'
+            )
+
+        with StatusLine(f'judging {Path(bundle).name}') as line:
+            report = evaluate(
+                request,
+                lambda share, whole: line.advance(share, f'{whole} of {len(chosen)} flights'),
+                announce,
+            )
+        for problem in report['problems']:
+            say(f'note: {problem}')
+        overall = report['strategies']['fusion']['overall']
+        say(
+            f'mean IoU {level_words(overall["mean_iou_20px"])} for people of 20 px and more, '
+            f'streaming {level_words(overall["streaming_mean_iou_20px"])}'
+        )
+    typer.echo(out / PAGE)

@@ -1,0 +1,102 @@
+"""What `mmedge evaluate-mot` and `mmedge track-mot` do."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from pathlib import Path
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from mmedge_ros.commands.display import say
+from mmedge_ros.lab.evaluation.mot_metrics import MINIMUM_IOU, MotFigures, evaluate_mot
+from mmedge_ros.lab.evaluation.mot_text import read_mot_text, scores, write_mot_text
+from mmedge_ros.lab.evaluation.mot_tracking import MotCamera, track_detections
+from mmedge_ros.lab.reporting.report_files import write_files
+
+_DIGITS = 6
+_ROWS = (
+    ('mota', 'MOTA', '1 - (false + missed boxes + switches) / true boxes'),
+    ('idf1', 'IDF1', 'F1 of boxes with the one id assigned to their person'),
+    ('idp', 'IDP', 'precision of the same'),
+    ('idr', 'IDR', 'recall of the same'),
+    ('recall', 'recall', 'share of true boxes that are matched'),
+    ('covered', 'covered', 'share of true boxes that any box overlaps'),
+    ('precision', 'precision', 'share of boxes that are matched'),
+    ('motp', 'MOTP', 'mean IoU of matched boxes'),
+    ('id_switches', 'id switches', 'a person goes on under another id'),
+    ('fragmentations', 'fragmentations', 'a person is lost and found again'),
+    ('false_positives', 'false positives', 'boxes without a match'),
+    ('false_negatives', 'false negatives', 'true boxes without a match'),
+    ('mostly_tracked', 'mostly tracked', 'people matched in 80 % of their frames or more'),
+    ('partially_tracked', 'partially tracked', 'people in between'),
+    ('mostly_lost', 'mostly lost', 'people matched in less than 20 %'),
+)
+
+
+def run_evaluate_mot(truth: Path, result: Path, report: Path | None = None) -> None:
+    """Compare a tracker's output with the ground truth, print the figures and write them.
+
+    :raises EvaluationError: for a file that cannot be used or written
+    """
+    true_boxes, found = read_mot_text(truth), read_mot_text(result)
+    figures = evaluate_mot(true_boxes, found)
+    for note in (*true_boxes.notes, *found.notes):
+        say(f'note: {note}')
+    if figures.result_ids is None:
+        say(f'note: {result} has boxes without an id: the figures of identity are left out')
+    if report is not None:
+        write_files(report.parent, {report.name: _json(figures).encode()})
+    say(
+        f'{figures.frames} frames, {figures.true_boxes} true boxes of {figures.true_ids} people, '
+        f'{figures.result_boxes} boxes to judge, matched at an IoU of {MINIMUM_IOU:g}'
+    )
+    Console(highlight=False).print(_table(figures))
+
+
+def run_track_mot(detections: Path, out: Path, camera: MotCamera) -> None:
+    """Track the boxes of a file of detections and write the tracks.
+
+    :raises EvaluationError: for a file that cannot be used or written
+    """
+    found = read_mot_text(detections)
+    for note in found.notes:
+        say(f'note: {note}')
+    if not len(found):
+        say(f'note: {detections} holds no box; neither will the result')
+    tracks = track_detections(found, camera)
+    write_mot_text(out, tracks)
+    used = camera.fitted(found)
+    say(
+        f'{len(found)} boxes, picture {used.width} x {used.height} px at {used.fps:g} per second; '
+        f'confidences: {scores(found.confidences)[1]}'
+    )
+    say(f'{len(tracks)} boxes of {len(set(tracks.ids.tolist()))} tracks')
+    typer.echo(out)
+
+
+def _table(figures: MotFigures) -> Table:
+    table = Table('figure', box=None, pad_edge=False)
+    table.add_column('value', justify='right')
+    table.add_column('meaning')
+    for name, title, meaning in _ROWS:
+        table.add_row(title, _shown(getattr(figures, name)), meaning)
+    return table
+
+
+def _shown(value: float | None) -> str:
+    if value is None or math.isnan(value):
+        return '-'
+    return str(value) if isinstance(value, int) else f'{value:.3f}'
+
+
+def _json(figures: MotFigures) -> str:
+    """Return the figures by name; null for those that could not be asked."""
+    known = {
+        name: round(value, _DIGITS) if value is not None and math.isfinite(value) else None
+        for name, value in dataclasses.asdict(figures).items()
+    }
+    return json.dumps({'minimum_iou': MINIMUM_IOU, **known}, indent=2, allow_nan=False) + '\n'

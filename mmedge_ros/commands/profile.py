@@ -1,0 +1,170 @@
+"""What `mmedge profile` does."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from mmedge_ros.commands.display import console, say
+
+if TYPE_CHECKING:
+    from mmedge_ros.configuration.configuration_space import ConfigurationSpace
+    from mmedge_ros.configuration.profiling import Phase, PhaseSamples
+    from mmedge_ros.records.device_profile import DeviceProfile
+
+_LEAST_PERCENT = 5.0
+
+
+def profile(
+    bundle: Annotated[
+        str,
+        typer.Argument(help='bundle folder, weights, or the name of a bundle \\[what fits best]'),
+    ] = '',
+    bag: Annotated[
+        Path | None,
+        typer.Option('--bag', exists=True, help='recording to fly \\[a simulated flight]'),
+    ] = None,
+    out: Annotated[
+        Path, typer.Option('--out', dir_okay=False, help='the profile to write')
+    ] = Path('out/profile.yaml'),
+    limits: Annotated[
+        str,
+        typer.Option('--limits', help='shares of the machine to measure with, in percent'),
+    ] = '100,64,50',
+    seconds: Annotated[
+        float, typer.Option('--seconds', min=2.0, max=600.0, help='how long for each, at least')
+    ] = 5.0,
+    longest: Annotated[
+        float,
+        typer.Option(
+            '--longest',
+            min=2.0,
+            max=3600.0,
+            help='how long for each at most, on a machine that takes its time',
+        ),
+    ] = 60.0,
+    checks: Annotated[
+        int,
+        typer.Option(
+            '--checks', min=0, max=81, help='whole configurations to compare predictions with'
+        ),
+    ] = 3,
+) -> None:
+    """Measure how long everything takes on this machine, all of it at work.
+
+    The profile serves mmedge replay --profile, and up or replay --optimise.
+    """
+    # Everything is compared with all of the machine.
+    percents = list(dict.fromkeys([100.0, *percents_of(limits, '--limits')]))
+    from mmedge_ros.commands.command_errors import plain_errors
+
+    with plain_errors():
+        _run(bundle, bag, out, percents, (seconds, max(seconds, longest)), checks)
+
+
+def percents_of(text: str, option: str) -> list[float]:
+    """Read shares of the machine, in percent.
+
+    :raises BadParameter: for anything else, naming the option
+    """
+    try:
+        percents = [float(part) for part in text.split(',')]
+    except ValueError:
+        percents = []
+    if not percents or not all(_LEAST_PERCENT <= p <= 100.0 for p in percents):
+        raise typer.BadParameter(
+            f'{text!r} does not read PERCENT,PERCENT,... of {_LEAST_PERCENT:g} to 100',
+            param_hint=option,
+        )
+    return percents
+
+
+def _run(
+    bundle: str,
+    bag: Path | None,
+    out: Path,
+    percents: list[float],
+    duration: tuple[float, float],
+    checks: int,
+) -> None:
+    from mmedge_ros.configuration.profiling import profile_phases
+    from mmedge_ros.records.device_profile import write_profile
+    from mmedge_ros.ros.sessions.profile_session import PhaseDuration, measure
+
+    flight = bag or _flight()
+    model, space = chosen_space(flight, bundle)
+    phases = profile_phases(space, percents, checks)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    measured = measure(flight, model, space, phases, PhaseDuration(*duration), show_phase)
+    made = made_profile(model, space, measured)
+    write_profile(made, out)
+    check = made.details.get('cross_check')
+    if check:
+        console.print(
+            f'predicted p95 of {len(check["configurations"])} whole configurations: off by '
+            f'{100 * check["error"]:.0f} % on average'
+        )
+    for name, count in made.details.get('measured_rarely', {}).items():
+        say(f'{name} was measured {count} times only; its quantiles are rough')
+    typer.echo(out)
+
+
+def chosen_space(bag: Path, bundle: str) -> tuple[Path, ConfigurationSpace]:
+    """Return the model that a recording is flown with, and what can be chosen of it.
+
+    :raises ReplayError: if the recording cannot be read
+    :raises EncodingError: if there is no such model
+    """
+    from mmedge_ros.configuration.bundle_space import bundle_space
+    from mmedge_ros.data_types import CAMERA, RADAR
+    from mmedge_ros.replay.offline_session import replay_detector
+    from mmedge_ros.replay.recording import Recording
+    from mmedge_ros.ros.optimizer_setup import ConfigurationOptimizerParameters
+
+    rules = ConfigurationOptimizerParameters()
+    with Recording(bag) as recording:
+        model = replay_detector(recording, bundle).resolve()
+    rates = {CAMERA: rules.camera_rates, RADAR: rules.radar_rates}
+    return model, bundle_space(model, rules.modalities, rates)
+
+
+def made_profile(
+    model: Path, space: ConfigurationSpace, measured: Sequence[tuple[Phase, PhaseSamples]]
+) -> DeviceProfile:
+    """Return a profile of this machine from what was measured.
+
+    :raises ConfigurationError: where too little was measured
+    """
+    from mmedge_ros.configuration.profiling import device_profile
+    from mmedge_ros.data_types import CAMERA
+    from mmedge_ros.encoding.bundle.model_bundle import model_levels
+    from mmedge_ros.monitoring.machine_description import machine_description
+
+    machine = machine_description()
+    words = f'{machine["model"] or machine["processor"]}, {machine["cores"]} cores'
+    described = f'mmedge profile with {model.name} on {words}'
+    defaults = {CAMERA: model_levels(model)[1]}
+    return device_profile(described, measured, space, defaults, machine)
+
+
+def show_phase(share: float, phase: Phase, lacking: Mapping[str, int]) -> None:
+    """Say what is measured next, or what it goes on for."""
+    from mmedge_ros.configuration.profiling import ENOUGH
+
+    words = phase.words()
+    if lacking:
+        found = ', '.join(f'{count} of {ENOUGH} {name}' for name, count in lacking.items())
+        words = f'{words}: going on, so far {found}'
+    say(f'{100 * share:3.0f} %: {words}')
+
+
+def _flight() -> Path:
+    """Return the demo's flight, kept for the next time."""
+    from mmedge_ros.commands.display import StatusLine
+    from mmedge_ros.lab.simulation.demo_flight import cached_demo_flight
+
+    with StatusLine('simulating a flight, once') as line:
+        return cached_demo_flight(line.advance)

@@ -1,0 +1,92 @@
+"""What `mmedge record` does: record the running graph, say what it gets, and what went wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mmedge_ros.commands.command_errors import plain_errors
+from mmedge_ros.commands.command_options import NetworkOption
+from mmedge_ros.commands.display import StatusLine, say
+
+_TRANSPORTS = ('auto', 'raw', 'compressed')
+
+
+def record(
+    out: Annotated[Path | None, typer.Argument(help='folder to be made')] = None,
+    topics: Annotated[
+        list[str] | None,
+        typer.Option('--topics', help='record this instead of the usual topics, repeatable'),
+    ] = None,
+    transport: Annotated[
+        str, typer.Option('--image-transport', help='pictures: auto, raw or compressed')
+    ] = 'auto',
+    split_size: Annotated[
+        int, typer.Option('--split-size', min=0, help='MB after which a new file begins; 0: never')
+    ] = 1000,
+    min_free: Annotated[
+        int, typer.Option('--min-free', min=0, help='MB to be kept free on the disk')
+    ] = 500,
+    seconds: Annotated[
+        float, typer.Option('--seconds', min=0.0, help='end after this; 0: with Ctrl-C')
+    ] = 0.0,
+    extrinsics: Annotated[
+        Path | None,
+        typer.Option(
+            '--extrinsics',
+            exists=True,
+            dir_okay=False,
+            help='YAML with static transforms to record, for graphs that publish no /tf_static',
+        ),
+    ] = None,
+    camera: Annotated[str, typer.Option('--camera', help="driver's image topic")] = '',
+    radar: Annotated[str, typer.Option('--radar', help="driver's point cloud topic")] = '',
+    odometry: Annotated[str, typer.Option('--odometry', help="autopilot's odometry topic")] = '',
+    clock: Annotated[bool, typer.Option('--clock', help='follow /clock')] = False,
+    network: NetworkOption = False,
+    which: Annotated[
+        bool,
+        typer.Option('--list', help='print the usual topics and end; for ros2 bag record'),
+    ] = False,
+) -> None:
+    """Record inputs, decisions and tracks of the running graph as a rosbag2 folder."""
+    if transport not in _TRANSPORTS:
+        raise typer.BadParameter(
+            f'choose {", ".join(_TRANSPORTS)}', param_hint='--image-transport'
+        )
+    if out is None and not which:
+        raise typer.BadParameter('name the folder to be made, or ask for --list')
+    with plain_errors():
+        from mmedge_ros.geometry.calibration import read_calibration
+        from mmedge_ros.geometry.transforms import format_static_transform
+        from mmedge_ros.replay.recording import TopicChoice
+        from mmedge_ros.ros.graph.middleware_profile import set_profile
+        from mmedge_ros.ros.messages.interfaces import recorded_topics
+        from mmedge_ros.ros.recording.run import RecordOptions, run_recording
+
+        if which or out is None:
+            typer.echo('\n'.join(f'/{topic.lstrip("/")}' for topic in recorded_topics()))
+            return
+        transforms = read_calibration(extrinsics).transforms if extrinsics else []
+        set_profile(network)
+        options = RecordOptions(
+            out,
+            tuple(topics or ()),
+            transport,
+            tuple(format_static_transform(t) for t in transforms),
+            split_size,
+            min_free,
+            seconds,
+            clock,
+            TopicChoice(camera, radar, odometry),
+        )
+        say(f'recording to {out}; Ctrl-C ends it')
+        is_new = not out.exists()
+        try:
+            with StatusLine(f'recording to {out}') as line:
+                run_recording(options, line.advance)
+        finally:
+            if is_new and out.exists():
+                typer.echo(out)

@@ -1,0 +1,134 @@
+"""`mmedge replay`: a recording through the pipeline, offline or live, with a report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mmedge_ros.commands.command_errors import plain_errors
+from mmedge_ros.commands.command_options import (
+    BagArgument,
+    CalibrationOption,
+    CameraOption,
+    DetectorOption,
+    NetworkOption,
+    OptimiseOption,
+    ParamsOption,
+    RadarOption,
+    RateOption,
+    frame_span,
+)
+
+
+def replay(
+    bag: BagArgument,
+    out: Annotated[Path, typer.Option('--out', help='folder of the report')] = Path('out/replay'),
+    live: Annotated[
+        bool, typer.Option('--live', help='through the ROS graph instead of in virtual time')
+    ] = False,
+    detector: DetectorOption = None,
+    calibration: CalibrationOption = None,
+    profile: Annotated[
+        Path | None,
+        typer.Option(
+            '--profile',
+            exists=True,
+            dir_okay=False,
+            help='service times from a device profile: the same result every time (offline); '
+            'or what --optimise begins with',
+        ),
+    ] = None,
+    save_profile: Annotated[
+        Path | None,
+        typer.Option('--save-profile', help='write the measured service times as a profile'),
+    ] = None,
+    optimise: OptimiseOption = False,
+    params: ParamsOption = None,
+    camera: CameraOption = '',
+    radar: RadarOption = '',
+    rate: RateOption = 1.0,
+    clock: Annotated[
+        bool, typer.Option('--clock', help='run the live graph on /clock also at rate 1')
+    ] = False,
+    network: NetworkOption = False,
+    boxes: Annotated[
+        Path | None,
+        typer.Option(
+            '--boxes',
+            exists=True,
+            dir_okay=False,
+            help='CSV (frame,x0,y0,x1,y1,score) to compare with',
+        ),
+    ] = None,
+    pseudo_labels: Annotated[
+        str,
+        typer.Option(
+            '--pseudo-labels',
+            metavar='DETECTOR',
+            help='compare with what this detector sees in the same pictures, where there is no '
+            'ground truth: a weight file or bundle, or the name of one',
+        ),
+    ] = '',
+    frames: Annotated[
+        str, typer.Option('--frames', help='FIRST:LAST camera frames to compare')
+    ] = '',
+    video: Annotated[
+        bool,
+        typer.Option(
+            '--video',
+            help='also write video.mp4: what the camera saw, people included, with the tracks '
+            'drawn in; it is kept apart from report.html, so that you decide who sees it',
+        ),
+    ] = False,
+) -> None:
+    """Replay a recording and write a report."""
+    span = frame_span(frames)
+    if frames and boxes is None and not pseudo_labels:
+        raise typer.BadParameter(
+            'the frames of what? name a file with --boxes, or a detector with --pseudo-labels'
+        )
+    _check_combination(live, profile, rate, clock, optimise)
+    if network and not live:
+        raise typer.BadParameter('--network belongs to --live; offline nothing is published')
+    from mmedge_ros.commands.replay_run import ReplayRequest, run_replay
+    from mmedge_ros.replay.recording import TopicChoice
+    from mmedge_ros.ros.graph.middleware_profile import set_profile
+
+    with plain_errors():
+        set_profile(network)
+        run_replay(
+            ReplayRequest(
+                bag,
+                out,
+                live,
+                detector,
+                calibration,
+                profile,
+                save_profile,
+                params,
+                TopicChoice(camera=camera, radar=radar),
+                rate,
+                clock,
+                boxes,
+                span,
+                video,
+                optimise,
+                pseudo_labels,
+            )
+        )
+
+
+def _check_combination(
+    live: bool, profile: Path | None, rate: float, clock: bool, optimise: bool
+) -> None:
+    if live and profile and not optimise:
+        raise typer.BadParameter(
+            'a live replay takes the time it takes; leave out --live or --profile, or let it '
+            '--optimise'
+        )
+    if optimise and not live:
+        raise typer.BadParameter('--optimise belongs to --live: it listens to the graph')
+    if not live and (rate != 1.0 or clock):
+        raise typer.BadParameter('--rate and --clock belong to --live; offline time is virtual')

@@ -1,0 +1,208 @@
+"""A replay as asked for on the command line: run, report, say what matters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import typer
+
+from mmedge_ros.commands.command_errors import stop
+from mmedge_ros.commands.display import StatusLine, console, say
+from mmedge_ros.data_types import Decision
+from mmedge_ros.encoding.bundle.default_model import default_detector
+from mmedge_ros.encoding.bundle.model_bundle import open_detector
+from mmedge_ros.encoding.detector import Detector, DetectorParameters
+from mmedge_ros.lab.evaluation import EvaluationError
+from mmedge_ros.lab.evaluation.box_comparison import (
+    BoxesComparison,
+    PseudoLabels,
+    compare_with_boxes,
+    read_boxes,
+)
+from mmedge_ros.lab.evaluation.pseudo_labels import (
+    TEACHER_SCORE,
+    PseudoLabelComparison,
+    compare_with_teacher,
+    frames_asked,
+    teacher_labels,
+)
+from mmedge_ros.lab.evaluation.report import write_report
+from mmedge_ros.lab.reporting.report_files import require_writable
+from mmedge_ros.records.device_profile import measured_profile, write_profile
+from mmedge_ros.records.run_record import RunRecord
+from mmedge_ros.records.stage_durations import stage_durations
+from mmedge_ros.replay.offline_session import OfflineOptions, replay_offline
+from mmedge_ros.replay.parameter_file import with_parameter_file
+from mmedge_ros.replay.recording import TopicChoice
+
+_NOTES_SHOWN = 5
+
+
+@dataclass(frozen=True)
+class ReplayRequest:
+    """A replay as asked for on the command line; None and '' mean the default."""
+
+    bag: Path
+    out: Path
+    live: bool = False
+    detector: Path | None = None
+    calibration: Path | None = None
+    profile: Path | None = None
+    save_profile: Path | None = None
+    params: Path | None = None
+    topics: TopicChoice = field(default_factory=TopicChoice)
+    rate: float = 1.0
+    clock: bool = False
+    boxes: Path | None = None
+    frames: tuple[int | None, int | None] = (None, None)
+    video: bool = False
+    optimise: bool = False
+    teacher: str = ''
+
+
+def run_replay(request: ReplayRequest) -> None:
+    """Replay, write the report, and print where it is."""
+    given = read_boxes(request.boxes) if request.boxes else None
+    # Found out now rather than after the replay.
+    teacher = _open_teacher(request.teacher) if request.teacher else None
+    require_writable(request.out)
+    record = _live(request) if request.live else _offline(request)
+    comparison, taught, refusal = _compared(record, request, given, teacher)
+    with console.status('writing the report'):
+        report = write_report(record, request.out, comparison, taught)
+    if taught is not None:
+        say(
+            f'pseudo-labels of {taught.teacher}, not ground truth: mean IoU '
+            f'{taught.decisions.mean_iou:.3f}, the detector alone {taught.detector.mean_iou:.3f}'
+        )
+    latency = report['latency_ms']
+    if latency['p50'] is not None:
+        say(
+            f'{report["decisions"]} decisions of {report["windows"]} windows, latency '
+            f'p50 {latency["p50"]:.1f} ms, p95 {latency["p95"]:.1f} ms'
+        )
+    notes = [problem for problem in record.problems if problem != refusal]
+    for problem in notes[:_NOTES_SHOWN]:
+        say(f'note: {problem}')
+    if len(notes) > _NOTES_SHOWN:
+        say(f'note: and {len(notes) - _NOTES_SHOWN} more, see the report')
+    typer.echo(request.out / 'report.html')
+    # Only now: whatever goes wrong here, the report is there.
+    if not record.decisions:
+        stop('no decision was made; the report says what was wrong in the input')
+    if request.save_profile:
+        _save_profile(record, request.save_profile)
+    if request.video:
+        _write_video(record, request)
+    if refusal:
+        stop(refusal)
+
+
+def _compared(
+    record: RunRecord,
+    request: ReplayRequest,
+    given: PseudoLabels | None,
+    teacher: Detector | None,
+) -> tuple[BoxesComparison | None, PseudoLabelComparison | None, str]:
+    """Compare what was asked for; the text says what could not be and why."""
+    comparison, taught, refusal = None, None, ''
+    if given is not None:
+        try:
+            comparison = compare_with_boxes(record, given, *request.frames)
+        except EvaluationError as err:
+            refusal = f'the boxes were not compared: {err}'
+    if teacher is not None:
+        try:
+            taught = _taught(record, request, teacher)
+        except EvaluationError as err:
+            refusal = f'nothing was compared with pseudo-labels: {err}'
+    if refusal:
+        record.problems.append(refusal)
+    return comparison, taught, refusal
+
+
+def _live(request: ReplayRequest) -> RunRecord:
+    # Imported here: an offline replay also works where ROS is not installed.
+    from mmedge_ros.ros.sessions.live_session import LiveOptions, replay_live
+
+    options = LiveOptions(
+        str(request.bag),
+        str(request.detector or ''),
+        str(request.calibration or ''),
+        request.rate,
+        request.clock,
+        request.topics,
+        request.params,
+        request.out / 'logs',
+        request.optimise,
+        str(request.profile or ''),
+    )
+    with StatusLine(f'live replay of {request.bag.name}') as line:
+        return replay_live(options, lambda share, live: line.show(share, live.newest))
+
+
+def _offline(request: ReplayRequest) -> RunRecord:
+    with StatusLine(f'offline replay of {request.bag.name}') as line:
+        return offline_record(request, line.show)
+
+
+def offline_record(
+    request: ReplayRequest, on_progress: Callable[[float, Decision], None] | None = None
+) -> RunRecord:
+    """Replay offline what is asked for; see `replay_offline` for the errors."""
+    options = OfflineOptions(
+        str(request.bag),
+        str(request.detector or ''),
+        str(request.calibration or ''),
+        str(request.profile or ''),
+        request.topics,
+    )
+    if request.params:
+        options = with_parameter_file(options, request.params)
+    return replay_offline(options, on_progress)
+
+
+def _open_teacher(named: str) -> Detector:
+    """Open the detector whose boxes stand in for labels, and run it once."""
+    path = default_detector(named)
+    teacher = open_detector(path, replace(DetectorParameters(), score_threshold=TEACHER_SCORE))
+    teacher.warm_up()
+    return teacher
+
+
+def _taught(record: RunRecord, request: ReplayRequest, teacher: Detector) -> PseudoLabelComparison:
+    """Let the teacher look at the pictures again, and compare."""
+    from mmedge_ros.lab.evaluation.recorded_pictures import recorded_pictures
+    from mmedge_ros.replay.recording import Recording
+
+    first, last = frames_asked(record, *request.frames)
+    with Recording(request.bag, request.topics) as recording, StatusLine('teacher') as line:
+        labels = teacher_labels(
+            recorded_pictures(recording),
+            teacher,
+            record.camera_stamps_ns[first : last + 1],
+            line.advance,
+        )
+    return compare_with_teacher(record, labels, Path(request.teacher).name, first, last)
+
+
+def _write_video(record: RunRecord, request: ReplayRequest) -> None:
+    """Read the pictures again and write the video; those of a run are never kept."""
+    from mmedge_ros.lab.evaluation.recorded_pictures import recorded_pictures
+    from mmedge_ros.lab.evaluation.video import VIDEO, write_video
+    from mmedge_ros.replay.recording import Recording
+
+    path = request.out / VIDEO
+    with Recording(request.bag, request.topics) as recording, StatusLine('video') as line:
+        write_video(record, recorded_pictures(recording), path, line.advance)
+    typer.echo(path)
+
+
+def _save_profile(record: RunRecord, path: Path) -> None:
+    model = record.software['bundle']
+    description = f'{record.mode} replay of {Path(record.bag).name} with {model}'
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_profile(measured_profile(description, stage_durations(record)), path)
+    say(f'profile: {path}')

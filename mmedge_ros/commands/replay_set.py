@@ -1,0 +1,64 @@
+"""What `mmedge replay-set` does: replay every flight of a set, and put the figures in a table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mmedge_ros.commands.command_errors import plain_errors
+from mmedge_ros.commands.command_options import DetectorOption, ParamsOption
+from mmedge_ros.commands.display import StatusLine, say
+
+
+def replay_set(
+    flights: Annotated[
+        Path,
+        typer.Argument(exists=True, file_okay=False, help='folder with one folder per flight'),
+    ],
+    out: Annotated[
+        Path, typer.Option('--out', help='folder of the table and of the reports')
+    ] = Path('out/replay-set'),
+    detector: DetectorOption = None,
+    profile: Annotated[
+        Path | None,
+        typer.Option(
+            '--profile',
+            exists=True,
+            dir_okay=False,
+            help='service times from a device profile: the same result every time',
+        ),
+    ] = None,
+    params: ParamsOption = None,
+) -> None:
+    """Replay each flight of a set offline, with a report each, and one table of all scenarios."""
+    from mmedge_ros.commands.replay_run import ReplayRequest, offline_record
+
+    with plain_errors():
+        from mmedge_ros.lab.evaluation.accuracy_table import (
+            accuracy_table,
+            table_markdown,
+            write_table,
+        )
+        from mmedge_ros.lab.evaluation.report import write_report
+        from mmedge_ros.lab.reporting.report_files import require_writable
+        from mmedge_ros.lab.training.flight_pictures import flights_in
+
+        found = flights_in(flights)
+        require_writable(out)
+        reports = []
+        with StatusLine(f'replaying {flights.name}') as line:
+            for number, flight in enumerate(found):
+                line.advance(number / len(found), flight.name)
+                request = ReplayRequest(
+                    flight, out, detector=detector, profile=profile, params=params
+                )
+                reports.append(write_report(offline_record(request), out / flight.name))
+        rows = accuracy_table(reports)
+        if not rows:
+            say(f'note: no flight below {flights} carries ground truth; there is no table')
+            return
+        write_table(rows, out)
+        say(f'a report of each of {len(found)} flights is below {out}')
+        typer.echo(table_markdown(rows))

@@ -1,0 +1,108 @@
+"""What `mmedge simulate` does: list, simulate one flight, or a standard set of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import typer
+
+from mmedge_ros.commands.display import StatusLine, console, say
+from mmedge_ros.lab.simulation.flight import simulate_flight, useful_workers
+from mmedge_ros.lab.simulation.flight_folder import add_preview
+from mmedge_ros.lab.simulation.flight_set import SetProgress, simulate_set
+from mmedge_ros.lab.simulation.scenario import Scenario, scenarios
+from mmedge_ros.lab.simulation.standard_sets import standard_set
+
+_PLACES = {
+    'meadow': 'a meadow',
+    'park': 'a park',
+    'street': 'a street',
+    'yard': 'a yard between buildings',
+}
+_LIGHTS = {
+    'day': 'by day',
+    'dusk': 'at dusk',
+    'night': 'at night',
+    'lamps': 'at night under lamps',
+    'fog': 'in fog',
+}
+
+
+@dataclass(frozen=True)
+class SimulateRequest:
+    """A flight as asked for on the command line."""
+
+    out: Path
+    scenario: str
+    seed: int
+    seconds: float
+    preview: bool = False
+
+
+def list_scenarios() -> None:
+    """Print every scenario's name and what it is in words."""
+    known = scenarios()
+    width = max(len(scenario.name) for scenario in known)
+    for scenario in known:
+        typer.echo(f'{scenario.name:<{width}}  {described(scenario)}')
+
+
+def described(scenario: Scenario) -> str:
+    """Say in words what a scenario is."""
+    place = _PLACES.get(scenario.surroundings, scenario.surroundings)
+    light = _LIGHTS.get(scenario.light, scenario.light)
+    band = scenario.band
+    return f'{place} {light}, people {band.nearest:g} to {band.farthest:g} m away'
+
+
+def run_simulate(request: SimulateRequest) -> None:
+    """Simulate one flight and print where it is, and its contact sheet where asked for.
+
+    :raises SimulationError: if it cannot be simulated or written
+    """
+    title = f'flight {request.out.name}'
+    with StatusLine(title) as line:
+        simulate_flight(
+            request.out,
+            request.scenario,
+            request.seed,
+            request.seconds,
+            lambda share: line.advance(share, f'{share * request.seconds:.1f} s'),
+            useful_workers(request.seconds),
+        )
+    say(
+        f'{request.seconds:g} s of {request.scenario}, seed {request.seed}; to see what is made '
+        f'of it: mmedge replay {request.out}'
+    )
+    typer.echo(request.out)
+    if request.preview:
+        with console.status('drawing the contact sheet'):
+            path = add_preview(request.out, _contact_sheet(request))
+        typer.echo(path)
+
+
+def _contact_sheet(request: SimulateRequest) -> bytes:
+    # matplotlib takes a second to import.
+    from mmedge_ros.lab.simulation.build import build_world
+    from mmedge_ros.lab.simulation.contact_sheet import contact_sheet
+
+    return contact_sheet(build_world(request.scenario, request.seed, request.seconds))
+
+
+def run_simulate_set(out: Path, name: str, jobs: int) -> None:
+    """Simulate a standard set, each flight a folder below ``out``, and print the folders.
+
+    :raises SimulationError: if one cannot be simulated or written
+    """
+    flights = standard_set(name)
+    with StatusLine(f'{name} set') as line:
+        folders = simulate_set(
+            out, flights, jobs, lambda done: line.advance(done.share, _words(done))
+        )
+    for folder in folders:
+        typer.echo(folder)
+
+
+def _words(progress: SetProgress) -> str:
+    return f'{progress.whole} of {progress.flights} flights'

@@ -1,0 +1,136 @@
+"""What `mmedge up` does: the graph beside real, simulated or recorded sensors."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from mmedge_ros.commands.command_options import (
+    CalibrationOption,
+    CameraOption,
+    DetectorOption,
+    NetworkOption,
+    OptimiseOption,
+    ParamsOption,
+    RadarOption,
+    RateOption,
+)
+from mmedge_ros.commands.display import StatusLine, say
+
+
+def up(
+    bag: Annotated[
+        Path | None, typer.Option('--bag', exists=True, help='play this recording as the sensors')
+    ] = None,
+    loop: Annotated[
+        bool, typer.Option('--loop', help='start the recording over and over')
+    ] = False,
+    rate: RateOption = 1.0,
+    clock: Annotated[bool, typer.Option('--clock', help='publish and follow /clock')] = False,
+    drivers: Annotated[
+        bool,
+        typer.Option(
+            '--drivers', help="start the package's own camera and radar drivers (see docs)"
+        ),
+    ] = False,
+    video: Annotated[
+        Path | None,
+        typer.Option('--video', exists=True, help='video or folder of pictures as the camera'),
+    ] = None,
+    board: Annotated[
+        str,
+        typer.Option(
+            '--simulated-radar',
+            metavar='FILE|person',
+            help="recording of a radar's data port as the radar, or a person who walks about",
+        ),
+    ] = '',
+    detector: DetectorOption = None,
+    calibration: CalibrationOption = None,
+    extrinsics: Annotated[
+        Path | None,
+        typer.Option(
+            '--extrinsics',
+            exists=True,
+            dir_okay=False,
+            help='YAML with where the sensors sit, see config/extrinsics.yaml',
+        ),
+    ] = None,
+    params: ParamsOption = None,
+    camera: CameraOption = '',
+    radar: RadarOption = '',
+    transport: Annotated[
+        str, typer.Option('--image-transport', help='raw or compressed pictures (without --bag)')
+    ] = 'raw',
+    transform: Annotated[
+        list[str] | None,
+        typer.Option('--transform', help='"parent child x y z qx qy qz qw" (m), repeatable'),
+    ] = None,
+    logs: Annotated[Path, typer.Option('--logs', help="folder of the nodes' logs")] = Path(
+        'out/logs'
+    ),
+    optimise: OptimiseOption = False,
+    profile: Annotated[
+        Path | None,
+        typer.Option(
+            '--profile',
+            exists=True,
+            dir_okay=False,
+            help='device profile of this machine (mmedge profile), for --optimise',
+        ),
+    ] = None,
+    network: NetworkOption = False,
+    single_process: Annotated[
+        bool, typer.Option('--single-process', help='all nodes in one process, to debug')
+    ] = False,
+) -> None:
+    """Start the graph and keep it running until Ctrl-C."""
+    if transport not in ('raw', 'compressed'):
+        raise typer.BadParameter('choose raw or compressed', param_hint='--image-transport')
+    if bag is None and (loop or rate != 1.0):
+        raise typer.BadParameter('--loop and --rate belong to --bag; sensors have their own pace')
+    if bag is not None and (drivers or video or board):
+        raise typer.BadParameter('--bag brings sensors of its own; leave out the other ones')
+    if profile is not None and not optimise:
+        raise typer.BadParameter('--profile belongs to --optimise; nothing else reads it here')
+    if board not in ('', 'person') and not Path(board).is_file():
+        raise typer.BadParameter(
+            f'{board} is no file; name a recording, or person', param_hint='--simulated-radar'
+        )
+    from mmedge_ros.commands.command_errors import plain_errors
+    from mmedge_ros.replay.recording import TopicChoice
+
+    with plain_errors():
+        from mmedge_ros.ros.graph.middleware_profile import set_profile
+        from mmedge_ros.ros.sessions.up_session import (
+            UpOptions,
+            run_up,
+            simulated_radar,
+            video_camera,
+        )
+
+        set_profile(network)
+        own: dict[str, Any] | None = {} if drivers else None
+        options = UpOptions(
+            bag=str(bag or ''),
+            loop=loop,
+            rate=rate,
+            clock=clock,
+            detector=str(detector or ''),
+            calibration=str(calibration or ''),
+            params=params,
+            topics=TopicChoice(camera=camera, radar=radar),
+            image_transport=transport,
+            transforms=tuple(transform or ()),
+            extrinsics=str(extrinsics or ''),
+            camera_driver=video_camera(video) if video else own,
+            radar_driver=simulated_radar(board) if board else own,
+            logs=logs,
+            single_process=single_process,
+            optimise=optimise,
+            profile=str(profile or ''),
+        )
+        with StatusLine('up') as line:
+            run_up(options, line.show, say)

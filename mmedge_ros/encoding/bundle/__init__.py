@@ -1,0 +1,1 @@
+"""Model bundles: manifest, levels, weights and where they come from."""

@@ -1,0 +1,317 @@
+"""Model bundles: a folder that names the networks of each level, with their hashes.
+
+``manifest.yaml``::
+
+    name: drone_people
+    domain: simulated
+    camera:
+      default: small
+      levels:
+        small: {weights: small.onnx, sha256: 5f70bf18a086..., bytes: 812345}
+        medium:
+          stages:
+            - {weights: medium_1.onnx, sha256: 3e23e8160039...}
+            - {weights: medium_2.onnx, sha256: 2c624232cc60...}
+    radar: {default: small, levels: {small: {weights: radar.onnx, sha256: 19581e27de7c...}}}
+    grid: {format: 1}
+    embedding: {camera: {weights: ...}, radar: {weights: ...}}
+    fusion: {format: 2, project_camera: {...}, ..., fuse: {...}, threshold: 0.2}
+    gate: {network: {weights: ...}, ...}
+
+A level is one graph or a list of stages that run one after another (tapped_network). ``bytes``,
+``domain`` (what the pictures it was trained on are: real or simulated) and all that follows
+``camera`` are optional; ``grid`` says that all levels put out feature grids (feature_grid),
+which embedding and fusion need. Of ``gate`` only the file is known here (skipping/bundle_gate
+reads the rest); entries this module does not know (metrics, profiles) are left to others.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from mmedge_ros.data_types import CAMERA, RADAR
+from mmedge_ros.encoding import EncodingError
+from mmedge_ros.encoding.bundle.manifest import MANIFEST, BundleFile, Levels, Manifest
+from mmedge_ros.encoding.bundle.weights import require_weights
+from mmedge_ros.encoding.detector import Detector, DetectorParameters
+from mmedge_ros.encoding.feature_grid import CAMERA_GRID, GRID_FORMAT
+from mmedge_ros.encoding.onnx_detector import DEFAULT_INPUT_SIZE, OnnxDetector
+from mmedge_ros.encoding.ultralytics_export import exported_onnx
+
+__all__ = [
+    'MANIFEST',
+    'REAL',
+    'SIMULATED',
+    'ModelBundle',
+    'domain_warning',
+    'is_bundle',
+    'load_bundle',
+    'model_levels',
+    'open_detector',
+]
+
+REAL, SIMULATED = 'real', 'simulated'
+# Rises when the networks of a fusion are cut in another way; those of format 1 were steps.
+FUSION_FORMAT = 2
+FUSION_PARTS = (
+    'project_camera',
+    'change_camera_1',
+    'change_camera_2',
+    'project_radar',
+    'change_radar_1',
+    'change_radar_2',
+    'fuse',
+)
+
+
+@dataclass(frozen=True)
+class ModelBundle:
+    """What a manifest says; files are checked when they are asked for.
+
+    ``domain`` is real, simulated, or '' where the manifest has no word; ``content`` is all of
+    the manifest. ``has_grid`` says that all levels put out feature grids. ``fusion_threshold``
+    is the score below which fused detections are not worth reading (0 without fusion).
+    """
+
+    name: str
+    folder: Path
+    camera: Levels
+    radar: Levels = field(default_factory=Levels)
+    embeddings: Mapping[str, BundleFile] = field(default_factory=dict)
+    fusion: Mapping[str, BundleFile] = field(default_factory=dict)
+    fusion_threshold: float = 0.0
+    gate: BundleFile | None = None
+    has_grid: bool = False
+    domain: str = ''
+    content: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def levels(self) -> tuple[str, ...]:
+        """The camera's levels."""
+        return tuple(self.camera.stages)
+
+    @property
+    def default(self) -> str:
+        """The camera's default level."""
+        return self.camera.default
+
+    @property
+    def radar_levels(self) -> tuple[str, ...]:
+        return tuple(self.radar.stages)
+
+    @property
+    def has_fusion(self) -> bool:
+        return bool(self.fusion)
+
+    def entries(self, level: str = '', modality: str = CAMERA) -> tuple[BundleFile, ...]:
+        """Return what the manifest says of a level's stages; '' is the default level.
+
+        :raises EncodingError: for an unknown level
+        """
+        levels = self.radar if modality == RADAR else self.camera
+        chosen = level or levels.default
+        if chosen not in levels.stages:
+            known = 'it has none'
+            for near in difflib.get_close_matches(chosen, levels.stages, n=1, cutoff=0.0):
+                known = f'the nearest is {near!r}, it has {", ".join(levels.stages)}'
+            what = 'level' if modality == CAMERA else f'{modality} level'
+            raise EncodingError(
+                f'bundle {self.name!r} in {self.folder} has no {what} {chosen!r}; {known}'
+            )
+        return levels.stages[chosen]
+
+    def camera_stages(self, level: str = '') -> tuple[Path, ...]:
+        """Return the verified files of a camera level, one where it is one graph.
+
+        :raises EncodingError: for an unknown level, or a file that is not the manifest's
+        """
+        return tuple(entry.verified() for entry in self.entries(level))
+
+    def radar_stages(self, level: str = '') -> tuple[Path, ...]:
+        """Return the verified files of a radar level; errors as for ``camera_stages``."""
+        return tuple(entry.verified() for entry in self.entries(level, RADAR))
+
+    def weights(self, level: str = '') -> Path:
+        """Return the verified file of a camera level that is one graph."""
+        return self._only(self.camera_stages(level), level or self.default)
+
+    def embedding(self, modality: str) -> Path | None:
+        """Return the verified network that makes embeddings of grids, None if there is none.
+
+        :raises EncodingError: if the file is not the manifest's
+        """
+        entry = self.embeddings.get(modality)
+        return entry.verified() if entry else None
+
+    def fusion_part(self, part: str) -> Path:
+        """Return a verified network of the fusion, one of FUSION_PARTS.
+
+        :raises EncodingError: if there is no fusion, or the file is not the manifest's
+        """
+        if part not in self.fusion:
+            raise EncodingError(
+                f'bundle {self.name!r} in {self.folder} has no fusion part {part!r}; '
+                f'it has {", ".join(self.fusion) or "none: use one with a fusion section"}'
+            )
+        return self.fusion[part].verified()
+
+    def files(self) -> Iterator[BundleFile]:
+        """Yield what the manifest says of every file."""
+        for levels in (self.camera, self.radar):
+            for stages in levels.stages.values():
+                yield from stages
+        yield from self.embeddings.values()
+        yield from self.fusion.values()
+        if self.gate is not None:
+            yield self.gate
+
+    def _only(self, paths: tuple[Path, ...], level: str) -> Path:
+        if len(paths) != 1:
+            raise EncodingError(
+                f'level {level!r} of bundle {self.name!r} in {self.folder} consists of '
+                f'{len(paths)} stages; it is no single weight file'
+            )
+        return paths[0]
+
+
+def load_bundle(folder: Path) -> ModelBundle:
+    """Read the manifest of a bundle.
+
+    :raises EncodingError: if it is missing or malformed; the message names the entry
+    """
+    manifest = Manifest(folder)
+    has_grid = _has_grid(manifest)
+    camera = manifest.levels(CAMERA)
+    radar = manifest.levels(RADAR) if manifest.has(RADAR) else Levels()
+    for name in ('embedding', 'fusion'):
+        if manifest.has(name) and not has_grid:
+            raise EncodingError(
+                f'{manifest.path} has {name}, but no grid that it could read; add '
+                f'grid: {{format: {GRID_FORMAT}}} if its levels put out feature grids'
+            )
+    embeddings, fusion, threshold = {}, {}, 0.0
+    if manifest.has('embedding'):
+        named = manifest.section('embedding')
+        embeddings = {m: manifest.file('embedding', m) for m in (CAMERA, RADAR) if m in named}
+    if manifest.has('fusion'):
+        _require_fusion_format(manifest)
+        fusion = {part: manifest.file('fusion', part) for part in FUSION_PARTS}
+        threshold = manifest.share('fusion', 'threshold')
+    return ModelBundle(
+        manifest.text('name'),
+        folder,
+        camera,
+        radar,
+        embeddings,
+        fusion,
+        threshold,
+        manifest.file('gate', 'network') if manifest.has('gate') else None,
+        has_grid,
+        _domain(manifest),
+        manifest.content,
+    )
+
+
+def model_levels(path: Path) -> tuple[tuple[str, ...], str]:
+    """Return the camera levels of a bundle and its default one.
+
+    A plain weight file has none of its own, () and '': it serves every level.
+    """
+    if not is_bundle(path):
+        return (), ''
+    bundle = load_bundle(path)
+    return bundle.levels, bundle.default
+
+
+def domain_warning(path: Path, source_is_simulated: bool) -> str:
+    """Return a sentence if a detector has only ever seen simulated pictures and these are real.
+
+    :param path: bundle folder or weight file; of the latter nobody knows
+    :return: '' if there is nothing to warn of
+    :raises EncodingError: if a bundle's manifest cannot be read
+    """
+    if source_is_simulated or not is_bundle(path):
+        return ''
+    bundle = load_bundle(path)
+    if bundle.domain != SIMULATED:
+        return ''
+    return (
+        f'the detector {bundle.name!r} has only ever seen simulated people, and these pictures '
+        'come from a real camera: expect it to miss people and to see some where there are '
+        'none. `mmedge model fetch yolox_nano` brings one for real people'
+    )
+
+
+def open_detector(
+    path: Path,
+    parameters: DetectorParameters | None = None,
+    level: str = '',
+    device: str = 'cpu',
+) -> Detector:
+    """Open the network of a level, from a bundle folder or a plain .onnx or .pt file.
+
+    A plain file serves every level. A .pt file is exported first, once (ultralytics_export).
+
+    :param device: cpu, cuda, tensorrt or openvino
+    :raises EncodingError: if that is not possible; the message names the file and the remedy
+    """
+    parameters = parameters or DetectorParameters()
+    if not is_bundle(path):
+        return OnnxDetector(_as_onnx(require_weights(path), parameters), parameters, device)
+    bundle = load_bundle(path)
+    stages = [_as_onnx(stage, parameters) for stage in bundle.camera_stages(level)]
+    grid = CAMERA_GRID if bundle.has_grid else None
+    return OnnxDetector(stages, parameters, device, grid, bundle.embedding(CAMERA))
+
+
+def is_bundle(path: Path) -> bool:
+    """Tell a bundle folder from what may be a weight file."""
+    try:
+        return path.is_dir()
+    except OSError:
+        return False  # require_weights says what is wrong with it
+
+
+def _as_onnx(weights: Path, parameters: DetectorParameters) -> Path:
+    if weights.suffix.lower() != '.pt':
+        return weights
+    width = parameters.input_width or DEFAULT_INPUT_SIZE[0]
+    height = parameters.input_height or DEFAULT_INPUT_SIZE[1]
+    return exported_onnx(weights, (width, height))
+
+
+def _domain(manifest: Manifest) -> str:
+    domain = manifest.text('domain') if manifest.has('domain') else ''
+    if domain not in ('', REAL, SIMULATED):
+        raise EncodingError(
+            f'{manifest.path} has domain {domain!r}; it must be {REAL} or {SIMULATED}, as the '
+            'pictures it was trained on were'
+        )
+    return domain
+
+
+def _require_fusion_format(manifest: Manifest) -> None:
+    # The first format did not say so.
+    known = manifest.section('fusion').get('format', 1)
+    if known != FUSION_FORMAT or isinstance(known, bool):
+        raise EncodingError(
+            f'{manifest.path} has a fusion of format {str(known)[:80]!r}, this version reads '
+            f'{FUSION_FORMAT}; train it again with this version (`mmedge train fusion`), use a '
+            'bundle that ships with it, or remove the fusion section to fuse decisions'
+        )
+
+
+def _has_grid(manifest: Manifest) -> bool:
+    if not manifest.has('grid'):
+        return False
+    known = manifest.section('grid').get('format')
+    if known != GRID_FORMAT or isinstance(known, bool):
+        raise EncodingError(
+            f'{manifest.path} has grid.format {str(known)[:80]!r}, this version reads '
+            f'{GRID_FORMAT}; use a bundle that was made for it'
+        )
+    return True

@@ -1,1 +1,0 @@
-"""Metrics over a recorded run, and the report folder."""

@@ -1,0 +1,1 @@
+"""What never flies: reports, simulation, evaluation, training and comparison."""

@@ -1,0 +1,1 @@
+"""Benchmarks of the optimiser, the radar parser and reconfiguration under load."""

@@ -1,0 +1,199 @@
+"""Every figure of a comparison, and how sure it is: quotients of totals, and quantiles.
+
+The unit that is drawn is the flight, for all cases the same flights, so that differences of
+two cases are paired.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+
+from mmedge_ros.data_types import FloatArray
+from mmedge_ros.lab.comparison.outcome import MODALITIES, Outcome
+from mmedge_ros.lab.evaluation.case_figures import MEDIANS, QUOTIENTS
+from mmedge_ros.lab.evaluation.flight_bootstrap import Drawings, Estimate, interval
+
+# Sorting anew for each drawing takes long; 200 give an interval to within a few hundredths.
+QUANTILE_RESAMPLES = 200
+_MS = 1e3
+
+
+class Quotient(NamedTuple):
+    """A weighted sum of totals over another one, scaled; ``offset`` is added."""
+
+    above: Mapping[str, float]
+    below: Mapping[str, float]
+    scale: float = 1.0
+    offset: float = 0.0
+
+
+class Quantile(NamedTuple):
+    """A quantile of a column of windows, all flights together; ``q`` None for the mean."""
+
+    column: str
+    q: float | None
+    scale: float = _MS
+
+
+Figure: TypeAlias = Quotient | Quantile
+
+
+def _one(name: str) -> dict[str, float]:
+    return {name: 1.0}
+
+
+def _quantiles(name: str, column: str) -> dict[str, Figure]:
+    return {
+        f'{name}.p50': Quantile(column, 0.5),
+        f'{name}.p95': Quantile(column, 0.95),
+        f'{name}.p99': Quantile(column, 0.99),
+        f'{name}.mean': Quantile(column, None),
+        f'{name}.max': Quantile(column, 1.0),
+    }
+
+
+def _figures() -> dict[str, Figure]:
+    found: dict[str, Figure] = {
+        f'accuracy.{name}': Quotient(_one(above), _one(below))
+        for name, (above, below) in QUOTIENTS.items()
+    }
+    wrong = {'true_boxes': -1.0, 'result_boxes': -1.0, 'matches': 2.0, 'id_switches': -1.0}
+    found['tracking.mota'] = Quotient(wrong, _one('true_boxes'), offset=1.0)
+    found['tracking.idf1'] = Quotient({'idtp': 2.0}, {'true_boxes': 1.0, 'result_boxes': 1.0})
+    found['tracking.id_switches_per_minute'] = Quotient(_one('id_switches'), _one('seconds'), 60.0)
+    found |= _quantiles('latency_ms', 'latency')
+    for modality in MODALITIES:
+        found |= _quantiles(f'age_ms.{modality}', f'age_{modality}')
+        found |= _quantiles(f'waiting_ms.{modality}', f'waited_{modality}')
+    found['deadline_miss_rate'] = Quotient(_one('misses'), _one('decisions'))
+    found['dropped_share'] = Quotient(_one('dropped'), _one('windows'))
+    found['late_or_dropped_share'] = Quotient({'misses': 1.0, 'dropped': 1.0}, _one('windows'))
+    found['rested_share'] = Quotient(_one('rested'), _one('decisions'))
+    found['imputed_share'] = Quotient(_one('imputed'), _one('decisions'))
+    for modality in MODALITIES:
+        calls, units = f'calls_{modality}', f'units_{modality}'
+        found[f'encoder_calls_per_s.{modality}'] = Quotient(_one(calls), _one('seconds'))
+        found[f'encoder_calls_per_unit.{modality}'] = Quotient(_one(calls), _one(units))
+        found[f'encoder_busy.{modality}'] = Quotient(_one(f'busy_s_{modality}'), _one('seconds'))
+    found['cpu_s_per_s'] = Quotient(_one('cpu_s'), _one('seconds'))
+    found['power_w'] = Quotient(_one('energy_j'), _one('duration'))
+    return found
+
+
+FIGURES: Mapping[str, Figure] = MappingProxyType(_figures())
+STREAMING, MEAN_IOU = 'accuracy.streaming_mean_iou', 'accuracy.mean_iou'
+CPU = 'cpu_s_per_s'
+P50, P95, MEAN = 'latency_ms.p50', 'latency_ms.p95', 'latency_ms.mean'
+# Of `CaseFigures.errors`; medians, which no window holds.
+ERRORS = MappingProxyType({f'accuracy.{name}': name for name in MEDIANS})
+
+
+class Drawn(NamedTuple):
+    """A figure, and what it is in each drawing (B,)."""
+
+    value: float
+    drawn: FloatArray
+    flights: int
+
+    @property
+    def estimate(self) -> Estimate:
+        """The figure with its interval."""
+        return Estimate(self.value, *interval(self.drawn, self.flights))
+
+    def minus(self, other: Drawn) -> Estimate:
+        """This minus another one of the same drawings."""
+        count = min(len(self.drawn), len(other.drawn))
+        difference = self.drawn[:count] - other.drawn[:count]
+        return Estimate(
+            self.value - other.value, *interval(difference, min(self.flights, other.flights))
+        )
+
+    def over(self, other: Drawn) -> Estimate:
+        """This as a share of another one of the same drawings."""
+        count = min(len(self.drawn), len(other.drawn))
+        with np.errstate(invalid='ignore', divide='ignore'):
+            share = self.drawn[:count] / other.drawn[:count]
+        value = self.value / other.value if other.value else math.nan
+        return Estimate(value, *interval(share, min(self.flights, other.flights)))
+
+
+@dataclass(frozen=True)
+class Bootstrap:
+    """Draws flights, the same for every figure."""
+
+    drawings: Drawings
+
+    @staticmethod
+    def of(flights: int) -> Bootstrap:
+        """Return one for so many flights."""
+        return Bootstrap(Drawings.of(flights))
+
+    @staticmethod
+    def within(scenarios: Sequence[str]) -> Bootstrap:
+        """Return one that draws scenarios, and flights of each; ``scenarios`` are by flight."""
+        return Bootstrap(Drawings.within(scenarios))
+
+    def figure(self, outcomes: Sequence[Outcome], name: str) -> Drawn:
+        """Find a figure of `FIGURES`."""
+        figure = FIGURES[name]
+        if isinstance(figure, Quotient):
+            above, below = (
+                np.array(
+                    [sum(w * outcome.totals[n] for n, w in sums.items()) for outcome in outcomes]
+                )
+                for sums in (figure.above, figure.below)
+            )
+            found = self.quotient(above, below)
+            return Drawn(
+                figure.offset + figure.scale * found.value,
+                figure.offset + figure.scale * found.drawn,
+                found.flights,
+            )
+        columns = [figure.scale * outcome.column(figure.column) for outcome in outcomes]
+        return self.quantile(columns, figure.q)
+
+    def quotient(self, above: FloatArray, below: FloatArray) -> Drawn:
+        """Find the quotient of two sums over flights (F,)."""
+        weights = self.drawings.weights
+        with np.errstate(invalid='ignore', divide='ignore'):
+            drawn = (weights @ above) / (weights @ below)
+        total = float(below.sum())
+        value = float(above.sum()) / total if total else math.nan
+        return Drawn(value, drawn, int(np.count_nonzero(below)))
+
+    def quantile(self, columns: Sequence[FloatArray], q: float | None) -> Drawn:
+        """Find a quantile, or for None the mean, of values of all flights; NaN are left out."""
+        known = [column[np.isfinite(column)] for column in columns]
+        flights = sum(len(part) > 0 for part in known)
+        values = np.concatenate(known) if known else np.zeros(0)
+        weights = self.drawings.weights[:QUANTILE_RESAMPLES]
+        if not len(values):
+            return Drawn(math.nan, np.full(len(weights), math.nan), 0)
+        if q is None:
+            sums = np.array([part.sum() for part in known])
+            return self.quotient(sums, np.array([float(len(part)) for part in known]))
+        if q >= 1.0:
+            # The largest value has no interval worth the name.
+            return Drawn(float(values.max()), np.full(len(weights), math.nan), flights)
+        return Drawn(float(np.quantile(values, q)), _drawn(known, values, weights, q), flights)
+
+
+def _drawn(
+    parts: Sequence[FloatArray], values: FloatArray, weights: FloatArray, q: float
+) -> FloatArray:
+    owners = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
+    order = np.argsort(values, kind='stable')
+    values, owners = values[order], owners[order]
+    heights = np.cumsum(weights[:, owners], axis=1)
+    wanted = q * heights[:, -1]
+    places = [
+        min(int(np.searchsorted(row, level)), len(values) - 1)
+        for row, level in zip(heights, wanted, strict=True)
+    ]
+    return np.where(heights[:, -1] > 0.0, values[places], math.nan)

@@ -1,0 +1,48 @@
+"""How long an evaluation will take, said before it begins."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from mmedge_ros.lab.simulation.flight_folder import read_description
+
+# Of flights that do not say how long they are, s.
+_UNKNOWN_S = 20.0
+# Seconds of one core, from two x86-64 cores of a cloud machine: to simulate and to encode a
+# second of flight, and to run and judge one case of it; with networks over the window.
+_SIMULATE_S, _ENCODE_S, _AFTERWARDS_S = 2.5, 4.0, 30.0
+_CASE_S, _CASE_WITH_NETWORKS_S = 0.12, 0.24
+
+
+def flight_seconds(flights: Sequence[Path]) -> float:
+    """Return how long flights are together, as far as their folders say; 20 s for the others."""
+    found = [read_description(flight) for flight in flights]
+    return sum(_UNKNOWN_S if description is None else description.seconds for description in found)
+
+
+def core_seconds(
+    flight_s: float, cases: int, *, simulated: bool = False, has_networks: bool = False
+) -> float:
+    """Return the seconds of one core that flights of together ``flight_s`` take.
+
+    :param has_networks: whether the bundle has networks over the window
+    """
+    case_s = _CASE_WITH_NETWORKS_S if has_networks else _CASE_S
+    return flight_s * (_ENCODE_S + cases * case_s + simulated * _SIMULATE_S)
+
+
+def expected(work: float, jobs: int) -> str:
+    """Say how long so many seconds of one core take, drawing and timing included.
+
+    :param jobs: processes; 0 for one per processor
+    """
+    cores = len(os.sched_getaffinity(0))
+    return in_words(work / min(jobs or cores, cores) + _AFTERWARDS_S)
+
+
+def in_words(seconds: float) -> str:
+    """Say how long that is."""
+    minutes = seconds / 60.0
+    return f'{minutes:.0f} minutes' if minutes >= 1.5 else 'a minute'

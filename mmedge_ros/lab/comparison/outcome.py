@@ -1,0 +1,263 @@
+"""What one policy leaves of one flight: sums, and a row for each window."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mmedge_ros.data_types import CAMERA, NS_PER_S, RADAR, Decision, FloatArray
+from mmedge_ros.lab.evaluation import EvaluationError
+from mmedge_ros.lab.evaluation.accuracy import Accuracy, BoxCounts
+from mmedge_ros.lab.evaluation.accuracy_samples import (
+    PersonSamples,
+    joined_people,
+    person_samples,
+    picture_size,
+    windows_without_decision,
+)
+from mmedge_ros.lab.evaluation.case_figures import COLUMNS, OVERALL, CaseFigures, case_figures
+from mmedge_ros.lab.evaluation.truth_comparison import accuracy_of
+from mmedge_ros.lab.evaluation.truth_matching import best_overlaps, counted_people, person_boxes
+from mmedge_ros.lab.policies.schedule import PlannedDecision, Schedule
+from mmedge_ros.records.ground_truth import GroundTruth
+from mmedge_ros.records.run_record import RunRecord
+
+MODALITIES = (CAMERA, RADAR)
+# Of the windows of a flight; NaN where a window has no such thing.
+ROW = (
+    *('end', 'decided', 'latency', 'last_encode'),
+    *('people', 'overlap', 'streamed', 'stream_overlap'),
+    *(f'{name}_{modality}' for name in ('age', 'waited', 'rate') for modality in MODALITIES),
+)
+TOTALS = (
+    *COLUMNS,
+    *('seconds', 'windows', 'decisions', 'dropped', 'misses', 'rested', 'imputed'),
+    *('true_boxes', 'result_boxes', 'matches', 'idtp', 'id_switches'),
+    *('duration', 'cpu_s', 'energy_j'),
+    *(f'{name}_{m}' for name in ('calls', 'units', 'busy_s') for m in MODALITIES),
+)
+
+
+class PolicyResult(Protocol):
+    """What running a policy gives: what it did, what came of it, and what that took.
+
+    ``encoder_seconds`` are those an encoder was at work, by modality; ``cpu_seconds`` those of
+    the processor, for encoders and decisions.
+    """
+
+    @property
+    def schedule(self) -> Schedule: ...
+
+    @property
+    def record(self) -> RunRecord: ...
+
+    @property
+    def encoder_seconds(self) -> Mapping[str, float]: ...
+
+    @property
+    def cpu_seconds(self) -> float: ...
+
+    @property
+    def energy_joules(self) -> float: ...
+
+    @property
+    def violations(self) -> tuple[str, ...]: ...
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """One policy in one flight.
+
+    ``totals`` has a number for each of `TOTALS`, which add up over flights. ``rows`` (W, K) has
+    a row for each window end, decided or dropped, with the columns `ROW`: ``end`` in the
+    recording's own time and durations, all s.
+    ``levels`` (W) names the camera's level of each decision. ``problems`` say what of the
+    recording could not be used.
+    """
+
+    figures: CaseFigures
+    totals: Mapping[str, float]
+    rows: FloatArray
+    levels: tuple[str, ...]
+    problems: tuple[str, ...] = ()
+
+    def column(self, name: str) -> FloatArray:
+        """Return a column (W,) of the windows."""
+        return np.asarray(self.rows[:, _ROW[name]])
+
+
+_ROW = MappingProxyType({name: place for place, name in enumerate(ROW)})
+
+
+def outcome_of(run: PolicyResult, truth: GroundTruth, limit: float) -> Outcome:
+    """Judge what a policy did in a flight.
+
+    Windows that it dropped count: whoever is visible at their end is missed.
+
+    :param limit: latency limit, s
+    :raises EvaluationError: if the truth holds no scene, or the policy broke a promise
+    """
+    schedule, record = run.schedule, run.record
+    if run.violations:
+        raise EvaluationError(
+            f'{record.bag}: {schedule.policy} in the {schedule.protocol} protocol broke its '
+            f'promise, so that no figure of it means anything: {run.violations[0]}'
+        )
+    accuracy = accuracy_of(record, truth, at_once=False)
+    if accuracy is None:
+        raise EvaluationError(
+            f'{record.bag}: ground truth is needed to judge a policy, and this recording has '
+            'none; use flights made by `mmedge simulate`'
+        )
+    accuracy = _with_dropped(accuracy, schedule, record, truth)
+    figures = case_figures(record, truth, accuracy)
+    rows, levels = _rows(schedule, record, truth, accuracy.stream)
+    return Outcome(figures, _totals(run, accuracy, figures, limit), rows, levels)
+
+
+def _with_dropped(
+    accuracy: Accuracy, schedule: Schedule, record: RunRecord, truth: GroundTruth
+) -> Accuracy:
+    """Add those missed in windows dropped before the first or after the last decision."""
+    within = set(windows_without_decision(record, truth))
+    parts = []
+    for end_ns in sorted(set(schedule.dropped) - within):
+        frame = truth.frame_at(end_ns)
+        if frame is not None:
+            people = frame.select(counted_people(frame))
+            nothing = np.zeros(len(people.ids))
+            parts.append(person_samples(end_ns, people, nothing, nothing > 0.0))
+    missed = joined_people(parts)
+    return replace(
+        accuracy,
+        states=joined_people([accuracy.states, missed]),
+        counts=accuracy.counts
+        + BoxCounts(
+            windows=len(parts), windows_without_decision=len(parts), people=len(missed.ids)
+        ),
+    )
+
+
+def _totals(
+    run: PolicyResult, accuracy: Accuracy, figures: CaseFigures, limit: float
+) -> dict[str, float]:
+    schedule = run.schedule
+    windows = len(schedule.decisions) + len(schedule.dropped)
+    encoded = [(e.modality, e.sequence) for e in schedule.encodings]
+    tracking = accuracy.tracking
+    totals: dict[str, float] = {name: figures.value(OVERALL, name) for name in COLUMNS}
+    totals |= {
+        'seconds': windows * run.record.stride,
+        'windows': windows,
+        'decisions': len(schedule.decisions),
+        'dropped': len(schedule.dropped),
+        'misses': sum(decision.latency > limit for decision in schedule.decisions),
+        'rested': sum(bool(decision.skipped) for decision in schedule.decisions),
+        'imputed': sum(bool(decision.imputed) for decision in schedule.decisions),
+        'true_boxes': tracking.true_boxes,
+        'result_boxes': tracking.boxes,
+        'matches': tracking.matches,
+        'idtp': tracking.idtp,
+        'id_switches': tracking.id_switches,
+        'duration': run.record.duration,
+        'cpu_s': run.cpu_seconds,
+        'energy_j': run.energy_joules,
+    }
+    for modality in MODALITIES:
+        totals[f'calls_{modality}'] = sum(m == modality for m, _ in encoded)
+        totals[f'units_{modality}'] = sum(m == modality for m, _ in set(encoded))
+        totals[f'busy_s_{modality}'] = run.encoder_seconds.get(modality, 0.0)
+    return {name: float(totals[name]) for name in TOTALS}
+
+
+def _rows(
+    schedule: Schedule, record: RunRecord, truth: GroundTruth, stream: PersonSamples
+) -> tuple[FloatArray, tuple[str, ...]]:
+    planned = {decision.window_end_ns: decision for decision in schedule.decisions}
+    made = {decision.window_end_ns: decision for decision in record.decisions}
+    ends = np.array(sorted({*planned, *schedule.dropped}), np.int64)
+    rows = np.full((len(ends), len(ROW)), np.nan)
+    if not len(ends):
+        return rows, ()
+    rows[:, _ROW['end']] = ends / NS_PER_S
+    rows[:, _ROW['decided']] = [end in planned for end in ends.tolist()]
+    lasts = _last_encodings(schedule)
+    size = picture_size(record)
+    for row, end_ns in zip(rows, ends.tolist(), strict=True):
+        people, overlap = _quality(made.get(end_ns), end_ns, truth, size)
+        row[_ROW['people']], row[_ROW['overlap']] = people, overlap
+        if end_ns in planned:
+            _describe(row, planned[end_ns], made.get(end_ns))
+            row[_ROW['last_encode']] = lasts.get(end_ns, np.nan)
+    _add_stream(rows, ends, stream, round(record.stride * NS_PER_S))
+    levels = tuple(
+        planned[end].configuration.of(CAMERA).level if end in planned else ''
+        for end in ends.tolist()
+    )
+    return rows, levels
+
+
+def _describe(row: FloatArray, planned: PlannedDecision, made: Decision | None) -> None:
+    row[_ROW['latency']] = planned.latency
+    for modality in MODALITIES:
+        row[_ROW[f'waited_{modality}']] = planned.waited.get(modality, np.nan)
+        row[_ROW[f'rate_{modality}']] = planned.configuration.of(modality).rate
+        if made is not None:
+            row[_ROW[f'age_{modality}']] = made.ages.get(modality, np.nan)
+
+
+def _last_encodings(schedule: Schedule) -> dict[int, float]:
+    """Return, by window end, how long the encoding took that a decision waited for last, s."""
+    shared, own = {}, {}
+    for encoding in schedule.encodings:
+        place = (encoding.modality, encoding.sequence, encoding.level)
+        if encoding.window_end_ns is None:
+            shared[place] = encoding
+        else:
+            own[(*place, encoding.window_end_ns)] = encoding
+    found = {}
+    for decision in schedule.decisions:
+        end_ns = decision.window_end_ns
+        known = []
+        for use in decision.uses:
+            place = (use.modality, use.sequence, use.level)
+            run = own.get((*place, end_ns)) or shared.get(place)
+            if run is not None:
+                known.append(run)
+        if known:
+            last = max(known, key=lambda run: run.end_ns)
+            found[end_ns] = (last.end_ns - last.begin_ns) / NS_PER_S
+    return found
+
+
+def _quality(
+    decision: Decision | None, end_ns: int, truth: GroundTruth, size: tuple[int, int]
+) -> tuple[int, float]:
+    """Return how many people are visible at a window's end, and the sum of their IoUs then."""
+    frame = truth.frame_at(end_ns)
+    if frame is None:
+        return 0, 0.0
+    people = frame.boxes[counted_people(frame)]
+    if decision is None or not len(people):
+        return len(people), 0.0
+    elapsed = (end_ns - decision.state_ns) / NS_PER_S
+    boxes = person_boxes(decision.tracks, elapsed, size)[1]
+    return len(people), float(best_overlaps(people, boxes).sum())
+
+
+def _add_stream(
+    rows: FloatArray, ends: NDArray[np.int64], stream: PersonSamples, stride_ns: int
+) -> None:
+    """Add to each window the samples of streaming accuracy in the stride before its end."""
+    for name in ('streamed', 'stream_overlap'):
+        rows[:, _ROW[name]] = 0.0
+    places = np.searchsorted(ends, stream.stamps_ns)
+    inside = places < len(ends)
+    inside[inside] &= stream.stamps_ns[inside] > ends[places[inside]] - stride_ns
+    np.add.at(rows[:, _ROW['streamed']], places[inside], 1.0)
+    np.add.at(rows[:, _ROW['stream_overlap']], places[inside], stream.overlaps[inside])

@@ -1,0 +1,321 @@
+"""The page and the Markdown of a comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from mmedge_ros.lab.comparison.ablation_figure import ABLATION, headline_differences
+from mmedge_ros.lab.comparison.cost_figure import COSTS, measured_overheads
+from mmedge_ros.lab.comparison.estimates import MEAN, MEAN_IOU, P50, P95, STREAMING
+from mmedge_ros.lab.comparison.plan import BLOCKING, OURS
+from mmedge_ros.lab.comparison.plane_figure import PLANE
+from mmedge_ros.lab.comparison.policy_marks import base_case
+from mmedge_ros.lab.comparison.report import FACTORS, figure_of
+from mmedge_ros.lab.comparison.robustness_figure import ROBUSTNESS
+from mmedge_ros.lab.comparison.timeline_figure import TIMELINE
+from mmedge_ros.lab.comparison.verdict import MET, MISSED, NOT_MEASURED, NOT_SHOWN
+from mmedge_ros.lab.evaluation.bundle_page import difference_words, level_words
+from mmedge_ros.lab.policies.schedule import SAMPLE, STREAM
+from mmedge_ros.lab.reporting.report_page import Tile, page_environment
+
+if TYPE_CHECKING:
+    from mmedge_ros.lab.reporting.figure_style import FigureFile
+
+_UNKNOWN = '–'
+_ORDER = (MET, MISSED, NOT_SHOWN, NOT_MEASURED)
+# Figures of a policy's table row: key, heading, and how it is written.
+COLUMNS = (
+    (STREAMING, 'streaming mean IoU', 'share'),
+    (MEAN_IOU, 'mean IoU', 'share'),
+    ('tracking.mota', 'MOTA', 'plain'),
+    ('tracking.idf1', 'IDF1', 'plain'),
+    (P50, 'latency p50', 'ms'),
+    (P95, 'p95', 'ms'),
+    ('latency_ms.p99', 'p99', 'ms'),
+    ('age_ms.camera.p50', 'age of picture p50', 'ms'),
+    ('age_ms.camera.p95', 'p95', 'ms'),
+    ('age_ms.radar.p50', 'age of scan p50', 'ms'),
+    ('waiting_ms.camera.p95', 'waiting, camera p95', 'ms'),
+    ('waiting_ms.radar.p95', 'radar p95', 'ms'),
+    ('deadline_miss_rate', 'late', 'percent'),
+    ('dropped_share', 'dropped', 'percent'),
+    ('rested_share', 'rested', 'percent'),
+    ('encoder_calls_per_s.camera', 'pictures encoded /s', 'plain'),
+    ('encoder_calls_per_s.radar', 'scans encoded /s', 'plain'),
+    ('encoder_busy.camera', 'camera encoder busy', 'percent'),
+    ('cpu_s_per_s', 'processor s per s', 'plain'),
+    ('power_w', 'power, model', 'watts'),
+)
+# What the paper says beside each figure of ours, and which of its figures that is.
+_PAPER = {
+    PLANE: (
+        'figure 11',
+        'On LRW 137.67 ms with everything, 192.03 ms without skipping, a naive pipeline 164 ms at '
+        '72.44 %, blocking 242 ms at 92.76 %; under a limit of 120 / 160 ms 76.44 / 91.92 %. On '
+        'the drone mean IoU 70.47 % and 75.83 % less latency than blocking.',
+    ),
+    ROBUSTNESS: (
+        'figure 12',
+        'With the processor capped to 100, 64 and 50 % latency stays low and accuracy high; it '
+        'gives a figure and no numbers.',
+    ),
+    ABLATION: (
+        'figure 13',
+        '19.5 points are lost without temporal aggregation, and 137.67 ms become 192.03 ms '
+        'without skipping.',
+    ),
+    COSTS: ('figure 14', 'Aggregation 5.4 ms, optimiser 8.2 ms (5.9 to 37 ms), skipping 8.6 ms.'),
+    TIMELINE: (
+        'figure 10',
+        'Supply, load and configuration over one flight; it gives a figure and no numbers.',
+    ),
+}
+
+
+def render_comparison_page(report: Mapping[str, Any], figures: Sequence[FigureFile]) -> str:
+    """Render the page from the content of report.json and the figures."""
+    environment = page_environment()
+    environment.filters |= {'interval': difference_words, 'level': level_words}
+    environment.filters |= {'cell': cell, 'figure': figure_of}
+    return environment.get_template('comparison.html.j2').render(
+        report=report,
+        summary=summary(report),
+        tiles=tiles(report),
+        counts=verdict_counts(report),
+        figures=[(figure, *_story(report, figure.name)) for figure in figures],
+        columns=COLUMNS,
+        rows=list(_headline_rows(report)),
+        others=list(_other_rows(report)),
+        strata=list(_strata(report)),
+        policies={facts['name']: facts for facts in report['plan']['policies']},
+    )
+
+
+def comparison_markdown(report: Mapping[str, Any]) -> str:
+    """Write the verdicts and the figures as Markdown."""
+    parts = [
+        f'# {report["bundle"]["name"]}: policies compared\n\n{summary(report)}\n',
+        '\n'.join(f'- {problem}' for problem in report['problems']) + '\n',
+        '## Targets\n',
+        _table(
+            ['target', 'ours', 'verdict', 'by', 'paper', 'why'],
+            [
+                [v['target'], v['found'], v['verdict'], v['by'], v['paper'], v['why']]
+                for v in report['verdicts']
+            ],
+        ),
+        f'## Policies\n\n{_headline_words(report)}\n',
+        _table(
+            ['policy', *(words for _, words, _ in COLUMNS)],
+            [
+                [facts['short'], *(cell(figure_of(row, key), form) for key, _, form in COLUMNS)]
+                for facts, row in _headline_rows(report)
+            ],
+        ),
+        '## Streaming mean IoU by factor\n',
+        _table(
+            ['', '', *(facts['short'] for facts, _ in _headline_rows(report))],
+            [[factor, name, *cells] for factor, name, cells in _strata(report)],
+        ),
+        f'Repeat with `{report["command"]}`\n',
+    ]
+    return '\n'.join(parts)
+
+
+def summary(report: Mapping[str, Any]) -> str:
+    """Say in plain words what was compared."""
+    plan = report['plan']
+    count = len(report['flights'])
+    drawn = report['bootstrap']
+    seeds = drawn['unit'] != 'flight'
+    scenarios = (
+        f' ({count // drawn["units"]} seeds of {drawn["units"]} scenarios)' if seeds else ''
+    )
+    return (
+        f'{len(plan["policies"])} policies over the same encoders, heads and {count} simulated '
+        f'flight{"" if count == 1 else "s"}{scenarios}. {_headline_words(report)} In brackets '
+        f'95 % intervals, the {"scenario, and of each its seeds," if seeds else "flight"} being '
+        'the unit that is drawn.'
+    )
+
+
+def tiles(report: Mapping[str, Any]) -> list[Tile]:
+    """Return the headline figures."""
+    counts = verdict_counts(report)
+    found = [
+        Tile(
+            'Targets met',
+            f'{counts[MET]} of {sum(counts.values())}',
+            f'{counts[MISSED]} missed, {counts[NOT_SHOWN]} not shown, '
+            f'{counts[NOT_MEASURED]} not measured',
+        )
+    ]
+    row = base_case(report, OURS)
+    if row is not None:
+        iou = figure_of(row, STREAMING)
+        found.append(Tile('Streaming mean IoU', _value(iou, '.3f'), _between(iou, 'ours')))
+        p95 = figure_of(row, P95)
+        age = _value(figure_of(row, 'age_ms.camera.p95'), '.0f')
+        note = f'p95; the picture is then {age} ms old (p95)'
+        found.append(Tile('Latency', f'{_value(p95, ".1f")} ms', note))
+    gaps = [
+        (facts, differences[STREAMING])
+        for name, differences in headline_differences(report).items()
+        for facts in report['plan']['policies']
+        if facts['name'] == name and not name.startswith(f'{OURS}_') and STREAMING in differences
+    ]
+    if gaps:
+        facts, gap = min(gaps, key=lambda item: item[1]['value'])
+        found.append(
+            Tile('Over the best rival', f'{gap["value"]:+.3f}', _between(gap, facts['short']))
+        )
+    found += _reduction(report)
+    if row is not None:
+        calls = [figure_of(row, f'encoder_calls_per_s.{m}') for m in ('camera', 'radar')]
+        words = ' + '.join(_value(call, '.0f') for call in calls)
+        found.append(Tile('Encoder calls', words, 'pictures and scans per second, ours'))
+    return found
+
+
+def _reduction(report: Mapping[str, Any]) -> list[Tile]:
+    rows = [base_case(report, name, SAMPLE) for name in (OURS, BLOCKING)]
+    means = [figure_of(row, MEAN)['value'] for row in rows if row is not None]
+    if len(means) < len(rows) or None in means or not means[1]:
+        return []
+    ours, blocking = (float(mean or 0.0) for mean in means)
+    return [
+        Tile(
+            'Below blocking',
+            f'{100 * (1 - ours / blocking):.1f} %',
+            f'{ours:.1f} against {blocking:.1f} ms, each window unloaded',
+        )
+    ]
+
+
+def verdict_counts(report: Mapping[str, Any]) -> dict[str, int]:
+    """Count the verdicts of each kind."""
+    return {
+        kind: sum(verdict['verdict'] == kind for verdict in report['verdicts']) for kind in _ORDER
+    }
+
+
+def cell(estimate: Mapping[str, float | None], form: str) -> str:
+    """Write a figure for a table; with its interval where that is of interest."""
+    value = estimate['value']
+    if value is None:
+        return _UNKNOWN
+    if form == 'share':
+        return level_words(estimate)
+    if form == 'ms':
+        return f'{value:.0f} ms' if abs(value) >= 100.0 else f'{value:.1f} ms'
+    if form == 'percent':
+        return f'{100 * value:.1f} %'
+    if form == 'watts':
+        return f'{value:.2f} W'
+    return f'{value:.2f}' if abs(value) < 10.0 else f'{value:.1f}'
+
+
+def _headline_words(report: Mapping[str, Any]) -> str:
+    headline = report['plan']['headline']
+    how = (
+        'overlapping windows, backlog carried'
+        if headline['protocol'] == STREAM
+        else 'each window alone and unloaded'
+    )
+    return (
+        f'Where nothing else is said: the {headline["protocol"]} protocol ({how}), '
+        f'{headline["share"]:g} % of the processor, a latency limit of '
+        f'{headline["limit_ms"]:g} ms.'
+    )
+
+
+def _headline_rows(
+    report: Mapping[str, Any],
+) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any]]]:
+    policies = sorted(report['plan']['policies'], key=lambda facts: facts['name'] != OURS)
+    for facts in policies:
+        row = base_case(report, facts['name'])
+        if row is not None:
+            yield facts, row
+
+
+def _other_rows(report: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    headline = report['plan']['headline']
+    for row in report['cases']:
+        if any(row[name] != headline[name] for name in ('protocol', 'share', 'limit_ms')):
+            yield row
+
+
+def _strata(report: Mapping[str, Any]) -> Iterator[tuple[str, str, list[str]]]:
+    """Yield factor, name, and the streaming mean IoU of each policy."""
+    rows = [row for _, row in _headline_rows(report)]
+    if not rows:
+        return
+    for factor in FACTORS:
+        for name, entry in rows[0]['strata'].get(factor, {}).items():
+            cells = [
+                level_words(row['strata'][factor][name]['streaming_mean_iou'])
+                if name in row['strata'].get(factor, {})
+                else _UNKNOWN
+                for row in rows
+            ]
+            yield factor, f'{name}\N{NO-BREAK SPACE}({entry["flights"]})', cells
+    for half in ('easy', 'hard') if rows[0]['halves'] else ():
+        yield (
+            'half',
+            half,
+            [level_words(row['halves'][half]['streaming_mean_iou']) for row in rows],
+        )
+
+
+def _story(report: Mapping[str, Any], name: str) -> tuple[str, str, str]:
+    """Return which figure of the paper this is beside, what it says, and ours beside it."""
+    where, words = _PAPER.get(name, ('', ''))
+    return where, words, _ours_beside(report, name)
+
+
+def _ours_beside(report: Mapping[str, Any], name: str) -> str:
+    row = base_case(report, OURS)
+    if name == COSTS:
+        measured = measured_overheads(report['machine'])
+        return ', '.join(f'{what} {value:.2g} ms' for what, value in measured.items())
+    if row is None:
+        return ''
+    if name == PLANE:
+        return (
+            f'streaming mean IoU {level_words(figure_of(row, STREAMING))}, latency p50 '
+            f'{cell(figure_of(row, P50), "ms")}, p95 {cell(figure_of(row, P95), "ms")}'
+            + ''.join(f'; {tile.value} below blocking' for tile in _reduction(report))
+        )
+    if name == ROBUSTNESS:
+        return '; '.join(
+            f'{share:g} %: {level_words(figure_of(found, STREAMING))}, p95 '
+            f'{cell(figure_of(found, P95), "ms")}'
+            for share in report['plan']['shares']
+            if (found := base_case(report, OURS, share=share)) is not None
+        )
+    if name == ABLATION:
+        shorts = {facts['name']: facts['short'] for facts in report['plan']['policies']}
+        return '; '.join(
+            f'{shorts[policy]} {difference_words(differences[STREAMING])}'
+            for policy, differences in headline_differences(report).items()
+            if policy.startswith(f'{OURS}_') and STREAMING in differences
+        )
+    return ''
+
+
+def _value(estimate: Mapping[str, float | None], form: str) -> str:
+    value = estimate['value']
+    return _UNKNOWN if value is None else f'{value:{form}}'
+
+
+def _between(estimate: Mapping[str, float | None], words: str) -> str:
+    low, high = estimate['low'], estimate['high']
+    return words if low is None or high is None else f'{low:.3f} to {high:.3f}; {words}'
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [list(head), ['---'] * len(head), *rows]
+    cells = [[str(text).replace('|', '/').replace('\n', ' ') for text in line] for line in lines]
+    return ''.join(f'| {" | ".join(line)} |\n' for line in cells)

@@ -1,0 +1,120 @@
+"""Plain values from outside, as fields of the type they must have."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import fields
+from typing import Any, NamedTuple, TypeVar
+
+from mmedge_ros.lab.evaluation import EvaluationError
+from mmedge_ros.lab.evaluation.flight_bootstrap import Estimate
+from mmedge_ros.untrusted_files import shown
+
+_MOST_ROWS = 10_000
+_DIGITS = 5
+
+Record = TypeVar('Record')
+
+
+class Fields(NamedTuple):
+    """A mapping and where it stands; every method raises EvaluationError where one is wrong."""
+
+    where: str
+    values: Mapping[str, Any]
+
+    def part(self, name: str) -> Fields:
+        """Return a mapping within this one."""
+        found = self.values.get(name)
+        if not isinstance(found, Mapping):
+            raise self._wrong(name, found, 'a mapping')
+        return Fields(f'{self.where}: {name}', found)
+
+    def rows(self, name: str) -> Iterator[Fields]:
+        """Yield the mappings of a list."""
+        found = self.values.get(name)
+        if not isinstance(found, list) or len(found) > _MOST_ROWS:
+            raise self._wrong(name, found, 'a list')
+        for number, row in enumerate(found):
+            if not isinstance(row, Mapping):
+                raise self._wrong(f'{name}[{number}]', row, 'a mapping')
+            yield Fields(f'{self.where}: {name}[{number}]', row)
+
+    def first(self, name: str) -> Fields:
+        """Return the first mapping of a list."""
+        row = next(self.rows(name), None)
+        if row is None:
+            raise self._wrong(name, [], 'a list that holds something')
+        return row
+
+    def number(self, name: str) -> float:
+        """Return a number; NaN for null."""
+        return self._number(name, self.values.get(name))
+
+    def text(self, name: str) -> str:
+        """Return a text."""
+        found = self.values.get(name)
+        if not isinstance(found, str):
+            raise self._wrong(name, found, 'a text')
+        return found
+
+    def flag(self, name: str) -> bool:
+        """Return whether something is so."""
+        found = self.values.get(name)
+        if not isinstance(found, bool):
+            raise self._wrong(name, found, 'true or false')
+        return found
+
+    def numbers(self, name: str, count: int) -> tuple[float, ...]:
+        """Return so many numbers; NaN for null."""
+        found = self.values.get(name)
+        if not isinstance(found, list) or len(found) != count:
+            raise self._wrong(name, found, f'{count} numbers')
+        return tuple(self._number(f'{name}[{n}]', value) for n, value in enumerate(found))
+
+    def estimate(self, name: str) -> Estimate:
+        """Return a value and its interval."""
+        return Estimate(*self.numbers(name, 3))
+
+    def count(self, name: str) -> int:
+        """Return how long a list is."""
+        found = self.values.get(name)
+        if not isinstance(found, list):
+            raise self._wrong(name, found, 'a list')
+        return len(found)
+
+    def record(self, kind: type[Record]) -> Record:
+        """Return a dataclass of texts, numbers, flags and estimates, a field for each."""
+        read = {
+            'str': self.text,
+            'float': self.number,
+            'bool': self.flag,
+            'Estimate': self.estimate,
+        }
+        return kind(**{f.name: read[str(f.type)](f.name) for f in fields(kind)})  # type: ignore[arg-type]
+
+    def _number(self, name: str, value: Any) -> float:
+        if value is None:
+            return math.nan
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if not is_number or not math.isfinite(value) or abs(value) > 1e12:
+            raise self._wrong(name, value, 'a number')
+        return float(value)
+
+    def _wrong(self, name: str, found: Any, wanted: str) -> EvaluationError:
+        return EvaluationError(
+            f'{self.where}: {name} is {shown(found)}, not {wanted}; make it again'
+        )
+
+
+def plain_record(record: Any) -> dict[str, Any]:
+    """Return what `Fields.record` reads back, rounded, None where there is no number."""
+    return {f.name: _plain(getattr(record, f.name)) for f in fields(record)}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Estimate):
+        return [_plain(part) for part in value]
+    if isinstance(value, float):
+        return round(value, _DIGITS) if math.isfinite(value) else None
+    return value

@@ -1,0 +1,87 @@
+"""How policies look in figures: the same colour and mark in each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from mmedge_ros.lab.comparison.plan import OURS, ComparisonCase
+from mmedge_ros.lab.comparison.report import case_of
+from mmedge_ros.lab.reporting.figure_style import (
+    BLUE,
+    GREEN,
+    INK,
+    MUTED,
+    ORANGE,
+    PURPLE,
+    SKY,
+    VERMILION,
+    printable,
+)
+
+_COLOURS = (VERMILION, ORANGE, GREEN, PURPLE, SKY, INK, MUTED)
+_MARKERS = ('s', '^', 'D', 'v', 'P', 'X', '<', '>', 'h', 'p')
+# Rivals that panels with room for few show first.
+_FIRST = ('blocking_cached', 'pipelined_max', 'pipelined_min', 'non_blocking', 'blocking')
+MOST_IN_PANEL = 6
+
+
+class Mark(NamedTuple):
+    """Colour, marker and label of a policy."""
+
+    colour: str
+    marker: str
+    label: str
+    width: float
+
+
+def marks(report: Mapping[str, Any]) -> dict[str, Mark]:
+    """Return the mark of each policy by name; ours is blue and stands out."""
+    found: dict[str, Mark] = {}
+    others = [facts for facts in report['plan']['policies'] if facts['name'] != OURS]
+    for number, facts in enumerate(others):
+        found[facts['name']] = Mark(
+            _COLOURS[number % len(_COLOURS)],
+            _MARKERS[number % len(_MARKERS)],
+            printable(facts['short'], 26),
+            1.1,
+        )
+    for facts in report['plan']['policies']:
+        if facts['name'] == OURS:
+            found = {OURS: Mark(BLUE, 'o', printable(facts['short'], 26), 2.2), **found}
+    return found
+
+
+def few(report: Mapping[str, Any]) -> list[str]:
+    """Name the policies for panels that would drown in all of them: ours, then rivals."""
+    names = [facts['name'] for facts in report['plan']['policies']]
+    rivals = [name for name in names if name != OURS and not name.startswith(f'{OURS}_')]
+    first = [name for name in _FIRST if name in rivals]
+    ordered = [*first, *(name for name in rivals if name not in first)]
+    chosen = ordered[: MOST_IN_PANEL - 1]
+    return [name for name in names if name == OURS or name in chosen]
+
+
+def base_case(
+    report: Mapping[str, Any],
+    policy: str,
+    protocol: str = '',
+    share: float = 0.0,
+    limit: float = 0.0,
+) -> dict[str, Any] | None:
+    """Find a policy's case at the headline's protocol, share and limit, or at those named."""
+    headline = report['plan']['headline']
+    return case_of(
+        report,
+        ComparisonCase(
+            policy,
+            protocol or headline['protocol'],
+            share or headline['share'],
+            limit or headline['limit_ms'],
+        ),
+    )
+
+
+def legend_labels(policies: Sequence[str], known: Mapping[str, Mark]) -> list[str]:
+    """Return the labels of policies."""
+    return [known[policy].label for policy in policies]

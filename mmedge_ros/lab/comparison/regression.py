@@ -1,0 +1,150 @@
+"""Figures that are kept, and what moved against them."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple, TypeGuard
+
+from mmedge_ros.lab.comparison.plan import ComparisonCase
+from mmedge_ros.lab.comparison.report import figure_of
+from mmedge_ros.lab.evaluation import EvaluationError
+from mmedge_ros.lab.reporting.report_files import write_files
+
+_LARGEST = 1_000_000
+# What is kept of each case, and how far it may move: networks differ by a few thousandths
+# between processors, times come from a profile and hardly move.
+KEPT: Mapping[str, float] = {
+    'accuracy.streaming_mean_iou': 0.02,
+    'accuracy.mean_iou': 0.02,
+    'accuracy.recall': 0.03,
+    'accuracy.precision': 0.03,
+    'tracking.idf1': 0.05,
+    'latency_ms.p50': 1.0,
+    'latency_ms.p95': 3.0,
+    'age_ms.camera.p50': 3.0,
+    'deadline_miss_rate': 0.03,
+    'dropped_share': 0.03,
+    'encoder_calls_per_s.camera': 0.5,
+    'encoder_calls_per_s.radar': 0.5,
+    'cpu_s_per_s': 0.02,
+}
+
+
+class Move(NamedTuple):
+    """A figure beside what it was; None where it is missing now or was missing then."""
+
+    case: str
+    figure: str
+    kept: float | None
+    now: float | None
+    tolerance: float
+
+    @property
+    def within(self) -> bool:
+        """Whether it moved by no more than is allowed."""
+        if self.kept is None or self.now is None:
+            return self.kept is self.now
+        return abs(self.now - self.kept) <= self.tolerance
+
+
+def kept_figures(report: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a file of figures holds, with the tolerances that usually do."""
+    return {
+        'flights': list(report['flights']),
+        'bundle_sha256': report['bundle']['sha256'],
+        'profile': report['profile'],
+        'cases': {
+            _case(row).key: {
+                name: {'value': figure_of(row, name)['value'], 'tolerance': tolerance}
+                for name, tolerance in KEPT.items()
+            }
+            for row in report['cases']
+        },
+    }
+
+
+def write_kept(report: Mapping[str, Any], path: Path) -> None:
+    """Write a file of figures.
+
+    :raises EvaluationError: if it cannot be written
+    """
+    content = json.dumps(kept_figures(report), indent=1) + '\n'
+    write_files(path.parent, {path.name: content.encode()})
+
+
+def moves(report: Mapping[str, Any], path: Path) -> list[Move]:
+    """Put a report beside kept figures; every kept one, in their order.
+
+    :raises EvaluationError: if the file is none of figures, or is of other flights, another
+        bundle or another profile
+    """
+    kept = _read(path)
+    for name, now in (
+        ('flights', list(report['flights'])),
+        ('bundle_sha256', report['bundle']['sha256']),
+        ('profile', report['profile']),
+    ):
+        if kept.get(name) != now:
+            raise EvaluationError(
+                f'{path} was made with other {name.replace("_sha256", "")}: it says '
+                f'{str(kept.get(name))[:120]}, this run {str(now)[:120]}; compare like with like, '
+                'or write it anew with --store'
+            )
+    rows = {_case(row).key: row for row in report['cases']}
+    found = []
+    for key, figures in kept['cases'].items():
+        for name, entry in figures.items():
+            value, tolerance = _entry(path, key, name, entry)
+            now = _now(rows.get(key), name)
+            found.append(Move(key, name, value, now, tolerance))
+    return found
+
+
+def _now(row: Mapping[str, Any] | None, name: str) -> float | None:
+    if row is None:
+        return None
+    try:
+        value = figure_of(row, name)['value']
+    except (KeyError, TypeError, ValueError):
+        return None
+    return value
+
+
+def _entry(path: Path, key: str, name: str, entry: Any) -> tuple[float | None, float]:
+    if isinstance(entry, dict):
+        value, tolerance = entry.get('value'), entry.get('tolerance')
+        fits = value is None or _is_number(value)
+        if fits and _is_number(tolerance) and 0.0 <= tolerance < math.inf:
+            return value, float(tolerance)
+    raise EvaluationError(
+        f'{path}: {key}, {name} is {str(entry)[:80]}; it needs a value and a tolerance, write the '
+        'file anew with --store'
+    )
+
+
+def _is_number(value: Any) -> TypeGuard[float]:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        if path.stat().st_size > _LARGEST:
+            raise EvaluationError(f'{path} is too large for a file of figures')
+        content = json.loads(path.read_bytes())
+    except OSError as err:
+        raise EvaluationError(f'{path} cannot be read: {err.strerror or err}') from err
+    except (ValueError, RecursionError) as err:
+        raise EvaluationError(f'{path} is no JSON: {err}') from err
+    cases = content.get('cases') if isinstance(content, dict) else None
+    if not isinstance(cases, dict) or not all(isinstance(f, dict) for f in cases.values()):
+        raise EvaluationError(
+            f'{path} holds no figures to compare with; write such a file with --store'
+        )
+    return dict(content)
+
+
+def _case(row: Mapping[str, Any]) -> ComparisonCase:
+    return ComparisonCase(row['policy'], row['protocol'], row['share'], row['limit_ms'])

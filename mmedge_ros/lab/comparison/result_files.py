@@ -1,0 +1,106 @@
+"""Where measured results are found: in reports that are named, else in the bundle's manifest.
+
+The manifest's entry holds a record for each kind of result::
+
+    measured:
+      gate: {bundle: people, alpha: 0.05, disagreement: [0.021, 0.014, 0.03], ...}
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from mmedge_ros.encoding.bundle.manifest import MANIFEST, Manifest
+from mmedge_ros.lab.comparison.measured_results import (
+    KINDS,
+    PREDICTOR,
+    Result,
+    kind_of,
+    read_predictor,
+)
+from mmedge_ros.lab.comparison.plain_fields import Fields, plain_record
+from mmedge_ros.lab.evaluation import EvaluationError
+from mmedge_ros.lab.evaluation.measured_accuracy import without_entry
+from mmedge_ros.lab.reporting.report_files import REPORT, write_files
+from mmedge_ros.untrusted_files import read_bounded
+
+SECTION = 'measured'
+_LARGEST = 50 << 20
+_REMEDY = (
+    'name the report.json, or the folder, that `mmedge train gate`, `mmedge train ablations` or '
+    '`mmedge train predictor` wrote'
+)
+
+
+def read_results(paths: Sequence[Path]) -> dict[str, Result]:
+    """Read reports, each a file or a folder with a report.json, by what they are about.
+
+    :raises EvaluationError: if one cannot be read, is about nothing of this, or lacks a figure,
+        or if two are about the same
+    """
+    found: dict[str, Result] = {}
+    for path in paths:
+        file = path / REPORT if path.is_dir() else path
+        report = _content(file)
+        kind = kind_of(report)
+        if kind is None:
+            raise EvaluationError(f'{file} is no measured result; {_REMEDY}')
+        if kind in found:
+            raise EvaluationError(f'{file} is a second result of {kind}; name one of them')
+        found[kind] = KINDS[kind].read(Fields(str(file), report))
+    return found
+
+
+def bundle_results(bundle: Path) -> dict[str, Result]:
+    """Read the results that a bundle's manifest brings; {} where it brings none.
+
+    :raises EncodingError: if the manifest cannot be read
+    :raises EvaluationError: if a result in it cannot
+    """
+    manifest = Manifest(bundle)
+    found: dict[str, Result] = {}
+    if manifest.has(PREDICTOR):  # it stands there with its own figures
+        where = f'{manifest.path}: {PREDICTOR}'
+        found[PREDICTOR] = read_predictor(Fields(where, manifest.section(PREDICTOR)))
+    if not manifest.has(SECTION):
+        return found
+    section = Fields(f'{manifest.path}: {SECTION}', manifest.section(SECTION))
+    return found | {
+        name: section.part(name).record(kind.record)
+        for name, kind in KINDS.items()
+        if name in section.values
+    }
+
+
+def enter_results(bundle: Path, results: Mapping[str, Result]) -> None:
+    """Write results into a bundle's manifest; those of other kinds that are there stay.
+
+    The rest of the manifest keeps its bytes.
+
+    :raises EncodingError: if the manifest cannot be read
+    :raises EvaluationError: if it cannot be written
+    """
+    manifest = Manifest(bundle)
+    path = manifest.path
+    known = bundle_results(bundle) | dict(results)
+    if manifest.has(PREDICTOR) and PREDICTOR not in results:
+        del known[PREDICTOR]  # its own section says so already
+    entry = {SECTION: {name: plain_record(result) for name, result in known.items()}}
+    text = yaml.safe_dump(entry, sort_keys=False, width=90, allow_unicode=True)
+    write_files(bundle, {MANIFEST: (without_entry(path.read_text(), SECTION) + text).encode()})
+
+
+def _content(path: Path) -> Mapping[str, Any]:
+    raw = read_bounded(path, _LARGEST, EvaluationError, _REMEDY)
+    try:
+        content = json.loads(raw)
+    except (ValueError, RecursionError) as err:
+        raise EvaluationError(f'{path} is no JSON ({str(err)[:80]}); {_REMEDY}') from err
+    if not isinstance(content, dict):
+        raise EvaluationError(f'{path} is no measured result; {_REMEDY}')
+    return content

@@ -1,0 +1,249 @@
+"""A comparison from a bundle and sets of flights to a folder with a report."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from mmedge_ros.encoding.bundle.model_bundle import MANIFEST, load_bundle
+from mmedge_ros.encoding.bundle.weights import sha256_of
+from mmedge_ros.lab.comparison.contention import contention
+from mmedge_ros.lab.comparison.measured_results import Result
+from mmedge_ros.lab.comparison.outcome import Outcome
+from mmedge_ros.lab.comparison.overheads import overheads
+from mmedge_ros.lab.comparison.plain_fields import plain_record
+from mmedge_ros.lab.comparison.plan import BLOCKING, OURS, ComparisonCase, ComparisonPlan
+from mmedge_ros.lab.comparison.ray_workers import compare_on_ray
+from mmedge_ros.lab.comparison.report import Comparison, comparison_report
+from mmedge_ros.lab.comparison.targets import verdicts
+from mmedge_ros.lab.comparison.task import (
+    ComparisonTask,
+    PolicyRunner,
+    compare_flight,
+    software_digest,
+)
+from mmedge_ros.lab.comparison.verdict import Evidence
+from mmedge_ros.lab.evaluation import EvaluationError
+from mmedge_ros.lab.evaluation.bundle_under_test import (
+    BundleUnderTest,
+    flight_digest,
+    open_bundle,
+)
+from mmedge_ros.lab.evaluation.flight_workers import OnProgress, work_through
+from mmedge_ros.lab.policies.schedule import SAMPLE
+from mmedge_ros.lab.reporting.report_files import write_report
+from mmedge_ros.lab.simulation.flight_folder import read_description
+from mmedge_ros.records.device_profile import DeviceProfile
+from mmedge_ros.records.software import software_identity
+
+TABLE, PAGE = 'report.md', 'report.html'
+CASES = 'cases'
+_FEW_FLIGHTS, _SEVERAL = 10, 2
+
+
+@dataclass(frozen=True)
+class ComparisonRequest:
+    """What to compare, and where.
+
+    ``flights`` are named apart; ``jobs`` 0 is one process per processor; ``ray`` is the
+    address of a cluster to use instead, '' for none. ``plugins`` is the digest of what
+    policies were trained to be; ``without`` says why policies are missing. ``command`` repeats
+    all this. ``tables`` is the folder of the published latency tables, if they are here.
+    ``results`` are what other commands measured, by kind. ``seeds`` is how many flights of each
+    scenario there are.
+    """
+
+    bundle: Path
+    sets: tuple[str, ...]
+    flights: tuple[tuple[str, Path], ...]
+    plan: ComparisonPlan
+    run: PolicyRunner
+    profile: DeviceProfile
+    out: Path
+    jobs: int = 2
+    ray: str = ''
+    timing: bool = True
+    plugins: str = ''
+    without: tuple[str, ...] = ()
+    command: str = 'mmedge evaluate'
+    tables: Path | None = None
+    results: Mapping[str, Result] = field(default_factory=dict)
+    seeds: int = 1
+
+
+def compare(
+    request: ComparisonRequest,
+    on_progress: OnProgress | None = None,
+    on_pending: Callable[[int, int], None] | None = None,
+) -> dict[str, Any]:
+    """Run what is not kept from before, judge, and write the report; returns its content.
+
+    :param on_pending: called with how many outcomes are to be found and how many there are
+    :raises EncodingError: if the bundle cannot be used
+    :raises EvaluationError: if a flight has no ground truth, a cluster cannot be used, or the
+        report cannot be written
+    :raises ReplayError: if a flight or the profile cannot be used
+    """
+    bundle = open_bundle(request.bundle, request.profile)
+    tasks = _tasks(request, bundle)
+    if on_pending:
+        on_pending(
+            sum(len(task.pending()) for task in tasks), sum(len(task.cases) for task in tasks)
+        )
+    if request.ray:
+        compare_on_ray(request.ray, tasks, on_progress)
+    else:
+        work_through(tasks, compare_flight, request.jobs, on_progress)
+    comparison = Comparison(
+        request.plan,
+        tuple(task.name for task in tasks),
+        {case: [_result(task, case) for task in tasks] for case in request.plan.cases},
+        _scenarios(request),
+    )
+    timed = (
+        overheads(bundle.folder, request.out, f'{bundle.digest} {tasks[0].extra}')
+        if request.timing
+        else None
+    )
+    report = _described(request, bundle)
+    stepped = None if request.tables is None else contention(request.tables)
+    evidence = Evidence(
+        *(comparison, request.profile, timed, request.command, stepped),
+        accuracies=report['bundle']['accuracies'],
+        results=request.results,
+        bundle=report['bundle']['name'],
+    )
+    report['verdicts'] = verdicts(evidence)
+    report |= comparison_report(comparison)
+    report['machine'] = timed
+    report['contention'] = stepped
+    report['measured'] = {name: plain_record(result) for name, result in request.results.items()}
+    report['problems'] = [*problems(report), *request.without]
+    write_comparison(report, request.out)
+    return report
+
+
+def write_comparison(report: dict[str, Any], folder: Path) -> None:
+    """Write report.json, report.md, the figures and report.html.
+
+    :raises EvaluationError: if the folder or a file in it cannot be written
+    """
+    from mmedge_ros.lab.comparison.figures import COMPARISON_FIGURES, draw_comparison
+    from mmedge_ros.lab.comparison.page import comparison_markdown, render_comparison_page
+
+    figures = draw_comparison(report)
+    pages = {TABLE: comparison_markdown(report), PAGE: render_comparison_page(report, figures)}
+    write_report(report, folder, pages, figures, COMPARISON_FIGURES)
+
+
+def problems(report: dict[str, Any]) -> list[str]:
+    """Return what a reader must know before any figure."""
+    found = []
+    count, unit = report['bootstrap']['units'], report['bootstrap']['unit'].split()[0]
+    names = [facts['name'] for facts in report['plan']['policies']]
+    if count < _FEW_FLIGHTS:
+        found.append(
+            f'only {count} {unit}{"" if count == 1 else "s"}: intervals over so few are much too '
+            'narrow, and over one there are none'
+        )
+    found += [
+        f'flight {name} could not be used as a whole: {"; ".join(reasons)}'
+        for name, reasons in report['unread'].items()
+    ]
+    found += [
+        f'the policy {name!r} was not run; what is compared with it is missing'
+        for name in (OURS, BLOCKING)
+        if name not in names
+    ]
+    if report['halves'] is None and BLOCKING in names:
+        found.append(
+            f'without the {SAMPLE} protocol no window can be told easy or hard beforehand'
+        )
+    if not report['bundle']['fusion']:
+        found.append(
+            'the bundle has no fusion network: every policy fuses boxes and returns by decision '
+            'fusion, and temporal aggregation has no part in any figure'
+        )
+    return found
+
+
+def named_flights(sets: Sequence[tuple[str, Sequence[Path]]]) -> tuple[tuple[str, Path], ...]:
+    """Name flights apart: with the name of their set where there are several sets.
+
+    :raises EvaluationError: if two are named the same
+    """
+    found = [
+        (flight.name if len(sets) == 1 else f'{name}/{flight.name}', flight)
+        for name, flights in sets
+        for flight in flights
+    ]
+    names = [name for name, _ in found]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise EvaluationError(f'the sets have two flights named {twice[0]!r}; name each set once')
+    return tuple(found)
+
+
+def _tasks(request: ComparisonRequest, bundle: BundleUnderTest) -> list[ComparisonTask]:
+    extra = hashlib.sha256(f'{software_digest()} {request.plugins}'.encode()).hexdigest()
+    return [
+        ComparisonTask(
+            name,
+            flight,
+            flight_digest(flight),
+            bundle,
+            request.plan.cases,
+            request.out / CASES,
+            request.run,
+            extra,
+        )
+        for name, flight in request.flights
+    ]
+
+
+def _result(task: ComparisonTask, case: ComparisonCase) -> Outcome:
+    found = task.result(case)
+    if found is None:
+        raise EvaluationError(
+            f'flight {task.name}: what {case.key} gave was written and cannot be read; look for a '
+            'full or failing disk and run the same command again'
+        )
+    return found
+
+
+def _scenarios(request: ComparisonRequest) -> tuple[str, ...]:
+    """Return the scenario of each flight where there are several flights of each; else ()."""
+    if request.seeds < _SEVERAL:
+        return ()
+    described = [(name, read_description(path)) for name, path in request.flights]
+    return tuple(name if found is None else found.scenario for name, found in described)
+
+
+def _accuracies(manifest: Mapping[str, Any]) -> str:
+    """Say by which accuracies the optimiser chooses."""
+    entry = manifest.get('accuracy')
+    if not isinstance(entry, Mapping):
+        return 'an assumed order: every rate and level helps'
+    rows, flights = entry.get('configurations') or (), entry.get('flights') or ()
+    on = f', measured on {len(flights)} flights' if flights else ''
+    return f'the table of the bundle: {len(rows)} configurations{on}'
+
+
+def _described(request: ComparisonRequest, bundle: BundleUnderTest) -> dict[str, Any]:
+    loaded = load_bundle(bundle.folder)
+    return {
+        'command': request.command,
+        'bundle': {
+            'name': loaded.name,
+            'path': str(bundle.folder),
+            'sha256': sha256_of(bundle.folder / MANIFEST),
+            'fusion': bundle.has_fusion,
+            'accuracies': _accuracies(loaded.content),
+        },
+        'sets': list(request.sets),
+        'profile': request.profile.description,
+        'software': software_identity(bundle.folder),
+    }

@@ -1,0 +1,141 @@
+"""One flight of a comparison: encoded once, then every case run, what is there already kept."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Protocol
+
+from mmedge_ros.encoding.bundle.weights import sha256_of
+from mmedge_ros.lab.comparison.outcome import Outcome, PolicyResult, outcome_of
+from mmedge_ros.lab.comparison.outcome_file import outcome_bytes, read_outcome
+from mmedge_ros.lab.comparison.plan import ComparisonCase
+from mmedge_ros.lab.evaluation.bundle_cases import LEVELS
+from mmedge_ros.lab.evaluation.bundle_under_test import BundleUnderTest
+from mmedge_ros.lab.evaluation.encoded_flight import EncodedFlight
+from mmedge_ros.lab.evaluation.flight_cases import RememberedTruth, encoded_with_truth
+from mmedge_ros.lab.evaluation.remembered_networks import RememberedNetworks
+from mmedge_ros.lab.reporting.report_files import kept_content, write_files
+from mmedge_ros.replay.recording import Recording
+
+MS_PER_S = 1e3
+# Of the work on a flight; a guess that only the progress depends on.
+_ENCODING_SHARE = 0.3
+_PACKAGE = Path(__file__).resolve().parents[2]
+# What decides about an outcome beside what `BundleUnderTest` knows of.
+_DECIDING = (
+    *('configuration', 'skipping', 'evaluation/policies', 'evaluation/tracking_accuracy.py'),
+    *('evaluation/comparison/outcome.py', 'evaluation/comparison/task.py'),
+)
+
+
+class PolicyRunner(Protocol):
+    """Runs a policy over an encoded flight; must be one that can be pickled."""
+
+    def __call__(
+        self,
+        case: ComparisonCase,
+        flight: EncodedFlight,
+        bundle: BundleUnderTest,
+        networks: RememberedNetworks | None,
+    ) -> PolicyResult: ...
+
+
+@dataclass(frozen=True)
+class ComparisonTask:
+    """A flight to compare policies on, and where what is found is kept.
+
+    ``name`` tells it from the other flights, of other sets too. ``extra`` is the digest of
+    whatever else decides: trained plug-ins, the runner's own software.
+    """
+
+    name: str
+    flight: Path
+    digest: str
+    bundle: BundleUnderTest
+    cases: tuple[ComparisonCase, ...]
+    folder: Path
+    run: PolicyRunner
+    extra: str = ''
+
+    def pending(self) -> tuple[ComparisonCase, ...]:
+        """Return the cases without an outcome of this bundle, flight and software."""
+        return tuple(case for case in self.cases if self.result(case) is None)
+
+    def result(self, case: ComparisonCase) -> Outcome | None:
+        """Return the outcome of a case; None where it is not there yet, or damaged."""
+        content = kept_content(self._path(case))
+        return None if content is None else read_outcome(content, self._key(case))
+
+    def content(self, outcome: Outcome, case: ComparisonCase) -> bytes:
+        """Return what is kept of an outcome."""
+        return outcome_bytes(outcome, self._key(case))
+
+    def keep(self, case: ComparisonCase, content: bytes) -> None:
+        """Write what `content` gave.
+
+        :raises EvaluationError: if that is not possible
+        """
+        path = self._path(case)
+        write_files(path.parent, {path.name: content})
+
+    def _path(self, case: ComparisonCase) -> Path:
+        return self.folder / self.name / f'{case.key}.npz'
+
+    def _key(self, case: ComparisonCase) -> str:
+        return f'{self.bundle.digest} {self.digest} {self.extra} {case.key}'
+
+
+def software_digest() -> str:
+    """Return what changes with the code that policies and their judgement depend on."""
+    digest = hashlib.sha256()
+    for name in _DECIDING:
+        path = _PACKAGE / name
+        for file in [path] if path.is_file() else sorted(path.rglob('*.py')):
+            digest.update(f'{file.relative_to(_PACKAGE)} {sha256_of(file)}\n'.encode())
+    return digest.hexdigest()
+
+
+def compare_flight(
+    task: ComparisonTask, on_progress: Callable[[float], None] | None = None
+) -> None:
+    """Run and judge every case of a flight that has no outcome yet, and keep each.
+
+    :param on_progress: called with the share done, 0..1
+    :raises EvaluationError: if the flight has no ground truth or an outcome cannot be written
+    :raises ReplayError: if the flight cannot be read
+    :raises EncodingError: if the bundle cannot be used
+    """
+    compare_pending(task, task.keep, on_progress)
+
+
+def compare_pending(
+    task: ComparisonTask,
+    keep: Callable[[ComparisonCase, bytes], None],
+    on_progress: Callable[[float], None] | None = None,
+) -> None:
+    """Do as `compare_flight` does, and hand what is to be kept to ``keep``."""
+    pending = task.pending()
+    if not pending:
+        return
+
+    def tell(share: float) -> None:
+        if on_progress:
+            on_progress(share)
+
+    encoders = task.bundle.encoders()
+    levels = {modality: encoder.levels or LEVELS for modality, encoder in encoders.items()}
+    with Recording(task.flight) as recording:
+        flight = encoded_with_truth(
+            recording, encoders, levels, lambda share: tell(_ENCODING_SHARE * share)
+        )
+    assert flight.truth is not None  # it is one that can be judged
+    truth, networks = RememberedTruth(flight.truth), task.bundle.networks()
+    for number, case in enumerate(pending):
+        run = task.run(case, flight, task.bundle, networks)
+        outcome = outcome_of(run, truth, case.limit_ms / MS_PER_S)
+        whole = replace(outcome, problems=tuple(flight.record.problems))
+        keep(case, task.content(whole, case))
+        tell(_ENCODING_SHARE + (1.0 - _ENCODING_SHARE) * (number + 1) / len(pending))

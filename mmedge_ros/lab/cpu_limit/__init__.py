@@ -1,0 +1,1 @@
+"""Limits the processor of a process tree, to measure under load."""

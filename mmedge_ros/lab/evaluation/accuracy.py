@@ -1,0 +1,217 @@
+"""How right a run was, against the ground truth of its recording.
+
+Definitions are those of the reports' keys: *visible* people are at least 8 px tall and at
+least half visible; boxes are those of confirmed tracks of people. `truth_matching` says which
+boxes are not judged, `tracking_accuracy` how people are followed, `consistency` what NEES is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from mmedge_ros.data_types import FloatArray
+from mmedge_ros.lab.evaluation.accuracy_samples import (
+    ErrorSamples,
+    PersonSamples,
+    joined_errors,
+    joined_people,
+)
+from mmedge_ros.lab.evaluation.consistency import consistency_of, thinned
+from mmedge_ros.lab.evaluation.tracking_accuracy import TrackingCounts, position_report
+
+_TALL = 20.0
+SIZE_EDGES = (8.0, 20.0, 40.0, 80.0, math.inf)
+RANGE_EDGES = (0.0, 10.0, 20.0, 30.0, 50.0)
+# Half the outline hidden is the limit of being asked for at all.
+VISIBILITY_EDGES = {'partly': (0.5, 0.9), 'free': (0.9, math.inf)}
+# Ranges that count as about 20 m.
+_NEAR_20M = (16.0, 24.0)
+# Errors of one track less than this apart are not independent samples of its NEES, s.
+NEES_SPACING = 1.0
+_MOST_STRATA = 12
+
+
+@dataclass(frozen=True)
+class BoxCounts:
+    """What was asked and answered at the state times of decisions; adds up over flights.
+
+    ``windows`` were compared; of those ``windows_without_decision`` brought none, and everybody
+    visible at their end counts as missed. At ``windows_without_truth`` nobody knows what was
+    there. ``people`` counts visible people once per window.
+    """
+
+    windows: int = 0
+    windows_without_decision: int = 0
+    windows_without_truth: int = 0
+    people: int = 0
+    boxes: int = 0
+    true_positives: int = 0
+    false_positives: int = 0
+    ignored: int = 0
+
+    def __add__(self, other: BoxCounts) -> BoxCounts:
+        return BoxCounts(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
+
+
+@dataclass(frozen=True, eq=False)
+class Accuracy:
+    """Everything a run is judged by; `pooled` joins those of many flights.
+
+    ``states`` are the samples at state times, ``stream`` those every 10 ms, ``at_once`` the
+    same as if every result had been published at its state time. ``scenarios`` are named as
+    the simulator does: surroundings, light and distance.
+    """
+
+    states: PersonSamples
+    stream: PersonSamples
+    at_once: PersonSamples
+    errors: ErrorSamples
+    counts: BoxCounts
+    tracking: TrackingCounts
+    positions: TrackingCounts
+    scenarios: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
+
+    def report(self) -> dict[str, Any]:
+        """Return the values under ``accuracy`` of report.json; NaN where nothing was asked."""
+        states, stream = self.states, self.stream
+        tall, tall_stream = (s.select(s.heights >= _TALL) for s in (states, stream))
+        judged = self.counts.true_positives + self.counts.false_positives
+        near = (self.errors.ranges >= _NEAR_20M[0]) & (self.errors.ranges < _NEAR_20M[1])
+        return {
+            'scenarios': list(self.scenarios),
+            'mean_iou': states.mean_iou,
+            'mean_iou_20px': tall.mean_iou,
+            'streaming_mean_iou': stream.mean_iou,
+            'streaming_mean_iou_20px': tall_stream.mean_iou,
+            'streaming_mean_iou_at_once': self.at_once.mean_iou,
+            'precision': self.counts.true_positives / judged if judged else math.nan,
+            'recall': states.recall,
+            'recall_20px': tall.recall,
+            'range_error_m': median(np.abs(self.errors.range_errors)),
+            'position_error_m': median(self.errors.position_errors),
+            'position_error_at_20m': median(self.errors.position_errors[near]),
+            'velocity_error_m_s': median(self.errors.velocity_errors),
+            'nees': self._nees(),
+            'counts': {f.name: getattr(self.counts, f.name) for f in fields(self.counts)}
+            | {
+                'people_20px': len(tall.ids),
+                'instants': len(np.unique(stream.stamps_ns)),
+                'streamed': len(stream.ids),
+                'streamed_20px': len(tall_stream.ids),
+                'located': len(self.errors.stamps_ns),
+                'located_at_20m': int(np.count_nonzero(near)),
+            },
+            'by_size': {
+                name: self._stratum(states.heights, stream.heights, low, high)
+                for name, low, high in bands(SIZE_EDGES)
+            },
+            'by_range': {
+                name: self._stratum(states.ranges, stream.ranges, low, high)
+                | self._errors_within(low, high)
+                for name, low, high in bands(RANGE_EDGES)
+            },
+            'by_occlusion': {
+                name: self._stratum(states.visibility, stream.visibility, low, high)
+                for name, (low, high) in VISIBILITY_EDGES.items()
+            },
+            'by_light': self._by_condition('light'),
+            'by_distance': self._by_condition('distance'),
+            'by_surroundings': self._by_condition('surroundings'),
+        }
+
+    def tracking_report(self) -> dict[str, Any]:
+        """Return the values under ``tracking`` of report.json."""
+        return self.tracking.report() | {'positions': position_report(self.positions)}
+
+    @property
+    def independent_errors(self) -> ErrorSamples:
+        """The errors that count as independent: of each track one per second."""
+        chosen = thinned(self.errors.stamps_ns.tolist(), self.errors.tracks.tolist(), NEES_SPACING)
+        return self.errors.select(chosen)
+
+    def _nees(self) -> dict[str, Any]:
+        independent = self.independent_errors
+        return consistency_of(independent.nees, 4).report() | {
+            'spacing_s': NEES_SPACING,
+            'position': consistency_of(independent.nees_position, 2).report(),
+        }
+
+    def _stratum(
+        self, values: FloatArray, stream: FloatArray, low: float, high: float
+    ) -> dict[str, Any]:
+        return _summary(
+            self.states.select((values >= low) & (values < high)),
+            self.stream.select((stream >= low) & (stream < high)),
+        )
+
+    def _errors_within(self, low: float, high: float) -> dict[str, Any]:
+        errors = self.errors.select((self.errors.ranges >= low) & (self.errors.ranges < high))
+        return {
+            'located': len(errors.stamps_ns),
+            'range_error_m': median(np.abs(errors.range_errors)),
+            'position_error_m': median(errors.position_errors),
+        }
+
+    def _by_condition(self, name: str) -> dict[str, Any]:
+        states, stream = getattr(self.states, name), getattr(self.stream, name)
+        found = sorted({*np.unique(states).tolist(), *np.unique(stream).tolist()} - {''})
+        return {
+            value: _summary(
+                self.states.select(states == value), self.stream.select(stream == value)
+            )
+            for value in found[:_MOST_STRATA]
+        }
+
+
+def pooled(flights: Sequence[Accuracy]) -> Accuracy:
+    """Join the samples of many flights: every sample weighs the same, whatever its flight."""
+    counts, boxes, positions = BoxCounts(), TrackingCounts(), TrackingCounts()
+    for flight in flights:
+        counts, boxes = counts + flight.counts, boxes + flight.tracking
+        positions = positions + flight.positions
+    return Accuracy(
+        joined_people([flight.states for flight in flights]),
+        joined_people([flight.stream for flight in flights]),
+        joined_people([flight.at_once for flight in flights]),
+        joined_errors([_renumbered(flight.errors, n) for n, flight in enumerate(flights)]),
+        counts,
+        boxes,
+        positions,
+        tuple(sorted({name for flight in flights for name in flight.scenarios})),
+        tuple(problem for flight in flights for problem in flight.problems),
+    )
+
+
+def bands(edges: Sequence[float]) -> list[tuple[str, float, float]]:
+    """Name the bands between edges: ``8-20``, the last one without an upper edge ``80+``."""
+    return [
+        (f'{low:g}-{high:g}' if math.isfinite(high) else f'{low:g}+', low, high)
+        for low, high in pairwise(edges)
+    ]
+
+
+def median(values: FloatArray) -> float:
+    """Median of the finite ones of values, NaN where there is none."""
+    finite = values[np.isfinite(values)]
+    return float(np.median(finite)) if len(finite) else math.nan
+
+
+def _summary(states: PersonSamples, stream: PersonSamples) -> dict[str, Any]:
+    return {
+        'people': len(states.ids),
+        'mean_iou': states.mean_iou,
+        'streaming_mean_iou': stream.mean_iou,
+        'recall': states.recall,
+    }
+
+
+def _renumbered(errors: ErrorSamples, flight: int) -> ErrorSamples:
+    """Keep the ids of different flights apart, so that thinning does."""
+    return errors._replace(tracks=errors.tracks + (flight << 32))

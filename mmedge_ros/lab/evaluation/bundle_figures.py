@@ -1,0 +1,249 @@
+"""Figures of an evaluation of a bundle over a set of flights."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from mmedge_ros.lab.evaluation.bundle_cases import strategy_named
+from mmedge_ros.lab.evaluation.configuration_maps import AXES, GRID, draw_axes, draw_grid
+from mmedge_ros.lab.reporting.estimate_marks import (
+    WORDS,
+    capital,
+    draw_points,
+    draw_whiskers,
+    value_of,
+)
+from mmedge_ros.lab.reporting.figure_style import (
+    BLUE,
+    GREEN,
+    INK,
+    ORANGE,
+    PURPLE,
+    VERMILION,
+    FigureFile,
+    printable,
+    render,
+)
+
+STRATA = 'strata.png'
+STRATEGIES, DIFFERENCES = 'strategies.png', 'differences.png'
+BUNDLE_FIGURES = (GRID, AXES, STRATA, STRATEGIES, DIFFERENCES)
+_COLOURS = {
+    'fusion': BLUE,
+    'decision_fusion': GREEN,
+    'camera_only': ORANGE,
+    'detector_only': PURPLE,
+    'radar_only': VERMILION,
+}
+_MARKERS = {
+    'fusion': 'o',
+    'decision_fusion': 's',
+    'camera_only': '^',
+    'detector_only': 'D',
+    'radar_only': 'v',
+}
+_PANELS = (
+    ('size', 'Height in the picture [px]'),
+    ('range', 'Range [m]'),
+    ('occlusion', 'To be seen'),
+    ('light', 'Light'),
+    ('distance', 'Distance of the flight'),
+    ('surroundings', 'Surroundings'),
+)
+
+
+def draw_bundle(report: Mapping[str, Any]) -> list[FigureFile]:
+    """Draw every figure for which there is something, in their order, from report.json."""
+    drawn = [draw_strategies(report), draw_differences(report), draw_strata(report)]
+    if len(report['configurations']) > 1:
+        drawn = [draw_grid(report), draw_axes(report), *drawn]
+    return [figure for figure in drawn if figure is not None]
+
+
+def draw_strata(report: Mapping[str, Any]) -> FigureFile | None:
+    """Draw the bundle's own accuracy by every factor."""
+    strata = report['strategies']['fusion']['strata']
+    panels = [(strata[factor], title) for factor, title in _PANELS if factor in strata]
+    if not panels:
+        return None
+
+    def draw(figure: Figure, rows: int, columns: int) -> None:
+        drawn = figure.subplots(rows, columns, sharey=True, squeeze=False)
+        for axes, (rows_of, title) in zip(drawn.ravel(), panels, strict=False):
+            _draw_bars(axes, rows_of, title)
+        for spare in drawn.ravel()[len(panels) :]:
+            spare.set_visible(False)
+        for first in drawn[:, 0]:
+            first.set_ylabel('mean IoU')
+
+    columns = min(len(panels), 3)
+    rows = -(-len(panels) // columns)
+    return FigureFile(
+        STRATA,
+        render(lambda figure: draw(figure, rows, columns), 9.4, 2.9 * rows),
+        'Accuracy by factor',
+        'Mean IoU at full rates and the highest level, whoever is missed counting as zero, with '
+        '95 % intervals from flights drawn anew. Below each bar stands how many flights it '
+        'comes from: of two or three flights an interval says little.',
+        'Bars of mean IoU by size, range, occlusion, light, distance and surroundings',
+        render(lambda figure: draw(figure, len(panels), 1), 4.6, 2.5 * len(panels)),
+    )
+
+
+def _draw_bars(axes: Axes, strata: Mapping[str, Mapping[str, Any]], title: str) -> None:
+    rows = np.arange(len(strata))
+    values = [value_of(row['mean_iou']) for row in strata.values()]
+    axes.bar(rows, values, 0.6, color=BLUE, alpha=0.85)
+    draw_whiskers(axes, rows, [row['mean_iou'] for row in strata.values()], INK)
+    axes.set_xticks(
+        rows, [f'{printable(name, 14)}\n({row["flights"]})' for name, row in strata.items()]
+    )
+    axes.tick_params(axis='x', length=0, labelcolor=INK)
+    axes.set_xlim(-0.6, len(strata) - 0.4)
+    axes.set_ylim(0.0, 1.02)
+    axes.grid(axis='x', visible=False)
+    axes.set_title(title)
+
+
+def draw_strategies(report: Mapping[str, Any]) -> FigureFile | None:
+    """Draw all strategies beside each other, by light and by range."""
+    strategies = report['strategies']
+    own = strategies['fusion']['strata']
+    factors = [factor for factor in ('light', 'range') if factor in own]
+    if not factors:
+        return None
+    panels = [(factor, figure) for figure in ('mean_iou', 'place_recall') for factor in factors]
+
+    def draw(figure: Figure, rows: int, columns: int) -> None:
+        drawn = figure.subplots(rows, columns, squeeze=False).ravel()
+        for axes, (factor, name) in zip(drawn, panels, strict=True):
+            _draw_rivals(axes, strategies, factor, name)
+        handles, labels = drawn[0].get_legend_handles_labels()
+        across = len(labels) if columns > 1 else 2
+        figure.legend(handles, labels, loc='outside upper center', ncol=across)
+
+    return FigureFile(
+        STRATEGIES,
+        render(lambda figure: draw(figure, 2, len(factors)), 9.4, 5.6),
+        'Strategies beside each other',
+        'The same flights, full rates, the highest level: what is left when radar or camera units '
+        'are withheld, or when the fusion network is left out. Upper row: mean IoU of boxes, '
+        'which the radar alone has none of. Lower row: the share of visible people who have a '
+        'track of their own within 2 m, whatever sensor it is from. 95 % intervals from flights '
+        'drawn anew.',
+        'Mean IoU and share of people placed, for each strategy, by light and by range',
+        render(lambda figure: draw(figure, len(panels), 1), 4.6, 2.7 * len(panels)),
+    )
+
+
+def _draw_rivals(axes: Axes, strategies: Mapping[str, Any], factor: str, name: str) -> None:
+    own = strategies['fusion']['strata'][factor]
+    rows = np.arange(len(own))
+    step = 0.7 / max(len(strategies), 1)
+    for place, (strategy, entry) in enumerate(strategies.items()):
+        strata = entry['strata'][factor]
+        draw_points(
+            axes,
+            rows + step * (place - (len(strategies) - 1) / 2),
+            [strata[stratum][name] for stratum in own],
+            _COLOURS[strategy],
+            strategy_named(strategy).short,
+            _MARKERS[strategy],
+        )
+    for edge in rows[1:]:
+        axes.axvline(edge - 0.5, color='#e4e8ec', linewidth=0.7)
+    axes.set_xticks(
+        rows, [f'{printable(key, 14)}\n({row["flights"]})' for key, row in own.items()]
+    )
+    axes.tick_params(axis='x', length=0, labelcolor=INK)
+    axes.set_xlim(-0.5, len(own) - 0.5)
+    axes.set_ylim(-0.02, 1.02)
+    axes.grid(axis='x', visible=False)
+    unit = ', m' if factor == 'range' else ''
+    axes.set_title(f'{capital(WORDS[name])} by {factor}{unit}')
+
+
+def draw_differences(report: Mapping[str, Any]) -> FigureFile | None:
+    """Draw fusion minus each other strategy, with zero marked."""
+    chosen = [
+        row
+        for row in report['differences']
+        if row['factor'] in ('all', 'light', 'range', 'claims') and row['value'] is not None
+    ]
+    others = [name for name in report['strategies'] if name not in ('fusion', 'radar_only')]
+    strata = list(dict.fromkeys((row['factor'], row['stratum']) for row in chosen))
+    if not others or not strata:
+        return None
+    names = ('mean_iou', 'place_recall')
+
+    def draw(figure: Figure, rows: int, columns: int) -> None:
+        drawn = figure.subplots(rows, columns, sharey=columns > 1, squeeze=False).ravel()
+        for axes, name in zip(drawn, names, strict=True):
+            for place, other in enumerate(others):
+                found = {
+                    (row['factor'], row['stratum']): row
+                    for row in chosen
+                    if row['figure'] == name and row['against'] == other
+                }
+                shift = 0.5 * (place - (len(others) - 1) / 2) / max(len(others), 1)
+                _draw_forest(axes, found, strata, shift, other)
+            axes.axvline(0.0, color=INK, linewidth=1.0)
+            axes.set_yticks(range(len(strata)), [_stratum_words(*s) for s in strata])
+            axes.tick_params(axis='y', length=0, labelcolor=INK)
+            axes.set_ylim(len(strata) - 0.4, -0.6)
+            axes.grid(axis='y', visible=False)
+            axes.set_xlabel('difference')
+            axes.set_title(capital(WORDS[name]))
+        handles, labels = drawn[0].get_legend_handles_labels()
+        across = len(labels) if columns > 1 else 2
+        figure.legend(handles, labels, loc='outside upper center', ncol=across)
+
+    height = 1.4 + 0.3 * len(strata)
+    return FigureFile(
+        DIFFERENCES,
+        render(lambda figure: draw(figure, 1, 2), 9.4, height),
+        'What fusion adds',
+        'Fusion minus another strategy in the same flights, with 95 % intervals from flights '
+        'drawn anew, both sides together. Right of the line fusion is better; a filled mark is '
+        'an interval that excludes zero.',
+        'Differences of fusion and other strategies with intervals, by light and range',
+        render(lambda figure: draw(figure, 2, 1), 4.6, 2 * height),
+    )
+
+
+def _draw_forest(
+    axes: Axes,
+    found: Mapping[tuple[str, str], Mapping[str, Any]],
+    strata: Sequence[tuple[str, str]],
+    shift: float,
+    other: str,
+) -> None:
+    colour = _COLOURS[other]
+    axes.plot([], [], _MARKERS[other], color=colour, label=f'minus {strategy_named(other).short}')
+    for place, stratum in enumerate(strata):
+        row = found.get(stratum)
+        if row is None:
+            continue
+        height = place + shift
+        if row['low'] is not None:
+            axes.plot([row['low'], row['high']], [height, height], color=colour, linewidth=1.4)
+        axes.plot(
+            row['value'],
+            height,
+            _MARKERS[other],
+            markersize=5.0,
+            color=colour,
+            markerfacecolor=colour if row['excludes_zero'] else 'white',
+        )
+
+
+def _stratum_words(factor: str, name: str) -> str:
+    words = printable(name, 20)
+    if factor == 'range':
+        return f'{words} m'
+    return 'all people' if factor == 'all' else words

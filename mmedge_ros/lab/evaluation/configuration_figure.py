@@ -1,0 +1,152 @@
+"""How the configuration went over a flight, drawn."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from mmedge_ros.data_types import NS_PER_S, Configuration, FloatArray
+from mmedge_ros.lab.evaluation.configuration_course import in_order
+from mmedge_ros.lab.evaluation.trajectories import start_ns
+from mmedge_ros.lab.reporting.figure_style import (
+    BLUE,
+    GREEN,
+    INK,
+    LINES,
+    ORANGE,
+    VERMILION,
+    FigureFile,
+    draw_series,
+    legend_above,
+    limit_outliers,
+    modality_colour,
+    printable,
+    render,
+)
+from mmedge_ros.monitoring.system_state import SystemState
+from mmedge_ros.records.run_record import RunRecord
+
+CONFIGURATIONS = 'configurations.png'
+# Of the longest name of a level, as a share of the chart.
+_NAME_WIDTH = 0.07
+
+
+def draw_configurations(record: RunRecord) -> FigureFile | None:
+    """Draw limit, latency, configuration and supply over time; None without configurations."""
+    if not record.configurations or not record.decisions:
+        return None
+    caption = (
+        'Top: latency of each decision, what was predicted of 95 % of them when the '
+        'configuration was chosen, and the limit it was chosen under. Middle: the rate of each '
+        'modality, with each level that lasts. Bottom: what the monitor saw.'
+    )
+    return FigureFile(
+        CONFIGURATIONS,
+        render(lambda figure: _draw(figure, record), 9.4, 6.0),
+        'Configurations',
+        caption,
+        'Three charts over time: latency with its limit and prediction; rates and levels; '
+        'battery voltage and processor load',
+    )
+
+
+def _draw(figure: Figure, record: RunRecord) -> None:
+    upper, middle, lower = figure.subplots(3, 1, sharex=True)
+    zero_ns = start_ns(record)
+    ends = np.array([(d.window_end_ns - zero_ns) / NS_PER_S for d in record.decisions])
+    last = float(ends.max())
+    course = in_order(record)
+    begins = np.array([(c.effective_from_ns - zero_ns) / NS_PER_S for c in course])
+    times = np.clip(np.append(begins, last), 0.0, last)
+    latencies = np.array([1e3 * d.latency for d in record.decisions])
+    draw_series(upper, ends, latencies, GREEN)
+    limits = np.array([1e3 * c.latency_limit for c in course])
+    draw_steps(upper, times, limits, INK, 'limit', LINES[1])
+    predicted = np.array([1e3 * c.predicted_latency for c in course])
+    draw_steps(upper, times, predicted, ORANGE, 'predicted, 95 %')
+    known = limits[np.isfinite(limits)]
+    limit_outliers(upper, latencies, float(known.max()) if len(known) else 0.0, 'ms')
+    upper.set_ylabel('ms')
+    legend_above(upper, 'Latency')
+    draw_course(middle, times, course)
+    draw_states(lower, record.states, zero_ns)
+    lower.set_xlabel('s')
+
+
+def draw_course(axes: Axes, times: FloatArray, course: Sequence[Configuration]) -> None:
+    """Draw the rate of each modality over time, and name its level where it changes."""
+    modalities = list(dict.fromkeys(p.modality for c in course for p in c.modalities))
+    for place, modality in enumerate(modalities[:4]):
+        parts = [c.of(modality) for c in course]
+        colour = modality_colour(modality, place)
+        rates = np.array([part.rate for part in parts])
+        draw_steps(axes, times, rates, colour, printable(modality, 12))
+        name_levels(axes, times, [(p.rate, p.level) for p in parts], colour)
+    axes.set_ylabel('Hz')
+    axes.set_ylim(bottom=0.0)
+    legend_above(axes, 'Configuration')
+
+
+def draw_steps(
+    axes: Axes,
+    times: FloatArray,
+    values: FloatArray,
+    colour: str,
+    label: str,
+    line: str = '-',
+) -> None:
+    """Draw values that each hold until the next; ``times`` has one more than ``values``."""
+    if np.isfinite(values).any():
+        held = np.append(values, values[-1])
+        axes.step(times, held, line, where='post', color=colour, label=label, linewidth=1.2)
+
+
+def name_levels(
+    axes: Axes, times: FloatArray, parts: Sequence[tuple[float, str]], colour: str
+) -> None:
+    """Write a level where it takes the place of another and lasts as long as its name is wide."""
+    changes: list[tuple[float, float, str]] = []
+    for time, (rate, level) in zip(times.tolist(), parts, strict=False):
+        if level and (not changes or level != changes[-1][2]):
+            changes.append((time, rate, level))
+    widest = _NAME_WIDTH * float(times[-1] - times[0])
+    for (time, rate, level), (end, _, _) in pairwise([*changes, (math.inf, 0.0, '')]):
+        if end - time >= widest:
+            axes.annotate(
+                printable(level, 8),
+                (time, rate),
+                xytext=(2, 3),
+                textcoords='offset points',
+                fontsize=7.5,
+                color=colour,
+            )
+
+
+def draw_states(
+    axes: Axes, states: Sequence[tuple[int, SystemState]], zero_ns: int, known: bool = False
+) -> None:
+    """Draw processor load and battery voltage by the monitor.
+
+    :param known: whether there is something to see without them
+    """
+    times = np.array([(stamp_ns - zero_ns) / NS_PER_S for stamp_ns, _ in states])
+    loads = np.array([state.mean_cpu for _, state in states])
+    volts = np.array([state.voltage for _, state in states])
+    if np.isfinite(loads).any():
+        axes.plot(times, loads, color=BLUE, label='processor, %', linewidth=1.0)
+    axes.set_ylim(0.0, 100.0)
+    axes.set_ylabel('%')
+    if np.isfinite(volts).any():
+        right = axes.twinx()
+        right.plot(times, volts, color=VERMILION, linewidth=1.0)
+        right.set_ylabel('V', color=VERMILION)
+        right.grid(visible=False)
+        axes.plot([], [], color=VERMILION, label='battery, V')
+    elif not known and not np.isfinite(loads).any():
+        axes.annotate('nothing known', (0.5, 0.5), xycoords='axes fraction', ha='center')
+    legend_above(axes, 'System')

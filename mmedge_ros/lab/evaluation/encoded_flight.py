@@ -1,0 +1,230 @@
+"""A flight whose units are encoded once per level, to be replayed in any configuration.
+
+What a configuration changes is which units pass and with which level they are encoded; what an
+encoder makes of a unit at a level is always the same. So each unit is encoded once per level,
+and a replay in a configuration takes the features from memory: windows, fusion and tracking
+are run anew, bit for bit as if the encoders had been at work.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+from mmedge_ros.data_types import (
+    RADAR,
+    Configuration,
+    ModalityConfiguration,
+    Unit,
+    UnitFeatures,
+)
+from mmedge_ros.encoding import EncodingError
+from mmedge_ros.encoding.unit_encoder import UnitEncoder
+from mmedge_ros.geometry.ego_motion import EgoReport
+from mmedge_ros.geometry.projection import CameraModel
+from mmedge_ros.geometry.transforms import StampedTransform
+from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline, PipelineParameters
+from mmedge_ros.records.device_profile import DeviceProfile
+from mmedge_ros.records.ground_truth import GroundTruth
+from mmedge_ros.records.run_record import RunRecord
+from mmedge_ros.replay import ReplayError
+from mmedge_ros.replay.offline_replay import OfflineReplay
+from mmedge_ros.replay.offline_session import begin_record
+from mmedge_ros.replay.recording import Recording
+from mmedge_ros.replay.steered_replay import SteeredReplay, Steering
+from mmedge_ros.sensing import SensingError
+
+
+class _Place(NamedTuple):
+    """Whose features they are: a unit of a modality at a level, '' where there is one model."""
+
+    modality: str
+    level: str
+    sequence: int
+
+
+@dataclass
+class EncodedFlight:
+    """A recording in memory: what arrived when, and the features of each unit at each level.
+
+    ``events`` hold units without their payload. ``levels`` are those each modality's encoder
+    tells apart, () where one model or none serves every level; ``record`` is what the
+    recording itself says. Features are added by `encode`.
+    """
+
+    record: RunRecord
+    events: tuple[Unit | EgoReport, ...]
+    periods_ns: Mapping[str, int]
+    transforms: Sequence[StampedTransform]
+    camera: CameraModel | None
+    levels: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    features: dict[_Place, UnitFeatures | Exception] = field(default_factory=dict)
+
+    @property
+    def modalities(self) -> tuple[str, ...]:
+        """Modalities with features."""
+        return tuple(self.levels)
+
+    def keep(self, modality: str, level: str, sequence: int, made: UnitFeatures) -> None:
+        """Enter what a unit's encoder made of it; level '' where one model serves every level."""
+        self.features[_Place(modality, level, sequence)] = made
+
+    @property
+    def truth(self) -> GroundTruth | None:
+        """What was really there; None where the recording does not say."""
+        return self.record.truth
+
+
+def load_flight(recording: Recording, parameters: PipelineParameters) -> EncodedFlight:
+    """Read what a replay needs of a recording, features aside.
+
+    :param parameters: of the pipeline that will be replayed
+    :raises ReplayError: if there is nothing to play
+    """
+    return EncodedFlight(
+        begin_record(recording, parameters, 'offline'),
+        tuple(
+            replace(event, payload=None) if isinstance(event, Unit) else event
+            for event in recording.events()
+        ),
+        dict(recording.periods_ns),
+        tuple(recording.transforms),
+        recording.camera,
+    )
+
+
+def encode_flight(
+    flight: EncodedFlight,
+    recording: Recording,
+    encoders: Mapping[str, UnitEncoder],
+    wanted: Mapping[str, Collection[str]],
+    on_progress: Callable[[float], None] | None = None,
+) -> None:
+    """Encode every unit of a recording once per level; what is there already is kept.
+
+    :param wanted: levels to encode, by modality
+    :param on_progress: called with the share done, 0..1
+    """
+    for modality, encoder in encoders.items():
+        flight.levels[modality] = encoder.levels
+    total = max(sum(isinstance(event, Unit) for event in flight.events), 1)
+    for number, unit in enumerate(recording.units()):
+        if unit.modality in encoders:
+            encoder = encoders[unit.modality]
+            for level in _told_apart(encoder.levels, wanted[unit.modality]):
+                place = _Place(unit.modality, level, unit.sequence)
+                if place not in flight.features:
+                    flight.features[place] = _encoded(encoder, unit, level)
+        if on_progress:
+            on_progress((number + 1) / total)
+
+
+def _told_apart(levels: tuple[str, ...], wanted: Iterable[str]) -> list[str]:
+    return sorted({level if levels else '' for level in wanted})
+
+
+def _encoded(encoder: UnitEncoder, unit: Unit, level: str) -> UnitFeatures | Exception:
+    try:
+        return encoder.encode(unit, ModalityConfiguration(unit.modality, 0.0, level), 0)
+    except (SensingError, EncodingError) as err:
+        return err
+
+
+class StoredEncoder:
+    """Hands out what an encoder once made of each unit."""
+
+    def __init__(self, flight: EncodedFlight, modality: str) -> None:
+        self.modality = modality
+        self.levels = flight.levels[modality]
+        self.problems: Counter[str] = Counter()
+        self._features = flight.features
+
+    def encode(
+        self, unit: Unit, configuration: ModalityConfiguration, configuration_id: int
+    ) -> UnitFeatures:
+        level = configuration.level if self.levels else ''
+        found = self._features.get(_Place(unit.modality, level, unit.sequence))
+        if found is None:
+            raise ReplayError(
+                f'{unit.modality} unit {unit.sequence} was not encoded with level {level!r}; '
+                'encode the flight with every level that is replayed'
+            )
+        if isinstance(found, Exception):
+            raise found.with_traceback(None)
+        return replace(
+            found,
+            # The stamp may have been put right, and the trail goes on from here.
+            stamp_ns=unit.stamp_ns,
+            trail=unit.trail,
+            rate=configuration.rate,
+            level=found.level or configuration.level,
+            configuration_id=configuration_id,
+        )
+
+    def warm_up(self) -> None:
+        """There is nothing to load."""
+
+
+def replay_encoded(
+    flight: EncodedFlight,
+    pipeline: PerceptionPipeline,
+    configuration: Configuration | Steering,
+    profile: DeviceProfile,
+    modalities: Collection[str] = (),
+) -> RunRecord:
+    """Replay an encoded flight in virtual time, in one configuration or in chosen ones.
+
+    :param pipeline: a new one; it is given the calibration here
+    :param configuration: rates and levels, or who chooses them in flight
+    :param modalities: whose units arrive at all; () for all that were recorded
+    :raises ReplayError: if the profile lacks a stage, or a unit was not encoded with its level
+    """
+    heard = [m for m in flight.modalities if not modalities or m in modalities]
+    # A sensor that is withheld is still mounted where it was.
+    set_up_geometry(flight, pipeline, [m for m in flight.modalities if m not in heard])
+    encoders: dict[str, UnitEncoder] = {m: StoredEncoder(flight, m) for m in heard}
+    if isinstance(configuration, Configuration):
+        replay = OfflineReplay(pipeline, encoders, profile, flight.periods_ns)
+        for server in replay.servers.values():
+            server.intake.control.schedule.add(configuration)
+    else:
+        replay = SteeredReplay(pipeline, encoders, profile, configuration, flight.periods_ns)
+    replay.run(
+        event
+        for event in flight.events
+        if not isinstance(event, Unit) or event.modality in encoders
+    )
+    record = replace(flight.record, features=[], units={}, problems=[], decisions=[])
+    replay.fill(record)
+    geometry = pipeline.geometry
+    record.frame_id = pipeline.frame_id
+    record.camera = geometry.camera
+    record.camera_pose = geometry.camera_pose if geometry.camera else None
+    record.radar_pose = geometry.radar_pose if RADAR in flight.modalities else None
+    record.profile = profile.description
+    return record
+
+
+def set_up_geometry(
+    flight: EncodedFlight, pipeline: PerceptionPipeline, withheld: Collection[str] = ()
+) -> None:
+    """Give a pipeline the calibration of a flight.
+
+    :param withheld: modalities whose units will never come, and cannot say where they are
+    """
+    pipeline.add_transforms(flight.transforms)
+    if flight.camera is not None:
+        pipeline.set_camera(flight.camera)
+    pipeline.set_frames({m: f for m, f in _frames(flight).items() if m in withheld})
+
+
+def _frames(flight: EncodedFlight) -> dict[str, str]:
+    frames: dict[str, str] = {}
+    for event in flight.events:
+        if isinstance(event, Unit):
+            frames.setdefault(event.modality, event.frame_id)
+        if len(frames) == len(flight.modalities):
+            break
+    return {m: frame for m, frame in frames.items() if m in flight.modalities}

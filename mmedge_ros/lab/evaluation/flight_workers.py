@@ -1,0 +1,74 @@
+"""Flights of an evaluation at once, a process each; what is done is kept whoever is killed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Protocol, TypeVar
+
+from mmedge_ros import MmedgeError
+from mmedge_ros.lab.evaluation import EvaluationError
+from mmedge_ros.lab.evaluation.flight_cases import FlightTask, evaluate_flight
+from mmedge_ros.lab.worker_processes import Tell, WorkError, do_works
+
+OnProgress = Callable[[float, int], None]
+
+
+class FlightWork(Protocol):
+    """What is to be found out about one flight, and what is not yet."""
+
+    @property
+    def name(self) -> str: ...
+
+    def pending(self) -> Sequence[object]: ...
+
+
+AnyWork = TypeVar('AnyWork', bound=FlightWork)
+
+
+def evaluate_flights(
+    tasks: Sequence[FlightTask], jobs: int = 1, on_progress: OnProgress | None = None
+) -> None:
+    """Evaluate flights for a bundle's report, see `work_through`."""
+    work_through(tasks, evaluate_flight, jobs, on_progress)
+
+
+def work_through(
+    tasks: Sequence[AnyWork],
+    evaluate: Callable[[AnyWork, Tell], None],
+    jobs: int = 1,
+    on_progress: OnProgress | None = None,
+) -> None:
+    """Evaluate flights; those whose results are all there take no time.
+
+    :param evaluate: finds what is pending and keeps it; told how to say the share done. For
+        processes it must be one that can be pickled.
+
+    :param jobs: processes to use; 0 for one per processor
+    :param on_progress: called with the share done (0..1) and the number of whole flights
+    :raises EvaluationError: if a flight cannot be evaluated or its process was killed; the
+        others' processes are ended
+    """
+    todo = {task.name: task for task in tasks if task.pending()}
+    shares = {task.name: 0.0 if task.name in todo else 1.0 for task in tasks}
+
+    def tell() -> None:
+        if on_progress and shares:
+            done = shares.values()
+            on_progress(sum(done) / len(done), sum(share >= 1.0 for share in done))
+
+    def update(name: str, share: float) -> None:
+        shares[name] = share
+        tell()
+
+    tell()
+    try:
+        do_works(
+            {name: partial(evaluate, task) for name, task in todo.items()},
+            jobs,
+            (MmedgeError,),
+            update,
+        )
+    except WorkError as err:
+        text = str(err)
+        raise EvaluationError(text if err.name in text else f'flight {err.name}: {text}') from err

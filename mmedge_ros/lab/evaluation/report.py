@@ -1,0 +1,162 @@
+"""The report folder of a run: figures for people, stable keys for other tools."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mmedge_ros.lab.evaluation import EvaluationError
+from mmedge_ros.lab.evaluation.accuracy import Accuracy
+from mmedge_ros.lab.evaluation.box_comparison import BoxesComparison
+from mmedge_ros.lab.evaluation.configuration_course import configurations_in_words
+from mmedge_ros.lab.evaluation.decision_log import decision_lines, read_decisions, rounded
+from mmedge_ros.lab.evaluation.latency_metrics import latency_metrics, modalities_of
+from mmedge_ros.lab.evaluation.pseudo_labels import PseudoLabelComparison
+from mmedge_ros.lab.evaluation.trajectories import Trajectory, trajectories
+from mmedge_ros.lab.evaluation.truth_comparison import accuracy_of
+from mmedge_ros.lab.reporting.report_files import write_files
+from mmedge_ros.records.run_record import RunRecord, UnitCounts
+
+__all__ = ['EvaluationError', 'read_decisions', 'report_of', 'write_report']
+
+REPORT = 'report.json'
+DECISIONS = 'decisions.jsonl'
+PAGE = 'report.html'
+_DIGITS = 6
+
+
+def write_report(
+    record: RunRecord,
+    folder: Path,
+    comparison: BoxesComparison | None = None,
+    taught: PseudoLabelComparison | None = None,
+) -> dict[str, Any]:
+    """Write report.json, decisions.jsonl, the figures and report.html into a folder.
+
+    The folder is made where it is missing; an earlier report in it is replaced, and only once
+    the new one has been written in full.
+
+    :return: the content of report.json
+    :raises EvaluationError: when the folder or a file in it cannot be written
+    """
+    # Drawing takes a second to import, which commands that draw nothing should not pay.
+    from mmedge_ros.lab.evaluation.figures import FIGURE_NAMES, draw_figures
+    from mmedge_ros.lab.evaluation.video import VIDEO
+    from mmedge_ros.lab.reporting.report_page import render_page
+
+    tracks = trajectories(record)
+    accuracy = accuracy_of(record, record.truth) if record.truth else None
+    report = report_of(record, comparison, tracks, accuracy, taught)
+    figures = draw_figures(record, tracks, accuracy)
+    files = {DECISIONS: decision_lines(record.decisions).encode()}
+    files |= {figure.name: figure.png for figure in figures}
+    files[PAGE] = render_page(report, figures).encode(errors='replace')
+    files[REPORT] = (json.dumps(report, indent=2, allow_nan=False) + '\n').encode()
+    obsolete = [name for name in (*FIGURE_NAMES, VIDEO) if name not in files]
+    write_files(Path(folder), files, obsolete)
+    return report
+
+
+def report_of(
+    record: RunRecord,
+    comparison: BoxesComparison | None = None,
+    tracks: Sequence[Trajectory] | None = None,
+    accuracy: Accuracy | None = None,
+    taught: PseudoLabelComparison | None = None,
+) -> dict[str, Any]:
+    """Return what report.json holds: JSON values only, null where nothing was measured.
+
+    :param tracks: what `trajectories` finds in the record, where that is known already
+    :param accuracy: what `accuracy_of` finds, where that is known already
+    """
+    metrics = latency_metrics(record)
+    modalities = modalities_of(record)
+    units = {m: dataclasses.asdict(_unit_counts(record, m)) for m in modalities}
+    found = trajectories(record) if tracks is None else tracks
+    if accuracy is None and record.truth is not None:
+        accuracy = accuracy_of(record, record.truth)
+    report = {
+        'bag': record.bag,
+        'mode': record.mode,
+        'profile': record.profile,
+        'frame_id': record.frame_id,
+        'duration_s': record.duration,
+        'wall_time_s': record.wall_time,
+        'window_ms': record.window * 1e3,
+        'stride_ms': record.stride * 1e3,
+        'windows': record.windows,
+        'decisions': len(record.decisions),
+        # Published before their windows ended, because a gate was sure enough.
+        'early': sum(decision.latency < 0.0 for decision in record.decisions),
+        'dropped': record.dropped,
+        'warmup_decisions': len(record.decisions) - metrics.decisions,
+        'measured_decisions': metrics.decisions,
+        'latency_ms': dataclasses.asdict(metrics.latency_ms),
+        'age_ms': {m: dataclasses.asdict(age) for m, age in metrics.age_ms.items()},
+        'critical_age_ms': dataclasses.asdict(metrics.critical_age_ms),
+        'deadline_ms': record.deadline * 1e3,
+        'deadline_miss_rate': metrics.deadline_miss_rate,
+        'stages_ms': {n: {'p50': q.p50, 'p95': q.p95} for n, q in metrics.stages_ms.items()},
+        'encoder_calls': {m: units[m]['encoded'] for m in modalities},
+        'units': units,
+        'decisions_with': _decisions_with(record),
+        'configurations': configurations_in_words(record),
+        'tracks': [_track_summary(track) for track in found],
+        'accuracy': None if accuracy is None else accuracy.report(),
+        'tracking': None if accuracy is None else accuracy.tracking_report(),
+        'boxes_comparison': None if comparison is None else dataclasses.asdict(comparison),
+        'pseudo_labels': None if taught is None else dataclasses.asdict(taught),
+        'problems': [*record.problems, *(accuracy.problems if accuracy else ())],
+        'resources': {'cpu_s': None, 'peak_rss_mb': None} | record.resources,
+        'software': {'version': None, 'git': None, 'bundle': None} | record.software,
+    }
+    plain: dict[str, Any] = _plain(report)
+    return plain
+
+
+def _unit_counts(record: RunRecord, modality: str) -> UnitCounts:
+    if modality in record.units:
+        return record.units[modality]
+    return UnitCounts(encoded=sum(unit.modality == modality for unit in record.features))
+
+
+def _decisions_with(record: RunRecord) -> dict[str, dict[str, int]]:
+    """Count the decisions by what they had to do without, and for which modality or why."""
+    return {
+        name: dict(sorted(Counter(x for d in record.decisions for x in getattr(d, name)).items()))
+        for name in ('late', 'lost', 'skipped', 'degraded')
+    }
+
+
+def _track_summary(track: Trajectory) -> dict[str, Any]:
+    ranges = track.ranges[np.isfinite(track.ranges)]
+    return {
+        'id': track.id,
+        'label': track.label,
+        'decisions': len(track.times),
+        'decisions_with_box': int(track.has_box.sum()),
+        'first_s': float(track.times[0]),
+        'duration_s': track.duration,
+        'median_range_m': float(np.median(ranges)) if len(ranges) else math.nan,
+        'seen_by': track.seen_by,
+    }
+
+
+def _plain(value: Any) -> Any:
+    """Turn numbers into what JSON can hold: rounded, and None for NaN and infinity."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if value is None or isinstance(value, str | bool):
+        return value
+    if isinstance(value, int | np.integer):
+        return int(value)
+    return rounded(float(value), _DIGITS)

@@ -1,0 +1,1 @@
+"""What a gate is worth: closed-loop replays, certificates and their report."""

@@ -1,0 +1,205 @@
+"""Whole flights replayed twice: as they are, and with a gate, whose skips change what follows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from mmedge_ros.data_types import Configuration, Decision
+from mmedge_ros.fusion.feature_fusion import FeatureFusion
+from mmedge_ros.lab.evaluation.encoded_flight import EncodedFlight, replay_encoded
+from mmedge_ros.lab.gates.remembered_measurements import (
+    Measured,
+    RememberingGatedPipeline,
+    RememberingPipeline,
+)
+from mmedge_ros.pipeline.perception_pipeline import PipelineParameters
+from mmedge_ros.records.device_profile import DeviceProfile
+from mmedge_ros.records.run_record import RunRecord
+from mmedge_ros.skipping.agreement import decisions_agree
+from mmedge_ros.skipping.certificate import FlightOutcome
+from mmedge_ros.skipping.gate import Asked
+from mmedge_ros.skipping.gated_pipeline import Gating
+from mmedge_ros.skipping.question import Question
+from mmedge_ros.skipping.scene import Asking
+from mmedge_ros.skipping.scene_change import SceneChangeParameters
+from mmedge_ros.skipping.skip_control import SkipControl, SkipParameters, SkipStatus
+
+MakeFusion = Callable[[], FeatureFusion | None]
+
+
+def _no_fusion() -> None:
+    return None
+
+
+@dataclass(frozen=True)
+class LoopSettings:
+    """What stays the same in all runs of a flight.
+
+    ``make_fusion`` makes feature fusion anew for each run; decision fusion where it gives None.
+    """
+
+    configuration: Configuration
+    profile: DeviceProfile
+    pipeline: PipelineParameters
+    skipping: SkipParameters
+    changes: SceneChangeParameters = field(default_factory=SceneChangeParameters)
+    make_fusion: MakeFusion = _no_fusion
+
+
+class Answered(NamedTuple):
+    """A question that was asked, and whether to decide then would have been right."""
+
+    question: Question
+    agrees: bool
+
+
+class EarlyDecision(NamedTuple):
+    """A window decided early: what was asked, how sure the answer was, and if it was right.
+
+    ``early_by`` is the window end minus publication, s.
+    """
+
+    end_ns: int
+    question: Question
+    confidence: float
+    agrees: bool
+    early_by: float
+
+
+@dataclass(frozen=True, eq=False)
+class GatedRun:
+    """A flight with a gate; ``audits`` say of each whether both decisions were equal."""
+
+    record: RunRecord
+    early: tuple[EarlyDecision, ...]
+    status: SkipStatus
+    audits: tuple[bool, ...]
+
+    @property
+    def outcome(self) -> FlightOutcome:
+        """What counts for a certificate."""
+        differing = sum(not decision.agrees for decision in self.early)
+        return FlightOutcome(len(self.record.decisions), len(self.early), differing)
+
+    @property
+    def rested(self) -> dict[str, int]:
+        """Units that were left out, by modality."""
+        return {modality: counts.skipped for modality, counts in self.record.units.items()}
+
+
+class FlightLoop:
+    """Replays of one flight with the same settings.
+
+    :param reference: of an earlier loop; made when first needed where there is none
+    """
+
+    def __init__(
+        self, flight: EncodedFlight, settings: LoopSettings, reference: RunRecord | None = None
+    ) -> None:
+        self.flight = flight
+        self.settings = settings
+        self._measured: Measured = {}
+        self._reference = reference
+        self._full: dict[int, Decision] | None = None
+
+    def reference(self) -> RunRecord:
+        """Return the run in which nothing is skipped."""
+        if self._reference is None:
+            s = self.settings
+            pipeline = RememberingPipeline(s.pipeline, s.make_fusion())
+            pipeline.measured = self._measured
+            self._reference = self._replayed(pipeline)
+        return self._reference
+
+    def gated(self, asked: Asked, threshold: float) -> GatedRun:
+        """Replay with a gate, and compare its early decisions with the reference's."""
+        return self._gated(asked, threshold, None)
+
+    def answered(self, asked: Asked, threshold: float) -> list[Answered]:
+        """Replay with a gate, and answer all questions it was asked, those with a no as well.
+
+        What would have been decided then is compared with the reference's decision.
+        """
+        shadows: list[tuple[Question, Decision]] = []
+        self._gated(asked, threshold, shadows)
+        full, size = self._decided(), _picture_size(self.reference())
+        return [
+            Answered(question, decisions_agree(shadow, full[shadow.window_end_ns], size))
+            for question, shadow in shadows
+            if shadow.window_end_ns in full
+        ]
+
+    def _gated(
+        self,
+        asked: Asked,
+        threshold: float,
+        shadows: list[tuple[Question, Decision]] | None,
+    ) -> GatedRun:
+        asked_early: dict[int, tuple[Question, float]] = {}
+        audits: list[bool] = []
+
+        def note(asking: Asking, question: Question, confidence: float) -> None:
+            asked_early[asking.end_ns] = (question, confidence)
+
+        s = self.settings
+        windows = s.pipeline.windows
+        control = SkipControl(
+            s.skipping,
+            threshold,
+            windows.window,
+            windows.stride,
+            periods_ns=self.flight.periods_ns,
+        )
+        gating = Gating(asked, control, s.changes, note, audits.append)
+        pipeline = RememberingGatedPipeline(gating, s.pipeline, s.make_fusion())
+        pipeline.measured = self._measured
+        pipeline.shadows = shadows
+        record = self._replayed(pipeline)
+        full, size = self._decided(), _picture_size(record)
+        early = tuple(
+            EarlyDecision(
+                decision.window_end_ns,
+                *asked_early[decision.window_end_ns],
+                decisions_agree(decision, full[decision.window_end_ns], size),
+                -decision.latency,
+            )
+            for decision in record.decisions
+            if decision.window_end_ns in asked_early and decision.window_end_ns in full
+        )
+        return GatedRun(record, early, control.status, tuple(audits))
+
+    def _replayed(self, pipeline: RememberingPipeline) -> RunRecord:
+        s = self.settings
+        return replay_encoded(self.flight, pipeline, s.configuration, s.profile)
+
+    def _decided(self) -> dict[int, Decision]:
+        """The reference's decisions by window end."""
+        if self._full is None:
+            self._full = {d.window_end_ns: d for d in self.reference().decisions}
+        return self._full
+
+
+def reference_run(flight: EncodedFlight, settings: LoopSettings) -> RunRecord:
+    """Replay a flight in which nothing is skipped."""
+    return FlightLoop(flight, settings).reference()
+
+
+def gated_run(
+    flight: EncodedFlight,
+    reference: RunRecord,
+    settings: LoopSettings,
+    asked: Asked,
+    threshold: float,
+) -> GatedRun:
+    """Replay a flight with a gate, and compare its early decisions with the reference's.
+
+    :param reference: of `reference_run` with the same settings
+    """
+    return FlightLoop(flight, settings, reference).gated(asked, threshold)
+
+
+def _picture_size(record: RunRecord) -> tuple[int, int]:
+    camera = record.camera
+    return (camera.width, camera.height) if camera else (0, 0)

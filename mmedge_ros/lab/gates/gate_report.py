@@ -1,0 +1,260 @@
+"""The report of a gate: what it saves and how often it is wrong, beside rules and ceiling."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from mmedge_ros.data_types import FloatArray
+from mmedge_ros.lab.evaluation.flight_bootstrap import Drawings, interval
+from mmedge_ros.lab.gates.loop_figures import FlightFigures, GateFigures, saved, saving_ceiling
+from mmedge_ros.lab.reporting.report_files import write_report
+from mmedge_ros.skipping.audits import AuditParameters, DriftMonitor
+from mmedge_ros.skipping.certificate import Certificate
+
+PAGE = 'report.html'
+# Promises that are certified, and those that are looked at across splits.
+ALPHAS = (0.02, 0.05, 0.1)
+SPLIT_ALPHAS = (0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2)
+FIXED = 0.5
+_UNITS, _SENSED_SHARE = 15, 0.5
+_DIGITS = 5
+
+
+class Split(Protocol):
+    """A threshold certified by one half of the flights, and what it does in the other."""
+
+    @property
+    def certificate(self) -> Certificate: ...
+    @property
+    def early(self) -> int: ...
+    @property
+    def differing(self) -> int: ...
+    @property
+    def saved(self) -> float: ...
+
+
+@dataclass(frozen=True, eq=False)
+class GateEvidence:
+    """What was replayed: of each threshold and rival the figures of the same judged flights.
+
+    ``rivals`` are keyed by rule and value; ``splits`` by alpha; ``alpha`` is what was asked for;
+    ``audits`` say by set and flight whether audited decisions were equal.
+    """
+
+    rows: tuple[tuple[FlightFigures, ...], ...]
+    thresholds: tuple[float, ...]
+    rivals: Mapping[str, Sequence[FlightFigures]]
+    certificates: tuple[Certificate, ...]
+    splits: Mapping[float, Sequence[Split]]
+    alpha: float
+    audits: Mapping[str, Sequence[Sequence[bool]]] = field(default_factory=dict)
+
+    @property
+    def judged(self) -> int:
+        """How many flights were judged."""
+        return len(self.rows[0])
+
+
+def gate_report(evidence: GateEvidence) -> dict[str, Any]:
+    """Return everything that was found, as plain values; None where there is no figure."""
+    drawings = Drawings.of(evidence.judged)
+    ceiling = saving_ceiling(_UNITS, _SENSED_SHARE)
+    chosen = _chosen(evidence)
+    found = {
+        'judged_flights': evidence.judged,
+        'alpha': evidence.alpha,
+        'ceiling': ceiling,
+        'certificates': [_certificate(c) for c in evidence.certificates],
+        'certified': bool(chosen is not None),
+        'thresholds': [
+            _rule('gate', threshold, row, drawings)
+            for threshold, row in zip(evidence.thresholds, evidence.rows, strict=True)
+        ],
+        'rules': _rules(evidence, chosen, drawings),
+        'reliability': _figures(_own(evidence, chosen)[1])['reliability'],
+        'splits': [_splits(alpha, results) for alpha, results in evidence.splits.items()],
+        'drift': [_drift(name, evidence, flights) for name, flights in evidence.audits.items()],
+    }
+    plain: dict[str, Any] = _plain(found)
+    return plain
+
+
+def write_gate_report(report: Mapping[str, Any], folder: Path) -> None:
+    """Write report.json, the figures and report.html.
+
+    :raises EvaluationError: if the folder or a file in it cannot be written
+    """
+    from mmedge_ros.lab.gates.gate_figures import GATE_FIGURES, draw_gate
+    from mmedge_ros.lab.gates.gate_page import render_gate_page
+
+    figures = draw_gate(report)
+    pages = {PAGE: render_gate_page(report, figures)}
+    write_report(report, folder, pages, figures, GATE_FIGURES)
+
+
+def _chosen(evidence: GateEvidence) -> float | None:
+    """Return the threshold that keeps the promise that was asked for."""
+    holding = [c for c in evidence.certificates if c.holds and c.alpha <= evidence.alpha + 1e-12]
+    return max(holding, key=lambda c: c.alpha).threshold if holding else None
+
+
+def _own(evidence: GateEvidence, chosen: float | None) -> tuple[float, Sequence[FlightFigures]]:
+    """Return the row that speaks for the gate: the certified one, or that of 0.5."""
+    wanted = FIXED if chosen is None else chosen
+    places = range(len(evidence.thresholds))
+    place = min(places, key=lambda p: abs(evidence.thresholds[p] - wanted))
+    return evidence.thresholds[place], evidence.rows[place]
+
+
+def _rules(
+    evidence: GateEvidence, chosen: float | None, drawings: Drawings
+) -> list[dict[str, Any]]:
+    """Put the gate beside its rivals: those that can be tuned save about as much as it does."""
+    fixed, row = _own(evidence, None)
+    rules = [_rule('fixed', fixed, row, drawings)]
+    goal = row
+    if chosen is not None:
+        threshold, goal = _own(evidence, chosen)
+        rules.insert(0, _rule('ours', threshold, goal, drawings))
+    for name in sorted({key.split()[0] for key in evidence.rivals}):
+        own = {key: row for key, row in evidence.rivals.items() if key.split()[0] == name}
+        key = min(own, key=lambda key: abs(_saved(own[key]) - _saved(goal)))
+        rules.append(_rule(name, float(key.split()[1]), own[key], drawings))
+    return rules
+
+
+def _rule(
+    name: str, value: float, flights: Sequence[FlightFigures], drawings: Drawings
+) -> dict[str, Any]:
+    """Describe a rule, with intervals from drawing flights anew."""
+    early = np.array([float(flight.outcome.early) for flight in flights])
+    differing = np.array([float(flight.outcome.differing) for flight in flights])
+    units = np.array([float(sum(w.full for w in flight.windows)) for flight in flights])
+    encoded = np.array([float(sum(w.encoded for w in flight.windows)) for flight in flights])
+    return {
+        **_figures(flights),
+        'name': name,
+        'threshold': value,
+        'disagreement_interval': _interval(drawings, differing, early),
+        'saved_interval': _interval(drawings, units - encoded, units),
+        'saving_decisions': _saving(flights),
+        'streaming_difference': _streaming(drawings, flights),
+    }
+
+
+def _saving(flights: Sequence[FlightFigures]) -> dict[str, float]:
+    """Count early decisions in whose stride an encode was saved, and how often these differ.
+
+    Those made when all pictures of a window are in differ less and save nothing.
+    """
+    differs = [
+        window.differs
+        for flight in flights
+        for window in flight.windows
+        if window.is_early and window.encoded < window.full
+    ]
+    share = sum(differs) / len(differs) if differs else math.nan
+    return {'early': len(differs), 'disagreement': share}
+
+
+def _figures(flights: Sequence[FlightFigures]) -> dict[str, Any]:
+    return GateFigures(flights, saving_ceiling(_UNITS, _SENSED_SHARE)).report()
+
+
+def _streaming(drawings: Drawings, flights: Sequence[FlightFigures]) -> dict[str, float]:
+    """Streaming mean IoU with the gate minus without, in the same flights."""
+    with_gate, without = (
+        (np.array([s[0] for s in streams]), np.array([float(s[1]) for s in streams]))
+        for streams in ([f.stream for f in flights], [f.reference_stream for f in flights])
+    )
+    drawn = _quotients(drawings, *with_gate) - _quotients(drawings, *without)
+    low, high = interval(drawn, len(flights))
+    totals = [
+        float(above.sum() / below.sum()) if below.sum() else math.nan
+        for above, below in (with_gate, without)
+    ]
+    return {'value': totals[0] - totals[1], 'low': low, 'high': high}
+
+
+def _interval(drawings: Drawings, above: FloatArray, below: FloatArray) -> list[float]:
+    return list(interval(_quotients(drawings, above, below), len(above)))
+
+
+def _quotients(drawings: Drawings, above: FloatArray, below: FloatArray) -> FloatArray:
+    with np.errstate(invalid='ignore', divide='ignore'):
+        drawn: FloatArray = (drawings.weights @ above) / (drawings.weights @ below)
+    return drawn
+
+
+def _saved(flights: Sequence[FlightFigures]) -> float:
+    return saved([window for flight in flights for window in flight.windows])
+
+
+def _splits(alpha: float, results: Sequence[Split]) -> dict[str, Any]:
+    """Describe what halves of the flights certified, and how it held in the other halves."""
+    held = [result for result in results if result.certificate.holds]
+    acting = [result for result in held if result.early]
+    wrong = [result.differing / result.early for result in acting]
+    return {
+        'alpha': alpha,
+        'splits': len(results),
+        'certified': len(held),
+        'kept': sum(share <= alpha for share in wrong) + len(held) - len(acting),
+        'disagreements': wrong,
+        'disagreement': float(np.mean(wrong)) if wrong else math.nan,
+        'saved': float(np.mean([r.saved for r in results])) if results else math.nan,
+        'thresholds': [result.certificate.threshold for result in held],
+    }
+
+
+def _drift(name: str, evidence: GateEvidence, flights: Sequence[Sequence[bool]]) -> dict[str, Any]:
+    """Say when the monitor would have raised an alarm, one flight after the other."""
+    monitor = DriftMonitor(AuditParameters(), evidence.alpha)
+    alarms = []
+    off: int | None = None
+    audits = [agreed for flight in flights for agreed in flight]
+    for number, agreed in enumerate(audits, 1):
+        if monitor.observe(agreed):
+            alarms.append(number)
+        if monitor.is_off:
+            off = number
+            break
+    return {
+        'set': name,
+        'flights': len(flights),
+        'audits': len(audits),
+        'agreement': sum(audits) / len(audits) if audits else math.nan,
+        'first_alarm': alarms[0] if alarms else None,
+        'off': off,
+    }
+
+
+def _certificate(certificate: Certificate) -> dict[str, Any]:
+    return {
+        'alpha': certificate.alpha,
+        'holds': certificate.holds,
+        'threshold': certificate.threshold,
+        'confidence': certificate.confidence,
+        'method': certificate.method,
+        'flights': certificate.flights,
+        'early': certificate.early,
+        'differing': certificate.differing,
+        'p_value': certificate.p_value,
+    }
+
+
+def _plain(value: Any) -> Any:
+    """Make values fit for JSON: rounded, and None where there is no number."""
+    if isinstance(value, dict):
+        return {str(key): _plain(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(part) for part in value]
+    if isinstance(value, float):
+        return round(value, _DIGITS) if math.isfinite(value) else None
+    return value

@@ -1,0 +1,276 @@
+"""One policy over one flight: what it did, what came of it, and what it cost."""
+
+from __future__ import annotations
+
+import functools
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import NamedTuple
+
+from mmedge_ros.configuration.accuracy_predictor import AccuracyPredictor
+from mmedge_ros.configuration.adaptation import Adaptation, AdaptationParameters
+from mmedge_ros.configuration.bundle_predictor import bundle_predictor
+from mmedge_ros.configuration.bundle_space import bundle_space
+from mmedge_ros.configuration.configuration_space import ConfigurationSpace
+from mmedge_ros.configuration.unit_time_profile import (
+    UnitTimeProfile,
+    unit_times_from_profile,
+)
+from mmedge_ros.data_types import (
+    CAMERA,
+    NS_PER_S,
+    RADAR,
+    Configuration,
+    ModalityConfiguration,
+    UnitFeatures,
+)
+from mmedge_ros.encoding.bundle.model_bundle import model_levels
+from mmedge_ros.fusion.feature_fusion import FusionNetworks
+from mmedge_ros.lab.evaluation import EvaluationError
+from mmedge_ros.lab.evaluation.bundle_cases import RATES
+from mmedge_ros.lab.evaluation.bundle_under_test import BundleUnderTest
+from mmedge_ros.lab.evaluation.encoded_flight import EncodedFlight
+from mmedge_ros.lab.policies.arrivals import arrivals_of
+from mmedge_ros.lab.policies.causality import check
+from mmedge_ros.lab.policies.energy import EnergyModel
+from mmedge_ros.lab.policies.pipelined import Pipelined
+from mmedge_ros.lab.policies.plugins import ChooserSteering, Plugins
+from mmedge_ros.lab.policies.registry import Choosing, PolicyKind, policy_named
+from mmedge_ros.lab.policies.schedule import PROTOCOLS, STREAM, Arrival, Schedule
+from mmedge_ros.lab.policies.scheduled_replay import StoredFeatures, replay_schedule
+from mmedge_ros.lab.policies.service_times import ServiceTimes, slowed
+from mmedge_ros.lab.policies.settings import PolicySettings
+from mmedge_ros.pipeline.fusion_strategy import open_pipeline
+from mmedge_ros.pipeline.perception_pipeline import (
+    AUTO,
+    DECISION,
+    PerceptionPipeline,
+    PipelineParameters,
+)
+from mmedge_ros.pipeline.window_assembler import WindowParameters
+from mmedge_ros.records.device_profile import DeviceProfile
+from mmedge_ros.records.run_record import RunRecord
+from mmedge_ros.replay.steered_replay import OptimiserSteering, Steering
+from mmedge_ros.skipping.skip_control import SkipParameters
+
+_LIMIT = 0.05
+# Latency limits that windows may have as deadlines, s.
+LIMITS = (0.005, 5.0)
+
+
+@dataclass(frozen=True, eq=False)
+class PolicyRun:
+    """What a policy did in a flight.
+
+    ``encoder_calls`` and ``encoder_seconds`` (s that an encoder was at work) are by modality;
+    ``cpu_seconds`` are those of encoders and decisions, at the share of the processor they had.
+    ``energy_joules`` is by the stated model. ``waited`` lists, by modality, how long decisions
+    waited beyond the end of their windows, s. ``violations`` are broken promises in words:
+    where there are any, no figure of the run means anything.
+
+    In the sample protocol each window alone has encoders of its own, so that calls, seconds and
+    energy are those of all windows together, overlapping as they are.
+    """
+
+    policy: str
+    protocol: str
+    schedule: Schedule
+    record: RunRecord
+    encoder_calls: Mapping[str, int]
+    encoder_seconds: Mapping[str, float]
+    decision_seconds: float
+    cpu_seconds: float
+    energy_joules: float
+    waited: Mapping[str, tuple[float, ...]]
+    violations: tuple[str, ...] = ()
+
+    @property
+    def latencies(self) -> tuple[float, ...]:
+        """Publication minus window end of each decision, s."""
+        return tuple(decision.latency for decision in self.schedule.decisions)
+
+
+def levels_needed(bundle: BundleUnderTest) -> dict[str, tuple[str, ...]]:
+    """Return the levels that policies may choose: those to encode flights with."""
+    return {
+        options.modality: options.levels
+        for options in _choices(bundle.folder, bundle.digest).space.modalities
+    }
+
+
+def run_policy(
+    name: str,
+    flight: EncodedFlight,
+    bundle: BundleUnderTest,
+    profile: DeviceProfile | None = None,
+    protocol: str = STREAM,
+    cpu_share: float = 1.0,
+    latency_limit: float = _LIMIT,
+    plugins: Plugins | None = None,
+    networks: FusionNetworks | None = None,
+    energy: EnergyModel | None = None,
+) -> PolicyRun:
+    """Run a policy over an encoded flight.
+
+    :param flight: encoded with `levels_needed`
+    :param profile: service times with all of the processor; those of the bundle under test
+        unless given. The optimiser begins with them, also where it has less
+    :param cpu_share: 0..1, what of the processor there is
+    :param latency_limit: T_max, s: what the optimiser keeps to, and when pipelined windows close
+    :param networks: fusion networks of the bundle if they are open; shared by a flight's runs
+    :raises EvaluationError: for an unknown policy or protocol, a plug-in that is not there, or
+        a limit or share that cannot be
+    :raises ReplayError: if the profile lacks a stage, or the flight a level
+    :raises EncodingError: if the bundle cannot be used
+    :raises SkippingError: if its gate cannot be used
+    """
+    kind = policy_named(name)
+    plugins = plugins or Plugins()
+    _require(kind, protocol, latency_limit, plugins)
+    choices = _choices(bundle.folder, bundle.digest)
+    device = slowed(profile or bundle.profile, cpu_share)
+    windows = WindowParameters(deadline=latency_limit)
+    arrivals = arrivals_of(flight)
+    stored = StoredFeatures(flight)
+
+    def features(unit: Arrival, part: ModalityConfiguration) -> UnitFeatures | None:
+        return stored.of(unit.modality, unit.sequence, part)
+
+    settings = PolicySettings(
+        ServiceTimes(device),
+        _configuration(kind, choices),
+        windows,
+        _steering(kind, choices, profile or bundle.profile, latency_limit, plugins, windows),
+        features,
+    )
+
+    def pipeline(skips: bool) -> PerceptionPipeline:
+        parameters = PipelineParameters(
+            strategy=AUTO if kind.learned else DECISION,
+            windows=windows,
+            skipping=SkipParameters() if skips else SkipParameters(alpha=0.0),
+        )
+        return open_pipeline(bundle.folder, parameters, networks if kind.learned else None)
+
+    if isinstance(kind.execution, Pipelined) and protocol == STREAM:
+        schedule, record = kind.execution.replay(flight, pipeline(kind.skips), settings)
+    else:
+        schedule = kind.execution.schedule(arrivals, flight.periods_ns, settings, protocol)
+        record = replay_schedule(flight, schedule, pipeline(False), plugins.imputation)
+        record.profile = device.description
+    record.deadline = latency_limit
+    broken = check(schedule, arrivals, kind.promises, settings.window_ns)
+    return _summed_up(kind, schedule, record, cpu_share, energy or EnergyModel(), broken)
+
+
+def _require(kind: PolicyKind, protocol: str, latency_limit: float, plugins: Plugins) -> None:
+    if protocol not in PROTOCOLS:
+        raise EvaluationError(
+            f'there is no protocol {protocol!r}; choose one of {", ".join(PROTOCOLS)}'
+        )
+    if kind.needs and getattr(plugins, kind.needs) is None:
+        raise EvaluationError(
+            f'{kind.name} needs a trained plug-in, and there is none; train it, or leave the '
+            'policy out'
+        )
+    low, high = LIMITS
+    if not low <= latency_limit <= high:
+        raise EvaluationError(
+            f'a latency limit of {latency_limit:g} s; it must be from {low:g} to {high:g} s'
+        )
+
+
+class _Choices(NamedTuple):
+    """What can be chosen of a bundle, how accurate that is, and its default camera level."""
+
+    space: ConfigurationSpace
+    predictor: AccuracyPredictor
+    default: str
+
+
+@functools.lru_cache(maxsize=8)
+def _choices(folder: Path, digest: str) -> _Choices:  # noqa: ARG001  # another content, another
+    space = bundle_space(folder, (CAMERA, RADAR), RATES)
+    predictor = bundle_predictor(folder, space).predictor
+    return _Choices(space, predictor, model_levels(folder)[1])
+
+
+def _configuration(kind: PolicyKind, choices: _Choices) -> Configuration:
+    """Return what is used where nobody chooses."""
+    space, default = choices.space, choices.default
+    parts = space.parts(0 if kind.choosing is Choosing.LOWEST else len(space) - 1)
+    if kind.choosing is Choosing.DEFAULT:
+        levels = {options.modality: options.levels for options in space.modalities}
+        parts = tuple(
+            replace(part, level=default) if default in levels[part.modality] else part
+            for part in parts
+        )
+    return Configuration(1, 0, parts)
+
+
+def _steering(
+    kind: PolicyKind,
+    choices: _Choices,
+    profile: DeviceProfile,
+    latency_limit: float,
+    plugins: Plugins,
+    windows: WindowParameters,
+) -> Callable[[], Steering] | None:
+    """Return what makes who steers; None where nobody does."""
+    if kind.choosing is Choosing.PLUGIN:
+        chooser = getattr(plugins, kind.needs)
+        return lambda: ChooserSteering(chooser, round(windows.window * NS_PER_S))
+    if kind.choosing not in (Choosing.OPTIMISER, Choosing.PROFILE):
+        return None
+    space, predictor = choices.space, choices.predictor
+    times = _unit_times(profile, space)
+    parameters = AdaptationParameters(latency_limit)
+    learns = kind.choosing is Choosing.OPTIMISER
+    return lambda: OptimiserSteering(Adaptation(space, times, predictor, parameters), learns)
+
+
+def _unit_times(profile: DeviceProfile, space: ConfigurationSpace) -> UnitTimeProfile:
+    """Return what the optimiser begins with; levels the profile does not tell apart are alike."""
+    stages = dict(profile.stages)
+    for options in space.modalities:
+        for level in options.levels:
+            known = profile.encode_stage(options.modality, level)
+            if known in profile.stages:
+                stages[f'{options.modality}.{level}.encode'] = profile.stages[known]
+    return unit_times_from_profile(replace(profile, stages=stages), space)
+
+
+def _summed_up(
+    kind: PolicyKind,
+    schedule: Schedule,
+    record: RunRecord,
+    cpu_share: float,
+    energy: EnergyModel,
+    broken: list[str],
+) -> PolicyRun:
+    calls: Counter[str] = Counter()
+    busy: Counter[str] = Counter()
+    for encoding in schedule.encodings:
+        calls[encoding.modality] += 1
+        busy[encoding.modality] += encoding.end_ns - encoding.begin_ns
+    deciding_ns = sum(d.published_ns - d.decide_ns for d in schedule.decisions)
+    waited: dict[str, list[float]] = {}
+    for decision in schedule.decisions:
+        for modality, seconds in decision.waited.items():
+            waited.setdefault(modality, []).append(seconds)
+    cpu_seconds = cpu_share * (sum(busy.values()) + deciding_ns) / NS_PER_S
+    return PolicyRun(
+        kind.name,
+        schedule.protocol,
+        schedule,
+        record,
+        dict(calls),
+        {modality: busy_ns / NS_PER_S for modality, busy_ns in busy.items()},
+        deciding_ns / NS_PER_S,
+        cpu_seconds,
+        energy.joules(cpu_seconds, record.duration),
+        {modality: tuple(seconds) for modality, seconds in waited.items()},
+        tuple(broken),
+    )

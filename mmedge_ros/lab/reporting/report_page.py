@@ -1,0 +1,239 @@
+"""The page of a report: one HTML file that needs nothing beside it."""
+
+from __future__ import annotations
+
+import base64
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+if TYPE_CHECKING:
+    from mmedge_ros.lab.reporting.figure_style import FigureFile
+
+_TEMPLATES = Path(__file__).parent / 'templates'
+_MOST_TRACKS = 40
+_MOST_PROBLEMS = 8
+_MOST_FOLDED = 300
+_MOST_STAGES = 40
+_MOST_LACKS = 12
+_LONGEST_NAME = 120
+_UNKNOWN = '–'
+
+# What becomes of a unit, in the order in which it can happen to it.
+COUNTERS = (
+    ('captured', 'measured by the sensor'),
+    ('transferred', 'handed over by the driver'),
+    ('received', 'seen by the encoder'),
+    ('encoded', 'encoded, each once'),
+    ('skipped', 'left out on purpose, by a skip lease'),
+    ('thinned', 'above the configured rate'),
+    ('dropped', 'fell out of a full queue'),
+    ('failed', 'could not be decoded'),
+    ('lost', 'transferred, then never heard of again'),
+    ('late', 'still in work when its first window had to close'),
+)
+_COMPARED = (
+    ('coverage', 'share of pseudo-label boxes met by a track (IoU at least 0.5)'),
+    ('precision', 'share of track boxes met by a pseudo-label'),
+    ('radar_matched', 'share of pseudo-label boxes that hold a moving radar return'),
+    ('range_rel_median', 'median difference of radar depth and depth from box height'),
+)
+_JUDGED = (
+    ('streaming_mean_iou', 'every 10 ms: the latest published result against the truth'),
+    ('mean_iou', 'at the state times of decisions; 0 for whoever is missed'),
+    ('mean_iou_20px', 'the same, of people at least 20 px tall'),
+    ('recall', 'share of visible people met by a box (IoU at least 0.5)'),
+    ('precision', 'share of judged boxes that meet a person'),
+)
+_STRATA = (
+    ('by_size', 'height, px'),
+    ('by_range', 'range, m'),
+    ('by_occlusion', 'to be seen'),
+    ('by_light', 'light'),
+    ('by_distance', 'distance'),
+    ('by_surroundings', 'surroundings'),
+)
+_LACKS = (
+    ('late', ' closed at the deadline with {} readings still in work'),
+    ('lost', ' heard nothing of the {} during their window'),
+    ('skipped', ' had {} readings skipped on purpose'),
+    ('degraded', ': {}'),
+)
+
+
+class Tile(NamedTuple):
+    """A headline figure: its name, its value, and one line that puts it in place."""
+
+    name: str
+    value: str
+    note: str
+
+
+def render_page(report: Mapping[str, Any], figures: Sequence[FigureFile]) -> str:
+    """Render the page from the content of report.json and the figures.
+
+    Every text is escaped; images and style are inside, and there is no script.
+    """
+    problems = _grouped(report['problems'])
+    return (
+        page_environment()
+        .get_template('report.html.j2')
+        .render(
+            report=report,
+            title=recording_name(report['bag']),
+            summary=summary(report),
+            tiles=headline(report),
+            figures={figure.name.removesuffix('.png'): figure for figure in figures},
+            counters=COUNTERS,
+            compared=_COMPARED,
+            judged=_JUDGED,
+            strata=_strata(report['accuracy']),
+            lacks=_lacks(report),
+            stages=list(report['stages_ms'].items())[:_MOST_STAGES],
+            tracks=report['tracks'][:_MOST_TRACKS],
+            problems=problems[:_MOST_PROBLEMS],
+            folded=problems[_MOST_PROBLEMS : _MOST_PROBLEMS + _MOST_FOLDED],
+            unlisted=max(len(problems) - _MOST_PROBLEMS - _MOST_FOLDED, 0),
+        )
+    )
+
+
+def page_environment() -> Environment:
+    """Return what templates of pages are rendered in."""
+    environment = Environment(
+        loader=FileSystemLoader(_TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {'base64': _base64, 'number': number, 'percent': percent}
+    return environment
+
+
+def recording_name(bag: str) -> str:
+    """Return the last part of a bag's path, which is what people call it."""
+    return PurePath(bag).name or bag or 'recording'
+
+
+def summary(report: Mapping[str, Any]) -> str:
+    """Say in plain words what the run was."""
+    words = [_kind(report['mode'], report['profile'])]
+    if report['duration_s']:
+        words.append(
+            f'{number(report["duration_s"])} s of recording took '
+            f'{number(report["wall_time_s"])} s.'
+        )
+    words.append(
+        f'A decision is made every {number(report["stride_ms"], 0)} ms from the readings of '
+        f'the last {number(report["window_ms"], 0)} ms.'
+    )
+    warm = report['warmup_decisions']
+    if warm == 1:
+        words.append('The first decision is left out of the latency statistics as warm-up.')
+    elif warm:
+        words.append(
+            f'The first {warm} decisions are left out of the latency statistics as warm-up.'
+        )
+    return ' '.join(words)
+
+
+def _kind(mode: str, profile: str) -> str:
+    if mode == 'live':
+        where = f' on {profile}' if profile else ''
+        return (
+            f'Live run{where}: the recording was played in real time to the running nodes, and '
+            f'these are the results they published.'
+        )
+    if mode == 'offline':
+        times = f'taken from the profile {profile}' if profile else 'measured on this machine'
+        return (
+            f'Offline replay in virtual time: the recording was read in one process, with '
+            f'service times {times}.'
+        )
+    return f'Run of kind {mode}' + (f' with the profile {profile}.' if profile else '.')
+
+
+def headline(report: Mapping[str, Any]) -> list[Tile]:
+    """Choose the figures at the top of the page."""
+    latency, camera = report['latency_ms'], report['age_ms']['camera']
+    labels = Counter(track['label'] for track in report['tracks'])
+    words = ', '.join(f'{n} × {label[:20]}' for label, n in labels.most_common(3))
+    dropped = f', {report["dropped"]} dropped' if report['dropped'] else ''
+    early = f', {report["early"]} early' if report['early'] else ''
+    missed = percent(report['deadline_miss_rate'])
+    accuracy = report['accuracy']
+    right = [] if accuracy is None else [_streaming_tile(accuracy)]
+    return [
+        *right,
+        Tile(
+            'decisions',
+            number(report['decisions'], 0),
+            f'of {number(report["windows"], 0)} windows{dropped}{early}',
+        ),
+        Tile('latency, median', _ms(latency['p50']), 'publication − window end'),
+        Tile('latency, p95', _ms(latency['p95']), f'at most {_ms(latency["max"])}'),
+        Tile('camera age, p95', _ms(camera['p95']), f'median {_ms(camera["p50"])}'),
+        Tile('deadline misses', missed, f'deadline {_ms(report["deadline_ms"])}'),
+        Tile('tracks', number(len(report['tracks']), 0), words or 'nothing was followed'),
+    ]
+
+
+def _streaming_tile(accuracy: Mapping[str, Any]) -> Tile:
+    lost = None
+    if accuracy['streaming_mean_iou'] is not None:
+        lost = accuracy['streaming_mean_iou_at_once'] - accuracy['streaming_mean_iou']
+    return Tile(
+        'streaming mean IoU',
+        number(accuracy['streaming_mean_iou'], 3),
+        f'latency costs {number(lost, 3)}',
+    )
+
+
+def _strata(accuracy: Mapping[str, Any] | None) -> list[tuple[str, str, Mapping[str, Any]]]:
+    """List the groups of people for whom there is a figure: what groups them, name, values."""
+    if accuracy is None:
+        return []
+    return [
+        (words, name, values)
+        for key, words in _STRATA
+        for name, values in accuracy[key].items()
+        if values['people']
+    ]
+
+
+def number(value: float | None, digits: int = 1, unit: str = '') -> str:
+    """Write a number with its unit, or a dash where there is none."""
+    return _UNKNOWN if value is None else f'{value:,.{digits}f}{unit}'
+
+
+def percent(value: float | None, digits: int = 1) -> str:
+    """Write a share as percentage, or a dash where there is none."""
+    return _UNKNOWN if value is None else f'{100 * value:.{digits}f}\N{NO-BREAK SPACE}%'
+
+
+def _ms(value: float | None) -> str:
+    whole = value is not None and (abs(value) >= 100 or value == round(value))
+    return number(value, 0 if whole else 1, ' ms')
+
+
+def _base64(content: bytes) -> str:
+    return base64.b64encode(content).decode()
+
+
+def _lacks(report: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """List how many decisions had to do without something, and what it was."""
+    decisions = report['decisions']
+    return [
+        (f'{count} of {decisions}', words.replace('{}', what[:_LONGEST_NAME]))
+        for name, words in _LACKS
+        for what, count in list(report['decisions_with'][name].items())[:_MOST_LACKS]
+    ]
+
+
+def _grouped(lines: Sequence[str]) -> list[tuple[str, int]]:
+    """Write equal lines once, with their count."""
+    return list(Counter(lines).items())

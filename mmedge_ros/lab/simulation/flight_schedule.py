@@ -1,0 +1,107 @@
+"""When the sensors of a flight measure, and when that is received."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mmedge_ros.data_types import NS_PER_S, FloatArray
+from mmedge_ros.lab.simulation.world import World
+
+# The flight's begin; a multiple of every window grid.
+BEGIN_NS = 1_700_000_000 * NS_PER_S
+
+_ODOMETRY_PERIOD = 0.01
+_BATTERY_PERIOD = 0.1
+_SYSTEM_PERIOD = 0.2
+_CAMERA_STREAM, _RADAR_STREAM, _LOSS_STREAM = 33, 34, 35
+_ODOMETRY_STREAM, _BATTERY_STREAM, _SYSTEM_STREAM = 36, 37, 38
+# Messages of the flight controller: a short serial line to the computer.
+_BUS_DELAY, _BUS_DELAY_JITTER = 0.002, 0.0005
+# Share of scans that are lost on the radar's serial line.
+_LOST_SCANS = 0.003
+
+
+class Instants(NamedTuple):
+    """When a sensor measures, (N,) s into the flight, and when that is received, (N,) ns."""
+
+    times: FloatArray
+    log_ns: NDArray[np.int64]
+
+
+def stamp_ns(t: float) -> int:
+    """Return the stamp of an instant ``t`` s into the flight."""
+    return BEGIN_NS + round(t * NS_PER_S)
+
+
+def camera_instants(world: World) -> Instants:
+    """Return when pictures are taken (mid-exposure) and received."""
+    rig = world.rig
+    return _instants(
+        world,
+        _CAMERA_STREAM,
+        (rig.camera_phase, rig.camera_period, rig.camera_jitter),
+        (rig.camera_delay, rig.delay_jitter),
+    )
+
+
+def radar_instants(world: World) -> Instants:
+    """Return when scans are measured (mid-frame) and received."""
+    rig = world.rig
+    return _instants(
+        world,
+        _RADAR_STREAM,
+        (rig.radar_phase, rig.radar_period, rig.radar_jitter),
+        (rig.radar_delay, rig.delay_jitter),
+    )
+
+
+def scans_lost(world: World, count: int) -> NDArray[np.bool_]:
+    """Return which of ``count`` scans are lost on their way to the computer."""
+    draws = np.random.default_rng((world.seed, _LOSS_STREAM)).random(count)
+    return np.asarray(draws < _LOST_SCANS, bool)
+
+
+def odometry_instants(world: World) -> Instants:
+    """Return when the flight controller estimates its motion."""
+    return _bus_instants(world, _ODOMETRY_PERIOD, _ODOMETRY_STREAM)
+
+
+def battery_instants(world: World) -> Instants:
+    """Return when it reads the battery."""
+    return _bus_instants(world, _BATTERY_PERIOD, _BATTERY_STREAM)
+
+
+def system_instants(world: World) -> Instants:
+    """Return when the computer reads its own state."""
+    return _bus_instants(world, _SYSTEM_PERIOD, _SYSTEM_STREAM)
+
+
+def _bus_instants(world: World, period: float, stream: int) -> Instants:
+    delays = (_BUS_DELAY, _BUS_DELAY_JITTER)
+    return _instants(world, stream, (0.0, period, 0.0), delays)
+
+
+def _instants(
+    world: World,
+    stream: int,
+    firing: tuple[float, float, float],
+    delays: tuple[float, float],
+) -> Instants:
+    """Draw when a sensor fires: phase, period, jitter; and what comes after: delay, jitter."""
+    random = np.random.default_rng((world.seed, stream))
+    phase, period, jitter = firing
+    count = math.floor((world.seconds - phase) / period) + 1
+    times = phase + period * np.arange(count) + jitter * random.normal(size=count)
+    times = np.clip(times, 0.0, world.seconds)
+    arrival = times + delays[0] + random.exponential(1.0, count) * delays[1]
+    # A wire keeps order: what is held up holds up what follows.
+    log_ns = np.maximum.accumulate(_nanoseconds(arrival))
+    return Instants(times, log_ns)
+
+
+def _nanoseconds(times: FloatArray) -> NDArray[np.int64]:
+    return BEGIN_NS + np.rint(times * NS_PER_S).astype(np.int64)

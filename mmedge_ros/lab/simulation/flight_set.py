@@ -1,0 +1,108 @@
+"""Many flights at once: those that are already whole are kept, the rest is simulated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+from mmedge_ros.lab.simulation import SimulationError
+from mmedge_ros.lab.simulation.flight import simulate_flight
+from mmedge_ros.lab.simulation.flight_folder import FlightDescription, read_description
+from mmedge_ros.lab.worker_processes import WorkError, do_works
+
+
+class PlannedFlight(NamedTuple):
+    """A flight to simulate: the name of its folder, and what it is made from."""
+
+    name: str
+    scenario: str
+    seed: int
+    seconds: float
+
+
+class SetProgress(NamedTuple):
+    """How far a set is: share of its seconds 0..1, flights that are whole, and of how many."""
+
+    share: float
+    whole: int
+    flights: int
+
+
+def simulate_set(
+    folder: Path,
+    flights: Sequence[PlannedFlight],
+    jobs: int = 1,
+    on_progress: Callable[[SetProgress], None] | None = None,
+) -> list[Path]:
+    """Simulate flights into folders below ``folder`` and return these, in the given order.
+
+    A whole flight of the same description is kept, so a stopped run goes on where it was.
+
+    :param jobs: processes to use; 0 for one per processor
+    :raises SimulationError: if a flight cannot be simulated; the others' processes are ended
+    """
+    _require_different([flight.name for flight in flights])
+    tally = _Tally(folder, flights, on_progress)
+    todo = [flight for flight in flights if not tally.is_whole(flight)]
+    tally.tell()
+    try:
+        do_works(
+            {
+                flight.name: partial(
+                    simulate_flight,
+                    folder / flight.name,
+                    flight.scenario,
+                    flight.seed,
+                    flight.seconds,
+                )
+                for flight in todo
+            },
+            jobs,
+            (SimulationError,),
+            tally.update,
+        )
+    except WorkError as err:
+        raise SimulationError(f'flight {err.name}: {err}') from err
+    return [folder / flight.name for flight in flights]
+
+
+class _Tally:
+    """Who is how far."""
+
+    def __init__(
+        self,
+        folder: Path,
+        flights: Sequence[PlannedFlight],
+        on_progress: Callable[[SetProgress], None] | None,
+    ) -> None:
+        self._seconds = {flight.name: flight.seconds for flight in flights}
+        self._on_progress = on_progress
+        self._shares = {flight.name: float(_is_whole(folder, flight)) for flight in flights}
+
+    def is_whole(self, flight: PlannedFlight) -> bool:
+        return self._shares[flight.name] >= 1.0
+
+    def update(self, name: str, share: float) -> None:
+        self._shares[name] = share
+        self.tell()
+
+    def tell(self) -> None:
+        if self._on_progress is None:
+            return
+        total = sum(self._seconds.values()) or 1.0
+        done = sum(self._seconds[name] * share for name, share in self._shares.items())
+        whole = sum(share >= 1.0 for share in self._shares.values())
+        self._on_progress(SetProgress(done / total, whole, len(self._shares)))
+
+
+def _is_whole(folder: Path, flight: PlannedFlight) -> bool:
+    expected = FlightDescription(flight.scenario, flight.seed, flight.seconds)
+    return read_description(folder / flight.name) == expected
+
+
+def _require_different(names: list[str]) -> None:
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise SimulationError(f'the set has two flights named {twice[0]!r}; rename one')

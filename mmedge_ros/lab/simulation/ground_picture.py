@@ -1,0 +1,153 @@
+"""Paints what is always there: the ground up to the horizon, and the sky behind it.
+
+How coarse a map of the ground is used follows from how large a patch each pixel sees, jittered
+a little from pixel to pixel so that no edges show between the maps.
+"""
+
+from __future__ import annotations
+
+import math
+
+import cv2
+import numpy as np
+
+from mmedge_ros.lab.simulation.ground_atlas import LEVELS, GroundAtlas
+from mmedge_ros.lab.simulation.lighting import air_colour, extinction
+from mmedge_ros.lab.simulation.sky_picture import Sky
+from mmedge_ros.lab.simulation.textures import Floats, Image, noise_tile
+from mmedge_ros.lab.simulation.view import Lens, View
+from mmedge_ros.lab.simulation.world import World
+
+# The index of a map is kept as a byte: so many steps to a map, and so many maps below 0.
+_STEPS = 16.0
+_BELOW = 4.0
+# How far a pixel's choice of map strays.
+_JITTER = 0.35
+# Of the light, what air has to take before it is worth reckoning.
+_SHOWS = 0.012
+# Detail finer than the finest map: m per pixel, pixels, and contrast by surface.
+_DETAIL = 0.008
+_DETAIL_SIZE = 512
+_CONTRAST = {'grass': 0.2, 'asphalt': 0.09, 'gravel': 0.16, 'paving': 0.06}
+# Detail comes in so many strengths, the last of them none.
+_STRENGTHS = 6
+_LOWEST = 0.05
+
+
+class GroundPicture:
+    """Paints ground and sky of one world onto canvases of one lens."""
+
+    def __init__(self, world: World, lens: Lens) -> None:
+        random = np.random.default_rng((world.seed, world.ground.seed & 0x7FFFFFFF, 1))
+        self._atlas = GroundAtlas(world, lens.focal)
+        self._sky = Sky(world)
+        shape = (lens.height, lens.width)
+        self._columns = np.arange(lens.width, dtype=np.float32)[None]
+        self._rows = np.arange(lens.height, dtype=np.float32)[:, None]
+        self._jitter = random.uniform(-_JITTER, _JITTER, shape).astype(np.float32)
+        # Kept from picture to picture: to get fresh memory takes as long as to fill it.
+        self._canvas: Image = np.empty((*shape, 3), np.uint8)
+        self._work = [np.empty(shape, np.float32) for _ in range(6)]
+        self._index: Image = np.empty(shape, np.uint8)
+        self._extinction = extinction(world.light)
+        hidden = np.arange(255, -1, -1) / 255.0
+        self._scattered = [
+            np.rint(hidden * level).astype(np.uint8) for level in air_colour(world.light)
+        ]
+        level = np.arange(256) / _STEPS - _BELOW
+        self._map_of = np.clip(np.rint(level), 0, LEVELS - 1).astype(int)
+        self._scale_of = self._atlas.scale[self._map_of]
+        self._detail = _details(_CONTRAST[world.ground.surface], random)
+        # Detail fades out where its own pixels become smaller than the picture's.
+        fade = level + math.log2(self._atlas.finest / _DETAIL)
+        strength = np.clip(np.rint((fade + 0.5) * 2.0), 0, _STRENGTHS - 1)
+        self._detail_row_of = (strength * _DETAIL_SIZE).astype(np.float32)
+
+    def paint(self, view: View) -> Image:
+        """Return a canvas with ground and sky; it is valid until the next one is painted."""
+        lens = view.lens
+        to_world = view.to_optical.rotation.T / lens.focal
+        first = -to_world @ np.append(lens.centre, -lens.focal)
+        # World directions of pixels whose depth is 1, as sums over columns and rows.
+        for i, direction in enumerate(self._work[:3]):
+            along = np.float32(to_world[i, 0]) * self._columns
+            np.add(
+                along, np.float32(to_world[i, 1]) * self._rows + np.float32(first[i]), direction
+            )
+        upward = self._work[2]
+        # No row is ground whose both ends look up: the horizon is a straight line.
+        flat = np.flatnonzero((upward[:, [0, -1]] < 0.0).any(axis=1))
+        if len(flat):
+            self._paint_ground(int(flat[0]), view)
+        self._sky.paint(self._canvas, view, upward[:, [0, -1]])
+        return self._canvas
+
+    def _paint_ground(self, top: int, view: View) -> None:
+        """Paint the rows from ``top`` on, of which the directions have been found."""
+        atlas, height = self._atlas, max(float(view.position[2]), _LOWEST)
+        canvas, index = self._canvas[top:], self._index[top:]
+        x, y, z, depth, level, spare = (work[top:] for work in self._work)
+        # Towards the horizon the ground goes on as it is at the end of the last map.
+        steep = np.negative(z, spare)
+        np.maximum(steep, np.float32(height / atlas.far), out=steep)
+        np.divide(np.float32(height), steep, depth)
+        x *= depth
+        y *= depth
+        # log2 of the patch's mean width h / f * steep^-1.5 over the finest resolution.
+        offset = math.log2(height / (view.lens.focal * atlas.finest)) + _BELOW
+        cv2.log(steep, level)
+        cv2.scaleAdd(level, -1.5 / math.log(2.0), self._jitter[top:], level)
+        np.maximum(level, np.float32(-offset), out=level)
+        cv2.convertScaleAbs(level, index, _STEPS, _STEPS * offset)
+        # The camera's own place goes with each map's.
+        own = view.position[:2, None] * self._scale_of
+        begin = (atlas.column[self._map_of] + own[0], atlas.row[self._map_of] + own[1])
+        scale = cv2.LUT(index, self._scale_of)
+        places = []
+        for metres, table, into in zip((x, y), begin, (level, spare), strict=True):
+            np.multiply(metres, scale, into)
+            into += cv2.LUT(index, table.astype(np.float32))
+            places.append(into)
+        cv2.remap(atlas.image, places[0], places[1], cv2.INTER_LINEAR, canvas)
+        self._add_detail(canvas, x, y, index, view)
+        self._add_air(canvas, depth)
+
+    def _add_detail(self, canvas: Image, x: Floats, y: Floats, index: Image, view: View) -> None:
+        """Roughen ground so near that the finest map is blurred there."""
+        none = int(np.argmax(self._detail_row_of == self._detail_row_of[-1]))
+        near = np.flatnonzero((index[:, ::64] < none).any(axis=1))
+        if not len(near):
+            return
+        part = slice(int(near[0]), None)
+        size, places = float(_DETAIL_SIZE), []
+        for metres, own in ((x, view.position[0]), (y, view.position[1])):
+            tiles = metres[part] * np.float32(1.0 / (_DETAIL * size))
+            tiles += np.float32(own / (_DETAIL * size) % 1.0)
+            tiles -= np.floor(tiles)
+            tiles *= np.float32(size)
+            places.append(tiles)
+        places[1] += cv2.LUT(index[part], self._detail_row_of)
+        grain = cv2.remap(self._detail, places[0], places[1], cv2.INTER_LINEAR)
+        cv2.multiply(canvas[part], cv2.merge([grain] * 3), dst=canvas[part], scale=1.0 / 128.0)
+
+    def _add_air(self, canvas: Image, depth: Floats) -> None:
+        """Pale the ground by distance, in the rows where that shows."""
+        far = np.flatnonzero((depth[:, ::64] * self._extinction > _SHOWS).any(axis=1))
+        if not len(far):
+            return
+        part = canvas[: int(far[-1]) + 1]
+        clear = cv2.exp(depth[: len(part)] * np.float32(-self._extinction))
+        share = cv2.convertScaleAbs(clear, alpha=255.0)
+        cv2.multiply(part, cv2.merge([share] * 3), dst=part, scale=1.0 / 255.0)
+        scattered = cv2.merge([cv2.LUT(share, table) for table in self._scattered])
+        cv2.add(part, scattered, dst=part)
+
+
+def _details(contrast: float, random: np.random.Generator) -> Image:
+    """Return tiles below each other, ever weaker, with an edge more to interpolate into."""
+    tile = noise_tile(random, _DETAIL_SIZE, 0.35, 40, 2.0)
+    tile = np.concatenate([tile, tile[:, :1]], axis=1)
+    strengths = contrast * np.linspace(1.0, 0.0, _STRENGTHS)
+    stack = np.concatenate([128.0 * (1.0 + strength * tile) for strength in strengths])
+    stack = np.concatenate([stack, stack[-1:]])
+    return np.asarray(np.clip(np.rint(stack), 0, 255), np.uint8)

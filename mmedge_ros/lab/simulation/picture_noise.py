@@ -1,0 +1,67 @@
+"""What lens and sensor add: motion blur, a soft lens, darker corners and noise."""
+
+from __future__ import annotations
+
+import math
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from mmedge_ros.lab.simulation.motion_blur import camera_motion, smeared
+from mmedge_ros.lab.simulation.textures import Image
+from mmedge_ros.lab.simulation.view import View
+from mmedge_ros.lab.simulation.world import DroneState, World
+
+_STREAM = 301
+_TILE_MARGIN = 160
+_SOFT = 0.55
+# Photon noise of a white pixel beside a dark one's, grey levels of deviation.
+_PHOTON = 1.6
+_CORNER = 0.12
+# Noise is alike over about a pixel after demosaicing.
+_GRAIN = 0.5
+
+
+class PictureNoise:
+    """Adds what one world's camera adds. The same instant gets the same noise every time."""
+
+    def __init__(self, world: World) -> None:
+        self._seed = world.seed
+        self._exposure = world.light.exposure
+        camera = world.rig.camera
+        random = np.random.default_rng((world.seed, _STREAM))
+        size = (camera.height + _TILE_MARGIN, camera.width + _TILE_MARGIN, 3)
+        grain = random.standard_normal(size, np.float32)
+        grain = np.asarray(cv2.GaussianBlur(grain, (3, 3), _GRAIN), np.float32)
+        # Colours differ less than brightness does.
+        grain = 0.6 * grain + 0.5 * grain.mean(axis=2, keepdims=True)
+        grain /= float(grain.std())
+        dark = world.light.noise
+        self._noise = np.rint(grain * math.hypot(dark, 0.6 * _PHOTON)).astype(np.int16)
+        self._shape = (camera.height, camera.width)
+        self._vignette = _vignette(camera.height, camera.width)
+
+    def blur(self, canvas: Image, view: View, drone: DroneState, distance: float) -> Image:
+        """Return a canvas smeared by the drone's motion while the shutter is open.
+
+        :param distance: of what the picture is about, m; linear motion smears by it
+        """
+        return smeared(canvas, camera_motion(view, drone, distance) * self._exposure)
+
+    def expose(self, picture: Image, t: float) -> Image:
+        """Return a picture as the sensor delivers it at the instant ``t``."""
+        soft = cv2.GaussianBlur(picture, (3, 3), _SOFT)
+        soft = cv2.multiply(soft, self._vignette, scale=1.0 / 255.0)
+        random = np.random.default_rng((self._seed, _STREAM, round(t * 1e6) & 0xFFFFFFFFFF))
+        y, x = (int(v) for v in random.integers(0, _TILE_MARGIN, 2))
+        noise = self._noise[y : y + self._shape[0], x : x + self._shape[1]]
+        return np.asarray(cv2.add(soft, noise, dtype=cv2.CV_8U), np.uint8)
+
+
+def _vignette(height: int, width: int) -> NDArray[np.uint8]:
+    y = (np.arange(height) - 0.5 * (height - 1)) / (0.5 * math.hypot(height, width))
+    x = (np.arange(width) - 0.5 * (width - 1)) / (0.5 * math.hypot(height, width))
+    fall = 1.0 - _CORNER * (x[None] ** 2 + y[:, None] ** 2) ** 1.5
+    level = np.rint(255.0 * fall).astype(np.uint8)
+    return np.asarray(cv2.merge([level] * 3), np.uint8)

@@ -1,0 +1,243 @@
+"""What the accuracy predictor learns from: each flight replayed in many configurations.
+
+Every unit is encoded once per level, all configurations are replayed with the same service
+times, and every tenth of a second is noted what was asked and answered, and what was known then.
+"""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from mmedge_ros.configuration.accuracy_predictor import Indicators
+from mmedge_ros.configuration.bundle_space import bundle_space
+from mmedge_ros.configuration.configuration_space import ConfigurationSpace
+from mmedge_ros.configuration.scene_indicators import SceneIndicators
+from mmedge_ros.data_types import (
+    CAMERA,
+    NS_PER_S,
+    RADAR,
+    Configuration,
+    Decision,
+    FloatArray,
+    Unit,
+    UnitFeatures,
+)
+from mmedge_ros.geometry.ego_motion import EgoReport
+from mmedge_ros.lab.evaluation.accuracy_samples import STREAM_STEP_NS, stream_samples
+from mmedge_ros.lab.evaluation.bundle_cases import FUSION
+from mmedge_ros.lab.evaluation.bundle_under_test import BundleUnderTest
+from mmedge_ros.lab.evaluation.case_figures import place_samples
+from mmedge_ros.lab.evaluation.encoded_flight import EncodedFlight, replay_encoded
+from mmedge_ros.lab.evaluation.flight_cases import RememberedTruth, encoded_with_truth
+from mmedge_ros.lab.gates.remembered_measurements import Measured, RememberingPipeline
+from mmedge_ros.lab.training import TrainingError
+from mmedge_ros.lab.training.gate_flights import Tell, write_whole
+from mmedge_ros.pipeline.perception_pipeline import (
+    DECISION,
+    PerceptionPipeline,
+    PipelineParameters,
+)
+from mmedge_ros.records.ground_truth import GroundTruth, TrueFrame
+from mmedge_ros.records.run_record import RunRecord
+from mmedge_ros.replay.recording import Recording
+from mmedge_ros.skipping.skip_control import SkipParameters
+
+# All rates of the camera; of the radar's the ends, as it matters little and in between is between.
+LEARNT_RATES = {CAMERA: (10.0, 20.0, 30.0), RADAR: (5.0, 20.0)}
+STEP = 0.1
+_STEP_NS = round(STEP * NS_PER_S)
+# Of the work on a flight; a guess that only the progress depends on.
+_ENCODED = 0.6
+
+
+class FlightCourse(NamedTuple):
+    """A flight in C configurations, by T steps of 0.1 s.
+
+    ``asked`` (T,) counts people and instants, ``overlaps`` (C, T) sums the IoU they met, both
+    every 10 ms. ``sought`` (C, T) counts people at the state times of decisions, ``placed`` (C, T)
+    those of them within 2 m of a track. ``known`` (C, T, I) are the indicators at a step's begin.
+    """
+
+    asked: FloatArray
+    overlaps: FloatArray
+    sought: FloatArray
+    placed: FloatArray
+    known: FloatArray
+
+
+@dataclass(frozen=True)
+class PredictorFlight:
+    """A flight, how much of it is used (s; 0: all), and the folder that keeps what came of it."""
+
+    path: Path
+    bundle: BundleUnderTest
+    folder: Path
+    seconds: float = 0.0
+
+    @property
+    def kept_path(self) -> Path:
+        return self.folder / f'{self.path.name}.npz'
+
+    @property
+    def space(self) -> ConfigurationSpace:
+        """The configurations that are replayed."""
+        return bundle_space(self.bundle.folder, (CAMERA, RADAR), LEARNT_RATES)
+
+
+def collect(task: PredictorFlight, tell: Tell) -> None:
+    """Replay a flight in every configuration; what is kept already stays.
+
+    :raises EvaluationError: if it lacks a sensor or the truth
+    :raises TrainingError: if it is too short, or nothing can be written
+    :raises ReplayError: if it cannot be read
+    :raises EncodingError: if the bundle cannot be used
+    """
+    if kept(task) is None:
+        flight = encoded_flight(task, lambda share: tell(_ENCODED * share))
+        _keep(task.kept_path, course_of(flight, task, tell))
+    tell(1.0)
+
+
+def course_of(flight: EncodedFlight, task: PredictorFlight, tell: Tell) -> FlightCourse:
+    """Replay an encoded flight in every configuration."""
+    assert flight.truth is not None  # `encoded_flight` has seen to that
+    truth, space = RememberedTruth(flight.truth), task.space
+    begin_ns = next(truth.instants(STREAM_STEP_NS))
+    last_ns = max(event.stamp_ns for event in flight.events if isinstance(event, Unit))
+    steps = (last_ns - begin_ns) // _STEP_NS
+    if steps < 1:
+        raise TrainingError(f'{task.path}: the flight is shorter than {STEP:g} s; leave it out')
+    counted = _Until(truth, begin_ns + steps * _STEP_NS)
+    networks = task.bundle.networks()
+    measured: dict[str, Measured] = {}
+    rows = []
+    for index in range(len(space)):
+        parts = space.parts(index)
+        if networks is None:
+            pipeline = remembering_pipeline(measured.setdefault(parts[0].level, {}))
+        else:
+            pipeline = task.bundle.pipeline(FUSION, networks)
+        record = replay_encoded(flight, pipeline, Configuration(1, 0, parts), task.bundle.profile)
+        rows.append(_row(record, counted, begin_ns, steps))
+        tell(_ENCODED + (1.0 - _ENCODED) * (index + 1) / len(space))
+    asked, overlaps, sought, placed, known = (
+        np.stack(column) for column in zip(*rows, strict=True)
+    )
+    return FlightCourse(asked[0], overlaps, sought, placed, known)
+
+
+def kept(task: PredictorFlight) -> FlightCourse | None:
+    """Read what is kept of a flight; None where there is nothing of this version.
+
+    :raises TrainingError: if it is damaged
+    """
+    path = task.kept_path
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            if tuple(file['indicators'].tolist()) != Indicators._fields:
+                return None
+            return FlightCourse(*(file[name].astype(np.float64) for name in FlightCourse._fields))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as err:
+        raise TrainingError(f'{path} cannot be read ({err}); delete it and train again') from err
+
+
+def _keep(path: Path, course: FlightCourse) -> None:
+    buffer = io.BytesIO()
+    columns = {name: column.astype(np.float32) for name, column in course._asdict().items()}
+    np.savez_compressed(buffer, indicators=np.array(Indicators._fields), **columns)
+    write_whole(path, buffer.getvalue())
+
+
+def _row(
+    record: RunRecord, truth: GroundTruth, begin_ns: int, steps: int
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]:
+    asked, overlaps, sought, placed = np.zeros((4, steps))
+    stream = stream_samples(record, truth)
+    place = (stream.stamps_ns - begin_ns) // _STEP_NS
+    np.add.at(asked, place, 1.0)
+    np.add.at(overlaps, place, stream.overlaps)
+    places = place_samples(record, truth)
+    place = (places.stamps_ns - begin_ns) // _STEP_NS
+    within = (place >= 0) & (place < steps)
+    np.add.at(sought, place[within], 1.0)
+    np.add.at(placed, place[within], places.found[within])
+    return asked, overlaps, sought, placed, _known(record, begin_ns, steps)
+
+
+def _known(record: RunRecord, begin_ns: int, steps: int) -> FloatArray:
+    """Return the indicators (T, I) at the begin of each step, of what had been published."""
+    events: list[tuple[int, int, UnitFeatures | Decision]] = [
+        *((unit.trail[-1].end_ns, 0, unit) for unit in record.features),
+        *((decision.published_ns, 1, decision) for decision in record.decisions),
+    ]
+    events.sort(key=lambda event: event[:2])
+    scene, heard = SceneIndicators(), 0
+    rows = []
+    for step in range(steps):
+        while heard < len(events) and events[heard][0] <= begin_ns + step * _STEP_NS:
+            what = events[heard][2]
+            if isinstance(what, Decision):
+                scene.decided(what.tracks)
+            else:
+                scene.encoded(what)
+            heard += 1
+        rows.append(scene.now)
+    return np.array(rows, np.float64)
+
+
+class _Until(GroundTruth):
+    """A truth that is asked about until an instant only."""
+
+    def __init__(self, truth: GroundTruth, end_ns: int) -> None:
+        super().__init__(truth.scenes, truth.problems)
+        self._truth, self._end_ns = truth, end_ns
+
+    def frame_at(self, stamp_ns: int) -> TrueFrame | None:
+        return self._truth.frame_at(stamp_ns)
+
+    def instants(self, step_ns: int) -> Iterator[int]:
+        return (now_ns for now_ns in self._truth.instants(step_ns) if now_ns < self._end_ns)
+
+
+def remembering_pipeline(measured: Measured) -> PerceptionPipeline:
+    """Return decision fusion that remembers in ``measured`` what units of one level measure."""
+    parameters = PipelineParameters(strategy=DECISION, skipping=SkipParameters(alpha=0.0))
+    pipeline = RememberingPipeline(parameters)
+    pipeline.measured = measured
+    return pipeline
+
+
+class _Beginning(Recording):
+    """A recording of which only the first seconds are read, or all for 0."""
+
+    def __init__(self, path: Path, seconds: float) -> None:
+        super().__init__(path)
+        self._length_ns = round(seconds * NS_PER_S)
+
+    def events(self) -> Iterator[Unit | EgoReport]:
+        end_ns: int | None = None
+        for event in super().events():
+            if end_ns is None and self._length_ns and isinstance(event, Unit):
+                end_ns = event.available_ns + self._length_ns
+            if end_ns is not None and event.available_ns > end_ns:
+                return
+            yield event
+
+
+def encoded_flight(task: PredictorFlight, tell: Tell) -> EncodedFlight:
+    """Read the part of a flight that is used, and encode it with every level.
+
+    :raises EvaluationError: if it lacks a sensor or the truth
+    """
+    wanted = {options.modality: options.levels for options in task.space.modalities}
+    with _Beginning(task.path, task.seconds) as recording:
+        return encoded_with_truth(recording, task.bundle.encoders(), wanted, tell)

@@ -1,0 +1,100 @@
+"""Batches of training pictures, made by a thread while the network works on the one before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import islice
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mmedge_ros.lab.training.augmentation import Augmentation, augmented
+from mmedge_ros.lab.training.picture_set import Labelled, PictureSet, picture_numbers
+
+_AHEAD = 2
+
+
+class Batch(NamedTuple):
+    """``pictures`` (B, 3, H, W) uint8 RGB, and rows of picture, class, x0, y0, x1, y1 (px).
+
+    ``objects`` (N, 6) are to be found, ``ignored`` (M, 6) are not judged.
+    """
+
+    pictures: NDArray[np.uint8]
+    objects: NDArray[np.float32]
+    ignored: NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class BatchSource:
+    """Makes the batches of any epoch; the same for the same seed, whatever was made before.
+
+    ``size`` is the detector's input, ``crop`` the part of it that one picture shows.
+    """
+
+    pictures: PictureSet
+    size: tuple[int, int]
+    crop: tuple[int, int]
+    batch: int
+    seed: int
+    augmentation: Augmentation
+
+    def __len__(self) -> int:
+        """Batches in an epoch; pictures that do not fill the last one wait for the next."""
+        return max(1, len(self.pictures) // self.batch)
+
+    def epoch(self, epoch: int, mosaic: bool = True) -> Iterator[Batch]:
+        """Yield the batches of one epoch.
+
+        :raises TrainingError: if a picture is missing or damaged
+        """
+        numbers = picture_numbers(len(self.pictures), self.seed, epoch)
+        groups = [list(islice(numbers, self.batch)) for _ in range(len(self))]
+        with ThreadPoolExecutor(1, 'batches') as pool:
+            waiting = [
+                pool.submit(self._batch, epoch, place, numbers, mosaic)
+                for place, numbers in enumerate(groups[:_AHEAD])
+            ]
+            for place in range(len(groups)):
+                made = waiting.pop(0).result()
+                following = place + _AHEAD
+                if following < len(groups):
+                    waiting.append(
+                        pool.submit(self._batch, epoch, following, groups[following], mosaic)
+                    )
+                yield made
+
+    def _batch(self, epoch: int, place: int, numbers: Sequence[int], mosaic: bool) -> Batch:
+        settings = self.augmentation
+        if not mosaic:
+            settings = Augmentation(**{**vars(settings), 'mosaic': 0.0})
+        made = [
+            augmented(
+                self.pictures.load,
+                number,
+                len(self.pictures),
+                self.size,
+                self.crop,
+                settings,
+                np.random.default_rng((self.seed, epoch, place, position)),
+            )
+            for position, number in enumerate(numbers)
+        ]
+        return joined(made)
+
+
+def joined(samples: Sequence[Labelled]) -> Batch:
+    """Put pictures of one size into one batch."""
+    stacked = np.stack([sample.image for sample in samples])
+    pictures = np.ascontiguousarray(stacked[..., ::-1].transpose(0, 3, 1, 2))
+    objects = [_numbered(place, sample.objects) for place, sample in enumerate(samples)]
+    ignored = [_numbered(place, sample.ignored) for place, sample in enumerate(samples)]
+    return Batch(pictures, np.concatenate(objects), np.concatenate(ignored))
+
+
+def _numbered(place: int, rows: NDArray[np.float32]) -> NDArray[np.float32]:
+    column = np.full((len(rows), 1), place, np.float32)
+    return np.concatenate((column, rows), axis=1)

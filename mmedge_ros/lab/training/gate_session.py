@@ -1,0 +1,304 @@
+"""A gate from sets of flights to a copy of a bundle that holds it, and a report."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from mmedge_ros.data_types import CAMERA, RADAR, Configuration, ModalityConfiguration
+from mmedge_ros.lab.evaluation.bundle_evaluation import NOMINAL
+from mmedge_ros.lab.evaluation.bundle_under_test import BundleUnderTest, open_bundle
+from mmedge_ros.lab.gates.gate_report import (
+    ALPHAS,
+    SPLIT_ALPHAS,
+    GateEvidence,
+    gate_report,
+    write_gate_report,
+)
+from mmedge_ros.lab.reporting.report_files import require_writable
+from mmedge_ros.lab.training import TrainingError
+from mmedge_ros.lab.training.bundle_copy import bundle_copy
+from mmedge_ros.lab.training.detector_bundle import require_free
+from mmedge_ros.lab.training.flight_pictures import flights_in
+from mmedge_ros.lab.training.flight_works import DistinctFlights, Report
+from mmedge_ros.lab.training.gate_calibration import (
+    Table,
+    across_splits,
+    make_gate,
+    replay_trials,
+    table_of,
+)
+from mmedge_ros.lab.training.gate_flights import GateFlight
+from mmedge_ros.lab.training.gate_training import GateFit, GateTrainingSettings
+from mmedge_ros.lab.training.gate_trials import audited_trial, gate_name, gate_trials, rival_trials
+from mmedge_ros.lab.training.work_folder import work_beside
+from mmedge_ros.pipeline.perception_pipeline import DECISION, FEATURE
+from mmedge_ros.records.software import software_identity
+from mmedge_ros.skipping.audits import AuditParameters
+from mmedge_ros.skipping.bundle_gate import write_bundle_gate
+from mmedge_ros.skipping.certificate import FEWEST_FLIGHTS, STUDENT, Certificate
+from mmedge_ros.skipping.skip_control import SkipParameters
+
+SAMPLES, CALIBRATION, TEST, SHIFTED = 'samples', 'calibration', 'test', 'shifted'
+_CAMERA_RATE, _RADAR_RATE = 30.0, 20.0
+# Shares of the progress shown.
+_SAMPLED, _CALIBRATED = 0.35, 0.75
+_SPLITS = 20
+# Many more audits than in flight: recorded flights are short.
+_AUDITED_SHARE = 0.15
+
+
+@dataclass(frozen=True)
+class GateRequest:
+    """A gate as asked for: a bundle, sets of flights by folder, and where all of it goes.
+
+    ``test`` judges only; without it the report shows the calibration set. ``shifted`` are flights
+    of another kind: the report says after how many audits the gate notices. ``level`` is that of
+    the camera ('' for one model that serves every level); ``alpha`` is the share that must be
+    certified for a gate to be written at all.
+    """
+
+    bundle: Path
+    samples: Path
+    calibration: Path
+    out: Path
+    report: Path
+    test: Path | None = None
+    shifted: Path | None = None
+    level: str = 'medium'
+    strategy: str = ''
+    alpha: float = 0.05
+    confidence: float = 0.9
+    method: str = STUDENT
+    settings: GateTrainingSettings = field(default_factory=GateTrainingSettings)
+    jobs: int = 1
+
+    @property
+    def sets(self) -> dict[str, Path]:
+        """The sets, by what they are for."""
+        named = {
+            SAMPLES: self.samples,
+            CALIBRATION: self.calibration,
+            TEST: self.test,
+            SHIFTED: self.shifted,
+        }
+        return {name: folder for name, folder in named.items() if folder is not None}
+
+
+def build_gate(request: GateRequest, report: Report) -> dict[str, Any]:
+    """Train a gate, certify it, write the report and, where it holds, the bundle.
+
+    What was replayed before is kept in a folder beside the bundle until that is written.
+
+    :param report: told the share done (0..1) and what is being done
+    :return: the content of report.json
+    :raises TrainingError: if it cannot be done with these flights
+    :raises EncodingError: if the bundle cannot be used
+    :raises EvaluationError: if the report cannot be written
+    """
+    require_free(request.out)
+    require_writable(request.report)
+    bundle = open_bundle(request.bundle, NOMINAL)
+    strategy = _strategy(request, bundle)
+    _require_level(request, bundle)
+    flights = _flights(request, bundle, strategy)
+    fit = make_gate(
+        flights[SAMPLES],
+        request.settings,
+        request.jobs,
+        _progress(report, 0.0, _SAMPLED, flights[SAMPLES], 'samples'),
+    )
+    name, own = gate_name(fit.gate), gate_trials(fit.gate)
+    judged = flights.get(TEST, [])
+    trials = [*own, *rival_trials()]
+    calibrated = replay_trials(
+        flights[CALIBRATION],
+        own if judged else trials,
+        name,
+        request.jobs,
+        _progress(report, _SAMPLED, _CALIBRATED, flights[CALIBRATION], 'calibration'),
+    )
+    tested = calibrated
+    if judged:
+        tested = replay_trials(
+            judged,
+            trials,
+            name,
+            request.jobs,
+            _progress(report, _CALIBRATED, 1.0, judged, 'test'),
+        )
+    table = table_of(own, calibrated)
+    certificates = [
+        table.certified(alpha, request.confidence, request.method)
+        for alpha in sorted({*ALPHAS, request.alpha})
+    ]
+    pool = table_of(own, [*calibrated, *tested] if judged else calibrated)
+    evidence = GateEvidence(
+        table_of(own, tested).rows,
+        table.thresholds,
+        {t.key: [flight[t.key] for flight in tested] for t in trials if t not in own},
+        tuple(certificates),
+        {
+            alpha: tuple(
+                across_splits(pool, alpha, _SPLITS, request.confidence, request.method)
+                if pool.flights >= 2 * FEWEST_FLIGHTS
+                else ()
+            )
+            for alpha in SPLIT_ALPHAS
+        },
+        request.alpha,
+        _audits(request, flights, fit, certificates),
+    )
+    content = {
+        **_described(request, bundle, strategy, fit, table),
+        **gate_report(evidence),
+    }
+    write_gate_report(content, request.report)
+    holding = [certificate for certificate in certificates if certificate.holds]
+    if any(certificate.alpha <= request.alpha for certificate in holding):
+        _write_bundle(request, fit, strategy, holding)
+    return content
+
+
+def _audits(
+    request: GateRequest,
+    flights: Mapping[str, Sequence[GateFlight]],
+    fit: GateFit,
+    certificates: Sequence[Certificate],
+) -> dict[str, list[tuple[bool, ...]]]:
+    """Replay flights with audits, by set; {} where there is no shifted set, or no threshold."""
+    threshold = next(
+        (c.threshold for c in certificates if c.holds and c.alpha == request.alpha), None
+    )
+    if threshold is None or SHIFTED not in flights:
+        return {}
+    trial = audited_trial(fit.gate, threshold)
+    audits = AuditParameters(share=_AUDITED_SHARE)
+    usual = TEST if TEST in flights else CALIBRATION
+    found = {}
+    for name in (usual, SHIFTED):
+        audited = [
+            replace(flight, skipping=SkipParameters(alpha=request.alpha, audits=audits))
+            for flight in flights[name]
+        ]
+        figures = replay_trials(audited, [trial], gate_name(fit.gate), request.jobs)
+        found[name] = [of_flight[trial.key].audits for of_flight in figures]
+    return found
+
+
+def _strategy(request: GateRequest, bundle: BundleUnderTest) -> str:
+    if request.strategy in (DECISION, FEATURE):
+        if request.strategy == FEATURE and not bundle.has_fusion:
+            raise TrainingError(
+                f'{request.bundle} has no fusion networks; use --strategy {DECISION}'
+            )
+        return request.strategy
+    return FEATURE if bundle.has_fusion else DECISION
+
+
+def _require_level(request: GateRequest, bundle: BundleUnderTest) -> None:
+    known = bundle.encoders()[CAMERA].levels
+    if known and request.level not in known:
+        raise TrainingError(
+            f'{request.bundle} has no level {request.level!r}; choose {", ".join(known)}'
+        )
+
+
+def _flights(
+    request: GateRequest, bundle: BundleUnderTest, strategy: str
+) -> dict[str, list[GateFlight]]:
+    """Find the flights of all sets, none of which may be in two of them."""
+    levels = bundle.encoders()[RADAR].levels
+    configuration = Configuration(
+        1,
+        0,
+        (
+            ModalityConfiguration(CAMERA, _CAMERA_RATE, request.level),
+            ModalityConfiguration(RADAR, _RADAR_RATE, levels[-1] if levels else ''),
+        ),
+    )
+    made_from = f'{bundle.digest} {strategy} {configuration}'
+    work = work_beside(request.out) / hashlib.sha256(made_from.encode()).hexdigest()[:12]
+    found: dict[str, list[GateFlight]] = {}
+    known = DistinctFlights()
+    for name, folder in request.sets.items():
+        found[name] = []
+        for path in flights_in(folder):
+            digest = known.digest(path)
+            kept = work / digest[:12]
+            found[name].append(
+                GateFlight(path, len(known), bundle, strategy, (configuration,), kept)
+            )
+    if len(found[CALIBRATION]) < FEWEST_FLIGHTS:
+        raise TrainingError(
+            f'{request.calibration} holds {len(found[CALIBRATION])} flights; fewer than '
+            f'{FEWEST_FLIGHTS} certify nothing'
+        )
+    return found
+
+
+def _progress(
+    report: Report, begin: float, end: float, flights: Sequence[GateFlight], words: str
+) -> Callable[[str, float], None]:
+    return partial(_tell, report, begin, end, len(flights), words, {})
+
+
+def _tell(
+    report: Report,
+    begin: float,
+    end: float,
+    count: int,
+    words: str,
+    shares: dict[str, float],
+    name: str,
+    share: float,
+) -> None:
+    shares[name] = share
+    whole = sum(done >= 1.0 for done in shares.values())
+    done = begin + (end - begin) * sum(shares.values()) / max(count, 1)
+    report(done, f'{words}: {whole} of {count} flights')
+
+
+def _described(
+    request: GateRequest, bundle: BundleUnderTest, strategy: str, fit: GateFit, table: Table
+) -> dict[str, Any]:
+    return {
+        'bundle': {'name': bundle.folder.name, 'path': str(bundle.folder)},
+        'software': software_identity(bundle.folder),
+        'strategy': strategy,
+        'camera_level': request.level,
+        'profile': bundle.profile.description,
+        'sets': {name: str(folder) for name, folder in request.sets.items()},
+        'fit': {
+            'samples': fit.samples,
+            'flights': fit.flights,
+            'epochs': fit.epochs,
+            'held_out_loss': fit.held_out_loss,
+            'constant_loss': fit.constant_loss,
+        },
+        'calibration_flights': table.flights,
+        'confidence': request.confidence,
+        'method': request.method,
+    }
+
+
+def _write_bundle(
+    request: GateRequest,
+    fit: GateFit,
+    strategy: str,
+    certificates: Sequence[Certificate],
+) -> None:
+    """Write a copy of the bundle with the gate in it; it is there as a whole or not at all."""
+    facts: Mapping[str, Any] = {
+        'camera_level': request.level,
+        'samples': fit.samples,
+        'sample_flights': fit.flights,
+    }
+    with bundle_copy(request.bundle, request.out) as copy:
+        write_bundle_gate(copy, fit.gate, strategy, [CAMERA], certificates, facts)
+    shutil.rmtree(work_beside(request.out), ignore_errors=True)

@@ -1,0 +1,249 @@
+"""Pictures and boxes of a set of flights in a folder, in the layout ultralytics trains from.
+
+``images/000000.jpg`` beside ``labels/000000.txt`` with a line ``class x y w h`` per object
+(centre and size as shares of the picture), and ``data.yaml``: any ultralytics network can be
+trained from such a folder. ``ignored/000000.txt`` holds, in the same form, objects that are too
+small or too hidden to be asked for, but must not be taught to be nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import cv2
+import numpy as np
+import yaml
+from numpy.typing import NDArray
+
+from mmedge_ros.lab.evaluation.truth_matching import MINIMUM_HEIGHT, MINIMUM_VISIBILITY
+from mmedge_ros.lab.simulation.flight_folder import read_description
+from mmedge_ros.lab.simulation.world import LABELS
+from mmedge_ros.lab.training import TrainingError
+from mmedge_ros.lab.training.flight_pictures import (
+    LabelledPicture,
+    count_pictures,
+    labelled_pictures,
+)
+from mmedge_ros.records.ground_truth import TrueFrame
+from mmedge_ros.sensing import SensingError
+from mmedge_ros.sensing.camera.image import Picture
+
+CLASSES = LABELS
+INDEX = 'index.json'
+_LAYOUT = 1  # raise it when the files change, so that older folders are not taken for them
+_JPEG = b'\xff\xd8'
+
+Labels = NDArray[np.float32]
+
+
+class Labelled(NamedTuple):
+    """A picture (H, W, 3) uint8 BGR with its objects, rows of class, x0, y0, x1, y1 in px.
+
+    ``objects`` (N, 5) are to be found; ``ignored`` (M, 5) need not be.
+    """
+
+    image: Picture
+    objects: Labels
+    ignored: Labels
+
+
+@dataclass(frozen=True)
+class PictureSet:
+    """A written folder. ``digest`` (SHA-256) tells it from every other content."""
+
+    folder: Path
+    digest: str
+    pictures: int
+    flights: tuple[dict[str, Any], ...]
+    objects: dict[str, int]
+
+    def __len__(self) -> int:
+        return self.pictures
+
+    def load(self, number: int) -> Labelled:
+        """Read one picture and its labels.
+
+        :raises TrainingError: if a file is missing or damaged
+        """
+        name = f'{number:06d}'
+        path = self.folder / 'images' / f'{name}.jpg'
+        try:
+            raw = np.frombuffer(path.read_bytes(), np.uint8)
+            image = cv2.imdecode(raw, cv2.IMREAD_COLOR) if len(raw) else None
+            rows = [self._rows(kind, name) for kind in ('labels', 'ignored')]
+        except (OSError, ValueError) as err:
+            raise self._damaged(path, str(err)) from err
+        if image is None:
+            raise self._damaged(path, 'no picture')
+        height, width = image.shape[:2]
+        objects, ignored = (_corners(r, width, height) for r in rows)
+        return Labelled(np.asarray(image, np.uint8), objects, ignored)
+
+    def _rows(self, kind: str, name: str) -> Labels:
+        text = (self.folder / kind / f'{name}.txt').read_text()
+        rows = np.array([line.split() for line in text.splitlines()], np.float32)
+        return rows.reshape(-1, 5)
+
+    def _damaged(self, path: Path, why: str) -> TrainingError:
+        return TrainingError(f'{path} cannot be used ({why}); remove {self.folder} and start anew')
+
+
+def write_picture_set(
+    flights: Sequence[Path],
+    folder: Path,
+    pictures: int,
+    on_progress: Callable[[float], None] | None = None,
+) -> PictureSet:
+    """Write pictures spread evenly over flights, unless the folder already holds them.
+
+    The folder is written beside its place and renamed when it is whole.
+
+    :param pictures: about so many; all where the flights have fewer
+    :raises TrainingError: if a flight has no ground truth, or no picture can be used
+    :raises BagError: if a flight cannot be read
+    :raises OSError: if the folder cannot be written
+    """
+    total = count_pictures(flights)
+    step = max(1, round(total / max(pictures, 1)))
+    described = tuple(describe_flight(flight) for flight in flights)
+    key = hashlib.sha256(json.dumps([_LAYOUT, step, described]).encode()).hexdigest()
+    found = _existing(folder, key)
+    if found is not None:
+        return found
+    part = folder.with_name(f'.{folder.name}.part')
+    shutil.rmtree(part, ignore_errors=True)
+    for name in ('images', 'labels', 'ignored'):
+        (part / name).mkdir(parents=True)
+    writer = _Writer(part)
+    for flight in flights:
+        for picture in labelled_pictures(flight, step):
+            writer.write(picture)
+            if on_progress:
+                on_progress(min(writer.seen * step / max(total, 1), 1.0))
+    index = writer.finish(key, described)
+    shutil.rmtree(folder, ignore_errors=True)
+    part.rename(folder)
+    return _picture_set(folder, index)
+
+
+class _Writer:
+    """Writes pictures one by one and keeps count of what they hold."""
+
+    def __init__(self, folder: Path) -> None:
+        self.seen = 0
+        self._folder = folder
+        self._count = 0
+        self._digest = hashlib.sha256()
+        self._objects: Counter[str] = Counter()
+
+    def write(self, picture: LabelledPicture) -> None:
+        self.seen += 1
+        try:
+            image = picture.image
+        except SensingError:
+            return
+        targets, ignored = _targets(picture.truth)
+        height, width = image.shape[:2]
+        files = {
+            f'images/{self._count:06d}.jpg': _jpeg(picture, image),
+            f'labels/{self._count:06d}.txt': _lines(picture.truth, targets, width, height),
+            f'ignored/{self._count:06d}.txt': _lines(picture.truth, ignored, width, height),
+        }
+        for name, content in files.items():
+            (self._folder / name).write_bytes(content)
+            self._digest.update(content)
+        self._objects.update(picture.truth.labels[targets].tolist())
+        self._count += 1
+
+    def finish(self, key: str, flights: Sequence[dict[str, Any]]) -> dict[str, Any]:
+        if not self._count:
+            raise TrainingError('not one picture of the flights can be used; look at them first')
+        description = {'path': '.', 'train': 'images', 'val': 'images'}
+        (self._folder / 'data.yaml').write_text(
+            yaml.safe_dump({**description, 'names': dict(enumerate(CLASSES))}, sort_keys=False)
+        )
+        index = {
+            'key': key,
+            'digest': self._digest.hexdigest(),
+            'pictures': self._count,
+            'flights': list(flights),
+            'objects': {label: self._objects[label] for label in CLASSES},
+        }
+        (self._folder / INDEX).write_text(json.dumps(index, indent=1))
+        return index
+
+
+def _existing(folder: Path, key: str) -> PictureSet | None:
+    try:
+        index = json.loads((folder / INDEX).read_text())
+        return _picture_set(folder, index) if index['key'] == key else None
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _picture_set(folder: Path, index: dict[str, Any]) -> PictureSet:
+    return PictureSet(
+        folder,
+        str(index['digest']),
+        int(index['pictures']),
+        tuple(index['flights']),
+        dict(index['objects']),
+    )
+
+
+def describe_flight(flight: Path) -> dict[str, Any]:
+    """Return what makes a flight what it is: its seed, or for others the state of its files."""
+    made = read_description(flight)
+    if made is not None:
+        return {
+            'name': flight.name,
+            'scenario': made.scenario,
+            'seed': made.seed,
+            'seconds': made.seconds,
+            'simulator': made.simulator,
+        }
+    states = [p.stat() for p in sorted(flight.iterdir()) if p.is_file()]
+    size, changed = sum(s.st_size for s in states), max(s.st_mtime_ns for s in states)
+    return {'name': flight.name, 'bytes': size, 'changed_ns': changed}
+
+
+def _targets(truth: TrueFrame) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Mark (N,) the objects to be found, and those in the picture that need not be."""
+    known = np.isin(truth.labels, CLASSES) & np.isfinite(truth.boxes).all(axis=1)
+    clear = (truth.heights >= MINIMUM_HEIGHT) & (truth.visibility >= MINIMUM_VISIBILITY)
+    return known & clear, known & ~clear
+
+
+def _lines(truth: TrueFrame, chosen: NDArray[np.bool_], width: int, height: int) -> bytes:
+    lines = []
+    for label, (x0, y0, x1, y1) in zip(truth.labels[chosen], truth.boxes[chosen], strict=True):
+        shares = (x0 + x1) / 2 / width, (y0 + y1) / 2 / height, (x1 - x0) / width
+        numbers = ' '.join(f'{share:.6f}' for share in (*shares, (y1 - y0) / height))
+        lines.append(f'{CLASSES.index(str(label))} {numbers}\n')
+    return ''.join(lines).encode()
+
+
+def _jpeg(picture: LabelledPicture, image: Picture) -> bytes:
+    """Return the recorded JPEG as it is; other pictures are compressed with hardly a loss."""
+    data = bytes(getattr(picture.message, 'data', b''))
+    if not hasattr(picture.message, 'encoding') and data.startswith(_JPEG):
+        return data
+    return bytes(cv2.imencode('.jpg', image, (cv2.IMWRITE_JPEG_QUALITY, 95))[1])
+
+
+def _corners(rows: Labels, width: int, height: int) -> Labels:
+    size = np.array((width, height), np.float32)
+    centre, half = rows[:, 1:3] * size, rows[:, 3:5] * size / 2
+    return np.concatenate((rows[:, :1], centre - half, centre + half), axis=1)
+
+
+def picture_numbers(count: int, seed: int, epoch: int) -> Iterator[int]:
+    """Yield the numbers of all pictures in the random order of one epoch."""
+    yield from np.random.default_rng((seed, epoch)).permutation(count).tolist()

@@ -1,0 +1,120 @@
+"""What rivals learn from, and how it is kept: arrays whose rows belong to flights."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mmedge_ros.data_types import FloatArray
+from mmedge_ros.lab.policies.imputation import BEFORE_FIELDS
+from mmedge_ros.lab.policies.seen import SEEN_FIELDS
+from mmedge_ros.lab.training import TrainingError
+from mmedge_ros.lab.training.gate_flights import write_whole
+
+_FIELDS = {'seen': SEEN_FIELDS, 'before': BEFORE_FIELDS}
+
+
+class GatingSamples(NamedTuple):
+    """Windows in which the camera rested: what was seen (N, F), and whether that was no loss.
+
+    ``worse`` (N,) is by how much the quality fell, ``agrees`` (N,) whether the decision is the
+    same as the one in which nothing ever rested.
+    """
+
+    seen: FloatArray
+    no_loss: NDArray[np.bool_]
+    worse: FloatArray
+    agrees: NDArray[np.bool_]
+    flights: NDArray[np.int64]
+
+
+class SelectionSamples(NamedTuple):
+    """Windows: what was seen (N, F), and the quality with each level (N, K), around it."""
+
+    seen: FloatArray
+    quality: FloatArray
+    flights: NDArray[np.int64]
+
+
+class ImputationSamples(NamedTuple):
+    """People in pictures before a missing one: inputs (N, F), and what became of them.
+
+    ``found`` (N,) says whether they are in the missing picture, ``moved`` (N, 4) how far they
+    moved there, ``boxes`` and ``truths`` (N, 4) are the boxes before and there, px.
+    """
+
+    before: FloatArray
+    found: NDArray[np.bool_]
+    moved: FloatArray
+    boxes: FloatArray
+    truths: FloatArray
+    flights: NDArray[np.int64]
+
+
+class FlightSamples(NamedTuple):
+    """All samples of a flight, or of many."""
+
+    gating: GatingSamples
+    selection: SelectionSamples
+    imputation: ImputationSamples
+
+
+def joined(parts: Sequence[FlightSamples]) -> FlightSamples:
+    """Put the samples of flights together."""
+    return FlightSamples(
+        GatingSamples(*map(np.concatenate, zip(*(p.gating for p in parts), strict=True))),
+        SelectionSamples(*map(np.concatenate, zip(*(p.selection for p in parts), strict=True))),
+        ImputationSamples(*map(np.concatenate, zip(*(p.imputation for p in parts), strict=True))),
+    )
+
+
+def of_flights(
+    samples: GatingSamples | SelectionSamples | ImputationSamples, flights: Iterable[int]
+) -> NDArray[np.bool_]:
+    """Mark (N,) the rows that belong to some flights."""
+    found: NDArray[np.bool_] = np.isin(samples.flights, list(flights))
+    return found
+
+
+def keep_samples(path: Path, samples: FlightSamples) -> None:
+    """Write the samples of a flight.
+
+    :raises TrainingError: if they cannot be written
+    """
+    buffer = io.BytesIO()
+    arrays: dict[str, Any] = {
+        f'{name}.{column}': values
+        for name, part in samples._asdict().items()
+        for column, values in part._asdict().items()
+    }
+    arrays |= {f'fields.{name}': np.array(names) for name, names in _FIELDS.items()}
+    np.savez_compressed(buffer, **arrays)
+    write_whole(path, buffer.getvalue())
+
+
+def kept_samples(path: Path) -> FlightSamples | None:
+    """Read the samples of a flight; None where there are none of this version."""
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            for name, names in _FIELDS.items():
+                if tuple(file[f'fields.{name}'].tolist()) != names:
+                    return None
+
+            def part(name: str, columns: tuple[str, ...]) -> list[np.ndarray]:
+                return [file[f'{name}.{column}'] for column in columns]
+
+            return FlightSamples(
+                GatingSamples(*part('gating', GatingSamples._fields)),
+                SelectionSamples(*part('selection', SelectionSamples._fields)),
+                ImputationSamples(*part('imputation', ImputationSamples._fields)),
+            )
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as err:
+        raise TrainingError(f'{path} cannot be read ({err}); delete it and train again') from err

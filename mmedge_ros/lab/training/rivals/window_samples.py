@@ -1,0 +1,164 @@
+"""Samples for gating and model selection: whole flights run with answers drawn at random.
+
+What is seen depends on what was answered before, so samples come from runs in which answers vary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from mmedge_ros.data_types import CAMERA, Configuration, Decision, FloatArray
+from mmedge_ros.lab.evaluation.accuracy_samples import picture_size
+from mmedge_ros.lab.evaluation.bundle_under_test import BundleUnderTest
+from mmedge_ros.lab.evaluation.encoded_flight import EncodedFlight
+from mmedge_ros.lab.evaluation.remembered_networks import RememberedNetworks
+from mmedge_ros.lab.policies.plugins import Facts, Plugins
+from mmedge_ros.lab.policies.policy_run import PolicyRun, run_policy
+from mmedge_ros.lab.policies.rivals_folder import GATING, SELECTION, Choices
+from mmedge_ros.lab.policies.schedule import SAMPLE
+from mmedge_ros.lab.policies.seen import SEEN_FIELDS, seen
+from mmedge_ros.lab.training.rivals.samples import GatingSamples, SelectionSamples
+from mmedge_ros.lab.training.rivals.window_quality import smoothed, window_quality
+from mmedge_ros.records.ground_truth import GroundTruth
+from mmedge_ros.skipping.agreement import decisions_agree
+
+# How often the camera rests in a run, by chance: from now and then to nearly always.
+RESTING_SHARES = (0.25, 0.5, 0.8)
+# By how much a window's quality may fall without being called worse.
+TOLERANCE = 0.02
+_SELECTION_RUNS = 2
+
+
+@dataclass
+class AtRandom:
+    """Chooses by chance, and keeps what it saw and the place of what it chose at each question.
+
+    It is needed for one flight: the first question, before there is anything, is not kept.
+    Before any picture is ready it sees None and chooses the first.
+    """
+
+    configurations: Sequence[Configuration]
+    shares: Sequence[float]
+    random: np.random.Generator
+    levels: tuple[str, ...]
+    saw: list[FloatArray | None] = field(default_factory=list)
+    chose: list[int] = field(default_factory=list)
+
+    def configuration(self, facts: Facts) -> Configuration:
+        """Return one of the configurations."""
+        if facts.current is None:
+            return self.configurations[0]
+        place = int(self.random.choice(len(self.configurations), p=self.shares))
+        is_blind = not facts.features.get(CAMERA)
+        place = 0 if is_blind else place
+        self.saw.append(None if is_blind else seen(facts, self.levels))
+        self.chose.append(place)
+        return self.configurations[place]
+
+
+@dataclass(frozen=True)
+class WindowRuns:
+    """Runs of one encoded flight, each window alone and unloaded.
+
+    ``networks`` are the bundle's fusion networks, shared by all runs; ``number`` tells the
+    flight from others.
+    """
+
+    flight: EncodedFlight
+    truth: GroundTruth
+    bundle: BundleUnderTest
+    networks: RememberedNetworks | None
+    choices: Choices
+    number: int
+
+    def gating(self) -> GatingSamples:
+        """Let the camera rest at random, and compare with what is decided if it never does."""
+        never = AtRandom(self._answers, (1.0, 0.0), np.random.default_rng(0), self.choices.levels)
+        reference = self._decided(GATING, Plugins(modality_gating=never))
+        rows: list[tuple[FloatArray, float, bool]] = []
+        for place, share in enumerate(RESTING_SHARES):
+            random = np.random.default_rng((self.number, place))
+            chance = AtRandom(self._answers, (1.0 - share, share), random, self.choices.levels)
+            run = self._run(GATING, Plugins(modality_gating=chance))
+            size = picture_size(run.record)
+            for saw, chose, decision in zip(
+                chance.saw, chance.chose, run.record.decisions, strict=True
+            ):
+                full = reference.get(decision.window_end_ns)
+                if saw is None or not chose or full is None:
+                    continue
+                worse = self._quality(full, size) - self._quality(decision, size)
+                if np.isfinite(worse):
+                    rows.append((saw, worse, decisions_agree(decision, full, size)))
+        worse_by = np.array([row[1] for row in rows], np.float64)
+        agrees = np.array([row[2] for row in rows], np.bool_)
+        return GatingSamples(
+            _stacked([row[0] for row in rows]),
+            agrees | (worse_by <= TOLERANCE),
+            worse_by,
+            agrees,
+            np.full(len(rows), self.number, np.int64),
+        )
+
+    def selection(self) -> SelectionSamples:
+        """Run with each level, and with levels at random to see what is seen then."""
+        quality: dict[int, list[float]] = {}
+        for configuration in self.choices.by_level:
+            fixed = AtRandom((configuration,), (1.0,), np.random.default_rng(0), ())
+            run = self._run(SELECTION, Plugins(model_selection=fixed))
+            size = picture_size(run.record)
+            for decision in run.record.decisions:
+                known = quality.setdefault(decision.window_end_ns, [])
+                known.append(self._quality(decision, size))
+        ends = sorted(end_ns for end_ns, row in quality.items() if len(row) == self._levels)
+        around = smoothed(np.array([quality[end_ns] for end_ns in ends]).reshape(-1, self._levels))
+        by_end = dict(zip(ends, around, strict=True))
+        saw: list[FloatArray] = []
+        rows: list[FloatArray] = []
+        for place in range(_SELECTION_RUNS):
+            random = np.random.default_rng((self.number, 100 + place))
+            even = [1.0 / self._levels] * self._levels
+            chance = AtRandom(self.choices.by_level, even, random, self.choices.levels)
+            run = self._run(SELECTION, Plugins(model_selection=chance))
+            for what, decision in zip(chance.saw, run.record.decisions, strict=True):
+                known_row = by_end.get(decision.window_end_ns)
+                if what is None or known_row is None or not np.isfinite(known_row).all():
+                    continue
+                saw.append(what)
+                rows.append(known_row)
+        return SelectionSamples(
+            _stacked(saw),
+            np.array(rows, np.float64).reshape(-1, self._levels),
+            np.full(len(rows), self.number, np.int64),
+        )
+
+    @property
+    def _levels(self) -> int:
+        return len(self.choices.by_level)
+
+    @property
+    def _answers(self) -> tuple[Configuration, Configuration]:
+        return self.choices.by_level[-1], self.choices.resting
+
+    def _run(self, policy: str, plugins: Plugins) -> PolicyRun:
+        return run_policy(
+            policy,
+            self.flight,
+            self.bundle,
+            protocol=SAMPLE,
+            plugins=plugins,
+            networks=self.networks,
+        )
+
+    def _decided(self, policy: str, plugins: Plugins) -> dict[int, Decision]:
+        return {d.window_end_ns: d for d in self._run(policy, plugins).record.decisions}
+
+    def _quality(self, decision: Decision, size: tuple[int, int]) -> float:
+        return window_quality(decision, self.truth, size)
+
+
+def _stacked(rows: Sequence[FloatArray]) -> FloatArray:
+    return np.array(rows, np.float64).reshape(-1, len(SEEN_FIELDS))

@@ -1,0 +1,107 @@
+"""Service times of a device, as quantiles; sampled so that the same run gives the same times."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+
+from mmedge_ros.records import RecordError
+from mmedge_ros.untrusted_files import PlainYamlError, load_plain_yaml, shown
+
+_MAX_BYTES = 200_000
+PROBABILITIES = (0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
+
+
+@dataclass(frozen=True)
+class DeviceProfile:
+    """Quantiles of the time each stage takes.
+
+    ``stages`` maps a name such as ``camera.encode`` to durations in seconds at
+    `PROBABILITIES`; ``description`` says what was measured and where. ``details`` is what
+    else the file says: the machine, times under CPU limits, the error of the latency model.
+    """
+
+    description: str
+    stages: Mapping[str, tuple[float, ...]]
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+    def encode_stage(self, modality: str, level: str) -> str:
+        """Return the name of a level's encode stage; that of the modality where it has none."""
+        own = f'{modality}.{level}.encode'
+        return own if own in self.stages else f'{modality}.encode'
+
+    def sample(self, stage: str, key: str, sequence: int) -> float:
+        """Draw a duration in seconds, seeded by stage, key and sequence alone.
+
+        Between the known quantiles the distribution is linear; outside them it ends.
+
+        :raises RecordError: for a stage the profile does not know
+        """
+        if stage not in self.stages:
+            known = ', '.join(sorted(self.stages)) or 'none'
+            raise RecordError(f'the device profile has no stage {stage!r}; it has {known}')
+        digest = hashlib.blake2b(f'{stage}/{key}/{sequence}'.encode(), digest_size=8).digest()
+        share = int.from_bytes(digest, 'little') / 2.0**64
+        return float(np.interp(share, PROBABILITIES, self.stages[stage]))
+
+
+def measured_profile(description: str, durations: Mapping[str, Iterable[float]]) -> DeviceProfile:
+    """Summarise measured durations (s) of each stage."""
+    stages = {}
+    for stage, values in durations.items():
+        quantiles = np.quantile(np.fromiter(values, float), PROBABILITIES)
+        stages[stage] = tuple(round(float(q), 6) for q in quantiles)
+    return DeviceProfile(description, stages)
+
+
+def write_profile(profile: DeviceProfile, path: Path) -> None:
+    """Write a profile as YAML; milliseconds in the file, as people read them."""
+    content = {
+        'description': profile.description,
+        'probabilities': list(PROBABILITIES),
+        'stages_ms': {
+            name: [round(1e3 * q, 3) for q in values]
+            for name, values in sorted(profile.stages.items())
+        },
+        **profile.details,
+    }
+    path.write_text(yaml.safe_dump(content, sort_keys=False, default_flow_style=None))
+
+
+def read_profile(path: Path) -> DeviceProfile:
+    """Read a profile.
+
+    :raises RecordError: when the file is missing or is not a profile
+    """
+    try:
+        content = load_plain_yaml(path, _MAX_BYTES)
+    except PlainYamlError as err:
+        raise RecordError(f'cannot read the device profile {err}') from err
+    if not isinstance(content.get('stages_ms'), dict):
+        raise RecordError(f'{path} is not a device profile: the key "stages_ms" is missing')
+    if content.get('probabilities') != list(PROBABILITIES):
+        raise RecordError(f'{path}: "probabilities" must be {list(PROBABILITIES)}')
+    stages = {
+        str(name): _quantiles(path, str(name), values)
+        for name, values in content['stages_ms'].items()
+    }
+    own = ('description', 'probabilities', 'stages_ms')
+    details = {str(name): value for name, value in content.items() if name not in own}
+    return DeviceProfile(str(content.get('description', '')), stages, details)
+
+
+def _quantiles(path: Path, name: str, values: Any) -> tuple[float, ...]:
+    numbers = values if isinstance(values, list) else []
+    usable = all(isinstance(v, int | float) and 0.0 <= v <= 1e6 for v in numbers)
+    if len(numbers) != len(PROBABILITIES) or not usable or sorted(numbers) != numbers:
+        raise RecordError(
+            f'{path}: stage {name!r} needs {len(PROBABILITIES)} ascending times in '
+            f'milliseconds, not {shown(values)}'
+        )
+    return tuple(v / 1e3 for v in numbers)

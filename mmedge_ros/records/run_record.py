@@ -1,0 +1,81 @@
+"""What a run leaves behind, the same for a live and an offline replay.
+
+All instants are in the bag's own time: a live recorder subtracts the player's offset.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from mmedge_ros.data_types import Configuration, Decision, UnitFeatures
+from mmedge_ros.geometry.ego_motion import EgoMotion
+from mmedge_ros.geometry.projection import CameraModel
+from mmedge_ros.geometry.transforms import Transform
+from mmedge_ros.monitoring.system_state import SystemState
+from mmedge_ros.records.ground_truth import GroundTruth
+
+
+@dataclass
+class UnitCounts:
+    """Units of one modality, counted apart by what became of them.
+
+    captured: measured by the sensor; transferred: handed over by the driver; received: seen
+    by the encoder; thinned: above the configured rate; failed: could not be decoded; late:
+    not encoded when the first window they belong to had to close; lost: transferred but never
+    received, or received and never heard of again.
+    """
+
+    captured: int = 0
+    transferred: int = 0
+    received: int = 0
+    encoded: int = 0
+    skipped: int = 0
+    dropped: int = 0
+    late: int = 0
+    lost: int = 0
+    failed: int = 0
+    thinned: int = 0
+
+
+@dataclass
+class RunRecord:
+    """Everything the report is made from.
+
+    ``deadline``, ``window`` and ``stride`` in seconds. ``windows`` counts the ends on the grid
+    that the recording covers. ``warmup`` decisions at the start are left out of the latency
+    statistics (a live graph's first messages travel slowly). ``camera_stamps_ns`` holds the
+    stamp of every camera message of the recording, in order, so that a frame index in a box
+    file can be found. ``features`` are the encoded units in order of arrival, without grids.
+    ``camera`` and ``camera_pose`` (camera frame -> frame of the body) are None without
+    calibration. ``ego`` is the way of the body through ``frame_id`` by odometry; without any,
+    tracks live in the frame of the body. ``truth`` is None where the recording has none.
+    ``configurations`` are those that were published, ``states`` the states of the system by
+    instant; both only of a live graph that has an optimiser and a monitor.
+    """
+
+    bag: str
+    mode: str
+    deadline: float
+    window: float
+    stride: float
+    windows: int = 0
+    dropped: int = 0
+    warmup: int = 0
+    frame_id: str = ''
+    decisions: list[Decision] = field(default_factory=list)
+    features: list[UnitFeatures] = field(default_factory=list)
+    units: dict[str, UnitCounts] = field(default_factory=dict)
+    camera_stamps_ns: list[int] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    camera: CameraModel | None = None
+    camera_pose: Transform | None = None
+    radar_pose: Transform | None = None
+    ego: EgoMotion | None = None
+    truth: GroundTruth | None = None
+    configurations: list[Configuration] = field(default_factory=list)
+    states: list[tuple[int, SystemState]] = field(default_factory=list)
+    resources: dict[str, float] = field(default_factory=dict)
+    software: dict[str, str] = field(default_factory=dict)
+    profile: str = ''
+    duration: float = 0.0
+    wall_time: float = 0.0

@@ -1,0 +1,77 @@
+"""Traces from files: the system state of a recorded or simulated flight, or tegrastats."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from mmedge_ros.data_types import NS_PER_S
+from mmedge_ros.monitoring import MonitoringError
+from mmedge_ros.monitoring.battery import battery_reading
+from mmedge_ros.monitoring.system_state import SystemState
+from mmedge_ros.monitoring.tegrastats import read_tegrastats
+from mmedge_ros.monitoring.trace import Trace
+from mmedge_ros.replay.bag import Bag, BagError
+from mmedge_ros.replay.state_message import MESSAGE_TYPE, state_from_message
+from mmedge_ros.untrusted_files import shown
+
+BATTERY_TYPE = 'sensor_msgs/msg/BatteryState'
+
+_BAGS = ('.mcap', '.db3')
+# What a flight says about itself, best first.
+_READERS: dict[str, Callable[[Any], SystemState]] = {
+    MESSAGE_TYPE: state_from_message,
+    BATTERY_TYPE: lambda message: battery_reading(message).state,
+}
+
+
+def read_trace_file(path: str | Path) -> Trace:
+    """Read a trace: a rosbag2 folder, a single .mcap or .db3 file, or text of tegrastats.
+
+    :raises MonitoringError: if there is no system state in it
+    """
+    place = Path(path)
+    try:
+        is_bag = place.is_dir() or place.suffix in _BAGS
+    except (OSError, ValueError) as error:
+        raise MonitoringError(f'{shown(str(path))} cannot be read: {error}') from error
+    if not is_bag:
+        return read_tegrastats(place)
+    try:
+        with Bag(place) as bag:
+            return trace_of_bag(bag)
+    except BagError as error:
+        raise MonitoringError(str(error)) from error
+
+
+def trace_of_bag(bag: Bag) -> Trace:
+    """Read the system state of a recording, or its battery's where there is no more.
+
+    Times are those of arrival, from the first message of the bag on.
+
+    :raises MonitoringError: if it has neither
+    """
+    recorded = {t.msgtype: t.name for t in reversed(bag.topics) if t.count}
+    kind = next((kind for kind in _READERS if kind in recorded), None)
+    if kind is None:
+        raise MonitoringError(
+            f'{bag.path} has no topic of {" or ".join(_READERS)}: it cannot be played as a trace'
+        )
+    times: list[float] = []
+    states: list[SystemState] = []
+    refused = 0
+    for message in bag.messages([recorded[kind]]):
+        try:
+            state = _READERS[kind](bag.deserialize(message))
+        # A recording brings its own definition of the type, which may be another one.
+        except (BagError, AttributeError, TypeError, ValueError, OverflowError):
+            refused += 1
+            continue
+        times.append((message.log_ns - bag.begin_ns) / NS_PER_S)
+        states.append(state)
+    if not states:
+        raise MonitoringError(f'{bag.path}: no message of {recorded[kind]} can be used')
+    words = f'{refused} messages of {recorded[kind]} cannot be used'
+    problems = (*bag.problems, *((words,) if refused else ()))
+    return Trace(tuple(times), tuple(states), bag.begin_ns, problems)

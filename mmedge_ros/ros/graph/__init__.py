@@ -1,0 +1,1 @@
+"""The graph of nodes: what it consists of, and its processes."""

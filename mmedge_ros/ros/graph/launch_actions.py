@@ -1,0 +1,183 @@
+"""Reads the graph's description for `ros2 launch`; needs a ROS machine."""
+
+from __future__ import annotations
+
+import atexit
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from mmedge_ros.geometry.calibration import read_calibration
+from mmedge_ros.parameter import ParameterError
+from mmedge_ros.ros.graph.description import (
+    PACKAGE,
+    CommandDescription,
+    NodeDescription,
+    in_namespace,
+    process_arguments,
+    transform_nodes,
+)
+from mmedge_ros.ros.graph.middleware_profile import profile_environment
+
+# What every launch file takes: name, default and description.
+COMMON_ARGUMENTS = (
+    ('namespace', '', 'of all nodes and their relative topics, such as drone1'),
+    ('log_level', 'info', 'of all nodes: debug, info, warn, error or fatal'),
+    ('params', '', 'ROS parameter file for all nodes, such as config/perception.yaml'),
+    ('network', 'false', 'let other machines take part, such as a laptop with RViz'),
+)
+
+
+def launch_commands(commands: Sequence[CommandDescription]) -> list[Any]:
+    """Turn programs into launch actions."""
+    from launch.actions import ExecuteProcess
+
+    return [ExecuteProcess(cmd=list(c.command), output='screen') for c in commands]
+
+
+def launch_nodes(
+    nodes: Sequence[NodeDescription], log_level: str = 'info', params: str = ''
+) -> list[Any]:
+    """Turn descriptions into launch_ros actions; ended nodes are started again.
+
+    :param params: parameter file that comes after the nodes' own parameters
+    """
+    from launch_ros.actions import Node
+
+    file = [params] if params else []
+    return [
+        Node(
+            package=node.package,
+            executable=node.executable,
+            name=node.name,
+            namespace=node.namespace,
+            arguments=_arguments(node, file),
+            parameters=_parameters(node, file),
+            ros_arguments=['--log-level', log_level],
+            remappings=list(node.remappings),
+            respawn=node.respawn,
+            respawn_delay=1.0,
+            output='screen',
+        )
+        for node in nodes
+    ]
+
+
+def _parameters(node: NodeDescription, file: list[str]) -> list[Any]:
+    own = [dict(node.parameters)] if node.parameters else []
+    # A file for our nodes says nothing to those of other packages.
+    return [*own, *file] if own and node.package == PACKAGE else own
+
+
+def _arguments(node: NodeDescription, file: list[str]) -> list[str]:
+    if not node.members:
+        return list(node.arguments)
+    # The process reads its nodes' parameter files while it starts, after this returns.
+    folder = Path(tempfile.mkdtemp(prefix='mmedge_'))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return process_arguments(node, folder, [Path(path) for path in file])
+
+
+def share_file(*parts: str) -> Path:
+    """Return the path of an installed file of the package."""
+    from ament_index_python.packages import get_package_share_directory
+
+    return Path(get_package_share_directory(PACKAGE), *parts)
+
+
+def launch_description(
+    arguments: Sequence[tuple[str, str, str]],
+    describe: Callable[[dict[str, str]], Sequence[NodeDescription | CommandDescription]],
+) -> Any:
+    """Make a launch description whose nodes depend on its arguments.
+
+    :param arguments: name, default and description of each launch argument; COMMON_ARGUMENTS
+        join them
+    :param describe: called with the arguments' values when the launch file runs
+    """
+    from launch.actions import DeclareLaunchArgument, OpaqueFunction, SetEnvironmentVariable
+    from launch.substitutions import LaunchConfiguration
+
+    from launch import LaunchDescription  # type: ignore[attr-defined]  # our folder launch/
+
+    declared = [*arguments, *COMMON_ARGUMENTS]
+
+    def start(context: Any) -> list[Any]:
+        values = {name: LaunchConfiguration(name).perform(context) for name, _, _ in declared}
+        variables = profile_environment(network=is_true(values['network']))
+        described = describe(values)
+        commands = [found for found in described if isinstance(found, CommandDescription)]
+        nodes = [found for found in described if isinstance(found, NodeDescription)]
+        return [
+            *(SetEnvironmentVariable(*item) for item in variables.items()),
+            *launch_nodes(
+                in_namespace(nodes, values['namespace']), values['log_level'], values['params']
+            ),
+            *launch_commands(commands),
+        ]
+
+    actions: list[Any] = [
+        DeclareLaunchArgument(name, default_value=default, description=text)
+        for name, default, text in declared
+    ]
+    return LaunchDescription([*actions, OpaqueFunction(function=start)])
+
+
+def extrinsics_nodes(path: str) -> list[NodeDescription]:
+    """Describe publishers of the transforms of a YAML file.
+
+    :raises GeometryError: if it cannot be read
+    """
+    return transform_nodes(read_calibration(path).transforms)
+
+
+def whole(values: Mapping[str, str], name: str) -> int:
+    """Read a launch argument that is a whole number.
+
+    :raises ParameterError: for anything else
+    """
+    try:
+        return int(values[name])
+    except ValueError as error:
+        raise ParameterError(f'{name}:={values[name]} is not a whole number') from error
+
+
+def decimal(values: Mapping[str, str], name: str) -> float:
+    """Read a launch argument that is a number.
+
+    :raises ParameterError: for anything else
+    """
+    try:
+        return float(values[name])
+    except ValueError as error:
+        raise ParameterError(f'{name}:={values[name]} is not a number') from error
+
+
+def given(**values: str) -> dict[str, str]:
+    """Keep the launch arguments that are not empty; for the others a node knows best."""
+    return {name: value for name, value in values.items() if value}
+
+
+def one_of(values: Mapping[str, str], name: str, choices: Sequence[str]) -> str:
+    """Read a launch argument that is one of some words.
+
+    :raises ParameterError: for any other one
+    """
+    if values[name] not in choices:
+        raise ParameterError(f'{name}:={values[name]} is none of {", ".join(choices)}')
+    return values[name]
+
+
+def is_true(text: str) -> bool:
+    """Read a launch argument that switches something.
+
+    :raises ParameterError: for a word that means neither on nor off
+    """
+    word = text.strip().lower()
+    if word in ('1', 'true', 'yes', 'on'):
+        return True
+    if word in ('', '0', 'false', 'no', 'off'):
+        return False
+    raise ParameterError(f'{text!r} is neither true nor false')

@@ -1,0 +1,59 @@
+"""The Fast DDS profile of the package; set wherever nodes start.
+
+It lets pictures through shared memory: without it a raw 640 x 480 picture does not fit there,
+and most are lost. It also keeps everything on this machine, unless the network is asked for.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from mmedge_ros.ros.graph.description import PACKAGE
+
+_VARIABLE = 'FASTDDS_DEFAULT_PROFILES_FILE'
+# The name up to Jazzy; it makes newer versions complain.
+_OLD_VARIABLE = 'FASTRTPS_DEFAULT_PROFILES_FILE'
+_OLD_DISTRIBUTIONS = ('humble', 'iron', 'jazzy')
+
+_RANGE = 'ROS_AUTOMATIC_DISCOVERY_RANGE'
+_ONLY_HERE = 'LOCALHOST'
+_LEFT_TO_THE_PROFILE = 'SYSTEM_DEFAULT'
+
+_LOCAL = Path('config') / 'fastdds.xml'
+_NETWORK = Path('config') / 'fastdds_network.xml'
+_SOURCE = Path(__file__).resolve().parents[3]
+
+
+def profile_environment(
+    environment: Mapping[str, str] | None = None, network: bool = False
+) -> dict[str, str]:
+    """Return the variables that nodes need; none where the user has chosen a profile.
+
+    :param network: let machines on the network take part
+    """
+    given = os.environ if environment is None else environment
+    if _VARIABLE in given or _OLD_VARIABLE in given:
+        return {}
+    path = _installed(_NETWORK if network else _LOCAL, given.get('AMENT_PREFIX_PATH', ''))
+    if path is None:
+        return {}
+    old = given.get('ROS_DISTRO', '') in _OLD_DISTRIBUTIONS
+    found = {_OLD_VARIABLE if old else _VARIABLE: str(path)}
+    if not network and given.get(_RANGE) in (None, '', _ONLY_HERE):
+        # For LOCALHOST rmw_fastrtps adds a transport with sockets on all interfaces; the profile
+        # does the same on the loopback interface alone.
+        found[_RANGE] = _LEFT_TO_THE_PROFILE
+    return found
+
+
+def set_profile(network: bool = False) -> None:
+    """Choose the profile for this process and those it starts; see `profile_environment`."""
+    os.environ.update(profile_environment(network=network))
+
+
+def _installed(file: Path, prefixes: str) -> Path | None:
+    shares = [Path(prefix) / 'share' / PACKAGE for prefix in prefixes.split(os.pathsep) if prefix]
+    candidates = (folder / file for folder in (*shares, _SOURCE))
+    return next((path for path in candidates if path.is_file()), None)

@@ -1,0 +1,188 @@
+"""Starts the nodes of a graph as processes, watches them, and stops all of them.
+
+Knows nothing of ROS but how to start it: used by the command line in place of `ros2 launch`.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import psutil
+
+from mmedge_ros.ros.graph.description import NodeDescription, process_arguments
+from mmedge_ros.ros.graph.shared_memory import left_behind, remove_unused, segments_of
+from mmedge_ros.ros.node_main import NOT_MADE, PARENT_VARIABLE
+
+# Together less than the 3 s in which everything must be gone.
+_GRACE = ((signal.SIGINT, 1.5), (signal.SIGTERM, 0.5), (signal.SIGKILL, 0.5))
+_LAST_PATIENCE = 0.5
+_RESPAWN_DELAY = 1.0
+# Reading what a process has mapped takes a millisecond or more.
+_MEASURE_PERIOD = 1.0
+
+
+class ProcessGroup:
+    """The processes of one graph; a context manager that leaves nothing behind.
+
+    :param folder: parameter files and one log per node go there
+    :param params_files: handed to every node after its own parameters
+    :param on_event: called with a sentence when a node ends or is started again
+    """
+
+    def __init__(
+        self,
+        nodes: Sequence[NodeDescription],
+        folder: Path,
+        params_files: Sequence[Path] = (),
+        on_event: Callable[[str], None] | None = None,
+        respawn: bool = True,
+    ) -> None:
+        self.cpu_seconds = 0.0
+        self.peak_memory_mb = 0.0
+        self._nodes = {node.name: node for node in nodes}
+        self._folder = folder
+        self._params_files = params_files
+        self._on_event = on_event or (lambda _: None)
+        self._respawn = respawn
+        self._running: dict[str, subprocess.Popen[bytes]] = {}
+        self._restart_at: dict[str, float] = {}
+        self._usage: dict[int, tuple[float, float]] = {}
+        self._segments: set[Path] = set()
+        self._measured_at = 0.0
+
+    def __enter__(self) -> ProcessGroup:
+        self._folder.mkdir(parents=True, exist_ok=True)
+        remove_unused(left_behind())
+        try:
+            for name in self._nodes:
+                self.log_of(name).unlink(missing_ok=True)
+                self._start(name)
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    @property
+    def pids(self) -> dict[str, int]:
+        """Process ids of the running nodes by name."""
+        return {name: p.pid for name, p in self._running.items() if p.poll() is None}
+
+    def log_of(self, name: str) -> Path:
+        """Return the file a node writes to."""
+        return self._folder / f'{name}.log'
+
+    def watch(self) -> list[str]:
+        """Look after the processes; return names of nodes that ended and will not come back."""
+        gone = []
+        look = time.monotonic() - self._measured_at > _MEASURE_PERIOD
+        if look:
+            self._measured_at = time.monotonic()
+        for name, process in list(self._running.items()):
+            code = process.poll()
+            if code is None:
+                if look:
+                    self._measure(process.pid)
+                continue
+            if name in self._restart_at:
+                if time.monotonic() >= self._restart_at[name]:
+                    del self._restart_at[name]
+                    self._start(name)
+                    self._on_event(f'{name} was started again')
+            elif self._may_respawn(name, code):
+                self._restart_at[name] = time.monotonic() + _RESPAWN_DELAY
+                self._on_event(f'{name} ended {_described(code)}; see {self.log_of(name)}')
+            else:
+                gone.append(name)
+        return gone
+
+    def last_words(self, name: str, lines: int = 3) -> str:
+        """Return the end of a node's log."""
+        try:
+            text = self.log_of(name).read_text(errors='replace')
+        except OSError:
+            return ''
+        return '\n'.join(text.strip().splitlines()[-lines:])
+
+    def stop(self) -> None:
+        """Stop every process, gently first, and remove shared memory killed ones left.
+
+        A second Ctrl-C cuts the patience short, but leaves nothing running either.
+        """
+        processes = list(self._running.values())
+        try:
+            for process in processes:
+                self._measure(process.pid)
+            for number, patience in _GRACE:
+                _end_all(processes, number, patience)
+        except BaseException:
+            _end_all(processes, signal.SIGKILL, _LAST_PATIENCE)
+            raise
+        finally:
+            self.cpu_seconds = sum(cpu for cpu, _ in self._usage.values())
+            self.peak_memory_mb = sum(memory for _, memory in self._usage.values())
+            self._running.clear()
+            remove_unused(self._segments)
+            self._segments.clear()
+
+    def _may_respawn(self, name: str, code: int) -> bool:
+        """Tell whether starting again can help; not where a node was told something wrong."""
+        return self._respawn and self._nodes[name].respawn and code not in (0, NOT_MADE)
+
+    def _start(self, name: str) -> None:
+        node = self._nodes[name]
+        command = [
+            sys.executable,
+            '-m',
+            f'mmedge_ros.ros.nodes.{node.executable}',
+            *process_arguments(node, self._folder, self._params_files),
+        ]
+        environment = {**os.environ, PARENT_VARIABLE: str(os.getpid()), 'PYTHONUNBUFFERED': '1'}
+        environment.setdefault('ROS_LOG_DIR', str(self._folder))
+        with self.log_of(name).open('ab') as log:
+            # A session of its own: Ctrl-C reaches us alone, and we stop them in order.
+            self._running[name] = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                env=environment,
+                start_new_session=True,
+            )
+
+    def _measure(self, pid: int) -> None:
+        try:
+            process = psutil.Process(pid)
+            times = process.cpu_times()
+            memory = process.memory_info().rss / 1e6
+            self._segments |= segments_of(pid)
+        except psutil.Error:
+            return
+        _, peak = self._usage.get(pid, (0.0, 0.0))
+        self._usage[pid] = (times.user + times.system, max(peak, memory))
+
+
+def _end_all(processes: Sequence[subprocess.Popen[bytes]], number: int, patience: float) -> None:
+    alive = [process for process in processes if process.poll() is None]
+    for process in alive:
+        process.send_signal(number)
+    deadline = time.monotonic() + patience
+    for process in alive:
+        try:
+            process.wait(max(deadline - time.monotonic(), 0.0))
+        except subprocess.TimeoutExpired:
+            continue
+
+
+def _described(code: int) -> str:
+    if code >= 0:
+        return f'with exit code {code}'
+    return f'by signal {signal.Signals(-code).name}'

@@ -1,0 +1,259 @@
+"""The topics of the graph: one table that recordings, the documentation and tests read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mmedge_ros.ros.messages import names
+
+SENSOR = 'sensor'
+RESULT = 'result'
+PICTURE = 'picture'
+LATCHED = 'latched'
+PLAIN = 'plain'
+
+# What the profiles promise, for the documentation; their definitions are in ros.qos.
+PROFILES = {
+    SENSOR: 'best effort, 5 deep',
+    RESULT: 'reliable, 20 deep',
+    PICTURE: 'reliable, 2 deep',
+    LATCHED: 'reliable, the last one is kept for who comes later',
+    PLAIN: 'reliable, 10 deep',
+}
+
+
+@dataclass(frozen=True)
+class Interface:
+    """A topic: who publishes and who takes it, by executables; empty stands for other packages.
+
+    ``recorded``: part of a recording unless others are asked for.
+    """
+
+    topic: str
+    msgtype: str
+    profile: str
+    publishers: tuple[str, ...]
+    subscribers: tuple[str, ...]
+    meaning: str
+    recorded: bool = False
+
+
+_SOURCES = ('camera', 'bag_player')
+_DRIVERS = ('camera', 'radar', 'bag_player')
+
+INTERFACES = (
+    Interface(
+        names.CAMERA_IMAGE,
+        'sensor_msgs/msg/Image',
+        SENSOR,
+        _SOURCES,
+        ('unit_encoder', 'visualizer'),
+        'pictures, stamped at mid-exposure where the camera tells',
+        recorded=True,
+    ),
+    Interface(
+        names.CAMERA_IMAGE_COMPRESSED,
+        'sensor_msgs/msg/CompressedImage',
+        SENSOR,
+        _SOURCES,
+        ('unit_encoder', 'visualizer'),
+        'the same as JPEG or PNG; one of the two is in use',
+        recorded=True,
+    ),
+    Interface(
+        names.CAMERA_INFO,
+        'sensor_msgs/msg/CameraInfo',
+        SENSOR,
+        _SOURCES,
+        ('fusion',),
+        "the camera's calibration",
+        recorded=True,
+    ),
+    Interface(
+        names.RADAR_POINTS,
+        'sensor_msgs/msg/PointCloud2',
+        SENSOR,
+        ('radar', 'bag_player'),
+        ('unit_encoder',),
+        'x, y, z (m), velocity (m/s, positive = receding), optional snr (dB)',
+        recorded=True,
+    ),
+    Interface(
+        names.ODOMETRY,
+        'nav_msgs/msg/Odometry',
+        SENSOR,
+        ('bag_player',),
+        ('fusion',),
+        "the drone's own motion; tracks then live in its frame",
+        recorded=True,
+    ),
+    Interface(
+        names.STATIC_TRANSFORMS,
+        'tf2_msgs/msg/TFMessage',
+        LATCHED,
+        (),
+        ('fusion',),
+        'where the sensors sit, where tf2_msgs is installed',
+        recorded=True,
+    ),
+    Interface(
+        names.TRANSFORMS,
+        'tf2_msgs/msg/TFMessage',
+        SENSOR,
+        (),
+        ('fusion',),
+        'ego motion, where there is no odometry',
+        recorded=True,
+    ),
+    Interface(
+        names.BATTERY_STATE,
+        'sensor_msgs/msg/BatteryState',
+        SENSOR,
+        (),
+        ('monitor',),
+        "the autopilot's battery",
+        recorded=True,
+    ),
+    Interface(
+        names.SYSTEM_STATE,
+        'mmedge_ros/msg/SystemState',
+        RESULT,
+        ('monitor',),
+        ('configuration_optimizer',),
+        'supply, load and temperature of the computer',
+        recorded=True,
+    ),
+    Interface(
+        names.CONFIGURATION,
+        'mmedge_ros/msg/Configuration',
+        LATCHED,
+        ('configuration_optimizer',),
+        ('unit_encoder', 'visualizer', *_DRIVERS),
+        'rate and level of each modality, from a stamp on',
+        recorded=True,
+    ),
+    Interface(
+        names.SKIP_DECISION,
+        'mmedge_ros/msg/SkipDecision',
+        RESULT,
+        ('fusion',),
+        ('unit_encoder', 'configuration_optimizer', *_DRIVERS),
+        'a lease during which a modality rests',
+        recorded=True,
+    ),
+    Interface(
+        names.LATENCY_DEMAND,
+        'mmedge_ros/msg/LatencyDemand',
+        RESULT,
+        (),
+        ('configuration_optimizer',),
+        'how long a consumer works on a decision: a lease that shortens the latency limit',
+        recorded=True,
+    ),
+    Interface(
+        names.UNIT_RECEIPTS,
+        'mmedge_ros/msg/UnitReceipt',
+        RESULT,
+        ('unit_encoder',),
+        ('fusion', 'configuration_optimizer'),
+        'a unit has arrived, or will not be encoded',
+    ),
+    Interface(
+        names.UNIT_FEATURES,
+        'mmedge_ros/msg/UnitFeatures',
+        RESULT,
+        ('unit_encoder',),
+        ('fusion', 'configuration_optimizer'),
+        'detections, returns, embedding and trail of a unit',
+    ),
+    Interface(
+        names.TRACKS,
+        'mmedge_ros/msg/TrackArray',
+        RESULT,
+        ('fusion',),
+        ('visualizer', 'configuration_optimizer'),
+        'the decision of one window: tracks with position, velocity, covariance, latency and age',
+        recorded=True,
+    ),
+    Interface(
+        names.MARKERS,
+        'visualization_msgs/msg/MarkerArray',
+        RESULT,
+        ('visualizer',),
+        (),
+        'tracks for RViz',
+    ),
+    Interface(
+        names.STATUS_MARKER,
+        'visualization_msgs/msg/Marker',
+        RESULT,
+        ('visualizer',),
+        (),
+        'configuration, latency and age as a text for RViz',
+    ),
+    Interface(
+        names.ANNOTATED_IMAGE,
+        'sensor_msgs/msg/Image',
+        PICTURE,
+        ('visualizer',),
+        (),
+        'pictures with the tracks drawn in, only while somebody looks',
+    ),
+    Interface(
+        names.DETECTIONS_3D,
+        'vision_msgs/msg/Detection3DArray',
+        RESULT,
+        ('visualizer',),
+        (),
+        'the tracks in the words of vision_msgs, where that is installed',
+    ),
+    Interface(
+        names.DETECTIONS_2D,
+        'vision_msgs/msg/Detection2DArray',
+        RESULT,
+        ('visualizer',),
+        (),
+        'the boxes of the tracks, the same',
+    ),
+    Interface(
+        names.PLAYBACK,
+        'mmedge_ros/msg/PlaybackState',
+        LATCHED,
+        ('bag_player',),
+        ('monitor',),
+        'offset from bag time to stamps',
+    ),
+    Interface(
+        names.CLOCK,
+        'rosgraph_msgs/msg/Clock',
+        PLAIN,
+        ('bag_player',),
+        (),
+        'simulated time, at another speed than 1 or on demand',
+    ),
+    Interface(
+        names.GROUND_TRUTH,
+        'mmedge_ros/msg/GroundTruth',
+        RESULT,
+        (),
+        (),
+        'what is really there, from a simulator',
+        recorded=True,
+    ),
+    Interface(
+        names.DIAGNOSTICS,
+        'diagnostic_msgs/msg/DiagnosticArray',
+        PLAIN,
+        (
+            *('camera', 'radar', 'unit_encoder', 'fusion', 'visualizer', 'monitor'),
+            *('bag_recorder', 'configuration_optimizer'),
+        ),
+        (),
+        'state of every node, once a second and at once when it changes',
+    ),
+)
+
+
+def recorded_topics() -> tuple[str, ...]:
+    """Return the topics a recording holds unless others are asked for."""
+    return tuple(interface.topic for interface in INTERFACES if interface.recorded)

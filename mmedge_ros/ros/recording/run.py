@@ -1,0 +1,146 @@
+"""`mmedge record`: the recorder beside a running graph, until Ctrl-C or a full disk."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import rclpy
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.impl.implementation_singleton import rclpy_implementation
+
+from mmedge_ros.replay import ReplayError
+from mmedge_ros.replay.recording import TopicChoice
+from mmedge_ros.ros.graph.description import (
+    CommandDescription,
+    NodeDescription,
+    ros_arguments,
+    write_parameters,
+)
+from mmedge_ros.ros.graph.middleware_profile import set_profile
+from mmedge_ros.ros.messages.interfaces import recorded_topics
+from mmedge_ros.ros.nodes.bag_recorder import BagRecorder
+from mmedge_ros.ros.recording.session import MEGABYTE, RecordingLimits
+from mmedge_ros.ros.sessions.up_session import driver_remappings
+
+_SHOW_PERIOD = 0.2
+
+
+@dataclass(frozen=True)
+class RecordOptions:
+    """What to record and where to; ``seconds`` 0 records until interrupted."""
+
+    out: Path
+    topics: tuple[str, ...] = ()
+    image_transport: str = 'auto'
+    transforms: tuple[str, ...] = ()
+    split_size: int = RecordingLimits().split_size
+    min_free: int = RecordingLimits().min_free
+    seconds: float = 0.0
+    clock: bool = False
+    drivers: TopicChoice = field(default_factory=TopicChoice)
+
+
+def recorder_node(options: RecordOptions) -> NodeDescription:
+    """Describe the recorder; the launch files and `mmedge record` both read it."""
+    return NodeDescription(
+        'bag_recorder',
+        'bag_recorder',
+        {
+            'use_sim_time': options.clock,
+            'out': str(options.out),
+            'topics': list(options.topics) or [''],
+            'image_transport': options.image_transport,
+            'transforms': list(options.transforms) or [''],
+            'limits.split_size': options.split_size,
+            'limits.min_free': options.min_free,
+        },
+        driver_remappings(options.drivers),
+        # Started again it would find its own folder in the way.
+        respawn=False,
+    )
+
+
+def rosbag2_command(options: RecordOptions, namespace: str = '') -> CommandDescription:
+    """Describe `ros2 bag record` of the same topics, for ROS machines."""
+    named = dict(driver_remappings(options.drivers))
+    topics = options.topics or recorded_topics()
+    absolute = [_absolute(named.get(topic, topic), namespace) for topic in topics]
+    command = ['ros2', 'bag', 'record', '-s', 'mcap', '-o', str(options.out)]
+    if options.split_size:
+        command += ['--max-bag-size', str(options.split_size * MEGABYTE)]
+    if options.clock:
+        command.append('--use-sim-time')
+    return CommandDescription([*command, *absolute])
+
+
+def _absolute(topic: str, namespace: str) -> str:
+    if topic.startswith('/'):
+        return topic
+    return '/'.join(['', *filter(None, [namespace.strip('/'), topic])])
+
+
+def run_recording(
+    options: RecordOptions, show: Callable[[float | None, str], None]
+) -> dict[str, int]:
+    """Record until interrupted, the time is up or the disk is full; return counts per topic.
+
+    :param show: called with the share of the time that is over (None without a limit) and a
+        state
+    :raises ReplayError: when the folder exists, the disk fails or is full, or a topic can have
+        no such name
+    """
+    set_profile()
+    context = rclpy.Context()
+    rclpy.init(context=context)
+    executor = SingleThreadedExecutor(context=context)
+    with tempfile.TemporaryDirectory(prefix='mmedge_') as scratch:
+        description = recorder_node(options)
+        file = write_parameters(description, Path(scratch))
+        try:
+            arguments = ros_arguments(description, [file])
+            node = _recorder(context, arguments)
+            executor.add_node(node)
+            try:
+                _spin(node, executor, options.seconds, show)
+            finally:
+                node.stop()
+                node.destroy_node()
+        finally:
+            rclpy.try_shutdown(context=context)
+    if node.session.failure:
+        raise ReplayError(node.session.failure)
+    return node.counts()
+
+
+def _recorder(context: Any, arguments: list[str]) -> BagRecorder:
+    try:
+        return BagRecorder(context=context, cli_args=arguments, use_global_arguments=False)
+    except rclpy_implementation.RCLInvalidROSArgsError as error:
+        # All that a user gives of them are names of topics; the middleware adds its own source.
+        reason = str(error).partition('. Error')[0]
+        raise ReplayError(f'a topic has a name that no topic can have: {reason}') from error
+
+
+def _spin(
+    node: BagRecorder, executor: Any, seconds: float, show: Callable[[float | None, str], None]
+) -> None:
+    started = shown = time.monotonic()
+    while not node.session.failure:
+        executor.spin_once(timeout_sec=0.1)
+        now = time.monotonic()
+        if seconds and now - started >= seconds:
+            return
+        if now - shown >= _SHOW_PERIOD:
+            shown = now
+            show((now - started) / seconds if seconds else None, _state(node))
+
+
+def _state(node: BagRecorder) -> str:
+    counts = node.counts()
+    found = ', '.join(f'{count} on {topic}' for topic, count in sorted(counts.items()))
+    return '; '.join([found or 'nobody publishes anything to be recorded yet', *node.missing()])

@@ -1,0 +1,1 @@
+"""Whole runs of the graph: live replay, profiling, and flight."""

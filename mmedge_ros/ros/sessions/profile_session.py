@@ -1,0 +1,231 @@
+"""Measures unit times with the real graph: every node a process, all modalities at work."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import rclpy
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+
+from mmedge_ros import msg
+from mmedge_ros.configuration.configuration_space import ConfigurationSpace
+from mmedge_ros.configuration.profiling import Phase, PhaseSamples
+from mmedge_ros.data_types import NS_PER_S, Configuration
+from mmedge_ros.replay import ReplayError
+from mmedge_ros.replay.recording import Recording
+from mmedge_ros.ros.graph.description import NodeDescription
+from mmedge_ros.ros.graph.limited_graph import LimitedGraph
+from mmedge_ros.ros.graph.middleware_profile import profile_environment
+from mmedge_ros.ros.graph.process_group import ProcessGroup
+from mmedge_ros.ros.messages import conversions, names, qos
+from mmedge_ros.ros.sessions.live_session import bag_graph
+
+# Nodes import, load and warm up every level first.
+_START_TIME = 120.0
+# Units in the queues are still those of the phase before, and a limiter needs its period.
+_SETTLING = 1.0
+# A graph that has only just come up, or that works off what it could not do before, is busy with
+# itself. It has settled that much later than so many windows were decided from the phase alone,
+# but is not waited for longer than this (s).
+_STEADY, _LONGEST_SETTLING = 8, 8.0
+# How long nothing may come at all before a graph is said to stand still.
+_PATIENCE = 30.0
+# Windows of the profile close so late (s) that a latency is what it is, not what is allowed; but
+# not so late that the fusion node takes itself to be held up and leaves windows out.
+_DEADLINE = 1.0
+# How often is looked whether a slow phase has enough, s.
+_LOOK = 0.5
+_LEAD_NS = NS_PER_S // 10
+
+PhaseProgress = Callable[[float, Phase, Mapping[str, int]], None]
+
+
+class PhaseDuration(NamedTuple):
+    """How long a phase is measured at least, and at most while there is not enough of it, s."""
+
+    least: float
+    most: float
+
+
+class Profiler(Node):
+    """Says which configuration holds, and keeps what is measured under it."""
+
+    def __init__(self, **node_options: Any) -> None:
+        super().__init__('profiler', **node_options)
+        self.heard: dict[str, int] = {}
+        self.decided = 0
+        self.samples = PhaseSamples()
+        self._id = 0
+        self._taking = False
+        self._configurations = self.create_publisher(
+            msg.Configuration, names.CONFIGURATION, qos.LATCHED
+        )
+        self.create_subscription(
+            msg.UnitFeatures, names.UNIT_FEATURES, self._on_features, qos.RECORD
+        )
+        self.create_subscription(msg.TrackArray, names.TRACKS, self._on_tracks, qos.RECORD)
+
+    def begin(self, phase: Phase) -> None:
+        """Announce a phase."""
+        self._id += 1
+        self._taking = False
+        self.heard, self.decided = {}, 0
+        now_ns = int(self.get_clock().now().nanoseconds)
+        configuration = Configuration(self._id, now_ns + _LEAD_NS, phase.parts)
+        self._configurations.publish(conversions.to_configuration(configuration, now_ns))
+
+    def take(self) -> None:
+        """Measure from now on."""
+        self.samples = PhaseSamples()
+        self._taking = True
+
+    def _on_features(self, message: msg.UnitFeatures) -> None:
+        if message.configuration_id != self._id:
+            return
+        self.heard[message.modality] = self.heard.get(message.modality, 0) + 1
+        if self._taking:
+            trail = conversions.from_trail(message.trail)
+            self.samples.add_unit(message.modality, message.level, trail)
+
+    def _on_tracks(self, message: msg.TrackArray) -> None:
+        # Only what was decided from units of this phase alone.
+        if list(message.configuration_ids) != [self._id]:
+            return
+        self.decided += 1
+        if self._taking:
+            trail = conversions.from_trail(message.trail)
+            self.samples.add_decision(float(message.latency), trail)
+
+
+def measure(
+    bag: Path,
+    model: Path,
+    space: ConfigurationSpace,
+    phases: Sequence[Phase],
+    duration: PhaseDuration,
+    on_phase: PhaseProgress,
+) -> list[tuple[Phase, PhaseSamples]]:
+    """Fly a recording over and over, and measure each phase until there is enough of it.
+
+    :param on_phase: called with the share done, the phase, and what is still lacking of it (by
+        stage, how often it was measured); nothing is when the phase begins
+    :raises ReplayError: when the recording cannot be used or the graph does not run
+    """
+    os.environ.update(profile_environment())
+    with Recording(bag) as recording:
+        absent = {o.modality for o in space.modalities} - set(recording.modalities)
+        if absent:
+            raise ReplayError(
+                f'{bag} has no {" and no ".join(sorted(absent))}: name a recording with all '
+                'sensors, or none to simulate one'
+            )
+        nodes = bag_graph(recording, str(model), loop=True, wait_for=('profiler',))
+    nodes = [with_deadline(node, _DEADLINE) for node in nodes]
+    perception = [n for n in nodes if n.name not in ('bag_player', 'visualizer')]
+    player = [n for n in nodes if n.name == 'bag_player']
+    with tempfile.TemporaryDirectory(prefix='mmedge_') as scratch:
+        return _measure(perception, player, Path(scratch), phases, duration, on_phase)
+
+
+def _measure(
+    perception: list[NodeDescription],
+    player: list[NodeDescription],
+    scratch: Path,
+    phases: Sequence[Phase],
+    duration: PhaseDuration,
+    on_phase: PhaseProgress,
+) -> list[tuple[Phase, PhaseSamples]]:
+    context = rclpy.Context()
+    rclpy.init(context=context)
+    node = Profiler(context=context)
+    executor = SingleThreadedExecutor(context=context)
+    executor.add_node(node)
+    measured = []
+    try:
+        with (
+            LimitedGraph(perception, scratch / 'graph') as graph,
+            ProcessGroup(player, scratch / 'player') as played,
+        ):
+            for number, phase in enumerate(phases):
+                share = number / len(phases)
+                on_phase(share, phase, {})
+                graph.limit(phase.percent)
+                node.begin(phase)
+                wanted = {part.modality for part in phase.parts}
+                patience = max(_PATIENCE, duration.most) if number else _START_TIME
+
+                def running(wanted: set[str] = wanted) -> bool:
+                    return wanted <= set(node.heard)
+
+                spin(executor, graph, played, running, patience)
+                steady = _steady(node)
+                spin(executor, graph, played, steady, _PATIENCE)
+                spin(executor, graph, played, after(_SETTLING), _PATIENCE)
+                node.take()
+                begun = time.monotonic()
+                pause = duration.least
+                while pause > 0.0:
+                    spin(executor, graph, played, after(pause), pause + _PATIENCE)
+                    lacking = node.samples.lacking(phase)
+                    left = duration.most - (time.monotonic() - begun) if lacking else 0.0
+                    pause = min(left, max(duration.least, _LOOK))
+                    if pause > 0.0:
+                        on_phase(share, phase, lacking)
+                measured.append((phase, node.samples))
+    finally:
+        node.destroy_node()
+        rclpy.try_shutdown(context=context)
+    return measured
+
+
+def with_deadline(node: NodeDescription, deadline: float) -> NodeDescription:
+    """Let fusion close its windows that late (s); return any other node as it is."""
+    if node.executable != 'fusion':
+        return node
+    changed = {**node.parameters, 'pipeline.windows.deadline': deadline}
+    return replace(node, parameters=changed)
+
+
+def after(seconds: float) -> Callable[[], bool]:
+    """Return whether so much time has passed since this call."""
+    end = time.monotonic() + seconds
+    return lambda: time.monotonic() >= end
+
+
+def _steady(node: Profiler) -> Callable[[], bool]:
+    """Return whether decisions come as they should, or have been waited for long enough."""
+    given_up = after(_LONGEST_SETTLING)
+    return lambda: node.decided >= _STEADY or given_up()
+
+
+def spin(
+    executor: SingleThreadedExecutor,
+    graph: LimitedGraph,
+    player: ProcessGroup,
+    until: Callable[[], bool],
+    patience: float,
+) -> None:
+    """Spin until a condition holds.
+
+    :raises ReplayError: when a node ends, or it takes too long
+    """
+    begun = time.monotonic()
+    while not until():
+        executor.spin_once(timeout_sec=0.1)
+        problem = graph.problem()
+        for name in player.watch():
+            problem = f'{name} ended: {player.last_words(name, 1) or "without a word"}'
+        if problem:
+            raise ReplayError(problem)
+        if time.monotonic() - begun > patience:
+            raise ReplayError(
+                f'no units of every sensor within {patience:.0f} s: the machine is too busy, or '
+                'too limited, to measure it'
+            )

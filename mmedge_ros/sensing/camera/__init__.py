@@ -1,0 +1,1 @@
+"""Cameras: devices, files and messages."""

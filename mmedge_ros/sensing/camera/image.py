@@ -1,0 +1,222 @@
+"""Pictures from sensor_msgs/Image and sensor_msgs/CompressedImage.
+
+Messages are duck-typed: an rclpy message and a rosbags object have the same attributes.
+Names and layouts of encodings are those of sensor_msgs/image_encodings.hpp.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from mmedge_ros.sensing import SensingError
+from mmedge_ros.sensing.buffer import byte_view
+
+Picture = NDArray[np.uint8]
+
+# A header can claim any size; beyond this a decoder would be made to fill the memory.
+MAX_PIXELS = 64_000_000
+
+_PNG_MAGIC = b'\x89PNG\r\n\x1a\n'
+_JPEG_MAGIC = b'\xff\xd8'
+_JPEG_END = b'\xff\xd9'
+_JPEG_SCAN = 0xDA
+# Frame headers (SOF0..SOF15) without DHT, JPG and DAC, which share the range.
+_JPEG_FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
+# TEM and RST0..RST7 stand alone; all other markers are followed by a length.
+_JPEG_BARE = frozenset({0x01, *range(0xD0, 0xD8)})
+# Cameras write about ten; the limit keeps megabytes of fill bytes from costing seconds.
+_MAX_JPEG_SEGMENTS = 1000
+
+
+class PictureFormat(NamedTuple):
+    """Size in pixels and encoding of a picture: ``jpeg``, ``png`` or the name of a raw one."""
+
+    width: int
+    height: int
+    encoding: str
+
+
+class _Encoding(NamedTuple):
+    """Memory layout of a raw encoding and the conversion of its array to (H, W, 3) BGR."""
+
+    bytes_per_pixel: int
+    channels: int
+    to_bgr: Callable[[Picture], Any]
+
+
+def _cvt(code: int) -> Callable[[Picture], Any]:
+    return lambda picture: cv2.cvtColor(np.ascontiguousarray(picture), code)
+
+
+def _same(picture: Picture) -> Picture:
+    return picture
+
+
+_GREY = _Encoding(1, 1, _cvt(cv2.COLOR_GRAY2BGR))
+_GREY_16 = _Encoding(2, 1, _cvt(cv2.COLOR_GRAY2BGR))
+_BGR = _Encoding(3, 3, _same)
+_YUYV = _Encoding(2, 2, _cvt(cv2.COLOR_YUV2BGR_YUYV))
+_UYVY = _Encoding(2, 2, _cvt(cv2.COLOR_YUV2BGR_UYVY))
+_NV12 = _Encoding(1, 1, _cvt(cv2.COLOR_YUV2BGR_NV12))
+
+_ENCODINGS = {
+    'bgr8': _BGR,
+    '8UC3': _BGR,
+    'rgb8': _Encoding(3, 3, _cvt(cv2.COLOR_RGB2BGR)),
+    'bgra8': _Encoding(4, 4, _cvt(cv2.COLOR_BGRA2BGR)),
+    '8UC4': _Encoding(4, 4, _cvt(cv2.COLOR_BGRA2BGR)),
+    'rgba8': _Encoding(4, 4, _cvt(cv2.COLOR_RGBA2BGR)),
+    'mono8': _GREY,
+    '8UC1': _GREY,
+    'mono16': _GREY_16,
+    '16UC1': _GREY_16,
+    'yuyv': _YUYV,
+    'yuv422_yuy2': _YUYV,
+    'uyvy': _UYVY,
+    'yuv422': _UYVY,
+    'nv12': _NV12,
+    # OpenCV names a Bayer pattern by the pixels one to the right and one down.
+    'bayer_rggb8': _Encoding(1, 1, _cvt(cv2.COLOR_BayerBG2BGR)),
+    'bayer_bggr8': _Encoding(1, 1, _cvt(cv2.COLOR_BayerRG2BGR)),
+    'bayer_gbrg8': _Encoding(1, 1, _cvt(cv2.COLOR_BayerGR2BGR)),
+    'bayer_grbg8': _Encoding(1, 1, _cvt(cv2.COLOR_BayerGB2BGR)),
+}
+SUPPORTED_ENCODINGS = tuple(_ENCODINGS)
+
+
+def decode_image(message: Any) -> Picture:
+    """Return the picture of an Image or CompressedImage as (H, W, 3) uint8, BGR.
+
+    A ``bgr8`` picture is a view of the message's data (read-only where that is), everything
+    else is converted. 16-bit grey keeps its upper eight bits. The orientation tag of a JPEG
+    is ignored: camera_info describes the sensor's own pixel grid.
+
+    :raises SensingError: for unknown encodings, sizes that do not fit the data, more than
+        ``MAX_PIXELS`` pixels, and damaged or truncated JPEG and PNG data
+    """
+    if hasattr(message, 'encoding'):
+        return _decode_raw(message)
+    return _decode_compressed(message)
+
+
+def quick_format(message: Any) -> PictureFormat:
+    """Return size and encoding of an Image or CompressedImage without decoding it.
+
+    :raises SensingError: if the message names no supported format or an absurd size
+    """
+    if hasattr(message, 'encoding'):
+        _encoding_of(message)
+        found = PictureFormat(int(message.width), int(message.height), str(message.encoding))
+    else:
+        data = byte_view(message.data, 'compressed image')
+        found = _compressed_format(data, str(message.format))
+    _check_size(found)
+    return found
+
+
+def _check_size(picture: PictureFormat) -> None:
+    width, height, encoding = picture
+    if width <= 0 or height <= 0 or width * height > MAX_PIXELS:
+        raise SensingError(
+            f'{encoding} image of {width} x {height} px; '
+            f'both sides must be positive and the product at most {MAX_PIXELS}'
+        )
+
+
+def _encoding_of(message: Any) -> _Encoding:
+    try:
+        return _ENCODINGS[message.encoding]
+    except (KeyError, TypeError):
+        raise SensingError(
+            f'image encoding {message.encoding!r} is not supported; '
+            f'let the camera driver send one of {", ".join(SUPPORTED_ENCODINGS)}'
+        ) from None
+
+
+def _decode_raw(message: Any) -> Picture:
+    width, height, name = quick_format(message)
+    encoding = _ENCODINGS[name]
+    if encoding in (_YUYV, _UYVY, _NV12) and (width % 2 or (encoding is _NV12 and height % 2)):
+        raise SensingError(f'{name} image of {width} x {height} px; its sides must be even')
+    # NV12 keeps one row of interleaved colour below every two rows of brightness.
+    rows = height * 3 // 2 if encoding is _NV12 else height
+    row_bytes = width * encoding.bytes_per_pixel
+    data, step = byte_view(message.data, f'{name} image'), int(message.step)
+    if step < row_bytes or data.size != step * rows:
+        raise SensingError(
+            f'{name} image of {width} x {height} px has {data.size} bytes with step {step}; '
+            f'expected {rows} rows of {row_bytes} bytes or more'
+        )
+    picture = data.reshape(rows, step)[:, :row_bytes]
+    if encoding is _GREY_16:
+        # The upper byte of each pixel: the first one when big-endian.
+        picture = picture[:, (0 if message.is_bigendian else 1) :: 2]
+    elif encoding.channels > 1:
+        picture = picture.reshape(rows, width, encoding.channels)
+    converted: Picture = encoding.to_bgr(picture)
+    return converted
+
+
+def _decode_compressed(message: Any) -> Picture:
+    found = quick_format(message)
+    data = byte_view(message.data, 'compressed image')
+    try:
+        picture = cv2.imdecode(data, cv2.IMREAD_COLOR | cv2.IMREAD_IGNORE_ORIENTATION)
+    except cv2.error as error:
+        raise SensingError(f'damaged {found.encoding} image ({error})') from error
+    if picture is None or picture.shape != (found.height, found.width, 3):
+        raise SensingError(f'damaged {found.encoding} image: the decoder refuses it')
+    decoded: Picture = np.asarray(picture, np.uint8)
+    return decoded
+
+
+def _compressed_format(data: Picture, claimed: str) -> PictureFormat:
+    head = data[:8].tobytes()
+    if head.startswith(_JPEG_MAGIC):
+        return _jpeg_format(data.tobytes())
+    if head == _PNG_MAGIC:
+        return _png_format(data.tobytes())
+    kind = 'no data' if data.size == 0 else f'data beginning with {head.hex()}'
+    raise SensingError(
+        f'compressed image (format {claimed[:64]!r}) has {kind}; only jpeg and png are supported'
+    )
+
+
+def _png_format(data: bytes) -> PictureFormat:
+    if len(data) < 24 or data[12:16] != b'IHDR':
+        raise SensingError('damaged png image: it does not begin with its header chunk')
+    if data.rfind(b'IEND') < 0:
+        raise SensingError('truncated png image: it has no end chunk')
+    width, height = struct.unpack_from('>II', data, 16)
+    return PictureFormat(width, height, 'png')
+
+
+def _jpeg_format(data: bytes) -> PictureFormat:
+    """Walk the segments of a JPEG (ITU-T T.81, annex B) up to the compressed scan."""
+    at, size = 2, None
+    for _ in range(_MAX_JPEG_SEGMENTS):
+        if at + 4 > len(data) or data[at] != 0xFF:
+            break
+        marker = data[at + 1]
+        if marker == 0xFF:  # a fill byte
+            at += 1
+        elif marker in _JPEG_BARE:
+            at += 2
+        elif marker == _JPEG_SCAN:
+            break
+        else:
+            if marker in _JPEG_FRAMES and at + 9 <= len(data):
+                size = struct.unpack_from('>HH', data, at + 5)
+            at += 2 + struct.unpack_from('>H', data, at + 2)[0]
+    if size is None:
+        raise SensingError('damaged jpeg image: it has no frame header')
+    # The decoder only warns about a cut picture and fills the rest with grey.
+    if data.rfind(_JPEG_END, at) < 0:
+        raise SensingError('truncated jpeg image: it has no end marker')
+    return PictureFormat(size[1], size[0], 'jpeg')

@@ -1,0 +1,1 @@
+"""TI mmWave radars: configuration, serial ports, packets and scans."""

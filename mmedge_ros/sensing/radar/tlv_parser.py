@@ -1,0 +1,226 @@
+"""Cuts packets out of the bytes of a radar's data port, however they arrive.
+
+Nothing that comes over the wire raises: what is no complete packet is thrown away and counted.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from mmedge_ros.sensing.radar.tlv_packet import (
+    DETECTED_POINTS,
+    FLOAT_POINT_BYTES,
+    HEADER,
+    INTEGER_POINT_BYTES,
+    LONG_HEADER_BYTES,
+    MAGIC,
+    PADDING_BYTES,
+    POINTS_DESCRIPTOR,
+    SHORT_HEADER_BYTES,
+    TLV_HEADER,
+    Tlv,
+    TlvPacket,
+    has_float_points,
+    is_short_platform,
+)
+
+# What claims to be longer is damaged. Several times the largest heat map; three seconds of the
+# port's full speed.
+MAX_PACKET_BYTES = 1 << 18
+MAX_TLVS = 32
+
+# The end of a packet that lost bytes may hold the beginning of the next one's magic.
+_OVERLAP = len(MAGIC) - 1
+
+
+class _Verdict(NamedTuple):
+    """What was found at a magic: a packet, how many bytes must be there to tell, or neither."""
+
+    packet: TlvPacket | None = None
+    wanted: int = 0
+
+
+_DAMAGED = _Verdict()
+
+
+class TlvParser:
+    """Collects bytes and hands out the packets in them.
+
+    The result depends on the bytes alone, not on how they are cut into pieces. A packet is
+    handed out with its last byte. One that claims more bytes than follow it before the next
+    packet begins is given up, and the next one is found.
+    """
+
+    def __init__(self) -> None:
+        self.packets = 0
+        self.damaged = 0
+        self.bytes_received = 0
+        self._packet_bytes = 0
+        self._buffer = bytearray()
+        self._at = 0
+        self._taken = 0
+        self._wanted = 0
+
+    @property
+    def bytes_thrown_away(self) -> int:
+        """Bytes that belong to no packet, as far as they have been judged."""
+        waiting = len(self._buffer) - max(self._at, self._taken)
+        return self.bytes_received - self._packet_bytes - waiting
+
+    def feed(self, data: bytes | bytearray | memoryview) -> list[TlvPacket]:
+        """Take bytes from the wire and return the packets they complete, in order."""
+        self._buffer += data
+        self.bytes_received += len(data)
+        if len(self._buffer) < self._wanted:
+            return []
+        return self._take(final=False)
+
+    def finish(self) -> list[TlvPacket]:
+        """Return the packets in what is left when nothing follows any more."""
+        found = self._take(final=True)
+        self._at = len(self._buffer)
+        self._trim()
+        return found
+
+    def _take(self, *, final: bool) -> list[TlvPacket]:
+        buffer, found = self._buffer, []
+        self._wanted = 0
+        while True:
+            start = buffer.find(MAGIC, self._at)
+            if start < 0:
+                self._at = max(self._at, len(buffer) - _OVERLAP)
+                break
+            self._at = start
+            packet, wanted = self._judge(start, final=final)
+            if packet is not None:
+                found.append(packet)
+                end = start + len(packet.data)
+                self._packet_bytes += end - max(start, self._taken)
+                self._taken = end
+                self._at = end - _OVERLAP
+            elif wanted and not final:
+                self._wanted = start + wanted
+                break
+            else:
+                self.damaged += 1
+                self._at = start + 1
+        self.packets += len(found)
+        self._trim()
+        return found
+
+    def _trim(self) -> None:
+        """Forget what has been judged."""
+        done = self._at
+        del self._buffer[:done]
+        self._at = 0
+        self._taken -= done
+        self._wanted = max(self._wanted - done, 0)
+
+    def _judge(self, start: int, *, final: bool) -> _Verdict:
+        """Say what begins at a magic."""
+        buffer = self._buffer
+        verdict = read_packet(buffer, start, MAX_PACKET_BYTES)
+        packet = verdict.packet
+        if packet is None:
+            return verdict
+        end = start + len(packet.data)
+        if buffer.find(MAGIC, start + 1, end) < 0:
+            return verdict
+        # Either this packet lost bytes and another one begins inside, or its values happen to
+        # hold the magic. Then the next packet begins exactly where this one ends, and none inside.
+        following = buffer[end : end + len(MAGIC)]
+        if len(following) < len(MAGIC) and MAGIC.startswith(following):
+            if not final:
+                return _Verdict(wanted=end + len(MAGIC) - start)
+        elif following != MAGIC:
+            return _DAMAGED
+        return _DAMAGED if self._holds_packet(start + 1, end) else verdict
+
+    def _holds_packet(self, begin: int, end: int) -> bool:
+        """Say whether a complete packet begins in a part of the buffer."""
+        while (begin := self._buffer.find(MAGIC, begin, end)) >= 0:
+            if read_packet(self._buffer, begin, MAX_PACKET_BYTES).packet is not None:
+                return True
+            begin += 1
+        return False
+
+
+def read_packet(buffer: bytes | bytearray, start: int, max_packet_bytes: int) -> _Verdict:
+    """Read the packet that begins at ``start``, where the magic is.
+
+    The platform tells whether the header is short; where the entries do not fit a header of
+    that length, the other one is tried.
+    """
+    available = len(buffer) - start
+    if available < LONG_HEADER_BYTES:
+        # A short header may be all there is.
+        if available < SHORT_HEADER_BYTES:
+            return _Verdict(wanted=SHORT_HEADER_BYTES)
+        words = HEADER.unpack(bytes(buffer[start + 8 :])[: HEADER.size].ljust(HEADER.size, b'\0'))
+    else:
+        words = HEADER.unpack_from(buffer, start + 8)
+    total, count = words[1], words[6]
+    if not SHORT_HEADER_BYTES <= total <= max_packet_bytes or count > MAX_TLVS:
+        return _DAMAGED
+    first = SHORT_HEADER_BYTES if is_short_platform(words[2]) else LONG_HEADER_BYTES
+    verdict = _walk(buffer, start, words, first)
+    if verdict is _DAMAGED:
+        other = SHORT_HEADER_BYTES + LONG_HEADER_BYTES - first
+        verdict = _walk(buffer, start, words, other)
+    return verdict
+
+
+def _walk(
+    buffer: bytes | bytearray, start: int, words: tuple[int, ...], header_bytes: int
+) -> _Verdict:
+    """Follow the entries from one to the next; they must end in the packet's padding."""
+    version, total, platform, frame, cycles, objects, count, subframe = words
+    available = len(buffer) - start
+    at = header_bytes
+    tlvs = []
+    for _ in range(count):
+        value = at + 8
+        if value > total:
+            return _DAMAGED
+        if value > available:
+            return _Verdict(wanted=value)
+        kind, length = TLV_HEADER.unpack_from(buffer, start + at)
+        at = value + length
+        # There is no kind 0, but a subframe number that is taken for one.
+        if at > total or kind == 0:
+            return _DAMAGED
+        tlvs.append(Tlv(kind, value, length))
+    if not 0 <= total - at < PADDING_BYTES:
+        return _DAMAGED
+    if total > available:
+        return _Verdict(wanted=total)
+    data = bytes(buffer[start : start + total])
+    for tlv in tlvs:
+        if tlv.kind == DETECTED_POINTS and not _points_fit(data, tlv, version):
+            return _DAMAGED
+    if header_bytes == SHORT_HEADER_BYTES:
+        subframe = 0
+    return _Verdict(
+        TlvPacket(
+            version,
+            platform,
+            frame,
+            cycles,
+            objects,
+            subframe,
+            header_bytes,
+            tuple(tlvs),
+            data,
+        )
+    )
+
+
+def _points_fit(data: bytes, tlv: Tlv, version: int) -> bool:
+    """Say whether an entry of points holds as many as it claims."""
+    if has_float_points(version):
+        return tlv.length % FLOAT_POINT_BYTES == 0
+    if tlv.length < POINTS_DESCRIPTOR.size:
+        return tlv.length == 0
+    count, fraction_bits = POINTS_DESCRIPTOR.unpack_from(data, tlv.offset)
+    needed = POINTS_DESCRIPTOR.size + count * INTEGER_POINT_BYTES
+    return bool(needed <= tlv.length and fraction_bits < 16)

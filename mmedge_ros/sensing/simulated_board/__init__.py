@@ -1,0 +1,1 @@
+"""A radar board without hardware, on two pseudo-terminals."""

@@ -1,1 +1,0 @@
-"""Simulated flights with ground truth: scenes, camera and radar models, system dynamics."""

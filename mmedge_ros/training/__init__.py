@@ -1,1 +1,0 @@
-"""Training: data sets from flights, the networks' training, and their export to bundles."""

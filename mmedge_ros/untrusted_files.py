@@ -1,0 +1,102 @@
+"""Files from outside: read up to a bounded size; YAML as data only, without references."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+_MAX_DEPTH = 40
+# Several times as fast where PyYAML was built with libyaml. It does not survive deep nesting,
+# which has to be refused before it builds anything.
+_LOADER: type[Any] = getattr(yaml, 'CSafeLoader', yaml.SafeLoader)
+_LONGEST_SHOWN = 80
+
+
+class PlainYamlError(ValueError):
+    """A file is not the plain YAML it should be; the message begins with its path."""
+
+
+class YamlTrapError(yaml.YAMLError):
+    """YAML that could cost far more than its size; the message begins with the line."""
+
+
+def read_bounded(
+    path: str | Path, most_bytes: int, refusal: type[Exception], remedy: str = ''
+) -> bytes:
+    """Return all of a file; a device that never ends is not read for ever.
+
+    :param refusal: what is raised, with a message that begins with the path
+    :param remedy: what to do instead, for the end of that message
+    :raises refusal: if it cannot be read or is larger
+    """
+    path, end = Path(path), f'; {remedy}' if remedy else ''
+    try:
+        with path.open('rb') as file:
+            content = file.read(most_bytes + 1)
+    except OSError as err:
+        raise refusal(f'{path}: {err.strerror or err}{end}') from err
+    except ValueError as err:  # a path that no file system can hold
+        raise refusal(f'{str(path)!r}: {err}{end}') from err
+    if len(content) > most_bytes:
+        raise refusal(f'{path}: larger than {most_bytes} bytes{end}')
+    return content
+
+
+def load_plain_yaml(path: str | Path, max_bytes: int) -> dict[Any, Any]:
+    """Read a YAML file that holds one mapping.
+
+    Anchors are refused, because nested ones make a kilobyte grow without bound, and so is
+    deep nesting, which costs the parser the square of the depth.
+
+    :raises PlainYamlError: if the file cannot be read or is anything else
+    """
+    path = Path(path)
+    raw = read_bounded(path, max_bytes, PlainYamlError)
+    try:
+        content = load_shallow_yaml(raw, anchors=False)
+    except YamlTrapError as error:
+        raise PlainYamlError(f'{path}: {error}') from error
+    except yaml.YAMLError as error:
+        raise PlainYamlError(f'{path}: not plain YAML ({_brief(error)})') from error
+    # Impossible dates and numbers, and keys that cannot be keys.
+    except (ValueError, TypeError) as error:
+        raise PlainYamlError(f'{path}: a value cannot be read ({_brief(error)})') from error
+    if not isinstance(content, dict):
+        kind = 'nothing' if content is None else f'a {type(content).__name__}'
+        raise PlainYamlError(f'{path}: holds {kind}, not keys and values')
+    return content
+
+
+def load_shallow_yaml(raw: bytes, anchors: bool = True) -> Any:
+    """Read YAML whatever it holds; deep nesting is refused before anything is built from it.
+
+    :param anchors: whether values may refer to others
+    :raises YamlTrapError: if it is nested too deep, or refers to an anchor
+    :raises yaml.YAMLError: if it is not YAML
+    :raises ValueError: for impossible dates and numbers
+    """
+    depth = 0
+    for event in yaml.parse(raw, Loader=_LOADER):
+        line = event.start_mark.line + 1 if event.start_mark else 0
+        if not anchors and isinstance(event, yaml.AliasEvent):
+            raise YamlTrapError(f'line {line} refers to an anchor; write it out')
+        depth += isinstance(event, yaml.CollectionStartEvent)
+        depth -= isinstance(event, yaml.CollectionEndEvent)
+        if depth > _MAX_DEPTH:
+            raise YamlTrapError(f'line {line} is nested deeper than {_MAX_DEPTH} levels')
+    return yaml.load(raw, Loader=_LOADER)  # a safe one
+
+
+def shown(value: Any) -> str:
+    """Show a value of such a file, cut to what fits a message."""
+    try:
+        text = repr(value)
+    except ValueError:  # Python refuses to print the hugest integers
+        return 'a huge number'
+    return text if len(text) <= _LONGEST_SHOWN else f'{text[:_LONGEST_SHOWN]}...'
+
+
+def _brief(error: Exception) -> str:
+    return ' '.join(str(error).split())[:300]

@@ -1,0 +1,60 @@
+"""`mmedge demo` up to where the nodes start."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hand_made_flight import sensors
+from typer.testing import CliRunner, Result
+
+from mmedge_ros.commands import replay_run
+from mmedge_ros.commands.main import app
+from mmedge_ros.commands.replay_run import ReplayRequest
+from mmedge_ros.lab.simulation import flight as flight_module
+from mmedge_ros.lab.simulation.flight_folder import FlightDescription, read_description
+
+
+@pytest.fixture
+def played(monkeypatch: pytest.MonkeyPatch) -> list[ReplayRequest]:
+    """What would be played live; the flights' camera costs nothing."""
+    requests: list[ReplayRequest] = []
+    monkeypatch.setattr(flight_module, 'standard_sensors', sensors)
+    monkeypatch.setattr(replay_run, 'run_replay', requests.append)
+    return requests
+
+
+def run(*arguments: object) -> Result:
+    words = ['demo', *map(str, arguments)]
+    return CliRunner().invoke(app, words, prog_name='mmedge', env={'NO_COLOR': '1'})
+
+
+def test_the_flight_alone_is_what_the_demo_plays_afterwards(
+    tmp_path: Path, played: list[ReplayRequest]
+) -> None:
+    options = ['--out', tmp_path / 'out', '--seconds', 0.5, '--seed', 4]
+    assert run(*options, '--flight-only').exit_code == 0
+    assert played == []
+    flight = tmp_path / 'out/flight'
+    assert read_description(flight) == FlightDescription('street_day_middle', 4, 0.5)
+    written = (flight / 'flight.yaml').stat().st_mtime_ns
+    result = run(*options)
+    assert (result.exit_code, 'simulating' in result.stderr) == (0, False)
+    assert [request.bag for request in played] == [flight]
+    assert (flight / 'flight.yaml').stat().st_mtime_ns == written
+
+
+def test_rates_and_levels_are_chosen_for_any_recording(
+    tmp_path: Path, played: list[ReplayRequest]
+) -> None:
+    assert run('--bag', tmp_path, '--out', tmp_path / 'out').exit_code == 0
+    assert run('--seconds', 0.5, '--out', tmp_path / 'out').exit_code == 0
+    assert [(request.live, request.optimise) for request in played] == [(True, True)] * 2
+
+
+def test_a_recording_leaves_nothing_to_simulate(
+    tmp_path: Path, played: list[ReplayRequest]
+) -> None:
+    assert run('--bag', tmp_path, '--seconds', 1, '--out', tmp_path / 'out').exit_code == 2
+    assert run('--bag', tmp_path, '--flight-only', '--out', tmp_path / 'out').exit_code == 0
+    assert (played, list(tmp_path.iterdir())) == ([], [])

@@ -1,0 +1,284 @@
+"""The command line: exit codes, and what goes where."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import typer
+from bag_fixtures import recording, write_bag
+from typer.testing import CliRunner, Result
+
+from mmedge_ros.commands import replay_run
+from mmedge_ros.commands.command_errors import plain_errors
+from mmedge_ros.commands.display import StatusLine, say
+from mmedge_ros.commands.main import app
+from mmedge_ros.commands.replay_run import ReplayRequest
+from mmedge_ros.configuration import ConfigurationError
+from mmedge_ros.monitoring import MonitoringError
+
+ROOT = Path(__file__).resolve().parents[2]
+COMMANDS = ('demo', 'replay', 'replay-set', 'simulate', 'record', 'up', 'parameters')
+
+
+def run(*arguments: str) -> Result:
+    """Run a command inside the test process."""
+    environment = {'NO_COLOR': '1', 'COLUMNS': '200', 'TERM': 'dumb'}
+    return CliRunner().invoke(app, list(arguments), prog_name='mmedge', env=environment)
+
+
+def start(*arguments: str, **variables: str) -> subprocess.Popen[str]:
+    environment = {**os.environ, 'PYTHONPATH': str(ROOT), 'NO_COLOR': '1', 'COLUMNS': '200'}
+    environment.pop('MMEDGE_DATA', None)
+    return subprocess.Popen(
+        [sys.executable, '-m', 'mmedge_ros.commands.main', *arguments],
+        env=environment | variables,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def ended(process: subprocess.Popen[str]) -> tuple[int, str, str]:
+    output, messages = process.communicate(timeout=120)
+    return process.returncode, output, messages
+
+
+@pytest.fixture
+def bag(tmp_path: Path) -> Path:
+    """Something that exists; usage is checked before it is read."""
+    path = tmp_path / 'bag'
+    path.mkdir()
+    return path
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[ReplayRequest]:
+    """What would have been replayed."""
+    requests: list[ReplayRequest] = []
+    monkeypatch.setattr(replay_run, 'run_replay', requests.append)
+    return requests
+
+
+class TestUsage:
+    def test_without_a_command_the_commands_are_listed(self) -> None:
+        result = run()
+        assert result.exit_code == 2
+        listed = result.output
+        assert all(name in listed for name in COMMANDS)
+        assert 'Usage: mmedge ' in listed
+
+    @pytest.mark.parametrize('command', COMMANDS)
+    def test_every_command_and_option_is_described(self, command: str) -> None:
+        result = run(command, '--help')
+        assert result.exit_code == 0
+        assert f'Usage: mmedge {command} ' in result.stdout
+        options = [line for line in result.stdout.splitlines() if '--' in line]
+        assert all(len(line.split('--', 1)[1].strip(' │').split()) >= 3 for line in options)
+
+    @pytest.mark.parametrize(
+        ('arguments', 'words'),
+        [
+            (['fly'], "'fly'"),
+            (['replay'], 'bag'),
+            (['replay', '/no/such/bag'], '/no/such/bag'),
+            (['replay', '{bag}', '--speed', '2'], '--speed'),
+            (['demo', '--bag', '{bag}', '--seed', '2'], '--bag'),
+            (['up', '--bag', '{bag}', '--drivers'], '--bag'),
+            (['up', '--simulated-radar', '/no/such/file'], '/no/such/file'),
+            (['replay', '{bag}', '--rate', '2'], '--live'),
+            (['replay', '{bag}', '--clock'], '--live'),
+            (['replay', '{bag}', '--network'], '--live'),
+            (['replay', '{bag}', '--live', '--rate', '0'], '0.05'),
+            (['replay', '{bag}', '--live', '--rate', '21'], '20'),
+            (['replay', '{bag}', '--live', '--rate', 'fast'], '--rate'),
+            (['replay', '{bag}', '--live', '--profile', '{file}'], '--profile'),
+            (['replay', '{bag}', '--frames', '1:2'], '--boxes'),
+            (['up', '--bag', '/no/such/bag'], '/no/such/bag'),
+            (['up', '--rate', '2'], '--bag'),
+            (['up', '--loop'], '--bag'),
+            (['up', '--image-transport', 'theora'], 'compressed'),
+            (['up', '--params', '/no/such.yaml'], '/no/such.yaml'),
+            (['parameters', '--write', '/no/such.md'], '/no/such.md'),
+        ],
+    )
+    def test_wrong_usage_is_named_and_exits_2(
+        self, bag: Path, tmp_path: Path, arguments: list[str], words: str
+    ) -> None:
+        file = tmp_path / 'a.yaml'
+        file.touch()
+        result = run(*(a.format(bag=bag, file=file) for a in arguments))
+        assert result.exit_code == 2, result.output
+        assert words in result.stderr.lower() or words in result.stderr
+        assert result.stdout == ''
+
+    @pytest.mark.parametrize(
+        ('text', 'frames'),
+        [('20:319', (20, 319)), ('20:', (20, None)), (':319', (None, 319)), ('7:7', (7, 7))],
+    )
+    def test_frames_are_read(
+        self,
+        bag: Path,
+        tmp_path: Path,
+        asked: list[ReplayRequest],
+        text: str,
+        frames: tuple[int | None, int | None],
+    ) -> None:
+        boxes = tmp_path / 'boxes.csv'
+        boxes.touch()
+        run('replay', str(bag), '--boxes', str(boxes), '--frames', text)
+        assert [request.frames for request in asked] == [frames]
+
+    @pytest.mark.parametrize('text', ['20', 'a:b', '-1:5', '1:2:3', '1.5:2', '³:4', '9:8', ' : '])
+    def test_what_is_no_span_of_frames_is_refused(
+        self, bag: Path, tmp_path: Path, asked: list[ReplayRequest], text: str
+    ) -> None:
+        boxes = tmp_path / 'boxes.csv'
+        boxes.touch()
+        result = run('replay', str(bag), '--boxes', str(boxes), f'--frames={text}')
+        assert (result.exit_code, asked) == (2, [])
+        assert '--frames' in result.stderr
+
+    def test_options_arrive_where_they_belong(
+        self, bag: Path, tmp_path: Path, asked: list[ReplayRequest]
+    ) -> None:
+        options = ['--live', '--rate', '0.5', '--clock', '--camera', '/c', '--radar', '/r']
+        run('replay', str(bag), *options, '--out', str(tmp_path / 'out'))
+        (request,) = asked
+        assert (request.bag, request.out) == (bag, tmp_path / 'out')
+        assert (request.live, request.rate, request.clock) == (True, 0.5, True)
+        assert (request.topics.camera, request.topics.radar) == ('/c', '/r')
+
+
+class TestFailures:
+    def test_a_demo_of_an_unknown_scenario_names_the_nearest(self, tmp_path: Path) -> None:
+        result = run('demo', '--scenario', 'park_day_nearby', '--out', str(tmp_path / 'out'))
+        assert (result.exit_code, result.stdout) == (1, '')
+        assert "'park_day_near'" in result.stderr
+        assert not (tmp_path / 'out').exists()
+
+    def test_a_detector_that_is_not_there_is_one_sentence(self, tmp_path: Path) -> None:
+        flight = write_bag(tmp_path / 'flight', messages=recording(0.3))
+        arguments = ['--detector', '/no/such.onnx', '--out', str(tmp_path / 'out')]
+        result = run('replay', str(flight), *arguments)
+        assert (result.exit_code, result.stdout) == (1, '')
+        assert '/no/such.onnx' in result.stderr.splitlines()[-1]
+
+    @pytest.mark.parametrize('live', [[], ['--live']], ids=['offline', 'live'])
+    def test_a_folder_that_is_no_recording_is_one_sentence(
+        self, bag: Path, tmp_path: Path, live: list[str]
+    ) -> None:
+        result = run('replay', str(bag), *live, '--out', str(tmp_path / 'out'))
+        assert (result.exit_code, result.stdout) == (1, '')
+        last = result.stderr.splitlines()[-1]
+        assert last.startswith('mmedge: ')
+        assert str(bag) in last
+
+    @pytest.mark.parametrize('command', ['replay', 'up'])
+    def test_a_place_that_cannot_be_written_is_told_at_once(
+        self, bag: Path, tmp_path: Path, command: str
+    ) -> None:
+        (tmp_path / 'file').write_text('in the way')
+        place = tmp_path / 'file' / 'out'
+        if command == 'replay':
+            result = run('replay', str(bag), '--out', str(place))
+        else:
+            detector = tmp_path / 'a.onnx'
+            detector.touch()
+            result = run('up', '--detector', str(detector), '--logs', str(place))
+        assert (result.exit_code, result.stdout) == (1, '')
+        assert str(place) in result.stderr.splitlines()[-1]
+
+    def test_a_parameter_file_with_a_misspelt_key_is_told_before_anything_starts(
+        self, bag: Path, tmp_path: Path
+    ) -> None:
+        params = tmp_path / 'params.yaml'
+        params.write_text('fusion:\n  ros__parameters:\n    pipeline.windows.strid: 0.2\n')
+        options = ['--live', '--params', str(params), '--out', str(tmp_path / 'out')]
+        result = run('replay', str(bag), *options)
+        assert result.exit_code == 1
+        assert 'windows.stride' in result.stderr
+
+    def test_a_document_without_markers_is_left_alone(self, tmp_path: Path) -> None:
+        document = tmp_path / 'notes.md'
+        document.write_text('nothing of this kind\n')
+        result = run('parameters', '--write', str(document))
+        assert result.exit_code == 1
+        assert 'markers' in result.stderr
+        assert document.read_text() == 'nothing of this kind\n'
+
+    def test_without_ros_a_live_replay_says_what_is_missing(
+        self, bag: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setitem(sys.modules, 'mmedge_ros.ros.sessions.live_session', None)
+        result = run('replay', str(bag), '--live', '--out', str(tmp_path / 'out'))
+        assert (result.exit_code, result.stdout) == (1, '')
+        assert 'needs ROS 2' in result.stderr
+
+    def test_a_defect_is_not_hidden(self, bag: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        def defective(_: ReplayRequest) -> None:
+            raise ZeroDivisionError
+
+        monkeypatch.setattr(replay_run, 'run_replay', defective)
+        assert isinstance(run('replay', str(bag)).exception, ZeroDivisionError)
+
+
+class TestSignals:
+    """An offline replay of a recording that never ends stands for anything that takes long."""
+
+    @pytest.fixture
+    def endless(self, tmp_path: Path) -> Path:
+        path = tmp_path / 'endless.mcap'
+        os.mkfifo(path)
+        return path
+
+    @pytest.mark.parametrize(
+        ('number', 'code'), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
+    )
+    def test_a_signal_ends_a_command_with_one_word(
+        self, endless: Path, tmp_path: Path, number: signal.Signals, code: int
+    ) -> None:
+        process = start('replay', str(endless), '--out', str(tmp_path / 'out'))
+        assert process.stderr is not None
+        seen = process.stderr.readline()
+        assert 'endless.mcap: starting' in seen
+        process.send_signal(number)
+        found, output, messages = ended(process)
+        assert (found, output) == (code, '')
+        assert messages.splitlines()[-1] == 'stopped'
+        assert 'Traceback' not in messages
+
+
+class TestDisplay:
+    def test_what_is_said_is_printed_as_it_is(self, capsys: pytest.CaptureFixture[str]) -> None:
+        sentence = 'logs: /tmp/[red]/:warning:/' + 40 * 'long/'
+        say(sentence)
+        assert capsys.readouterr() == ('', f'{sentence}\n')
+
+    def test_without_a_terminal_the_status_is_plain_lines(
+        self, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        with StatusLine('replay of [bold]a bag') as line:
+            line.show(0.5, None)
+        assert capsys.readouterr() == ('', 'replay of [bold]a bag: starting\n')
+
+
+@pytest.mark.parametrize('kind', [ConfigurationError, MonitoringError])
+def test_an_error_a_user_can_do_something_about_is_one_sentence(
+    capsys: pytest.CaptureFixture[str], kind: type[Exception]
+) -> None:
+    with pytest.raises(typer.Exit) as ended, plain_errors():
+        raise kind('no such limit; choose another')
+    assert ended.value.exit_code == 1
+    assert capsys.readouterr() == ('', 'mmedge: no such limit; choose another\n')
+
+
+def test_the_parameters_of_every_node_are_listed() -> None:
+    result = run('parameters')
+    assert result.exit_code == 0
+    names = ('pipeline.windows.stride', 'detection.', 'topics.camera', 'image_transport')
+    assert all(name in result.stdout for name in names)

@@ -1,0 +1,156 @@
+"""Every policy by its name, over a flight in memory and a tiny bundle."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from gated_bundle import write_gated_bundle
+from hand_made_encoded_flight import encoded_flight
+from hand_made_schedules import FakeChooser, FakeImputer
+from tiny_bundle import write_tiny_bundle
+
+from mmedge_ros.data_types import CAMERA, RADAR
+from mmedge_ros.lab.evaluation import EvaluationError
+from mmedge_ros.lab.evaluation.bundle_under_test import BundleUnderTest
+from mmedge_ros.lab.evaluation.encoded_flight import EncodedFlight
+from mmedge_ros.lab.policies.energy import EnergyModel
+from mmedge_ros.lab.policies.plugins import Plugins
+from mmedge_ros.lab.policies.policy_run import PolicyRun, levels_needed, run_policy
+from mmedge_ros.lab.policies.registry import POLICIES
+from mmedge_ros.lab.policies.schedule import SAMPLE, STREAM
+from mmedge_ros.records.device_profile import DeviceProfile
+
+PROFILE = DeviceProfile(
+    'by hand',
+    {
+        'camera.small.encode': (0.008,) * 6,
+        'camera.large.encode': (0.030,) * 6,
+        'camera.encode': (0.030,) * 6,
+        'radar.encode': (0.001,) * 6,
+        'features.transport': (0.001,) * 6,
+        'receipt.transport': (0.0002,) * 6,
+        'fusion': (0.003,) * 6,
+    },
+)
+PLUGINS = Plugins(
+    FakeChooser(lambda _: (10.0, 'large')),
+    FakeChooser(lambda _: (30.0, 'small')),
+    FakeImputer(lambda _: None),
+)
+
+
+@pytest.fixture(scope='module')
+def bundle(tmp_path_factory: pytest.TempPathFactory) -> BundleUnderTest:
+    folder = write_tiny_bundle(tmp_path_factory.mktemp('models') / 'tiny')
+    return BundleUnderTest(folder, PROFILE, 'tiny')
+
+
+@pytest.fixture(scope='module')
+def flight() -> EncodedFlight:
+    return encoded_flight(lambda when: 2 + (when > 1290.0), 2.0)
+
+
+def run(name: str, flight: EncodedFlight, bundle: BundleUnderTest, **given: object) -> PolicyRun:
+    return run_policy(name, flight, bundle, plugins=PLUGINS, **given)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize('protocol', [SAMPLE, STREAM])
+@pytest.mark.parametrize('name', POLICIES)
+def test_every_policy_keeps_its_promises_and_gives_a_record(
+    name: str, protocol: str, flight: EncodedFlight, bundle: BundleUnderTest
+) -> None:
+    made = run(name, flight, bundle, protocol=protocol, cpu_share=0.64)
+    assert made.violations == ()
+    assert made.policy == made.schedule.policy == name
+    assert len(made.record.decisions) == len(made.schedule.decisions)
+    assert len(made.schedule.decisions) + len(made.schedule.dropped) == 20
+    told = [d.published_ns for d in made.schedule.decisions]
+    assert [d.published_ns for d in made.record.decisions] == told
+    assert made.encoder_calls[CAMERA] == made.record.units[CAMERA].encoded
+    assert made.energy_joules > 0.0
+    assert any(d.tracks for d in made.record.decisions)
+    assert POLICIES[name].words.endswith('.')
+
+
+def test_the_same_run_twice_is_the_same(flight: EncodedFlight, bundle: BundleUnderTest) -> None:
+    for name in ('ours', 'blocking'):
+        assert run(name, flight, bundle).schedule == run(name, flight, bundle).schedule
+
+
+def test_a_smaller_share_of_the_processor_makes_everything_slower(
+    flight: EncodedFlight, bundle: BundleUnderTest
+) -> None:
+    whole, half = (
+        run('blocking', flight, bundle, protocol=SAMPLE, cpu_share=share) for share in (1.0, 0.5)
+    )
+    assert half.latencies[10] == pytest.approx(2.0 * whole.latencies[10], rel=1e-6)
+    assert half.encoder_seconds[CAMERA] == pytest.approx(2.0 * whole.encoder_seconds[CAMERA])
+    # The work is the same.
+    assert half.cpu_seconds == pytest.approx(whole.cpu_seconds)
+
+
+def test_ours_gives_up_levels_where_the_processor_is_taken_away(
+    flight: EncodedFlight, bundle: BundleUnderTest
+) -> None:
+    def last_level(name: str, share: float) -> str:
+        made = run(name, flight, bundle, cpu_share=share, latency_limit=0.06)
+        return made.schedule.decisions[-1].configuration.of(CAMERA).level
+
+    assert last_level('ours', 1.0) == 'large'
+    assert last_level('ours', 0.3) == 'small'
+    assert last_level('ours_without_calibration', 0.3) == 'large'
+    assert last_level('pipelined_max', 0.3) == 'large'
+    assert last_level('pipelined_min', 1.0) == 'small'
+
+
+def test_skipping_needs_a_gate_and_is_left_out_without_skipping(
+    tmp_path: Path, flight: EncodedFlight
+) -> None:
+    gated = BundleUnderTest(write_gated_bundle(tmp_path / 'gated'), PROFILE, 'gated')
+    ours, without = (run(name, flight, gated) for name in ('ours', 'ours_without_skipping'))
+    assert any(d.skipped for d in ours.schedule.decisions)
+    assert min(ours.latencies) < 0.0
+    assert not any(d.skipped for d in without.schedule.decisions)
+    assert ours.encoder_calls[CAMERA] < without.encoder_calls[CAMERA]
+    assert ours.violations == ()
+    # Alone, no window can make a promise to the next one.
+    alone = run('ours', flight, gated, protocol=SAMPLE)
+    assert min(alone.latencies) > 0.0
+
+
+def test_the_levels_to_encode_are_those_of_the_bundle(bundle: BundleUnderTest) -> None:
+    assert levels_needed(bundle) == {CAMERA: ('small', 'large'), RADAR: ('',)}
+
+
+def test_energy_is_idle_and_busy_time() -> None:
+    assert EnergyModel(5.0, 2.0).joules(3.0, 10.0) == pytest.approx(56.0)
+
+
+def test_what_cannot_be_run_is_refused_by_name(
+    flight: EncodedFlight, bundle: BundleUnderTest
+) -> None:
+    with pytest.raises(EvaluationError, match="nearest is 'blocking'"):
+        run('bloking', flight, bundle)
+    with pytest.raises(EvaluationError, match='no protocol'):
+        run('ours', flight, bundle, protocol='both')
+    with pytest.raises(EvaluationError, match=r'share of the processor of 0'):
+        run('ours', flight, bundle, cpu_share=0.0)
+    for limit in (0.0, float('nan'), 60.0):
+        with pytest.raises(EvaluationError, match='latency limit'):
+            run('ours', flight, bundle, latency_limit=limit)
+    for name in ('imputation', 'modality_gating', 'model_selection'):
+        with pytest.raises(EvaluationError, match=f'{name} needs a trained plug-in'):
+            run_policy(name, flight, bundle)
+
+
+@pytest.mark.parametrize('protocol', [SAMPLE, STREAM])
+def test_ours_uses_the_time_that_units_come_before_a_window_ends(
+    protocol: str, flight: EncodedFlight, bundle: BundleUnderTest
+) -> None:
+    """At half the processor the large level takes 60 ms: too long after the end, not before it."""
+    made = run('ours', flight, bundle, protocol=protocol, cpu_share=0.5, latency_limit=0.05)
+    last = made.schedule.decisions[-5:]
+    cameras = {decision.configuration.of(CAMERA) for decision in last}
+    assert {(part.rate, part.level) for part in cameras} == {(10.0, 'large')}
+    assert all(decision.latency <= 0.05 for decision in last)

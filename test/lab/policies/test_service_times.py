@@ -1,0 +1,40 @@
+"""Service times are those of offline replay, longer where there is less of the processor."""
+
+from __future__ import annotations
+
+import pytest
+
+from mmedge_ros.data_types import NS_PER_S
+from mmedge_ros.lab.evaluation import EvaluationError
+from mmedge_ros.lab.policies.service_times import ServiceTimes, slowed
+from mmedge_ros.records.device_profile import DeviceProfile
+
+SPREAD = (0.01, 0.012, 0.015, 0.02, 0.03, 0.04)
+PROFILE = DeviceProfile(
+    'by hand', {'camera.encode': SPREAD, 'fusion': SPREAD, 'features.transport': SPREAD}
+)
+
+
+def test_times_are_drawn_as_a_replay_draws_them() -> None:
+    times = ServiceTimes(PROFILE)
+    for sequence in range(20):
+        expected = PROFILE.sample('camera.encode', 'camera', sequence)
+        assert times.encode_ns('camera', 'any', sequence) == round(expected * NS_PER_S)
+    assert times.decision_ns(700_000_000, 100_000_000) == round(
+        PROFILE.sample('fusion', 'decision', 7) * NS_PER_S
+    )
+    assert len({times.transport_ns('camera', n) for n in range(20)}) > 10
+
+
+@pytest.mark.parametrize('share', [1.0, 0.64, 0.5])
+def test_a_share_of_the_processor_stretches_every_time(share: float) -> None:
+    whole, less = ServiceTimes(PROFILE), ServiceTimes(slowed(PROFILE, share))
+    for sequence in range(20):
+        stretched = less.encode_ns('camera', '', sequence) * share
+        assert stretched == pytest.approx(whole.encode_ns('camera', '', sequence), abs=2)
+
+
+@pytest.mark.parametrize('share', [0.0, -1.0, 1.5, float('nan')])
+def test_a_share_that_cannot_be_is_refused(share: float) -> None:
+    with pytest.raises(EvaluationError, match='above 0 and at most 1'):
+        slowed(PROFILE, share)

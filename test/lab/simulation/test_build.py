@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from mmedge_ros.lab.simulation import SimulationError
+from mmedge_ros.lab.simulation.build import build_world
+from mmedge_ros.lab.simulation.scenario import LIGHTS, scenario_names
+from mmedge_ros.lab.simulation.world import World
+
+SECONDS = 4.0
+
+
+def fingerprint(world: World) -> list[np.ndarray]:
+    """Numbers of everything that a sensor could notice."""
+    numbers = [
+        world.light.sun_direction,
+        world.light.sky,
+        np.array([world.light.sun, world.light.exposure, world.rig.camera_phase]),
+        world.rig.camera.k,
+        world.rig.radar_pose.rotation,
+        np.array([b.height for b in world.buildings]),
+        np.array([p.position for p in world.plants]),
+    ]
+    for t in (0.0, 1.7, SECONDS):
+        numbers.append(world.path.state(t).pose.rotation)
+        numbers += [mover.body(t).centres for mover in world.movers]
+    return numbers
+
+
+@pytest.mark.parametrize('name', scenario_names()[::7])
+def test_the_same_seed_builds_the_same_world_to_the_last_bit(name: str) -> None:
+    one, other = (
+        fingerprint(build_world(name, 5, SECONDS)),
+        fingerprint(build_world(name, 5, SECONDS)),
+    )
+    assert len(one) == len(other)
+    for a, b in zip(one, other, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_different_seeds_build_different_worlds() -> None:
+    worlds = [build_world('street_day_middle', seed, SECONDS) for seed in range(4)]
+    starts = {tuple(world.path.state(0.0).pose.translation) for world in worlds}
+    assert len(starts) == len(worlds)
+    phases = {(world.rig.camera_phase, world.rig.radar_phase) for world in worlds}
+    assert len(phases) == len(worlds)
+    tops = {world.movers[0].body(0.0).colours.tobytes() for world in worlds}
+    assert len(tops) == len(worlds)
+
+
+def test_in_another_light_the_same_people_walk_the_same_ways() -> None:
+    worlds = [build_world(f'park_{light}_near', 8, SECONDS) for light in LIGHTS]
+    for world in worlds[1:]:
+        assert len(world.movers) == len(worlds[0].movers)
+        for t in (0.5, 3.0):
+            for one, other in zip(world.movers, worlds[0].movers, strict=True):
+                np.testing.assert_array_equal(one.body(t).centres, other.body(t).centres)
+            np.testing.assert_array_equal(
+                world.path.state(t).pose.rotation, worlds[0].path.state(t).pose.rotation
+            )
+    assert len({world.light.exposure for world in worlds}) == len(LIGHTS)
+
+
+def test_a_world_says_what_it_was_made_from() -> None:
+    world = build_world('yard_fog_far', 12, SECONDS)
+    assert (world.scenario, world.surroundings, world.light_name, world.distance) == (
+        'yard_fog_far',
+        'yard',
+        'fog',
+        'far',
+    )
+    assert (world.seed, world.seconds, world.light.name) == (12, SECONDS, 'fog')
+
+
+@pytest.mark.parametrize('seconds', [0.0, -1.0, math.nan, math.inf, 1e9])
+def test_an_impossible_duration_is_refused(seconds: float) -> None:
+    with pytest.raises(SimulationError, match=r'flight of .* s'):
+        build_world('yard_fog_far', 1, seconds)
+
+
+def test_a_negative_seed_is_refused() -> None:
+    with pytest.raises(SimulationError, match='seed -3'):
+        build_world('yard_fog_far', -3, 1.0)
+
+
+@pytest.mark.parametrize('seconds', [0.05, 60.0])
+def test_short_and_long_flights_can_be_built(seconds: float) -> None:
+    world = build_world('street_day_near', 2, seconds)
+    for t in np.linspace(0.0, seconds, 7):
+        assert np.isfinite(world.path.state(t).pose.translation).all()
+        for mover in world.movers:
+            assert np.isfinite(mover.body(t).centres).all()
+
+
+def test_a_seed_beyond_64_bits_is_a_seed_like_any_other() -> None:
+    build_world('meadow_day_near', 2**70, 0.5)

@@ -1,0 +1,150 @@
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from mmedge_ros.lab.simulation.build import build_world
+from mmedge_ros.lab.simulation.cast import FEWEST, MOST
+from mmedge_ros.lab.simulation.obstacles import Block, Obstacles
+from mmedge_ros.lab.simulation.scenario import DISTANCES, SURROUNDINGS
+from mmedge_ros.lab.simulation.world import World
+
+SECONDS = 8.0
+MIDDLE = np.array([0.0, 0.0, 0.9])
+INSTANTS = np.arange(0.0, SECONDS + 0.1, 0.4)
+
+
+@pytest.fixture(scope='module')
+def worlds() -> list[World]:
+    grid = itertools.product(SURROUNDINGS, DISTANCES)
+    return [
+        build_world(f'{surroundings}_day_{distance}', seed, SECONDS)
+        for number, (surroundings, distance) in enumerate(grid)
+        for seed in (number, 100 + number)
+    ]
+
+
+def people(world: World) -> list:
+    return [mover for mover in world.movers if mover.label == 'person']
+
+
+def walls(world: World) -> Obstacles:
+    """The buildings as obstacles, from their footprints alone."""
+    blocks = []
+    for building in world.buildings:
+        a, b, _, d = building.footprint
+        size = np.array([np.hypot(*(b - a)), np.hypot(*(d - a))])
+        angle = float(np.arctan2(*(b - a)[::-1]))
+        blocks.append(Block(building.footprint.mean(axis=0), size, angle, building.height))
+    return Obstacles(blocks)
+
+
+def test_ids_are_counted_from_one_and_people_are_2_to_9(worlds: list[World]) -> None:
+    for world in worlds:
+        assert [mover.id for mover in world.movers] == list(range(1, len(world.movers) + 1))
+        assert FEWEST <= len(people(world)) <= MOST
+
+
+def test_nobody_walks_through_a_building(worlds: list[World]) -> None:
+    for world in worlds:
+        obstacles = walls(world)
+        for mover in world.movers:
+            places = np.array([mover.state(t).position[:2] for t in INSTANTS])
+            assert obstacles.distance(places).min() > 0.1, (world.scenario, world.seed, mover.id)
+
+
+def test_people_keep_within_the_distance_of_the_scenario(worlds: list[World]) -> None:
+    for world in worlds:
+        band = DISTANCES[world.distance]
+        inside = []
+        for t in INSTANTS:
+            eye = world.path.state(t).pose.translation
+            for person in people(world):
+                apart = np.linalg.norm(person.state(t).position + MIDDLE - eye)
+                inside.append(band.nearest - 1.0 < apart < band.farthest + 2.0)
+        assert np.mean(inside) > 0.85, (world.scenario, world.seed)
+
+
+def test_the_camera_keeps_most_people_in_view(worlds: list[World]) -> None:
+    shares = []
+    for world in worlds:
+        camera = world.rig.camera
+        for t in INSTANTS:
+            pose = world.path.state(t).pose.compose(world.rig.camera_pose)
+            middles = np.array([p.state(t).position + MIDDLE for p in people(world)])
+            shares.append(camera.project(pose.inverse().apply(middles))[1].mean())
+    assert np.mean(shares) > 0.9
+    assert np.mean(np.array(shares) > 0.0) > 0.98
+
+
+def test_people_move_like_people(worlds: list[World]) -> None:
+    speeds = []
+    for world in worlds:
+        for person in people(world):
+            states = [person.state(t) for t in INSTANTS]
+            speeds.append(max(np.hypot(*state.velocity[:2]) for state in states))
+            turned = np.abs(np.diff([state.heading for state in states]))
+            assert turned.max() < 2.6, 'nobody spins on the spot'
+    assert max(speeds) < 4.2
+    assert 0.15 < np.mean(np.array(speeds) < 0.2) < 0.6, 'some stand, most walk'
+
+
+def test_people_keep_apart(worlds: list[World]) -> None:
+    gaps = []
+    for world in worlds:
+        for t in INSTANTS:
+            places = np.array([p.state(t).position[:2] for p in people(world)])
+            apart = np.hypot(*(places[:, None] - places[None]).transpose(2, 0, 1))
+            gaps.extend(apart[np.triu_indices(len(places), 1)])
+    assert np.mean(np.array(gaps) < 0.3) < 0.005
+
+
+def test_what_moves_fits_the_surroundings(worlds: list[World]) -> None:
+    seen: dict[str, Counter[str]] = {name: Counter() for name in SURROUNDINGS}
+    for world in worlds:
+        seen[world.surroundings].update(mover.label for mover in world.movers)
+    assert not seen['meadow']['car']
+    assert not seen['park']['car']
+    assert seen['street']['car']
+    assert seen['yard']['car']
+    total = sum(seen.values(), Counter())
+    assert total['cyclist'] >= 4
+    assert total['dog'] >= 4
+
+
+def test_a_car_or_cyclist_on_the_move_passes_the_people() -> None:
+    passed = 0
+    for seed in range(10):
+        world = build_world('street_day_middle', seed, SECONDS)
+        for mover in world.movers:
+            line = np.array([mover.state(t).position[:2] for t in INSTANTS])
+            if mover.label in ('car', 'cyclist') and np.ptp(line, axis=0).max() > 1.0:
+                passed += bool((np.hypot(*line.T) < 15.0).any())
+    assert passed >= 4
+
+
+def test_nobody_stands_in_the_way_of_a_car() -> None:
+    for seed in range(8):
+        world = build_world('street_day_near', seed, SECONDS)
+        cars = [m for m in world.movers if m.label == 'car']
+        for t in INSTANTS:
+            for car in cars:
+                state = car.state(t)
+                block = Block(state.position[:2], np.array([4.4, 1.75]), state.heading, 1.5)
+                others = [m.state(t).position[:2] for m in world.movers if m.id != car.id]
+                apart = Obstacles([block]).distance(np.array(others))
+                assert apart.min() > -0.15, (seed, t)
+
+
+def test_no_vehicle_runs_the_drone_over() -> None:
+    for seed in range(8):
+        world = build_world('street_day_near', seed, SECONDS)
+        for t in np.arange(0.0, SECONDS, 0.2):
+            eye = world.path.state(t).pose.translation
+            for mover in world.movers:
+                body = mover.body(t)
+                apart = np.linalg.norm(body.centres - eye, axis=1) - body.radii
+                assert apart.min() > 0.6, (seed, t, mover.label)

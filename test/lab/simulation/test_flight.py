@@ -1,0 +1,273 @@
+"""Flights as recordings: what is in them, when it was received, and that it is the truth."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+from hand_made_flight import decoded, fly, scene, sensors
+from numpy.typing import NDArray
+
+from mmedge_ros.data_types import NS_PER_S
+from mmedge_ros.geometry.ego_motion import EgoState
+from mmedge_ros.lab.simulation import SimulationError
+from mmedge_ros.lab.simulation.flight import BEGIN_NS, flight_records, simulate_flight
+from mmedge_ros.lab.simulation.flight_bag import (
+    BATTERY,
+    CAMERA,
+    CAMERA_INFO,
+    GROUND_TRUTH,
+    ODOMETRY,
+    RADAR,
+    SYSTEM,
+    TF_STATIC,
+    TOPICS,
+)
+from mmedge_ros.lab.simulation.flight_schedule import camera_instants, radar_instants, scans_lost
+from mmedge_ros.replay.bag import Bag, BagMessage, header_stamp_ns
+from mmedge_ros.replay.odometry_bytes import ego_report_from_bytes
+from mmedge_ros.replay.recording import Recording
+from mmedge_ros.sensing.radar.point_cloud import decode_points
+
+SECONDS = 1.0
+
+
+@pytest.fixture(scope='module')
+def flight(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A flight of one second with a grey camera."""
+    return fly(tmp_path_factory.mktemp('flights') / 'one', SECONDS)
+
+
+def messages(folder: Path, topic: str) -> list[tuple[BagMessage, Any]]:
+    with Bag(folder) as bag:
+        return [(m, bag.deserialize(m)) for m in bag.messages([topic])]
+
+
+def seconds(stamp_ns: int) -> float:
+    return (stamp_ns - BEGIN_NS) / NS_PER_S
+
+
+class TestRecording:
+    def test_every_topic_is_there_at_its_rate(self, flight: Path) -> None:
+        with Bag(flight) as bag:
+            assert bag.problems == []
+            counts = {topic.name: topic.count for topic in bag.topics}
+            kinds = {topic.name: topic.msgtype for topic in bag.topics}
+        assert kinds == TOPICS
+        assert counts[TF_STATIC] == 1
+        assert counts[CAMERA] == counts[CAMERA_INFO] == counts[GROUND_TRUTH]
+        assert 29 <= counts[CAMERA] <= 30
+        assert 19 <= counts[RADAR] <= 20
+        assert 50 <= counts[ODOMETRY] <= 101
+        assert counts[BATTERY] == 11
+        assert 5 <= counts[SYSTEM] <= 11
+
+    def test_the_sensors_are_found_without_being_told(self, flight: Path) -> None:
+        with Recording(flight) as recording:
+            topics = recording.topics
+            assert (topics.camera, topics.radar, topics.odometry) == (CAMERA, RADAR, ODOMETRY)
+            assert topics.camera_info == CAMERA_INFO
+            assert recording.camera is not None
+            assert {edge.child for edge in recording.transforms} == {
+                'camera_optical_frame',
+                'radar_link',
+            }
+            assert recording.periods_ns['camera'] == pytest.approx(NS_PER_S / 30, rel=0.03)
+            assert recording.periods_ns['radar'] == pytest.approx(NS_PER_S / 20, rel=0.03)
+            assert sum(1 for _ in recording.events()) > 140
+            assert recording.problems == []
+
+    def test_it_lies_in_the_order_it_was_received(self, flight: Path) -> None:
+        with Bag(flight) as bag:
+            times = [message.log_ns for message in bag.messages()]
+        assert all(a <= b for a, b in pairwise(times))
+        assert times[0] == BEGIN_NS
+        assert BEGIN_NS % 100_000_000 == 0
+
+    def test_units_are_received_after_they_were_measured(self, flight: Path) -> None:
+        rig = scene().rig
+        for topic, delay in ((CAMERA, rig.camera_delay), (RADAR, rig.radar_delay)):
+            found = [m.log_ns - header_stamp_ns(m.raw) for m, _ in messages(flight, topic)]
+            waits = np.array(found) / NS_PER_S
+            assert waits.min() >= delay - 1e-6
+            assert delay < waits.mean() < delay + 3 * rig.delay_jitter
+
+    def test_static_transforms_are_offered_to_late_subscribers(self, flight: Path) -> None:
+        metadata = yaml.safe_load((flight / 'metadata.yaml').read_text())
+        listed = metadata['rosbag2_bagfile_information']['topics_with_message_count']
+        offered = {
+            entry['topic_metadata']['name']: entry['topic_metadata']['offered_qos_profiles'][0]
+            for entry in listed
+        }
+        latched = {name for name, qos in offered.items() if qos['durability'] == 'transient_local'}
+        assert latched == {TF_STATIC}
+        assert offered[TF_STATIC]['reliability'] == 'reliable'
+        assert offered[CAMERA]['reliability'] == 'best_effort'
+
+    def test_it_says_what_it_was_made_from(self, flight: Path) -> None:
+        said = yaml.safe_load((flight / 'flight.yaml').read_text())
+        assert said['scenario'] == 'meadow_day_near'
+        assert (said['seed'], said['seconds']) == (1, SECONDS)
+        metadata = yaml.safe_load((flight / 'metadata.yaml').read_text())
+        custom = metadata['rosbag2_bagfile_information']['custom_data']
+        assert custom == {key: str(value) for key, value in said.items()}
+
+
+class TestDeterminism:
+    def test_two_runs_of_a_seed_give_identical_fields(self, flight: Path, tmp_path: Path) -> None:
+        assert decoded(fly(tmp_path / 'again', SECONDS)) == decoded(flight)
+
+    def test_another_seed_gives_another_flight(self, flight: Path, tmp_path: Path) -> None:
+        other = decoded(fly(tmp_path / 'other', SECONDS, seed=2))
+        for topic in (CAMERA, RADAR, ODOMETRY, SYSTEM):
+            assert [m for m in other if m[0] == topic] != [
+                m for m in decoded(flight) if m[0] == topic
+            ]
+
+    def test_messages_are_made_when_they_are_asked_for(self) -> None:
+        flown = scene(60.0)
+        looking = sensors(flown)
+        records = flight_records(flown, looking)
+        for _ in range(200):
+            next(records)
+        assert 5 < looking.camera.taken < 60  # type: ignore[attr-defined]
+
+
+class TestTruth:
+    def test_it_is_stamped_like_its_picture(self, flight: Path) -> None:
+        stamps = [header_stamp_ns(m.raw) for m, _ in messages(flight, GROUND_TRUTH)]
+        assert stamps == [header_stamp_ns(m.raw) for m, _ in messages(flight, CAMERA)]
+        assert stamps == [header_stamp_ns(m.raw) for m, _ in messages(flight, CAMERA_INFO)]
+
+    def test_movers_are_where_they_are(self, flight: Path) -> None:
+        flown = scene()
+        for message, truth in messages(flight, GROUND_TRUTH):
+            t = seconds(header_stamp_ns(message.raw))
+            assert truth.header.frame_id == 'odom'
+            assert [item.id for item in truth.objects] == [4, 9]
+            for item, mover in zip(truth.objects, flown.movers, strict=True):
+                state = mover.state(t)
+                assert xyz(item.position) == pytest.approx(state.position, abs=1e-6)
+                assert xyz(item.velocity) == pytest.approx(state.velocity)
+                assert item.label == mover.label
+
+    def test_what_the_camera_does_not_see_has_no_box(self, flight: Path) -> None:
+        (_, truth), *_ = messages(flight, GROUND_TRUTH)
+        seen, unseen = truth.objects
+        assert seen.in_picture
+        assert seen.box.tolist() == [3.0, 4.0, 20.0, 40.0]
+        assert not unseen.in_picture
+        assert unseen.box.tolist() == [0.0] * 4
+
+    def test_the_drone_is_where_it_is(self, flight: Path) -> None:
+        path = scene().path
+        for message, truth in messages(flight, GROUND_TRUTH):
+            drone = path.state(seconds(header_stamp_ns(message.raw)))
+            assert xyz(truth.pose.position) == pytest.approx(drone.pose.translation, abs=1e-6)
+            assert xyz(truth.twist.linear) == pytest.approx(drone.velocity)
+            assert xyz(truth.twist.angular) == pytest.approx(drone.angular_velocity)
+
+
+class TestOdometry:
+    def states(self, flight: Path) -> list[EgoState]:
+        return [
+            ego_report_from_bytes(message.raw, 0).state
+            for message, _ in messages(flight, ODOMETRY)
+        ]
+
+    def test_read_back_it_is_the_drones_motion(self, flight: Path) -> None:
+        path = scene().path
+        for state in self.states(flight):
+            true = path.state(seconds(state.stamp_ns))
+            assert state.velocity is not None
+            assert state.angular_velocity is not None
+            assert state.pose.translation == pytest.approx(true.pose.translation, abs=0.12)
+            assert state.pose.rotation == pytest.approx(true.pose.rotation, abs=0.01)
+            assert state.velocity == pytest.approx(true.velocity, abs=0.2)
+            assert state.angular_velocity == pytest.approx(true.angular_velocity, abs=0.06)
+
+    def test_the_twist_is_in_the_axes_of_the_base(self, flight: Path) -> None:
+        message, last = messages(flight, ODOMETRY)[-1]
+        assert (last.header.frame_id, last.child_frame_id) == ('odom', 'base_link')
+        drone = scene().path.state(seconds(header_stamp_ns(message.raw)))
+        in_base = drone.pose.rotation.T @ drone.velocity
+        assert np.abs(in_base - drone.velocity).max() > 0.3
+        assert xyz(last.twist.twist.linear) == pytest.approx(in_base, abs=0.2)
+
+    def test_velocities_integrate_to_the_way_flown(self, flight: Path) -> None:
+        states = self.states(flight)
+        times = np.array([seconds(s.stamp_ns) for s in states])
+        velocities = np.array([s.velocity for s in states])
+        way = 0.5 * np.diff(times) @ (velocities[1:] + velocities[:-1])
+        path = scene().path
+        true = path.state(times[-1]).pose.translation - path.state(times[0]).pose.translation
+        assert way == pytest.approx(true, abs=0.03)
+
+
+class TestRadar:
+    def test_scans_decode_to_what_the_radar_saw(self, flight: Path) -> None:
+        radar = sensors(scene()).radar
+        found = messages(flight, RADAR)
+        stamps = BEGIN_NS + np.rint(radar_instants(scene()).times * NS_PER_S).astype(np.int64)
+        for message, cloud in found:
+            (number,) = np.flatnonzero(stamps == header_stamp_ns(message.raw))
+            scan = radar.scan(float(radar_instants(scene()).times[number]), int(number))
+            assert np.array_equal(decode_points(cloud), scan[:, :5])
+            assert cloud.header.frame_id == 'radar_link'
+            assert [field.name for field in cloud.fields][-2:] == ['snr', 'noise']
+        assert any(cloud.width > 0 for _, cloud in found)
+
+    def test_scans_are_missing_while_the_radars_supply_stutters(self) -> None:
+        flown = scene()
+        records = flight_records(flown, sensors(flown, stutter=(0.3, 0.6)))
+        stamps = [seconds(header_stamp_ns(r.raw)) for r in records if r.topic == RADAR]
+        assert [t for t in stamps if 0.3 <= t < 0.6] == []
+        assert len([t for t in stamps if t < 0.3]) >= 5
+        assert len([t for t in stamps if t >= 0.6]) >= 7
+
+
+class TestInstants:
+    def test_now_and_then_a_scan_is_lost(self) -> None:
+        assert 10 < scans_lost(scene(), 10_000).sum() < 100
+
+    def test_sensors_fire_at_their_period_with_a_little_jitter(self) -> None:
+        rig = scene().rig
+        times = camera_instants(scene(30.0)).times
+        late = times - (rig.camera_phase + rig.camera_period * np.arange(len(times)))
+        assert late[1:-1].std() == pytest.approx(rig.camera_jitter, rel=0.15)
+        assert times.min() >= 0.0
+        assert times.max() <= 30.0
+
+    def test_what_is_held_up_does_not_overtake(self) -> None:
+        flown = scene(5.0)
+        slow = replace(flown, rig=replace(flown.rig, delay_jitter=0.1))
+        log_ns: NDArray[np.int64] = camera_instants(slow).log_ns
+        assert (np.diff(log_ns) >= 0).all()
+        assert (np.diff(log_ns) == 0).any()
+
+
+class TestBounds:
+    @pytest.mark.parametrize('length', [0.0, -1.0, 0.1, 1e6, float('nan'), float('inf')])
+    def test_a_length_out_of_bounds_is_refused(self, length: float, tmp_path: Path) -> None:
+        with pytest.raises(SimulationError, match=r'must last 0\.5 to'):
+            simulate_flight(tmp_path / 'f', 'park_day_near', 1, length)
+        assert list(tmp_path.iterdir()) == []
+
+    @pytest.mark.parametrize('seed', [-1, 2**40])
+    def test_a_seed_out_of_bounds_is_refused(self, seed: int, tmp_path: Path) -> None:
+        with pytest.raises(SimulationError, match='seed'):
+            simulate_flight(tmp_path / 'f', 'park_day_near', seed, 1.0)
+
+    def test_an_unknown_scenario_names_the_nearest(self, tmp_path: Path) -> None:
+        with pytest.raises(SimulationError, match="'park_day_near'"):
+            simulate_flight(tmp_path / 'f', 'park_dya_near', 1, 1.0)
+        assert list(tmp_path.iterdir()) == []
+
+
+def xyz(vector: Any) -> list[float]:
+    return [vector.x, vector.y, vector.z]

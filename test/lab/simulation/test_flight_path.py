@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+from mmedge_ros.lab.simulation.build import build_world
+from mmedge_ros.lab.simulation.flight_path import draw_track
+from mmedge_ros.lab.simulation.scenario import DISTANCES
+from mmedge_ros.lab.simulation.world import World
+
+SEEDS = range(6)
+SECONDS = 8.0
+INSTANTS = np.linspace(0.0, SECONDS, 33)
+H = 1e-5
+
+
+@pytest.fixture(scope='module', params=SEEDS)
+def world(request: pytest.FixtureRequest) -> World:
+    distance = list(DISTANCES)[request.param % 3]
+    return build_world(f'meadow_day_{distance}', request.param, SECONDS)
+
+
+def test_the_velocity_is_the_derivative_of_the_position(world: World) -> None:
+    for t in INSTANTS:
+        before, after = (world.path.state(t + s).pose.translation for s in (-H, H))
+        np.testing.assert_allclose(
+            world.path.state(t).velocity, (after - before) / (2 * H), atol=1e-4
+        )
+
+
+def test_the_angular_velocity_is_the_derivative_of_the_attitude(world: World) -> None:
+    for t in INSTANTS:
+        before, after = (world.path.state(t + s).pose.rotation for s in (-H, H))
+        turn = Rotation.from_matrix(after @ before.T).as_rotvec() / (2 * H)
+        np.testing.assert_allclose(world.path.state(t).angular_velocity, turn, atol=2e-4)
+
+
+def test_a_pose_is_a_rotation(world: World) -> None:
+    for t in INSTANTS:
+        rotation = world.path.state(t).pose.rotation
+        np.testing.assert_allclose(rotation @ rotation.T, np.eye(3), atol=1e-12)
+        assert np.linalg.det(rotation) == pytest.approx(1.0)
+
+
+def test_a_drone_leans_into_its_acceleration(world: World) -> None:
+    """Averaged over vibration, thrust along the body's z makes up for gravity and motion."""
+    for t in np.linspace(1.0, SECONDS - 1.0, 7):
+        near = t + np.linspace(-0.3, 0.3, 61)
+        up = np.mean([world.path.state(s).pose.rotation[:, 2] for s in near], axis=0)
+        speed = [world.path.state(s).velocity for s in near]
+        push = np.polyfit(near, np.array(speed), 1)[0] + 0.2 * np.mean(speed, axis=0)
+        wanted = push + np.array([0.0, 0.0, 9.81])
+        angle = np.degrees(np.arccos(up @ wanted / np.linalg.norm(up) / np.linalg.norm(wanted)))
+        assert angle < 1.5
+
+
+def test_the_drone_flies_at_the_height_and_distance_of_its_scenario() -> None:
+    for name, band in DISTANCES.items():
+        for seed in range(30):
+            track = draw_track(band, seed, SECONDS)
+            up = track.positions[(track.times > track.take_off) & (track.times < SECONDS)]
+            assert up[:, 2].min() > 0.8 * band.lowest, name
+            assert up[:, 2].max() < band.highest + 0.6, name
+            level = np.hypot(*(up[:, :2] - track.stage).T)
+            assert band.nearest < level.min(), name
+            assert level.max() < band.farthest, name
+
+
+def test_part_of_the_flights_begin_with_a_take_off() -> None:
+    tracks = [draw_track(DISTANCES['middle'], seed, SECONDS) for seed in range(60)]
+    rising = [track for track in tracks if track.take_off > 0.0]
+    assert 9 <= len(rising) <= 30
+    for track in rising:
+        ground = track.positions[np.searchsorted(track.times, 0.0), 2]
+        assert ground < 0.6
+        top = track.positions[np.searchsorted(track.times, track.take_off), 2]
+        assert top > 2.0
+
+
+def test_phases_tell_taking_off_from_hovering_and_cruising() -> None:
+    seen = set()
+    for seed in range(12):
+        world = build_world('meadow_day_far', seed, SECONDS)
+        phases = [world.path.state(t).phase for t in INSTANTS]
+        seen.update(phases)
+        if 'take_off' in phases:
+            last = len(phases) - 1 - phases[::-1].index('take_off')
+            assert set(phases[: last + 1]) == {'take_off'}
+    assert seen == {'take_off', 'hover', 'cruise'}
+
+
+def test_vibration_moves_the_picture_by_about_a_pixel() -> None:
+    """What is left of the attitude without its slow part, at 417 px per rad."""
+    strengths = []
+    for seed in range(12):
+        world = build_world('meadow_day_middle', seed, SECONDS)
+        times = np.arange(2.0, 6.0, 0.004)
+        pitch = np.array([np.arcsin(-world.path.state(t).pose.rotation[2, 0]) for t in times])
+        window = np.ones(61) / 61  # a quarter of a second
+        slow = np.convolve(pitch, window, 'same')
+        strengths.append(417.0 * np.std((pitch - slow)[130:-130]))
+    assert min(strengths) > 0.1
+    assert max(strengths) < 2.0

@@ -1,0 +1,31 @@
+"""Our message types without a ROS installation."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mmedge_ros.lab.simulation import SimulationError
+from mmedge_ros.lab.simulation.message_types import definition_folder, flight_types
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def test_types_agree_with_the_definitions_in_the_sources() -> None:
+    types = flight_types().types
+    truth = types['mmedge_ros/msg/GroundTruth']
+    assert {'surroundings', 'pose', 'twist', 'objects'} <= set(truth.__dataclass_fields__)
+    assert 'cpu_clock' in types['mmedge_ros/msg/SystemState'].__dataclass_fields__
+
+
+def test_the_first_folder_with_all_definitions_is_taken(tmp_path: Path) -> None:
+    partial = tmp_path / 'partial'
+    partial.mkdir()
+    (partial / 'GroundTruth.msg').write_text('')
+    assert definition_folder([partial, ROOT / 'msg', tmp_path]) == ROOT / 'msg'
+
+
+def test_missing_definitions_are_said_with_the_remedy(tmp_path: Path) -> None:
+    with pytest.raises(SimulationError, match=r'GroundTruth\.msg.*run \./mmedge once'):
+        definition_folder([tmp_path, tmp_path / 'nowhere'])

@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from mmedge_ros.lab.simulation.flight_path import draw_track
+from mmedge_ros.lab.simulation.obstacles import Obstacles, distance_to_line
+from mmedge_ros.lab.simulation.scenario import DISTANCES, SURROUNDINGS
+from mmedge_ros.lab.simulation.site import Clearing, Site
+from mmedge_ros.lab.simulation.surroundings import lay_out
+
+SEEDS = range(3)
+
+
+def clearing(distance: str, seed: int) -> Clearing:
+    track = draw_track(DISTANCES[distance], seed, 8.0)
+    return Clearing(track.positions[::10], track.stage)
+
+
+def sites(name: str) -> list[tuple[Site, Clearing]]:
+    return [
+        (lay_out(name, clearing(distance, seed), 'day', seed), clearing(distance, seed))
+        for distance, seed in itertools.product(DISTANCES, SEEDS)
+    ]
+
+
+@pytest.mark.parametrize('name', SURROUNDINGS)
+def test_the_drone_flies_into_nothing(name: str) -> None:
+    for site, free in sites(name):
+        low = free.eyes[:, 2]
+        for block in site.blocks:
+            near = Obstacles([block]).distance(free.eyes[:, :2])
+            assert near[low < block.height].min(initial=9.0) > 2.0
+        for plant in site.plants:
+            top = plant.trunk_height + plant.crown_height
+            apart = np.hypot(*(free.eyes[low < top, :2] - plant.position).T)
+            assert apart.min(initial=9.0) > plant.crown_radius
+
+
+@pytest.mark.parametrize('name', SURROUNDINGS)
+def test_nothing_stands_in_anything_else(name: str) -> None:
+    for site, _ in sites(name):
+        blocks = [*site.blocks, *site.parked]
+        for one, other in itertools.combinations(blocks, 2):
+            assert Obstacles([one]).distance(other.outline).min() > 0.0
+        solid = Obstacles(blocks)
+        for thing in (*site.plants, *site.lamps):
+            assert solid.distance(thing.position)[0] > 0.0
+
+
+@pytest.mark.parametrize('name', SURROUNDINGS)
+def test_roads_and_paths_are_free_of_buildings_and_plants(name: str) -> None:
+    for site, _ in sites(name):
+        for way in (*site.roads, *site.paths):
+            for building in site.buildings:
+                apart = distance_to_line(building.footprint, way.line)
+                assert apart.min() > 0.5 * way.width
+            for plant in site.plants:
+                assert distance_to_line(plant.position[None], way.line)[0] > 0.5 * way.width
+
+
+def test_each_of_the_surroundings_has_what_its_name_promises() -> None:
+    for site, _ in sites('meadow'):
+        assert site.ground.surface == 'grass'
+        assert not site.buildings
+        assert site.paths
+    for site, _ in sites('park'):
+        assert len(site.plants) >= 20
+        assert len(site.paths) == 2
+        assert site.lamps
+    for site, _ in sites('street'):
+        assert len(site.buildings) >= 5
+        assert site.roads[0].surface == 'asphalt'
+        assert {strip.surface for strip in site.ground.strips} == {'asphalt', 'paving'}
+    assert np.mean([len(site.parked) for site, _ in sites('street')]) > 2
+    for site, _ in sites('yard'):
+        assert site.ground.surface in ('paving', 'asphalt')
+        assert len(site.buildings) >= 3
+
+
+def test_light_decides_only_which_lamps_are_lit() -> None:
+    free = clearing('middle', 1)
+    day, lamps = (lay_out('park', free, light, 1) for light in ('day', 'lamps'))
+    assert not any(lamp.lit for lamp in day.lamps)
+    assert all(lamp.lit for lamp in lamps.lamps)
+    for one, other in zip(day.lamps, lamps.lamps, strict=True):
+        np.testing.assert_array_equal(one.position, other.position)
+    for one, other in zip(day.plants, lamps.plants, strict=True):
+        assert one.seed == other.seed
+        np.testing.assert_array_equal(one.position, other.position)
+
+
+def test_a_building_may_not_stand_in_the_middle_of_the_view() -> None:
+    free = Clearing(np.array([[0.0, 0.0, 3.0]]), np.array([20.0, 0.0]))
+    ahead, aside, behind = (np.array([p]) for p in ([10.0, 0.5], [10.0, 9.0], [-9.0, 0.0]))
+    assert not free.allows(ahead, 5.0, 0.3)
+    assert free.allows(aside, 5.0, 0.3)
+    assert free.allows(behind, 5.0, 0.3)
+    assert free.allows(np.array([[1.0, 1.0]]), 1.0, 0.0), 'the drone passes over a low wall'
+    assert not free.allows(np.array([[1.0, 1.0]]), 5.0, 0.0)

@@ -1,0 +1,160 @@
+"""What encoders make of a recording is kept as it was, and nothing else is taken for it."""
+
+from __future__ import annotations
+
+import errno
+import resource
+import signal
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import numpy as np
+import pytest
+from painted_crossing import write_crossing
+
+from mmedge_ros.data_types import CAMERA, RADAR, Unit
+from mmedge_ros.encoding import EncodingError
+from mmedge_ros.lab.training import TrainingError
+from mmedge_ros.lab.training.feature_cache import (
+    SCAN,
+    SCAN_STEP,
+    Grid,
+    RecordingEncoder,
+    cache_key,
+    read_flight,
+    write_flight,
+)
+from mmedge_ros.records.ground_truth import GroundTruth
+from mmedge_ros.replay.recording import Recording
+
+STRIDE_NS = 100_000_000
+
+
+def numbered(shape: tuple[int, ...], unit: Unit) -> Grid:
+    return np.full(shape, unit.sequence, np.float16)
+
+
+def encode_picture(unit: Unit) -> tuple[Grid, Grid]:
+    if unit.sequence == 3:
+        raise EncodingError('a broken picture')
+    return numbered((64, 30, 40), unit), numbered((64, 30, 40), unit)
+
+
+def encode_scan(unit: Unit) -> tuple[Grid, Grid]:
+    return numbered((20, 30, 40), unit), numbered((16, 30, 40), unit)
+
+
+class Opened:
+    """Opens encoders and counts how often it was asked to."""
+
+    def __init__(self) -> None:
+        self.times = 0
+
+    def __call__(self, recording: Recording) -> Mapping[tuple[str, str], RecordingEncoder]:
+        self.times += 1
+        return {(CAMERA, 'large'): encode_picture, (RADAR, 'large'): encode_scan}
+
+
+@pytest.fixture(scope='module')
+def flight(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_crossing(tmp_path_factory.mktemp('flights') / 'one', seconds=0.6)
+
+
+def test_a_flight_is_kept_row_by_row(flight: Path, tmp_path: Path) -> None:
+    write_flight(flight, tmp_path / 'one', 'key', Opened(), STRIDE_NS)
+    cached = read_flight(tmp_path / 'one')
+    assert cached.size == (320, 240)
+    assert cached.conditions == ('meadow', 'day', 'near')
+    assert cached.levels(CAMERA) == cached.levels(RADAR) == ('large',)
+    assert cached.grids[CAMERA, 'large'].shape == (18, 64, 30, 40)
+    assert cached.grids[RADAR, 'large'][:, 0, 0, 0].tolist() == list(range(12))
+    assert cached.grids[SCAN, 'large'][:, 0, 0, 0].tolist() == list(range(0, 12, SCAN_STEP))
+    times = cached.units[CAMERA]
+    assert (times.available_ns - times.stamps_ns == 15_000_000).all()
+    objects = cached.truth.at(int(times.stamps_ns[4]))
+    assert objects.classes.tolist() == [0, 2]
+    assert objects.clear.all()
+    assert objects.ranges[0] == pytest.approx(6.0, abs=0.2)
+
+
+def test_a_unit_that_cannot_be_encoded_is_marked(flight: Path, tmp_path: Path) -> None:
+    write_flight(flight, tmp_path / 'one', 'key', Opened(), STRIDE_NS)
+    cached = read_flight(tmp_path / 'one')
+    assert np.flatnonzero(~cached.units[CAMERA].usable).tolist() == [3]
+    assert cached.units[RADAR].usable.all()
+    assert not cached.grids[CAMERA, 'large'][3].any()
+
+
+def test_window_ends_between_pictures_have_a_truth_too(flight: Path, tmp_path: Path) -> None:
+    write_flight(flight, tmp_path / 'one', 'key', Opened(), STRIDE_NS)
+    truth = read_flight(tmp_path / 'one').truth
+    ends = [stamp for stamp in truth.instants_ns.tolist() if stamp % STRIDE_NS == 0]
+    assert len(ends) >= 5
+
+
+def test_it_is_encoded_once_unless_something_changed(flight: Path, tmp_path: Path) -> None:
+    opened = Opened()
+    for key, times in (('a', 1), ('a', 1), ('b', 2)):
+        write_flight(flight, tmp_path / 'one', key, opened, STRIDE_NS)
+        assert opened.times == times
+    assert read_flight(tmp_path / 'one').key == 'b'
+    assert [path.name for path in tmp_path.iterdir()] == ['one']
+
+
+def test_the_key_tells_flights_encoders_and_strides_apart() -> None:
+    keys = {
+        cache_key({'name': name}, parts, stride)
+        for name in 'ab'
+        for parts in 'xy'
+        for stride in (1, 2)
+    }
+    assert len(keys) == 8
+
+
+def test_a_flight_without_ground_truth_is_refused_in_a_sentence(tmp_path: Path) -> None:
+    flight = write_crossing(tmp_path / 'blind', seconds=0.2, truth=False)
+    with pytest.raises(TrainingError, match=r'blind: ground truth is needed.*--teacher'):
+        write_flight(flight, tmp_path / 'cache', 'key', Opened(), STRIDE_NS)
+    assert not (tmp_path / 'cache').exists()
+
+
+def test_of_a_flight_that_is_labelled_in_part_only_that_part_is_kept(
+    flight: Path, tmp_path: Path
+) -> None:
+    def first_pictures(recording: Recording) -> GroundTruth:
+        truth = recording.truth()
+        assert truth is not None
+        return GroundTruth(truth.scenes[:6])
+
+    write_flight(flight, tmp_path / 'one', 'key', Opened(), STRIDE_NS, first_pictures)
+    assert len(read_flight(tmp_path / 'one').units[CAMERA].stamps_ns) == 6
+
+
+@pytest.mark.parametrize('name', ['index.json', 'units.npz', 'camera_large.npy'])
+def test_a_damaged_cache_is_told(flight: Path, tmp_path: Path, name: str) -> None:
+    folder = tmp_path / 'one'
+    write_flight(flight, folder, 'key', Opened(), STRIDE_NS)
+    content = (folder / name).read_bytes()
+    (folder / name).write_bytes(content[: len(content) // 2])
+    with pytest.raises(TrainingError, match=r'cannot be used .* --resume'):
+        read_flight(folder)
+
+
+@pytest.fixture
+def little_room() -> Iterator[None]:
+    """Files may grow to 1 MB only, as on a disk that is nearly full."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1_000_000, before[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    signal.signal(signal.SIGXFSZ, ignored)
+
+
+def test_a_full_disk_is_an_error_and_leaves_no_half_flight(
+    flight: Path, tmp_path: Path, little_room: None
+) -> None:
+    with pytest.raises(OSError, match='too large') as caught:
+        write_flight(flight, tmp_path / 'one', 'key', Opened(), STRIDE_NS)
+    assert caught.value.errno == errno.EFBIG
+    assert not (tmp_path / 'one').exists()

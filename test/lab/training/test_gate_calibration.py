@@ -1,0 +1,143 @@
+"""From flights to certified thresholds."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from bag_fixtures import write_bag
+from hand_made_gate_figures import flight
+from hand_made_questions import always
+from tiny_bundle import write_tiny_bundle
+from truth_fixtures import recording_with_truth
+
+from mmedge_ros.data_types import CAMERA, RADAR, Configuration, ModalityConfiguration
+from mmedge_ros.lab.evaluation.bundle_evaluation import NOMINAL
+from mmedge_ros.lab.evaluation.bundle_under_test import BundleUnderTest
+from mmedge_ros.lab.gates.figures_file import plain_figures
+from mmedge_ros.lab.gates.gate_report import FIXED
+from mmedge_ros.lab.training import TrainingError
+from mmedge_ros.lab.training.gate_calibration import Table, across_splits
+from mmedge_ros.lab.training.gate_flights import GateFlight, collect, collected
+from mmedge_ros.lab.training.gate_trials import GATE, THRESHOLDS, Trial, tried, try_all
+from mmedge_ros.pipeline.perception_pipeline import DECISION
+
+
+@pytest.fixture(scope='module')
+def task(tmp_path_factory: pytest.TempPathFactory) -> GateFlight:
+    folder = tmp_path_factory.mktemp('gate')
+    bundle = write_tiny_bundle(folder / 'tiny')
+    bag = write_bag(folder / 'flight', messages=recording_with_truth(2.0))
+    configuration = Configuration(
+        1, 0, (ModalityConfiguration(CAMERA, 20.0, 'small'), ModalityConfiguration(RADAR, 20.0))
+    )
+    return GateFlight(
+        bag,
+        3,
+        BundleUnderTest(bundle, NOMINAL, 'digest'),
+        DECISION,
+        (configuration,),
+        folder / 'results',
+    )
+
+
+def test_samples_of_a_flight_are_collected_once(task: GateFlight) -> None:
+    shares: list[float] = []
+    collect(task, shares.append)
+    first = task.samples_path.read_bytes()
+    collect(task, shares.append)
+    assert shares == [1.0, 1.0]
+    assert task.samples_path.read_bytes() == first
+    found = collected(task)
+    assert len(found) > 5
+    assert set(found.flights.tolist()) == {3}
+
+
+def test_samples_that_are_damaged_are_said_to_be(task: GateFlight, tmp_path: Path) -> None:
+    broken = GateFlight(task.path, 3, task.bundle, DECISION, task.configurations, tmp_path)
+    with pytest.raises(TrainingError, match='collect samples again'):
+        collected(broken)
+    broken.samples_path.write_bytes(b'PK nonsense')
+    with pytest.raises(TrainingError, match='collect samples again'):
+        collected(broken)
+    np.savez(broken.samples_path, questions=np.zeros((1, 2)), agrees=[True], fields=['lead', 'x'])
+    with pytest.raises(TrainingError, match='other questions'):
+        collected(broken)
+
+
+def trials(value: float, *thresholds: float) -> list[Trial]:
+    return [Trial(GATE, threshold, always(value), threshold) for threshold in thresholds]
+
+
+def test_what_was_replayed_is_kept(task: GateFlight) -> None:
+    own = trials(0.7, 0.9, 0.5)
+    try_all(task, own, 'some', lambda _: None)
+    found = tried(task, own, 'some')
+    never, ever = (found[trial.key] for trial in own)
+    assert never.outcome.early == 0
+    assert 0 < ever.outcome.early <= ever.outcome.windows == never.outcome.windows
+    # Another answer would be seen if the flight was replayed again.
+    try_all(task, trials(0.0, 0.9, 0.5), 'some', lambda _: None)
+    again = tried(task, own, 'some')
+    assert again[own[1].key].outcome == ever.outcome
+    with pytest.raises(TrainingError, match='lacks'):
+        tried(task, trials(0.7, 0.4), 'some')
+    task.trials_path('cut').write_text('{"0.5')
+    with pytest.raises(TrainingError, match='replay again'):
+        tried(task, own, 'cut')
+
+
+def test_a_flight_is_not_replayed_for_thresholds_that_nothing_reaches(task: GateFlight) -> None:
+    shared = always(0.7)
+    alone = [Trial(GATE, 0.95, shared, 0.95)]
+    try_all(task, alone, 'one', lambda _: None)
+    once = len(shared.asked)
+    several = [Trial(GATE, t, shared, t) for t in (0.95, 0.9, 0.8)]
+    try_all(task, several, 'three', lambda _: None)
+    assert len(shared.asked) == 2 * once
+    # What was not replayed is what a replay gives.
+    found = tried(task, several, 'three')
+    assert len({json.dumps(plain_figures(figures)) for figures in found.values()}) == 1
+
+
+def test_thresholds_go_from_careful_to_careless() -> None:
+    assert list(THRESHOLDS) == sorted(THRESHOLDS, reverse=True)
+    assert THRESHOLDS[0] > 0.99
+    assert min(THRESHOLDS) < FIXED
+    assert any(abs(threshold - FIXED) < 1e-12 for threshold in THRESHOLDS)
+
+
+def table(shares: list[float], rates: list[float]) -> Table:
+    """Of each threshold: how many of 40 windows are early, and how often these are wrong."""
+    random = np.random.default_rng(5)
+    harder = random.beta(3.0, 3.0, 60) * 2.0
+    rows = []
+    for share, rate in zip(shares, rates, strict=True):
+        early = round(40 * share)
+        wrong = [int(random.binomial(early, min(rate * h, 1.0))) for h in harder]
+        rows.append(tuple(flight(40, early, w) for w in wrong))
+    return Table((0.95, 0.9, 0.8, 0.7)[: len(rows)], tuple(rows))
+
+
+def test_what_one_half_certifies_mostly_holds_in_the_other() -> None:
+    found = table([0.2, 0.4, 0.6, 0.8], [0.005, 0.02, 0.1, 0.3])
+    results = across_splits(found, 0.05, splits=20)
+    assert len(results) == 20
+    held = [result for result in results if result.certificate.holds]
+    assert len(held) >= 10
+    assert {result.certificate.threshold for result in held} <= {0.95, 0.9}
+    assert np.mean([result.disagreement <= 0.05 for result in held]) >= 0.8
+    assert all(result.saved > 0.05 for result in held)
+    assert across_splits(found, 0.05, splits=20) == results
+    nothing = across_splits(table([0.8], [0.5]), 0.05)
+    assert not any(r.certificate.holds or r.early or r.saved for r in nothing)
+
+
+def test_a_row_is_found_by_its_threshold() -> None:
+    found = table([0.2, 0.4], [0.0, 0.0])
+    assert found.at(0.9)[0].outcome.early == 16
+    assert found.at(math.inf) == ()
+    assert found.of([0, 3]).flights == 2

@@ -1,0 +1,92 @@
+"""Training the gate, and the samples it is trained with."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hand_made_encoded_flight import encoded_flight
+
+from mmedge_ros.data_types import CAMERA, RADAR, Configuration, ModalityConfiguration
+from mmedge_ros.lab.evaluation.bundle_evaluation import NOMINAL
+from mmedge_ros.lab.gates.closed_loop import LoopSettings
+from mmedge_ros.lab.training import TrainingError
+from mmedge_ros.lab.training.gate_samples import GateSamples, collect_samples, joined
+from mmedge_ros.lab.training.gate_training import (
+    GateTrainingSettings,
+    gate_loss,
+    train_gate,
+)
+from mmedge_ros.pipeline.perception_pipeline import PipelineParameters
+from mmedge_ros.skipping.question import FIELDS
+from mmedge_ros.skipping.skip_control import SkipParameters
+
+LEAD, PEOPLE = FIELDS.index('lead'), FIELDS.index('people')
+
+
+def samples(count: int = 600, flights: int = 6, seed: int = 0) -> GateSamples:
+    """Decisions are the surer the nearer the end and the fewer people there are."""
+    random = np.random.default_rng(seed)
+    questions = random.normal(size=(count, len(FIELDS)))
+    questions[:, 3] = 7.0  # never varies
+    logits = 2.0 - 2.0 * questions[:, LEAD] - 1.5 * questions[:, PEOPLE]
+    agrees = random.random(count) < 1.0 / (1.0 + np.exp(-logits))
+    return GateSamples(questions, agrees, np.arange(count) % flights)
+
+
+def test_a_gate_learns_what_decides() -> None:
+    fit = train_gate(samples(3000), GateTrainingSettings(epochs=20))
+    assert fit.held_out_loss < 0.9 * fit.constant_loss
+    unseen = samples(seed=1)
+    assert gate_loss(fit.gate, unseen) < 0.9 * fit.constant_loss
+    assert (fit.samples, fit.flights) == (3000, 6)
+
+
+def test_the_same_seed_gives_the_same_gate() -> None:
+    settings = GateTrainingSettings(epochs=5, hidden=4)
+    one, other = (train_gate(samples(), settings).gate for _ in range(2))
+    assert np.array_equal(one.weights1, other.weights1)
+    different = train_gate(samples(), GateTrainingSettings(epochs=5, hidden=4, seed=1)).gate
+    assert not np.array_equal(one.weights1, different.weights1)
+
+
+def test_a_field_that_never_varied_has_no_say() -> None:
+    gate = train_gate(samples(), GateTrainingSettings(epochs=5)).gate
+    one = samples(1).questions[0]
+    other = one.copy()
+    other[3] = -1e6
+    assert gate.logits(one) == gate.logits(other)
+
+
+@pytest.mark.parametrize(
+    ('given', 'words'),
+    [
+        (samples(40), '40 samples'),
+        (samples(100, 2), '2 flights'),
+        (
+            GateSamples(samples(100).questions, np.ones(100, bool), samples(100).flights),
+            'the same way',
+        ),
+    ],
+)
+def test_too_little_to_learn_from_is_said(given: GateSamples, words: str) -> None:
+    with pytest.raises(TrainingError, match=words):
+        train_gate(given)
+
+
+def test_samples_are_questions_with_what_would_have_come_of_a_yes() -> None:
+    configuration = Configuration(
+        1, 0, (ModalityConfiguration(CAMERA, 30.0), ModalityConfiguration(RADAR, 20.0))
+    )
+    settings = LoopSettings(configuration, NOMINAL, PipelineParameters(), SkipParameters())
+    flights = [encoded_flight(lambda when: 2 + (when > 1290.0)), encoded_flight(lambda _: 1)]
+    found = joined(
+        [
+            collect_samples(flight, number, settings, [configuration], (0.2, 0.8))
+            for number, flight in enumerate(flights)
+        ]
+    )
+    assert set(found.flights.tolist()) == {0, 1}
+    assert found.questions.shape == (len(found), len(FIELDS))
+    assert found.of([1]).agrees.mean() > found.of([0]).agrees.mean()
+    assert found.agrees.any()
+    assert not found.agrees.all()

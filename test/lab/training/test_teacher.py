@@ -1,0 +1,103 @@
+"""What a detector is sure of is taken to be true."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from painted_crossing import FOCAL, TALL, walker, write_crossing
+
+from mmedge_ros.data_types import Box, Detection
+from mmedge_ros.encoding.detector import DetectorOutput, Image
+from mmedge_ros.lab.training import TrainingError
+from mmedge_ros.lab.training.teacher import Teacher
+from mmedge_ros.lab.training.window_truth import window_truth
+from mmedge_ros.replay.recording import Recording
+
+
+class Watcher:
+    """Finds the same in each picture."""
+
+    labels = ('person',)
+    input_size = (320, 240)
+
+    def __init__(self, found: Sequence[Detection]) -> None:
+        self.found = tuple(found)
+
+    def warm_up(self) -> None: ...
+
+    def detect(self, image: Image) -> DetectorOutput:
+        return DetectorOutput(self.found)
+
+
+@pytest.fixture(scope='module')
+def flight(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_crossing(tmp_path_factory.mktemp('t') / 'one', seconds=0.4, truth=False)
+
+
+@pytest.fixture
+def teach(monkeypatch: pytest.MonkeyPatch):
+    def with_detections(*found: Detection) -> None:
+        monkeypatch.setattr(
+            'mmedge_ros.lab.training.teacher.open_detector', lambda *_: Watcher(found)
+        )
+
+    return with_detections
+
+
+SURE = Detection(Box(*walker(0.0, 0)[1].box), 0.8, 'person')
+
+
+def test_sure_boxes_are_true_and_doubtful_ones_do_not_count(flight: Path, teach) -> None:
+    doubtful = Detection(Box(100.0, 50.0, 120.0, 100.0), 0.2, 'person')
+    teach(SURE, doubtful, Detection(Box(0.0, 0.0, 9.0, 9.0), 0.9, 'teapot'))
+    with Recording(flight) as recording:
+        truth = Teacher(Path('t'))(recording)
+    assert len(truth.scenes) == 12
+    stamp_ns = truth.stamps_ns[3]
+    objects = window_truth(truth, [stamp_ns]).at(stamp_ns)
+    assert objects.boxes[0].tolist() == pytest.approx(list(SURE.box), abs=0.01)
+    assert objects.clear.tolist() == [True, False]
+
+
+def test_ranges_follow_from_the_heights_of_whole_boxes(flight: Path, teach) -> None:
+    cut = Detection(Box(100.0, 150.0, 120.0, 239.5), 0.9, 'person')
+    teach(SURE, cut)
+    with Recording(flight) as recording:
+        truth = Teacher(Path('t'))(recording)
+    frame = truth.frame_at(truth.stamps_ns[0])
+    assert frame is not None
+    assert frame.ranges[0] == pytest.approx(FOCAL * TALL / SURE.box.height, rel=0.05)
+    assert np.isnan(frame.ranges[1])
+
+
+def test_only_the_frames_asked_for_are_labelled(flight: Path, teach) -> None:
+    teach(SURE)
+    with Recording(flight) as recording:
+        stamps = recording.camera_stamps_ns()
+        truth = Teacher(Path('t'), (2, 5))(recording)
+        open_ended = Teacher(Path('t'), (9, None))(recording)
+    assert truth.stamps_ns == stamps[2:6]
+    assert open_ended.stamps_ns == stamps[9:]
+
+
+def test_a_teacher_that_finds_nothing_is_told(flight: Path, teach) -> None:
+    teach()
+    with (
+        Recording(flight) as recording,
+        pytest.raises(TrainingError, match=r'finds nothing there .* --teacher'),
+    ):
+        Teacher(Path('blind'))(recording)
+
+
+def test_teachers_are_told_apart(tmp_path: Path) -> None:
+    for name in ('a', 'b'):
+        (tmp_path / name).write_text(name)
+    keys = {
+        Teacher(tmp_path / name, frames).key for name in 'ab' for frames in ((0, None), (0, 9))
+    }
+    assert len(keys) == 4
+    assert Teacher(tmp_path / 'a').name == 'a'
+    assert Teacher(tmp_path / 'a', (0, 200)).name == 'a, frames 0 to 200'

@@ -1,0 +1,94 @@
+"""How right boxes are at the instants of windows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hand_made_features import AWAY, hand_made_flight
+
+from mmedge_ros.data_types import CAMERA
+from mmedge_ros.encoding.feature_grid import MAP_SHAPE, SEMANTIC_CHANNELS, empty_semantics
+from mmedge_ros.lab.training.window_batches import WindowBatch, joined
+from mmedge_ros.lab.training.window_judging import Judgement, judge
+from mmedge_ros.lab.training.window_set import Configuration, WindowSet
+
+WINDOWS = WindowSet([hand_made_flight(seconds=1.2)], 0.5, 0.1)
+CHOSEN = WINDOWS.spread(6, Configuration())
+
+
+def newest(batch: WindowBatch, away: float = AWAY) -> np.ndarray:
+    """What a network does that repeats the newest picture and knows the range."""
+    maps = np.full((len(batch.camera.grids), *MAP_SHAPE), np.log(away), np.float32)
+    maps[:, :SEMANTIC_CHANNELS] = batch.camera.grids[:, -1, :SEMANTIC_CHANNELS]
+    return maps
+
+
+def blind(batch: WindowBatch) -> np.ndarray:
+    maps = np.zeros((len(batch.camera.grids), *MAP_SHAPE), np.float32)
+    maps[:, :SEMANTIC_CHANNELS] = empty_semantics()
+    return maps
+
+
+def test_the_newest_picture_is_compared_with_the_truth_at_its_stamp() -> None:
+    fused, alone = judge(WINDOWS, CHOSEN, newest)
+    assert fused.at(0.3)[:6] == alone.at(0.3)[:6]
+    figures = fused.at(0.3)
+    assert figures.people == len(CHOSEN)
+    assert figures.mean_iou > 0.6
+    assert figures.recall == figures.precision == 1.0
+    assert figures.range_error == pytest.approx(0.0, abs=1e-3)
+
+
+def test_ranges_that_are_wrong_show() -> None:
+    fused, _ = judge(WINDOWS, CHOSEN, lambda batch: newest(batch, 2.0 * AWAY))
+    assert fused.at(0.3).range_error == pytest.approx(1.0, abs=1e-3)
+    assert fused.at(0.3).range_deviation == pytest.approx(np.log(2.0), abs=1e-3)
+
+
+def test_who_sees_nothing_is_worth_nothing() -> None:
+    fused, _ = judge(WINDOWS, CHOSEN, blind)
+    assert fused.at(0.3).mean_iou == fused.at(0.3).worth == 0.0
+    assert np.isnan(fused.at(0.3).precision)
+    assert np.isnan(fused.at(0.3).range_deviation)
+    assert 'precision' not in fused.at(0.3).plain()
+
+
+def test_wrong_boxes_lower_the_worth_and_the_best_threshold_avoids_them() -> None:
+    def doubtful(batch: WindowBatch) -> np.ndarray:
+        maps = newest(batch)
+        maps[:, 32:40, 3, 3] = (-1.0, -9.0, -9.0, -9.0, 1.0, 1.0, 1.0, 1.0)
+        return maps
+
+    right, _ = judge(WINDOWS, CHOSEN, newest)
+    fused, _ = judge(WINDOWS, CHOSEN, doubtful)
+    assert fused.at(0.1).worth < 0.7 * right.at(0.1).worth
+    assert fused.best().worth == right.best().worth
+    assert fused.best().threshold > 0.25
+
+
+def test_nothing_judged_is_no_figure() -> None:
+    figures = Judgement().best()
+    assert np.isnan(figures.worth)
+    assert figures.people == 0
+
+
+def test_padding_comes_first_so_that_the_newest_unit_is_the_last() -> None:
+    flight, end = WINDOWS.ends[-1]
+    windows = [
+        WINDOWS.at(flight, end, Configuration()),
+        WINDOWS.at(flight, end, Configuration(camera_rate=10.0)),
+    ]
+    batch = joined(WINDOWS, windows)
+    assert batch.camera.valid[1].tolist() == sorted(batch.camera.valid[1].tolist())
+    last = windows[1].units[CAMERA].places[-1]
+    known = WINDOWS.flights[0].grids[CAMERA, 'large'][last]
+    assert (batch.camera.grids[1, -1] == known).all()
+    assert (batch.camera.seconds[1, -1] < batch.camera.seconds[1, -2]).all()
+
+
+def test_counts_are_those_of_all_windows_together() -> None:
+    fused, _ = judge(WINDOWS, CHOSEN, lambda batch: newest(batch, 1.5 * AWAY))
+    counts = fused.counts(0.3)
+    assert (counts.people, counts.hits, counts.wrong) == (len(CHOSEN), len(CHOSEN), 0)
+    assert counts.iou / counts.people == pytest.approx(fused.at(0.3).worth)
+    assert counts.errors == pytest.approx([0.5] * len(CHOSEN), abs=1e-3)

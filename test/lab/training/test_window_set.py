@@ -1,0 +1,148 @@
+"""Which units a window holds, as it comes and as it may come."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hand_made_features import BEGIN_NS, DELAY_NS, LEVELS, STRIDE_NS, hand_made_flight
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mmedge_ros.data_types import CAMERA, RADAR
+from mmedge_ros.lab.training.fusion_settings import FusionSettings, WindowRandomness
+from mmedge_ros.lab.training.window_set import Configuration, WindowSet, epoch_order
+
+FLIGHT = hand_made_flight(seconds=2.0)
+WINDOWS = WindowSet([FLIGHT], 0.5, 0.1)
+CALM = WindowRandomness(0.0, 0.0, 0.0, 0.0, 0.0)
+END_NS = BEGIN_NS + 12 * STRIDE_NS
+NATIVE = {CAMERA: 0.0, RADAR: 0.0}
+
+
+def drawn(randomness: WindowRandomness, seed: int, rates: dict[str, float] = NATIVE):
+    return WINDOWS.drawn(0, END_NS, rates, randomness, np.random.default_rng(seed))
+
+
+@pytest.mark.parametrize(
+    ('configuration', 'camera', 'radar'),
+    [
+        (Configuration(), 15, 10),
+        (Configuration(camera_rate=20.0, radar_rate=10.0), 10, 5),
+        (Configuration(camera_rate=10.0, radar_rate=5.0), 5, 2),
+    ],
+)
+def test_a_window_holds_as_many_units_as_the_rates_allow(
+    configuration: Configuration, camera: int, radar: int
+) -> None:
+    window = WINDOWS.at(0, END_NS, configuration)
+    assert abs(len(window.units[CAMERA].places) - camera) <= 1
+    assert abs(len(window.units[RADAR].places) - radar) <= 1
+
+
+def test_units_belong_to_a_window_by_when_they_came() -> None:
+    window = WINDOWS.at(0, END_NS, Configuration())
+    came = FLIGHT.units[CAMERA].available_ns[window.units[CAMERA].places]
+    assert came.min() > END_NS - 500_000_000
+    assert came.max() <= END_NS
+    assert (WINDOWS.seconds(window, CAMERA) >= DELAY_NS / 1e9 - 1e-6).all()
+
+
+def test_a_result_refers_to_the_newest_picture_or_to_the_end() -> None:
+    window = WINDOWS.at(0, END_NS, Configuration())
+    newest = FLIGHT.units[CAMERA].stamps_ns[window.units[CAMERA].places[-1]]
+    assert WINDOWS.reference_ns(window) == newest
+    silent = drawn(replace(CALM, no_camera=1.0), 0)
+    assert not len(silent.units[CAMERA].places)
+    assert WINDOWS.reference_ns(silent) == END_NS
+
+
+def test_a_calm_window_is_whole_and_of_one_level() -> None:
+    for seed in range(20):
+        window = drawn(CALM, seed)
+        for kind in (CAMERA, RADAR):
+            whole = WINDOWS.at(0, END_NS, Configuration()).units[kind]
+            assert window.units[kind].places.tolist() == whole.places.tolist()
+            assert len(set(window.units[kind].levels.tolist())) == 1
+
+
+def test_every_level_is_drawn() -> None:
+    seen = {(k, int(drawn(CALM, s).units[k].levels[0])) for s in range(60) for k in NATIVE}
+    assert seen == {(k, n) for k in NATIVE for n in range(len(LEVELS))}
+
+
+def test_levels_are_mixed_in_as_many_windows_as_asked() -> None:
+    mixed = sum(
+        len(set(drawn(replace(CALM, mixed=0.5), seed).units[CAMERA].levels.tolist())) > 1
+        for seed in range(400)
+    )
+    assert 120 < mixed < 230
+
+
+def test_a_cut_window_lacks_its_last_units_and_only_those() -> None:
+    whole = WINDOWS.at(0, END_NS, Configuration()).units[CAMERA].places.tolist()
+    cut = [drawn(replace(CALM, cut=1.0), s).units[CAMERA].places.tolist() for s in range(40)]
+    assert all(found == whole[: len(found)] for found in cut)
+    assert min(len(found) for found in cut) < 0.6 * len(whole)
+
+
+def test_a_lossy_window_lacks_units_anywhere() -> None:
+    whole = WINDOWS.at(0, END_NS, Configuration()).units[CAMERA].places.tolist()
+    lossy = [drawn(replace(CALM, lossy=1.0), s).units[CAMERA].places.tolist() for s in range(40)]
+    assert any(whole[-1] not in found for found in lossy)
+    assert any(whole[-1] in found and len(found) < len(whole) for found in lossy)
+
+
+def test_a_silent_radar_leaves_the_camera_alone() -> None:
+    window = drawn(replace(CALM, no_radar=1.0), 0)
+    assert not len(window.units[RADAR].places)
+    assert len(window.units[CAMERA].places)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**31), st.sampled_from([0.0, 5.0, 10.0, 20.0]), st.integers(0, 30))
+def test_whatever_is_drawn_holds_units_in_order_and_its_truth_is_known(
+    seed: int, rate: float, end: int
+) -> None:
+    wild = WindowRandomness(1.0, 1.0, 1.0, 0.3, 0.3)
+    flight, end_ns = WINDOWS.ends[end % len(WINDOWS.ends)]
+    rng = np.random.default_rng(seed)
+    window = WINDOWS.drawn(flight, end_ns, {CAMERA: rate, RADAR: rate}, wild, rng)
+    assert sum(len(window.units[kind].places) for kind in NATIVE)
+    assert WINDOWS.reference_ns(window) in FLIGHT.truth
+    for kind in NATIVE:
+        stamps = FLIGHT.units[kind].stamps_ns[window.units[kind].places]
+        assert (np.diff(stamps) > 0).all()
+        assert (window.units[kind].levels < len(LEVELS)).all()
+
+
+def test_units_that_could_not_be_encoded_are_in_no_window() -> None:
+    units = dict(FLIGHT.units)
+    usable = np.ones(len(units[CAMERA].stamps_ns), np.bool_)
+    usable[::2] = False
+    units[CAMERA] = units[CAMERA]._replace(usable=usable)
+    windows = WindowSet([replace(FLIGHT, units=units)], 0.5, 0.1)
+    places = windows.at(0, END_NS, Configuration()).units[CAMERA].places
+    assert len(places)
+    assert (places % 2 == 1).all()
+
+
+def test_windows_without_truth_are_left_out() -> None:
+    half = len(FLIGHT.truth.instants_ns) // 2
+    truth = type(FLIGHT.truth)(
+        FLIGHT.truth.instants_ns[:half], FLIGHT.truth.ends[:half], FLIGHT.truth.rows[:half]
+    )
+    fewer = WindowSet([replace(FLIGHT, truth=truth)], 0.5, 0.1)
+    assert 0 < len(fewer.ends) < len(WINDOWS.ends)
+    assert max(end for _, end in fewer.ends) <= truth.instants_ns[-1]
+
+
+def test_epochs_share_the_windows_and_have_an_order_of_their_own() -> None:
+    chosen = FusionSettings(batch=2, thinning=2, seed=5)
+    epochs = [epoch_order(WINDOWS, chosen, epoch) for epoch in range(4)]
+    seen = [{place for batch in epoch for place in batch} for epoch in epochs]
+    assert not seen[0] & seen[1]
+    assert epochs[0] != epochs[2]
+    assert epochs[0] == epoch_order(WINDOWS, chosen, 0)
+    assert epochs[0] != epoch_order(WINDOWS, replace(chosen, seed=6), 0)

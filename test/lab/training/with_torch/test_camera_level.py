@@ -1,0 +1,202 @@
+"""Trained networks as stages with feature grids."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+import pytest
+import torch
+
+from mmedge_ros.encoding.detection_heads import UltralyticsHead
+from mmedge_ros.encoding.detector import DetectorParameters
+from mmedge_ros.encoding.feature_grid import (
+    CANVAS,
+    GRID_CLASSES,
+    STRIDES,
+    cell_middles,
+    split_semantics,
+)
+from mmedge_ros.encoding.letterbox import Canvas, Letterbox
+from mmedge_ros.encoding.onnx_detector import OnnxDetector
+from mmedge_ros.encoding.tapped_network import TappedNetwork
+from mmedge_ros.encoding.ultralytics_network import import_libraries, new_network
+from mmedge_ros.lab.training import TrainingError
+from mmedge_ros.lab.training.camera_export import check_stages, export_camera_level
+from mmedge_ros.lab.training.canvas_mapping import GridProjection
+from mmedge_ros.lab.training.grid_projection import FeatureReader, LevelNetwork, fit_projections
+from mmedge_ros.lab.training.networks.camera_level import CameraLevel, feature_channels
+
+SIZE = (160, 128)
+NARROW = (0.33, 0.125, 512)
+
+
+@pytest.fixture(scope='module', autouse=True)
+def one_thread(tmp_path_factory: pytest.TempPathFactory) -> None:
+    import_libraries(tmp_path_factory.mktemp('settings'))
+    torch.set_num_threads(1)
+
+
+def lively(names: Sequence[str], seed: int = 0) -> Any:
+    """Return a network that was never trained, but whose cells do not all say the same."""
+    torch.manual_seed(seed)
+    network = new_network(names, NARROW).eval()
+    for module in network.modules():
+        if isinstance(module, torch.nn.BatchNorm2d):
+            module.running_mean.normal_(0.0, 0.1)
+            module.running_var.uniform_(0.5, 1.5)
+    for branch in network.model[-1].cv3:
+        branch[-1].bias.data.fill_(-1.0)
+        branch[-1].weight.data.mul_(20.0)
+    return network
+
+
+@pytest.fixture(scope='module')
+def network() -> Any:
+    return lively(GRID_CLASSES)
+
+
+def pictures(count: int, seed: int = 0) -> list[np.ndarray]:
+    rng = np.random.default_rng(seed)
+    small = rng.integers(0, 256, (count, 12, 16, 3), np.uint8)
+    return [cv2.resize(p, (640, 480), interpolation=cv2.INTER_CUBIC) for p in small]
+
+
+@pytest.fixture(scope='module')
+def projection(network: Any) -> GridProjection:
+    rng = np.random.default_rng(0)
+    weight = rng.normal(0.0, 0.1, (16, feature_channels(network))).astype(np.float32)
+    return GridProjection(weight, rng.normal(0.0, 1.0, 16).astype(np.float32))
+
+
+@pytest.fixture(scope='module')
+def stages(
+    network: Any, projection: GridProjection, tmp_path_factory: pytest.TempPathFactory
+) -> list[Path]:
+    before = {name: value.clone() for name, value in network.state_dict().items()}
+    folder = tmp_path_factory.mktemp('level')
+    paths, check = export_camera_level(network, projection, SIZE, folder, 'small', pictures(2))
+    assert check.pictures == 2
+    assert max(check.box_px, check.score, check.feature) < 0.1
+    for name, value in network.state_dict().items():  # neither fused nor changed
+        assert torch.equal(value, before[name])
+    return paths
+
+
+def blob_of(picture: np.ndarray, size: tuple[int, int] = SIZE) -> np.ndarray:
+    canvas = Canvas.in_input(CANVAS, size)
+    letterbox = Letterbox(size, UltralyticsHead.style, np.float32, canvas)
+    letterbox.fill(picture)
+    return letterbox.blob
+
+
+def test_a_network_becomes_five_stages_that_can_be_left_between(stages: list[Path]) -> None:
+    assert [path.name for path in stages] == [f'small_{n}.onnx' for n in (1, 2, 3, 4, 5)]
+    tapped = TappedNetwork(stages)
+    state = tapped.start(blob_of(pictures(1)[0]))
+    sizes = [state.activation.shape[2:]]
+    while state.block < 4:
+        state = tapped.advance(state)
+        sizes.append(state.activation.shape[2:])
+        assert state.pooled.shape == (state.activation.shape[1],)
+    assert sizes == [(32, 40), (16, 20), (8, 10), (4, 5)]
+    assert set(state.tensors) == {'p3', 'p4', 'p5'}
+    assert tapped.finish(state)['grid'].shape == (1, 64, 30, 40)
+
+
+def test_the_stages_find_what_the_network_finds(network: Any, stages: list[Path]) -> None:
+    blob = blob_of(pictures(1, seed=5)[0])
+    with torch.no_grad():
+        wanted = network(torch.from_numpy(blob))[0].numpy()
+    found = TappedNetwork(stages).run(blob)['detections']
+    np.testing.assert_allclose(found[:, 4:], wanted[:, 4:], atol=0.02)
+    np.testing.assert_allclose(found[:, :4], wanted[:, :4], atol=1.0)
+
+
+def test_the_semantics_of_a_grid_say_what_the_detections_say(stages: list[Path]) -> None:
+    outputs = TappedNetwork(stages).run(blob_of(pictures(1, seed=6)[0]))
+    detections = outputs['detections'][0].T
+    canvas = Canvas.in_input(CANVAS, SIZE)
+    found = []
+    for stride, scale in zip(STRIDES, split_semantics(outputs['grid'][0]), strict=True):
+        known = scale[0] > -10.0
+        middles = cell_middles(stride)[known]
+        sides = scale[4:, known].T * stride
+        corners = np.concatenate((middles - sides[:, :2], middles + sides[:, 2:]), axis=1)
+        on_input = (corners - (320, 240, 320, 240)) * canvas.scale + canvas.middle * 2
+        scores = 1.0 / (1.0 + np.exp(-scale[:4, known].T))
+        found.append(np.concatenate((on_input, scores), axis=1))
+    halves = detections[:, 2:4] / 2
+    wanted = np.concatenate(
+        (detections[:, :2] - halves, detections[:, :2] + halves, detections[:, 4:]), axis=1
+    )
+    rows = np.concatenate(found)
+    assert len(rows) == len(wanted) == 20 * 16 + 10 * 8 + 5 * 4
+    # Cells keep their order within a stride, row by row.
+    np.testing.assert_allclose(rows, wanted, atol=0.05)
+
+
+def test_the_detector_opens_the_stages(stages: list[Path]) -> None:
+    everything = DetectorParameters(score_threshold=0.0, labels=())
+    detector = OnnxDetector(stages, everything, grid=(64, 30, 40))
+    assert detector.labels == GRID_CLASSES
+    assert detector.input_size == SIZE
+    found = detector.detect(pictures(1)[0])
+    assert (found.grid.shape, found.grid.dtype) == ((64, 30, 40), np.float16)
+    assert found.detections
+
+
+def test_learned_channels_are_the_projected_features(
+    network: Any, projection: GridProjection
+) -> None:
+    picture = pictures(1, seed=7)[0]
+    features = FeatureReader(network, SIZE).features(picture)
+    wanted = projection.weight @ features + projection.bias[:, None]
+    level = CameraLevel(copy.deepcopy(network).fuse(verbose=False), projection, SIZE)
+    with torch.no_grad():
+        grid, _ = level(torch.from_numpy(blob_of(picture)))
+    np.testing.assert_allclose(grid[0, 48:].numpy(), wanted.reshape(16, 30, 40), atol=2e-3)
+
+
+def test_files_that_differ_from_the_network_are_refused(
+    stages: list[Path], projection: GridProjection
+) -> None:
+    other = CameraLevel(lively(GRID_CLASSES, seed=1).fuse(verbose=False), projection, SIZE)
+    with pytest.raises(TrainingError, match='the exported stages differ'):
+        check_stages(other, stages, SIZE, pictures(1))
+
+
+def test_networks_that_do_not_suit_are_refused(network: Any) -> None:
+    fused = copy.deepcopy(network).fuse(verbose=False)
+    with pytest.raises(TrainingError, match=r'a projection of shape \(16, 3\)'):
+        CameraLevel(fused, GridProjection.empty(3), SIZE)
+    with pytest.raises(TrainingError, match='both sides must be multiples of 32'):
+        CameraLevel(fused, None, (160, 120))
+    with pytest.raises(TrainingError, match='the network knows person, car'):
+        CameraLevel(lively(('person', 'car')), None, SIZE)
+
+
+def test_small_levels_learn_to_tell_what_the_large_one_tells(network: Any) -> None:
+    levels = {'small': LevelNetwork(network, SIZE), 'large': LevelNetwork(network, (192, 160))}
+    fits = fit_projections(levels, 'large', pictures(10))
+    again = fit_projections(levels, 'large', pictures(10))
+    large, small = fits['large'], fits['small']
+    assert large.r2 == pytest.approx(1.0)
+    assert 0.2 < small.r2 < 1.0
+    for level, fit in fits.items():
+        np.testing.assert_array_equal(fit.projection.weight, again[level].projection.weight)
+    reader = FeatureReader(network, (192, 160))
+    fitted = [p for n, p in enumerate(pictures(10)) if n % 5 != 4]
+    values = np.concatenate([reader.features(p) for p in fitted], axis=1)
+    values = large.projection.weight @ values + large.projection.bias[:, None]
+    np.testing.assert_allclose(values.mean(axis=1), 0.0, atol=0.02)
+    np.testing.assert_allclose(values.var(axis=1), 1.0, rtol=0.05)
+
+
+def test_too_few_pictures_are_refused(network: Any) -> None:
+    with pytest.raises(TrainingError, match='at least 5 pictures'):
+        fit_projections({'large': LevelNetwork(network, SIZE)}, 'large', pictures(4))

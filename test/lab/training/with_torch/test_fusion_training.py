@@ -1,0 +1,178 @@
+"""Training the fusion network on features made by hand: it learns, repeats itself and resumes."""
+
+from __future__ import annotations
+
+import errno
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from hand_made_features import hand_made_flight
+
+from mmedge_ros.lab.training import TrainingError
+from mmedge_ros.lab.training.fusion_settings import FusionSettings
+from mmedge_ros.lab.training.fusion_training import FusionTraining, network_settings, run_network
+from mmedge_ros.lab.training.networks.fusion_network import FusionNetwork
+from mmedge_ros.lab.training.window_batches import joined
+from mmedge_ros.lab.training.window_judging import judge
+from mmedge_ros.lab.training.window_set import Configuration, Window, WindowSet
+
+SLOW = (10.0, 10.0)
+TINY = FusionSettings(epochs=2, batch=4, seed=3, threads=1, thinning=1)
+
+
+@pytest.fixture(scope='module', autouse=True)
+def repeatable() -> None:
+    torch.set_num_threads(1)
+    torch.use_deterministic_algorithms(True)
+
+
+@pytest.fixture(scope='module')
+def windows() -> WindowSet:
+    return WindowSet([hand_made_flight(0, 0.9, rates=SLOW)], 0.5, 0.1)
+
+
+@pytest.fixture(scope='module')
+def validation() -> WindowSet:
+    return WindowSet([hand_made_flight(7, 0.9, rates=SLOW)], 0.5, 0.1)
+
+
+def chosen(validation: WindowSet) -> tuple[Window, ...]:
+    return tuple(validation.at(*place, Configuration()) for place in validation.ends)
+
+
+def trained(
+    windows: WindowSet, checkpoint: Path, settings: FusionSettings = TINY
+) -> FusionTraining:
+    training = FusionTraining(windows, settings, checkpoint, 'data')
+    training.run()
+    return training
+
+
+@pytest.fixture(scope='module')
+def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """That of `whole`."""
+    return tmp_path_factory.mktemp('whole') / 'c.pt'
+
+
+@pytest.fixture(scope='module')
+def whole(windows: WindowSet, checkpoint: Path) -> FusionTraining:
+    """A training that nothing disturbed."""
+    return trained(windows, checkpoint)
+
+
+def assert_equal(one: FusionTraining, two: FusionTraining) -> None:
+    assert one.losses == two.losses
+    for name, value in one.network.state_dict().items():
+        assert torch.equal(value, two.network.state_dict()[name]), name
+
+
+def test_untrained_it_says_what_the_newest_picture_says(validation: WindowSet) -> None:
+    network = FusionNetwork(network_settings(TINY)).eval()
+    fused, alone = judge(validation, chosen(validation), lambda b: run_network(network, b))
+    assert fused.at(0.3)[:6] == alone.at(0.3)[:6]
+    assert alone.at(0.3).recall > 0.8
+
+
+def test_it_learns_boxes_and_ranges(
+    windows: WindowSet, validation: WindowSet, tmp_path: Path
+) -> None:
+    settings = replace(TINY, epochs=25, learning_rate=4e-3)
+    training = FusionTraining(
+        windows, settings, tmp_path / 'c.pt', 'data', validation, chosen(validation)[::3]
+    )
+    training.run()
+    assert training.losses[-1] < 0.7 * training.losses[0]
+    assert max(training.figures) > training.figures[0]
+    network = training.network
+    fused, alone = judge(validation, chosen(validation), lambda b: run_network(network, b))
+    assert fused.best().worth > alone.best().worth
+    assert fused.best().range_error < 0.15
+    facts = training.facts()
+    assert facts['worth'][facts['best_epoch'] - 1] == max(facts['worth'])
+
+
+def test_the_same_seed_gives_the_same_network_and_another_one_another(
+    whole: FusionTraining, windows: WindowSet, tmp_path: Path
+) -> None:
+    assert_equal(whole, trained(windows, tmp_path / 'again.pt'))
+    assert trained(windows, tmp_path / 'other.pt', replace(TINY, seed=4)).losses != whole.losses
+
+
+class StoppedError(Exception):
+    """Ends a training in the middle of an epoch."""
+
+
+def test_a_training_that_was_cut_short_ends_as_if_nothing_had_happened(
+    whole: FusionTraining, windows: WindowSet, tmp_path: Path
+) -> None:
+    def stop(share: float, words: str) -> None:
+        if share > 0.6:
+            raise StoppedError
+
+    with pytest.raises(StoppedError):
+        FusionTraining(windows, TINY, tmp_path / 'cut.pt', 'data').run(stop)
+    resumed = FusionTraining(windows, TINY, tmp_path / 'cut.pt', 'data')
+    assert resumed.epoch == 1
+    resumed.run()
+    assert_equal(whole, resumed)
+
+
+def test_the_checkpoint_of_another_training_is_refused(
+    whole: FusionTraining, windows: WindowSet, checkpoint: Path
+) -> None:
+    with pytest.raises(TrainingError, match=r'other settings: .*seed 3, not 9'):
+        FusionTraining(windows, replace(TINY, seed=9), checkpoint, 'data')
+    with pytest.raises(TrainingError, match='other data'):
+        FusionTraining(windows, TINY, checkpoint, 'others')
+
+
+@pytest.mark.parametrize(
+    'settings',
+    [
+        replace(TINY, without=('shift',)),
+        replace(TINY, without=('differences',)),
+        replace(TINY, without=('aggregation',)),
+        replace(TINY, whole_window=True),
+    ],
+    ids=['no shift', 'no differences', 'newest unit', 'whole window'],
+)
+def test_rivals_are_trained_in_the_same_way(
+    whole: FusionTraining, windows: WindowSet, tmp_path: Path, settings: FusionSettings
+) -> None:
+    rival = trained(windows, tmp_path / 'rival.pt', settings)
+    batch = joined(windows, [windows.at(*windows.ends[-1], Configuration())])
+    maps = [run_network(t.network, batch) for t in (rival, whole)]
+    assert maps[0].shape == maps[1].shape
+    assert (maps[0] != maps[1]).any()
+
+
+def test_the_network_of_whole_windows_refuses_windows_of_another_length(
+    windows: WindowSet, tmp_path: Path
+) -> None:
+    settings = replace(TINY, whole_window=True, window=0.8)
+    with pytest.raises(TrainingError, match=r'built for windows of 0\.5 s, not 0\.8 s: '):
+        FusionTraining(windows, settings, tmp_path / 'c.pt', 'data')
+    assert FusionTraining(windows, replace(TINY, window=0.8), tmp_path / 'c.pt', 'data')
+
+
+def test_no_windows_are_told(tmp_path: Path) -> None:
+    with pytest.raises(TrainingError, match='not one window'):
+        FusionTraining(WindowSet([], 0.5, 0.1), TINY, tmp_path / 'c.pt', 'data')
+
+
+def test_a_full_disk_leaves_the_checkpoint_before(
+    windows: WindowSet, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    path = tmp_path / 'c.pt'
+    training = FusionTraining(windows, TINY, path, 'data')
+
+    def fill(share: float, words: str) -> None:
+        if share > 0.6:
+            request.getfixturevalue('little_room')
+
+    with pytest.raises(OSError, match='too large') as caught:
+        training.run(fill)
+    assert caught.value.errno == errno.EFBIG
+    assert FusionTraining(windows, TINY, path, 'data').epoch == 1

@@ -1,0 +1,89 @@
+"""Two detectors become one bundle with three levels that fly."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from painted_flight import write_painted_set
+
+from mmedge_ros.encoding.bundle.model_bundle import MANIFEST, load_bundle, open_detector
+from mmedge_ros.encoding.ultralytics_network import new_network
+from mmedge_ros.lab.training import TrainingError
+from mmedge_ros.lab.training.checkpoint import save_checkpoint
+from mmedge_ros.lab.training.detector_settings import SCALES, DetectorSettings
+from mmedge_ros.lab.training.detector_training import prepare_torch
+from mmedge_ros.lab.training.level_bundle import LevelRequest, join_levels
+from mmedge_ros.lab.training.picture_set import CLASSES
+from mmedge_ros.lab.training.trained_detectors import load_detector
+
+
+def silent(share: float, words: str) -> None: ...
+
+
+@pytest.fixture(scope='module')
+def request_of(tmp_path_factory: pytest.TempPathFactory) -> LevelRequest:
+    """Joining two detectors that have learned nothing."""
+    place = tmp_path_factory.mktemp('levels')
+    prepare_torch(place, 1)
+    torch.manual_seed(0)
+    for width, scale in SCALES.items():
+        (place / width).mkdir()
+        save_checkpoint(
+            place / width / 'checkpoint.pt',
+            {
+                'settings': DetectorSettings(width=width).plain(),
+                'average': new_network(CLASSES, scale).state_dict(),
+                'epoch': 1,
+            },
+        )
+    write_painted_set(place / 'set', flights=1, pictures=2)
+    return LevelRequest(
+        place / 'set',
+        place / 'narrow',
+        place / 'wide',
+        place / 'people',
+        {'test': place / 'set'},
+    )
+
+
+@pytest.fixture(scope='module')
+def joined(request_of: LevelRequest) -> LevelRequest:
+    told: list[float] = []
+    join_levels(request_of, lambda share, words: told.append(share))
+    assert told == sorted(told)
+    return request_of
+
+
+def test_every_level_opens_with_its_own_input_and_figures(joined: LevelRequest) -> None:
+    bundle = load_bundle(joined.out)
+    assert tuple(bundle.levels) == ('small', 'medium', 'large')
+    sizes = {level: open_detector(joined.out, level=level).input_size for level in bundle.levels}
+    assert sizes == {'small': (416, 320), 'medium': (640, 480), 'large': (640, 480)}
+    assert set(bundle.content['metrics']) == set(sizes)
+    assert 'test' in bundle.content['metrics']['small']
+    assert not [path for path in joined.out.parent.iterdir() if path.name.startswith('.')]
+
+
+def test_a_later_training_begins_with_what_the_bundle_holds(joined: LevelRequest) -> None:
+    kept = load_detector(joined.out / 'wide.pt', 'wide').network.state_dict()
+    whole = load_detector(joined.wide, 'wide').network.state_dict()
+    assert set(kept) == set(whole)
+    for name, value in whole.items():
+        np.testing.assert_allclose(kept[name].numpy(), value.numpy(), rtol=1e-3, atol=1e-6)
+
+
+def test_a_bundle_that_is_there_is_not_replaced(joined: LevelRequest) -> None:
+    before = (joined.out / MANIFEST).read_bytes()
+    with pytest.raises(TrainingError, match='exists already'):
+        join_levels(joined, silent)
+    assert (joined.out / MANIFEST).read_bytes() == before
+
+
+def test_a_detector_of_the_other_width_is_refused(request_of: LevelRequest) -> None:
+    swapped = LevelRequest(
+        request_of.flights, request_of.wide, request_of.narrow, request_of.out.with_name('other')
+    )
+    with pytest.raises(TrainingError, match="'wide' detector and was given as --narrow"):
+        join_levels(swapped, silent)
+    assert not swapped.out.exists()

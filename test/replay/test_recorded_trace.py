@@ -1,0 +1,163 @@
+"""Traces of recorded and simulated flights, and how they are played."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from rosbags.rosbag2 import StoragePlugin, Writer
+
+from mmedge_ros.clock import VirtualClock
+from mmedge_ros.data_types import NS_PER_S
+from mmedge_ros.lab.simulation.flight_messages import FlightMessages
+from mmedge_ros.lab.simulation.message_types import flight_types
+from mmedge_ros.lab.simulation.system_dynamics import BatteryReading, SystemReading
+from mmedge_ros.lab.simulation.system_trace import simulated_trace, state_of
+from mmedge_ros.monitoring import MonitoringError
+from mmedge_ros.monitoring.system_state import UNKNOWN, SystemState
+from mmedge_ros.monitoring.trace import Trace, TraceTime
+from mmedge_ros.replay.recorded_trace import read_trace_file
+from mmedge_ros.replay.state_message import MESSAGE_TYPE, state_from_message
+
+approx = pytest.approx
+BEGIN_NS = 1_700_000_000 * NS_PER_S
+
+
+def reading(volts: float) -> SystemReading:
+    return SystemReading(
+        battery=BatteryReading(volts, 20.0, 0.5, 30.0),
+        cpu=np.array([10.0, 30.0]),
+        gpu=40.0,
+        memory=50.0,
+        temperature=60.0,
+        cpu_clock=np.array([1e9, 2e9]),
+        gpu_clock=5e8,
+        throttled=True,
+    )
+
+
+def write_flight(path: Path, kinds: tuple[str, ...]) -> Path:
+    """A recording of two seconds whose voltage falls from 15 V by 1 V a second."""
+    store = flight_types()
+    make = FlightMessages()
+    with Writer(path, version=9, storage_plugin=StoragePlugin.MCAP) as writer:
+        for kind in kinds:
+            topic = writer.add_connection(f'/{kind.rpartition("/")[2]}', kind, typestore=store)
+            for second in range(3):
+                stamp_ns = BEGIN_NS + second * NS_PER_S
+                now = reading(15.0 - second)
+                message = (
+                    make.system_state(stamp_ns, now)
+                    if kind == MESSAGE_TYPE
+                    else make.battery(stamp_ns, now.battery)
+                )
+                writer.write(topic, stamp_ns, store.serialize_cdr(message, kind))
+    return path
+
+
+def test_the_state_of_a_recorded_flight_is_played_at_its_instants(tmp_path: Path) -> None:
+    battery = 'sensor_msgs/msg/BatteryState'
+    trace = read_trace_file(write_flight(tmp_path / 'bag', (battery, MESSAGE_TYPE)))
+    assert trace.begin_ns == BEGIN_NS
+    assert trace.times == (0.0, 1.0, 2.0)
+    assert [trace.at(t).voltage for t in (0.0, 0.9, 1.0, 2.5)] == [15.0, 15.0, 14.0, 13.0]
+    assert trace.at(1.5) == state_of(reading(14.0))
+
+
+def test_a_flight_with_nothing_but_its_battery_tells_that(tmp_path: Path) -> None:
+    battery = 'sensor_msgs/msg/BatteryState'
+    state = read_trace_file(write_flight(tmp_path / 'bag', (battery,))).at(0.0)
+    assert (state.voltage, state.current, state.charge) == (15.0, 20.0, 0.5)
+    assert state.cpu == ()
+
+
+def test_a_recording_without_any_state_is_told(little_flight: Path) -> None:
+    with pytest.raises(MonitoringError, match='cannot be played as a trace'):
+        read_trace_file(little_flight)
+
+
+@pytest.fixture
+def little_flight(tmp_path: Path) -> Path:
+    store = flight_types()
+    with Writer(tmp_path / 'words', version=9, storage_plugin=StoragePlugin.MCAP) as writer:
+        topic = writer.add_connection('/words', 'std_msgs/msg/String', typestore=store)
+        words = store.types['std_msgs/msg/String']('hello')
+        writer.write(topic, 1, store.serialize_cdr(words, 'std_msgs/msg/String'))
+    return tmp_path / 'words'
+
+
+def test_a_folder_that_is_no_recording_is_told(tmp_path: Path) -> None:
+    with pytest.raises(MonitoringError, match='give a rosbag2 folder'):
+        read_trace_file(tmp_path)
+
+
+def test_a_trace_is_unknown_before_after_and_in_long_gaps() -> None:
+    low, high = SystemState(gpu=1.0), SystemState(gpu=2.0)
+    trace = Trace((1.0, 10.0), (low, high))
+    assert trace.at(0.9) == UNKNOWN
+    assert trace.at(3.9) == low
+    assert trace.at(4.1) == UNKNOWN
+    assert trace.at(13.1) == UNKNOWN
+    assert trace.at(20.5, loop=True) == low
+    with pytest.raises(MonitoringError, match='without states'):
+        Trace((), ())
+
+
+def test_a_trace_runs_by_itself_or_follows_the_player_of_its_recording() -> None:
+    clock = VirtualClock(100 * NS_PER_S)
+    trace = Trace((0.0,), (UNKNOWN,), begin_ns=BEGIN_NS)
+    time = TraceTime(trace, clock)
+    assert time.elapsed() == 0.0
+    clock.advance_to(102 * NS_PER_S)
+    assert time.elapsed() == 2.0
+    time.follow(BEGIN_NS + 1, 7)  # another recording
+    assert time.elapsed() == 2.0
+    time.follow(BEGIN_NS, 95 * NS_PER_S - BEGIN_NS)
+    assert time.elapsed() == 7.0
+
+
+def test_a_simulated_flight_sags_and_works_without_pictures() -> None:
+    trace = simulated_trace('meadow_day_near', seed=3, seconds=4.0)
+    states = [trace.at(0.2 * n) for n in range(20)]
+    assert all(10.0 < state.voltage < 18.0 for state in states)
+    assert states[-1].charge < states[0].charge
+    assert len(states[0].cpu) == 6
+    with pytest.raises(MonitoringError, match='nowhere_day_near'):
+        simulated_trace('nowhere_day_near', 0, 1.0)
+
+
+def message(**fields: Any) -> SimpleNamespace:
+    every = {
+        'voltage': math.nan,
+        'current': math.nan,
+        'power': 7.5,
+        'charge': math.nan,
+        'cpu': (10.0, 200.0),
+        'gpu': -1.0,
+        'memory': math.inf,
+        'temperature': -256.0,
+        'cpu_clock': (1e9, math.nan),
+        'gpu_clock': 1e30,
+        'throttled': True,
+    }
+    return SimpleNamespace(**{**every, **fields})
+
+
+def test_a_message_that_cannot_be_is_unknown_where_it_cannot() -> None:
+    state = state_from_message(message())
+    assert state.cpu == approx((10.0, math.nan), nan_ok=True)
+    for value in (state.gpu, state.memory, state.temperature, state.gpu_clock):
+        assert math.isnan(value)
+
+
+def test_power_is_that_of_the_module_where_there_is_no_battery() -> None:
+    alone = state_from_message(message())
+    assert (alone.module_power, alone.shown_power) == (7.5, 7.5)
+    assert math.isnan(alone.power)
+    flying = state_from_message(message(voltage=15.0, power=300.0))
+    assert (flying.power, flying.shown_power) == (300.0, 300.0)
+    assert math.isnan(flying.module_power)

@@ -1,0 +1,181 @@
+"""The one description of the graph, and what a process gets of it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+from mmedge_ros.encoding import EncodingError
+from mmedge_ros.parameter import ParameterError
+from mmedge_ros.replay import ReplayError
+from mmedge_ros.replay.recording import TopicChoice
+from mmedge_ros.ros.graph.description import (
+    GraphOptions,
+    NodeDescription,
+    perception_graph,
+    process_arguments,
+    single_process,
+)
+from mmedge_ros.ros.graph.middleware_profile import profile_environment
+from mmedge_ros.ros.sessions.up_session import UpOptions, describe_up, driver_remappings
+
+
+def parameters_of(nodes: list[NodeDescription], name: str) -> dict[str, object]:
+    (node,) = (node for node in nodes if node.name == name)
+    return dict(node.parameters)
+
+
+@pytest.mark.parametrize(
+    ('options', 'simulated'),
+    [
+        (GraphOptions(), False),
+        (GraphOptions(clock=True), True),
+        (GraphOptions(rate=0.5), True),
+        (GraphOptions(use_sim_time=True), True),
+    ],
+)
+def test_all_nodes_are_on_the_same_clock(options: GraphOptions, simulated: bool) -> None:
+    nodes = perception_graph(options)
+    assert [node.parameters['use_sim_time'] for node in nodes] == [simulated] * 4
+
+
+def test_there_is_an_encoder_for_each_modality_and_fusion_expects_them() -> None:
+    nodes = perception_graph(GraphOptions(modalities=('radar',), visualizer=False))
+    assert [node.name for node in nodes] == ['fusion', 'radar_encoder']
+    assert parameters_of(nodes, 'fusion')['pipeline.modalities'] == ['radar']
+
+
+def test_the_player_waits_for_those_who_listen() -> None:
+    nodes = perception_graph(GraphOptions(bag='x', wait_for=('recorder',)))
+    assert parameters_of(nodes, 'bag_player')['wait_for'] == [
+        'fusion',
+        'camera_encoder',
+        'radar_encoder',
+        'recorder',
+    ]
+
+
+def test_a_process_gets_name_remappings_parameters_and_files(tmp_path: Path) -> None:
+    node = NodeDescription(
+        'subject', 'visualizer', {'colour': 'red', 'size.width': 2.0}, [('a', 'b')]
+    )
+    assert process_arguments(node, tmp_path, [Path('more.yaml')]) == [
+        '--ros-args',
+        '-r',
+        '__node:=subject',
+        '-r',
+        'a:=b',
+        '--params-file',
+        str(tmp_path / 'subject.yaml'),
+        '--params-file',
+        'more.yaml',
+    ]
+    written = yaml.safe_load((tmp_path / 'subject.yaml').read_text())
+    assert written == {'subject': {'ros__parameters': {'colour': 'red', 'size.width': 2.0}}}
+
+
+def test_one_process_gets_the_arguments_of_all_its_members(tmp_path: Path) -> None:
+    members = [NodeDescription('one', 'fusion'), NodeDescription('two', 'visualizer')]
+    (text,) = process_arguments(single_process(members), tmp_path)
+    assert [(e, a[2]) for e, a in json.loads(text)] == [
+        ('fusion', '__node:=one'),
+        ('visualizer', '__node:=two'),
+    ]
+
+
+def test_a_recording_brings_its_topics_transforms_and_transport(
+    little_bag: Path, detector: Path
+) -> None:
+    nodes = describe_up(UpOptions(bag=str(little_bag), detector=str(detector)))
+    player = parameters_of(nodes, 'bag_player')
+    assert (player['topics.camera'], player['topics.radar']) == (
+        '/camera/image_raw/compressed',
+        '/radar/points',
+    )
+    (transform,) = parameters_of(nodes, 'fusion')['transforms']  # type: ignore[misc]
+    assert transform.startswith('radar_link camera_optical_frame 0 -0.07 -0.05 ')
+
+
+def test_transforms_of_the_user_come_on_top_of_the_recorded_ones(
+    little_bag: Path, detector: Path
+) -> None:
+    mine = 'base_link radar_link 0 0 0 0 0 0 1'
+    options = UpOptions(bag=str(little_bag), detector=str(detector), transforms=(mine,))
+    transforms = parameters_of(describe_up(options), 'fusion')['transforms']
+    assert isinstance(transforms, list)
+    assert (len(transforms), transforms[-1]) == (2, mine)
+
+
+def test_the_player_keeps_to_the_grid_of_another_stride(
+    little_bag: Path, detector: Path, tmp_path: Path
+) -> None:
+    params = tmp_path / 'params.yaml'
+    params.write_text('fusion:\n  ros__parameters:\n    pipeline.windows.stride: 0.25\n')
+    options = UpOptions(bag=str(little_bag), detector=str(detector), params=params)
+    assert parameters_of(describe_up(options), 'bag_player')['stride'] == 0.25
+
+
+def test_a_wrong_key_for_fusion_is_found_before_anything_starts(
+    little_bag: Path, detector: Path, tmp_path: Path
+) -> None:
+    params = tmp_path / 'params.yaml'
+    params.write_text('fusion:\n  ros__parameters:\n    pipeline.windows.strde: 0.25\n')
+    with pytest.raises(ParameterError, match=r'windows\.stride'):
+        describe_up(UpOptions(bag=str(little_bag), detector=str(detector), params=params))
+
+
+def test_a_recording_that_is_none_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ReplayError, match=str(tmp_path)):
+        describe_up(UpOptions(bag=str(tmp_path)))
+
+
+def test_without_any_detector_the_remedy_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv('MMEDGE_DATA', raising=False)
+    monkeypatch.setattr('mmedge_ros.encoding.bundle.default_model._SHIPPED', ())
+    for name in ('AMENT_PREFIX_PATH', 'XDG_DATA_HOME'):
+        monkeypatch.setenv(name, '/nowhere')
+    with pytest.raises(EncodingError, match='--detector'):
+        describe_up(UpOptions())
+
+
+def test_topics_of_drivers_follow_the_conventions_of_image_transport() -> None:
+    assert driver_remappings(TopicChoice(camera='image')) == (
+        ('camera/image', 'image'),
+        ('camera/image/compressed', 'image/compressed'),
+        ('camera/camera_info', 'camera_info'),
+    )
+    assert driver_remappings(TopicChoice()) == ()
+
+
+def test_a_profile_is_found_in_the_install_or_in_the_sources(tmp_path: Path) -> None:
+    found = profile_environment({})['FASTDDS_DEFAULT_PROFILES_FILE']
+    assert found.endswith('config/fastdds.xml')
+    installed = tmp_path / 'share/mmedge_ros/config/fastdds.xml'
+    installed.parent.mkdir(parents=True)
+    installed.touch()
+    given = {'AMENT_PREFIX_PATH': f'/nowhere:{tmp_path}', 'ROS_DISTRO': 'jazzy'}
+    found = profile_environment(given)['FASTRTPS_DEFAULT_PROFILES_FILE']
+    assert found == str(installed)
+
+
+@pytest.mark.parametrize(
+    ('told', 'chosen'), [('', 'SYSTEM_DEFAULT'), ('LOCALHOST', 'SYSTEM_DEFAULT'), ('SUBNET', None)]
+)
+def test_the_local_profile_alone_says_how_far_nodes_reach(told: str, chosen: str | None) -> None:
+    variable = 'ROS_AUTOMATIC_DISCOVERY_RANGE'
+    assert profile_environment({variable: told} if told else {}).get(variable) == chosen
+
+
+def test_the_network_has_a_profile_of_its_own_and_the_reach_that_ros_is_told() -> None:
+    (variable,) = profile_environment({}, network=True).items()
+    assert variable[0] == 'FASTDDS_DEFAULT_PROFILES_FILE'
+    assert variable[1].endswith('config/fastdds_network.xml')
+    assert 'interfaceWhiteList' not in Path(variable[1]).read_text()
+
+
+@pytest.mark.parametrize('variable', ['FASTRTPS', 'FASTDDS'])
+def test_a_profile_of_the_user_is_left_alone(variable: str) -> None:
+    assert profile_environment({f'{variable}_DEFAULT_PROFILES_FILE': 'mine.xml'}) == {}

@@ -1,0 +1,124 @@
+"""The table of topics is what the nodes really do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import cv2
+import pytest
+from camera_fakes import picture
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, ReliabilityPolicy
+
+from mmedge_ros.ros.messages.interfaces import (
+    INTERFACES,
+    LATCHED,
+    PROFILES,
+    SENSOR,
+    Interface,
+)
+from mmedge_ros.ros.nodes.single_process import make_node
+
+BY_TOPIC = {f'/{interface.topic.lstrip("/")}': interface for interface in INTERFACES}
+EVERYWHERE = {'/rosout', '/parameter_events'}
+# Only where the messages are installed, or while somebody looks.
+SOMETIMES = {'/tf', '/tf_static', '/perception/detections_2d', '/perception/detections_3d'}
+
+
+@pytest.fixture
+def arguments(
+    little_bag: Path, raw_bag: Path, detector: Path, tmp_path: Path
+) -> dict[str, list[list[str]]]:
+    """For each executable the set-ups that bring out all its topics."""
+    cv2.imwrite(str(tmp_path / '1.png'), picture())
+    camera = ['source:=file', f'device:={tmp_path}']
+    trace = tmp_path / 'tegrastats.log'
+    trace.write_text('RAM 2274/6834MB (lfb 27x4MB) CPU [99%@1189,off]\n')
+    encoder = [f'detector:={detector}']
+    return {
+        'camera': [camera, [*camera, 'image_transport:=compressed']],
+        'radar': [['simulated:=person']],
+        'bag_player': [[f'bag:={little_bag}'], [f'bag:={raw_bag}', 'clock:=true']],
+        'bag_recorder': [[f'out:={tmp_path / "out"}']],
+        'unit_encoder': [['modality:=radar'], encoder, [*encoder, 'image_transport:=compressed']],
+        'fusion': [[]],
+        'visualizer': [[]],
+        'monitor': [[], [f'trace:={trace}']],
+        'configuration_optimizer': [encoder],
+    }
+
+
+def name_of(kind: type) -> str:
+    return f'{kind.__module__.partition(".")[0]}/msg/{kind.__name__}'
+
+
+def check_quality(interface: Interface, profile: Any, publishes: bool) -> None:
+    """A publisher keeps the promise of the table; a subscription asks for no more."""
+    latched = profile.durability == DurabilityPolicy.TRANSIENT_LOCAL
+    reliable = profile.reliability == ReliabilityPolicy.RELIABLE
+    if publishes:
+        assert latched == (interface.profile == LATCHED), interface.topic
+        assert reliable == (interface.profile != SENSOR), interface.topic
+    else:
+        assert not latched or interface.profile == LATCHED, interface.topic
+        assert not reliable or interface.profile != SENSOR, interface.topic
+
+
+def used(node: Node, publishes: bool) -> set[str]:
+    """Check a node's publishers or subscriptions by the table, and return their topics."""
+    found = set()
+    for end in node.publishers if publishes else node.subscriptions:
+        if end.topic_name in EVERYWHERE:
+            continue
+        interface = BY_TOPIC[end.topic_name]
+        assert interface.msgtype == name_of(end.msg_type)
+        check_quality(interface, end.qos_profile, publishes)
+        found.add(end.topic_name)
+    return found
+
+
+@pytest.mark.parametrize(
+    'executable',
+    [
+        'camera',
+        'radar',
+        'bag_player',
+        'bag_recorder',
+        'unit_encoder',
+        'fusion',
+        'visualizer',
+        'monitor',
+        'configuration_optimizer',
+    ],
+)
+def test_a_node_uses_the_topics_of_the_table_and_no_others(
+    ros: None, arguments: dict[str, list[list[str]]], executable: str
+) -> None:
+    published: set[str] = set()
+    taken: set[str] = set()
+    for setup in arguments[executable]:
+        given = [a for parameter in setup for a in ('-p', parameter)]
+        node = make_node(executable, ['--ros-args', *given])
+        published |= used(node, publishes=True)
+        taken |= used(node, publishes=False)
+        own = [s.srv_name for s in node.services if 'parameter' not in s.srv_name]
+        assert [name for name in own if 'type_description' not in name] == []
+        getattr(node, 'stop', lambda: None)()
+        node.destroy_node()
+    promised = {t for t, i in BY_TOPIC.items() if executable in i.publishers} - SOMETIMES
+    if executable == 'bag_player':  # the little recordings have no odometry
+        promised.discard('/odom')
+    assert published - SOMETIMES == promised
+    expected = {t for t, i in BY_TOPIC.items() if executable in i.subscribers} - SOMETIMES
+    if executable == 'visualizer':  # pictures are asked for while somebody looks
+        expected = {topic for topic in expected if 'image' not in topic}
+    assert taken - SOMETIMES == expected
+
+
+def test_every_topic_is_described_and_has_a_known_profile() -> None:
+    assert len(BY_TOPIC) == len(INTERFACES)
+    for interface in INTERFACES:
+        assert interface.profile in PROFILES
+        assert len(interface.meaning) > 10
+        assert interface.publishers or interface.subscribers or interface.recorded

@@ -1,0 +1,139 @@
+"""Tracks in the words of vision_msgs, which are made by hand here: the wheels have none."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from geometry_msgs.msg import Pose, PoseWithCovariance, Vector3
+from hand_made_decisions import a_decision, a_track
+from std_msgs.msg import Header
+
+from mmedge_ros.data_types import Box
+from mmedge_ros.ros.messages import names
+from mmedge_ros.ros.messages.vision_mirror import (
+    VisionMirror,
+    to_detections_2d,
+    to_detections_3d,
+    vision_messages,
+)
+
+
+@dataclass
+class ObjectHypothesisWithPose:
+    hypothesis: Any = field(default_factory=lambda: SimpleNamespace(class_id='', score=0.0))
+    pose: PoseWithCovariance = field(default_factory=PoseWithCovariance)
+
+
+@dataclass
+class Detection3D:
+    header: Header = field(default_factory=Header)
+    results: list[Any] = field(default_factory=list)
+    bbox: Any = field(default_factory=lambda: SimpleNamespace(center=Pose(), size=Vector3()))
+    id: str = ''
+
+
+@dataclass
+class Detection2D:
+    header: Header = field(default_factory=Header)
+    results: list[Any] = field(default_factory=list)
+    bbox: Any = field(
+        default_factory=lambda: SimpleNamespace(
+            center=SimpleNamespace(position=SimpleNamespace(x=0.0, y=0.0), theta=0.0),
+            size_x=0.0,
+            size_y=0.0,
+        )
+    )
+    id: str = ''
+
+
+@dataclass
+class DetectionArray:
+    header: Header
+    detections: list[Any]
+
+
+VISION = SimpleNamespace(
+    ObjectHypothesisWithPose=ObjectHypothesisWithPose,
+    Detection2D=Detection2D,
+    Detection3D=Detection3D,
+    Detection2DArray=DetectionArray,
+    Detection3DArray=DetectionArray,
+)
+
+
+class Listened:
+    """A publisher with so many listeners."""
+
+    def __init__(self, listeners: int) -> None:
+        self.published: list[Any] = []
+        self._listeners = listeners
+
+    def get_subscription_count(self) -> int:
+        return self._listeners
+
+    def publish(self, message: Any) -> None:
+        self.published.append(message)
+
+
+class Publishing:
+    """The part of a node that makes publishers."""
+
+    def __init__(self, **listeners: int) -> None:
+        self.publishers: dict[str, Listened] = {}
+        self._listeners = listeners
+
+    def create_publisher(self, kind: type, topic: str, profile: Any) -> Listened:
+        count = self._listeners.get(topic.rpartition('/')[2], 0)
+        self.publishers[topic] = Listened(count)
+        return self.publishers[topic]
+
+
+def test_a_track_is_a_body_with_its_place_and_doubt() -> None:
+    (body,) = to_detections_3d(a_decision(a_track()), VISION).detections
+    assert body.id == '3'
+    place = body.bbox.center.position
+    assert (place.x, place.y, place.z) == (4.0, -1.0, 0.5)
+    assert body.bbox.size.z == 1.7
+    (result,) = body.results
+    assert result.hypothesis.class_id == 'person'
+    assert 0.0 < result.hypothesis.score <= 1.0
+    assert result.pose.covariance[0] > 0.0
+
+
+def test_boxes_are_those_of_tracks_the_camera_sees() -> None:
+    seen = a_track(id=4, box=Box(10.0, 20.0, 40.0, 80.0))
+    hidden = a_track(id=5, box=None)
+    torn = a_track(id=6, box=Box(0.0, 0.0, float('nan'), 5.0))
+    (box,) = to_detections_2d(a_decision(seen, hidden, torn), VISION).detections
+    assert box.id == '4'
+    centre = box.bbox.center.position
+    assert (centre.x, centre.y, box.bbox.size_x, box.bbox.size_y) == (25.0, 50.0, 30.0, 60.0)
+
+
+def test_only_who_listens_is_told() -> None:
+    node = Publishing(detections_3d=1)
+    mirror = VisionMirror(node, VISION)  # type: ignore[arg-type]
+    decision = a_decision(a_track())
+    mirror.publish(decision)
+    assert len(node.publishers[names.DETECTIONS_3D].published) == 1
+    assert node.publishers[names.DETECTIONS_2D].published == []
+
+
+def test_where_vision_msgs_is_absent_there_is_no_mirror() -> None:
+    def missing(name: str) -> Any:
+        raise ImportError(name)
+
+    assert vision_messages(missing) is None
+    assert vision_messages(lambda name: name) == 'vision_msgs.msg'
+
+
+@pytest.mark.skipif(vision_messages() is None, reason='vision_msgs is not installed')
+def test_the_real_messages_take_what_is_written() -> None:
+    vision = vision_messages()
+    decision = a_decision(a_track(box=Box(1.0, 2.0, 3.0, 4.0)))
+    assert np.isfinite(to_detections_3d(decision, vision).detections[0].bbox.size.x)
+    assert to_detections_2d(decision, vision).detections[0].bbox.size_x == 2.0

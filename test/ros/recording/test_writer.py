@@ -1,0 +1,310 @@
+"""Recordings that can be read up to the last flush, whatever happens to who writes them."""
+
+from __future__ import annotations
+
+import resource
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import bag_fixtures as flight
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+from rosbags.interfaces import Qos, QosDurability, QosHistory, QosLiveliness, QosReliability
+from rosbags.interfaces import QosTime as Duration
+from rosbags.rosbag2 import Reader
+
+from mmedge_ros.replay import ReplayError
+from mmedge_ros.replay.bag import Bag
+from mmedge_ros.replay.recording import Recording
+from mmedge_ros.ros.recording.session import MEGABYTE, RecordingLimits, RecordingSession
+from mmedge_ros.ros.recording.transforms import transforms_message
+from mmedge_ros.ros.recording.types import MessageTypes, message_class
+from mmedge_ros.ros.recording.writer import BagWriter, RecordedTopic
+
+TYPES = MessageTypes()
+LATCHED = Qos(
+    QosHistory.KEEP_LAST,
+    1,
+    QosReliability.RELIABLE,
+    QosDurability.TRANSIENT_LOCAL,
+    Duration(0, 0),
+    Duration(0, 0),
+    QosLiveliness.AUTOMATIC,
+    Duration(0, 0),
+    False,
+)
+
+
+def topic(name: str, msgtype: str, *offered: Qos) -> RecordedTopic:
+    return RecordedTopic(name, msgtype, *TYPES.definition(msgtype), offered)
+
+
+CAMERA = topic(flight.CAMERA_COMPRESSED, 'sensor_msgs/msg/CompressedImage')
+RADAR = topic(flight.RADAR, 'sensor_msgs/msg/PointCloud2')
+
+
+def messages(seconds: float = 1.0) -> list[tuple[str, int, bytes]]:
+    """What camera and radar send, serialised."""
+    names = (flight.CAMERA_COMPRESSED, flight.RADAR)
+    return [
+        (name, log_ns, flight.serialized(message))
+        for name, log_ns, message in flight.recording(seconds)
+        if name in names
+    ]
+
+
+def written(path: Path, seconds: float = 1.0, split_bytes: int = 0) -> BagWriter:
+    """Write a recording, but do not end it."""
+    writer = BagWriter(path, split_bytes)
+    writer.add_topic(CAMERA)
+    writer.add_topic(RADAR)
+    for message in messages(seconds):
+        writer.write(*message)
+        if split_bytes:
+            writer.flush()
+    return writer
+
+
+def test_a_recording_is_read_back_byte_by_byte_in_order(tmp_path: Path) -> None:
+    written(tmp_path / 'flight').close()
+    with Bag(tmp_path / 'flight') as bag:
+        assert bag.problems == []
+        assert [(m.topic, m.log_ns, m.raw) for m in bag.messages()] == messages()
+        assert {t.name: t.count for t in bag.topics} == {
+            flight.CAMERA_COMPRESSED: 20,
+            flight.RADAR: 25,
+        }
+
+
+def test_other_tools_read_it_too_with_the_quality_of_service_that_was_offered(
+    tmp_path: Path,
+) -> None:
+    writer = BagWriter(tmp_path / 'flight')
+    writer.add_topic(topic('/tf_static', 'tf2_msgs/msg/TFMessage', LATCHED))
+    writer.write('/tf_static', 5, transforms_message(['a b 1 2 3 0 0 0 1']))
+    writer.close()
+    with Reader(tmp_path / 'flight') as reader:
+        (connection,) = reader.connections
+        assert connection.ext.offered_qos_profiles == [LATCHED]
+        assert reader.message_count == 1
+        assert (reader.start_time, reader.duration) == (5, 1)
+        (content,) = (
+            flight.STORE.deserialize_cdr(raw, connection.msgtype)
+            for _, _, raw in reader.messages()
+        )
+    (edge,) = content.transforms
+    assert (edge.header.frame_id, edge.child_frame_id) == ('a', 'b')
+    assert edge.transform.translation.z == 3.0
+
+
+def test_files_are_split_by_size_and_read_as_one(tmp_path: Path) -> None:
+    split = 10_000
+    writer = written(tmp_path / 'flight', split_bytes=split)
+    writer.close()
+    files = sorted((tmp_path / 'flight').glob('*.mcap'))
+    assert len(files) == writer.files > 2
+    assert {f.name for f in files} == {f'flight_{n}.mcap' for n in range(len(files))}
+    assert all(split < f.stat().st_size < 2 * split for f in files[:-1])
+    with Bag(tmp_path / 'flight') as bag:
+        assert bag.problems == []
+        assert [m.raw for m in bag.messages()] == [m[2] for m in messages()]
+    with Reader(tmp_path / 'flight') as reader:
+        assert [raw for _, _, raw in reader.messages()] == [m[2] for m in messages()]
+    metadata = yaml.safe_load((tmp_path / 'flight/metadata.yaml').read_text())
+    information = metadata['rosbag2_bagfile_information']
+    assert information['message_count'] == 45
+    assert sum(f['message_count'] for f in information['files']) == 45
+
+
+def test_what_was_flushed_is_read_though_the_recording_was_never_ended(tmp_path: Path) -> None:
+    writer = written(tmp_path / 'flight')
+    writer.flush()
+    with Bag(tmp_path / 'flight') as bag:
+        assert [m.raw for m in bag.messages()] == [m[2] for m in messages()]
+        assert bag.problems[0].startswith('metadata.yaml is missing')
+    writer.abandon()
+
+
+@pytest.fixture(scope='module')
+def torn(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A recording that was flushed after each message and never ended."""
+    path = tmp_path_factory.mktemp('torn') / 'flight'
+    written(path, split_bytes=10**9).abandon()
+    return path / 'flight_0.mcap'
+
+
+@given(share=st.floats(0.2, 1.0))
+def test_a_recording_cut_anywhere_is_read_up_to_the_break(
+    torn: Path, tmp_path_factory: pytest.TempPathFactory, share: float
+) -> None:
+    data = torn.read_bytes()
+    path = tmp_path_factory.mktemp('cut') / 'flight.mcap'
+    path.write_bytes(data[: round(share * len(data))])
+    with Bag(path) as bag:
+        found = [m.raw for m in bag.messages()]
+    expected = [m[2] for m in messages()]
+    assert found == expected[: len(found)]
+    # The first tenth is the definitions of the types.
+    assert len(found) >= (share - 0.2) * len(expected)
+
+
+def test_a_recording_replays_through_everything_else(tmp_path: Path) -> None:
+    writer = written(tmp_path / 'flight')
+    writer.flush()
+    writer.abandon()
+    with Recording(tmp_path / 'flight') as recording:
+        assert recording.modalities == ('camera', 'radar')
+        assert len(list(recording.units())) == 45
+
+
+def test_a_folder_that_exists_is_not_touched(tmp_path: Path) -> None:
+    (tmp_path / 'old').mkdir()
+    with pytest.raises(ReplayError, match='exists already'):
+        BagWriter(tmp_path / 'old')
+    (tmp_path / 'file').touch()
+    with pytest.raises(ReplayError, match='cannot be made'):
+        BagWriter(tmp_path / 'file/below')
+    with pytest.raises(ReplayError, match='cannot be made'):
+        BagWriter(Path('bad\0name'))
+
+
+# ------------------------------------------------------------------------------ types
+
+
+def test_own_messages_are_described_with_all_they_are_made_of() -> None:
+    definition, digest = TYPES.definition('mmedge_ros/msg/TrackArray')
+    for nested in ('mmedge_ros/Track', 'mmedge_ros/StageTiming', 'std_msgs/Header'):
+        assert f'MSG: {nested}' in definition.data
+    assert digest.startswith('RIHS01_')
+
+
+def test_a_type_that_is_not_installed_is_told(tmp_path: Path) -> None:
+    with pytest.raises(ReplayError, match=r'is not installed: no strange_msgs/msg/Thing\.msg'):
+        MessageTypes([tmp_path]).definition('strange_msgs/msg/Thing')
+    for name in ('strange_msgs/msg/Thing', 'std_msgs/msg/Thing', '', '/msg/x'):
+        with pytest.raises(ReplayError, match='cannot be recorded'):
+            message_class(name)
+
+
+# ------------------------------------------------------------------------------ the disk
+
+
+class Disk:
+    """Free space that the test sets."""
+
+    def __init__(self) -> None:
+        self.free_mb = 5000.0
+
+    def __call__(self, folder: Path) -> int:
+        return round(self.free_mb * MEGABYTE)
+
+
+@pytest.fixture
+def disk() -> Disk:
+    return Disk()
+
+
+class Ticking:
+    """A monotonic clock on which every look takes a second."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        self.now += 1.0
+        return self.now
+
+
+@pytest.fixture
+def session(tmp_path: Path, disk: Disk) -> Iterator[RecordingSession]:
+    found = RecordingSession(
+        BagWriter(tmp_path / 'flight'), RecordingLimits(min_free=100, queue=1), disk, Ticking()
+    )
+    found.announce(CAMERA)
+    found.announce(RADAR)
+    yield found
+    found.stop()
+
+
+def test_what_waits_is_written_before_the_end(tmp_path: Path, session: RecordingSession) -> None:
+    for message in messages():
+        session.offer(*message)
+    session.start()
+    session.stop()
+    assert session.failure == ''
+    with Bag(tmp_path / 'flight') as bag:
+        assert bag.problems == []
+        assert sum(t.count for t in bag.topics) == 45
+
+
+def test_recording_stops_before_the_disk_is_full_and_what_was_written_is_sound(
+    tmp_path: Path, session: RecordingSession, disk: Disk
+) -> None:
+    first, second, *others = messages()
+    session.offer(*first)
+    session.offer(*second)
+    session.step()
+    disk.free_mb = 99.0
+    session.offer(*others[0])
+    session.step()
+    assert session.failure.startswith('only 99 MB are free, 100 MB are to be kept: recording to')
+    session.offer(*others[1])
+    session.start()
+    session.stop()
+    with Bag(tmp_path / 'flight') as bag:
+        assert bag.problems == []
+        assert len(list(bag.messages())) == 3
+
+
+def test_a_disk_that_is_too_full_from_the_beginning_is_told_at_once(
+    session: RecordingSession, disk: Disk
+) -> None:
+    disk.free_mb = 3.0
+    session.start()
+    assert 'only 3 MB are free' in session.failure
+
+
+def test_a_slow_disk_costs_the_oldest_messages_and_says_so(session: RecordingSession) -> None:
+    for number in range(15):
+        session.offer(flight.RADAR, number, bytes(100_000))
+    assert session.dropped == 5
+
+
+@pytest.fixture
+def small_files() -> Iterator[None]:
+    """No file of this process may grow beyond 64 kB, as if the disk were full."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (65_536, hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def test_a_full_disk_stops_the_recording_with_a_message_and_nothing_else(
+    tmp_path: Path, session: RecordingSession, small_files: None
+) -> None:
+    for message in messages(4.0):
+        session.offer(*message)
+        session.step()
+    session.start()
+    session.stop()
+    assert 'recording to' in session.failure
+    assert 'what was written can be replayed' in session.failure
+    with Bag(tmp_path / 'flight') as bag:
+        found = [m.raw for m in bag.messages()]
+    assert 10 < len(found) < 180
+    assert found == [m[2] for m in messages(4.0)][: len(found)]
+
+
+def test_a_recording_that_breaks_down_says_so(
+    session: RecordingSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ends: list[object] = []
+    monkeypatch.setattr(threading, 'excepthook', ends.append)
+    session.offer('never announced', 1, b'')
+    session.start()
+    session.stop()
+    assert "has broken down: KeyError('never announced')" in session.failure
+    assert len(ends) == 1

@@ -1,0 +1,29 @@
+"""Compares made-up policies on flights; a process of its own, so that it can be killed.
+
+Arguments: folder of a tiny bundle, folder of the flights, folder of the report.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from fake_policies import FACTS, run_fake
+
+from mmedge_ros.lab.comparison import run
+from mmedge_ros.lab.comparison.plan import plan_comparison
+from mmedge_ros.lab.evaluation.bundle_evaluation import NOMINAL
+
+
+def main(bundle: Path, flights: Path, out: Path) -> None:
+    plan = plan_comparison(FACTS, 'ours,blocking', '', '50ms', '100,50')
+    named = run.named_flights([('set', sorted(flights.iterdir()))])
+    run.compare(
+        run.ComparisonRequest(
+            bundle, ('set',), named, plan, run_fake, NOMINAL, out, jobs=1, timing=False
+        )
+    )
+
+
+if __name__ == '__main__':
+    main(*map(Path, sys.argv[1:]))

@@ -1,0 +1,30 @@
+"""Workers that are told to stop; in a module of their own, which their processes can import."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from pathlib import Path
+
+from mmedge_ros.lab.worker_processes import prepare_worker
+
+
+def stopped_twice(cleaned: Path) -> None:
+    prepare_worker()
+    try:
+        os.kill(os.getpid(), signal.SIGTERM)
+    finally:
+        os.kill(os.getpid(), signal.SIGTERM)
+        os.kill(os.getpid(), signal.SIGINT)
+        cleaned.touch()
+
+
+def stop_when_the_main_thread_has_ended() -> None:
+    threading.main_thread().join()
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def stopped_at_its_end() -> None:
+    prepare_worker()
+    threading.Thread(target=stop_when_the_main_thread_has_ended).start()

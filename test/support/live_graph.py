@@ -1,0 +1,235 @@
+"""Looking at a running graph from beside it: waits by polling, never by sleeping."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from itertools import pairwise
+from pathlib import Path
+from types import TracebackType
+from typing import Any, NamedTuple
+
+import psutil
+import rclpy
+from diagnostic_msgs.msg import DiagnosticArray
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+
+from mmedge_ros import msg
+from mmedge_ros.data_types import Decision, Trail
+from mmedge_ros.ros.graph.process_group import ProcessGroup
+from mmedge_ros.ros.graph.shared_memory import remove_unused, segments_of
+from mmedge_ros.ros.messages import names, qos
+from mmedge_ros.ros.messages.conversions import from_time, from_track_array
+
+# Generous: a machine may be busy with something else.
+PATIENCE = 60.0
+_LOOK = 0.02
+
+
+# Seconds of the little recordings; long enough for tracks to be confirmed.
+DURATION = 2.4
+
+
+def wait_until(
+    executor: SingleThreadedExecutor | None,
+    condition: Callable[[], Any],
+    timeout: float = PATIENCE,
+    meanwhile: Callable[[], Any] | None = None,
+) -> Any:
+    """Spin the executor until the condition holds, and return what it returned.
+
+    :param meanwhile: called again and again, such as to publish or to look after processes
+    """
+    deadline = time.monotonic() + timeout
+    while True:
+        found = condition()
+        if found:
+            return found
+        if time.monotonic() > deadline:
+            raise AssertionError(f'not within {timeout:.0f} s: {condition}')
+        if meanwhile is not None:
+            meanwhile()
+        if executor is not None:
+            executor.spin_once(timeout_sec=_LOOK)
+        else:
+            threading.Event().wait(_LOOK)
+
+
+class Told(NamedTuple):
+    """What a node said of itself, and when it said so (ns)."""
+
+    stamp_ns: int
+    node: str
+    status: Any
+
+
+class Bystander:
+    """A node of its own context that keeps what the graph says.
+
+    ``decisions``, ``features``, ``receipts`` and ``states`` hold messages in order of arrival,
+    ``told`` every status; ``diagnostics`` has the newest one of each node.
+    """
+
+    def __init__(self, name: str = 'bystander') -> None:
+        self._name = name
+        self.decisions: list[msg.TrackArray] = []
+        self.features: list[msg.UnitFeatures] = []
+        self.receipts: list[msg.UnitReceipt] = []
+        self.states: list[msg.PlaybackState] = []
+        self.diagnostics: dict[str, Any] = {}
+        self.told: list[Told] = []
+        self.group: ProcessGroup | None = None
+        self._context = rclpy.Context()
+
+    def __enter__(self) -> Bystander:
+        rclpy.init(context=self._context)
+        self.node = Node(self._name, context=self._context)
+        self.executor = SingleThreadedExecutor(context=self._context)
+        self.executor.add_node(self.node)
+        for kind, topic, profile, kept in (
+            (msg.TrackArray, names.TRACKS, qos.RECORD, self.decisions),
+            (msg.UnitFeatures, names.UNIT_FEATURES, qos.RECORD, self.features),
+            (msg.UnitReceipt, names.UNIT_RECEIPTS, qos.RECORD, self.receipts),
+            (msg.PlaybackState, names.PLAYBACK, qos.LATCHED, self.states),
+        ):
+            self.node.create_subscription(kind, topic, kept.append, profile)
+        self.node.create_subscription(DiagnosticArray, '/diagnostics', self._on_status, qos.RECORD)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        segments = segments_of(os.getpid())
+        self.node.destroy_node()
+        rclpy.try_shutdown(context=self._context)
+        # Processes that were killed still count as users of what they wrote to.
+        remove_unused(segments)
+
+    def wait_until(self, condition: Callable[[], Any], timeout: float = PATIENCE) -> Any:
+        """Wait; a graph that was entered as ``group`` is looked after meanwhile."""
+        watch = self.group.watch if self.group is not None else None
+        return wait_until(self.executor, condition, timeout, watch)
+
+    def wait_for_decisions(self, count: int) -> list[msg.TrackArray]:
+        """Wait for so many more decisions, and return these."""
+        before = len(self.decisions)
+        self.wait_until(lambda: len(self.decisions) >= before + count)
+        return self.decisions[before:]
+
+    def wait_for_units(self, modality: str, count: int) -> list[msg.UnitFeatures]:
+        """Wait for so many more encoded units of a modality, and return these."""
+        before = len(self.features)
+
+        def newer() -> list[msg.UnitFeatures]:
+            return [f for f in self.features[before:] if f.modality == modality]
+
+        self.wait_until(lambda: len(newer()) >= count)
+        return newer()
+
+    def _on_status(self, message: DiagnosticArray) -> None:
+        stamp_ns = from_time(message.header.stamp)
+        for status in message.status:
+            node = status.name.removeprefix('mmedge_ros: ')
+            self.diagnostics[node] = status
+            self.told.append(Told(stamp_ns, node, status))
+
+    def seconds_until_told(
+        self, node: str, condition: Callable[[Any], bool], since_ns: int
+    ) -> float | None:
+        """Return how long after an instant a node first said so, None if it has not yet.
+
+        By the stamps of its statuses: when this process gets to see them is no matter.
+        """
+        for told in self.told:
+            if told.node == node and told.stamp_ns >= since_ns and condition(told.status):
+                return (told.stamp_ns - since_ns) / 1e9
+        return None
+
+    def figure(self, node: str, key: str) -> str:
+        """Return a figure of a node's newest diagnostics, '' where it has none yet."""
+        status = self.diagnostics.get(node)
+        values = {v.key: v.value for v in status.values} if status is not None else {}
+        return str(values.get(key, ''))
+
+
+def is_gapless(trail: Trail) -> bool:
+    """Whether every stage begins where the one before it ended, and none runs backwards."""
+    joined = all(a.end_ns == b.begin_ns for a, b in pairwise(trail))
+    return joined and all(t.end_ns >= t.begin_ns for t in trail)
+
+
+def trail_error_ms(decision: Decision) -> float:
+    """How far the stages' sum is from the age of the critical unit, in milliseconds."""
+    total_ns = sum(t.end_ns - t.begin_ns for t in decision.trail)
+    return abs(total_ns - (decision.published_ns - decision.trail[0].begin_ns)) / 1e6
+
+
+def check_decision(message: msg.TrackArray, stride_ns: int = 100_000_000) -> None:
+    """Check what must hold for every decision of a graph."""
+    decision = from_track_array(message)
+    assert decision.window_end_ns % stride_ns == 0
+    assert decision.state_ns <= decision.window_end_ns
+    if decision.trail:
+        assert is_gapless(decision.trail)
+        assert trail_error_ms(decision) < 1.0
+        assert abs(message.age - sum(s.end_ns - s.begin_ns for s in decision.trail) / 1e9) < 1e-3
+
+
+def stamps_of(features: Sequence[msg.UnitFeatures], modality: str) -> list[int]:
+    """Stamps of a modality's units in order, in nanoseconds."""
+    return sorted(from_time(f.header.stamp) for f in features if f.modality == modality)
+
+
+def is_alive(pid: int) -> bool:
+    """Whether a process is there and not a zombie."""
+    try:
+        state = Path(f'/proc/{pid}/stat').read_text().rpartition(')')[2].split()[0]
+    except OSError:
+        return False
+    return state != 'Z'
+
+
+def children_of(pid: int) -> list[int]:
+    """Process ids of the children of a process."""
+    found: list[int] = []
+    for task in Path(f'/proc/{pid}/task').glob('*/children'):
+        found += [int(text) for text in task.read_text().split()]
+    return found
+
+
+def python_environment() -> dict[str, str]:
+    """The environment for a command line of the package, from these sources."""
+    root = Path(__file__).resolve().parents[2]
+    return {**os.environ, 'PYTHONPATH': str(root), 'NO_COLOR': '1', 'COLUMNS': '200'}
+
+
+def run_node(
+    executable: str, *ros_arguments: str, before: Sequence[str] = ()
+) -> subprocess.CompletedProcess[str]:
+    """Run a node that is expected to end by itself."""
+    module = f'mmedge_ros.ros.nodes.{executable}'
+    return subprocess.run(
+        [sys.executable, '-m', module, *before, '--ros-args', *ros_arguments],
+        env=python_environment(),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def abandoned(segments: Iterable[Path]) -> list[Path]:
+    """Shared-memory files that are there though no process but this one, who listened, uses them.
+
+    Ports have numbers that another graph on the machine may take over at once.
+    """
+    used = {path for pid in psutil.pids() if pid != os.getpid() for path in segments_of(pid)}
+    return [path for path in segments if path.exists() and path not in used]

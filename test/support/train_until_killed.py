@@ -1,0 +1,34 @@
+"""A training that says when its second epoch has begun, and then waits to be killed.
+
+python train_until_killed.py SET OUT
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+from pathlib import Path
+
+from mmedge_ros.lab.training.detector_session import DetectorRequest, train_detector
+from mmedge_ros.lab.training.detector_settings import DetectorSettings
+
+TINY = DetectorSettings(
+    size=(160, 128),
+    crop=(96, 96),
+    pictures=24,
+    epochs=2,
+    plain_epochs=1,
+    batch=8,
+    seed=3,
+    threads=1,
+)
+
+
+def report(share: float, words: str) -> None:
+    if words.startswith('epoch 2 '):
+        print('second epoch', flush=True)
+        signal.pause()
+
+
+if __name__ == '__main__':
+    train_detector(DetectorRequest(Path(sys.argv[1]), Path(sys.argv[2]), {}, TINY), report)

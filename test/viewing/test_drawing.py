@@ -1,0 +1,173 @@
+"""What is drawn into pictures: it tells the truth about the instant and can be read."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import Any
+
+import cv2
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from mmedge_ros.data_types import NS_PER_S, Box, Decision, Track
+from mmedge_ros.viewing import drawing
+from mmedge_ros.viewing.drawing import (
+    WARNING,
+    WHITE,
+    annotate,
+    colour_of,
+    draw_returns,
+    status_bar,
+)
+
+NOW_NS = 1_700_000_000 * NS_PER_S
+GREY = 60
+
+
+def track(number: int, box: Box | None, drift: tuple[float, float] = (0.0, 0.0)) -> Track:
+    place = np.array([3.0, 4.0, 0.0])
+    return Track(
+        number, 'person', 0.9, box, place, np.zeros(3), np.eye(6), ('camera',), 0.0, drift
+    )
+
+
+def decision(*tracks: Track) -> Decision:
+    return Decision(NOW_NS, NOW_NS, 'base_link', tracks, {})
+
+
+def picture(width: int = 640, height: int = 480) -> Any:
+    return np.full((height, width, 3), GREY, np.uint8)
+
+
+def columns_of(drawn: Any, number: int) -> list[int]:
+    """Columns in which the colour of a track fills many rows: the sides of its box."""
+    colour = np.array([int(255 * c) for c in colour_of(number)])[::-1]
+    counts = (drawn == colour).all(axis=2).sum(axis=0)
+    return np.flatnonzero(counts > 0.9 * counts.max()).tolist()
+
+
+class Labels:
+    """Notes the labels that are drawn: their areas, and the text within."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.areas: list[tuple[int, int, int, int]] = []
+        self.texts: list[str] = []
+        self._rectangle, self._put_text = cv2.rectangle, cv2.putText
+        monkeypatch.setattr(drawing.cv2, 'rectangle', self.rectangle)
+        monkeypatch.setattr(drawing.cv2, 'putText', self.put_text)
+
+    def rectangle(self, image: Any, low: Any, high: Any, colour: Any, thickness: int) -> None:
+        if thickness < 0:
+            self.areas.append((*low, *high))
+        self._rectangle(image, low, high, colour, thickness)
+
+    def put_text(
+        self, image: Any, text: str, at: Any, font: int, scale: float, *more: Any
+    ) -> None:
+        (width, height), _ = cv2.getTextSize(text, font, scale, 1)
+        x0, y0, x1, y1 = self.areas[-1]
+        assert x0 <= at[0]
+        assert at[0] + width <= x1 + 1
+        assert y0 <= at[1] - height
+        assert at[1] <= y1
+        self.texts.append(text)
+        self._put_text(image, text, at, font, scale, *more)
+
+
+def test_a_box_is_moved_to_the_instant_of_the_picture() -> None:
+    moving = decision(track(1, Box(100, 100, 200, 300), drift=(400.0, 0.0)))
+    now = columns_of(annotate(picture(), NOW_NS, moving), 1)
+    later = columns_of(annotate(picture(), NOW_NS + NS_PER_S // 10, moving), 1)
+    assert now[0] in range(98, 102)
+    assert [column - 40 for column in later] == now
+
+
+def test_a_decision_too_old_to_be_true_of_a_picture_is_not_drawn() -> None:
+    known = decision(track(1, Box(100, 100, 200, 300)))
+    drawn = annotate(picture(), NOW_NS + 2 * NS_PER_S, known)
+    assert (drawn == GREY).all()
+
+
+def test_a_picture_that_may_not_be_written_to_is_left_alone() -> None:
+    given_picture = picture()
+    given_picture.flags.writeable = False
+    drawn = annotate(given_picture, NOW_NS, decision(track(1, Box(10, 50, 90, 200))))
+    assert (given_picture == GREY).all()
+    assert (drawn != GREY).any()
+
+
+def test_boxes_follow_the_scale_of_the_picture() -> None:
+    known = decision(track(1, Box(10, 10, 20, 40)))
+    drawn = annotate(picture(), NOW_NS, known, scale=10.0)
+    assert columns_of(drawn, 1)[0] in range(98, 102)
+    assert columns_of(drawn, 1)[-1] in range(198, 203)
+
+
+def test_a_label_names_the_track_its_range_and_its_speed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    labels = Labels(monkeypatch)
+    known = decision(track(7, Box(100, 100, 200, 300)), track(8, None))
+    annotate(picture(), NOW_NS, known)
+    annotate(picture(), NOW_NS, known, origin=np.array([3.0, 4.0, 12.0]))
+    assert labels.texts == ['7  5.0 m  0.0 m/s', '7  12.0 m  0.0 m/s']
+
+
+coordinates = st.floats(-200.0, 900.0)
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    corners=st.lists(st.tuples(*[coordinates] * 4), min_size=1, max_size=12),
+    size=st.sampled_from([(640, 480), (1280, 720), (64, 48), (200, 900)]),
+)
+def test_labels_stay_in_the_picture_and_cover_no_other(
+    monkeypatch: pytest.MonkeyPatch,
+    corners: list[tuple[float, ...]],
+    size: tuple[int, int],
+) -> None:
+    with monkeypatch.context() as patch:
+        labels = Labels(patch)
+        tracks = [track(number, Box(*box)) for number, box in enumerate(corners)]
+        annotate(picture(*size), NOW_NS, decision(*tracks))
+    for x0, y0, x1, y1 in labels.areas:
+        assert 0 <= x0 <= x1 < size[0]
+        assert 0 <= y0 <= y1 < size[1]
+    for first, second in combinations(labels.areas, 2):
+        apart = first[2] < second[0] or second[2] < first[0]
+        assert apart or first[3] < second[1] or second[3] < first[1]
+
+
+def test_five_people_in_a_crowd_are_all_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    labels = Labels(monkeypatch)
+    crowd = [track(n, Box(100 + 10 * n, 100, 180 + 10 * n, 300)) for n in range(5)]
+    annotate(picture(), NOW_NS, decision(*crowd))
+    assert len(labels.texts) == 5
+
+
+@pytest.mark.parametrize('edge', [float('nan'), float('inf'), 1e300])
+def test_a_box_that_cannot_be_drawn_does_no_harm(edge: float) -> None:
+    annotate(picture(), NOW_NS, decision(track(1, Box(0.0, 0.0, edge, 50.0))))
+
+
+def test_consecutive_tracks_look_different() -> None:
+    colours = np.array([colour_of(number) for number in range(30)])
+    assert np.abs(np.diff(colours, axis=0)).max(axis=1).min() > 0.3
+
+
+def test_returns_are_dots_and_those_that_move_stand_out() -> None:
+    drawn = picture()
+    draw_returns(drawn, np.array([[100.0, 100.0], [300.0, 100.0]]), np.array([True, False]))
+    moving, still = drawn[100, 100].astype(int), drawn[100, 300].astype(int)
+    assert moving.max() - moving.min() > 100
+    assert still.max() == still.min() > GREY
+    assert (drawn[100, 200] == GREY).all()
+
+
+def test_a_status_bar_leaves_out_what_does_not_fit() -> None:
+    short = status_bar(200, 24, [('12.0 s', WHITE), ('radar missing', WARNING)])
+    long = status_bar(200, 24, [('12.0 s', WHITE), ('radar missing', WARNING), ('x' * 40, WHITE)])
+    assert (short == long).all()
+    assert (short[:, :, 2].astype(int) - short[:, :, 0] > 80).any()  # the warning's orange
