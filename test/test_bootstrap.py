@@ -47,7 +47,7 @@ case "$1 $2" in
       mkdir -p "$installed"/lib/python3.11/site-packages/mmedge_ros
       if [[ ${STOP_IN-} == cmake ]]; then echo started >"$GATE" && read -r _ <"$GATE"; fi
       exit "${CMAKE_EXIT:-0}"'
-    for name in ruff mypy shellcheck; do
+    for name in ruff lint-imports mypy shellcheck; do
       tool "$name" 'echo "$(basename "$0") $*" >>"$NOTES"
         [[ ${FAILING-} != "$(basename "$0")" ]]'
     done
@@ -103,7 +103,7 @@ class Checkout:
         for name in ('mmedge', 'CMakeLists.txt', 'package.xml'):
             shutil.copy(ROOT / name, self.root / name)
         for name in ('mmedge_ros/commands/main.py', 'config/fastdds.xml'):
-            (self.root / name).parent.mkdir()
+            (self.root / name).parent.mkdir(parents=True)
             (self.root / name).touch()
 
     def add_tool(self, name: str, script: str) -> None:
@@ -444,6 +444,7 @@ def test_the_tests_need_more_and_pass_their_arguments_on(ready: Checkout) -> Non
         *ONE_PIP,
         'ruff format',
         'ruff check',
+        'lint-imports',
         'shellcheck mmedge',
         'mypy',
         'pytest -k',

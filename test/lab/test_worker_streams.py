@@ -78,7 +78,7 @@ def test_processes_end_by_themselves_when_their_parent_is_killed(tmp_path: Path)
     program.write_text(PROGRAM)
     process = subprocess.Popen(
         [sys.executable, str(program), str(tmp_path / 'made')],
-        env={**os.environ, 'PYTHONPATH': f'{ROOT}{os.pathsep}{ROOT / "test"}'},
+        env={**os.environ, 'PYTHONPATH': f'{ROOT}{os.pathsep}{ROOT / "test/support"}'},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -13,9 +13,9 @@ from mmedge_ros.encoding import EncodingError
 from mmedge_ros.lab.evaluation.decision_log import decision_lines
 from mmedge_ros.pipeline.perception_pipeline import PipelineParameters
 from mmedge_ros.pipeline.window_assembler import WindowParameters
+from mmedge_ros.records import RecordError
 from mmedge_ros.records.device_profile import DeviceProfile, write_profile
 from mmedge_ros.records.run_record import RunRecord
-from mmedge_ros.replay import ReplayError
 from mmedge_ros.replay.offline_session import OfflineOptions, replay_offline
 from mmedge_ros.sensing.radar.filter import RadarLimits
 from mmedge_ros.skipping.skip_control import SkipParameters
@@ -82,7 +82,7 @@ def test_parameters_reach_their_parts(radar_only: Path) -> None:
 
 def test_a_profile_that_lacks_a_stage_is_refused(radar_only: Path, tmp_path: Path) -> None:
     options = OfflineOptions(str(radar_only), profile=profile(tmp_path, *STAGES[1:]))
-    with pytest.raises(ReplayError, match=r"no stage 'radar\.encode'"):
+    with pytest.raises(RecordError, match=r"no stage 'radar\.encode'"):
         replay_offline(options)
 
 

@@ -7,11 +7,9 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
-
-import rclpy
-from rclpy.executors import SingleThreadedExecutor
 
 from mmedge_ros.data_types import Configuration, Decision
 from mmedge_ros.lab.bench.adaptation_course import CoursePhase, FlownCourse
@@ -19,12 +17,11 @@ from mmedge_ros.monitoring.system_state import SystemState
 from mmedge_ros.replay.live_record import LiveRecord
 from mmedge_ros.replay.recording import Recording
 from mmedge_ros.ros.graph.description import OPTIMIZER, NodeDescription
-from mmedge_ros.ros.graph.limited_graph import LimitedGraph
 from mmedge_ros.ros.graph.middleware_profile import profile_environment
-from mmedge_ros.ros.graph.process_group import ProcessGroup
 from mmedge_ros.ros.recording.recorder import Recorder
 from mmedge_ros.ros.sessions.live_session import bag_graph
-from mmedge_ros.ros.sessions.profile_session import after, spin, with_deadline
+from mmedge_ros.ros.sessions.own_context import limited_flight
+from mmedge_ros.ros.sessions.profile_session import after, with_deadline
 
 _START_TIME = 120.0
 # With all of the machine, before the course begins (s).
@@ -100,36 +97,22 @@ def fly_course(
             profile=str(course.profile or ''),
         )
     nodes = [_obeying(with_deadline(node, course.limit), course) for node in nodes]
-    perception = [n for n in nodes if n.name not in ('bag_player', 'visualizer')]
-    player = [n for n in nodes if n.name == 'bag_player']
     record = CourseRecord()
-    with tempfile.TemporaryDirectory(prefix='mmedge_') as scratch:
-        folder = Path(scratch)
-        context = rclpy.Context()
-        rclpy.init(context=context)
-        node = Recorder(record, context=context)
-        executor = SingleThreadedExecutor(context=context)
-        executor.add_node(node)
-        try:
-            with (
-                LimitedGraph(perception, folder / 'graph') as graph,
-                ProcessGroup(player, folder / 'player') as played,
-            ):
-                spin(executor, graph, played, lambda: bool(record.decisions), _START_TIME)
-                spin(executor, graph, played, after(_WARM_UP), _PATIENCE)
-                phases = []
-                for number, percent in enumerate(course.shares):
-                    on_phase(number / len(course.shares), percent)
-                    begin_ns = time.time_ns()
-                    graph.limit(percent)
-                    limit = course.seconds + _PATIENCE
-                    spin(executor, graph, played, after(course.seconds), limit)
-                    phases.append(CoursePhase(percent, begin_ns, time.time_ns()))
-                # What was decided last is still on its way.
-                spin(executor, graph, played, after(2.0 * course.limit), _PATIENCE)
-        finally:
-            node.destroy_node()
-            rclpy.try_shutdown(context=context)
+    with (
+        tempfile.TemporaryDirectory(prefix='mmedge_') as scratch,
+        limited_flight(nodes, partial(Recorder, record), Path(scratch)) as flight,
+    ):
+        flight.spin(lambda: bool(record.decisions), _START_TIME)
+        flight.spin(after(_WARM_UP), _PATIENCE)
+        phases = []
+        for number, percent in enumerate(course.shares):
+            on_phase(number / len(course.shares), percent)
+            begin_ns = time.time_ns()
+            flight.graph.limit(percent)
+            flight.spin(after(course.seconds), course.seconds + _PATIENCE)
+            phases.append(CoursePhase(percent, begin_ns, time.time_ns()))
+        # What was decided last is still on its way.
+        flight.spin(after(2.0 * course.limit), _PATIENCE)
     return FlownCourse(phases, record.decisions, record.configurations), record
 
 

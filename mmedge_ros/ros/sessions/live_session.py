@@ -6,11 +6,9 @@ import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
-
-import rclpy
-from rclpy.executors import SingleThreadedExecutor
 
 from mmedge_ros.data_types import CAMERA, NS_PER_S
 from mmedge_ros.geometry.transforms import format_static_transform
@@ -37,6 +35,7 @@ from mmedge_ros.ros.graph.description import (
 from mmedge_ros.ros.graph.middleware_profile import set_profile
 from mmedge_ros.ros.graph.process_group import ProcessGroup
 from mmedge_ros.ros.recording.recorder import Recorder
+from mmedge_ros.ros.sessions.own_context import spinning
 
 _START_TIME = 60.0
 _AFTERMATH = 5.0
@@ -193,16 +192,11 @@ def _record(
 ) -> None:
     """Spin the recorder until the last window is decided, or nothing more is to be expected."""
     stride_ns = round(stride * NS_PER_S)
-    context = rclpy.Context()
-    rclpy.init(context=context)
-    node = Recorder(live, context=context)
-    executor = SingleThreadedExecutor(context=context)
-    executor.add_node(node)
     started = looked = time.monotonic()
     finished_at: float | None = None
-    try:
+    with spinning(partial(Recorder, live)) as (_, spin_once):
         while not live.is_complete(last_ns, stride_ns):
-            executor.spin_once(timeout_sec=0.1)
+            spin_once()
             now = time.monotonic()
             if now - looked < 0.1:
                 continue
@@ -215,9 +209,6 @@ def _record(
                 if now - finished_at > _AFTERMATH / min(rate, 1.0):
                     live.notes.append('the graph did not decide the last windows')
                     return
-    finally:
-        node.destroy_node()
-        rclpy.try_shutdown(context=context)
 
 
 def _check(group: ProcessGroup, live: LiveRecord, elapsed: float) -> None:

@@ -10,8 +10,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import rclpy
-from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 
 from mmedge_ros import msg
@@ -21,11 +19,10 @@ from mmedge_ros.data_types import NS_PER_S, Configuration
 from mmedge_ros.replay import ReplayError
 from mmedge_ros.replay.recording import Recording
 from mmedge_ros.ros.graph.description import NodeDescription
-from mmedge_ros.ros.graph.limited_graph import LimitedGraph
 from mmedge_ros.ros.graph.middleware_profile import profile_environment
-from mmedge_ros.ros.graph.process_group import ProcessGroup
 from mmedge_ros.ros.messages import conversions, names, qos
 from mmedge_ros.ros.sessions.live_session import bag_graph
+from mmedge_ros.ros.sessions.own_context import LimitedFlight, limited_flight
 
 # Nodes import, load and warm up every level first.
 _START_TIME = 120.0
@@ -128,60 +125,46 @@ def measure(
             )
         nodes = bag_graph(recording, str(model), loop=True, wait_for=('profiler',))
     nodes = [with_deadline(node, _DEADLINE) for node in nodes]
-    perception = [n for n in nodes if n.name not in ('bag_player', 'visualizer')]
-    player = [n for n in nodes if n.name == 'bag_player']
-    with tempfile.TemporaryDirectory(prefix='mmedge_') as scratch:
-        return _measure(perception, player, Path(scratch), phases, duration, on_phase)
+    with (
+        tempfile.TemporaryDirectory(prefix='mmedge_') as scratch,
+        limited_flight(nodes, Profiler, Path(scratch)) as flight,
+    ):
+        return _measure(flight, phases, duration, on_phase)
 
 
 def _measure(
-    perception: list[NodeDescription],
-    player: list[NodeDescription],
-    scratch: Path,
+    flight: LimitedFlight[Profiler],
     phases: Sequence[Phase],
     duration: PhaseDuration,
     on_phase: PhaseProgress,
 ) -> list[tuple[Phase, PhaseSamples]]:
-    context = rclpy.Context()
-    rclpy.init(context=context)
-    node = Profiler(context=context)
-    executor = SingleThreadedExecutor(context=context)
-    executor.add_node(node)
-    measured = []
-    try:
-        with (
-            LimitedGraph(perception, scratch / 'graph') as graph,
-            ProcessGroup(player, scratch / 'player') as played,
-        ):
-            for number, phase in enumerate(phases):
-                share = number / len(phases)
-                on_phase(share, phase, {})
-                graph.limit(phase.percent)
-                node.begin(phase)
-                wanted = {part.modality for part in phase.parts}
-                patience = max(_PATIENCE, duration.most) if number else _START_TIME
+    node, measured = flight.node, []
+    for number, phase in enumerate(phases):
+        share = number / len(phases)
+        on_phase(share, phase, {})
+        flight.graph.limit(phase.percent)
+        node.begin(phase)
+        wanted = {part.modality for part in phase.parts}
+        patience = max(_PATIENCE, duration.most) if number else _START_TIME
 
-                def running(wanted: set[str] = wanted) -> bool:
-                    return wanted <= set(node.heard)
+        def running(wanted: set[str] = wanted) -> bool:
+            return wanted <= set(node.heard)
 
-                spin(executor, graph, played, running, patience)
-                steady = _steady(node)
-                spin(executor, graph, played, steady, _PATIENCE)
-                spin(executor, graph, played, after(_SETTLING), _PATIENCE)
-                node.take()
-                begun = time.monotonic()
-                pause = duration.least
-                while pause > 0.0:
-                    spin(executor, graph, played, after(pause), pause + _PATIENCE)
-                    lacking = node.samples.lacking(phase)
-                    left = duration.most - (time.monotonic() - begun) if lacking else 0.0
-                    pause = min(left, max(duration.least, _LOOK))
-                    if pause > 0.0:
-                        on_phase(share, phase, lacking)
-                measured.append((phase, node.samples))
-    finally:
-        node.destroy_node()
-        rclpy.try_shutdown(context=context)
+        flight.spin(running, patience)
+        steady = _steady(node)
+        flight.spin(steady, _PATIENCE)
+        flight.spin(after(_SETTLING), _PATIENCE)
+        node.take()
+        begun = time.monotonic()
+        pause = duration.least
+        while pause > 0.0:
+            flight.spin(after(pause), pause + _PATIENCE)
+            lacking = node.samples.lacking(phase)
+            left = duration.most - (time.monotonic() - begun) if lacking else 0.0
+            pause = min(left, max(duration.least, _LOOK))
+            if pause > 0.0:
+                on_phase(share, phase, lacking)
+        measured.append((phase, node.samples))
     return measured
 
 
@@ -203,29 +186,3 @@ def _steady(node: Profiler) -> Callable[[], bool]:
     """Return whether decisions come as they should, or have been waited for long enough."""
     given_up = after(_LONGEST_SETTLING)
     return lambda: node.decided >= _STEADY or given_up()
-
-
-def spin(
-    executor: SingleThreadedExecutor,
-    graph: LimitedGraph,
-    player: ProcessGroup,
-    until: Callable[[], bool],
-    patience: float,
-) -> None:
-    """Spin until a condition holds.
-
-    :raises ReplayError: when a node ends, or it takes too long
-    """
-    begun = time.monotonic()
-    while not until():
-        executor.spin_once(timeout_sec=0.1)
-        problem = graph.problem()
-        for name in player.watch():
-            problem = f'{name} ended: {player.last_words(name, 1) or "without a word"}'
-        if problem:
-            raise ReplayError(problem)
-        if time.monotonic() - begun > patience:
-            raise ReplayError(
-                f'no units of every sensor within {patience:.0f} s: the machine is too busy, or '
-                'too limited, to measure it'
-            )

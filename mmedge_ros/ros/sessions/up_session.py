@@ -8,9 +8,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import rclpy
-from rclpy.executors import SingleThreadedExecutor
-
 from mmedge_ros.data_types import CAMERA, RADAR, Decision
 from mmedge_ros.encoding.bundle.default_model import default_detector
 from mmedge_ros.geometry import GeometryError
@@ -29,6 +26,7 @@ from mmedge_ros.ros.graph.process_group import ProcessGroup
 from mmedge_ros.ros.messages import names
 from mmedge_ros.ros.radar_setup import PERSON
 from mmedge_ros.ros.sessions.live_session import bag_graph, optimizer_parameters
+from mmedge_ros.ros.sessions.own_context import spinning
 from mmedge_ros.ros.sessions.status_listener import StatusListener
 from mmedge_ros.sensing.camera.device import FILE
 
@@ -174,15 +172,10 @@ def _follow(
     ends: bool,
     show: Callable[[float | None, Decision | None, float], None],
 ) -> None:
-    context = rclpy.Context()
-    rclpy.init(context=context)
-    listener = StatusListener(context=context)
-    executor = SingleThreadedExecutor(context=context)
-    executor.add_node(listener)
     looked = time.monotonic()
-    try:
+    with spinning(StatusListener) as (listener, spin_once):
         while True:
-            executor.spin_once(timeout_sec=0.1)
+            spin_once()
             if time.monotonic() - looked < 0.1:
                 continue
             looked = time.monotonic()
@@ -192,6 +185,3 @@ def _follow(
             show(listener.share(), listener.decision, listener.rate.value())
             if ends and listener.finished:
                 return
-    finally:
-        listener.destroy_node()
-        rclpy.try_shutdown(context=context)

@@ -19,6 +19,7 @@ from mmedge_ros.lab.evaluation.mot_text import (
     scores,
     write_mot_text,
 )
+from mmedge_ros.lab.reporting import ReportError
 
 LINE = '1,3,11,21,40,100,0.9,-1,-1,-1\n'
 
@@ -188,7 +189,7 @@ def test_a_result_without_boxes_is_an_empty_file(file: Path) -> None:
 def test_a_result_that_cannot_be_written_is_said(tmp_path: Path) -> None:
     blocker = tmp_path / 'file'
     blocker.write_text('')
-    with pytest.raises(EvaluationError, match='cannot write'):
+    with pytest.raises(ReportError, match='cannot write'):
         write_mot_text(blocker / 'out.txt', MotBoxes.from_rows([]))
 
 

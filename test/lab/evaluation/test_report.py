@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mmedge_ros.lab.evaluation import EvaluationError
 from mmedge_ros.lab.evaluation.box_comparison import BoxesComparison
 from mmedge_ros.lab.evaluation.report import read_decisions, report_of, write_report
+from mmedge_ros.lab.reporting import ReportError
 from mmedge_ros.records.run_record import RunRecord, UnitCounts
 
 KEYS = {'bag', 'mode', 'windows', 'decisions', 'dropped', 'latency_ms', 'age_ms', 'deadline_ms'}
@@ -133,15 +133,15 @@ def test_a_new_report_replaces_the_old_one_and_leaves_nothing_of_it(
 def test_a_file_in_the_place_of_the_folder_is_an_error_with_a_remedy(empty_run, tmp_path, below):
     place = tmp_path / 'report'
     place.write_text('mine')
-    with pytest.raises(EvaluationError, match='name a folder that can be written'):
+    with pytest.raises(ReportError, match='name a folder that can be written'):
         write_report(empty_run, place / below)
     assert place.read_text() == 'mine'
 
 
 def test_a_path_no_system_can_hold_is_an_error(empty_run, tmp_path):
-    with pytest.raises(EvaluationError, match='name a folder'):
+    with pytest.raises(ReportError, match='name a folder'):
         write_report(empty_run, tmp_path / 'a\0b')
-    with pytest.raises(EvaluationError, match='name a folder'):
+    with pytest.raises(ReportError, match='name a folder'):
         write_report(empty_run, tmp_path / ('x' * 5000))
 
 
@@ -153,7 +153,7 @@ def test_a_disk_that_fills_up_leaves_the_old_report_and_nothing_half_written(
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, limits[1]))
     try:
-        with pytest.raises(EvaluationError, match='room for'):
+        with pytest.raises(ReportError, match='room for'):
             write_report(build_run(2.0), tmp_path)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)

@@ -130,7 +130,7 @@ def test_a_stopped_set_leaves_neither_processes_nor_halves(
     program.write_text(PROGRAM)
     process = subprocess.Popen(
         [sys.executable, str(program), str(tmp_path / 'set')],
-        env={**os.environ, 'PYTHONPATH': f'{ROOT}{os.pathsep}{ROOT / "test"}'},
+        env={**os.environ, 'PYTHONPATH': f'{ROOT}{os.pathsep}{ROOT / "test/support"}'},
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,
