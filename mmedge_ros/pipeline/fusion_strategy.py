@@ -15,11 +15,12 @@ from mmedge_ros.fusion.feature_fusion import FeatureFusion, FusionNetworks
 from mmedge_ros.pipeline.perception_pipeline import (
     DECISION,
     FEATURE,
+    MeasurementSource,
     PerceptionPipeline,
     PipelineParameters,
 )
 from mmedge_ros.skipping.bundle_gate import BundleGate, bundle_gate
-from mmedge_ros.skipping.gated_pipeline import GatedPipeline, Gating
+from mmedge_ros.skipping.early_decision import GatedDecision, Gating
 from mmedge_ros.skipping.skip_control import SkipControl
 
 _LOG = logging.getLogger(__name__)
@@ -84,7 +85,20 @@ def _gated(
     threshold = gate.threshold(skipping.alpha)
     control = SkipControl(skipping, threshold, windows.window, windows.stride, gate.slow)
     gating = Gating(gate.gate, control, parameters.scene_change)
-    return GatedPipeline(gating, parameters, fusion)
+    return gated_pipeline(gating, parameters, fusion)
+
+
+def gated_pipeline(
+    gating: Gating,
+    parameters: PipelineParameters | None = None,
+    fusion: FeatureFusion | None = None,
+    measure: MeasurementSource | None = None,
+) -> PerceptionPipeline:
+    """Make a pipeline whose gate decides some windows before they end."""
+    p = parameters or PipelineParameters()
+    high_score = p.tracking(fusion is not None).high_score
+    early = GatedDecision(gating, high_score, p.windows.window)
+    return PerceptionPipeline(p, fusion, early_decision=early, measure=measure)
 
 
 def _gate_of(

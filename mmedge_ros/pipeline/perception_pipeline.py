@@ -6,8 +6,9 @@ It never asks for the time; whoever drives it passes the instant in.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol, TypeAlias
 
 import numpy as np
 
@@ -25,15 +26,13 @@ from mmedge_ros.data_types import (
 from mmedge_ros.fusion import FusionError
 from mmedge_ros.fusion.decision_fusion import DecisionFusionParameters, fuse_detections
 from mmedge_ros.fusion.feature_fusion import FeatureFusion, FeatureFusionParameters
-from mmedge_ros.geometry.ego_motion import ODOMETRY_FRAME, EgoMotion, EgoState, carried
-from mmedge_ros.geometry.projection import CameraModel
-from mmedge_ros.geometry.sensor_poses import BASE_FRAME, SensorGeometry, resolve_geometry
-from mmedge_ros.geometry.transforms import StampedTransform, TransformTree
+from mmedge_ros.fusion.pairing import PairedUnits
+from mmedge_ros.geometry.sensor_rig import SensorRig
 from mmedge_ros.parameter import group, parameter
+from mmedge_ros.pipeline.unit_tracker import UnitTracker
 from mmedge_ros.pipeline.window_assembler import ClosedWindow, WindowAssembler, WindowParameters
 from mmedge_ros.skipping.scene_change import SceneChangeParameters
 from mmedge_ros.skipping.skip_control import SkipParameters
-from mmedge_ros.tracking.fixed_lag import FixedLagTracker
 from mmedge_ros.tracking.tracker import Tracker, TrackerParameters
 
 # Only a clock that stands still lets so many units wait for their window.
@@ -83,11 +82,54 @@ class PipelineParameters:
         return replace(self.tracker, high_score=begin)
 
 
+class EarlyDecision(Protocol):
+    """The part of a pipeline that may decide a window before all of it has arrived."""
+
+    def attach(self, windows: PerceptionPipeline) -> None:
+        """Work with this pipeline from now on."""
+
+    def unit_added(self, unit: UnitFeatures, now_ns: int) -> None:
+        """Hear of a unit that was taken in."""
+
+    def decide(self, now_ns: int) -> list[Decision]:
+        """Decide the windows that need not be waited for, in order."""
+
+    def window_decided(self, decision: Decision) -> Decision:
+        """Hear of a window that was decided in full; returns the decision to publish."""
+
+    def take_skips(self) -> Sequence[SkipDecision]:
+        """Return the leases since the last call, in order; a later one replaces an earlier."""
+
+    def reset(self) -> None:
+        """Forget windows, units and tracks."""
+
+
+# Where measurements come from: units that belong together, and where the sensors are.
+MeasurementSource: TypeAlias = Callable[[PairedUnits, SensorRig], list[Measurement]]
+
+
+def decision_fusion_source(parameters: DecisionFusionParameters) -> MeasurementSource:
+    """Return decision fusion as a source of measurements."""
+
+    def measure(units: PairedUnits, rig: SensorRig) -> list[Measurement]:
+        return fuse_detections(
+            units.camera,
+            units.scans,
+            rig.geometry_at(units.stamp_ns),
+            parameters,
+            [rig.geometry_at(scan.stamp_ns) for scan in units.scans],
+        )
+
+    return measure
+
+
 class PerceptionPipeline:
     """Windows in, decisions out.
 
     :param feature_fusion: takes the place of what the encoders of the camera have detected;
         without it decision fusion does all
+    :param early_decision: decides some windows before they end; None waits for all
+    :param measure: where measurements come from; None is decision fusion
     :raises FusionError: if windows overlap too much for feature fusion
     """
 
@@ -95,9 +137,13 @@ class PerceptionPipeline:
         self,
         parameters: PipelineParameters | None = None,
         feature_fusion: FeatureFusion | None = None,
+        *,
+        early_decision: EarlyDecision | None = None,
+        measure: MeasurementSource | None = None,
     ) -> None:
         self.parameters = p = parameters or PipelineParameters()
         self.feature_fusion = feature_fusion
+        self.early_decision = early_decision
         if feature_fusion is not None and p.windows.window > _MOST_OVERLAP * p.windows.stride:
             raise FusionError(
                 f'windows of {p.windows.window:g} s every {p.windows.stride:g} s overlap more '
@@ -105,82 +151,25 @@ class PerceptionPipeline:
                 'window or a longer stride, or strategy: decision'
             )
         self.assembler = WindowAssembler(p.windows, p.modalities)
+        self.rig = rig = SensorRig()
+        source = measure or decision_fusion_source(p.fusion)
         tracker = Tracker(p.tracking(feature_fusion is not None))
-        self.tracker = FixedLagTracker(tracker, self._fuse, p.pairing, p.lag)
-        self._tree = TransformTree()
-        self._camera: CameraModel | None = None
-        self._frames: dict[str, str] = {}
-        self._geometry: SensorGeometry | None = None
-        self._ego = EgoMotion()
+        self.tracker = UnitTracker(tracker, lambda units: source(units, rig), p.pairing, p.lag)
         self._frame_id = ''
+        if early_decision is not None:
+            early_decision.attach(self)
         self._start_over()
-
-    @property
-    def geometry(self) -> SensorGeometry:
-        """Sensor poses on the drone, as far as they are known."""
-        if self._geometry is None:
-            self._geometry = resolve_geometry(
-                self._tree,
-                self._camera,
-                self._frames.get(CAMERA, ''),
-                self._frames.get(RADAR, ''),
-                self._ego.base_frame or BASE_FRAME,
-            )
-        return self._geometry
-
-    @property
-    def frame_id(self) -> str:
-        """The frame tracks live in: that of odometry where there is any."""
-        return self._ego.frame_id or self.geometry.frame_id
 
     @property
     def degraded(self) -> tuple[str, ...]:
         """What decisions have to do without, in words."""
-        missing = list(self.geometry.degraded)
-        if not self._ego.frame_id:
-            missing.insert(0, f'no odometry: tracks live in {self.geometry.frame_id}')
-        if self.feature_fusion is not None and self._camera is None:
-            missing.append(
-                'no camera calibration: for feature fusion the camera is taken to see just what '
-                'the view of the radar shows'
-            )
-        return tuple(missing)
-
-    @property
-    def has_camera(self) -> bool:
-        """Whether a calibration was entered."""
-        return self._camera is not None
-
-    def set_camera(self, camera: CameraModel) -> None:
-        """Enter the camera's calibration."""
-        self._camera = camera
-        self._geometry = None
-
-    def add_transforms(self, transforms: Sequence[StampedTransform]) -> None:
-        """Enter static transforms.
-
-        :raises GeometryError: for one that closes a cycle; those before it are entered
-        """
-        self._geometry = None
-        for transform in transforms:
-            self._tree.add(transform.parent, transform.child, transform.transform)
-
-    def add_ego_state(self, state: EgoState, frame_id: str, base_frame: str) -> None:
-        """Enter how the drone moves: the pose of ``base_frame`` in ``frame_id``.
-
-        Odometry that leaves its frames unnamed is taken to mean the usual ones.
-        """
-        frame_id, base_frame = frame_id or ODOMETRY_FRAME, base_frame or BASE_FRAME
-        if (frame_id, base_frame) != (self._ego.frame_id, self._ego.base_frame):
-            self._ego = EgoMotion(frame_id, base_frame)
-            self._geometry = None
-        self._ego.add(state)
-
-    def set_frames(self, frames: Mapping[str, str]) -> None:
-        """Enter the frame of each modality's sensor."""
-        if any(self._frames.get(modality) != frame for modality, frame in frames.items()):
-            self._frames.update(frames)
-            self._geometry = None
+        if self.feature_fusion is None or self.rig.has_camera:
+            return self.rig.degraded
+        return (
+            *self.rig.degraded,
+            'no camera calibration: for feature fusion the camera is taken to see just what '
+            'the view of the radar shows',
+        )
 
     def add_receipt(self, receipt: UnitReceipt, now_ns: int) -> None:
         """Enter what an encoder says of a unit before (or instead of) encoding it."""
@@ -188,7 +177,7 @@ class PerceptionPipeline:
 
     def add_features(self, features: UnitFeatures, now_ns: int) -> bool:
         """Enter an encoded unit that arrived at ``now_ns``; False for one not to be used."""
-        self.set_frames({features.modality: features.frame_id})
+        self.rig.set_frames({features.modality: features.frame_id})
         if not self.assembler.add_features(features, now_ns):
             return False
         self._follow_restart()
@@ -198,6 +187,10 @@ class PerceptionPipeline:
         if self.feature_fusion is None or features.modality != CAMERA:
             self._waiting.append(features)
             del self._waiting[:-_MOST_WAITING]
+        if self.early_decision is not None:
+            # It asks about the tracks as they are now.
+            self._absorb(self.assembler.next_end_ns or 0)
+            self.early_decision.unit_added(features, now_ns)
         return True
 
     def next_poll_ns(self, now_ns: int) -> int | None:
@@ -239,11 +232,40 @@ class PerceptionPipeline:
     def poll(self, now_ns: int) -> list[Decision]:
         """Decide every window that can be closed; the caller publishes in this order."""
         self._follow_restart()
-        return [self._decide(window) for window in self.assembler.poll(now_ns)]
+        decisions = [self._decide(window) for window in self.assembler.poll(now_ns)]
+        early = self.early_decision
+        if early is None:
+            return decisions
+        return [early.window_decided(decision) for decision in decisions] + early.decide(now_ns)
+
+    def decide_early(self, now_ns: int) -> Decision | None:
+        """Decide the earliest open window from what has arrived; None if there is none."""
+        window = self.assembler.close_early(now_ns)
+        return None if window is None else self._decide(window)
+
+    def preview(self, end_ns: int, now_ns: int, pictures: Iterable[UnitFeatures]) -> Decision:
+        """Return what would be decided now of the window that ends then, and change nothing.
+
+        :param pictures: of the last moments; feature fusion replaces their detections
+        """
+        tracker = self.tracker.fork()
+        if self.feature_fusion is not None:
+            fused = {found.picture: found for found in self.feature_fusion.preview(end_ns)}
+            new = [
+                replace(picture, detections=fused[picture.key].detections)
+                for picture in pictures
+                if picture.key in fused
+            ]
+            if new:
+                tracker.update(new)
+        state_ns = min(max(self._state_ns, tracker.newest_ns or now_ns), now_ns)
+        begin_ns = end_ns - self.assembler.window_ns
+        tracks = tracker.report(state_ns, begin_ns, self.rig.picture_size)
+        return Decision(end_ns, state_ns, self.rig.frame_id, tracks, {})
 
     def take_skips(self) -> Sequence[SkipDecision]:
-        """Return the leases since the last call: without a gate there are none."""
-        return ()
+        """Return the leases since the last call: without early decisions there are none."""
+        return () if self.early_decision is None else self.early_decision.take_skips()
 
     def reset(self) -> None:
         """Forget windows, units and tracks; calibration, counts and ids go on."""
@@ -263,11 +285,13 @@ class PerceptionPipeline:
         self._unusable: list[UnitFeatures] = []
         if self.feature_fusion is not None:
             self.feature_fusion.reset()
+        if self.early_decision is not None:
+            self.early_decision.reset()
 
     def _enter(self, unit: UnitFeatures, fusion: FeatureFusion) -> None:
         """Enter a unit into feature fusion."""
         ends_ns = self.assembler.open_ends(unit.available_ns)
-        if not fusion.add(unit, ends_ns, self._geometry_at(unit.stamp_ns)):
+        if not fusion.add(unit, ends_ns, self.rig.geometry_at(unit.stamp_ns)):
             self._unusable.append(replace(unit, grid=_NO_GRID))
             del self._unusable[:-_MOST_WAITING]
         # The window that ends next goes first; the others wait until it is decided.
@@ -275,10 +299,10 @@ class PerceptionPipeline:
 
     def _absorb(self, end_ns: int) -> None:
         """Hand the tracker every waiting unit that belongs to the window that ends then."""
-        if self.frame_id != self._frame_id:
+        if self.rig.frame_id != self._frame_id:
             # Transforms or odometry that came late moved the tracking frame: what is known
             # lies elsewhere.
-            self._frame_id = self.frame_id
+            self._frame_id = self.rig.frame_id
             self.tracker.reset()
         due = [unit for unit in self._waiting if unit.available_ns <= end_ns]
         if due:
@@ -321,15 +345,14 @@ class PerceptionPipeline:
         last_ns = min(window.end_ns, window.closed_ns)
         newest_ns = (self.tracker.newest_ns if window.fresh else 0) or last_ns
         self._state_ns = min(max(self._state_ns, newest_ns), window.end_ns)
-        camera = self.geometry.camera
         return Decision(
             window.end_ns,
             self._state_ns,
-            self.frame_id,
+            self.rig.frame_id,
             self.tracker.report(
                 self._state_ns,
                 window.end_ns - self.assembler.window_ns,
-                (camera.width, camera.height) if camera else (0, 0),
+                self.rig.picture_size,
             ),
             dict(self._newest_ns),
             tuple(sorted({u.configuration_id for u in window.members})),
@@ -339,23 +362,6 @@ class PerceptionPipeline:
             (*self.degraded, *without),
             _critical_trail(window),
         )
-
-    def _fuse(
-        self, camera: UnitFeatures | None, scans: Sequence[UnitFeatures]
-    ) -> list[Measurement]:
-        at_ns = camera.stamp_ns if camera is not None else scans[-1].stamp_ns
-        return fuse_detections(
-            camera,
-            scans,
-            self._geometry_at(at_ns),
-            self.parameters.fusion,
-            [self._geometry_at(scan.stamp_ns) for scan in scans],
-        )
-
-    def _geometry_at(self, stamp_ns: int) -> SensorGeometry:
-        """Sensor poses in the tracking frame at one instant."""
-        state = self._ego.nearest(stamp_ns)
-        return self.geometry if state is None else carried(self.geometry, state, self.frame_id)
 
 
 def _critical_trail(window: ClosedWindow) -> Trail:

@@ -149,7 +149,7 @@ class OfflineReplay:
         if isinstance(arrival, Unit):
             self._take_unit(now_ns, arrival)
         else:
-            self.pipeline.add_ego_state(arrival.state, arrival.frame_id, arrival.base_frame)
+            self.pipeline.rig.add_ego_state(arrival.state, arrival.frame_id, arrival.base_frame)
         self._feed(received)
 
     def _take_unit(self, now_ns: int, unit: Unit) -> None:

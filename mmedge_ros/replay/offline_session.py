@@ -55,9 +55,9 @@ def replay_offline(
         # Without pictures there is no model either.
         fused_by = model if CAMERA in recording.modalities else None
         pipeline = open_pipeline(fused_by, options.pipeline)
-        pipeline.add_transforms(recording.transforms)
+        pipeline.rig.add_transforms(recording.transforms)
         if recording.camera is not None:
-            pipeline.set_camera(recording.camera)
+            pipeline.rig.set_camera(recording.camera)
         first_ns, last_ns = recording.arrivals_ns()
 
         def report(decision: Decision) -> None:
@@ -123,8 +123,8 @@ def begin_record(recording: Recording, parameters: PipelineParameters, mode: str
 
 def finish_record(record: RunRecord, recording: Recording, pipeline: PerceptionPipeline) -> None:
     """Add geometry, and what was wrong in the input."""
-    geometry = pipeline.geometry
-    record.frame_id = pipeline.frame_id
+    geometry = pipeline.rig.geometry
+    record.frame_id = pipeline.rig.frame_id
     record.camera = geometry.camera
     record.camera_pose = geometry.camera_pose if geometry.camera else None
     record.radar_pose = geometry.radar_pose if RADAR in recording.modalities else None

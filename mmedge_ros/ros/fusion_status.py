@@ -5,7 +5,7 @@ from __future__ import annotations
 from mmedge_ros.pipeline.decision_worker import DecisionWorker
 from mmedge_ros.pipeline.perception_pipeline import DECISION, FEATURE, PerceptionPipeline
 from mmedge_ros.ros.diagnostics import Watch
-from mmedge_ros.skipping.gated_pipeline import GatedPipeline
+from mmedge_ros.skipping.early_decision import GatedDecision
 from mmedge_ros.skipping.skip_control import SkipStatus
 
 
@@ -63,7 +63,8 @@ class FusionStatus:
 
 
 def _gate_status(pipeline: PerceptionPipeline) -> SkipStatus | None:
-    return pipeline.control.status if isinstance(pipeline, GatedPipeline) else None
+    early = pipeline.early_decision
+    return early.control.status if isinstance(early, GatedDecision) else None
 
 
 def _gate_figures(gate: SkipStatus) -> dict[str, object]:

@@ -76,7 +76,7 @@ class GeometryInputs:
                 f'camera_info not used: {err}', throttle_duration_sec=5.0
             )
             return
-        self._submit(lambda pipeline, _: pipeline.set_camera(camera))
+        self._submit(lambda pipeline, _: pipeline.rig.set_camera(camera))
 
     def _on_static_transforms(self, message: Any) -> None:
         usable = []
@@ -85,7 +85,7 @@ class GeometryInputs:
                 usable.append(transform_from_message(transform))
             except GeometryError as err:
                 self._node.get_logger().warning(f'transform not used: {err}')
-        self._submit(lambda pipeline, _: pipeline.add_transforms(usable))
+        self._submit(lambda pipeline, _: pipeline.rig.add_transforms(usable))
 
     def _on_odometry(self, raw: bytes) -> None:
         try:
@@ -110,5 +110,6 @@ class GeometryInputs:
     def _add(self, state: EgoState, frame_id: str, base_frame: str) -> None:
         # It is looked at with the next unit.
         self._submit(
-            lambda pipeline, _: pipeline.add_ego_state(state, frame_id, base_frame), urgent=False
+            lambda pipeline, _: pipeline.rig.add_ego_state(state, frame_id, base_frame),
+            urgent=False,
         )

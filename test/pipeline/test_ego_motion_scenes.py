@@ -34,13 +34,13 @@ def fly(
 ) -> list[Decision]:
     """Feed a pipeline as encoders and a flight controller would; return its decisions."""
     pipeline = PerceptionPipeline()
-    pipeline.set_camera(world.camera)
-    pipeline.add_transforms(world.transforms)
+    pipeline.rig.set_camera(world.camera)
+    pipeline.rig.add_transforms(world.transforms)
     decisions = []
     for unit in units if units is not None else list(world.units(seconds)):
         if odometry:
             time = (unit.stamp_ns - at_ns(0.0)) / 1e9
-            pipeline.add_ego_state(world.ego_state(time), 'odom', 'base_link')
+            pipeline.rig.add_ego_state(world.ego_state(time), 'odom', 'base_link')
         pipeline.add_features(unit, unit.available_ns)
         decisions += pipeline.poll(unit.available_ns)
     return [d.published(d.window_end_ns) for d in decisions]
@@ -84,9 +84,9 @@ def test_a_walker_keeps_its_place_in_odom_while_the_drone_passes_and_turns() -> 
 def test_odometry_without_frame_names_is_not_taken_for_a_frame_on_the_drone() -> None:
     world = PointTargets(FLIGHTS['translating'], clutter=scattered_clutter(60))
     pipeline = PerceptionPipeline()
-    pipeline.add_transforms(world.transforms)
-    pipeline.add_ego_state(world.ego_state(0.0), '', '')
-    assert pipeline.frame_id == 'odom'
+    pipeline.rig.add_transforms(world.transforms)
+    pipeline.rig.add_ego_state(world.ego_state(0.0), '', '')
+    assert pipeline.rig.frame_id == 'odom'
     assert not any('no odometry' in text for text in pipeline.degraded)
 
 
@@ -142,10 +142,10 @@ def _final_tracks(
 ) -> dict[int, np.ndarray]:
     """Positions by id once everything has arrived."""
     pipeline = PerceptionPipeline()
-    pipeline.set_camera(world.camera)
-    pipeline.add_transforms(world.transforms)
+    pipeline.rig.set_camera(world.camera)
+    pipeline.rig.add_transforms(world.transforms)
     for time in np.arange(0.0, 5.0, 0.02):
-        pipeline.add_ego_state(world.ego_state(float(time)), 'odom', 'base_link')
+        pipeline.rig.add_ego_state(world.ego_state(float(time)), 'odom', 'base_link')
     for unit in units:
         pipeline.add_features(unit, unit.available_ns)
         pipeline.poll(unit.available_ns)

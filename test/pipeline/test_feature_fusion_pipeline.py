@@ -54,8 +54,8 @@ def scan(available: float, sequence: int = 0, rows=()) -> UnitFeatures:
 def pipeline(networks: FakeFusionNetworks, distance_known: bool = True) -> PerceptionPipeline:
     decoding = DecodingParameters(0.1, distance_deviation=0.1 if distance_known else np.nan)
     found = PerceptionPipeline(None, FeatureFusion(networks, decoding))
-    found.set_camera(MODEL)
-    found.add_transforms(MOUNTS)
+    found.rig.set_camera(MODEL)
+    found.rig.add_transforms(MOUNTS)
     return found
 
 
@@ -78,7 +78,7 @@ def pictures(first: float, count: int) -> list[UnitFeatures]:
 
 
 def tracker_units(subject: PerceptionPipeline, modality: str) -> list[UnitFeatures]:
-    return [u for u in subject.tracker._units if u.modality == modality]
+    return [u for u in subject.tracker._pairing._units if u.modality == modality]
 
 
 def test_fused_detections_replace_those_of_the_pictures() -> None:
@@ -303,7 +303,7 @@ def test_without_calibration_it_goes_on_and_says_so() -> None:
     )
     decisions = fed(subject, [scan(10), *pictures(20, 10)])
     assert any('view of the radar' in text for text in decisions[-1].degraded)
-    subject.set_camera(MODEL)
+    subject.rig.set_camera(MODEL)
     assert not any('view of the radar' in text for text in subject.degraded)
 
 

@@ -24,7 +24,7 @@ from mmedge_ros.pipeline.window_assembler import WindowParameters
 from mmedge_ros.skipping import SkippingError
 from mmedge_ros.skipping.bundle_gate import write_bundle_gate
 from mmedge_ros.skipping.certificate import Certificate
-from mmedge_ros.skipping.gated_pipeline import GatedPipeline
+from mmedge_ros.skipping.early_decision import GatedDecision
 from mmedge_ros.skipping.scene_change import SceneChangeParameters
 from mmedge_ros.skipping.skip_control import SkipParameters
 
@@ -107,15 +107,15 @@ def test_the_gate_of_a_bundle_is_asked_with_what_it_was_certified_for(tmp_path: 
     changes = SceneChangeParameters(hits=7)
     windows = WindowParameters(window=0.4, stride=0.2)
     opened = open_pipeline(model, parameters(windows=windows, scene_change=changes))
-    assert isinstance(opened, GatedPipeline)
-    assert opened.control.threshold == pytest.approx(0.9)
-    assert opened.gating.changes == changes
+    assert isinstance(opened.early_decision, GatedDecision)
+    assert opened.early_decision.control.threshold == pytest.approx(0.9)
+    assert opened.early_decision.gating.changes == changes
 
 
 def test_with_feature_fusion_its_gate_is_asked(tmp_path: Path) -> None:
     model = with_gate(fusing(tmp_path / 'm'), 'feature')
     opened = open_pipeline(model, parameters(), FakeFusionNetworks())
-    assert isinstance(opened, GatedPipeline)
+    assert isinstance(opened.early_decision, GatedDecision)
     assert opened.feature_fusion is not None
 
 
@@ -131,7 +131,7 @@ def test_a_gate_that_keeps_no_such_promise_is_not_asked(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, given: dict, reason: str
 ) -> None:
     opened = open_pipeline(with_gate(bundle(tmp_path / 'm')), parameters(**given))
-    assert not isinstance(opened, GatedPipeline)
+    assert not isinstance(opened.early_decision, GatedDecision)
     assert bool(caplog.text) == bool(reason)
     assert re.search(reason, caplog.text)
 
@@ -140,7 +140,7 @@ def test_a_gate_of_the_other_fusion_is_not_asked(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     opened = open_pipeline(with_gate(bundle(tmp_path / 'm'), 'feature'), parameters())
-    assert not isinstance(opened, GatedPipeline)
+    assert not isinstance(opened.early_decision, GatedDecision)
     assert 'trained with feature fusion, and this is decision fusion' in caplog.text
 
 

@@ -49,8 +49,8 @@ def scan(available: float, sequence: int = 0) -> UnitFeatures:
 
 def pipeline(*transforms: StampedTransform) -> PerceptionPipeline:
     found = PerceptionPipeline()
-    found.set_camera(MODEL)
-    found.add_transforms(transforms or [LOOKS_FORWARD, RADAR_MOUNT])
+    found.rig.set_camera(MODEL)
+    found.rig.add_transforms(transforms or [LOOKS_FORWARD, RADAR_MOUNT])
     return found
 
 
@@ -231,21 +231,21 @@ def test_features_without_a_trail_make_a_decision_without_one() -> None:
 
 def test_without_calibration_the_camera_places_nobody_and_that_is_said() -> None:
     subject = PerceptionPipeline()
-    assert not subject.has_camera
+    assert not subject.rig.has_camera
     decisions = fed(subject, pictures(20, 10))
     assert decisions[-1].tracks == ()
     assert any('calibration' in text for text in decisions[-1].degraded)
-    subject.set_camera(MODEL)
-    assert subject.has_camera
+    subject.rig.set_camera(MODEL)
+    assert subject.rig.has_camera
     assert fed(subject, pictures(520, 10))[-1].tracks
 
 
 def test_when_the_tracking_frame_moves_tracks_begin_anew() -> None:
     subject = PerceptionPipeline()
-    subject.set_camera(MODEL)
-    subject.add_transforms([replace_parent(LOOKS_FORWARD, 'mast')])
+    subject.rig.set_camera(MODEL)
+    subject.rig.add_transforms([replace_parent(LOOKS_FORWARD, 'mast')])
     before = fed(subject, pictures(20, 10))[-1]
-    subject.add_transforms([StampedTransform('base_link', 'mast', np.ones(3), np.eye(3))])
+    subject.rig.add_transforms([StampedTransform('base_link', 'mast', np.ones(3), np.eye(3))])
     after = fed(subject, pictures(520, 10))[-1]
     assert (before.frame_id, after.frame_id) == ('mast', 'base_link')
     assert min(ids(after)) > max(ids(before))
@@ -263,9 +263,9 @@ def test_a_transform_that_closes_a_cycle_is_refused_and_the_others_hold() -> Non
     cycle = StampedTransform('camera_optical', 'base_link', np.ones(3), np.eye(3))
     mast = StampedTransform('base_link', 'mast', np.ones(3), np.eye(3))
     with pytest.raises(GeometryError, match='cycle'):
-        subject.add_transforms([mast, cycle])
+        subject.rig.add_transforms([mast, cycle])
     assert fed(subject, pictures(20, 10))[-1].frame_id == 'base_link'
-    assert not any('camera_optical' in text for text in subject.geometry.degraded)
+    assert not any('camera_optical' in text for text in subject.rig.geometry.degraded)
 
 
 # ------------------------------------------------------------------------------ starting over
@@ -314,4 +314,4 @@ def test_the_parameters_reach_their_parts() -> None:
     subject = PerceptionPipeline(parameters)
     (decision,) = fed(subject, [picture(60)]) + subject.poll(at(102))
     assert decision.lost == ()
-    assert subject.tracker._lag_ns == 300 * MS
+    assert subject.tracker._pairing._lag_ns == 300 * MS

@@ -97,7 +97,7 @@ def flight(seconds: float = 2.0) -> list[Unit]:
 
 def replay_of(fusion: FeatureFusion, profile: DeviceProfile | None) -> OfflineReplay:
     pipeline = PerceptionPipeline(None, fusion)
-    pipeline.set_camera(MODEL)
+    pipeline.rig.set_camera(MODEL)
     found = OfflineReplay(pipeline, {m: FakeEncoder(m, encoded) for m in (CAMERA, RADAR)}, profile)
     found.run(iter(flight()))
     return found

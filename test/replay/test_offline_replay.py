@@ -91,7 +91,7 @@ def replay_of(
 ) -> OfflineReplay:
     if pipeline is None:
         pipeline = PerceptionPipeline()
-        pipeline.set_camera(MODEL)
+        pipeline.rig.set_camera(MODEL)
     usual = {m: FakeEncoder(m, walker) for m in (CAMERA, RADAR)}
     found = OfflineReplay(pipeline, usual | encoders, with_profile)
     found.run(iter(units))

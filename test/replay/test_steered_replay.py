@@ -27,12 +27,13 @@ from mmedge_ros.data_types import (
 )
 from mmedge_ros.lab.evaluation.decision_log import decision_lines
 from mmedge_ros.lab.evaluation.encoded_flight import replay_encoded
+from mmedge_ros.pipeline.fusion_strategy import gated_pipeline
 from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline
 from mmedge_ros.records.run_record import RunRecord
 from mmedge_ros.replay import ReplayError
 from mmedge_ros.replay.steered_replay import OptimiserSteering, encode_seconds
 from mmedge_ros.skipping.audits import AuditParameters
-from mmedge_ros.skipping.gated_pipeline import GatedPipeline, Gating
+from mmedge_ros.skipping.early_decision import Gating
 from mmedge_ros.skipping.skip_control import SkipControl, SkipParameters
 
 
@@ -138,7 +139,7 @@ def test_it_hears_of_rests() -> None:
     rules = SkipParameters(audits=AuditParameters(share=0.0))
     gating = Gating(Yes(), SkipControl(rules, 0.5, periods_ns=PERIODS))
     script = Script([configuration(1, 0, 'small')])
-    record = flown(script, pipeline=GatedPipeline(gating))
+    record = flown(script, pipeline=gated_pipeline(gating))
     assert any(what == 'camera rests' for what, _ in script.told)
     assert record.units[CAMERA].skipped > 5
 

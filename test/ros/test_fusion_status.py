@@ -11,7 +11,7 @@ from mmedge_ros.pipeline.decision_worker import DecisionWorker
 from mmedge_ros.pipeline.fusion_strategy import open_pipeline
 from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline, PipelineParameters
 from mmedge_ros.ros.fusion_status import FusionStatus
-from mmedge_ros.skipping.gated_pipeline import GatedPipeline
+from mmedge_ros.skipping.early_decision import GatedDecision
 
 
 class Inputs:
@@ -40,16 +40,16 @@ def test_without_a_gate_nothing_is_told_of_one() -> None:
 
 def test_a_gate_that_audits_have_switched_off_is_a_warning(tmp_path: Path) -> None:
     pipeline = open_pipeline(write_gated_bundle(tmp_path / 'm'), PipelineParameters())
-    assert isinstance(pipeline, GatedPipeline)
+    assert isinstance(pipeline.early_decision, GatedDecision)
     status = FusionStatus(pipeline, Inputs('no radar input'))
     status.decided(())
     found = figures(status, pipeline)
     assert (found['gate_threshold'], found['gate_off'], found['early']) == ('0.9', False, 0)
     assert found['gate_agreement'] == 'nan'
     assert status.missing() == ['no radar input']
-    pipeline.control.audited(True)
-    while not pipeline.control.status.is_off:
-        pipeline.control.audited(False)
+    pipeline.early_decision.control.audited(True)
+    while not pipeline.early_decision.control.status.is_off:
+        pipeline.early_decision.control.audited(False)
     status.decided(())
     first, second = status.missing()
     assert first == 'no radar input'

@@ -198,8 +198,8 @@ def replay_encoded(
     )
     record = replace(flight.record, features=[], units={}, problems=[], decisions=[])
     replay.fill(record)
-    geometry = pipeline.geometry
-    record.frame_id = pipeline.frame_id
+    geometry = pipeline.rig.geometry
+    record.frame_id = pipeline.rig.frame_id
     record.camera = geometry.camera
     record.camera_pose = geometry.camera_pose if geometry.camera else None
     record.radar_pose = geometry.radar_pose if RADAR in flight.modalities else None
@@ -214,10 +214,10 @@ def set_up_geometry(
 
     :param withheld: modalities whose units will never come, and cannot say where they are
     """
-    pipeline.add_transforms(flight.transforms)
+    pipeline.rig.add_transforms(flight.transforms)
     if flight.camera is not None:
-        pipeline.set_camera(flight.camera)
-    pipeline.set_frames({m: f for m, f in _frames(flight).items() if m in withheld})
+        pipeline.rig.set_camera(flight.camera)
+    pipeline.rig.set_frames({m: f for m, f in _frames(flight).items() if m in withheld})
 
 
 def _frames(flight: EncodedFlight) -> dict[str, str]:

@@ -8,20 +8,21 @@ is the width of its picture (a field of view of 53 degrees).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from mmedge_ros.data_types import CAMERA, NS_PER_S, Box, Detection, Measurement, UnitFeatures
 from mmedge_ros.fusion.decision_fusion import fuse_detections
+from mmedge_ros.fusion.pairing import PairedUnits
 from mmedge_ros.geometry.projection import CameraModel
 from mmedge_ros.geometry.sensor_poses import BASE_FRAME, OPTICAL_TO_BODY, SensorGeometry
 from mmedge_ros.geometry.transforms import Transform
 from mmedge_ros.lab.evaluation import EvaluationError
 from mmedge_ros.lab.evaluation.mot_text import NO_CLASS, MotBoxes, scores
 from mmedge_ros.pipeline.perception_pipeline import PipelineParameters
-from mmedge_ros.tracking.fixed_lag import FixedLagTracker
+from mmedge_ros.pipeline.unit_tracker import UnitTracker
 from mmedge_ros.tracking.tracker import Tracker
 
 DEFAULT_FPS = 25.0
@@ -85,10 +86,10 @@ def track_detections(
     p = parameters or PipelineParameters()
     geometry = _geometry(camera.fitted(detections))
 
-    def fuse(unit: UnitFeatures | None, scans: Sequence[UnitFeatures]) -> list[Measurement]:
-        return fuse_detections(unit, scans, geometry, p.fusion)
+    def measure(units: PairedUnits) -> list[Measurement]:
+        return fuse_detections(units.camera, units.scans, geometry, p.fusion)
 
-    tracker = FixedLagTracker(Tracker(p.tracker), fuse, p.pairing, p.lag)
+    tracker = UnitTracker(Tracker(p.tracker), measure, p.pairing, p.lag)
     rows: list[list[float]] = []
     for unit in _units(detections, camera.fps, tracker):
         tracker.update([unit])
@@ -114,7 +115,7 @@ def _geometry(camera: MotCamera) -> SensorGeometry:
     return SensorGeometry(BASE_FRAME, model, pose, Transform.identity())
 
 
-def _units(detections: MotBoxes, fps: float, tracker: FixedLagTracker) -> Iterator[UnitFeatures]:
+def _units(detections: MotBoxes, fps: float, tracker: UnitTracker) -> Iterator[UnitFeatures]:
     """Yield a camera unit per frame; frames without boxes only while there is a track.
 
     So a gap of a billion frames costs no more than the time until the last track is dropped.

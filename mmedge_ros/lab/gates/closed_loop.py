@@ -9,18 +9,15 @@ from typing import NamedTuple
 from mmedge_ros.data_types import Configuration, Decision
 from mmedge_ros.fusion.feature_fusion import FeatureFusion
 from mmedge_ros.lab.evaluation.encoded_flight import EncodedFlight, replay_encoded
-from mmedge_ros.lab.gates.remembered_measurements import (
-    Measured,
-    RememberingGatedPipeline,
-    RememberingPipeline,
-)
-from mmedge_ros.pipeline.perception_pipeline import PipelineParameters
+from mmedge_ros.lab.gates.remembered_measurements import Measured, remembered_source
+from mmedge_ros.pipeline.fusion_strategy import gated_pipeline
+from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline, PipelineParameters
 from mmedge_ros.records.device_profile import DeviceProfile
 from mmedge_ros.records.run_record import RunRecord
 from mmedge_ros.skipping.agreement import decisions_agree
 from mmedge_ros.skipping.certificate import FlightOutcome
+from mmedge_ros.skipping.early_decision import Gating
 from mmedge_ros.skipping.gate import Asked
-from mmedge_ros.skipping.gated_pipeline import Gating
 from mmedge_ros.skipping.question import Question
 from mmedge_ros.skipping.scene import Asking
 from mmedge_ros.skipping.scene_change import SceneChangeParameters
@@ -107,10 +104,7 @@ class FlightLoop:
     def reference(self) -> RunRecord:
         """Return the run in which nothing is skipped."""
         if self._reference is None:
-            s = self.settings
-            pipeline = RememberingPipeline(s.pipeline, s.make_fusion())
-            pipeline.measured = self._measured
-            self._reference = self._replayed(pipeline)
+            self._reference = self._replayed(None)
         return self._reference
 
     def gated(self, asked: Asked, threshold: float) -> GatedRun:
@@ -152,11 +146,14 @@ class FlightLoop:
             windows.stride,
             periods_ns=self.flight.periods_ns,
         )
-        gating = Gating(asked, control, s.changes, note, audits.append)
-        pipeline = RememberingGatedPipeline(gating, s.pipeline, s.make_fusion())
-        pipeline.measured = self._measured
-        pipeline.shadows = shadows
-        record = self._replayed(pipeline)
+
+        def keep_shadow(question: Question, preview: Callable[[], Decision]) -> None:
+            if shadows is not None:
+                shadows.append((question, preview()))
+
+        record = self._replayed(
+            Gating(asked, control, s.changes, keep_shadow, note, audits.append)
+        )
         full, size = self._decided(), _picture_size(record)
         early = tuple(
             EarlyDecision(
@@ -170,8 +167,14 @@ class FlightLoop:
         )
         return GatedRun(record, early, control.status, tuple(audits))
 
-    def _replayed(self, pipeline: RememberingPipeline) -> RunRecord:
-        s = self.settings
+    def _replayed(self, gating: Gating | None) -> RunRecord:
+        s, fusion = self.settings, self.settings.make_fusion()
+        # Feature fusion makes something else of a picture in each window.
+        source = remembered_source(s.pipeline.fusion, self._measured) if fusion is None else None
+        if gating is None:
+            pipeline = PerceptionPipeline(s.pipeline, fusion, measure=source)
+        else:
+            pipeline = gated_pipeline(gating, s.pipeline, fusion, source)
         return replay_encoded(self.flight, pipeline, s.configuration, s.profile)
 
     def _decided(self) -> dict[int, Decision]:

@@ -89,8 +89,8 @@ def replay_schedule(
         windows.stride,
         windows.deadline,
     )
-    record.frame_id = pipeline.frame_id
-    geometry = pipeline.geometry
+    record.frame_id = pipeline.rig.frame_id
+    geometry = pipeline.rig.geometry
     record.camera = geometry.camera
     record.camera_pose = geometry.camera_pose if geometry.camera else None
     record.radar_pose = geometry.radar_pose if RADAR in flight.modalities else None
@@ -146,7 +146,7 @@ class _ScheduledReplay:
     def _fly_on(self, now_ns: int) -> None:
         while self._next_ego is not None and self._next_ego.available_ns <= now_ns:
             ego = self._next_ego
-            self._pipeline.add_ego_state(ego.state, ego.frame_id, ego.base_frame)
+            self._pipeline.rig.add_ego_state(ego.state, ego.frame_id, ego.base_frame)
             self._next_ego = next(self._ego, None)
 
     def _first_use(self, use: Use, planned: PlannedDecision) -> UnitFeatures | None:
@@ -197,7 +197,7 @@ class _ScheduledReplay:
         tracker = pipeline.tracker.fork()
         tracker.update(made_up)
         state_ns = min(max(decision.state_ns, tracker.newest_ns), end_ns)
-        camera = pipeline.geometry.camera
+        camera = pipeline.rig.geometry.camera
         size = (camera.width, camera.height) if camera else (0, 0)
         return replace(
             decision, state_ns=state_ns, tracks=tracker.report(state_ns, begin_ns, size)
@@ -205,7 +205,7 @@ class _ScheduledReplay:
 
     def _without_content(self, unit: Unit, planned: PlannedDecision) -> UnitFeatures:
         part = planned.configuration.of(unit.modality)
-        camera = self._pipeline.geometry.camera
+        camera = self._pipeline.rig.geometry.camera
         seen = camera is not None and unit.modality != RADAR
         return UnitFeatures(
             *(unit.modality, unit.sequence, unit.stamp_ns, unit.available_ns, unit.frame_id),

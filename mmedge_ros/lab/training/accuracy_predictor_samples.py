@@ -36,7 +36,7 @@ from mmedge_ros.lab.evaluation.bundle_under_test import BundleUnderTest
 from mmedge_ros.lab.evaluation.case_figures import place_samples
 from mmedge_ros.lab.evaluation.encoded_flight import EncodedFlight, replay_encoded
 from mmedge_ros.lab.evaluation.flight_cases import RememberedTruth, encoded_with_truth
-from mmedge_ros.lab.gates.remembered_measurements import Measured, RememberingPipeline
+from mmedge_ros.lab.gates.remembered_measurements import Measured, remembered_source
 from mmedge_ros.lab.training import TrainingError
 from mmedge_ros.lab.training.gate_flights import Tell, write_whole
 from mmedge_ros.pipeline.perception_pipeline import (
@@ -211,9 +211,7 @@ class _Until(GroundTruth):
 def remembering_pipeline(measured: Measured) -> PerceptionPipeline:
     """Return decision fusion that remembers in ``measured`` what units of one level measure."""
     parameters = PipelineParameters(strategy=DECISION, skipping=SkipParameters(alpha=0.0))
-    pipeline = RememberingPipeline(parameters)
-    pipeline.measured = measured
-    return pipeline
+    return PerceptionPipeline(parameters, measure=remembered_source(parameters.fusion, measured))
 
 
 class _Beginning(Recording):

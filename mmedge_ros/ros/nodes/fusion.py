@@ -57,7 +57,9 @@ class FusionNode(Node):
         p = parameters.pipeline
         model = model_of_encoders(parameters.detector, parameters.simulated, p)
         self._pipeline = open_pipeline(model, p)
-        self._pipeline.add_transforms([parse_static_transform(t) for t in parameters.transforms])
+        self._pipeline.rig.add_transforms(
+            [parse_static_transform(t) for t in parameters.transforms]
+        )
         self._tracks = self.create_publisher(
             msg.TrackArray, names.TRACKS, **qos.overridable(qos.RESULT)
         )
@@ -76,11 +78,11 @@ class FusionNode(Node):
             self._watch.expect(modality, names.UNIT_FEATURES, qos.RESULT)
         if parameters.calibration_file:
             calibration = read_calibration(parameters.calibration_file)
-            self._pipeline.add_transforms(calibration.transforms)
+            self._pipeline.rig.add_transforms(calibration.transforms)
             if calibration.camera is not None:
-                self._pipeline.set_camera(calibration.camera)
+                self._pipeline.rig.set_camera(calibration.camera)
         self._geometry_inputs = GeometryInputs(
-            self, self._worker.submit, wants_camera=not self._pipeline.has_camera
+            self, self._worker.submit, wants_camera=not self._pipeline.rig.has_camera
         )
         self._worker.start()
         self.create_subscription(

@@ -160,13 +160,13 @@ def replay_live(options: LiveOptions, on_progress: Progress | None = None) -> Ru
         record = begin_record(recording, parameters, 'live')
         live.fill(record, first_ns, last_ns)
         pipeline = PerceptionPipeline(parameters)
-        pipeline.add_transforms(recording.transforms)
+        pipeline.rig.add_transforms(recording.transforms)
         if recording.camera is not None:
-            pipeline.set_camera(recording.camera)
-        pipeline.set_frames({f.modality: f.frame_id for f in record.features})
+            pipeline.rig.set_camera(recording.camera)
+        pipeline.rig.set_frames({f.modality: f.frame_id for f in record.features})
         ego = record.ego.nearest(first_ns) if record.ego else None
         if record.ego and ego:
-            pipeline.add_ego_state(ego, record.ego.frame_id, record.ego.base_frame)
+            pipeline.rig.add_ego_state(ego, record.ego.frame_id, record.ego.base_frame)
         finish_record(record, recording, pipeline)
         told = detector_problems(Path(_model_of(nodes)), recording)
         record.problems = [*told, *record.problems]

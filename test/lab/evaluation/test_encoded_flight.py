@@ -118,8 +118,8 @@ def played(
 ) -> str:
     """The decisions of a replay in which the encoders are at work."""
     with Recording(bag) as source:
-        pipeline.add_transforms(source.transforms)
-        pipeline.set_camera(source.camera)
+        pipeline.rig.add_transforms(source.transforms)
+        pipeline.rig.set_camera(source.camera)
         live = OfflineReplay(pipeline, with_encoders, NOMINAL, source.periods_ns)
         for server in live.servers.values():
             server.intake.control.schedule.add(chosen)

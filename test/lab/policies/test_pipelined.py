@@ -17,9 +17,10 @@ from mmedge_ros.lab.policies.pipelined import Pipelined
 from mmedge_ros.lab.policies.plugins import ChooserSteering
 from mmedge_ros.lab.policies.registry import POLICIES
 from mmedge_ros.lab.policies.schedule import SAMPLE, STREAM
+from mmedge_ros.pipeline.fusion_strategy import gated_pipeline
 from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline
 from mmedge_ros.skipping.audits import AuditParameters
-from mmedge_ros.skipping.gated_pipeline import GatedPipeline, Gating
+from mmedge_ros.skipping.early_decision import Gating
 from mmedge_ros.skipping.skip_control import SkipControl, SkipParameters
 
 POLICY = Pipelined('pipelined')
@@ -84,7 +85,7 @@ def test_a_gate_lets_windows_be_decided_early_and_nothing_is_used_too_soon() -> 
     flight = encoded_flight(lambda _: 2, 3.0)
     parameters = SkipParameters(audits=AuditParameters(share=0.0))
     control = SkipControl(parameters, 0.5, periods_ns=PERIODS)
-    pipeline = GatedPipeline(Gating(always(1.0), control))
+    pipeline = gated_pipeline(Gating(always(1.0), control))
     schedule, record = POLICY.replay(flight, pipeline, settings())
     early = [d for d in schedule.decisions if d.latency < 0.0]
     assert len(early) > 10

@@ -34,10 +34,11 @@ from mmedge_ros.fusion.map_decoding import DecodingParameters
 from mmedge_ros.geometry.projection import CameraModel
 from mmedge_ros.geometry.sensor_poses import OPTICAL_TO_BODY
 from mmedge_ros.geometry.transforms import StampedTransform
+from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline, PipelineParameters
 from mmedge_ros.pipeline.window_assembler import ClosedWindow
 from mmedge_ros.sensing.capture_control import Admission, CaptureControl
 from mmedge_ros.skipping.audits import AuditParameters
-from mmedge_ros.skipping.gated_pipeline import GatedPipeline, Gating
+from mmedge_ros.skipping.early_decision import GatedDecision, Gating
 from mmedge_ros.skipping.skip_control import SkipControl, SkipParameters
 
 MODEL = CameraModel(
@@ -61,12 +62,13 @@ def grid_of(people: int) -> np.ndarray:
     return camera_grid_with([Cell(box) for box in boxes_of(people)])
 
 
-class Watched(GatedPipeline):
+class Watched(PerceptionPipeline):
     """Keeps every window with the instant it was decided at."""
 
-    def __init__(self, *arguments: Any) -> None:
+    def __init__(self, gating: Gating, fusion: FeatureFusion | None) -> None:
         self.windows: list[ClosedWindow] = []
-        super().__init__(*arguments)
+        high_score = PipelineParameters().tracking(fusion is not None).high_score
+        super().__init__(None, fusion, early_decision=GatedDecision(gating, high_score, 0.5))
 
     def _decide(self, window: ClosedWindow) -> Decision:
         self.windows.append(window)
@@ -93,9 +95,9 @@ class Rig:
         self.control = SkipControl(parameters, 0.5, periods_ns=PERIODS)
         self.audits: list[bool] = []
         gating = Gating(answering, self.control, on_audit=self.audits.append)
-        self.pipeline = Watched(gating, None, fusion)
-        self.pipeline.set_camera(MODEL)
-        self.pipeline.add_transforms(MOUNTS)
+        self.pipeline = Watched(gating, fusion)
+        self.pipeline.rig.set_camera(MODEL)
+        self.pipeline.rig.add_transforms(MOUNTS)
         self.capture = {m: CaptureControl(m, PERIODS[m]) for m in (CAMERA, RADAR)}
         self.decisions: list[Decision] = []
         self.skips: list[SkipDecision] = []
@@ -285,7 +287,7 @@ class Interleaved(RuleBasedStateMachine):
         networks = FakeFusionNetworks()
         fusion = FeatureFusion(networks, DecodingParameters(0.1)) if learned else None
         self.answering = answering
-        self.pipeline = Watched(Gating(answering, self.control), None, fusion)
+        self.pipeline = Watched(Gating(answering, self.control), fusion)
         self.capture = {m: CaptureControl(m, PERIODS[m]) for m in (CAMERA, RADAR)}
         self.now = 0.0
         self.sequence = 0

@@ -14,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mmedge_ros.data_types import CAMERA, RADAR, Box, Measurement, UnitFeatures
-from mmedge_ros.tracking.fixed_lag import FixedLagTracker, Step, group_units
+from mmedge_ros.fusion.pairing import PairedUnits, pair_units
+from mmedge_ros.pipeline.unit_tracker import UnitTracker
 from mmedge_ros.tracking.tracker import Tracker
 
 StepKey = tuple[float | None, tuple[float, ...]]
@@ -29,15 +30,15 @@ def in_ms(stamp_ns: int) -> float:
     return (stamp_ns - at(0)) / MS
 
 
-def key_of(camera: UnitFeatures | None, scans: Sequence[UnitFeatures]) -> StepKey:
+def key_of(units: PairedUnits) -> StepKey:
     return (
-        None if camera is None else in_ms(camera.stamp_ns),
-        tuple(in_ms(scan.stamp_ns) for scan in scans),
+        None if units.camera is None else in_ms(units.camera.stamp_ns),
+        tuple(in_ms(scan.stamp_ns) for scan in units.scans),
     )
 
 
 def grouped(*units: UnitFeatures) -> list[StepKey]:
-    return [key_of(step.camera, step.scans) for step in group_units(units, 100 * MS)]
+    return [key_of(group) for group in pair_units(units, 100 * MS)]
 
 
 # ------------------------------------------------------------------------------ grouping
@@ -58,9 +59,9 @@ def test_each_camera_unit_is_a_step_and_takes_only_the_scans_since_the_last() ->
     assert grouped(*units) == [(10, (0,)), (20, ()), (40, (30,))]
 
 
-def test_a_step_refers_to_its_camera_unit_or_else_its_scan() -> None:
-    assert Step(measured(50), (measured(40, RADAR),)).stamp_ns == at(50)
-    assert Step(None, (measured(40, RADAR),)).stamp_ns == at(40)
+def test_a_group_refers_to_its_camera_unit_or_else_its_scan() -> None:
+    assert PairedUnits(measured(50), (measured(40, RADAR),)).stamp_ns == at(50)
+    assert PairedUnits(None, (measured(40, RADAR),)).stamp_ns == at(40)
 
 
 # ------------------------------------------------------------------------------ order
@@ -86,21 +87,21 @@ class Historian:
         return History(stamp_ns, state.next_id, steps)
 
 
-def history_keeper(lag: float = 0.5) -> FixedLagTracker:
-    def fuse(camera: UnitFeatures | None, scans: Sequence[UnitFeatures]) -> list[Any]:
-        return [key_of(camera, scans)]
+def history_keeper(lag: float = 0.5) -> UnitTracker:
+    def measure(units: PairedUnits) -> list[Any]:
+        return [key_of(units)]
 
-    return FixedLagTracker(Historian(), fuse, lag=lag)  # type: ignore[arg-type]
+    return UnitTracker(Historian(), measure, lag=lag)  # type: ignore[arg-type]
 
 
-def history(tracker: FixedLagTracker) -> tuple[StepKey, ...]:
+def history(tracker: UnitTracker) -> tuple[StepKey, ...]:
     return getattr(tracker.state, 'steps', ())
 
 
 def undisturbed(units: Sequence[UnitFeatures]) -> tuple[StepKey, ...]:
     """What a stream in perfect order gives."""
     order = sorted(units, key=lambda u: (u.stamp_ns, u.modality == CAMERA, u.sequence))
-    return tuple(key_of(s.camera, s.scans) for s in group_units(order, 100 * MS))
+    return tuple(key_of(group) for group in pair_units(order, 100 * MS))
 
 
 @st.composite
@@ -144,7 +145,7 @@ def test_a_long_stream_whose_units_come_within_the_lag_is_as_one_in_order(
         tracker.update([unit])
     assert history(tracker) == undisturbed([unit for _, unit in arrivals])
     assert tracker.too_late == 0
-    assert len(tracker._units) < 60
+    assert len(tracker._pairing._units) < 60
 
 
 def test_a_scan_that_stood_alone_is_given_to_the_camera_unit_that_comes_after_all() -> None:
@@ -175,11 +176,11 @@ def test_units_that_come_too_late_are_counted_and_not_used() -> None:
 def test_nothing_is_done_again_without_need() -> None:
     calls = []
 
-    def fuse(camera: UnitFeatures | None, scans: Sequence[UnitFeatures]) -> list[Any]:
-        calls.append(key_of(camera, scans))
+    def measure(units: PairedUnits) -> list[Any]:
+        calls.append(key_of(units))
         return []
 
-    tracker = FixedLagTracker(Historian(), fuse)  # type: ignore[arg-type]
+    tracker = UnitTracker(Historian(), measure)  # type: ignore[arg-type]
     for n in range(20):
         tracker.update([measured(50 * n, CAMERA, n)])
     tracker.update([])
@@ -190,23 +191,23 @@ def test_memory_is_that_of_the_lag() -> None:
     tracker = history_keeper()
     for n in range(2000):
         tracker.update([measured(25 * n, (CAMERA, RADAR)[n % 2], n)])
-        assert len(tracker._units) <= 30
-        assert len(tracker._done) <= 30
+        assert len(tracker._pairing._units) <= 30
+        assert len(tracker._tracks._states) <= 30
 
 
 def test_a_flood_of_units_with_one_stamp_does_not_fill_the_memory() -> None:
     tracker = history_keeper()
     for n in range(0, 5000, 100):
         tracker.update([measured(0, CAMERA, n + k) for k in range(100)])
-    assert len(tracker._units) <= 1000
+    assert len(tracker._pairing._units) <= 1000
 
 
 # ------------------------------------------------------------------------------ tracks
 
 
-def people(camera: UnitFeatures | None, scans: Sequence[UnitFeatures]) -> list[Measurement]:
+def people(units: PairedUnits) -> list[Measurement]:
     """Two people who walk in opposite directions, seen in every step."""
-    stamp_ns = camera.stamp_ns if camera else scans[-1].stamp_ns
+    camera, stamp_ns = units.camera, units.stamp_ns
     time = in_ms(stamp_ns) / 1e3
     found = []
     for side in (-1.0, 1.0):
@@ -234,7 +235,7 @@ def people(camera: UnitFeatures | None, scans: Sequence[UnitFeatures]) -> list[M
 def test_any_order_of_arrival_gives_the_same_tracks(order: list[int]) -> None:
     units = [measured(50 * n, CAMERA, n) for n in range(10)]
     units += [measured(60 * n + 7, RADAR, n) for n in range(8)]
-    in_order, shuffled = (FixedLagTracker(Tracker(), people) for _ in range(2))
+    in_order, shuffled = (UnitTracker(Tracker(), people) for _ in range(2))
     in_order.update(units)
     for n in order:
         shuffled.update([units[n]])
@@ -249,7 +250,7 @@ def test_any_order_of_arrival_gives_the_same_tracks(order: list[int]) -> None:
 
 
 def test_after_a_reset_ids_go_on_rising() -> None:
-    tracker = FixedLagTracker(Tracker(), people)
+    tracker = UnitTracker(Tracker(), people)
     seen: list[int] = []
     for begin in (0, 10_000, 3_000):
         for n in range(5):

@@ -1,0 +1,96 @@
+"""The sensors on a drone that moves: calibration, mounts and ego motion joined."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from mmedge_ros.data_types import CAMERA, RADAR
+from mmedge_ros.geometry.ego_motion import ODOMETRY_FRAME, EgoMotion, EgoState, carried
+from mmedge_ros.geometry.projection import CameraModel
+from mmedge_ros.geometry.sensor_poses import BASE_FRAME, SensorGeometry, resolve_geometry
+from mmedge_ros.geometry.transforms import StampedTransform, TransformTree
+
+
+class SensorRig:
+    """Collects what is known of the sensors' places, and answers for any instant."""
+
+    def __init__(self) -> None:
+        self.newest_ego_ns: int | None = None
+        self._tree = TransformTree()
+        self._camera: CameraModel | None = None
+        self._frames: dict[str, str] = {}
+        self._geometry: SensorGeometry | None = None
+        self._ego = EgoMotion()
+
+    @property
+    def geometry(self) -> SensorGeometry:
+        """Sensor poses on the drone, as far as they are known."""
+        if self._geometry is None:
+            self._geometry = resolve_geometry(
+                self._tree,
+                self._camera,
+                self._frames.get(CAMERA, ''),
+                self._frames.get(RADAR, ''),
+                self._ego.base_frame or BASE_FRAME,
+            )
+        return self._geometry
+
+    @property
+    def frame_id(self) -> str:
+        """The frame tracks live in: that of odometry where there is any."""
+        return self._ego.frame_id or self.geometry.frame_id
+
+    @property
+    def degraded(self) -> tuple[str, ...]:
+        """What is missing or was assumed, in words."""
+        if self._ego.frame_id:
+            return self.geometry.degraded
+        missing = f'no odometry: tracks live in {self.geometry.frame_id}'
+        return (missing, *self.geometry.degraded)
+
+    @property
+    def has_camera(self) -> bool:
+        """Whether a calibration was entered."""
+        return self._camera is not None
+
+    @property
+    def picture_size(self) -> tuple[int, int]:
+        """Width and height of the calibrated camera's picture, px; zeros without one."""
+        return (self._camera.width, self._camera.height) if self._camera else (0, 0)
+
+    def set_camera(self, camera: CameraModel) -> None:
+        """Enter the camera's calibration."""
+        self._camera = camera
+        self._geometry = None
+
+    def add_transforms(self, transforms: Sequence[StampedTransform]) -> None:
+        """Enter static transforms.
+
+        :raises GeometryError: for one that closes a cycle; those before it are entered
+        """
+        self._geometry = None
+        for transform in transforms:
+            self._tree.add(transform.parent, transform.child, transform.transform)
+
+    def add_ego_state(self, state: EgoState, frame_id: str, base_frame: str) -> None:
+        """Enter how the drone moves: the pose of ``base_frame`` in ``frame_id``.
+
+        Odometry that leaves its frames unnamed is taken to mean the usual ones.
+        """
+        frame_id, base_frame = frame_id or ODOMETRY_FRAME, base_frame or BASE_FRAME
+        if (frame_id, base_frame) != (self._ego.frame_id, self._ego.base_frame):
+            self._ego = EgoMotion(frame_id, base_frame)
+            self._geometry = None
+        self._ego.add(state)
+        self.newest_ego_ns = max(state.stamp_ns, self.newest_ego_ns or state.stamp_ns)
+
+    def set_frames(self, frames: Mapping[str, str]) -> None:
+        """Enter the frame of each modality's sensor."""
+        if any(self._frames.get(modality) != frame for modality, frame in frames.items()):
+            self._frames.update(frames)
+            self._geometry = None
+
+    def geometry_at(self, stamp_ns: int) -> SensorGeometry:
+        """Return sensor poses in the tracking frame at one instant."""
+        state = self._ego.nearest(stamp_ns)
+        return self.geometry if state is None else carried(self.geometry, state, self.frame_id)

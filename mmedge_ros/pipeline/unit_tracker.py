@@ -1,0 +1,75 @@
+"""From units to tracks: each unit is paired, measured and tracked once, in stamp order."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+from mmedge_ros.data_types import Measurement, Track, UnitFeatures
+from mmedge_ros.fusion.pairing import PairedUnits, UnitPairing
+from mmedge_ros.tracking.fixed_lag import FixedLagTracker, TrackerStep
+from mmedge_ros.tracking.track import TrackerState
+from mmedge_ros.tracking.tracker import Tracker
+
+Measure: TypeAlias = Callable[[PairedUnits], list[Measurement]]
+
+
+class UnitTracker:
+    """A tracker of units.
+
+    :param measure: turns units that belong together into measurements
+    :param pairing: how long before a picture a scan may be to be fused with it, s
+    :param lag: units older than the newest by more than this are too late, s
+    """
+
+    def __init__(
+        self, tracker: Tracker, measure: Measure, pairing: float = 0.1, lag: float = 0.5
+    ) -> None:
+        self._measure = measure
+        self._pairing = UnitPairing(pairing, lag)
+        self._tracks = FixedLagTracker(tracker)
+
+    @property
+    def state(self) -> TrackerState:
+        """All tracks after the newest unit."""
+        return self._tracks.state
+
+    @property
+    def newest_ns(self) -> int:
+        """Stamp of the newest unit taken in, 0 before the first."""
+        return self._pairing.newest_ns
+
+    @property
+    def too_late(self) -> int:
+        """How many units came too late to be used."""
+        return self._pairing.too_late
+
+    def reset(self) -> None:
+        """Forget every track and unit; ids go on."""
+        self._pairing.reset()
+        self._tracks.reset()
+
+    def fork(self) -> UnitTracker:
+        """Return one that goes on by itself from here."""
+        other = copy.copy(self)
+        other.__dict__.update(_pairing=self._pairing.fork(), _tracks=self._tracks.fork())
+        return other
+
+    def update(self, units: Sequence[UnitFeatures]) -> None:
+        """Take in units of any order and modality."""
+        kept, groups = self._pairing.add(units)
+        self._tracks.update(
+            kept,
+            [
+                TrackerStep(group.stamp_ns, self._measure(group), group.camera is not None)
+                for group in groups
+            ],
+        )
+        self._tracks.forget(self._pairing.forget())
+
+    def report(
+        self, at_ns: int, recent_ns: int, size: tuple[int, int] = (0, 0)
+    ) -> tuple[Track, ...]:
+        """Return the confirmed tracks predicted to ``at_ns``; see `Tracker.report`."""
+        return self._tracks.report(at_ns, recent_ns, size)
