@@ -5,7 +5,7 @@ from __future__ import annotations
 import array
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 
@@ -29,6 +29,11 @@ _PERIOD = 1.0
 @dataclass(frozen=True)
 class MonitorParameters:
     """What the monitor reads, and how often."""
+
+    REMOVED: ClassVar[dict[str, str]] = {
+        'simulated': 'let trace play a flight of `mmedge simulate`, and set loop',
+        'seed': 'it belonged to simulated',
+    }
 
     rate: float = parameter(4.0, 'how often the state is published', 'Hz', 0.1, 50.0)
     slow_period: float = parameter(

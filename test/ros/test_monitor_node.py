@@ -219,7 +219,7 @@ def test_unknown_figures_stay_unknown_in_the_message() -> None:
     ('given', 'words'),
     [
         ('trace:=/no/such.log', '/no/such.log'),
-        ('simulated:=nowhere', 'nowhere'),
+        ('trace:=/nowhere', 'nowhere'),
         ('rate:=1000.0', 'limits are 0.1 to 50.0'),
     ],
 )
