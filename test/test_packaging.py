@@ -149,10 +149,10 @@ def test_one_forbidden_import_breaks_a_contract(
     text = module.read_text()
     module.write_text(f'{text}\n\ndef _forbidden() -> None:\n    {line}\n')
     try:
-        (broken,) = broken_contracts(contracts)
+        broken = broken_contracts(contracts)
     finally:
         module.write_text(text)
-    assert broken.startswith(contract)
+    assert any(name.startswith(contract) for name in broken)
 
 
 def test_the_command_line_starts_with_no_library_that_takes_time() -> None:
