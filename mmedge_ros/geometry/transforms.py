@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.spatial.transform import Rotation
 
 from mmedge_ros.data_types import FloatArray
 from mmedge_ros.geometry import GeometryError
@@ -98,6 +97,10 @@ def rotation_from_quaternion(x: float, y: float, z: float, w: float) -> FloatArr
 
 def quaternion_from_rotation(rotation: FloatArray) -> tuple[float, float, float, float]:
     """Return the unit quaternion (x, y, z, w), w >= 0, of a (3, 3) rotation matrix."""
+    # Every node starts with this module, few need this, and scipy.spatial takes as long to import
+    # as all the rest.
+    from scipy.spatial.transform import Rotation
+
     x, y, z, w = (float(q) for q in Rotation.from_matrix(rotation).as_quat())
     return (x, y, z, w) if w >= 0.0 else (-x, -y, -z, -w)
 
