@@ -17,8 +17,7 @@ from mmedge_ros.ros.radar_setup import RadarNodeParameters
 from mmedge_ros.ros.recording.inputs import BagRecorderParameters
 from mmedge_ros.sensing.camera.device import CameraParameters
 
-# Each part of a document begins with a mark that says how it is written, and ends with another.
-_PARAMETERS, _TOPICS = 'parameters', 'topics'
+# Each generated part of a document stands between two marks; the first says how it is written.
 _PART = (
     '(<!-- {name}: written by `mmedge parameters --write [^`]+` -->\n).*?(<!-- end of {name} -->)'
 )
@@ -37,14 +36,13 @@ NODES = {
 
 
 def parameter_tables() -> str:
-    """Return one Markdown table per node."""
-    parts = []
+    """Return one section with a Markdown table per node."""
+    head = '| parameter | default | limits | what it does |\n|---|---|---|---|'
+    sections = []
     for name, kind in NODES.items():
-        rows = [_row(item) for item in declared(kind)]
-        head = '| parameter | default | limits | what it does |\n|---|---|---|---|'
-        table = f'{head}\n' + '\n'.join(rows)
-        parts.append(f'<details><summary>{name}</summary>\n\n{table}\n\n</details>')
-    return '\n'.join(parts) + '\n'
+        rows = '\n'.join(_row(item) for item in declared(kind))
+        sections.append(f'## {name}\n\n{head}\n{rows}\n')
+    return '\n' + '\n'.join(sections)
 
 
 def topic_table() -> str:
@@ -66,18 +64,13 @@ def with_tables(text: str) -> str:
 
     :raises ParameterError: when it has no marks
     """
-    parts = {_PARAMETERS: parameter_tables, _TOPICS: topic_table}
-    found = 0
-    for name, written in parts.items():
-        pattern = re.compile(_PART.format(name=name), re.DOTALL)
-        content = written()
-
-        def replaced(mark: re.Match[str], content: str = content) -> str:
-            return f'{mark[1]}{content}{mark[2]}'
-
-        text, count = pattern.subn(replaced, text)
-        found += count
-    if not found:
+    replaced = 0
+    for name, content in (('parameters', parameter_tables()), ('topics', topic_table())):
+        content = content.replace('\\', r'\\')
+        part = re.compile(_PART.format(name=name), re.DOTALL)
+        text, count = part.subn(rf'\1{content}\2', text)
+        replaced += count
+    if not replaced:
         raise ParameterError(
             'the markers are missing: <!-- parameters: written by `mmedge parameters --write '
             'FILE` --> and <!-- end of parameters -->, or the same with topics'
@@ -101,14 +94,16 @@ def _row(item: Parameter) -> str:
     bounds = item.bounds
     unit = f' {bounds.unit}' if bounds.unit else ''
     if isinstance(item.default, tuple):
-        shown = ', '.join(f'`{v}`' for v in item.default) or 'none'
+        default = ', '.join(f'`{v}`' for v in item.default) or 'none'
+    elif isinstance(item.default, bool):
+        default = f'`{str(item.default).lower()}`'
     elif isinstance(item.default, float):
-        shown = f'`{item.default:g}`{unit}'
+        default = f'`{item.default:g}`{unit}'
     else:
-        shown = f'`{item.default}`{unit}' if item.default != '' else 'empty'
-    limits = ', '.join(bounds.choices)
+        default = f'`{item.default}`{unit}' if item.default != '' else 'empty'
+    limits = ', '.join(choice or 'empty' for choice in bounds.choices)
     if not limits and (bounds.minimum is not None or bounds.maximum is not None):
         low = '' if bounds.minimum is None else f'{bounds.minimum:g}'
         high = '' if bounds.maximum is None else f'{bounds.maximum:g}'
         limits = f'{low} .. {high}'.strip()
-    return f'| `{item.name}` | {shown} | {limits} | {bounds.description} |'
+    return f'| `{item.name}` | {default} | {limits} | {bounds.description} |'

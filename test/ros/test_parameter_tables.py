@@ -13,7 +13,7 @@ from mmedge_ros.ros.parameter_tables import NODES, parameter_tables, topic_table
 ROOT = Path(__file__).resolve().parents[2]
 
 
-@pytest.mark.parametrize('document', ['README.md', 'docs/topics.md'])
+@pytest.mark.parametrize('document', ['docs/parameters.md', 'docs/topics.md'])
 def test_a_document_shows_parameters_and_topics_as_declared(document: str) -> None:
     text = (ROOT / document).read_text()
     assert with_tables(text) == text, f'run: ./mmedge parameters --write {document}'
