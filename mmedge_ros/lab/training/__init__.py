@@ -1,6 +1,12 @@
 """Training: data sets from flights, the networks' training, and their export to bundles."""
 
+from collections.abc import Callable
+
 from mmedge_ros import MmedgeError
+
+# Called with the share done (0..1), and for `Report` with what is being done.
+OnShare = Callable[[float], None]
+Report = Callable[[float, str], None]
 
 
 class TrainingError(MmedgeError):

@@ -17,8 +17,8 @@ from mmedge_ros.encoding.bundle.model_bundle import MANIFEST, SIMULATED
 from mmedge_ros.encoding.bundle.weights import sha256_of
 from mmedge_ros.lab.evaluation.detector_accuracy import DetectorAccuracy
 from mmedge_ros.lab.training import TrainingError
-from mmedge_ros.lab.training.detector_export import ExportCheck
 from mmedge_ros.lab.training.detector_settings import DetectorSettings
+from mmedge_ros.lab.training.network_export import ExportCheck
 from mmedge_ros.lab.training.picture_set import CLASSES, PictureSet
 
 LICENCE = (

@@ -16,10 +16,10 @@ from mmedge_ros.lab.training.detector_bundle import (
     write_bundle,
 )
 from mmedge_ros.lab.training.detector_evaluation import evaluate_detector
-from mmedge_ros.lab.training.detector_export import export_detector
 from mmedge_ros.lab.training.detector_settings import DetectorSettings
 from mmedge_ros.lab.training.detector_training import CHECKPOINT, DetectorTraining, prepare_torch
 from mmedge_ros.lab.training.flight_pictures import flights_in
+from mmedge_ros.lab.training.network_export import export_detector
 from mmedge_ros.lab.training.picture_set import PictureSet, write_picture_set
 from mmedge_ros.lab.training.work_folder import disk_error, work_beside, work_folder
 

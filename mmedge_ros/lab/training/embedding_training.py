@@ -6,20 +6,26 @@ Oord et al., arXiv 1807.03748); levels are drawn at random, so that one projecti
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import nn
+from torch import Tensor, nn
 from torch.nn import functional
 
 from mmedge_ros.data_types import CAMERA, NS_PER_S, RADAR
-from mmedge_ros.encoding.feature_grid import CAMERA_CHANNELS, RADAR_CHANNELS
-from mmedge_ros.lab.training import TrainingError
+from mmedge_ros.encoding.feature_grid import (
+    CAMERA_CHANNELS,
+    COLUMNS,
+    EMBEDDING_SIZE,
+    RADAR_CHANNELS,
+    ROWS,
+)
+from mmedge_ros.lab.training import Report, TrainingError
 from mmedge_ros.lab.training.feature_cache import SCAN, SCAN_STEP, CachedFlight
-from mmedge_ros.lab.training.networks.grid_embedding_network import GridEmbeddingNetwork
+from mmedge_ros.lab.training.networks.aggregator import Standardise
 
 _BATCH = 96
 _LEARNING_RATE, _WEIGHT_DECAY = 2e-3, 0.02
@@ -31,8 +37,30 @@ _FIRST_SHARPNESS, _GREATEST_SHARPNESS = 10.0, 50.0
 _JUDGED = 600
 _SEED = 20261  # trainings with other seeds share the embedding
 _STATISTICS = 200
+# Channels of the network's layers, and the share dropped before the last one.
+_WIDTH, _LAST = 24, 8
+_DROPPED = 0.2
 
-Progress = Callable[[float, str], None]
+
+class GridEmbeddingNetwork(nn.Module):  # type: ignore[misc]
+    """Grids (B, C, 30, 40) to unit vectors (B, 32); where in the grid something is counts."""
+
+    def __init__(self, channels: int) -> None:
+        super().__init__()
+        self.standardise = Standardise(channels)
+        self.projection = nn.Conv2d(channels, _WIDTH, 1)
+        self.first = nn.Conv2d(_WIDTH, _WIDTH, 3, stride=2, padding=1)
+        self.second = nn.Conv2d(_WIDTH, _LAST, 3, stride=2, padding=1)
+        cells = -(-ROWS // 4) * -(-COLUMNS // 4)
+        self.dropout = nn.Dropout(_DROPPED)
+        self.last = nn.Linear(_LAST * cells, EMBEDDING_SIZE)
+
+    def forward(self, grid: Tensor) -> Tensor:
+        """Return the embedding of each grid."""
+        hidden = functional.relu(self.projection(self.standardise(grid)))
+        hidden = functional.relu(self.second(functional.relu(self.first(hidden))))
+        vector = self.last(self.dropout(hidden.flatten(1)))
+        return vector / vector.square().sum(dim=1, keepdim=True).clamp(min=1e-12).sqrt()
 
 
 class MomentPair(NamedTuple):
@@ -76,7 +104,7 @@ class JointEmbedding:
 
 
 def train_embedding(
-    flights: Sequence[CachedFlight], steps: int, on_progress: Progress | None = None
+    flights: Sequence[CachedFlight], steps: int, on_progress: Report | None = None
 ) -> JointEmbedding:
     """Learn the joint projection.
 

@@ -34,6 +34,7 @@ _REFERENCE = 'large'
 _CHECKED = 8  # pictures, and scans
 _LAYOUT = 1  # raise it when the encoders' making changes
 _IDENTITY = 'identity'
+_EXPORT_FACTS = ('pictures', 'box_px', 'score', 'feature')
 
 Progress = Callable[[float, str], None]
 
@@ -109,8 +110,8 @@ def prepare_parts(request: PartsRequest, report: Progress) -> Parts:
 def _camera(
     request: PartsRequest, folder: Path, report: Progress
 ) -> tuple[dict[str, list[Path]], dict[str, Any]]:
-    from mmedge_ros.lab.training.camera_export import export_camera_level
     from mmedge_ros.lab.training.grid_projection import LevelNetwork, fit_projections
+    from mmedge_ros.lab.training.network_export import export_camera_level
 
     levels = {
         name: LevelNetwork(request.detectors[width].network, size)
@@ -135,7 +136,7 @@ def _camera(
         )
         facts[name] = {
             'learned_r2': round(fits[name].r2, 4),
-            'export': {key: float(value) for key, value in check._asdict().items()},
+            'export': {key: float(getattr(check, key)) for key in _EXPORT_FACTS},
         }
     return paths, facts
 
@@ -143,8 +144,7 @@ def _camera(
 def _radar(
     request: PartsRequest, folder: Path, report: Progress
 ) -> tuple[dict[str, list[Path]], dict[str, Any]]:
-    from mmedge_ros.lab.training.networks.export_radar import export_radar_level
-    from mmedge_ros.lab.training.radar_training import radar_set, train_radar
+    from mmedge_ros.lab.training.radar_training import export_radar_level, radar_set, train_radar
 
     samples = list(
         radar_samples(

@@ -24,7 +24,6 @@ from mmedge_ros.lab.training.detector_bundle import (
     require_free,
 )
 from mmedge_ros.lab.training.detector_evaluation import evaluate_detector
-from mmedge_ros.lab.training.detector_export import export_detector
 from mmedge_ros.lab.training.detector_training import prepare_torch
 from mmedge_ros.lab.training.flight_pictures import flights_in, labelled_pictures, readable
 from mmedge_ros.lab.training.fusion_bundle import (
@@ -35,6 +34,7 @@ from mmedge_ros.lab.training.fusion_bundle import (
     write_manifest,
 )
 from mmedge_ros.lab.training.fusion_settings import CAMERA_LEVELS, NARROW, WIDE
+from mmedge_ros.lab.training.network_export import export_detector
 from mmedge_ros.lab.training.picture_set import CLASSES, describe_flight
 from mmedge_ros.lab.training.trained_detectors import TrainedDetector, load_detector
 from mmedge_ros.lab.training.work_folder import work_beside

@@ -1,4 +1,4 @@
-"""Trains the radar's networks to tell where people are in the radar's view, and how far.
+"""Trains the radar's networks to tell where people are in its view and how far, and exports them.
 
 The largest level learns first, together with the probe that reads its grid. The others learn to
 be read by the same probe and to put out the same grid: levels may then be mixed in one window.
@@ -6,10 +6,10 @@ be read by the same probe and to put out the same grid: levels may then be mixed
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
-from functools import partial
-from typing import Any, NamedTuple, TypeVar
+import copy
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -17,25 +17,27 @@ from numpy.typing import NDArray
 from torch.nn import functional
 
 from mmedge_ros.encoding.radar_network import inputs_of
-from mmedge_ros.lab.training import TrainingError
+from mmedge_ros.encoding.tapped_network import TappedNetwork
+from mmedge_ros.lab.training import Report, TrainingError
 from mmedge_ros.lab.training.detector_settings import BFLOAT16
 from mmedge_ros.lab.training.fusion_settings import LEVELS, FusionSettings
+from mmedge_ros.lab.training.network_export import write_graph
 from mmedge_ros.lab.training.networks.radar_network import RadarNetwork, RadarProbe
 from mmedge_ros.lab.training.radar_targets import RadarSample
 
 _BATCH = 32
-LEARNING_RATE, WEIGHT_DECAY = 2e-3, 1e-3
+_LEARNING_RATE, _WEIGHT_DECAY = 2e-3, 1e-3
 _RANGE_GAIN, _LIKENESS_GAIN = 0.5, 1.0
-LARGEST_GRADIENT = 5.0
-SEED = 20260  # features do not depend on a training's seed, so that trainings can share them
-# Every so many-th sample only judges.
+_LARGEST_GRADIENT = 5.0
+_SEED = 20260  # features do not depend on a training's seed, so that trainings can share them
+# Every so many-th sample is held out for the evaluation.
 _HELD_OUT = 10
-
-Progress = Callable[[float, str], None]
+# Weights are stored as float16, of which that is the rounding of many layers.
+_LARGEST_DIFFERENCE = 0.02
 
 
 class RadarAccuracy(NamedTuple):
-    """Of samples kept out: share of cells with people among those marked, and the reverse.
+    """Of held-out samples: share of cells with people among those marked, and the reverse.
 
     ``range_error`` is the mean difference of ln(m) where people are.
     """
@@ -45,8 +47,7 @@ class RadarAccuracy(NamedTuple):
     range_error: float
 
 
-@dataclass(frozen=True, eq=False)
-class RadarSet:
+class RadarSet(NamedTuple):
     """Samples as arrays: both rasters, float16, and the targets of `RadarSample`."""
 
     view: NDArray[np.float16]
@@ -54,19 +55,14 @@ class RadarSet:
     people: NDArray[np.int8]
     log_range: NDArray[np.float32]
 
-    def __len__(self) -> int:
-        return len(self.people)
-
-    def rows(self: Samples, chosen: NDArray[np.intp]) -> Samples:
+    def rows(self, chosen: NDArray[np.intp]) -> RadarSet:
         """Return some of the samples."""
-        return replace(self, **{f.name: getattr(self, f.name)[chosen] for f in fields(self)})
-
-
-Samples = TypeVar('Samples', bound=RadarSet)
+        rasters = self.view[chosen], self.birds_eye[chosen]
+        return RadarSet(*rasters, self.people[chosen], self.log_range[chosen])
 
 
 class TrainedRadar(NamedTuple):
-    """A network in evaluation mode and how well it does."""
+    """A network in evaluation mode and its accuracy."""
 
     network: RadarNetwork
     accuracy: RadarAccuracy
@@ -94,24 +90,26 @@ def radar_set(samples: Sequence[RadarSample]) -> RadarSet:
 
 
 def train_radar(
-    samples: RadarSet, settings: FusionSettings, on_progress: Progress | None = None
+    samples: RadarSet, settings: FusionSettings, on_progress: Report | None = None
 ) -> dict[str, TrainedRadar]:
     """Train the networks of all levels.
 
-    :raises TrainingError: if the loss leaves all bounds
+    :raises TrainingError: if the loss diverges
     """
-    learned, judged = split(samples)
-    torch.manual_seed(SEED)
+    places = np.arange(len(samples.people))
+    held = places % _HELD_OUT == _HELD_OUT - 1
+    learned, unseen = samples.rows(places[~held]), samples.rows(places[held])
+    torch.manual_seed(_SEED)
     probe = RadarProbe()
-    found: dict[str, TrainedRadar] = {}
+    trained: dict[str, TrainedRadar] = {}
     best: RadarNetwork | None = None
     for number, level in enumerate(reversed(LEVELS)):
         network = RadarNetwork(level)
         parameters = [*network.parameters(), *(probe.parameters() if best is None else ())]
-        optimizer = torch.optim.AdamW(parameters, LEARNING_RATE, weight_decay=WEIGHT_DECAY)
-        steps = settings.radar_epochs * -(-len(learned) // _BATCH)
-        schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, LEARNING_RATE, max(steps, 2))
-        for step, batch in enumerate(shuffled_batches(learned, settings.radar_epochs)):
+        optimizer = torch.optim.AdamW(parameters, _LEARNING_RATE, weight_decay=_WEIGHT_DECAY)
+        steps = settings.radar_epochs * -(-len(learned.people) // _BATCH)
+        schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, _LEARNING_RATE, max(steps, 2))
+        for step, batch in enumerate(_shuffled_batches(learned, settings.radar_epochs)):
             network.train()
             optimizer.zero_grad(set_to_none=True)
             with torch.autocast('cpu', torch.bfloat16, enabled=settings.precision == BFLOAT16):
@@ -122,7 +120,7 @@ def train_radar(
                     f'{step}; look at the scans of the flights'
                 )
             loss.backward()
-            torch.nn.utils.clip_grad_norm_(parameters, LARGEST_GRADIENT)
+            torch.nn.utils.clip_grad_norm_(parameters, _LARGEST_GRADIENT)
             optimizer.step()
             schedule.step()
             if on_progress:
@@ -130,16 +128,22 @@ def train_radar(
                 on_progress(share, f'radar, {level}, step {step + 1} of {steps}')
         network.eval()
         best = best or network
-        accuracy = judge_radar(partial(_grid, network), probe, judged)
-        found[level] = TrainedRadar(network, accuracy)
-    return {level: found[level] for level in LEVELS}
+        trained[level] = TrainedRadar(network, _accuracy(network, probe, unseen))
+    return {level: trained[level] for level in LEVELS}
 
 
 def _loss(
     network: RadarNetwork, probe: RadarProbe, best: RadarNetwork | None, batch: RadarSet
 ) -> Any:
     grid = _grid(network, batch).float()
-    loss = read_loss(grid, probe, batch)
+    logits, ranges = (read.float() for read in probe(grid))
+    people = torch.from_numpy(batch.people)[:, None]
+    counts, present = (people >= 0).float(), (people > 0).float()
+    seen = functional.binary_cross_entropy_with_logits(logits, present, counts, reduction='sum')
+    truth = torch.from_numpy(batch.log_range)[:, None]
+    known = torch.isfinite(truth)
+    apart = (ranges - torch.where(known, truth, 0.0)).abs() * known
+    loss = (seen + _RANGE_GAIN * apart.sum()) / present.sum().clamp(min=1.0)
     if best is not None:
         with torch.no_grad():
             wanted = _grid(best, batch).float()
@@ -149,37 +153,22 @@ def _loss(
     return loss
 
 
-def read_loss(grid: Any, probe: RadarProbe, batch: RadarSet) -> Any:
-    """Return how wrong a probe reads grids (B, 16, 30, 40) of a batch, a scalar tensor."""
-    logits, ranges = (made.float() for made in probe(grid))
-    people = torch.from_numpy(batch.people)[:, None]
-    counts = (people >= 0).float()
-    present = (people > 0).float()
-    total = present.sum().clamp(min=1.0)
-    seen = functional.binary_cross_entropy_with_logits(logits, present, counts, reduction='sum')
-    truth = torch.from_numpy(batch.log_range)[:, None]
-    known = torch.isfinite(truth)
-    apart = (ranges - torch.where(known, truth, 0.0)).abs() * known
-    return (seen + _RANGE_GAIN * apart.sum()) / total
-
-
-def judge_radar(
-    grid_of: Callable[[Samples], Any], probe: RadarProbe, samples: Samples
-) -> RadarAccuracy:
-    """Say how well a probe reads the grids that something makes of samples."""
+def _accuracy(network: RadarNetwork, probe: RadarProbe, samples: RadarSet) -> RadarAccuracy:
+    """Return how well the probe reads the grids that a network makes of samples."""
     marked = right = present = 0
-    errors = []
-    for first in range(0, len(samples), _BATCH):
-        batch = samples.rows(np.arange(first, min(first + _BATCH, len(samples))))
+    errors = [np.zeros(0, np.float32)]
+    count = len(samples.people)
+    for first in range(0, count, _BATCH):
+        batch = samples.rows(np.arange(first, min(first + _BATCH, count)))
         with torch.no_grad():
-            logits, ranges = (made[:, 0].numpy() for made in probe(grid_of(batch)))
-        said = (logits > 0.0) & (batch.people >= 0)
-        there = batch.people > 0
-        marked, present = marked + int(said.sum()), present + int(there.sum())
-        right += int((said & there).sum())
+            logits, ranges = (read[:, 0].numpy() for read in probe(_grid(network, batch)))
+        positive = (logits > 0.0) & (batch.people >= 0)
+        true = batch.people > 0
+        marked, present = marked + int(positive.sum()), present + int(true.sum())
+        right += int((positive & true).sum())
         gaps = np.abs(ranges - batch.log_range)
         errors.append(gaps[np.isfinite(gaps)])
-    gaps = np.concatenate(errors) if errors else np.zeros(0)
+    gaps = np.concatenate(errors)
     return RadarAccuracy(
         right / marked if marked else float('nan'),
         right / present if present else float('nan'),
@@ -187,23 +176,64 @@ def judge_radar(
     )
 
 
-def split(samples: Samples) -> tuple[Samples, Samples]:
-    """Return the samples to learn from and those that only judge."""
-    places = np.arange(len(samples))
-    held = places % _HELD_OUT == _HELD_OUT - 1
-    return samples.rows(places[~held]), samples.rows(places[held])
-
-
-def shuffled_batches(samples: Samples, epochs: int) -> Iterator[Samples]:
+def _shuffled_batches(samples: RadarSet, epochs: int) -> Iterator[RadarSet]:
     """Yield all samples in another order in each epoch, the same for each network."""
     for epoch in range(epochs):
-        order = np.random.default_rng((SEED, epoch)).permutation(len(samples))
+        order = np.random.default_rng((_SEED, epoch)).permutation(len(samples.people))
         for first in range(0, len(order), _BATCH):
             yield samples.rows(order[first : first + _BATCH])
 
 
 def _grid(network: RadarNetwork, batch: RadarSet) -> Any:
-    view, birds_eye = (
-        torch.from_numpy(raster.astype(np.float32)) for raster in (batch.view, batch.birds_eye)
-    )
-    return network(view, birds_eye)
+    rasters = batch.view, batch.birds_eye
+    return network(*(torch.from_numpy(raster.astype(np.float32)) for raster in rasters))
+
+
+def export_radar_level(
+    network: RadarNetwork, folder: Path, level: str, scans: Sequence[NDArray[np.float32]]
+) -> tuple[list[Path], float]:
+    """Write ``radar_<level>_1.onnx`` and so on, in the order in which they run.
+
+    :param network: trained; it stays as it is
+    :param scans: returns (N, 5) of some scans, to check the files on
+    :return: the files, and the greatest difference as a share of the greatest value
+    :raises TrainingError: if the files do not put out what the network does
+    :raises OSError: if a file cannot be written
+    """
+    network = copy.deepcopy(network).float().cpu().eval()
+    tensors = _tensors(np.zeros((0, 5), np.float32))
+    paths = []
+    for number, stage in enumerate(network.stages, start=1):
+        path = folder / f'radar_{level}_{number}.onnx'
+        inputs = {name: tensors[name] for name in stage.reads}
+        (tensors[stage.writes],) = write_graph(stage, inputs, [stage.writes], path)
+        paths.append(path)
+    return paths, check_radar_stages(network, paths, scans)
+
+
+def check_radar_stages(
+    network: RadarNetwork, paths: Sequence[Path], scans: Sequence[NDArray[np.float32]]
+) -> float:
+    """Return the greatest difference between torch and the files, as a share of the values.
+
+    :raises TrainingError: if it is more than rounding explains
+    """
+    tapped = TappedNetwork(paths)
+    worst = 0.0
+    for returns in scans:
+        with torch.no_grad():
+            wanted = network(*_tensors(returns).values()).numpy()
+        difference = np.abs(wanted - tapped.run(inputs_of(returns))['grid']).max()
+        # np.maximum keeps a NaN, which the comparison below then refuses.
+        worst = float(np.maximum(worst, difference / max(float(np.abs(wanted).max()), 1.0)))
+    if not worst <= _LARGEST_DIFFERENCE:
+        raise TrainingError(
+            f'the exported radar network differs from the trained one by {worst:.1%}; it is not '
+            'used. Export again with the pinned versions of torch and onnx'
+        )
+    return worst
+
+
+def _tensors(returns: NDArray[np.float32]) -> dict[str, Any]:
+    rasters = inputs_of(returns).items()
+    return {name: torch.from_numpy(np.ascontiguousarray(raster)) for name, raster in rasters}

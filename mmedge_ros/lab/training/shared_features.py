@@ -156,7 +156,7 @@ def _embedding(
 def _export(network: Any, shape: tuple[int, int, int], path: Path) -> None:
     import torch
 
-    from mmedge_ros.lab.training.camera_export import write_graph
+    from mmedge_ros.lab.training.network_export import write_graph
 
     write_graph(network, {'grid': torch.zeros(1, *shape)}, ['embedding'], path)
 

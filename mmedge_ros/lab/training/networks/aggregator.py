@@ -3,12 +3,13 @@
 Several windows are stepped at once, unit by unit. In flight `StreamingAggregator` does the same
 with the parts that `export` takes apart, and finds neighbours by the same rules.
 
-Sizes: see `aggregator_state`.
+Sizes: B windows, C channels of a grid, W of the aggregate, K remembered units, H x V cells.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -23,12 +24,79 @@ from mmedge_ros.aggregation.temporal_rules import (
     REMEMBERED,
 )
 from mmedge_ros.encoding.feature_grid import COLUMNS, ROWS
-from mmedge_ros.lab.training.networks.aggregator_state import Aggregate, Running, Thirds
-from mmedge_ros.lab.training.networks.standardise import Standardise, for_convolution
 
 WIDTH = 32
 # Per second; from the mean of the window to little more than its last unit.
 _SLOWEST_DECAY, _FASTEST_DECAY = 0.3, 30.0
+
+
+class Running(NamedTuple):
+    """What the units so far have left behind, apart from the recent ones themselves.
+
+    ``seconds`` (B, K): from the recent units, newest first, to the window's end; ``count``
+    (B, 1) of all units. ``pending`` (B, W, H, V) is the newest unit's encoding without the
+    channels it takes from the unit after it, which is still to come; ``total`` (B, W, H, V)
+    and ``weight`` (B, W) are sums over the units before it.
+    """
+
+    seconds: Tensor
+    count: Tensor
+    pending: Tensor
+    total: Tensor
+    weight: Tensor
+
+
+class Thirds(NamedTuple):
+    """Channels of a unit: for the unit after it, its own, and for the unit before it."""
+
+    onward: Tensor
+    kept: Tensor
+    back: Tensor
+
+
+class Aggregate(NamedTuple):
+    """A window's summary.
+
+    ``pooled`` (B, W, H, V); ``newest`` (B, C, H, V), the newest unit's grid or zeros; ``facts``
+    (B, 3): 1 if there is a unit and 0 else, seconds from the newest unit to the window's end
+    (0 without one), and the logarithm of 1 + the number of units.
+    """
+
+    pooled: Tensor
+    newest: Tensor
+    facts: Tensor
+
+
+class Standardise(nn.Module):  # type: ignore[misc]
+    """Shifts and scales channels by constants that are set once from data and never learned."""
+
+    def __init__(self, channels: int) -> None:
+        super().__init__()
+        self.register_buffer('mean', torch.zeros(1, channels, 1, 1))
+        self.register_buffer('scale', torch.ones(1, channels, 1, 1))
+
+    def set_statistics(self, mean: Tensor, deviation: Tensor) -> None:
+        """Enter means and standard deviations (C,); a channel without spread is only shifted."""
+        spread = torch.where(deviation > 1e-3, deviation, torch.ones_like(deviation))
+        self.mean.copy_(mean.reshape(self.mean.shape))
+        self.scale.copy_((1.0 / spread).reshape(self.scale.shape))
+
+    def forward(self, grid: Tensor) -> Tensor:
+        return (grid - self.mean) * self.scale
+
+    def then(self, layer: nn.Conv2d, grid: Tensor) -> Tensor:
+        """Apply a 1 x 1 convolution to the standardised grid, in one go."""
+        weight = layer.weight * self.scale
+        bias = layer.bias - (weight * self.mean).sum(dim=(1, 2, 3))
+        return functional.conv2d(for_convolution(grid), weight, bias)
+
+
+def for_convolution(grid: Tensor) -> Tensor:
+    """Return a grid as convolutions are fastest with it: several times over when training."""
+    device = grid.device.type
+    mixed = torch.is_autocast_enabled(device)
+    grid = grid.to(torch.get_autocast_dtype(device) if mixed else torch.float32)
+    return grid.contiguous(memory_format=torch.channels_last)
 
 
 class Aggregator(nn.Module):  # type: ignore[misc]

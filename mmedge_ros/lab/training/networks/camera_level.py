@@ -23,7 +23,7 @@ from mmedge_ros.encoding.feature_grid import (
     scale_shape,
 )
 from mmedge_ros.lab.training import TrainingError
-from mmedge_ros.lab.training.canvas_mapping import GridProjection, carry, resampling
+from mmedge_ros.lab.training.grid_projection import GridProjection, carry, resampling
 
 # Of YOLO26: the last layers at stride 4, 8 and 16, and of the backbone; then neck and head.
 _BOUNDS = (0, 3, 5, 7, 11, 23)

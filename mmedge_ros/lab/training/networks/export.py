@@ -6,13 +6,17 @@ compared, is decided in flight by the rules of `temporal_rules`. ``fuse.onnx`` t
 window is pooled to, ``camera_pooled`` and ``radar_pooled`` (1, W, 30, 40), the newest grids
 ``camera_newest`` and ``radar_newest`` (1, C, 30, 40), ``camera_facts`` and ``radar_facts``
 (1, 3), see `Aggregate`, and puts out ``maps`` (1, 54, 30, 40).
+
+All of an encoding before its last rectification is linear in its parts: the unit's own channels,
+those of the unit before, those of the unit after, and one change for each lag. The spatial
+convolution is so applied to each part alone, once, whatever windows the parts meet in.
 """
 
 from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Mapping
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -26,23 +30,95 @@ from mmedge_ros.aggregation.fusion_runtime import FusionNetworkRuntime
 from mmedge_ros.aggregation.temporal_rules import LAGS
 from mmedge_ros.aggregation.unit_networks import POOLING
 from mmedge_ros.data_types import CAMERA, NS_PER_S, RADAR
-from mmedge_ros.encoding.bundle.model_bundle import FUSION_PARTS
 from mmedge_ros.encoding.feature_grid import COLUMNS, ROWS
 from mmedge_ros.lab.training import TrainingError
-from mmedge_ros.lab.training.detector_export import store_as_float16
-from mmedge_ros.lab.training.networks.aggregator import Aggregator
-from mmedge_ros.lab.training.networks.aggregator_state import Aggregate
+from mmedge_ros.lab.training.network_export import SMALLEST_STORED_HALF, write_graph
+from mmedge_ros.lab.training.networks.aggregator import Aggregate, Aggregator
 from mmedge_ros.lab.training.networks.fusion_network import FusionBatch, FusionNetwork
-from mmedge_ros.lab.training.networks.unit_parts import UnitChange, UnitProjection
 
-_OPSET = 17
 # Sums in another order differ by less; a wrong graph by far more.
 _LARGEST_DIFFERENCE = 1e-3
-# As `store_as_float16` does it.
-_SMALLEST_STORED_HALF = 64
 _WINDOWS = 4
 _WINDOW = 0.5
 _PERIODS = {CAMERA: 1 / 30, RADAR: 1 / 20}
+
+
+_OTHERS = 2
+
+
+class UnitProjection(nn.Module):  # type: ignore[misc]
+    """Grid (1, C, H, V) to a unit (1, W, H, V), and what it adds to encodings.
+
+    To its own (1, W, H, V), to that of the unit after it, and to that of the unit before it:
+    (2, W, H, V); to its own it adds these as well where there is no such unit.
+    """
+
+    def __init__(self, aggregator: Aggregator) -> None:
+        super().__init__()
+        self.width = width = aggregator.width
+        self.standardise = aggregator.standardise
+        self.projection = aggregator.projection
+        self.own = nn.Conv2d(width, width, 1)
+        self.own_spatial = aggregator.spatial
+        # Without biases, which are a unit's own.
+        wide = _OTHERS * width
+        self.others = nn.Conv2d(width, wide, 1, bias=False)
+        self.others_spatial = nn.Conv2d(wide, wide, 3, padding=1, groups=wide, bias=False)
+        onward, kept, back = (
+            layer.weight
+            for layer in (aggregator.from_previous, aggregator.from_own, aggregator.from_following)
+        )
+        zeros = [torch.zeros_like(part) for part in (onward, kept, back)]
+        with torch.no_grad():
+            if aggregator.shift:
+                own = (zeros[0], kept, zeros[2])
+                others = ((onward, zeros[1], zeros[2]), (zeros[0], zeros[1], back))
+            else:
+                own, others = (onward, kept, back), (tuple(zeros), tuple(zeros))
+            # Channels of a unit lie in this order: onward, kept, back.
+            self.own.weight.copy_(torch.cat(own, dim=1))
+            self.own.bias.copy_(aggregator.from_own.bias)
+            self.others.weight.copy_(torch.cat([torch.cat(part, dim=1) for part in others]))
+            self.others_spatial.weight.copy_(aggregator.spatial.weight.repeat(_OTHERS, 1, 1, 1))
+
+    def forward(self, grid: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        unit = functional.relu(self.standardise.then(self.projection, grid))
+        own = self.own_spatial(self.own(unit))
+        others = self.others_spatial(self.others(unit))
+        return unit, own, others.reshape(_OTHERS, self.width, *grid.shape[2:])
+
+
+class UnitChange(nn.Module):  # type: ignore[misc]
+    """What a unit's change since an earlier one adds to its encoding, (1, W, H, V) all.
+
+    :param lag: place of the lag in LAGS
+    """
+
+    def __init__(self, aggregator: Aggregator, lag: int) -> None:
+        super().__init__()
+        self.rise, self.fall = _change_layers(aggregator, lag)
+        width = aggregator.width
+        self.spatial = nn.Conv2d(width, width, 3, padding=1, groups=width, bias=False)
+        with torch.no_grad():
+            self.spatial.weight.copy_(aggregator.spatial.weight)
+
+    def forward(self, unit: Tensor, earlier: Tensor) -> Tensor:
+        change = unit - earlier
+        risen, fallen = functional.relu(change), functional.relu(-change)
+        found: Tensor = self.spatial(self.rise(risen) + self.fall(fallen))
+        return found
+
+
+def _change_layers(aggregator: Aggregator, lag: int) -> Sequence[nn.Conv2d]:
+    """Return the layers of rises and falls; without differences they give zeros."""
+    if aggregator.differences:
+        layers = list(aggregator.from_changes)
+        each = len(layers) // len(LAGS)
+        return layers[each * lag : each * (lag + 1)]
+    silent = [nn.Conv2d(aggregator.width, aggregator.width, 1, bias=False) for _ in range(2)]
+    for layer in silent:
+        nn.init.zeros_(layer.weight)
+    return silent
 
 
 class FusionExportCheck(NamedTuple):
@@ -88,26 +164,25 @@ def export_fusion(
         grid = torch.zeros(1, aggregator.channels, ROWS, COLUMNS)
         unit = torch.zeros(1, aggregator.width, ROWS, COLUMNS)
         empty += [unit, grid, torch.zeros(1, 3)]
-        _write(
-            UnitProjection(aggregator),
+        write_graph(
+            UnitProjection(aggregator).eval(),
             {'grid': grid},
-            folder / f'project_{modality}.onnx',
             ['unit', 'own', 'others'],
+            folder / f'project_{modality}.onnx',
             {POOLING: _pooling_note(aggregator)},
+            half=half,
         )
         for lag in range(len(LAGS)):
-            _write(
-                UnitChange(aggregator, lag),
+            write_graph(
+                UnitChange(aggregator, lag).eval(),
                 {'unit': unit, 'earlier': unit},
-                folder / f'change_{modality}_{lag + 1}.onnx',
                 ['change'],
+                folder / f'change_{modality}_{lag + 1}.onnx',
+                half=half,
             )
     names = [f'{modality}_{part}' for modality in (CAMERA, RADAR) for part in Aggregate._fields]
     inputs = dict(zip(names, empty, strict=True))
-    _write(_Fuse(still), inputs, folder / 'fuse.onnx', ['maps'])
-    if half:
-        for part in FUSION_PARTS:
-            store_as_float16(folder / f'{part}.onnx')
+    write_graph(_Fuse(still).eval(), inputs, ['maps'], folder / 'fuse.onnx', half=half)
     return check_fusion_export(still, folder, seed)
 
 
@@ -150,31 +225,6 @@ def check_fusion_export(network: FusionNetwork, folder: Path, seed: int = 0) -> 
     return FusionExportCheck(_WINDOWS, worst['pooled'], worst['maps'])
 
 
-def _write(
-    module: nn.Module,
-    inputs: Mapping[str, Tensor],
-    path: Path,
-    outputs: list[str],
-    notes: Mapping[str, str] | None = None,
-) -> None:
-    import onnx
-
-    with torch.no_grad():
-        torch.onnx.export(
-            module.eval(),
-            tuple(inputs.values()),
-            str(path),
-            opset_version=_OPSET,
-            input_names=list(inputs),
-            output_names=outputs,
-            dynamo=False,
-        )
-    if notes:
-        model = onnx.load(str(path))
-        onnx.helper.set_model_props(model, dict(notes))
-        onnx.save(model, str(path))
-
-
 def _pooling_note(aggregator: Aggregator) -> str:
     decays = functional.softplus(aggregator.decay.detach()).tolist()
     return json.dumps({'decays': decays, 'newest_only': not aggregator.aggregation})
@@ -196,7 +246,7 @@ def _round_to_float16(network: nn.Module) -> None:
     """Round what will be stored as float16, so that the check compares like with like."""
     for tensor in (*network.parameters(), *network.buffers()):
         rounded = tensor.detach().half().float()
-        if tensor.numel() >= _SMALLEST_STORED_HALF and bool(rounded.isfinite().all()):
+        if tensor.numel() >= SMALLEST_STORED_HALF and bool(rounded.isfinite().all()):
             tensor.data.copy_(rounded)
 
 

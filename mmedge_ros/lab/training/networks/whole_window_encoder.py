@@ -7,9 +7,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from mmedge_ros.lab.training import TrainingError
-from mmedge_ros.lab.training.networks.aggregator import WIDTH
-from mmedge_ros.lab.training.networks.aggregator_state import Aggregate
-from mmedge_ros.lab.training.networks.standardise import Standardise
+from mmedge_ros.lab.training.networks.aggregator import WIDTH, Aggregate, Standardise
 
 # One place for each unit of a camera at 30 Hz in half a second.
 SLOTS = 15

@@ -18,14 +18,13 @@ from mmedge_ros.data_types import CAMERA, NS_PER_S, RADAR, UnitKey
 from mmedge_ros.encoding.feature_grid import COLUMNS, ROWS
 from mmedge_ros.encoding.feature_grid import SEMANTIC_CHANNELS as SEMANTICS
 from mmedge_ros.lab.training import TrainingError
-from mmedge_ros.lab.training.networks.aggregator import Aggregator
-from mmedge_ros.lab.training.networks.aggregator_state import Aggregate
+from mmedge_ros.lab.training.networks.aggregator import Aggregate, Aggregator
 from mmedge_ros.lab.training.networks.export import check_fusion_export, export_fusion
-from mmedge_ros.lab.training.networks.fusion_head import nothing_seen
 from mmedge_ros.lab.training.networks.fusion_network import (
     FusionBatch,
     FusionNetwork,
     FusionNetworkSettings,
+    nothing_seen,
 )
 from mmedge_ros.lab.training.networks.whole_window_encoder import WholeWindowEncoder
 

@@ -26,9 +26,13 @@ from mmedge_ros.encoding.onnx_detector import OnnxDetector
 from mmedge_ros.encoding.tapped_network import TappedNetwork
 from mmedge_ros.encoding.ultralytics_network import import_libraries, new_network
 from mmedge_ros.lab.training import TrainingError
-from mmedge_ros.lab.training.camera_export import check_stages, export_camera_level
-from mmedge_ros.lab.training.canvas_mapping import GridProjection
-from mmedge_ros.lab.training.grid_projection import FeatureReader, LevelNetwork, fit_projections
+from mmedge_ros.lab.training.grid_projection import (
+    FeatureReader,
+    GridProjection,
+    LevelNetwork,
+    fit_projections,
+)
+from mmedge_ros.lab.training.network_export import check_stages, export_camera_level
 from mmedge_ros.lab.training.networks.camera_level import CameraLevel, feature_channels
 
 SIZE = (160, 128)
@@ -166,7 +170,7 @@ def test_files_that_differ_from_the_network_are_refused(
     stages: list[Path], projection: GridProjection
 ) -> None:
     other = CameraLevel(lively(GRID_CLASSES, seed=1).fuse(verbose=False), projection, SIZE)
-    with pytest.raises(TrainingError, match='the exported stages differ'):
+    with pytest.raises(TrainingError, match='the exported network differs'):
         check_stages(other, stages, SIZE, pictures(1))
 
 

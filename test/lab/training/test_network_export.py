@@ -11,7 +11,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from mmedge_ros.lab.training import TrainingError
-from mmedge_ros.lab.training.detector_export import check_export, store_as_float16
+from mmedge_ros.lab.training.network_export import check_export, store_as_float16
 
 SIZE = (64, 64)
 PICTURE = np.zeros((64, 64, 3), np.uint8)
