@@ -160,7 +160,7 @@ def _simulated(out: Path, seconds: float) -> Path:
     from dataclasses import replace
 
     from mmedge_ros.commands.display import StatusLine
-    from mmedge_ros.lab.simulation.demo_flight import DEMO_FLIGHT, kept_flight
+    from mmedge_ros.lab.simulation.flight import DEMO_FLIGHT, kept_flight
 
     wanted = replace(DEMO_FLIGHT, seconds=min(seconds, _LONGEST_FLIGHT))
     with StatusLine('simulating a flight') as line:

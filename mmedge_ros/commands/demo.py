@@ -58,7 +58,7 @@ def demo(
 
 def _simulated(folder: Path, scenario: str, seconds: float | None, seed: int | None) -> Path:
     """Simulate a flight; '' and None mean the demo's own scenario, length (s) and seed."""
-    from mmedge_ros.lab.simulation.demo_flight import DEMO_FLIGHT, kept_flight
+    from mmedge_ros.lab.simulation.flight import DEMO_FLIGHT, kept_flight
     from mmedge_ros.lab.simulation.flight_folder import read_description
 
     wanted = replace(

@@ -71,6 +71,10 @@ def simulate(
         bool,
         typer.Option('--preview', help='also draw a contact sheet of the flight, preview.png'),
     ] = False,
+    trace_only: Annotated[
+        bool,
+        typer.Option('--trace-only', help='only battery and computer states, for the monitor'),
+    ] = False,
     which: Annotated[
         bool, typer.Option('--list', help='show the scenarios in words and end')
     ] = False,
@@ -95,9 +99,11 @@ def simulate(
         return
     if out is None:
         raise typer.BadParameter('name the folder to write, or ask for --list')
-    if standard_set and (scenario or seconds is not None or seed is not None or preview):
+    chosen = scenario or seconds is not None or seed is not None
+    if standard_set and (chosen or preview or trace_only):
         raise typer.BadParameter(
-            '--set decides on scenarios, seconds and seeds, and draws no preview'
+            '--set decides on scenarios, seconds and seeds, and writes whole flights without '
+            'preview'
         )
     if jobs != 1 and not standard_set:
         raise typer.BadParameter('--jobs belongs to --set; one flight uses every processor')
@@ -112,6 +118,7 @@ def simulate(
                     1 if seed is None else seed,
                     20.0 if seconds is None else seconds,
                     preview,
+                    trace_only,
                 )
             )
 

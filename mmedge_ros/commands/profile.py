@@ -164,7 +164,7 @@ def show_phase(share: float, phase: Phase, lacking: Mapping[str, int]) -> None:
 def _flight() -> Path:
     """Return the demo's flight, kept for the next time."""
     from mmedge_ros.commands.display import StatusLine
-    from mmedge_ros.lab.simulation.demo_flight import cached_demo_flight
+    from mmedge_ros.lab.simulation.flight import cached_demo_flight
 
     with StatusLine('simulating a flight, once') as line:
         return cached_demo_flight(line.advance)

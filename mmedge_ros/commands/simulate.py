@@ -8,9 +8,10 @@ from pathlib import Path
 import typer
 
 from mmedge_ros.commands.display import StatusLine, console, say
-from mmedge_ros.lab.simulation.flight import simulate_flight, useful_workers
+from mmedge_ros.lab.simulation.flight import simulate_flight
 from mmedge_ros.lab.simulation.flight_folder import add_preview
 from mmedge_ros.lab.simulation.flight_set import SetProgress, simulate_set
+from mmedge_ros.lab.simulation.picture_records import useful_workers
 from mmedge_ros.lab.simulation.scenario import Scenario, scenarios
 from mmedge_ros.lab.simulation.standard_sets import standard_set
 
@@ -38,6 +39,7 @@ class SimulateRequest:
     seed: int
     seconds: float
     preview: bool = False
+    trace_only: bool = False
 
 
 def list_scenarios() -> None:
@@ -70,11 +72,12 @@ def run_simulate(request: SimulateRequest) -> None:
             request.seconds,
             lambda share: line.advance(share, f'{share * request.seconds:.1f} s'),
             useful_workers(request.seconds),
+            request.trace_only,
         )
-    say(
-        f'{request.seconds:g} s of {request.scenario}, seed {request.seed}; to see what is made '
-        f'of it: mmedge replay {request.out}'
-    )
+    use = f'to see what is made of it: mmedge replay {request.out}'
+    if request.trace_only:
+        use = f'the monitor plays its states with trace:={request.out}'
+    say(f'{request.seconds:g} s of {request.scenario}, seed {request.seed}; {use}')
     typer.echo(request.out)
     if request.preview:
         with console.status('drawing the contact sheet'):

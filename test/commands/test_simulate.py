@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import cv2
@@ -54,6 +55,17 @@ class TestOneFlight:
         for seed in (1, 2):
             assert run(tmp_path / 'f', '--seconds', 0.5, '--seed', seed).exit_code == 0
         assert read_description(tmp_path / 'f') == FlightDescription('park_day_middle', 2, 0.5)
+
+
+def test_a_trace_has_no_sensors_and_is_never_taken_for_the_flight(tmp_path: Path) -> None:
+    out = tmp_path / 'flight'
+    result = run(out, '--seconds', 0.5, '--trace-only')
+    assert result.exit_code == 0
+    assert f'trace:={out}' in one_line(result.stderr)
+    with Bag(out) as bag:
+        assert {topic.name for topic in bag.topics} == {'/battery_state', '/system_state'}
+    wanted = FlightDescription('park_day_middle', 1, 0.5)
+    assert read_description(out) == replace(wanted, trace_only=True) != wanted
 
 
 def test_a_preview_lies_in_the_flights_folder(tmp_path: Path, grey: None) -> None:

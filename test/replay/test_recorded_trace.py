@@ -9,17 +9,20 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hand_made_flight import scene, sensors
 from rosbags.rosbag2 import StoragePlugin, Writer
 
 from mmedge_ros.clock import VirtualClock
 from mmedge_ros.data_types import NS_PER_S
+from mmedge_ros.lab.simulation.flight import record_flight
+from mmedge_ros.lab.simulation.flight_bag import BATTERY, SYSTEM
 from mmedge_ros.lab.simulation.flight_messages import FlightMessages
 from mmedge_ros.lab.simulation.message_types import flight_types
 from mmedge_ros.lab.simulation.system_dynamics import BatteryReading, SystemReading
-from mmedge_ros.lab.simulation.system_trace import simulated_trace, state_of
 from mmedge_ros.monitoring import MonitoringError
 from mmedge_ros.monitoring.system_state import UNKNOWN, SystemState
 from mmedge_ros.monitoring.trace import Trace, TraceTime
+from mmedge_ros.replay.bag import Bag
 from mmedge_ros.replay.recorded_trace import read_trace_file
 from mmedge_ros.replay.state_message import MESSAGE_TYPE, state_from_message
 
@@ -65,7 +68,19 @@ def test_the_state_of_a_recorded_flight_is_played_at_its_instants(tmp_path: Path
     assert trace.begin_ns == BEGIN_NS
     assert trace.times == (0.0, 1.0, 2.0)
     assert [trace.at(t).voltage for t in (0.0, 0.9, 1.0, 2.5)] == [15.0, 15.0, 14.0, 13.0]
-    assert trace.at(1.5) == state_of(reading(14.0))
+    assert trace.at(1.5) == SystemState(
+        voltage=14.0,
+        current=20.0,
+        power=280.0,
+        charge=0.5,
+        cpu=(10.0, 30.0),
+        gpu=40.0,
+        memory=50.0,
+        temperature=60.0,
+        cpu_clock=(1e9, 2e9),
+        gpu_clock=5e8,
+        throttled=True,
+    )
 
 
 def test_a_flight_with_nothing_but_its_battery_tells_that(tmp_path: Path) -> None:
@@ -120,14 +135,21 @@ def test_a_trace_runs_by_itself_or_follows_the_player_of_its_recording() -> None
     assert time.elapsed() == 7.0
 
 
-def test_a_simulated_flight_sags_and_works_without_pictures() -> None:
-    trace = simulated_trace('meadow_day_near', seed=3, seconds=4.0)
-    states = [trace.at(0.2 * n) for n in range(20)]
-    assert all(10.0 < state.voltage < 18.0 for state in states)
-    assert states[-1].charge < states[0].charge
-    assert len(states[0].cpu) == 6
-    with pytest.raises(MonitoringError, match='nowhere_day_near'):
-        simulated_trace('nowhere_day_near', 0, 1.0)
+def test_a_simulated_trace_is_that_of_the_whole_flight(tmp_path: Path) -> None:
+    flown = scene(4.0)
+    traces = []
+    for name, trace_only in (('whole', False), ('trace', True)):
+        record_flight(tmp_path / name, flown, sensors(flown), trace_only=trace_only)
+        traces.append(read_trace_file(tmp_path / name))
+    whole, alone = traces
+    assert alone.states == whole.states
+    instants = [trace.begin_ns / NS_PER_S + np.array(trace.times) for trace in traces]
+    assert instants[1] == approx(instants[0], abs=1e-6)
+    assert len(alone.times) == 21
+    assert all(10.0 < state.voltage < 18.0 for state in alone.states)
+    assert alone.states[-1].charge < alone.states[0].charge
+    with Bag(tmp_path / 'trace') as bag:
+        assert {topic.name for topic in bag.topics} == {BATTERY, SYSTEM}
 
 
 def message(**fields: Any) -> SimpleNamespace:

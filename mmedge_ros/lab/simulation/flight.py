@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import heapq
+import os
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Any
 
 from mmedge_ros.data_types import NS_PER_S
 from mmedge_ros.lab.simulation import SimulationError
+from mmedge_ros.lab.simulation.build import LONGEST, build_world
+from mmedge_ros.lab.simulation.camera import CameraSimulator
 from mmedge_ros.lab.simulation.flight_bag import (
     BATTERY,
     CAMERA,
@@ -26,14 +26,15 @@ from mmedge_ros.lab.simulation.flight_bag import (
     FlightRecord,
     write_flight,
 )
-from mmedge_ros.lab.simulation.flight_folder import FlightDescription, whole_folder
-from mmedge_ros.lab.simulation.flight_messages import (
-    CAMERA_FRAME,
-    RADAR_FRAME,
-    FlightMessages,
+from mmedge_ros.lab.simulation.flight_folder import (
+    FlightDescription,
+    read_description,
+    whole_folder,
 )
+from mmedge_ros.lab.simulation.flight_messages import CAMERA_FRAME, RADAR_FRAME, FlightMessages
 from mmedge_ros.lab.simulation.flight_schedule import (
     BEGIN_NS,
+    Instants,
     battery_instants,
     odometry_instants,
     radar_instants,
@@ -41,6 +42,7 @@ from mmedge_ros.lab.simulation.flight_schedule import (
     stamp_ns,
     system_instants,
 )
+from mmedge_ros.lab.simulation.odometry import Odometry
 from mmedge_ros.lab.simulation.picture_records import (
     Camera,
     PictureRecords,
@@ -48,42 +50,24 @@ from mmedge_ros.lab.simulation.picture_records import (
     pictures_of_workers,
     useful_workers,
 )
+from mmedge_ros.lab.simulation.radar import RadarSimulator
+from mmedge_ros.lab.simulation.system_dynamics import SystemDynamics
 from mmedge_ros.lab.simulation.world import World
 
-if TYPE_CHECKING:
-    from mmedge_ros.lab.simulation.odometry import Odometry
-    from mmedge_ros.lab.simulation.system_dynamics import SystemDynamics
-
-__all__ = [
-    'BEGIN_NS',
-    'Camera',
-    'Sensors',
-    'flight_records',
-    'record_flight',
-    'require_possible',
-    'simulate_flight',
-    'standard_sensors',
-    'useful_workers',
-]
-
-SHORTEST, LONGEST = 0.5, 3600.0
+SHORTEST = 0.5
 LARGEST_SEED = 2**32 - 1
+# Two sidewalks' worth of people, a cyclist and a car, with and without trees in the way.
+DEMO_FLIGHT = FlightDescription('street_day_middle', seed=7, seconds=20.0)
 
 Progress = Callable[[float], None]
 
 
-class Radar(Protocol):
-    """Scans; see `mmedge_ros.lab.simulation.radar.RadarSimulator`."""
-
-    def scan(self, t: float, number: int) -> NDArray[np.float32]: ...
-
-
 @dataclass(frozen=True)
 class Sensors:
-    """What looks at a world in flight."""
+    """The sensors of one flight."""
 
     camera: Camera
-    radar: Radar
+    radar: RadarSimulator
     odometry: Odometry
     dynamics: SystemDynamics
 
@@ -95,43 +79,18 @@ def simulate_flight(
     seconds: float,
     on_progress: Progress | None = None,
     workers: int = 1,
+    trace_only: bool = False,
 ) -> None:
     """Simulate a flight and write it into a rosbag2 folder (mcap), which is whole or not there.
 
     The same flight has the same messages, byte for byte of every field. A simulated flight that
     was there before is replaced when the new one is complete.
 
-    :param on_progress: told the share done, 0..1
+    :param on_progress: called with the share done, 0..1
     :param workers: processes that take the pictures, see `useful_workers`; 1 does without
+    :param trace_only: write the states of computer and battery alone, without any sensor
     :raises SimulationError: for an unknown scenario, numbers out of bounds, or a folder that
         cannot be written
-    """
-    require_possible(seed, seconds)
-    from mmedge_ros.lab.simulation.build import build_world
-
-    world = build_world(scenario, seed, seconds)
-    pictures = None
-    if workers > 1:
-        pictures = pictures_of_workers(partial(build_world, scenario, seed, seconds), workers)
-    record_flight(Path(folder), world, standard_sensors(world), on_progress, pictures)
-
-
-def standard_sensors(world: World) -> Sensors:
-    """Return the sensors every flight has."""
-    from mmedge_ros.lab.simulation.camera import CameraSimulator
-    from mmedge_ros.lab.simulation.odometry import Odometry
-    from mmedge_ros.lab.simulation.radar import RadarSimulator
-    from mmedge_ros.lab.simulation.system_dynamics import SystemDynamics
-
-    return Sensors(
-        CameraSimulator(world), RadarSimulator(world), Odometry(world), SystemDynamics(world)
-    )
-
-
-def require_possible(seed: int, seconds: float) -> None:
-    """Check the numbers a flight is asked for with.
-
-    :raises SimulationError: if one is out of bounds
     """
     if not SHORTEST <= seconds <= LONGEST:
         raise SimulationError(
@@ -139,6 +98,42 @@ def require_possible(seed: int, seconds: float) -> None:
         )
     if not 0 <= seed <= LARGEST_SEED:
         raise SimulationError(f'seed {seed}; it must be a whole number of 0 to {LARGEST_SEED}')
+    world = build_world(scenario, seed, seconds)
+    pictures = None
+    if workers > 1 and not trace_only:
+        pictures = pictures_of_workers(partial(build_world, scenario, seed, seconds), workers)
+    record_flight(
+        Path(folder), world, standard_sensors(world), on_progress, pictures, trace_only=trace_only
+    )
+
+
+def kept_flight(folder: Path, wanted: FlightDescription, on_progress: Progress) -> Path:
+    """Return ``folder`` with the wanted flight in it; it is simulated if it is not there yet.
+
+    :param on_progress: called with the share done, 0..1, while the flight is simulated
+    :raises SimulationError: if it cannot be simulated there
+    """
+    if read_description(folder) != wanted:
+        workers = useful_workers(wanted.seconds)
+        simulate_flight(folder, wanted.scenario, wanted.seed, wanted.seconds, on_progress, workers)
+    return folder
+
+
+def cached_demo_flight(on_progress: Progress) -> Path:
+    """Return the demo's flight in the user's cache folder.
+
+    :raises SimulationError: if it cannot be simulated there
+    """
+    cache = os.environ.get('XDG_CACHE_HOME', '')
+    folder = Path(cache) if Path(cache).is_absolute() else Path.home() / '.cache'
+    return kept_flight(folder / 'mmedge_ros' / 'demo_flight', DEMO_FLIGHT, on_progress)
+
+
+def standard_sensors(world: World) -> Sensors:
+    """Return the sensors every flight has."""
+    return Sensors(
+        CameraSimulator(world), RadarSimulator(world), Odometry(world), SystemDynamics(world)
+    )
 
 
 def record_flight(
@@ -147,14 +142,21 @@ def record_flight(
     sensors: Sensors,
     on_progress: Progress | None = None,
     pictures: AbstractContextManager[Iterator[PictureRecords]] | None = None,
+    *,
+    trace_only: bool = False,
 ) -> None:
-    """Let sensors look at a world and write what they see, as `simulate_flight` does.
+    """Write what sensors measure in a world, as `simulate_flight` does.
 
     :param pictures: takes the pictures in place of the camera
     """
-    description = FlightDescription(world.scenario, world.seed, world.seconds)
+    description = FlightDescription(
+        world.scenario, world.seed, world.seconds, trace_only=trace_only
+    )
     with whole_folder(folder) as part, pictures or nullcontext() as taken:
-        records = flight_records(world, sensors, taken)
+        if trace_only:
+            records = trace_records(world, sensors)
+        else:
+            records = flight_records(world, sensors, taken)
         write_flight(part, description, _watched(records, world.seconds, on_progress))
 
 
@@ -170,15 +172,29 @@ def flight_records(
     make = FlightMessages()
     if pictures is None:
         pictures = picture_records(world, sensors.camera, make)
-    streams = (
+    odometry = odometry_instants(world)
+    return heapq.merge(
         _static_records(world, make),
         chain.from_iterable(pictures),
         _radar_records(world, sensors, make),
-        _odometry_records(world, sensors, make),
-        _battery_records(world, sensors, make),
-        _system_records(world, sensors, make),
+        _readings(ODOMETRY, odometry, make, make.odometry, sensors.odometry.at),
+        trace_records(world, sensors),
+        key=_log_ns,
     )
-    return heapq.merge(*streams, key=lambda record: record.log_ns)
+
+
+def trace_records(world: World, sensors: Sensors) -> Iterator[FlightRecord]:
+    """Return the states of battery and computer, in the order they are received."""
+    make, dynamics = FlightMessages(), sensors.dynamics
+    return heapq.merge(
+        _readings(BATTERY, battery_instants(world), make, make.battery, dynamics.battery),
+        _readings(SYSTEM, system_instants(world), make, make.system_state, dynamics.system),
+        key=_log_ns,
+    )
+
+
+def _log_ns(record: FlightRecord) -> int:
+    return record.log_ns
 
 
 def _watched(
@@ -207,26 +223,14 @@ def _radar_records(world: World, sensors: Sensors, make: FlightMessages) -> Iter
         yield FlightRecord(int(log_ns), RADAR, make.serialized(scan))
 
 
-def _odometry_records(
-    world: World, sensors: Sensors, make: FlightMessages
+def _readings(
+    topic: str,
+    instants: Instants,
+    make: FlightMessages,
+    message: Callable[[int, Any], Any],
+    reading: Callable[[float], Any],
 ) -> Iterator[FlightRecord]:
-    for t, log_ns in zip(*odometry_instants(world), strict=True):
+    """Return one record per instant: the ``message`` of a stamp (ns) and its ``reading``."""
+    for t, log_ns in zip(*instants, strict=True):
         at = float(t)
-        message = make.odometry(stamp_ns(at), sensors.odometry.at(at))
-        yield FlightRecord(int(log_ns), ODOMETRY, make.serialized(message))
-
-
-def _battery_records(
-    world: World, sensors: Sensors, make: FlightMessages
-) -> Iterator[FlightRecord]:
-    for t, log_ns in zip(*battery_instants(world), strict=True):
-        message = make.battery(stamp_ns(float(t)), sensors.dynamics.battery(float(t)))
-        yield FlightRecord(int(log_ns), BATTERY, make.serialized(message))
-
-
-def _system_records(
-    world: World, sensors: Sensors, make: FlightMessages
-) -> Iterator[FlightRecord]:
-    for t, log_ns in zip(*system_instants(world), strict=True):
-        message = make.system_state(stamp_ns(float(t)), sensors.dynamics.system(float(t)))
-        yield FlightRecord(int(log_ns), SYSTEM, make.serialized(message))
+        yield FlightRecord(int(log_ns), topic, make.serialized(message(stamp_ns(at), reading(at))))

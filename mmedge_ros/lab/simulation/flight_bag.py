@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict
 from pathlib import Path
 from typing import NamedTuple
 
+import yaml
 from rosbags.interfaces import (
     Qos,
     QosDurability,
@@ -40,6 +40,7 @@ TOPICS = {
     GROUND_TRUTH: 'mmedge_ros/msg/GroundTruth',
 }
 _LATCHED = (TF_STATIC,)
+_TRACE = (BATTERY, SYSTEM)
 _RESULTS = (GROUND_TRUTH, SYSTEM)
 _FOREVER = QosTime(9_223_372_036, 854_775_807)
 
@@ -61,7 +62,8 @@ def write_flight(
     """
     store = flight_types()
     writer = Writer(folder, version=9, storage_plugin=StoragePlugin.MCAP)
-    for key, value in asdict(description).items():
+    values = description.values()
+    for key, value in values.items():
         writer.set_custom_data(key, str(value))
     with writer:
         connections = {
@@ -69,11 +71,13 @@ def write_flight(
                 topic, msgtype, typestore=store, offered_qos_profiles=[_offered(topic)]
             )
             for topic, msgtype in TOPICS.items()
+            if topic in _TRACE or not description.trace_only
         }
         for record in records:
             writer.write(connections[record.topic], record.log_ns, record.raw)
     # Last: a folder with this file is whole.
-    (folder / FLIGHT_FILE).write_text(description.text(), encoding='utf-8')
+    text = yaml.safe_dump(values, sort_keys=False)
+    (folder / FLIGHT_FILE).write_text(text, encoding='utf-8')
 
 
 def _offered(topic: str) -> Qos:

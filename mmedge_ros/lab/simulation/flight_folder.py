@@ -17,8 +17,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from mmedge_ros.lab.simulation import SimulationError
 from mmedge_ros.untrusted_files import PlainYamlError, load_plain_yaml
 
@@ -36,16 +34,20 @@ SIMULATOR_VERSION = 1
 
 @dataclass(frozen=True)
 class FlightDescription:
-    """What a flight was made from: enough to make it again, byte for byte."""
+    """What a flight was made from: enough to make it again, byte for byte.
+
+    ``trace_only``: it holds the states of computer and battery, and no sensor's data.
+    """
 
     scenario: str
     seed: int
     seconds: float
     simulator: int = SIMULATOR_VERSION
+    trace_only: bool = False
 
-    def text(self) -> str:
-        """Return it as YAML."""
-        return str(yaml.safe_dump(asdict(self), sort_keys=False))
+    def values(self) -> dict[str, Any]:
+        """Return what is stored with the flight; a whole one does not mention traces."""
+        return {name: value for name, value in asdict(self).items() if value is not False}
 
 
 def read_description(folder: Path) -> FlightDescription | None:
@@ -62,6 +64,7 @@ def _described(folder: Path) -> FlightDescription | None:
             int(content['seed']),
             float(content['seconds']),
             int(content['simulator']),
+            bool(content.get('trace_only', False)),
         )
     except (PlainYamlError, KeyError, TypeError, ValueError):
         return None

@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import cycle
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 
 from mmedge_ros.geometry.ego_motion import ODOMETRY_FRAME
 from mmedge_ros.lab.simulation import SimulationError
+from mmedge_ros.lab.simulation.camera import CameraSimulator, Picture, SeenObject
 from mmedge_ros.lab.simulation.flight_bag import CAMERA, CAMERA_INFO, GROUND_TRUTH, FlightRecord
 from mmedge_ros.lab.simulation.flight_messages import FlightMessages
 from mmedge_ros.lab.simulation.flight_schedule import camera_instants, stamp_ns
@@ -18,9 +19,6 @@ from mmedge_ros.lab.simulation.world import World
 from mmedge_ros.lab.worker_processes import WorkError
 from mmedge_ros.lab.worker_streams import worker_streams
 from mmedge_ros.records.ground_truth import TrueObject, TrueScene
-
-if TYPE_CHECKING:
-    from mmedge_ros.lab.simulation.camera import Picture, SeenObject
 
 # A process has to prepare the surroundings first: it pays off from so many seconds of flight on.
 _SECONDS_EACH = 3.0
@@ -76,8 +74,6 @@ def _in_turn(streams: Sequence[Iterator[PictureRecords]]) -> Iterator[PictureRec
 def _share_of_pictures(
     make_world: Callable[[], World], first: int, step: int
 ) -> Iterator[PictureRecords]:
-    from mmedge_ros.lab.simulation.camera import CameraSimulator
-
     world = make_world()
     return picture_records(world, CameraSimulator(world), FlightMessages(), first, step)
 
