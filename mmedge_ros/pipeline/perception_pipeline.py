@@ -31,7 +31,7 @@ from mmedge_ros.geometry.sensor_rig import SensorRig
 from mmedge_ros.parameter import group, parameter
 from mmedge_ros.pipeline.unit_tracker import UnitTracker
 from mmedge_ros.pipeline.window_assembler import ClosedWindow, WindowAssembler, WindowParameters
-from mmedge_ros.skipping.scene_change import SceneChangeParameters
+from mmedge_ros.skipping.early_decision import SceneChangeParameters
 from mmedge_ros.skipping.skip_control import SkipParameters
 from mmedge_ros.tracking.tracker import Tracker, TrackerParameters
 

@@ -73,7 +73,7 @@ def _gate_figures(gate: SkipStatus) -> dict[str, object]:
         'leases': gate.leases,
         'leases_taken_back': gate.resumed,
         'slow_modality': gate.slow,
-        'gate_asked': gate.asked,
+        'gate_asked': gate.evaluations,
         'gate_threshold': f'{gate.threshold:.4g}',
         'gate_audits': gate.audits,
         'gate_agreement': f'{gate.agreement:.3f}',

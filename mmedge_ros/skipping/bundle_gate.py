@@ -11,24 +11,21 @@ The manifest's entry::
            early: 912, differing: 21}
 
 ``strategy`` is the fusion the gate was trained with; ``slow`` are the modalities it may let rest.
-An ``alpha`` that is not listed keeps the promise of the next smaller one.
+An ``alpha`` that is not listed takes the threshold of the next smaller one.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from mmedge_ros.encoding.bundle.manifest import MANIFEST, BundleFile, Manifest
 from mmedge_ros.encoding.bundle.weights import sha256_of
 from mmedge_ros.skipping import SkippingError
-from mmedge_ros.skipping.certificate import Certificate
-from mmedge_ros.skipping.gate import Gate, gate_bytes, read_gate
+from mmedge_ros.skipping.gate import Gate, read_gate
 from mmedge_ros.untrusted_files import shown
 
 SECTION, NETWORK, WEIGHTS = 'gate', 'network', 'gate.npz'
@@ -77,50 +74,6 @@ def bundle_gate(folder: Path) -> BundleGate | None:
     )
 
 
-def write_bundle_gate(
-    folder: Path,
-    gate: Gate,
-    strategy: str,
-    slow: Sequence[str],
-    certificates: Sequence[Certificate],
-    facts: Mapping[str, Any] | None = None,
-) -> None:
-    """Write a gate into a bundle; one that is there already is replaced.
-
-    :param facts: what else is known of it, plain values
-    :raises SkippingError: if it cannot be written
-    :raises EncodingError: if the folder is no bundle
-    """
-    content = dict(Manifest(folder).content)
-    path = folder / WEIGHTS
-    data = gate_bytes(gate)
-    try:
-        path.write_bytes(data)
-        content[SECTION] = {
-            NETWORK: {'weights': WEIGHTS, 'sha256': sha256_of(path), 'bytes': len(data)},
-            'strategy': strategy,
-            'slow': list(slow),
-            'thresholds': [
-                {
-                    'alpha': certificate.alpha,
-                    'threshold': round(certificate.threshold, 6),
-                    'confidence': certificate.confidence,
-                    'method': certificate.method,
-                    'flights': certificate.flights,
-                    'early': certificate.early,
-                    'differing': certificate.differing,
-                }
-                for certificate in sorted(certificates, key=lambda c: c.alpha)
-                if certificate.holds
-            ],
-            **(facts or {}),
-        }
-        text = yaml.safe_dump(content, sort_keys=False, default_flow_style=None)
-        (folder / MANIFEST).write_text(text)
-    except OSError as err:
-        raise SkippingError(f'{path} cannot be written: {err.strerror or err}') from err
-
-
 def _verified(file: BundleFile) -> Path:
     """Return the path of the weights once they are known to be the manifest's."""
     path = file.path
@@ -144,13 +97,13 @@ def _thresholds(path: Path, section: Mapping[str, Any]) -> tuple[tuple[float, fl
     rows = section.get('thresholds', [])
     if not isinstance(rows, list) or len(rows) > _MOST_THRESHOLDS:
         raise SkippingError(f'{path} has gate.thresholds {shown(rows)}; it must be a short list')
-    found = []
+    pairs = []
     for number, row in enumerate(rows):
         where = f'gate.thresholds[{number}]'
         if not isinstance(row, Mapping):
             raise SkippingError(f'{path} has {where} {shown(row)}; it must be a mapping')
-        found.append(tuple(_share(path, where, row, name) for name in ('alpha', 'threshold')))
-    return tuple(sorted((alpha, threshold) for alpha, threshold in found))
+        pairs.append(tuple(_share(path, where, row, name) for name in ('alpha', 'threshold')))
+    return tuple(sorted((alpha, threshold) for alpha, threshold in pairs))
 
 
 def _share(path: Path, where: str, row: Mapping[Any, Any], name: str) -> float:

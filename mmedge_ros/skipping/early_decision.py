@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -11,17 +12,74 @@ import numpy as np
 
 from mmedge_ros.data_types import CAMERA, Decision, SkipDecision, UnitFeatures
 from mmedge_ros.geometry.sensor_rig import SensorRig
+from mmedge_ros.parameter import parameter
 from mmedge_ros.skipping.agreement import decisions_agree
-from mmedge_ros.skipping.gate import Asked
-from mmedge_ros.skipping.question import Question
-from mmedge_ros.skipping.scene import Asking, Scene
-from mmedge_ros.skipping.scene_change import SceneChange, SceneChangeParameters
+from mmedge_ros.skipping.feature_extractor import GateFeatureExtractor
+from mmedge_ros.skipping.gate import EarlyDecisionClassifier
+from mmedge_ros.skipping.gate_features import GateFeatures, OpenWindow
 from mmedge_ros.skipping.skip_control import SkipControl, Verdict
-from mmedge_ros.tracking.track import TrackerState
+from mmedge_ros.tracking.track import TrackerState, TrackState
 
 # Far more than a window holds.
 _MOST_PICTURES = 100
 _NO_GRID = np.zeros((0, 0, 0), np.float16)
+# Small standard deviations (m) may grow by a factor without anything having happened.
+_LEAST_GROWTH = 0.2
+
+
+@dataclass(frozen=True)
+class SceneChangeParameters:
+    """What counts as a change while a sensor rests."""
+
+    hits: int = parameter(
+        2,
+        'detections after which a new track ends a rest; a ghost is rarely seen twice',
+        '',
+        1,
+        50,
+    )
+    growth: float = parameter(
+        2.0,
+        'a rest ends when the standard deviation of a position has grown by this factor and by '
+        '0.2 m',
+        '',
+        1.0,
+        100.0,
+    )
+
+
+@dataclass(frozen=True)
+class SceneChange:
+    """Compares tracks with those at the begin of a rest: standard deviations (m) by track."""
+
+    parameters: SceneChangeParameters
+    deviations: Mapping[int, float]
+
+    @staticmethod
+    def since(parameters: SceneChangeParameters, state: TrackerState) -> SceneChange:
+        """Remember a state; tracks with too few hits to be believed count as new later."""
+        known = [t for t in state.tracks if t.confirmed or t.hits >= parameters.hits]
+        return SceneChange(parameters, {t.id: _deviation(t) for t in known})
+
+    def is_in(self, state: TrackerState) -> bool:
+        """Whether there is a new object, or a known one has become uncertain."""
+        p = self.parameters
+        for track in state.tracks:
+            before = self.deviations.get(track.id)
+            if before is None:
+                if track.hits >= p.hits:
+                    return True
+            elif track.confirmed:
+                now = _deviation(track)
+                if now > p.growth * before and now > before + _LEAST_GROWTH:
+                    return True
+        return False
+
+
+def _deviation(track: TrackState) -> float:
+    """Largest standard deviation of the position on the ground, m."""
+    a, b, c = (float(track.covariance[i, j]) for i, j in ((0, 0), (0, 1), (1, 1)))
+    return math.sqrt(max((a + c) / 2 + math.hypot((a - c) / 2, b), 0.0))
 
 
 class _Assembler(Protocol):
@@ -34,8 +92,8 @@ class _Tracker(Protocol):
     def state(self) -> TrackerState: ...
 
 
-class OpenWindows(Protocol):
-    """What is needed of the pipeline."""
+class DecidingPipeline(Protocol):
+    """What an early decision needs of the pipeline."""
 
     @property
     def assembler(self) -> _Assembler:
@@ -62,18 +120,18 @@ def _ignore(*_: object) -> None:
 
 @dataclass(frozen=True)
 class Gating:
-    """Which classifier answers, which rules hold, and what ends a rest.
+    """The classifier, the rules of skipping, and what ends a rest.
 
-    ``on_question`` is called with each question and a function that makes the decision it is
-    about; ``on_early`` with each window decided early, its question and the confidence of the
-    answer; ``on_audit`` after each audit with whether both decisions were equal.
+    ``on_features`` is called with the features of each open window and a function that makes the
+    decision they are about; ``on_early`` with each window decided early, its features and the
+    confidence; ``on_audit`` after each audit with whether both decisions were equal.
     """
 
-    asked: Asked
+    classifier: EarlyDecisionClassifier
     control: SkipControl
     changes: SceneChangeParameters = field(default_factory=SceneChangeParameters)
-    on_question: Callable[[Question, Callable[[], Decision]], None] = _ignore
-    on_early: Callable[[Asking, Question, float], None] = _ignore
+    on_features: Callable[[GateFeatures, Callable[[], Decision]], None] = _ignore
+    on_early: Callable[[OpenWindow, GateFeatures, float], None] = _ignore
     on_audit: Callable[[bool], None] = _ignore
 
 
@@ -87,18 +145,18 @@ class GatedDecision:
     def __init__(self, gating: Gating, high_score: float, window: float) -> None:
         self.gating = gating
         self.control = gating.control
-        self._scene = Scene(high_score, window)
-        self._windows: OpenWindows | None = None
+        self._extractor = GateFeatureExtractor(high_score, window)
+        self._pipeline: DecidingPipeline | None = None
         self.reset()
 
-    def attach(self, windows: OpenWindows) -> None:
+    def attach(self, pipeline: DecidingPipeline) -> None:
         """Work with this pipeline from now on."""
-        self._windows = windows
+        self._pipeline = pipeline
 
     def reset(self) -> None:
         """Forget windows, units and tracks."""
         self.control.reset()
-        self._scene.reset()
+        self._extractor.reset()
         self._skips: list[SkipDecision] = []
         self._pictures: deque[UnitFeatures] = deque(maxlen=_MOST_PICTURES)
         self._basis: SceneChange | None = None
@@ -109,17 +167,17 @@ class GatedDecision:
         if unit.modality == CAMERA:
             self._pictures.append(replace(unit, grid=_NO_GRID))
         if self.control.unit_arrived(unit, now_ns):
-            self._scene.add(unit, self._of.tracker.state)
+            self._extractor.add(unit, self._attached.tracker.state)
             self._end_rest_on_change(now_ns)
 
     def decide(self, now_ns: int) -> list[Decision]:
-        """Decide every window the gate says yes to, in order."""
+        """Decide every window the gate is sure enough of, in order."""
         decisions: list[Decision] = []
         while True:
-            asking = self.control.asking(self._of.assembler.next_end_ns, now_ns)
-            if asking is None:
+            window = self.control.open_window(self._attached.assembler.next_end_ns, now_ns)
+            if window is None:
                 return decisions
-            decision = self._ask(asking)
+            decision = self._evaluate(window)
             if decision is None:
                 return decisions
             decisions.append(decision)
@@ -128,7 +186,7 @@ class GatedDecision:
         """Finish with a window that was decided in full."""
         shadow, self._shadow = self._shadow, None
         if shadow is not None and shadow.window_end_ns == decision.window_end_ns:
-            agreed = decisions_agree(shadow, decision, self._of.rig.picture_size)
+            agreed = decisions_agree(shadow, decision, self._attached.rig.picture_size)
             self.control.audited(agreed)
             self.gating.on_audit(agreed)
         self.control.window_decided(decision.window_end_ns)
@@ -140,34 +198,34 @@ class GatedDecision:
         return skips
 
     @property
-    def _of(self) -> OpenWindows:
-        assert self._windows is not None  # the pipeline attaches itself
-        return self._windows
+    def _attached(self) -> DecidingPipeline:
+        assert self._pipeline is not None  # the pipeline attaches itself
+        return self._pipeline
 
-    def _ask(self, asking: Asking) -> Decision | None:
-        """Ask about a window; returns its decision if it is decided now."""
-        state = self._of.tracker.state
-        question = self._scene.question(asking, state)
-        self.gating.on_question(question, lambda: self._preview(asking))
-        confidence = self.gating.asked.confidence(question, asking.end_ns)
-        ruling = self.control.rule(asking, confidence)
+    def _evaluate(self, window: OpenWindow) -> Decision | None:
+        """Evaluate the gate for a window; return its decision if it is decided now."""
+        state = self._attached.tracker.state
+        features = self._extractor.features(window, state)
+        self.gating.on_features(features, lambda: self._preview(window))
+        confidence = self.gating.classifier.confidence(features, window.end_ns)
+        ruling = self.control.rule(window, confidence)
         if ruling.verdict is Verdict.SHADOW:
-            self._shadow = self._preview(asking)
+            self._shadow = self._preview(window)
         if ruling.verdict is not Verdict.DECIDE:
             return None
-        self.gating.on_early(asking, question, confidence)
-        decided = self._of.decide_early(asking.now_ns)
+        self.gating.on_early(window, features, confidence)
+        decided = self._attached.decide_early(window.now_ns)
         if decided is None:
             return None
         decision = self._with_rest(decided)
         self.control.window_decided(decision.window_end_ns)
         if ruling.skip is not None:
             self._skips.append(ruling.skip)
-            self._basis = SceneChange.since(self.gating.changes, self._of.tracker.state)
+            self._basis = SceneChange.since(self.gating.changes, self._attached.tracker.state)
         return decision
 
-    def _preview(self, asking: Asking) -> Decision:
-        return self._of.preview(asking.end_ns, asking.now_ns, self._pictures)
+    def _preview(self, window: OpenWindow) -> Decision:
+        return self._attached.preview(window.end_ns, window.now_ns, self._pictures)
 
     def _with_rest(self, decision: Decision) -> Decision:
         """Mark modalities that were let rest: a source that pauses does not say so itself."""
@@ -177,7 +235,7 @@ class GatedDecision:
     def _end_rest_on_change(self, now_ns: int) -> None:
         if self._basis is None or self.control.running(now_ns) is None:
             return
-        if self._basis.is_in(self._of.tracker.state):
+        if self._basis.is_in(self._attached.tracker.state):
             resumed = self.control.resume(now_ns)
             if resumed is not None:
                 self._skips.append(resumed)

@@ -6,7 +6,6 @@ file holds numbers only, and the names of the fields it was trained for.
 
 from __future__ import annotations
 
-import io
 import math
 import zipfile
 from collections.abc import Mapping
@@ -18,7 +17,7 @@ import numpy as np
 
 from mmedge_ros.data_types import FloatArray
 from mmedge_ros.skipping import SkippingError
-from mmedge_ros.skipping.question import FIELDS, Question
+from mmedge_ros.skipping.gate_features import FIELDS, GateFeatures
 
 _LARGEST_FILE = 1 << 20
 _MOST_HIDDEN = 1024
@@ -28,13 +27,13 @@ _LOWEST, _HIGHEST, _ZERO = np.array(-_CUT), np.array(_CUT), np.array(0.0)
 _ARRAYS = ('mean', 'scale', 'weights1', 'bias1', 'weights2', 'bias2', 'fields')
 
 
-class Asked(Protocol):
-    """Whoever can be asked: the gate, or a rule that it is compared with."""
+class EarlyDecisionClassifier(Protocol):
+    """What the gate and the rules it is compared with have in common."""
 
-    def confidence(self, question: Question, end_ns: int) -> float:
+    def confidence(self, features: GateFeatures, end_ns: int) -> float:
         """Return how surely the decision would stay the same, 0..1.
 
-        :param end_ns: end of the window that is asked about
+        :param end_ns: end of the window
         """
 
 
@@ -52,13 +51,13 @@ class Gate:
     weights2: FloatArray
     bias2: float
 
-    def confidence(self, question: Question, end_ns: int = 0) -> float:  # noqa: ARG002  # any
+    def confidence(self, features: GateFeatures, end_ns: int = 0) -> float:  # noqa: ARG002  # any
         """Return the probability that an early decision equals the full window's."""
-        return _logistic(float(self.logits(question.vector())))
+        return _logistic(float(self.logits(features.vector())))
 
     def logits(self, vectors: FloatArray) -> FloatArray:
-        """Return the logits (...) of questions (..., F)."""
-        # For a single question each call takes longer than its numbers: nothing new is made that
+        """Return the logits (...) of features (..., F)."""
+        # For a single row each call takes longer than its numbers: nothing new is made that
         # need not be, and `dot` and bounds that are arrays already take less than `@` and plain
         # numbers.
         inputs = vectors - self.mean
@@ -68,8 +67,8 @@ class Gate:
         hidden = inputs.dot(self.weights1)
         hidden += self.bias1
         np.maximum(hidden, _ZERO, out=hidden)
-        found: FloatArray = hidden.dot(self.weights2) + self.bias2
-        return found
+        logits: FloatArray = hidden.dot(self.weights2) + self.bias2
+        return logits
 
 
 def _logistic(logit: float) -> float:
@@ -79,26 +78,10 @@ def _logistic(logit: float) -> float:
     return power / (1.0 + power)
 
 
-def gate_bytes(gate: Gate) -> bytes:
-    """Return the file of a gate."""
-    buffer = io.BytesIO()
-    np.savez(
-        buffer,
-        mean=gate.mean.astype(np.float32),
-        scale=gate.scale.astype(np.float32),
-        weights1=gate.weights1.astype(np.float32),
-        bias1=gate.bias1.astype(np.float32),
-        weights2=gate.weights2.astype(np.float32),
-        bias2=np.array([gate.bias2], np.float32),
-        fields=np.array(FIELDS),
-    )
-    return buffer.getvalue()
-
-
 def read_gate(path: Path) -> Gate:
     """Read a gate.
 
-    :raises SkippingError: if it is none, or was made for other questions
+    :raises SkippingError: if it is none, or was made for other features
     """
     try:
         if path.stat().st_size > _LARGEST_FILE:
@@ -132,7 +115,7 @@ def _checked(path: Path, arrays: Mapping[str, np.ndarray]) -> Gate:
     if fields != FIELDS:
         other = next((a for a in fields if a not in FIELDS), 'another order')
         raise SkippingError(
-            f'{path} was trained for other questions ({other[:80]!r}); train the gate again with '
+            f'{path} was trained for other features ({other[:80]!r}); train the gate again with '
             'this version'
         )
     hidden = arrays['bias1'].size
@@ -146,20 +129,14 @@ def _checked(path: Path, arrays: Mapping[str, np.ndarray]) -> Gate:
     }
     numbers: dict[str, FloatArray] = {}
     for name, shape in shapes.items():
-        found = arrays[name]
-        if found.dtype != np.float32 or found.shape != shape or hidden > _MOST_HIDDEN:
+        array = arrays[name]
+        if array.dtype != np.float32 or array.shape != shape or hidden > _MOST_HIDDEN:
             raise SkippingError(
-                f'{path} has {name} of {found.dtype} {list(found.shape)}, not of float32 '
+                f'{path} has {name} of {array.dtype} {list(array.shape)}, not of float32 '
                 f'{list(shape)}; train the gate again'
             )
-        numbers[name] = found.astype(np.float64)
+        numbers[name] = array.astype(np.float64)
         if not np.isfinite(numbers[name]).all():
             raise SkippingError(f'{path} has numbers in {name} that are not finite')
-    return Gate(
-        numbers['mean'],
-        numbers['scale'],
-        numbers['weights1'],
-        numbers['bias1'],
-        numbers['weights2'],
-        float(numbers['bias2'][0]),
-    )
+    bias2 = float(numbers.pop('bias2')[0])
+    return Gate(**numbers, bias2=bias2)

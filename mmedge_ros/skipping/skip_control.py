@@ -1,7 +1,7 @@
-"""When the gate is asked, what a yes means, and who may rest how long.
+"""When the gate is evaluated, what a confidence leads to, and how long a modality may rest.
 
-Knows keys, times and confidences only; whoever drives it owns tracks and decisions. It never
-asks for the time, and nothing waits for it: without answers every window closes as always.
+Knows keys, times and confidences only. It reads no clock, and nothing waits for it: without
+rulings every window closes as always.
 """
 
 from __future__ import annotations
@@ -17,9 +17,8 @@ from typing import NamedTuple
 from mmedge_ros.data_types import NS_PER_S, SkipDecision, UnitFeatures
 from mmedge_ros.parameter import group, parameter
 from mmedge_ros.skipping.audits import AuditParameters, AuditPlan, DriftMonitor
-from mmedge_ros.skipping.scene import Asking
-from mmedge_ros.skipping.slow_modality import SlowModality, UnitSeconds
-from mmedge_ros.skipping.window_units import WindowUnits
+from mmedge_ros.skipping.gate_features import OpenWindow
+from mmedge_ros.skipping.window_units import SlowModality, UnitSeconds, WindowUnits
 
 _LOG = logging.getLogger(__name__)
 _MOST_MODALITIES = 16
@@ -53,7 +52,7 @@ class SkipParameters:
 
 
 class Verdict(Enum):
-    """What an answer leads to."""
+    """What a confidence leads to."""
 
     WAIT = 'wait'
     DECIDE = 'decide'
@@ -79,7 +78,7 @@ class SkipStatus:
     alarms: int
     agreement: float
     audits: int
-    asked: int
+    evaluations: int
     early: int
     leases: int
     resumed: int
@@ -93,7 +92,7 @@ class _Lease(NamedTuple):
 
 
 class SkipControl:
-    """Asks about the earliest undecided window only, and hands out leases.
+    """Evaluates the earliest undecided window only, and grants leases.
 
     :param threshold: the confidence from which on a window is decided early; above 1 never
     :param modalities: those the gate may let rest; () for any
@@ -120,7 +119,7 @@ class SkipControl:
         self._plan = AuditPlan(parameters.audits, self._stride_ns, self._window_ns)
         self.drift = DriftMonitor(parameters.audits, max(parameters.alpha, 1e-6))
         self._slow = SlowModality(predicted)
-        self.asked = self.early = self.granted = self.resumed = 0
+        self.evaluations = self.early = self.granted = self.resumed = 0
         self.reset()
 
     def reset(self) -> None:
@@ -147,7 +146,7 @@ class SkipControl:
             self.drift.alarms,
             self.drift.agreement,
             self.drift.audits,
-            self.asked,
+            self.evaluations,
             self.early,
             self.granted,
             self.resumed,
@@ -174,7 +173,7 @@ class SkipControl:
         return True
 
     def window_decided(self, end_ns: int) -> None:
-        """Enter that a window was decided, early or not; the next one may be asked about."""
+        """Enter that a window was decided, early or not; the next one may be evaluated."""
         self._news = True
         horizon_ns = end_ns - self._window_ns
         for units in self._units.values():
@@ -200,12 +199,12 @@ class SkipControl:
                 100.0 * self.parameters.alpha,
             )
 
-    # ------------------------------------------------------------------ asking
+    # ------------------------------------------------------------------ ruling
 
-    def asking(self, end_ns: int | None, now_ns: int) -> Asking | None:
+    def open_window(self, end_ns: int | None, now_ns: int) -> OpenWindow | None:
         """Return what to ask about the earliest undecided window, None if nothing is to be.
 
-        Asked at most once after each unit and each decision.
+        EarlyDecisionClassifier at most once after each unit and each decision.
         """
         news, self._news = self._news, False
         if not news or end_ns is None or not math.isfinite(self.threshold):
@@ -221,33 +220,33 @@ class SkipControl:
         needed = max(math.ceil(self.parameters.sensed_share * expected), 1)
         if not expected or sensed < needed or not units.is_uniform(end_ns):
             return None
-        self.asked += 1
-        return Asking(end_ns, now_ns, slow, sensed, expected, units.level)
+        self.evaluations += 1
+        return OpenWindow(end_ns, now_ns, slow, sensed, expected, units.level)
 
-    def rule(self, asking: Asking, confidence: float) -> Ruling:
-        """Say what an answer leads to; the caller must act on it at once."""
+    def rule(self, window: OpenWindow, confidence: float) -> Ruling:
+        """Return what a confidence leads to; the caller must act on it at once."""
         # NaN is no confidence.
         if not confidence >= self.threshold:
             return Ruling(Verdict.WAIT)
-        if self.is_audited(asking.end_ns):
-            self._shadowed = asking.end_ns
+        if self.is_audited(window.end_ns):
+            self._shadowed = window.end_ns
             return Ruling(Verdict.SHADOW)
         self.early += 1
-        return Ruling(Verdict.DECIDE, self._lease(asking, confidence))
+        return Ruling(Verdict.DECIDE, self._lease(window, confidence))
 
-    def _lease(self, asking: Asking, confidence: float) -> SkipDecision | None:
+    def _lease(self, window: OpenWindow, confidence: float) -> SkipDecision | None:
         """Let the slow modality rest for the units of this window that no audit needs."""
-        now_ns = asking.now_ns
-        until_ns = self._plan.free_until(now_ns, min(asking.end_ns, now_ns + self._longest_ns))
+        now_ns = window.now_ns
+        until_ns = self._plan.free_until(now_ns, min(window.end_ns, now_ns + self._longest_ns))
         # A unit belongs to a window by when it was received, and rests by when it was measured.
-        until_ns -= self._units[asking.slow].delay_ns
+        until_ns -= self._units[window.slow].delay_ns
         if until_ns <= now_ns:
             return None
         self.granted += 1
-        self._leases.append(_Lease(asking.slow, now_ns, until_ns))
-        fraction = min(asking.sensed / asking.expected, 1.0)
+        self._leases.append(_Lease(window.slow, now_ns, until_ns))
+        fraction = min(window.sensed / window.expected, 1.0)
         return SkipDecision(
-            asking.slow, now_ns, until_ns, asking.end_ns, fraction, min(confidence, 1.0)
+            window.slow, now_ns, until_ns, window.end_ns, fraction, min(confidence, 1.0)
         )
 
     # ------------------------------------------------------------------ leases

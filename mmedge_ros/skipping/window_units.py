@@ -1,9 +1,10 @@
-"""Which units of a modality were sensed in which window, each counted once."""
+"""Which units of a modality were sensed in which window, and which modality is the slow one."""
 
 from __future__ import annotations
 
 import statistics
 from collections import deque
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from mmedge_ros.data_types import NS_PER_S, UnitFeatures, UnitKey
@@ -13,6 +14,14 @@ _FEWEST_GAPS = 4
 _KEPT_GAPS = 15
 # The median of the shortest gaps: those over a rest or a loss are longer.
 _SHORTER = 0.5
+# Durations (s) of units: how many are kept, how few say nothing, and which cannot be true.
+_KEPT_DURATIONS = 30
+_FEWEST_DURATIONS = 3
+_LONGEST_DURATION = 10.0
+# The other modality must be slower by this factor before the roles change: no flapping.
+_HYSTERESIS = 1.5
+
+UnitSeconds = Callable[[], Mapping[str, float]]
 
 
 class _Sensed(NamedTuple):
@@ -97,3 +106,47 @@ class WindowUnits:
         bound_ns = round(NS_PER_S / rate) if rate > 0.0 else 0
         # Without a rate of its own a modality is not known until its sensor is.
         return max(native_ns, bound_ns) if native_ns else 0
+
+
+class SlowModality:
+    """Chooses by the seconds a unit takes from reception until its features are there.
+
+    :param predicted: of a latency model, the seconds of a unit by modality; what is measured
+        stands in where it says nothing
+    """
+
+    def __init__(self, predicted: UnitSeconds | None = None) -> None:
+        self._predicted = predicted
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget what was measured, and the choice."""
+        self._durations: dict[str, deque[float]] = {}
+        self._chosen = ''
+
+    def observe(self, unit: UnitFeatures, now_ns: int) -> None:
+        """Learn from a unit whose features arrived now."""
+        duration = (now_ns - unit.available_ns) / NS_PER_S
+        if 0.0 <= duration <= _LONGEST_DURATION:
+            self._durations.setdefault(unit.modality, deque(maxlen=_KEPT_DURATIONS)).append(
+                duration
+            )
+
+    def choose(self) -> str:
+        """Return the slow modality, '' while fewer than two are known."""
+        seconds = {
+            modality: statistics.median(durations)
+            for modality, durations in self._durations.items()
+            if len(durations) >= _FEWEST_DURATIONS
+        }
+        if self._predicted is not None:
+            # A modality without units cannot be leased.
+            known = self._predicted().items()
+            seconds.update((m, s) for m, s in known if m in self._durations and s > 0.0)
+        if len(seconds) < 2:
+            return ''
+        slowest = max(sorted(seconds), key=seconds.__getitem__)
+        chosen = seconds.get(self._chosen)
+        if chosen is None or seconds[slowest] > _HYSTERESIS * chosen:
+            self._chosen = slowest
+        return self._chosen

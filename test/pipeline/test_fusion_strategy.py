@@ -8,11 +8,13 @@ from pathlib import Path
 import pytest
 import yaml
 from fake_fusion_networks import FakeFusionNetworks
-from hand_made_questions import gate
+from hand_made_gates import gate
 
 from mmedge_ros.data_types import CAMERA, RADAR
 from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.bundle.model_bundle import FUSION_PARTS
+from mmedge_ros.lab.gates.certificate import Certificate
+from mmedge_ros.lab.gates.gate_file import write_bundle_gate
 from mmedge_ros.parameter import ParameterError, build
 from mmedge_ros.pipeline.fusion_strategy import (
     fusion_strategy,
@@ -22,10 +24,7 @@ from mmedge_ros.pipeline.fusion_strategy import (
 from mmedge_ros.pipeline.perception_pipeline import PipelineParameters
 from mmedge_ros.pipeline.window_assembler import WindowParameters
 from mmedge_ros.skipping import SkippingError
-from mmedge_ros.skipping.bundle_gate import write_bundle_gate
-from mmedge_ros.skipping.certificate import Certificate
-from mmedge_ros.skipping.early_decision import GatedDecision
-from mmedge_ros.skipping.scene_change import SceneChangeParameters
+from mmedge_ros.skipping.early_decision import GatedDecision, SceneChangeParameters
 from mmedge_ros.skipping.skip_control import SkipParameters
 
 ENTRY = {'weights': 'network.onnx', 'sha256': '0' * 64}

@@ -8,13 +8,14 @@ from typing import Any
 
 import pytest
 import yaml
-from hand_made_questions import gate, question
+from hand_made_gates import gate, gate_features
 from tiny_bundle import write_tiny_bundle
 
 from mmedge_ros.encoding.bundle.model_bundle import load_bundle
+from mmedge_ros.lab.gates.certificate import Certificate
+from mmedge_ros.lab.gates.gate_file import write_bundle_gate
 from mmedge_ros.skipping import SkippingError
-from mmedge_ros.skipping.bundle_gate import bundle_gate, write_bundle_gate
-from mmedge_ros.skipping.certificate import Certificate
+from mmedge_ros.skipping.bundle_gate import bundle_gate
 
 
 def certificate(alpha: float, threshold: float) -> Certificate:
@@ -53,7 +54,9 @@ def test_a_bundle_without_a_gate_has_none(folder: Path) -> None:
 def test_a_gate_is_found_as_it_was_written(folder: Path) -> None:
     found = bundle_gate(written(folder))
     assert found is not None
-    assert found.gate.confidence(question(lead=0.1)) == gate().confidence(question(lead=0.1))
+    assert found.gate.confidence(gate_features(lead=0.1)) == gate().confidence(
+        gate_features(lead=0.1)
+    )
     assert (found.strategy, found.slow) == ('decision', ('camera',))
     # What was not certified is not listed, and writing it again replaces it.
     assert found.thresholds == ((0.05, 0.9), (0.1, 0.8))
@@ -65,8 +68,8 @@ def test_a_gate_is_found_as_it_was_written(folder: Path) -> None:
 def test_a_promise_that_is_not_listed_is_kept_by_the_next_smaller_one(folder: Path) -> None:
     found = bundle_gate(written(folder))
     assert found is not None
-    asked = {alpha: found.threshold(alpha) for alpha in (0.01, 0.05, 0.07, 0.1, 0.3)}
-    assert asked == {0.01: math.inf, 0.05: 0.9, 0.07: 0.9, 0.1: 0.8, 0.3: 0.8}
+    thresholds = {alpha: found.threshold(alpha) for alpha in (0.01, 0.05, 0.07, 0.1, 0.3)}
+    assert thresholds == {0.01: math.inf, 0.05: 0.9, 0.07: 0.9, 0.1: 0.8, 0.3: 0.8}
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 from fake_fusion_networks import FakeFusionNetworks
+from hand_made_gates import Answering, always
 from hand_made_maps import Cell, camera_grid_with
-from hand_made_questions import Answering, always
 from hand_made_units import MS, at, features, receipt, returns, unit
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -229,7 +229,7 @@ def test_an_audit_compares_what_would_have_been_decided(learned: bool) -> None:
     assert steady.skips == []
     assert len(steady.audits) > 10
     assert all(steady.audits[5:])
-    # Somebody comes between the question and the end of a window: the full decision differs.
+    # A person comes between the early decision and the end of a window: the full decision differs.
     crowd = Rig(
         always(1.0), people=lambda when: 2 + (when > 1200.0), audits=every, fusion=fusion()
     )
@@ -379,11 +379,11 @@ class Interleaved(RuleBasedStateMachine):
         assert len(new) == len(set(new))
 
     @invariant()
-    def what_is_asked_is_about_the_future_and_counts_no_unit_twice(self) -> None:
-        for _, question in self.answering.asked[-3:]:
-            assert question.lead > 0.0
-            assert 0.0 < question.slow_fraction <= 1.0
-            assert np.isfinite(question.vector()).all()
+    def features_are_about_the_future_and_counts_no_unit_twice(self) -> None:
+        for _, values in self.answering.evaluated[-3:]:
+            assert values.lead > 0.0
+            assert 0.0 < values.slow_fraction <= 1.0
+            assert np.isfinite(values.vector()).all()
 
     @invariant()
     def no_window_waits_beyond_its_deadline(self) -> None:

@@ -10,52 +10,55 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hand_made_questions import gate, question
+from hand_made_gates import gate, gate_features
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mmedge_ros.lab.gates.gate_file import gate_bytes
 from mmedge_ros.skipping import SkippingError
-from mmedge_ros.skipping.gate import Gate, gate_bytes, read_gate
-from mmedge_ros.skipping.question import FIELDS, Question
+from mmedge_ros.skipping.gate import Gate, read_gate
+from mmedge_ros.skipping.gate_features import FIELDS, GateFeatures
 
 
-def test_a_question_becomes_its_fields_in_order() -> None:
+def test_features_become_a_vector_in_the_order_of_their_fields() -> None:
     values = [float(number) for number in range(len(FIELDS))]
-    asked = Question(*values)
-    assert asked.vector().tolist() == values
-    assert dict(zip(FIELDS, values, strict=True))['lead'] == asked.lead == 0.0
+    features = GateFeatures(*values)
+    assert features.vector().tolist() == values
+    assert dict(zip(FIELDS, values, strict=True))['lead'] == features.lead == 0.0
 
 
 def test_the_gate_is_two_layers() -> None:
     subject = gate()
-    asked = question(lead=0.2, people=3.0)
-    inputs = np.clip((asked.vector() - subject.mean) * subject.scale, -4.0, 4.0)
+    features = gate_features(lead=0.2, people=3.0)
+    inputs = np.clip((features.vector() - subject.mean) * subject.scale, -4.0, 4.0)
     hidden = np.maximum(inputs @ subject.weights1 + subject.bias1, 0.0)
     logit = hidden @ subject.weights2 + subject.bias2
-    assert subject.confidence(asked) == pytest.approx(1.0 / (1.0 + np.exp(-logit)))
-    many = np.stack([asked.vector(), question().vector()])
+    assert subject.confidence(features) == pytest.approx(1.0 / (1.0 + np.exp(-logit)))
+    many = np.stack([features.vector(), gate_features().vector()])
     assert subject.logits(many)[0] == pytest.approx(logit)
 
 
-def test_answering_changes_neither_the_question_nor_the_gate() -> None:
-    subject, vectors = gate(), np.stack([question(lead=0.2, people=30.0).vector()] * 3)
+def test_answering_changes_neither_the_features_nor_the_gate() -> None:
+    subject, vectors = gate(), np.stack([gate_features(lead=0.2, people=30.0).vector()] * 3)
     kept = vectors.copy()
     once = subject.logits(vectors)
     assert subject.logits(vectors).tolist() == once.tolist()
     assert (vectors == kept).all()
-    assert subject.confidence(question(lead=5.0)) == gate().confidence(question(lead=5.0))
+    assert subject.confidence(gate_features(lead=5.0)) == gate().confidence(
+        gate_features(lead=5.0)
+    )
 
 
 @pytest.mark.parametrize('value', [1e300, -1e300, np.inf, -np.inf])
 def test_what_was_never_seen_in_training_does_not_run_away(value: float) -> None:
     subject = replace(gate(), mean=np.zeros(len(FIELDS)), scale=np.ones(len(FIELDS)))
-    edge = question(lead=4.0 if value > 0 else -4.0)
-    assert subject.confidence(question(lead=value)) == pytest.approx(subject.confidence(edge))
+    edge = gate_features(lead=4.0 if value > 0 else -4.0)
+    assert subject.confidence(gate_features(lead=value)) == pytest.approx(subject.confidence(edge))
 
 
 def test_a_sure_gate_says_one_and_an_unsure_one_zero() -> None:
     for offset, expected in ((1e6, 1.0), (-1e6, 0.0)):
-        assert replace(gate(), bias2=offset).confidence(question()) == pytest.approx(expected)
+        assert replace(gate(), bias2=offset).confidence(gate_features()) == pytest.approx(expected)
 
 
 def test_a_gate_is_read_as_it_was_written(tmp_path: Path) -> None:
@@ -63,8 +66,8 @@ def test_a_gate_is_read_as_it_was_written(tmp_path: Path) -> None:
     written = gate()
     path.write_bytes(gate_bytes(written))
     read = read_gate(path)
-    asked = question(lead=0.1, people=2.0)
-    assert read.confidence(asked) == written.confidence(asked)
+    features = gate_features(lead=0.1, people=2.0)
+    assert read.confidence(features) == written.confidence(features)
 
 
 def changed(subject: Gate, **arrays: np.ndarray) -> bytes:
@@ -82,7 +85,7 @@ def changed(subject: Gate, **arrays: np.ndarray) -> bytes:
         ({'bias1': np.zeros(3, np.float32)}, 'weights1'),
         ({'bias2': np.array([np.nan], np.float32)}, 'not finite'),
         ({'scale': np.zeros(len(FIELDS))}, 'float64'),
-        ({'fields': np.array(['speed', *FIELDS[1:]])}, 'other questions .*speed'),
+        ({'fields': np.array(['speed', *FIELDS[1:]])}, 'other features .*speed'),
         ({'fields': np.array(FIELDS[::-1])}, 'another order'),
         ({'mean': np.array([None] * len(FIELDS), object)}, 'is no gate'),
         ({'weights2': np.zeros((1 << 20), np.float32)}, '1 MiB'),

@@ -1,4 +1,4 @@
-"""When the gate is asked, and what may rest how long."""
+"""When the gate is evaluated, and what may rest how long."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hand_made_units import MS, at, features, unit
 
 from mmedge_ros.data_types import CAMERA, RADAR, SkipDecision, Unit
 from mmedge_ros.skipping.audits import AuditParameters
-from mmedge_ros.skipping.scene import Asking
+from mmedge_ros.skipping.gate_features import OpenWindow
 from mmedge_ros.skipping.skip_control import SkipControl, SkipParameters, Verdict
 
 NEVER = AuditParameters(share=0.0)
@@ -47,13 +47,13 @@ class Bench:
             return False
         return lease.issued_ns <= of.stamp_ns < lease.skip_until_ns
 
-    def asked(self, now: float, end: float) -> Asking | None:
-        return self.control.asking(at(end), at(now))
+    def window(self, now: float, end: float) -> OpenWindow | None:
+        return self.control.open_window(at(end), at(now))
 
     def yes(self, now: float, end: float) -> SkipDecision | None:
-        asking = self.asked(now, end)
-        assert asking is not None
-        ruling = self.control.rule(asking, 1.0)
+        window = self.window(now, end)
+        assert window is not None
+        ruling = self.control.rule(window, 1.0)
         assert ruling.verdict is Verdict.DECIDE
         self.control.window_decided(at(end))
         self.rested = ruling.skip or self.rested
@@ -63,35 +63,35 @@ class Bench:
 def test_it_is_asked_once_half_of_the_slow_units_were_sensed() -> None:
     bench = Bench(periods_ns=PERIODS)
     bench.play(0.0, 210.0)
-    assert bench.asked(215.0, 500.0) is None  # seven of fifteen
+    assert bench.window(215.0, 500.0) is None  # seven of fifteen
     bench.play(210.0, 240.0)
-    asked = bench.asked(255.0, 500.0)
-    assert asked is not None
-    assert (asked.slow, asked.sensed, asked.expected) == (CAMERA, 8, 15)
+    window = bench.window(255.0, 500.0)
+    assert window is not None
+    assert (window.slow, window.sensed, window.expected) == (CAMERA, 8, 15)
 
 
 def test_it_is_asked_once_after_each_unit_of_either_modality() -> None:
     bench = Bench(periods_ns=PERIODS)
     bench.play(0.0, 260.0)
-    assert bench.asked(262.0, 500.0) is not None
-    assert bench.asked(263.0, 500.0) is None
+    assert bench.window(262.0, 500.0) is not None
+    assert bench.window(263.0, 500.0) is None
     bench.control.unit_arrived(features(unit(263.0, RADAR, 900)), at(264.0))
-    assert bench.asked(264.0, 500.0) is not None
+    assert bench.window(264.0, 500.0) is not None
     # A repetition is no news.
     bench.control.unit_arrived(features(unit(263.0, RADAR, 900)), at(265.0))
-    assert bench.asked(265.0, 500.0) is None
+    assert bench.window(265.0, 500.0) is None
 
 
 def test_only_windows_that_end_later_and_soon_are_asked_about() -> None:
     bench = Bench(periods_ns=PERIODS)
     bench.play(0.0, 500.0)
-    assert bench.asked(500.0, 500.0) is None
+    assert bench.window(500.0, 500.0) is None
     bench = Bench(periods_ns=PERIODS, parameters={'sensed_share': 0.0, 'longest_lease': 0.2})
     bench.play(0.0, 260.0)
-    assert bench.asked(262.0, 500.0) is None
+    assert bench.window(262.0, 500.0) is None
     bench.play(260.0, 310.0)
-    assert bench.asked(312.0, 500.0) is not None
-    assert Bench().control.asking(None, at(0)) is None
+    assert bench.window(312.0, 500.0) is not None
+    assert Bench().control.open_window(None, at(0)) is None
 
 
 def test_a_yes_is_a_lease_until_the_windows_end() -> None:
@@ -109,9 +109,9 @@ def test_a_confidence_below_the_threshold_or_none_at_all_waits() -> None:
     for confidence in (0.89, math.nan, -math.inf):
         bench = Bench(0.9, periods_ns=PERIODS)
         bench.play(0.0, 260.0)
-        asked = bench.asked(262.0, 500.0)
-        assert asked is not None
-        assert bench.control.rule(asked, confidence).verdict is Verdict.WAIT
+        window = bench.window(262.0, 500.0)
+        assert window is not None
+        assert bench.control.rule(window, confidence).verdict is Verdict.WAIT
 
 
 def test_at_full_consent_just_what_the_rule_allows_is_saved() -> None:
@@ -125,8 +125,8 @@ def test_at_full_consent_just_what_the_rule_allows_is_saved() -> None:
         units = bench.control._units.get(CAMERA)
         if units and units._units and units._units[-1].key != newest:
             sensed.add(units._units[-1].key)
-        while now < end and (asking := bench.asked(now + 12.5, end)):
-            bench.rested = bench.control.rule(asking, 1.0).skip or bench.rested
+        while now < end and (window := bench.window(now + 12.5, end)):
+            bench.rested = bench.control.rule(window, 1.0).skip or bench.rested
             bench.control.window_decided(at(end))
             end += 100.0
         if now >= end:
@@ -141,11 +141,11 @@ def test_after_a_yes_the_next_window_is_asked_about_at_once() -> None:
     bench.play(0.0, 350.0)
     bench.yes(362.0, 500.0)
     # It lacks the first three units.
-    assert bench.asked(362.0, 600.0) is not None
+    assert bench.window(362.0, 600.0) is not None
     bench = Bench(periods_ns=PERIODS)
     bench.play(0.0, 240.0)
     bench.yes(252.0, 500.0)
-    assert bench.asked(252.0, 600.0) is None
+    assert bench.window(252.0, 600.0) is None
 
 
 def test_skipped_units_do_not_count_as_sensed() -> None:
@@ -153,8 +153,8 @@ def test_skipped_units_do_not_count_as_sensed() -> None:
     bench.play(0.0, 240.0)
     bench.yes(252.0, 500.0)
     bench.play(252.0, 560.0)
-    asked = bench.asked(575.0, 600.0)
-    assert asked is None  # five before the rest and two after it
+    window = bench.window(575.0, 600.0)
+    assert window is None  # five before the rest and two after it
 
 
 def test_either_modality_may_be_the_slow_one() -> None:
@@ -163,22 +163,22 @@ def test_either_modality_may_be_the_slow_one() -> None:
         for modality, taken in ((CAMERA, 1.0), (RADAR, 20.0)):
             of = unit(3.0 + 50.0 * number, modality, number)
             control.unit_arrived(features(of), at(3.0 + 50.0 * number + taken))
-    asked = control.asking(at(500), at(380))
-    assert asked is not None
-    assert asked.slow == RADAR
+    window = control.open_window(at(500), at(380))
+    assert window is not None
+    assert window.slow == RADAR
     # A gate that was trained to let the camera rest lets nobody else.
     control = SkipControl(SkipParameters(audits=NEVER), 0.5, modalities=(CAMERA,))
     control.unit_arrived(features(unit(3.0, RADAR)), at(30))
-    assert control.asking(at(500), at(380)) is None
+    assert control.open_window(at(500), at(380)) is None
 
 
 def test_a_window_of_two_configurations_is_not_asked_about() -> None:
     bench = Bench(periods_ns=PERIODS)
     bench.play(0.0, 240.0, level='small')
     bench.play(240.0, 480.0, level='large')
-    assert bench.asked(490.0, 500.0) is None
+    assert bench.window(490.0, 500.0) is None
     bench.play(480.0, 580.0, level='large')
-    assert bench.asked(595.0, 800.0) is not None
+    assert bench.window(595.0, 800.0) is not None
 
 
 def test_nothing_is_asked_while_the_gate_is_off() -> None:
@@ -187,7 +187,7 @@ def test_nothing_is_asked_while_the_gate_is_off() -> None:
         Bench(periods_ns=PERIODS, parameters={'alpha': 0.0}),
     ):
         bench.play(0.0, 260.0)
-        assert bench.asked(262.0, 500.0) is None
+        assert bench.window(262.0, 500.0) is None
 
 
 # ---------------------------------------------------------------------- audits
@@ -196,15 +196,15 @@ def test_nothing_is_asked_while_the_gate_is_off() -> None:
 def test_an_audited_window_is_not_decided_early_and_asked_about_no_more() -> None:
     bench = Bench(audits=AuditParameters(share=1.0), periods_ns=PERIODS)
     bench.play(0.0, 260.0)
-    asked = bench.asked(262.0, 500.0)
-    assert asked is not None
-    ruling = bench.control.rule(asked, 1.0)
+    window = bench.window(262.0, 500.0)
+    assert window is not None
+    ruling = bench.control.rule(window, 1.0)
     assert (ruling.verdict, ruling.skip) == (Verdict.SHADOW, None)
     bench.play(260.0, 300.0)
-    assert bench.asked(312.0, 500.0) is None
+    assert bench.window(312.0, 500.0) is None
     bench.play(300.0, 490.0)
     bench.control.window_decided(at(500))
-    assert bench.asked(505.0, 600.0) is not None
+    assert bench.window(505.0, 600.0) is not None
 
 
 def test_a_rest_ends_where_an_audited_window_begins() -> None:
@@ -237,7 +237,7 @@ def test_drift_raises_the_threshold_and_switches_the_gate_off(
         bench.control.audited(False)
     assert 'nothing is skipped any more' in caplog.text
     bench.play(0.0, 260.0)
-    assert bench.asked(262.0, 500.0) is None
+    assert bench.window(262.0, 500.0) is None
     # Starting over with the units does not forgive it.
     bench.control.reset()
     assert bench.control.status.is_off
@@ -290,5 +290,5 @@ def test_a_reset_forgets_units_and_leases_and_keeps_counts() -> None:
     bench.yes(252.0, 500.0)
     bench.control.reset()
     assert bench.control.running(at(260)) is None
-    assert bench.asked(260.0, 500.0) is None
+    assert bench.window(260.0, 500.0) is None
     assert bench.control.status.early == 1

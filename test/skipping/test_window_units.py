@@ -1,4 +1,4 @@
-"""Which units of a window were sensed, and how many it should have."""
+"""Which units of a window were sensed, how many it should have, and which modality is slow."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from hand_made_units import MS, at, features, unit
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mmedge_ros.data_types import UnitFeatures
-from mmedge_ros.skipping.window_units import WindowUnits
+from mmedge_ros.data_types import CAMERA, RADAR, UnitFeatures
+from mmedge_ros.skipping.window_units import SlowModality, WindowUnits
 
 WINDOW = 500 * MS
 
@@ -105,3 +105,48 @@ def test_the_longest_delay_is_known(delay: float) -> None:
     units.add(features(unit(100.0, delay=delay)))
     units.add(features(unit(200.0, sequence=1, delay=0.0)))
     assert units.delay_ns == delay * MS
+
+
+def observe(subject: SlowModality, modality: str, taken_ms: float, count: int = 40) -> None:
+    for number in range(count):
+        of = unit(100.0 * number, modality, number)
+        subject.observe(features(of), of.available_ns + round(taken_ms * MS))
+
+
+def test_the_slow_modality_is_the_one_whose_units_take_longer() -> None:
+    for slow, fast in ((CAMERA, RADAR), (RADAR, CAMERA)):
+        subject = SlowModality()
+        observe(subject, slow, 12.0)
+        assert subject.choose() == ''  # nothing to compare it with
+        observe(subject, fast, 1.0)
+        assert subject.choose() == slow
+
+
+def test_roles_change_only_for_a_clear_difference() -> None:
+    subject = SlowModality()
+    observe(subject, CAMERA, 10.0)
+    observe(subject, RADAR, 1.0)
+    assert subject.choose() == CAMERA
+    observe(subject, RADAR, 12.0)
+    assert subject.choose() == CAMERA
+    observe(subject, RADAR, 20.0)
+    assert subject.choose() == RADAR
+
+
+def test_a_latency_model_is_believed_before_measurements() -> None:
+    subject = SlowModality(lambda: {CAMERA: 0.001, RADAR: 0.05, 'sonar': 9.0})
+    observe(subject, CAMERA, 12.0)
+    observe(subject, RADAR, 1.0)
+    assert subject.choose() == RADAR
+
+
+def test_times_that_cannot_be_are_not_learned_from() -> None:
+    subject = SlowModality()
+    observe(subject, RADAR, 1.0)
+    observe(subject, CAMERA, -5.0)
+    observe(subject, CAMERA, 1e6)
+    assert subject.choose() == ''
+    observe(subject, CAMERA, 5.0)
+    assert subject.choose() == CAMERA
+    subject.reset()
+    assert subject.choose() == ''

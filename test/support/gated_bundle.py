@@ -8,10 +8,10 @@ import numpy as np
 from tiny_bundle import write_tiny_bundle
 
 from mmedge_ros.data_types import CAMERA
-from mmedge_ros.skipping.bundle_gate import write_bundle_gate
-from mmedge_ros.skipping.certificate import Certificate
+from mmedge_ros.lab.gates.certificate import Certificate
+from mmedge_ros.lab.gates.gate_file import write_bundle_gate
 from mmedge_ros.skipping.gate import Gate
-from mmedge_ros.skipping.question import FIELDS
+from mmedge_ros.skipping.gate_features import FIELDS
 
 
 def write_gated_bundle(folder: Path) -> Path:

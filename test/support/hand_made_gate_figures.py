@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from mmedge_ros.lab.gates.certificate import FlightOutcome
 from mmedge_ros.lab.gates.loop_figures import FlightFigures, WindowWork
-from mmedge_ros.skipping.certificate import FlightOutcome
 
 
 def flight(

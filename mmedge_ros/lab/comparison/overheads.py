@@ -24,7 +24,7 @@ from mmedge_ros.lab.comparison.question_timing import question_times
 from mmedge_ros.lab.reporting.report_files import write_files
 from mmedge_ros.skipping.bundle_gate import bundle_gate
 from mmedge_ros.skipping.gate import Gate
-from mmedge_ros.skipping.question import FIELDS
+from mmedge_ros.skipping.gate_features import FIELDS
 
 KEPT = 'overheads.json'
 _SIDES = (3, 5, 7)

@@ -1,4 +1,4 @@
-"""What asking a gate costs on this machine: question and answer, of a scene with people in it."""
+"""What a gate costs on this machine: features and network, of a scene with people in it."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ import numpy as np
 
 from mmedge_ros.data_types import CAMERA, NS_PER_S, Box, Detection, Measurement, UnitFeatures
 from mmedge_ros.lab.bench.bench_timing import Stopwatch
+from mmedge_ros.skipping.feature_extractor import GateFeatureExtractor as _Extractor
 from mmedge_ros.skipping.gate import Gate
-from mmedge_ros.skipping.scene import Asking, Scene
+from mmedge_ros.skipping.gate_features import OpenWindow
 from mmedge_ros.tracking.track import TrackerState
 from mmedge_ros.tracking.tracker import Tracker
 
@@ -22,65 +23,72 @@ _PARTS = ('whole', 'asking', 'taking in', 'question', 'network')
 
 
 class _Moment(NamedTuple):
-    """A picture, the tracks after it, and what is asked then."""
+    """A picture, the tracks after it, and the window that is open then."""
 
     features: UnitFeatures
     state: TrackerState
-    asking: Asking
+    window: OpenWindow
 
 
-_Ask: TypeAlias = Callable[[Scene, Gate, _Moment, Mapping[str, Stopwatch]], None]
+_Watches: TypeAlias = Mapping[str, Stopwatch]
+_Ask: TypeAlias = Callable[[_Extractor, Gate, _Moment, _Watches], None]
 
 
 def question_times(gate: Gate) -> dict[str, dict[str, float]]:
-    """Time a picture that is taken in, what is asked after it, and the network's answer.
+    """Time a picture that is taken in, the features extracted after it, and the network.
 
     Five people are followed at 30 Hz, every picture changes the tracks, so that nothing can be
-    remembered from the question before.
+    remembered from the picture before.
 
     :return: quantiles in microseconds: of ``whole``, and of its parts ``taking in`` (which each
-        unit costs, asked or not) and ``asking``, that is ``question`` and ``network``
+        unit costs, evaluated or not) and ``asking``, that is ``question`` and ``network``
     """
     return {**_timed(gate, _whole), **_timed(gate, _asked), **_timed(gate, _in_parts)}
 
 
 def _timed(gate: Gate, ask: _Ask) -> dict[str, dict[str, float]]:
-    scene = Scene()
+    extractor = _Extractor()
     watches = {name: Stopwatch() for name in _PARTS}
     for number, (features, state) in enumerate(_pictures()):
         now_ns = features.available_ns
         left_ns = (_WINDOW_UNITS - 1 - number % _WINDOW_UNITS) * _PERIOD_NS
-        asking = Asking(now_ns + left_ns, now_ns, CAMERA, 8, _WINDOW_UNITS, 'medium')
+        window = OpenWindow(now_ns + left_ns, now_ns, CAMERA, 8, _WINDOW_UNITS, 'medium')
         if number == _WARM_UP:
             watches = {name: Stopwatch() for name in watches}
-        ask(scene, gate, _Moment(features, state, asking), watches)
+        ask(extractor, gate, _Moment(features, state, window), watches)
     return {name: watch.microseconds() for name, watch in watches.items() if watch.is_used}
 
 
-def _whole(scene: Scene, gate: Gate, now: _Moment, watches: Mapping[str, Stopwatch]) -> None:
+def _whole(
+    extractor: _Extractor, gate: Gate, now: _Moment, watches: Mapping[str, Stopwatch]
+) -> None:
     # By itself: stopwatches within it would be a tenth of it.
     watches['whole'].start()
-    scene.add(now.features, now.state)
-    gate.confidence(scene.question(now.asking, now.state))
+    extractor.add(now.features, now.state)
+    gate.confidence(extractor.features(now.window, now.state))
     watches['whole'].stop()
 
 
-def _asked(scene: Scene, gate: Gate, now: _Moment, watches: Mapping[str, Stopwatch]) -> None:
-    scene.add(now.features, now.state)
+def _asked(
+    extractor: _Extractor, gate: Gate, now: _Moment, watches: Mapping[str, Stopwatch]
+) -> None:
+    extractor.add(now.features, now.state)
     watches['asking'].start()
-    gate.confidence(scene.question(now.asking, now.state))
+    gate.confidence(extractor.features(now.window, now.state))
     watches['asking'].stop()
 
 
-def _in_parts(scene: Scene, gate: Gate, now: _Moment, watches: Mapping[str, Stopwatch]) -> None:
+def _in_parts(
+    extractor: _Extractor, gate: Gate, now: _Moment, watches: Mapping[str, Stopwatch]
+) -> None:
     watches['taking in'].start()
-    scene.add(now.features, now.state)
+    extractor.add(now.features, now.state)
     watches['taking in'].stop()
     watches['question'].start()
-    question = scene.question(now.asking, now.state)
+    features = extractor.features(now.window, now.state)
     watches['question'].stop()
     watches['network'].start()
-    gate.confidence(question)
+    gate.confidence(features)
     watches['network'].stop()
 
 

@@ -9,18 +9,16 @@ from typing import NamedTuple
 from mmedge_ros.data_types import Configuration, Decision
 from mmedge_ros.fusion.feature_fusion import FeatureFusion
 from mmedge_ros.lab.evaluation.encoded_flight import EncodedFlight, replay_encoded
+from mmedge_ros.lab.gates.certificate import FlightOutcome
 from mmedge_ros.lab.gates.remembered_measurements import Measured, remembered_source
 from mmedge_ros.pipeline.fusion_strategy import gated_pipeline
 from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline, PipelineParameters
 from mmedge_ros.records.device_profile import DeviceProfile
 from mmedge_ros.records.run_record import RunRecord
 from mmedge_ros.skipping.agreement import decisions_agree
-from mmedge_ros.skipping.certificate import FlightOutcome
-from mmedge_ros.skipping.early_decision import Gating
-from mmedge_ros.skipping.gate import Asked
-from mmedge_ros.skipping.question import Question
-from mmedge_ros.skipping.scene import Asking
-from mmedge_ros.skipping.scene_change import SceneChangeParameters
+from mmedge_ros.skipping.early_decision import Gating, SceneChangeParameters
+from mmedge_ros.skipping.gate import EarlyDecisionClassifier
+from mmedge_ros.skipping.gate_features import GateFeatures, OpenWindow
 from mmedge_ros.skipping.skip_control import SkipControl, SkipParameters, SkipStatus
 
 MakeFusion = Callable[[], FeatureFusion | None]
@@ -45,21 +43,21 @@ class LoopSettings:
     make_fusion: MakeFusion = _no_fusion
 
 
-class Answered(NamedTuple):
-    """A question that was asked, and whether to decide then would have been right."""
+class JudgedMoment(NamedTuple):
+    """Gate features of a moment, and whether to decide then would have been right."""
 
-    question: Question
+    features: GateFeatures
     agrees: bool
 
 
 class EarlyDecision(NamedTuple):
-    """A window decided early: what was asked, how sure the answer was, and if it was right.
+    """A window decided early: its features, the confidence, and whether it was right.
 
     ``early_by`` is the window end minus publication, s.
     """
 
     end_ns: int
-    question: Question
+    features: GateFeatures
     confidence: float
     agrees: bool
     early_by: float
@@ -107,35 +105,35 @@ class FlightLoop:
             self._reference = self._replayed(None)
         return self._reference
 
-    def gated(self, asked: Asked, threshold: float) -> GatedRun:
+    def gated(self, classifier: EarlyDecisionClassifier, threshold: float) -> GatedRun:
         """Replay with a gate, and compare its early decisions with the reference's."""
-        return self._gated(asked, threshold, None)
+        return self._gated(classifier, threshold, None)
 
-    def answered(self, asked: Asked, threshold: float) -> list[Answered]:
-        """Replay with a gate, and answer all questions it was asked, those with a no as well.
+    def judged(self, classifier: EarlyDecisionClassifier, threshold: float) -> list[JudgedMoment]:
+        """Replay with a gate, and judge every moment it was evaluated at, also those it rejected.
 
         What would have been decided then is compared with the reference's decision.
         """
-        shadows: list[tuple[Question, Decision]] = []
-        self._gated(asked, threshold, shadows)
+        shadows: list[tuple[GateFeatures, Decision]] = []
+        self._gated(classifier, threshold, shadows)
         full, size = self._decided(), _picture_size(self.reference())
         return [
-            Answered(question, decisions_agree(shadow, full[shadow.window_end_ns], size))
-            for question, shadow in shadows
+            JudgedMoment(features, decisions_agree(shadow, full[shadow.window_end_ns], size))
+            for features, shadow in shadows
             if shadow.window_end_ns in full
         ]
 
     def _gated(
         self,
-        asked: Asked,
+        classifier: EarlyDecisionClassifier,
         threshold: float,
-        shadows: list[tuple[Question, Decision]] | None,
+        shadows: list[tuple[GateFeatures, Decision]] | None,
     ) -> GatedRun:
-        asked_early: dict[int, tuple[Question, float]] = {}
+        early_features: dict[int, tuple[GateFeatures, float]] = {}
         audits: list[bool] = []
 
-        def note(asking: Asking, question: Question, confidence: float) -> None:
-            asked_early[asking.end_ns] = (question, confidence)
+        def note(window: OpenWindow, features: GateFeatures, confidence: float) -> None:
+            early_features[window.end_ns] = (features, confidence)
 
         s = self.settings
         windows = s.pipeline.windows
@@ -147,23 +145,23 @@ class FlightLoop:
             periods_ns=self.flight.periods_ns,
         )
 
-        def keep_shadow(question: Question, preview: Callable[[], Decision]) -> None:
+        def keep_shadow(features: GateFeatures, preview: Callable[[], Decision]) -> None:
             if shadows is not None:
-                shadows.append((question, preview()))
+                shadows.append((features, preview()))
 
         record = self._replayed(
-            Gating(asked, control, s.changes, keep_shadow, note, audits.append)
+            Gating(classifier, control, s.changes, keep_shadow, note, audits.append)
         )
         full, size = self._decided(), _picture_size(record)
         early = tuple(
             EarlyDecision(
                 decision.window_end_ns,
-                *asked_early[decision.window_end_ns],
+                *early_features[decision.window_end_ns],
                 decisions_agree(decision, full[decision.window_end_ns], size),
                 -decision.latency,
             )
             for decision in record.decisions
-            if decision.window_end_ns in asked_early and decision.window_end_ns in full
+            if decision.window_end_ns in early_features and decision.window_end_ns in full
         )
         return GatedRun(record, early, control.status, tuple(audits))
 
@@ -193,14 +191,14 @@ def gated_run(
     flight: EncodedFlight,
     reference: RunRecord,
     settings: LoopSettings,
-    asked: Asked,
+    classifier: EarlyDecisionClassifier,
     threshold: float,
 ) -> GatedRun:
     """Replay a flight with a gate, and compare its early decisions with the reference's.
 
     :param reference: of `reference_run` with the same settings
     """
-    return FlightLoop(flight, settings, reference).gated(asked, threshold)
+    return FlightLoop(flight, settings, reference).gated(classifier, threshold)
 
 
 def _picture_size(record: RunRecord) -> tuple[int, int]:

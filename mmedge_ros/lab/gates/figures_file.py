@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from mmedge_ros.lab.gates.certificate import FlightOutcome
 from mmedge_ros.lab.gates.loop_figures import FlightFigures, WindowWork
 from mmedge_ros.skipping import SkippingError
-from mmedge_ros.skipping.certificate import FlightOutcome
 
 
 def plain_figures(figures: FlightFigures) -> dict[str, Any]:

@@ -12,10 +12,10 @@ import numpy as np
 
 from mmedge_ros.data_types import FloatArray
 from mmedge_ros.lab.evaluation.flight_bootstrap import Drawings, interval
+from mmedge_ros.lab.gates.certificate import Certificate
 from mmedge_ros.lab.gates.loop_figures import FlightFigures, GateFigures, saved, saving_ceiling
 from mmedge_ros.lab.reporting.report_files import write_report
 from mmedge_ros.skipping.audits import AuditParameters, DriftMonitor
-from mmedge_ros.skipping.certificate import Certificate
 
 PAGE = 'report.html'
 # Promises that are certified, and those that are looked at across splits.

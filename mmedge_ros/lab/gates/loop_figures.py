@@ -12,10 +12,10 @@ import numpy as np
 from mmedge_ros.data_types import CAMERA, NS_PER_S, Decision, FloatArray
 from mmedge_ros.lab.evaluation.accuracy_samples import picture_size, stream_samples
 from mmedge_ros.lab.evaluation.truth_matching import best_overlaps, counted_people, person_boxes
+from mmedge_ros.lab.gates.certificate import FlightOutcome
 from mmedge_ros.lab.gates.closed_loop import GatedRun
 from mmedge_ros.records.ground_truth import GroundTruth
 from mmedge_ros.records.run_record import RunRecord
-from mmedge_ros.skipping.certificate import FlightOutcome
 
 _BINS = 10
 _QUANTILES = (0.05, 0.5, 0.95)

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mmedge_ros import MmedgeError
+from mmedge_ros.lab.gates.certificate import STUDENT, Certificate, certify
 from mmedge_ros.lab.gates.loop_figures import FlightFigures, saved
 from mmedge_ros.lab.training import TrainingError
 from mmedge_ros.lab.training.gate_flights import GateFlight, collect, collected
@@ -20,7 +21,6 @@ from mmedge_ros.lab.training.gate_samples import joined
 from mmedge_ros.lab.training.gate_training import GateFit, GateTrainingSettings, train_gate
 from mmedge_ros.lab.training.gate_trials import GATE, Trial, tried, try_all
 from mmedge_ros.lab.worker_processes import Work, WorkError, do_works
-from mmedge_ros.skipping.certificate import STUDENT, Certificate, certify
 
 _EXPECTED = (MmedgeError,)
 

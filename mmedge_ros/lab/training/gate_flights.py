@@ -21,7 +21,7 @@ from mmedge_ros.pipeline.fusion_strategy import open_pipeline
 from mmedge_ros.pipeline.perception_pipeline import DECISION, PipelineParameters
 from mmedge_ros.replay.recording import Recording
 from mmedge_ros.skipping.audits import AuditParameters
-from mmedge_ros.skipping.question import FIELDS
+from mmedge_ros.skipping.gate_features import FIELDS
 from mmedge_ros.skipping.skip_control import SkipParameters
 
 Tell = Callable[[float], None]
@@ -110,7 +110,7 @@ def collect(task: GateFlight, tell: Tell, shares: Sequence[float] = SHARES) -> N
             100 * task.number,
         )
         buffer = io.BytesIO()
-        np.savez(buffer, questions=found.questions, agrees=found.agrees, fields=np.array(FIELDS))
+        np.savez(buffer, questions=found.features, agrees=found.agrees, fields=np.array(FIELDS))
         write_whole(task.samples_path, buffer.getvalue())
     tell(1.0)
 
@@ -128,7 +128,7 @@ def collected(task: GateFlight) -> GateSamples:
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as err:
         raise TrainingError(f'{path} cannot be read ({err}); collect samples again') from err
     if fields != FIELDS or questions.shape != (len(agrees), len(FIELDS)):
-        raise TrainingError(f'{path} holds other questions; delete it and collect samples again')
+        raise TrainingError(f'{path} holds other features; delete it and collect samples again')
     return GateSamples(questions, agrees.astype(bool), np.full(len(agrees), task.number))
 
 

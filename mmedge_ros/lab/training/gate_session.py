@@ -13,6 +13,8 @@ from typing import Any
 from mmedge_ros.data_types import CAMERA, RADAR, Configuration, ModalityConfiguration
 from mmedge_ros.lab.evaluation.bundle_evaluation import NOMINAL
 from mmedge_ros.lab.evaluation.bundle_under_test import BundleUnderTest, open_bundle
+from mmedge_ros.lab.gates.certificate import FEWEST_FLIGHTS, STUDENT, Certificate
+from mmedge_ros.lab.gates.gate_file import write_bundle_gate
 from mmedge_ros.lab.gates.gate_report import (
     ALPHAS,
     SPLIT_ALPHAS,
@@ -40,8 +42,6 @@ from mmedge_ros.lab.training.work_folder import work_beside
 from mmedge_ros.pipeline.perception_pipeline import DECISION, FEATURE
 from mmedge_ros.records.software import software_identity
 from mmedge_ros.skipping.audits import AuditParameters
-from mmedge_ros.skipping.bundle_gate import write_bundle_gate
-from mmedge_ros.skipping.certificate import FEWEST_FLIGHTS, STUDENT, Certificate
 from mmedge_ros.skipping.skip_control import SkipParameters
 
 SAMPLES, CALIBRATION, TEST, SHIFTED = 'samples', 'calibration', 'test', 'shifted'

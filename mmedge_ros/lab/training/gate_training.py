@@ -80,11 +80,11 @@ def train_gate(samples: GateSamples, settings: GateTrainingSettings | None = Non
     count = min(max(round(p.held_out * len(flights)), 1), len(flights) - 1)
     held = random.permutation(flights)[:count]
     training, judging = samples.of(np.setdiff1d(flights, held)), samples.of(held)
-    mean = training.questions.mean(axis=0)
-    deviation = training.questions.std(axis=0)
+    mean = training.features.mean(axis=0)
+    deviation = training.features.std(axis=0)
     # A field that never varied says nothing, and must not when it varies in flight.
     scale = np.where(deviation > 1e-9, 1.0 / np.maximum(deviation, 1e-9), 0.0)
-    inputs = np.clip((training.questions - mean) * scale, -_CUT, _CUT)
+    inputs = np.clip((training.features - mean) * scale, -_CUT, _CUT)
     labels = training.agrees.astype(np.float64)
 
     weights = _initial(inputs.shape[1], p.hidden, float(labels.mean()), random)
@@ -117,7 +117,7 @@ def train_gate(samples: GateSamples, settings: GateTrainingSettings | None = Non
 
 def gate_loss(gate: Gate, samples: GateSamples) -> float:
     """Return the mean cross-entropy of a gate, nats."""
-    return _cross_entropy(gate.logits(samples.questions), samples.agrees)
+    return _cross_entropy(gate.logits(samples.features), samples.agrees)
 
 
 def _cross_entropy(logits: FloatArray, agrees: np.ndarray) -> float:

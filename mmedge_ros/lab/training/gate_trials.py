@@ -13,13 +13,14 @@ import numpy as np
 
 from mmedge_ros.lab.gates.closed_loop import FlightLoop
 from mmedge_ros.lab.gates.figures_file import plain_figures, read_figures
+from mmedge_ros.lab.gates.gate_file import gate_bytes
 from mmedge_ros.lab.gates.loop_figures import FlightFigures, flight_figures
 from mmedge_ros.lab.gates.rule_rivals import AtRandom, MaxScore
 from mmedge_ros.lab.training import TrainingError
 from mmedge_ros.lab.training.gate_flights import GateFlight, write_whole
 from mmedge_ros.skipping import SkippingError
-from mmedge_ros.skipping.gate import Asked, Gate, gate_bytes
-from mmedge_ros.skipping.question import Question
+from mmedge_ros.skipping.gate import EarlyDecisionClassifier, Gate
+from mmedge_ros.skipping.gate_features import GateFeatures
 
 Tell = Callable[[float], None]
 GATE, MAX_SCORE, RANDOM, AUDITED = 'gate', 'max_score', 'random', 'audited'
@@ -41,7 +42,7 @@ class Trial(NamedTuple):
 
     rule: str
     value: float
-    asked: Asked
+    classifier: EarlyDecisionClassifier
     threshold: float
 
     @property
@@ -73,13 +74,13 @@ def gate_name(gate: Gate) -> str:
 
 @dataclass
 class _Listening:
-    """Asks somebody else, and keeps the surest answer."""
+    """Passes features on to a classifier, and keeps the largest confidence."""
 
-    asked: Asked
+    classifier: EarlyDecisionClassifier
     surest: float = 0.0
 
-    def confidence(self, question: Question, end_ns: int) -> float:
-        confidence = self.asked.confidence(question, end_ns)
+    def confidence(self, features: GateFeatures, end_ns: int) -> float:
+        confidence = self.classifier.confidence(features, end_ns)
         self.surest = max(self.surest, confidence)
         return confidence
 
@@ -101,7 +102,7 @@ def try_all(task: GateFlight, trials: Sequence[Trial], name: str, tell: Tell) ->
             # Where nothing was sure enough, nothing that asks for more than was heard does else.
             surest, plain = quiet.get(trial.rule, (np.inf, {}))
             if not surest < trial.threshold:
-                listening = _Listening(trial.asked)
+                listening = _Listening(trial.classifier)
                 run = loop.gated(listening, trial.threshold)
                 plain = plain_figures(flight_figures(run, reference))
                 if not run.early and trial.rule != RANDOM:

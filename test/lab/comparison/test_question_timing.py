@@ -1,13 +1,13 @@
-"""What asking costs: the parts are of the whole, and what the gate is asked differs each time."""
+"""What a gate costs: the parts are of the whole, and features differ each time."""
 
 from __future__ import annotations
 
 import pytest
-from hand_made_questions import gate
+from hand_made_gates import gate
 
 from mmedge_ros.lab.comparison.question_timing import question_times
 from mmedge_ros.skipping.gate import Gate
-from mmedge_ros.skipping.question import Question
+from mmedge_ros.skipping.gate_features import GateFeatures
 
 
 def test_the_parts_are_parts_of_the_whole() -> None:
@@ -22,14 +22,14 @@ def test_the_parts_are_parts_of_the_whole() -> None:
 def test_what_is_asked_is_of_five_people_and_new_each_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    asked: list[Question] = []
+    evaluated: list[GateFeatures] = []
 
-    def confidence(_: Gate, question: Question) -> float:
-        asked.append(question)
+    def confidence(_: Gate, features: GateFeatures) -> float:
+        evaluated.append(features)
         return 0.0
 
     monkeypatch.setattr(Gate, 'confidence', confidence)
     question_times(gate())
-    settled = asked[-len(asked) // 3 + 30 :]  # the third time round
-    assert {question.people for question in settled} == {5.0}
+    settled = evaluated[-len(evaluated) // 3 + 30 :]  # the third time round
+    assert {features.people for features in settled} == {5.0}
     assert len(set(settled)) == len(settled)

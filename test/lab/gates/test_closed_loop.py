@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from hand_made_encoded_flight import encoded_flight
-from hand_made_questions import always
+from hand_made_gates import always
 
 from mmedge_ros.data_types import CAMERA, RADAR, Configuration, ModalityConfiguration
 from mmedge_ros.lab.evaluation.bundle_evaluation import NOMINAL
@@ -81,17 +81,17 @@ def test_what_is_remembered_of_a_flight_changes_no_decision() -> None:
     assert run.outcome.early > 3
 
 
-def test_every_question_is_answered_those_with_a_no_as_well() -> None:
+def test_every_moment_is_judged_those_with_a_no_as_well() -> None:
     loop = FlightLoop(encoded_flight(lambda when: 2 + (when > 1290.0)), SETTINGS)
-    never = loop.answered(always(0.0), 0.5)
+    never = loop.judged(always(0.0), 0.5)
     assert len(never) > 2 * len(loop.reference().decisions)
     assert any(answer.agrees for answer in never)
     assert not all(answer.agrees for answer in never)
     # Of windows decided early the last answer is what was decided.
     run = loop.gated(always(1.0), 0.5)
-    ever = loop.answered(always(1.0), 0.5)
-    right = {(d.question, d.agrees) for d in run.early}
-    assert right <= {(answer.question, answer.agrees) for answer in ever}
+    ever = loop.judged(always(1.0), 0.5)
+    right = {(d.features, d.agrees) for d in run.early}
+    assert right <= {(answer.features, answer.agrees) for answer in ever}
 
 
 def test_audits_are_noted() -> None:

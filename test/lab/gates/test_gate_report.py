@@ -11,6 +11,7 @@ import pytest
 from hand_made_gate_figures import flight
 
 from mmedge_ros.lab.gates import gate_figures
+from mmedge_ros.lab.gates.certificate import Certificate
 from mmedge_ros.lab.gates.gate_figures import GATE_FIGURES, draw_gate
 from mmedge_ros.lab.gates.gate_page import gate_summary, render_gate_page
 from mmedge_ros.lab.gates.gate_report import (
@@ -21,7 +22,6 @@ from mmedge_ros.lab.gates.gate_report import (
 )
 from mmedge_ros.lab.reporting.figure_style import render
 from mmedge_ros.lab.reporting.report_files import REPORT
-from mmedge_ros.skipping.certificate import Certificate
 
 DESCRIBED = {
     'bundle': {'name': 'people', 'path': 'models/people'},

@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 from hand_made_encoded_flight import PERIODS, encoded_flight
-from hand_made_questions import always
+from hand_made_gates import always
 from hand_made_schedules import FakeChooser, arrivals, constant_profile, end_of, settings
 from hand_made_units import MS
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from bag_fixtures import write_bag
 from hand_made_gate_figures import flight
-from hand_made_questions import always
+from hand_made_gates import always
 from tiny_bundle import write_tiny_bundle
 from truth_fixtures import recording_with_truth
 
@@ -64,7 +64,7 @@ def test_samples_that_are_damaged_are_said_to_be(task: GateFlight, tmp_path: Pat
     with pytest.raises(TrainingError, match='collect samples again'):
         collected(broken)
     np.savez(broken.samples_path, questions=np.zeros((1, 2)), agrees=[True], fields=['lead', 'x'])
-    with pytest.raises(TrainingError, match='other questions'):
+    with pytest.raises(TrainingError, match='other features'):
         collected(broken)
 
 
@@ -94,10 +94,10 @@ def test_a_flight_is_not_replayed_for_thresholds_that_nothing_reaches(task: Gate
     shared = always(0.7)
     alone = [Trial(GATE, 0.95, shared, 0.95)]
     try_all(task, alone, 'one', lambda _: None)
-    once = len(shared.asked)
+    once = len(shared.evaluated)
     several = [Trial(GATE, t, shared, t) for t in (0.95, 0.9, 0.8)]
     try_all(task, several, 'three', lambda _: None)
-    assert len(shared.asked) == 2 * once
+    assert len(shared.evaluated) == 2 * once
     # What was not replayed is what a replay gives.
     found = tried(task, several, 'three')
     assert len({json.dumps(plain_figures(figures)) for figures in found.values()}) == 1

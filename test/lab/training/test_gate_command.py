@@ -17,7 +17,7 @@ from mmedge_ros.lab.training.gate_training import GateFit
 from mmedge_ros.lab.training.gate_trials import RANDOM, gate_trials, rival_trials
 from mmedge_ros.skipping.bundle_gate import bundle_gate
 from mmedge_ros.skipping.gate import Gate
-from mmedge_ros.skipping.question import FIELDS
+from mmedge_ros.skipping.gate_features import FIELDS
 
 
 def run(place: Path, *arguments: str | Path) -> Result:

@@ -17,7 +17,7 @@ from mmedge_ros.lab.training.gate_training import (
     train_gate,
 )
 from mmedge_ros.pipeline.perception_pipeline import PipelineParameters
-from mmedge_ros.skipping.question import FIELDS
+from mmedge_ros.skipping.gate_features import FIELDS
 from mmedge_ros.skipping.skip_control import SkipParameters
 
 LEAD, PEOPLE = FIELDS.index('lead'), FIELDS.index('people')
@@ -51,7 +51,7 @@ def test_the_same_seed_gives_the_same_gate() -> None:
 
 def test_a_field_that_never_varied_has_no_say() -> None:
     gate = train_gate(samples(), GateTrainingSettings(epochs=5)).gate
-    one = samples(1).questions[0]
+    one = samples(1).features[0]
     other = one.copy()
     other[3] = -1e6
     assert gate.logits(one) == gate.logits(other)
@@ -63,7 +63,7 @@ def test_a_field_that_never_varied_has_no_say() -> None:
         (samples(40), '40 samples'),
         (samples(100, 2), '2 flights'),
         (
-            GateSamples(samples(100).questions, np.ones(100, bool), samples(100).flights),
+            GateSamples(samples(100).features, np.ones(100, bool), samples(100).flights),
             'the same way',
         ),
     ],
@@ -73,7 +73,7 @@ def test_too_little_to_learn_from_is_said(given: GateSamples, words: str) -> Non
         train_gate(given)
 
 
-def test_samples_are_questions_with_what_would_have_come_of_a_yes() -> None:
+def test_samples_are_features_with_what_would_have_come_of_a_yes() -> None:
     configuration = Configuration(
         1, 0, (ModalityConfiguration(CAMERA, 30.0), ModalityConfiguration(RADAR, 20.0))
     )
@@ -86,7 +86,7 @@ def test_samples_are_questions_with_what_would_have_come_of_a_yes() -> None:
         ]
     )
     assert set(found.flights.tolist()) == {0, 1}
-    assert found.questions.shape == (len(found), len(FIELDS))
+    assert found.features.shape == (len(found), len(FIELDS))
     assert found.of([1]).agrees.mean() > found.of([0]).agrees.mean()
     assert found.agrees.any()
     assert not found.agrees.all()

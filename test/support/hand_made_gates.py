@@ -1,4 +1,4 @@
-"""Questions and gates made by hand."""
+"""Gate features and gates made by hand."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from mmedge_ros.skipping.gate import Gate
-from mmedge_ros.skipping.question import FIELDS, Question
+from mmedge_ros.skipping.gate_features import FIELDS, GateFeatures
 
 
-def question(**values: float) -> Question:
-    """A question whose other fields are zero."""
-    return Question(**{**dict.fromkeys(FIELDS, 0.0), **values})
+def gate_features(**values: float) -> GateFeatures:
+    """Gate features whose other fields are zero."""
+    return GateFeatures(**{**dict.fromkeys(FIELDS, 0.0), **values})
 
 
 def gate(hidden: int = 8, seed: int = 0) -> Gate:
@@ -31,14 +31,14 @@ def gate(hidden: int = 8, seed: int = 0) -> Gate:
 
 @dataclass
 class Answering:
-    """Answers by a function of the question and the window end; notes what it was asked."""
+    """Answers by a function of the features and the window end, and notes them."""
 
-    answer: Callable[[Question, int], float]
-    asked: list[tuple[int, Question]]
+    answer: Callable[[GateFeatures, int], float]
+    evaluated: list[tuple[int, GateFeatures]]
 
-    def confidence(self, question: Question, end_ns: int) -> float:
-        self.asked.append((end_ns, question))
-        return self.answer(question, end_ns)
+    def confidence(self, features: GateFeatures, end_ns: int) -> float:
+        self.evaluated.append((end_ns, features))
+        return self.answer(features, end_ns)
 
 
 def always(value: float) -> Answering:

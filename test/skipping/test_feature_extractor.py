@@ -1,4 +1,4 @@
-"""What a question says of a moment."""
+"""What gate features say of a moment."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mmedge_ros.data_types import CAMERA, RADAR, Box, Measurement
-from mmedge_ros.skipping.question import FIELDS, Question
-from mmedge_ros.skipping.scene import Asking, Scene
+from mmedge_ros.skipping.feature_extractor import GateFeatureExtractor
+from mmedge_ros.skipping.gate_features import FIELDS, GateFeatures, OpenWindow
 from mmedge_ros.skipping.track_facts import overlap
 from mmedge_ros.tracking.track import TrackerState
 from mmedge_ros.tracking.tracker import Tracker
@@ -47,7 +47,7 @@ class Flight:
     """People seen by a camera at 30 Hz and a radar at 20 Hz."""
 
     def __init__(self) -> None:
-        self.scene = Scene()
+        self.extractor = GateFeatureExtractor()
         self.state = TrackerState()
         self.sequence = 0
 
@@ -58,17 +58,17 @@ class Flight:
         found = tuple(person(x, y, score=score) for x, y, score in people)
         of = unit(now, sequence=self.sequence)
         made = features(of, detections=found, image_size=(640, 480), **content)
-        self.scene.add(made, self.state)
+        self.extractor.add(made, self.state)
 
     def scan(self, now: float, count: int = 3, **content: Any) -> None:
         self.sequence += 1
         of = unit(now, RADAR, self.sequence, delay=2.0)
         found = returns(*[(5.0, 0.0, 0.0, 1.0)] * count)
-        self.scene.add(features(of, returns=found, **content), self.state)
+        self.extractor.add(features(of, returns=found, **content), self.state)
 
-    def asked(self, now: float, end: float = 500.0, **asking: Any) -> Question:
-        default = Asking(at(end), at(now), CAMERA, 8, 15, 'medium')
-        return self.scene.question(default._replace(**asking), self.state)
+    def seen(self, now: float, end: float = 500.0, **window: Any) -> GateFeatures:
+        default = OpenWindow(at(end), at(now), CAMERA, 8, 15, 'medium')
+        return self.extractor.features(default._replace(**window), self.state)
 
 
 def watched(*people: Any, until: float = 300.0, speed: float = 0.0) -> Flight:
@@ -86,40 +86,40 @@ TWO = ((150.0, 240.0, 0.9), (450.0, 240.0, 0.7))
 
 
 def test_an_empty_scene_is_asked_about_in_finite_numbers() -> None:
-    assert np.isfinite(Flight().asked(300.0).vector()).all()
+    assert np.isfinite(Flight().seen(300.0).vector()).all()
     only_scans = Flight()
     only_scans.scan(20.0)
-    assert np.isfinite(only_scans.asked(300.0).vector()).all()
+    assert np.isfinite(only_scans.seen(300.0).vector()).all()
 
 
 def test_the_window_and_the_configuration_are_told() -> None:
-    asked = watched(*TWO).asked(290.0, sensed=9, level='large')
-    assert asked.lead == pytest.approx(0.21)
-    assert asked.slow_fraction == pytest.approx(9 / 15)
-    assert asked.left_out == pytest.approx(0.21 * 30)
-    assert (asked.slow_rate, asked.slow_level, asked.slow_is_camera) == (30.0, 2.0, 1.0)
-    assert 0.0 < asked.slow_age < 0.06
-    other = watched(*TWO).asked(290.0, slow=RADAR)
+    values = watched(*TWO).seen(290.0, sensed=9, level='large')
+    assert values.lead == pytest.approx(0.21)
+    assert values.slow_fraction == pytest.approx(9 / 15)
+    assert values.left_out == pytest.approx(0.21 * 30)
+    assert (values.slow_rate, values.slow_level, values.slow_is_camera) == (30.0, 2.0, 1.0)
+    assert 0.0 < values.slow_age < 0.06
+    other = watched(*TWO).seen(290.0, slow=RADAR)
     assert other.slow_is_camera == 0.0
-    assert other.slow_age == pytest.approx(asked.fast_age)
+    assert other.slow_age == pytest.approx(values.fast_age)
 
 
 def test_people_and_their_scores_are_told() -> None:
-    asked = watched(*TWO, until=600.0).asked(600.0, end=700.0)
-    assert (asked.people, asked.unsettled, asked.missing) == (2.0, 0.0, 0.0)
-    assert asked.lowest_score < asked.mean_score < asked.highest_score
-    assert asked.hindsight < 0.05
+    values = watched(*TWO, until=600.0).seen(600.0, end=700.0)
+    assert (values.people, values.unsettled, values.missing) == (2.0, 0.0, 0.0)
+    assert values.lowest_score < values.mean_score < values.highest_score
+    assert values.hindsight < 0.05
 
 
 def test_somebody_new_unsettles_the_scene() -> None:
     flight = watched(*TWO)
     flight.picture(320.0, *TWO, (300.0, 240.0, 0.8))
-    asked = flight.asked(325.0)
-    assert asked.unsettled == 1.0
-    assert asked.unexplained == 0.0  # a track has begun
+    values = flight.seen(325.0)
+    assert values.unsettled == 1.0
+    assert values.unexplained == 0.0  # a track has begun
     for now in (353.0, 387.0):
         flight.picture(now, *TWO, (300.0, 240.0, 0.8))
-    shown = flight.asked(390.0)
+    shown = flight.seen(390.0)
     assert (shown.people, shown.unsettled) == (3.0, 0.0)
     assert shown.changes == 1.0
     # Before the third picture one would have decided for two.
@@ -127,31 +127,31 @@ def test_somebody_new_unsettles_the_scene() -> None:
 
 
 def test_who_comes_and_goes_makes_early_decisions_usually_wrong() -> None:
-    calm = watched(*TWO, until=900.0).asked(900.0, end=960.0)
+    calm = watched(*TWO, until=900.0).seen(900.0, end=960.0)
     assert calm.usual_error < 0.1
     assert calm.usual_hindsight < 0.2
     restless = watched(*TWO, until=600.0)
     for number in range(12):
         third = [(300.0, 240.0, 0.9)] if number % 6 < 3 else []
         restless.picture(620.0 + 33.4 * number, *TWO, *third)
-    asked = restless.asked(1030.0, end=1090.0)
-    assert asked.usual_error > 4.0 * calm.usual_error
+    values = restless.seen(1030.0, end=1090.0)
+    assert values.usual_error > 4.0 * calm.usual_error
 
 
 def test_who_is_not_found_is_missing_and_then_doubted() -> None:
     flight = watched(*TWO)
     flight.picture(320.0, TWO[0])
-    asked = flight.asked(325.0)
-    assert (asked.missing, asked.doubted) == (1.0, 1.0)
-    assert asked.camera_unseen > 0.03
-    assert asked.flicker > 0.0
+    values = flight.seen(325.0)
+    assert (values.missing, values.doubted) == (1.0, 1.0)
+    assert values.camera_unseen > 0.03
+    assert values.flicker > 0.0
 
 
 def test_a_detection_near_the_threshold_is_borderline() -> None:
     flight = watched(*TWO)
-    assert flight.asked(310.0).borderline == 0.0
+    assert flight.seen(310.0).borderline == 0.0
     flight.picture(320.0, *TWO, (300.0, 240.0, 0.35))
-    assert flight.asked(325.0).borderline == 1.0
+    assert flight.seen(325.0).borderline == 1.0
 
 
 @given(
@@ -167,31 +167,31 @@ def test_a_detection_near_the_threshold_is_borderline() -> None:
 def test_a_picture_is_compared_with_every_track_it_could_be_of(found: list) -> None:
     flight = watched(*TWO)
     seen = tuple(person(x, y, score=score) for x, y, score in found)
-    flight.scene.add(features(unit(320.0, sequence=999), detections=seen), flight.state)
-    asked = flight.asked(325.0)
+    flight.extractor.add(features(unit(320.0, sequence=999), detections=seen), flight.state)
+    values = flight.seen(325.0)
     boxes = [track.box.box() for track in flight.state.tracks if track.box is not None]
     fits = np.array([[overlap(d.box, box) for box in boxes] for d in seen]).reshape(-1, 2)
     strong = np.array([d.score >= 0.4 for d in seen], bool)
     best = fits.max(axis=1)[strong]
-    assert asked.unexplained == (best < 0.5).sum()
-    assert asked.worst_fit == max([1.0 - fit for fit in best if fit >= 0.5], default=0.0)
-    assert asked.missing == (fits.max(axis=0, initial=0.0) < 0.5).sum()
-    assert asked.borderline == sum(abs(d.score - 0.4) < 0.15 for d in seen)
+    assert values.unexplained == (best < 0.5).sum()
+    assert values.worst_fit == max([1.0 - fit for fit in best if fit >= 0.5], default=0.0)
+    assert values.missing == (fits.max(axis=0, initial=0.0) < 0.5).sum()
+    assert values.borderline == sum(abs(d.score - 0.4) < 0.15 for d in seen)
 
 
 def test_boxes_out_of_an_array_are_compared_as_any_others() -> None:
-    asked = []
+    values = []
     for kind in (float, np.float64):
         flight = watched(*TWO)
         seen = tuple(
             replace(found, box=Box(*map(kind, found.box)))
             for found in (person(152.0, 243.0), person(300.0, 240.0))
         )
-        flight.scene.add(features(unit(320.0, sequence=999), detections=seen), flight.state)
-        asked.append(flight.asked(325.0))
-    assert asked[0] == asked[1]
-    assert asked[0].worst_fit > 0.0
-    assert all(type(value) is float for value in asked[1])
+        flight.extractor.add(features(unit(320.0, sequence=999), detections=seen), flight.state)
+        values.append(flight.seen(325.0))
+    assert values[0] == values[1]
+    assert values[0].worst_fit > 0.0
+    assert all(type(value) is float for value in values[1])
 
 
 @pytest.mark.parametrize('order', [1, -1])
@@ -216,34 +216,34 @@ def test_of_those_shown_the_extremes_are_told_in_whichever_order_they_are(order:
     for now, second in ((100.0, track(2, boxed(500.0))), (200.0, restless)):
         flight.state = state(at(now), *(calm, second)[::order])
         flight.scan(now)
-    asked = flight.asked(200.0, end=300.0)
-    assert asked.youngest == pytest.approx(0.7)
-    assert (asked.lowest_score, asked.highest_score) == (0.5, 0.8)
-    assert asked.mean_score == pytest.approx(0.65)
-    assert asked.smallest_height == pytest.approx(math.log(110.0))
+    values = flight.seen(200.0, end=300.0)
+    assert values.youngest == pytest.approx(0.7)
+    assert (values.lowest_score, values.highest_score) == (0.5, 0.8)
+    assert values.mean_score == pytest.approx(0.65)
+    assert values.smallest_height == pytest.approx(math.log(110.0))
     # In a tenth of a second, of boxes that are 40 px wide and 110 px high.
-    assert asked.worst_motion == asked.worst_swerve == pytest.approx(100.0 * 0.1 / 40.0)
-    assert asked.worst_growth == pytest.approx(0.1)
-    assert asked.worst_drift < asked.sum_drift < 3.0 * asked.worst_drift
-    assert asked.position_deviation == 0.5
-    assert asked.camera_unseen == pytest.approx(0.1)
+    assert values.worst_motion == values.worst_swerve == pytest.approx(100.0 * 0.1 / 40.0)
+    assert values.worst_growth == pytest.approx(0.1)
+    assert values.worst_drift < values.sum_drift < 3.0 * values.worst_drift
+    assert values.position_deviation == 0.5
+    assert values.camera_unseen == pytest.approx(0.1)
 
 
 def test_motion_and_drift_grow_with_the_time_that_is_left() -> None:
     walking = watched(*TWO, speed=200.0)
-    near, far = walking.asked(300.0, end=350.0), walking.asked(300.0, end=500.0)
+    near, far = walking.seen(300.0, end=350.0), walking.seen(300.0, end=500.0)
     assert far.worst_motion > near.worst_motion > 0.0
     assert far.worst_drift > near.worst_drift > 0.0
-    assert far.worst_motion > watched(*TWO).asked(300.0).worst_motion
+    assert far.worst_motion > watched(*TWO).seen(300.0).worst_motion
 
 
 def test_boxes_that_will_cross_or_leave_are_told() -> None:
-    assert watched(*TWO).asked(300.0).crossing == 0.0
+    assert watched(*TWO).seen(300.0).crossing == 0.0
     beside = watched((200.0, 240.0, 0.9), (230.0, 240.0, 0.9))
-    assert beside.asked(300.0).crossing > 0.1
+    assert beside.seen(300.0).crossing > 0.1
     leaving = watched((590.0, 240.0, 0.9), speed=80.0)
-    assert leaving.asked(300.0).at_border == 1.0
-    assert watched(*TWO).asked(300.0).at_border == 0.0
+    assert leaving.seen(300.0).at_border == 1.0
+    assert watched(*TWO).seen(300.0).at_border == 0.0
 
 
 def test_embeddings_are_compared_where_there_are_any() -> None:
@@ -253,26 +253,26 @@ def test_embeddings_are_compared_where_there_are_any() -> None:
     flight.picture(20.0, *TWO, embedding=one)
     flight.scan(25.0, embedding=one)
     flight.picture(53.0, *TWO, embedding=other)
-    asked = flight.asked(60.0)
-    assert (asked.has_embeddings, asked.consistency) == (1.0, 0.0)
-    assert (asked.slow_change, asked.fast_change) == (1.0, 0.0)
-    assert watched(*TWO).asked(300.0).has_embeddings == 0.0
+    values = flight.seen(60.0)
+    assert (values.has_embeddings, values.consistency) == (1.0, 0.0)
+    assert (values.slow_change, values.fast_change) == (1.0, 0.0)
+    assert watched(*TWO).seen(300.0).has_embeddings == 0.0
 
 
 def test_returns_since_the_last_picture_are_compared() -> None:
     flight = watched(*TWO)
-    assert flight.asked(310.0).returns_change == 0.0
+    assert flight.seen(310.0).returns_change == 0.0
     flight.scan(340.0, 30)
-    assert flight.asked(345.0).returns_change > 1.0
+    assert flight.seen(345.0).returns_change > 1.0
 
 
 def test_units_of_another_window_say_nothing() -> None:
     flight = watched(*TWO)
-    before = flight.asked(300.0, end=300.0)
+    before = flight.seen(300.0, end=300.0)
     # Received after the end of the window, and not taken in by the tracker yet.
     late = features(unit(320.0, sequence=999), embedding=np.ones(32, np.float32))
-    flight.scene.add(late, flight.state)
-    after = flight.asked(300.0, end=300.0)
+    flight.extractor.add(late, flight.state)
+    after = flight.seen(300.0, end=300.0)
     changed = {n for n in FIELDS if getattr(before, n) != getattr(after, n)}
     # What the newest pictures showed is the only thing that is not of a window.
     pictures = {'unexplained', 'missing', 'worst_fit', 'borderline', 'lasting_fit'}
@@ -292,7 +292,7 @@ def test_units_of_another_window_say_nothing() -> None:
     ),
     st.integers(0, 2500),
 )
-def test_no_stream_makes_a_question_that_is_not_finite(rows: list, now: int) -> None:
+def test_no_stream_makes_features_that_are_not_finite(rows: list, now: int) -> None:
     flight = Flight()
     for is_scan, when, people in rows:
         if is_scan:
@@ -301,21 +301,21 @@ def test_no_stream_makes_a_question_that_is_not_finite(rows: list, now: int) -> 
             flight.sequence += 1
             found = tuple(person(x, y, score=score) for x, y, score in people)
             made = features(unit(float(when), sequence=flight.sequence), detections=found)
-            flight.scene.add(made, flight.state)
-    asked = flight.asked(float(now), end=now + 100.0)
-    assert np.isfinite(asked.vector()).all()
+            flight.extractor.add(made, flight.state)
+    values = flight.seen(float(now), end=now + 100.0)
+    assert np.isfinite(values.vector()).all()
 
 
 def test_a_reset_forgets_everything() -> None:
     flight = watched(*TWO)
-    flight.scene.reset()
+    flight.extractor.reset()
     flight.state = replace(flight.state, tracks=())
-    assert flight.asked(300.0) == Flight().asked(300.0)
+    assert flight.seen(300.0) == Flight().seen(300.0)
 
 
 def test_a_flood_of_detections_does_not_make_it_slow() -> None:
     flight = watched(*TWO)
     crowd = [(float(x), float(y), 0.9) for x in range(0, 640, 10) for y in range(0, 480, 10)]
     found = tuple(person(x, y, score=score) for x, y, score in crowd)
-    flight.scene.add(features(unit(340.0, sequence=999), detections=found), flight.state)
-    assert flight.asked(345.0).unexplained <= 40.0
+    flight.extractor.add(features(unit(340.0, sequence=999), detections=found), flight.state)
+    assert flight.seen(345.0).unexplained <= 40.0

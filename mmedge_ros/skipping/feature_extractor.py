@@ -1,8 +1,6 @@
-"""What is remembered of the last moments to ask the gate: cheap, and of one window's units only.
+"""Extracts gate features from the units and tracks of the last second.
 
-Everything here is small loops over a handful of tracks: numpy would cost more than it saves. Each
-picture passes through, asked about or not, so the loops are plain: finding the larger of two
-numbers by `max` takes as long as five comparisons.
+Small loops over a handful of tracks, for every picture: numpy and `max` cost more than they save.
 """
 
 from __future__ import annotations
@@ -14,7 +12,7 @@ from math import hypot, inf, log, sqrt
 from typing import NamedTuple
 
 from mmedge_ros.data_types import CAMERA, NS_PER_S, Detection, UnitFeatures
-from mmedge_ros.skipping.question import Question
+from mmedge_ros.skipping.gate_features import GateFeatures, OpenWindow
 from mmedge_ros.skipping.recent_units import (
     RecentUnits,
     age,
@@ -45,17 +43,6 @@ _NOTHING = (0.0,) * 7
 _LEVELS = {'small': 0.0, 'medium': 1.0, 'large': 2.0}
 
 
-class Asking(NamedTuple):
-    """The window that is asked about, and what of its slow modality arrived."""
-
-    end_ns: int
-    now_ns: int
-    slow: str
-    sensed: int
-    expected: int
-    level: str = ''
-
-
 class _Picture(NamedTuple):
     """A picture against the tracks."""
 
@@ -65,7 +52,7 @@ class _Picture(NamedTuple):
     borderline: float = 0.0
 
 
-class Scene:
+class GateFeatureExtractor:
     """Remembers units and tracks of the last second.
 
     :param high_score: detections from here on begin tracks
@@ -97,11 +84,11 @@ class Scene:
             self._history.learn(facts)
         self._history.add(facts)
 
-    def question(self, asking: Asking, state: TrackerState) -> Question:
-        """Put into numbers what is known of a window now."""
+    def features(self, window: OpenWindow, state: TrackerState) -> GateFeatures:
+        """Return the features of an open window."""
         facts = self._facts(state)
         people = facts.people
-        end_ns, now_ns, modality, sensed, expected, level = asking
+        end_ns, now_ns, modality, sensed, expected, level = window
         slow, fast = self._units.received(end_ns, modality)
         # There are two modalities.
         pictures, scans = (slow, fast) if modality == CAMERA else (fast, slow)
@@ -112,7 +99,7 @@ class Scene:
         *drifts, border, crossing = (
             self._outlook(people, facts.stamp_ns, end_ns) if people else _NOTHING
         )
-        return Question._make(
+        return GateFeatures._make(
             [
                 lead,
                 age(slow, now_ns),
@@ -155,7 +142,7 @@ class Scene:
     ) -> tuple[float, ...]:
         """Predict the boxes to the window's end.
 
-        :return: the question's fields from ``worst_drift`` to ``worst_growth``, ``at_border`` and
+        :return: the features from ``worst_drift`` to ``worst_growth``, ``at_border`` and
             ``crossing``
         """
         ahead = (end_ns - state_ns) / NS_PER_S if end_ns > state_ns else 0.0
@@ -246,7 +233,7 @@ def _best_fit(box: Sequence[float], tracked: Sequence[Corners], best: list[float
 def _shown(people: Sequence[TrackFacts], now_ns: int) -> tuple[float, ...]:
     """Describe who is shown.
 
-    :return: the question's fields ``doubted``, ``youngest`` to ``smallest_height``,
+    :return: the features ``doubted``, ``youngest`` to ``smallest_height``,
         ``position_deviation`` and ``camera_unseen``
     """
     born_ns, seen_ns, doubted = 0, now_ns, 0

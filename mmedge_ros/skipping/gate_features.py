@@ -1,4 +1,4 @@
-"""What the gate is asked: numbers about a window, its tracks, and what changed lately.
+"""Gate features: numbers about an open window, its tracks, and what changed lately.
 
 One typed record for training and flight, so that order and scale cannot differ between them.
 """
@@ -12,8 +12,19 @@ import numpy as np
 from mmedge_ros.data_types import FloatArray
 
 
-class Question(NamedTuple):
-    """A decision that could be made now, for a window that ends later.
+class OpenWindow(NamedTuple):
+    """A window that could be decided now, and what of its slow modality has arrived."""
+
+    end_ns: int
+    now_ns: int
+    slow: str
+    sensed: int
+    expected: int
+    level: str = ''
+
+
+class GateFeatures(NamedTuple):
+    """What is known of a decision that could be made now, for a window that ends later.
 
     Durations in s. What there is nothing to say of is 0, and of extremes over no tracks as if
     all were well. The *slow* modality is the one that would rest.
@@ -92,4 +103,4 @@ class Question(NamedTuple):
         return np.fromiter(self, np.float64, len(self))
 
 
-FIELDS: tuple[str, ...] = Question._fields
+FIELDS: tuple[str, ...] = GateFeatures._fields

@@ -7,8 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from mmedge_ros.skipping import SkippingError
-from mmedge_ros.skipping.certificate import (
+from mmedge_ros.lab.gates.certificate import (
     HOEFFDING_BENTKUS,
     STUDENT,
     FlightOutcome,
@@ -17,6 +16,7 @@ from mmedge_ros.skipping.certificate import (
     fixed_sequence,
     p_value,
 )
+from mmedge_ros.skipping import SkippingError
 
 
 def flights(count: int, early: int, differing: int) -> list[FlightOutcome]:
@@ -54,6 +54,15 @@ def test_no_early_decision_proves_nothing() -> None:
 
 def test_flights_that_are_all_alike_are_not_taken_for_proof() -> None:
     assert p_value([FlightOutcome(100, 2, 0)] * 12, 0.05, STUDENT) == pytest.approx(0.95**24)
+
+
+def test_flights_that_are_nearly_alike_prove_no_more_than_independent_decisions_would() -> None:
+    # Student's p-value alone would be far below this: these flights hardly differ.
+    right = [FlightOutcome(100, 2 + number % 2, 0) for number in range(12)]
+    assert p_value(right, 0.05, STUDENT) == pytest.approx(0.95**30)
+    rarely_wrong = [FlightOutcome(100, 4, int(number == 0)) for number in range(12)]
+    independent = 0.95**48 + 48 * 0.05 * 0.95**47
+    assert p_value(rarely_wrong, 0.05, STUDENT) >= independent * (1.0 - 1e-9)
 
 
 def test_student_wants_ten_flights() -> None:
