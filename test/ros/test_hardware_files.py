@@ -90,7 +90,7 @@ def test_a_file_without_transforms_is_refused(tmp_path: Path) -> None:
         read_extrinsics(path)
 
 
-@pytest.mark.parametrize('document', ['docs/hardware.md', 'docs/topics.md', 'README.md'])
+@pytest.mark.parametrize('document', ['docs/hardware.md', 'docs/recordings.md', 'README.md'])
 def test_launch_arguments_in_documents_exist(document: str) -> None:
     text = (ROOT / document).read_text()
     common = {name for name, _, _ in COMMON_ARGUMENTS}

@@ -1,0 +1,103 @@
+"""Documents: links lead somewhere, commands exist, and the README stays short."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+from mmedge_ros.commands.main import app
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCUMENTS = sorted(
+    [*ROOT.glob('*.md'), *ROOT.glob('*.rst'), *(ROOT / 'docs').rglob('*.md')],
+    key=lambda path: path.relative_to(ROOT).as_posix(),
+)
+COMMANDS = typer.main.get_command(app)
+# The script ./mmedge has one word of its own.
+WORDS_OF_THE_SCRIPT = {'test'}
+
+every_document = pytest.mark.parametrize(
+    'document', DOCUMENTS, ids=lambda path: path.relative_to(ROOT).as_posix()
+)
+
+
+def anchors(document: Path) -> set[str]:
+    """Anchors of a document's headings, as GitHub makes them."""
+    prose = re.sub(r'^```.*?^```', '', document.read_text(), flags=re.DOTALL | re.MULTILINE)
+    headings = re.findall(r'^#+ (.+)$', prose, re.MULTILINE)
+    return {re.sub(r'[^\w -]', '', heading.lower()).replace(' ', '-') for heading in headings}
+
+
+def broken_links(document: Path, text: str) -> list[str]:
+    """Relative links of a text that lead to no file or to no heading."""
+    broken = []
+    for link in re.findall(r'\]\(([^)\s]+)\)', text):
+        if re.match(r'\w+:', link):
+            continue
+        name, _, anchor = link.partition('#')
+        target = document.parent / name if name else document
+        if not target.exists() or (anchor and anchor not in anchors(target)):
+            broken.append(link)
+    return broken
+
+
+@every_document
+def test_relative_links_lead_to_files_and_headings(document: Path) -> None:
+    assert broken_links(document, document.read_text()) == []
+
+
+def test_links_to_nothing_are_noticed() -> None:
+    text = '[a](nowhere.md) [b](README.md#no-such-heading) [c](README.md#licence) [d](#licence)'
+    assert broken_links(ROOT / 'README.md', text) == ['nowhere.md', 'README.md#no-such-heading']
+
+
+def test_the_readme_is_a_door() -> None:
+    text = (ROOT / 'README.md').read_text()
+    assert text.count('\n') <= 170
+    assert len(re.sub(r'```.*?```', '', text, flags=re.DOTALL).split()) <= 1300
+
+
+def code(text: str) -> Iterator[str]:
+    """Code of a document: lines of its blocks, continued ones joined, and what stands inline."""
+    text = re.sub(r'\\\n\s*', '', text)
+    blocks = re.findall(r'^\s*```.*?^\s*```', text, re.DOTALL | re.MULTILINE)
+    for block in blocks:
+        yield from (line.partition(' #')[0] for line in block.splitlines())
+        text = text.replace(block, '')
+    yield from (re.sub(r'\s+', ' ', span) for span in re.findall(r'`+([^`]+)`+', text))
+
+
+def unknown_command(line: str) -> str | None:
+    """Say which word or option of an `mmedge` command does not exist."""
+    match = re.search(r'(?<![\w/.-])(?:\./)?mmedge ([\w-]+.*)', line)
+    if match is None or match[1].split()[0] in WORDS_OF_THE_SCRIPT:
+        return None
+    command: Any = COMMANDS
+    for word in match[1].split():
+        words = getattr(command, 'commands', None)
+        if words is None:
+            break
+        if word not in words:
+            return None if word == '...' else f'{line}: no {word}'
+        command = words[word]
+    known = {name for parameter in command.params for name in parameter.opts}
+    wrong = set(re.findall(r'(?<!\S)--[a-z][\w-]*', match[1])) - known - {'--help'}
+    return f'{line}: no {", ".join(sorted(wrong))}' if wrong else None
+
+
+@every_document
+def test_commands_and_their_options_exist(document: Path) -> None:
+    problems = [unknown_command(line) for line in code(document.read_text())]
+    assert [problem for problem in problems if problem] == []
+
+
+@pytest.mark.parametrize(
+    'line', ['./mmedge fly', 'mmedge bench nothing', '$(mmedge replay BAG --lively)']
+)
+def test_a_command_that_does_not_exist_is_noticed(line: str) -> None:
+    assert unknown_command(line)
