@@ -76,7 +76,7 @@ def evaluate_bundle(
             flights_of,
         )
         from mmedge_ros.lab.evaluation.bundle_evaluation import evaluate_bundle as evaluate
-        from mmedge_ros.lab.evaluation.bundle_page import level_words
+        from mmedge_ros.lab.reporting.page import level_words
         from mmedge_ros.lab.reporting.report_files import require_writable
         from mmedge_ros.lab.training.flight_pictures import flights_in
         from mmedge_ros.records.device_profile import read_profile

@@ -15,14 +15,19 @@ from mmedge_ros.lab.comparison.report import FACTORS, figure_of
 from mmedge_ros.lab.comparison.robustness_figure import ROBUSTNESS
 from mmedge_ros.lab.comparison.timeline_figure import TIMELINE
 from mmedge_ros.lab.comparison.verdict import MET, MISSED, NOT_MEASURED, NOT_SHOWN
-from mmedge_ros.lab.evaluation.bundle_page import difference_words, level_words
 from mmedge_ros.lab.policies.schedule import SAMPLE, STREAM
-from mmedge_ros.lab.reporting.report_page import Tile, page_environment
+from mmedge_ros.lab.reporting.page import (
+    UNKNOWN,
+    Tile,
+    difference_words,
+    level_words,
+    markdown_table,
+    render_page,
+)
 
 if TYPE_CHECKING:
     from mmedge_ros.lab.reporting.figure_style import FigureFile
 
-_UNKNOWN = '–'
 _ORDER = (MET, MISSED, NOT_SHOWN, NOT_MEASURED)
 # Figures of a policy's table row: key, heading, and how it is written.
 COLUMNS = (
@@ -75,15 +80,15 @@ _PAPER = {
 
 def render_comparison_page(report: Mapping[str, Any], figures: Sequence[FigureFile]) -> str:
     """Render the page from the content of report.json and the figures."""
-    environment = page_environment()
-    environment.filters |= {'interval': difference_words, 'level': level_words}
-    environment.filters |= {'cell': cell, 'figure': figure_of}
-    return environment.get_template('comparison.html.j2').render(
-        report=report,
+    return render_page(
+        'comparison.html.j2',
+        report,
+        figures,
+        {'cell': cell, 'figure': figure_of},
+        title=report['bundle']['name'],
         summary=summary(report),
         tiles=tiles(report),
-        counts=verdict_counts(report),
-        figures=[(figure, *_story(report, figure.name)) for figure in figures],
+        stories=[(figure, *_story(report, figure.name)) for figure in figures],
         columns=COLUMNS,
         rows=list(_headline_rows(report)),
         others=list(_other_rows(report)),
@@ -94,30 +99,23 @@ def render_comparison_page(report: Mapping[str, Any], figures: Sequence[FigureFi
 
 def comparison_markdown(report: Mapping[str, Any]) -> str:
     """Write the verdicts and the figures as Markdown."""
+    keys = ('target', 'found', 'verdict', 'by', 'paper', 'why')
+    verdicts = [[verdict[key] for key in keys] for verdict in report['verdicts']]
+    policies = [
+        [facts['short'], *(cell(figure_of(row, key), form) for key, _, form in COLUMNS)]
+        for facts, row in _headline_rows(report)
+    ]
+    strata = [[factor, name, *cells] for factor, name, cells in _strata(report)]
+    shorts = [facts['short'] for facts, _ in _headline_rows(report)]
     parts = [
         f'# {report["bundle"]["name"]}: policies compared\n\n{summary(report)}\n',
         '\n'.join(f'- {problem}' for problem in report['problems']) + '\n',
         '## Targets\n',
-        _table(
-            ['target', 'ours', 'verdict', 'by', 'paper', 'why'],
-            [
-                [v['target'], v['found'], v['verdict'], v['by'], v['paper'], v['why']]
-                for v in report['verdicts']
-            ],
-        ),
+        markdown_table(['target', 'ours', *keys[2:]], verdicts, '---'),
         f'## Policies\n\n{_headline_words(report)}\n',
-        _table(
-            ['policy', *(words for _, words, _ in COLUMNS)],
-            [
-                [facts['short'], *(cell(figure_of(row, key), form) for key, _, form in COLUMNS)]
-                for facts, row in _headline_rows(report)
-            ],
-        ),
+        markdown_table(['policy', *(words for _, words, _ in COLUMNS)], policies, '---'),
         '## Streaming mean IoU by factor\n',
-        _table(
-            ['', '', *(facts['short'] for facts, _ in _headline_rows(report))],
-            [[factor, name, *cells] for factor, name, cells in _strata(report)],
-        ),
+        markdown_table(['', '', *shorts], strata, '---'),
         f'Repeat with `{report["command"]}`\n',
     ]
     return '\n'.join(parts)
@@ -143,7 +141,7 @@ def summary(report: Mapping[str, Any]) -> str:
 def tiles(report: Mapping[str, Any]) -> list[Tile]:
     """Return the headline figures."""
     counts = verdict_counts(report)
-    found = [
+    headline = [
         Tile(
             'Targets met',
             f'{counts[MET]} of {sum(counts.values())}',
@@ -154,11 +152,11 @@ def tiles(report: Mapping[str, Any]) -> list[Tile]:
     row = base_case(report, OURS)
     if row is not None:
         iou = figure_of(row, STREAMING)
-        found.append(Tile('Streaming mean IoU', _value(iou, '.3f'), _between(iou, 'ours')))
+        headline.append(Tile('Streaming mean IoU', _value(iou, '.3f'), _between(iou, 'ours')))
         p95 = figure_of(row, P95)
         age = _value(figure_of(row, 'age_ms.camera.p95'), '.0f')
         note = f'p95; the picture is then {age} ms old (p95)'
-        found.append(Tile('Latency', f'{_value(p95, ".1f")} ms', note))
+        headline.append(Tile('Latency', f'{_value(p95, ".1f")} ms', note))
     gaps = [
         (facts, differences[STREAMING])
         for name, differences in headline_differences(report).items()
@@ -167,15 +165,15 @@ def tiles(report: Mapping[str, Any]) -> list[Tile]:
     ]
     if gaps:
         facts, gap = min(gaps, key=lambda item: item[1]['value'])
-        found.append(
+        headline.append(
             Tile('Over the best rival', f'{gap["value"]:+.3f}', _between(gap, facts['short']))
         )
-    found += _reduction(report)
+    headline += _reduction(report)
     if row is not None:
         calls = [figure_of(row, f'encoder_calls_per_s.{m}') for m in ('camera', 'radar')]
         words = ' + '.join(_value(call, '.0f') for call in calls)
-        found.append(Tile('Encoder calls', words, 'pictures and scans per second, ours'))
-    return found
+        headline.append(Tile('Encoder calls', words, 'pictures and scans per second, ours'))
+    return headline
 
 
 def _reduction(report: Mapping[str, Any]) -> list[Tile]:
@@ -204,7 +202,7 @@ def cell(estimate: Mapping[str, float | None], form: str) -> str:
     """Write a figure for a table; with its interval where that is of interest."""
     value = estimate['value']
     if value is None:
-        return _UNKNOWN
+        return UNKNOWN
     if form == 'share':
         return level_words(estimate)
     if form == 'ms':
@@ -257,7 +255,7 @@ def _strata(report: Mapping[str, Any]) -> Iterator[tuple[str, str, list[str]]]:
             cells = [
                 level_words(row['strata'][factor][name]['streaming_mean_iou'])
                 if name in row['strata'].get(factor, {})
-                else _UNKNOWN
+                else UNKNOWN
                 for row in rows
             ]
             yield factor, f'{name}\N{NO-BREAK SPACE}({entry["flights"]})', cells
@@ -290,10 +288,10 @@ def _ours_beside(report: Mapping[str, Any], name: str) -> str:
         )
     if name == ROBUSTNESS:
         return '; '.join(
-            f'{share:g} %: {level_words(figure_of(found, STREAMING))}, p95 '
-            f'{cell(figure_of(found, P95), "ms")}'
+            f'{share:g} %: {level_words(figure_of(case, STREAMING))}, p95 '
+            f'{cell(figure_of(case, P95), "ms")}'
             for share in report['plan']['shares']
-            if (found := base_case(report, OURS, share=share)) is not None
+            if (case := base_case(report, OURS, share=share)) is not None
         )
     if name == ABLATION:
         shorts = {facts['name']: facts['short'] for facts in report['plan']['policies']}
@@ -307,15 +305,9 @@ def _ours_beside(report: Mapping[str, Any], name: str) -> str:
 
 def _value(estimate: Mapping[str, float | None], form: str) -> str:
     value = estimate['value']
-    return _UNKNOWN if value is None else f'{value:{form}}'
+    return UNKNOWN if value is None else f'{value:{form}}'
 
 
 def _between(estimate: Mapping[str, float | None], words: str) -> str:
     low, high = estimate['low'], estimate['high']
     return words if low is None or high is None else f'{low:.3f} to {high:.3f}; {words}'
-
-
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = [list(head), ['---'] * len(head), *rows]
-    cells = [[str(text).replace('|', '/').replace('\n', ' ') for text in line] for line in lines]
-    return ''.join(f'| {" | ".join(line)} |\n' for line in cells)

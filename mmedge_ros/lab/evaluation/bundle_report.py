@@ -35,6 +35,19 @@ from mmedge_ros.lab.evaluation.flight_bootstrap import CONFIDENCE, Drawings, Est
 
 FACTORS = ('size', 'range', 'occlusion', 'light', 'distance', 'surroundings', 'claims')
 FIGURES = (*QUOTIENTS, *MEDIANS)
+_WORDS = {
+    'mean_iou': 'mean IoU',
+    'mean_iou_20px': 'mean IoU, 20 px up',
+    'mean_iou_40px': 'mean IoU, 40 px up',
+    'streaming_mean_iou': 'streaming mean IoU',
+    'streaming_mean_iou_20px': 'streaming mean IoU, 20 px up',
+    'recall': 'recall',
+    'recall_20px': 'recall, 20 px up',
+    'precision': 'precision',
+    'place_recall': 'placed within 2 m',
+    'range_error_m': 'range error, m',
+    'position_error_m': 'position error, m',
+}
 COMPARED = ('mean_iou', 'mean_iou_20px', 'streaming_mean_iou', 'place_recall')
 # What a figure over configurations is about.
 GRID_FIGURES = ('mean_iou', 'mean_iou_20px', 'streaming_mean_iou', 'place_recall', 'precision')
@@ -139,6 +152,11 @@ def monotony(evaluation: Evaluation, figure: str) -> dict[str, Any]:
         'falls_by_chance': _round(expected),
         'monotone_within_noise': len(falls) <= expected,
     }
+
+
+def figure_words(figure: str) -> str:
+    """Write the name of a figure for people."""
+    return _WORDS.get(figure, figure)
 
 
 def plain(estimate: Estimate) -> dict[str, float | None]:

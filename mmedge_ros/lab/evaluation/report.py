@@ -48,8 +48,8 @@ def write_report(
     """
     # Drawing takes a second to import, which commands that draw nothing should not pay.
     from mmedge_ros.lab.evaluation.figures import FIGURE_NAMES, draw_figures
+    from mmedge_ros.lab.evaluation.report_page import render_run_page
     from mmedge_ros.lab.evaluation.video import VIDEO
-    from mmedge_ros.lab.reporting.report_page import render_page
 
     tracks = trajectories(record)
     accuracy = accuracy_of(record, record.truth) if record.truth else None
@@ -57,7 +57,7 @@ def write_report(
     figures = draw_figures(record, tracks, accuracy)
     files = {DECISIONS: decision_lines(record.decisions).encode()}
     files |= {figure.name: figure.png for figure in figures}
-    files[PAGE] = render_page(report, figures).encode(errors='replace')
+    files[PAGE] = render_run_page(report, figures).encode(errors='replace')
     files[REPORT] = (json.dumps(report, indent=2, allow_nan=False) + '\n').encode()
     obsolete = [name for name in (*FIGURE_NAMES, VIDEO) if name not in files]
     write_files(Path(folder), files, obsolete)

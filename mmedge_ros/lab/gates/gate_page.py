@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mmedge_ros.lab.gates.gate_figures import NAMES
-from mmedge_ros.lab.reporting.report_page import Tile, number, page_environment, percent
+from mmedge_ros.lab.reporting.page import Tile, number, percent, render_page
 
 if TYPE_CHECKING:
     from mmedge_ros.lab.reporting.figure_style import FigureFile
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 def render_gate_page(report: Mapping[str, Any], figures: Sequence[FigureFile]) -> str:
     """Render the page from the content of report.json and the figures."""
-    environment = page_environment()
-    environment.filters |= {'percent': percent, 'rule': lambda name: NAMES.get(name, name)}
-    return environment.get_template('gate.html.j2').render(
-        report=report,
+    return render_page(
+        'gate.html.j2',
+        report,
+        figures,
+        {'rule': lambda name: NAMES.get(name, name)},
+        title=report['bundle']['name'],
         summary=gate_summary(report),
         tiles=_tiles(report),
-        figures={figure.name.removesuffix('.png'): figure for figure in figures},
-        keys=('threshold', 'streaming_difference'),
     )
 
 

@@ -8,15 +8,14 @@ import pytest
 
 from mmedge_ros.lab.evaluation.box_comparison import BoxesComparison
 from mmedge_ros.lab.evaluation.report import report_of
-from mmedge_ros.lab.reporting.figure_style import FigureFile
-from mmedge_ros.lab.reporting.report_page import (
+from mmedge_ros.lab.evaluation.report_page import (
     headline,
-    number,
-    percent,
     recording_name,
-    render_page,
+    render_run_page,
     summary,
 )
+from mmedge_ros.lab.reporting.figure_style import FigureFile
+from mmedge_ros.lab.reporting.page import number, percent
 
 FIGURE = FigureFile('latency.png', b'PNG', 'Latency', 'What is seen', 'A chart', b'SMALL')
 VOID = {'meta', 'link', 'img', 'br'}
@@ -47,7 +46,7 @@ class Outline(HTMLParser):
 
 
 def page_of(record, comparison=None, figures=()):
-    return render_page(report_of(record, comparison), figures)
+    return render_run_page(report_of(record, comparison), figures)
 
 
 def words_of(record, **more):

@@ -1,26 +1,23 @@
-"""The page of a report: one HTML file that needs nothing beside it."""
+"""The page of a run."""
 
 from __future__ import annotations
 
-import base64
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Any, NamedTuple
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from mmedge_ros.lab.reporting.page import Tile, number, percent, render_page
 
 if TYPE_CHECKING:
     from mmedge_ros.lab.reporting.figure_style import FigureFile
 
-_TEMPLATES = Path(__file__).parent / 'templates'
 _MOST_TRACKS = 40
 _MOST_PROBLEMS = 8
 _MOST_FOLDED = 300
 _MOST_STAGES = 40
 _MOST_LACKS = 12
 _LONGEST_NAME = 120
-_UNKNOWN = '–'
 
 # What becomes of a unit, in the order in which it can happen to it.
 COUNTERS = (
@@ -28,11 +25,11 @@ COUNTERS = (
     ('transferred', 'handed over by the driver'),
     ('received', 'seen by the encoder'),
     ('encoded', 'encoded, each once'),
-    ('skipped', 'left out on purpose, by a skip lease'),
+    ('skipped', 'skipped on purpose, by a skip lease'),
     ('thinned', 'above the configured rate'),
     ('dropped', 'fell out of a full queue'),
     ('failed', 'could not be decoded'),
-    ('lost', 'transferred, then never heard of again'),
+    ('lost', 'transferred and never received'),
     ('late', 'still in work when its first window had to close'),
 )
 _COMPARED = (
@@ -43,7 +40,7 @@ _COMPARED = (
 )
 _JUDGED = (
     ('streaming_mean_iou', 'every 10 ms: the latest published result against the truth'),
-    ('mean_iou', 'at the state times of decisions; 0 for whoever is missed'),
+    ('mean_iou', 'at the state times of decisions; 0 for missed people'),
     ('mean_iou_20px', 'the same, of people at least 20 px tall'),
     ('recall', 'share of visible people met by a box (IoU at least 0.5)'),
     ('precision', 'share of judged boxes that meet a person'),
@@ -58,60 +55,34 @@ _STRATA = (
 )
 _LACKS = (
     ('late', ' closed at the deadline with {} readings still in work'),
-    ('lost', ' heard nothing of the {} during their window'),
+    ('lost', ' received nothing of the {} during their window'),
     ('skipped', ' had {} readings skipped on purpose'),
     ('degraded', ': {}'),
 )
 
 
-class Tile(NamedTuple):
-    """A headline figure: its name, its value, and one line that puts it in place."""
-
-    name: str
-    value: str
-    note: str
-
-
-def render_page(report: Mapping[str, Any], figures: Sequence[FigureFile]) -> str:
-    """Render the page from the content of report.json and the figures.
-
-    Every text is escaped; images and style are inside, and there is no script.
-    """
-    problems = _grouped(report['problems'])
-    return (
-        page_environment()
-        .get_template('report.html.j2')
-        .render(
-            report=report,
-            title=recording_name(report['bag']),
-            summary=summary(report),
-            tiles=headline(report),
-            figures={figure.name.removesuffix('.png'): figure for figure in figures},
-            counters=COUNTERS,
-            compared=_COMPARED,
-            judged=_JUDGED,
-            strata=_strata(report['accuracy']),
-            lacks=_lacks(report),
-            stages=list(report['stages_ms'].items())[:_MOST_STAGES],
-            tracks=report['tracks'][:_MOST_TRACKS],
-            problems=problems[:_MOST_PROBLEMS],
-            folded=problems[_MOST_PROBLEMS : _MOST_PROBLEMS + _MOST_FOLDED],
-            unlisted=max(len(problems) - _MOST_PROBLEMS - _MOST_FOLDED, 0),
-        )
+def render_run_page(report: Mapping[str, Any], figures: Sequence[FigureFile]) -> str:
+    """Render the page of a run from the content of report.json and the figures."""
+    problems = list(Counter(report['problems']).items())
+    return render_page(
+        'report.html.j2',
+        report,
+        figures,
+        title=recording_name(report['bag']),
+        summary=summary(report),
+        tiles=headline(report),
+        counters=COUNTERS,
+        compared=_COMPARED,
+        judged=_JUDGED,
+        strata=_strata(report['accuracy']),
+        nees_note=_nees_note(report['accuracy']),
+        lacks=_lacks(report),
+        stages=list(report['stages_ms'].items())[:_MOST_STAGES],
+        tracks=report['tracks'][:_MOST_TRACKS],
+        problems=problems[:_MOST_PROBLEMS],
+        folded=problems[_MOST_PROBLEMS : _MOST_PROBLEMS + _MOST_FOLDED],
+        unlisted=max(len(problems) - _MOST_PROBLEMS - _MOST_FOLDED, 0),
     )
-
-
-def page_environment() -> Environment:
-    """Return what templates of pages are rendered in."""
-    environment = Environment(
-        loader=FileSystemLoader(_TEMPLATES),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= {'base64': _base64, 'number': number, 'percent': percent}
-    return environment
 
 
 def recording_name(bag: str) -> str:
@@ -178,7 +149,7 @@ def headline(report: Mapping[str, Any]) -> list[Tile]:
         Tile('latency, p95', _ms(latency['p95']), f'at most {_ms(latency["max"])}'),
         Tile('camera age, p95', _ms(camera['p95']), f'median {_ms(camera["p50"])}'),
         Tile('deadline misses', missed, f'deadline {_ms(report["deadline_ms"])}'),
-        Tile('tracks', number(len(report['tracks']), 0), words or 'nothing was followed'),
+        Tile('tracks', number(len(report['tracks']), 0), words or 'none was confirmed'),
     ]
 
 
@@ -193,6 +164,15 @@ def _streaming_tile(accuracy: Mapping[str, Any]) -> Tile:
     )
 
 
+def _nees_note(accuracy: Mapping[str, Any] | None) -> str:
+    if accuracy is None or not accuracy['nees']['samples']:
+        return 'nothing was located'
+    nees = accuracy['nees']
+    bounds = f'{number(nees["low"], 2)} to {number(nees["high"], 2)}'
+    where = 'within' if nees['in_bounds'] else 'outside'
+    return f'{where} {bounds}; {nees["dof"]} is consistent'
+
+
 def _strata(accuracy: Mapping[str, Any] | None) -> list[tuple[str, str, Mapping[str, Any]]]:
     """List the groups of people for whom there is a figure: what groups them, name, values."""
     if accuracy is None:
@@ -205,23 +185,9 @@ def _strata(accuracy: Mapping[str, Any] | None) -> list[tuple[str, str, Mapping[
     ]
 
 
-def number(value: float | None, digits: int = 1, unit: str = '') -> str:
-    """Write a number with its unit, or a dash where there is none."""
-    return _UNKNOWN if value is None else f'{value:,.{digits}f}{unit}'
-
-
-def percent(value: float | None, digits: int = 1) -> str:
-    """Write a share as percentage, or a dash where there is none."""
-    return _UNKNOWN if value is None else f'{100 * value:.{digits}f}\N{NO-BREAK SPACE}%'
-
-
 def _ms(value: float | None) -> str:
     whole = value is not None and (abs(value) >= 100 or value == round(value))
     return number(value, 0 if whole else 1, ' ms')
-
-
-def _base64(content: bytes) -> str:
-    return base64.b64encode(content).decode()
 
 
 def _lacks(report: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -232,8 +198,3 @@ def _lacks(report: Mapping[str, Any]) -> list[tuple[str, str]]:
         for name, words in _LACKS
         for what, count in list(report['decisions_with'][name].items())[:_MOST_LACKS]
     ]
-
-
-def _grouped(lines: Sequence[str]) -> list[tuple[str, int]]:
-    """Write equal lines once, with their count."""
-    return list(Counter(lines).items())
