@@ -40,18 +40,17 @@ _TILES = (
 
 def render_bundle_page(report: Mapping[str, Any], figures: Sequence[FigureFile]) -> str:
     """Render the page from the content of report.json and the figures."""
-    filters = {
-        'verdict': _verdict,
-        'strategy': _short,
-        'words': figure_words,
-        'capital': capital,
-        'step': _step_words,
-    }
     return render_page(
         'bundle.html.j2',
         report,
         figures,
-        filters,
+        {
+            'verdict': _verdict,
+            'strategy': _short,
+            'words': figure_words,
+            'capital': capital,
+            'step': _step_words,
+        },
         title=report['bundle']['name'],
         summary=summary(report),
         tiles=[_tile(report, figure, note) for figure, note in _TILES],

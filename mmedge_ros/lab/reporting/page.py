@@ -47,14 +47,14 @@ def render_page(
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {
+    written: dict[str, Callable[..., str]] = {
         'base64': lambda png: base64.b64encode(png).decode(),
         'number': number,
         'percent': percent,
         'level': level_words,
         'difference': difference_words,
-        **(filters or {}),
     }
+    environment.filters |= {**written, **(filters or {})}
     by_name = {figure.name.removesuffix('.png'): figure for figure in figures}
     page = environment.get_template(template)
     return page.render(report=report, figures=by_name, **content)
