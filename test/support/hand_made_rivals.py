@@ -13,6 +13,12 @@ from mmedge_ros.lab.policies.plugins import Plugins
 from mmedge_ros.lab.policies.rivals_folder import Choices, choices_of, trained_gate
 from mmedge_ros.lab.policies.seen import SEEN_FIELDS
 from mmedge_ros.lab.policies.selection import TrainedSelector
+from mmedge_ros.lab.training.rivals.samples import (
+    FlightSamples,
+    GatingSamples,
+    ImputationSamples,
+    SelectionSamples,
+)
 
 
 def linear_network(fields: int, weights: np.ndarray, begin: np.ndarray) -> DenseNetwork:
@@ -83,4 +89,30 @@ def plugins_for(bundle: Path, rests: float = 3.0) -> Plugins:
             of.by_level,
         ),
         going_on(),
+    )
+
+
+def rival_samples(count: int = 900, seed: int = 0, first: int = 0) -> FlightSamples:
+    """Resting is a loss where much moves; people need better levels; all people go on."""
+    random = np.random.default_rng(seed)
+    onward = BEFORE_FIELDS.index('onward_right')
+    flights = first + np.arange(count) % 6
+    seen = random.normal(size=(count, len(SEEN_FIELDS)))
+    no_loss = seen[:, SEEN_FIELDS.index('drift')] + 0.3 * random.normal(size=count) < 0.0
+    shortfall = np.clip(0.1 * seen[:, SEEN_FIELDS.index('strong')], 0.0, 1.0)
+    quality = 0.8 - np.outer(shortfall, (1.0, 0.3, 0.0))
+    before = random.normal(size=(count, len(BEFORE_FIELDS)))
+    before[:, onward : onward + 4] *= 0.2
+    displaced = before[:, onward : onward + 4]
+    boxes = np.tile(np.array([100.0, 100.0, 150.0, 220.0]), (count, 1))
+    middle = 125.0 + 50.0 * displaced[:, 0], 160.0 + 120.0 * displaced[:, 1]
+    half = 25.0 * np.exp(displaced[:, 2]), 60.0 * np.exp(displaced[:, 3])
+    truths = np.stack(
+        [middle[0] - half[0], middle[1] - half[1], middle[0] + half[0], middle[1] + half[1]], 1
+    )
+    found = before[:, BEFORE_FIELDS.index('score')] > -0.5
+    return FlightSamples(
+        GatingSamples(seen, no_loss, np.where(no_loss, 0.0, 0.3), no_loss, flights),
+        SelectionSamples(seen, quality, flights),
+        ImputationSamples(before, found, displaced, boxes, truths, flights),
     )

@@ -1,4 +1,4 @@
-"""What rivals learn from, and that they learn it."""
+"""What rivals learn from."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from hand_made_encoded_flight import encoded_flight
-from hand_made_rivals import choices
+from hand_made_rivals import rival_samples
 from hand_made_truth import BOX, at, film, moved, somebody, track
 from hand_made_units import MS
 from tiny_bundle import write_tiny_bundle
@@ -20,157 +20,15 @@ from mmedge_ros.lab.policies.rivals_folder import choices_of
 from mmedge_ros.lab.policies.seen import SEEN_FIELDS
 from mmedge_ros.lab.policies.stated_profile import STATED
 from mmedge_ros.lab.training import TrainingError
-from mmedge_ros.lab.training.rivals.network_fit import (
-    FitSettings,
-    fit_network,
-    found_and_moved,
-    squared,
-    yes_or_no,
-)
 from mmedge_ros.lab.training.rivals.picture_samples import picture_samples
-from mmedge_ros.lab.training.rivals.rival_training import (
-    RivalSettings,
-    area_under_curve,
-    judge_rivals,
-    train_rivals,
-)
+from mmedge_ros.lab.training.rivals.rival_training import area_under_curve
 from mmedge_ros.lab.training.rivals.samples import (
-    FlightSamples,
-    GatingSamples,
-    ImputationSamples,
-    SelectionSamples,
     joined,
     keep_samples,
     kept_samples,
 )
 from mmedge_ros.lab.training.rivals.window_quality import smoothed, window_quality
 from mmedge_ros.lab.training.rivals.window_samples import WindowRuns
-
-STRONG, DRIFT = SEEN_FIELDS.index('strong'), SEEN_FIELDS.index('drift')
-ONWARD = BEFORE_FIELDS.index('onward_right')
-FEW = RivalSettings(FitSettings(epochs=20, folds=3), FitSettings(epochs=20, folds=3))
-LEVELS = choices('small', 'medium', 'large')
-
-
-def samples(count: int = 900, seed: int = 0, first: int = 0) -> FlightSamples:
-    """Resting is a loss where much moves; people need better levels; everybody goes on."""
-    random = np.random.default_rng(seed)
-    flights = first + np.arange(count) % 6
-    seen = random.normal(size=(count, len(SEEN_FIELDS)))
-    no_loss = seen[:, DRIFT] + 0.3 * random.normal(size=count) < 0.0
-    shortfall = np.clip(0.1 * seen[:, STRONG], 0.0, 1.0)
-    quality = 0.8 - np.outer(shortfall, (1.0, 0.3, 0.0))
-    before = random.normal(size=(count, len(BEFORE_FIELDS)))
-    before[:, ONWARD : ONWARD + 4] *= 0.2
-    displaced = before[:, ONWARD : ONWARD + 4]
-    boxes = np.tile(np.array([100.0, 100.0, 150.0, 220.0]), (count, 1))
-    middle = 125.0 + 50.0 * displaced[:, 0], 160.0 + 120.0 * displaced[:, 1]
-    half = 25.0 * np.exp(displaced[:, 2]), 60.0 * np.exp(displaced[:, 3])
-    truths = np.stack(
-        [middle[0] - half[0], middle[1] - half[1], middle[0] + half[0], middle[1] + half[1]], 1
-    )
-    found = before[:, BEFORE_FIELDS.index('score')] > -0.5
-    return FlightSamples(
-        GatingSamples(seen, no_loss, np.where(no_loss, 0.0, 0.3), no_loss, flights),
-        SelectionSamples(seen, quality, flights),
-        ImputationSamples(before, found, displaced, boxes, truths, flights),
-    )
-
-
-@pytest.fixture(scope='module')
-def figures() -> dict[str, dict[str, float]]:
-    known = samples()
-    return judge_rivals(
-        train_rivals(known, LEVELS, FEW).plugins, known, samples(300, seed=1, first=10)
-    )
-
-
-def test_a_gate_learns_when_resting_is_no_loss(figures: dict[str, dict[str, float]]) -> None:
-    gate = figures['modality_gating']
-    assert gate['auc'] > 0.9
-    assert gate['accuracy'] > gate['accuracy_constant'] + 0.2
-    assert gate['cross_entropy'] < 0.7 * gate['cross_entropy_constant']
-    assert 0.3 < gate['rests'] < 0.7
-    assert gate['rests_worse'] < 0.2
-    assert gate['quality_lost'] < 0.4 * gate['quality_lost_resting_always']
-
-
-def test_a_selector_learns_which_level_is_enough(figures: dict[str, dict[str, float]]) -> None:
-    selector = figures['model_selection']
-    assert selector['accuracy'] > selector['accuracy_constant'] + 0.1
-    assert selector['r2_against_constant'] > 0.6
-    assert selector['quality'] > selector['quality_small'] + 0.01
-    assert selector['quality'] > selector['quality_best'] - 0.05
-    shares = [selector[f'chosen_{level}'] for level in LEVELS.levels]
-    assert sum(shares) == pytest.approx(1.0)
-    assert shares[0] > 0.3
-
-
-def test_an_imputer_learns_how_people_move(figures: dict[str, dict[str, float]]) -> None:
-    imputer = figures['imputation']
-    assert imputer['iou_going_on'] == pytest.approx(1.0)
-    assert imputer['iou'] > imputer['iou_staying'] + 0.15
-    assert imputer['auc'] > 0.95
-    assert imputer['accuracy'] > imputer['accuracy_constant'] + 0.1
-
-
-def test_the_same_samples_and_seed_give_the_same_rivals() -> None:
-    def weights(seed: int) -> np.ndarray:
-        little = FitSettings(epochs=2, hidden=4, seed=seed)
-        settings = RivalSettings(little, little)
-        gate = train_rivals(samples(200), LEVELS, settings).plugins.modality_gating
-        return gate.network.weights1  # type: ignore[union-attr]
-
-    assert np.array_equal(weights(0), weights(0))
-    assert not np.array_equal(weights(0), weights(1))
-
-
-def test_too_little_to_learn_from_is_said() -> None:
-    few = samples(60)
-    with pytest.raises(TrainingError, match='too few'):
-        train_rivals(samples(30), LEVELS, FEW)
-    alike = few._replace(gating=few.gating._replace(no_loss=np.ones(60, bool)))
-    with pytest.raises(TrainingError, match='never made a difference'):
-        train_rivals(alike, LEVELS, FEW)
-    nobody = few._replace(imputation=few.imputation._replace(found=np.zeros(60, bool)))
-    with pytest.raises(TrainingError, match='nobody is seen'):
-        train_rivals(nobody, LEVELS, FEW)
-
-
-@pytest.mark.parametrize('kind', ['yes_or_no', 'squared', 'found_and_moved'])
-def test_gradients_are_those_of_the_loss(kind: str) -> None:
-    random = np.random.default_rng(0)
-    labels, rows = random.random(8) > 0.5, np.array([1, 3, 4, 6])
-    width = {'yes_or_no': 1, 'squared': 2, 'found_and_moved': 3}[kind]
-    targets = 2.0 * random.normal(size=(8, 2))
-    loss = {
-        'yes_or_no': yes_or_no(labels),
-        'squared': squared(targets),
-        'found_and_moved': found_and_moved(labels, targets),
-    }[kind]
-    outputs = random.normal(size=(4, width))
-    gradient = loss(outputs, rows)[1]
-    for place in np.ndindex(outputs.shape):
-        step = np.zeros_like(outputs)
-        step[place] = 1e-6
-        slope = (loss(outputs + step, rows)[0] - loss(outputs - step, rows)[0]) / 2e-6
-        assert gradient[place] == pytest.approx(slope, abs=1e-6)
-
-
-def test_flights_are_held_out_as_a_whole() -> None:
-    # Each flight has an answer of its own: what is learnt of some is wrong of the others.
-    flights = np.repeat(np.arange(8), 40)
-    inputs = np.eye(8)[flights]
-    targets = np.random.default_rng(1).normal(size=8)[flights][:, None]
-    fit = fit_network(
-        inputs,
-        flights,
-        squared(targets),
-        lambda rows: targets[rows].mean(0),
-        FitSettings(epochs=20),
-    )
-    assert fit.held_out_loss > 0.5 * fit.constant_loss
-    assert fit.epochs < 20
 
 
 def test_the_area_under_the_curve_is_that_of_ranks() -> None:
@@ -214,7 +72,7 @@ def test_means_over_neighbours_leave_out_what_is_unknown() -> None:
 
 
 def test_samples_are_kept_and_put_together(tmp_path: Path) -> None:
-    one = samples(60)
+    one = rival_samples(60)
     keep_samples(tmp_path / 'flight.npz', one)
     again = kept_samples(tmp_path / 'flight.npz')
     assert again is not None
@@ -225,7 +83,7 @@ def test_samples_are_kept_and_put_together(tmp_path: Path) -> None:
     (tmp_path / 'broken.npz').write_bytes(b'half')
     with pytest.raises(TrainingError, match='cannot be read'):
         kept_samples(tmp_path / 'broken.npz')
-    both = joined([one, samples(40, first=20)])
+    both = joined([one, rival_samples(40, first=20)])
     assert len(both.gating.seen) == len(both.imputation.found) == 100
     assert set(both.selection.flights[-40:]) <= set(range(20, 26))
 

@@ -17,12 +17,13 @@ from mmedge_ros.lab.policies.plugins import Plugins
 from mmedge_ros.lab.policies.rivals_folder import Choices, trained_gate
 from mmedge_ros.lab.policies.selection import TrainedSelector, cheapest_within
 from mmedge_ros.lab.training import TrainingError
-from mmedge_ros.lab.training.rivals.network_fit import (
+from mmedge_ros.lab.training.dense_training import (
     Fit,
     FitSettings,
     Rows,
     fit_network,
-    found_and_moved,
+    log_odds,
+    present_and_moved,
     squared,
     yes_or_no,
 )
@@ -203,7 +204,7 @@ def _gate(
     loss = yes_or_no(samples.no_loss)
 
     def constant(rows: Rows) -> FloatArray:
-        return np.array([_logit(samples.no_loss[rows])])
+        return np.array([log_odds(samples.no_loss[rows])])
 
     fit = fit_network(samples.seen, samples.flights, loss, constant, p.windows)
     gate = trained_gate(fit.network, p.threshold, choices)
@@ -236,18 +237,13 @@ def _imputer(
     # Robust against the few that are taken for somebody else.
     scale = np.quantile(np.abs(samples.moved[samples.found]), 0.68, axis=0)
     scale = np.clip(scale, 1e-3, 1.0)
-    loss = found_and_moved(samples.found, samples.moved / scale)
+    loss = present_and_moved(samples.found, samples.moved / scale)
 
     def constant(rows: Rows) -> FloatArray:
-        return np.array([_logit(samples.found[rows]), 0.0, 0.0, 0.0, 0.0])
+        return np.array([log_odds(samples.found[rows]), 0.0, 0.0, 0.0, 0.0])
 
     fit = fit_network(samples.before, samples.flights, loss, constant, p.pictures)
     return TrainedImputer(fit.network, scale), _facts(fit, samples.flights)
-
-
-def _logit(labels: Marks) -> float:
-    share = float(np.clip(labels.mean(), 0.01, 0.99))
-    return float(np.log(share / (1.0 - share)))
 
 
 def _facts(fit: Fit, flights: NDArray[np.int64]) -> dict[str, Any]:

@@ -1,24 +1,18 @@
-"""Training the gate, and the samples it is trained with."""
+"""Training the gate."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from hand_made_encoded_flight import encoded_flight
 
-from mmedge_ros.data_types import CAMERA, RADAR, Configuration, ModalityConfiguration
-from mmedge_ros.lab.evaluation.bundle_evaluation import NOMINAL
-from mmedge_ros.lab.gates.closed_loop import LoopSettings
 from mmedge_ros.lab.training import TrainingError
-from mmedge_ros.lab.training.gate_samples import GateSamples, collect_samples, joined
+from mmedge_ros.lab.training.gate_samples import GateSamples
 from mmedge_ros.lab.training.gate_training import (
     GateTrainingSettings,
     gate_loss,
     train_gate,
 )
-from mmedge_ros.pipeline.perception_pipeline import PipelineParameters
 from mmedge_ros.skipping.gate_features import FIELDS
-from mmedge_ros.skipping.skip_control import SkipParameters
 
 LEAD, PEOPLE = FIELDS.index('lead'), FIELDS.index('people')
 
@@ -26,11 +20,11 @@ LEAD, PEOPLE = FIELDS.index('lead'), FIELDS.index('people')
 def samples(count: int = 600, flights: int = 6, seed: int = 0) -> GateSamples:
     """Decisions are the surer the nearer the end and the fewer people there are."""
     random = np.random.default_rng(seed)
-    questions = random.normal(size=(count, len(FIELDS)))
-    questions[:, 3] = 7.0  # never varies
-    logits = 2.0 - 2.0 * questions[:, LEAD] - 1.5 * questions[:, PEOPLE]
+    features = random.normal(size=(count, len(FIELDS)))
+    features[:, 3] = 7.0  # never varies
+    logits = 2.0 - 2.0 * features[:, LEAD] - 1.5 * features[:, PEOPLE]
     agrees = random.random(count) < 1.0 / (1.0 + np.exp(-logits))
-    return GateSamples(questions, agrees, np.arange(count) % flights)
+    return GateSamples(features, agrees, np.arange(count) % flights)
 
 
 def test_a_gate_learns_what_decides() -> None:
@@ -71,22 +65,3 @@ def test_a_field_that_never_varied_has_no_say() -> None:
 def test_too_little_to_learn_from_is_said(given: GateSamples, words: str) -> None:
     with pytest.raises(TrainingError, match=words):
         train_gate(given)
-
-
-def test_samples_are_features_with_what_would_have_come_of_a_yes() -> None:
-    configuration = Configuration(
-        1, 0, (ModalityConfiguration(CAMERA, 30.0), ModalityConfiguration(RADAR, 20.0))
-    )
-    settings = LoopSettings(configuration, NOMINAL, PipelineParameters(), SkipParameters())
-    flights = [encoded_flight(lambda when: 2 + (when > 1290.0)), encoded_flight(lambda _: 1)]
-    found = joined(
-        [
-            collect_samples(flight, number, settings, [configuration], (0.2, 0.8))
-            for number, flight in enumerate(flights)
-        ]
-    )
-    assert set(found.flights.tolist()) == {0, 1}
-    assert found.features.shape == (len(found), len(FIELDS))
-    assert found.of([1]).agrees.mean() > found.of([0]).agrees.mean()
-    assert found.agrees.any()
-    assert not found.agrees.all()
