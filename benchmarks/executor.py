@@ -21,7 +21,7 @@ from std_msgs.msg import Header
 
 from mmedge_ros.ros.lean_executor import LeanExecutor
 from mmedge_ros.ros.messages import qos
-from mmedge_ros.ros.waited_entities import ride_along
+from mmedge_ros.ros.waited_entities import defer
 
 SECONDS = 10.0
 RATES = {Odometry: 100.0, Header: 60.0}
@@ -51,7 +51,7 @@ def listen(is_lean: bool, told: Connection) -> None:
     odometry = node.create_subscription(Odometry, 'odometry', hear, qos.FREQUENT_SENSOR)
     node.create_subscription(Header, 'header', hear, qos.SENSOR)
     if is_lean:
-        ride_along(odometry)
+        defer(odometry)
     executor = LeanExecutor() if is_lean else SingleThreadedExecutor()
     executor.add_node(node)
     while heard[0] < sum(RATES.values()):

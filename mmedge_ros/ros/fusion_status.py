@@ -1,4 +1,4 @@
-"""What the fusion node tells of itself: its figures, and what it is missing."""
+"""Status of the fusion node: its figures, and what it is missing."""
 
 from __future__ import annotations
 

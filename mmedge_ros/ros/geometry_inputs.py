@@ -22,7 +22,7 @@ from mmedge_ros.geometry.transforms import transform_from_message
 from mmedge_ros.pipeline.decision_worker import Task
 from mmedge_ros.replay.odometry_bytes import ego_report_from_bytes
 from mmedge_ros.ros.messages import names, qos
-from mmedge_ros.ros.waited_entities import ride_along
+from mmedge_ros.ros.waited_entities import defer
 
 
 class Submit(Protocol):
@@ -32,26 +32,26 @@ class Submit(Protocol):
 
 
 class GeometryInputs:
-    """Subscribes on behalf of a node and hands what it hears to the pipeline as tasks.
+    """Subscribes on behalf of a node and hands the messages to the pipeline as tasks.
 
     :param submit: takes a task for the pipeline
-    :param wants_camera: whether the calibration is still to be heard
+    :param wants_camera: whether the calibration is still unknown
     """
 
     def __init__(self, node: Node, submit: Submit, wants_camera: bool) -> None:
         self._node = node
         self._submit = submit
         self._calibration: tuple[Any, ...] = ()
-        self._odometry_heard = False
+        self._has_odometry = False
         if wants_camera:
             node.create_subscription(
                 CameraInfo, names.CAMERA_INFO, self._on_camera_info, qos.SENSOR
             )
-        # Ego motion comes often, and is asked for when a unit comes.
+        # Ego motion comes often, and is looked up when a unit comes.
         odometry = node.create_subscription(
             Odometry, names.ODOMETRY, self._on_odometry, qos.FREQUENT_SENSOR, raw=True
         )
-        ride_along(odometry)
+        defer(odometry)
         try:
             from tf2_msgs.msg import TFMessage
         except ImportError:
@@ -59,9 +59,7 @@ class GeometryInputs:
         node.create_subscription(
             TFMessage, '/tf_static', self._on_static_transforms, qos.STATIC_TRANSFORMS
         )
-        ride_along(
-            node.create_subscription(TFMessage, '/tf', self._on_transforms, qos.FREQUENT_SENSOR)
-        )
+        defer(node.create_subscription(TFMessage, '/tf', self._on_transforms, qos.FREQUENT_SENSOR))
 
     def _on_camera_info(self, message: CameraInfo) -> None:
         size = (message.width, message.height, message.distortion_model)
@@ -93,11 +91,11 @@ class GeometryInputs:
         except GeometryError as err:
             self._node.get_logger().warning(f'not used: {err}', throttle_duration_sec=5.0)
             return
-        self._odometry_heard = True
+        self._has_odometry = True
         self._add(report.state, report.frame_id, report.base_frame)
 
     def _on_transforms(self, message: Any) -> None:
-        if self._odometry_heard:
+        if self._has_odometry:
             return  # it knows velocities too
         try:
             for report in ego_states_from_transforms(message, 0):

@@ -69,7 +69,7 @@ class InputWatch:
         text = f'no {name} input on {resolved} for {silence:.0f} s'
         publishers = self._node.get_publishers_info_by_topic(resolved)
         if not publishers:
-            return f'{text}: nobody publishes it'
+            return f'{text}: it has no publisher'
         seen = ', '.join(sorted({publisher.node_name for publisher in publishers}))
         reasons = ((p.node_name, _incompatible(p.qos_profile, wanted)) for p in publishers)
         refused = sorted({f'{node} {reason}' for node, reason in reasons if reason})

@@ -19,7 +19,7 @@ _FOR_EVER = -1
 _NS_PER_S = 1_000_000_000
 # Messages of a subscription that are taken before timers and the others have their turn.
 _MOST_AT_ONCE = 10
-_MOST_PASSENGERS = 200
+_MOST_DEFERRED = 200
 # What is used of rclpy's inside.
 _NEEDED = {
     'WaitSet': ('clear_entities', 'wait', 'get_ready_entities', 'add_subscription'),
@@ -31,8 +31,8 @@ _NEEDED = {
 def node_executor() -> SingleThreadedExecutor:
     """Return a `LeanExecutor`, or rclpy's own where its inside is another."""
     for kind, names in _NEEDED.items():
-        found = getattr(_rclpy, kind, None)
-        if not all(hasattr(found, name) for name in names):
+        inside = getattr(_rclpy, kind, None)
+        if not all(hasattr(inside, name) for name in names):
             return SingleThreadedExecutor()
     return LeanExecutor()
 
@@ -41,9 +41,9 @@ class LeanExecutor(SingleThreadedExecutor):
     """Runs callbacks in the thread that spins, like `SingleThreadedExecutor`, for less.
 
     That one makes a wait set of everything before each callback and wakes itself twice after it:
-    for a node that hears a hundred small messages a second it is most of the work. This one makes
-    the set when something was created or destroyed, and takes all that came. What rides along
-    (`waited_entities.ride_along`) comes first.
+    for a node that takes a hundred small messages a second it is most of the work. This one makes
+    the set when something was created or destroyed, and takes all that came. Messages of deferred
+    subscriptions (`waited_entities.defer`) come first.
 
     Subscriptions and timers with plain functions are called directly; services, clients, events,
     tasks and coroutines are left to rclpy.
@@ -71,9 +71,9 @@ class LeanExecutor(SingleThreadedExecutor):
             self._leave_to_rclpy()
             timeout_sec = 0.0
         ready = self._wait(timeout_sec)
-        for passenger in self._entities.passengers if self._entities is not None else ():
-            for _ in range(_MOST_PASSENGERS):
-                if not passenger.take():
+        for subscription in self._entities.deferred if self._entities is not None else ():
+            for _ in range(_MOST_DEFERRED):
+                if not subscription.take():
                     break
         for timer in ready.timers:
             timer.call()

@@ -45,7 +45,7 @@ class MonitorParameters:
         60.0,
     )
     battery: bool = parameter(
-        True, 'a flight battery is expected on battery_state; without one that is told'
+        True, 'a flight battery is expected on battery_state; its absence is reported'
     )
     battery_age: float = parameter(
         3.0, 'age from which on a message of the battery says nothing any more', 's', 0.1, 600.0
@@ -87,7 +87,7 @@ def monitor_sources(p: MonitorParameters, clock: Clock) -> Sources:
 
 
 def to_system_state(state: SystemState, stamp_ns: int) -> msg.SystemState:
-    """Make the message; where nothing tells of throttling it says no, as it has no third word."""
+    """Make the message; unknown throttling becomes false, as the field has no third value."""
     return msg.SystemState(
         header=header(stamp_ns),
         voltage=state.voltage,

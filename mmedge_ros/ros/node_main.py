@@ -39,7 +39,7 @@ USER_ERRORS = (
 
 
 def run_nodes(makers: Sequence[Callable[[], Node]], args: list[str] | None = None) -> int:
-    """Make the nodes, spin them in one executor until told to stop, and clean up.
+    """Make the nodes, spin them in one executor until a signal, and clean up.
 
     Returns the exit code: 0 when stopped, `NOT_MADE` or `BROKE_DOWN`.
     """
@@ -58,7 +58,7 @@ def run_nodes(makers: Sequence[Callable[[], Node]], args: list[str] | None = Non
         return NOT_MADE
     except Exception:  # noqa: BLE001  # the last resort, and it says so in full
         # A shutdown in the middle of a call surfaces as various errors of the middleware.
-        if rclpy.ok() and not interrupt.told:
+        if rclpy.ok() and not interrupt.raised:
             traceback.print_exc()
             return BROKE_DOWN if len(nodes) == len(makers) else NOT_MADE
     finally:
@@ -102,16 +102,17 @@ def _tear_down(nodes: list[Node]) -> None:
 class _Interrupt:
     """A handler for Ctrl-C that lets us clean up in peace after the first one.
 
-    Threads of a killed parent die one by one, and each may send a signal. And whoever is
-    started with & from a script inherits that Ctrl-C is ignored; with a handler it is not.
+    Threads of a killed parent die one by one, and each may send a signal. And a
+    program started with & from a script inherits that Ctrl-C is ignored; with a handler it is
+    not.
     """
 
     def __init__(self) -> None:
-        self.told = False
+        self.raised = False
 
     def __call__(self, *_: object) -> None:
-        if not self.told:
-            self.told = True
+        if not self.raised:
+            self.raised = True
             raise KeyboardInterrupt
 
 
@@ -121,7 +122,7 @@ def _end_with_parent() -> None:
     if not parent.isdecimal() or not sys.platform.startswith('linux'):
         return
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGINT)
-    if os.getppid() != int(parent):  # it was gone before we asked
+    if os.getppid() != int(parent):  # it was gone before the request
         raise SystemExit(NOT_MADE)
 
 

@@ -19,7 +19,7 @@ from mmedge_ros.sensing.radar.source import RadarParameters
 from mmedge_ros.sensing.simulated_board.board import SimulatedBoard
 from mmedge_ros.sensing.simulated_board.frames import board_frames
 
-# In place of a recording: a person who walks about.
+# In place of a recording: a walking person.
 PERSON = 'person'
 
 
@@ -31,7 +31,7 @@ class RadarNodeParameters(RadarParameters):
     simulated: str = parameter(
         '',
         "recording of a data port that a simulated board plays in place of a real one; 'person' "
-        'simulates a person who walks about',
+        'simulates a walking person',
     )
 
 

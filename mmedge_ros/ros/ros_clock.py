@@ -7,7 +7,7 @@ import time
 from rclpy.clock import Clock, ClockType  # type: ignore[attr-defined]  # here in all versions
 from rclpy.node import Node
 
-# Simulated time moves with /clock, not by itself: those who wait must look again this often.
+# Simulated time moves with /clock, not by itself: a wait must look again this often.
 _SIMULATED_WAIT = 0.005
 _SYSTEM_WAIT = 1.0
 
@@ -32,5 +32,5 @@ class RosClock:
 
     @property
     def longest_wait(self) -> float:
-        """Seconds after which somebody who waits for an instant must look again."""
+        """Seconds after which a wait for an instant must look again."""
         return _SIMULATED_WAIT if self.simulated else _SYSTEM_WAIT

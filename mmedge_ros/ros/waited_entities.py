@@ -1,4 +1,4 @@
-"""What an executor waits for: made once, filled anew before each wait, and told what is ready."""
+"""What an executor waits for: made once, and filled anew before each wait."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from rclpy.impl.implementation_singleton import rclpy_implementation as _rclpy
 from rclpy.node import Node
 from rclpy.waitable import NumberOfEntities
 
-_RIDES_ALONG = '_mmedge_rides_along'
-# A timer that was cancelled is told by an error of its own only by newer rclpy.
+_DEFERRED = '_mmedge_deferred'
+# Newer rclpy has an error of its own for a timer that was cancelled.
 _GONE = (InvalidHandle, getattr(_rclpy, 'TimerCancelledError', InvalidHandle))
 
 
-def ride_along(subscription: Any) -> Any:
-    """Let messages of a subscription wake nobody: they are taken when something else does.
+def defer(subscription: Any) -> Any:
+    """Defer the messages of a subscription: they are taken when something else wakes the node.
 
     For what comes often and is only looked at when something else comes, or at the tick of a
     timer; its queue has to be as deep as that takes. Other executors know nothing of this, and
@@ -27,7 +27,7 @@ def ride_along(subscription: Any) -> Any:
 
     :return: the subscription
     """
-    setattr(subscription, _RIDES_ALONG, True)
+    setattr(subscription, _DEFERRED, True)
     return subscription
 
 
@@ -95,7 +95,7 @@ class WaitedEntities:
         self._clients: list[Any] = []
         self._services: list[Any] = []
         self._waitables: list[Any] = []
-        self.passengers: list[OwnSubscription] = []
+        self.deferred: list[OwnSubscription] = []
         self._node_guards: dict[int, Any] = {}
         self._guards = [guard.handle for guard in guards if self._hold(guard.handle)]
         self._held.enter_context(context.handle)
@@ -156,15 +156,15 @@ class WaitedEntities:
 
     def _is_guard_ready(self) -> bool:
         """Whether a node's guard condition was triggered, which is kept for rclpy."""
-        found = False
+        is_ready = False
         if self._node_guards:
             for pointer in self._wait_set.get_ready_entities('guard_condition'):
                 guard = self._node_guards.get(pointer)
                 if guard is not None:
                     # Waiting has reset it; rclpy triggers it again when it sees this.
                     guard._executor_triggered = True  # noqa: SLF001  # there is no other way
-                    found = True
-        return found
+                    is_ready = True
+        return is_ready
 
     def release(self) -> None:
         """Let everything be destroyed; the wait set first."""
@@ -197,8 +197,8 @@ class WaitedEntities:
             own = OwnSubscription(
                 handle, subscription.msg_type, subscription.raw, callback, wants_info
             )
-        if own is not None and getattr(subscription, _RIDES_ALONG, False):
-            self.passengers.append(own)
+        if own is not None and getattr(subscription, _DEFERRED, False):
+            self.deferred.append(own)
             # The middleware reports data by the same condition as events.
             silent = getattr(subscription, 'event_handlers', ())
             self._waitables = [w for w in self._waitables if w not in silent]

@@ -72,7 +72,7 @@ def test_five_seconds_of_silence_are_needed(
     assert (watch.missing(), spoken.lines) == ([], [])
     clock.now += 0.2
     watch.check()
-    assert spoken.lines == ['no radar input on /rig/points for 5 s: nobody publishes it']
+    assert spoken.lines == ['no radar input on /rig/points for 5 s: it has no publisher']
     assert watch.missing() == spoken.lines
 
 

@@ -18,7 +18,7 @@ from std_msgs.msg import Int32
 
 from mmedge_ros.ros import lean_executor
 from mmedge_ros.ros.lean_executor import LeanExecutor, node_executor
-from mmedge_ros.ros.waited_entities import ride_along
+from mmedge_ros.ros.waited_entities import defer
 
 
 @pytest.fixture
@@ -168,9 +168,9 @@ def test_coroutines_with_information_of_the_message_and_tasks_are_run(
 
 def test_what_rides_along_wakes_nobody_and_comes_first(executor: LeanExecutor, node: Node) -> None:
     heard: list[str] = []
-    publisher = hears(node, lambda message: heard.append(f'passenger {message.data}'))
-    (passenger,) = (s for s in node.subscriptions if s.topic_name == '/number')
-    assert ride_along(passenger) is passenger
+    publisher = hears(node, lambda message: heard.append(f'subscription {message.data}'))
+    (subscription,) = (s for s in node.subscriptions if s.topic_name == '/number')
+    assert defer(subscription) is subscription
     other = hears(node, lambda _: heard.append('other'), 'other')
     executor.wake()
     executor.spin_once(timeout_sec=0.0)
@@ -181,13 +181,13 @@ def test_what_rides_along_wakes_nobody_and_comes_first(executor: LeanExecutor, n
     guard.trigger()
     other.publish(Int32())
     wait_until(executor, lambda: 'other' in heard)
-    assert heard == ['passenger 0', 'passenger 1', 'passenger 2', 'other']
+    assert heard == ['subscription 0', 'subscription 1', 'subscription 2', 'other']
     # Alone it does not end a wait.
     publisher.publish(Int32(data=3))
     executor._wait(0.2)
     assert heard[-1] == 'other'
     executor.spin_once(timeout_sec=0.0)
-    assert heard[-1] == 'passenger 3'
+    assert heard[-1] == 'subscription 3'
 
 
 def test_a_coroutine_that_waits_for_a_timer_leaves_it_its_turn(

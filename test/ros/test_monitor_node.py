@@ -202,7 +202,7 @@ def test_a_missing_battery_is_told_where_one_is_expected(
         )
         bystander.wait_until(lambda: bystander.figure('at_desk', 'states') > '')
         assert seen['at_desk'].level == DiagnosticStatus.OK
-        assert 'nobody publishes it' in group.last_words('flying', 9)
+        assert 'it has no publisher' in group.last_words('flying', 9)
         assert group.last_words('at_desk', 9) == ''
 
 

@@ -17,7 +17,7 @@ from visualization_msgs.msg import Marker, MarkerArray
 from mmedge_ros import msg
 from mmedge_ros.data_types import Box, Configuration
 from mmedge_ros.ros.messages import conversions, names, qos
-from mmedge_ros.ros.messages.annotation import to_image
+from mmedge_ros.ros.messages.camera_messages import to_image
 from mmedge_ros.ros.messages.markers import track_markers
 from mmedge_ros.ros.nodes.visualizer import Visualizer
 

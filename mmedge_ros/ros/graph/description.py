@@ -49,7 +49,7 @@ class GraphOptions:
     """What differs between one start of the graph and another.
 
     ``bag`` adds a player for that recording, whose stamps are moved by a multiple of
-    ``stride`` (s); ``simulated`` tells the encoder that its pictures come from the simulator.
+    ``stride`` (s); ``simulated``: the pictures come from the simulator.
     ``remappings`` apply to every node (such as camera/image to a driver's topic).
     ``camera`` and ``radar`` add our own drivers with these parameters; without them others are
     expected. ``monitor`` adds the monitor with these parameters, ``optimizer`` the node that

@@ -108,8 +108,8 @@ def launch_description(
         values = {name: LaunchConfiguration(name).perform(context) for name, _, _ in declared}
         variables = profile_environment(network=is_true(values['network']))
         described = describe(values)
-        commands = [found for found in described if isinstance(found, CommandDescription)]
-        nodes = [found for found in described if isinstance(found, NodeDescription)]
+        commands = [part for part in described if isinstance(part, CommandDescription)]
+        nodes = [part for part in described if isinstance(part, NodeDescription)]
         return [
             *(SetEnvironmentVariable(*item) for item in variables.items()),
             *launch_nodes(

@@ -1,7 +1,7 @@
 """The Fast DDS profile of the package; set wherever nodes start.
 
 It lets pictures through shared memory: without it a raw 640 x 480 picture does not fit there,
-and most are lost. It also keeps everything on this machine, unless the network is asked for.
+and most are lost. It also keeps everything on this machine, unless the network is wanted.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ def profile_environment(
     if path is None:
         return {}
     old = given.get('ROS_DISTRO', '') in _OLD_DISTRIBUTIONS
-    found = {_OLD_VARIABLE if old else _VARIABLE: str(path)}
+    variables = {_OLD_VARIABLE if old else _VARIABLE: str(path)}
     if not network and given.get(_RANGE) in (None, '', _ONLY_HERE):
         # For LOCALHOST rmw_fastrtps adds a transport with sockets on all interfaces; the profile
         # does the same on the loopback interface alone.
-        found[_RANGE] = _LEFT_TO_THE_PROFILE
-    return found
+        variables[_RANGE] = _LEFT_TO_THE_PROFILE
+    return variables
 
 
 def set_profile(network: bool = False) -> None:

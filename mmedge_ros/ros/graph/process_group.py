@@ -134,7 +134,7 @@ class ProcessGroup:
             self._segments.clear()
 
     def _may_respawn(self, name: str, code: int) -> bool:
-        """Tell whether starting again can help; not where a node was told something wrong."""
+        """Return whether starting again can help; it cannot where a node was misconfigured."""
         return self._respawn and self._nodes[name].respawn and code not in (0, NOT_MADE)
 
     def _start(self, name: str) -> None:

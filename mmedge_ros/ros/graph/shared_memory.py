@@ -28,12 +28,12 @@ def segments_of(pid: int) -> set[Path]:
 
 def left_behind() -> set[Path]:
     """Return files that may be of processes killed some time ago: all that are old enough."""
-    found = set()
+    segments = set()
     for path in _FOLDER.glob(f'{_PREFIX}*'):
         with suppress(OSError):
             if time.time() - path.stat().st_mtime > _YOUNG:
-                found.add(path.with_name(path.name.removesuffix(_LOCK)))
-    return found
+                segments.add(path.with_name(path.name.removesuffix(_LOCK)))
+    return segments
 
 
 def remove_unused(segments: set[Path]) -> None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import array
 
 import numpy as np
+from numpy.typing import NDArray
 from rclpy.node import Node
 from sensor_msgs.msg import CameraInfo, CompressedImage, Image
 
 from mmedge_ros.geometry.projection import CameraModel
 from mmedge_ros.ros.messages import names, qos
-from mmedge_ros.ros.messages.annotation import to_image
 from mmedge_ros.ros.messages.conversions import header
 from mmedge_ros.sensing.camera.device import CameraFrame, CameraParameters
 
@@ -62,3 +62,20 @@ def to_camera_info(camera: CameraModel, stamp_ns: int, frame_id: str) -> CameraI
         r=np.eye(3).reshape(-1),
         p=np.hstack([k, np.zeros((3, 1))]).reshape(-1),
     )
+
+
+def to_image(picture: NDArray[np.uint8], stamp_ns: int, frame_id: str) -> Image:
+    """Make a bgr8 message; the bytes are copied once."""
+    data = array.array('B')
+    data.frombytes(np.ascontiguousarray(picture).data)
+    height, width = picture.shape[:2]
+    message = Image(
+        header=header(stamp_ns, frame_id),
+        height=height,
+        width=width,
+        encoding='bgr8',
+        is_bigendian=0,
+        step=3 * width,
+    )
+    message.data = data
+    return message

@@ -104,10 +104,10 @@ def to_features(features: core.UnitFeatures) -> msg.UnitFeatures:
 
 def appearance_of_message(message: msg.UnitFeatures) -> core.Appearance:
     """Return how a picture looks; NaN where the message does not say, or says something else."""
-    found = [float(value) for value in message.appearance]
-    if len(found) != len(core.Appearance._fields) or not all(map(math.isfinite, found)):
+    values = [float(value) for value in message.appearance]
+    if len(values) != len(core.Appearance._fields) or not all(map(math.isfinite, values)):
         return core.Appearance()
-    return core.Appearance(*found)
+    return core.Appearance(*values)
 
 
 def from_features(message: msg.UnitFeatures) -> core.UnitFeatures:
@@ -241,7 +241,7 @@ def _covariance_36(block: np.ndarray) -> np.ndarray:
 
 
 def from_track(message: msg.Track) -> core.Track:
-    """:raises ValueError: for numbers that are not finite; nobody can draw or count them."""
+    """:raises ValueError: for numbers that are not finite."""
     point, linear = message.pose.pose.position, message.twist.twist.linear
     position = np.array([point.x, point.y, point.z])
     velocity = np.array([linear.x, linear.y, linear.z])

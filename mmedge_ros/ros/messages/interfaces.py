@@ -17,16 +17,16 @@ PROFILES = {
     SENSOR: 'best effort, 5 deep',
     RESULT: 'reliable, 20 deep',
     PICTURE: 'reliable, 2 deep',
-    LATCHED: 'reliable, the last one is kept for who comes later',
+    LATCHED: 'reliable, the last one is kept for late subscribers',
     PLAIN: 'reliable, 10 deep',
 }
 
 
 @dataclass(frozen=True)
 class Interface:
-    """A topic: who publishes and who takes it, by executables; empty stands for other packages.
+    """A topic with its publishers and subscribers, by executables; empty: other packages.
 
-    ``recorded``: part of a recording unless others are asked for.
+    ``recorded``: part of a recording unless others are named.
     """
 
     topic: str
@@ -48,7 +48,7 @@ INTERFACES = (
         SENSOR,
         _SOURCES,
         ('unit_encoder', 'visualizer'),
-        'pictures, stamped at mid-exposure where the camera tells',
+        'pictures, stamped at mid-exposure where the camera reports it',
         recorded=True,
     ),
     Interface(
@@ -197,7 +197,7 @@ INTERFACES = (
         PICTURE,
         ('visualizer',),
         (),
-        'pictures with the tracks drawn in, only while somebody looks',
+        'pictures with the tracks drawn in, only while there is a subscriber',
     ),
     Interface(
         names.DETECTIONS_3D,
@@ -255,5 +255,5 @@ INTERFACES = (
 
 
 def recorded_topics() -> tuple[str, ...]:
-    """Return the topics a recording holds unless others are asked for."""
+    """Return the topics a recording holds unless others are named."""
     return tuple(interface.topic for interface in INTERFACES if interface.recorded)

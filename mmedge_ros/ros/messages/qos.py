@@ -28,7 +28,7 @@ def _newest(
 SENSOR = _newest(5, ReliabilityPolicy.BEST_EFFORT)
 # Deep enough that a burst of both modalities survives one slow callback.
 RESULT = _newest(20, ReliabilityPolicy.RELIABLE)
-# For what is taken when something else comes (`waited_entities.ride_along`).
+# For what is taken when something else comes (`waited_entities.defer`).
 FREQUENT_SENSOR = _newest(50, ReliabilityPolicy.BEST_EFFORT)
 FREQUENT_RESULT = _newest(200, ReliabilityPolicy.RELIABLE)
 # Reliable, so that viewers of either kind see it, and as shallow as a live picture may be.

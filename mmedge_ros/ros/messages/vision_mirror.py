@@ -16,7 +16,7 @@ from mmedge_ros.data_types import Decision, Track
 from mmedge_ros.ros.messages import names, qos
 from mmedge_ros.ros.messages.conversions import header, to_track
 
-# What a person takes up, m; a track tells where the middle is, not how large the body.
+# What a person takes up, m; a track has a middle, but no size.
 _SIZE = (0.5, 0.5, 1.7)
 
 
@@ -29,7 +29,7 @@ def vision_messages(imported: Callable[[str], Any] = import_module) -> Any:
 
 
 class VisionMirror:
-    """Publishes Detection3DArray and Detection2DArray, each only while somebody listens.
+    """Publishes Detection3DArray and Detection2DArray, each only while it has a subscriber.
 
     :param messages: the module vision_msgs.msg
     """
@@ -54,7 +54,7 @@ class VisionMirror:
 def to_detections_3d(decision: Decision, messages: Any) -> Any:
     """Make a Detection3DArray: one body per track, with its covariance, named by its id."""
     top = header(decision.state_ns, decision.frame_id)
-    found = []
+    detections = []
     for track in decision.tracks:
         detection = messages.Detection3D(header=top, id=str(track.id))
         pose = to_track(track).pose
@@ -64,15 +64,15 @@ def to_detections_3d(decision: Decision, messages: Any) -> Any:
         result = _result(track, messages)
         result.pose = pose
         detection.results = [result]
-        found.append(detection)
-    return messages.Detection3DArray(header=top, detections=found)
+        detections.append(detection)
+    return messages.Detection3DArray(header=top, detections=detections)
 
 
 def to_detections_2d(decision: Decision, messages: Any) -> Any:
     """Make a Detection2DArray of the tracks that the camera sees; pixels of the picture."""
     # The frame of the pictures is not known here, and pixels need none.
     top = header(decision.state_ns)
-    found = []
+    detections = []
     for track in decision.tracks:
         if track.box is None or not all(map(math.isfinite, track.box)):
             continue
@@ -83,8 +83,8 @@ def to_detections_2d(decision: Decision, messages: Any) -> Any:
         detection.bbox.size_x = float(track.box.width)
         detection.bbox.size_y = float(track.box.height)
         detection.results = [_result(track, messages)]
-        found.append(detection)
-    return messages.Detection2DArray(header=top, detections=found)
+        detections.append(detection)
+    return messages.Detection2DArray(header=top, detections=detections)
 
 
 def _result(track: Track, messages: Any) -> Any:

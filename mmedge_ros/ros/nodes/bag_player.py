@@ -15,11 +15,10 @@ from mmedge_ros import msg
 from mmedge_ros.data_types import NS_PER_S
 from mmedge_ros.replay.playback import Pace, Playback, live_offset_ns
 from mmedge_ros.replay.recording import Recording
-from mmedge_ros.ros.graph.peers import wait_for_peers
 from mmedge_ros.ros.messages import conversions, names, playback_messages, qos
 from mmedge_ros.ros.node_main import run_nodes
 from mmedge_ros.ros.parameters import declare
-from mmedge_ros.ros.player_setup import BagPlayerParameters, create_outputs
+from mmedge_ros.ros.player_setup import BagPlayerParameters, create_outputs, wait_for_peers
 
 _CLOCK_PERIOD = 0.01
 # From the moment that we see everybody, seconds in which they find each other as well.
@@ -74,7 +73,7 @@ class BagPlayer(Node):
         p = self._options
         for problem in (*self._recording.bag.problems, *self._recording.problems):
             self.get_logger().warning(problem)
-        # Only units are worth waiting for; camera_info and odometry need not interest anybody.
+        # Only units are worth waiting for; camera_info and odometry may have no subscriber.
         topics = [self._outputs[modality].topic_name for modality in self._playback.counts]
         missing = wait_for_peers(self, p.wait_for, topics, p.wait_time, self._ended)
         if missing:
@@ -105,7 +104,7 @@ class BagPlayer(Node):
         self._publish_state()
 
     def _wait_until(self, due_ns: int) -> bool:
-        """Wait for an instant of the graph's time; False when told to stop."""
+        """Wait for an instant of the graph's time; False when it is to stop."""
         while not self._ended.is_set():
             self._tick()
             remaining = self._pace.seconds_until(due_ns)

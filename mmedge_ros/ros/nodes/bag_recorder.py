@@ -47,10 +47,10 @@ class BagRecorder(Node):
 
     def missing(self) -> list[str]:
         """Say what is wrong with the recording."""
-        found = [self.session.failure] if self.session.failure else []
+        problems = [self.session.failure] if self.session.failure else []
         if self.session.dropped:
-            found.append(f'{self.session.dropped} messages dropped: the disk is too slow')
-        return [*found, *self._inputs.unknown.values()]
+            problems.append(f'{self.session.dropped} messages dropped: the disk is too slow')
+        return [*problems, *self._inputs.unknown.values()]
 
     def counts(self) -> dict[str, int]:
         """Return how many messages were written, per topic."""

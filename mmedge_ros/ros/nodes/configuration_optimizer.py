@@ -26,7 +26,7 @@ from mmedge_ros.ros.optimizer_setup import (
 )
 from mmedge_ros.ros.parameters import declare
 from mmedge_ros.ros.ros_clock import RosClock, steady_clock
-from mmedge_ros.ros.waited_entities import ride_along
+from mmedge_ros.ros.waited_entities import defer
 
 
 class ConfigurationOptimizerNode(Node):
@@ -57,7 +57,7 @@ class ConfigurationOptimizerNode(Node):
             (msg.LatencyDemand, names.LATENCY_DEMAND, self._on_demand),
         ):
             # Nothing follows from them before it is decided again.
-            ride_along(self.create_subscription(kind, topic, take, qos.FREQUENT_RESULT))
+            defer(self.create_subscription(kind, topic, take, qos.FREQUENT_RESULT))
         self._timer = self.create_timer(1.0 / p.rate, self._decide, clock=steady_clock())
         self._decide()
 

@@ -48,7 +48,7 @@ class FusionParameters:
 
 
 class FusionNode(Node):
-    """Subscribes to receipts and features; publishes decisions, and leases for who may rest."""
+    """Subscribes to receipts and features; publishes decisions and skip leases."""
 
     def __init__(self, **node_options: Any) -> None:
         super().__init__('fusion', **node_options)
@@ -115,7 +115,7 @@ class FusionNode(Node):
 
     def _publish(self, decision: Decision) -> None:
         if not self.context.ok():
-            return  # told to stop in the middle of the work
+            return  # stopped in the middle of the work
         published = decision.published(self._ros_clock.now_ns())
         self._tracks.publish(conversions.to_track_array(published))
         self._status.decided(decision.degraded)

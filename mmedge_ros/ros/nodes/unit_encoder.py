@@ -55,7 +55,7 @@ class UnitEncoderNode(Node):
         )
         self.create_subscription(msg.SkipDecision, names.SKIP_DECISION, self._on_skip, qos.RESULT)
         self._worker.start()
-        # Last, so that whoever waits for this subscription finds an encoder that is warm.
+        # Last, so that a player that waits for this subscription meets a warm encoder.
         topic, kind = input_topic(p.modality, p.image_transport)
         subscription = self.create_subscription(
             kind, topic, self._on_unit, **qos.overridable(qos.SENSOR)

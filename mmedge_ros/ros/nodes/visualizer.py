@@ -1,4 +1,4 @@
-"""Shows tracks: markers for RViz, and an annotated picture while somebody looks at it."""
+"""Shows tracks: markers for RViz, and an annotated picture while it has a subscriber."""
 
 from __future__ import annotations
 
@@ -17,10 +17,9 @@ from mmedge_ros.parameter import parameter
 from mmedge_ros.ros.diagnostics import Diagnostics
 from mmedge_ros.ros.input_watch import InputWatch
 from mmedge_ros.ros.messages import conversions, names, qos
-from mmedge_ros.ros.messages.annotation import to_image
-from mmedge_ros.ros.messages.markers import track_markers
+from mmedge_ros.ros.messages.camera_messages import to_image
+from mmedge_ros.ros.messages.markers import status_marker, track_markers
 from mmedge_ros.ros.messages.sensor_input import input_topic
-from mmedge_ros.ros.messages.status_text import status_marker
 from mmedge_ros.ros.messages.vision_mirror import VisionMirror, vision_messages
 from mmedge_ros.ros.node_main import run_nodes
 from mmedge_ros.ros.parameters import declare
@@ -42,7 +41,7 @@ class VisualizerParameters:
 
 
 class Visualizer(Node):
-    """Costs next to nothing while nobody subscribes to its outputs."""
+    """Costs next to nothing while its outputs have no subscriber."""
 
     def __init__(self, **node_options: Any) -> None:
         super().__init__('visualizer', **node_options)

@@ -6,13 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from rclpy.exceptions import InvalidTopicNameException
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
 from rclpy.subscription import Subscription
 from rclpy.timer import Timer
 from rclpy.validate_topic_name import validate_topic_name
+from rosbags.typesys import Stores, get_typestore
 
+from mmedge_ros.geometry.transforms import parse_static_transform, quaternion_from_rotation
 from mmedge_ros.parameter import group, parameter
 from mmedge_ros.replay import ReplayError
 from mmedge_ros.ros.messages import names
@@ -20,7 +23,6 @@ from mmedge_ros.ros.messages.interfaces import recorded_topics
 from mmedge_ros.ros.messages.sensor_input import sent_and_received
 from mmedge_ros.ros.recording.qos import matching, recorded
 from mmedge_ros.ros.recording.session import RecordingLimits, RecordingSession
-from mmedge_ros.ros.recording.transforms import transforms_message
 from mmedge_ros.ros.recording.types import MessageTypes, message_class
 from mmedge_ros.ros.recording.writer import RecordedTopic
 from mmedge_ros.ros.ros_clock import RosClock, steady_clock
@@ -86,7 +88,7 @@ class RecordingInputs:
     def look(self) -> None:
         """Subscribe to what has appeared."""
         if self._clock.simulated and not self._clock.now_ns():
-            return  # without /clock nobody knows when a message came
+            return  # without /clock the time of arrival is unknown
         for topic, given in self._wanted.items():
             publishers = self._node.get_publishers_info_by_topic(topic)
             if publishers and topic not in self.unknown and self._is_chosen(given):
@@ -158,3 +160,32 @@ def _resolved(node: Node, topic: str) -> str:
         # The middleware points at the place in a second line, or names its own source.
         reason = str(error).partition('\n')[0].partition(', at ')[0].rstrip(':')
         raise ReplayError(f'{shown(topic)} cannot be recorded: {reason}') from error
+
+
+def transforms_message(texts: Sequence[str]) -> bytes:
+    """Serialise a TFMessage of transforms "parent child x y z qx qy qz qw"; empty for none.
+
+    :raises GeometryError: for a text that is no transform
+    """
+    if not texts:
+        return b''
+    store = get_typestore(Stores.ROS2_KILTED)
+    kinds = store.types
+    time = kinds['builtin_interfaces/msg/Time'](sec=0, nanosec=0)
+    edges = []
+    for text in texts:
+        edge = parse_static_transform(text)
+        x, y, z = (float(v) for v in edge.translation)
+        qx, qy, qz, qw = quaternion_from_rotation(edge.rotation)
+        edges.append(
+            kinds['geometry_msgs/msg/TransformStamped'](
+                header=kinds['std_msgs/msg/Header'](stamp=time, frame_id=edge.parent),
+                child_frame_id=edge.child,
+                transform=kinds['geometry_msgs/msg/Transform'](
+                    translation=kinds['geometry_msgs/msg/Vector3'](x=x, y=y, z=z),
+                    rotation=kinds['geometry_msgs/msg/Quaternion'](x=qx, y=qy, z=qz, w=qw),
+                ),
+            )
+        )
+    message = kinds['tf2_msgs/msg/TFMessage'](transforms=edges)
+    return np.asarray(store.serialize_cdr(message, 'tf2_msgs/msg/TFMessage')).tobytes()

@@ -32,14 +32,14 @@ def matching(publishers: Sequence[Any]) -> QoSProfile:
 
 
 def recorded(publishers: Sequence[Any]) -> tuple[Qos, ...]:
-    """Describe what the publishers offer, each kind once, for who plays the recording."""
-    found: dict[Qos, None] = {}
+    """Describe what the publishers offer, each kind once, for players of the recording."""
+    offers: dict[Qos, None] = {}
     for publisher in publishers:
         profile = publisher.qos_profile
-        found[
+        offers[
             Qos(
                 history=QosHistory.KEEP_LAST,
-                # Endpoints do not tell their depth everywhere.
+                # Not every middleware reports the depth of endpoints.
                 depth=max(int(profile.depth), 1),
                 reliability=(
                     QosReliability.RELIABLE
@@ -58,4 +58,4 @@ def recorded(publishers: Sequence[Any]) -> tuple[Qos, ...]:
                 avoid_ros_namespace_conventions=False,
             )
         ] = None
-    return tuple(found)
+    return tuple(offers)

@@ -142,5 +142,5 @@ def _spin(
 
 def _state(node: BagRecorder) -> str:
     counts = node.counts()
-    found = ', '.join(f'{count} on {topic}' for topic, count in sorted(counts.items()))
-    return '; '.join([found or 'nobody publishes anything to be recorded yet', *node.missing()])
+    counted = ', '.join(f'{count} on {topic}' for topic, count in sorted(counts.items()))
+    return '; '.join([counted or 'no topic to be recorded has a publisher yet', *node.missing()])

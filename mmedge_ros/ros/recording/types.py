@@ -48,12 +48,12 @@ class MessageTypes:
         if msgtype in self._store.fielddefs:
             return
         try:
-            found = get_types_from_msg(self._text(msgtype), msgtype)
+            definitions = get_types_from_msg(self._text(msgtype), msgtype)
         except TypesysError as error:
             raise ReplayError(f'the definition of {msgtype} cannot be read: {error}') from error
-        for nested in _named_in(found, msgtype):
+        for nested in _named_in(definitions, msgtype):
             self._learn(nested)
-        self._store.register(found)
+        self._store.register(definitions)
 
     def _text(self, msgtype: str) -> str:
         package, _, name = msgtype.partition('/msg/')
@@ -78,10 +78,10 @@ def message_class(msgtype: str) -> Any:
         raise ReplayError(f'{msgtype} cannot be recorded: its package is not installed') from error
 
 
-def _named_in(found: Any, msgtype: str) -> set[str]:
+def _named_in(definitions: Any, msgtype: str) -> set[str]:
     """Return the names of message types that the fields of a definition refer to."""
     names: set[str] = set()
-    _, fields = found[msgtype]
+    _, fields = definitions[msgtype]
     pending = [kind for _, kind in fields]
     while pending:
         kind = pending.pop()

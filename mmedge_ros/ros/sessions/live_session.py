@@ -168,8 +168,8 @@ def replay_live(options: LiveOptions, on_progress: Progress | None = None) -> Ru
         if record.ego and ego:
             pipeline.rig.add_ego_state(ego, record.ego.frame_id, record.ego.base_frame)
         finish_record(record, recording, pipeline)
-        told = detector_problems(Path(_model_of(nodes)), recording)
-        record.problems = [*told, *record.problems]
+        problems = detector_problems(Path(_model_of(nodes)), recording)
+        record.problems = [*problems, *record.problems]
     record.resources = {'cpu_s': group.cpu_seconds, 'peak_rss_mb': group.peak_memory_mb}
     model = _model_of(nodes)
     strategy = fusion_strategy(Path(model) if model else None, parameters)
@@ -214,7 +214,7 @@ def _record(
 def _check(group: ProcessGroup, live: LiveRecord, elapsed: float) -> None:
     for name in group.watch():
         words = group.last_words(name, 1)
-        raise ReplayError(f'{name} ended: {words or "without a word"}')
+        raise ReplayError(f'{name} ended: {words or "without a message"}')
     if live.status is None and elapsed > _START_TIME:
         raise ReplayError(
             f'the graph did not start within {_START_TIME:.0f} s; '

@@ -59,7 +59,9 @@ class LimitedFlight(Generic[NodeT]):
             self._spin_once()
             problem = self.graph.problem()
             for name in self._player.watch():
-                problem = f'{name} ended: {self._player.last_words(name, 1) or "without a word"}'
+                problem = (
+                    f'{name} ended: {self._player.last_words(name, 1) or "without a message"}'
+                )
             if problem:
                 raise ReplayError(problem)
             if time.monotonic() - begun > patience:

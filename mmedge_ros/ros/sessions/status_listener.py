@@ -1,4 +1,4 @@
-"""Listens just enough to tell a person how the graph is doing."""
+"""Subscribes to what a status line shows."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class StatusListener(Node):
         return min(max(done_ns / length_ns, 0.0), 1.0)
 
     def _on_tracks(self, message: msg.TrackArray) -> None:
-        with suppress(ValueError):  # nobody is helped by half a status line
+        with suppress(ValueError):  # half a status line is of no use
             self.decision = conversions.from_track_array(message)
             self.rate.add()
 

@@ -90,7 +90,7 @@ def video_camera(path: str | Path) -> dict[str, Any]:
 def simulated_radar(capture: str | Path) -> dict[str, Any]:
     """Return parameters of a radar driver with a simulated board.
 
-    :param capture: recording of a data port, or 'person' for a person who walks about
+    :param capture: recording of a data port, or 'person' for a walking person
     """
     return {'simulated': str(capture) if capture == PERSON else str(Path(capture).resolve())}
 
@@ -152,19 +152,19 @@ def _camera_parameters(options: UpOptions) -> dict[str, Any] | None:
 
 def driver_remappings(topics: TopicChoice) -> tuple[tuple[str, str], ...]:
     """Point the graph's inputs at the topics of drivers, by image_transport's conventions."""
-    found: list[tuple[str, str]] = []
+    remaps: list[tuple[str, str]] = []
     if topics.camera:
         namespace = topics.camera.rpartition('/')[0]
-        found += [
+        remaps += [
             (names.CAMERA_IMAGE, topics.camera),
             (names.CAMERA_IMAGE_COMPRESSED, f'{topics.camera}/compressed'),
             (names.CAMERA_INFO, f'{namespace}/camera_info' if namespace else 'camera_info'),
         ]
     if topics.radar:
-        found.append((names.RADAR_POINTS, topics.radar))
+        remaps.append((names.RADAR_POINTS, topics.radar))
     if topics.odometry:
-        found.append((names.ODOMETRY, topics.odometry))
-    return tuple(found)
+        remaps.append((names.ODOMETRY, topics.odometry))
+    return tuple(remaps)
 
 
 def _follow(
@@ -180,7 +180,7 @@ def _follow(
                 continue
             looked = time.monotonic()
             for name in group.watch():
-                words = group.last_words(name, 1) or 'without a word'
+                words = group.last_words(name, 1) or 'without a message'
                 raise ReplayError(f'{name} ended: {words}')
             show(listener.share(), listener.decision, listener.rate.value())
             if ends and listener.finished:

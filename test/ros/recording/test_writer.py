@@ -19,8 +19,8 @@ from rosbags.rosbag2 import Reader
 from mmedge_ros.replay import ReplayError
 from mmedge_ros.replay.bag import Bag
 from mmedge_ros.replay.recording import Recording
+from mmedge_ros.ros.recording.inputs import transforms_message
 from mmedge_ros.ros.recording.session import MEGABYTE, RecordingLimits, RecordingSession
-from mmedge_ros.ros.recording.transforms import transforms_message
 from mmedge_ros.ros.recording.types import MessageTypes, message_class
 from mmedge_ros.ros.recording.writer import BagWriter, RecordedTopic
 

@@ -8,7 +8,7 @@ from hand_made_decisions import NOW_NS, a_decision, a_track
 from visualization_msgs.msg import Marker
 
 from mmedge_ros.data_types import Configuration, Decision, ModalityConfiguration
-from mmedge_ros.ros.messages.status_text import status_marker, status_text
+from mmedge_ros.ros.messages.markers import status_marker, status_text
 
 
 def decided() -> Decision:
