@@ -31,6 +31,10 @@ def domain_of_our_own() -> int:
     return 101
 
 
+# A worker of pytest-xdist inherits the domain of the process that started it.
+if 'PYTEST_XDIST_WORKER' in os.environ:
+    os.environ.pop('ROS_DOMAIN_ID', None)
+
 # Read when rclpy and the messages are imported, so before any test module. The graph stays on
 # this machine and in a domain of this run; a value of the wrong type in a message is an error
 # (unchecked, an int in a float field arrives as 5e-324); images fit the shared memory.
