@@ -1,0 +1,54 @@
+"""The demo's flight, replayed with what ships, keeps its figures.
+
+Networks give slightly other numbers on other processors, so each figure has a tolerance.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from mmedge_ros.commands.main import app
+from mmedge_ros.encoding.bundle.default_model import default_detector
+from mmedge_ros.lab.simulation.demo_flight import DEMO_FLIGHT, kept_flight
+
+ROOT = Path(__file__).resolve().parents[2]
+PROFILE = ROOT / 'config/profiles/default.yaml'
+DEFAULT = ROOT / 'models/fused_people'
+
+# figure: (with fused_people, with flight_people, tolerance)
+FIGURES = {
+    'mean_iou': (0.618, 0.552, 0.01),
+    'streaming_mean_iou': (0.573, 0.512, 0.01),
+    'recall': (0.818, 0.738, 0.02),
+    'precision': (0.714, 0.856, 0.02),
+    'range_error_m': (0.13, 0.131, 0.03),
+}
+
+
+@pytest.fixture(scope='session')
+def flight(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return kept_flight(tmp_path_factory.mktemp('demo') / 'flight', DEMO_FLIGHT, lambda _: None, 1)
+
+
+def test_the_default_bundle_of_a_simulated_flight_is_the_one_with_fusion_networks() -> None:
+    assert default_detector(simulated=True).resolve() == DEFAULT
+
+
+@pytest.mark.timeout(400)
+@pytest.mark.parametrize('column', [0, 1], ids=['default bundle', 'flight_people'])
+def test_the_demo_flight_keeps_its_figures(flight: Path, tmp_path: Path, column: int) -> None:
+    named = ['--detector', str(ROOT / 'models/flight_people')] if column else []
+    arguments = ['replay', str(flight), '--profile', str(PROFILE), '--out', str(tmp_path)]
+    result = CliRunner().invoke(app, [*arguments, *named], env={'NO_COLOR': '1'})
+    assert result.exit_code == 0, result.output
+    report = json.loads((tmp_path / 'report.json').read_text())
+    assert report['decisions'] == report['windows'] == 201
+    accuracy = report['accuracy']
+    measured = {name: accuracy[name] for name in FIGURES}
+    assert measured == {
+        name: pytest.approx(row[column], abs=row[2]) for name, row in FIGURES.items()
+    }
