@@ -15,9 +15,8 @@ from rosbags.rosbag2 import StoragePlugin, Writer
 from mmedge_ros.clock import VirtualClock
 from mmedge_ros.data_types import NS_PER_S
 from mmedge_ros.lab.simulation.flight import record_flight
-from mmedge_ros.lab.simulation.flight_bag import BATTERY, SYSTEM
+from mmedge_ros.lab.simulation.flight_bag import BATTERY, SYSTEM, flight_types
 from mmedge_ros.lab.simulation.flight_messages import FlightMessages
-from mmedge_ros.lab.simulation.message_types import flight_types
 from mmedge_ros.lab.simulation.system_dynamics import BatteryReading, SystemReading
 from mmedge_ros.monitoring import MonitoringError
 from mmedge_ros.monitoring.system_state import UNKNOWN, SystemState

@@ -14,8 +14,8 @@ import numpy as np
 
 from mmedge_ros.data_types import FloatArray
 from mmedge_ros.lab.simulation.compositing import Area, area_within, lay_over, tinted
-from mmedge_ros.lab.simulation.lighting import air_colour, clearness, lamps_at
-from mmedge_ros.lab.simulation.motion_blur import LONGEST, own_motion, smeared
+from mmedge_ros.lab.simulation.exposure import LONGEST, own_motion, smeared
+from mmedge_ros.lab.simulation.light import air_colour, clearness, lamps_at
 from mmedge_ros.lab.simulation.outline import Outline
 from mmedge_ros.lab.simulation.textures import Floats, Image, noise_tile
 from mmedge_ros.lab.simulation.view import OUTLINE_POINTS, SHIFT, View, fixed_point

@@ -10,7 +10,7 @@ import numpy as np
 
 from mmedge_ros.data_types import FloatArray
 from mmedge_ros.lab.simulation.compositing import Alpha, area_of
-from mmedge_ros.lab.simulation.lighting import air_colour, clearness, lamps_at
+from mmedge_ros.lab.simulation.light import air_colour, clearness, lamps_at
 from mmedge_ros.lab.simulation.painting_order import Standing
 from mmedge_ros.lab.simulation.textures import Image, noise_tile, wall_texture
 from mmedge_ros.lab.simulation.view import SHIFT, View, fixed_point

@@ -16,7 +16,7 @@ from mmedge_ros.geometry.projection import CameraModel
 from mmedge_ros.geometry.sensor_poses import BASE_FRAME
 from mmedge_ros.geometry.transforms import Transform, quaternion_from_rotation
 from mmedge_ros.lab.simulation import SimulationError
-from mmedge_ros.lab.simulation.message_types import flight_types
+from mmedge_ros.lab.simulation.flight_bag import flight_types
 from mmedge_ros.lab.simulation.odometry import (
     ANGULAR_VELOCITY_NOISE,
     ATTITUDE_NOISE,

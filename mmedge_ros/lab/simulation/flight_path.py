@@ -16,8 +16,7 @@ from scipy.ndimage import gaussian_filter1d
 from mmedge_ros.data_types import FloatArray
 from mmedge_ros.geometry.transforms import Transform
 from mmedge_ros.lab.simulation.curve import Curve
-from mmedge_ros.lab.simulation.random_streams import Stream, generator
-from mmedge_ros.lab.simulation.scenario import DistanceBand
+from mmedge_ros.lab.simulation.scenario import DistanceBand, Stream, generator
 from mmedge_ros.lab.simulation.world import DroneState
 
 STEP = 0.05  # s between the knots of a flight

@@ -14,7 +14,7 @@ import cv2
 import numpy as np
 
 from mmedge_ros.data_types import FloatArray
-from mmedge_ros.lab.simulation.lighting import lamp_light, level_ground_light
+from mmedge_ros.lab.simulation.light import lamp_light, level_ground_light
 from mmedge_ros.lab.simulation.textures import (
     Floats,
     Image,

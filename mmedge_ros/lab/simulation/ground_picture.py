@@ -12,7 +12,7 @@ import cv2
 import numpy as np
 
 from mmedge_ros.lab.simulation.ground_atlas import LEVELS, GroundAtlas
-from mmedge_ros.lab.simulation.lighting import air_colour, extinction
+from mmedge_ros.lab.simulation.light import air_colour, extinction
 from mmedge_ros.lab.simulation.sky_picture import Sky
 from mmedge_ros.lab.simulation.textures import Floats, Image, noise_tile
 from mmedge_ros.lab.simulation.view import Lens, View

@@ -10,7 +10,7 @@ import numpy as np
 
 from mmedge_ros.data_types import FloatArray
 from mmedge_ros.lab.simulation.compositing import Alpha, area_of, mix_colour
-from mmedge_ros.lab.simulation.lighting import LAMP_COLOUR, air_colour, clearness, lamp_light
+from mmedge_ros.lab.simulation.light import LAMP_COLOUR, air_colour, clearness, lamp_light
 from mmedge_ros.lab.simulation.painting_order import Standing
 from mmedge_ros.lab.simulation.plant_picture import upright
 from mmedge_ros.lab.simulation.textures import Image

@@ -8,7 +8,7 @@ from scipy.spatial.transform import Rotation
 from mmedge_ros.data_types import NS_PER_S
 from mmedge_ros.geometry.ego_motion import EgoState
 from mmedge_ros.geometry.transforms import Transform
-from mmedge_ros.lab.simulation.random_streams import Stream, generator
+from mmedge_ros.lab.simulation.scenario import Stream, generator
 from mmedge_ros.lab.simulation.world import World
 
 RATE = 100.0  # Hz

@@ -11,7 +11,7 @@ from mmedge_ros.data_types import FloatArray
 from mmedge_ros.geometry.transforms import Transform
 from mmedge_ros.lab.simulation.line_of_sight import LineOfSight
 from mmedge_ros.lab.simulation.radar_clutter import Clutter
-from mmedge_ros.lab.simulation.radar_detector import Signals, detect
+from mmedge_ros.lab.simulation.radar_detector import RadarParameters, Signals, detect
 from mmedge_ros.lab.simulation.radar_echoes import (
     Echoes,
     WallMirrors,
@@ -19,7 +19,6 @@ from mmedge_ros.lab.simulation.radar_echoes import (
     joined,
     mover_echoes,
 )
-from mmedge_ros.lab.simulation.radar_parameters import RadarParameters
 from mmedge_ros.lab.simulation.world import World
 
 _STREAM = 31

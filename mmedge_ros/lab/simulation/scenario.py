@@ -1,10 +1,17 @@
-"""Names of what can be simulated: surroundings, light and distance, one of each."""
+"""What a flight is drawn from: the name of a scenario, and random streams of a seed.
+
+A stream depends on the flight's seed and its purpose only, so that the same seed gives the same
+people in another light, and a sensor that looks more often changes nothing for the others.
+"""
 
 from __future__ import annotations
 
 import difflib
 import itertools
+from enum import IntEnum
 from typing import NamedTuple
+
+import numpy as np
 
 from mmedge_ros.lab.simulation import SimulationError
 
@@ -75,3 +82,22 @@ def find_scenario(name: str) -> Scenario:
         f'<surroundings>_<light>_<distance> with surroundings of {", ".join(SURROUNDINGS)}; '
         f'light of {", ".join(LIGHTS)}; distance of {", ".join(DISTANCES)}'
     )
+
+
+class Stream(IntEnum):
+    """Purposes; the numbers are part of what a seed means and never change."""
+
+    PATH = 1
+    SURROUNDINGS = 2
+    MOTION = 3
+    LOOKS = 4
+    LIGHT = 5
+    RIG = 6
+    VIBRATION = 7
+    SYSTEM = 8
+    ODOMETRY = 9
+
+
+def generator(seed: int, stream: Stream, *more: int) -> np.random.Generator:
+    """Return the generator of one purpose; ``more`` tells apart its parts."""
+    return np.random.default_rng((seed, int(stream), *more))

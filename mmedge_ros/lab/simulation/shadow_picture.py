@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from mmedge_ros.data_types import FloatArray
 from mmedge_ros.lab.simulation.compositing import area_of
-from mmedge_ros.lab.simulation.lighting import level_ground_light
+from mmedge_ros.lab.simulation.light import level_ground_light
 from mmedge_ros.lab.simulation.outline import Outline
 from mmedge_ros.lab.simulation.textures import Image
 from mmedge_ros.lab.simulation.view import SHIFT, View, fixed_point

@@ -1,13 +1,14 @@
-"""A place where flights take place: what stands there, and what has to stay free."""
+"""A place where flights take place: what stands there, thing by thing, and what stays free."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from mmedge_ros.data_types import FloatArray
-from mmedge_ros.lab.simulation.obstacles import Block, Obstacles
+from mmedge_ros.lab.simulation.obstacles import Block, Obstacles, distance_to_line
 from mmedge_ros.lab.simulation.world import Building, Ground, Lamp, Plant, Strip
 
 # What the drone flies past keeps this far off it, m.
@@ -65,3 +66,138 @@ class Clearing:
         bearing = np.abs(np.arctan2(across, along))
         far = reach * np.hypot(ahead[:, 0], ahead[:, 1])[:, None]
         return not bool(((bearing < narrow) & (distance < far)).any())
+
+
+Colour = tuple[int, int, int]
+
+_GREENS: tuple[Colour, ...] = (
+    (45, 95, 60), (40, 80, 45), (60, 115, 85), (35, 70, 60), (50, 105, 100),
+)  # fmt: skip
+_CIRCLE = np.array([[math.cos(a), math.sin(a)] for a in np.arange(8) * math.pi / 4.0])
+_CAR = np.array([4.6, 1.8])
+_CAR_HEIGHT = 1.5
+_LAMPS_WITHIN = 75.0  # m of the stage
+# Closer to the drone than this share of the stage's distance, plants leave the view free.
+_NEAR_SHARE = 0.75
+
+
+@dataclass(eq=False)
+class Layout:
+    """Draws single things at allowed places; ``axis`` rad is the drone's line of sight."""
+
+    random: np.random.Generator
+    clearing: Clearing
+    axis: float
+    lit: bool
+    site: Site = field(init=False)
+
+    def open(self, surface: str, strips: list[Strip], first_way: int = 0) -> None:
+        """Begin with bare ground and its ``strips``; those from ``first_way`` on are ways.
+
+        Cars drive on ways of asphalt, cyclists follow the others.
+        """
+        ways = strips[first_way:]
+        self.site = Site(
+            Ground(surface, tuple(strips), self.seed()),
+            roads=[way for way in ways if way.surface == 'asphalt'],
+            paths=[way for way in ways if way.surface != 'asphalt'],
+        )
+
+    def seed(self) -> int:
+        return int(self.random.integers(1 << 31))
+
+    def place(self, angle: float, distance: float) -> FloatArray:
+        """Return a place (2,) m seen from the stage, ``angle`` rad from the view."""
+        turn = self.axis + angle
+        return self.clearing.stage + distance * np.array([math.cos(turn), math.sin(turn)])
+
+    def line(self, offset: float, angle: float, bend: float) -> FloatArray:
+        """Return a line (N, 2) m past the stage at ``offset`` m, ``angle`` from the view."""
+        along = np.linspace(-90.0, 90.0, 61)
+        across = offset + bend * np.sin(along / 25.0 + self.random.uniform(0.0, 6.0))
+        turn = self.axis + angle
+        c, s = math.cos(turn), math.sin(turn)
+        turned = np.column_stack([along, across]) @ np.array([[c, s], [-s, c]])
+        return np.asarray(self.clearing.stage + turned, np.float64)
+
+    def building(self, block: Block, colour: Colour, narrow: float) -> None:
+        """Add a building if ``block`` is free and leaves ``narrow`` rad of the view free."""
+        free = self.clearing.allows(block.outline, block.height, narrow)
+        if free and self._is_free(block, self.site.roads):
+            self.site.blocks.append(block)
+            colour = self._varied(colour)
+            self.site.buildings.append(Building(block.corners, block.height, colour, self.seed()))
+
+    def parked_car(self, place: FloatArray, angle: float, at_kerb: bool) -> None:
+        """Add a parked car, on a way only ``at_kerb``."""
+        block = Block(place, _CAR, angle, _CAR_HEIGHT)
+        free = self.clearing.allows(block.outline, _CAR_HEIGHT, 0.0)
+        if free and self._is_free(block, [] if at_kerb else self.site.roads):
+            self.site.parked.append(block)
+
+    def plants(self, count: int, bushes: float, near: float, far: float) -> None:
+        """Scatter trees and, as a share, bushes, ``near`` to ``far`` m from the stage."""
+        for _ in range(count):
+            angle, distance = self.random.uniform(0, 2 * math.pi), self.random.uniform(near, far)
+            self.plant(self.place(angle, distance), bool(self.random.random() < bushes))
+
+    def plant(self, place: FloatArray, bush: bool) -> None:
+        """Add a tree or bush; close to the drone it must not hide the middle of the view."""
+        random, site = self.random, self.site
+        if bush:
+            radius = random.uniform(0.5, 1.4)
+            trunk, thick, crown = 0.0, 0.0, random.uniform(0.7, 1.9)
+        else:
+            radius, trunk = random.uniform(1.3, 3.2), random.uniform(1.6, 3.2)
+            thick, crown = random.uniform(0.1, 0.28), random.uniform(2.5, 6.0)
+        colour = self._varied(_GREENS[random.integers(len(_GREENS))])
+        drawn = Plant(place, trunk, thick, radius, crown, colour, self.seed())
+        room = radius if bush else 1.0
+        if self._on_way(place, (*site.roads, *site.paths), 0.6) or self._to_blocks(place) < room:
+            return
+        narrow = math.radians(4.0 if bush else 11.0)
+        outline = place + radius * _CIRCLE
+        if self.clearing.allows(outline, trunk + crown, narrow, _NEAR_SHARE):
+            site.plants.append(drawn)
+
+    def lamps_along(self, way: Strip, beside: float, spacing: float) -> None:
+        """Add lamps ``beside`` m off a way's edge."""
+        steps = np.hypot(*np.diff(way.line, axis=0).T)
+        total = np.concatenate([[0.0], np.cumsum(steps)])
+        for at in np.arange(self.random.uniform(0.0, spacing), total[-1], spacing):
+            here, ahead = (
+                np.array([np.interp(s, total, way.line[:, i]) for i in (0, 1)])
+                for s in (at - 0.5, at + 0.5)
+            )
+            along = (ahead - here) / max(math.dist(ahead, here), 1e-6)
+            left = np.array([-along[1], along[0]])
+            place = here + (0.5 * way.width + beside) * left
+            height, reach = self.random.uniform(4.0, 6.0), self.random.uniform(11.0, 16.0)
+            near = math.dist(place, self.clearing.stage) < _LAMPS_WITHIN
+            free = self._to_blocks(place) > 0.3 and self.clearing.allows(place[None], height, 0.0)
+            if near and free:
+                self.site.lamps.append(Lamp(place, height, reach, self.lit))
+
+    def _is_free(self, block: Block, ways: list[Strip]) -> bool:
+        for other in (*self.site.blocks, *self.site.parked):
+            apart = Obstacles([other]).distance(block.outline).min()
+            if min(apart, Obstacles([block]).distance(other.outline).min()) < 0.2:
+                return False
+        return not any(self._on_way(point, ways, 0.3) for point in block.outline)
+
+    def _on_way(
+        self, place: FloatArray, ways: tuple[Strip, ...] | list[Strip], margin: float
+    ) -> bool:
+        return any(
+            distance_to_line(place[None], way.line)[0] < 0.5 * way.width + margin for way in ways
+        )
+
+    def _to_blocks(self, place: FloatArray) -> float:
+        return float(Obstacles((*self.site.blocks, *self.site.parked)).distance(place)[0])
+
+    def _varied(self, colour: Colour) -> Colour:
+        level = self.random.uniform(0.94, 1.06, 3) * self.random.uniform(0.85, 1.12)
+        blue, green, red = (
+            int(np.clip(v * f, 0, 255)) for v, f in zip(colour, level, strict=True)
+        )
+        return blue, green, red

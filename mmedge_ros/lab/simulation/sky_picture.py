@@ -8,7 +8,7 @@ import cv2
 import numpy as np
 
 from mmedge_ros.data_types import FloatArray
-from mmedge_ros.lab.simulation.lighting import air_colour
+from mmedge_ros.lab.simulation.light import air_colour
 from mmedge_ros.lab.simulation.textures import Floats, Image, noise_tile
 from mmedge_ros.lab.simulation.view import View
 from mmedge_ros.lab.simulation.world import World

@@ -7,9 +7,8 @@ import math
 import numpy as np
 
 from mmedge_ros.lab.simulation.obstacles import Block
-from mmedge_ros.lab.simulation.random_streams import Stream, generator
-from mmedge_ros.lab.simulation.site import Clearing, Site
-from mmedge_ros.lab.simulation.site_layout import Colour, Layout
+from mmedge_ros.lab.simulation.scenario import Stream, generator
+from mmedge_ros.lab.simulation.site import Clearing, Colour, Layout, Site
 from mmedge_ros.lab.simulation.world import Strip
 
 _WALLS: tuple[Colour, ...] = (

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.ndimage import gaussian_filter1d
 
 from mmedge_ros.data_types import FloatArray
-from mmedge_ros.lab.simulation.random_streams import Stream, generator
+from mmedge_ros.lab.simulation.scenario import Stream, generator
 from mmedge_ros.lab.simulation.world import World
 
 STEP = 0.05  # s of the grid that everything is computed on

@@ -5,8 +5,7 @@ import pytest
 
 from mmedge_ros.lab.simulation.articulated import ArticulatedMover, Course, course_through
 from mmedge_ros.lab.simulation.build import build_world
-from mmedge_ros.lab.simulation.clothing import draw_clothing
-from mmedge_ros.lab.simulation.people import person_shape
+from mmedge_ros.lab.simulation.people import draw_clothing, person_shape
 from mmedge_ros.lab.simulation.skeleton import STANCES, Gait
 from mmedge_ros.lab.simulation.world import LABELS, Mover, World
 

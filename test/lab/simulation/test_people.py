@@ -3,8 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mmedge_ros.lab.simulation.clothing import draw_clothing
-from mmedge_ros.lab.simulation.people import draw_person
+from mmedge_ros.lab.simulation.people import draw_clothing, draw_person
 from mmedge_ros.lab.simulation.skeleton import STANCES, Gait, Joints, standing, walking
 
 HEIGHT = 1.75

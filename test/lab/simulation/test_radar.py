@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from mmedge_ros.geometry.transforms import Transform
 from mmedge_ros.lab.simulation.build import build_world
 from mmedge_ros.lab.simulation.radar import RadarSimulator
-from mmedge_ros.lab.simulation.radar_parameters import RadarParameters
+from mmedge_ros.lab.simulation.radar_detector import RadarParameters
 from mmedge_ros.lab.simulation.world import Plant, World
 
 FAULTLESS = RadarParameters(false_alarms=0.0, sidelobe_share=0.0, dropout_share=0.0)

@@ -8,8 +8,7 @@ import pytest
 
 from mmedge_ros.lab.simulation.building_picture import BuildingPicture
 from mmedge_ros.lab.simulation.lamp_picture import LampPicture
-from mmedge_ros.lab.simulation.leaves import crown_textures
-from mmedge_ros.lab.simulation.plant_picture import PlantPicture
+from mmedge_ros.lab.simulation.plant_picture import PlantPicture, crown_textures
 from mmedge_ros.lab.simulation.view import Lens, view_at
 from mmedge_ros.lab.simulation.world import World
 

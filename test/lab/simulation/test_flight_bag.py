@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mmedge_ros.lab.simulation import SimulationError
-from mmedge_ros.lab.simulation.message_types import definition_folder, flight_types
+from mmedge_ros.lab.simulation.flight_bag import definition_folder, flight_types
 
 ROOT = Path(__file__).resolve().parents[3]
 
