@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from mmedge_ros.lab.comparison.ablation_figure import ABLATION, headline_differences
-from mmedge_ros.lab.comparison.cost_figure import COSTS, measured_overheads
+from mmedge_ros.lab.comparison.condition_figures import ROBUSTNESS, TIMELINE
 from mmedge_ros.lab.comparison.estimates import MEAN, MEAN_IOU, P50, P95, STREAMING
+from mmedge_ros.lab.comparison.figures import (
+    ABLATION,
+    COSTS,
+    PLANE,
+    headline_differences,
+    measured_overheads,
+)
 from mmedge_ros.lab.comparison.plan import BLOCKING, OURS
-from mmedge_ros.lab.comparison.plane_figure import PLANE
 from mmedge_ros.lab.comparison.policy_marks import base_case
 from mmedge_ros.lab.comparison.report import FACTORS, figure_of
-from mmedge_ros.lab.comparison.robustness_figure import ROBUSTNESS
-from mmedge_ros.lab.comparison.timeline_figure import TIMELINE
 from mmedge_ros.lab.comparison.verdict import MET, MISSED, NOT_MEASURED, NOT_SHOWN
 from mmedge_ros.lab.policies.schedule import SAMPLE, STREAM
 from mmedge_ros.lab.reporting.page import (

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from matplotlib.axes import Axes
+
 from mmedge_ros.lab.comparison.plan import OURS, ComparisonCase
 from mmedge_ros.lab.comparison.report import case_of
 from mmedge_ros.lab.reporting.figure_style import (
@@ -37,19 +39,15 @@ class Mark(NamedTuple):
 
 def marks(report: Mapping[str, Any]) -> dict[str, Mark]:
     """Return the mark of each policy by name; ours is blue and stands out."""
-    found: dict[str, Mark] = {}
-    others = [facts for facts in report['plan']['policies'] if facts['name'] != OURS]
-    for number, facts in enumerate(others):
-        found[facts['name']] = Mark(
-            _COLOURS[number % len(_COLOURS)],
-            _MARKERS[number % len(_MARKERS)],
-            printable(facts['short'], 26),
-            1.1,
+    labels = {p['name']: printable(p['short'], 26) for p in report['plan']['policies']}
+    others = [name for name in labels if name != OURS]
+    first = {OURS: Mark(BLUE, 'o', labels[OURS], 2.2)} if OURS in labels else {}
+    return first | {
+        name: Mark(
+            _COLOURS[number % len(_COLOURS)], _MARKERS[number % len(_MARKERS)], labels[name], 1.1
         )
-    for facts in report['plan']['policies']:
-        if facts['name'] == OURS:
-            found = {OURS: Mark(BLUE, 'o', printable(facts['short'], 26), 2.2), **found}
-    return found
+        for number, name in enumerate(others)
+    }
 
 
 def few(report: Mapping[str, Any]) -> list[str]:
@@ -82,6 +80,9 @@ def base_case(
     )
 
 
-def legend_labels(policies: Sequence[str], known: Mapping[str, Mark]) -> list[str]:
-    """Return the labels of policies."""
-    return [known[policy].label for policy in policies]
+def label_rows(axes: Axes, labels: Sequence[str]) -> None:
+    """Label the rows of a chart of horizontal bars or intervals, the first on top."""
+    axes.set_yticks(range(len(labels)), labels)
+    axes.tick_params(axis='y', length=0, labelcolor=INK)
+    axes.set_ylim(len(labels) - 0.4, -0.6)
+    axes.grid(axis='y', visible=False)

@@ -15,6 +15,7 @@ from mmedge_ros.lab.comparison.estimates import (
     CPU,
     ERRORS,
     FIGURES,
+    HALVES,
     MEAN_IOU,
     P50,
     P95,
@@ -22,8 +23,8 @@ from mmedge_ros.lab.comparison.estimates import (
     STREAMING,
     Bootstrap,
     Drawn,
+    Halves,
 )
-from mmedge_ros.lab.comparison.halves import HALVES, Halves
 from mmedge_ros.lab.comparison.outcome import Outcome
 from mmedge_ros.lab.comparison.plan import (
     BLOCKING,

@@ -1,4 +1,4 @@
-"""The headline's promise: better streaming accuracy than every rival, at each share and limit."""
+"""The headline's target: better streaming accuracy than every rival, at each share and limit."""
 
 from __future__ import annotations
 
@@ -16,16 +16,19 @@ from mmedge_ros.lab.comparison.verdict import (
     MISSED,
     NOT_SHOWN,
     Evidence,
+    Target,
     Verdict,
     percent,
     signed,
-    unmeasured,
 )
 from mmedge_ros.lab.evaluation.flight_bootstrap import Estimate
 from mmedge_ros.lab.policies.schedule import STREAM
 
-_TARGET = 'streaming mean IoU better than every baseline, interval above zero'
-_PAPER = '70.47 % mean IoU (its own data, not streamed)'
+_TARGET = Target(
+    'streaming',
+    'streaming mean IoU better than every baseline, interval above zero',
+    '70.47 % mean IoU (its own data, not streamed)',
+)
 # Windows alike from which on it is worth a word, and from which on it is a tie.
 _SAME, _TIE = 0.5, 0.9
 _DIGITS = 4
@@ -34,27 +37,23 @@ _FITS = 0.01
 
 
 class _Beside(NamedTuple):
-    """Ours beside each rival at one share and limit: what it gains, and who did the same."""
+    """Ours beside the rivals at one share and limit: its gain over each, by how that turned out.
+
+    ``ties`` are rivals that did the same in nearly all windows.
+    """
 
     ours: ComparisonCase
     gaps: Mapping[PolicyFacts, Estimate]
     ties: tuple[PolicyFacts, ...]
 
     @property
-    def worse(self) -> tuple[PolicyFacts, ...]:
-        return tuple(f for f, gap in self.gaps.items() if gap.value < 0.0 and f not in self.ties)
+    def worse(self) -> list[PolicyFacts]:
+        return [f for f, gap in self.gaps.items() if gap.value < 0.0 and f not in self.ties]
 
     @property
-    def unsure(self) -> tuple[PolicyFacts, ...]:
-        return tuple(
-            f
-            for f, gap in self.gaps.items()
-            if gap.value >= 0.0 and not gap.low > 0.0 and f not in self.ties
-        )
-
-    @property
-    def better(self) -> int:
-        return len(self.gaps) - len(self.worse) - len(self.unsure) - len(self.ties)
+    def unsure(self) -> list[PolicyFacts]:
+        near = [f for f, gap in self.gaps.items() if gap.value >= 0.0 and not gap.low > 0.0]
+        return [f for f in near if f not in self.ties]
 
     @property
     def verdict(self) -> str:
@@ -70,28 +69,25 @@ class _Beside(NamedTuple):
 def streaming(evidence: Evidence) -> Iterator[Verdict]:
     """Yield a verdict for each share of the processor and each latency limit."""
     plan = evidence.comparison.plan
-    rivals = [f for f in plan.rivals if plan.has(f.name, STREAM)]
-    if not plan.has(OURS, STREAM) or not rivals:
+    if not plan.has(OURS, STREAM) or not any(plan.has(f.name, STREAM) for f in plan.rivals):
         command = evidence.with_options('--protocols stream')
-        yield unmeasured('streaming', _TARGET, 'ours and a rival in the stream protocol', command)
+        yield _TARGET.unmeasured('ours and a rival in the stream protocol', command)
         return
     base = plan.base(OURS, STREAM)
     cases = [case for case in plan.cases if case.policy == OURS and case.protocol == STREAM]
-    found = [_beside(evidence.comparison, case) for case in cases]
-    for beside in found:
-        words, key = _TARGET, 'streaming'
-        if beside.ours.share != base.share:
-            words, key = (
-                f'{_TARGET}, at {beside.ours.share:g} % of the processor',
-                f'streaming_{beside.ours.share:g}',
-            )
-        elif beside.ours.limit_ms != base.limit_ms:
-            words, key = (
-                f'{_TARGET}, at a limit of {beside.ours.limit_ms:g} ms',
-                f'streaming_{beside.ours.limit_ms:g}ms',
-            )
-        elsewhere = _elsewhere(found) if beside.ours == base and len(found) > 1 else ''
-        yield _judged(evidence, beside, key, words, elsewhere)
+    results = [_beside(evidence.comparison, case) for case in cases]
+    for beside in results:
+        share, limit_ms = beside.ours.share, beside.ours.limit_ms
+        target, elsewhere = _TARGET, ''
+        if share != base.share:
+            words = f'{_TARGET.words}, at {share:g} % of the processor'
+            target = _TARGET._replace(key=f'streaming_{share:g}', words=words)
+        elif limit_ms != base.limit_ms:
+            words = f'{_TARGET.words}, at a limit of {limit_ms:g} ms'
+            target = _TARGET._replace(key=f'streaming_{limit_ms:g}ms', words=words)
+        elif len(results) > 1:
+            elsewhere = _elsewhere(results)
+        yield _judged(evidence, beside, target, elsewhere)
 
 
 def _beside(comparison: Comparison, ours: ComparisonCase) -> _Beside:
@@ -99,23 +95,23 @@ def _beside(comparison: Comparison, ours: ComparisonCase) -> _Beside:
     gaps, ties = {}, []
     for facts in comparison.plan.rivals:
         other = ours._replace(policy=facts.name)
-        if other not in comparison.outcomes:
-            continue
-        gaps[facts] = mine.minus(comparison.figure(other, STREAMING))
-        sure = gaps[facts].excludes_zero
-        if not sure and alike_share(comparison, ours, other) >= _TIE:
-            ties.append(facts)
+        if other in comparison.outcomes:
+            gaps[facts] = mine.minus(comparison.figure(other, STREAMING))
+            sure = gaps[facts].excludes_zero
+            if not sure and alike_share(comparison, ours, other) >= _TIE:
+                ties.append(facts)
     return _Beside(ours, gaps, tuple(ties))
 
 
-def _judged(evidence: Evidence, beside: _Beside, key: str, target: str, more: str) -> Verdict:
+def _judged(evidence: Evidence, beside: _Beside, target: Target, more: str) -> Verdict:
     nearest, least = min(beside.gaps.items(), key=lambda item: item[1].value)
-    words = f'better than {beside.better} of {len(beside.gaps)}'
+    others = [*beside.worse, *beside.unsure, *beside.ties]
+    words = f'better than {len(beside.gaps) - len(others)} of {len(beside.gaps)}'
     if beside.ties:
         words += f', a tie with {" and ".join(facts.short for facts in beside.ties)}'
     why = [
         explained(evidence, beside.ours, beside.ours._replace(policy=f.name), f.short)
-        for f in (*beside.worse, *beside.unsure, *beside.ties)
+        for f in others
     ]
     lost = evidence.value(beside.ours, 'late_or_dropped_share')
     if beside.ties and lost <= _FITS:
@@ -123,10 +119,7 @@ def _judged(evidence: Evidence, beside: _Beside, key: str, target: str, more: st
             f'With {percent(lost)} late or dropped all that is asked for fits, so that choosing '
             'rates and levels can gain nothing over always having the highest.'
         )
-    return Verdict(
-        key,
-        target,
-        _PAPER,
+    return target.judged(
         f'{evidence.value(beside.ours, STREAMING):.3f}; {words}',
         beside.verdict,
         f'least margin {signed(least)} against {nearest.short}',
@@ -135,9 +128,9 @@ def _judged(evidence: Evidence, beside: _Beside, key: str, target: str, more: st
     )
 
 
-def _elsewhere(found: list[_Beside]) -> str:
-    shown = [beside.place for beside in found if beside.verdict == MET]
-    rest = [beside.place for beside in found if beside.verdict != MET]
+def _elsewhere(results: list[_Beside]) -> str:
+    shown = [beside.place for beside in results if beside.verdict == MET]
+    rest = [beside.place for beside in results if beside.verdict != MET]
     if not shown:
         return 'It is shown at none of the shares and limits that were run.'
     return f'It is shown at {", ".join(shown)}' + (
@@ -146,7 +139,7 @@ def _elsewhere(found: list[_Beside]) -> str:
 
 
 def explained(evidence: Evidence, ours: ComparisonCase, other: ComparisonCase, short: str) -> str:
-    """Tell from measurements whether a rival gains by accuracy or by time, or is the same."""
+    """Say by measurements whether a rival gains by accuracy or by time, or is the same."""
 
     def pair(name: str) -> tuple[float, float]:
         return evidence.value(ours, name), evidence.value(other, name)
@@ -176,14 +169,14 @@ def alike_share(comparison: Comparison, ours: ComparisonCase, other: ComparisonC
     """
     same = count = 0
     for mine, theirs in zip(comparison.outcomes[ours], comparison.outcomes[other], strict=True):
-        known = dict(_doings(theirs))
-        found = _doings(mine)
-        count += len(found)
-        same += sum(known.get(end) == how for end, how in found)
+        known = dict(_windows(theirs))
+        windows = _windows(mine)
+        count += len(windows)
+        same += sum(known.get(end) == how for end, how in windows)
     return same / count if count else 0.0
 
 
-def _doings(outcome: Outcome) -> list[tuple[float, tuple[float, str, float | None]]]:
+def _windows(outcome: Outcome) -> list[tuple[float, tuple[float, str, float | None]]]:
     """Return end, rate and level of the camera and latency of each window; None where dropped."""
     columns = (outcome.column(name).tolist() for name in ('end', f'rate_{CAMERA}', 'latency'))
     return [

@@ -1,10 +1,10 @@
-"""What was promised, what was found, and a measurement that explains each miss."""
+"""Targets of deciding, and every target with its verdict and what explains a miss."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
 from dataclasses import asdict
+from itertools import chain
 from typing import Any
 
 from mmedge_ros.data_types import CAMERA, RADAR
@@ -21,10 +21,10 @@ from mmedge_ros.lab.comparison.verdict import (
     MET,
     MISSED,
     Evidence,
+    Target,
     Verdict,
     interval,
     margin,
-    unmeasured,
 )
 from mmedge_ros.lab.evaluation.flight_bootstrap import Estimate
 from mmedge_ros.lab.policies.schedule import SAMPLE, STREAM
@@ -36,116 +36,119 @@ _OPTIMIZER_US, _STALE_US = 1000.0, 20.0
 _MOST_LATE, _MOST_POINTS = 5, 2.0
 _LARGEST_SPACE = str(7**4)
 _TRANSPORT = 'features.transport'
+_LATENCY = Target(
+    'latency',
+    f'p95 decision latency at most {_TIMES_FLOOR:g} x (encode of the last unit + transport)',
+)
+_AGAINST_BLOCKING = Target(
+    'blocking',
+    f'latency at least {100 * _REDUCTION:.0f} % below blocking, each window unloaded',
+    '75.83 % below blocking',
+)
+_CALLS = Target('calls', 'encoder calls: one per unit, 30 + 20 per second')
+_OPTIMIZER = Target(
+    'optimizer',
+    'optimiser at 7^4: under 1 ms, equal to exhaustive search; stale front under 20 us',
+    '8.2 ms; 5.9 ms (3^4) to 37 ms (7^4)',
+)
+_CONTENTION = Target(
+    'contention',
+    f'contention step: at most {_MOST_LATE} late of 60 in each phase, {_MOST_POINTS:g} points '
+    'below the best',
+    '81 ms promised, 519 ms taken (static table)',
+)
 
 
 def verdicts(evidence: Evidence) -> list[dict[str, Any]]:
     """Judge every target; those for which nothing was run are said to be not measured."""
-    makers: tuple[Callable[[Evidence], Iterator[Verdict]], ...] = (
-        streaming,
-        _latency,
-        _against_blocking,
-        _calls,
-        _optimizer,
-        _contention,
-        gate,
-        aggregation,
-        aggregation_in_flight,
-        predictor,
+    judged = chain(
+        streaming(evidence),
+        (_latency(evidence), _against_blocking(evidence), _calls(evidence)),
+        (_optimizer(evidence), _contention(evidence)),
+        gate(evidence),
+        aggregation(evidence),
+        aggregation_in_flight(evidence),
+        predictor(evidence),
     )
-    return [asdict(verdict) for maker in makers for verdict in maker(evidence)]
+    return [asdict(verdict) for verdict in judged]
 
 
-def _latency(evidence: Evidence) -> Iterator[Verdict]:
-    target = (
-        f'p95 decision latency at most {_TIMES_FLOOR:g} x (encode of the last unit + transport)'
-    )
+def _latency(evidence: Evidence) -> Verdict:
     comparison = evidence.comparison
     command = evidence.with_options('--policies ours --protocols stream')
     ours = comparison.plan.base(OURS, STREAM)
     floor = _floor(evidence, ours)
     if ours not in comparison.outcomes or not floor > 0.0:
-        yield unmeasured('latency', target, 'ours in the stream protocol', command)
-        return
-    outcomes = comparison.outcomes[ours]
+        return _LATENCY.unmeasured('ours in the stream protocol', command)
     p95 = comparison.figure(ours, P95)
     times = p95.value / floor
-    encode = comparison.bootstrap.quantile([1e3 * o.column('last_encode') for o in outcomes], 0.95)
+    encode = comparison.bootstrap.quantile(_encode_ms(evidence, ours), 0.95)
     waits = ', '.join(
         f'{m} {evidence.value(ours, f"waiting_ms.{m}.p95"):.0f} ms' for m in (CAMERA, RADAR)
     )
-    yield Verdict(
-        'latency',
-        target,
-        '',
+    why = f'p95 of waiting after the end: {waits}; p95 of one encoding {encode.value:.0f} ms.'
+    return _LATENCY.judged(
         f'{p95.value:.1f} ms, {times:.2f} x the floor of {floor:.1f} ms; age p95 of the picture '
         f'{evidence.value(ours, f"age_ms.{CAMERA}.p95"):.0f} ms',
         MET if times <= _TIMES_FLOOR else MISSED,
         margin(_TIMES_FLOOR - times, ' x'),
-        ''
-        if times <= _TIMES_FLOOR
-        else f'p95 of waiting after the end: {waits}; p95 of one encoding {encode.value:.0f} ms.',
+        '' if times <= _TIMES_FLOOR else why,
         command,
     )
 
 
 def _floor(evidence: Evidence, case: ComparisonCase) -> float:
     """Median encode time of the unit waited for last, plus median transport, ms."""
-    comparison = evidence.comparison
-    if case not in comparison.outcomes:
+    if case not in evidence.comparison.outcomes:
         return math.nan
-    columns = [1e3 * outcome.column('last_encode') for outcome in comparison.outcomes[case]]
+    encode = evidence.comparison.bootstrap.quantile(_encode_ms(evidence, case), 0.5)
     transport = evidence.profile.stages.get(_TRANSPORT, (0.0,) * len(PROBABILITIES))
-    return (
-        comparison.bootstrap.quantile(columns, 0.5).value
-        + 1e3 * transport[PROBABILITIES.index(0.5)]
-    )
+    return encode.value + 1e3 * transport[PROBABILITIES.index(0.5)]
 
 
-def _against_blocking(evidence: Evidence) -> Iterator[Verdict]:
-    target = f'latency at least {100 * _REDUCTION:.0f} % below blocking, each window unloaded'
+def _encode_ms(evidence: Evidence, case: ComparisonCase) -> list[Any]:
+    outcomes = evidence.comparison.outcomes[case]
+    return [1e3 * outcome.column('last_encode') for outcome in outcomes]
+
+
+def _against_blocking(evidence: Evidence) -> Verdict:
     comparison = evidence.comparison
     plan = comparison.plan
     command = evidence.with_options('--policies ours,blocking --protocols sample')
     if not (plan.has(OURS, SAMPLE) and plan.has(BLOCKING, SAMPLE)):
-        yield unmeasured('blocking', target, 'ours and blocking in the sample protocol', command)
-        return
+        return _AGAINST_BLOCKING.unmeasured('ours and blocking in the sample protocol', command)
     ours, theirs = plan.base(OURS, SAMPLE), plan.base(BLOCKING, SAMPLE)
     mine, other = comparison.figure(ours, MEAN), comparison.figure(theirs, MEAN)
     share = mine.over(other)
     reduction = Estimate(1.0 - share.value, 1.0 - share.high, 1.0 - share.low)
     floor = _floor(evidence, ours)
     physical = 1.0 - floor / other.value if other.value else math.nan
-    parts = [
+    why = (
         f'Physical floor (the last unit must be encoded and sent) {floor:.1f} ms, '
         f'{100 * physical:.1f} % below blocking.'
-    ]
+    )
     if plan.has(BLOCKING, STREAM):
         dropped = evidence.value(plan.base(BLOCKING, STREAM), 'dropped_share')
         latency = evidence.value(plan.base(BLOCKING, STREAM), P50)
-        parts.append(
-            f'In streaming, blocking drops {100 * dropped:.0f} % of the windows at a median '
+        why += (
+            f' In streaming, blocking drops {100 * dropped:.0f} % of the windows at a median '
             f'latency of {latency:.0f} ms.'
         )
-    yield Verdict(
-        'blocking',
-        target,
-        '75.83 % below blocking',
+    return _AGAINST_BLOCKING.judged(
         f'{mine.value:.1f} against {other.value:.1f} ms: {100 * reduction.value:.1f} % '
         f'{interval(reduction, 100.0)}',
         MET if reduction.value >= _REDUCTION else MISSED,
         margin(100 * (reduction.value - _REDUCTION), ' points'),
-        ' '.join(parts),
+        why,
         command,
     )
 
 
-def _calls(evidence: Evidence) -> Iterator[Verdict]:
-    target = 'encoder calls: one per unit, 30 + 20 per second'
+def _calls(evidence: Evidence) -> Verdict:
     plan = evidence.comparison.plan
     command = evidence.with_options('--policies ours,blocking --protocols stream')
     if not plan.has(OURS, STREAM):
-        yield unmeasured('calls', target, 'ours in the stream protocol', command)
-        return
+        return _CALLS.unmeasured('ours in the stream protocol', command)
     case = plan.base(OURS, STREAM)
     each = {m: evidence.value(case, f'encoder_calls_per_unit.{m}') for m in (CAMERA, RADAR)}
     rate = {m: evidence.value(case, f'encoder_calls_per_s.{m}') for m in (CAMERA, RADAR)}
@@ -160,10 +163,7 @@ def _calls(evidence: Evidence) -> Iterator[Verdict]:
             f'{evidence.value(other, f"encoder_calls_per_s.{m}"):.0f}' for m in (CAMERA, RADAR)
         )
         why += f' Blocking needs {needed} per second to encode each window anew.'
-    yield Verdict(
-        'calls',
-        target,
-        '',
+    return _CALLS.judged(
         f'{each[CAMERA]:.2f} per picture and {each[RADAR]:.2f} per scan, {rate[CAMERA]:.1f} + '
         f'{rate[RADAR]:.1f} per second',
         MET if once and rate[CAMERA] <= 30.5 and rate[RADAR] <= 20.5 else MISSED,
@@ -173,19 +173,14 @@ def _calls(evidence: Evidence) -> Iterator[Verdict]:
     )
 
 
-def _optimizer(evidence: Evidence) -> Iterator[Verdict]:
-    target = 'optimiser at 7^4: under 1 ms, equal to exhaustive search; stale front under 20 us'
+def _optimizer(evidence: Evidence) -> Verdict:
     command = 'mmedge bench optimizer'
     if evidence.overheads is None:
-        yield unmeasured('optimizer', target, 'a run with timing', command)
-        return
+        return _OPTIMIZER.unmeasured('a run with timing', command)
     times = evidence.overheads['optimizer_us'][_LARGEST_SPACE]
     fresh, stale = times['fresh']['p50'], times['stale_front']['p50']
     fast = fresh < _OPTIMIZER_US and stale < _STALE_US
-    yield Verdict(
-        'optimizer',
-        target,
-        '8.2 ms; 5.9 ms (3^4) to 37 ms (7^4)',
+    return _OPTIMIZER.judged(
         f'{fresh / 1e3:.2f} ms and {stale:.1f} us (medians, this machine)',
         MET if fast and times['equal_to_exhaustive'] else MISSED,
         margin((_OPTIMIZER_US - fresh) / 1e3, ' ms'),
@@ -195,36 +190,25 @@ def _optimizer(evidence: Evidence) -> Iterator[Verdict]:
     )
 
 
-def _contention(evidence: Evidence) -> Iterator[Verdict]:
-    target = (
-        f'contention step: at most {_MOST_LATE} late of 60 in each phase, {_MOST_POINTS:g} points '
-        'below the best'
-    )
-    paper = '81 ms promised, 519 ms taken (static table)'
-    found = evidence.contention
-    if found is None:
-        yield unmeasured(
-            'contention',
-            target,
+def _contention(evidence: Evidence) -> Verdict:
+    steps = evidence.contention
+    if steps is None:
+        return _CONTENTION.unmeasured(
             'the published latency tables below $MMEDGE_DATA, which mmedge bench contention takes',
             'mmedge bench contention',
-            paper=paper,
+            _CONTENTION.paper,
         )
-        return
-    phases = [p for p in found['phases'] if p['feasible']]
-    late = max(phase['late'] for phase in phases)
-    points = max(phase['regret_at_end'] for phase in phases)
-    names = ', '.join(found['names'])
-    static = '/'.join(str(phase['late']) for phase in found['static_phases'])
-    yield Verdict(
-        'contention',
-        target,
-        paper,
-        f'{"/".join(str(phase["late"]) for phase in found["phases"])} late of '
-        f'{found["decisions"]} in {names}; {points:.2f} points at most at the end',
+    feasible = [phase for phase in steps['phases'] if phase['feasible']]
+    late = max(phase['late'] for phase in feasible)
+    points = max(phase['regret_at_end'] for phase in feasible)
+    static = '/'.join(str(phase['late']) for phase in steps['static_phases'])
+    return _CONTENTION.judged(
+        f'{"/".join(str(phase["late"]) for phase in steps["phases"])} late of '
+        f'{steps["decisions"]} in {", ".join(steps["names"])}; {points:.2f} points at most at the '
+        'end',
         MET if late <= _MOST_LATE and points <= _MOST_POINTS else MISSED,
         f'{_MOST_LATE - late:+d} decisions, {_MOST_POINTS - points:+.2f} points to the target',
-        f'Tables and a limit of {found["limit_ms"]:g} ms; who believes the first table for ever '
+        f'Tables and a limit of {steps["limit_ms"]:g} ms; who believes the first table for ever '
         f'has {static} late.',
-        found['command'],
+        steps['command'],
     )

@@ -1,11 +1,11 @@
-"""What a verdict on a promise says, and what it is made from."""
+"""A verdict on a target, and the evidence it is made from."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from mmedge_ros.lab.comparison.measured_results import Result
 from mmedge_ros.lab.comparison.plan import ComparisonCase
@@ -18,7 +18,7 @@ MET, MISSED, NOT_SHOWN, NOT_MEASURED = 'met', 'missed', 'not shown', 'not measur
 
 @dataclass(frozen=True)
 class Verdict:
-    """One promise: ``found`` beside it, the verdict, by how much, why, and what repeats it."""
+    """A target: what was ``found``, the verdict, by how much, why, and what repeats it."""
 
     key: str
     target: str
@@ -30,13 +30,36 @@ class Verdict:
     command: str = ''
 
 
+class Target(NamedTuple):
+    """What is promised, in words, and what the paper reports of it."""
+
+    key: str
+    words: str
+    paper: str = ''
+
+    def judged(self, found: str, verdict: str, by: str, why: str, command: str) -> Verdict:
+        """Return the verdict on what was measured."""
+        return Verdict(self.key, self.words, self.paper, found, verdict, by, why, command)
+
+    def unmeasured(self, needed: str, command: str, paper: str = '') -> Verdict:
+        """Return the verdict that nothing was measured, and what that needs."""
+        why = f'It needs {needed}.'
+        return Verdict(self.key, self.words, paper, '–', NOT_MEASURED, '', why, command)
+
+    def gained(self, gain: Estimate, found: str, why: str, command: str) -> Verdict:
+        """Return the verdict on a gain that should be above zero, with its whole interval."""
+        verdict = MET if gain.low > 0.0 else MISSED if gain.value <= 0.0 else NOT_SHOWN
+        by = f'{gain.value:+.3f}' if math.isfinite(gain.value) else ''
+        return self.judged(found, verdict, by, why, command)
+
+
 @dataclass(frozen=True)
 class Evidence:
     """What verdicts are made from; ``command`` evaluates, without its options.
 
-    ``contention`` is what `contention` found, ``accuracies`` says by which the optimiser chose,
-    ``results`` are what other commands measured, by kind. ``bundle`` is the name of the one
-    under test.
+    ``contention`` is the report of `contention`, ``accuracies`` says by which the optimiser
+    chose, ``results`` are measured by other commands, by kind. ``bundle`` is the name of the
+    one under test.
     """
 
     comparison: Comparison
@@ -55,11 +78,6 @@ class Evidence:
     def value(self, case: ComparisonCase, name: str) -> float:
         """Return a figure of a case."""
         return self.comparison.figure(case, name).value
-
-
-def unmeasured(key: str, target: str, needed: str, command: str, paper: str = '') -> Verdict:
-    """Return a verdict that there is none, and what it would need."""
-    return Verdict(key, target, paper, '–', NOT_MEASURED, '', f'It needs {needed}.', command)
 
 
 def signed(estimate: Estimate, digits: int = 3) -> str:
@@ -81,5 +99,5 @@ def interval(estimate: Estimate, scale: float, form: str = '.1f') -> str:
 
 
 def margin(spare: float, unit: str) -> str:
-    """Say by how much a target is kept or missed."""
+    """Write by how much a target is kept or missed."""
     return f'{abs(spare):.2f}{unit} {"to spare" if spare >= 0.0 else "short"}'

@@ -12,13 +12,7 @@ from typing import Any
 import pytest
 from hand_made_outcomes import FACTS, better_ours, comparison
 
-from mmedge_ros.lab.comparison import (
-    ablation_figure,
-    cost_figure,
-    plane_figure,
-    robustness_figure,
-    timeline_figure,
-)
+from mmedge_ros.lab.comparison import condition_figures, figures
 from mmedge_ros.lab.comparison.figures import COMPARISON_FIGURES, draw_comparison
 from mmedge_ros.lab.comparison.page import (
     cell,
@@ -34,7 +28,7 @@ from mmedge_ros.lab.comparison.verdict import Evidence
 from mmedge_ros.lab.policies.stated_profile import STATED
 from mmedge_ros.lab.reporting.figure_style import FigureFile, render
 
-MODULES = (ablation_figure, cost_figure, plane_figure, robustness_figure, timeline_figure)
+MODULES = (condition_figures, figures)
 MACHINE = {
     'optimizer_us': {
         str(side**4): {
