@@ -8,11 +8,11 @@ import numpy as np
 
 from mmedge_ros.data_types import CAMERA, RADAR, Configuration, ModalityConfiguration
 from mmedge_ros.lab.policies.dense_network import DenseNetwork
-from mmedge_ros.lab.policies.imputation import BEFORE_FIELDS, TrainedImputer
-from mmedge_ros.lab.policies.plugins import Plugins
+from mmedge_ros.lab.policies.imputation import PERSON_FIELDS, TrainedImputer
+from mmedge_ros.lab.policies.policy_features import POLICY_FIELDS
 from mmedge_ros.lab.policies.rivals_folder import Choices, choices_of, trained_gate
-from mmedge_ros.lab.policies.seen import SEEN_FIELDS
-from mmedge_ros.lab.policies.selection import TrainedSelector
+from mmedge_ros.lab.policies.steering import Plugins
+from mmedge_ros.lab.policies.trained_choosers import TrainedSelector
 from mmedge_ros.lab.training.rivals.samples import (
     FlightSamples,
     GatingSamples,
@@ -49,11 +49,11 @@ def by_field(name: str, fields: tuple[str, ...], weight: float, begin: float) ->
 
 def going_on(found: float = 5.0) -> TrainedImputer:
     """Moves everybody on as they went."""
-    weights = np.zeros((len(BEFORE_FIELDS), 5))
-    first = BEFORE_FIELDS.index('onward_right')
+    weights = np.zeros((len(PERSON_FIELDS), 5))
+    first = PERSON_FIELDS.index('onward_right')
     weights[first : first + 4, 1:] = np.eye(4)
     begin = np.array([found, 0.0, 0.0, 0.0, 0.0])
-    return TrainedImputer(linear_network(len(BEFORE_FIELDS), weights, begin), np.ones(4))
+    return TrainedImputer(linear_network(len(PERSON_FIELDS), weights, begin), np.ones(4))
 
 
 def choices(*levels: str) -> Choices:
@@ -73,13 +73,13 @@ def plugins_for(bundle: Path, rests: float = 3.0) -> Plugins:
     """All three, for a bundle; ``rests`` is the logit of the gate."""
     of = choices_of(bundle)
     return Plugins(
-        trained_gate(constant_network(len(SEEN_FIELDS), rests), 0.5, of),
+        trained_gate(constant_network(len(POLICY_FIELDS), rests), 0.5, of),
         TrainedSelector(
             # The more people, the worse the cheapest level.
             linear_network(
-                len(SEEN_FIELDS),
+                len(POLICY_FIELDS),
                 np.outer(
-                    [name == 'strong' for name in SEEN_FIELDS],
+                    [name == 'strong' for name in POLICY_FIELDS],
                     [0.05] + [0.0] * (len(of.levels) - 1),
                 ),
                 np.zeros(len(of.levels)),
@@ -95,13 +95,13 @@ def plugins_for(bundle: Path, rests: float = 3.0) -> Plugins:
 def rival_samples(count: int = 900, seed: int = 0, first: int = 0) -> FlightSamples:
     """Resting is a loss where much moves; people need better levels; all people go on."""
     random = np.random.default_rng(seed)
-    onward = BEFORE_FIELDS.index('onward_right')
+    onward = PERSON_FIELDS.index('onward_right')
     flights = first + np.arange(count) % 6
-    seen = random.normal(size=(count, len(SEEN_FIELDS)))
-    no_loss = seen[:, SEEN_FIELDS.index('drift')] + 0.3 * random.normal(size=count) < 0.0
-    shortfall = np.clip(0.1 * seen[:, SEEN_FIELDS.index('strong')], 0.0, 1.0)
+    seen = random.normal(size=(count, len(POLICY_FIELDS)))
+    no_loss = seen[:, POLICY_FIELDS.index('drift')] + 0.3 * random.normal(size=count) < 0.0
+    shortfall = np.clip(0.1 * seen[:, POLICY_FIELDS.index('strong')], 0.0, 1.0)
     quality = 0.8 - np.outer(shortfall, (1.0, 0.3, 0.0))
-    before = random.normal(size=(count, len(BEFORE_FIELDS)))
+    before = random.normal(size=(count, len(PERSON_FIELDS)))
     before[:, onward : onward + 4] *= 0.2
     displaced = before[:, onward : onward + 4]
     boxes = np.tile(np.array([100.0, 100.0, 150.0, 220.0]), (count, 1))
@@ -110,7 +110,7 @@ def rival_samples(count: int = 900, seed: int = 0, first: int = 0) -> FlightSamp
     truths = np.stack(
         [middle[0] - half[0], middle[1] - half[1], middle[0] + half[0], middle[1] + half[1]], 1
     )
-    found = before[:, BEFORE_FIELDS.index('score')] > -0.5
+    found = before[:, PERSON_FIELDS.index('score')] > -0.5
     return FlightSamples(
         GatingSamples(seen, no_loss, np.where(no_loss, 0.0, 0.3), no_loss, flights),
         SelectionSamples(seen, quality, flights),

@@ -13,10 +13,9 @@ from mmedge_ros.data_types import (
     ModalityConfiguration,
     UnitFeatures,
 )
-from mmedge_ros.lab.policies.plugins import Facts
 from mmedge_ros.lab.policies.schedule import Arrival
-from mmedge_ros.lab.policies.service_times import ServiceTimes
-from mmedge_ros.lab.policies.settings import PolicySettings
+from mmedge_ros.lab.policies.settings import PolicySettings, ServiceTimes
+from mmedge_ros.lab.policies.steering import Facts
 from mmedge_ros.records.device_profile import DeviceProfile
 
 PERIODS = {CAMERA: round(33.3 * MS), RADAR: 50 * MS}

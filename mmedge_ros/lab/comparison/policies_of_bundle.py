@@ -10,9 +10,9 @@ from mmedge_ros.lab.evaluation import EvaluationError
 from mmedge_ros.lab.evaluation.bundle_under_test import BundleUnderTest
 from mmedge_ros.lab.evaluation.encoded_flight import EncodedFlight
 from mmedge_ros.lab.evaluation.remembered_networks import RememberedNetworks
-from mmedge_ros.lab.policies.plugins import Plugins
 from mmedge_ros.lab.policies.policy_run import PolicyRun, run_policy
 from mmedge_ros.lab.policies.registry import POLICIES, PolicyKind
+from mmedge_ros.lab.policies.steering import Plugins
 
 _PERCENT, _MS_PER_S = 100.0, 1e3
 

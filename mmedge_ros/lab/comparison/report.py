@@ -35,7 +35,7 @@ from mmedge_ros.lab.comparison.plan import (
 from mmedge_ros.lab.evaluation.bundle_report import plain
 from mmedge_ros.lab.evaluation.case_figures import OVERALL, Stratum
 from mmedge_ros.lab.evaluation.flight_bootstrap import CONFIDENCE, Estimate, flights_with
-from mmedge_ros.lab.policies.energy import EnergyModel
+from mmedge_ros.lab.policies.policy_run import EnergyModel
 from mmedge_ros.lab.policies.schedule import SAMPLE
 
 FACTORS = ('distance', 'surroundings', 'light')

@@ -11,7 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from mmedge_ros.data_types import NS_PER_S, Configuration
-from mmedge_ros.lab.policies.arrivals import Thinning, Windows
+from mmedge_ros.lab.policies.causality import Promise
+from mmedge_ros.lab.policies.queueing import Thinning, WindowQueue, Windows, encode_all
 from mmedge_ros.lab.policies.schedule import (
     STREAM,
     Arrival,
@@ -20,8 +21,8 @@ from mmedge_ros.lab.policies.schedule import (
     Schedule,
     Use,
 )
-from mmedge_ros.lab.policies.servers import WindowQueue, encode_all
-from mmedge_ros.lab.policies.settings import Course, PolicySettings
+from mmedge_ros.lab.policies.settings import PolicySettings
+from mmedge_ros.lab.policies.steering import Course
 
 Place = tuple[str, int]
 
@@ -41,6 +42,12 @@ class Blocking:
     name: str
     cached: bool = False
     first: str = ''
+
+    @property
+    def promises(self) -> frozenset[Promise]:
+        return frozenset(
+            (Promise.WAITS_FOR_THE_END, Promise.ONCE if self.cached else Promise.ANEW)
+        )
 
     def schedule(
         self,

@@ -15,7 +15,7 @@ import numpy as np
 
 from mmedge_ros.data_types import CAMERA, NS_PER_S, RADAR, Box, Detection, FloatArray, UnitFeatures
 from mmedge_ros.lab.policies.dense_network import DenseNetwork, logistic
-from mmedge_ros.lab.policies.seen import partners, strong_detections
+from mmedge_ros.lab.policies.policy_features import partners, strong_detections
 from mmedge_ros.skipping.track_facts import overlap
 
 # Weaker detections are not made up.
@@ -25,8 +25,8 @@ OUTPUTS = 5
 _FASTEST = 20.0
 
 
-class Before(NamedTuple):
-    """Someone in the newest picture that is ready, and what is known of how they move.
+class PersonFeatures(NamedTuple):
+    """A person in the newest picture that is ready, and how they move.
 
     Durations in s, velocities in box widths or heights per second, growth in log per second.
     """
@@ -62,7 +62,7 @@ class Before(NamedTuple):
     returns_news: float
 
 
-BEFORE_FIELDS: tuple[str, ...] = Before._fields
+PERSON_FIELDS: tuple[str, ...] = PersonFeatures._fields
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +80,7 @@ class TrainedImputer:
         pictures = sorted(ready.get(CAMERA, ()), key=lambda unit: unit.stamp_ns)
         if missing.modality != CAMERA or not pictures:
             return None
-        people, inputs = known_before(missing.stamp_ns, pictures, ready.get(RADAR, ()))
+        people, inputs = person_features(missing.stamp_ns, pictures, ready.get(RADAR, ()))
         if not people:
             return replace(missing, detections=())
         outputs = self.network.outputs(inputs)
@@ -118,7 +118,7 @@ def displacement(old: Box, new: Box) -> tuple[float, float, float, float]:
     )
 
 
-def known_before(
+def person_features(
     missing_ns: int, pictures: Sequence[UnitFeatures], scans: Sequence[UnitFeatures] = ()
 ) -> tuple[list[Detection], FloatArray]:
     """Return who is in the newest picture, and the network's inputs (N, F) for each.
@@ -155,7 +155,7 @@ def known_before(
                 *news,
             ]
         )
-    inputs = np.array(rows, np.float64).reshape(-1, len(BEFORE_FIELDS))
+    inputs = np.array(rows, np.float64).reshape(-1, len(PERSON_FIELDS))
     return people, np.nan_to_num(inputs, posinf=_FASTEST, neginf=-_FASTEST)
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from mmedge_ros.lab.policies.arrivals import Thinning, Windows
+from mmedge_ros.lab.policies.causality import Promise
+from mmedge_ros.lab.policies.queueing import Thinning, WindowQueue, Windows, encode_on_arrival
 from mmedge_ros.lab.policies.schedule import (
     STREAM,
     Arrival,
@@ -14,7 +15,6 @@ from mmedge_ros.lab.policies.schedule import (
     Schedule,
     Use,
 )
-from mmedge_ros.lab.policies.servers import WindowQueue, encode_on_arrival
 from mmedge_ros.lab.policies.settings import PolicySettings
 
 
@@ -28,6 +28,10 @@ class NonBlocking:
 
     name: str
     imputes: bool = False
+
+    @property
+    def promises(self) -> frozenset[Promise]:
+        return frozenset((Promise.NEVER_WAITS, Promise.ONCE))
 
     def schedule(
         self,

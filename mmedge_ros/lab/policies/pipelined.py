@@ -19,7 +19,8 @@ from mmedge_ros.data_types import (
     UnitFeatures,
 )
 from mmedge_ros.lab.evaluation.encoded_flight import EncodedFlight, replay_encoded
-from mmedge_ros.lab.policies.arrivals import Windows
+from mmedge_ros.lab.policies.causality import Promise
+from mmedge_ros.lab.policies.queueing import WindowQueue, Windows
 from mmedge_ros.lab.policies.schedule import (
     SAMPLE,
     STREAM,
@@ -29,9 +30,8 @@ from mmedge_ros.lab.policies.schedule import (
     Schedule,
     Use,
 )
-from mmedge_ros.lab.policies.servers import WindowQueue
-from mmedge_ros.lab.policies.service_times import ServiceTimes
-from mmedge_ros.lab.policies.settings import Course, PolicySettings, no_content
+from mmedge_ros.lab.policies.settings import PolicySettings, ServiceTimes, no_content
+from mmedge_ros.lab.policies.steering import Course
 from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline, PipelineParameters
 from mmedge_ros.pipeline.unit_intake import acquisition_trail
 from mmedge_ros.pipeline.window_assembler import ClosedWindow
@@ -44,6 +44,10 @@ class Pipelined(NamedTuple):
     """Encodes on arrival, each unit once; a window closes as soon as its units are encoded."""
 
     name: str
+
+    @property
+    def promises(self) -> frozenset[Promise]:
+        return frozenset((Promise.ONCE,))
 
     def schedule(
         self,

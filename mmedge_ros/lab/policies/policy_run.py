@@ -32,16 +32,14 @@ from mmedge_ros.lab.evaluation import EvaluationError
 from mmedge_ros.lab.evaluation.bundle_cases import RATES
 from mmedge_ros.lab.evaluation.bundle_under_test import BundleUnderTest
 from mmedge_ros.lab.evaluation.encoded_flight import EncodedFlight
-from mmedge_ros.lab.policies.arrivals import arrivals_of
 from mmedge_ros.lab.policies.causality import check
-from mmedge_ros.lab.policies.energy import EnergyModel
 from mmedge_ros.lab.policies.pipelined import Pipelined
-from mmedge_ros.lab.policies.plugins import ChooserSteering, Plugins
+from mmedge_ros.lab.policies.queueing import arrivals_of
 from mmedge_ros.lab.policies.registry import Choosing, PolicyKind, policy_named
 from mmedge_ros.lab.policies.schedule import PROTOCOLS, STREAM, Arrival, Schedule
 from mmedge_ros.lab.policies.scheduled_replay import StoredFeatures, replay_schedule
-from mmedge_ros.lab.policies.service_times import ServiceTimes, slowed
-from mmedge_ros.lab.policies.settings import PolicySettings
+from mmedge_ros.lab.policies.settings import PolicySettings, ServiceTimes, slowed
+from mmedge_ros.lab.policies.steering import ChooserSteering, Plugins
 from mmedge_ros.pipeline.fusion_strategy import open_pipeline
 from mmedge_ros.pipeline.perception_pipeline import (
     AUTO,
@@ -60,36 +58,46 @@ _LIMIT = 0.05
 LIMITS = (0.005, 5.0)
 
 
+@dataclass(frozen=True)
+class EnergyModel:
+    """Power in W: ``idle`` all the time, ``busy`` more for each processor second of work.
+
+    The constants are an assumption, no measurement: NVIDIA sells the Jetson Orin Nano with power
+    modes of 7 and 15 W. We take the lower for a graph that waits, and let two encoders at work
+    all the time make up the difference. So joules compare policies; they are nobody's battery.
+    """
+
+    idle: float = 7.0
+    busy: float = 4.0
+
+    def joules(self, processor_seconds: float, duration: float) -> float:
+        """Return the energy of a flight.
+
+        :param processor_seconds: of encoders and decisions
+        :param duration: of the flight, s
+        """
+        return self.idle * duration + self.busy * processor_seconds
+
+
 @dataclass(frozen=True, eq=False)
 class PolicyRun:
     """What a policy did in a flight.
 
-    ``encoder_calls`` and ``encoder_seconds`` (s that an encoder was at work) are by modality;
-    ``cpu_seconds`` are those of encoders and decisions, at the share of the processor they had.
-    ``energy_joules`` is by the stated model. ``waited`` lists, by modality, how long decisions
-    waited beyond the end of their windows, s. ``violations`` are broken promises in words:
-    where there are any, no figure of the run means anything.
+    ``encoder_seconds`` (s that an encoder was at work) are by modality; ``cpu_seconds`` those of
+    encoders and decisions, at the share of the processor they had. ``energy_joules`` is by the
+    stated model. ``violations`` are broken promises in words: where there are any, no figure of
+    the run means anything.
 
-    In the sample protocol each window alone has encoders of its own, so that calls, seconds and
-    energy are those of all windows together, overlapping as they are.
+    In the sample protocol each window alone has encoders of its own, so that seconds and energy
+    are those of all windows together, overlapping as they are.
     """
 
-    policy: str
-    protocol: str
     schedule: Schedule
     record: RunRecord
-    encoder_calls: Mapping[str, int]
     encoder_seconds: Mapping[str, float]
-    decision_seconds: float
     cpu_seconds: float
     energy_joules: float
-    waited: Mapping[str, tuple[float, ...]]
     violations: tuple[str, ...] = ()
-
-    @property
-    def latencies(self) -> tuple[float, ...]:
-        """Publication minus window end of each decision, s."""
-        return tuple(decision.latency for decision in self.schedule.decisions)
 
 
 def levels_needed(bundle: BundleUnderTest) -> dict[str, tuple[str, ...]]:
@@ -161,8 +169,8 @@ def run_policy(
         record = replay_schedule(flight, schedule, pipeline(False), plugins.imputation)
         record.profile = device.description
     record.deadline = latency_limit
-    broken = check(schedule, arrivals, kind.promises, settings.window_ns)
-    return _summed_up(kind, schedule, record, cpu_share, energy or EnergyModel(), broken)
+    broken = check(schedule, arrivals, kind.execution.promises, settings.window_ns)
+    return _summed_up(schedule, record, cpu_share, energy or EnergyModel(), broken)
 
 
 def _require(kind: PolicyKind, protocol: str, latency_limit: float, plugins: Plugins) -> None:
@@ -198,7 +206,7 @@ def _choices(folder: Path, digest: str) -> _Choices:  # noqa: ARG001  # another 
 
 
 def _configuration(kind: PolicyKind, choices: _Choices) -> Configuration:
-    """Return what is used where nobody chooses."""
+    """Return the configuration of a policy without steering."""
     space, default = choices.space, choices.default
     parts = space.parts(0 if kind.choosing is Choosing.LOWEST else len(space) - 1)
     if kind.choosing is Choosing.DEFAULT:
@@ -218,7 +226,7 @@ def _steering(
     plugins: Plugins,
     windows: WindowParameters,
 ) -> Callable[[], Steering] | None:
-    """Return what makes who steers; None where nobody does."""
+    """Return what makes the steering of a flight; None for a fixed configuration."""
     if kind.choosing is Choosing.PLUGIN:
         chooser = getattr(plugins, kind.needs)
         return lambda: ChooserSteering(chooser, round(windows.window * NS_PER_S))
@@ -243,34 +251,22 @@ def _unit_times(profile: DeviceProfile, space: ConfigurationSpace) -> UnitTimePr
 
 
 def _summed_up(
-    kind: PolicyKind,
     schedule: Schedule,
     record: RunRecord,
     cpu_share: float,
     energy: EnergyModel,
     broken: list[str],
 ) -> PolicyRun:
-    calls: Counter[str] = Counter()
     busy: Counter[str] = Counter()
     for encoding in schedule.encodings:
-        calls[encoding.modality] += 1
         busy[encoding.modality] += encoding.end_ns - encoding.begin_ns
     deciding_ns = sum(d.published_ns - d.decide_ns for d in schedule.decisions)
-    waited: dict[str, list[float]] = {}
-    for decision in schedule.decisions:
-        for modality, seconds in decision.waited.items():
-            waited.setdefault(modality, []).append(seconds)
     cpu_seconds = cpu_share * (sum(busy.values()) + deciding_ns) / NS_PER_S
     return PolicyRun(
-        kind.name,
-        schedule.protocol,
         schedule,
         record,
-        dict(calls),
         {modality: busy_ns / NS_PER_S for modality, busy_ns in busy.items()},
-        deciding_ns / NS_PER_S,
         cpu_seconds,
         energy.joules(cpu_seconds, record.duration),
-        {modality: tuple(seconds) for modality, seconds in waited.items()},
         tuple(broken),
     )

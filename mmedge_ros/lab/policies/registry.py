@@ -11,14 +11,11 @@ from types import MappingProxyType
 from mmedge_ros.data_types import RADAR
 from mmedge_ros.lab.evaluation import EvaluationError
 from mmedge_ros.lab.policies.blocking import Blocking
-from mmedge_ros.lab.policies.causality import Promise
 from mmedge_ros.lab.policies.non_blocking import NonBlocking
 from mmedge_ros.lab.policies.pipelined import Pipelined
 from mmedge_ros.untrusted_files import shown
 
 Execution = Blocking | NonBlocking | Pipelined
-
-RIVAL, OURS, ABLATION = 'rival', 'ours', 'ablation'
 
 
 class Choosing(Enum):
@@ -34,19 +31,17 @@ class Choosing(Enum):
 
 @dataclass(frozen=True)
 class PolicyKind:
-    """A policy: who it is, how it runs, and what it promises.
+    """A policy: how it runs, and where its configurations come from.
 
-    ``group`` is ``rival``, ``ours`` or ``ablation``. ``short`` is for figures, ``words`` is one
-    sentence for people. ``needs`` names the field of `Plugins` it cannot do without, '' for
-    none. ``skips``: the bundle's gate is used, if it has one; ``learned``: its fusion network.
+    ``short`` is for figures, ``words`` is one sentence for readers. ``needs`` names the field of
+    `Plugins` it cannot do without, '' for none. ``skips``: the bundle's gate is used, if it has
+    one; ``learned``: its fusion network.
     """
 
     execution: Execution
-    group: str
     short: str
     words: str
     choosing: Choosing
-    promises: frozenset[Promise]
     needs: str = ''
     skips: bool = False
     learned: bool = True
@@ -55,142 +50,105 @@ class PolicyKind:
     def name(self) -> str:
         return self.execution.name
 
-    @property
-    def is_pipelined(self) -> bool:
-        return isinstance(self.execution, Pipelined)
-
-
-_BLOCKING = frozenset({Promise.WAITS_FOR_THE_END, Promise.ANEW})
-_CACHED = frozenset({Promise.WAITS_FOR_THE_END, Promise.ONCE})
-_NEVER_WAITING = frozenset({Promise.NEVER_WAITS, Promise.ONCE})
-_PIPELINED = frozenset({Promise.ONCE})
 
 _KINDS = (
     PolicyKind(
         Blocking('blocking'),
-        RIVAL,
         'blocking',
         'Waits for the end of the window and then encodes every unit of it anew, at the highest '
         'rates and levels.',
         Choosing.HIGHEST,
-        _BLOCKING,
     ),
     PolicyKind(
         Blocking('blocking_cached', cached=True),
-        RIVAL,
         'blocking, cached',
         'Waits for the end of the window and then encodes the units that no window before had, '
         'at the highest rates and levels.',
         Choosing.HIGHEST,
-        _CACHED,
     ),
     PolicyKind(
         NonBlocking('non_blocking'),
-        RIVAL,
         'non-blocking',
         'Encodes units as they come, at the highest rates and levels, and decides at the end of '
         'the window from whatever is ready.',
         Choosing.HIGHEST,
-        _NEVER_WAITING,
     ),
     PolicyKind(
         NonBlocking('imputation', imputes=True),
-        RIVAL,
         'imputation',
         'As non-blocking, but where the newest unit of a sensor is not ready a trained generator '
         'makes up its features.',
         Choosing.HIGHEST,
-        _NEVER_WAITING,
         needs='imputation',
     ),
     PolicyKind(
         Blocking('modality_gating', cached=True, first=RADAR),
-        RIVAL,
         'modality gating',
         "As blocking with cached units, but the radar's are encoded first, and a trained gate "
         'lowers the rate of the camera where more pictures would change nothing for the better.',
         Choosing.PLUGIN,
-        _CACHED,
         needs='modality_gating',
     ),
     PolicyKind(
         Blocking('model_selection', cached=True),
-        RIVAL,
         'model selection',
         'As blocking with cached units, but a trained selector chooses the level by what is seen.',
         Choosing.PLUGIN,
-        _CACHED,
         needs='model_selection',
     ),
     PolicyKind(
         Pipelined('pipelined_max'),
-        RIVAL,
         'pipelined, max',
         'Encodes units as they come and decides when all of the window are encoded, at the '
         'highest rates and levels.',
         Choosing.HIGHEST,
-        _PIPELINED,
     ),
     PolicyKind(
         Pipelined('pipelined_min'),
-        RIVAL,
         'pipelined, min',
         'Encodes units as they come and decides when all of the window are encoded, at the '
         'lowest rates and levels.',
         Choosing.LOWEST,
-        _PIPELINED,
     ),
     PolicyKind(
         Pipelined('ours'),
-        OURS,
         'ours',
         'The pipeline with the optimiser, calibrated in flight, and with skipping where the '
         'bundle brings a gate.',
         Choosing.OPTIMISER,
-        _PIPELINED,
         skips=True,
     ),
     PolicyKind(
         Pipelined('ours_without_optimiser'),
-        ABLATION,
         'no optimiser',
         "Ours at the highest rates and the bundle's default level, whatever the machine can do.",
         Choosing.DEFAULT,
-        _PIPELINED,
         skips=True,
     ),
     PolicyKind(
         Pipelined('ours_without_calibration'),
-        ABLATION,
         'no calibration',
         'Ours with an optimiser that believes the device profile for ever.',
         Choosing.PROFILE,
-        _PIPELINED,
         skips=True,
     ),
     PolicyKind(
         Pipelined('ours_without_skipping'),
-        ABLATION,
         'no skipping',
         'Ours without a gate: every window is decided in full.',
         Choosing.OPTIMISER,
-        _PIPELINED,
     ),
     PolicyKind(
         Blocking('ours_without_pipelining', cached=True),
-        ABLATION,
         'no pipelining',
         'Blocking with cached units in the configurations that the optimiser chooses.',
         Choosing.OPTIMISER,
-        _CACHED,
     ),
     PolicyKind(
         Pipelined('ours_without_aggregation'),
-        ABLATION,
         'no aggregation',
         "Ours by decision fusion alone, without the bundle's networks over the window.",
         Choosing.OPTIMISER,
-        _PIPELINED,
         skips=True,
         learned=False,
     ),

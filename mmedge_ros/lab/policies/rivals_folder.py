@@ -27,11 +27,10 @@ from mmedge_ros.lab.policies.dense_network import (
     network_bytes,
     network_from,
 )
-from mmedge_ros.lab.policies.gating import TrainedGate
-from mmedge_ros.lab.policies.imputation import BEFORE_FIELDS, OUTPUTS, TrainedImputer
-from mmedge_ros.lab.policies.plugins import Plugins
-from mmedge_ros.lab.policies.seen import SEEN_FIELDS
-from mmedge_ros.lab.policies.selection import TrainedSelector
+from mmedge_ros.lab.policies.imputation import OUTPUTS, PERSON_FIELDS, TrainedImputer
+from mmedge_ros.lab.policies.policy_features import POLICY_FIELDS
+from mmedge_ros.lab.policies.steering import Plugins
+from mmedge_ros.lab.policies.trained_choosers import TrainedGate, TrainedSelector
 from mmedge_ros.lab.reporting.report_files import write_files
 from mmedge_ros.untrusted_files import read_bounded, shown
 
@@ -122,12 +121,12 @@ def write_rivals(
 
     gate, selector, imputer = plugins.modality_gating, plugins.model_selection, plugins.imputation
     if isinstance(gate, TrainedGate):
-        enter(GATING, gate.network, SEEN_FIELDS, threshold=gate.threshold)
+        enter(GATING, gate.network, POLICY_FIELDS, threshold=gate.threshold)
     if isinstance(selector, TrainedSelector):
-        enter(SELECTION, selector.network, SEEN_FIELDS, margin=selector.margin)
+        enter(SELECTION, selector.network, POLICY_FIELDS, margin=selector.margin)
     if isinstance(imputer, TrainedImputer):
         scale = [round(float(value), 9) for value in imputer.scale]
-        enter(IMPUTATION, imputer.network, BEFORE_FIELDS, least=imputer.least, scale=scale)
+        enter(IMPUTATION, imputer.network, PERSON_FIELDS, least=imputer.least, scale=scale)
     index = {
         'format': _FORMAT,
         'bundle': Manifest(bundle).text('name'),
@@ -182,20 +181,20 @@ class _Reader(NamedTuple):
     def gate(self, choices: Choices) -> TrainedGate | None:
         if GATING not in self.entries:
             return None
-        network = self._network(GATING, SEEN_FIELDS, 1)
+        network = self._network(GATING, POLICY_FIELDS, 1)
         return trained_gate(network, self._number(GATING, 'threshold'), choices)
 
     def selector(self, choices: Choices) -> TrainedSelector | None:
         if SELECTION not in self.entries:
             return None
-        network = self._network(SELECTION, SEEN_FIELDS, len(choices.levels))
+        network = self._network(SELECTION, POLICY_FIELDS, len(choices.levels))
         margin = self._number(SELECTION, 'margin')
         return TrainedSelector(network, margin, choices.levels, choices.by_level)
 
     def imputer(self) -> TrainedImputer | None:
         if IMPUTATION not in self.entries:
             return None
-        network = self._network(IMPUTATION, BEFORE_FIELDS, OUTPUTS)
+        network = self._network(IMPUTATION, PERSON_FIELDS, OUTPUTS)
         scale = self._entry(IMPUTATION).get('scale')
         if not isinstance(scale, list) or len(scale) != OUTPUTS - 1:
             raise self._wrong(IMPUTATION, 'scale', scale)

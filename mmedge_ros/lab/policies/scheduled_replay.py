@@ -24,9 +24,9 @@ from mmedge_ros.encoding import EncodingError
 from mmedge_ros.geometry.ego_motion import EgoReport
 from mmedge_ros.lab.evaluation import EvaluationError
 from mmedge_ros.lab.evaluation.encoded_flight import EncodedFlight, StoredEncoder, set_up_geometry
-from mmedge_ros.lab.policies.plugins import Imputer
 from mmedge_ros.lab.policies.schedule import Encoding, PlannedDecision, Schedule, Use
 from mmedge_ros.lab.policies.settings import with_trail
+from mmedge_ros.lab.policies.steering import Imputer
 from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline
 from mmedge_ros.pipeline.unit_intake import acquisition_trail, plausible_stamp
 from mmedge_ros.records.run_record import RunRecord, UnitCounts

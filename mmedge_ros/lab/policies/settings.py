@@ -1,34 +1,97 @@
-"""What all policies are run with, and how they hear of what happens."""
+"""What a policy is run with: service times, a configuration or what steers it, and windows."""
 
 from __future__ import annotations
 
-import heapq
-import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from mmedge_ros.data_types import (
     NS_PER_S,
     Configuration,
     ModalityConfiguration,
-    StageTiming,
-    Trail,
     UnitFeatures,
     extend_trail,
 )
 from mmedge_ros.lab.evaluation import EvaluationError
-from mmedge_ros.lab.policies.schedule import Arrival, Encoding, PlannedDecision
-from mmedge_ros.lab.policies.service_times import ServiceTimes
+from mmedge_ros.lab.policies.schedule import Arrival, Encoding
 from mmedge_ros.pipeline.unit_intake import acquisition_trail
 from mmedge_ros.pipeline.window_assembler import WindowParameters
+from mmedge_ros.records.device_profile import DeviceProfile
 from mmedge_ros.replay.steered_replay import Steering
 
 # Of units and of windows alike: what waits longer is of no use when its turn comes.
 CAPACITY = 2
-_HEAD_START_NS = 3 * NS_PER_S
-
 FeaturesOf = Callable[[Arrival, ModalityConfiguration], UnitFeatures | None]
+# How encode times of `config/profiles/default.yaml` scatter about their median.
+_SPREAD = (0.96, 0.98, 1.0, 1.09, 1.26, 1.46)
+
+
+def _scattered(median: float) -> tuple[float, ...]:
+    return tuple(round(median * share, 6) for share in _SPREAD)
+
+
+# Small, medium and large of the shipped bundle take about 4, 9 and 16 ms on two x86-64 cores;
+# twice as long, the highest level keeps up with 30 pictures a second, and any load tells.
+STATED = DeviceProfile(
+    'stated, not measured: a board with 8, 17 and 30 ms per picture (small, medium, large), '
+    '0.5 ms per scan, 1.4 ms transport, 3 ms per decision',
+    {
+        'camera.small.encode': _scattered(0.008),
+        'camera.medium.encode': _scattered(0.017),
+        'camera.large.encode': _scattered(0.030),
+        'camera.encode': _scattered(0.030),
+        'radar.encode': _scattered(0.0005),
+        'features.transport': _scattered(0.0014),
+        'receipt.transport': _scattered(0.0002),
+        'fusion': _scattered(0.003),
+    },
+)
+
+
+def slowed(profile: DeviceProfile, cpu_share: float) -> DeviceProfile:
+    """Return a profile of the same device with a share of its processor: times / share.
+
+    :param cpu_share: above 0, at most 1
+    :raises EvaluationError: for any other share
+    """
+    if not 0.0 < cpu_share <= 1.0:
+        raise EvaluationError(
+            f'a share of the processor of {cpu_share:g}; it must be above 0 and at most 1'
+        )
+    if cpu_share == 1.0:
+        return profile
+    return DeviceProfile(
+        f'{profile.description}, with {100.0 * cpu_share:g} % of the processor',
+        {
+            stage: tuple(quantile / cpu_share for quantile in quantiles)
+            for stage, quantiles in profile.stages.items()
+        },
+    )
+
+
+@dataclass(frozen=True)
+class ServiceTimes:
+    """Times of units and decisions, seeded by what they are of: each run draws the same.
+
+    :raises ReplayError: for a stage that the profile does not know, when it is asked for
+    """
+
+    profile: DeviceProfile
+
+    def encode_ns(self, modality: str, level: str, sequence: int) -> int:
+        """Return how long an encoder is busy with a unit."""
+        return self._ns(self.profile.encode_stage(modality, level), modality, sequence)
+
+    def transport_ns(self, modality: str, sequence: int) -> int:
+        """Return how long the features of a unit travel to fusion."""
+        return self._ns('features.transport', modality, sequence)
+
+    def decision_ns(self, window_end_ns: int, stride_ns: int) -> int:
+        """Return how long aggregation, fusion and tracking take for a window."""
+        return self._ns('fusion', 'decision', window_end_ns // stride_ns)
+
+    def _ns(self, stage: str, key: str, sequence: int) -> int:
+        return round(self.profile.sample(stage, key, sequence) * NS_PER_S)
 
 
 def no_content(unit: Arrival, part: ModalityConfiguration) -> UnitFeatures:
@@ -47,12 +110,12 @@ def no_content(unit: Arrival, part: ModalityConfiguration) -> UnitFeatures:
 
 @dataclass(frozen=True)
 class PolicySettings:
-    """What a policy has to do with.
+    """What a policy works with.
 
-    ``configuration`` is used where nobody steers; ``make_steering`` makes who does, anew for
-    each flight. ``windows.deadline`` is the latency limit. ``features`` says what encoders make
-    of a unit, for those who steer by it. ``capacity`` is how many windows, or units of a
-    modality, may wait; of more the oldest is dropped.
+    ``configuration`` is used without steering; ``make_steering`` makes a new one for each
+    flight. ``windows.deadline`` is the latency limit. ``features`` encodes a unit for steering.
+    ``capacity`` is how many windows, or units of a modality, may wait; of more the oldest is
+    dropped.
     """
 
     times: ServiceTimes
@@ -75,79 +138,7 @@ class PolicySettings:
         return self.times.decision_ns(end_ns, self.stride_ns)
 
 
-class Course:
-    """The configuration over time: fixed, or steered by what has happened by then.
-
-    :param arrivals: where units are encoded as they come: all of them, from which who steers
-        learns how long before a window's end they do
-    """
-
-    def __init__(
-        self, settings: PolicySettings, first_ns: int, arrivals: Sequence[Arrival] = ()
-    ) -> None:
-        self._settings = settings
-        self._steering = settings.make_steering() if settings.make_steering else None
-        self._happens: list[tuple[int, int, Callable[..., None], tuple[Any, ...]]] = []
-        self._order = itertools.count()
-        self.current = settings.configuration
-        if self._steering is not None:
-            first = self._steering.update(first_ns - _HEAD_START_NS)
-            if first is None:
-                raise EvaluationError('who chooses configurations has none to begin with')
-            self.current = first
-        self._knows_arrivals = bool(arrivals)
-        for unit in arrivals:
-            self._arrived(unit, unit.stamp_ns, unit.available_ns)
-
-    def at(self, now_ns: int) -> Configuration:
-        """Return what is used from now on; who steers knows all that has happened by now."""
-        if self._steering is None:
-            return self.current
-        while self._happens and self._happens[0][0] <= now_ns:
-            when_ns, _, tell, told = heapq.heappop(self._happens)
-            tell(*told, when_ns)
-        made = self._steering.update(now_ns)
-        if made is not None:
-            self.current = made
-        return self.current
-
-    def encoded(self, unit: Arrival, encoding: Encoding, ready_ns: int) -> None:
-        """Enter that a unit's features will be ready."""
-        if self._steering is None:
-            return
-        if not self._knows_arrivals:
-            self._arrived(unit)
-        part = ModalityConfiguration(unit.modality, 0.0, encoding.level)
-        features = self._settings.features(unit, part)
-        if features is not None:
-            self._at(ready_ns, self._steering.features_ready, with_trail(features, encoding))
-
-    def decided(self, decision: PlannedDecision, transport_ns: int) -> None:
-        """Enter that a decision will be published.
-
-        :param transport_ns: how long the features of its last unit travelled
-        """
-        if self._steering is not None:
-            trail = (
-                StageTiming(
-                    'transport_features', decision.decide_ns - transport_ns, decision.decide_ns
-                ),
-                StageTiming('fusion', decision.decide_ns, decision.published_ns),
-            )
-            self._at(decision.published_ns, self._steering.decided, decision.latency, trail)
-
-    def _arrived(self, unit: Arrival, stamp_ns: int = 0, available_ns: int = 0) -> None:
-        def tell(now_ns: int) -> None:
-            if self._steering is not None:
-                self._steering.unit_arrived(unit.modality, now_ns, stamp_ns, available_ns)
-
-        self._at(unit.available_ns, tell)
-
-    def _at(self, when_ns: int, tell: Callable[..., None], *told: Any) -> None:
-        heapq.heappush(self._happens, (when_ns, next(self._order), tell, told))
-
-
 def with_trail(features: UnitFeatures, encoding: Encoding) -> UnitFeatures:
     """Return features whose trail goes on to the end of their encoding."""
-    begun: Trail = extend_trail(features.trail, 'queue', encoding.begin_ns)
-    return replace(features, trail=extend_trail(begun, 'encode', encoding.end_ns))
+    trail = extend_trail(features.trail, 'queue', encoding.begin_ns)
+    return replace(features, trail=extend_trail(trail, 'encode', encoding.end_ns))

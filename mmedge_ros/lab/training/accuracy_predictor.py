@@ -30,7 +30,7 @@ from mmedge_ros.configuration.learned_accuracy import (
 from mmedge_ros.data_types import CAMERA, RADAR, FloatArray
 from mmedge_ros.lab.evaluation.flight_bootstrap import Drawings, Estimate, interval
 from mmedge_ros.lab.evaluation.measured_accuracy import PLACES_WEIGHT
-from mmedge_ros.lab.policies.stated_profile import STATED
+from mmedge_ros.lab.policies.settings import STATED
 from mmedge_ros.lab.training import TrainingError
 from mmedge_ros.lab.training.accuracy_predictor_samples import LEARNT_RATES, FlightCourse
 from mmedge_ros.records.device_profile import PROBABILITIES

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from hand_made_outcomes import better_ours, comparison, outcome
 
-from mmedge_ros.lab.comparison.estimates import FIGURES, P95, STREAMING, Bootstrap
-from mmedge_ros.lab.comparison.halves import Halves
+from mmedge_ros.lab.comparison.estimates import FIGURES, P95, STREAMING, Bootstrap, Halves
 
 
 def test_a_figure_over_flights_weighs_people_not_flights() -> None:

@@ -25,7 +25,7 @@ from mmedge_ros.lab.comparison.report import comparison_report, figure_of
 from mmedge_ros.lab.comparison.run import problems
 from mmedge_ros.lab.comparison.targets import verdicts
 from mmedge_ros.lab.comparison.verdict import Evidence
-from mmedge_ros.lab.policies.stated_profile import STATED
+from mmedge_ros.lab.policies.settings import STATED
 from mmedge_ros.lab.reporting.figure_style import FigureFile, render
 
 MODULES = (condition_figures, figures)

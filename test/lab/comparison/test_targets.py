@@ -13,7 +13,7 @@ from mmedge_ros.lab.comparison.report import Comparison
 from mmedge_ros.lab.comparison.streaming_target import alike_share
 from mmedge_ros.lab.comparison.targets import verdicts
 from mmedge_ros.lab.comparison.verdict import Evidence
-from mmedge_ros.lab.policies.stated_profile import STATED
+from mmedge_ros.lab.policies.settings import STATED
 
 OVERHEADS = {
     'optimizer_us': {

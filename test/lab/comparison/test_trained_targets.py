@@ -13,7 +13,7 @@ from mmedge_ros.lab.comparison.plain_fields import Fields
 from mmedge_ros.lab.comparison.plan import PolicyFacts, plan_comparison
 from mmedge_ros.lab.comparison.targets import verdicts
 from mmedge_ros.lab.comparison.verdict import Evidence
-from mmedge_ros.lab.policies.stated_profile import STATED
+from mmedge_ros.lab.policies.settings import STATED
 
 
 def judged(*reports: dict[str, Any], **more: Any) -> dict[str, dict[str, Any]]:

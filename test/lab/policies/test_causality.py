@@ -35,10 +35,10 @@ ARRIVALS = (
     Arrival(RADAR, 0, at(55), at(60)),
     Arrival(CAMERA, 2, at(135), at(140)),
 )
-BLOCKING = POLICIES['blocking'].promises
-CACHED = POLICIES['blocking_cached'].promises
-NEVER_WAITING = POLICIES['non_blocking'].promises
-PIPELINED = POLICIES['ours'].promises
+BLOCKING = POLICIES['blocking'].execution.promises
+CACHED = POLICIES['blocking_cached'].execution.promises
+NEVER_WAITING = POLICIES['non_blocking'].execution.promises
+PIPELINED = POLICIES['ours'].execution.promises
 
 
 def encoding(

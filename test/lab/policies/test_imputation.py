@@ -11,11 +11,11 @@ from hand_made_units import features, person, unit
 
 from mmedge_ros.data_types import CAMERA, RADAR, Box, Detection, UnitFeatures
 from mmedge_ros.lab.policies.imputation import (
-    BEFORE_FIELDS,
-    Before,
+    PERSON_FIELDS,
+    PersonFeatures,
     displacement,
-    known_before,
     moved_boxes,
+    person_features,
 )
 
 
@@ -70,9 +70,9 @@ def test_what_is_asked_of_the_network_is_motion_in_widths_and_time_in_seconds() 
         picture(400.0, person(100.0, 240.0), person(500.0, 240.0)),
         picture(433.0, person(112.0, 240.0, score=0.8), person(512.0, 240.0)),
     ]
-    people, inputs = known_before(missing(466.0).stamp_ns, pictures)
-    assert inputs.shape == (2, len(BEFORE_FIELDS))
-    rows = {p.score: Before(*row) for p, row in zip(people, inputs.tolist(), strict=True)}
+    people, inputs = person_features(missing(466.0).stamp_ns, pictures)
+    assert inputs.shape == (2, len(PERSON_FIELDS))
+    rows = {p.score: PersonFeatures(*row) for p, row in zip(people, inputs.tolist(), strict=True)}
     row = rows[0.8]
     assert row.lag == row.since == pytest.approx(0.033)
     assert row.right == pytest.approx(0.2 / 0.033)

@@ -11,12 +11,12 @@ from hand_made_schedules import FakeChooser, arrivals, constant_profile, end_of,
 from hand_made_units import MS
 
 from mmedge_ros.data_types import CAMERA, RADAR
-from mmedge_ros.lab.policies.arrivals import arrivals_of
 from mmedge_ros.lab.policies.causality import check
 from mmedge_ros.lab.policies.pipelined import Pipelined
-from mmedge_ros.lab.policies.plugins import ChooserSteering
+from mmedge_ros.lab.policies.queueing import arrivals_of
 from mmedge_ros.lab.policies.registry import POLICIES
 from mmedge_ros.lab.policies.schedule import SAMPLE, STREAM
+from mmedge_ros.lab.policies.steering import ChooserSteering
 from mmedge_ros.pipeline.fusion_strategy import gated_pipeline
 from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline
 from mmedge_ros.skipping.audits import AuditParameters
@@ -24,7 +24,7 @@ from mmedge_ros.skipping.early_decision import Gating
 from mmedge_ros.skipping.skip_control import SkipControl, SkipParameters
 
 POLICY = Pipelined('pipelined')
-PROMISES = POLICIES['ours'].promises
+PROMISES = POLICIES['ours'].execution.promises
 
 
 @pytest.mark.parametrize('protocol', [SAMPLE, STREAM])

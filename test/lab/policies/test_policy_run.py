@@ -14,11 +14,10 @@ from mmedge_ros.data_types import CAMERA, RADAR
 from mmedge_ros.lab.evaluation import EvaluationError
 from mmedge_ros.lab.evaluation.bundle_under_test import BundleUnderTest
 from mmedge_ros.lab.evaluation.encoded_flight import EncodedFlight
-from mmedge_ros.lab.policies.energy import EnergyModel
-from mmedge_ros.lab.policies.plugins import Plugins
-from mmedge_ros.lab.policies.policy_run import PolicyRun, levels_needed, run_policy
+from mmedge_ros.lab.policies.policy_run import EnergyModel, PolicyRun, levels_needed, run_policy
 from mmedge_ros.lab.policies.registry import POLICIES
 from mmedge_ros.lab.policies.schedule import SAMPLE, STREAM
+from mmedge_ros.lab.policies.steering import Plugins
 from mmedge_ros.records.device_profile import DeviceProfile
 
 PROFILE = DeviceProfile(
@@ -55,6 +54,15 @@ def run(name: str, flight: EncodedFlight, bundle: BundleUnderTest, **given: obje
     return run_policy(name, flight, bundle, plugins=PLUGINS, **given)  # type: ignore[arg-type]
 
 
+def calls(made: PolicyRun) -> int:
+    """How many pictures were encoded."""
+    return sum(encoding.modality == CAMERA for encoding in made.schedule.encodings)
+
+
+def latencies(made: PolicyRun) -> list[float]:
+    return [decision.latency for decision in made.schedule.decisions]
+
+
 @pytest.mark.parametrize('protocol', [SAMPLE, STREAM])
 @pytest.mark.parametrize('name', POLICIES)
 def test_every_policy_keeps_its_promises_and_gives_a_record(
@@ -62,12 +70,12 @@ def test_every_policy_keeps_its_promises_and_gives_a_record(
 ) -> None:
     made = run(name, flight, bundle, protocol=protocol, cpu_share=0.64)
     assert made.violations == ()
-    assert made.policy == made.schedule.policy == name
+    assert made.schedule.policy == name
     assert len(made.record.decisions) == len(made.schedule.decisions)
     assert len(made.schedule.decisions) + len(made.schedule.dropped) == 20
     told = [d.published_ns for d in made.schedule.decisions]
     assert [d.published_ns for d in made.record.decisions] == told
-    assert made.encoder_calls[CAMERA] == made.record.units[CAMERA].encoded
+    assert calls(made) == made.record.units[CAMERA].encoded
     assert made.energy_joules > 0.0
     assert any(d.tracks for d in made.record.decisions)
     assert POLICIES[name].words.endswith('.')
@@ -84,7 +92,7 @@ def test_a_smaller_share_of_the_processor_makes_everything_slower(
     whole, half = (
         run('blocking', flight, bundle, protocol=SAMPLE, cpu_share=share) for share in (1.0, 0.5)
     )
-    assert half.latencies[10] == pytest.approx(2.0 * whole.latencies[10], rel=1e-6)
+    assert latencies(half)[10] == pytest.approx(2.0 * latencies(whole)[10], rel=1e-6)
     assert half.encoder_seconds[CAMERA] == pytest.approx(2.0 * whole.encoder_seconds[CAMERA])
     # The work is the same.
     assert half.cpu_seconds == pytest.approx(whole.cpu_seconds)
@@ -110,13 +118,13 @@ def test_skipping_needs_a_gate_and_is_left_out_without_skipping(
     gated = BundleUnderTest(write_gated_bundle(tmp_path / 'gated'), PROFILE, 'gated')
     ours, without = (run(name, flight, gated) for name in ('ours', 'ours_without_skipping'))
     assert any(d.skipped for d in ours.schedule.decisions)
-    assert min(ours.latencies) < 0.0
+    assert min(latencies(ours)) < 0.0
     assert not any(d.skipped for d in without.schedule.decisions)
-    assert ours.encoder_calls[CAMERA] < without.encoder_calls[CAMERA]
+    assert calls(ours) < calls(without)
     assert ours.violations == ()
     # Alone, no window can make a promise to the next one.
     alone = run('ours', flight, gated, protocol=SAMPLE)
-    assert min(alone.latencies) > 0.0
+    assert min(latencies(alone)) > 0.0
 
 
 def test_the_levels_to_encode_are_those_of_the_bundle(bundle: BundleUnderTest) -> None:

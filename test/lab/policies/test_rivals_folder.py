@@ -15,9 +15,8 @@ from tiny_bundle import write_tiny_bundle
 from mmedge_ros.data_types import CAMERA
 from mmedge_ros.lab.evaluation import EvaluationError
 from mmedge_ros.lab.policies.dense_network import network_bytes, network_from
-from mmedge_ros.lab.policies.gating import TrainedGate
 from mmedge_ros.lab.policies.imputation import TrainedImputer
-from mmedge_ros.lab.policies.plugins import Plugins
+from mmedge_ros.lab.policies.policy_features import POLICY_FIELDS
 from mmedge_ros.lab.policies.rivals_folder import (
     INDEX,
     bundle_rivals,
@@ -25,8 +24,8 @@ from mmedge_ros.lab.policies.rivals_folder import (
     read_rivals,
     write_rivals,
 )
-from mmedge_ros.lab.policies.seen import SEEN_FIELDS
-from mmedge_ros.lab.policies.selection import TrainedSelector
+from mmedge_ros.lab.policies.steering import Plugins
+from mmedge_ros.lab.policies.trained_choosers import TrainedGate, TrainedSelector
 
 
 @pytest.fixture
@@ -56,7 +55,7 @@ def test_what_is_written_is_read(folder: Path, bundle: Path) -> None:
     assert isinstance(gate, TrainedGate)
     assert isinstance(selector, TrainedSelector)
     assert isinstance(imputer, TrainedImputer)
-    inputs = np.linspace(-2.0, 2.0, len(SEEN_FIELDS))
+    inputs = np.linspace(-2.0, 2.0, len(POLICY_FIELDS))
     assert isinstance(written.model_selection, TrainedSelector)
     expected = written.model_selection.network.outputs(inputs)
     assert selector.network.outputs(inputs) == pytest.approx(expected, abs=1e-6)

@@ -15,10 +15,10 @@ from tiny_bundle import write_tiny_bundle
 
 from mmedge_ros.data_types import CAMERA, Box, Decision, UnitFeatures
 from mmedge_ros.lab.evaluation.bundle_under_test import BundleUnderTest
-from mmedge_ros.lab.policies.imputation import BEFORE_FIELDS
+from mmedge_ros.lab.policies.imputation import PERSON_FIELDS
+from mmedge_ros.lab.policies.policy_features import POLICY_FIELDS
 from mmedge_ros.lab.policies.rivals_folder import choices_of
-from mmedge_ros.lab.policies.seen import SEEN_FIELDS
-from mmedge_ros.lab.policies.stated_profile import STATED
+from mmedge_ros.lab.policies.settings import STATED
 from mmedge_ros.lab.training import TrainingError
 from mmedge_ros.lab.training.rivals.picture_samples import picture_samples
 from mmedge_ros.lab.training.rivals.rival_training import area_under_curve
@@ -91,7 +91,7 @@ def test_samples_are_kept_and_put_together(tmp_path: Path) -> None:
 def test_pictures_taken_away_are_samples_of_imputation() -> None:
     flight = encoded_flight(lambda when: 1 + (when < 1200.0), 2.0)
     found = picture_samples(flight, 7, '', 500 * MS, 0)
-    assert found.before.shape == (len(found.found), len(BEFORE_FIELDS))
+    assert found.before.shape == (len(found.found), len(PERSON_FIELDS))
     assert set(found.flights) == {7}
     # Everybody stands still; one is gone from some picture on.
     assert np.allclose(found.moved[found.found], 0.0)
@@ -118,7 +118,7 @@ def test_runs_at_random_are_samples_of_gating_and_selection(tmp_path: Path) -> N
     flight.levels[CAMERA] = ('small', 'large')
     runs = WindowRuns(flight, truth, bundle, None, choices_of(bundle.folder), 3)
     gating, selection = runs.gating(), runs.selection()
-    assert gating.seen.shape == (len(gating.no_loss), len(SEEN_FIELDS))
+    assert gating.seen.shape == (len(gating.no_loss), len(POLICY_FIELDS))
     assert len(gating.seen) > 10
     # The one who appears is missed where the camera rests.
     assert gating.no_loss.any()
@@ -126,6 +126,6 @@ def test_runs_at_random_are_samples_of_gating_and_selection(tmp_path: Path) -> N
     assert gating.worse[~gating.no_loss].min() > 0.02
     assert selection.quality.shape[1] == 2
     assert (selection.quality[:, 1] > selection.quality[:, 0] + 0.2).mean() > 0.8
-    levels = selection.seen[:, SEEN_FIELDS.index('level')]
+    levels = selection.seen[:, POLICY_FIELDS.index('level')]
     assert set(levels.tolist()) == {0.0, 1.0}
     assert set(gating.flights) == set(selection.flights) == {3}

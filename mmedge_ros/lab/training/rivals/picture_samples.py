@@ -9,13 +9,13 @@ import numpy as np
 from mmedge_ros.data_types import CAMERA, RADAR, FloatArray, ModalityConfiguration, UnitFeatures
 from mmedge_ros.lab.evaluation.encoded_flight import EncodedFlight
 from mmedge_ros.lab.policies.imputation import (
-    BEFORE_FIELDS,
     LEAST_SCORE,
+    PERSON_FIELDS,
     displacement,
-    known_before,
+    person_features,
 )
+from mmedge_ros.lab.policies.policy_features import partners, strong_detections
 from mmedge_ros.lab.policies.scheduled_replay import StoredFeatures
-from mmedge_ros.lab.policies.seen import partners, strong_detections
 from mmedge_ros.lab.training.rivals.samples import ImputationSamples
 
 # Pictures between those that are ready: all, every second or third where encoders do not keep up.
@@ -60,7 +60,7 @@ def picture_samples(
             rows += _rows(missing, ready, heard)
     before, found, moved, boxes, truths = zip(*rows, strict=True) if rows else [()] * 5
     return ImputationSamples(
-        np.array(before, np.float64).reshape(-1, len(BEFORE_FIELDS)),
+        np.array(before, np.float64).reshape(-1, len(PERSON_FIELDS)),
         np.array(found, np.bool_),
         np.array(moved, np.float64).reshape(-1, 4),
         np.array(boxes, np.float64).reshape(-1, 4),
@@ -72,7 +72,7 @@ def picture_samples(
 def _rows(
     missing: UnitFeatures, ready: Sequence[UnitFeatures], scans: Sequence[UnitFeatures]
 ) -> list[tuple[FloatArray, bool, FloatArray, FloatArray, FloatArray]]:
-    people, inputs = known_before(missing.stamp_ns, ready, scans)
+    people, inputs = person_features(missing.stamp_ns, ready, scans)
     there = [d.box for d in strong_detections(missing, LEAST_SCORE)]
     boxes = [person.box for person in people]
     found = []

@@ -11,11 +11,10 @@ from scipy.stats import rankdata
 
 from mmedge_ros.data_types import Box, FloatArray
 from mmedge_ros.lab.policies.dense_network import logistic
-from mmedge_ros.lab.policies.gating import TrainedGate
-from mmedge_ros.lab.policies.imputation import BEFORE_FIELDS, TrainedImputer, moved_boxes
-from mmedge_ros.lab.policies.plugins import Plugins
+from mmedge_ros.lab.policies.imputation import PERSON_FIELDS, TrainedImputer, moved_boxes
 from mmedge_ros.lab.policies.rivals_folder import Choices, trained_gate
-from mmedge_ros.lab.policies.selection import TrainedSelector, cheapest_within
+from mmedge_ros.lab.policies.steering import Plugins
+from mmedge_ros.lab.policies.trained_choosers import TrainedGate, TrainedSelector, cheapest_within
 from mmedge_ros.lab.training import TrainingError
 from mmedge_ros.lab.training.dense_training import (
     Fit,
@@ -168,7 +167,7 @@ def judge_imputer(
     outputs = imputer.network.outputs(unseen.before)
     probability = logistic(outputs[:, 0])
     usual = bool(known.found.mean() >= 0.5)
-    first = BEFORE_FIELDS.index('onward_right')
+    first = PERSON_FIELDS.index('onward_right')
     onward = unseen.before[:, first : first + 4]
     there = unseen.found
     return {

@@ -13,7 +13,7 @@ from typing import Any
 from mmedge_ros import MmedgeError
 from mmedge_ros.lab.evaluation.bundle_under_test import BundleUnderTest, open_bundle
 from mmedge_ros.lab.policies.rivals_folder import choices_of, encoders_digest, write_rivals
-from mmedge_ros.lab.policies.stated_profile import STATED
+from mmedge_ros.lab.policies.settings import STATED
 from mmedge_ros.lab.training.detector_bundle import require_free
 from mmedge_ros.lab.training.flight_pictures import flights_in
 from mmedge_ros.lab.training.flight_works import DistinctFlights, Report, do_flight_works

@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mmedge_ros.data_types import FloatArray
-from mmedge_ros.lab.policies.imputation import BEFORE_FIELDS
-from mmedge_ros.lab.policies.seen import SEEN_FIELDS
+from mmedge_ros.lab.policies.imputation import PERSON_FIELDS
+from mmedge_ros.lab.policies.policy_features import POLICY_FIELDS
 from mmedge_ros.lab.training import TrainingError
 from mmedge_ros.lab.training.gate_flights import write_whole
 
-_FIELDS = {'seen': SEEN_FIELDS, 'before': BEFORE_FIELDS}
+_FIELDS = {'seen': POLICY_FIELDS, 'before': PERSON_FIELDS}
 
 
 class GatingSamples(NamedTuple):

@@ -15,11 +15,11 @@ from mmedge_ros.lab.evaluation.accuracy_samples import picture_size
 from mmedge_ros.lab.evaluation.bundle_under_test import BundleUnderTest
 from mmedge_ros.lab.evaluation.encoded_flight import EncodedFlight
 from mmedge_ros.lab.evaluation.remembered_networks import RememberedNetworks
-from mmedge_ros.lab.policies.plugins import Facts, Plugins
+from mmedge_ros.lab.policies.policy_features import POLICY_FIELDS, policy_features
 from mmedge_ros.lab.policies.policy_run import PolicyRun, run_policy
 from mmedge_ros.lab.policies.rivals_folder import GATING, SELECTION, Choices
 from mmedge_ros.lab.policies.schedule import SAMPLE
-from mmedge_ros.lab.policies.seen import SEEN_FIELDS, seen
+from mmedge_ros.lab.policies.steering import Facts, Plugins
 from mmedge_ros.lab.training.rivals.samples import GatingSamples, SelectionSamples
 from mmedge_ros.lab.training.rivals.window_quality import smoothed, window_quality
 from mmedge_ros.records.ground_truth import GroundTruth
@@ -54,7 +54,7 @@ class AtRandom:
         place = int(self.random.choice(len(self.configurations), p=self.shares))
         is_blind = not facts.features.get(CAMERA)
         place = 0 if is_blind else place
-        self.saw.append(None if is_blind else seen(facts, self.levels))
+        self.saw.append(None if is_blind else policy_features(facts, self.levels))
         self.chose.append(place)
         return self.configurations[place]
 
@@ -161,4 +161,4 @@ class WindowRuns:
 
 
 def _stacked(rows: Sequence[FloatArray]) -> FloatArray:
-    return np.array(rows, np.float64).reshape(-1, len(SEEN_FIELDS))
+    return np.array(rows, np.float64).reshape(-1, len(POLICY_FIELDS))

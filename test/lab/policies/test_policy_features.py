@@ -11,8 +11,13 @@ from hand_made_schedules import end_of
 from hand_made_units import MS, features, person, returns, unit
 
 from mmedge_ros.data_types import CAMERA, RADAR, Box, Detection, UnitFeatures
-from mmedge_ros.lab.policies.plugins import Facts
-from mmedge_ros.lab.policies.seen import SEEN_FIELDS, Seen, partners, seen
+from mmedge_ros.lab.policies.policy_features import (
+    POLICY_FIELDS,
+    PolicyFeatures,
+    partners,
+    policy_features,
+)
+from mmedge_ros.lab.policies.steering import Facts
 
 LEVELS = ('small', 'large')
 
@@ -25,16 +30,16 @@ def scan(ms: float, *rows: tuple[float, ...]) -> UnitFeatures:
     return features(unit(ms, RADAR), returns=returns(*rows))
 
 
-def asked(*units: UnitFeatures) -> Seen:
+def asked(*units: UnitFeatures) -> PolicyFeatures:
     known = {m: [u for u in units if u.modality == m] for m in (CAMERA, RADAR)}
-    numbers = seen(Facts(end_of(5), 500 * MS, known), LEVELS)
+    numbers = policy_features(Facts(end_of(5), 500 * MS, known), LEVELS)
     assert np.isfinite(numbers).all()
-    return Seen(*numbers)
+    return PolicyFeatures(*numbers)
 
 
 def test_nothing_ready_is_an_answer_too() -> None:
     nothing = asked()
-    assert len(nothing) == len(SEEN_FIELDS)
+    assert len(nothing) == len(POLICY_FIELDS)
     assert (nothing.picture_age, nothing.scan_age) == (1.0, 1.0)
 
 

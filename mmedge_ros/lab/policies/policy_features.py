@@ -1,4 +1,4 @@
-"""What gating and model selection go by: numbers about the units that are ready at an instant."""
+"""Policy features: inputs of gating and model selection, from the units ready at an instant."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mmedge_ros.data_types import CAMERA, NS_PER_S, RADAR, Box, Detection, FloatArray, UnitFeatures
-from mmedge_ros.lab.policies.plugins import Facts
+from mmedge_ros.lab.policies.steering import Facts
 from mmedge_ros.skipping.track_facts import overlap
 
 # Detections from here on begin tracks.
@@ -23,8 +23,8 @@ _LARGEST = 10.0
 _MOVING = 0.5
 
 
-class Seen(NamedTuple):
-    """Durations in s; what there is nothing to say of is 0.
+class PolicyFeatures(NamedTuple):
+    """Durations in s; 0 where a value is unknown.
 
     A picture's *strong* detections are those that begin tracks.
     """
@@ -67,11 +67,11 @@ class Seen(NamedTuple):
     consistency: float
 
 
-SEEN_FIELDS: tuple[str, ...] = Seen._fields
+POLICY_FIELDS: tuple[str, ...] = PolicyFeatures._fields
 
 
-def seen(facts: Facts, levels: Sequence[str] = ()) -> FloatArray:
-    """Put into numbers (F,) what can be known.
+def policy_features(facts: Facts, levels: Sequence[str] = ()) -> FloatArray:
+    """Return the features (F,), in the order of `PolicyFeatures`.
 
     :param levels: of the camera, from the cheapest on
     """

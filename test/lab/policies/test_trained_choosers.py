@@ -1,12 +1,13 @@
-"""Modality gating: the radar first, and the camera only where the gate wants it."""
+"""Trained choosers: the camera only where a gate wants it, and the cheapest level that will do."""
 
 from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
 
+import numpy as np
 import pytest
-from hand_made_rivals import by_field, choices, constant_network
+from hand_made_rivals import by_field, choices, constant_network, linear_network
 from hand_made_schedules import (
     PERIODS,
     FakeChooser,
@@ -19,11 +20,12 @@ from hand_made_units import MS, features, person, unit
 
 from mmedge_ros.data_types import CAMERA, RADAR
 from mmedge_ros.lab.policies.causality import check
-from mmedge_ros.lab.policies.plugins import Chooser, ChooserSteering, Facts
+from mmedge_ros.lab.policies.policy_features import POLICY_FIELDS
 from mmedge_ros.lab.policies.registry import POLICIES
 from mmedge_ros.lab.policies.rivals_folder import trained_gate
 from mmedge_ros.lab.policies.schedule import SAMPLE, STREAM, PlannedDecision, Schedule
-from mmedge_ros.lab.policies.seen import SEEN_FIELDS
+from mmedge_ros.lab.policies.steering import Chooser, ChooserSteering, Facts
+from mmedge_ros.lab.policies.trained_choosers import TrainedSelector, cheapest_within
 
 KIND = POLICIES['modality_gating']
 TAKE, REST = (30.0, 'large'), (2.0, 'large')
@@ -35,7 +37,7 @@ def scheduled(gate: Chooser, protocol: str = STREAM, seconds: float = 3.0) -> Sc
 
 
 def broken(schedule: Schedule, seconds: float = 3.0) -> list[str]:
-    return check(schedule, arrivals(seconds), KIND.promises, 500 * MS)
+    return check(schedule, arrivals(seconds), KIND.execution.promises, 500 * MS)
 
 
 def of_window(schedule: Schedule, number: int) -> PlannedDecision:
@@ -117,19 +119,58 @@ def facts(*pictures: float, people: int = 1) -> Facts:
 
 def test_a_trained_gate_rests_from_its_threshold_on_and_never_before_it_saw_anything() -> None:
     of = choices('small', 'large')
-    sure = trained_gate(constant_network(len(SEEN_FIELDS), 2.0), 0.5, of)
+    sure = trained_gate(constant_network(len(POLICY_FIELDS), 2.0), 0.5, of)
     assert sure.configuration(facts(400.0)) == of.resting
     assert sure.configuration(facts()) == of.by_level[-1]
     assert sure.probability(facts(400.0)) == pytest.approx(0.881, abs=1e-3)
-    careful = trained_gate(constant_network(len(SEEN_FIELDS), 2.0), 0.9, of)
+    careful = trained_gate(constant_network(len(POLICY_FIELDS), 2.0), 0.9, of)
     assert careful.configuration(facts(400.0)) == of.by_level[-1]
 
 
 def test_a_trained_gate_goes_by_what_is_seen() -> None:
     of = choices('small', 'large')
-    alone = trained_gate(by_field('strong', SEEN_FIELDS, -2.0, 3.0), 0.5, of)
+    alone = trained_gate(by_field('strong', POLICY_FIELDS, -2.0, 3.0), 0.5, of)
     assert alone.configuration(facts(400.0, people=1)) == of.resting
     assert alone.configuration(facts(400.0, people=2)) == of.by_level[-1]
-    stale = trained_gate(by_field('picture_age', SEEN_FIELDS, -10.0, 2.0), 0.5, of)
+    stale = trained_gate(by_field('picture_age', POLICY_FIELDS, -10.0, 2.0), 0.5, of)
     assert stale.configuration(facts(400.0)) == of.resting
     assert stale.configuration(facts(200.0)) == of.by_level[-1]
+
+
+LEVELS = ('small', 'medium', 'large')
+
+
+def selector(margin: float) -> TrainedSelector:
+    """Each person costs the small level 0.1 of quality, and the medium one 0.02."""
+    weights = np.zeros((len(POLICY_FIELDS), 3))
+    weights[POLICY_FIELDS.index('strong')] = (0.1, 0.02, 0.0)
+    network = linear_network(len(POLICY_FIELDS), weights, np.zeros(3))
+    of = choices(*LEVELS)
+    return TrainedSelector(network, margin, of.levels, of.by_level)
+
+
+def chosen(people: int, margin: float = 0.05) -> str:
+    picture = features(
+        unit(400.0),
+        detections=tuple(person(100.0 + 120.0 * n, 240.0) for n in range(people)),
+        image_size=(640, 480),
+    )
+    facts = Facts(end_of(5), 500 * MS, {CAMERA: [picture]})
+    return selector(margin).configuration(facts).of(CAMERA).level
+
+
+def test_the_level_is_the_cheapest_that_falls_short_by_little() -> None:
+    assert [chosen(people) for people in (0, 1, 2, 3)] == ['small', 'medium', 'medium', 'large']
+    assert chosen(3, margin=0.5) == 'small'
+    assert chosen(1, margin=0.0) == 'large'
+
+
+def test_before_anything_is_seen_it_is_the_best() -> None:
+    found = selector(1.0).configuration(Facts(end_of(0), 500 * MS))
+    assert found.of(CAMERA).level == 'large'
+
+
+def test_a_margin_is_counted_from_the_least_shortfall() -> None:
+    # A network may be wrong by as much for all levels.
+    shortfalls = np.array([[0.3, 0.2, 0.2], [0.0, 0.5, 0.1], [-0.2, -0.3, -0.31]])
+    assert cheapest_within(shortfalls, 0.05).tolist() == [1, 0, 1]
