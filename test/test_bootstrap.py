@@ -458,7 +458,7 @@ def test_without_arguments_the_live_tests_run_alone_after_the_rest_on_all_cores(
     lines = ready.notes_file.read_text().splitlines()
     assert [line for line in lines if line.startswith('pytest')] == [
         'pytest -n logical --dist loadfile --no-loadscope-reorder --ignore test/ros',
-        f'pytest -o cache_dir={ready.root}/.venv/.live-tests test/ros',
+        f'pytest -o cache_dir={ready.root}/.venv/.live-tests -n 2 --dist loadfile test/ros',
     ]
 
 

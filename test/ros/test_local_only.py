@@ -84,7 +84,7 @@ def test_no_socket_of_a_whole_graph_is_open_to_other_machines(
     start: Start, little_bag: Path, detector: Path, bystander: Bystander, tmp_path: Path
 ) -> None:
     command = start(
-        *('cli', 'up', '--loop', '--bag', str(little_bag), '--detector', str(detector)),
+        *('commands.main', 'up', '--loop', '--bag', str(little_bag), '--detector', str(detector)),
         *('--logs', str(tmp_path)),
     )
     bystander.wait_for_decisions(3)
