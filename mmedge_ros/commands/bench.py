@@ -101,13 +101,9 @@ def contention(
         _print_json(report)
         return
     print_parts(
-        _contention_table('the adaptive drone', report['phases']),
-        _contention_table(
-            f'the same from {report["from_factors"]["numbers"]} numbers instead of '
-            f'{report["configurations"]}',
-            report['from_factors']['phases'],
-        ),
+        _contention_table('the configuration loop that flies', report['phases']),
         _contention_table('a static table', report['static_table']['phases']),
+        _factors_line(report),
     )
 
 
@@ -174,12 +170,8 @@ def add_row(table: Table, *cells: object) -> None:
 
 
 def _optimizer_table(report: dict[str, Any]) -> Table:
-    table = new_table(
-        f'\n{report["latency"]}', 'limit ms', 'configuration', '%', 'ms', 'regret', 'from factors'
-    )
-    few = report['from_factors']['measured']
-    for answer, guess in zip(report['limits'], few['limits'], strict=True):
-        words = 'late' if guess['late'] else f'regret {guess["regret"]}'
+    table = new_table(f'\n{report["latency"]}', 'limit ms', 'configuration', '%', 'ms', 'regret')
+    for answer in report['limits']:
         add_row(
             table,
             f'{answer["limit_ms"]:g}',
@@ -187,19 +179,16 @@ def _optimizer_table(report: dict[str, Any]) -> Table:
             f'{answer["accuracy"]:.2f}',
             f'{answer["latency_ms"]:.1f}' + ('' if answer['feasible'] else ' (over)'),
             answer['regret'],
-            words if answer['feasible'] else '-',
         )
     return table
 
 
 def _sweep_line(report: dict[str, Any]) -> str:
-    sweep, few = report['sweep'], report['from_factors']['measured']
+    sweep = report['sweep']
     return (
         f'{sweep["values"]} limits from {sweep["from_ms"]:.0f} to {sweep["to_ms"]:.0f} ms: '
         f'largest regret {sweep["largest_regret"]:g}, {sweep["infeasible"]} infeasible, '
-        f'{sweep["wrongly_flagged"]} flagged wrongly\n'
-        f'from {few["numbers"]} numbers (R2 {few["r2"]:.2f}): '
-        f'{100 * few["sweep"]["late_share"]:.0f} % late, mean regret {few["sweep"]["mean_regret"]}'
+        f'{sweep["wrongly_flagged"]} flagged wrongly'
     )
 
 
@@ -210,16 +199,24 @@ def _times_table(report: dict[str, Any]) -> Table:
         'calibrate a unit',
         'quantiles and search',
         'search alone',
-        'stale front',
         'equal to exhaustive',
     )
     for size, times in report['decision_us'].items():
         cells = [
             f'{times[name]["p50"]:g} ({times[name]["processor_p95"]:g})'
-            for name in ('unit', 'fresh', 'search', 'stale_front')
+            for name in ('unit', 'fresh', 'search')
         ]
         add_row(table, size, *cells, 'yes' if times['equal_to_exhaustive'] else 'NO')
     return table
+
+
+def _factors_line(report: dict[str, Any]) -> str:
+    factors = report['from_factors']
+    explained = ', '.join(f'{share:.2f}' for share in factors['r2'])
+    return (
+        f'\nunit times from {factors["numbers"]} numbers instead of {report["configurations"]}; '
+        f'R2 by phase {explained}'
+    )
 
 
 def _contention_table(title: str, phases: list[dict[str, Any]]) -> Table:
@@ -228,7 +225,6 @@ def _contention_table(title: str, phases: list[dict[str, Any]]) -> Table:
         'phase',
         'late',
         'outliers',
-        'tries',
         'changes',
         'best %',
         '% at end',
@@ -241,7 +237,6 @@ def _contention_table(title: str, phases: list[dict[str, Any]]) -> Table:
             Path(phase['latency']).stem,
             phase['late'],
             phase['outliers'],
-            phase['tries'],
             phase['changes'],
             phase['best_accuracy'],
             phase['accuracy_at_end'],

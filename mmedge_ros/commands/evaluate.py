@@ -227,7 +227,7 @@ def _evaluate(options: Options, work: Work, against: Path | None, store: Path | 
     from mmedge_ros.data_types import NS_PER_S
     from mmedge_ros.encoding.bundle.default_model import default_detector
     from mmedge_ros.encoding.bundle.model_bundle import load_bundle
-    from mmedge_ros.lab.comparison.contention import tables_folder
+    from mmedge_ros.lab.bench.contention_bench import tables_folder
     from mmedge_ros.lab.comparison.expected_time import (
         core_seconds,
         expected,

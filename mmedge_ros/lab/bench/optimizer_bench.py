@@ -1,8 +1,8 @@
-"""How good and how fast the optimiser is, on tables and on made-up configurations."""
+"""How exact and how fast the optimiser that flies is, on tables and made-up configurations."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,15 +12,8 @@ from numpy.typing import NDArray
 from mmedge_ros.configuration.configuration_space import ConfigurationSpace, ModalityOptions
 from mmedge_ros.configuration.factorised_latency import FactorisedLatency
 from mmedge_ros.configuration.optimizer import Optimizer
-from mmedge_ros.configuration.predicted_latency import PredictedLatency
 from mmedge_ros.configuration.unit_time_profile import StageTime, UnitTimeProfile
 from mmedge_ros.lab.bench.bench_timing import Stopwatch
-from mmedge_ros.lab.bench.factor_knowledge import (
-    FactorKnowledge,
-    fitted_factors,
-    measured_factors,
-)
-from mmedge_ros.lab.bench.pareto_front import ParetoFront
 from mmedge_ros.lab.bench.published_tables import PublishedTables
 
 FloatArray = NDArray[np.float64]
@@ -82,72 +75,25 @@ def _table(
             'infeasible': sum(not answer['feasible'] for answer in answers),
             'wrongly_flagged': sum(not answer['flag_right'] for answer in answers),
         },
-        'from_factors': {
-            'measured': _from_factors(tables, latency, limits, measured_factors),
-            'fitted': _from_factors(tables, latency, limits, fitted_factors),
-        },
     }
 
 
 def _answer(tables: PublishedTables, latency: FloatArray, limit: float) -> dict[str, Any]:
     choice = Optimizer(tables.grid).choose(tables.accuracy, latency, limit)
-    front, front_feasible = ParetoFront(tables.accuracy, latency).choose(limit)
     best, feasible = exhaustive_choice(tables.accuracy.tolist(), latency.tolist(), limit)
     if feasible:
-        worst = min(tables.accuracy[choice.index], tables.accuracy[front])
-        regret = 100.0 * float(tables.accuracy[best] - worst)
+        regret = 100.0 * float(tables.accuracy[best] - tables.accuracy[choice.index])
     else:
-        regret = 1e3 * float(max(latency[choice.index], latency[front]) - latency[best])
+        regret = 1e3 * float(latency[choice.index] - latency[best])
     return {
         'limit_ms': round(1e3 * limit, 3),
         'configuration': list(tables.grid.labels(choice.index)),
         'accuracy': round(100.0 * float(tables.accuracy[choice.index]), 3),
         'latency_ms': round(1e3 * float(latency[choice.index]), 3),
         'feasible': choice.feasible,
-        'flag_right': choice.feasible == front_feasible == feasible,
+        'flag_right': choice.feasible == feasible,
         'regret': round(regret, 6),
         'violation_ms': round(1e3 * choice.violation, 3),
-    }
-
-
-def _from_factors(
-    tables: PublishedTables,
-    latency: FloatArray,
-    limits: Sequence[float],
-    knowledge: Callable[..., FactorKnowledge],
-) -> dict[str, Any]:
-    """Choose from rebuilt latencies, with a margin for their error; judge by the real ones."""
-    rebuilt = knowledge(latency, tables.grid)
-    predicted = PredictedLatency(np.log(rebuilt.table), max(rebuilt.error, 1e-6))
-    quantiles = predicted.quantiles(_CERTAINTY)
-    sweep = np.linspace(latency.min(), 1.1 * latency.max(), SWEEP)
-    swept = [_judged(tables, latency, quantiles, float(limit)) for limit in sweep]
-    regrets = [answer['regret'] for answer in swept if not answer['late']]
-    return {
-        'numbers': rebuilt.numbers,
-        'r2': round(rebuilt.r2, 4),
-        'error': round(rebuilt.error, 4),
-        'limits': [_judged(tables, latency, quantiles, limit) for limit in limits],
-        'sweep': {
-            'late_share': round(float(np.mean([answer['late'] for answer in swept])), 4),
-            'mean_regret': round(float(np.mean(regrets)), 3) if regrets else None,
-            'largest_regret': max(regrets, default=None),
-        },
-    }
-
-
-def _judged(
-    tables: PublishedTables, latency: FloatArray, quantiles: FloatArray, limit: float
-) -> dict[str, Any]:
-    index = Optimizer(tables.grid).choose(tables.accuracy, quantiles, limit).index
-    best, feasible = exhaustive_choice(tables.accuracy.tolist(), latency.tolist(), limit)
-    regret = max(100.0 * float(tables.accuracy[best] - tables.accuracy[index]), 0.0)
-    return {
-        'limit_ms': round(1e3 * limit, 3),
-        'configuration': list(tables.grid.labels(index)),
-        'real_latency_ms': round(1e3 * float(latency[index]), 3),
-        'late': feasible and bool(latency[index] > limit),
-        'regret': round(regret, 3) if feasible else None,
     }
 
 
@@ -155,13 +101,13 @@ def decision_times(side: int, rounds: int = _ROUNDS) -> dict[str, Any]:
     """Time decisions over side^4 configurations of two modalities, all different.
 
     ``unit``: calibration by one measured unit. ``fresh``: after it and with a new accuracy,
-    quantiles and exact search. ``search``: the search alone. ``stale_front``: a front made
-    before. Answers are compared with exhaustive search now and then.
+    quantiles and exact search. ``search``: the search alone. Answers are compared with
+    exhaustive search now and then.
     """
     space, latency = made_up(side)
     random = np.random.default_rng(side)
     optimizer = Optimizer(space.grid)
-    watches = {name: Stopwatch() for name in ('unit', 'fresh', 'search', 'stale_front')}
+    watches = {name: Stopwatch() for name in ('unit', 'fresh', 'search')}
     equal = True
     for number in range(rounds):
         accuracy = random.random(len(space))
@@ -177,13 +123,9 @@ def decision_times(side: int, rounds: int = _ROUNDS) -> dict[str, Any]:
         choice = optimizer.choose(accuracy, quantiles, limit)
         watches['search'].stop()
         watches['fresh'].stop()
-        front = ParetoFront(accuracy, quantiles)
-        watches['stale_front'].start()
-        answer = front.choose(limit)
-        watches['stale_front'].stop()
         if number % 20 == 0:
             best = exhaustive_choice(accuracy.tolist(), quantiles.tolist(), limit)
-            equal &= best == (choice.index, choice.feasible) == answer
+            equal &= best == (choice.index, choice.feasible)
     times = {name: watch.microseconds() for name, watch in watches.items()}
     return {'equal_to_exhaustive': equal, **times}
 

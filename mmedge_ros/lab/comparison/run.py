@@ -10,7 +10,7 @@ from typing import Any
 
 from mmedge_ros.encoding.bundle.model_bundle import MANIFEST, load_bundle
 from mmedge_ros.encoding.bundle.weights import sha256_of
-from mmedge_ros.lab.comparison.contention import contention
+from mmedge_ros.lab.bench.contention_bench import published_steps
 from mmedge_ros.lab.comparison.measured_results import Result
 from mmedge_ros.lab.comparison.outcome import Outcome
 from mmedge_ros.lab.comparison.overheads import overheads
@@ -109,7 +109,7 @@ def compare(
         else None
     )
     report = _described(request, bundle)
-    stepped = None if request.tables is None else contention(request.tables)
+    stepped = None if request.tables is None else published_steps(request.tables)
     evidence = Evidence(
         *(comparison, request.profile, timed, request.command, stepped),
         accuracies=report['bundle']['accuracies'],

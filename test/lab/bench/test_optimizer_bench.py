@@ -18,11 +18,10 @@ def test_exhaustive_search_looks_at_each(limit: float, expected: tuple[int, bool
     assert exhaustive_choice(accuracy, latency, limit) == expected
 
 
-def test_over_2401_configurations_the_answer_is_exact_and_a_ready_front_far_faster() -> None:
+def test_over_2401_configurations_the_answer_is_exact() -> None:
     times = decision_times(7, rounds=40)
     assert times['equal_to_exhaustive']
-    # About 200 times; the figures themselves are what `mmedge bench optimizer` is for.
-    assert 10 * times['stale_front']['processor_p50'] < times['fresh']['processor_p50']
+    assert 0.0 < times['search']['processor_p50'] < times['fresh']['processor_p50']
 
 
 def test_made_up_configurations_are_all_different() -> None:

@@ -34,7 +34,6 @@ MACHINE = {
         str(side**4): {
             'equal_to_exhaustive': True,
             'fresh': {'p50': 300.0, 'processor_p50': 290.0},
-            'stale_front': {'p50': 8.0, 'processor_p50': 8.0},
         }
         for side in (3, 5, 7)
     },

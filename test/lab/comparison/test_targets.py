@@ -19,7 +19,6 @@ OVERHEADS = {
     'optimizer_us': {
         '2401': {
             'fresh': {'p50': 700.0, 'processor_p50': 650.0},
-            'stale_front': {'p50': 9.0, 'processor_p50': 9.0},
             'equal_to_exhaustive': True,
         }
     },
@@ -200,7 +199,6 @@ def test_slow_or_wrong_deciding_is_missed() -> None:
     entry = OVERHEADS['optimizer_us']['2401']
     for change in (
         {'fresh': {'p50': 1500.0, 'processor_p50': 1.0}},
-        {'stale_front': {'p50': 25.0}},
         {'equal_to_exhaustive': False},
     ):
         other = {**OVERHEADS, 'optimizer_us': {'2401': {**entry, **change}}}
