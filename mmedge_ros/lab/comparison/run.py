@@ -23,7 +23,7 @@ from mmedge_ros.lab.comparison.task import (
     ComparisonTask,
     PolicyRunner,
     compare_flight,
-    software_digest,
+    policies_digest,
 )
 from mmedge_ros.lab.comparison.verdict import Evidence
 from mmedge_ros.lab.evaluation import EvaluationError
@@ -188,7 +188,7 @@ def named_flights(sets: Sequence[tuple[str, Sequence[Path]]]) -> tuple[tuple[str
 
 
 def _tasks(request: ComparisonRequest, bundle: BundleUnderTest) -> list[ComparisonTask]:
-    extra = hashlib.sha256(f'{software_digest()} {request.plugins}'.encode()).hexdigest()
+    extra = hashlib.sha256(f'{policies_digest()} {request.plugins}'.encode()).hexdigest()
     return [
         ComparisonTask(
             name,

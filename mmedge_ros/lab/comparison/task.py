@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
-from mmedge_ros.encoding.bundle.weights import sha256_of
 from mmedge_ros.lab.comparison.outcome import Outcome, PolicyResult, outcome_of
 from mmedge_ros.lab.comparison.outcome_file import outcome_bytes, read_outcome
 from mmedge_ros.lab.comparison.plan import ComparisonCase
 from mmedge_ros.lab.evaluation.bundle_cases import LEVELS
-from mmedge_ros.lab.evaluation.bundle_under_test import BundleUnderTest
+from mmedge_ros.lab.evaluation.bundle_under_test import BundleUnderTest, software_digest
 from mmedge_ros.lab.evaluation.encoded_flight import EncodedFlight
 from mmedge_ros.lab.evaluation.flight_cases import RememberedTruth, encoded_with_truth
 from mmedge_ros.lab.evaluation.remembered_networks import RememberedNetworks
@@ -23,11 +21,10 @@ from mmedge_ros.replay.recording import Recording
 MS_PER_S = 1e3
 # Of the work on a flight; a guess that only the progress depends on.
 _ENCODING_SHARE = 0.3
-_PACKAGE = Path(__file__).resolve().parents[2]
 # What decides about an outcome beside what `BundleUnderTest` knows of.
 _DECIDING = (
-    *('configuration', 'skipping', 'evaluation/policies', 'evaluation/tracking_accuracy.py'),
-    *('evaluation/comparison/outcome.py', 'evaluation/comparison/task.py'),
+    *('configuration', 'skipping', 'lab/policies'),
+    *('lab/comparison/outcome.py', 'lab/comparison/task.py'),
 )
 
 
@@ -88,14 +85,9 @@ class ComparisonTask:
         return f'{self.bundle.digest} {self.digest} {self.extra} {case.key}'
 
 
-def software_digest() -> str:
+def policies_digest() -> str:
     """Return what changes with the code that policies and their judgement depend on."""
-    digest = hashlib.sha256()
-    for name in _DECIDING:
-        path = _PACKAGE / name
-        for file in [path] if path.is_file() else sorted(path.rglob('*.py')):
-            digest.update(f'{file.relative_to(_PACKAGE)} {sha256_of(file)}\n'.encode())
-    return digest.hexdigest()
+    return software_digest(_DECIDING)
 
 
 def compare_flight(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,13 +32,8 @@ _PACKAGE = Path(__file__).resolve().parents[2]
 # What decides about figures; the rest of the package only shows them.
 _DECIDING = (
     'data_types.py',
-    *('aggregation', 'encoding', 'fusion', 'pipeline', 'replay', 'sensing', 'tracking'),
-    *('evaluation/accuracy.py', 'evaluation/accuracy_samples.py', 'evaluation/bundle_cases.py'),
-    *('evaluation/bundle_under_test.py', 'evaluation/case_figures.py'),
-    'evaluation/remembered_networks.py',
-    *('evaluation/consistency.py', 'evaluation/flight_cases.py', 'evaluation/ground_truth.py'),
-    *('evaluation/truth_alignment.py', 'evaluation/truth_comparison.py'),
-    'evaluation/truth_matching.py',
+    *('aggregation', 'encoding', 'fusion', 'geometry', 'pipeline', 'records', 'replay'),
+    *('sensing', 'tracking', 'lab/evaluation'),
 )
 
 
@@ -108,7 +103,7 @@ def open_bundle(folder: Path, profile: DeviceProfile) -> BundleUnderTest:
     load_bundle(folder)
     digest = hashlib.sha256()
     # The manifest holds the hashes of all other files, which are verified as they are opened.
-    for text in (sha256_of(folder / MANIFEST), _profile_text(profile), _software_digest()):
+    for text in (sha256_of(folder / MANIFEST), _profile_text(profile), software_digest()):
         digest.update(text.encode())
     bundle = BundleUnderTest(folder, profile, digest.hexdigest())
     for encoder in bundle.encoders().values():
@@ -142,10 +137,12 @@ def _profile_text(profile: DeviceProfile) -> str:
     return repr(sorted((name, tuple(times)) for name, times in profile.stages.items()))
 
 
-def _software_digest() -> str:
+def software_digest(names: Sequence[str] = _DECIDING) -> str:
+    """Return what changes with the package's files and folders of those names."""
     digest = hashlib.sha256()
-    for name in _DECIDING:
+    for name in names:
         path = _PACKAGE / name
-        for file in [path] if path.is_file() else sorted(path.rglob('*.py')):
+        files = sorted(path.rglob('*.py')) if path.is_dir() else [path]
+        for file in files:
             digest.update(f'{file.relative_to(_PACKAGE)} {sha256_of(file)}\n'.encode())
     return digest.hexdigest()

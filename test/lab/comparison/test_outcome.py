@@ -16,9 +16,14 @@ from truth_fixtures import recording_with_truth
 from mmedge_ros.lab.comparison.outcome import Outcome, outcome_of
 from mmedge_ros.lab.comparison.outcome_file import outcome_bytes, read_outcome
 from mmedge_ros.lab.comparison.plan import ComparisonCase
+from mmedge_ros.lab.comparison.task import policies_digest
 from mmedge_ros.lab.evaluation import EvaluationError
 from mmedge_ros.lab.evaluation.bundle_evaluation import NOMINAL
-from mmedge_ros.lab.evaluation.bundle_under_test import BundleUnderTest, open_bundle
+from mmedge_ros.lab.evaluation.bundle_under_test import (
+    BundleUnderTest,
+    open_bundle,
+    software_digest,
+)
 from mmedge_ros.lab.evaluation.encoded_flight import EncodedFlight, encode_flight, load_flight
 from mmedge_ros.pipeline.perception_pipeline import PipelineParameters
 from mmedge_ros.records.ground_truth import GroundTruth
@@ -148,3 +153,7 @@ def test_a_damaged_file_is_no_outcome(data: st.DataObject, content: bytes) -> No
 def test_something_else_is_no_outcome() -> None:
     assert read_outcome(b'', 'key') is None
     assert read_outcome(b'x' * 100, 'key') is None
+
+
+def test_every_source_that_decides_about_kept_outcomes_exists() -> None:
+    assert policies_digest() != software_digest()
