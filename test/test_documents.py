@@ -20,6 +20,9 @@ DOCUMENTS = sorted(
 COMMANDS = typer.main.get_command(app)
 # The script ./mmedge has one word of its own.
 WORDS_OF_THE_SCRIPT = {'test'}
+# Layers that are single modules, or explained beside the tables of rooms.
+NO_ROOMS = {'data_types', 'parameter', 'clock | untrusted_files', 'worker_streams'}
+NO_ROOMS |= {'worker_processes', 'lab', 'commands'}
 
 every_document = pytest.mark.parametrize(
     'document', DOCUMENTS, ids=lambda path: path.relative_to(ROOT).as_posix()
@@ -60,6 +63,19 @@ def test_the_readme_is_a_door() -> None:
     text = (ROOT / 'README.md').read_text()
     assert text.count('\n') <= 170
     assert len(re.sub(r'```.*?```', '', text, flags=re.DOTALL).split()) <= 1300
+
+
+def test_the_architecture_names_every_room_in_the_order_of_the_contracts() -> None:
+    tomllib = pytest.importorskip('tomllib')  # python 3.11 and later
+    text = (ROOT / 'docs/architecture.md').read_text()
+    contracts = tomllib.loads((ROOT / 'pyproject.toml').read_text())['tool']['importlinter']
+    layers = [
+        contract['layers'] for contract in contracts['contracts'] if contract['type'] == 'layers'
+    ]
+    for heading, contract in zip(('What flies', 'The lab'), layers, strict=True):
+        table = text.split(f'### {heading}')[1].split('\n#')[0]
+        rooms = [cell.strip('/') for cell in re.findall(r'^\| `(\w+/)` \|', table, re.MULTILINE)]
+        assert rooms == [layer for layer in reversed(contract) if layer not in NO_ROOMS]
 
 
 def code(text: str) -> Iterator[str]:
