@@ -174,7 +174,7 @@ def _open_teacher(named: str) -> Detector:
 
 def _taught(record: RunRecord, request: ReplayRequest, teacher: Detector) -> PseudoLabelComparison:
     """Let the teacher look at the pictures again, and compare."""
-    from mmedge_ros.lab.evaluation.recorded_pictures import recorded_pictures
+    from mmedge_ros.lab.evaluation.video import recorded_pictures
     from mmedge_ros.replay.recording import Recording
 
     first, last = frames_asked(record, *request.frames)
@@ -190,8 +190,7 @@ def _taught(record: RunRecord, request: ReplayRequest, teacher: Detector) -> Pse
 
 def _write_video(record: RunRecord, request: ReplayRequest) -> None:
     """Read the pictures again and write the video; those of a run are never kept."""
-    from mmedge_ros.lab.evaluation.recorded_pictures import recorded_pictures
-    from mmedge_ros.lab.evaluation.video import VIDEO, write_video
+    from mmedge_ros.lab.evaluation.video import VIDEO, recorded_pictures, write_video
     from mmedge_ros.replay.recording import Recording
 
     path = request.out / VIDEO

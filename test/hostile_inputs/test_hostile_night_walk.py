@@ -7,11 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from decision_log_reader import read_decisions
 from replays import Outcome, replay, reported
 
 from mmedge_ros.data_types import NS_PER_S, Decision
 from mmedge_ros.lab.evaluation.box_comparison import read_boxes
-from mmedge_ros.lab.evaluation.decision_log import read_decisions
 
 FRAMES = (20, 319)
 # A brisk walk; what a track may move between decisions besides its own uncertainty.

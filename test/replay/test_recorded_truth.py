@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from bag_fixtures import BEGIN_NS, LOG_DELAY_NS, TYPES, header, recording, serialized, write_bag
+from decision_log_reader import read_decisions
 from rosbags.rosbag2 import StoragePlugin, Writer
 from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 from tiny_detector import write_tiny_detector
@@ -27,7 +28,7 @@ from truth_fixtures import (
 )
 
 from mmedge_ros.data_types import Box
-from mmedge_ros.lab.evaluation.report import read_decisions, report_of, write_report
+from mmedge_ros.lab.evaluation.report import report_of, write_report
 from mmedge_ros.records.ground_truth import GroundTruth
 from mmedge_ros.replay.bag import Bag
 from mmedge_ros.replay.offline_session import OfflineOptions, replay_offline

@@ -15,7 +15,6 @@ from mmedge_ros.lab.comparison.estimates import HALVES, P95, STREAMING
 from mmedge_ros.lab.comparison.plan import OURS
 from mmedge_ros.lab.comparison.policy_marks import Mark, base_case, few, marks
 from mmedge_ros.lab.comparison.report import FACTORS, figure_of
-from mmedge_ros.lab.reporting.estimate_marks import value_of
 from mmedge_ros.lab.reporting.figure_style import (
     INK,
     MUTED,
@@ -23,6 +22,7 @@ from mmedge_ros.lab.reporting.figure_style import (
     modality_colour,
     printable,
     render,
+    value_of,
 )
 
 ROBUSTNESS, TIMELINE = 'robustness.png', 'timeline.png'

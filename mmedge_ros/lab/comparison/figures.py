@@ -21,7 +21,6 @@ from mmedge_ros.lab.comparison.estimates import MEAN_IOU, P50, P95, STREAMING
 from mmedge_ros.lab.comparison.policy_marks import Mark, base_case, label_rows, marks
 from mmedge_ros.lab.comparison.report import figure_of
 from mmedge_ros.lab.policies.schedule import SAMPLE, STREAM
-from mmedge_ros.lab.reporting.estimate_marks import value_of
 from mmedge_ros.lab.reporting.figure_style import (
     BLUE,
     INK,
@@ -29,6 +28,7 @@ from mmedge_ros.lab.reporting.figure_style import (
     FigureFile,
     modality_colour,
     render,
+    value_of,
 )
 
 PLANE, ABLATION, COSTS = 'plane.png', 'ablation.png', 'costs.png'

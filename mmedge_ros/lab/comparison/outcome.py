@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from mmedge_ros.data_types import CAMERA, NS_PER_S, RADAR, Decision, FloatArray
 from mmedge_ros.lab.evaluation import EvaluationError
-from mmedge_ros.lab.evaluation.accuracy import Accuracy, BoxCounts
+from mmedge_ros.lab.evaluation.accuracy import Accuracy, BoxCounts, accuracy_of
 from mmedge_ros.lab.evaluation.accuracy_samples import (
     PersonSamples,
     joined_people,
@@ -21,7 +21,6 @@ from mmedge_ros.lab.evaluation.accuracy_samples import (
     windows_without_decision,
 )
 from mmedge_ros.lab.evaluation.case_figures import COLUMNS, OVERALL, CaseFigures, case_figures
-from mmedge_ros.lab.evaluation.truth_comparison import accuracy_of
 from mmedge_ros.lab.evaluation.truth_matching import best_overlaps, counted_people, person_boxes
 from mmedge_ros.lab.policies.schedule import PlannedDecision, Schedule
 from mmedge_ros.records.ground_truth import GroundTruth
@@ -160,10 +159,10 @@ def _totals(
         'rested': sum(bool(decision.skipped) for decision in schedule.decisions),
         'imputed': sum(bool(decision.imputed) for decision in schedule.decisions),
         'true_boxes': tracking.true_boxes,
-        'result_boxes': tracking.boxes,
+        'result_boxes': tracking.result_boxes,
         'matches': tracking.matches,
         'idtp': tracking.idtp,
-        'id_switches': tracking.id_switches,
+        'id_switches': tracking.id_switches or 0,
         'duration': run.record.duration,
         'cpu_s': run.cpu_seconds,
         'energy_j': run.energy_joules,

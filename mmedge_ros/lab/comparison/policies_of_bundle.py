@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from mmedge_ros.lab.comparison.plan import ComparisonCase, PolicyFacts
 from mmedge_ros.lab.evaluation import EvaluationError
 from mmedge_ros.lab.evaluation.bundle_under_test import BundleUnderTest
+from mmedge_ros.lab.evaluation.cached_networks import CachedNetworks
 from mmedge_ros.lab.evaluation.encoded_flight import EncodedFlight
-from mmedge_ros.lab.evaluation.remembered_networks import RememberedNetworks
 from mmedge_ros.lab.policies.policy_run import PolicyRun, run_policy
 from mmedge_ros.lab.policies.registry import POLICIES, PolicyKind
 from mmedge_ros.lab.policies.steering import Plugins
@@ -28,7 +28,7 @@ class PolicyRuns:
         case: ComparisonCase,
         flight: EncodedFlight,
         bundle: BundleUnderTest,
-        networks: RememberedNetworks | None,
+        networks: CachedNetworks | None,
     ) -> PolicyRun:
         return run_policy(
             case.policy,

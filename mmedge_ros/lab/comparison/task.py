@@ -12,9 +12,9 @@ from mmedge_ros.lab.comparison.outcome_file import outcome_bytes, read_outcome
 from mmedge_ros.lab.comparison.plan import ComparisonCase
 from mmedge_ros.lab.evaluation.bundle_cases import LEVELS
 from mmedge_ros.lab.evaluation.bundle_under_test import BundleUnderTest, software_digest
+from mmedge_ros.lab.evaluation.cached_networks import CachedNetworks
 from mmedge_ros.lab.evaluation.encoded_flight import EncodedFlight
-from mmedge_ros.lab.evaluation.flight_cases import RememberedTruth, encoded_with_truth
-from mmedge_ros.lab.evaluation.remembered_networks import RememberedNetworks
+from mmedge_ros.lab.evaluation.flight_cases import CachedTruth, encoded_with_truth
 from mmedge_ros.lab.reporting.report_files import kept_content, write_files
 from mmedge_ros.replay.recording import Recording
 
@@ -36,7 +36,7 @@ class PolicyRunner(Protocol):
         case: ComparisonCase,
         flight: EncodedFlight,
         bundle: BundleUnderTest,
-        networks: RememberedNetworks | None,
+        networks: CachedNetworks | None,
     ) -> PolicyResult: ...
 
 
@@ -124,7 +124,7 @@ def compare_pending(
             recording, encoders, levels, lambda share: tell(_ENCODING_SHARE * share)
         )
     assert flight.truth is not None  # it is one that can be judged
-    truth, networks = RememberedTruth(flight.truth), task.bundle.networks()
+    truth, networks = CachedTruth(flight.truth), task.bundle.networks()
     for number, case in enumerate(pending):
         run = task.run(case, flight, task.bundle, networks)
         outcome = outcome_of(run, truth, case.limit_ms / MS_PER_S)

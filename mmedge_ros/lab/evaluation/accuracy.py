@@ -15,15 +15,35 @@ from typing import Any
 
 import numpy as np
 
-from mmedge_ros.data_types import FloatArray
+from mmedge_ros.data_types import Decision, FloatArray
 from mmedge_ros.lab.evaluation.accuracy_samples import (
     ErrorSamples,
     PersonSamples,
+    error_samples,
     joined_errors,
     joined_people,
+    person_samples,
+    picture_size,
+    stream_samples,
+    windows_without_decision,
 )
 from mmedge_ros.lab.evaluation.consistency import consistency_of, thinned
-from mmedge_ros.lab.evaluation.tracking_accuracy import TrackingCounts, position_report
+from mmedge_ros.lab.evaluation.mot_metrics import MotFigures, MotFrame, evaluate_frames
+from mmedge_ros.lab.evaluation.tracking_accuracy import (
+    box_frame,
+    position_frame,
+    position_report,
+    tracking_report,
+)
+from mmedge_ros.lab.evaluation.truth_alignment import Alignment
+from mmedge_ros.lab.evaluation.truth_matching import (
+    Match,
+    counted_people,
+    match_boxes,
+    person_boxes,
+)
+from mmedge_ros.records.ground_truth import GroundTruth, TrueFrame
+from mmedge_ros.records.run_record import RunRecord
 
 _TALL = 20.0
 SIZE_EDGES = (8.0, 20.0, 40.0, 80.0, math.inf)
@@ -61,7 +81,7 @@ class BoxCounts:
 
 @dataclass(frozen=True, eq=False)
 class Accuracy:
-    """Everything a run is judged by; `pooled` joins those of many flights.
+    """Everything a run is judged by.
 
     ``states`` are the samples at state times, ``stream`` those every 10 ms, ``at_once`` the
     same as if every result had been published at its state time. ``scenarios`` are named as
@@ -73,8 +93,8 @@ class Accuracy:
     at_once: PersonSamples
     errors: ErrorSamples
     counts: BoxCounts
-    tracking: TrackingCounts
-    positions: TrackingCounts
+    tracking: MotFigures
+    positions: MotFigures
     scenarios: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
 
@@ -128,7 +148,7 @@ class Accuracy:
 
     def tracking_report(self) -> dict[str, Any]:
         """Return the values under ``tracking`` of report.json."""
-        return self.tracking.report() | {'positions': position_report(self.positions)}
+        return tracking_report(self.tracking) | {'positions': position_report(self.positions)}
 
     @property
     def independent_errors(self) -> ErrorSamples:
@@ -170,25 +190,6 @@ class Accuracy:
         }
 
 
-def pooled(flights: Sequence[Accuracy]) -> Accuracy:
-    """Join the samples of many flights: every sample weighs the same, whatever its flight."""
-    counts, boxes, positions = BoxCounts(), TrackingCounts(), TrackingCounts()
-    for flight in flights:
-        counts, boxes = counts + flight.counts, boxes + flight.tracking
-        positions = positions + flight.positions
-    return Accuracy(
-        joined_people([flight.states for flight in flights]),
-        joined_people([flight.stream for flight in flights]),
-        joined_people([flight.at_once for flight in flights]),
-        joined_errors([_renumbered(flight.errors, n) for n, flight in enumerate(flights)]),
-        counts,
-        boxes,
-        positions,
-        tuple(sorted({name for flight in flights for name in flight.scenarios})),
-        tuple(problem for flight in flights for problem in flight.problems),
-    )
-
-
 def bands(edges: Sequence[float]) -> list[tuple[str, float, float]]:
     """Name the bands between edges: ``8-20``, the last one without an upper edge ``80+``."""
     return [
@@ -212,6 +213,98 @@ def _summary(states: PersonSamples, stream: PersonSamples) -> dict[str, Any]:
     }
 
 
-def _renumbered(errors: ErrorSamples, flight: int) -> ErrorSamples:
-    """Keep the ids of different flights apart, so that thinning does."""
-    return errors._replace(tracks=errors.tracks + (flight << 32))
+def accuracy_of(record: RunRecord, truth: GroundTruth, *, at_once: bool = True) -> Accuracy | None:
+    """Judge a run by the truth of its recording; None where the truth holds no scene.
+
+    :param at_once: also ask what the results would be worth without latency, which takes as
+        long as everything else
+    """
+    if not truth.scenes:
+        return None
+    judge = _Judge(record, truth)
+    for decision in record.decisions:
+        judge.take(decision)
+    for end_ns in windows_without_decision(record, truth):
+        judge.take_missing(end_ns)
+    return judge.result(at_once)
+
+
+class _Judge:
+    """Goes through the decisions of a run, in any order."""
+
+    def __init__(self, record: RunRecord, truth: GroundTruth) -> None:
+        self._record, self._truth = record, truth
+        self._alignment = Alignment(record, truth)
+        self._size = picture_size(record)
+        self._counts = BoxCounts()
+        self._people: list[PersonSamples] = []
+        self._errors: list[ErrorSamples] = []
+        self._boxes: list[tuple[int, MotFrame]] = []
+        self._positions: list[tuple[int, MotFrame]] = []
+
+    def take(self, decision: Decision) -> None:
+        """Compare a decision with what was true at its state time."""
+        frame = self._truth.frame_at(decision.state_ns)
+        if frame is None:
+            self._counts += BoxCounts(windows_without_truth=1)
+            return
+        shown, boxes = person_boxes(decision.tracks, 0.0, self._size)
+        match = match_boxes(frame, boxes)
+        self._note(decision.state_ns, frame, match)
+        self._boxes.append((decision.window_end_ns, box_frame(frame, shown, boxes, match)))
+        aligned = self._alignment.carry(frame, decision.state_ns, decision.frame_id)
+        if aligned is None:
+            return
+        tracks = decision.tracks
+        self._positions.append((decision.window_end_ns, position_frame(frame, aligned, tracks)))
+        met = np.flatnonzero(match.partners >= 0)
+        places = np.flatnonzero(counted_people(frame))[met]
+        self._errors.append(
+            error_samples(
+                decision.state_ns,
+                [shown[place] for place in match.partners[met]],
+                frame.select(places),
+                aligned.select(places),
+            )
+        )
+
+    def take_missing(self, end_ns: int) -> None:
+        """Count everybody visible at a window's end as missed."""
+        frame = self._truth.frame_at(end_ns)
+        if frame is None:
+            return
+        nothing = np.zeros((0, 4))
+        match = match_boxes(frame, nothing)
+        self._note(end_ns, frame, match)
+        self._counts += BoxCounts(windows_without_decision=1)
+        self._boxes.append((end_ns, box_frame(frame, [], nothing, match)))
+
+    def result(self, at_once: bool) -> Accuracy:
+        record, truth = self._record, self._truth
+        return Accuracy(
+            joined_people(self._people),
+            stream_samples(record, truth),
+            stream_samples(record, truth, at_once=True) if at_once else joined_people([]),
+            joined_errors(self._errors),
+            self._counts,
+            evaluate_frames(_in_order(self._boxes)),
+            evaluate_frames(_in_order(self._positions)),
+            (truth.scenes[0].scenario,) if truth.scenes[0].scenario else (),
+            tuple(self._alignment.problems),
+        )
+
+    def _note(self, stamp_ns: int, frame: TrueFrame, match: Match) -> None:
+        people = frame.select(counted_people(frame))
+        self._people.append(person_samples(stamp_ns, people, match.overlaps, match.partners >= 0))
+        self._counts += BoxCounts(
+            windows=1,
+            people=len(people.ids),
+            boxes=len(match.ignored),
+            true_positives=match.hits,
+            false_positives=match.false,
+            ignored=int(np.count_nonzero(match.ignored)),
+        )
+
+
+def _in_order(frames: list[tuple[int, MotFrame]]) -> list[MotFrame]:
+    return [frame for _, frame in sorted(frames, key=lambda entry: entry[0])]

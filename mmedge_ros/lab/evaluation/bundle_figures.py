@@ -10,14 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from mmedge_ros.lab.evaluation.bundle_cases import strategy_named
+from mmedge_ros.lab.evaluation.bundle_report import figure_words
 from mmedge_ros.lab.evaluation.configuration_maps import AXES, GRID, draw_axes, draw_grid
-from mmedge_ros.lab.reporting.estimate_marks import (
-    WORDS,
-    capital,
-    draw_points,
-    draw_whiskers,
-    value_of,
-)
 from mmedge_ros.lab.reporting.figure_style import (
     BLUE,
     GREEN,
@@ -26,9 +20,13 @@ from mmedge_ros.lab.reporting.figure_style import (
     PURPLE,
     VERMILION,
     FigureFile,
+    draw_points,
+    draw_whiskers,
     printable,
     render,
+    value_of,
 )
+from mmedge_ros.lab.reporting.page import capital
 
 STRATA = 'strata.png'
 STRATEGIES, DIFFERENCES = 'strategies.png', 'differences.png'
@@ -165,7 +163,7 @@ def _draw_rivals(axes: Axes, strategies: Mapping[str, Any], factor: str, name: s
     axes.set_ylim(-0.02, 1.02)
     axes.grid(axis='x', visible=False)
     unit = ', m' if factor == 'range' else ''
-    axes.set_title(f'{capital(WORDS[name])} by {factor}{unit}')
+    axes.set_title(f'{capital(figure_words(name))} by {factor}{unit}')
 
 
 def draw_differences(report: Mapping[str, Any]) -> FigureFile | None:
@@ -198,7 +196,7 @@ def draw_differences(report: Mapping[str, Any]) -> FigureFile | None:
             axes.set_ylim(len(strata) - 0.4, -0.6)
             axes.grid(axis='y', visible=False)
             axes.set_xlabel('difference')
-            axes.set_title(capital(WORDS[name]))
+            axes.set_title(capital(figure_words(name)))
         handles, labels = drawn[0].get_legend_handles_labels()
         across = len(labels) if columns > 1 else 2
         figure.legend(handles, labels, loc='outside upper center', ncol=across)

@@ -14,7 +14,7 @@ from mmedge_ros.encoding.bundle.weights import sha256_of
 from mmedge_ros.encoding.unit_encoder import CameraEncoder, RadarEncoder, UnitEncoder
 from mmedge_ros.lab.evaluation import EvaluationError
 from mmedge_ros.lab.evaluation.bundle_cases import Strategy
-from mmedge_ros.lab.evaluation.remembered_networks import RememberedNetworks
+from mmedge_ros.lab.evaluation.cached_networks import CachedNetworks
 from mmedge_ros.pipeline.fusion_strategy import open_pipeline
 from mmedge_ros.pipeline.perception_pipeline import (
     DECISION,
@@ -63,7 +63,7 @@ class BundleUnderTest:
             RADAR: RadarEncoder.from_path(self.folder, RadarLimits()),
         }
 
-    def networks(self) -> RememberedNetworks | None:
+    def networks(self) -> CachedNetworks | None:
         """Open the fusion networks; None where there are none.
 
         :raises EncodingError: if a file is not the manifest's
@@ -72,11 +72,9 @@ class BundleUnderTest:
         bundle = load_bundle(self.folder)
         if not bundle.has_fusion:
             return None
-        return RememberedNetworks(FusionNetworkRuntime.from_bundle(bundle))
+        return CachedNetworks(FusionNetworkRuntime.from_bundle(bundle))
 
-    def pipeline(
-        self, strategy: Strategy, networks: RememberedNetworks | None
-    ) -> PerceptionPipeline:
+    def pipeline(self, strategy: Strategy, networks: CachedNetworks | None) -> PerceptionPipeline:
         """Return a new pipeline for a strategy.
 
         :param networks: what `networks` opened; shared by all pipelines of a flight

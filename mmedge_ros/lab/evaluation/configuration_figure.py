@@ -11,8 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from mmedge_ros.data_types import NS_PER_S, Configuration, FloatArray
-from mmedge_ros.lab.evaluation.configuration_course import in_order
-from mmedge_ros.lab.evaluation.trajectories import start_ns
+from mmedge_ros.lab.evaluation.trajectories import configurations_in_order, start_ns
 from mmedge_ros.lab.reporting.figure_style import (
     BLUE,
     GREEN,
@@ -60,7 +59,7 @@ def _draw(figure: Figure, record: RunRecord) -> None:
     zero_ns = start_ns(record)
     ends = np.array([(d.window_end_ns - zero_ns) / NS_PER_S for d in record.decisions])
     last = float(ends.max())
-    course = in_order(record)
+    course = configurations_in_order(record)
     begins = np.array([(c.effective_from_ns - zero_ns) / NS_PER_S for c in course])
     times = np.clip(np.append(begins, last), 0.0, last)
     latencies = np.array([1e3 * d.latency for d in record.decisions])

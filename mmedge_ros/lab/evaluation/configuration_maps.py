@@ -11,15 +11,18 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from mmedge_ros.data_types import FloatArray
-from mmedge_ros.lab.reporting.estimate_marks import WORDS, capital, draw_points, value_of
+from mmedge_ros.lab.evaluation.bundle_report import figure_words
 from mmedge_ros.lab.reporting.figure_style import (
     BLUE,
     INK,
     ORANGE,
     FigureFile,
+    draw_points,
     printable,
     render,
+    value_of,
 )
+from mmedge_ros.lab.reporting.page import capital
 
 GRID, AXES = 'configurations.png', 'axes.png'
 _AXIS_WORDS = {
@@ -84,7 +87,7 @@ def _draw_map(axes: Axes, configurations: Sequence[Mapping[str, Any]], name: str
     axes.invert_yaxis()
     axes.set_xlabel('radar')
     axes.set_ylabel('camera')
-    axes.set_title(capital(WORDS[name]))
+    axes.set_title(capital(figure_words(name)))
 
 
 def _limits(values: FloatArray) -> tuple[float, float]:
@@ -119,7 +122,7 @@ def draw_axes(report: Mapping[str, Any]) -> FigureFile:
                     np.arange(len(values)) + shift,
                     [v[name] for v in values],
                     colour,
-                    WORDS[name],
+                    figure_words(name),
                     line=True,
                 )
             axes.set_xticks(

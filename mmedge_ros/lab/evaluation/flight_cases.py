@@ -9,8 +9,10 @@ from pathlib import Path
 from mmedge_ros.data_types import CAMERA, RADAR
 from mmedge_ros.encoding.unit_encoder import UnitEncoder
 from mmedge_ros.lab.evaluation import EvaluationError
+from mmedge_ros.lab.evaluation.accuracy import accuracy_of
 from mmedge_ros.lab.evaluation.bundle_cases import Case, strategy_named
 from mmedge_ros.lab.evaluation.bundle_under_test import BundleUnderTest
+from mmedge_ros.lab.evaluation.cached_networks import CachedNetworks
 from mmedge_ros.lab.evaluation.case_figures import (
     CaseFigures,
     case_figures,
@@ -23,8 +25,6 @@ from mmedge_ros.lab.evaluation.encoded_flight import (
     load_flight,
     replay_encoded,
 )
-from mmedge_ros.lab.evaluation.remembered_networks import RememberedNetworks
-from mmedge_ros.lab.evaluation.truth_comparison import accuracy_of
 from mmedge_ros.lab.reporting.report_files import kept_content, write_files
 from mmedge_ros.pipeline.perception_pipeline import PipelineParameters
 from mmedge_ros.records.ground_truth import GroundTruth, TrueFrame
@@ -72,7 +72,7 @@ class FlightTask:
         return f'{self.bundle.digest} {self.digest} {case.key}'
 
 
-class RememberedTruth(GroundTruth):
+class CachedTruth(GroundTruth):
     """A truth that interpolates an instant once, however many runs are judged by it."""
 
     def __init__(self, truth: GroundTruth) -> None:
@@ -109,7 +109,7 @@ def evaluate_flight(task: FlightTask, on_progress: Callable[[float], None] | Non
 
     flight = _encoded(task, pending, lambda share: tell(_ENCODING_SHARE * share))
     assert flight.truth is not None  # `_encoded` has seen to that
-    truth, networks = RememberedTruth(flight.truth), task.bundle.networks()
+    truth, networks = CachedTruth(flight.truth), task.bundle.networks()
     for number, case in enumerate(pending):
         task.keep(case, judge_case(flight, truth, task.bundle, case, networks))
         tell(_ENCODING_SHARE + (1.0 - _ENCODING_SHARE) * (number + 1) / len(pending))
@@ -120,7 +120,7 @@ def judge_case(
     truth: GroundTruth,
     bundle: BundleUnderTest,
     case: Case,
-    networks: RememberedNetworks | None = None,
+    networks: CachedNetworks | None = None,
 ) -> CaseFigures:
     """Replay an encoded flight as a case says, and judge it.
 

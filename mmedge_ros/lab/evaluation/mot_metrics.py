@@ -61,6 +61,16 @@ class MotFigures:
     result_ids: int | None
     frames: int
 
+    @property
+    def matches(self) -> int:
+        """True boxes that are matched."""
+        return self.true_boxes - self.false_negatives
+
+    @property
+    def idtp(self) -> int:
+        """Matches under the one id that is best assigned to each person, of a result with ids."""
+        return round(self.idr * self.true_boxes) if self.true_boxes else 0
+
 
 class MotFrame(NamedTuple):
     """Who is in one frame, and who was found.

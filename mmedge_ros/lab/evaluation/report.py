@@ -12,24 +12,26 @@ from typing import Any
 
 import numpy as np
 
-from mmedge_ros.lab.evaluation import EvaluationError
-from mmedge_ros.lab.evaluation.accuracy import Accuracy
+from mmedge_ros.data_types import NS_PER_S
+from mmedge_ros.lab.evaluation.accuracy import Accuracy, accuracy_of
 from mmedge_ros.lab.evaluation.box_comparison import BoxesComparison
-from mmedge_ros.lab.evaluation.configuration_course import configurations_in_words
-from mmedge_ros.lab.evaluation.decision_log import decision_lines, read_decisions, rounded
+from mmedge_ros.lab.evaluation.decision_log import decision_lines, rounded
 from mmedge_ros.lab.evaluation.latency_metrics import latency_metrics, modalities_of
 from mmedge_ros.lab.evaluation.pseudo_labels import PseudoLabelComparison
-from mmedge_ros.lab.evaluation.trajectories import Trajectory, trajectories
-from mmedge_ros.lab.evaluation.truth_comparison import accuracy_of
+from mmedge_ros.lab.evaluation.trajectories import (
+    Trajectory,
+    configurations_in_order,
+    start_ns,
+    trajectories,
+)
 from mmedge_ros.lab.reporting.report_files import write_files
 from mmedge_ros.records.run_record import RunRecord, UnitCounts
-
-__all__ = ['EvaluationError', 'read_decisions', 'report_of', 'write_report']
 
 REPORT = 'report.json'
 DECISIONS = 'decisions.jsonl'
 PAGE = 'report.html'
 _DIGITS = 6
+_MOST_CONFIGURATIONS = 1000
 
 
 def write_report(
@@ -44,7 +46,7 @@ def write_report(
     the new one has been written in full.
 
     :return: the content of report.json
-    :raises EvaluationError: when the folder or a file in it cannot be written
+    :raises ReportError: when the folder or a file in it cannot be written
     """
     # Drawing takes a second to import, which commands that draw nothing should not pay.
     from mmedge_ros.lab.evaluation.figures import FIGURE_NAMES, draw_figures
@@ -107,7 +109,7 @@ def report_of(
         'encoder_calls': {m: units[m]['encoded'] for m in modalities},
         'units': units,
         'decisions_with': _decisions_with(record),
-        'configurations': configurations_in_words(record),
+        'configurations': _configurations(record),
         'tracks': [_track_summary(track) for track in found],
         'accuracy': None if accuracy is None else accuracy.report(),
         'tracking': None if accuracy is None else accuracy.tracking_report(),
@@ -133,6 +135,28 @@ def _decisions_with(record: RunRecord) -> dict[str, dict[str, int]]:
         name: dict(sorted(Counter(x for d in record.decisions for x in getattr(d, name)).items()))
         for name in ('late', 'lost', 'skipped', 'degraded')
     }
+
+
+def _configurations(record: RunRecord) -> list[dict[str, Any]]:
+    """Return every configuration: when, what, why, and how many decisions have units of it."""
+    decisions = Counter(i for decision in record.decisions for i in decision.configuration_ids)
+    zero_ns = start_ns(record)
+    return [
+        {
+            'id': configuration.id,
+            'from_s': (configuration.effective_from_ns - zero_ns) / NS_PER_S,
+            'modalities': {
+                part.modality: {'rate': part.rate, 'level': part.level}
+                for part in configuration.modalities
+            },
+            'latency_limit_ms': 1e3 * configuration.latency_limit,
+            'predicted_latency_ms': 1e3 * configuration.predicted_latency,
+            'predicted_accuracy': configuration.predicted_accuracy,
+            'reason': configuration.reason,
+            'decisions': decisions[configuration.id],
+        }
+        for configuration in configurations_in_order(record)[:_MOST_CONFIGURATIONS]
+    ]
 
 
 def _track_summary(track: Trajectory) -> dict[str, Any]:

@@ -8,9 +8,7 @@ whether it shows a box or not.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -20,7 +18,6 @@ from mmedge_ros.lab.evaluation.mot_metrics import (
     MINIMUM_IOU,
     MotFigures,
     MotFrame,
-    evaluate_frames,
 )
 from mmedge_ros.lab.evaluation.truth_alignment import Aligned
 from mmedge_ros.lab.evaluation.truth_matching import Mask, Match, counted_people, uncounted_people
@@ -32,80 +29,35 @@ POSITION_GATE = 2.0
 _REACHES = {'car': 3.5}
 
 
-@dataclass(frozen=True)
-class TrackingCounts:
-    """What CLEAR MOT and identity figures are made from; adds up over flights.
-
-    ``overlap`` is the sum of the closeness of matches; ``idtp`` counts the matches under the
-    one id that is best assigned to each person.
-    """
-
-    people: int = 0
-    ids: int = 0
-    true_boxes: int = 0
-    boxes: int = 0
-    matches: int = 0
-    idtp: int = 0
-    id_switches: int = 0
-    fragmentations: int = 0
-    mostly_tracked: int = 0
-    partially_tracked: int = 0
-    mostly_lost: int = 0
-    overlap: float = 0.0
-
-    def __add__(self, other: TrackingCounts) -> TrackingCounts:
-        return TrackingCounts(
-            *(getattr(self, f.name) + getattr(other, f.name) for f in fields(self))
-        )
-
-    @staticmethod
-    def of(figures: MotFigures) -> TrackingCounts:
-        """Take the counts out of figures of a result with ids."""
-        matches = figures.true_boxes - figures.false_negatives
-        return TrackingCounts(
-            figures.true_ids,
-            figures.result_ids or 0,
-            figures.true_boxes,
-            figures.result_boxes,
-            matches,
-            round(figures.idr * figures.true_boxes) if figures.true_boxes else 0,
-            figures.id_switches or 0,
-            figures.fragmentations or 0,
-            figures.mostly_tracked,
-            figures.partially_tracked,
-            figures.mostly_lost,
-            figures.motp * matches if matches else 0.0,
-        )
-
-    def report(self) -> dict[str, Any]:
-        """Return the values for a report; NaN where nothing could be asked."""
-        missed, extra = self.true_boxes - self.matches, self.boxes - self.matches
-        wrong = missed + extra + self.id_switches
-        return {
-            'mota': 1.0 - _share(wrong, self.true_boxes),
-            'idf1': _share(2 * self.idtp, self.true_boxes + self.boxes),
-            'id_switches': self.id_switches,
-            'fragmentations': self.fragmentations,
-            'motp': _share(self.overlap, self.matches),
-            'recall': _share(self.matches, self.true_boxes),
-            'precision': _share(self.matches, self.boxes),
-            'true_positives': self.matches,
-            'false_positives': extra,
-            'false_negatives': missed,
-            'idtp': self.idtp,
-            'idfp': self.boxes - self.idtp,
-            'idfn': self.true_boxes - self.idtp,
-            'mostly_tracked': self.mostly_tracked,
-            'partially_tracked': self.partially_tracked,
-            'mostly_lost': self.mostly_lost,
-            'people': self.people,
-            'ids': self.ids,
-        }
+def tracking_report(figures: MotFigures) -> dict[str, Any]:
+    """Return the values for a report; NaN where nothing could be asked."""
+    return {
+        'mota': figures.mota,
+        'idf1': figures.idf1,
+        'id_switches': figures.id_switches,
+        'fragmentations': figures.fragmentations,
+        'motp': figures.motp,
+        'recall': figures.recall,
+        'precision': figures.precision,
+        'true_positives': figures.matches,
+        'false_positives': figures.false_positives,
+        'false_negatives': figures.false_negatives,
+        'idtp': figures.idtp,
+        'idfp': figures.result_boxes - figures.idtp,
+        'idfn': figures.true_boxes - figures.idtp,
+        'mostly_tracked': figures.mostly_tracked,
+        'partially_tracked': figures.partially_tracked,
+        'mostly_lost': figures.mostly_lost,
+        'people': figures.true_ids,
+        'ids': figures.result_ids,
+    }
 
 
-def tracking_counts(frames: Iterable[MotFrame]) -> TrackingCounts:
-    """Follow people through the frames of a flight."""
-    return TrackingCounts.of(evaluate_frames(frames))
+def position_report(figures: MotFigures) -> dict[str, Any]:
+    """Return the same of places; ``motp_m`` is the mean distance of matches in m."""
+    values = tracking_report(figures)
+    closeness = values.pop('motp')
+    return values | {'motp_m': (1.0 - closeness) * POSITION_GATE / (1.0 - MINIMUM_IOU)}
 
 
 def box_frame(
@@ -142,13 +94,6 @@ def position_frame(frame: TrueFrame, truth: Aligned, tracks: Sequence[Track]) ->
     )
 
 
-def position_report(counts: TrackingCounts) -> dict[str, Any]:
-    """Return the values for a report; ``motp_m`` is the mean distance of matches in m."""
-    values = counts.report()
-    closeness = values.pop('motp')
-    return values | {'motp_m': (1.0 - closeness) * POSITION_GATE / (1.0 - MINIMUM_IOU)}
-
-
 def _ignored(frame: TrueFrame, distances: FloatArray, tracks: Sequence[Track]) -> Mask:
     """Mark the tracks (M,) near those whom to find is neither right nor wrong."""
     reaches = np.array([_REACHES.get(str(label), POSITION_GATE) for label in frame.labels])
@@ -163,7 +108,3 @@ def _distances(first: FloatArray, second: FloatArray) -> FloatArray:
     with np.errstate(over='ignore', invalid='ignore'):
         found: FloatArray = np.linalg.norm(first[:, None] - second[None], axis=2)
     return np.where(np.isfinite(found), found, np.inf)
-
-
-def _share(part: float, whole: int) -> float:
-    return part / whole if whole else math.nan

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mmedge_ros.data_types import NS_PER_S, Box, FloatArray, Track
+from mmedge_ros.data_types import NS_PER_S, Box, Configuration, FloatArray, Track
 from mmedge_ros.geometry.transforms import Transform
 from mmedge_ros.records.run_record import RunRecord
 
@@ -54,6 +54,11 @@ def start_ns(record: RunRecord) -> int:
     if record.decisions:
         instants.append(record.decisions[0].window_end_ns - round(record.window * NS_PER_S))
     return min(instants, default=0)
+
+
+def configurations_in_order(record: RunRecord) -> list[Configuration]:
+    """Return the configurations in the order they took effect."""
+    return sorted(record.configurations, key=lambda c: (c.effective_from_ns, c.id))
 
 
 def sensor_mount(record: RunRecord) -> Transform:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from bisect import insort
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
@@ -18,13 +18,17 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from mmedge_ros.data_types import NS_PER_S, Decision, FloatArray, UnitFeatures
+from mmedge_ros.data_types import CAMERA, NS_PER_S, Decision, FloatArray, UnitFeatures
 from mmedge_ros.fusion.decision_fusion import DecisionFusionParameters
 from mmedge_ros.geometry.ego_motion import carried
 from mmedge_ros.lab.evaluation import EvaluationError
 from mmedge_ros.lab.evaluation.radar_depths import RadarScans, sensor_geometry
 from mmedge_ros.lab.evaluation.trajectories import sensor_pose
+from mmedge_ros.pipeline.unit_intake import plausible_stamp
 from mmedge_ros.records.run_record import RunRecord
+from mmedge_ros.replay.recording import Recording
+from mmedge_ros.sensing import SensingError
+from mmedge_ros.sensing.camera.image import decode_image
 from mmedge_ros.viewing.drawing import (
     WARNING,
     WHITE,
@@ -52,6 +56,20 @@ class TimedPicture(NamedTuple):
     stamp_ns: int
     available_ns: int
     picture: Picture
+
+
+def recorded_pictures(recording: Recording) -> Iterator[TimedPicture]:
+    """Return the pictures by the time they were available; damaged ones are left out."""
+    for unit in recording.units():
+        if unit.modality != CAMERA:
+            continue
+        try:
+            picture = decode_image(unit.payload)
+        except SensingError:
+            continue
+        is_true = plausible_stamp(unit.stamp_ns, unit.available_ns)
+        stamp_ns = unit.stamp_ns if is_true else unit.available_ns
+        yield TimedPicture(stamp_ns, unit.available_ns, picture)
 
 
 class _Layout(NamedTuple):

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
-from mmedge_ros.data_types import Configuration, Decision
+from mmedge_ros.data_types import Configuration, Decision, Measurement, UnitKey
+from mmedge_ros.fusion.decision_fusion import DecisionFusionParameters
 from mmedge_ros.fusion.feature_fusion import FeatureFusion
+from mmedge_ros.fusion.pairing import PairedUnits
+from mmedge_ros.geometry.sensor_rig import SensorRig
 from mmedge_ros.lab.evaluation.encoded_flight import EncodedFlight, replay_encoded
 from mmedge_ros.lab.gates.certificate import FlightOutcome
-from mmedge_ros.lab.gates.remembered_measurements import Measured, remembered_source
 from mmedge_ros.pipeline.fusion_strategy import gated_pipeline
-from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline, PipelineParameters
+from mmedge_ros.pipeline.perception_pipeline import (
+    MeasurementSource,
+    PerceptionPipeline,
+    PipelineParameters,
+    decision_fusion_source,
+)
 from mmedge_ros.records.device_profile import DeviceProfile
 from mmedge_ros.records.run_record import RunRecord
 from mmedge_ros.skipping.agreement import decisions_agree
@@ -20,6 +27,12 @@ from mmedge_ros.skipping.early_decision import Gating, SceneChangeParameters
 from mmedge_ros.skipping.gate import EarlyDecisionClassifier
 from mmedge_ros.skipping.gate_features import GateFeatures, OpenWindow
 from mmedge_ros.skipping.skip_control import SkipControl, SkipParameters, SkipStatus
+
+# What a picture and the scans paired with it say of people does not depend on the tracks, and
+# is more than half of the work of decision fusion.
+# By units, frame, and the newest odometry where the units are newer still.
+_Key: TypeAlias = tuple[UnitKey | None, tuple[UnitKey, ...], str, int | None]
+Measured: TypeAlias = dict[_Key, list[Measurement]]
 
 MakeFusion = Callable[[], FeatureFusion | None]
 
@@ -168,7 +181,7 @@ class FlightLoop:
     def _replayed(self, gating: Gating | None) -> RunRecord:
         s, fusion = self.settings, self.settings.make_fusion()
         # Feature fusion makes something else of a picture in each window.
-        source = remembered_source(s.pipeline.fusion, self._measured) if fusion is None else None
+        source = cached_source(s.pipeline.fusion, self._measured) if fusion is None else None
         if gating is None:
             pipeline = PerceptionPipeline(s.pipeline, fusion, measure=source)
         else:
@@ -204,3 +217,28 @@ def gated_run(
 def _picture_size(record: RunRecord) -> tuple[int, int]:
     camera = record.camera
     return (camera.width, camera.height) if camera else (0, 0)
+
+
+def cached_source(parameters: DecisionFusionParameters, memory: Measured) -> MeasurementSource:
+    """Return decision fusion that looks into ``memory`` first.
+
+    The memory is shared by pipelines that replay one flight in one configuration. Feature fusion
+    makes something else of a picture in each window: it must not be given one.
+    """
+    source = decision_fusion_source(parameters)
+
+    def measure(units: PairedUnits, rig: SensorRig) -> list[Measurement]:
+        ego_ns = rig.newest_ego_ns
+        members = [*units.scans, *([units.camera] if units.camera is not None else [])]
+        is_settled = ego_ns is None or ego_ns >= max(unit.stamp_ns for unit in members)
+        key = (
+            None if units.camera is None else units.camera.key,
+            tuple(scan.key for scan in units.scans),
+            rig.frame_id,
+            None if is_settled else ego_ns,
+        )
+        if key not in memory:
+            memory[key] = source(units, rig)
+        return memory[key]
+
+    return measure

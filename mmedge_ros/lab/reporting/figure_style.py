@@ -7,8 +7,9 @@ its yellow is left out, because it is lost on white.
 from __future__ import annotations
 
 import io
+import math
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import matplotlib
@@ -16,6 +17,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from numpy.typing import NDArray
 
 from mmedge_ros.data_types import CAMERA, RADAR, FloatArray
 
@@ -116,6 +118,48 @@ def draw_series(axes: Axes, times: FloatArray, values: FloatArray, colour: str) 
     )
     axes.fill_between(middle, low, high, color=colour, alpha=0.2, linewidth=0)
     axes.plot(middle, median, color=colour, linewidth=1.0)
+
+
+def draw_points(
+    axes: Axes,
+    places: NDArray[Any],
+    estimates: Sequence[Mapping[str, float | None]],
+    colour: str,
+    label: str,
+    marker: str = 'o',
+    *,
+    line: bool = False,
+) -> None:
+    """Draw figures as marks with their intervals."""
+    values = [value_of(estimate) for estimate in estimates]
+    axes.plot(
+        places,
+        values,
+        marker + ('-' if line else ''),
+        color=colour,
+        markersize=4.5,
+        linewidth=1.2,
+        label=label,
+    )
+    draw_whiskers(axes, places, estimates, colour)
+
+
+def draw_whiskers(
+    axes: Axes,
+    places: NDArray[Any],
+    estimates: Sequence[Mapping[str, float | None]],
+    colour: str,
+) -> None:
+    """Draw intervals, where there are any."""
+    for place, estimate in zip(places, estimates, strict=True):
+        if estimate['low'] is not None and estimate['high'] is not None:
+            axes.plot([place, place], [estimate['low'], estimate['high']], color=colour, lw=1.1)
+
+
+def value_of(estimate: Mapping[str, float | None]) -> float:
+    """Return the figure; NaN where there is none."""
+    value = estimate['value']
+    return math.nan if value is None else value
 
 
 def limit_outliers(

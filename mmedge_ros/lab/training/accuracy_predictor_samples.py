@@ -35,8 +35,8 @@ from mmedge_ros.lab.evaluation.bundle_cases import FUSION
 from mmedge_ros.lab.evaluation.bundle_under_test import BundleUnderTest
 from mmedge_ros.lab.evaluation.case_figures import place_samples
 from mmedge_ros.lab.evaluation.encoded_flight import EncodedFlight, replay_encoded
-from mmedge_ros.lab.evaluation.flight_cases import RememberedTruth, encoded_with_truth
-from mmedge_ros.lab.gates.remembered_measurements import Measured, remembered_source
+from mmedge_ros.lab.evaluation.flight_cases import CachedTruth, encoded_with_truth
+from mmedge_ros.lab.gates.closed_loop import Measured, cached_source
 from mmedge_ros.lab.training import TrainingError
 from mmedge_ros.lab.training.gate_flights import Tell, write_whole
 from mmedge_ros.pipeline.perception_pipeline import (
@@ -108,7 +108,7 @@ def collect(task: PredictorFlight, tell: Tell) -> None:
 def course_of(flight: EncodedFlight, task: PredictorFlight, tell: Tell) -> FlightCourse:
     """Replay an encoded flight in every configuration."""
     assert flight.truth is not None  # `encoded_flight` has seen to that
-    truth, space = RememberedTruth(flight.truth), task.space
+    truth, space = CachedTruth(flight.truth), task.space
     begin_ns = next(truth.instants(STREAM_STEP_NS))
     last_ns = max(event.stamp_ns for event in flight.events if isinstance(event, Unit))
     steps = (last_ns - begin_ns) // _STEP_NS
@@ -211,7 +211,7 @@ class _Until(GroundTruth):
 def remembering_pipeline(measured: Measured) -> PerceptionPipeline:
     """Return decision fusion that remembers in ``measured`` what units of one level measure."""
     parameters = PipelineParameters(strategy=DECISION, skipping=SkipParameters(alpha=0.0))
-    return PerceptionPipeline(parameters, measure=remembered_source(parameters.fusion, measured))
+    return PerceptionPipeline(parameters, measure=cached_source(parameters.fusion, measured))
 
 
 class _Beginning(Recording):

@@ -24,9 +24,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mmedge_ros.data_types import Box
-from mmedge_ros.lab.evaluation.accuracy import pooled
+from mmedge_ros.lab.evaluation.accuracy import accuracy_of
 from mmedge_ros.lab.evaluation.report import report_of
-from mmedge_ros.lab.evaluation.truth_comparison import accuracy_of
 from mmedge_ros.records.ground_truth import GroundTruth
 
 SPEED = 100.0  # px/s to the right, of everybody who walks
@@ -281,30 +280,6 @@ def test_without_people_or_decisions_figures_are_not_numbers_but_no_error():
 
 def test_an_empty_truth_judges_nothing():
     assert accuracy_of(run(perfect()), GroundTruth([])) is None
-
-
-def test_flights_pool_sample_by_sample():
-    truth = film(walker)
-    good, bad = run([decided(100, seen(100))] * 1, truth), run([decided(100)], truth)
-    more = run([decided(ms) for ms in (100, 200, 300)], truth)
-    found = [accuracy_of(record, truth) for record in (good, bad, more)]
-    joined = pooled([f for f in found if f is not None])
-    assert joined.report()['mean_iou'] == pytest.approx(1 / 5)
-    assert joined.report()['counts']['windows'] == 5
-    assert joined.tracking_report()['false_negatives'] == 4
-    assert joined.scenarios == ('meadow_day_near',)
-
-
-def test_tracks_of_different_flights_are_different_samples_though_their_ids_are_equal():
-    truth = film(walker)
-    flight = accuracy_of(run(perfect(), truth), truth)
-    assert flight is not None
-    alone = flight.report()['nees']['samples']
-    assert pooled([flight, flight]).report()['nees']['samples'] == 2 * alone
-
-
-def test_nothing_pools_to_nothing():
-    assert math.isnan(pooled([]).report()['streaming_mean_iou'])
 
 
 def test_the_report_holds_the_figures_and_is_null_without_truth():

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mmedge_ros.data_types import Box
+from mmedge_ros.lab.evaluation.accuracy import accuracy_of
 from mmedge_ros.lab.evaluation.case_figures import (
     BEYOND,
     EASY,
@@ -23,7 +24,6 @@ from mmedge_ros.lab.evaluation.case_figures import (
     read_figures,
 )
 from mmedge_ros.lab.evaluation.flight_bootstrap import Drawings
-from mmedge_ros.lab.evaluation.truth_comparison import accuracy_of
 
 FAR_BOX = Box(100.0, 210.0, 106.0, 225.0)
 

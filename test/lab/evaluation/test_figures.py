@@ -10,7 +10,6 @@ from matplotlib.figure import Figure
 
 from mmedge_ros.data_types import Configuration, ModalityConfiguration, StageTiming
 from mmedge_ros.lab.evaluation.accuracy_figures import ACCURACY_FIGURES
-from mmedge_ros.lab.evaluation.configuration_course import configurations_in_words
 from mmedge_ros.lab.evaluation.configuration_figure import (
     CONFIGURATIONS,
     draw_configurations,
@@ -23,6 +22,7 @@ from mmedge_ros.lab.evaluation.figures import (
     draw_stages,
     draw_units,
 )
+from mmedge_ros.lab.evaluation.report import report_of
 from mmedge_ros.lab.evaluation.track_figures import draw_ranges, draw_tracks
 from mmedge_ros.lab.evaluation.trajectories import trajectories
 from mmedge_ros.lab.reporting.figure_style import milliseconds, printable
@@ -189,7 +189,7 @@ def test_the_course_of_configurations_is_drawn_and_told(build_run, states):
         record.states = [(begin_ns, SystemState()), (begin_ns + 10**9, battery)]
     figure = draw_configurations(record)
     assert size_of(figure.png)[0] >= 700
-    first, second = configurations_in_words(record)
+    first, second = report_of(record)['configurations']
     assert first['modalities'] == {'camera': {'rate': 30.0, 'level': 'large'}}
     assert (second['id'], second['reason']) == (2, 'because of $2')
     assert second['from_s'] - first['from_s'] == pytest.approx(1.0)

@@ -9,11 +9,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from decision_log_reader import read_decisions
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mmedge_ros.lab.evaluation.box_comparison import BoxesComparison
-from mmedge_ros.lab.evaluation.report import read_decisions, report_of, write_report
+from mmedge_ros.lab.evaluation.report import report_of, write_report
 from mmedge_ros.lab.reporting import ReportError
 from mmedge_ros.records.run_record import RunRecord, UnitCounts
 

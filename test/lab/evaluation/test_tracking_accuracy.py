@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from hand_made_truth import BOX, decided, film, moved, run, somebody, track
 
-from mmedge_ros.lab.evaluation.tracking_accuracy import TrackingCounts
-from mmedge_ros.lab.evaluation.truth_comparison import accuracy_of
+from mmedge_ros.lab.evaluation.accuracy import accuracy_of
 
 FAR = moved(BOX, 150.0)
 HERE, THERE = (10.0, 0.0, 0.9), (10.0, 6.0, 0.9)
@@ -133,13 +132,3 @@ def test_where_nobody_is_shares_are_not_numbers():
     assert math.isnan(found['mota'])
     assert math.isnan(found['recall'])
     assert found['false_positives'] == 1
-
-
-def test_counts_of_flights_add_up():
-    first = TrackingCounts(1, 1, 10, 8, 8, 8, 1, 0, 1, 0, 0, 7.0)
-    second = TrackingCounts(2, 3, 10, 12, 6, 4, 0, 2, 0, 1, 1, 5.0)
-    both_flights = (first + second).report()
-    assert both_flights['mota'] == pytest.approx(1.0 - (6 + 6 + 1) / 20)
-    assert both_flights['idf1'] == pytest.approx(2 * 12 / 40)
-    assert both_flights['people'] == 3
-    assert both_flights['motp'] == pytest.approx(12 / 14)

@@ -8,7 +8,7 @@ from pathlib import Path
 from mmedge_ros.data_types import NS_PER_S
 from mmedge_ros.lab.evaluation.bundle_under_test import BundleUnderTest
 from mmedge_ros.lab.evaluation.encoded_flight import EncodedFlight
-from mmedge_ros.lab.evaluation.flight_cases import RememberedTruth, encoded_with_truth
+from mmedge_ros.lab.evaluation.flight_cases import CachedTruth, encoded_with_truth
 from mmedge_ros.lab.policies.policy_run import levels_needed
 from mmedge_ros.lab.policies.rivals_folder import choices_of
 from mmedge_ros.lab.training import TrainingError
@@ -68,7 +68,7 @@ def samples_of(flight: EncodedFlight, task: RivalFlight, tell: Tell) -> FlightSa
     choices = choices_of(task.bundle.folder)
     runs = WindowRuns(
         flight,
-        RememberedTruth(flight.truth),
+        CachedTruth(flight.truth),
         task.bundle,
         task.bundle.networks(),
         choices,

@@ -13,8 +13,8 @@ import numpy as np
 from mmedge_ros.data_types import CAMERA, Configuration, Decision, FloatArray
 from mmedge_ros.lab.evaluation.accuracy_samples import picture_size
 from mmedge_ros.lab.evaluation.bundle_under_test import BundleUnderTest
+from mmedge_ros.lab.evaluation.cached_networks import CachedNetworks
 from mmedge_ros.lab.evaluation.encoded_flight import EncodedFlight
-from mmedge_ros.lab.evaluation.remembered_networks import RememberedNetworks
 from mmedge_ros.lab.policies.policy_features import POLICY_FIELDS, policy_features
 from mmedge_ros.lab.policies.policy_run import PolicyRun, run_policy
 from mmedge_ros.lab.policies.rivals_folder import GATING, SELECTION, Choices
@@ -70,7 +70,7 @@ class WindowRuns:
     flight: EncodedFlight
     truth: GroundTruth
     bundle: BundleUnderTest
-    networks: RememberedNetworks | None
+    networks: CachedNetworks | None
     choices: Choices
     number: int
 

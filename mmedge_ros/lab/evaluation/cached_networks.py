@@ -58,7 +58,7 @@ class _Taken(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class PutOff:
+class DeferredWindow:
     """A window, and the units of one modality that belong to it, in order."""
 
     end_ns: int
@@ -70,25 +70,25 @@ class PutOff:
         return (self.end_ns, *((unit.digest, unit.stamp_ns) for unit in self.units))
 
 
-class PutOffSteps:
+class DeferredSteps:
     """Steps of one modality that are not taken yet."""
 
     def __init__(self, steps: Steps[Any]) -> None:
         self._steps = steps
 
-    def begin(self, end_ns: int) -> PutOff:
-        return PutOff(end_ns)
+    def begin(self, end_ns: int) -> DeferredWindow:
+        return DeferredWindow(end_ns)
 
     def unit(self, grid: Grid) -> _Known:
         digest = hashlib.blake2b(grid.tobytes(), digest_size=16).digest()
         return _Known(digest, self._steps.unit(grid))
 
-    def step(self, state: PutOff, unit: _Known, stamp_ns: int) -> PutOff:
+    def step(self, state: DeferredWindow, unit: _Known, stamp_ns: int) -> DeferredWindow:
         taken = _Taken(unit.digest, stamp_ns, unit.unit)
-        return PutOff(state.end_ns, (*state.units, taken))
+        return DeferredWindow(state.end_ns, (*state.units, taken))
 
 
-class RememberedNetworks:
+class CachedNetworks:
     """Does what the networks do, and each thing once.
 
     ``steps`` counts those really taken.
@@ -103,17 +103,17 @@ class RememberedNetworks:
         self._bytes = 0
         self._known: OrderedDict[tuple[object, ...], Aggregate] = OrderedDict()
         # Of each modality the last window, which is fused once for each of its pictures.
-        self._last: dict[str, tuple[PutOff, Any]] = {}
+        self._last: dict[str, tuple[DeferredWindow, Any]] = {}
         self.aggregators = {
-            modality: PutOffSteps(steps) for modality, steps in networks.aggregators.items()
+            modality: DeferredSteps(steps) for modality, steps in networks.aggregators.items()
         }
 
-    def fuse(self, states: Mapping[str, PutOff]) -> NDArray[np.float32]:
+    def fuse(self, states: Mapping[str, DeferredWindow]) -> NDArray[np.float32]:
         return self._networks.fuse_aggregates(
             {modality: self._aggregate(modality, window) for modality, window in states.items()}
         )
 
-    def _aggregate(self, modality: str, window: PutOff) -> Aggregate:
+    def _aggregate(self, modality: str, window: DeferredWindow) -> Aggregate:
         key = (modality, *window.key)
         known = self._known.get(key)
         if known is not None:
@@ -122,7 +122,7 @@ class RememberedNetworks:
         aggregator = self._networks.aggregators[modality]
         begun, state = self._last.get(modality, (None, None))
         if begun is None or window.key[: len(begun.units) + 1] != begun.key:
-            begun, state = PutOff(window.end_ns), aggregator.begin(window.end_ns)
+            begun, state = DeferredWindow(window.end_ns), aggregator.begin(window.end_ns)
         for unit in window.units[len(begun.units) :]:
             state = aggregator.step(state, unit.unit, unit.stamp_ns)
             self.steps += 1

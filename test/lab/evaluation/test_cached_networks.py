@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mmedge_ros.aggregation.streaming_aggregator import Aggregate
-from mmedge_ros.lab.evaluation.remembered_networks import RememberedNetworks
+from mmedge_ros.lab.evaluation.cached_networks import CachedNetworks
 
 MODALITIES = ('camera', 'radar')
 
@@ -81,14 +81,14 @@ UNITS = st.lists(st.tuples(st.sampled_from(MODALITIES), st.integers(0, 5)), max_
 
 @given(st.lists(st.tuples(UNITS, st.sampled_from([400, 500])), max_size=6))
 def test_what_is_remembered_is_what_would_be_computed(windows) -> None:
-    remembered = RememberedNetworks(Blends())
+    remembered = CachedNetworks(Blends())
     for units, end_ns in [*windows, *windows]:
         plain = fused(Blends(), units, end_ns)
         np.testing.assert_array_equal(fused(remembered, units, end_ns), plain)
 
 
 def test_the_units_of_one_modality_are_stepped_once_whatever_the_other_does() -> None:
-    networks = RememberedNetworks(Blends())
+    networks = CachedNetworks(Blends())
     camera = [('camera', number) for number in range(5)]
     for radar in ([], [('radar', 1)], [('radar', 1), ('radar', 2)]):
         fused(networks, [*camera, *radar])
@@ -96,7 +96,7 @@ def test_the_units_of_one_modality_are_stepped_once_whatever_the_other_does() ->
 
 
 def test_a_window_that_grows_is_gone_on_with() -> None:
-    networks = RememberedNetworks(Blends())
+    networks = CachedNetworks(Blends())
     units = [('camera', 1), ('radar', 2), ('camera', 3), ('camera', 4), ('radar', 5)]
     for many in range(1, len(units) + 1):
         expected = fused(Blends(), units[:many])
@@ -105,7 +105,7 @@ def test_a_window_that_grows_is_gone_on_with() -> None:
 
 
 def test_windows_are_told_apart_by_their_end_and_units_by_stamp_and_content() -> None:
-    networks = RememberedNetworks(Blends())
+    networks = CachedNetworks(Blends())
     fused(networks, [('camera', 1)], 400)
     fused(networks, [('camera', 1)], 500)
     fused(networks, [('camera', 2)], 500)
@@ -114,7 +114,7 @@ def test_windows_are_told_apart_by_their_end_and_units_by_stamp_and_content() ->
 
 
 def test_a_state_can_be_stepped_on_in_two_ways() -> None:
-    networks = RememberedNetworks(Blends())
+    networks = CachedNetworks(Blends())
     common = stepped(networks, begun(networks), 'camera', 1)
     first = networks.fuse(stepped(networks, common, 'radar', 2))
     second = networks.fuse(stepped(networks, common, 'radar', 3))
@@ -124,7 +124,7 @@ def test_a_state_can_be_stepped_on_in_two_ways() -> None:
 
 def test_what_has_no_room_is_forgotten_and_computed_again() -> None:
     size = 2 * 4 * 4
-    networks = RememberedNetworks(Blends(), most_bytes=4 * size)
+    networks = CachedNetworks(Blends(), most_bytes=4 * size)
     calls: Counter[int] = Counter()
     for end_ns in (100, 200, 300, 100):
         before = networks.steps
@@ -135,7 +135,7 @@ def test_what_has_no_room_is_forgotten_and_computed_again() -> None:
 
 @pytest.mark.parametrize('most_bytes', [0, 1])
 def test_without_any_room_results_are_the_same(most_bytes: int) -> None:
-    networks = RememberedNetworks(Blends(), most_bytes)
+    networks = CachedNetworks(Blends(), most_bytes)
     units = [('camera', 1), ('radar', 2), ('camera', 3)]
     for _ in range(2):
         np.testing.assert_array_equal(fused(networks, units), fused(Blends(), units))
