@@ -19,7 +19,7 @@ from mmedge_ros.commands.main import app
 from mmedge_ros.lab.simulation import flight as flight_module
 from mmedge_ros.lab.simulation.flight_folder import FlightDescription, read_description
 from mmedge_ros.lab.simulation.flight_set import PlannedFlight
-from mmedge_ros.lab.simulation.scenario import scenario_names
+from mmedge_ros.lab.simulation.scenario import scenarios
 from mmedge_ros.replay.bag import Bag
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -133,7 +133,7 @@ def test_the_list_names_every_scenario_in_words() -> None:
     result = run('--list')
     assert result.exit_code == 0
     lines = result.stdout.splitlines()
-    assert [line.split()[0] for line in lines] == list(scenario_names())
+    assert [line.split()[0] for line in lines] == [scenario.name for scenario in scenarios()]
     assert 'a street at night under lamps, people 12 to 30 m away' in result.stdout
 
 

@@ -77,7 +77,7 @@ class StraightFlight:
         velocity = np.array(self.velocity)
         place = np.array([0.0, 0.0, self.height]) + t * velocity
         turn = np.array([0.0, 0.0, self.yaw_rate])
-        return DroneState(Transform(turned, place), velocity, turn, 'cruise')
+        return DroneState(Transform(turned, place), velocity, turn)
 
 
 def rig(radar_pose: Transform = LOOKING_FORWARD) -> Rig:

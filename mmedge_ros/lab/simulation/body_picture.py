@@ -17,7 +17,7 @@ from mmedge_ros.lab.simulation.compositing import Area, area_within, lay_over, t
 from mmedge_ros.lab.simulation.exposure import LONGEST, own_motion, smeared
 from mmedge_ros.lab.simulation.light import air_colour, clearness, lamps_at
 from mmedge_ros.lab.simulation.outline import Outline
-from mmedge_ros.lab.simulation.textures import Floats, Image, noise_tile
+from mmedge_ros.lab.simulation.textures import Floats, Image, noise_tile, pyramid
 from mmedge_ros.lab.simulation.view import OUTLINE_POINTS, SHIFT, View, fixed_point
 from mmedge_ros.lab.simulation.world import World
 
@@ -51,8 +51,8 @@ class BodyPicture:
         folds = noise_tile(random, _FOLD_TILE, 1.3, 120, 8)
         # Cloth hangs: folds run more down than across.
         folds = np.asarray(cv2.GaussianBlur(folds, (0, 0), sigmaX=1.0, sigmaY=5.0), np.float32)
-        self._folds = _halved(folds)
-        self._weave = _halved(noise_tile(random, _FOLD_TILE, 0.5, 60, 1.5))
+        self._folds = pyramid(folds, 16)
+        self._weave = pyramid(noise_tile(random, _FOLD_TILE, 0.5, 60, 1.5), 16)
 
     def paint(self, canvas: Image, view: View, outline: Outline) -> None:
         """Paint one mover onto a canvas."""
@@ -142,16 +142,6 @@ class BodyPicture:
         from_sky, from_sun = light.ambient * tint + 0.8 * lamps, light.sun * tint
         both = cv2.merge([sky, sunny])
         return np.asarray(cv2.transform(both, np.column_stack([from_sky, from_sun])), np.float32)
-
-
-def _halved(tile: Floats) -> list[Floats]:
-    """Return a tile and ever smaller ones of it."""
-    tiles = [tile]
-    while tiles[-1].shape[0] > 16:
-        side = tiles[-1].shape[0] // 2
-        smaller = cv2.resize(tiles[-1], (side, side), interpolation=cv2.INTER_AREA)
-        tiles.append(np.asarray(smaller, np.float32))
-    return tiles
 
 
 def _cut(

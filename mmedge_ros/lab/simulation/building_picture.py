@@ -12,7 +12,7 @@ from mmedge_ros.data_types import FloatArray
 from mmedge_ros.lab.simulation.compositing import Alpha, area_of
 from mmedge_ros.lab.simulation.light import air_colour, clearness, lamps_at
 from mmedge_ros.lab.simulation.painting_order import Standing
-from mmedge_ros.lab.simulation.textures import Image, noise_tile, wall_texture
+from mmedge_ros.lab.simulation.textures import Image, noise_tile, pyramid, wall_texture
 from mmedge_ros.lab.simulation.view import SHIFT, View, fixed_point
 from mmedge_ros.lab.simulation.world import Building, World
 
@@ -177,7 +177,7 @@ def _faces(building: Building, world: World) -> Iterator[Face]:
         wall, glow = wall_texture(width, building.height, building.colour, lit, random)
         light = _light_on(world, outward, 0.5 * (a + b) + outward[:2])
         picture = wall * light + glow[..., None] * _GLOW
-        yield Face(np.append(b, 0.0) + up, across, -up, outward, _smaller(picture))
+        yield Face(np.append(b, 0.0) + up, across, -up, outward, _pictures(picture))
     yield _roof(building, world, random)
 
 
@@ -190,7 +190,7 @@ def _roof(building: Building, world: World, random: np.random.Generator) -> Face
     colour = 0.6 * np.array(building.colour) + 0.4 * random.uniform(60.0, 130.0)
     picture = grain[..., None] * colour * _light_on(world, _UP, foot.mean(axis=0))
     top = np.append(foot[0], building.height)
-    return Face(top, across, along, _UP, _smaller(picture))
+    return Face(top, across, along, _UP, _pictures(picture))
 
 
 def _light_on(world: World, outward: FloatArray, place: FloatArray) -> FloatArray:
@@ -202,11 +202,6 @@ def _light_on(world: World, outward: FloatArray, place: FloatArray) -> FloatArra
     return np.asarray((sky + sun) * np.array(light.tint) + lamps, np.float64)
 
 
-def _smaller(picture: FloatArray) -> tuple[Image, ...]:
+def _pictures(picture: FloatArray) -> tuple[Image, ...]:
     """Return a picture as bytes, and ever smaller ones of it."""
-    pictures: list[Image] = [np.clip(np.rint(picture), 0, 255).astype(np.uint8)]
-    while min(pictures[-1].shape[:2]) >= 8:
-        size = (pictures[-1].shape[1] // 2, pictures[-1].shape[0] // 2)
-        smaller = cv2.resize(pictures[-1], size, interpolation=cv2.INTER_AREA)
-        pictures.append(np.asarray(smaller, np.uint8))
-    return tuple(pictures)
+    return tuple(pyramid(np.clip(np.rint(picture), 0, 255).astype(np.uint8), 7))

@@ -30,8 +30,6 @@ _TAKE_OFF_HEIGHT = 0.4
 _SPIN_UP = 0.3  # s on the ground at the begin of such a flight
 _MANOEUVRES = ('hover', 'orbit', 'pass', 'approach', 'sweep')
 _ORBIT = 0.9  # rad to either side, so that what stands around is seen from one side mostly
-# A drone below this speed hovers.
-_HOVER_SPEED = 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,14 +37,12 @@ class Track:
     """Where the drone is, before it is known where it looks.
 
     ``positions`` (K, 3) m at ``times`` (K,) s; ``stage`` (2,) m is the middle of what it is to
-    look at. ``take_off`` is the instant the climb ends, 0 without one. One that ``sweeps`` turns
-    to and fro.
+    look at. One that ``sweeps`` turns to and fro.
     """
 
     times: FloatArray
     positions: FloatArray
     stage: FloatArray
-    take_off: float
     sweeps: bool
 
 
@@ -88,9 +84,7 @@ def draw_track(band: DistanceBand, seed: int, seconds: float) -> Track:
         still = np.clip(times - 0.7 * take_off, 0.0, None)
         angle, distance = np.interp(still, times, angle), np.interp(still, times, distance)
     flat = _smoothed(np.column_stack([np.cos(angle), np.sin(angle)]) * distance[:, None], 0.4)
-    return Track(
-        times, np.column_stack([flat, altitude]), np.zeros(2), take_off, manoeuvre == 'sweep'
-    )
+    return Track(times, np.column_stack([flat, altitude]), np.zeros(2), manoeuvre == 'sweep')
 
 
 class DronePath:
@@ -107,13 +101,11 @@ class DronePath:
         self._curve = Curve(
             np.column_stack([track.positions, yaw, lean]), STEP, float(track.times[0])
         )
-        self._take_off = track.take_off
         self._vibration = _Vibration(random)
 
     def state(self, t: float) -> DroneState:
         """Return pose and velocities at an instant, the vibration included."""
         values, rates = self._curve.at(t)
-        phase = self._phase(t, math.hypot(rates[0], rates[1]))
         tremble, tremble_rate = self._vibration.at(t)
         values, rates = values + tremble, rates + tremble_rate
         yaw, pitch, roll = values[3:]
@@ -135,13 +127,7 @@ class DronePath:
                 yaw_rate - sp * roll_rate,
             ]
         )
-        pose = Transform(rotation, values[:3])
-        return DroneState(pose, rates[:3], angular, phase)
-
-    def _phase(self, t: float, speed: float) -> str:
-        if t < self._take_off:
-            return 'take_off'
-        return 'hover' if speed < _HOVER_SPEED else 'cruise'
+        return DroneState(Transform(rotation, values[:3]), rates[:3], angular)
 
 
 class _Vibration:

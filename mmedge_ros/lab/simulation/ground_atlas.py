@@ -18,8 +18,8 @@ from mmedge_ros.lab.simulation.light import lamp_light, level_ground_light
 from mmedge_ros.lab.simulation.textures import (
     Floats,
     Image,
-    ground_lattice,
     lattice_noise,
+    pyramid,
     surface_tile,
 )
 from mmedge_ros.lab.simulation.world import Ground, Lamp, World
@@ -121,8 +121,11 @@ class _Painter:
         self._world = world
         ground: Ground = world.ground
         names = {ground.surface, *(strip.surface for strip in ground.strips)}
-        self._tiles = {name: _halved(surface_tile(name, finest, random)) for name in sorted(names)}
-        self._lattices = [ground_lattice(random) for _ in range(4)]
+        self._tiles = {
+            name: pyramid(surface_tile(name, finest, random), 4) for name in sorted(names)
+        }
+        # Random values whose smooth interpolation is noise that repeats.
+        self._lattices = [random.standard_normal((64, 64)).astype(np.float32) for _ in range(4)]
 
     def paint(self, ground_map: GroundMap, k: int) -> Image:
         """Return one map, lit."""
@@ -202,15 +205,6 @@ def _smooth_noise(octaves: list[tuple[float, float, Floats]], ground_map: Ground
         return total[: ground_map.shape[0], : ground_map.shape[1]]
     fine = cv2.resize(total, (columns * step, rows * step), interpolation=cv2.INTER_LINEAR)
     return np.asarray(fine[: ground_map.shape[0], : ground_map.shape[1]], np.float32)
-
-
-def _halved(tile: Image) -> list[Image]:
-    tiles = [tile]
-    for _ in range(LEVELS - 1):
-        side = max(1, tiles[-1].shape[0] // 2)
-        smaller = cv2.resize(tiles[-1], (side, side), interpolation=cv2.INTER_AREA)
-        tiles.append(np.asarray(smaller, np.uint8))
-    return tiles
 
 
 def _tiled(tile: Image, ground_map: GroundMap) -> Image:

@@ -22,7 +22,7 @@ from mmedge_ros.lab.simulation.compositing import (
 )
 from mmedge_ros.lab.simulation.light import air_colour, clearness, lamps_at
 from mmedge_ros.lab.simulation.painting_order import Standing
-from mmedge_ros.lab.simulation.textures import Image
+from mmedge_ros.lab.simulation.textures import Image, pyramid
 from mmedge_ros.lab.simulation.view import SHIFT, View, fixed_point
 from mmedge_ros.lab.simulation.world import Plant, World
 
@@ -30,6 +30,11 @@ _SIZE = 256
 _REACH = 112.0
 # Grey level of a leaf in full light.
 LEAF = 160.0
+_NEAREST = 0.6
+# Different textures of one sort; a wood is a few kinds of trees, many times.
+_KINDS = 4
+_SLIM = 3.2
+_BARK = np.array([58.0, 72.0, 84.0])
 # Half of a texture's side that the crown's radius takes.
 FILL = _REACH / (0.5 * _SIZE)
 
@@ -73,7 +78,8 @@ def crown_textures(kind: int, slim: bool, bush: bool, light: int) -> tuple[Image
             strict=True,
         ):  # fmt: skip
             cv2.ellipse(leaves, spot, size, angle, 0, 360, (*shade, 255), -1, cv2.LINE_8, 2)
-    return _smaller(leaves)
+    # Softened, which multiplies colours by alpha as well.
+    return tuple(pyramid(np.asarray(cv2.GaussianBlur(leaves, (0, 0), 0.7), np.uint8), 8))
 
 
 def _paint_inside(leaves: Image, clumps: list[Clump]) -> None:
@@ -105,23 +111,6 @@ def _clumps(random: np.random.Generator, slim: bool, bush: bool) -> list[Clump]:
             found.append(Clump(x * inward, y * inward, radius))
     # The outer ones lie behind, so that the middle comes out as what is nearest.
     return sorted(found, key=lambda c: c.x**2 + c.y**2 + random.uniform(0.0, 0.45), reverse=True)
-
-
-def _smaller(leaves: Image) -> tuple[Image, ...]:
-    """Return a texture, softened and its colours multiplied by alpha, and smaller ones."""
-    pictures = [np.asarray(cv2.GaussianBlur(leaves, (0, 0), 0.7), np.uint8)]
-    while pictures[-1].shape[0] > 8:
-        side = pictures[-1].shape[0] // 2
-        smaller = cv2.resize(pictures[-1], (side, side), interpolation=cv2.INTER_AREA)
-        pictures.append(np.asarray(smaller, np.uint8))
-    return tuple(pictures)
-
-
-_NEAREST = 0.6
-# Different textures of one sort; a wood is a few kinds of trees, many times.
-_KINDS = 4
-_SLIM = 3.2
-_BARK = np.array([58.0, 72.0, 84.0])
 
 
 @dataclass(frozen=True, eq=False)

@@ -93,7 +93,8 @@ class RadarSimulator:
         ]
         mirrored = self._mirrors.ghosts(brightest, eye)
         echoes = joined([*direct, mirrored])
-        return echoes, np.arange(len(echoes)) >= len(echoes) - len(mirrored)
+        count = len(echoes.reflectivity)
+        return echoes, np.arange(count) >= count - len(mirrored.reflectivity)
 
     def _snr(self, reflectivity: FloatArray, distance: FloatArray, ray: FloatArray) -> FloatArray:
         """Return power over noise (N,), linear: the radar equation and the antenna's gain."""

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mmedge_ros.data_types import FloatArray
 from mmedge_ros.lab.simulation.radar_echoes import Echoes
@@ -34,8 +33,7 @@ _SWAY_SPEED = 0.05  # m/s of leaves in light wind
 _PATH_STEP = 0.5  # s
 
 
-@dataclass(frozen=True, eq=False)
-class _Spots:
+class _Spots(NamedTuple):
     """Echoing spots of one kind.
 
     ``normals`` (N, 3) are those of what has a face, zero for the rest; ``mirror`` (N,) m^2
@@ -60,41 +58,34 @@ class Clutter:
             *(_lamp_spots(lamp, random) for lamp in world.lamps),
             _ground_spots(world, random),
         ]
-        self.positions = np.concatenate([s.positions for s in spots])
-        self._normals = np.concatenate([s.normals for s in spots])
-        self._has_face: NDArray[np.bool_] = np.abs(self._normals).sum(axis=1) > 0
-        self._reflectivity = np.concatenate([s.reflectivity for s in spots])
-        self._mirror = np.concatenate([s.mirror for s in spots])
-        self._sway = np.concatenate([s.sway for s in spots])
-        self._sway_rate = random.uniform(1.5, 6.0, len(self._sway))
-        self._sway_phase = random.uniform(0.0, 2.0 * math.pi, len(self._sway))
+        self._spots = _Spots._make(map(np.concatenate, zip(*spots, strict=True)))
+        count = len(self._spots.mirror)
+        self._sway_rate = random.uniform(1.5, 6.0, count)
+        self._sway_phase = random.uniform(0.0, 2.0 * math.pi, count)
 
     def echoes(self, t: float, eye: FloatArray, forward: FloatArray, reach: float) -> Echoes:
         """Return the spots within ``reach`` m of ``eye`` (3,) and 70 degrees of ``forward``."""
-        towards = self.positions - eye
+        towards = self._spots.positions - eye
         squared = np.einsum('nk,nk->n', towards, towards)
         ahead = towards @ forward
         near = (squared < reach * reach) & (ahead > 0) & (ahead * ahead > 0.117 * squared)
         chosen = np.flatnonzero(near)
+        spots = _Spots._make(values[chosen] for values in self._spots)
         rays = towards[chosen] / np.sqrt(squared[chosen])[:, None]
-        cosine = -np.einsum('nk,nk->n', rays, self._normals[chosen])
-        face = self._has_face[chosen]
-        strength = self._reflectivity[chosen] * np.where(face, np.maximum(cosine, 0.0), 1.0)
-        mirror = self._mirror[chosen] * np.exp(-(1.0 - cosine) / _MIRROR_COSINE)
+        cosine = -np.einsum('nk,nk->n', rays, spots.normals)
+        face = np.abs(spots.normals).sum(axis=1) > 0
+        strength = spots.reflectivity * np.where(face, np.maximum(cosine, 0.0), 1.0)
+        mirror = spots.mirror * np.exp(-(1.0 - cosine) / _MIRROR_COSINE)
         strength += np.where(face, mirror, 0.0)
         swing = np.cos(self._sway_rate[chosen] * t + self._sway_phase[chosen])
-        return Echoes(
-            self.positions[chosen],
-            self._sway[chosen] * swing[:, None],
-            strength,
-            np.where(self._mirror[chosen] > 0, 4.0, 0.5),
-        )
+        steadiness = np.where(spots.mirror > 0, 4.0, 0.5)
+        return Echoes(spots.positions, spots.sway * swing[:, None], strength, steadiness)
 
 
 def _building_spots(building: Building, random: np.random.Generator) -> _Spots:
     footprint = np.asarray(building.footprint, np.float64)
     storeys = np.arange(0.5, max(min(building.height, _HIGHEST), 0.6), _STOREY)
-    positions, normals, reflectivity, mirror = [], [], [], []
+    walls = []
     for start, end in zip(footprint, np.roll(footprint, -1, axis=0), strict=True):
         length = float(np.linalg.norm(end - start))
         along = (end - start) / max(length, 1e-9)
@@ -103,26 +94,19 @@ def _building_spots(building: Building, random: np.random.Generator) -> _Spots:
         place, storey = (grid.ravel() for grid in np.meshgrid(places, storeys))
         place = place + random.uniform(-0.3, 0.3, len(place))
         flat = start + place[:, None] * along + 0.02 * outward[:2]
-        positions.append(np.column_stack([flat, storey]))
-        normals.append(np.tile(outward, (len(place), 1)))
         # Window frames, pipes and sills differ.
-        reflectivity.append(_WALL_REFLECTIVITY * _spread(random, len(place), 1.2))
-        mirror.append(_MIRROR_REFLECTIVITY * _spread(random, len(place), 0.4))
+        strength = _WALL_REFLECTIVITY * _spread(random, len(place), 1.2)
+        mirror = _MIRROR_REFLECTIVITY * _spread(random, len(place), 0.4)
+        face = np.tile(outward, (len(place), 1))
+        walls.append((np.column_stack([flat, storey]), face, strength, mirror))
     middle = footprint.mean(axis=0)
     for corner in footprint:
         out = (corner - middle) / max(float(np.linalg.norm(corner - middle)), 1e-9)
         rows = np.tile([*(corner + 0.05 * out), 0.0], (len(storeys), 1))
         rows[:, 2] = storeys
-        positions.append(rows)
-        normals.append(np.zeros((len(storeys), 3)))
-        reflectivity.append(_CORNER_REFLECTIVITY * _spread(random, len(storeys)))
-        mirror.append(np.zeros(len(storeys)))
-    return _rigid(
-        np.concatenate(positions),
-        np.concatenate(normals),
-        np.concatenate(reflectivity),
-        np.concatenate(mirror),
-    )
+        strength = _CORNER_REFLECTIVITY * _spread(random, len(storeys))
+        walls.append((rows, np.zeros_like(rows), strength, np.zeros(len(storeys))))
+    return _rigid(*map(np.concatenate, zip(*walls, strict=True)))
 
 
 def _plant_spots(plant: Plant, random: np.random.Generator) -> _Spots:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,8 +24,7 @@ _GROUND_LOSS = 0.04
 _STEADINESS = {'car': 2.0, 'cyclist': 0.5}
 
 
-@dataclass(frozen=True, eq=False)
-class Echoes:
+class Echoes(NamedTuple):
     """Scattering centres.
 
     ``positions`` (N, 3) m and ``velocities`` (N, 3) m/s in odom, mean ``reflectivity`` (N,)
@@ -37,29 +36,17 @@ class Echoes:
     reflectivity: FloatArray
     steadiness: FloatArray
 
-    def __len__(self) -> int:
-        return len(self.reflectivity)
-
     def select(self, chosen: NDArray[np.bool_]) -> Echoes:
-        """Return those a mask (N,) marks."""
-        return Echoes(
-            self.positions[chosen],
-            self.velocities[chosen],
-            self.reflectivity[chosen],
-            self.steadiness[chosen],
-        )
+        """Return those that a mask (N,) marks."""
+        return Echoes._make(values[chosen] for values in self)
+
+
+_NO_ECHOES = Echoes(np.zeros((0, 3)), np.zeros((0, 3)), np.zeros(0), np.zeros(0))
 
 
 def joined(parts: Sequence[Echoes]) -> Echoes:
     """Put echoes after each other."""
-    if not parts:
-        return Echoes(np.zeros((0, 3)), np.zeros((0, 3)), np.zeros(0), np.zeros(0))
-    return Echoes(
-        np.concatenate([p.positions for p in parts]),
-        np.concatenate([p.velocities for p in parts]),
-        np.concatenate([p.reflectivity for p in parts]),
-        np.concatenate([p.steadiness for p in parts]),
-    )
+    return Echoes._make(map(np.concatenate, zip(*parts, strict=True)))
 
 
 def mover_echoes(movers: Sequence[Mover], t: float, eye: FloatArray) -> tuple[Echoes, Echoes]:
@@ -70,7 +57,7 @@ def mover_echoes(movers: Sequence[Mover], t: float, eye: FloatArray) -> tuple[Ec
     result holds the few that make most of each mover.
     """
     if not movers:
-        return joined([]), joined([])
+        return _NO_ECHOES, _NO_ECHOES
     bodies = [mover.body(t) for mover in movers]
     counts = [len(body.radii) for body in bodies]
     first = np.cumsum([0, *counts[:-1]])
@@ -105,7 +92,7 @@ def ground_ghosts(echoes: Echoes, eye: FloatArray) -> Echoes:
         eye + towards * ((0.5 * (far + near)) / far)[:, None],
         echoes.velocities * np.array([1.0, 1.0, -1.0]),
         echoes.reflectivity * _GROUND_LOSS,
-        np.zeros(len(echoes)),
+        np.zeros_like(echoes.reflectivity),
     )
 
 
@@ -123,8 +110,8 @@ class WallMirrors:
 
     def ghosts(self, echoes: Echoes, eye: FloatArray) -> Echoes:
         """Return the mirror images of echoes that ``eye`` (3,) sees in a wall."""
-        if not len(self._height) or not len(echoes):
-            return joined([])
+        if not len(self._height) or not len(echoes.reflectivity):
+            return _NO_ECHOES
         offset = (self._start * self._normal).sum(axis=1)
         eye_side = self._normal @ eye[:2] - offset  # (W,)
         side = echoes.positions[:, :2] @ self._normal.T - offset  # (N, W)
@@ -135,12 +122,12 @@ class WallMirrors:
         along = ((ground - self._start) * self._along).sum(axis=2)
         height = eye[2] + share * (echoes.positions[:, 2:] - eye[2])
         seen = (eye_side > 0) & (side > 0) & (along > 0) & (along < self._length)
-        who, wall = np.nonzero(seen & (height < self._height))
+        mover, wall = np.nonzero(seen & (height < self._height))
         normal = np.column_stack([self._normal[wall], np.zeros(len(wall))])
-        velocity = echoes.velocities[who]
+        velocity = echoes.velocities[mover]
         return Echoes(
-            echoes.positions[who] - 2.0 * side[who, wall][:, None] * normal,
+            echoes.positions[mover] - 2.0 * side[mover, wall][:, None] * normal,
             velocity - 2.0 * (velocity * normal).sum(axis=1, keepdims=True) * normal,
-            echoes.reflectivity[who] * _WALL_LOSS,
-            np.zeros(len(who)),
+            echoes.reflectivity[mover] * _WALL_LOSS,
+            np.zeros(len(mover)),
         )

@@ -63,11 +63,6 @@ def scenarios() -> tuple[Scenario, ...]:
     return tuple(Scenario(*parts) for parts in itertools.product(SURROUNDINGS, LIGHTS, DISTANCES))
 
 
-def scenario_names() -> tuple[str, ...]:
-    """Return the names of all scenarios."""
-    return tuple(scenario.name for scenario in scenarios())
-
-
 def find_scenario(name: str) -> Scenario:
     """Return the scenario of a name.
 

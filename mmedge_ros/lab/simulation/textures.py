@@ -6,6 +6,7 @@ Tiles repeat without a seam. Colours are albedos, BGR uint8.
 from __future__ import annotations
 
 import math
+from typing import TypeVar, cast
 
 import cv2
 import numpy as np
@@ -15,6 +16,7 @@ from mmedge_ros.data_types import FloatArray
 
 Image = NDArray[np.uint8]
 Floats = NDArray[np.float32]
+Pixels = TypeVar('Pixels', Image, Floats)
 
 TILE = 1024
 
@@ -38,6 +40,16 @@ def noise_tile(
     weight = frequency**-slope * (frequency >= 1.0 / coarse) * (frequency <= 1.0 / fine)
     noise = np.fft.irfft2(spectrum * weight, s=(size, size))
     return np.asarray(noise / max(float(noise.std()), 1e-9), np.float32)
+
+
+def pyramid(picture: Pixels, least: int) -> list[Pixels]:
+    """Return a picture and ever smaller ones of it, until a side has ``least`` pixels or fewer."""
+    pictures = [picture]
+    while min(pictures[-1].shape[:2]) > least:
+        size = (pictures[-1].shape[1] // 2, pictures[-1].shape[0] // 2)
+        smaller = cv2.resize(pictures[-1], size, interpolation=cv2.INTER_AREA)
+        pictures.append(cast(Pixels, smaller))
+    return pictures
 
 
 def _enlarged(tile: Floats, times: int) -> Floats:
@@ -112,7 +124,7 @@ def wall_texture(
 
     :param width: of the wall, m; ``height`` too
     """
-    scale = wall_scale(width, height)
+    scale = min(24.0, 640.0 / max(width, height))
     size = (max(2, round(height * scale)), max(2, round(width * scale)))
     grain = noise_tile(random, 256, 0.5, 64)
     rows, columns = np.arange(size[0]) % 256, np.arange(size[1]) % 256
@@ -127,11 +139,6 @@ def wall_texture(
         ribs = 1.0 + 0.12 * np.sin(np.arange(size[1]) * (2.0 * math.pi / (0.3 * scale)))
         wall *= ribs[None, :, None].astype(np.float32)
     return _colours(wall), glow
-
-
-def wall_scale(width: float, height: float) -> float:
-    """Return the pixels per metre of a wall's texture."""
-    return min(24.0, 640.0 / max(width, height))
 
 
 def _storeys(
@@ -162,11 +169,6 @@ def _storeys(
                 cv2.line(wall, ((x0 + x1) // 2, y0), ((x0 + x1) // 2, y1), frame, 1)
                 if random.random() < lit:
                     cv2.rectangle(glow, (x0, y0), (x1, y1), random.uniform(0.45, 1.0), -1)
-
-
-def ground_lattice(random: np.random.Generator, size: int = 64) -> Floats:
-    """Return random values (size, size) whose smooth interpolation is noise that repeats."""
-    return np.asarray(random.standard_normal((size, size)), np.float32)
 
 
 def lattice_noise(

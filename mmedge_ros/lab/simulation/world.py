@@ -145,13 +145,11 @@ class DroneState:
     """The drone at one instant: ``pose`` maps base_link (REP-103) to odom.
 
     ``velocity`` (3,) m/s and ``angular_velocity`` (3,) rad/s are in the odom frame.
-    ``phase`` is one of take_off, cruise, hover, land.
     """
 
     pose: Transform
     velocity: FloatArray
     angular_velocity: FloatArray
-    phase: str
 
 
 class FlightPath(Protocol):

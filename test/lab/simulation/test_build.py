@@ -16,7 +16,7 @@ from mmedge_ros.lab.simulation.build import (
     build_world,
     draw_rig,
 )
-from mmedge_ros.lab.simulation.scenario import DISTANCES, LIGHTS, scenario_names
+from mmedge_ros.lab.simulation.scenario import DISTANCES, LIGHTS, scenarios
 from mmedge_ros.lab.simulation.world import Rig, World
 
 SECONDS = 4.0
@@ -39,7 +39,7 @@ def fingerprint(world: World) -> list[np.ndarray]:
     return numbers
 
 
-@pytest.mark.parametrize('name', scenario_names()[::7])
+@pytest.mark.parametrize('name', [scenario.name for scenario in scenarios()[::7]])
 def test_the_same_seed_builds_the_same_world_to_the_last_bit(name: str) -> None:
     one, other = (
         fingerprint(build_world(name, 5, SECONDS)),

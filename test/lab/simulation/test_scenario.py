@@ -10,12 +10,12 @@ from mmedge_ros.lab.simulation.scenario import (
     LIGHTS,
     SURROUNDINGS,
     find_scenario,
-    scenario_names,
+    scenarios,
 )
 
 
 def test_every_combination_has_a_name_that_finds_it() -> None:
-    names = scenario_names()
+    names = [scenario.name for scenario in scenarios()]
     assert len(set(names)) == len(SURROUNDINGS) * len(LIGHTS) * len(DISTANCES) == len(names)
     for name in names:
         scenario = find_scenario(name)
@@ -35,6 +35,6 @@ def test_an_unknown_scenario_is_told_the_nearest_and_the_choices() -> None:
 
 @given(st.text())
 def test_any_other_text_is_an_error_of_the_simulation(text: str) -> None:
-    if text not in scenario_names():
+    if text not in [scenario.name for scenario in scenarios()]:
         with pytest.raises(SimulationError):
             find_scenario(text)

@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 from mmedge_ros.lab.simulation import SimulationError
-from mmedge_ros.lab.simulation.scenario import find_scenario, scenario_names
+from mmedge_ros.lab.simulation.scenario import find_scenario, scenarios
 from mmedge_ros.lab.simulation.standard_sets import BASELINE, STANDARD_SETS, standard_set
 
 
@@ -37,7 +37,7 @@ def test_the_sets_are_as_large_as_planned() -> None:
 
 def test_the_train_set_holds_every_combination() -> None:
     counts = Counter(flight.scenario for flight in standard_set('train'))
-    assert set(counts) == set(scenario_names())
+    assert set(counts) == {scenario.name for scenario in scenarios()}
     assert set(counts.values()) == {1, 2}
 
 
