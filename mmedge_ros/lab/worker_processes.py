@@ -1,27 +1,33 @@
-"""Works at once, a process each: they tell how far they are, and nobody dies unnoticed."""
+"""Work in several processes: each reports progress or gives values, and none ends unnoticed."""
 
 from __future__ import annotations
 
+import fcntl
 import multiprocessing
 import os
 import signal
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from functools import partial
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from multiprocessing.util import Finalize
-from typing import NamedTuple, NoReturn, TypeAlias
+from typing import Any, NamedTuple, NoReturn, TypeAlias
 
 import cv2
 
-_TELL_STEP = 0.01
+_SHARE_STEP = 0.01
 _ALMOST = 0.999
-_LAST_WORDS_SECONDS = 10.0
+_PATIENCE_SECONDS = 10.0
+# What a process may be ahead of the one that takes its values; Linux grants this much to all.
+_BYTES_AHEAD = 1 << 20
 
-Tell: TypeAlias = Callable[[float], None]
-Work: TypeAlias = Callable[[Tell], object]
+OnShare: TypeAlias = Callable[[float], None]
+Work: TypeAlias = Callable[[OnShare], object]
+Source: TypeAlias = Callable[[], Iterable[Any]]
+Expected: TypeAlias = tuple[type[Exception], ...]
 
 
 class WorkError(Exception):
@@ -32,15 +38,24 @@ class WorkError(Exception):
         self.name = name
 
 
+class _Failure(NamedTuple):
+    reason: str
+
+
+class _End(NamedTuple):
+    """The last message of a process that has given everything."""
+
+
 class _Worker(NamedTuple):
-    process: BaseProcess
     name: str
+    process: BaseProcess
+    connection: Connection
 
 
 def do_works(
     works: Mapping[str, Work],
     jobs: int,
-    expected: tuple[type[Exception], ...],
+    expected: Expected,
     on_share: Callable[[str, float], None],
 ) -> None:
     """Do works, given by name: with one job in this process, one after the other.
@@ -58,40 +73,69 @@ def do_works(
         _do_in_processes(works, count, expected, on_share)
         return
     for name, work in works.items():
-        work(partial(_tell, on_share, name))
+        work(partial(_report, on_share, name))
         on_share(name, 1.0)
 
 
-def _tell(on_share: Callable[[str, float], None], name: str, share: float) -> None:
-    # Whole it is only when the last word says so.
+def _report(on_share: Callable[[str, float], None], name: str, share: float) -> None:
+    # A work is only whole when it has ended.
     on_share(name, min(share, _ALMOST))
 
 
 def _do_in_processes(
     works: Mapping[str, Work],
     count: int,
-    expected: tuple[type[Exception], ...],
+    expected: Expected,
     on_share: Callable[[str, float], None],
 ) -> None:
     waiting = deque(works.items())
-    working: dict[Connection, _Worker] = {}
+    working: dict[object, _Worker] = {}
     try:
         while waiting or working:
             while waiting and len(working) < count:
-                connection, worker = _begin(*waiting.popleft(), expected)
-                working[connection] = worker
-            for ready in wait(list(working)):
-                assert isinstance(ready, Connection)
-                share = _heard(ready, working[ready])
-                if share is None:
-                    ready.close()
-                    ended = working.pop(ready)
-                    ended.process.join()
-                    on_share(ended.name, 1.0)
+                name, work = waiting.popleft()
+                worker = _begin(name, partial(_shares, work), expected)
+                working[worker.connection] = worker
+            for ready in wait([worker.connection for worker in working.values()]):
+                worker = working[ready]
+                message = _received(worker)
+                if isinstance(message, _End):
+                    worker.connection.close()
+                    del working[ready]
+                    worker.process.join()
+                    on_share(worker.name, 1.0)
                 else:
-                    _tell(on_share, working[ready].name, share)
+                    _report(on_share, worker.name, message)
     finally:
-        end_processes([worker.process for worker in working.values()])
+        _end([worker.process for worker in working.values()])
+
+
+@contextmanager
+def worker_streams(
+    sources: Mapping[str, Source], expected: Expected
+) -> Iterator[list[Iterator[Any]]]:
+    """Let a process of its own go through each source; yield what they give, a stream each.
+
+    A process waits while its values are not taken, and is ended with the block.
+
+    :param sources: by name; called there, so they and what they give must be ones that can be
+        pickled
+    :param expected: what a source raises where it cannot give
+    :raises WorkError: from within a stream, if its source cannot give or its process was killed
+    """
+    workers: list[_Worker] = []
+    try:
+        for name, source in sources.items():
+            workers.append(_begin(name, partial(_values, source), expected))
+        yield [_stream(worker) for worker in workers]
+    finally:
+        _end([worker.process for worker in workers])
+
+
+def _stream(worker: _Worker) -> Iterator[Any]:
+    with worker.connection:
+        while not isinstance(message := _received(worker), _End):
+            yield message
 
 
 def start_process(process: BaseProcess) -> None:
@@ -105,68 +149,91 @@ def start_process(process: BaseProcess) -> None:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def end_processes(processes: Iterable[BaseProcess]) -> None:
+def _end(processes: list[BaseProcess]) -> None:
     """End processes that are still there, and wait until they are gone."""
-    processes = list(processes)
     for process in processes:
         process.terminate()
     for process in processes:
-        process.join(_LAST_WORDS_SECONDS)
+        process.join(_PATIENCE_SECONDS)
         if process.is_alive():
             process.kill()
             process.join()
 
 
 def _begin(
-    name: str, work: Work, expected: tuple[type[Exception], ...]
-) -> tuple[Connection, _Worker]:
+    name: str, talk: Callable[[Callable[[object], None]], None], expected: Expected
+) -> _Worker:
+    """Start a process that calls ``talk`` with a function that sends a message to this one."""
     # A fresh interpreter: nothing of this one's threads and signal handlers is inherited.
     context = multiprocessing.get_context('spawn')
     ours, theirs = context.Pipe(duplex=False)
-    process = context.Process(target=_run, args=(theirs, work, expected), name=name)
+    with suppress(OSError):
+        fcntl.fcntl(theirs.fileno(), fcntl.F_SETPIPE_SZ, _BYTES_AHEAD)
+    process = context.Process(target=_run, args=(theirs, talk, expected), name=name)
     start_process(process)
-    # The end of the pipe then tells that the process has ended.
+    # With this end closed, the pipe ends when the process does.
     theirs.close()
-    return ours, _Worker(process, name)
+    return _Worker(name, process, ours)
 
 
-def _heard(connection: Connection, worker: _Worker) -> float | None:
-    """Return the share that a worker tells; None after its last word."""
+def _received(worker: _Worker) -> Any:
+    """Return a worker's next message."""
     try:
-        word: float | str | None = connection.recv()
+        message = worker.connection.recv()
     except (EOFError, OSError) as err:
         worker.process.join()
         raise WorkError(
             worker.name,
             f'its process ended with code {worker.process.exitcode} (out of memory, or killed); '
-            'run the same command again, what is done is kept',
+            'run the same command again, what is whole is kept',
         ) from err
-    if isinstance(word, str):
-        raise WorkError(worker.name, word)
-    return word
+    if isinstance(message, _Failure):
+        raise WorkError(worker.name, message.reason)
+    return message
 
 
-def _run(connection: Connection, work: Work, expected: tuple[type[Exception], ...]) -> None:
-    """Work; says the share done (float), then None, or why it failed (str)."""
+def _run(
+    connection: Connection,
+    talk: Callable[[Callable[[object], None]], None],
+    expected: Expected,
+) -> None:
     prepare_worker()
-    told = 0.0
-
-    def tell(share: float) -> None:
-        nonlocal told
-        if share >= told + _TELL_STEP:
-            told = share
-            say_or_leave(connection, share)
-
+    send = partial(_send, connection)
     try:
-        work(tell)
+        talk(send)
     except expected as err:
-        say_or_leave(connection, str(err))
+        send(_Failure(str(err)))
     else:
-        say_or_leave(connection, None)
+        send(_End())
+
+
+def _send(connection: Connection, message: object) -> None:
+    try:
+        connection.send(message)
+    except OSError as err:
+        # The parent was killed.
+        raise SystemExit(1) from err
+
+
+def _shares(work: Work, send: Callable[[object], None]) -> None:
+    sent = 0.0
+
+    def on_share(share: float) -> None:
+        nonlocal sent
+        if share >= sent + _SHARE_STEP:
+            sent = share
+            send(share)
+
+    work(on_share)
+
+
+def _values(source: Source, send: Callable[[object], None]) -> None:
+    for value in source():
+        send(value)
 
 
 def prepare_worker() -> None:
-    """Make this process one of several: it ends when told to, and uses one processor."""
+    """Make this process one of several: signals end it in order, and it uses one processor."""
     # Unwinds the stack, so that nothing half-written stays.
     _on_stop_signals(_leave)
     # Run before the interpreter waits for threads, where an exit would print a traceback.
@@ -175,25 +242,16 @@ def prepare_worker() -> None:
     cv2.setNumThreads(1)
 
 
-def say_or_leave(connection: Connection, word: object) -> None:
-    """Send a word to the parent; end this process if nobody listens."""
-    try:
-        connection.send(word)
-    except OSError as err:
-        # Nobody listens any more: the parent was killed.
-        raise SystemExit(1) from err
-
-
 def _on_stop_signals(handler: Callable[[int, object], object]) -> None:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, handler)
 
 
 def _leave(number: int, _: object) -> NoReturn:
-    # A terminal tells every process, and then the parent tells this one once more.
+    # A terminal signals every process, and then the parent signals this one once more.
     _on_stop_signals(_stay)
     raise SystemExit(128 + number)
 
 
 def _stay(_number: int, _frame: object) -> None:
-    """Do nothing: this process ends already, and whoever waits for it kills it in the end."""
+    """Do nothing: this process is ending, and is killed if that takes too long."""

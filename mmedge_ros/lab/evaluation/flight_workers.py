@@ -9,7 +9,7 @@ from typing import Protocol, TypeVar
 from mmedge_ros import MmedgeError
 from mmedge_ros.lab.evaluation import EvaluationError
 from mmedge_ros.lab.evaluation.flight_cases import FlightTask, evaluate_flight
-from mmedge_ros.lab.worker_processes import Tell, WorkError, do_works
+from mmedge_ros.lab.worker_processes import OnShare, WorkError, do_works
 
 OnProgress = Callable[[float, int], None]
 
@@ -35,7 +35,7 @@ def evaluate_flights(
 
 def work_through(
     tasks: Sequence[AnyWork],
-    evaluate: Callable[[AnyWork, Tell], None],
+    evaluate: Callable[[AnyWork, OnShare], None],
     jobs: int = 1,
     on_progress: OnProgress | None = None,
 ) -> None:

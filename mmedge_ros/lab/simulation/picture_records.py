@@ -16,8 +16,7 @@ from mmedge_ros.lab.simulation.flight_bag import CAMERA, CAMERA_INFO, GROUND_TRU
 from mmedge_ros.lab.simulation.flight_messages import FlightMessages
 from mmedge_ros.lab.simulation.flight_schedule import camera_instants, stamp_ns
 from mmedge_ros.lab.simulation.world import World
-from mmedge_ros.lab.worker_processes import WorkError
-from mmedge_ros.lab.worker_streams import worker_streams
+from mmedge_ros.lab.worker_processes import WorkError, worker_streams
 from mmedge_ros.records.ground_truth import TrueObject, TrueScene
 
 # A process has to prepare the surroundings first: it pays off from so many seconds of flight on.

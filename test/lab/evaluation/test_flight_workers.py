@@ -77,11 +77,11 @@ def test_a_killed_process_is_told_of_and_ends_the_others(
     begin = worker_processes._begin
 
     def begin_and_kill_the_first(*arguments):
-        connection, worker = begin(*arguments)
+        worker = begin(*arguments)
         begun.append(worker.process)
         if len(begun) == 1:
             worker.process.kill()
-        return connection, worker
+        return worker
 
     monkeypatch.setattr(worker_processes, '_begin', begin_and_kill_the_first)
     twin = shutil.copytree(task.flight, tmp_path / 'twin')
