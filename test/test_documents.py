@@ -36,17 +36,21 @@ def anchors(document: Path) -> set[str]:
     return {re.sub(r'[^\w -]', '', heading.lower()).replace(' ', '-') for heading in headings}
 
 
+def links(document: Path, text: str) -> Iterator[tuple[str, Path, str]]:
+    """Relative links of a text: as written, the file, and the heading or ''."""
+    for link in re.findall(r'\]\(([^)\s]+)\)', text):
+        if not re.match(r'\w+:', link):
+            name, _, anchor = link.partition('#')
+            yield link, (document.parent / name if name else document).resolve(), anchor
+
+
 def broken_links(document: Path, text: str) -> list[str]:
     """Relative links of a text that lead to no file or to no heading."""
-    broken = []
-    for link in re.findall(r'\]\(([^)\s]+)\)', text):
-        if re.match(r'\w+:', link):
-            continue
-        name, _, anchor = link.partition('#')
-        target = document.parent / name if name else document
-        if not target.exists() or (anchor and anchor not in anchors(target)):
-            broken.append(link)
-    return broken
+    return [
+        link
+        for link, target, anchor in links(document, text)
+        if not target.exists() or (anchor and anchor not in anchors(target))
+    ]
 
 
 @every_document
@@ -57,6 +61,19 @@ def test_relative_links_lead_to_files_and_headings(document: Path) -> None:
 def test_links_to_nothing_are_noticed() -> None:
     text = '[a](nowhere.md) [b](README.md#no-such-heading) [c](README.md#licence) [d](#licence)'
     assert broken_links(ROOT / 'README.md', text) == ['nowhere.md', 'README.md#no-such-heading']
+
+
+def test_every_page_can_be_reached_from_the_readme() -> None:
+    reached: set[Path] = set()
+    waiting = {ROOT / 'README.md'}
+    while waiting:
+        page = waiting.pop()
+        reached.add(page)
+        pages = set(page.glob('*.md')) if page.is_dir() else set()
+        if page.suffix == '.md':
+            pages = {target for _, target, _ in links(page, page.read_text())}
+        waiting |= pages - reached
+    assert set(DOCUMENTS) - reached == set()
 
 
 def test_the_readme_is_a_door() -> None:
