@@ -6,13 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 from mmedge_ros.lab.training.ablation_table import (
-    CONFIGURATIONS,
     NETWORK,
     NEWEST_PICTURE,
     VARIANTS,
     Run,
 )
-from mmedge_ros.lab.training.window_judging import THRESHOLDS
+from mmedge_ros.lab.training.window_judging import JUDGED_CONFIGURATIONS, THRESHOLDS
 
 FLIGHTS = ('one', 'two', 'three', 'four')
 PEOPLE, TALL = 100, 60
@@ -30,7 +29,7 @@ def counts(iou: float, hits: int = 70, wrong: int = 10, error: float = 0.1) -> l
 def run_of(variant: str, seed: int, iou: float, **others: Any) -> Run:
     figures = {
         name: {NETWORK: counts(iou, **others), NEWEST_PICTURE: counts(40.0)}
-        for name in CONFIGURATIONS
+        for name in JUDGED_CONFIGURATIONS
     }
     return Run(variant, seed, FLIGHTS, (2.0, 1.0), 5.0, figures)
 

@@ -14,8 +14,7 @@ from mmedge_ros.data_types import FloatArray
 from mmedge_ros.lab.evaluation.flight_bootstrap import RESAMPLES, interval
 from mmedge_ros.lab.training import TrainingError
 from mmedge_ros.lab.training.fusion_settings import AGGREGATION, DIFFERENCES, SHIFT
-from mmedge_ros.lab.training.window_judging import THRESHOLDS, Judgement
-from mmedge_ros.lab.training.window_set import Configuration
+from mmedge_ros.lab.training.window_judging import JUDGED_CONFIGURATIONS, THRESHOLDS, Judgement
 
 
 class Variant(NamedTuple):
@@ -35,10 +34,6 @@ VARIANTS = (
     Variant('last_unit', 'without aggregation (last unit only)', (AGGREGATION,)),
     Variant('whole_window', 'whole-window (3-D) encoder', whole_window=True),
 )
-CONFIGURATIONS = {
-    'full': Configuration(),
-    'least': Configuration(10.0, 'small', 5.0, 'small'),
-}
 TABLE = 'report.json'
 NETWORK, NEWEST_PICTURE = 'network', 'newest_picture'
 FIGURES = ('worth', 'mean_iou', 'recall', 'precision', 'range_error')
@@ -104,7 +99,7 @@ def load_run(path: Path) -> Run:
             content['figures'],
         )
         shape = len(run.flights), len(THRESHOLDS), _COLUMNS
-        for name in CONFIGURATIONS:
+        for name in JUDGED_CONFIGURATIONS:
             for what in (NETWORK, NEWEST_PICTURE):
                 if run.counts(name, what).shape != shape:
                     raise ValueError(f'counts of {name} are not {shape}')
@@ -135,7 +130,7 @@ def tabulate(runs: Sequence[Run]) -> dict[str, Any]:
     flights = runs[0].flights
     drawn = _drawings(len(flights), len(seeds))
     configurations = {}
-    for name in CONFIGURATIONS:
+    for name in JUDGED_CONFIGURATIONS:
         alone = runs[0].counts(name, NEWEST_PICTURE)[None]
         worths = [_value(alone[:, :, k], 'worth') for k in range(len(THRESHOLDS))]
         common = int(np.nanargmax(worths)) if np.isfinite(worths).any() else 0

@@ -17,7 +17,6 @@ from typing import Any
 
 from mmedge_ros.lab.training import TrainingError
 from mmedge_ros.lab.training.ablation_table import (
-    CONFIGURATIONS,
     NETWORK,
     NEWEST_PICTURE,
     TABLE,
@@ -29,14 +28,14 @@ from mmedge_ros.lab.training.ablation_table import (
     save_run,
     tabulate,
 )
+from mmedge_ros.lab.training.checkpoint import disk_error, work_folder
 from mmedge_ros.lab.training.detector_training import prepare_torch
 from mmedge_ros.lab.training.feature_cache import CachedFlight, read_flight
 from mmedge_ros.lab.training.fusion_settings import FusionSettings
 from mmedge_ros.lab.training.shared_features import CACHE, TRAIN
 from mmedge_ros.lab.training.window_batches import WindowSource
-from mmedge_ros.lab.training.window_judging import judge
+from mmedge_ros.lab.training.window_judging import JUDGED_CONFIGURATIONS, judge
 from mmedge_ros.lab.training.window_set import WindowSet
-from mmedge_ros.lab.training.work_folder import disk_error, work_folder
 
 PLAN, RUNS = 'plan.json', 'runs'
 _VALIDATION = 'validation'
@@ -127,8 +126,8 @@ def _run(
     seconds = time.process_time() - begun
     network = training.network
     figures: dict[str, Any] = {}
-    for number, (name, configuration) in enumerate(CONFIGURATIONS.items()):
-        told(0.9 + 0.1 * number / len(CONFIGURATIONS), 'judging')
+    for number, (name, configuration) in enumerate(JUDGED_CONFIGURATIONS.items()):
+        told(0.9 + 0.1 * number / len(JUDGED_CONFIGURATIONS), 'judging')
         chosen = judged.spread(settings.judged_windows, configuration)
         by_flight = [
             judge(

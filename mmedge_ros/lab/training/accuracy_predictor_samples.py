@@ -6,8 +6,6 @@ times, and every tenth of a second is noted what was asked and answered, and wha
 
 from __future__ import annotations
 
-import io
-import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,8 +35,8 @@ from mmedge_ros.lab.evaluation.case_figures import place_samples
 from mmedge_ros.lab.evaluation.encoded_flight import EncodedFlight, replay_encoded
 from mmedge_ros.lab.evaluation.flight_cases import CachedTruth, encoded_with_truth
 from mmedge_ros.lab.gates.closed_loop import Measured, cached_source
-from mmedge_ros.lab.training import TrainingError
-from mmedge_ros.lab.training.gate_flights import Tell, write_whole
+from mmedge_ros.lab.training import OnShare, TrainingError
+from mmedge_ros.lab.training.flight_works import keep_arrays, kept_arrays
 from mmedge_ros.pipeline.perception_pipeline import (
     DECISION,
     PerceptionPipeline,
@@ -91,7 +89,7 @@ class PredictorFlight:
         return bundle_space(self.bundle.folder, (CAMERA, RADAR), LEARNT_RATES)
 
 
-def collect(task: PredictorFlight, tell: Tell) -> None:
+def collect(task: PredictorFlight, on_share: OnShare) -> None:
     """Replay a flight in every configuration; what is kept already stays.
 
     :raises EvaluationError: if it lacks a sensor or the truth
@@ -100,12 +98,14 @@ def collect(task: PredictorFlight, tell: Tell) -> None:
     :raises EncodingError: if the bundle cannot be used
     """
     if kept(task) is None:
-        flight = encoded_flight(task, lambda share: tell(_ENCODED * share))
-        _keep(task.kept_path, course_of(flight, task, tell))
-    tell(1.0)
+        flight = encoded_flight(task, lambda share: on_share(_ENCODED * share))
+        course = course_of(flight, task, on_share)
+        columns = {name: column.astype(np.float32) for name, column in course._asdict().items()}
+        keep_arrays(task.kept_path, {'indicators': np.array(Indicators._fields), **columns})
+    on_share(1.0)
 
 
-def course_of(flight: EncodedFlight, task: PredictorFlight, tell: Tell) -> FlightCourse:
+def course_of(flight: EncodedFlight, task: PredictorFlight, on_share: OnShare) -> FlightCourse:
     """Replay an encoded flight in every configuration."""
     assert flight.truth is not None  # `encoded_flight` has seen to that
     truth, space = CachedTruth(flight.truth), task.space
@@ -126,7 +126,7 @@ def course_of(flight: EncodedFlight, task: PredictorFlight, tell: Tell) -> Fligh
             pipeline = task.bundle.pipeline(FUSION, networks)
         record = replay_encoded(flight, pipeline, Configuration(1, 0, parts), task.bundle.profile)
         rows.append(_row(record, counted, begin_ns, steps))
-        tell(_ENCODED + (1.0 - _ENCODED) * (index + 1) / len(space))
+        on_share(_ENCODED + (1.0 - _ENCODED) * (index + 1) / len(space))
     asked, overlaps, sought, placed, known = (
         np.stack(column) for column in zip(*rows, strict=True)
     )
@@ -138,23 +138,10 @@ def kept(task: PredictorFlight) -> FlightCourse | None:
 
     :raises TrainingError: if it is damaged
     """
-    path = task.kept_path
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            if tuple(file['indicators'].tolist()) != Indicators._fields:
-                return None
-            return FlightCourse(*(file[name].astype(np.float64) for name in FlightCourse._fields))
-    except FileNotFoundError:
+    arrays = kept_arrays(task.kept_path)
+    if arrays is None or tuple(arrays['indicators'].tolist()) != Indicators._fields:
         return None
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as err:
-        raise TrainingError(f'{path} cannot be read ({err}); delete it and train again') from err
-
-
-def _keep(path: Path, course: FlightCourse) -> None:
-    buffer = io.BytesIO()
-    columns = {name: column.astype(np.float32) for name, column in course._asdict().items()}
-    np.savez_compressed(buffer, indicators=np.array(Indicators._fields), **columns)
-    write_whole(path, buffer.getvalue())
+    return FlightCourse(*(arrays[name].astype(np.float64) for name in FlightCourse._fields))
 
 
 def _row(
@@ -231,11 +218,11 @@ class _Beginning(Recording):
             yield event
 
 
-def encoded_flight(task: PredictorFlight, tell: Tell) -> EncodedFlight:
+def encoded_flight(task: PredictorFlight, on_share: OnShare) -> EncodedFlight:
     """Read the part of a flight that is used, and encode it with every level.
 
     :raises EvaluationError: if it lacks a sensor or the truth
     """
     wanted = {options.modality: options.levels for options in task.space.modalities}
     with _Beginning(task.path, task.seconds) as recording:
-        return encoded_with_truth(recording, task.bundle.encoders(), wanted, tell)
+        return encoded_with_truth(recording, task.bundle.encoders(), wanted, on_share)

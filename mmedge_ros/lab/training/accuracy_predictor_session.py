@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -14,7 +13,6 @@ from typing import Any
 import numpy as np
 import yaml
 
-from mmedge_ros import MmedgeError
 from mmedge_ros.configuration.accuracy_predictor import Indicators, bundle_accuracy
 from mmedge_ros.configuration.bundle_space import bundle_space, manifest_of
 from mmedge_ros.configuration.configuration_space import ConfigurationSpace
@@ -25,7 +23,7 @@ from mmedge_ros.lab.evaluation.bundle_evaluation import NOMINAL, flights_of
 from mmedge_ros.lab.evaluation.bundle_under_test import BundleUnderTest, open_bundle
 from mmedge_ros.lab.evaluation.measured_accuracy import without_entry
 from mmedge_ros.lab.reporting.report_files import REPORT, require_writable, write_files
-from mmedge_ros.lab.training import TrainingError
+from mmedge_ros.lab.training import Report, TrainingError
 from mmedge_ros.lab.training.accuracy_predictor import (
     Learnt,
     Windows,
@@ -36,18 +34,16 @@ from mmedge_ros.lab.training.accuracy_predictor import (
 )
 from mmedge_ros.lab.training.accuracy_predictor_samples import (
     LEARNT_RATES,
+    FlightCourse,
     PredictorFlight,
     collect,
     kept,
 )
-from mmedge_ros.lab.training.bundle_copy import bundle_copy
-from mmedge_ros.lab.training.detector_bundle import require_free
+from mmedge_ros.lab.training.bundle_files import bundle_copy, require_free
+from mmedge_ros.lab.training.checkpoint import work_beside
 from mmedge_ros.lab.training.flight_pictures import flights_in
-from mmedge_ros.lab.training.flight_works import DistinctFlights, Report, do_flight_works
-from mmedge_ros.lab.training.work_folder import work_beside
+from mmedge_ros.lab.training.flight_works import FlightFolders, do_flight_works, missing
 from mmedge_ros.records.software import software_identity
-
-_EXPECTED = (MmedgeError,)
 
 
 @dataclass(frozen=True)
@@ -85,7 +81,12 @@ def build_predictor(request: PredictorRequest, report: Report) -> dict[str, Any]
     space = bundle_space(request.bundle, (CAMERA, RADAR), LEARNT_RATES)
     table = _table(request.bundle, space)
     tasks, judged = _tasks(request, bundle)
-    _collect([*tasks, *judged], request.jobs, report)
+    works = {
+        f'{number}/{task.path.name}': partial(collect, task)
+        for number, task in enumerate([*tasks, *judged])
+        if kept(task) is None
+    }
+    do_flight_works(works, request.jobs, report)
     learnt_from, unseen = (windows_of([_course(task) for task in of]) for of in (tasks, judged))
     learnt = learn(learnt_from, table, space)
     content = _content(request, learnt, learnt_from, unseen, table, space)
@@ -148,36 +149,20 @@ def _tasks(
 ) -> tuple[list[PredictorFlight], list[PredictorFlight]]:
     """Find the flights of both sets, none of which may be in both."""
     made_from = f'{bundle.digest} {request.seconds:g}'
-    folder = request.samples or work_beside(request.out)
-    folder = folder / hashlib.sha256(made_from.encode()).hexdigest()[:12]
-    known = DistinctFlights()
+    folders = FlightFolders(request.samples or work_beside(request.out), made_from)
 
     def of_set(flights: Path, most: int = 0) -> list[PredictorFlight]:
-        found = []
-        for path in flights_of(flights_in(flights), most):
-            digest = known.digest(path)
-            found.append(PredictorFlight(path, bundle, folder / digest[:12], request.seconds))
-        return found
+        paths = flights_of(flights_in(flights), most)
+        return [PredictorFlight(p, bundle, folders.of(p), request.seconds) for p in paths]
 
     return of_set(request.calibration), of_set(request.test, request.test_flights)
 
 
-def _collect(tasks: Sequence[PredictorFlight], jobs: int, report: Report) -> None:
-    works = {
-        f'{number}/{task.path.name}': partial(collect, task)
-        for number, task in enumerate(tasks)
-        if kept(task) is None
-    }
-    do_flight_works(works, jobs, _EXPECTED, report)
-
-
-def _course(task: PredictorFlight) -> Any:
-    found = kept(task)
-    if found is None:
-        raise TrainingError(
-            f'{task.kept_path} is missing or of another version; run the same command again'
-        )
-    return found
+def _course(task: PredictorFlight) -> FlightCourse:
+    course = kept(task)
+    if course is None:
+        raise missing(task.kept_path)
+    return course
 
 
 def _write_bundle(request: PredictorRequest, learnt: Learnt, content: dict[str, Any]) -> None:

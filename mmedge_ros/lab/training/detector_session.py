@@ -3,31 +3,35 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mmedge_ros.lab.training.detector_bundle import (
-    accuracy_facts,
+from mmedge_ros.encoding.bundle.model_bundle import SIMULATED
+from mmedge_ros.lab.training import Report, part_of
+from mmedge_ros.lab.training.bundle_files import (
+    LICENCE,
+    data_facts,
     export_facts,
+    file_entry,
+    finish_bundle,
+    new_folder,
     require_free,
-    training_facts,
-    write_bundle,
+    software_facts,
+    write_manifest,
 )
-from mmedge_ros.lab.training.detector_evaluation import evaluate_detector
+from mmedge_ros.lab.training.checkpoint import disk_error, work_beside, work_folder
+from mmedge_ros.lab.training.detector_evaluation import accuracy_by_set
 from mmedge_ros.lab.training.detector_settings import DetectorSettings
 from mmedge_ros.lab.training.detector_training import CHECKPOINT, DetectorTraining, prepare_torch
 from mmedge_ros.lab.training.flight_pictures import flights_in
 from mmedge_ros.lab.training.network_export import export_detector
-from mmedge_ros.lab.training.picture_set import PictureSet, write_picture_set
-from mmedge_ros.lab.training.work_folder import disk_error, work_beside, work_folder
+from mmedge_ros.lab.training.picture_set import CLASSES, PictureSet, write_picture_set
 
 # Shares of the progress shown: reading flights, training, judging.
 _READ, _TRAINED = 0.05, 0.95
 _CHECKED_PICTURES = 16
-
-Report = Callable[[float, str], None]
 
 
 @dataclass(frozen=True)
@@ -74,7 +78,7 @@ def train_detector(request: DetectorRequest, report: Report) -> dict[str, Any]:
                 lambda share: report(_READ * share, 'reading flights'),
             )
             training = DetectorTraining(pictures, request.settings, work)
-            training.run(lambda s, words: report(_READ + (_TRAINED - _READ) * s, words))
+            training.run(part_of(report, _READ, _TRAINED))
             metrics = _finish(request, training, pictures, judged, report)
         if not request.keep_work:
             shutil.rmtree(request.work, ignore_errors=True)
@@ -95,16 +99,9 @@ def _finish(
     step = max(1, len(pictures) // _CHECKED_PICTURES)
     shown = [pictures.load(n).image for n in range(0, len(pictures), step)][:_CHECKED_PICTURES]
     check = export_detector(training.network, network, request.settings.size, shown)
-    metrics: dict[str, Any] = {}
-    for place, (name, flights) in enumerate(judged.items()):
-
-        def told(share: float, done: int = place, what: str = name) -> None:
-            whole = (done + share) / len(judged)
-            report(_TRAINED + (1.0 - _TRAINED) * whole, f'judging on {what}')
-
-        metrics[name] = accuracy_facts(evaluate_detector(network, flights, on_progress=told))
+    metrics = accuracy_by_set(network, judged, part_of(report, _TRAINED, 1.0))
     content = {
-        'training': training_facts(pictures, request.settings, library_versions(training.device)),
+        'training': training_facts(pictures, request.settings, software_facts(training.device)),
         'export': export_facts(check),
         'metrics': metrics,
     }
@@ -112,16 +109,45 @@ def _finish(
     return metrics
 
 
-def library_versions(device: str) -> dict[str, str]:
-    """Return the versions of what trains and exports, and the kind of device it ran on."""
-    import onnx
-    import torch
+def write_bundle(
+    folder: Path,
+    part: Path,
+    network: Path,
+    settings: DetectorSettings,
+    content: Mapping[str, Any],
+) -> None:
+    """Put a network and its manifest into ``folder``, which comes into being whole.
 
-    from mmedge_ros.encoding.ultralytics_network import ultralytics_version
+    :param part: folder to write it in first, on the same disk
+    :param content: further entries of the manifest
+    :raises OSError: if it cannot be written
+    """
+    new_folder(part)
+    weights = part / f'{settings.level}.onnx'
+    shutil.copyfile(network, weights)
+    level = {**file_entry(weights), 'input_size': list(settings.size)}
+    manifest = {
+        'domain': SIMULATED,
+        'camera': {'default': settings.level, 'levels': {settings.level: level}},
+        'labels': list(CLASSES),
+        **content,
+        'licence': LICENCE,
+    }
+    write_manifest(part, folder.name, manifest)
+    finish_bundle(part, folder)
 
+
+def training_facts(
+    pictures: PictureSet, settings: DetectorSettings, software: Mapping[str, str]
+) -> dict[str, Any]:
+    """Return a manifest's description of the training."""
     return {
-        'torch': str(torch.__version__),
-        'ultralytics': ultralytics_version(),
-        'onnx': str(onnx.__version__),
-        'device': device,
+        'data': {
+            **data_facts(pictures.flights),
+            'pictures': len(pictures),
+            'objects': pictures.objects,
+            'sha256': pictures.digest,
+        },
+        'settings': settings.plain(),
+        'software': dict(software),
     }

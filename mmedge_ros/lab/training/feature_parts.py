@@ -15,7 +15,7 @@ import yaml
 
 from mmedge_ros.encoding.bundle.model_bundle import MANIFEST
 from mmedge_ros.lab.training import TrainingError
-from mmedge_ros.lab.training.fusion_bundle import (
+from mmedge_ros.lab.training.bundle_files import (
     encoder_entries,
     identity_text,
     new_folder,

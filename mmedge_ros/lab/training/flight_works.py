@@ -1,28 +1,38 @@
-"""Flights of several sets, each in one of them only, and what is made of each."""
+"""Flights of several sets, each in one of them only; what is made of each is kept on disk."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import hashlib
+import io
+import zipfile
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+
+from mmedge_ros import MmedgeError
 from mmedge_ros.lab.evaluation.bundle_under_test import flight_digest
-from mmedge_ros.lab.training import TrainingError
+from mmedge_ros.lab.training import Report, TrainingError
 from mmedge_ros.lab.worker_processes import Work, WorkError, do_works
 
-Report = Callable[[float, str], None]
 
+class FlightFolders:
+    """Folders for the results of flights, each of which may be given once.
 
-class DistinctFlights:
-    """Flights that were given so far."""
+    :param made_from: what tells these results from others of the same flights
+    """
 
-    def __init__(self) -> None:
+    def __init__(self, work: Path, made_from: str) -> None:
+        self._folder = work / hashlib.sha256(made_from.encode()).hexdigest()[:12]
         self._known: dict[str, Path] = {}
 
     def __len__(self) -> int:
+        """How many flights were given so far."""
         return len(self._known)
 
-    def digest(self, path: Path) -> str:
-        """Return the digest of one more flight.
+    def of(self, path: Path) -> Path:
+        """Return the folder of one more flight.
 
         :raises TrainingError: if it was given before
         """
@@ -33,27 +43,74 @@ class DistinctFlights:
                 'certifies and judges nothing: give each set flights of its own'
             )
         self._known[digest] = path
-        return digest
+        return self._folder / digest[:12]
 
 
 def do_flight_works(
-    works: Mapping[str, Work], jobs: int, expected: tuple[type[Exception], ...], report: Report
+    works: Mapping[str, Work], jobs: int, report: Report, words: str = 'samples'
 ) -> None:
-    """Do what is to be done for flights, and report the share done and how many are whole.
+    """Do what is to be done for flights.
 
     :param works: by name of the flight
     :param jobs: processes to use; 0 for one per processor
-    :param expected: what a work raises where it cannot be done
+    :param words: what comes of the flights, for the progress
     :raises TrainingError: if one cannot be done
     """
     shares: dict[str, float] = {}
 
-    def tell(name: str, share: float) -> None:
+    def on_share(name: str, share: float) -> None:
         shares[name] = share
         whole = sum(done >= 1.0 for done in shares.values())
-        report(sum(shares.values()) / len(works), f'samples of {whole} of {len(works)} flights')
+        report(sum(shares.values()) / len(works), f'{words}: {whole} of {len(works)} flights')
 
     try:
-        do_works(works, jobs, expected, tell)
+        do_works(works, jobs, (MmedgeError,), on_share)
     except WorkError as err:
         raise TrainingError(f'flight {err.name}: {err}') from err
+
+
+def keep_arrays(path: Path, arrays: Mapping[str, Any]) -> None:
+    """Write arrays by name, whole or not at all.
+
+    :raises TrainingError: if they cannot be written
+    """
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, **arrays)
+    write_whole(path, buffer.getvalue())
+
+
+def kept_arrays(path: Path) -> dict[str, np.ndarray] | None:
+    """Read arrays by name; None where there are none.
+
+    :raises TrainingError: if they are damaged
+    """
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            return dict(file)
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as err:
+        raise TrainingError(
+            f'{path} cannot be read ({err}); delete it and run the same command again'
+        ) from err
+
+
+def missing(path: Path) -> TrainingError:
+    """Return the error for results of a flight that should be there."""
+    return TrainingError(
+        f'{path} is missing or of another version; delete it and run the same command again'
+    )
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Write a file as a whole: a process that is killed leaves none that is cut.
+
+    :raises TrainingError: if it cannot be written
+    """
+    partial = path.with_name(f'{path.name}.part')
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial.write_bytes(data)
+        partial.replace(path)
+    except OSError as err:
+        raise TrainingError(f'{path} cannot be written: {err.strerror or err}') from err

@@ -7,13 +7,26 @@ flights (the *features*, see shared_features), the fusion network, the export.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mmedge_ros.lab.training.detector_bundle import require_free
+from mmedge_ros.encoding.bundle.model_bundle import FUSION_FORMAT, FUSION_PARTS, load_bundle
+from mmedge_ros.lab.training import Report, TrainingError, part_of
+from mmedge_ros.lab.training.bundle_files import (
+    LICENCE,
+    data_facts,
+    domain_of,
+    file_entry,
+    finish_bundle,
+    new_folder,
+    require_free,
+    software_facts,
+    write_manifest,
+)
+from mmedge_ros.lab.training.checkpoint import disk_error, work_beside, work_folder
 from mmedge_ros.lab.training.detector_training import prepare_torch
 from mmedge_ros.lab.training.feature_cache import require_truth
 from mmedge_ros.lab.training.flight_pictures import flights_in
@@ -21,16 +34,15 @@ from mmedge_ros.lab.training.fusion_settings import NARROW, WIDE, FusionSettings
 from mmedge_ros.lab.training.shared_features import Features, FeaturesRequest, prepare_features
 from mmedge_ros.lab.training.teacher import Teacher
 from mmedge_ros.lab.training.trained_detectors import TrainedDetector, checkpoint_of, load_detector
+from mmedge_ros.lab.training.window_judging import JUDGED_CONFIGURATIONS, judge
 from mmedge_ros.lab.training.window_set import Configuration, WindowSet
-from mmedge_ros.lab.training.work_folder import disk_error, work_beside, work_folder
 
 CHECKPOINT = 'fusion.pt'
 VALIDATION = 'validation'
 # Shares of the progress shown.
 _PREPARED, _TRAINED = 0.45, 0.95
 _ROOM = '15 GB'
-
-Report = Callable[[float, str], None]
+_JUDGED = 500
 
 
 @dataclass(frozen=True)
@@ -93,7 +105,7 @@ def train_fusion(request: FusionRequest, report: Report) -> dict[str, Any]:
                 FeaturesRequest(
                     detectors, sets, folder, request.settings, request.teacher, request.processes
                 ),
-                lambda share, words: report(_PREPARED * share, words),
+                part_of(report, 0.0, _PREPARED),
             )
             metrics = _train(request, features, detectors, report)
         if not request.keep_work:
@@ -109,8 +121,8 @@ def _train(
     detectors: Mapping[str, TrainedDetector],
     report: Report,
 ) -> dict[str, Any]:
-    from mmedge_ros.lab.training.fusion_result import FusionResult
     from mmedge_ros.lab.training.fusion_training import FusionTraining
+    from mmedge_ros.lab.training.networks.export import export_fusion
 
     settings = request.settings
     windows = {
@@ -122,13 +134,84 @@ def _train(
     training = FusionTraining(
         windows[''], settings, request.work / CHECKPOINT, features.digest, chosen_on, judged
     )
-    training.run(lambda s, words: report(_PREPARED + (_TRAINED - _PREPARED) * s, words))
-    result = FusionResult(
-        training.network, settings, features, training.facts(), detectors, request.teacher
-    )
-    return result.write(
-        request.work / 'bundle',
-        request.out,
-        windows,
-        lambda share, words: report(_TRAINED + (1.0 - _TRAINED) * share, words),
-    )
+    training.run(part_of(report, _PREPARED, _TRAINED))
+    network = training.network
+    part = new_folder(request.work / 'bundle')
+    report(_TRAINED, 'judging')
+    metrics, threshold = _judged(network, windows, part_of(report, _TRAINED, 1.0))
+    content: dict[str, Any] = {
+        'domain': domain_of(features.described),
+        **_encoders(features, part),
+    }
+    # A network that sees windows as a whole cannot fly: its bundle has no fusion, only figures.
+    if not settings.whole_window:
+        check = export_fusion(network, part)
+        entries = {name: file_entry(part / f'{name}.onnx') for name in FUSION_PARTS}
+        content['fusion'] = {'format': FUSION_FORMAT, **entries, 'threshold': threshold}
+        content['export'] = {k: float(v) for k, v in check._asdict().items()}
+    teacher = request.teacher
+    content |= {
+        'metrics': metrics,
+        'training': {
+            'data': {
+                **data_facts(features.described),
+                'truth': f'pseudo-labels of {teacher.name}' if teacher else 'ground truth',
+            },
+            'detectors': {
+                name: {'sha256': d.digest, 'epochs': d.epoch, 'settings': d.settings}
+                for name, d in detectors.items()
+            },
+            'settings': settings.plain(),
+            'course': training.facts(),
+            'software': software_facts(training.device),
+        },
+        'licence': LICENCE,
+    }
+    write_manifest(part, request.out.name, content)
+    if load_bundle(part).has_fusion == settings.whole_window:
+        raise TrainingError(f'the bundle in {part} lacks what it should have; train it anew')
+    finish_bundle(part, request.out)
+    return metrics
+
+
+def _encoders(features: Features, part: Path) -> dict[str, Any]:
+    """Copy the encoders into a bundle; returns their entries in its manifest."""
+    files = sorted(features.parts.folder.glob('*.onnx'))
+    for path in (*files, *features.embeddings.values()):
+        shutil.copyfile(path, part / path.name)
+    kept = ('camera', 'radar', 'grid', 'labels', 'encoders')
+    entries: dict[str, Any] = {
+        kind: file_entry(part / path.name) for kind, path in features.embeddings.items()
+    }
+    return {
+        **{name: features.parts.content[name] for name in kept},
+        'embedding': {**entries, 'auc': features.embedding_facts},
+    }
+
+
+def _judged(
+    network: Any, windows: Mapping[str, WindowSet], report: Report
+) -> tuple[dict[str, Any], float]:
+    """Return the figures by set, and the threshold that is best on the first of them."""
+    from mmedge_ros.lab.training.fusion_training import run_network
+
+    # Where nothing else is there, the flights that were learned from have to do.
+    sets = {name: of for name, of in windows.items() if name} or {'train': windows['']}
+    order = sorted(sets, key=lambda name: name != VALIDATION)
+    metrics: dict[str, Any] = {}
+    threshold = 0.0
+    for place, name in enumerate(order):
+        figures: dict[str, Any] = {}
+        for what, configuration in JUDGED_CONFIGURATIONS.items():
+            report((place + 0.5 * len(figures)) / len(order), f'judging on {name}')
+            chosen = sets[name].spread(_JUDGED, configuration)
+            fused, alone = judge(sets[name], chosen, lambda batch: run_network(network, batch))
+            threshold = threshold or fused.best().threshold
+            figures[what] = {
+                'fused': fused.at(threshold).plain(),
+                'newest_picture': alone.at(threshold).plain(),
+                'newest_picture_at_its_best': alone.best().plain(),
+            }
+        judged = len(sets[name].spread(_JUDGED, Configuration()))
+        metrics[name] = {'windows': judged, **figures}
+    return metrics, threshold

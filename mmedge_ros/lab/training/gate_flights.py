@@ -1,22 +1,27 @@
-"""The flights a gate is made of, one at a time: encoded, replayed, and results kept."""
+"""The flights a gate is made of: encoded, replayed with random early decisions, samples kept.
+
+A decision made early changes what comes next, so samples are not collected from flights in
+which nothing was skipped, but from flights in which early decisions were made at random. There
+each moment counts, also those that were rejected: what would have been decided then is known.
+"""
 
 from __future__ import annotations
 
-import io
-import zipfile
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
-from mmedge_ros.data_types import CAMERA, RADAR, Configuration
+from mmedge_ros.data_types import CAMERA, RADAR, Configuration, FloatArray
 from mmedge_ros.fusion.feature_fusion import FeatureFusion
 from mmedge_ros.lab.evaluation.bundle_under_test import BundleUnderTest
 from mmedge_ros.lab.evaluation.encoded_flight import EncodedFlight, encode_flight, load_flight
-from mmedge_ros.lab.gates.closed_loop import LoopSettings, MakeFusion
-from mmedge_ros.lab.training import TrainingError
-from mmedge_ros.lab.training.gate_samples import SHARES, GateSamples, collect_samples
+from mmedge_ros.lab.gates.closed_loop import FlightLoop, JudgedMoment, LoopSettings, MakeFusion
+from mmedge_ros.lab.gates.rule_rivals import AtRandom
+from mmedge_ros.lab.training import OnShare
+from mmedge_ros.lab.training.flight_works import keep_arrays, kept_arrays, missing
 from mmedge_ros.pipeline.fusion_strategy import open_pipeline
 from mmedge_ros.pipeline.perception_pipeline import DECISION, PipelineParameters
 from mmedge_ros.replay.recording import Recording
@@ -24,7 +29,65 @@ from mmedge_ros.skipping.audits import AuditParameters
 from mmedge_ros.skipping.gate_features import FIELDS
 from mmedge_ros.skipping.skip_control import SkipParameters
 
-Tell = Callable[[float], None]
+# From hardly ever to nearly always: the pattern of skips should look like any gate's.
+SHARES = (0.05, 0.15, 0.4)
+
+
+@dataclass(frozen=True, eq=False)
+class GateSamples:
+    """Gate features (N, F), whether the reference decided the same (N,), and the flight (N,).
+
+    ``flights`` are numbers; samples of one flight belong together.
+    """
+
+    features: FloatArray
+    agrees: NDArray[np.bool_]
+    flights: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.agrees)
+
+    def of(self, flights: Iterable[int]) -> GateSamples:
+        """Return the samples of some flights."""
+        chosen = np.isin(self.flights, list(flights))
+        return GateSamples(self.features[chosen], self.agrees[chosen], self.flights[chosen])
+
+
+def joined(parts: Sequence[GateSamples]) -> GateSamples:
+    """Put samples together."""
+    return GateSamples(
+        np.concatenate([part.features for part in parts]),
+        np.concatenate([part.agrees for part in parts]),
+        np.concatenate([part.flights for part in parts]),
+    )
+
+
+def collect_samples(
+    flight: EncodedFlight,
+    number: int,
+    settings: LoopSettings,
+    configurations: Sequence[Configuration],
+    shares: Sequence[float] = SHARES,
+    seed: int = 0,
+) -> GateSamples:
+    """Replay a flight with gates that decide early at random.
+
+    :param configurations: the flight must be encoded with all their levels
+    :raises ReplayError: if it is not
+    """
+    audits = replace(settings.skipping.audits, share=0.0)
+    skipping = replace(settings.skipping, audits=audits)
+    moments: list[JudgedMoment] = []
+    for configuration in configurations:
+        own = replace(settings, configuration=configuration, skipping=skipping)
+        loop = FlightLoop(flight, own)
+        for place, share in enumerate(shares):
+            moments += loop.judged(AtRandom(share, seed + place), 0.5)
+    return GateSamples(
+        np.array([moment.features.vector() for moment in moments]).reshape(-1, len(FIELDS)),
+        np.array([moment.agrees for moment in moments], np.bool_),
+        np.full(len(moments), number, np.int64),
+    )
 
 
 def _without_audits() -> SkipParameters:
@@ -33,7 +96,7 @@ def _without_audits() -> SkipParameters:
 
 @dataclass(frozen=True)
 class GateFlight:
-    """A flight to make a gate of. ``number`` tells it apart, ``folder`` keeps its results.
+    """A flight to make a gate of; ``folder`` keeps its results.
 
     ``strategy`` is decision or feature fusion. Thresholds are tried in the first configuration.
     """
@@ -45,6 +108,18 @@ class GateFlight:
     configurations: tuple[Configuration, ...]
     folder: Path
     skipping: SkipParameters = field(default_factory=_without_audits)
+
+    @property
+    def name(self) -> str:
+        """The name of its works; flights of two sets may have the same folder name."""
+        return f'{self.number}/{self.path.name}'
+
+    @property
+    def samples_path(self) -> Path:
+        return self.folder / f'{self.path.name}.samples.npz'
+
+    def trials_path(self, name: str) -> Path:
+        return self.folder / f'{self.path.name}.{name}.json'
 
     def encoded(self) -> EncodedFlight:
         """Read the flight and encode it with every level that is replayed.
@@ -64,7 +139,7 @@ class GateFlight:
     def settings(self) -> LoopSettings:
         """Return what is the same in all runs.
 
-        Fusion networks are opened once; what they made of the units of a window is remembered.
+        Fusion networks are opened once; their results for the units of a window are cached.
 
         :raises EncodingError: if feature fusion is asked for and the bundle has none
         """
@@ -75,13 +150,6 @@ class GateFlight:
         if self.strategy == DECISION:
             return settings
         return replace(settings, make_fusion=_fusion_maker(self.bundle, parameters))
-
-    @property
-    def samples_path(self) -> Path:
-        return self.folder / f'{self.path.name}.samples.npz'
-
-    def trials_path(self, name: str) -> Path:
-        return self.folder / f'{self.path.name}.{name}.json'
 
 
 def _fusion_maker(bundle: BundleUnderTest, parameters: PipelineParameters) -> MakeFusion:
@@ -95,13 +163,13 @@ def _fusion_maker(bundle: BundleUnderTest, parameters: PipelineParameters) -> Ma
     return make
 
 
-def collect(task: GateFlight, tell: Tell, shares: Sequence[float] = SHARES) -> None:
+def collect(task: GateFlight, on_share: OnShare, shares: Sequence[float] = SHARES) -> None:
     """Collect a flight's samples; those that are there already are kept.
 
     :raises TrainingError: if they cannot be written
     """
     if not task.samples_path.is_file():
-        found = collect_samples(
+        samples = collect_samples(
             task.encoded(),
             task.number,
             task.settings(),
@@ -109,38 +177,18 @@ def collect(task: GateFlight, tell: Tell, shares: Sequence[float] = SHARES) -> N
             shares,
             100 * task.number,
         )
-        buffer = io.BytesIO()
-        np.savez(buffer, questions=found.features, agrees=found.agrees, fields=np.array(FIELDS))
-        write_whole(task.samples_path, buffer.getvalue())
-    tell(1.0)
+        arrays = {'questions': samples.features, 'agrees': samples.agrees}
+        keep_arrays(task.samples_path, {**arrays, 'fields': np.array(FIELDS)})
+    on_share(1.0)
 
 
 def collected(task: GateFlight) -> GateSamples:
     """Read the samples of a flight.
 
-    :raises TrainingError: if there are none, or they are of another version
+    :raises TrainingError: if there are none, or they are damaged or of another version
     """
-    path = task.samples_path
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            questions, agrees = file['questions'], file['agrees']
-            fields = tuple(file['fields'].tolist())
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as err:
-        raise TrainingError(f'{path} cannot be read ({err}); collect samples again') from err
-    if fields != FIELDS or questions.shape != (len(agrees), len(FIELDS)):
-        raise TrainingError(f'{path} holds other features; delete it and collect samples again')
-    return GateSamples(questions, agrees.astype(bool), np.full(len(agrees), task.number))
-
-
-def write_whole(path: Path, data: bytes) -> None:
-    """Write a file as a whole: whoever is killed leaves none that is cut.
-
-    :raises TrainingError: if it cannot be written
-    """
-    partial = path.with_name(f'{path.name}.part')
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        partial.write_bytes(data)
-        partial.replace(path)
-    except OSError as err:
-        raise TrainingError(f'{path} cannot be written: {err.strerror or err}') from err
+    arrays = kept_arrays(task.samples_path)
+    if arrays is None or tuple(arrays['fields'].tolist()) != FIELDS:
+        raise missing(task.samples_path)
+    agrees = arrays['agrees'].astype(bool)
+    return GateSamples(arrays['questions'], agrees, np.full(len(agrees), task.number))

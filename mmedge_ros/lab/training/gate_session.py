@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -23,22 +22,23 @@ from mmedge_ros.lab.gates.gate_report import (
     write_gate_report,
 )
 from mmedge_ros.lab.reporting.report_files import require_writable
-from mmedge_ros.lab.training import TrainingError
-from mmedge_ros.lab.training.bundle_copy import bundle_copy
-from mmedge_ros.lab.training.detector_bundle import require_free
+from mmedge_ros.lab.training import Report, TrainingError, part_of
+from mmedge_ros.lab.training.bundle_files import bundle_copy, require_free
+from mmedge_ros.lab.training.checkpoint import work_beside
 from mmedge_ros.lab.training.flight_pictures import flights_in
-from mmedge_ros.lab.training.flight_works import DistinctFlights, Report
-from mmedge_ros.lab.training.gate_calibration import (
+from mmedge_ros.lab.training.flight_works import FlightFolders, do_flight_works
+from mmedge_ros.lab.training.gate_flights import GateFlight, collect, collected, joined
+from mmedge_ros.lab.training.gate_training import GateFit, GateTrainingSettings, train_gate
+from mmedge_ros.lab.training.gate_trials import (
     Table,
     across_splits,
-    make_gate,
+    audited_trial,
+    gate_name,
+    gate_trials,
     replay_trials,
+    rival_trials,
     table_of,
 )
-from mmedge_ros.lab.training.gate_flights import GateFlight
-from mmedge_ros.lab.training.gate_training import GateFit, GateTrainingSettings
-from mmedge_ros.lab.training.gate_trials import audited_trial, gate_name, gate_trials, rival_trials
-from mmedge_ros.lab.training.work_folder import work_beside
 from mmedge_ros.pipeline.perception_pipeline import DECISION, FEATURE
 from mmedge_ros.records.software import software_identity
 from mmedge_ros.skipping.audits import AuditParameters
@@ -108,30 +108,22 @@ def build_gate(request: GateRequest, report: Report) -> dict[str, Any]:
     _require_level(request, bundle)
     flights = _flights(request, bundle, strategy)
     fit = make_gate(
-        flights[SAMPLES],
-        request.settings,
-        request.jobs,
-        _progress(report, 0.0, _SAMPLED, flights[SAMPLES], 'samples'),
+        flights[SAMPLES], request.settings, request.jobs, part_of(report, 0.0, _SAMPLED)
     )
     name, own = gate_name(fit.gate), gate_trials(fit.gate)
     judged = flights.get(TEST, [])
     trials = [*own, *rival_trials()]
-    calibrated = replay_trials(
+    calibrated = tested = replay_trials(
         flights[CALIBRATION],
         own if judged else trials,
         name,
         request.jobs,
-        _progress(report, _SAMPLED, _CALIBRATED, flights[CALIBRATION], 'calibration'),
+        part_of(report, _SAMPLED, _CALIBRATED),
+        CALIBRATION,
     )
-    tested = calibrated
     if judged:
-        tested = replay_trials(
-            judged,
-            trials,
-            name,
-            request.jobs,
-            _progress(report, _CALIBRATED, 1.0, judged, 'test'),
-        )
+        rest = part_of(report, _CALIBRATED, 1.0)
+        tested = replay_trials(judged, trials, name, request.jobs, rest, TEST)
     table = table_of(own, calibrated)
     certificates = [
         table.certified(alpha, request.confidence, request.method)
@@ -165,6 +157,17 @@ def build_gate(request: GateRequest, report: Report) -> dict[str, Any]:
     return content
 
 
+def make_gate(
+    flights: Sequence[GateFlight], settings: GateTrainingSettings, jobs: int, report: Report
+) -> GateFit:
+    """Collect samples and train a gate with them.
+
+    :raises TrainingError: if a flight cannot be used, or there is too little to learn from
+    """
+    do_flight_works({f.name: partial(collect, f) for f in flights}, jobs, report)
+    return train_gate(joined([collected(flight) for flight in flights]), settings)
+
+
 def _audits(
     request: GateRequest,
     flights: Mapping[str, Sequence[GateFlight]],
@@ -180,15 +183,17 @@ def _audits(
     trial = audited_trial(fit.gate, threshold)
     audits = AuditParameters(share=_AUDITED_SHARE)
     usual = TEST if TEST in flights else CALIBRATION
-    found = {}
+    outcomes = {}
     for name in (usual, SHIFTED):
         audited = [
             replace(flight, skipping=SkipParameters(alpha=request.alpha, audits=audits))
             for flight in flights[name]
         ]
-        figures = replay_trials(audited, [trial], gate_name(fit.gate), request.jobs)
-        found[name] = [of_flight[trial.key].audits for of_flight in figures]
-    return found
+        figures = replay_trials(
+            audited, [trial], gate_name(fit.gate), request.jobs, lambda *_: None
+        )
+        outcomes[name] = [of_flight[trial.key].audits for of_flight in figures]
+    return outcomes
 
 
 def _strategy(request: GateRequest, bundle: BundleUnderTest) -> str:
@@ -223,45 +228,21 @@ def _flights(
         ),
     )
     made_from = f'{bundle.digest} {strategy} {configuration}'
-    work = work_beside(request.out) / hashlib.sha256(made_from.encode()).hexdigest()[:12]
-    found: dict[str, list[GateFlight]] = {}
-    known = DistinctFlights()
+    folders = FlightFolders(work_beside(request.out), made_from)
+    flights: dict[str, list[GateFlight]] = {}
     for name, folder in request.sets.items():
-        found[name] = []
+        flights[name] = []
         for path in flights_in(folder):
-            digest = known.digest(path)
-            kept = work / digest[:12]
-            found[name].append(
-                GateFlight(path, len(known), bundle, strategy, (configuration,), kept)
+            kept = folders.of(path)
+            flights[name].append(
+                GateFlight(path, len(folders), bundle, strategy, (configuration,), kept)
             )
-    if len(found[CALIBRATION]) < FEWEST_FLIGHTS:
+    if len(flights[CALIBRATION]) < FEWEST_FLIGHTS:
         raise TrainingError(
-            f'{request.calibration} holds {len(found[CALIBRATION])} flights; fewer than '
+            f'{request.calibration} holds {len(flights[CALIBRATION])} flights; fewer than '
             f'{FEWEST_FLIGHTS} certify nothing'
         )
-    return found
-
-
-def _progress(
-    report: Report, begin: float, end: float, flights: Sequence[GateFlight], words: str
-) -> Callable[[str, float], None]:
-    return partial(_tell, report, begin, end, len(flights), words, {})
-
-
-def _tell(
-    report: Report,
-    begin: float,
-    end: float,
-    count: int,
-    words: str,
-    shares: dict[str, float],
-    name: str,
-    share: float,
-) -> None:
-    shares[name] = share
-    whole = sum(done >= 1.0 for done in shares.values())
-    done = begin + (end - begin) * sum(shares.values()) / max(count, 1)
-    report(done, f'{words}: {whole} of {count} flights')
+    return flights
 
 
 def _described(

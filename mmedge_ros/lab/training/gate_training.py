@@ -17,7 +17,7 @@ from mmedge_ros.lab.training.dense_training import (
     train_dense,
     yes_or_no,
 )
-from mmedge_ros.lab.training.gate_samples import GateSamples
+from mmedge_ros.lab.training.gate_flights import GateSamples
 from mmedge_ros.parameter import parameter
 from mmedge_ros.skipping.gate import Gate
 

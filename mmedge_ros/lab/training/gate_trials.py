@@ -1,28 +1,34 @@
-"""What a flight is replayed with: the gate at every threshold, and the rules beside it."""
+"""Closed-loop replays of flights: the gate at every threshold, the rules beside it, and a table.
+
+Sets of flights, none of which may be another's: what made the samples certifies nothing, and
+what certifies does not judge.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from mmedge_ros.lab.gates.certificate import STUDENT, Certificate, certify
 from mmedge_ros.lab.gates.closed_loop import FlightLoop
 from mmedge_ros.lab.gates.figures_file import plain_figures, read_figures
 from mmedge_ros.lab.gates.gate_file import gate_bytes
-from mmedge_ros.lab.gates.loop_figures import FlightFigures, flight_figures
+from mmedge_ros.lab.gates.loop_figures import FlightFigures, flight_figures, saved
 from mmedge_ros.lab.gates.rule_rivals import AtRandom, MaxScore
-from mmedge_ros.lab.training import TrainingError
-from mmedge_ros.lab.training.gate_flights import GateFlight, write_whole
+from mmedge_ros.lab.training import OnShare, Report, TrainingError
+from mmedge_ros.lab.training.flight_works import do_flight_works, write_whole
+from mmedge_ros.lab.training.gate_flights import GateFlight
 from mmedge_ros.skipping import SkippingError
 from mmedge_ros.skipping.gate import EarlyDecisionClassifier, Gate
 from mmedge_ros.skipping.gate_features import GateFeatures
 
-Tell = Callable[[float], None]
 GATE, MAX_SCORE, RANDOM, AUDITED = 'gate', 'max_score', 'random', 'audited'
 # Evenly spaced logits from 0.993 to 0.38, 0.5 among them; fixed before any flight is looked at.
 THRESHOLDS: tuple[float, ...] = tuple(
@@ -73,19 +79,19 @@ def gate_name(gate: Gate) -> str:
 
 
 @dataclass
-class _Listening:
-    """Passes features on to a classifier, and keeps the largest confidence."""
+class _Recording:
+    """A classifier whose largest confidence is kept."""
 
     classifier: EarlyDecisionClassifier
-    surest: float = 0.0
+    highest: float = 0.0
 
     def confidence(self, features: GateFeatures, end_ns: int) -> float:
         confidence = self.classifier.confidence(features, end_ns)
-        self.surest = max(self.surest, confidence)
+        self.highest = max(self.highest, confidence)
         return confidence
 
 
-def try_all(task: GateFlight, trials: Sequence[Trial], name: str, tell: Tell) -> None:
+def try_all(task: GateFlight, trials: Sequence[Trial], name: str, on_share: OnShare) -> None:
     """Replay a flight in closed loop with every trial; what is there already is kept.
 
     :param name: tells gates apart
@@ -99,22 +105,22 @@ def try_all(task: GateFlight, trials: Sequence[Trial], name: str, tell: Tell) ->
         reference = loop.reference()
         quiet: dict[str, tuple[float, dict[str, Any]]] = {}
         for place, trial in enumerate(sorted(todo, key=lambda t: (t.rule, -t.value))):
-            # Where nothing was sure enough, nothing that asks for more than was heard does else.
-            surest, plain = quiet.get(trial.rule, (np.inf, {}))
-            if not surest < trial.threshold:
-                listening = _Listening(trial.classifier)
-                run = loop.gated(listening, trial.threshold)
+            # A higher threshold than any confidence of a run gives that run again.
+            highest, plain = quiet.get(trial.rule, (np.inf, {}))
+            if not highest < trial.threshold:
+                recording = _Recording(trial.classifier)
+                run = loop.gated(recording, trial.threshold)
                 plain = plain_figures(flight_figures(run, reference))
                 if not run.early and trial.rule != RANDOM:
-                    quiet[trial.rule] = listening.surest, plain
+                    quiet[trial.rule] = recording.highest, plain
             known[trial.key] = plain
             write_whole(path, json.dumps(known).encode())
-            tell((place + 1) / len(todo))
-    tell(1.0)
+            on_share((place + 1) / len(todo))
+    on_share(1.0)
 
 
 def tried(task: GateFlight, trials: Sequence[Trial], name: str) -> dict[str, FlightFigures]:
-    """Read what `try_all` found, by key of the trial.
+    """Read the figures that `try_all` kept, by key of the trial.
 
     :raises TrainingError: if something is missing
     """
@@ -136,3 +142,112 @@ def _read(path: Path) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise TrainingError(f'{path} holds no outcomes; delete it and replay again')
     return content
+
+
+class Table(NamedTuple):
+    """Figures of the gate in closed loop: of each threshold those of the same flights."""
+
+    thresholds: tuple[float, ...]
+    rows: tuple[tuple[FlightFigures, ...], ...]
+
+    def of(self, flights: Sequence[int]) -> Table:
+        """Return the table of some of the flights, by their place."""
+        return Table(self.thresholds, tuple(tuple(row[f] for f in flights) for row in self.rows))
+
+    @property
+    def flights(self) -> int:
+        return len(self.rows[0]) if self.rows else 0
+
+    def at(self, threshold: float) -> tuple[FlightFigures, ...]:
+        """Return the row of a threshold; () for an infinite one."""
+        places = [place for place, known in enumerate(self.thresholds) if known == threshold]
+        return self.rows[places[0]] if places else ()
+
+    def certified(
+        self, alpha: float, confidence: float = 0.9, method: str = STUDENT
+    ) -> Certificate:
+        """Find the least careful threshold that keeps the promise in these flights.
+
+        :raises SkippingError: for anything that cannot be tested
+        """
+        outcomes = [[flight.outcome for flight in row] for row in self.rows]
+        return certify(self.thresholds, outcomes, alpha, confidence, method)
+
+
+class SplitResult(NamedTuple):
+    """A threshold certified by one part of the flights, and what it does in the other.
+
+    ``saved`` is the share of slow encodes left out there, 0 where nothing was certified.
+    """
+
+    certificate: Certificate
+    early: int
+    differing: int
+    windows: int
+    saved: float
+
+    @property
+    def disagreement(self) -> float:
+        """Share of early decisions that differ in flights that certified nothing."""
+        return self.differing / self.early if self.early else 0.0
+
+
+def replay_trials(
+    flights: Sequence[GateFlight],
+    trials: Sequence[Trial],
+    name: str,
+    jobs: int,
+    report: Report,
+    words: str = 'audits',
+) -> list[dict[str, FlightFigures]]:
+    """Replay flights with all trials; returns their figures by key of the trial.
+
+    :param name: of the gate
+    :param words: what the flights are for, for the progress
+    :raises TrainingError: if a flight cannot be used
+    """
+    works = {f.name: partial(try_all, f, tuple(trials), name) for f in flights}
+    do_flight_works(works, jobs, report, words)
+    return [tried(flight, trials, name) for flight in flights]
+
+
+def table_of(trials: Sequence[Trial], figures: Sequence[Mapping[str, FlightFigures]]) -> Table:
+    """Arrange the figures of the gate that `replay_trials` returned."""
+    own = sorted((t for t in trials if t.rule == GATE), key=lambda t: -t.threshold)
+    return Table(
+        tuple(trial.threshold for trial in own),
+        tuple(tuple(flight[trial.key] for flight in figures) for trial in own),
+    )
+
+
+def across_splits(
+    table: Table,
+    alpha: float,
+    splits: int = 10,
+    confidence: float = 0.9,
+    method: str = STUDENT,
+    seed: int = 0,
+) -> list[SplitResult]:
+    """Certify with a random half of the flights and judge on the other half, repeatedly.
+
+    :raises SkippingError: for anything that cannot be tested
+    """
+    random = np.random.default_rng(seed)
+    count = table.flights
+    results = []
+    for _ in range(splits):
+        order = random.permutation(count)
+        half = (count + 1) // 2
+        certificate = table.of(order[:half].tolist()).certified(alpha, confidence, method)
+        tested = table.of(order[half:].tolist()).at(certificate.threshold)
+        windows = [window for flight in tested for window in flight.windows]
+        results.append(
+            SplitResult(
+                certificate,
+                sum(flight.outcome.early for flight in tested),
+                sum(flight.outcome.differing for flight in tested),
+                len(windows),
+                saved(windows) if windows else 0.0,
+            )
+        )
+    return results

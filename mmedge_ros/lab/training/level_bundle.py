@@ -6,7 +6,7 @@ Decision fusion needs no more than that; `mmedge train fusion` builds on the sam
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -15,37 +15,31 @@ from typing import Any
 import yaml
 
 from mmedge_ros.encoding.bundle.model_bundle import MANIFEST
-from mmedge_ros.lab.training import TrainingError
-from mmedge_ros.lab.training.checkpoint import save_checkpoint
-from mmedge_ros.lab.training.detector_bundle import (
+from mmedge_ros.lab.training import Report, TrainingError, part_of
+from mmedge_ros.lab.training.bundle_files import (
     LICENCE,
-    accuracy_facts,
+    domain_of,
     export_facts,
-    require_free,
-)
-from mmedge_ros.lab.training.detector_evaluation import evaluate_detector
-from mmedge_ros.lab.training.detector_training import prepare_torch
-from mmedge_ros.lab.training.flight_pictures import flights_in, labelled_pictures, readable
-from mmedge_ros.lab.training.fusion_bundle import (
-    common_entries,
     file_entry,
     finish_bundle,
     new_folder,
+    require_free,
     write_manifest,
 )
+from mmedge_ros.lab.training.checkpoint import save_checkpoint, work_beside
+from mmedge_ros.lab.training.detector_evaluation import accuracy_by_set
+from mmedge_ros.lab.training.detector_training import prepare_torch
+from mmedge_ros.lab.training.flight_pictures import flights_in, labelled_pictures, readable
 from mmedge_ros.lab.training.fusion_settings import CAMERA_LEVELS, NARROW, WIDE
 from mmedge_ros.lab.training.network_export import export_detector
 from mmedge_ros.lab.training.picture_set import CLASSES, describe_flight
 from mmedge_ros.lab.training.trained_detectors import TrainedDetector, load_detector
-from mmedge_ros.lab.training.work_folder import work_beside
 from mmedge_ros.sensing.camera.image import Picture
 
 DEFAULT_LEVEL = 'medium'
 # What a training of feature fusion begins with, beside the networks of the flight.
 STARTING_POINTS = {NARROW: 'narrow.pt', WIDE: 'wide.pt'}
 _CHECKED_PICTURES = 16
-
-Report = Callable[[float, str], None]
 
 
 @dataclass(frozen=True)
@@ -90,11 +84,12 @@ def join_levels(request: LevelRequest, report: Report) -> dict[str, dict[str, An
             check = export_detector(detectors[detector].network, network, size, shown)
             exports[level] = export_facts(check)
             levels[level] = {**file_entry(network), 'input_size': list(size)}
-            metrics[level] = _judge(network, judged, level, place, report)
+            rest = part_of(report, place / len(CAMERA_LEVELS), (place + 1) / len(CAMERA_LEVELS))
+            metrics[level] = accuracy_by_set(network, judged, rest, f'judging {level}')
         for width, name in STARTING_POINTS.items():
             _save_starting_point(part / name, detectors[width])
         content = {
-            **common_entries([describe_flight(flight) for flight in flights]),
+            'domain': domain_of([describe_flight(flight) for flight in flights]),
             'camera': {'default': DEFAULT_LEVEL, 'levels': levels},
             'labels': list(CLASSES),
             'training': {
@@ -115,25 +110,6 @@ def join_levels(request: LevelRequest, report: Report) -> dict[str, dict[str, An
             f'{err.filename or work}: {err.strerror or err}; make room there and try again'
         ) from err
     return metrics
-
-
-def _judge(
-    network: Path,
-    judged: Mapping[str, tuple[Path, ...]],
-    level: str,
-    begun: int,
-    report: Report,
-) -> dict[str, Any]:
-    """Return the figures by set; ``begun`` levels are done already."""
-    found = {}
-    for place, (name, flights) in enumerate(judged.items()):
-
-        def advance(share: float, done: int = place, what: str = name) -> None:
-            whole = begun + (done + share) / len(judged)
-            report(whole / len(CAMERA_LEVELS), f'judging {level} on {what}')
-
-        found[name] = accuracy_facts(evaluate_detector(network, flights, on_progress=advance))
-    return found
 
 
 def _pictures(flights: tuple[Path, ...]) -> list[Picture]:

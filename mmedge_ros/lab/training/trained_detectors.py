@@ -8,11 +8,10 @@ from typing import Any, NamedTuple
 from mmedge_ros.encoding.bundle.weights import sha256_of
 from mmedge_ros.encoding.ultralytics_network import new_network
 from mmedge_ros.lab.training import TrainingError
-from mmedge_ros.lab.training.checkpoint import load_checkpoint
+from mmedge_ros.lab.training.checkpoint import load_checkpoint, work_beside
 from mmedge_ros.lab.training.detector_settings import SCALES
 from mmedge_ros.lab.training.detector_training import CHECKPOINT
 from mmedge_ros.lab.training.picture_set import CLASSES
-from mmedge_ros.lab.training.work_folder import work_beside
 
 
 class TrainedDetector(NamedTuple):

@@ -18,13 +18,18 @@ from mmedge_ros.encoding.feature_grid import (
 from mmedge_ros.fusion.map_decoding import DecodingParameters, decode_maps
 from mmedge_ros.lab.evaluation.truth_matching import counted_people, match_boxes
 from mmedge_ros.lab.training.window_batches import WindowBatch, joined
-from mmedge_ros.lab.training.window_set import Window, WindowSet
+from mmedge_ros.lab.training.window_set import Configuration, Window, WindowSet
 from mmedge_ros.lab.training.window_truth import TrueObjects
 from mmedge_ros.records.ground_truth import PERSON, TrueFrame
 
 TALL = 20.0
 _LOWEST = 0.05
 THRESHOLDS = tuple(np.arange(0.1, 0.75, 0.05).round(2).tolist())
+# What is judged: everything, and the least of it.
+JUDGED_CONFIGURATIONS = {
+    'full': Configuration(),
+    'least': Configuration(10.0, 'small', 5.0, 'small'),
+}
 _BATCH = 8
 _DIGITS = 4
 

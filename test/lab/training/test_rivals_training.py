@@ -27,8 +27,7 @@ from mmedge_ros.lab.training.rivals.samples import (
     keep_samples,
     kept_samples,
 )
-from mmedge_ros.lab.training.rivals.window_quality import smoothed, window_quality
-from mmedge_ros.lab.training.rivals.window_samples import WindowRuns
+from mmedge_ros.lab.training.rivals.window_samples import WindowRuns, smoothed, window_quality
 
 
 def test_the_area_under_the_curve_is_that_of_ranks() -> None:

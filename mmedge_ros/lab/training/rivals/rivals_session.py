@@ -2,28 +2,111 @@
 
 from __future__ import annotations
 
-import hashlib
 import shutil
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from mmedge_ros import MmedgeError
+from mmedge_ros.data_types import NS_PER_S
 from mmedge_ros.lab.evaluation.bundle_under_test import BundleUnderTest, open_bundle
+from mmedge_ros.lab.evaluation.encoded_flight import EncodedFlight
+from mmedge_ros.lab.evaluation.flight_cases import CachedTruth, encoded_with_truth
+from mmedge_ros.lab.policies.policy_run import levels_needed
 from mmedge_ros.lab.policies.rivals_folder import choices_of, encoders_digest, write_rivals
 from mmedge_ros.lab.policies.settings import STATED
-from mmedge_ros.lab.training.detector_bundle import require_free
+from mmedge_ros.lab.training import OnShare, Report
+from mmedge_ros.lab.training.bundle_files import require_free
+from mmedge_ros.lab.training.checkpoint import work_beside
 from mmedge_ros.lab.training.flight_pictures import flights_in
-from mmedge_ros.lab.training.flight_works import DistinctFlights, Report, do_flight_works
-from mmedge_ros.lab.training.rivals.rival_flight import RivalFlight, collect, collected
+from mmedge_ros.lab.training.flight_works import FlightFolders, do_flight_works, missing
+from mmedge_ros.lab.training.rivals.picture_samples import picture_samples
 from mmedge_ros.lab.training.rivals.rival_training import RivalSettings, judge_rivals, train_rivals
-from mmedge_ros.lab.training.rivals.samples import FlightSamples, joined
-from mmedge_ros.lab.training.work_folder import work_beside
+from mmedge_ros.lab.training.rivals.samples import (
+    FlightSamples,
+    joined,
+    keep_samples,
+    kept_samples,
+)
+from mmedge_ros.lab.training.rivals.window_samples import WindowRuns
+from mmedge_ros.pipeline.window_assembler import WindowParameters
 from mmedge_ros.records.software import software_identity
+from mmedge_ros.replay.recording import Recording
 
-_EXPECTED = (MmedgeError,)
+# Of the work on a flight; a guess that only the progress depends on.
+_ENCODED, _GATED = 0.5, 0.7
+
+
+@dataclass(frozen=True)
+class RivalFlight:
+    """A flight, its number among others, and the folder that keeps its samples."""
+
+    path: Path
+    number: int
+    bundle: BundleUnderTest
+    folder: Path
+
+    @property
+    def samples_path(self) -> Path:
+        return self.folder / f'{self.path.name}.npz'
+
+    def encoded(self, on_share: OnShare) -> EncodedFlight:
+        """Read the flight and encode it with every level.
+
+        :raises ReplayError: if it cannot be read
+        :raises EncodingError: if the bundle cannot be used
+        :raises EvaluationError: if it lacks a sensor or the truth
+        """
+        with Recording(self.path) as recording:
+            wanted = levels_needed(self.bundle)
+            return encoded_with_truth(recording, self.bundle.encoders(), wanted, on_share)
+
+
+def collect(task: RivalFlight, on_share: OnShare) -> None:
+    """Collect the samples of a flight; those that are there already are kept.
+
+    :raises TrainingError: if they cannot be written, or the flight cannot be used
+    """
+    if kept_samples(task.samples_path) is None:
+        flight = task.encoded(lambda share: on_share(_ENCODED * share))
+        keep_samples(task.samples_path, samples_of(flight, task, on_share))
+    on_share(1.0)
+
+
+def samples_of(flight: EncodedFlight, task: RivalFlight, on_share: OnShare) -> FlightSamples:
+    """Run an encoded flight for all three rivals.
+
+    :raises ReplayError: if it is not encoded with every level
+    """
+    assert flight.truth is not None  # see `RivalFlight.encoded`
+    choices = choices_of(task.bundle.folder)
+    runs = WindowRuns(
+        flight,
+        CachedTruth(flight.truth),
+        task.bundle,
+        task.bundle.networks(),
+        choices,
+        task.number,
+    )
+    gating = runs.gating()
+    on_share(_GATED)
+    window_ns = round(WindowParameters().window * NS_PER_S)
+    return FlightSamples(
+        gating,
+        runs.selection(),
+        picture_samples(flight, task.number, choices.levels[-1], window_ns, task.number),
+    )
+
+
+def collected(task: RivalFlight) -> FlightSamples:
+    """Read the samples of a flight.
+
+    :raises TrainingError: if there are none
+    """
+    samples = kept_samples(task.samples_path)
+    if samples is None:
+        raise missing(task.samples_path)
+    return samples
 
 
 @dataclass(frozen=True)
@@ -50,7 +133,8 @@ def build_rivals(request: RivalsRequest, report: Report) -> dict[str, Any]:
     require_free(request.out)
     bundle = open_bundle(request.bundle, STATED)
     tasks, judged = _tasks(request, bundle)
-    _collect([*tasks, *judged], request.jobs, report)
+    works = {f'{t.number}/{t.path.name}': partial(collect, t) for t in (*tasks, *judged)}
+    do_flight_works(works, request.jobs, report)
     choices = choices_of(request.bundle)
     samples = joined([collected(task) for task in tasks])
     trained = train_rivals(samples, choices, request.settings)
@@ -91,19 +175,13 @@ def _tasks(
 ) -> tuple[list[RivalFlight], list[RivalFlight]]:
     """Find the flights of both sets, none of which may be in both."""
     made_from = f'{bundle.digest} {encoders_digest(request.bundle)}'
-    work = work_beside(request.out) / hashlib.sha256(made_from.encode()).hexdigest()[:12]
-    known = DistinctFlights()
+    folders = FlightFolders(work_beside(request.out), made_from)
 
     def of_set(folder: Path | None) -> list[RivalFlight]:
-        found = []
+        tasks = []
         for path in flights_in(folder) if folder is not None else ():
-            digest = known.digest(path)
-            found.append(RivalFlight(path, len(known), bundle, work / digest[:12]))
-        return found
+            kept = folders.of(path)
+            tasks.append(RivalFlight(path, len(folders), bundle, kept))
+        return tasks
 
     return of_set(request.flights), of_set(request.validation)
-
-
-def _collect(tasks: Sequence[RivalFlight], jobs: int, report: Report) -> None:
-    works = {f'{task.number}/{task.path.name}': partial(collect, task) for task in tasks}
-    do_flight_works(works, jobs, _EXPECTED, report)

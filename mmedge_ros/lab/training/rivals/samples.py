@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import io
-import zipfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,8 +12,7 @@ from numpy.typing import NDArray
 from mmedge_ros.data_types import FloatArray
 from mmedge_ros.lab.policies.imputation import PERSON_FIELDS
 from mmedge_ros.lab.policies.policy_features import POLICY_FIELDS
-from mmedge_ros.lab.training import TrainingError
-from mmedge_ros.lab.training.gate_flights import write_whole
+from mmedge_ros.lab.training.flight_works import keep_arrays, kept_arrays
 
 _FIELDS = {'seen': POLICY_FIELDS, 'before': PERSON_FIELDS}
 
@@ -74,47 +71,36 @@ def joined(parts: Sequence[FlightSamples]) -> FlightSamples:
     )
 
 
-def of_flights(
-    samples: GatingSamples | SelectionSamples | ImputationSamples, flights: Iterable[int]
-) -> NDArray[np.bool_]:
-    """Mark (N,) the rows that belong to some flights."""
-    found: NDArray[np.bool_] = np.isin(samples.flights, list(flights))
-    return found
-
-
 def keep_samples(path: Path, samples: FlightSamples) -> None:
     """Write the samples of a flight.
 
     :raises TrainingError: if they cannot be written
     """
-    buffer = io.BytesIO()
     arrays: dict[str, Any] = {
         f'{name}.{column}': values
         for name, part in samples._asdict().items()
         for column, values in part._asdict().items()
     }
     arrays |= {f'fields.{name}': np.array(names) for name, names in _FIELDS.items()}
-    np.savez_compressed(buffer, **arrays)
-    write_whole(path, buffer.getvalue())
+    keep_arrays(path, arrays)
 
 
 def kept_samples(path: Path) -> FlightSamples | None:
-    """Read the samples of a flight; None where there are none of this version."""
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            for name, names in _FIELDS.items():
-                if tuple(file[f'fields.{name}'].tolist()) != names:
-                    return None
+    """Read the samples of a flight; None where there are none of this version.
 
-            def part(name: str, columns: tuple[str, ...]) -> list[np.ndarray]:
-                return [file[f'{name}.{column}'] for column in columns]
-
-            return FlightSamples(
-                GatingSamples(*part('gating', GatingSamples._fields)),
-                SelectionSamples(*part('selection', SelectionSamples._fields)),
-                ImputationSamples(*part('imputation', ImputationSamples._fields)),
-            )
-    except FileNotFoundError:
+    :raises TrainingError: if they are damaged
+    """
+    arrays = kept_arrays(path)
+    if arrays is None or any(
+        tuple(arrays[f'fields.{name}'].tolist()) != names for name, names in _FIELDS.items()
+    ):
         return None
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as err:
-        raise TrainingError(f'{path} cannot be read ({err}); delete it and train again') from err
+
+    def part(name: str, columns: tuple[str, ...]) -> list[np.ndarray]:
+        return [arrays[f'{name}.{column}'] for column in columns]
+
+    return FlightSamples(
+        GatingSamples(*part('gating', GatingSamples._fields)),
+        SelectionSamples(*part('selection', SelectionSamples._fields)),
+        ImputationSamples(*part('imputation', ImputationSamples._fields)),
+    )

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mmedge_ros.lab.training import TrainingError
-from mmedge_ros.lab.training.gate_samples import GateSamples
+from mmedge_ros.lab.training.gate_flights import GateSamples
 from mmedge_ros.lab.training.gate_training import (
     GateTrainingSettings,
     gate_loss,

@@ -20,9 +20,16 @@ from mmedge_ros.lab.evaluation.bundle_under_test import BundleUnderTest
 from mmedge_ros.lab.gates.figures_file import plain_figures
 from mmedge_ros.lab.gates.gate_report import FIXED
 from mmedge_ros.lab.training import TrainingError
-from mmedge_ros.lab.training.gate_calibration import Table, across_splits
 from mmedge_ros.lab.training.gate_flights import GateFlight, collect, collected
-from mmedge_ros.lab.training.gate_trials import GATE, THRESHOLDS, Trial, tried, try_all
+from mmedge_ros.lab.training.gate_trials import (
+    GATE,
+    THRESHOLDS,
+    Table,
+    Trial,
+    across_splits,
+    tried,
+    try_all,
+)
 from mmedge_ros.pipeline.perception_pipeline import DECISION
 
 
@@ -58,13 +65,13 @@ def test_samples_of_a_flight_are_collected_once(task: GateFlight) -> None:
 
 def test_samples_that_are_damaged_are_said_to_be(task: GateFlight, tmp_path: Path) -> None:
     broken = GateFlight(task.path, 3, task.bundle, DECISION, task.configurations, tmp_path)
-    with pytest.raises(TrainingError, match='collect samples again'):
+    with pytest.raises(TrainingError, match='run the same command again'):
         collected(broken)
     broken.samples_path.write_bytes(b'PK nonsense')
-    with pytest.raises(TrainingError, match='collect samples again'):
+    with pytest.raises(TrainingError, match='run the same command again'):
         collected(broken)
     np.savez(broken.samples_path, questions=np.zeros((1, 2)), agrees=[True], fields=['lead', 'x'])
-    with pytest.raises(TrainingError, match='other features'):
+    with pytest.raises(TrainingError, match='another version'):
         collected(broken)
 
 
