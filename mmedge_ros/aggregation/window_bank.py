@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from mmedge_ros.aggregation import AggregationError
 from mmedge_ros.data_types import UnitKey
-from mmedge_ros.records.failure_counts import count_failure
+from mmedge_ros.records.run_record import count_failure
 
 # Of one modality in one window; far more than any rig sends. A flood may not fill the memory.
 _MOST_UNITS = 400

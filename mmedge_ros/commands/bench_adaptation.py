@@ -116,8 +116,8 @@ def _run(
     from mmedge_ros.lab.bench.adaptation_course import SETTLING, WANTED, judged, verdict
     from mmedge_ros.lab.bench.adaptation_figure import draw_adaptation
     from mmedge_ros.lab.bench.course_session import Course, fly_course
-    from mmedge_ros.monitoring.machine_description import machine_description
-    from mmedge_ros.records.software import software_identity
+    from mmedge_ros.monitoring.machine import machine_description
+    from mmedge_ros.records.run_record import software_identity
 
     out.mkdir(parents=True, exist_ok=True)
     bag = flight or _simulated(out, phase_seconds * len(percents))

@@ -141,7 +141,7 @@ def made_profile(
     from mmedge_ros.configuration.profiling import device_profile
     from mmedge_ros.data_types import CAMERA
     from mmedge_ros.encoding.bundle.model_bundle import model_levels
-    from mmedge_ros.monitoring.machine_description import machine_description
+    from mmedge_ros.monitoring.machine import machine_description
 
     machine = machine_description()
     words = f'{machine["model"] or machine["processor"]}, {machine["cores"]} cores'

@@ -30,9 +30,8 @@ from mmedge_ros.lab.evaluation.pseudo_labels import (
 )
 from mmedge_ros.lab.evaluation.report import write_report
 from mmedge_ros.lab.reporting.report_files import require_writable
-from mmedge_ros.records.device_profile import measured_profile, write_profile
+from mmedge_ros.records.device_profile import measured_profile, stage_durations, write_profile
 from mmedge_ros.records.run_record import RunRecord
-from mmedge_ros.records.stage_durations import stage_durations
 from mmedge_ros.replay.offline_session import OfflineOptions, replay_offline
 from mmedge_ros.replay.parameter_file import with_parameter_file
 from mmedge_ros.replay.recording import TopicChoice

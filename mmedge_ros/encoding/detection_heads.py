@@ -1,4 +1,4 @@
-"""The output formats of detection networks that are understood, and how each is read.
+"""The output formats of detection networks: how boxes and class names are read, and thinned out.
 
 YOLOX (Ge et al., arXiv 2107.08430) puts out one row per cell of the strides 8, 16 and 32;
 ultralytics' heads one column per cell; end-to-end heads (YOLOv10, YOLO26, exports with NMS
@@ -7,9 +7,11 @@ inside) a short list of boxes.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Mapping
 from typing import NamedTuple, Protocol
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
 
@@ -184,3 +186,83 @@ def _select(
     good = (scores >= threshold) & kept[classes] & np.isfinite(scores)
     good &= np.isfinite(boxes).all(axis=1) & (boxes[:, 2:] > boxes[:, :2]).all(axis=1)
     return Candidates(boxes[good], np.minimum(scores[good], np.float32(1.0)), classes[good])
+
+
+# The 80 classes of COCO (Lin et al. 2014) in the order detectors are trained with.
+COCO = (
+    'person', 'bicycle', 'car', 'motorcycle', 'airplane', 'bus', 'train', 'truck', 'boat',
+    'traffic light', 'fire hydrant', 'stop sign', 'parking meter', 'bench', 'bird', 'cat',
+    'dog', 'horse', 'sheep', 'cow', 'elephant', 'bear', 'zebra', 'giraffe', 'backpack',
+    'umbrella', 'handbag', 'tie', 'suitcase', 'frisbee', 'skis', 'snowboard', 'sports ball',
+    'kite', 'baseball bat', 'baseball glove', 'skateboard', 'surfboard', 'tennis racket',
+    'bottle', 'wine glass', 'cup', 'fork', 'knife', 'spoon', 'bowl', 'banana', 'apple',
+    'sandwich', 'orange', 'broccoli', 'carrot', 'hot dog', 'pizza', 'donut', 'cake', 'chair',
+    'couch', 'potted plant', 'bed', 'dining table', 'toilet', 'tv', 'laptop', 'mouse',
+    'remote', 'keyboard', 'cell phone', 'microwave', 'oven', 'toaster', 'sink',
+    'refrigerator', 'book', 'clock', 'vase', 'scissors', 'teddy bear', 'hair drier',
+    'toothbrush',
+)  # fmt: skip
+
+
+def class_names(metadata: Mapping[str, str], classes: int | None, place: str) -> tuple[str, ...]:
+    """Return one name per class, in the network's order.
+
+    They come from the file's metadata entry ``names``. Without it 80 classes (or a number
+    the shape does not tell, ``None``) are COCO's, others are class0, class1...
+
+    :param place: names the file in messages
+    :raises EncodingError: if the metadata cannot be read or has another number of names
+    """
+    if 'names' not in metadata:
+        if classes is None or classes == len(COCO):
+            return COCO
+        return tuple(f'class{index}' for index in range(classes))
+    names = _parse(metadata['names'], place)
+    if classes is not None and len(names) != classes:
+        raise EncodingError(
+            f'{place} names {len(names)} classes in its metadata but puts out {classes}; '
+            'export it again'
+        )
+    return names
+
+
+def _parse(text: str, place: str) -> tuple[str, ...]:
+    """Read a list of names, or a mapping of index to name as ultralytics writes it."""
+    try:
+        value = ast.literal_eval(text)
+        if isinstance(value, Mapping):
+            by_index = {int(index): name for index, name in value.items()}
+            value = [by_index[index] for index in range(len(by_index))]
+    except (ValueError, SyntaxError, TypeError, KeyError, MemoryError, RecursionError) as err:
+        raise EncodingError(
+            f'{place} has class names in its metadata that cannot be read ({text[:60]!r}); '
+            'they must look like {0: "person"}'
+        ) from err
+    names_are_text = isinstance(value, list | tuple) and all(isinstance(n, str) for n in value)
+    if not names_are_text or not value:
+        raise EncodingError(
+            f'{place} has class names in its metadata that are no list of texts '
+            f'({text[:60]!r}); they must look like {{0: "person"}}'
+        )
+    return tuple(value)
+
+
+# Suppression compares all pairs: this bounds it to about 2 ms when a broken network or a
+# threshold of zero lets every cell fire. A crowd of 50 people makes some 500 candidates.
+_MOST_CANDIDATES = 1000
+
+
+def best_boxes(found: Candidates, iou_threshold: float) -> NDArray[np.intp]:
+    """Return the indices of the boxes that no better box of their class overlaps, best first."""
+    if len(found.scores) == 0:
+        return np.zeros(0, np.intp)
+    candidates = np.argsort(-found.scores, kind='stable')[:_MOST_CANDIDATES]
+    boxes = found.boxes[candidates].astype(np.float64)
+    # Classes are moved apart, so that one call serves all; double keeps the pixels exact.
+    span = 2.0 * float(np.abs(boxes).max()) + 1.0
+    boxes[:, 2:] -= boxes[:, :2]
+    boxes[:, 0] += found.classes[candidates] * span
+    # Lists: 3 times faster than arrays here (0.05 ms against 0.14 ms for 300 boxes), and
+    # 5 times faster than the same in numpy.
+    best = cv2.dnn.NMSBoxes(boxes.tolist(), found.scores[candidates].tolist(), 0.0, iou_threshold)
+    return candidates[np.asarray(best, np.intp).reshape(-1)]

@@ -13,15 +13,18 @@ from numpy.typing import NDArray
 
 from mmedge_ros.data_types import Box, Detection
 from mmedge_ros.encoding import EncodingError
-from mmedge_ros.encoding.class_names import class_names
-from mmedge_ros.encoding.detection_heads import find_head
+from mmedge_ros.encoding.detection_heads import best_boxes, class_names, find_head
 from mmedge_ros.encoding.detector import DetectorOutput, DetectorParameters, Image
 from mmedge_ros.encoding.feature_grid import CANVAS
-from mmedge_ros.encoding.grid_embedding import GridEmbedding, as_embedding, as_grid
 from mmedge_ros.encoding.letterbox import PADDING, Canvas, Letterbox, Placement
-from mmedge_ros.encoding.non_maximum_suppression import best_boxes
 from mmedge_ros.encoding.onnx_session import Port, only_input
-from mmedge_ros.encoding.tapped_network import TappedNetwork, TapState
+from mmedge_ros.encoding.tapped_network import (
+    GridEmbedding,
+    TappedNetwork,
+    TapState,
+    as_embedding,
+    as_grid,
+)
 
 DEFAULT_INPUT_SIZE = (416, 320)
 _SMALLEST_STRIDE_MULTIPLE = 32

@@ -12,9 +12,8 @@ from mmedge_ros.data_types import RADAR, RETURN_FIELDS
 from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.bundle.model_bundle import is_bundle, load_bundle
 from mmedge_ros.encoding.feature_grid import RADAR_GRID
-from mmedge_ros.encoding.grid_embedding import GridEmbedding, as_grid
 from mmedge_ros.encoding.radar_raster import radar_rasters
-from mmedge_ros.encoding.tapped_network import TappedNetwork, Tensors
+from mmedge_ros.encoding.tapped_network import GridEmbedding, TappedNetwork, Tensors, as_grid
 
 INPUTS = ('view', 'birds_eye')
 OUTPUT = 'grid'

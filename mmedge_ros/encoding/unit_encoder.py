@@ -2,22 +2,78 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Protocol
+from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 
-from mmedge_ros.data_types import CAMERA, RADAR, ModalityConfiguration, Unit, UnitFeatures
+from mmedge_ros.data_types import (
+    CAMERA,
+    RADAR,
+    Appearance,
+    ModalityConfiguration,
+    Unit,
+    UnitFeatures,
+)
+from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.bundle.model_bundle import model_levels, open_detector
 from mmedge_ros.encoding.detector import Detector, DetectorParameters
-from mmedge_ros.encoding.opened_levels import OpenedLevels
-from mmedge_ros.encoding.picture_appearance import appearance_of
 from mmedge_ros.encoding.radar_network import RadarNetwork, open_radar_network, radar_levels
-from mmedge_ros.sensing.camera.image import decode_image
+from mmedge_ros.sensing.camera.image import Picture, decode_image
 from mmedge_ros.sensing.radar.filter import RadarLimits, filter_returns
 from mmedge_ros.sensing.radar.point_cloud import decode_points
+
+Network = TypeVar('Network')
+
+
+class OpenedLevels(Generic[Network]):
+    """Opens each level once per device, and remembers those that cannot be opened.
+
+    :param open_level: opens the network of a level on a device
+    :param levels: what ``open_level`` knows; () where one network serves all names
+    :param default: the level that stands for ''
+    """
+
+    def __init__(
+        self,
+        open_level: Callable[[str, str], Network],
+        levels: tuple[str, ...],
+        default: str,
+    ) -> None:
+        self._open = open_level
+        self._levels = levels
+        self._default = default
+        self._opened: dict[tuple[str, str], Network | EncodingError] = {}
+
+    def name(self, level: str) -> str:
+        """Return the level a configuration means."""
+        return level or self._default
+
+    def get(self, level: str, device: str) -> Network:
+        """Return the network of a level.
+
+        :raises EncodingError: if it cannot be opened, or could not before
+        """
+        key = (level if self._levels else '', device)
+        if key not in self._opened:
+            try:
+                self._opened[key] = self._open(*key)
+            except EncodingError as err:
+                # Kept: hashing and parsing a broken file again would slow down every unit.
+                self._opened[key] = err
+        network = self._opened[key]
+        if isinstance(network, EncodingError):
+            raise EncodingError(str(network))
+        return network
+
+    def all_on(self, device: str) -> Iterator[Network]:
+        """Yield the network of every level; errors as for ``get``."""
+        for level in self._levels or (self._default,):
+            yield self.get(level, device)
+
 
 OpenLevel = Callable[[str, str], Detector]
 OpenRadarLevel = Callable[[str, str], RadarNetwork]
@@ -180,3 +236,27 @@ class RadarEncoder:
         if self._networks is not None:
             for _ in self._networks.all_on(ModalityConfiguration(self.modality).device):
                 pass
+
+
+# So many rows are looked at, spread over the picture; a row of 640 pixels takes 2 us.
+_ROWS = 32
+_GREEN = 1
+_WHITE = 255.0
+
+
+def appearance_of(picture: Picture) -> Appearance:
+    """Return how a picture (H, W, 3) BGR looks; of an empty one nothing is known.
+
+    Green stands for grey. Sharpness is the mean difference of pixels that are two apart in a row,
+    divided by the contrast of the rows: blur takes from the former and leaves the latter.
+    """
+    height, width = picture.shape[:2]
+    if not height or width < 3:
+        return Appearance()
+    step = max(height // _ROWS, 1)
+    rows = picture[step // 2 :: step, :, _GREEN].astype(np.float32) / _WHITE
+    contrast = float(rows.std())
+    change = float(np.abs(rows[:, 2:] - rows[:, :-2]).mean())
+    return Appearance(
+        float(rows.mean()), contrast, change / contrast if contrast > 0.0 else math.nan
+    )

@@ -29,7 +29,7 @@ from mmedge_ros.data_types import (
 from mmedge_ros.fusion.box_placement import PlacedBoxes, place_boxes
 from mmedge_ros.fusion.clustering import cluster_returns
 from mmedge_ros.fusion.return_placement import PlacedReturns, place_returns
-from mmedge_ros.geometry.covariance import spreads
+from mmedge_ros.geometry.rotations import ray_covariances
 from mmedge_ros.geometry.sensor_poses import SensorGeometry
 from mmedge_ros.parameter import parameter
 
@@ -267,7 +267,7 @@ def _at_ranges(
     across, along = (distances[:, None] * sizes / (camera.k[0, 0], camera.k[1, 1])).T
     radial = np.array([reading.total for reading in readings])
     down = geometry.camera_pose.rotation[:, 1]
-    covariances = spreads(rays, down, radial, across, along)
+    covariances = ray_covariances(rays, down, radial, across, along)
     positions = geometry.camera_pose.translation + rays * distances[:, None]
     depths = (distances * boxes.cosines[places]).tolist()
     lasting = rays * np.array([reading.lasting for reading in readings])[:, None]
@@ -331,7 +331,7 @@ def _measure_clusters(
         offsets / np.maximum(distances, 1e-3)[:, None],
         rotation[:, 0],
     )
-    covariances = spreads(
+    covariances = ray_covariances(
         rays,
         rotation[:, 2],
         np.full(len(clusters), p.range_deviation),

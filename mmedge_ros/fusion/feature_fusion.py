@@ -24,7 +24,7 @@ from mmedge_ros.fusion.radar_grid import RADAR_INPUT, radar_fusion_input, usable
 from mmedge_ros.geometry import GeometryError
 from mmedge_ros.geometry.sensor_poses import SensorGeometry
 from mmedge_ros.parameter import parameter
-from mmedge_ros.records.failure_counts import count_failure
+from mmedge_ros.records.run_record import count_failure
 
 # Steps that wait in all windows together, about a second's worth of units: where there are more,
 # each new unit is paid for at once.

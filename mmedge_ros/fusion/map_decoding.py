@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mmedge_ros.data_types import Box, Detection
-from mmedge_ros.encoding.detection_heads import Candidates
+from mmedge_ros.encoding.detection_heads import Candidates, best_boxes
 from mmedge_ros.encoding.feature_grid import (
     COLUMNS,
     GRID_CLASSES,
@@ -25,7 +25,6 @@ from mmedge_ros.encoding.feature_grid import (
     canvas_placement,
     cell_middles,
 )
-from mmedge_ros.encoding.non_maximum_suppression import best_boxes
 
 _CLASSES = len(GRID_CLASSES)
 # Six slots of 8 channels: the four cells of stride 8 in a grid cell, stride 16, stride 32.

@@ -12,8 +12,7 @@ from typing import Any
 from mmedge_ros.clock import Clock
 from mmedge_ros.data_types import NS_PER_S
 from mmedge_ros.monitoring import MonitoringError
-from mmedge_ros.monitoring.probe import Probe, Subsystem
-from mmedge_ros.monitoring.system_state import UNKNOWN, Reading, SystemState
+from mmedge_ros.monitoring.system_state import UNKNOWN, Probe, Reading, Subsystem, SystemState
 
 _MOST_VOLTS = 1000.0
 _MOST_AMPERES = 2000.0

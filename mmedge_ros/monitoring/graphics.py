@@ -7,9 +7,8 @@ import math
 from typing import Any
 
 from mmedge_ros.monitoring import MonitoringError
-from mmedge_ros.monitoring.probe import Probe, Subsystem
 from mmedge_ros.monitoring.system_files import Discovered, SystemFiles
-from mmedge_ros.monitoring.system_state import Reading, SystemState
+from mmedge_ros.monitoring.system_state import Probe, Reading, Subsystem, SystemState
 from mmedge_ros.monitoring.temperature import plausible_temperature
 
 _PER_TENTH = 0.1

@@ -1,17 +1,25 @@
-"""The probes that suit the machine."""
+"""The probes that suit the machine, and which machine it is, in words."""
 
 from __future__ import annotations
+
+import platform
+
+import psutil
 
 from mmedge_ros.clock import Clock
 from mmedge_ros.monitoring import MonitoringError
 from mmedge_ros.monitoring.graphics import NvmlGpu, SysfsGpu
-from mmedge_ros.monitoring.memory import GenericMemory, MemoryInfo
+from mmedge_ros.monitoring.load import (
+    CoreClocks,
+    CoreLoads,
+    GenericCores,
+    GenericMemory,
+    MemoryInfo,
+)
 from mmedge_ros.monitoring.power_rails import PowerRails
-from mmedge_ros.monitoring.probe import Probe
-from mmedge_ros.monitoring.processor import CoreClocks, CoreLoads, GenericCores
 from mmedge_ros.monitoring.system_files import SystemFiles
-from mmedge_ros.monitoring.temperature import Temperatures
-from mmedge_ros.monitoring.throttling import Throttling
+from mmedge_ros.monitoring.system_state import Probe
+from mmedge_ros.monitoring.temperature import Temperatures, Throttling
 
 
 def machine_probes(files: SystemFiles, clock: Clock, nvml: bool = True) -> list[Probe]:
@@ -38,3 +46,27 @@ def machine_probes(files: SystemFiles, clock: Clock, nvml: bool = True) -> list[
         except MonitoringError:
             return probes  # most machines have none
     return probes
+
+
+_MODEL = 'proc/device-tree/model'
+
+
+def machine_description(files: SystemFiles | None = None) -> dict[str, str | int]:
+    """Return processor, cores, memory (GB) and system; '' for what is not known."""
+    files = files or SystemFiles('/')
+    return {
+        'model': files.text(_MODEL).strip('\0 \n'),
+        'processor': _processor(files.text('proc/cpuinfo')) or platform.machine(),
+        'cores': psutil.cpu_count() or 0,
+        'memory_gb': round(psutil.virtual_memory().total / 1e9),
+        'system': f'{platform.system()} {platform.release()}',
+        'python': platform.python_version(),
+    }
+
+
+def _processor(text: str) -> str:
+    for line in text.splitlines():
+        name, _, value = line.partition(':')
+        if name.strip() == 'model name':
+            return value.strip()
+    return ''

@@ -10,9 +10,8 @@ import math
 from typing import NamedTuple
 
 from mmedge_ros.monitoring import MonitoringError
-from mmedge_ros.monitoring.probe import Probe, Subsystem
 from mmedge_ros.monitoring.system_files import Discovered, SystemFiles
-from mmedge_ros.monitoring.system_state import Reading, SystemState
+from mmedge_ros.monitoring.system_state import Probe, Reading, Subsystem, SystemState
 
 _MILLI = 1e-3
 _CHANNELS = (1, 2, 3)

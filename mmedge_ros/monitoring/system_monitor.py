@@ -14,8 +14,7 @@ from typing import NamedTuple
 from mmedge_ros.clock import Clock
 from mmedge_ros.data_types import NS_PER_S
 from mmedge_ros.monitoring import MonitoringError
-from mmedge_ros.monitoring.probe import Probe, Subsystem
-from mmedge_ros.monitoring.system_state import Reading, SystemState, combined
+from mmedge_ros.monitoring.system_state import Probe, Reading, Subsystem, SystemState, combined
 
 # A machine that is busy reads late; beyond this it does not read any more.
 _LATE_PERIODS = 4.0

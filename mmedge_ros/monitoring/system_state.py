@@ -1,4 +1,4 @@
-"""The state of the computer and its supply, and how partial readings of it join.
+"""The state of the computer and its supply, the sources of it, and how partial readings join.
 
 NaN stands for unknown, never zero: a dead sensor must not look like an idle computer.
 """
@@ -6,8 +6,10 @@ NaN stands for unknown, never zero: a dead sensor must not look like an idle com
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
+from enum import Enum
 from types import MappingProxyType
 from typing import Any
 
@@ -84,3 +86,39 @@ def combined(states: Iterable[SystemState]) -> SystemState:
     joined['temperature'] = max(hot, default=math.nan)
     joined['throttled'] = any(told) if told else None
     return SystemState(**joined)
+
+
+class Subsystem(Enum):
+    """Parts of the machine that are reported apart."""
+
+    BATTERY = 'battery'
+    POWER = 'power'
+    CPU = 'cpu'
+    CLOCKS = 'clocks'
+    GPU = 'gpu'
+    MEMORY = 'memory'
+    TEMPERATURE = 'temperature'
+
+
+class Probe(ABC):
+    """Reads a part of the system state.
+
+    :param name: in words, for diagnostics
+    :param slow: whether a read may take long (a bus, a firmware call); such a source gets a
+        thread of its own and is read less often
+    """
+
+    def __init__(self, name: str, subsystem: Subsystem, slow: bool = False) -> None:
+        self.name = name
+        self.subsystem = subsystem
+        self.slow = slow
+
+    @abstractmethod
+    def read(self) -> Reading:
+        """Read now; what cannot be read is NaN.
+
+        :raises MonitoringError: if nothing can be read, with the reason
+        """
+
+    def close(self) -> None:  # noqa: B027  # most have nothing to close
+        """Release what is held."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from mmedge_ros.clock import Clock
 from mmedge_ros.data_types import NS_PER_S
 from mmedge_ros.monitoring import MonitoringError
-from mmedge_ros.monitoring.system_state import UNKNOWN, SystemState
+from mmedge_ros.monitoring.system_state import UNKNOWN, Probe, Reading, Subsystem, SystemState
 
 # A state holds until the next one, but not for ever: then the recorder was silent.
 _HOLD = 3.0
@@ -79,3 +79,16 @@ class TraceTime:
         if self._begin_ns is None:
             self._begin_ns = now_ns
         return (now_ns - self._begin_ns) / NS_PER_S
+
+
+class TraceProbe(Probe):
+    """A trace in place of the machine, played as far as ``time`` says."""
+
+    def __init__(self, trace: Trace, time: TraceTime, loop: bool = False) -> None:
+        super().__init__('trace', Subsystem.CPU)
+        self._trace = trace
+        self._time = time
+        self._loop = loop
+
+    def read(self) -> Reading:
+        return Reading(self._trace.at(self._time.elapsed(), self._loop))

@@ -12,7 +12,7 @@ from mmedge_ros.data_types import NS_PER_S, Decision, SkipDecision
 from mmedge_ros.fusion import FusionError
 from mmedge_ros.geometry import GeometryError
 from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline
-from mmedge_ros.records.failure_counts import count_failure, unexpected
+from mmedge_ros.records.run_record import count_failure, unexpected
 
 _LOG = logging.getLogger(__name__)
 _CAPACITY = 1000

@@ -21,7 +21,7 @@ from mmedge_ros.data_types import (
 from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.unit_encoder import UnitEncoder
 from mmedge_ros.pipeline.unit_intake import Admitted, UnitIntake, receipt_of
-from mmedge_ros.records.failure_counts import count_failure, unexpected
+from mmedge_ros.records.run_record import count_failure, unexpected
 from mmedge_ros.sensing import SensingError
 
 _LOG = logging.getLogger(__name__)

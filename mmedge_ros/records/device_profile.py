@@ -1,8 +1,9 @@
-"""Service times of a device, as quantiles; sampled so that the same run gives the same times."""
+"""Service times of a device as quantiles: measured in a run, sampled reproducibly in a replay."""
 
 from __future__ import annotations
 
 import hashlib
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,7 +12,9 @@ from typing import Any
 import numpy as np
 import yaml
 
+from mmedge_ros.data_types import NS_PER_S
 from mmedge_ros.records import RecordError
+from mmedge_ros.records.run_record import RunRecord
 from mmedge_ros.untrusted_files import PlainYamlError, load_plain_yaml, shown
 
 _MAX_BYTES = 200_000
@@ -105,3 +108,27 @@ def _quantiles(path: Path, name: str, values: Any) -> tuple[float, ...]:
             f'milliseconds, not {shown(values)}'
         )
     return tuple(v / 1e3 for v in numbers)
+
+
+def stage_durations(record: RunRecord) -> dict[str, list[float]]:
+    """Return durations in seconds of the stages an offline replay asks a profile for.
+
+    ``<modality>.encode`` from the units' trails; ``features.transport`` and ``fusion`` from
+    the decisions'; a receipt is as small as any message and takes the unit's own transport.
+    """
+    found: dict[str, list[float]] = defaultdict(list)
+    for features in record.features:
+        for stage in features.trail:
+            seconds = (stage.end_ns - stage.begin_ns) / NS_PER_S
+            if stage.stage == 'encode':
+                found[f'{features.modality}.encode'].append(seconds)
+            elif stage.stage == 'transport':
+                found['receipt.transport'].append(seconds)
+    for decision in record.decisions[record.warmup :]:
+        for stage in decision.trail:
+            seconds = (stage.end_ns - stage.begin_ns) / NS_PER_S
+            if stage.stage == 'transport_features':
+                found['features.transport'].append(seconds)
+            elif stage.stage == 'fusion':
+                found['fusion'].append(seconds)
+    return dict(found)

@@ -5,8 +5,12 @@ All instants are in the bag's own time: a live recorder subtracts the player's o
 
 from __future__ import annotations
 
+import subprocess
+from collections import Counter
 from dataclasses import dataclass, field
+from pathlib import Path
 
+from mmedge_ros import __version__
 from mmedge_ros.data_types import Configuration, Decision, UnitFeatures
 from mmedge_ros.geometry.ego_motion import EgoMotion
 from mmedge_ros.geometry.projection import CameraModel
@@ -79,3 +83,45 @@ class RunRecord:
     profile: str = ''
     duration: float = 0.0
     wall_time: float = 0.0
+
+
+def software_identity(bundle: Path | str) -> dict[str, str]:
+    """Return version, git revision ('' outside a checkout) and the model's name."""
+    return {'version': __version__, 'git': _git_revision(), 'bundle': Path(bundle).name}
+
+
+def _git_revision() -> str:
+    root = Path(__file__).resolve().parents[2]
+    if not (root / '.git').exists():
+        return ''
+    try:
+        found = subprocess.run(
+            ['git', '-C', str(root), 'describe', '--always', '--dirty'],
+            capture_output=True,
+            text=True,
+            timeout=5,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ''
+    return found.stdout.strip()
+
+
+_MOST_REASONS = 50
+_OTHER_REASONS = 'other reasons'
+
+
+def count_failure(failures: Counter[str], reason: str) -> bool:
+    """Count a reason and say whether it is a new one.
+
+    Of ever new reasons only the first are told apart, so that memory stays bounded.
+    """
+    if reason not in failures and len(failures) >= _MOST_REASONS:
+        reason = _OTHER_REASONS
+    failures[reason] += 1
+    return failures[reason] == 1
+
+
+def unexpected(error: Exception) -> str:
+    """Put an error nobody foresaw into words."""
+    return f'unexpected {type(error).__name__}: {error}'

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -17,38 +17,11 @@ from typing import Any
 
 from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
-from mmedge_ros.geometry import GeometryError
-from mmedge_ros.geometry.transforms import StampedTransform, transform_from_message
-from mmedge_ros.replay.bag_stamps import header_stamp_ns, with_stamp
-from mmedge_ros.replay.bag_storage import (
-    LAST_NS,
-    BagError,
-    Part,
-    TopicInfo,
-    brief,
-    open_parts,
-)
+from mmedge_ros.replay import BagError
+from mmedge_ros.replay.bag_storage import LAST_NS, Part, TopicInfo, brief, open_parts
 from mmedge_ros.replay.bag_topics import (
-    SensorTopics,
-    choose_topics,
-    is_tf_static,
     unknown_topic,
 )
-from mmedge_ros.sensing.rate_control import native_period_ns
-
-__all__ = [
-    'Bag',
-    'BagError',
-    'BagMessage',
-    'SensorTopics',
-    'TopicInfo',
-    'choose_topics',
-    'first',
-    'header_stamp_ns',
-    'native_period_ns',
-    'static_transforms',
-    'with_stamp',
-]
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,34 +145,3 @@ def first(bag: Bag, topic: str) -> Any | None:
     """
     message = next(bag.messages([topic]), None)
     return None if message is None else bag.deserialize(message)
-
-
-def static_transforms(
-    bag: Bag, report: Callable[[str], None] | None = None
-) -> list[StampedTransform]:
-    """Return all static transforms in recorded order; a later one replaces an earlier one.
-
-    :param report: told, in words, of each that is none, which is then left out
-    :raises BagError: if one of them is no transform and there is no ``report``
-    """
-    names = [topic.name for topic in bag.topics if is_tf_static(topic)]
-    found: list[StampedTransform] = []
-    for message in bag.messages(names) if names else ():
-        try:
-            edges = bag.deserialize(message).transforms
-        except BagError as error:
-            _raise_or(report, error)
-            continue
-        for edge in edges:
-            try:
-                found.append(transform_from_message(edge))
-            except GeometryError as error:
-                place = f'{bag.path}: message {message.index} of {message.topic}'
-                _raise_or(report, BagError(f'{place}: {error}'))
-    return found
-
-
-def _raise_or(report: Callable[[str], None] | None, error: BagError) -> None:
-    if report is None:
-        raise error
-    report(f'static transform not used: {error}')

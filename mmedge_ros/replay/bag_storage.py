@@ -18,7 +18,7 @@ from rosbags.interfaces import ConnectionExtRosbag2
 from rosbags.rosbag2 import Reader
 
 from mmedge_ros.data_types import NS_PER_S
-from mmedge_ros.replay import ReplayError
+from mmedge_ros.replay import BagError
 from mmedge_ros.replay.bag_scan import CDR, SCANS, Record, Scan
 from mmedge_ros.untrusted_files import PlainYamlError, load_plain_yaml
 
@@ -31,10 +31,6 @@ _MAX_METADATA_BYTES = 2_000_000
 _MAX_DISORDER_NS = 10 * NS_PER_S
 
 Report = Callable[[str], None]
-
-
-class BagError(ReplayError):
-    """A recording, or something in it, cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)

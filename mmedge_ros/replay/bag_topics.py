@@ -6,7 +6,8 @@ import difflib
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from mmedge_ros.replay.bag_storage import BagError, TopicInfo
+from mmedge_ros.replay import BagError
+from mmedge_ros.replay.bag_storage import TopicInfo
 
 IMAGE = 'sensor_msgs/msg/Image'
 COMPRESSED_IMAGE = 'sensor_msgs/msg/CompressedImage'

@@ -34,8 +34,7 @@ from mmedge_ros.geometry.ego_motion import EgoReport
 from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline
 from mmedge_ros.pipeline.unit_intake import Admitted, UnitIntake, receipt_of
 from mmedge_ros.records.device_profile import DeviceProfile
-from mmedge_ros.records.failure_counts import count_failure
-from mmedge_ros.records.run_record import RunRecord, UnitCounts
+from mmedge_ros.records.run_record import RunRecord, UnitCounts, count_failure
 from mmedge_ros.sensing import SensingError
 from mmedge_ros.sensing.radar.filter import PROBLEM_WORDS
 

@@ -16,8 +16,7 @@ from mmedge_ros.encoding.unit_encoder import CameraEncoder, RadarEncoder, UnitEn
 from mmedge_ros.pipeline.fusion_strategy import fusion_strategy, open_pipeline
 from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline, PipelineParameters
 from mmedge_ros.records.device_profile import read_profile
-from mmedge_ros.records.run_record import RunRecord
-from mmedge_ros.records.software import software_identity
+from mmedge_ros.records.run_record import RunRecord, software_identity
 from mmedge_ros.replay.input_problems import input_problems
 from mmedge_ros.replay.offline_replay import OfflineReplay
 from mmedge_ros.replay.recording import Recording, TopicChoice

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from mmedge_ros.data_types import CAMERA, NS_PER_S, RADAR, Configuration, SkipDecision
-from mmedge_ros.records.failure_counts import count_failure
-from mmedge_ros.records.run_record import UnitCounts
-from mmedge_ros.replay import ReplayError
-from mmedge_ros.replay.bag import Bag, BagError, SensorTopics
-from mmedge_ros.replay.bag_stamps import header_stamp_ns, with_stamp
+from mmedge_ros.records.run_record import UnitCounts, count_failure
+from mmedge_ros.replay import BagError, ReplayError
+from mmedge_ros.replay.bag import Bag
+from mmedge_ros.replay.bag_topics import SensorTopics
+from mmedge_ros.replay.wire_formats import header_stamp_ns, with_stamp
 from mmedge_ros.sensing.capture_control import Admission, CaptureControl
 
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
 from mmedge_ros.geometry import GeometryError
 from mmedge_ros.geometry.projection import CameraModel
-from mmedge_ros.geometry.transforms import StampedTransform, TransformTree
-from mmedge_ros.replay.bag import Bag, BagError, static_transforms
+from mmedge_ros.geometry.transforms import StampedTransform, TransformTree, transform_from_message
+from mmedge_ros.replay import BagError
+from mmedge_ros.replay.bag import Bag
+from mmedge_ros.replay.bag_topics import is_tf_static
 
 # Frames of maps lie millions of metres apart; beyond this sums lose their millimetres.
 _FARTHEST = 1e9
@@ -63,3 +65,23 @@ def _require_near(edge: StampedTransform) -> None:
             f'{edge.parent!r} -> {edge.child!r} is {edge.translation.tolist()} m away; at most '
             f'{_FARTHEST:.0e} m can be reckoned with'
         )
+
+
+def static_transforms(bag: Bag, report: Report) -> Iterator[StampedTransform]:
+    """Yield all static transforms in recorded order; a later one replaces an earlier one.
+
+    :param report: called with a sentence for each that cannot be used
+    """
+    names = [topic.name for topic in bag.topics if is_tf_static(topic)]
+    for message in bag.messages(names) if names else ():
+        place = f'{bag.path}: message {message.index} of {message.topic}'
+        try:
+            edges = bag.deserialize(message).transforms
+        except BagError as error:
+            report(f'static transform not used: {error}')
+            continue
+        for edge in edges:
+            try:
+                yield transform_from_message(edge)
+            except GeometryError as error:
+                report(f'static transform not used: {place}: {error}')

@@ -12,8 +12,9 @@ from mmedge_ros.monitoring.battery import battery_reading
 from mmedge_ros.monitoring.system_state import SystemState
 from mmedge_ros.monitoring.tegrastats import read_tegrastats
 from mmedge_ros.monitoring.trace import Trace
-from mmedge_ros.replay.bag import Bag, BagError
-from mmedge_ros.replay.state_message import MESSAGE_TYPE, state_from_message
+from mmedge_ros.replay import BagError
+from mmedge_ros.replay.bag import Bag
+from mmedge_ros.replay.wire_formats import SYSTEM_STATE, state_from_message
 from mmedge_ros.untrusted_files import shown
 
 BATTERY_TYPE = 'sensor_msgs/msg/BatteryState'
@@ -21,7 +22,7 @@ BATTERY_TYPE = 'sensor_msgs/msg/BatteryState'
 _BAGS = ('.mcap', '.db3')
 # What a flight says about itself, best first.
 _READERS: dict[str, Callable[[Any], SystemState]] = {
-    MESSAGE_TYPE: state_from_message,
+    SYSTEM_STATE: state_from_message,
     BATTERY_TYPE: lambda message: battery_reading(message).state,
 }
 

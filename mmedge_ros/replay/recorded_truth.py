@@ -14,8 +14,9 @@ from mmedge_ros.geometry.ego_motion import ODOMETRY_FRAME, EgoState
 from mmedge_ros.geometry.transforms import Transform, rotation_from_quaternion
 from mmedge_ros.pipeline.unit_intake import plausible_stamp
 from mmedge_ros.records.ground_truth import GroundTruth, TrueObject, TrueScene
-from mmedge_ros.replay import ReplayError
-from mmedge_ros.replay.bag import Bag, BagError, BagMessage, header_stamp_ns
+from mmedge_ros.replay import BagError, ReplayError
+from mmedge_ros.replay.bag import Bag, BagMessage
+from mmedge_ros.replay.wire_formats import header_stamp_ns
 
 GROUND_TRUTH = 'mmedge_ros/msg/GroundTruth'
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
+import zlib
+from collections import Counter, OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
@@ -22,21 +23,41 @@ from mmedge_ros.geometry.sensor_poses import BASE_FRAME
 from mmedge_ros.parameter import parameter
 from mmedge_ros.pipeline.unit_intake import acquisition_trail, plausible_stamp
 from mmedge_ros.records.ground_truth import GroundTruth
-from mmedge_ros.replay import ReplayError
-from mmedge_ros.replay.bag import (
-    Bag,
-    BagError,
-    BagMessage,
-    choose_topics,
-    header_stamp_ns,
-    native_period_ns,
-)
-from mmedge_ros.replay.bag_topics import TF_MESSAGE, is_tf_static
-from mmedge_ros.replay.odometry_bytes import ego_report_from_bytes
+from mmedge_ros.replay import BagError, ReplayError
+from mmedge_ros.replay.bag import Bag, BagMessage
+from mmedge_ros.replay.bag_topics import TF_MESSAGE, choose_topics, is_tf_static
 from mmedge_ros.replay.playback import playback_sources
 from mmedge_ros.replay.recorded_calibration import recorded_camera, recorded_transforms
 from mmedge_ros.replay.recorded_truth import GROUND_TRUTH, read_truth
-from mmedge_ros.replay.repeated_messages import RepeatedMessages
+from mmedge_ros.replay.wire_formats import ego_report_from_bytes, header_stamp_ns
+from mmedge_ros.sensing.rate_control import native_period_ns
+
+_REMEMBERED = 64
+
+
+class RepeatedMessages:
+    """Finds messages that equal an earlier one of their topic, stamp and all.
+
+    ``counts`` tells how many of each topic. Only the last messages are remembered: copies lie
+    close together in the order of log times.
+    """
+
+    def __init__(self) -> None:
+        self.counts: Counter[str] = Counter()
+        self._recent: dict[str, OrderedDict[tuple[int, int, int], None]] = {}
+
+    def is_repeated(self, topic: str, stamp_ns: int, raw: bytes | memoryview) -> bool:
+        """Enter a message; True if it has been there before."""
+        recent = self._recent.setdefault(topic, OrderedDict())
+        key = (stamp_ns, len(raw), zlib.crc32(raw))
+        if key in recent:
+            self.counts[topic] += 1
+            return True
+        recent[key] = None
+        if len(recent) > _REMEMBERED:
+            recent.popitem(last=False)
+        return False
+
 
 # Enough for a robust median, few enough to start at once.
 _RATE_SAMPLE = 200

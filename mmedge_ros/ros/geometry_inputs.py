@@ -20,7 +20,7 @@ from mmedge_ros.geometry.ego_motion import (
 from mmedge_ros.geometry.projection import CameraModel
 from mmedge_ros.geometry.transforms import transform_from_message
 from mmedge_ros.pipeline.decision_worker import Task
-from mmedge_ros.replay.odometry_bytes import ego_report_from_bytes
+from mmedge_ros.replay.wire_formats import ego_report_from_bytes
 from mmedge_ros.ros.messages import names, qos
 from mmedge_ros.ros.waited_entities import defer
 

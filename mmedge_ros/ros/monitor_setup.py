@@ -14,12 +14,10 @@ from mmedge_ros.clock import Clock
 from mmedge_ros.data_types import NS_PER_S
 from mmedge_ros.monitoring.battery import Battery
 from mmedge_ros.monitoring.machine import machine_probes
-from mmedge_ros.monitoring.probe import CourseProbe, Probe
-from mmedge_ros.monitoring.status_parameters import StatusParameters
-from mmedge_ros.monitoring.subsystem_status import Status
+from mmedge_ros.monitoring.subsystem_status import Status, StatusParameters
 from mmedge_ros.monitoring.system_files import SystemFiles
-from mmedge_ros.monitoring.system_state import SystemState
-from mmedge_ros.monitoring.trace import TraceTime
+from mmedge_ros.monitoring.system_state import Probe, SystemState
+from mmedge_ros.monitoring.trace import TraceProbe, TraceTime
 from mmedge_ros.parameter import group, parameter
 from mmedge_ros.ros.messages.conversions import header
 
@@ -82,8 +80,7 @@ def monitor_sources(p: MonitorParameters, clock: Clock) -> Sources:
 
     trace = read_trace_file(p.trace)
     time = TraceTime(trace, clock)
-    course = CourseProbe('trace', lambda elapsed: trace.at(elapsed, p.loop), time.elapsed)
-    return Sources([course], trace_time=time, problems=trace.problems)
+    return Sources([TraceProbe(trace, time, p.loop)], trace_time=time, problems=trace.problems)
 
 
 def to_system_state(state: SystemState, stamp_ns: int) -> msg.SystemState:

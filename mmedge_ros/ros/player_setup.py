@@ -14,7 +14,7 @@ from sensor_msgs.msg import CameraInfo, CompressedImage, Image, PointCloud2
 
 from mmedge_ros.data_types import CAMERA, RADAR
 from mmedge_ros.parameter import group, parameter
-from mmedge_ros.replay.bag import SensorTopics
+from mmedge_ros.replay.bag_topics import SensorTopics
 from mmedge_ros.replay.playback import playback_sources
 from mmedge_ros.replay.recording import TopicChoice
 from mmedge_ros.ros.messages import names, qos

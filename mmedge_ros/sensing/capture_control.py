@@ -1,11 +1,15 @@
-"""Which units a source hands over: the configured rate, and skip leases.
+"""Which units a source hands over: the configured rate, skip leases, and a bounded queue.
 
-A driver that can pause uses it at capture; an encoder uses it again for sources that cannot.
+A driver that can pause uses the control at capture; an encoder uses it again for sources that
+cannot.
 """
 
 from __future__ import annotations
 
+import threading
+from collections import deque
 from enum import Enum
+from typing import Generic, TypeVar
 
 from mmedge_ros.data_types import NS_PER_S, Configuration, SkipDecision
 from mmedge_ros.sensing.rate_control import RateControl
@@ -91,3 +95,38 @@ class CaptureControl:
             return True
         self._first_skipped_ns = None
         return False
+
+
+_T = TypeVar('_T')
+
+
+class LatestQueue(Generic[_T]):
+    """Keeps the newest items; when it is full the oldest is dropped and counted."""
+
+    def __init__(self, length: int) -> None:
+        self.dropped = 0
+        self._items: deque[_T] = deque()
+        self._length = length
+        self._changed = threading.Condition()
+        self._closed = False
+
+    def put(self, item: _T) -> None:
+        """Add an item."""
+        with self._changed:
+            if len(self._items) >= self._length:
+                self._items.popleft()
+                self.dropped += 1
+            self._items.append(item)
+            self._changed.notify()
+
+    def take(self, timeout: float) -> _T | None:
+        """Return the oldest item; None if none comes within ``timeout`` s, or at the end."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._items or self._closed, timeout)
+            return self._items.popleft() if self._items else None
+
+    def close(self) -> None:
+        """Wake up whoever waits."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from mmedge_ros.commands.radar import radar_app
 from mmedge_ros.lab.bench.tlv_mutation import MutationOutcome
-from mmedge_ros.sensing.radar.shipped_configurations import configurations_folder
+from mmedge_ros.sensing.radar.chirp_configuration import configurations_folder
 from mmedge_ros.sensing.radar.tlv_writer import BoardIdentity, write_packet
 
 CFG = configurations_folder() / 'iwr6843_sdk3_20hz.cfg'

@@ -12,10 +12,14 @@ from hypothesis.extra import numpy as hnp
 
 from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.detection_heads import (
+    COCO,
+    Candidates,
     EndToEndHead,
     Head,
     UltralyticsHead,
     YoloxHead,
+    best_boxes,
+    class_names,
     find_head,
 )
 
@@ -153,3 +157,94 @@ def test_whatever_a_network_puts_out_the_boxes_are_finite_and_have_an_area(
     assert (found.scores <= 1).all()
     assert (found.classes == 0).all()
     assert len(found.boxes) == len(found.scores) == len(found.classes)
+
+
+def test_a_mapping_is_read_in_the_order_of_its_numbers() -> None:
+    assert class_names({'names': "{1: 'dog', 0: 'person'}"}, 2, 'x') == ('person', 'dog')
+
+
+def test_a_list_is_read_as_it_stands() -> None:
+    assert class_names({'names': '["person", "dog"]'}, 2, 'x') == ('person', 'dog')
+
+
+def test_eighty_classes_without_names_are_those_of_coco() -> None:
+    names = class_names({}, 80, 'x')
+    assert names == COCO
+    assert len(set(names)) == 80
+    assert names[0] == 'person'
+    assert names[79] == 'toothbrush'
+
+
+def test_classes_that_cannot_be_counted_are_those_of_coco() -> None:
+    assert class_names({}, None, 'x') == COCO
+
+
+def test_other_numbers_of_classes_without_names_are_numbered() -> None:
+    assert class_names({}, 3, 'x') == ('class0', 'class1', 'class2')
+
+
+def test_another_number_of_names_than_of_classes_is_refused() -> None:
+    with pytest.raises(EncodingError, match='net names 1 classes in its metadata but puts out 2'):
+        class_names({'names': "{0: 'person'}"}, 2, 'net')
+
+
+@pytest.mark.parametrize(
+    'text', ['', '{', '[]', '{}', '5', '{0: 1}', "{0: 'a', 2: 'b'}", "{'x': 'a'}", '(' * 5000]
+)
+def test_names_that_are_no_names_are_refused(text: str) -> None:
+    with pytest.raises(EncodingError, match='must look like'):
+        class_names({'names': text}, None, 'net')
+
+
+@given(st.text())
+def test_any_text_gives_names_or_the_planned_error(text: str) -> None:
+    try:
+        names = class_names({'names': text}, None, 'net')
+    except EncodingError:
+        return
+    assert names
+    assert all(isinstance(name, str) for name in names)
+
+
+boxes = hnp.arrays(
+    np.float32,
+    st.tuples(st.integers(0, 30), st.just(4)),
+    elements=st.floats(0, 400, width=32),
+).map(lambda a: np.concatenate((a[:, :2], a[:, :2] + a[:, 2:] + 1), axis=1))
+
+
+def iou(a: np.ndarray, b: np.ndarray) -> float:
+    sides = np.minimum(a[2:], b[2:]) - np.maximum(a[:2], b[:2])
+    common = float(np.prod(np.clip(sides, 0, None)))
+    return common / float(np.prod(a[2:] - a[:2]) + np.prod(b[2:] - b[:2]) - common)
+
+
+@settings(deadline=None)
+@given(boxes=boxes, seed=st.integers(0, 1000))
+def test_suppression_agrees_with_its_textbook_definition(boxes: np.ndarray, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    scores = rng.permutation(len(boxes)).astype(np.float32) / 100 + 0.1
+    classes = rng.integers(0, 2, len(boxes))
+    wide = boxes.astype(np.float64)
+    expected: list[int] = []
+    for i in np.argsort(-scores):
+        rivals = [j for j in expected if classes[j] == classes[i]]
+        overlaps = [iou(wide[i], wide[j]) for j in rivals]
+        if any(abs(overlap - 0.45) < 1e-6 for overlap in overlaps):
+            return  # on the threshold rounding decides
+        if all(overlap <= 0.45 for overlap in overlaps):
+            expected.append(int(i))
+    assert best_boxes(Candidates(boxes, scores, classes), 0.45).tolist() == expected
+
+
+def test_more_candidates_than_can_be_compared_keep_the_best() -> None:
+    count = 3000
+    corners = np.array([(i % 60 * 10, i // 60 * 10) for i in range(count)], np.float32)
+    found = Candidates(
+        np.concatenate((corners, corners + 8), axis=1),
+        np.linspace(0.1, 0.9, count, dtype=np.float32),
+        np.zeros(count, np.intp),
+    )
+    best = best_boxes(found, 0.45)
+    assert best[0] == count - 1
+    assert len(best) == 1000

@@ -18,7 +18,10 @@ from mmedge_ros.data_types import Box
 from mmedge_ros.geometry.calibration import read_calibration
 from mmedge_ros.geometry.projection import CameraModel
 from mmedge_ros.geometry.transforms import Transform, TransformTree
-from mmedge_ros.replay.bag import Bag, choose_topics, first, header_stamp_ns, static_transforms
+from mmedge_ros.replay.bag import Bag, first
+from mmedge_ros.replay.bag_topics import choose_topics
+from mmedge_ros.replay.recorded_calibration import static_transforms
+from mmedge_ros.replay.wire_formats import header_stamp_ns
 from mmedge_ros.sensing.radar.filter import RadarLimits, filter_returns
 from mmedge_ros.sensing.radar.point_cloud import decode_points
 
@@ -59,7 +62,7 @@ def night(data_folder: Path) -> Night:
             for m in bag.messages([topics.radar])
         ]
         camera = CameraModel.from_camera_info(first(bag, topics.camera_info))
-        tree = TransformTree(static_transforms(bag))
+        tree = TransformTree(static_transforms(bag, pytest.fail))
     boxes: dict[int, list[Box]] = defaultdict(list)
     with (folder / '20200729-213410_auto_person_boxes_yoloxnano.csv').open() as file:
         for row in csv.DictReader(file):

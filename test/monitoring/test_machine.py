@@ -10,8 +10,8 @@ import pytest
 from machine_trees import bare_machine, laptop, orin_nano, proc_stat, write_files, xavier_nx
 
 from mmedge_ros.clock import VirtualClock
-from mmedge_ros.monitoring.machine import machine_probes
-from mmedge_ros.monitoring.processor import GenericCores
+from mmedge_ros.monitoring.load import GenericCores
+from mmedge_ros.monitoring.machine import machine_description, machine_probes
 from mmedge_ros.monitoring.system_files import SystemFiles
 from mmedge_ros.monitoring.system_monitor import checked_reading
 from mmedge_ros.monitoring.system_state import SystemState, combined
@@ -199,3 +199,21 @@ def test_the_parts_of_an_agx_orin_make_up_the_module(tmp_path: Path) -> None:
     assert machine.read().module_power == approx(19.0)
     (tmp_path / f'{chip}/curr2_input').unlink()
     assert math.isnan(machine.read().module_power)
+
+
+def test_processor_and_board_are_named(tmp_path: Path) -> None:
+    root = write_files(
+        tmp_path,
+        {
+            'proc/cpuinfo': 'processor : 0\nmodel name\t: Some CPU @ 2 GHz\nflags : x\n',
+            'proc/device-tree/model': 'Some Board\0',
+        },
+    )
+    told = machine_description(SystemFiles(root))
+    assert (told['processor'], told['model']) == ('Some CPU @ 2 GHz', 'Some Board')
+
+
+def test_what_is_not_known_is_left_empty(tmp_path: Path) -> None:
+    told = machine_description(SystemFiles(orin_nano(tmp_path)))
+    assert told['processor'] != ''
+    assert isinstance(told['cores'], int)

@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from mmedge_ros.monitoring.hysteresis import Level
-from mmedge_ros.monitoring.probe import Subsystem
-from mmedge_ros.monitoring.status_parameters import StatusParameters
-from mmedge_ros.monitoring.subsystem_status import Status, SubsystemStatuses
+from mmedge_ros.monitoring.subsystem_status import Status, StatusParameters, SubsystemStatuses
 from mmedge_ros.monitoring.system_monitor import Sample, Source
-from mmedge_ros.monitoring.system_state import UNKNOWN, Reading, SystemState
+from mmedge_ros.monitoring.system_state import UNKNOWN, Reading, Subsystem, SystemState
 
 WELL = SystemState(
     voltage=15.2,

@@ -14,10 +14,10 @@ from mmedge_ros.clock import SystemClock, VirtualClock
 from mmedge_ros.data_types import NS_PER_S
 from mmedge_ros.monitoring import MonitoringError
 from mmedge_ros.monitoring.machine import machine_probes
-from mmedge_ros.monitoring.probe import CourseProbe, Probe, Subsystem
 from mmedge_ros.monitoring.system_files import SystemFiles
 from mmedge_ros.monitoring.system_monitor import BackgroundProbe, OwnShare, SystemMonitor
-from mmedge_ros.monitoring.system_state import Reading, SystemState, combined
+from mmedge_ros.monitoring.system_state import Probe, Reading, Subsystem, SystemState, combined
+from mmedge_ros.monitoring.trace import Trace, TraceProbe, TraceTime
 
 PATIENCE = 20.0
 
@@ -139,9 +139,13 @@ def test_the_first_that_knows_a_field_gives_it_and_the_hottest_zone_counts() -> 
     assert combined([]).throttled is None
 
 
-def test_a_simulated_source_stands_in_for_a_machine() -> None:
-    course = CourseProbe('simulated', lambda t: SystemState(gpu=10.0 * t), lambda: 3.0)
-    assert SystemMonitor([course], VirtualClock(), 1.0).sample().state.gpu == 30.0
+def test_a_trace_stands_in_for_a_machine() -> None:
+    trace = Trace((0.0, 1.0), (SystemState(gpu=10.0), SystemState(gpu=30.0)))
+    clock = VirtualClock()
+    monitor = SystemMonitor([TraceProbe(trace, TraceTime(trace, clock))], clock, 1.0)
+    assert monitor.sample().state.gpu == 10.0
+    clock.advance_to(NS_PER_S)
+    assert monitor.sample().state.gpu == 30.0
 
 
 def test_the_own_share_is_that_of_one_core_since_the_last_question() -> None:

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from mmedge_ros.replay import BagError
 from mmedge_ros.replay.bag import Bag
-from mmedge_ros.replay.bag_storage import BagError, TopicInfo
+from mmedge_ros.replay.bag_storage import TopicInfo
 from mmedge_ros.replay.bag_topics import (
     CAMERA_INFO,
     COMPRESSED_IMAGE,

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from mmedge_ros.data_types import CAMERA, Configuration, ModalityConfiguration, SkipDecision
 from mmedge_ros.replay import ReplayError
-from mmedge_ros.replay.bag import Bag, SensorTopics, header_stamp_ns
+from mmedge_ros.replay.bag import Bag
+from mmedge_ros.replay.bag_topics import SensorTopics
 from mmedge_ros.replay.playback import (
     DueMessage,
     Pace,
@@ -24,6 +25,7 @@ from mmedge_ros.replay.playback import (
     live_offset_ns,
     playback_sources,
 )
+from mmedge_ros.replay.wire_formats import header_stamp_ns
 
 MS = 1_000_000
 SECOND = 1000 * MS

@@ -23,7 +23,7 @@ from mmedge_ros.monitoring.system_state import UNKNOWN, SystemState
 from mmedge_ros.monitoring.trace import Trace, TraceTime
 from mmedge_ros.replay.bag import Bag
 from mmedge_ros.replay.recorded_trace import read_trace_file
-from mmedge_ros.replay.state_message import MESSAGE_TYPE, state_from_message
+from mmedge_ros.replay.wire_formats import SYSTEM_STATE, state_from_message
 
 approx = pytest.approx
 BEGIN_NS = 1_700_000_000 * NS_PER_S
@@ -54,7 +54,7 @@ def write_flight(path: Path, kinds: tuple[str, ...]) -> Path:
                 now = reading(15.0 - second)
                 message = (
                     make.system_state(stamp_ns, now)
-                    if kind == MESSAGE_TYPE
+                    if kind == SYSTEM_STATE
                     else make.battery(stamp_ns, now.battery)
                 )
                 writer.write(topic, stamp_ns, store.serialize_cdr(message, kind))
@@ -63,7 +63,7 @@ def write_flight(path: Path, kinds: tuple[str, ...]) -> Path:
 
 def test_the_state_of_a_recorded_flight_is_played_at_its_instants(tmp_path: Path) -> None:
     battery = 'sensor_msgs/msg/BatteryState'
-    trace = read_trace_file(write_flight(tmp_path / 'bag', (battery, MESSAGE_TYPE)))
+    trace = read_trace_file(write_flight(tmp_path / 'bag', (battery, SYSTEM_STATE)))
     assert trace.begin_ns == BEGIN_NS
     assert trace.times == (0.0, 1.0, 2.0)
     assert [trace.at(t).voltage for t in (0.0, 0.9, 1.0, 2.5)] == [15.0, 15.0, 14.0, 13.0]

@@ -10,9 +10,8 @@ import pytest
 from bag_fixtures import BEGIN_NS, LOG_DELAY_NS, RADAR, recording, write_bag
 from bag_fixtures import CAMERA_COMPRESSED as PICTURES
 
-from mmedge_ros.replay import ReplayError
-from mmedge_ros.replay.bag import BagError
-from mmedge_ros.replay.recording import Recording, TopicChoice
+from mmedge_ros.replay import BagError, ReplayError
+from mmedge_ros.replay.recording import Recording, RepeatedMessages, TopicChoice
 
 MS = 1_000_000
 
@@ -137,3 +136,23 @@ def test_a_transform_that_looks_the_other_way_is_read_as_it_is(flight: Recording
     (edge,) = flight.transforms
     ahead = edge.transform.apply(np.array([0.0, 0.0, 5.0]))
     np.testing.assert_allclose(ahead, [5.0, -0.07, -0.05], atol=1e-9)
+
+
+def test_a_copy_is_found_and_counted_by_topic() -> None:
+    repeated = RepeatedMessages()
+    found = [repeated.is_repeated(*m) for m in [('/a', 1, b'x'), ('/a', 1, b'x'), ('/b', 1, b'x')]]
+    assert found == [False, True, False]
+    assert repeated.counts == {'/a': 1}
+
+
+def test_another_stamp_or_other_bytes_make_another_message() -> None:
+    repeated = RepeatedMessages()
+    different = [('/a', 1, b'x'), ('/a', 2, b'x'), ('/a', 1, b'y'), ('/a', 1, b'xx')]
+    assert not any(repeated.is_repeated(*m) for m in different)
+
+
+def test_the_memory_is_bounded() -> None:
+    repeated = RepeatedMessages()
+    assert not any(repeated.is_repeated('/a', n, b'x') for n in range(1000))
+    assert repeated.is_repeated('/a', 990, b'x')
+    assert not repeated.is_repeated('/a', 0, b'x')

@@ -22,8 +22,9 @@ from typer.testing import CliRunner
 
 from mmedge_ros import msg
 from mmedge_ros.commands.record import record
-from mmedge_ros.replay.bag import Bag, static_transforms
+from mmedge_ros.replay.bag import Bag
 from mmedge_ros.replay.offline_session import OfflineOptions, replay_offline
+from mmedge_ros.replay.recorded_calibration import static_transforms
 from mmedge_ros.replay.recording import Recording
 from mmedge_ros.ros.graph.process_group import ProcessGroup
 from mmedge_ros.ros.messages import names, qos
@@ -90,7 +91,7 @@ def test_sensors_and_what_was_said_before_are_recorded(stage: Stage) -> None:
     assert found['/perception/configuration'] == 1
     assert found['/tf_static'] == 1
     with Bag(stage.out) as bag:
-        (edge,) = static_transforms(bag)
+        (edge,) = static_transforms(bag, pytest.fail)
         assert (edge.parent, edge.child) == ('base_link', 'radar_link')
         configuration = next(bag.messages(['/perception/configuration']))
         assert bag.deserialize(configuration).modalities[0].rate == 10.0

@@ -14,7 +14,7 @@ from mmedge_ros.ros.graph.launch_actions import COMMON_ARGUMENTS
 from mmedge_ros.ros.radar_setup import RadarNodeParameters
 from mmedge_ros.ros.sessions.up_session import read_extrinsics, simulated_radar, video_camera
 from mmedge_ros.sensing.camera.device import CameraParameters
-from mmedge_ros.sensing.radar.serial_discovery import find_radar_ports
+from mmedge_ros.sensing.radar.serial_ports import find_radar_ports
 
 ROOT = Path(__file__).resolve().parents[2]
 RULES = ROOT / 'config/udev/70-mmedge.rules'

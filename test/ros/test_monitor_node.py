@@ -17,7 +17,7 @@ from sensor_msgs.msg import BatteryState
 
 from mmedge_ros import msg
 from mmedge_ros.monitoring.system_state import SystemState
-from mmedge_ros.replay.state_message import state_from_message
+from mmedge_ros.replay.wire_formats import state_from_message
 from mmedge_ros.ros.graph.description import GraphOptions, NodeDescription, perception_graph
 from mmedge_ros.ros.graph.process_group import ProcessGroup
 from mmedge_ros.ros.messages import names, qos

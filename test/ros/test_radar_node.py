@@ -18,8 +18,8 @@ from mmedge_ros.ros.graph.description import GraphOptions, NodeDescription, perc
 from mmedge_ros.ros.graph.process_group import ProcessGroup
 from mmedge_ros.ros.messages import names, qos
 from mmedge_ros.ros.messages.conversions import from_time
+from mmedge_ros.sensing.radar.chirp_configuration import configurations_folder
 from mmedge_ros.sensing.radar.point_cloud import decode_points
-from mmedge_ros.sensing.radar.shipped_configurations import configurations_folder
 from mmedge_ros.sensing.simulated_board.board import BOOT_NOISE, SimulatedBoard
 from mmedge_ros.sensing.simulated_board.frames import WalkingPerson
 

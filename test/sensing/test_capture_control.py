@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mmedge_ros.data_types import CAMERA, RADAR, Configuration, ModalityConfiguration, SkipDecision
-from mmedge_ros.sensing.capture_control import Admission, CaptureControl, ConfigurationSchedule
+from mmedge_ros.sensing.capture_control import (
+    Admission,
+    CaptureControl,
+    ConfigurationSchedule,
+    LatestQueue,
+)
 
 MS = 1_000_000
 BEGIN = 1_700_000_000_000_000_000
@@ -184,3 +191,22 @@ def test_a_unit_above_the_rate_is_thinned_and_not_skipped() -> None:
     control.lease(lease(0, 400))
     found = verdicts(control, 0, 400)
     assert found.count(SKIPPED) == found.count(THINNED) == 4
+
+
+def test_the_oldest_gives_way_and_is_counted() -> None:
+    queue: LatestQueue[int] = LatestQueue(2)
+    for item in range(5):
+        queue.put(item)
+    assert (queue.take(0.0), queue.take(0.0), queue.take(0.0)) == (3, 4, None)
+    assert queue.dropped == 3
+
+
+def test_whoever_waits_is_woken_by_an_item_and_by_the_end() -> None:
+    queue: LatestQueue[str] = LatestQueue(2)
+    taken: list[str | None] = []
+    taker = threading.Thread(target=lambda: taken.extend([queue.take(20.0), queue.take(20.0)]))
+    taker.start()
+    queue.put('scan')
+    queue.close()
+    taker.join(10.0)
+    assert taken == ['scan', None]

@@ -25,7 +25,7 @@ from mmedge_ros.lab.evaluation.flight_workers import OnProgress, evaluate_flight
 from mmedge_ros.lab.reporting.report_files import write_report
 from mmedge_ros.lab.simulation.flight_folder import read_description
 from mmedge_ros.records.device_profile import DeviceProfile
-from mmedge_ros.records.software import software_identity
+from mmedge_ros.records.run_record import software_identity
 
 TABLE, PAGE = 'report.md', 'report.html'
 CASES = 'cases'

@@ -43,7 +43,7 @@ from mmedge_ros.lab.training.bundle_files import bundle_copy, require_free
 from mmedge_ros.lab.training.checkpoint import work_beside
 from mmedge_ros.lab.training.flight_pictures import flights_in
 from mmedge_ros.lab.training.flight_works import FlightFolders, do_flight_works, missing
-from mmedge_ros.records.software import software_identity
+from mmedge_ros.records.run_record import software_identity
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,11 @@ from typing import Any, NamedTuple
 
 from mmedge_ros.lab.training import TrainingError
 from mmedge_ros.records.ground_truth import TrueFrame
-from mmedge_ros.replay.bag import Bag, choose_topics, header_stamp_ns
-from mmedge_ros.replay.bag_storage import BagError
+from mmedge_ros.replay import BagError
+from mmedge_ros.replay.bag import Bag
+from mmedge_ros.replay.bag_topics import choose_topics
 from mmedge_ros.replay.recorded_truth import read_truth
+from mmedge_ros.replay.wire_formats import header_stamp_ns
 from mmedge_ros.sensing import SensingError
 from mmedge_ros.sensing.camera.image import Picture, decode_image
 

@@ -19,8 +19,7 @@ from mmedge_ros.ros.parameters import declare
 from mmedge_ros.ros.ros_clock import RosClock
 from mmedge_ros.sensing.camera.device import CameraParameters
 from mmedge_ros.sensing.camera.reader import CameraReader
-from mmedge_ros.sensing.camera.source import camera_opener, given_calibration
-from mmedge_ros.sensing.camera.stream import CameraStream
+from mmedge_ros.sensing.camera.source import CameraStream, camera_opener, given_calibration
 from mmedge_ros.sensing.capture_control import CaptureControl
 
 # How long the publishing thread waits for a picture before it looks whether it is to end.

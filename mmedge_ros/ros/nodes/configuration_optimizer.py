@@ -9,7 +9,7 @@ from typing import Any
 from rclpy.node import Node
 
 from mmedge_ros import msg
-from mmedge_ros.replay.state_message import state_from_message
+from mmedge_ros.replay.wire_formats import state_from_message
 from mmedge_ros.ros.diagnostics import Diagnostics
 from mmedge_ros.ros.input_watch import InputWatch
 from mmedge_ros.ros.messages import conversions, names, qos

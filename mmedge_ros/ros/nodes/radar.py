@@ -17,8 +17,7 @@ from mmedge_ros.ros.node_main import run_nodes
 from mmedge_ros.ros.parameters import declare
 from mmedge_ros.ros.radar_setup import RadarNodeParameters, radar_ports, to_point_cloud
 from mmedge_ros.ros.ros_clock import RosClock
-from mmedge_ros.sensing.radar.connection import serial_connection
-from mmedge_ros.sensing.radar.source import RadarSource
+from mmedge_ros.sensing.radar.source import RadarSource, serial_connection
 
 # How long the publishing thread waits for a scan before it looks whether it is to end.
 _LOOK = 0.5

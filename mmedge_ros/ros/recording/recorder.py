@@ -10,7 +10,7 @@ from rclpy.node import Node
 
 from mmedge_ros import msg
 from mmedge_ros.replay.live_record import LiveRecord
-from mmedge_ros.replay.state_message import state_from_message
+from mmedge_ros.replay.wire_formats import state_from_message
 from mmedge_ros.ros.diagnostics import PROBLEM_PREFIX
 from mmedge_ros.ros.messages import conversions, names, playback_messages, qos
 

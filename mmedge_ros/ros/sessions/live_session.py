@@ -14,8 +14,7 @@ from mmedge_ros.data_types import CAMERA, NS_PER_S
 from mmedge_ros.geometry.transforms import format_static_transform
 from mmedge_ros.pipeline.fusion_strategy import fusion_strategy
 from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline
-from mmedge_ros.records.run_record import RunRecord
-from mmedge_ros.records.software import software_identity
+from mmedge_ros.records.run_record import RunRecord, software_identity
 from mmedge_ros.replay import ReplayError
 from mmedge_ros.replay.live_record import LiveRecord
 from mmedge_ros.replay.offline_session import (

@@ -14,8 +14,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from mmedge_ros.sensing import SensingError
-from mmedge_ros.sensing.buffer import byte_view
+from mmedge_ros.sensing import SensingError, byte_view
 
 Picture = NDArray[np.uint8]
 

@@ -148,11 +148,3 @@ class RealSenseCamera:
         except GeometryError as error:
             self.notes = (*self.notes, f'its own calibration cannot be used: {error}')
             return None
-
-
-def open_realsense(rs: Any, p: CameraParameters, clock: Clock) -> RealSenseCamera:
-    """Open a RealSense.
-
-    :raises SensingError: when it is not there
-    """
-    return RealSenseCamera(rs, p, clock)

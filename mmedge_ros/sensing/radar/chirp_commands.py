@@ -43,6 +43,17 @@ class Dialect(Enum):
         return major == 1 or (major == 2 and (not platform or '14' in platform))
 
 
+class BoardVersion(NamedTuple):
+    """What a board says of itself; empty where it says nothing."""
+
+    sdk: tuple[int, ...] = ()
+    platform: str = ''
+
+    def __str__(self) -> str:
+        number = '.'.join(str(part) for part in self.sdk) or 'unknown'
+        return f'SDK {number} on {self.platform or "an unknown platform"}'
+
+
 class Command(NamedTuple):
     """One command of a configuration with the line it stands on."""
 

@@ -5,12 +5,20 @@ Formulas: C. Iovescu and S. Rao, "The fundamentals of millimeter wave radar sens
 
 from __future__ import annotations
 
+import os
 import re
+import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mmedge_ros.sensing import SensingError
-from mmedge_ros.sensing.radar.chirp_commands import Command, Dialect, dialect_of, read_commands
+from mmedge_ros.sensing.radar.chirp_commands import (
+    BoardVersion,
+    Command,
+    Dialect,
+    dialect_of,
+    read_commands,
+)
 from mmedge_ros.sensing.radar.chirp_rules import (
     ChirpFrame,
     ChirpProfile,
@@ -34,6 +42,16 @@ _SDK_COMMENT = re.compile(r'%\s*Created for SDK ver:\s*(\d{1,3}\.\d{1,3})')
 _PLATFORM_COMMENT = re.compile(r'%\s*Platform:\s*(xWR\w{1,10})')
 # Frames are started by the handshake, whatever the file says.
 _STEERING = ('sensorStop', 'flushCfg', 'sensorStart', 'version')
+_FOLDER = Path('config') / 'radar'
+_SOURCE = Path(__file__).resolve().parents[3]
+# The fastest of each board: slower rates follow by leaving out frames.
+_BY_BOARD = (
+    ('xWR14', 2, 'iwr1443_sdk2_20hz.cfg'),
+    ('xWR16', 2, 'iwr1642_sdk2_20hz.cfg'),
+    ('xWR16', 3, 'iwr1642_sdk3_20hz.cfg'),
+    ('xWR18', 3, 'iwr1843_sdk3_20hz.cfg'),
+    ('xWR68', 3, 'iwr6843_sdk3_20hz.cfg'),
+)
 
 
 @dataclass(frozen=True)
@@ -254,6 +272,35 @@ def read_configuration(path: str | Path) -> ChirpConfiguration:
     raw = read_bounded(path, _MAX_FILE_BYTES, SensingError, 'give a .cfg file')
     # Editors on Windows begin files with a byte order mark.
     return parse_configuration(raw.decode('utf-8-sig', 'replace'), str(path))
+
+
+def configurations_folder() -> Path:
+    """Return the folder with the shipped configurations.
+
+    :raises SensingError: if the package is installed without it
+    """
+    prefixes = [*os.environ.get('AMENT_PREFIX_PATH', '').split(os.pathsep), sys.prefix]
+    shares = [Path(prefix) / 'share' / 'mmedge_ros' for prefix in prefixes if prefix]
+    for share in (_SOURCE, *shares):
+        if (share / _FOLDER).is_dir():
+            return share / _FOLDER
+    raise SensingError(
+        f'the package is installed without {_FOLDER}; name a .cfg file with the parameter '
+        'configuration'
+    )
+
+
+def configuration_for(version: BoardVersion) -> ChirpConfiguration:
+    """Return the shipped configuration for a board.
+
+    :raises SensingError: if there is none
+    """
+    for platform, major, name in _BY_BOARD:
+        if version.platform.startswith(platform) and version.sdk[:1] == (major,):
+            return read_configuration(configurations_folder() / name)
+    raise SensingError(
+        f'no configuration ships for {version}; name a .cfg file with the parameter configuration'
+    )
 
 
 def _comment(pattern: re.Pattern[str], text: str) -> str:

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from mmedge_ros.clock import Clock
 from mmedge_ros.data_types import NS_PER_S
 from mmedge_ros.sensing import SensingError
+from mmedge_ros.sensing.radar.chirp_commands import BoardVersion
 from mmedge_ros.sensing.radar.chirp_configuration import ChirpConfiguration
-from mmedge_ros.sensing.radar.serial_link import SerialLink
+from mmedge_ros.sensing.radar.serial_ports import SerialLink
 
 _TRIES = 3
 # The first start after power-up calibrates the front end.
@@ -25,18 +26,6 @@ _DONE = re.compile(r'^Done$')
 _FAILED = re.compile(r'^Error\s*-?\d+$|is not recognized as a CLI command$')
 _SDK = re.compile(r'mmWave SDK Version\s*:\s*(\d{1,3}(?:\.\d{1,3}){1,3})')
 _PLATFORM = re.compile(r'Platform\s*:\s*(\w{1,20})')
-
-
-@dataclass(frozen=True)
-class BoardVersion:
-    """What a board says of itself; empty where it says nothing."""
-
-    sdk: tuple[int, ...] = ()
-    platform: str = ''
-
-    def __str__(self) -> str:
-        number = '.'.join(str(part) for part in self.sdk) or 'unknown'
-        return f'SDK {number} on {self.platform or "an unknown platform"}'
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mmedge_ros.data_types import RETURN_FIELDS
-from mmedge_ros.sensing import SensingError
-from mmedge_ros.sensing.buffer import byte_view
+from mmedge_ros.sensing import SensingError, byte_view
 
 # Field names that drivers use, best first; compared without regard to case.
 _ALIASES = {

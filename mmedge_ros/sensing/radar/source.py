@@ -7,23 +7,32 @@ import threading
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 
+from serial.tools import list_ports
+
 from mmedge_ros.clock import Clock
 from mmedge_ros.data_types import NS_PER_S, RADAR, Configuration, SkipDecision
 from mmedge_ros.parameter import parameter
 from mmedge_ros.sensing import SensingError
-from mmedge_ros.sensing.capture_control import Admission, CaptureControl
-from mmedge_ros.sensing.radar.chirp_configuration import ChirpConfiguration, read_configuration
+from mmedge_ros.sensing.capture_control import Admission, CaptureControl, LatestQueue
+from mmedge_ros.sensing.radar.chirp_commands import BoardVersion
+from mmedge_ros.sensing.radar.chirp_configuration import (
+    ChirpConfiguration,
+    configuration_for,
+    read_configuration,
+)
 from mmedge_ros.sensing.radar.handshake import (
-    BoardVersion,
     CommandLine,
     send_configuration,
     start_board,
     stop_sensor,
 )
-from mmedge_ros.sensing.radar.queue import LatestQueue
 from mmedge_ros.sensing.radar.scan import RadarScan, ScanMaker
-from mmedge_ros.sensing.radar.serial_link import SerialLink
-from mmedge_ros.sensing.radar.shipped_configurations import configuration_for
+from mmedge_ros.sensing.radar.serial_ports import (
+    RadarPorts,
+    SerialLink,
+    SerialPort,
+    find_radar_ports,
+)
 from mmedge_ros.sensing.radar.tlv_packet import TlvPacket
 from mmedge_ros.sensing.radar.tlv_parser import TlvParser
 
@@ -299,3 +308,25 @@ def _silence(name: str, received: int) -> str:
             'agree with the board?'
         )
     return f'{name}: the radar has fallen silent; has it lost power?'
+
+
+def serial_connection(p: RadarParameters) -> Connect:
+    """Return what opens command and data port, now and after each loss.
+
+    Ports that are not named are looked for each time: a board that was plugged in anew may
+    have other ones.
+    """
+
+    def connect() -> tuple[SerialLink, SerialLink]:
+        ports = RadarPorts(p.command_port, p.data_port)
+        if not all(ports):
+            found = find_radar_ports(list_ports.comports(), p.serial_number)
+            ports = RadarPorts(ports.command or found.command, ports.data or found.data)
+        command = SerialPort(ports.command, p.command_baud)
+        try:
+            return command, SerialPort(ports.data, p.data_baud)
+        except BaseException:
+            command.close()
+            raise
+
+    return connect

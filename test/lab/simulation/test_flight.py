@@ -29,9 +29,9 @@ from mmedge_ros.lab.simulation.flight_bag import (
     TOPICS,
 )
 from mmedge_ros.lab.simulation.flight_schedule import camera_instants, radar_instants, scans_lost
-from mmedge_ros.replay.bag import Bag, BagMessage, header_stamp_ns
-from mmedge_ros.replay.odometry_bytes import ego_report_from_bytes
+from mmedge_ros.replay.bag import Bag, BagMessage
 from mmedge_ros.replay.recording import Recording
+from mmedge_ros.replay.wire_formats import ego_report_from_bytes, header_stamp_ns
 from mmedge_ros.sensing.radar.point_cloud import decode_points
 
 SECONDS = 1.0

@@ -16,7 +16,7 @@ from mmedge_ros.lab.training.flight_pictures import (
     flights_in,
     labelled_pictures,
 )
-from mmedge_ros.replay.bag import BagError
+from mmedge_ros.replay import BagError
 
 BOX = (100.0, 50.0, 120.0, 110.0)
 

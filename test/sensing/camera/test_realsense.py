@@ -12,7 +12,7 @@ from camera_fakes import BEGIN_NS, MS, picture
 from mmedge_ros.clock import VirtualClock
 from mmedge_ros.sensing import SensingError
 from mmedge_ros.sensing.camera.device import BGR, CameraParameters
-from mmedge_ros.sensing.camera.realsense import load_pyrealsense2, open_realsense
+from mmedge_ros.sensing.camera.realsense import RealSenseCamera, load_pyrealsense2
 
 PARAMETERS = CameraParameters(source='realsense', device='0123', width=64, height=48, rate=30.0)
 
@@ -132,13 +132,13 @@ def clock() -> VirtualClock:
 
 def test_the_colour_stream_of_the_named_camera_is_asked_for(clock: VirtualClock) -> None:
     rs = FakeRealSense([])
-    camera = open_realsense(rs, PARAMETERS, clock)
+    camera = RealSenseCamera(rs, PARAMETERS, clock)
     assert rs.asked == ['0123', ('color', 64, 48, 'bgr8', 30)]
     assert (str(camera.format), camera.name) == ('64 x 48 px at 30 Hz bgr8', 'RealSense 0123')
 
 
 def test_a_picture_is_stamped_in_the_middle_of_its_exposure(clock: VirtualClock) -> None:
-    camera = open_realsense(FakeRealSense([Frame(1)]), PARAMETERS, clock)
+    camera = RealSenseCamera(FakeRealSense([Frame(1)]), PARAMETERS, clock)
     exposure = camera.grab()
     assert exposure is not None
     assert exposure.available_ns == BEGIN_NS
@@ -147,7 +147,7 @@ def test_a_picture_is_stamped_in_the_middle_of_its_exposure(clock: VirtualClock)
 
 
 def test_without_metadata_the_stamp_is_the_begin_of_readout(clock: VirtualClock) -> None:
-    camera = open_realsense(FakeRealSense([Frame(1, metadata=False)]), PARAMETERS, clock)
+    camera = RealSenseCamera(FakeRealSense([Frame(1, metadata=False)]), PARAMETERS, clock)
     exposure = camera.grab()
     assert exposure is not None
     assert exposure.stamp_ns == pytest.approx(BEGIN_NS - 20 * MS, abs=1000)
@@ -157,7 +157,7 @@ def test_a_time_of_the_devices_own_clock_is_not_believed(clock: VirtualClock) ->
     absurd = Frame(2)
     absurd.timestamp_ms = 12_345.0
     rs = FakeRealSense([Frame(1, domain='hardware'), absurd])
-    camera = open_realsense(rs, PARAMETERS, clock)
+    camera = RealSenseCamera(rs, PARAMETERS, clock)
     assert [camera.grab(), camera.grab()] == [(BEGIN_NS, BEGIN_NS, 0)] * 2
 
 
@@ -165,7 +165,7 @@ def test_the_picture_is_a_copy_because_the_library_uses_its_memory_again(
     clock: VirtualClock,
 ) -> None:
     frame = Frame(90)
-    camera = open_realsense(FakeRealSense([frame]), PARAMETERS, clock)
+    camera = RealSenseCamera(FakeRealSense([frame]), PARAMETERS, clock)
     camera.grab()
     shot = camera.retrieve()
     frame.data[:] = 0
@@ -174,16 +174,16 @@ def test_the_picture_is_a_copy_because_the_library_uses_its_memory_again(
 
 
 def test_gaps_in_the_frame_numbers_are_missed_pictures(clock: VirtualClock) -> None:
-    camera = open_realsense(FakeRealSense([Frame(7), Frame(8), Frame(12)]), PARAMETERS, clock)
+    camera = RealSenseCamera(FakeRealSense([Frame(7), Frame(8), Frame(12)]), PARAMETERS, clock)
     exposures = [camera.grab() for _ in range(3)]
     assert [e.missed for e in exposures if e is not None] == [0, 0, 3]
 
 
 def test_a_camera_that_is_not_there_or_unplugged_says_so(clock: VirtualClock) -> None:
     with pytest.raises(SensingError, match='does not start: No device connected'):
-        open_realsense(FakeRealSense([], is_plugged=False), PARAMETERS, clock)
+        RealSenseCamera(FakeRealSense([], is_plugged=False), PARAMETERS, clock)
     rs = FakeRealSense([])
-    camera = open_realsense(rs, PARAMETERS, clock)
+    camera = RealSenseCamera(rs, PARAMETERS, clock)
     with pytest.raises(SensingError, match='sends no more pictures'):
         camera.grab()
     camera.close()
@@ -192,7 +192,7 @@ def test_a_camera_that_is_not_there_or_unplugged_says_so(clock: VirtualClock) ->
 
 
 def test_the_factorys_calibration_is_taken(clock: VirtualClock) -> None:
-    camera = open_realsense(FakeRealSense([]), PARAMETERS, clock)
+    camera = RealSenseCamera(FakeRealSense([]), PARAMETERS, clock)
     assert camera.calibration is not None
     assert camera.calibration.model == 'none'
     assert camera.calibration.k.tolist() == [[50, 0, 32], [0, 51, 24], [0, 0, 1]]
@@ -207,7 +207,7 @@ def test_distortion_keeps_its_meaning(
 ) -> None:
     rs = FakeRealSense([])
     rs.intrinsics.model, rs.intrinsics.coeffs = f'distortion.{name}', [0.1, 0.0, 0.0, 0.0, 0.0]
-    camera = open_realsense(rs, PARAMETERS, clock)
+    camera = RealSenseCamera(rs, PARAMETERS, clock)
     assert camera.calibration is not None
     assert (camera.calibration.model, len(camera.calibration.d)) == (model, count)
 
@@ -217,7 +217,7 @@ def test_a_distortion_that_ros_has_no_name_for_is_not_passed_off_as_another(
 ) -> None:
     rs = FakeRealSense([])
     rs.intrinsics.coeffs = [0.1, 0.0, 0.0, 0.0, 0.0]
-    camera = open_realsense(rs, PARAMETERS, clock)
+    camera = RealSenseCamera(rs, PARAMETERS, clock)
     assert camera.calibration is None
     assert camera.notes == (
         'its own calibration cannot be used: its distortion model is inverse_brown_conrady',

@@ -12,8 +12,7 @@ import pytest
 
 from mmedge_ros.sensing import SensingError
 from mmedge_ros.sensing.radar.capture_file import decode_capture
-from mmedge_ros.sensing.radar.chirp_configuration import read_configuration
-from mmedge_ros.sensing.radar.shipped_configurations import configurations_folder
+from mmedge_ros.sensing.radar.chirp_configuration import configurations_folder, read_configuration
 from mmedge_ros.sensing.radar.tlv_writer import BoardIdentity, write_packet
 
 CHIRPS = read_configuration(configurations_folder() / 'iwr1443_sdk2_20hz.cfg')

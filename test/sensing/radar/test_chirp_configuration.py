@@ -13,10 +13,10 @@ from mmedge_ros.sensing import SensingError
 from mmedge_ros.sensing.radar.chirp_commands import MAX_LINES, Dialect, argument_counts
 from mmedge_ros.sensing.radar.chirp_configuration import (
     ChirpConfiguration,
+    configurations_folder,
     parse_configuration,
     read_configuration,
 )
-from mmedge_ros.sensing.radar.shipped_configurations import configurations_folder
 
 SHIPPED = sorted(configurations_folder().glob('*.cfg'))
 SDK_2 = (configurations_folder() / 'iwr1443_sdk2_20hz.cfg').read_text()

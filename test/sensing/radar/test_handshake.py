@@ -8,17 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mmedge_ros.sensing import SensingError
-from mmedge_ros.sensing.radar.chirp_configuration import ChirpConfiguration, read_configuration
-from mmedge_ros.sensing.radar.handshake import (
-    BoardVersion,
-    CommandLine,
-    check_version,
-    start_board,
-)
-from mmedge_ros.sensing.radar.shipped_configurations import (
+from mmedge_ros.sensing.radar.chirp_commands import BoardVersion
+from mmedge_ros.sensing.radar.chirp_configuration import (
+    ChirpConfiguration,
     configuration_for,
     configurations_folder,
+    read_configuration,
 )
+from mmedge_ros.sensing.radar.handshake import CommandLine, check_version, start_board
 from mmedge_ros.sensing.simulated_board.board import BOOT_NOISE
 from mmedge_ros.sensing.simulated_board.frames import board_frames
 

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from mmedge_ros.data_types import NS_PER_S
-from mmedge_ros.sensing.radar.chirp_configuration import read_configuration
+from mmedge_ros.sensing.radar.chirp_configuration import configurations_folder, read_configuration
 from mmedge_ros.sensing.radar.scan import ScanMaker
-from mmedge_ros.sensing.radar.shipped_configurations import configurations_folder
 from mmedge_ros.sensing.radar.tlv_packet import TlvPacket
 from mmedge_ros.sensing.radar.tlv_parser import TlvParser
 from mmedge_ros.sensing.radar.tlv_writer import BoardIdentity, write_packet

@@ -20,8 +20,8 @@ from mmedge_ros.data_types import (
     SkipDecision,
 )
 from mmedge_ros.sensing import SensingError
+from mmedge_ros.sensing.radar.chirp_configuration import configurations_folder
 from mmedge_ros.sensing.radar.scan import RadarScan
-from mmedge_ros.sensing.radar.shipped_configurations import configurations_folder
 from mmedge_ros.sensing.radar.source import RESTART, RadarParameters, RadarSource
 from mmedge_ros.sensing.simulated_board.frames import board_frames
 

@@ -11,13 +11,13 @@ import pytest
 
 from mmedge_ros.clock import SystemClock
 from mmedge_ros.sensing import SensingError
-from mmedge_ros.sensing.radar.chirp_configuration import read_configuration
-from mmedge_ros.sensing.radar.handshake import CommandLine, start_board
-from mmedge_ros.sensing.radar.serial_link import SerialPort
-from mmedge_ros.sensing.radar.shipped_configurations import (
+from mmedge_ros.sensing.radar.chirp_configuration import (
     configuration_for,
     configurations_folder,
+    read_configuration,
 )
+from mmedge_ros.sensing.radar.handshake import CommandLine, start_board
+from mmedge_ros.sensing.radar.serial_ports import SerialPort
 from mmedge_ros.sensing.radar.tlv_parser import TlvParser
 from mmedge_ros.sensing.radar.tlv_points import detected_points
 from mmedge_ros.sensing.radar.tlv_writer import BoardIdentity

@@ -30,7 +30,7 @@ from mmedge_ros.lab.training.rivals.samples import (
 )
 from mmedge_ros.lab.training.rivals.window_samples import WindowRuns
 from mmedge_ros.pipeline.window_assembler import WindowParameters
-from mmedge_ros.records.software import software_identity
+from mmedge_ros.records.run_record import software_identity
 from mmedge_ros.replay.recording import Recording
 
 # Of the work on a flight; a guess that only the progress depends on.

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from machine_trees import proc_stat, write_files
 
 from mmedge_ros.monitoring import MonitoringError
-from mmedge_ros.monitoring.processor import CoreLoads, GenericCores, core_counters
+from mmedge_ros.monitoring.load import CoreLoads, GenericCores, core_counters
 from mmedge_ros.monitoring.system_files import SystemFiles
 
 

@@ -11,7 +11,7 @@ from mmedge_ros.clock import VirtualClock
 from mmedge_ros.data_types import NS_PER_S
 from mmedge_ros.monitoring import MonitoringError
 from mmedge_ros.monitoring.system_files import SystemFiles
-from mmedge_ros.monitoring.throttling import Throttling
+from mmedge_ros.monitoring.temperature import Throttling
 
 
 def test_a_new_event_of_overcurrent_counts_for_two_seconds(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pytest
 
 from mmedge_ros.sensing import SensingError
-from mmedge_ros.sensing.radar.serial_discovery import RadarPorts, find_radar_ports
+from mmedge_ros.sensing.radar.serial_ports import RadarPorts, find_radar_ports
 
 
 @dataclass
