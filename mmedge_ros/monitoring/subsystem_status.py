@@ -39,20 +39,11 @@ class StatusParameters:
     temperature_error: float = parameter(
         92.0, 'hottest zone that is an error above', 'C', 0.0, 150.0
     )
-    lasting: float = parameter(
-        5.0, 'how long a load must last to be worth a warning', 's', 0.0, 600.0
-    )
-    margin: float = parameter(
-        0.03,
-        'how far a value must come back behind its limit, as a share of the limit, so that one '
-        'at the limit does not flicker',
-        '',
-        0.0,
-        0.5,
-    )
-    release: float = parameter(
-        2.0, 'how long it must be back before the state is better', 's', 0.0, 600.0
-    )
+    # A load counts once it has lasted ``lasting`` s. A value is good again once it was back for
+    # ``release`` s behind its limit by ``margin``, a share of it, so that it does not flicker.
+    lasting: float = 5.0
+    margin: float = 0.03
+    release: float = 2.0
 
 
 # Kernels have many zones and rails, but a message must not grow without bounds.

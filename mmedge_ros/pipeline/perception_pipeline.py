@@ -129,7 +129,8 @@ class PerceptionPipeline:
     :param feature_fusion: takes the place of what the encoders of the camera have detected;
         without it decision fusion does all
     :param early_decision: decides some windows before they end; None waits for all
-    :param measure: where measurements come from; None is decision fusion
+    :param measure: where measurements come from, units of added modalities included; None is
+        decision fusion, which does without those: they count only as units and by their age
     :raises FusionError: if windows overlap too much for feature fusion
     """
 
@@ -152,6 +153,7 @@ class PerceptionPipeline:
             )
         self.assembler = WindowAssembler(p.windows, p.modalities)
         self.rig = rig = SensorRig()
+        self._measures_all = measure is not None
         source = measure or decision_fusion_source(p.fusion)
         tracker = Tracker(p.tracking(feature_fusion is not None))
         self.tracker = UnitTracker(tracker, lambda units: source(units, rig), p.pairing, p.lag)
@@ -181,6 +183,8 @@ class PerceptionPipeline:
         if not self.assembler.add_features(features, now_ns):
             return False
         self._follow_restart()
+        if not (self._measures_all or features.modality in (CAMERA, RADAR)):
+            return True  # it belongs to its windows, but the fusions here know nothing of it
         if self.feature_fusion is not None:
             self._enter(features, self.feature_fusion)
         # Of pictures the tracker is given what feature fusion makes of them, when it does.

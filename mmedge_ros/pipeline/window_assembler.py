@@ -39,13 +39,8 @@ class WindowParameters:
     deadline: float = parameter(
         0.05, 'a decision is published at most this long after its window end', 's', 0.005, 5.0
     )
-    look_delay: float = parameter(
-        0.002,
-        'receipts of units that arrived just before the end are given this long to be heard of',
-        's',
-        0.0,
-        0.05,
-    )
+    # Receipts of units that arrived just before the end get this long to come in, s.
+    look_delay: float = 0.002
 
 
 @dataclass(frozen=True)

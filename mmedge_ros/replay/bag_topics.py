@@ -6,6 +6,7 @@ import difflib
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from mmedge_ros.encoding.encoder_registry import added_kinds
 from mmedge_ros.replay import BagError
 from mmedge_ros.replay.bag_storage import TopicInfo
 
@@ -22,7 +23,10 @@ _DEPTH_SUFFIX = '/compressedDepth'
 
 
 class SensorTopics(NamedTuple):
-    """Names of the topics that matter; None where the recording has none."""
+    """Names of the topics that matter; None where the recording has none.
+
+    ``added`` are the modalities beside camera and radar, each with its topic.
+    """
 
     camera: str | None
     camera_info: str | None
@@ -30,6 +34,7 @@ class SensorTopics(NamedTuple):
     odometry: str | None
     tf_static: str | None
     compressed: bool
+    added: tuple[tuple[str, str], ...] = ()
 
 
 def choose_topics(
@@ -42,13 +47,16 @@ def choose_topics(
 
     A camera that is recorded both raw and compressed is one camera, and the raw topic is
     used: it costs no decoding. Name the compressed one to have it instead. ``camera_info`` is
-    the one beside the chosen camera, as image_transport has it.
+    the one beside the chosen camera, as image_transport has it. Topics of added modalities
+    (encoder_registry) are found by their names, and are no candidates for others.
 
     :raises BagError: if a kind has several candidates, a given name does not exist or is of
         another type, or there is neither camera nor radar
     """
     recorded = [topic for topic in topics if topic.count]
     names = {topic.name: topic.msgtype for topic in recorded}
+    added = _added(recorded)
+    recorded = [topic for topic in recorded if topic.name not in dict(added).values()]
     chosen_camera = _choose_camera(recorded, camera)
     chosen_radar = _choose(recorded, (POINT_CLOUD,), radar, 'radar')
     if chosen_camera is None and chosen_radar is None:
@@ -68,7 +76,26 @@ def choose_topics(
         odometry=_choose(recorded, (ODOMETRY,), odometry, 'odometry'),
         tf_static='/tf_static' if '/tf_static' in static else next(iter(static), None),
         compressed=chosen_camera is not None and names[chosen_camera] == COMPRESSED_IMAGE,
+        added=added,
     )
+
+
+def _added(recorded: Sequence[TopicInfo]) -> tuple[tuple[str, str], ...]:
+    """Return the added modalities that were recorded, each with its topic."""
+    chosen = []
+    for kind in added_kinds():
+        same = [
+            topic.name
+            for topic in recorded
+            if topic.msgtype == kind.message_type and f'/{topic.name}'.endswith(f'/{kind.topic}')
+        ]
+        if len(same) > 1:
+            raise BagError(
+                f'the recording has {len(same)} topics that may be the {kind.modality}: '
+                f'{", ".join(same)}; keep one of them'
+            )
+        chosen += [(kind.modality, name) for name in same]
+    return tuple(chosen)
 
 
 def is_tf_static(topic: TopicInfo) -> bool:

@@ -12,7 +12,7 @@ from mmedge_ros.data_types import CAMERA, NS_PER_S, RADAR, Decision
 from mmedge_ros.encoding.bundle.default_model import default_detector
 from mmedge_ros.encoding.bundle.model_bundle import domain_warning
 from mmedge_ros.encoding.detector import DetectorParameters
-from mmedge_ros.encoding.unit_encoder import CameraEncoder, RadarEncoder, UnitEncoder
+from mmedge_ros.encoding.encoder_registry import EncoderSettings, encoder_kind
 from mmedge_ros.pipeline.fusion_strategy import fusion_strategy, open_pipeline
 from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline, PipelineParameters
 from mmedge_ros.records.device_profile import read_profile
@@ -50,9 +50,12 @@ def replay_offline(
     with Recording(options.bag, options.topics, options.calibration) as recording:
         profile = read_profile(Path(options.profile)) if options.profile else None
         model = replay_detector(recording, options.detector)
-        encoders = _encoders(options, recording.modalities, model)
         # Without pictures there is no model either.
         fused_by = model if CAMERA in recording.modalities else None
+        settings = EncoderSettings(fused_by, options.detection, options.limits)
+        encoders = {m: encoder_kind(m).make(settings) for m in recording.modalities}
+        for encoder in encoders.values():
+            encoder.warm_up()
         pipeline = open_pipeline(fused_by, options.pipeline)
         pipeline.rig.add_transforms(recording.transforms)
         if recording.camera is not None:
@@ -137,21 +140,3 @@ def finish_record(record: RunRecord, recording: Recording, pipeline: PerceptionP
         *pipeline.degraded,
         *record.problems,
     ]
-
-
-def _encoders(
-    options: OfflineOptions, modalities: tuple[str, ...], model: Path
-) -> dict[str, UnitEncoder]:
-    encoders: dict[str, UnitEncoder] = {}
-    if CAMERA in modalities:
-        encoders[CAMERA] = CameraEncoder.from_path(model, options.detection)
-    if RADAR in modalities:
-        # Without pictures there is no model either.
-        limits, threads = options.limits, options.detection.threads
-        with_model = CAMERA in modalities
-        encoders[RADAR] = (
-            RadarEncoder.from_path(model, limits, threads) if with_model else RadarEncoder(limits)
-        )
-    for encoder in encoders.values():
-        encoder.warm_up()
-    return encoders

@@ -10,6 +10,7 @@ from itertools import islice
 from pathlib import Path
 from types import TracebackType
 
+from mmedge_ros import MmedgeError
 from mmedge_ros.data_types import Unit
 from mmedge_ros.geometry import GeometryError
 from mmedge_ros.geometry.calibration import Calibration, read_calibration
@@ -94,7 +95,7 @@ class Recording:
         self.bag = Bag(path)
         try:
             self._find_sensors(choice, calibration)
-        except ReplayError:
+        except MmedgeError:
             self.close()
             raise
 

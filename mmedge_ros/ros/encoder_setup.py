@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
-from mmedge_ros.data_types import CAMERA, RADAR
+from mmedge_ros.data_types import CAMERA
 from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.bundle.default_model import default_detector
 from mmedge_ros.encoding.bundle.model_bundle import domain_warning
 from mmedge_ros.encoding.detector import DetectorParameters
-from mmedge_ros.encoding.unit_encoder import CameraEncoder, RadarEncoder, UnitEncoder
+from mmedge_ros.encoding.encoder_registry import EncoderSettings, encoder_kind
+from mmedge_ros.encoding.unit_encoder import UnitEncoder
 from mmedge_ros.parameter import group, parameter
 from mmedge_ros.ros.diagnostics import Watch
 from mmedge_ros.sensing.radar.filter import RadarLimits
@@ -19,7 +21,9 @@ from mmedge_ros.sensing.radar.filter import RadarLimits
 class UnitEncoderParameters:
     """One encoder of the graph."""
 
-    modality: str = parameter(CAMERA, 'what is encoded', choices=(CAMERA, RADAR))
+    modality: str = parameter(
+        CAMERA, 'what is encoded: camera, radar, or a modality that a package has registered'
+    )
     image_transport: str = parameter(
         'raw',
         'form of the pictures: camera/image or camera/image/compressed',
@@ -48,20 +52,18 @@ class UnitEncoderParameters:
 
 
 def make_encoder(p: UnitEncoderParameters) -> UnitEncoder:
-    """Build the encoder the parameters ask for."""
-    if p.modality == RADAR:
-        return _radar_encoder(p)
-    return CameraEncoder.from_path(default_detector(p.detector, p.simulated), p.detection)
+    """Build the encoder the parameters ask for.
 
-
-def _radar_encoder(p: UnitEncoderParameters) -> UnitEncoder:
+    :raises EncodingError: if there is none for the modality, or its model cannot be used
+    """
+    kind = encoder_kind(p.modality)
+    model: Path | None = None
     try:
         model = default_detector(p.detector, p.simulated)
     except EncodingError:
-        if p.detector:
-            raise
-        return RadarEncoder(p.limits)  # a radar alone needs no model
-    return RadarEncoder.from_path(model, p.limits, p.detection.threads)
+        if p.detector or p.modality == CAMERA:
+            raise  # other sensors alone need no model
+    return kind.make(EncoderSettings(model, p.detection, p.limits))
 
 
 class EncoderWatch:

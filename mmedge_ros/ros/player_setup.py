@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from nav_msgs.msg import Odometry
 from rclpy.node import Node
 from rclpy.publisher import Publisher
-from sensor_msgs.msg import CameraInfo, CompressedImage, Image, PointCloud2
+from sensor_msgs.msg import CameraInfo
 
-from mmedge_ros.data_types import CAMERA, RADAR
 from mmedge_ros.parameter import group, parameter
 from mmedge_ros.replay.bag_topics import SensorTopics
 from mmedge_ros.replay.playback import playback_sources
 from mmedge_ros.replay.recording import TopicChoice
 from mmedge_ros.ros.messages import names, qos
+from mmedge_ros.ros.messages.sensor_input import input_topic
 
 
 @dataclass(frozen=True)
@@ -45,16 +45,17 @@ class BagPlayerParameters:
 
 def create_outputs(node: Node, topics: SensorTopics) -> dict[str, Publisher]:
     """Create a publisher for every source the bag has."""
-    image = (CompressedImage, names.CAMERA_IMAGE_COMPRESSED)
-    kinds = {
-        CAMERA: image if topics.compressed else (Image, names.CAMERA_IMAGE),
-        'camera_info': (CameraInfo, names.CAMERA_INFO),
-        RADAR: (PointCloud2, names.RADAR_POINTS),
-        'odometry': (Odometry, names.ODOMETRY),
-    }
-    return {
-        name: node.create_publisher(*kinds[name], qos.SENSOR) for name in playback_sources(topics)
-    }
+    transport = 'compressed' if topics.compressed else 'raw'
+    outputs: dict[str, Publisher] = {}
+    for name, source in playback_sources(topics).items():
+        if source.modality:
+            topic, kind = input_topic(source.modality, transport)
+        elif name == 'odometry':
+            topic, kind = names.ODOMETRY, Odometry
+        else:
+            topic, kind = names.CAMERA_INFO, CameraInfo
+        outputs[name] = node.create_publisher(kind, topic, qos.SENSOR)
+    return outputs
 
 
 _LOOK = 0.05

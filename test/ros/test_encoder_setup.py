@@ -5,13 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from sensor_msgs.msg import PointCloud2
 from tiny_stages import write_grid_bundle
 
 from mmedge_ros.data_types import CAMERA, RADAR
-from mmedge_ros.encoding import EncodingError
+from mmedge_ros.encoding import EncodingError, encoder_registry
 from mmedge_ros.encoding.bundle import default_model
+from mmedge_ros.encoding.encoder_registry import EncoderKind, register_encoder
+from mmedge_ros.encoding.unit_encoder import RadarEncoder
 from mmedge_ros.ros.encoder_setup import UnitEncoderParameters, make_encoder
 from mmedge_ros.ros.graph.description import GraphOptions, perception_graph
+from mmedge_ros.ros.messages.sensor_input import input_topic
 
 
 @pytest.fixture
@@ -51,3 +55,18 @@ def test_the_graph_tells_both_encoders_of_the_model() -> None:
     assert set(told) == {'camera_encoder', 'radar_encoder'}
     for parameters in told.values():
         assert (parameters['detector'], parameters['simulated']) == ('/models/tiny', True)
+
+
+def test_a_modality_that_is_not_registered_is_refused() -> None:
+    with pytest.raises(EncodingError, match="modality 'sonar'; there are camera, radar"):
+        make_encoder(UnitEncoderParameters(modality='sonar'))
+
+
+def test_an_added_modality_has_its_own_encoder_and_topic(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(encoder_registry, '_KINDS', dict(encoder_registry._KINDS))
+    lidar = EncoderKind(
+        'lidar', 'sensor_msgs/msg/PointCloud2', 'lidar/points', lambda s: RadarEncoder(s.limits)
+    )
+    register_encoder(lidar)
+    assert isinstance(make_encoder(UnitEncoderParameters(modality='lidar')), RadarEncoder)
+    assert input_topic('lidar', 'raw') == ('lidar/points', PointCloud2)

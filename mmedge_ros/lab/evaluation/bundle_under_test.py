@@ -11,7 +11,8 @@ from mmedge_ros.aggregation.fusion_runtime import FusionNetworkRuntime
 from mmedge_ros.data_types import CAMERA, RADAR
 from mmedge_ros.encoding.bundle.model_bundle import MANIFEST, load_bundle
 from mmedge_ros.encoding.bundle.weights import sha256_of
-from mmedge_ros.encoding.unit_encoder import CameraEncoder, RadarEncoder, UnitEncoder
+from mmedge_ros.encoding.encoder_registry import EncoderSettings, encoder_kind
+from mmedge_ros.encoding.unit_encoder import UnitEncoder
 from mmedge_ros.lab.evaluation import EvaluationError
 from mmedge_ros.lab.evaluation.bundle_cases import Strategy
 from mmedge_ros.lab.evaluation.cached_networks import CachedNetworks
@@ -23,7 +24,6 @@ from mmedge_ros.pipeline.perception_pipeline import (
     PipelineParameters,
 )
 from mmedge_ros.records.device_profile import DeviceProfile
-from mmedge_ros.sensing.radar.filter import RadarLimits
 from mmedge_ros.skipping.skip_control import SkipParameters
 
 # The figures of a configuration are those of full windows.
@@ -58,10 +58,8 @@ class BundleUnderTest:
 
         :raises EncodingError: if the manifest cannot be read
         """
-        return {
-            CAMERA: CameraEncoder.from_path(self.folder),
-            RADAR: RadarEncoder.from_path(self.folder, RadarLimits()),
-        }
+        settings = EncoderSettings(self.folder)
+        return {m: encoder_kind(m).make(settings) for m in (CAMERA, RADAR)}
 
     def networks(self) -> CachedNetworks | None:
         """Open the fusion networks; None where there are none.

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import time
+from importlib import import_module
 from typing import Any
 
 from sensor_msgs.msg import CompressedImage, Image, PointCloud2
 
-from mmedge_ros.data_types import RADAR, Unit
+from mmedge_ros.data_types import CAMERA, RADAR, Unit
+from mmedge_ros.encoding import EncodingError
+from mmedge_ros.encoding.encoder_registry import encoder_kind
 from mmedge_ros.pipeline.unit_intake import acquisition_trail
 from mmedge_ros.ros.messages import names
 from mmedge_ros.ros.messages.conversions import from_time
@@ -46,12 +49,22 @@ def sent_and_received(info: dict[str, Any], clock: RosClock) -> tuple[int, int]:
 
 
 def input_topic(modality: str, image_transport: str) -> tuple[str, type]:
-    """Return topic and message type of a sensor."""
+    """Return topic and message type of a sensor.
+
+    :raises EncodingError: for a modality that is not registered, or a type that is not installed
+    """
     if modality == RADAR:
         return names.RADAR_POINTS, PointCloud2
-    if image_transport == 'compressed':
+    if modality == CAMERA and image_transport == 'compressed':
         return names.CAMERA_IMAGE_COMPRESSED, CompressedImage
-    return names.CAMERA_IMAGE, Image
+    if modality == CAMERA:
+        return names.CAMERA_IMAGE, Image
+    kind = encoder_kind(modality)
+    package, _, name = kind.message_type.partition('/msg/')
+    try:
+        return kind.topic, getattr(import_module(f'{package}.msg'), name)
+    except (ImportError, AttributeError, ValueError) as err:
+        raise EncodingError(f'{modality}: no message type {kind.message_type}: {err}') from err
 
 
 def _time_since(instant_ns: Any, system_ns: int) -> int:

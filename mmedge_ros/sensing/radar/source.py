@@ -78,9 +78,7 @@ class RadarParameters:
         'longer frame period, which costs a gap of about a second but saves power',
         choices=(DECIMATION, RESTART),
     )
-    queue: int = parameter(
-        4, 'scans that may wait; when full the oldest is dropped and counted', '', 1, 100
-    )
+    queue: int = 4  # scans that may wait; when full the oldest is dropped and counted
 
 
 Connect = Callable[[], tuple[SerialLink, SerialLink]]
