@@ -14,7 +14,7 @@ from mmedge_ros.sensing import SensingError
 from mmedge_ros.sensing.radar.tlv_packet import RANGE_PROFILE
 from mmedge_ros.sensing.radar.tlv_parser import TlvParser
 from mmedge_ros.sensing.radar.tlv_points import DetectedPoints, PointLimits, detected_points
-from mmedge_ros.sensing.radar.tlv_writer import BoardIdentity, write_packet
+from mmedge_ros.sensing.radar.tlv_writer import BoardIdentity, assemble, write_packet
 
 BOARDS = (
     BoardIdentity(version=0x01020005, platform=0xA1443),
@@ -101,7 +101,8 @@ def _packets(board: BoardIdentity, random: np.random.Generator) -> list[bytes]:
 def _try_stream(
     frames: list[bytes], random: np.random.Generator, outcome: MutationOutcome, name: str
 ) -> None:
-    stream = mutated(b''.join(frames), random)
+    begin = _shortened_before(frames[0]) if random.integers(2) else b''
+    stream = mutated(begin + b''.join(frames), random)
     cut = int(random.integers(len(stream) + 1))
     parser = TlvParser()
     try:
@@ -125,6 +126,12 @@ def _try_stream(
     outcome.points += len(points)
     outcome.points_rejected += points.rejected
     outcome.bytes_thrown_away += parser.bytes_thrown_away
+
+
+def _shortened_before(frame: bytes) -> bytes:
+    """Return a packet that lost as many bytes as the one behind it has: both end together."""
+    whole = assemble(BOARDS[-1], 999, 0, [(RANGE_PROFILE, bytes(len(frame) + 64))])
+    return whole[: -len(frame)]
 
 
 def _breaks_limits(points: DetectedPoints) -> bool:

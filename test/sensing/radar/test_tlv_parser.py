@@ -141,13 +141,23 @@ def test_a_value_that_holds_the_magic_does_not_cut_its_packet() -> None:
 
 
 @pytest.mark.parametrize('behind', [b'', packet(3)])
+@pytest.mark.parametrize('value', [bytes(500), MAGIC + bytes(500)])
 def test_a_packet_whose_end_was_lost_hides_none_even_where_the_lengths_agree(
-    behind: bytes,
+    value: bytes, behind: bytes
 ) -> None:
-    # As many bytes were lost as the next packet has, so that both end at the same place.
+    # As many bytes of its value were lost as the next packet has, so that both end at the same
+    # place and the entries of the first still fit.
     following = packet(2, points=0)
-    cut = packet(1, points=9)[: -len(following)]
-    assert numbers(cut + following + behind)[0] == 2
+    cut = assemble(BOARD, 1, 0, [(RANGE_PROFILE, value)])[: -len(following)]
+    found, parser = parse(cut + following + behind)
+    assert [p.data for p in found] == [p for p in (following, behind) if p]
+    assert parser.bytes_thrown_away == len(cut)
+
+
+@given(cut=st.integers(0, 200))
+def test_a_packet_with_a_magic_inside_counts_only_if_the_next_begins_at_its_end(cut: int) -> None:
+    hiding = assemble(BOARD, 5, 0, [(RANGE_PROFILE, b'abc' + MAGIC + bytes(40))])
+    assert numbers(hiding + bytes(20) + packet(6), (min(cut, len(hiding)),)) == [6]
 
 
 def test_packets_in_packets_cost_no_more_than_their_bytes() -> None:
