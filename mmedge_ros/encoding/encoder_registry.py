@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -95,6 +94,8 @@ def added_kinds() -> list[EncoderKind]:
 
 @lru_cache(maxsize=1)
 def _installed() -> dict[str, EncoderKind]:
+    from importlib.metadata import entry_points
+
     kinds = {}
     for point in entry_points(group=_GROUP):
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -41,7 +42,7 @@ class Installed(NamedTuple):
 @pytest.fixture
 def install(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Installed]]:
     packages: list[Installed] = []
-    monkeypatch.setattr(encoder_registry, 'entry_points', lambda group: packages)
+    monkeypatch.setattr(importlib.metadata, 'entry_points', lambda group: packages)
     encoder_registry._installed.cache_clear()
     yield packages
     encoder_registry._installed.cache_clear()

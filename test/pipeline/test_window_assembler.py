@@ -213,6 +213,17 @@ def test_a_window_begins_after_its_begin_and_ends_with_its_end() -> None:
     assert [u.sequence for u in windows[at(700)].fresh] == [3]
 
 
+def test_a_window_after_dropped_ones_begins_after_its_begin_too() -> None:
+    assembler = WindowAssembler()
+    for sequence, ms in enumerate((100, 100.001)):
+        encoded(assembler, unit(ms, sequence=sequence), ms + 1)
+    assembler.add_receipt(receipt(unit(100, RADAR), UnitOutcome.SKIPPED), at(102))
+    assembler.drop_until(at(600))
+    (window,) = assembler.poll(at(603))
+    assert [u.sequence for u in window.members] == [1]
+    assert window.skipped == ()
+
+
 def test_membership_is_by_arrival_and_order_by_measurement() -> None:
     assembler = WindowAssembler()
     slow, quick = unit(95, delay=80, sequence=1), unit(60, delay=2, sequence=0)
