@@ -65,42 +65,30 @@ class DecisionFusionParameters:
     box_deviation: float = parameter(
         0.08, 'relative deviation of the heights of boxes from picture to picture', '', 0.01, 1.0
     )
-    own_returns: float = parameter(
-        0.85, 'share of boxes with fitting returns inside whose returns they are', '', 0.5, 0.999
-    )
-    body_depth: float = parameter(
-        0.1, 'how far before the middle of a body its returns lie', 'm', 0.0, 1.0
-    )
-    surface_deviation: float = parameter(
-        0.2, 'how much that differs from one to another, and stays for a while', 'm', 0.0, 1.0
-    )
+    # Share of boxes with fitting returns inside whose returns they are; the rest are of people who
+    # pass before or behind.
+    own_returns: float = 0.85
+    # Returns lie before the middle of a body by about this (m), and by this more or less (m) from
+    # one body to another, which stays for a while.
+    body_depth: float = 0.1
+    surface_deviation: float = 0.2
     moving_speed: float = parameter(
         0.1, 'returns at least this fast are moving; slower ones are walls', 'm/s', 0.0, 5.0
     )
-    range_agreement: float = parameter(
-        1.6,
-        'returns belong to a box when their depth is within this factor of the one its height '
-        'gives',
-        '',
-        1.05,
-        10.0,
-    )
+    # Returns belong to a box when their depth is within this factor of the one its height gives:
+    # room for small and tall people, and for boxes that do not hold all of them.
+    range_agreement: float = 1.6
     range_deviation: float = parameter(
         0.25, 'how far the returns of a person lie from the middle of the body', 'm', 0.02, 5.0
     )
-    velocity_deviation: float = parameter(
-        0.35, 'how far Doppler readings lie from the speed of the body', 'm/s', 0.02, 5.0
-    )
-    link_distance: float = parameter(
-        0.7, 'returns closer than this belong to one moving cluster', 'm', 0.05, 5.0
-    )
+    # How far (m/s) Doppler readings of limbs lie from the speed of the body.
+    velocity_deviation: float = 0.35
+    # Returns closer than this (m) belong to one moving cluster: a body with its arms.
+    link_distance: float = 0.7
     cluster_size: int = parameter(2, 'smaller clusters are taken for noise', '', 1, 100)
-    azimuth_deviation: float = parameter(
-        0.08, 'bearing error of a radar-only cluster', 'rad', 0.005, 1.0
-    )
-    elevation_deviation: float = parameter(
-        0.2, 'elevation error of a radar-only cluster', 'rad', 0.005, 1.5
-    )
+    # Bearing errors (rad) of a radar-only cluster: boards have few antennas across, fewer upright.
+    azimuth_deviation: float = 0.08
+    elevation_deviation: float = 0.2
 
 
 def fuse_detections(

@@ -44,30 +44,19 @@ class FeatureFusionParameters:
     score_threshold: float = parameter(
         0.0, 'detections below this score are dropped; 0 takes what the bundle says', '', 0.0, 1.0
     )
-    begin_score: float = parameter(
-        0.25,
-        'a fused detection needs this score to begin a track, or that of the tracker where it is '
-        'lower: scores of fusion say how well a box fits, and are lower than those of detectors',
-        '',
-        0.0,
-        1.0,
-    )
-    iou_threshold: float = parameter(
-        0.45,
-        'of two overlapping boxes of one label above this IoU only the better is kept',
-        '',
-        0.0,
-        1.0,
-    )
-    maximum_detections: int = parameter(
-        100, 'the best so many per picture are kept; bounds the work of association', '', 1, 1000
-    )
+    # A fused detection needs this score to begin a track (or that of the tracker where it is
+    # lower): scores of fusion say how well a box fits, and are lower than those of detectors.
+    begin_score: float = 0.25
+    # Of two boxes of one label that overlap more (IoU), as those of two people rarely do, only the
+    # better is kept.
+    iou_threshold: float = 0.45
+    # Of each picture; bounds the work of association.
+    maximum_detections: int = 100
     labels: tuple[str, ...] = parameter(
         ('person',), 'labels to keep, as those of the camera encoder; empty keeps all'
     )
-    distance_deviation: float = parameter(
-        0.15, 'relative standard deviation of the distances the network gives', '', 0.01, 2.0
-    )
+    # Relative standard deviation of the distances the networks give; docs/test_set_results.md.
+    distance_deviation: float = 0.15
     threads: int = parameter(1, 'threads of the fusion networks', '', 1, 64)
 
     def decoding(self, bundle_threshold: float) -> DecodingParameters:

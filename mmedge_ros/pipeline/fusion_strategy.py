@@ -1,4 +1,4 @@
-"""What a bundle brings to the pipeline: learned feature fusion, and a gate for skipping."""
+"""What a bundle brings to the pipeline: feature fusion, a gate, a covariance calibration."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from mmedge_ros.pipeline.perception_pipeline import (
 from mmedge_ros.skipping.bundle_gate import BundleGate, bundle_gate
 from mmedge_ros.skipping.early_decision import GatedDecision, Gating
 from mmedge_ros.skipping.skip_control import SkipControl
+from mmedge_ros.tracking.covariance_calibration import CovarianceCalibration, read_calibration
 
 _LOG = logging.getLogger(__name__)
 
 
 def model_of_encoders(named: str, simulated: bool, parameters: PipelineParameters) -> Path | None:
-    """Return the model that encoders of the same settings use; None where it does not matter.
+    """Return the model that encoders of the same settings use; None without a camera.
 
     :param named: as for `default_detector`, and so is ``simulated``
     :raises EncodingError: if there is none of that name
     """
-    needs_none = parameters.strategy == DECISION and parameters.skipping.alpha <= 0.0
-    if needs_none or CAMERA not in parameters.modalities:
+    if CAMERA not in parameters.modalities:
         return None
     try:
         return default_detector(named, simulated)
@@ -56,10 +56,10 @@ def fusion_strategy(model: Path | None, parameters: PipelineParameters) -> str:
 def open_pipeline(
     model: Path | None, parameters: PipelineParameters, networks: FusionNetworks | None = None
 ) -> PerceptionPipeline:
-    """Make the pipeline with the strategy of the bundle, and with its gate if it has one.
+    """Make the pipeline with the strategy of the bundle, its gate and its calibration.
 
     :param networks: fusion networks of the bundle, if they are open already
-    :raises EncodingError: as ``fusion_strategy``, and if the fusion networks cannot be used
+    :raises EncodingError: as ``fusion_strategy``, and if networks or calibration cannot be used
     :raises FusionError: if they do not fit this version, or windows overlap too much for them
     :raises SkippingError: if the gate of the bundle cannot be used
     """
@@ -78,14 +78,15 @@ def _gated(
     model: Path | None, parameters: PipelineParameters, fusion: FeatureFusion | None
 ) -> PerceptionPipeline:
     """Make the pipeline, with the gate of the model if it has one that can be used."""
+    calibration = read_calibration(model) if model is not None and is_bundle(model) else None
     gate = _gate_of(model, parameters, DECISION if fusion is None else FEATURE)
     if gate is None:
-        return PerceptionPipeline(parameters, fusion)
+        return PerceptionPipeline(parameters, fusion, calibration=calibration)
     windows, skipping = parameters.windows, parameters.skipping
     threshold = gate.threshold(skipping.alpha)
     control = SkipControl(skipping, threshold, windows.window, windows.stride, gate.slow)
     gating = Gating(gate.gate, control, parameters.scene_change)
-    return gated_pipeline(gating, parameters, fusion)
+    return gated_pipeline(gating, parameters, fusion, calibration=calibration)
 
 
 def gated_pipeline(
@@ -93,12 +94,15 @@ def gated_pipeline(
     parameters: PipelineParameters | None = None,
     fusion: FeatureFusion | None = None,
     measure: MeasurementSource | None = None,
+    calibration: CovarianceCalibration | None = None,
 ) -> PerceptionPipeline:
     """Make a pipeline whose gate decides some windows before they end."""
     p = parameters or PipelineParameters()
     high_score = p.tracking(fusion is not None).high_score
     early = GatedDecision(gating, high_score, p.windows.window)
-    return PerceptionPipeline(p, fusion, early_decision=early, measure=measure)
+    return PerceptionPipeline(
+        p, fusion, early_decision=early, measure=measure, calibration=calibration
+    )
 
 
 def _gate_of(

@@ -33,6 +33,7 @@ from mmedge_ros.pipeline.unit_tracker import UnitTracker
 from mmedge_ros.pipeline.window_assembler import ClosedWindow, WindowAssembler, WindowParameters
 from mmedge_ros.skipping.early_decision import SceneChangeParameters
 from mmedge_ros.skipping.skip_control import SkipParameters
+from mmedge_ros.tracking.covariance_calibration import CovarianceCalibration
 from mmedge_ros.tracking.tracker import Tracker, TrackerParameters
 
 # Only a clock that stands still lets so many units wait for their window.
@@ -131,6 +132,7 @@ class PerceptionPipeline:
     :param early_decision: decides some windows before they end; None waits for all
     :param measure: where measurements come from, units of added modalities included; None is
         decision fusion, which does without those: they count only as units and by their age
+    :param calibration: of reported covariances; None reports what the filter says
     :raises FusionError: if windows overlap too much for feature fusion
     """
 
@@ -141,10 +143,12 @@ class PerceptionPipeline:
         *,
         early_decision: EarlyDecision | None = None,
         measure: MeasurementSource | None = None,
+        calibration: CovarianceCalibration | None = None,
     ) -> None:
         self.parameters = p = parameters or PipelineParameters()
         self.feature_fusion = feature_fusion
         self.early_decision = early_decision
+        self.calibration = calibration
         if feature_fusion is not None and p.windows.window > _MOST_OVERLAP * p.windows.stride:
             raise FusionError(
                 f'windows of {p.windows.window:g} s every {p.windows.stride:g} s overlap more '
@@ -155,7 +159,7 @@ class PerceptionPipeline:
         self.rig = rig = SensorRig()
         self._measures_all = measure is not None
         source = measure or decision_fusion_source(p.fusion)
-        tracker = Tracker(p.tracking(feature_fusion is not None))
+        tracker = Tracker(p.tracking(feature_fusion is not None), calibration)
         self.tracker = UnitTracker(tracker, lambda units: source(units, rig), p.pairing, p.lag)
         self._frame_id = ''
         if early_decision is not None:

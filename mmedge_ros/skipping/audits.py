@@ -26,22 +26,17 @@ class AuditParameters:
         0.0,
         1.0,
     )
-    seed: int = parameter(0, 'which windows are drawn', '', 0, 2**31 - 1)
-    alarm: float = parameter(
-        3.0,
-        'how sure (logarithm of odds) drift must be before the threshold is tightened; more '
-        'means fewer false alarms and a longer wait',
-        '',
-        0.5,
-        20.0,
-    )
-    step: float = parameter(
-        1.0, 'how far an alarm raises the threshold, in units of the logit', '', 0.1, 10.0
-    )
-    alarms: int = parameter(3, 'alarms after which the gate is switched off', '', 1, 100)
-    relief: int = parameter(
-        100, 'audits in a row without an alarm that take one step back', '', 1, 1_000_000
-    )
+    # Which windows are drawn.
+    seed: int = 0
+    # How sure (logarithm of odds, 20 to 1) drift must be before the threshold is tightened; more
+    # means fewer false alarms and a longer wait.
+    alarm: float = 3.0
+    # How far an alarm raises the threshold, in units of the logit.
+    step: float = 1.0
+    # Alarms after which the gate is switched off, and audits in a row without one that take a
+    # step back.
+    alarms: int = 3
+    relief: int = 100
 
 
 class AuditPlan:

@@ -23,8 +23,6 @@ from mmedge_ros.tracking.track import TrackerState, TrackState
 # Far more than a window holds.
 _MOST_PICTURES = 100
 _NO_GRID = np.zeros((0, 0, 0), np.float16)
-# Small standard deviations (m) may grow by a factor without anything having happened.
-_LEAST_GROWTH = 0.2
 
 
 @dataclass(frozen=True)
@@ -38,14 +36,10 @@ class SceneChangeParameters:
         1,
         50,
     )
-    growth: float = parameter(
-        2.0,
-        'a rest ends when the standard deviation of a position has grown by this factor and by '
-        '0.2 m',
-        '',
-        1.0,
-        100.0,
-    )
+    # A rest ends when the standard deviation of a position has grown by this factor and by so much
+    # (m): small ones may double without anything having happened.
+    growth: float = 2.0
+    least_growth: float = 0.2
 
 
 @dataclass(frozen=True)
@@ -71,7 +65,7 @@ class SceneChange:
                     return True
             elif track.confirmed:
                 now = _deviation(track)
-                if now > p.growth * before and now > before + _LEAST_GROWTH:
+                if now > p.growth * before and now > before + p.least_growth:
                     return True
         return False
 

@@ -41,7 +41,7 @@ _UNKNOWN_RANGE = 0.4
 
 
 # Explanations of a measurement, one a column: the returns in the box are the object's own, or
-# somebody else's; and the box is still the object's, or another one's by now.
+# another's; and the box is still the object's, or another one's by now.
 _OWN = np.array([1.0, 0.0, 1.0, 0.0])
 _EXCHANGED = np.array([0.0, 0.0, 1.0, 1.0])
 
@@ -181,9 +181,9 @@ def _along_sights(
     skew[:, [2, 0, 1], [1, 2, 0]] = axes
     skew[:, [1, 2, 0], [2, 0, 1]] = -axes
     turns = np.eye(3) + skew + skew @ skew / (1.0 + cosines[turned])[:, None, None]
-    found = noises.copy()
-    found[turned] = turns @ noises[turned] @ np.swapaxes(turns, -1, -2)
-    return found
+    along = noises.copy()
+    along[turned] = turns @ noises[turned] @ np.swapaxes(turns, -1, -2)
+    return along
 
 
 def _alternatives(
@@ -193,22 +193,22 @@ def _alternatives(
     exchange_rate: float,
 ) -> list[_Alternative]:
     """List what else measurements at such a squared distance (N,) may be explained by."""
-    found = []
+    alternatives = []
     is_surprising = (distance > _SURPRISING).tolist()
     for i, (track, measurement) in enumerate(zip(tracks, measurements, strict=True)):
         other = measurement.otherwise
         if other is not None:
-            found.append(_Alternative(i, 1, other, 0.0))
+            alternatives.append(_Alternative(i, 1, other, 0.0))
         if measurement.box is None or not is_surprising[i]:
             continue
         since = min(max(track.camera_age(measurement.stamp_ns), _SHORTEST_STEP), 1.0)
         chance = -math.expm1(-exchange_rate * since)
         if chance <= 0.0:
             continue
-        found.append(_Alternative(i, 2, measurement, math.log(chance) + _odds(measurement)))
+        alternatives.append(_Alternative(i, 2, measurement, math.log(chance) + _odds(measurement)))
         if other is not None:
-            found.append(_Alternative(i, 3, other, math.log(chance)))
-    return found
+            alternatives.append(_Alternative(i, 3, other, math.log(chance)))
+    return alternatives
 
 
 def _odds(measurement: Measurement) -> float:

@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import expit
 
 from mmedge_ros.data_types import CAMERA, NS_PER_S, RADAR, Box, FloatArray, Measurement, Track
-from mmedge_ros.tracking.claims import UNTRIED, Circumstances, Conduct, weighed_claim
+from mmedge_ros.tracking.covariance_calibration import (
+    NO_INNOVATIONS,
+    CovarianceCalibration,
+    InnovationHistory,
+    Situation,
+    updated_history,
+)
+from mmedge_ros.tracking.height_bias import (
+    UNKNOWN,
+    HeightBias,
+    misassociation_spread,
+    updated_bias,
+)
 from mmedge_ros.tracking.kalman_filter import (
     BoxNoise,
     BoxState,
@@ -20,7 +33,6 @@ from mmedge_ros.tracking.kalman_filter import (
     start_box,
     update_boxes,
 )
-from mmedge_ros.tracking.stature import UNKNOWN, Stature
 
 # Of pedestrian detectors: a centre lies within 4 % of the height, a width or height within
 # 8 %. People walk about half their height per second across the picture; they grow in it by
@@ -34,11 +46,11 @@ class TrackState:
 
     ``updated_ns`` maps each modality to its last update, ``strong_ns`` is that by a confident
     detection (its beginning for a track of the radar); ``box`` lives on while the camera
-    is away, so that the object is found again where it should be. ``support`` grows by one
+    is away, so that the object is matched again where it should be. ``support`` grows by one
     with each picture that shows it and shrinks with each that does not, within limits.
-    ``stature`` is how tall its body is; ``misled`` (3, 3) is how far off the position would be
-    if the returns that range it, or did so and taught its stature, were somebody else's all
-    along. ``conduct`` is how well it has foreseen its boxes.
+    ``height_bias`` is how tall its body is; ``misassociation`` (3, 3) is the covariance of its
+    position if the returns that range it, or that its height bias was learned from, were another
+    object's. ``innovations`` is how well it has predicted its boxes.
     """
 
     id: int
@@ -53,9 +65,9 @@ class TrackState:
     hits: int = 1
     confirmed: bool = False
     support: int = 0
-    stature: Stature = UNKNOWN
-    misled: FloatArray | None = None
-    conduct: Conduct = UNTRIED
+    height_bias: HeightBias = UNKNOWN
+    misassociation: FloatArray | None = None
+    innovations: InnovationHistory = NO_INNOVATIONS
 
     @property
     def last_update_ns(self) -> int:
@@ -63,97 +75,64 @@ class TrackState:
 
     def camera_age(self, now_ns: int) -> float:
         """Seconds since the camera last saw it, infinite if never."""
-        if CAMERA not in self.updated_ns:
-            return float('inf')
-        return (now_ns - self.updated_ns[CAMERA]) / NS_PER_S
+        return self._age(CAMERA, now_ns)
 
-    def moved(self, mean: FloatArray, covariance: FloatArray, box: BoxState | None) -> TrackState:
-        """Return the track with its predicted mean, covariance and box."""
-        return TrackState(
-            self.id,
-            self.label,
-            self.score,
-            mean,
-            covariance,
-            box,
-            self.born_ns,
-            self.updated_ns,
-            self.strong_ns,
-            self.hits,
-            self.confirmed,
-            self.support,
-            self.stature,
-            self.misled,
-            self.conduct,
-        )
+    def radar_age(self, now_ns: int) -> float:
+        """Seconds since the radar last saw it, infinite if never."""
+        return self._age(RADAR, now_ns)
+
+    def _age(self, modality: str, now_ns: int) -> float:
+        seen_ns = self.updated_ns.get(modality)
+        return math.inf if seen_ns is None else (now_ns - seen_ns) / NS_PER_S
 
     def missed(self) -> TrackState:
-        """Return the track after a picture in which it was not found.
+        """Return the track after a picture without it.
 
-        To a tentative track of the camera that is also a detection less: clutter comes and
-        goes, and would otherwise collect enough hits in time.
+        A tentative track of the camera also loses a hit: clutter comes and goes, and would
+        otherwise collect enough hits in time.
         """
         is_doubted = self.box is not None and not self.confirmed
         if not is_doubted and self.support <= 0:
             return self
-        return TrackState(
-            self.id,
-            self.label,
-            self.score,
-            self.mean,
-            self.covariance,
-            self.box,
-            self.born_ns,
-            self.updated_ns,
-            self.strong_ns,
-            self.hits - is_doubted,
-            self.confirmed,
-            max(self.support - 1, 0),
-            self.stature,
-            self.misled,
-            self.conduct,
-        )
+        return replace(self, hits=self.hits - is_doubted, support=max(self.support - 1, 0))
 
-    def radar_age(self, now_ns: int) -> float:
-        """Seconds since the radar last saw it, infinite if never."""
-        if RADAR not in self.updated_ns:
-            return float('inf')
-        return (now_ns - self.updated_ns[RADAR]) / NS_PER_S
-
-    def report(
+    def reported_covariance(
         self,
         now_ns: int,
-        box: Box | None,
-        recent_ns: int,
-        stranger_share: float = 0.0,
-        company: float = 0.0,
-        trust: float = 0.0,
-    ) -> Track:
-        """Turn into the published form; ``recent_ns`` bounds what counts as *seen by*.
+        misassociation_share: float,
+        calibration: CovarianceCalibration | None = None,
+        crowding: float = 0.0,
+    ) -> FloatArray:
+        """Return the covariance (6, 6) to report.
 
-        :param stranger_share: probability that the radar ranges somebody else in its place
-        :param company: how near the line of sight another track is, see `company_of`
-        :param trust: how far to weigh the covariance by conduct, see `weighed_claim`
+        :param misassociation_share: probability that the radar ranges another object in its place
+        :param crowding: of `crowding_along_sight`
         """
         covariance = self.covariance.copy()
-        if self.misled is not None:
-            covariance[:3, :3] += stranger_share * self.misled
+        if self.misassociation is not None:
+            covariance[:3, :3] += misassociation_share * self.misassociation
+        if calibration is None:
+            return covariance
         age = (now_ns - self.born_ns) / NS_PER_S
-        where = Circumstances(age, self.radar_age(now_ns), company)
-        covariance = weighed_claim(self.mean, covariance, self.conduct, where, trust)
-        seen_by = sorted(m for m, t in self.updated_ns.items() if t > recent_ns)
+        situation = Situation(age, self.radar_age(now_ns), crowding)
+        return calibration.reported(self.mean, covariance, self.innovations, situation)
+
+    def report(
+        self, now_ns: int, box: Box | None, recent_ns: int, covariance: FloatArray
+    ) -> Track:
+        """Turn into the published form; ``recent_ns`` bounds what counts as *seen by*."""
         rates = self.box.rates if self.box is not None and box is not None else np.zeros(2)
         return Track(
-            self.id,
-            self.label,
-            self.score,
-            box,
-            self.mean[:3].copy(),
-            self.mean[3:].copy(),
-            covariance,
-            tuple(seen_by),
-            (now_ns - self.last_update_ns) / NS_PER_S,
-            (float(rates[0]), float(rates[1])),
+            id=self.id,
+            label=self.label,
+            score=self.score,
+            box=box,
+            position=self.mean[:3].copy(),
+            velocity=self.mean[3:].copy(),
+            covariance=covariance,
+            seen_by=tuple(sorted(m for m, t in self.updated_ns.items() if t > recent_ns)),
+            age=(now_ns - self.last_update_ns) / NS_PER_S,
+            box_velocity=(float(rates[0]), float(rates[1])),
         )
 
 
@@ -186,43 +165,69 @@ def start_track(
     covariance[:3, :3] = spread
     covariance[3:, 3:] = np.diag(np.square(velocity_deviation))
     return TrackState(
-        number,
-        measurement.label,
-        measurement.score,
-        np.concatenate([position, np.zeros(3)]),
-        covariance,
-        None if measurement.box is None else start_box(measurement.box, _BOX_NOISE),
-        measurement.stamp_ns,
-        dict.fromkeys(measurement.seen_by, measurement.stamp_ns),
-        measurement.stamp_ns,
+        id=number,
+        label=measurement.label,
+        score=measurement.score,
+        mean=np.concatenate([position, np.zeros(3)]),
+        covariance=covariance,
+        box=None if measurement.box is None else start_box(measurement.box, _BOX_NOISE),
+        born_ns=measurement.stamp_ns,
+        updated_ns=dict.fromkeys(measurement.seen_by, measurement.stamp_ns),
+        strong_ns=measurement.stamp_ns,
         support=int(measurement.box is not None),
+    )
+
+
+def updated(
+    track: TrackState, measurement: Measurement, own: float, exchanged: float, distance: float
+) -> TrackState:
+    """Learn from a measurement about a track's body, and how well the track was predicted.
+
+    :param own: probability that the returns are the body's own
+    :param exchanged: probability that the track has gone over to another body
+    :param distance: squared Mahalanobis distance from the predicted position
+    """
+    spread = track.misassociation
+    # Also returns that a track was begun by, before a box came to it, may be another object's.
+    if own >= 0.5 and (measurement.otherwise or (spread is None and RADAR in track.updated_ns)):
+        new = misassociation_spread(measurement)
+        spread = spread if new is None else new
+    bias = track.height_bias
+    if measurement.otherwise is not None or exchanged > 0.0:
+        since = track.radar_age(measurement.stamp_ns)
+        bias = updated_bias(bias, measurement, own, exchanged, since)
+    return replace(
+        track,
+        height_bias=bias,
+        misassociation=spread,
+        innovations=updated_history(track.innovations, measurement, distance),
     )
 
 
 def predicted_boxes(tracks: Sequence[TrackState], dt: float) -> list[BoxState | None]:
     """Return the boxes of tracks ``dt`` seconds on."""
-    found: list[BoxState | None] = [track.box for track in tracks]
-    at = [i for i, box in enumerate(found) if box is not None]
-    for i, box in zip(at, predict_boxes([b for b in found if b], dt, _BOX_NOISE), strict=True):
-        found[i] = box
-    return found
+    boxes: list[BoxState | None] = [track.box for track in tracks]
+    at = [i for i, box in enumerate(boxes) if box is not None]
+    for i, box in zip(at, predict_boxes([b for b in boxes if b], dt, _BOX_NOISE), strict=True):
+        boxes[i] = box
+    return boxes
 
 
 def corrected_boxes(
     tracks: Sequence[TrackState], measured: Sequence[Box | None], fresh: Sequence[bool]
 ) -> list[BoxState | None]:
     """Correct the boxes of tracks, or begin those anew that are not fresh enough to keep."""
-    found: list[BoxState | None] = [track.box for track in tracks]
+    boxes: list[BoxState | None] = [track.box for track in tracks]
     at, old, new = [], [], []
-    for i, (before, box) in enumerate(zip(found, measured, strict=True)):
+    for i, (before, box) in enumerate(zip(boxes, measured, strict=True)):
         if box is None:
             continue
         if before is None or not fresh[i]:
-            found[i] = start_box(box, _BOX_NOISE)
+            boxes[i] = start_box(box, _BOX_NOISE)
             continue
         at.append(i)
         old.append(before)
         new.append(box)
     for i, corrected in zip(at, update_boxes(old, new, _BOX_NOISE), strict=True):
-        found[i] = corrected
-    return found
+        boxes[i] = corrected
+    return boxes

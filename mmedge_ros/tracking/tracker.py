@@ -6,9 +6,10 @@ hidden, so that a late unit can be put in its place by stepping again from an ea
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import ClassVar
 
 import numpy as np
 
@@ -21,27 +22,30 @@ from mmedge_ros.tracking.association_cost import (
     overlap_cost,
     position_distance,
 )
-from mmedge_ros.tracking.body import Body, learned
-from mmedge_ros.tracking.claims import company_of
+from mmedge_ros.tracking.covariance_calibration import (
+    CovarianceCalibration,
+    crowding_along_sight,
+)
 from mmedge_ros.tracking.data_association import assign
-from mmedge_ros.tracking.kalman_filter import BoxState, predict, stacked
+from mmedge_ros.tracking.height_bias import unbiased
+from mmedge_ros.tracking.kalman_filter import predict, stacked
 from mmedge_ros.tracking.state_update import corrected_states
-from mmedge_ros.tracking.stature import read_for
 from mmedge_ros.tracking.track import (
     TrackerState,
     TrackState,
     corrected_boxes,
     predicted_boxes,
     start_track,
+    updated,
 )
 
 _Cost = Callable[[list[TrackState], list[Measurement]], FloatArray]
-# Which track, by its place in a list, a measurement is of.
-_Pair = tuple[int, Measurement]
+# The place of a track in a list, and its measurement.
+_Match = tuple[int, Measurement]
 
-# A box is shown from the second picture that holds it on, also when it was lost and is found
-# again, and goes on through two pictures that do not. Beyond that the prediction is wrong
-# more often than right: whoever was missed is hidden, has left, or never was.
+# A box is shown from the second picture that holds it on, also after it was lost, and goes on
+# through two pictures that do not. Beyond that the prediction is wrong
+# more often than right: what was missed is hidden, has left, or never was.
 _SHOWN_SUPPORT = 2
 _MOST_SUPPORT = _SHOWN_SUPPORT + 2
 
@@ -50,6 +54,12 @@ _MOST_SUPPORT = _SHOWN_SUPPORT + 2
 class TrackerParameters:
     """How people move, and when a track is believed."""
 
+    REMOVED: ClassVar[Mapping[str, str]] = {
+        'claim_correction': 'covariances are calibrated by covariance_calibration.yaml of the '
+        'model bundle; set calibrated_covariance: false for what the filter says',
+        'stranger_share': 'it is fixed at 0.02',
+    }
+
     acceleration: float = parameter(
         1.5,
         'how briskly people change their walk; more follows turns faster, less is smoother',
@@ -57,16 +67,18 @@ class TrackerParameters:
         0.05,
         20.0,
     )
-    vertical_acceleration: float = parameter(0.3, 'the same for up and down', 'm/s^2', 0.01, 20.0)
-    start_speed: float = parameter(
-        1.5, 'how fast an object may already move when it is first seen', 'm/s', 0.1, 30.0
-    )
+    # The same for up and down, m/s^2: people on the ground hardly change their height.
+    vertical_acceleration: float = 0.3
+    # How fast (m/s) an object may already move when it is first seen: people walk.
+    start_speed: float = 1.5
     high_score: float = parameter(
         0.4, 'a detection needs this score to begin a track', '', 0.0, 1.0
     )
     low_score: float = parameter(
         0.1, 'a detection with less than this score is not used at all', '', 0.0, 1.0
     )
+    # Gain of the score's exponential average: half of it is of the last two pictures.
+    score_gain: float = 0.3
     confirm_hits: int = parameter(
         3,
         'detections before a track of the camera is shown; a picture without it takes one back',
@@ -91,59 +103,43 @@ class TrackerParameters:
         0.0,
         5.0,
     )
-    fresh_time: float = parameter(
-        0.3,
-        'a track the camera has seen within this owns the radar returns around it, and may be '
-        'continued by detections too weak to begin one',
-        's',
-        0.0,
-        5.0,
-    )
-    clutter_density: float = parameter(
-        0.02,
-        'false radar clusters to be expected; more lets go of lost tracks sooner, less lets '
-        'them be carried away by ghosts',
-        'per m^3',
-        1e-6,
-        10.0,
-    )
+    # A box not seen for longer (s) starts anew: its rates are those of an earlier step of a walk.
+    box_restart_time: float = 0.5
+    # A track the camera has seen within this (s), nine pictures at 30 Hz, owns the radar returns
+    # around it, and may be continued by detections too weak to begin one.
+    fresh_time: float = 0.3
+    # False radar clusters to be expected, per m^3. More lets go of lost tracks sooner, less lets
+    # them be carried away by ghosts.
+    clutter_density: float = 0.02
     minimum_iou: float = parameter(
         0.3, 'overlap at which a box continues a track whatever its range says', '', 0.05, 1.0
     )
-    exchange_rate: float = parameter(
-        0.1,
-        'how often a box goes over from one object to another unnoticed; more gives up a range '
-        'sooner that everything seen in the box contradicts',
-        'per s',
-        0.0,
-        10.0,
-    )
-    stranger_share: float = parameter(
-        0.02,
-        'share of objects that the radar ranges by the returns of somebody else in the same box '
-        'for long, such as people who stand while somebody walks before them; widens the range '
-        'that is reported, not what the tracker takes for possible',
-        '',
-        0.0,
-        0.5,
-    )
-    claim_correction: float = parameter(
-        1.0,
-        'how far the covariances reported of tracks with boxes are corrected by what errors came '
-        'to in simulated flights, by how well a track foresees its readings, its age, speed and '
-        'distance, its radar and its neighbours; 0 reports what the filter says; what the tracker '
-        'does stays the same',
-        '',
-        0.0,
-        1.0,
+    # How often (per s) a box goes over from one object to another unnoticed. More gives up a range
+    # sooner that everything seen in the box contradicts.
+    exchange_rate: float = 0.1
+    # Share of objects that the radar ranges by the returns of another object in the same box for
+    # long, such as people who stand while others walk before them. Widens the reported range only.
+    misassociation_share: float = 0.02
+    calibrated_covariance: bool = parameter(
+        True,
+        'report covariances calibrated by the errors in flights, where the model bundle has a '
+        'covariance_calibration.yaml; false reports what the filter says; tracking is the same',
     )
 
 
 class Tracker:
-    """Stateless but for its parameters: every call passes the state in and out."""
+    """Stateless but for its parameters: every call passes the state in and out.
 
-    def __init__(self, parameters: TrackerParameters | None = None) -> None:
+    :param calibration: of reported covariances; None reports the filter's
+    """
+
+    def __init__(
+        self,
+        parameters: TrackerParameters | None = None,
+        calibration: CovarianceCalibration | None = None,
+    ) -> None:
         self.parameters = p = parameters or TrackerParameters()
+        self._calibration = calibration if p.calibrated_covariance else None
         self._acceleration = np.array([p.acceleration, p.acceleration, p.vertical_acceleration])
         self._start_speed = np.array([p.start_speed, p.start_speed, 0.2 * p.start_speed])
 
@@ -156,8 +152,8 @@ class Tracker:
     ) -> TrackerState:
         """Advance to ``stamp_ns`` and take in the measurements of one unit or fused pair.
 
-        :param has_picture: whether a picture is among the units, also if nobody was found in
-            it; None if only one with boxes counts
+        :param has_picture: whether a picture is among the units, also one without detections;
+            None if only one with boxes counts
         """
         p = self.parameters
         tracks = self._advance(state, stamp_ns)
@@ -167,23 +163,23 @@ class Tracker:
         fresh = [i for i, t in enumerate(tracks) if t.camera_age(stamp_ns) <= p.fresh_time]
         free = set(range(len(tracks)))
 
-        found: list[_Pair] = []
+        matches: list[_Match] = []
         fit = partial(box_cost, minimum_iou=p.minimum_iou)
         # Two boxes of one person must not end in a second track that takes over the first.
         known = [i for i, t in enumerate(tracks) if t.confirmed]
-        boxes = _match(tracks, free, boxes, fit, found, known)
-        boxes = _match(tracks, free, boxes, fit, found)
+        boxes = _match(tracks, free, boxes, fit, matches, known)
+        boxes = _match(tracks, free, boxes, fit, matches)
         weak = [m for m in weak if m.score >= p.low_score]
         overlap = partial(overlap_cost, minimum_iou=p.minimum_iou)
-        _match(tracks, free, weak, overlap, found, fresh)
+        _match(tracks, free, weak, overlap, matches, fresh)
         likelihood = partial(cluster_cost, clutter_density=p.clutter_density)
-        clusters = _match(tracks, free, clusters, likelihood, found, fresh)
-        # Who is found is out of the search, so that all can be corrected at once.
-        self._update(tracks, found)
+        clusters = _match(tracks, free, clusters, likelihood, matches, fresh)
+        # Tracks with a match are not matched again, so that all can be corrected at once.
+        self._update(tracks, matches)
         clusters = _apart_from([tracks[i] for i in fresh], clusters)
-        found = []
-        clusters = _match(tracks, free, clusters, likelihood, found)
-        self._update(tracks, found)
+        matches = []
+        clusters = _match(tracks, free, clusters, likelihood, matches)
+        self._update(tracks, matches)
 
         if has_picture is None:
             has_picture = any(m.box is not None for m in measurements)
@@ -207,17 +203,18 @@ class Tracker:
         )
         shown, p = [], self.parameters
         tracks = self._advance(confirmed, at_ns)
-        company = company_of(
-            np.array([t.mean[:3] for t in tracks]), [t.conduct.origin for t in tracks]
+        crowding = crowding_along_sight(
+            np.array([t.mean[:3] for t in tracks]), [t.innovations.origin for t in tracks]
         )
-        for track, near in zip(tracks, company, strict=True):
+        for track, crowded in zip(tracks, crowding, strict=True):
             box = None
             if track.box is not None and self._is_seen(track, at_ns):
                 box = _clip(track.box.box(), size)
                 box = box if box.width >= 1.0 and box.height >= 1.0 else None
-            shown.append(
-                track.report(at_ns, box, recent_ns, p.stranger_share, near, p.claim_correction)
+            covariance = track.reported_covariance(
+                at_ns, p.misassociation_share, self._calibration, crowded
             )
+            shown.append(track.report(at_ns, box, recent_ns, covariance))
         return tuple(sorted(shown, key=lambda t: t.id))
 
     def _is_seen(self, track: TrackState, now_ns: int) -> bool:
@@ -241,19 +238,19 @@ class Tracker:
             self._acceleration,
         )
         return [
-            track.moved(mean, covariance, box)
+            replace(track, mean=mean, covariance=covariance, box=box)
             for track, mean, covariance, box in zip(
                 tracks, means, covariances, predicted_boxes(tracks, dt), strict=True
             )
         ]
 
-    def _update(self, tracks: list[TrackState], found: Sequence[_Pair]) -> None:
+    def _update(self, tracks: list[TrackState], matches: Sequence[_Match]) -> None:
         """Correct tracks in place, each by its measurement."""
-        if not found:
+        if not matches:
             return
-        chosen = [tracks[i] for i, _ in found]
-        corrected = self._corrected(chosen, [measurement for _, measurement in found])
-        for (i, _), track in zip(found, corrected, strict=True):
+        chosen = [tracks[i] for i, _ in matches]
+        corrected = self._corrected(chosen, [measurement for _, measurement in matches])
+        for (i, _), track in zip(matches, corrected, strict=True):
             tracks[i] = track
 
     def _corrected(
@@ -261,66 +258,60 @@ class Tracker:
     ) -> list[TrackState]:
         """Correct each track by its measurement: position, Doppler velocity and box."""
         p = self.parameters
-        read = [read_for(m, t.stature) for t, m in zip(tracks, measurements, strict=True)]
-        found = corrected_states(tracks, read, p.acceleration, p.start_speed, p.exchange_rate)
-        shares, exchanges = found.shares.tolist(), found.exchanged.tolist()
-        distances = found.distances.tolist()
+        read = [unbiased(m, t.height_bias) for t, m in zip(tracks, measurements, strict=True)]
+        states = corrected_states(tracks, read, p.acceleration, p.start_speed, p.exchange_rate)
+        evidence = zip(
+            states.shares.tolist(),
+            states.exchanged.tolist(),
+            states.distances.tolist(),
+            strict=True,
+        )
+        tracks = [
+            updated(track, measurement, *of_track)
+            for track, measurement, of_track in zip(tracks, measurements, evidence, strict=True)
+        ]
         believed = [
-            m if own >= 0.5 else m.otherwise or m for m, own in zip(read, shares, strict=True)
+            m if own >= 0.5 else m.otherwise or m
+            for m, own in zip(read, states.shares.tolist(), strict=True)
         ]
         fresh = [
-            t.camera_age(m.stamp_ns) <= p.lost_time / 4
+            t.camera_age(m.stamp_ns) <= p.box_restart_time
             for t, m in zip(tracks, believed, strict=True)
         ]
         boxes = corrected_boxes(tracks, [m.box for m in believed], fresh)
         return [
-            self._updated(
-                track,
-                believed[i],
-                found.means[i],
-                found.covariances[i],
-                boxes[i],
-                learned(track, measurements[i], shares[i], exchanges[i], distances[i]),
+            replace(
+                self._counted(track, measurement, box is not None),
+                mean=mean,
+                covariance=covariance,
+                box=box,
             )
-            for i, track in enumerate(tracks)
+            for track, measurement, mean, covariance, box in zip(
+                tracks, believed, states.means, states.covariances, boxes, strict=True
+            )
         ]
 
-    def _updated(
-        self,
-        track: TrackState,
-        measurement: Measurement,
-        mean: FloatArray,
-        covariance: FloatArray,
-        box: BoxState | None,
-        body: Body,
-    ) -> TrackState:
-        p = self.parameters
-        now_ns = measurement.stamp_ns
+    def _counted(self, track: TrackState, measurement: Measurement, has_box: bool) -> TrackState:
+        """Enter a measurement into what is counted of a track."""
+        p, now_ns = self.parameters, measurement.stamp_ns
         label, score, strong_ns = track.label, track.score, track.strong_ns
         support = track.support
         if measurement.box is not None:
-            # A camera that finds what the radar follows needs no second look.
+            # A camera that detects what the radar follows needs no second look.
             support = min(support + 1, _MOST_SUPPORT) if track.box else _SHOWN_SUPPORT
-            label, score = measurement.label, score + 0.3 * (measurement.score - score)
+            label, score = measurement.label, score + p.score_gain * (measurement.score - score)
             if measurement.score >= p.high_score:
                 strong_ns = now_ns
         hits = track.hits + 1
-        return TrackState(
-            track.id,
-            label,
-            score,
-            mean,
-            covariance,
-            box,
-            track.born_ns,
-            {**track.updated_ns, **dict.fromkeys(measurement.seen_by, now_ns)},
-            strong_ns,
-            hits,
-            track.confirmed or self._is_believed(hits, box is not None),
-            support,
-            body.stature,
-            body.misled,
-            body.conduct,
+        return replace(
+            track,
+            label=label,
+            score=score,
+            updated_ns={**track.updated_ns, **dict.fromkeys(measurement.seen_by, now_ns)},
+            strong_ns=strong_ns,
+            hits=hits,
+            confirmed=track.confirmed or self._is_believed(hits, has_box),
+            support=support,
         )
 
     def _is_believed(self, hits: int, has_box: bool) -> bool:
@@ -348,19 +339,19 @@ def _match(
     free: set[int],
     measurements: list[Measurement],
     cost: _Cost,
-    found: list[_Pair],
+    matches: list[_Match],
     among: Iterable[int] | None = None,
 ) -> list[Measurement]:
-    """Associate free tracks (of those in ``among``), and enter who is ``found``.
+    """Associate free tracks (of those in ``among``), and append to ``matches``.
 
-    Returns the measurements that found no track.
+    :return: the measurements without a track
     """
     candidates = sorted(free if among is None else free.intersection(among))
     if not candidates or not measurements:
         return measurements
     best = assign(cost([tracks[i] for i in candidates], measurements))
     chosen = [candidates[row] for row, _ in best.pairs]
-    found += zip(chosen, (measurements[column] for _, column in best.pairs), strict=True)
+    matches += zip(chosen, (measurements[column] for _, column in best.pairs), strict=True)
     free.difference_update(chosen)
     return [measurements[j] for j in best.columns]
 

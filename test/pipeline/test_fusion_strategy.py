@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,7 @@ from mmedge_ros.pipeline.window_assembler import WindowParameters
 from mmedge_ros.skipping import SkippingError
 from mmedge_ros.skipping.early_decision import GatedDecision, SceneChangeParameters
 from mmedge_ros.skipping.skip_control import SkipParameters
+from mmedge_ros.tracking.covariance_calibration import CALIBRATION_FILE
 
 ENTRY = {'weights': 'network.onnx', 'sha256': '0' * 64}
 CAMERA_PART = {'default': 'small', 'levels': {'small': ENTRY}}
@@ -150,6 +152,21 @@ def test_a_gate_that_is_not_the_manifests_is_an_error_at_the_start(tmp_path: Pat
         open_pipeline(model, parameters())
 
 
+def test_covariances_are_calibrated_by_the_bundle_and_only_by_it(tmp_path: Path) -> None:
+    model = with_gate(bundle(tmp_path / 'm'))
+    gated, ungated = parameters(), parameters(skipping=SkipParameters(alpha=0.0))
+    for chosen in (gated, ungated):
+        assert open_pipeline(model, chosen).calibration is None
+        assert open_pipeline(tmp_path / 'yolox.onnx', chosen).calibration is None
+    shipped = Path(__file__).parents[2] / 'models' / 'flight_people' / CALIBRATION_FILE
+    shutil.copy(shipped, model)
+    for chosen in (gated, ungated):
+        assert open_pipeline(model, chosen).calibration is not None
+    (model / CALIBRATION_FILE).write_text('height: 3')
+    with pytest.raises(EncodingError, match='height'):
+        open_pipeline(model, ungated)
+
+
 def test_an_unknown_strategy_is_refused() -> None:
     with pytest.raises(ParameterError, match='auto, decision, feature'):
         build(PipelineParameters, {'strategy': 'best'})
@@ -158,10 +175,8 @@ def test_an_unknown_strategy_is_refused() -> None:
 def test_fusion_takes_the_model_that_the_encoder_takes(tmp_path: Path, monkeypatch) -> None:
     model = fusing(tmp_path / 'm')
     assert model_of_encoders(str(model), False, parameters()) == model
-    # Decision fusion needs the gate of it, or nothing.
+    # Decision fusion needs its gate and its covariance calibration.
     assert model_of_encoders(str(model), False, parameters('decision')) == model
-    no_skipping = parameters('decision', skipping=SkipParameters(alpha=0.0))
-    assert model_of_encoders(str(model), False, no_skipping) is None
     assert model_of_encoders(str(model), False, parameters(modalities=(RADAR,))) is None
     with pytest.raises(EncodingError, match='no detector'):
         model_of_encoders('neither_file_nor_bundle', False, parameters(modalities=(CAMERA,)))

@@ -135,7 +135,7 @@ def test_whatever_returns_and_heights_say_states_stay_finite_and_covariances_pos
     (track,) = followed(*readings, exchange_rate=exchange_rate).tracks
     assert np.isfinite(track.mean).all()
     assert np.linalg.eigvalsh(track.covariance).min() > 0.0
-    assert np.isfinite(track.stature.value)
+    assert np.isfinite(track.height_bias.value)
 
 
 def test_a_step_with_doubtful_returns_leaves_the_state_it_was_given_as_it_was() -> None:
