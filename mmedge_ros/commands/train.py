@@ -113,8 +113,8 @@ def detector(
     """
     with plain_errors():
         from mmedge_ros.lab.training.detector_session import DetectorRequest, train_detector
-        from mmedge_ros.lab.training.detector_settings import detector_settings
-        from mmedge_ros.lab.training.detector_training import fastest_precision
+        from mmedge_ros.lab.training.detector_training import detector_settings
+        from mmedge_ros.lab.training.epoch_training import fastest_precision
 
         judged = {'validation': validation, 'test': test}
         request = DetectorRequest(
@@ -249,7 +249,7 @@ def fusion(
         raise typer.BadParameter('it is for --teacher only', param_hint='--frames')
     with plain_errors():
         from mmedge_ros.encoding.bundle.default_model import default_detector
-        from mmedge_ros.lab.training.detector_training import fastest_precision
+        from mmedge_ros.lab.training.epoch_training import fastest_precision
         from mmedge_ros.lab.training.fusion_session import FusionRequest, train_fusion
         from mmedge_ros.lab.training.fusion_settings import fusion_settings
         from mmedge_ros.lab.training.teacher import Teacher
@@ -322,7 +322,7 @@ def ablations(
     with plain_errors():
         from mmedge_ros.lab.training.ablation_report import PAGE, summary, write_ablations
         from mmedge_ros.lab.training.ablations import AblationRequest, run_ablations
-        from mmedge_ros.lab.training.detector_training import fastest_precision
+        from mmedge_ros.lab.training.epoch_training import fastest_precision
         from mmedge_ros.lab.training.fusion_settings import fusion_settings
 
         request = AblationRequest(

@@ -11,7 +11,7 @@ from painted_flight import write_painted_set
 from typer.testing import CliRunner, Result
 
 from mmedge_ros.commands.train import detector, train_app
-from mmedge_ros.lab.training.detector_settings import DetectorSettings
+from mmedge_ros.lab.training.detector_training import DetectorSettings
 
 
 def run(*arguments: str | Path) -> Result:

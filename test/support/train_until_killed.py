@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from mmedge_ros.lab.training.detector_session import DetectorRequest, train_detector
-from mmedge_ros.lab.training.detector_settings import DetectorSettings
+from mmedge_ros.lab.training.detector_training import DetectorSettings
 
 TINY = DetectorSettings(
     size=(160, 128),

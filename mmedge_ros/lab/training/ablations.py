@@ -29,7 +29,7 @@ from mmedge_ros.lab.training.ablation_table import (
     tabulate,
 )
 from mmedge_ros.lab.training.checkpoint import disk_error, work_folder
-from mmedge_ros.lab.training.detector_training import prepare_torch
+from mmedge_ros.lab.training.epoch_training import prepare_torch
 from mmedge_ros.lab.training.feature_cache import CachedFlight, read_flight
 from mmedge_ros.lab.training.fusion_settings import FusionSettings
 from mmedge_ros.lab.training.shared_features import CACHE, TRAIN

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import NamedTuple
 
@@ -12,9 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mmedge_ros.lab.training.augmentation import Augmentation, augmented
+from mmedge_ros.lab.training.epoch_training import made_ahead
 from mmedge_ros.lab.training.picture_set import Labelled, PictureSet, picture_numbers
-
-_AHEAD = 2
 
 
 class Batch(NamedTuple):
@@ -47,30 +45,16 @@ class BatchSource:
         return max(1, len(self.pictures) // self.batch)
 
     def epoch(self, epoch: int, mosaic: bool = True) -> Iterator[Batch]:
-        """Yield the batches of one epoch.
+        """Return the batches of one epoch.
 
         :raises TrainingError: if a picture is missing or damaged
         """
         numbers = picture_numbers(len(self.pictures), self.seed, epoch)
         groups = [list(islice(numbers, self.batch)) for _ in range(len(self))]
-        with ThreadPoolExecutor(1, 'batches') as pool:
-            waiting = [
-                pool.submit(self._batch, epoch, place, numbers, mosaic)
-                for place, numbers in enumerate(groups[:_AHEAD])
-            ]
-            for place in range(len(groups)):
-                made = waiting.pop(0).result()
-                following = place + _AHEAD
-                if following < len(groups):
-                    waiting.append(
-                        pool.submit(self._batch, epoch, following, groups[following], mosaic)
-                    )
-                yield made
+        return made_ahead(lambda k: self._batch(epoch, k, groups[k], mosaic), len(groups))
 
     def _batch(self, epoch: int, place: int, numbers: Sequence[int], mosaic: bool) -> Batch:
-        settings = self.augmentation
-        if not mosaic:
-            settings = Augmentation(**{**vars(settings), 'mosaic': 0.0})
+        settings = self.augmentation if mosaic else replace(self.augmentation, mosaic=0.0)
         made = [
             augmented(
                 self.pictures.load,

@@ -23,8 +23,12 @@ from mmedge_ros.lab.training.bundle_files import (
 )
 from mmedge_ros.lab.training.checkpoint import disk_error, work_beside, work_folder
 from mmedge_ros.lab.training.detector_evaluation import accuracy_by_set
-from mmedge_ros.lab.training.detector_settings import DetectorSettings
-from mmedge_ros.lab.training.detector_training import CHECKPOINT, DetectorTraining, prepare_torch
+from mmedge_ros.lab.training.detector_training import (
+    CHECKPOINT,
+    DetectorSettings,
+    DetectorTraining,
+)
+from mmedge_ros.lab.training.epoch_training import prepare_torch
 from mmedge_ros.lab.training.flight_pictures import flights_in
 from mmedge_ros.lab.training.network_export import export_detector
 from mmedge_ros.lab.training.picture_set import CLASSES, PictureSet, write_picture_set

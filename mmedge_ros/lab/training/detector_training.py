@@ -1,60 +1,95 @@
-"""Trains a detector on a set of pictures: repeatable, and resumable after any end."""
+"""Trains a detector on a set of pictures, and opens those that were trained."""
 
 from __future__ import annotations
 
 import os
-import warnings
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from mmedge_ros.encoding.ultralytics_network import import_libraries, new_network
+from mmedge_ros.encoding.bundle.weights import sha256_of
+from mmedge_ros.encoding.ultralytics_network import new_network
+from mmedge_ros.lab.training import TrainingError
+from mmedge_ros.lab.training.augmentation import Augmentation
 from mmedge_ros.lab.training.batches import Batch, BatchSource
-from mmedge_ros.lab.training.checkpoint import resume, save_checkpoint
+from mmedge_ros.lab.training.checkpoint import load_checkpoint, work_beside
 from mmedge_ros.lab.training.detector_loss import DetectorLoss
-from mmedge_ros.lab.training.detector_settings import (
+from mmedge_ros.lab.training.epoch_training import (
     BFLOAT16,
     FLOAT32,
-    SCALES,
-    DetectorSettings,
-)
-from mmedge_ros.lab.training.gradient_descent import (
-    DescentParameters,
-    EpochProgress,
-    GradientDescent,
-    Progress,
+    EpochTraining,
+    TrainingParameters,
+    prepare_torch,
 )
 from mmedge_ros.lab.training.picture_set import CLASSES, PictureSet
 
 CHECKPOINT = 'checkpoint.pt'
 _FORMAT = 1
 _WARM_UP, _LARGEST_GRADIENT, _AVERAGED_STEPS = 100, 10.0, 300
+# Depth, width and greatest number of channels of a YOLO26, by width: 0.34 M parameters take
+# 8 ms for a picture of 640 x 480 px on one core, as long as YOLOX-nano; 1.0 M take 15 ms.
+SCALES = {'narrow': (0.33, 0.125, 512), 'wide': (0.5, 0.1875, 768)}
 
 
-def prepare_torch(folder: Path, threads: int) -> Any:
-    """Import torch so that it repeats itself, and ultralytics so that it stays in a folder.
+@dataclass(frozen=True)
+class DetectorSettings:
+    """Two trainings with equal settings on one machine give the same network.
 
-    :raises EncodingError: if a library is missing
+    ``size`` is width and height of the detector's input. It is trained on parts of pictures of
+    the size ``crop``: a third of the work, and nothing in them is smaller. ``pictures`` tells
+    about how many are taken from the set. ``plain_epochs`` at the end do without mosaics, so
+    that the last the network sees looks like what it will see. ``threads`` is part of it
+    because sums depend on their order. ``precision`` is that of convolutions and what lies
+    between them; weights, normalisation statistics and losses are float32 in any case.
     """
-    # Read when the libraries are imported or first used.
-    os.environ['OMP_NUM_THREADS'] = str(threads)
-    # Threads that spin while they wait for each other make a shared machine 20 times slower.
-    os.environ.setdefault('OMP_WAIT_POLICY', 'PASSIVE')
-    os.environ['CUBLAS_WORKSPACE_CONFIG'] = ':4096:8'
-    torch, _, _ = import_libraries(
-        folder,
-        'a training needs torch and ultralytics (licensed AGPL-3.0)',
-        './mmedge train installs them beside this package',
+
+    level: str = 'small'
+    width: str = 'narrow'
+    size: tuple[int, int] = (640, 480)
+    crop: tuple[int, int] = (320, 256)
+    pictures: int = 3600
+    epochs: int = 16
+    plain_epochs: int = 5
+    batch: int = 16
+    seed: int = 0
+    learning_rate: float = 2e-3
+    weight_decay: float = 5e-4
+    threads: int = 2
+    precision: str = FLOAT32
+    augmentation: Augmentation = field(default_factory=Augmentation)
+
+    def plain(self) -> dict[str, Any]:
+        """Return plain values, as a checkpoint and a manifest hold them."""
+        values = asdict(self)
+        return {**values, 'size': list(self.size), 'crop': list(self.crop)}
+
+
+def detector_settings(
+    *,
+    epochs: int,
+    seed: int,
+    pictures: int,
+    threads: int,
+    width: str = 'narrow',
+    precision: str = FLOAT32,
+) -> DetectorSettings:
+    """Return settings that differ from the usual ones in what a user decides.
+
+    :param threads: 0 takes one for each core, 8 at most
+    :param width: one of `SCALES`
+    """
+    level = {'narrow': 'small', 'wide': 'large'}[width]
+    usual = DetectorSettings(
+        level, width, seed=seed, pictures=pictures, epochs=epochs, precision=precision
     )
-    torch.set_num_threads(threads)
-    torch.set_flush_denormal(True)
-    # Some operators on a GPU have no repeatable form: they warn, and are used all the same.
-    torch.use_deterministic_algorithms(True, warn_only=torch.cuda.is_available())
-    warnings.filterwarnings('ignore', message='.*deterministic', category=UserWarning)
-    return torch
+    share = usual.plain_epochs / DetectorSettings.epochs
+    plain = max(1, round(share * epochs))
+    return replace(usual, plain_epochs=plain, threads=threads or min(os.cpu_count() or 1, 8))
 
 
-class DetectorTraining:
-    """One training, from its first step or from its last checkpoint on.
+class DetectorTraining(EpochTraining):
+    """The training of a detector.
 
     :param folder: where checkpoints are kept
     :raises TrainingError: if a checkpoint there is damaged or of another training
@@ -62,8 +97,6 @@ class DetectorTraining:
 
     def __init__(self, pictures: PictureSet, settings: DetectorSettings, folder: Path) -> None:
         self._settings = settings
-        self._pictures = pictures
-        self._checkpoint = folder / CHECKPOINT
         self._torch = torch = prepare_torch(folder, settings.threads)
         self.device = 'cuda' if torch.cuda.is_available() else 'cpu'
         torch.manual_seed(settings.seed)
@@ -79,89 +112,36 @@ class DetectorTraining:
             settings.seed,
             settings.augmentation,
         )
-        self._descent = GradientDescent(
-            network,
-            DescentParameters(
-                settings.learning_rate,
-                settings.weight_decay,
-                _WARM_UP,
-                _LARGEST_GRADIENT,
-                _AVERAGED_STEPS,
-            ),
-            settings.epochs * len(self._source),
+        parameters = TrainingParameters(
+            settings.learning_rate,
+            settings.weight_decay,
+            _WARM_UP,
+            _LARGEST_GRADIENT,
+            _AVERAGED_STEPS,
+            settings.epochs,
+            len(self._source),
         )
+        facts = {'pictures': pictures.digest, 'settings': settings.plain()}
+        super().__init__(network, parameters, folder / CHECKPOINT, {'format': _FORMAT, **facts})
         self._loss = DetectorLoss(network, settings.crop, len(CLASSES))
-        self.epoch = 0
-        self.losses: list[float] = []
-        if self._checkpoint.is_file():
-            resume(self._checkpoint, self._identity(), self._restore)
 
     @property
     def network(self) -> Any:
         """The network so far: the average over the last steps."""
-        return self._descent.average
+        return self._average
 
-    def run(self, on_progress: Progress | None = None) -> None:
-        """Train to the end, with a checkpoint after each epoch.
+    def _batches(self, epoch: int) -> Iterator[Batch]:
+        last_with_mosaics = self._settings.epochs - self._settings.plain_epochs
+        return self._source.epoch(epoch, mosaic=epoch < last_with_mosaics)
 
-        :raises TrainingError: if a picture cannot be read, or the loss grows without bound
-        :raises OSError: if a checkpoint cannot be written; the one before is kept
-        """
-        settings, steps = self._settings, len(self._source)
-        progress = EpochProgress(self.epoch, settings.epochs, steps, on_progress)
-        for epoch in range(self.epoch, settings.epochs):
-            mosaic = epoch < settings.epochs - settings.plain_epochs
-            total = 0.0
-            for place, batch in enumerate(self._source.epoch(epoch, mosaic)):
-                total += self._step(batch, epoch * steps + place)
-                progress.tell(epoch, place + 1, total / (place + 1))
-            self.losses.append(total / steps)
-            self.epoch = epoch + 1
-            save_checkpoint(self._checkpoint, self._state())
-
-    def _step(self, batch: Batch, step: int) -> float:
+    def _loss_of(self, batch: Batch) -> Any:
         torch = self._torch
         pictures = torch.from_numpy(batch.pictures).to(self.device).float() / 255.0
         if self._half:
             pictures = pictures.contiguous(memory_format=torch.channels_last)
-
-        def loss() -> Any:
-            with torch.autocast(self.device, torch.bfloat16, enabled=self._half):
-                output = self._descent.network(pictures)
-            return self._loss(_as_float32(output), batch)
-
-        return self._descent.take(step, loss)
-
-    def _identity(self) -> dict[str, Any]:
-        return {
-            'format': _FORMAT,
-            'pictures': self._pictures.digest,
-            'settings': self._settings.plain(),
-        }
-
-    def _state(self) -> dict[str, Any]:
-        return {
-            **self._identity(),
-            'epoch': self.epoch,
-            'losses': self.losses,
-            **self._descent.state(),
-        }
-
-    def _restore(self, content: dict[str, Any]) -> None:
-        self._descent.restore(content)
-        self.epoch, self.losses = int(content['epoch']), list(content['losses'])
-
-
-def fastest_precision() -> str:
-    """Return bfloat16 where the processor or GPU multiplies such matrices natively."""
-    try:
-        import torch
-    except ImportError:
-        return FLOAT32  # the training itself says what is missing
-    if torch.cuda.is_available():
-        return BFLOAT16 if torch.cuda.is_bf16_supported(including_emulation=False) else FLOAT32
-    native = getattr(torch.cpu, '_is_amx_tile_supported', None)
-    return BFLOAT16 if native is not None and native() else FLOAT32
+        with torch.autocast(self.device, torch.bfloat16, enabled=self._half):
+            output = self._learning(pictures)
+        return self._loss(_as_float32(output), batch)
 
 
 def _as_float32(output: Any) -> Any:
@@ -171,3 +151,59 @@ def _as_float32(output: Any) -> Any:
     if isinstance(output, list | tuple):
         return [_as_float32(value) for value in output]
     return output.float()
+
+
+class TrainedDetector(NamedTuple):
+    """A trained network in evaluation mode; ``digest`` is that of its checkpoint."""
+
+    network: Any
+    digest: str
+    settings: dict[str, Any]
+    epoch: int
+
+
+def checkpoint_of(place: Path) -> Path:
+    """Return the checkpoint of a detector.
+
+    :param place: a checkpoint, the work folder of a training, or the bundle beside which it is
+    :raises TrainingError: if there is none
+    """
+    places = (place / CHECKPOINT, work_beside(place.absolute()) / CHECKPOINT)
+    found = [place] if place.is_file() else [path for path in places if path.is_file()]
+    if not found:
+        raise TrainingError(
+            f'{place} holds no {CHECKPOINT}; name the work folder that `mmedge train detector '
+            '--keep-work` leaves beside its bundle'
+        )
+    return found[0]
+
+
+def load_detector(place: Path, width: str) -> TrainedDetector:
+    """Open the averaged network of a detector's training; torch must be prepared.
+
+    :param place: see `checkpoint_of`
+    :param width: narrow or wide: what it must be
+    :raises TrainingError: if it is none, damaged, or of another width
+    """
+    path = checkpoint_of(place)
+    content = load_checkpoint(path)
+    settings = content.get('settings')
+    if not isinstance(settings, dict) or 'average' not in content:
+        raise TrainingError(
+            f'{path} is no checkpoint of a detector; name one of `mmedge train detector`'
+        )
+    found = str(settings.get('width'))[:20]
+    if found != width:
+        raise TrainingError(
+            f'{path} is a {found!r} detector and was given as --{width}; train one with '
+            f'`mmedge train detector --width {width} --keep-work`'
+        )
+    network = new_network(CLASSES, SCALES[width])
+    try:
+        network.load_state_dict(content['average'])
+        epoch = int(content['epoch'])
+    except (KeyError, RuntimeError, TypeError, ValueError) as err:
+        raise TrainingError(
+            f'{path} is damaged or of another version ({str(err)[:200]}); train it anew'
+        ) from err
+    return TrainedDetector(network.float().eval(), sha256_of(path), settings, epoch)

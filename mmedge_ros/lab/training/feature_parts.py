@@ -21,11 +21,11 @@ from mmedge_ros.lab.training.bundle_files import (
     new_folder,
     write_manifest,
 )
+from mmedge_ros.lab.training.detector_training import TrainedDetector
 from mmedge_ros.lab.training.fusion_settings import CAMERA_LEVELS, FusionSettings
 from mmedge_ros.lab.training.picture_set import describe_flight
 from mmedge_ros.lab.training.radar_targets import radar_samples
 from mmedge_ros.lab.training.teacher import Teacher
-from mmedge_ros.lab.training.trained_detectors import TrainedDetector
 from mmedge_ros.replay.recording import Recording
 from mmedge_ros.sensing import SensingError
 from mmedge_ros.sensing.camera.image import Picture, decode_image

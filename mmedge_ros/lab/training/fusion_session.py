@@ -27,13 +27,13 @@ from mmedge_ros.lab.training.bundle_files import (
     write_manifest,
 )
 from mmedge_ros.lab.training.checkpoint import disk_error, work_beside, work_folder
-from mmedge_ros.lab.training.detector_training import prepare_torch
+from mmedge_ros.lab.training.detector_training import TrainedDetector, checkpoint_of, load_detector
+from mmedge_ros.lab.training.epoch_training import prepare_torch
 from mmedge_ros.lab.training.feature_cache import require_truth
 from mmedge_ros.lab.training.flight_pictures import flights_in
 from mmedge_ros.lab.training.fusion_settings import NARROW, WIDE, FusionSettings
 from mmedge_ros.lab.training.shared_features import Features, FeaturesRequest, prepare_features
 from mmedge_ros.lab.training.teacher import Teacher
-from mmedge_ros.lab.training.trained_detectors import TrainedDetector, checkpoint_of, load_detector
 from mmedge_ros.lab.training.window_judging import JUDGED_CONFIGURATIONS, judge
 from mmedge_ros.lab.training.window_set import Configuration, WindowSet
 

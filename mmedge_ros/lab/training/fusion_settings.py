@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
 from mmedge_ros.data_types import NS_PER_S
-from mmedge_ros.lab.training.detector_settings import FLOAT32
+from mmedge_ros.lab.training.epoch_training import FLOAT32
 
 NARROW, WIDE = 'narrow', 'wide'
 LEVELS = ('small', 'medium', 'large')

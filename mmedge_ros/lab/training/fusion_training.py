@@ -1,9 +1,10 @@
-"""Trains the fusion network on cached windows: repeatable, and resumable after any end."""
+"""Trains the fusion network on cached windows."""
 
 from __future__ import annotations
 
 import copy
 import math
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,7 @@ import torch
 
 from mmedge_ros.data_types import CAMERA, RADAR
 from mmedge_ros.lab.training import TrainingError
-from mmedge_ros.lab.training.checkpoint import resume, save_checkpoint
-from mmedge_ros.lab.training.detector_settings import BFLOAT16
+from mmedge_ros.lab.training.epoch_training import BFLOAT16, EpochTraining, TrainingParameters
 from mmedge_ros.lab.training.feature_cache import SHAPES
 from mmedge_ros.lab.training.fusion_loss import FusionLoss
 from mmedge_ros.lab.training.fusion_settings import (
@@ -21,12 +21,6 @@ from mmedge_ros.lab.training.fusion_settings import (
     DIFFERENCES,
     SHIFT,
     FusionSettings,
-)
-from mmedge_ros.lab.training.gradient_descent import (
-    DescentParameters,
-    EpochProgress,
-    GradientDescent,
-    Progress,
 )
 from mmedge_ros.lab.training.networks.fusion_network import (
     FusionBatch,
@@ -43,14 +37,13 @@ _WARM_UP, _LARGEST_GRADIENT, _AVERAGED_STEPS = 60, 5.0, 200
 _STATISTICS_ROWS = 4
 
 
-class FusionTraining:
-    """One training, from its first step or from its last checkpoint on.
+class FusionTraining(EpochTraining):
+    """The training of a fusion network.
 
     :param windows: to learn from
     :param judged: windows of ``validation`` on which the network is judged after each epoch;
         the best one is kept. Without them that of the last epoch is.
     :param data: digest of the cache
-    :param checkpoint: file that is written after each epoch
     :raises TrainingError: if there are no windows, the network is not for ones of that length,
         or a checkpoint is damaged or of another training
     """
@@ -64,8 +57,7 @@ class FusionTraining:
         validation: WindowSet | None = None,
         judged: tuple[Window, ...] = (),
     ) -> None:
-        self._settings, self._data = settings, data
-        self._checkpoint = checkpoint
+        self._half = settings.precision == BFLOAT16
         self._validation, self._judged = validation, judged
         self._source = WindowSource(windows, settings)
         if not windows.ends or not len(self._source):
@@ -76,106 +68,67 @@ class FusionTraining:
         torch.manual_seed(settings.seed)
         network = FusionNetwork(network_settings(settings))
         network.set_statistics(*(channel_statistics(windows, k) for k in (CAMERA, RADAR)))
-        self._descent = GradientDescent(
-            network.to(self.device),
-            DescentParameters(
-                settings.learning_rate,
-                settings.weight_decay,
-                _WARM_UP,
-                _LARGEST_GRADIENT,
-                _AVERAGED_STEPS,
-            ),
-            settings.epochs * len(self._source),
-        )
         self._best: dict[str, Any] | None = None
-        self._loss = FusionLoss(self.device)
-        self.epoch = 0
-        self.losses: list[float] = []
         self.figures: list[float] = []
-        if self._checkpoint.is_file():
-            resume(self._checkpoint, self._identity(), self._restore)
+        self._loss = FusionLoss(self.device)
+        parameters = TrainingParameters(
+            settings.learning_rate,
+            settings.weight_decay,
+            _WARM_UP,
+            _LARGEST_GRADIENT,
+            _AVERAGED_STEPS,
+            settings.epochs,
+            len(self._source),
+        )
+        identity = {'format': _FORMAT, 'data': data, 'settings': settings.plain()}
+        super().__init__(network.to(self.device), parameters, checkpoint, identity)
 
     @property
     def network(self) -> Any:
         """The best network so far: an average over steps, on the CPU."""
-        network = copy.deepcopy(self._descent.average).cpu()
+        network = copy.deepcopy(self._average).cpu()
         if self._best is not None:
             network.load_state_dict(self._best)
         return network.eval()
-
-    def run(self, on_progress: Progress | None = None) -> None:
-        """Train to the end, with a judgement and a checkpoint after each epoch.
-
-        :raises TrainingError: if the loss grows without bound
-        :raises OSError: if a checkpoint cannot be written; the one before is kept
-        """
-        epochs, steps = self._settings.epochs, len(self._source)
-        progress = EpochProgress(self.epoch, epochs, steps, on_progress)
-        for epoch in range(self.epoch, epochs):
-            total = 0.0
-            for place, batch in enumerate(self._source.epoch(epoch)):
-                total += self._step(batch, epoch * steps + place)
-                progress.tell(epoch, place + 1, total / (place + 1))
-            self.losses.append(total / steps)
-            self.epoch = epoch + 1
-            self._keep_best()
-            save_checkpoint(self._checkpoint, self._state())
 
     def facts(self) -> dict[str, Any]:
         """Return how the training went: the loss and, where it was judged, the worth by epoch."""
         facts: dict[str, Any] = {'losses': [round(loss, 4) for loss in self.losses]}
         if self.figures:
             facts['worth'] = [round(figure, 4) for figure in self.figures]
-            facts['best_epoch'] = 1 + self._best_epoch
+            # The last of those that are as good as any.
+            best = max(range(len(self.figures)), key=lambda k: (self.figures[k], k))
+            facts['best_epoch'] = 1 + best
         return facts
 
-    @property
-    def _best_epoch(self) -> int:
-        """The last of those that are as good as any."""
-        return max(range(len(self.figures)), key=lambda k: (self.figures[k], k))
+    def _batches(self, epoch: int) -> Iterator[WindowBatch]:
+        return self._source.epoch(epoch)
 
-    def maps(self, batch: WindowBatch) -> Maps:
-        """Return what the averaged network says of a batch."""
-        return run_network(self._descent.average, batch, self.device)
+    def _loss_of(self, batch: WindowBatch) -> Any:
+        with torch.autocast(self.device, torch.bfloat16, enabled=self._half):
+            maps = self._learning(as_tensors(batch, self.device))
+        return self._loss(maps.float(), batch)
 
-    def _step(self, batch: WindowBatch, step: int) -> float:
-        half = self._settings.precision == BFLOAT16
-
-        def loss() -> Any:
-            with torch.autocast(self.device, torch.bfloat16, enabled=half):
-                maps = self._descent.network(as_tensors(batch, self.device))
-            return self._loss(maps.float(), batch)
-
-        return self._descent.take(step, loss)
-
-    def _keep_best(self) -> None:
+    def _end_epoch(self) -> None:
         if self._validation is None or not self._judged:
             return
-        fused, _ = judge(self._validation, self._judged, self.maps)
+        fused, _ = judge(
+            self._validation,
+            self._judged,
+            lambda batch: run_network(self._average, batch, self.device),
+        )
         worth = fused.best().worth
         self.figures.append(worth if math.isfinite(worth) else 0.0)
         if self.figures[-1] >= max(self.figures):
-            state = self._descent.average.state_dict()
+            state = self._average.state_dict()
             self._best = {name: value.detach().cpu().clone() for name, value in state.items()}
 
-    def _identity(self) -> dict[str, Any]:
-        return {'format': _FORMAT, 'data': self._data, 'settings': self._settings.plain()}
-
     def _state(self) -> dict[str, Any]:
-        return {
-            **self._identity(),
-            'epoch': self.epoch,
-            'losses': self.losses,
-            'figures': self.figures,
-            'best': self._best,
-            **self._descent.state(),
-        }
+        return {**super()._state(), 'figures': self.figures, 'best': self._best}
 
     def _restore(self, content: dict[str, Any]) -> None:
-        self._descent.restore(content)
-        self._best = content['best']
-        self.epoch, self.losses = int(content['epoch']), list(content['losses'])
-        self.figures = list(content['figures'])
+        super()._restore(content)
+        self._best, self.figures = content['best'], list(content['figures'])
 
 
 def network_settings(settings: FusionSettings) -> FusionNetworkSettings:

@@ -28,12 +28,12 @@ from mmedge_ros.lab.training.bundle_files import (
 )
 from mmedge_ros.lab.training.checkpoint import save_checkpoint, work_beside
 from mmedge_ros.lab.training.detector_evaluation import accuracy_by_set
-from mmedge_ros.lab.training.detector_training import prepare_torch
+from mmedge_ros.lab.training.detector_training import TrainedDetector, load_detector
+from mmedge_ros.lab.training.epoch_training import prepare_torch
 from mmedge_ros.lab.training.flight_pictures import flights_in, labelled_pictures, readable
 from mmedge_ros.lab.training.fusion_settings import CAMERA_LEVELS, NARROW, WIDE
 from mmedge_ros.lab.training.network_export import export_detector
 from mmedge_ros.lab.training.picture_set import CLASSES, describe_flight
-from mmedge_ros.lab.training.trained_detectors import TrainedDetector, load_detector
 from mmedge_ros.sensing.camera.image import Picture
 
 DEFAULT_LEVEL = 'medium'

@@ -19,7 +19,7 @@ from torch.nn import functional
 from mmedge_ros.encoding.radar_network import inputs_of
 from mmedge_ros.encoding.tapped_network import TappedNetwork
 from mmedge_ros.lab.training import Report, TrainingError
-from mmedge_ros.lab.training.detector_settings import BFLOAT16
+from mmedge_ros.lab.training.epoch_training import BFLOAT16
 from mmedge_ros.lab.training.fusion_settings import LEVELS, FusionSettings
 from mmedge_ros.lab.training.network_export import write_graph
 from mmedge_ros.lab.training.networks.radar_network import RadarNetwork, RadarProbe

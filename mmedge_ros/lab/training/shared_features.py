@@ -17,13 +17,13 @@ from typing import Any, NamedTuple
 from mmedge_ros.data_types import CAMERA, RADAR
 from mmedge_ros.encoding.feature_grid import CAMERA_GRID, RADAR_GRID
 from mmedge_ros.lab.training.bundle_files import new_folder
+from mmedge_ros.lab.training.detector_training import TrainedDetector
 from mmedge_ros.lab.training.feature_cache import CachedFlight, read_flight
 from mmedge_ros.lab.training.feature_parts import Parts, PartsRequest, prepare_parts
 from mmedge_ros.lab.training.flight_encoders import CacheTask, run_tasks
 from mmedge_ros.lab.training.fusion_settings import LEVELS, FusionSettings
 from mmedge_ros.lab.training.picture_set import describe_flight
 from mmedge_ros.lab.training.teacher import Teacher
-from mmedge_ros.lab.training.trained_detectors import TrainedDetector
 
 # Shares of the progress shown.
 _PARTS, _CACHED = 0.4, 0.9

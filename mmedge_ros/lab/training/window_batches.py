@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -12,12 +11,11 @@ from numpy.typing import NDArray
 
 from mmedge_ros.data_types import CAMERA, RADAR
 from mmedge_ros.encoding.feature_grid import canvas_placement
+from mmedge_ros.lab.training.epoch_training import made_ahead
 from mmedge_ros.lab.training.feature_cache import SHAPES, CachedFlight
 from mmedge_ros.lab.training.fusion_settings import FusionSettings
 from mmedge_ros.lab.training.window_set import MODALITIES, Window, WindowSet, epoch_order
 from mmedge_ros.lab.training.window_truth import TrueObjects
-
-_AHEAD = 2
 
 
 class UnitBatch(NamedTuple):
@@ -58,19 +56,9 @@ class WindowSource:
         return min(len(epoch_order(self.windows, self.settings, k)) for k in range(thinning))
 
     def epoch(self, epoch: int) -> Iterator[WindowBatch]:
-        """Yield the batches of one epoch, as many as `__len__` says."""
+        """Return the batches of one epoch, as many as `__len__` says."""
         batches = epoch_order(self.windows, self.settings, epoch)[: len(self)]
-        with ThreadPoolExecutor(1, 'windows') as pool:
-            waiting = [
-                pool.submit(self._batch, epoch, place, batches[place])
-                for place in range(min(_AHEAD, len(batches)))
-            ]
-            for place in range(len(batches)):
-                made = waiting.pop(0).result()
-                following = place + _AHEAD
-                if following < len(batches):
-                    waiting.append(pool.submit(self._batch, epoch, following, batches[following]))
-                yield made
+        return made_ahead(lambda k: self._batch(epoch, k, batches[k]), len(batches))
 
     def _batch(self, epoch: int, place: int, ends: Sequence[tuple[int, int]]) -> WindowBatch:
         settings = self.settings

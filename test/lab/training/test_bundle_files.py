@@ -17,7 +17,7 @@ from mmedge_ros.lab.training import TrainingError
 from mmedge_ros.lab.training.bundle_files import require_free
 from mmedge_ros.lab.training.detector_evaluation import accuracy_facts
 from mmedge_ros.lab.training.detector_session import training_facts, write_bundle
-from mmedge_ros.lab.training.detector_settings import DetectorSettings, detector_settings
+from mmedge_ros.lab.training.detector_training import DetectorSettings, detector_settings
 from mmedge_ros.lab.training.picture_set import write_picture_set
 
 

@@ -13,8 +13,8 @@ from mmedge_ros.encoding.bundle.model_bundle import load_bundle
 from mmedge_ros.encoding.ultralytics_network import new_network
 from mmedge_ros.lab.training import TrainingError
 from mmedge_ros.lab.training.checkpoint import save_checkpoint
-from mmedge_ros.lab.training.detector_settings import SCALES, DetectorSettings
-from mmedge_ros.lab.training.detector_training import prepare_torch
+from mmedge_ros.lab.training.detector_training import SCALES, DetectorSettings
+from mmedge_ros.lab.training.epoch_training import prepare_torch
 from mmedge_ros.lab.training.fusion_session import FusionRequest, train_fusion
 from mmedge_ros.lab.training.fusion_settings import FusionSettings
 from mmedge_ros.lab.training.picture_set import CLASSES

@@ -17,8 +17,7 @@ from mmedge_ros.encoding.bundle.model_bundle import load_bundle, open_detector
 from mmedge_ros.lab.training import TrainingError
 from mmedge_ros.lab.training.checkpoint import load_checkpoint, save_checkpoint
 from mmedge_ros.lab.training.detector_session import DetectorRequest, train_detector
-from mmedge_ros.lab.training.detector_settings import DetectorSettings
-from mmedge_ros.lab.training.detector_training import DetectorTraining
+from mmedge_ros.lab.training.detector_training import DetectorSettings, DetectorTraining
 from mmedge_ros.lab.training.flight_pictures import flights_in
 from mmedge_ros.lab.training.picture_set import PictureSet, write_picture_set
 
