@@ -21,7 +21,7 @@ COMMANDS = typer.main.get_command(app)
 # The script ./mmedge has one word of its own.
 WORDS_OF_THE_SCRIPT = {'test'}
 # Layers that are single modules, or explained beside the tables of rooms.
-NO_ROOMS = {'data_types', 'parameter', 'clock | untrusted_files', 'worker_streams'}
+NO_ROOMS = {'data_types', 'parameter', 'clock | untrusted_files'}
 NO_ROOMS |= {'worker_processes', 'lab', 'commands'}
 
 every_document = pytest.mark.parametrize(
