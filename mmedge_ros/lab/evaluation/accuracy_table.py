@@ -11,14 +11,14 @@ from __future__ import annotations
 import json
 import math
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from mmedge_ros.lab.evaluation.consistency import Consistency
-from mmedge_ros.lab.evaluation.decision_log import rounded
-from mmedge_ros.lab.reporting.report_files import write_files
+from mmedge_ros.lab.evaluation.mot_metrics import share
+from mmedge_ros.lab.reporting.page import markdown_table, number
+from mmedge_ros.lab.reporting.report_files import plain_values, write_files
 
 ALL = 'all'
 UNNAMED = 'unnamed'
@@ -29,42 +29,37 @@ _ADDED = (
 )
 
 
-@dataclass(frozen=True)
-class TableRow:
-    """Figures of the flights of a scenario; NaN where nothing was asked or reported.
+# Title, key of the row, and digits; None for what is written as it is.
+_COLUMNS: tuple[tuple[str, str, int | None], ...] = (
+    ('scenario', 'scenario', None),
+    ('flights', 'flights', None),
+    ('people', 'people', None),
+    ('streaming mean IoU', 'streaming_mean_iou', 3),
+    ('mean IoU', 'mean_iou', 3),
+    ('mean IoU, 20 px', 'mean_iou_20px', 3),
+    ('recall', 'recall', 3),
+    ('precision', 'precision', 3),
+    ('MOTA', 'mota', 3),
+    ('IDF1', 'idf1', 3),
+    ('id switches', 'id_switches', None),
+    ('position error, m', 'position_error_m', 2),
+    ('at 20 m', 'position_error_at_20m', 2),
+    ('range error, m', 'range_error_m', 2),
+    ('NEES (4)', 'nees', 2),
+    ('latency p95, ms', 'latency_p95_ms', 1),
+    ('camera age p95, ms', 'camera_age_p95_ms', 0),
+)
 
-    ``nees_in_bounds`` is None where nothing was located. ``latency_p95_ms`` and
-    ``camera_age_p95_ms`` are the greatest of any flight.
-    """
-
-    scenario: str
-    flights: int
-    people: int
-    streaming_mean_iou: float
-    mean_iou: float
-    mean_iou_20px: float
-    recall: float
-    precision: float
-    mota: float
-    idf1: float
-    id_switches: int
-    position_error_m: float
-    position_error_at_20m: float
-    range_error_m: float
-    nees: float
-    nees_low: float
-    nees_high: float
-    nees_samples: int
-    nees_in_bounds: bool | None
-    latency_p95_ms: float
-    camera_age_p95_ms: float
+TableRow = Mapping[str, Any]
 
 
 def accuracy_table(reports: Sequence[Mapping[str, Any]]) -> list[TableRow]:
     """Join the reports of flights; those without accuracy are left out.
 
     :param reports: contents of report.json
-    :return: a row for each scenario by name, and at last one for all flights
+    :return: a row for each scenario by name, and at last one for all flights; NaN where nothing
+        was reported. ``nees_in_bounds`` is None where nothing was located. Latency and age are
+        the greatest of any flight.
     """
     by_scenario: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
     judged = [report for report in reports if report.get('accuracy')]
@@ -76,22 +71,14 @@ def accuracy_table(reports: Sequence[Mapping[str, Any]]) -> list[TableRow]:
 
 def table_markdown(rows: Sequence[TableRow]) -> str:
     """Write the table in Markdown, a line for each row."""
-    head = [title for title, _ in _COLUMNS]
-    lines = [head, ['---', *('---:' for _ in head[1:])]]
-    lines += [[cell(row) for _, cell in _COLUMNS] for row in rows]
-    return ''.join(f'| {" | ".join(line)} |\n' for line in lines)
+    head = [title for title, _, _ in _COLUMNS]
+    cells = [[_cell(row, key, digits) for _, key, digits in _COLUMNS] for row in rows]
+    return markdown_table(head, cells)
 
 
 def table_json(rows: Sequence[TableRow]) -> str:
     """Write the table in JSON, an object for each row; null where there is no figure."""
-    plain = [
-        {
-            key: rounded(value, 6) if isinstance(value, float) else value
-            for key, value in asdict(row).items()
-        }
-        for row in rows
-    ]
-    return json.dumps(plain, indent=2, allow_nan=False) + '\n'
+    return json.dumps(plain_values(rows, 6), indent=2, allow_nan=False) + '\n'
 
 
 def write_table(rows: Sequence[TableRow], folder: Path) -> None:
@@ -107,40 +94,43 @@ def _row(scenario: str, reports: Sequence[Mapping[str, Any]]) -> TableRow:
     parts = [report['accuracy'] for report in reports]
     counts = [part['counts'] for part in parts]
     tracking = _added([report['tracking'] for report in reports])
-    found, false = (
+    right, wrong = (
         sum(count[key] for count in counts) for key in ('true_positives', 'false_positives')
     )
     missed = tracking['false_negatives'] + tracking['false_positives'] + tracking['id_switches']
     true_boxes = tracking['true_positives'] + tracking['false_negatives']
+    idtp = tracking['idtp']
     nees = _nees([part['nees'] for part in parts])
     low, high = nees.bounds
 
     def mean(key: str, weight: str) -> float:
         return _weighted([(part[key], part['counts'][weight]) for part in parts])
 
-    return TableRow(
-        scenario,
-        len(reports),
-        sum(count['people'] for count in counts),
-        mean('streaming_mean_iou', 'streamed'),
-        mean('mean_iou', 'people'),
-        mean('mean_iou_20px', 'people_20px'),
-        mean('recall', 'people'),
-        found / (found + false) if found + false else math.nan,
-        1.0 - missed / true_boxes if true_boxes else math.nan,
-        _share(2 * tracking['idtp'], 2 * tracking['idtp'] + tracking['idfp'] + tracking['idfn']),
-        tracking['id_switches'],
-        mean('position_error_m', 'located'),
-        mean('position_error_at_20m', 'located_at_20m'),
-        mean('range_error_m', 'located'),
-        nees.mean,
-        low,
-        high,
-        nees.samples,
-        nees.in_bounds,
-        _greatest([report['latency_ms']['p95'] for report in reports]),
-        _greatest([report['age_ms'].get('camera', {}).get('p95') for report in reports]),
-    )
+    return {
+        'scenario': scenario,
+        'flights': len(reports),
+        'people': sum(count['people'] for count in counts),
+        'streaming_mean_iou': mean('streaming_mean_iou', 'streamed'),
+        'mean_iou': mean('mean_iou', 'people'),
+        'mean_iou_20px': mean('mean_iou_20px', 'people_20px'),
+        'recall': mean('recall', 'people'),
+        'precision': share(right, right + wrong),
+        'mota': 1.0 - share(missed, true_boxes),
+        'idf1': share(2 * idtp, 2 * idtp + tracking['idfp'] + tracking['idfn']),
+        'id_switches': tracking['id_switches'],
+        'position_error_m': mean('position_error_m', 'located'),
+        'position_error_at_20m': mean('position_error_at_20m', 'located_at_20m'),
+        'range_error_m': mean('range_error_m', 'located'),
+        'nees': nees.mean,
+        'nees_low': low,
+        'nees_high': high,
+        'nees_samples': nees.samples,
+        'nees_in_bounds': nees.in_bounds,
+        'latency_p95_ms': _greatest([report['latency_ms']['p95'] for report in reports]),
+        'camera_age_p95_ms': _greatest(
+            [report['age_ms'].get('camera', {}).get('p95') for report in reports]
+        ),
+    }
 
 
 def _added(parts: Sequence[Mapping[str, Any]]) -> dict[str, int]:
@@ -163,37 +153,11 @@ def _greatest(values: Sequence[float | None]) -> float:
     return max((value for value in values if value is not None), default=math.nan)
 
 
-def _share(part: float, whole: int) -> float:
-    return part / whole if whole else math.nan
-
-
-def _number(value: float, digits: int) -> str:
-    return '–' if math.isnan(value) else f'{value:.{digits}f}'
-
-
-def _nees_cell(row: TableRow) -> str:
-    if row.nees_in_bounds is None:
-        return '–'
-    verdict = 'in' if row.nees_in_bounds else 'not in'
-    return f'{row.nees:.2f} {verdict} {row.nees_low:.2f}..{row.nees_high:.2f}'
-
-
-_COLUMNS: tuple[tuple[str, Callable[[TableRow], str]], ...] = (
-    ('scenario', lambda row: row.scenario.replace('|', '/')),
-    ('flights', lambda row: f'{row.flights}'),
-    ('people', lambda row: f'{row.people}'),
-    ('streaming mean IoU', lambda row: _number(row.streaming_mean_iou, 3)),
-    ('mean IoU', lambda row: _number(row.mean_iou, 3)),
-    ('mean IoU, 20 px', lambda row: _number(row.mean_iou_20px, 3)),
-    ('recall', lambda row: _number(row.recall, 3)),
-    ('precision', lambda row: _number(row.precision, 3)),
-    ('MOTA', lambda row: _number(row.mota, 3)),
-    ('IDF1', lambda row: _number(row.idf1, 3)),
-    ('id switches', lambda row: f'{row.id_switches}'),
-    ('position error, m', lambda row: _number(row.position_error_m, 2)),
-    ('at 20 m', lambda row: _number(row.position_error_at_20m, 2)),
-    ('range error, m', lambda row: _number(row.range_error_m, 2)),
-    ('NEES (4)', _nees_cell),
-    ('latency p95, ms', lambda row: _number(row.latency_p95_ms, 1)),
-    ('camera age p95, ms', lambda row: _number(row.camera_age_p95_ms, 0)),
-)
+def _cell(row: TableRow, key: str, digits: int | None) -> str:
+    if digits is None:
+        return str(row[key])
+    value = number(row[key], digits)
+    if key != 'nees' or row['nees_in_bounds'] is None:
+        return value
+    verdict = 'in' if row['nees_in_bounds'] else 'not in'
+    return f'{value} {verdict} {row["nees_low"]:.2f}..{row["nees_high"]:.2f}'

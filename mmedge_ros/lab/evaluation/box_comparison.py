@@ -1,7 +1,7 @@
-"""Comparison of a run with boxes somebody gave for its pictures.
+"""Comparison of a run with given boxes of its pictures.
 
-The boxes come from another detector, not from people who looked: they are pseudo-labels, and
-agreement with them says how well a run keeps up with that detector, not how right it is.
+The boxes come from another detector, not from annotators: they are pseudo-labels, and agreement
+with them says how well a run keeps up with that detector, not how right it is.
 """
 
 from __future__ import annotations
@@ -11,26 +11,25 @@ import io
 import math
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 
-from mmedge_ros.data_types import NS_PER_S, Box, Decision, FloatArray
+from mmedge_ros.data_types import NS_PER_S, Box, Decision, FloatArray, Track
 from mmedge_ros.fusion.box_placement import height_depth
 from mmedge_ros.fusion.decision_fusion import DecisionFusionParameters
 from mmedge_ros.fusion.return_placement import place_returns
 from mmedge_ros.lab.evaluation import EvaluationError
+from mmedge_ros.lab.evaluation.mot_metrics import share
 from mmedge_ros.lab.evaluation.radar_depths import RadarScans, radar_set_depths, sensor_geometry
+from mmedge_ros.lab.evaluation.truth_matching import met_pairs
 from mmedge_ros.records.run_record import RunRecord
-from mmedge_ros.tracking.data_association import intersection_over_union
 from mmedge_ros.untrusted_files import read_bounded
 
-MINIMUM_IOU = 0.5
-# An id seen in fewer decisions is a flicker, not somebody who was followed.
+# An id seen in fewer decisions is a flicker, not a person who was tracked.
 MINIMUM_DECISIONS = 3
 COLUMNS = ('frame', 'x0', 'y0', 'x1', 'y1', 'score')
 _LARGEST = 1e6
@@ -41,7 +40,7 @@ PseudoLabels = Mapping[int, Sequence[tuple[Box, float]]]
 
 @dataclass(frozen=True, slots=True)
 class BoxesComparison:
-    """Agreement of a run with pseudo-labels; shares are 0..1, NaN where nothing could be asked.
+    """Agreement of a run with pseudo-labels; shares are 0..1, NaN where nothing could be compared.
 
     coverage: share of given boxes that the box of a confirmed track meets with an IoU of at
     least 0.5, one to one. precision: share of the tracks' boxes met by a given box. ids:
@@ -149,23 +148,23 @@ def compare_with_boxes(
     first_frame: int | None = None,
     last_frame: int | None = None,
 ) -> BoxesComparison:
-    """Ask the run, at the stamp of every picture that has pseudo-labels, where people are.
+    """Compare the boxes of a run with pseudo-labels at the stamp of every labelled picture.
 
-    The decision asked is the one whose state time is nearest to the stamp, within one stride;
+    The decision compared is the one whose state time is nearest to the stamp, within one stride;
     its boxes are moved to the stamp with their own velocity.
 
     :param first_frame: first frame index to compare, inclusive; None = the first given
     :param last_frame: last frame index to compare, inclusive; None = the last given
     :raises EvaluationError: when no given frame belongs to the recording
     """
-    asked = sorted(
+    wanted = sorted(
         frame
         for frame in boxes
         if (first_frame is None or frame >= first_frame)
         and (last_frame is None or frame <= last_frame)
     )
     stamps = record.camera_stamps_ns
-    inside = [frame for frame in asked if 0 <= frame < len(stamps)]
+    inside = [frame for frame in wanted if 0 <= frame < len(stamps)]
     if not inside:
         raise EvaluationError(
             f'none of the frames {first_frame or 0} to '
@@ -180,10 +179,10 @@ def compare_with_boxes(
     first_ns, last_ns = frames[0].stamp_ns, frames[-1].stamp_ns
     errors = _range_errors(record, first_ns, last_ns)
     return BoxesComparison(
-        coverage=_share(matches, given),
-        precision=_share(matches, track_boxes),
+        coverage=share(matches, given),
+        precision=share(matches, track_boxes),
         ids=_count_ids(record.decisions, first_ns, last_ns),
-        radar_matched=_share(radar_matched, radar_boxes),
+        radar_matched=share(radar_matched, radar_boxes),
         range_rel_median=float(np.median(errors)) if errors else math.nan,
         frames=len(frames),
         boxes=given,
@@ -193,40 +192,52 @@ def compare_with_boxes(
         first_frame=inside[0],
         last_frame=inside[-1],
         frames_without_decision=undecided,
-        frames_outside=len(asked) - len(inside),
+        frames_outside=len(wanted) - len(inside),
     )
 
 
 def count_matches(given: Sequence[Box], found: Sequence[Box]) -> int:
     """Count the pairs with an IoU of at least 0.5 in the best one-to-one assignment."""
-    iou = intersection_over_union(_corners(given), _corners(found))
-    # Pairs below the limit are worth nothing, so that they never break up one above it.
-    iou[iou < MINIMUM_IOU] = 0.0
-    rows, columns = linear_sum_assignment(iou, maximize=True)
-    return int(np.count_nonzero(iou[rows, columns] >= MINIMUM_IOU))
+    return len(met_pairs(box_array(given), box_array(found))[0])
 
 
-def _share(part: int, whole: int) -> float:
-    return part / whole if whole else math.nan
+def box_array(boxes: Sequence[Box]) -> FloatArray:
+    """Return boxes as an array (N, 4)."""
+    return np.array(boxes, np.float64).reshape(-1, 4)
+
+
+def decisions_near(record: RunRecord, stamps_ns: Sequence[int]) -> list[Decision | None]:
+    """Return the decision whose state time is nearest to each stamp, None beyond one stride."""
+    decisions = sorted(record.decisions, key=lambda decision: decision.state_ns)
+    states = [decision.state_ns for decision in decisions]
+    nearest: list[Decision | None] = []
+    for stamp_ns in stamps_ns:
+        place = bisect_left(states, stamp_ns)
+        near = decisions[max(place - 1, 0) : place + 1]
+        best = min(near, key=lambda d: abs(d.state_ns - stamp_ns), default=None)
+        if best is not None and abs(best.state_ns - stamp_ns) > record.stride * NS_PER_S + 1:
+            best = None
+        nearest.append(best)
+    return nearest
+
+
+def moved_boxes(tracks: Iterable[Track], elapsed_ns: int) -> list[Box]:
+    """Return the boxes of tracks that have one, moved on by their own velocities."""
+    boxes = (track.box_at(elapsed_ns / NS_PER_S) for track in tracks)
+    return [box for box in boxes if box is not None]
 
 
 def _match_tracks(record: RunRecord, frames: Sequence[_Frame]) -> tuple[int, int, int]:
-    """Return the matches, the tracks' boxes, and the frames no decision is in force for."""
-    decisions = sorted(record.decisions, key=lambda decision: decision.state_ns)
-    states = [decision.state_ns for decision in decisions]
+    """Return the matches, the tracks' boxes, and the frames without a decision near them."""
     matches = track_boxes = undecided = 0
-    for frame in frames:
-        place = bisect_left(states, frame.stamp_ns)
-        near = decisions[max(place - 1, 0) : place + 1]
-        best = min(near, key=lambda d: abs(d.state_ns - frame.stamp_ns), default=None)
-        elapsed = (frame.stamp_ns - best.state_ns) / NS_PER_S if best else math.inf
-        if best is None or abs(elapsed) > record.stride + 1e-9:
+    nearest = decisions_near(record, [frame.stamp_ns for frame in frames])
+    for frame, decision in zip(frames, nearest, strict=True):
+        if decision is None:
             undecided += 1
             continue
-        moved = (track.box_at(elapsed) for track in best.tracks)
-        found = [box for box in moved if box is not None]
-        track_boxes += len(found)
-        matches += count_matches(frame.given, found)
+        boxes = moved_boxes(decision.tracks, frame.stamp_ns - decision.state_ns)
+        track_boxes += len(boxes)
+        matches += count_matches(frame.given, boxes)
     return matches, track_boxes, undecided
 
 
@@ -236,7 +247,7 @@ def _match_returns(record: RunRecord, frames: Sequence[_Frame]) -> tuple[int, in
     if geometry is None:
         return 0, 0
     scans = RadarScans(record)
-    matched = asked = 0
+    matched = compared = 0
     for frame in frames:
         recent = scans.before(frame.stamp_ns)
         if not recent:
@@ -248,8 +259,8 @@ def _match_returns(record: RunRecord, frames: Sequence[_Frame]) -> tuple[int, in
         for box in frame.given:
             low, high = np.array(box[:2]), np.array(box[2:])
             matched += bool(((pixels > low) & (pixels < high)).all(axis=1).any())
-        asked += len(frame.given)
-    return matched, asked
+        compared += len(frame.given)
+    return matched, compared
 
 
 def _range_errors(record: RunRecord, first_ns: int, last_ns: int) -> list[float]:
@@ -273,7 +284,3 @@ def _count_ids(decisions: Sequence[Decision], first_ns: int, last_ns: int) -> in
         if track.box is not None
     )
     return sum(count >= MINIMUM_DECISIONS for count in seen.values())
-
-
-def _corners(boxes: Sequence[Box]) -> FloatArray:
-    return np.array(boxes, np.float64).reshape(-1, 4)

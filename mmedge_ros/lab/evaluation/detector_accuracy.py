@@ -29,6 +29,7 @@ from mmedge_ros.lab.evaluation.truth_matching import (
     covered_boxes,
     uncounted_people,
 )
+from mmedge_ros.lab.reporting.report_files import plain_values
 from mmedge_ros.records.ground_truth import PERSON, Conditions, TrueFrame
 from mmedge_ros.tracking.data_association import intersection_over_union
 
@@ -84,7 +85,7 @@ class DetectorAccuracy:
 
     def as_json(self) -> dict[str, Any]:
         """Return everything as plain values, null for what is not known."""
-        plain: dict[str, Any] = _plain(asdict(self))
+        plain: dict[str, Any] = plain_values(asdict(self), _DIGITS)
         return plain
 
 
@@ -267,13 +268,3 @@ def _is_ignored(candidate: _Candidate, stratum: _Stratum) -> bool:
     low, high = stratum.heights
     stands_for_others = any(not stratum.mask[place] for place in candidate.people)
     return candidate.ignored or stands_for_others or not low <= candidate.height < high
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _plain(entry) for key, entry in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(entry) for entry in value]
-    if isinstance(value, float):
-        return round(value, _DIGITS) if math.isfinite(value) else None
-    return value

@@ -268,14 +268,14 @@ def _figures(tally: _Tally) -> MotFigures:
     same = _identity_matches(tally.together) if has_ids else 0
     unknown = math.nan
     return MotFigures(
-        1.0 - _share(missed + extra + tally.switches, true) if has_ids else unknown,
-        _share(2 * same, true + found) if has_ids else unknown,
-        _share(same, found) if has_ids else unknown,
-        _share(same, true) if has_ids else unknown,
-        _share(tally.overlap, tally.matches),
-        _share(tally.matches, true),
-        _share(tally.matches, found),
-        _share(tally.covered, true),
+        1.0 - share(missed + extra + tally.switches, true) if has_ids else unknown,
+        share(2 * same, true + found) if has_ids else unknown,
+        share(same, found) if has_ids else unknown,
+        share(same, true) if has_ids else unknown,
+        share(tally.overlap, tally.matches),
+        share(tally.matches, true),
+        share(tally.matches, found),
+        share(tally.covered, true),
         tally.switches if has_ids else None,
         sum(person.fragmentations for person in people) if has_ids else None,
         extra,
@@ -291,5 +291,6 @@ def _figures(tally: _Tally) -> MotFigures:
     )
 
 
-def _share(part: float, whole: int) -> float:
+def share(part: float, whole: float) -> float:
+    """Return the quotient; NaN where there is nothing to divide by."""
     return part / whole if whole else math.nan

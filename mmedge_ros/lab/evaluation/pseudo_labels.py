@@ -1,25 +1,30 @@
-"""Judges a run by what another detector, a teacher, sees in the same pictures.
+"""Judges a run by what another detector, a teacher, detects in the same pictures.
 
-For recordings nobody has labelled. The teacher's boxes are pseudo-labels, not ground truth:
-agreement says how well a run keeps up with the teacher, and where the teacher is wrong whoever
-is right is counted wrong.
+For recordings without labels. The teacher's boxes are pseudo-labels, not ground truth:
+agreement says how well a run keeps up with the teacher, and where the teacher is wrong a right
+box counts as wrong.
 """
 
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
-from mmedge_ros.data_types import CAMERA, NS_PER_S, Box, Decision
+from mmedge_ros.data_types import CAMERA, Box, Decision
 from mmedge_ros.encoding import EncodingError
-from mmedge_ros.encoding.detector import DetectorOutput, Image
+from mmedge_ros.encoding.detector import Image
 from mmedge_ros.lab.evaluation import EvaluationError
-from mmedge_ros.lab.evaluation.box_comparison import count_matches
+from mmedge_ros.lab.evaluation.box_comparison import (
+    box_array,
+    count_matches,
+    decisions_near,
+    moved_boxes,
+)
+from mmedge_ros.lab.evaluation.detector_accuracy import FindsObjects
 from mmedge_ros.lab.evaluation.truth_matching import best_overlaps
 from mmedge_ros.records.ground_truth import PERSON
 from mmedge_ros.records.run_record import RunRecord
@@ -30,12 +35,6 @@ TEACHER_SCORE = 0.35
 DETECTOR_SCORE = 0.25
 
 Labels = Mapping[int, Sequence[Box]]
-
-
-class FindsPeople(Protocol):
-    """A detector, as far as a teacher needs to be one."""
-
-    def detect(self, image: Image) -> DetectorOutput: ...
 
 
 class SeenPicture(Protocol):
@@ -50,7 +49,7 @@ class SeenPicture(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """Agreement of somebody's boxes with pseudo-labels; NaN where nothing could be asked.
+    """Agreement of boxes with pseudo-labels; NaN where nothing could be compared.
 
     mean_iou: over the pseudo-labels, of the box assigned one to one, 0 for those without.
     recall: share of pseudo-labels met with an IoU of at least 0.5; precision: share of the
@@ -84,31 +83,31 @@ class PseudoLabelComparison:
 
 def teacher_labels(
     pictures: Iterable[SeenPicture],
-    teacher: FindsPeople,
+    teacher: FindsObjects,
     stamps_ns: Sequence[int],
     on_progress: Callable[[float], None] | None = None,
 ) -> dict[int, list[Box]]:
-    """Return the people a teacher sees, by the stamp of the picture.
+    """Return the people a teacher detects, by the stamp of the picture.
 
-    :param stamps_ns: of the pictures to ask about
+    :param stamps_ns: of the pictures to label
     """
     wanted = set(stamps_ns)
-    found: dict[int, list[Box]] = {}
+    labels: dict[int, list[Box]] = {}
     for picture in pictures:
-        if picture.stamp_ns not in wanted or picture.stamp_ns in found:
+        if picture.stamp_ns not in wanted or picture.stamp_ns in labels:
             continue
         try:
             seen = teacher.detect(picture.picture).detections
         except EncodingError:
             continue
-        found[picture.stamp_ns] = [
+        labels[picture.stamp_ns] = [
             d.box for d in seen if d.label == PERSON and d.score >= TEACHER_SCORE
         ]
         if on_progress:
-            on_progress(len(found) / len(wanted))
-        if len(found) == len(wanted):
+            on_progress(len(labels) / len(wanted))
+        if len(labels) == len(wanted):
             break
-    return found
+    return labels
 
 
 def frames_asked(
@@ -141,7 +140,11 @@ def compare_with_teacher(
     """
     stamps = [s for s in record.camera_stamps_ns[first_frame : last_frame + 1] if s in labels]
     given = [labels[stamp] for stamp in stamps]
-    decided = _decided_boxes(record, stamps)
+    nearest = zip(stamps, decisions_near(record, stamps), strict=True)
+    decided = [
+        None if decision is None else _people_at(decision, stamp_ns)
+        for stamp_ns, decision in nearest
+    ]
     detected = _detected_boxes(record)
     return PseudoLabelComparison(
         teacher,
@@ -160,8 +163,7 @@ def _agreement(given: Sequence[Sequence[Box]], found: Sequence[Sequence[Box]]) -
     overlaps: list[float] = []
     hits = 0
     for labels, boxes in zip(given, found, strict=True):
-        corners = (np.array(part, np.float64).reshape(-1, 4) for part in (labels, boxes))
-        overlaps += best_overlaps(*corners).tolist()
+        overlaps += best_overlaps(box_array(labels), box_array(boxes)).tolist()
         hits += count_matches(labels, boxes)
     total = sum(map(len, found))
     return Agreement(
@@ -172,24 +174,9 @@ def _agreement(given: Sequence[Sequence[Box]], found: Sequence[Sequence[Box]]) -
     )
 
 
-def _decided_boxes(record: RunRecord, stamps_ns: Sequence[int]) -> list[list[Box] | None]:
-    """Return what decisions say of each stamp; None where none is near."""
-    decisions = sorted(record.decisions, key=lambda decision: decision.state_ns)
-    states = [decision.state_ns for decision in decisions]
-    found: list[list[Box] | None] = []
-    for stamp_ns in stamps_ns:
-        place = bisect_left(states, stamp_ns)
-        near = decisions[max(place - 1, 0) : place + 1]
-        best = min(near, key=lambda d: abs(d.state_ns - stamp_ns), default=None)
-        late = best is None or abs(best.state_ns - stamp_ns) > record.stride * NS_PER_S + 1
-        found.append(None if late or best is None else _people_at(best, stamp_ns))
-    return found
-
-
 def _people_at(decision: Decision, stamp_ns: int) -> list[Box]:
-    elapsed = (stamp_ns - decision.state_ns) / NS_PER_S
-    boxes = (track.box_at(elapsed) for track in decision.tracks if track.label == PERSON)
-    return [box for box in boxes if box is not None]
+    people = (track for track in decision.tracks if track.label == PERSON)
+    return moved_boxes(people, stamp_ns - decision.state_ns)
 
 
 def _detected_boxes(record: RunRecord) -> dict[int, list[Box]]:

@@ -6,7 +6,7 @@ import dataclasses
 import json
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ import numpy as np
 from mmedge_ros.data_types import NS_PER_S
 from mmedge_ros.lab.evaluation.accuracy import Accuracy, accuracy_of
 from mmedge_ros.lab.evaluation.box_comparison import BoxesComparison
-from mmedge_ros.lab.evaluation.decision_log import decision_lines, rounded
+from mmedge_ros.lab.evaluation.decision_log import decision_lines
 from mmedge_ros.lab.evaluation.latency_metrics import latency_metrics, modalities_of
 from mmedge_ros.lab.evaluation.pseudo_labels import PseudoLabelComparison
 from mmedge_ros.lab.evaluation.trajectories import (
@@ -24,10 +24,9 @@ from mmedge_ros.lab.evaluation.trajectories import (
     start_ns,
     trajectories,
 )
-from mmedge_ros.lab.reporting.report_files import write_files
+from mmedge_ros.lab.reporting.report_files import REPORT, plain_values, write_files
 from mmedge_ros.records.run_record import RunRecord, UnitCounts
 
-REPORT = 'report.json'
 DECISIONS = 'decisions.jsonl'
 PAGE = 'report.html'
 _DIGITS = 6
@@ -119,7 +118,7 @@ def report_of(
         'resources': {'cpu_s': None, 'peak_rss_mb': None} | record.resources,
         'software': {'version': None, 'git': None, 'bundle': None} | record.software,
     }
-    plain: dict[str, Any] = _plain(report)
+    plain: dict[str, Any] = plain_values(report, _DIGITS)
     return plain
 
 
@@ -171,16 +170,3 @@ def _track_summary(track: Trajectory) -> dict[str, Any]:
         'median_range_m': float(np.median(ranges)) if len(ranges) else math.nan,
         'seen_by': track.seen_by,
     }
-
-
-def _plain(value: Any) -> Any:
-    """Turn numbers into what JSON can hold: rounded, and None for NaN and infinity."""
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    if value is None or isinstance(value, str | bool):
-        return value
-    if isinstance(value, int | np.integer):
-        return int(value)
-    return rounded(float(value), _DIGITS)

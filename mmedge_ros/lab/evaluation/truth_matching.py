@@ -95,25 +95,29 @@ def best_overlaps(people: FloatArray, boxes: FloatArray) -> FloatArray:
 
     One box to one person, so that the sum is as great as it can be; 0 for those left alone.
     """
-    found = np.zeros(len(people))
-    if len(people) and len(boxes):
-        iou = intersection_over_union(people, boxes)
-        rows, columns = linear_sum_assignment(iou, maximize=True)
-        found[rows] = iou[rows, columns]
-    return found
+    overlaps = np.zeros(len(people))
+    iou = intersection_over_union(people, boxes)
+    rows, columns = linear_sum_assignment(iou, maximize=True)
+    overlaps[rows] = iou[rows, columns]
+    return overlaps
+
+
+def met_pairs(people: FloatArray, boxes: FloatArray) -> tuple[Places, Places]:
+    """Return the places of people (P, 4) and of the boxes (M, 4) that meet them, one to one."""
+    iou = intersection_over_union(people, boxes)
+    # Pairs below the limit are worth nothing, so that they never break up one above it.
+    worth = np.where(iou >= MINIMUM_IOU, iou, 0.0)
+    rows, columns = linear_sum_assignment(worth, maximize=True)
+    met = worth[rows, columns] > 0.0
+    return rows[met], columns[met]
 
 
 def match_boxes(frame: TrueFrame, boxes: FloatArray) -> Match:
     """Compare the boxes (M, 4) of a result with everything that is true at its state time."""
     people = frame.boxes[counted_people(frame)]
     partners = np.full(len(people), -1, np.intp)
-    iou = intersection_over_union(people, boxes)
-    if iou.size:
-        # Pairs below the limit are worth nothing, so that they never break up one above it.
-        worth = np.where(iou >= MINIMUM_IOU, iou, 0.0)
-        rows, columns = linear_sum_assignment(worth, maximize=True)
-        met = worth[rows, columns] > 0.0
-        partners[rows[met]] = columns[met]
+    rows, columns = met_pairs(people, boxes)
+    partners[rows] = columns
     ignored = covered_boxes(boxes, frame.boxes[uncounted_people(frame)])
     ignored[partners[partners >= 0]] = False
     return Match(best_overlaps(people, boxes), partners, ignored)

@@ -14,7 +14,7 @@ from mmedge_ros.data_types import FloatArray
 from mmedge_ros.lab.evaluation.flight_bootstrap import Drawings, interval
 from mmedge_ros.lab.gates.certificate import Certificate
 from mmedge_ros.lab.gates.loop_figures import FlightFigures, GateFigures, saved, saving_ceiling
-from mmedge_ros.lab.reporting.report_files import write_report
+from mmedge_ros.lab.reporting.report_files import plain_values, write_report
 from mmedge_ros.skipping.audits import AuditParameters, DriftMonitor
 
 PAGE = 'report.html'
@@ -81,7 +81,7 @@ def gate_report(evidence: GateEvidence) -> dict[str, Any]:
         'splits': [_splits(alpha, results) for alpha, results in evidence.splits.items()],
         'drift': [_drift(name, evidence, flights) for name, flights in evidence.audits.items()],
     }
-    plain: dict[str, Any] = _plain(found)
+    plain: dict[str, Any] = plain_values(found, _DIGITS)
     return plain
 
 
@@ -247,14 +247,3 @@ def _certificate(certificate: Certificate) -> dict[str, Any]:
         'differing': certificate.differing,
         'p_value': certificate.p_value,
     }
-
-
-def _plain(value: Any) -> Any:
-    """Make values fit for JSON: rounded, and None where there is no number."""
-    if isinstance(value, dict):
-        return {str(key): _plain(part) for key, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(part) for part in value]
-    if isinstance(value, float):
-        return round(value, _DIGITS) if math.isfinite(value) else None
-    return value

@@ -11,6 +11,7 @@ import numpy as np
 
 from mmedge_ros.data_types import CAMERA, NS_PER_S, Decision, FloatArray
 from mmedge_ros.lab.evaluation.accuracy_samples import picture_size, stream_samples
+from mmedge_ros.lab.evaluation.mot_metrics import share
 from mmedge_ros.lab.evaluation.truth_matching import best_overlaps, counted_people, person_boxes
 from mmedge_ros.lab.gates.certificate import FlightOutcome
 from mmedge_ros.lab.gates.closed_loop import GatedRun
@@ -121,7 +122,7 @@ class GateFigures:
             'flights': len(self.flights),
             'windows': len(windows),
             'early': early,
-            'disagreement': _share(differing, early),
+            'disagreement': share(differing, early),
             'units': _added([f.units for f in self.flights]),
             'saved': saved(windows),
             'ceiling': self.ceiling,
@@ -140,7 +141,7 @@ class GateFigures:
             'streaming_mean_iou': _mean([f.stream for f in self.flights]),
             'reference_streaming_mean_iou': _mean([f.reference_stream for f in self.flights]),
             'audits': sum(len(f.audits) for f in self.flights),
-            'audits_agree': _share(
+            'audits_agree': share(
                 sum(sum(f.audits) for f in self.flights), sum(len(f.audits) for f in self.flights)
             ),
             **self.facts,
@@ -162,7 +163,7 @@ def halves(windows: Sequence[WindowWork]) -> tuple[list[WindowWork], list[Window
 def saved(windows: Sequence[WindowWork]) -> float:
     """Return the share of the reference's slow encodes that were left out."""
     full = sum(w.full for w in windows)
-    return 1.0 - _share(sum(w.encoded for w in windows), full) if full else math.nan
+    return 1.0 - share(sum(w.encoded for w in windows), full) if full else math.nan
 
 
 def reliability(confidences: FloatArray, agrees: FloatArray) -> list[dict[str, float]]:
@@ -243,13 +244,9 @@ def _half(windows: Sequence[WindowWork]) -> dict[str, float]:
     return {
         'saved': saved(windows),
         'early': float(early),
-        'disagreement': _share(sum(w.differs for w in windows), early),
+        'disagreement': share(sum(w.differs for w in windows), early),
     }
 
 
-def _share(part: float, whole: float) -> float:
-    return part / whole if whole else math.nan
-
-
 def _mean(parts: Sequence[tuple[float, int]]) -> float:
-    return _share(sum(total for total, _ in parts), sum(count for _, count in parts))
+    return share(sum(total for total, _ in parts), sum(count for _, count in parts))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -62,7 +63,7 @@ def render_page(
 
 def number(value: float | None, digits: int = 1, unit: str = '') -> str:
     """Write a number with its unit, or a dash where there is none."""
-    return UNKNOWN if value is None else f'{value:,.{digits}f}{unit}'
+    return UNKNOWN if value is None or math.isnan(value) else f'{value:,.{digits}f}{unit}'
 
 
 def percent(value: float | None, digits: int = 1) -> str:

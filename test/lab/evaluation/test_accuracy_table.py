@@ -29,32 +29,32 @@ def flight(light, right=0.0, windows=4, seconds=1.0, people=1):
 
 def test_each_scenario_has_a_row_and_the_last_row_is_all():
     rows = accuracy_table([flight('night'), flight('day'), flight('day')])
-    assert [row.scenario for row in rows] == ['meadow_day_near', 'meadow_night_near', 'all']
-    assert [row.flights for row in rows] == [2, 1, 3]
-    assert rows[-1].people == 12
+    assert [row['scenario'] for row in rows] == ['meadow_day_near', 'meadow_night_near', 'all']
+    assert [row['flights'] for row in rows] == [2, 1, 3]
+    assert rows[-1]['people'] == 12
 
 
 def test_means_are_weighted_by_the_people_they_are_means_of():
     right, off = flight('day', windows=2), flight('day', 8.0, windows=6)
     (row, _) = accuracy_table([right, off])
-    assert row.mean_iou == pytest.approx((2 * 1.0 + 6 * 32 / 48) / 8, abs=1e-5)
-    assert row.precision == row.recall == row.mota == 1.0
-    assert row.idf1 == 1.0
+    assert row['mean_iou'] == pytest.approx((2 * 1.0 + 6 * 32 / 48) / 8, abs=1e-5)
+    assert row['precision'] == row['recall'] == row['mota'] == 1.0
+    assert row['idf1'] == 1.0
 
 
 def test_a_flight_with_more_people_weighs_more_in_streaming():
     two, one = flight('day', people=2), flight('day', 8.0)
     (row, _) = accuracy_table([two, one])
     expected = 2 * two['accuracy']['streaming_mean_iou'] + one['accuracy']['streaming_mean_iou']
-    assert row.streaming_mean_iou == pytest.approx(expected / 3, abs=1e-5)
+    assert row['streaming_mean_iou'] == pytest.approx(expected / 3, abs=1e-5)
 
 
 def test_the_bounds_of_the_nees_narrow_with_more_flights():
     one, many = (accuracy_table([flight('day', seconds=2.0)] * n)[0] for n in (1, 10))
-    assert many.nees_samples == 10 * one.nees_samples
-    assert many.nees_high - many.nees_low < one.nees_high - one.nees_low
-    assert one.nees == many.nees == 0.0
-    assert one.nees_in_bounds is False
+    assert many['nees_samples'] == 10 * one['nees_samples']
+    assert many['nees_high'] - many['nees_low'] < one['nees_high'] - one['nees_low']
+    assert one['nees'] == many['nees'] == 0.0
+    assert one['nees_in_bounds'] is False
 
 
 def test_reports_without_truth_are_left_out():
@@ -65,8 +65,8 @@ def test_reports_without_truth_are_left_out():
 def test_a_flight_in_which_nobody_was_visible_has_a_row_of_dashes():
     truth = GroundTruth([scene(ms) for ms in (0, 20, 40)])
     (row, _) = accuracy_table([report_of(run([decided(0)], truth))])
-    assert math.isnan(row.mean_iou)
-    assert row.nees_in_bounds is None
+    assert math.isnan(row['mean_iou'])
+    assert row['nees_in_bounds'] is None
     assert '| – |' in table_markdown([row])
     assert json.loads(table_json([row]))[0]['mean_iou'] is None
 
