@@ -1,16 +1,17 @@
-"""Figures that are kept, and what moved against them."""
+"""The regression check: figures that are kept, and what changed against them."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeGuard
 
 from mmedge_ros.lab.comparison.plan import ComparisonCase
 from mmedge_ros.lab.comparison.report import figure_of
 from mmedge_ros.lab.evaluation import EvaluationError
+from mmedge_ros.lab.reporting.page import markdown_table
 from mmedge_ros.lab.reporting.report_files import write_files
 
 _LARGEST = 1_000_000
@@ -33,7 +34,7 @@ KEPT: Mapping[str, float] = {
 }
 
 
-class Move(NamedTuple):
+class Change(NamedTuple):
     """A figure beside what it was; None where it is missing now or was missing then."""
 
     case: str
@@ -75,7 +76,7 @@ def write_kept(report: Mapping[str, Any], path: Path) -> None:
     write_files(path.parent, {path.name: content.encode()})
 
 
-def moves(report: Mapping[str, Any], path: Path) -> list[Move]:
+def changes(report: Mapping[str, Any], path: Path) -> list[Change]:
     """Put a report beside kept figures; every kept one, in their order.
 
     :raises EvaluationError: if the file is none of figures, or is of other flights, another
@@ -94,13 +95,31 @@ def moves(report: Mapping[str, Any], path: Path) -> list[Move]:
                 'or write it anew with --store'
             )
     rows = {_case(row).key: row for row in report['cases']}
-    found = []
+    compared = []
     for key, figures in kept['cases'].items():
         for name, entry in figures.items():
             value, tolerance = _entry(path, key, name, entry)
             now = _now(rows.get(key), name)
-            found.append(Move(key, name, value, now, tolerance))
-    return found
+            compared.append(Change(key, name, value, now, tolerance))
+    return compared
+
+
+def change_table(moved: Sequence[Change]) -> str:
+    """Write a table of changes."""
+
+    def words(value: float | None) -> str:
+        return 'missing' if value is None else f'{value:.4g}'
+
+    rows = []
+    for change in moved:
+        by = ''
+        if change.kept is not None and change.now is not None:
+            by = f'{change.now - change.kept:+.4g}'
+        allowed = f'{change.tolerance:g}'
+        rows.append(
+            [change.case, change.figure, words(change.kept), words(change.now), by, allowed]
+        )
+    return markdown_table(['case', 'figure', 'kept', 'now', 'by', 'allowed'], rows)
 
 
 def _now(row: Mapping[str, Any] | None, name: str) -> float | None:

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mmedge_ros.lab.comparison.plan import plan_comparison
-from mmedge_ros.lab.comparison.regression import KEPT, moves, write_kept
+from mmedge_ros.lab.comparison.regression import KEPT, changes, write_kept
 from mmedge_ros.lab.comparison.report import comparison_report
 from mmedge_ros.lab.evaluation import EvaluationError
 
@@ -35,13 +35,13 @@ def kept(tmp_path: Path) -> Path:
 
 
 def test_the_same_figures_did_not_move(kept: Path) -> None:
-    found = moves(reported(), kept)
+    found = changes(reported(), kept)
     assert len(found) == 2 * len(KEPT)
     assert all(move.within for move in found)
 
 
 def test_a_figure_that_moved_is_named_with_both_values(kept: Path) -> None:
-    found = moves(reported(lambda case, flight: better_ours(case, flight) - 0.05), kept)
+    found = changes(reported(lambda case, flight: better_ours(case, flight) - 0.05), kept)
     moved = {(move.case, move.figure): move for move in found if not move.within}
     move = moved['ours-stream-100-50ms', 'accuracy.streaming_mean_iou']
     assert (move.kept, move.now) == (pytest.approx(0.515), pytest.approx(0.465))
@@ -49,12 +49,12 @@ def test_a_figure_that_moved_is_named_with_both_values(kept: Path) -> None:
 
 
 def test_a_small_move_is_allowed(kept: Path) -> None:
-    found = moves(reported(lambda case, flight: better_ours(case, flight) - 0.01), kept)
+    found = changes(reported(lambda case, flight: better_ours(case, flight) - 0.01), kept)
     assert all(move.within for move in found)
 
 
 def test_a_case_that_is_missing_now_moved(kept: Path) -> None:
-    missing = [move for move in moves(reported(policies='ours'), kept) if move.now is None]
+    missing = [move for move in changes(reported(policies='ours'), kept) if move.now is None]
     assert {move.case for move in missing} == {'blocking-stream-100-50ms'}
     assert any(not move.within for move in missing)
 
@@ -72,7 +72,7 @@ def test_figures_of_something_else_are_not_compared(
 ) -> None:
     kept.write_text(json.dumps(json.loads(kept.read_text()) | change))
     with pytest.raises(EvaluationError, match=f'made with other {what}'):
-        moves(reported(), kept)
+        changes(reported(), kept)
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_a_file_of_something_else_is_one_sentence(tmp_path: Path, content: str) 
     path = tmp_path / 'kept.json'
     path.write_text(content)
     with pytest.raises(EvaluationError, match=r'kept\.json'):
-        moves(reported(), path)
+        changes(reported(), path)
 
 
 _values = st.none() | st.booleans() | st.floats() | st.text(max_size=4) | st.just([])
@@ -106,10 +106,10 @@ def test_whatever_stands_for_a_figure_is_judged_or_refused(
     path.write_text(json.dumps(content))
     fits = all(isinstance(v, int | float) and not isinstance(v, bool) for v in (value, tolerance))
     if (fits or value is None) and isinstance(tolerance, float) and 0.0 <= tolerance < math.inf:
-        assert [move.tolerance for move in moves(report, path)] == [tolerance]
+        assert [move.tolerance for move in changes(report, path)] == [tolerance]
     else:
         with pytest.raises(EvaluationError, match=r'kept\.json'):
-            moves(report, path)
+            changes(report, path)
 
 
 _REPORT = reported(policies='ours')
