@@ -25,7 +25,7 @@ from mmedge_ros.lab.evaluation.pseudo_labels import (
     TEACHER_SCORE,
     PseudoLabelComparison,
     compare_with_teacher,
-    frames_asked,
+    frame_range,
     teacher_labels,
 )
 from mmedge_ros.lab.evaluation.report import write_report
@@ -176,7 +176,7 @@ def _taught(record: RunRecord, request: ReplayRequest, teacher: Detector) -> Pse
     from mmedge_ros.lab.evaluation.video import recorded_pictures
     from mmedge_ros.replay.recording import Recording
 
-    first, last = frames_asked(record, *request.frames)
+    first, last = frame_range(record, *request.frames)
     with Recording(request.bag, request.topics) as recording, StatusLine('teacher') as line:
         labels = teacher_labels(
             recorded_pictures(recording),

@@ -55,7 +55,7 @@ COLUMNS = (
     ('cpu_s_per_s', 'processor s per s', 'plain'),
     ('power_w', 'power, model', 'watts'),
 )
-# What the paper says beside each figure of ours, and which of its figures that is.
+# The figure of the paper beside each of ours, and its result.
 _PAPER = {
     PLANE: (
         'figure 11',
@@ -271,7 +271,7 @@ def _strata(report: Mapping[str, Any]) -> Iterator[tuple[str, str, list[str]]]:
 
 
 def _story(report: Mapping[str, Any], name: str) -> tuple[str, str, str]:
-    """Return which figure of the paper this is beside, what it says, and ours beside it."""
+    """Return the figure of the paper, its result, and ours beside it."""
     where, words = _PAPER.get(name, ('', ''))
     return where, words, _ours_beside(report, name)
 

@@ -1,8 +1,7 @@
-"""How right a run was, against the ground truth of its recording.
+"""Accuracy of a run against the ground truth of its recording.
 
-Definitions are those of the reports' keys: *visible* people are at least 8 px tall and at
-least half visible; boxes are those of confirmed tracks of people. `truth_matching` says which
-boxes are not judged, `tracking_accuracy` how people are followed, `consistency` what NEES is.
+*Visible* people are at least 8 px tall and at least half unhidden; boxes are those of confirmed
+tracks of people. Definitions: `truth_matching`, `tracking_accuracy`, `consistency`.
 """
 
 from __future__ import annotations
@@ -48,7 +47,6 @@ from mmedge_ros.records.run_record import RunRecord
 _TALL = 20.0
 SIZE_EDGES = (8.0, 20.0, 40.0, 80.0, math.inf)
 RANGE_EDGES = (0.0, 10.0, 20.0, 30.0, 50.0)
-# Half the outline hidden is the limit of being asked for at all.
 VISIBILITY_EDGES = {'partly': (0.5, 0.9), 'free': (0.9, math.inf)}
 # Ranges that count as about 20 m.
 _NEAR_20M = (16.0, 24.0)
@@ -59,11 +57,10 @@ _MOST_STRATA = 12
 
 @dataclass(frozen=True)
 class BoxCounts:
-    """What was asked and answered at the state times of decisions; adds up over flights.
+    """Counts at the state times of decisions.
 
-    ``windows`` were compared; of those ``windows_without_decision`` brought none, and everybody
-    visible at their end counts as missed. At ``windows_without_truth`` nobody knows what was
-    there. ``people`` counts visible people once per window.
+    People visible at the end of ``windows_without_decision`` count as missed;
+    ``windows_without_truth`` are not compared. ``people`` counts visible people per window.
     """
 
     windows: int = 0
@@ -81,11 +78,10 @@ class BoxCounts:
 
 @dataclass(frozen=True, eq=False)
 class Accuracy:
-    """Everything a run is judged by.
+    """All that is measured against the ground truth of a run.
 
     ``states`` are the samples at state times, ``stream`` those every 10 ms, ``at_once`` the
-    same as if every result had been published at its state time. ``scenarios`` are named as
-    the simulator does: surroundings, light and distance.
+    same as if every result had been published at its state time.
     """
 
     states: PersonSamples
@@ -99,7 +95,7 @@ class Accuracy:
     problems: tuple[str, ...] = ()
 
     def report(self) -> dict[str, Any]:
-        """Return the values under ``accuracy`` of report.json; NaN where nothing was asked."""
+        """Return the values under ``accuracy`` of report.json; NaN without samples."""
         states, stream = self.states, self.stream
         tall, tall_stream = (s.select(s.heights >= _TALL) for s in (states, stream))
         judged = self.counts.true_positives + self.counts.false_positives
@@ -181,12 +177,12 @@ class Accuracy:
 
     def _by_condition(self, name: str) -> dict[str, Any]:
         states, stream = getattr(self.states, name), getattr(self.stream, name)
-        found = sorted({*np.unique(states).tolist(), *np.unique(stream).tolist()} - {''})
+        values = sorted({*np.unique(states).tolist(), *np.unique(stream).tolist()} - {''})
         return {
             value: _summary(
                 self.states.select(states == value), self.stream.select(stream == value)
             )
-            for value in found[:_MOST_STRATA]
+            for value in values[:_MOST_STRATA]
         }
 
 
@@ -216,8 +212,7 @@ def _summary(states: PersonSamples, stream: PersonSamples) -> dict[str, Any]:
 def accuracy_of(record: RunRecord, truth: GroundTruth, *, at_once: bool = True) -> Accuracy | None:
     """Judge a run by the truth of its recording; None where the truth holds no scene.
 
-    :param at_once: also ask what the results would be worth without latency, which takes as
-        long as everything else
+    :param at_once: also judge the results without their latency, which doubles the time
     """
     if not truth.scenes:
         return None
@@ -269,7 +264,7 @@ class _Judge:
         )
 
     def take_missing(self, end_ns: int) -> None:
-        """Count everybody visible at a window's end as missed."""
+        """Count all people visible at a window's end as missed."""
         frame = self._truth.frame_at(end_ns)
         if frame is None:
             return

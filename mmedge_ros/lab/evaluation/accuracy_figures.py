@@ -110,9 +110,9 @@ def draw_stream(record: RunRecord, accuracy: Accuracy) -> FigureFile | None:
         STREAM,
         render(draw, 9.4, 4.8),
         'Streaming accuracy',
-        'Every 10 ms the latest published result says where people are now, its boxes moved on '
-        'by their own velocities, and is compared with the truth of that moment; whoever is '
-        'missed counts as zero, and so does everybody before the first result. The green line '
+        'Every 10 ms the latest published result, its boxes moved on by their own velocities, is '
+        'compared with the truth of that moment; missed people count as zero, and so do all '
+        'people before the first result. The green line '
         'is what the same results were worth had each been known at its state time: the orange '
         'between them is what latency costs.',
         'Two charts over time: streaming IoU with and without latency, and the age of the '
@@ -127,7 +127,7 @@ def _curve(samples: PersonSamples, zero_ns: int) -> _Curve:
     width = max((last - first) / _MOST_BINS, _FINEST_BIN)
     places = ((times - first) / width).astype(int)
     counts = np.bincount(places)
-    with np.errstate(invalid='ignore'):  # NaN where nobody was visible: the line is cut
+    with np.errstate(invalid='ignore'):  # NaN where no person was visible: the line is cut
         means = np.bincount(places, samples.overlaps) / counts
     middles = first + width * (np.arange(len(counts), dtype=np.float64) + 0.5)
     return _Curve(np.asarray(middles, np.float64), means)
@@ -149,7 +149,7 @@ def _ages(record: RunRecord, zero_ns: int) -> FloatArray:
 
 
 def draw_strata(accuracy: Accuracy) -> FigureFile | None:
-    """Draw recall and mean IoU by size, range and occlusion; None where nobody was visible."""
+    """Draw recall and mean IoU by size, range and occlusion; None without visible people."""
     report = accuracy.report()
     if not len(accuracy.states.ids):
         return None
@@ -176,11 +176,11 @@ def draw_strata(accuracy: Accuracy) -> FigureFile | None:
     return FigureFile(
         STRATA,
         render(broad, 9.4, 3.3),
-        'Who was found',
-        'Recall is the share of visible people, over all decisions, whom a box met with an IoU '
-        'of at least 0.5; the mean IoU counts those missed as zero. The number of people asked '
-        'for (each once per decision) stands below. Who is partly to be seen is hidden, or cut '
-        'by the edge of the picture, by 10 to 50 %.',
+        'Detection by stratum',
+        'Recall is the share of visible people, over all decisions, met by a box with an IoU of '
+        'at least 0.5; the mean IoU counts missed people as zero. The number of people (each '
+        'once per decision) stands below. Partly visible people are hidden, or cut by the edge '
+        'of the picture, by 10 to 50 %.',
         'Bars of recall, mean IoU and streaming IoU by size, range and occlusion',
         render(narrow, 4.3, 7.2),
     )
@@ -213,7 +213,7 @@ def draw_nees(record: RunRecord, accuracy: Accuracy) -> FigureFile | None:
     usable = np.isfinite(errors.nees) & (errors.nees > 0.0)
     if not usable.any():
         return None
-    found = consistency_of(accuracy.independent_errors.nees, _DOF)
+    consistency = consistency_of(accuracy.independent_errors.nees, _DOF)
     times = (errors.stamps_ns - start_ns(record)) / NS_PER_S
     seconds = np.floor(times[usable])
     middles = np.unique(seconds)
@@ -223,26 +223,28 @@ def draw_nees(record: RunRecord, accuracy: Accuracy) -> FigureFile | None:
     def draw(figure: Figure) -> None:
         axes = figure.subplots()
         axes.axhspan(low, high, color=GREEN, alpha=0.12, linewidth=0, label='95 % of all')
-        axes.axhspan(*found.bounds, color=GREEN, alpha=0.4, linewidth=0, label='bounds')
+        axes.axhspan(*consistency.bounds, color=GREEN, alpha=0.4, linewidth=0, label='bounds')
         axes.plot(times[usable], errors.nees[usable], '.', color=MUTED, markersize=2.5, alpha=0.4)
         axes.plot(middles + 0.5, averages, '-', color=BLUE, linewidth=1.2, label='per second')
-        axes.axhline(found.mean, color=INK, linewidth=1.3, label=f'average {found.mean:.2f}')
+        axes.axhline(
+            consistency.mean, color=INK, linewidth=1.3, label=f'average {consistency.mean:.2f}'
+        )
         axes.set_yscale('log')
         axes.set_ylim(0.02, max(100.0, 1.5 * float(errors.nees[usable].max())))
         axes.set_xlabel('time since the start of the recording [s]')
         axes.set_ylabel('NEES')
         legend_above(axes, 'NEES of horizontal position and velocity')
 
-    verdict = 'within' if found.in_bounds else 'outside'
+    verdict = 'within' if consistency.in_bounds else 'outside'
     return FigureFile(
         NEES,
         render(draw, 4.5, 4.5),
-        'Does it know how wrong it is?',
-        'The squared error of a track in units of its own uncertainty. Of a tracker whose '
-        f'covariances are right the average is {_DOF}. Above, it is surer than it may be; below, '
-        f'less sure than it could be. The average of the {found.samples} samples that count as '
-        f'independent (one per track and second) is {found.mean:.2f}, {verdict} the bounds '
-        f'{found.bounds[0]:.2f} to {found.bounds[1]:.2f} for so many.',
+        'Covariance consistency (NEES)',
+        'The squared error of a track in units of its own uncertainty. The average of a '
+        f'consistent tracker is {_DOF}; above, it is overconfident, below, underconfident. '
+        f'The average of the {consistency.samples} samples that count as '
+        f'independent (one per track and second) is {consistency.mean:.2f}, {verdict} the bounds '
+        f'{consistency.bounds[0]:.2f} to {consistency.bounds[1]:.2f} for so many.',
         'Chart of the normalised estimation error squared over time with its bounds',
     )
 

@@ -1,4 +1,4 @@
-"""What a run is judged by: one sample for each person and instant, and for each located one."""
+"""Samples of accuracy: one for each person and instant, and for each located person."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Instants = NDArray[np.int64]
 
 
 class PersonSamples(NamedTuple):
-    """One row for each visible person at each instant that was asked about; columns (S,).
+    """One row for each visible person at each instant; columns (S,).
 
     ``heights`` px, ``ranges`` m (NaN unknown), ``overlaps`` the IoU of the box assigned (0
     missed), ``found`` whether some box meets the person with an IoU of at least 0.5.
@@ -60,12 +60,12 @@ class PersonSamples(NamedTuple):
 
     @property
     def recall(self) -> float:
-        """Share of those found, NaN without a sample."""
+        """Share of people met by a box, NaN without a sample."""
         return float(self.found.mean()) if len(self.found) else np.nan
 
 
 class ErrorSamples(NamedTuple):
-    """One row for each person whom a track's box met at a state time; columns (S,).
+    """One row for each person met by a track's box at a state time; columns (S,).
 
     ``ranges`` are the true ones from the sensor in m, ``range_errors`` estimated minus true;
     ``position_errors`` m and ``velocity_errors`` m/s are horizontal distances. ``nees`` is of
@@ -121,7 +121,7 @@ def joined_errors(parts: Sequence[ErrorSamples]) -> ErrorSamples:
 def person_samples(
     stamp_ns: int, people: TrueFrame, overlaps: FloatArray, found: Mask
 ) -> PersonSamples:
-    """Make the rows of one instant; ``people`` holds only those who count."""
+    """Make the rows of one instant; ``people`` holds only visible people."""
     surroundings, light, distance = (
         np.full(len(people.ids), text, f'<U{max(len(text), 1)}') for text in people.conditions
     )
@@ -170,13 +170,12 @@ def error_samples(
 def stream_samples(
     record: RunRecord, truth: GroundTruth, *, at_once: bool = False
 ) -> PersonSamples:
-    """Ask every 10 ms where people are now, and answer with the latest published result.
+    """Compare every 10 ms the latest published result with where people are then.
 
-    Its boxes are moved to that moment by their own velocities. Before the first publication
-    there is no answer, and everybody is missed.
+    Its boxes are moved to that moment by their own velocities. Before the first publication all
+    people are missed.
 
-    :param at_once: answer as if each result had been published at its state time: what a
-        system without any latency would make of the same decisions
+    :param at_once: as if each result had been published at its state time, without latency
     """
     size = picture_size(record)
 
@@ -184,10 +183,10 @@ def stream_samples(
         return decision.state_ns if at_once else decision.published_ns
 
     decisions = sorted(record.decisions, key=lambda d: (known_ns(d), d.window_end_ns))
-    parts, latest, heard = [], None, 0
+    parts, latest, published = [], None, 0
     for now_ns in truth.instants(STREAM_STEP_NS):
-        while heard < len(decisions) and known_ns(decisions[heard]) <= now_ns:
-            latest, heard = decisions[heard], heard + 1
+        while published < len(decisions) and known_ns(decisions[published]) <= now_ns:
+            latest, published = decisions[published], published + 1
         frame = truth.frame_at(now_ns)
         if frame is None:
             continue
@@ -203,7 +202,7 @@ def stream_samples(
 
 
 def picture_size(record: RunRecord) -> tuple[int, int]:
-    """Width and height of the pictures of a run, (0, 0) where nobody knows."""
+    """Width and height of the pictures of a run, (0, 0) where it is unknown."""
     if record.camera is not None:
         return record.camera.width, record.camera.height
     sizes = (unit.image_size for unit in record.features)

@@ -1,9 +1,7 @@
 """The figures of many flights in one table, a row for each scenario and one for all.
 
-Made from reports, so that flights may be judged one after the other and anywhere. Means are
-weighted by the people they are means of, shares and tracking figures are computed anew from
-added counts, and the bounds of the NEES from added samples. Medians cannot be joined that way:
-those of flights are averaged, weighted by their samples.
+Means are weighted by their people, shares and tracking figures are computed from added counts,
+the bounds of the NEES from added samples, and medians are averaged, weighted by their samples.
 """
 
 from __future__ import annotations

@@ -153,8 +153,8 @@ def compare_with_boxes(
     The decision compared is the one whose state time is nearest to the stamp, within one stride;
     its boxes are moved to the stamp with their own velocity.
 
-    :param first_frame: first frame index to compare, inclusive; None = the first given
-    :param last_frame: last frame index to compare, inclusive; None = the last given
+    :param first_frame: first frame to compare; None = the first given
+    :param last_frame: last frame to compare, inclusive; None = the last given
     :raises EvaluationError: when no given frame belongs to the recording
     """
     wanted = sorted(
@@ -196,9 +196,9 @@ def compare_with_boxes(
     )
 
 
-def count_matches(given: Sequence[Box], found: Sequence[Box]) -> int:
+def count_matches(given: Sequence[Box], boxes: Sequence[Box]) -> int:
     """Count the pairs with an IoU of at least 0.5 in the best one-to-one assignment."""
-    return len(met_pairs(box_array(given), box_array(found))[0])
+    return len(met_pairs(box_array(given), box_array(boxes))[0])
 
 
 def box_array(boxes: Sequence[Box]) -> FloatArray:

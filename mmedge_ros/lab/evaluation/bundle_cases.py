@@ -1,4 +1,4 @@
-"""What of a bundle is judged: configurations, and strategies to compare it with."""
+"""The cases of an evaluation: configurations, and strategies to compare with."""
 
 from __future__ import annotations
 
@@ -50,6 +50,7 @@ DETECTOR_ONLY = Strategy(
 RADAR_ONLY = Strategy(
     'radar_only', 'radar only', 'the same with every camera unit withheld', (RADAR,)
 )
+STRATEGIES = (FUSION, DECISION_FUSION, CAMERA_ONLY, DETECTOR_ONLY, RADAR_ONLY)
 
 
 class Case(NamedTuple):
@@ -106,31 +107,25 @@ class CasePlan:
 
 def plan_cases(
     known: Mapping[str, Sequence[str]],
-    asked: Sequence[str] = (),
+    wanted: Sequence[str] = (),
     *,
     every_configuration: bool = True,
     learned_fusion: bool = False,
 ) -> CasePlan:
-    """Plan what to judge.
+    """Plan the cases; all strategies are compared at the highest rates and the last levels.
 
-    The fullest configuration has the highest rates and the last of the levels; all strategies
-    are compared there.
-
-    :param known: levels each modality's encoder can tell apart; none: one model, or none, for
-        every level, which then counts as one
-    :param asked: levels to judge; () for all
+    :param known: levels of each modality's encoder; none: one model, or none, for every level
+    :param wanted: levels to judge; () for all
     :param every_configuration: judge all rates and levels, not only the fullest ones
     :param learned_fusion: whether the bundle has a fusion network
-    :raises EvaluationError: for a level no encoder knows
+    :raises EvaluationError: for an unknown level
     """
-    levels = {m: _levels(known.get(m, ()), asked) for m in (CAMERA, RADAR)}
-    _require_known(known, asked)
+    levels = {m: _levels(known.get(m, ()), wanted) for m in (CAMERA, RADAR)}
+    _require_known(known, wanted)
     full = Case(
         FUSION.name, RATES[CAMERA][-1], levels[CAMERA][-1], RATES[RADAR][-1], levels[RADAR][-1]
     )
-    strategies = [FUSION, DECISION_FUSION, CAMERA_ONLY, DETECTOR_ONLY, RADAR_ONLY]
-    if not learned_fusion:
-        strategies = [strategy for strategy in strategies if strategy.learned]
+    strategies = [strategy for strategy in STRATEGIES if strategy.learned or learned_fusion]
     first = [full._replace(strategy=strategy.name) for strategy in strategies]
     others: list[Case] = []
     if every_configuration:
@@ -143,22 +138,16 @@ def plan_cases(
     return CasePlan(full, tuple(dict.fromkeys([*first, *others])), tuple(strategies), levels)
 
 
-def modalities_of(strategy_name: str) -> tuple[str, ...]:
-    """Return whose units arrive."""
-    return strategy_named(strategy_name).modalities
-
-
 def strategy_named(name: str) -> Strategy:
     """Return a strategy by its name."""
-    known = (FUSION, DECISION_FUSION, CAMERA_ONLY, DETECTOR_ONLY, RADAR_ONLY)
-    return next(strategy for strategy in known if strategy.name == name)
+    return next(strategy for strategy in STRATEGIES if strategy.name == name)
 
 
-def _levels(known: Sequence[str], asked: Sequence[str]) -> tuple[str, ...]:
+def _levels(known: Sequence[str], wanted: Sequence[str]) -> tuple[str, ...]:
     """Levels of a modality in ascending order; one that stands for all where there is one."""
     if not known:
         return ('any',)
-    chosen = [level for level in known if not asked or level in asked]
+    chosen = [level for level in known if not wanted or level in wanted]
     if not chosen:
         return (_ascending(known)[-1],)
     return tuple(_ascending(chosen))
@@ -169,9 +158,9 @@ def _ascending(levels: Iterable[str]) -> list[str]:
     return sorted(levels, key=lambda level: order.get(level, len(order)))
 
 
-def _require_known(known: Mapping[str, Sequence[str]], asked: Sequence[str]) -> None:
+def _require_known(known: Mapping[str, Sequence[str]], wanted: Sequence[str]) -> None:
     every = list(dict.fromkeys(level for levels in known.values() for level in levels))
-    for level in asked:
+    for level in wanted:
         if level not in every:
             if not every:
                 raise EvaluationError(

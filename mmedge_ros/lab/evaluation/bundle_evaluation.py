@@ -32,7 +32,7 @@ CASES = 'cases'
 _FEW_FLIGHTS = 10
 
 # A median desk machine, every level alike: what is judged is what units are worth, and the
-# latencies of one machine shall not decide about it.
+# latencies of one machine must not decide about it.
 NOMINAL = DeviceProfile(
     'nominal: 10 ms per picture, 0.3 ms per scan, 1.4 ms transport, 3 ms per decision',
     {
@@ -70,8 +70,8 @@ def evaluate_bundle(
 
     :param on_plan: called with what will be judged, before anything takes long
     :raises EncodingError: if the bundle cannot be used
-    :raises EvaluationError: if a level is unknown, a flight has no ground truth, or the report
-        cannot be written
+    :raises EvaluationError: if a level is unknown or a flight has no ground truth
+    :raises ReportError: if the report cannot be written
     :raises ReplayError: if a flight or the profile cannot be used
     """
     bundle = open_bundle(request.bundle, request.profile)
@@ -100,7 +100,7 @@ def evaluate_bundle(
 def write_evaluation(report: dict[str, Any], folder: Path) -> None:
     """Write report.json, report.md, the figures and report.html.
 
-    :raises EvaluationError: if the folder or a file in it cannot be written
+    :raises ReportError: if the folder or a file in it cannot be written
     """
     from mmedge_ros.lab.evaluation.bundle_figures import BUNDLE_FIGURES, draw_bundle
     from mmedge_ros.lab.evaluation.bundle_page import bundle_markdown, render_bundle_page
@@ -121,13 +121,13 @@ def _tasks(
 
 
 def _result(task: FlightTask, case: Case) -> CaseFigures:
-    found = task.result(case)
-    if found is None:
+    figures = task.result(case)
+    if figures is None:
         raise EvaluationError(
             f'flight {task.name}: the figures of {case.key} were written and cannot be read; '
             'look for a full or failing disk and run the same command again'
         )
-    return found
+    return figures
 
 
 def _described(request: EvaluationRequest, bundle: BundleUnderTest) -> dict[str, Any]:
@@ -148,9 +148,9 @@ def _described(request: EvaluationRequest, bundle: BundleUnderTest) -> dict[str,
 
 def _seconds(flights: tuple[Path, ...]) -> float | None:
     """Return how long flights are together; None where one does not say."""
-    found = [read_description(flight) for flight in flights]
-    known = [description.seconds for description in found if description is not None]
-    return sum(known) if len(known) == len(found) else None
+    descriptions = [read_description(flight) for flight in flights]
+    known = [description.seconds for description in descriptions if description is not None]
+    return sum(known) if len(known) == len(flights) else None
 
 
 def _problems(report: dict[str, Any]) -> list[str]:
@@ -174,8 +174,8 @@ def _problems(report: dict[str, Any]) -> list[str]:
     return problems
 
 
-def flights_of(found: Sequence[Path], most: int) -> tuple[Path, ...]:
+def flights_of(flights: Sequence[Path], most: int) -> tuple[Path, ...]:
     """Return ``most`` of the flights of a set, spread over it; all of them for 0."""
-    if not most or most >= len(found):
-        return tuple(found)
-    return tuple(found[number * len(found) // most] for number in range(most))
+    if not most or most >= len(flights):
+        return tuple(flights)
+    return tuple(flights[number * len(flights) // most] for number in range(most))

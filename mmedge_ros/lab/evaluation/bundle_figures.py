@@ -85,7 +85,7 @@ def draw_strata(report: Mapping[str, Any]) -> FigureFile | None:
         STRATA,
         render(lambda figure: draw(figure, rows, columns), 9.4, 2.9 * rows),
         'Accuracy by factor',
-        'Mean IoU at full rates and the highest level, whoever is missed counting as zero, with '
+        'Mean IoU at full rates and the highest level, missed people counting as zero, with '
         '95 % intervals from flights drawn anew. Below each bar stands how many flights it '
         'comes from: of two or three flights an interval says little.',
         'Bars of mean IoU by size, range, occlusion, light, distance and surroundings',
@@ -183,13 +183,13 @@ def draw_differences(report: Mapping[str, Any]) -> FigureFile | None:
         drawn = figure.subplots(rows, columns, sharey=columns > 1, squeeze=False).ravel()
         for axes, name in zip(drawn, names, strict=True):
             for place, other in enumerate(others):
-                found = {
+                by_stratum = {
                     (row['factor'], row['stratum']): row
                     for row in chosen
                     if row['figure'] == name and row['against'] == other
                 }
                 shift = 0.5 * (place - (len(others) - 1) / 2) / max(len(others), 1)
-                _draw_forest(axes, found, strata, shift, other)
+                _draw_forest(axes, by_stratum, strata, shift, other)
             axes.axvline(0.0, color=INK, linewidth=1.0)
             axes.set_yticks(range(len(strata)), [_stratum_words(*s) for s in strata])
             axes.tick_params(axis='y', length=0, labelcolor=INK)
@@ -216,7 +216,7 @@ def draw_differences(report: Mapping[str, Any]) -> FigureFile | None:
 
 def _draw_forest(
     axes: Axes,
-    found: Mapping[tuple[str, str], Mapping[str, Any]],
+    by_stratum: Mapping[tuple[str, str], Mapping[str, Any]],
     strata: Sequence[tuple[str, str]],
     shift: float,
     other: str,
@@ -224,7 +224,7 @@ def _draw_forest(
     colour = _COLOURS[other]
     axes.plot([], [], _MARKERS[other], color=colour, label=f'minus {strategy_named(other).short}')
     for place, stratum in enumerate(strata):
-        row = found.get(stratum)
+        row = by_stratum.get(stratum)
         if row is None:
             continue
         height = place + shift

@@ -77,13 +77,13 @@ class Evaluation:
         return self.figures[self.plan.of(strategy)]
 
     def strata(self) -> list[Stratum]:
-        """Return the strata that hold anybody, factor by factor, in an order for people."""
-        found = {stratum for flight in self.full for stratum in flight.sums}
-        return sorted(found - {OVERALL}, key=_order)
+        """Return the strata that hold people, factor by factor, in their natural order."""
+        strata = {stratum for flight in self.full for stratum in flight.sums}
+        return sorted(strata - {OVERALL}, key=_order)
 
 
 def evaluation_report(evaluation: Evaluation) -> dict[str, Any]:
-    """Return everything that was found, as plain values; None where there is no figure."""
+    """Return all figures as plain values; None where there is no figure."""
     plan = evaluation.plan
     return {
         'full_configuration': _configuration(plan.full),
@@ -121,9 +121,9 @@ def evaluation_report(evaluation: Evaluation) -> dict[str, Any]:
 
 
 def monotony(evaluation: Evaluation, figure: str) -> dict[str, Any]:
-    """Ask of each step up one axis, all else equal, whether the figure falls by more than noise.
+    """Count the steps up one axis, all else equal, at which the figure falls by more than noise.
 
-    By chance alone one in forty of steps that change nothing would.
+    By chance alone it would at one in forty of steps that change nothing.
     """
     falls: list[dict[str, Any]] = []
     rises = steps = 0
@@ -228,7 +228,7 @@ def _target(evaluation: Evaluation, figure: str, least: float) -> dict[str, Any]
 
 
 def _claims(evaluation: Evaluation) -> Iterator[dict[str, Any]]:
-    """Yield what fusion is asked to be, and whether the intervals say so."""
+    """Yield the claims about fusion, and whether the intervals support them."""
     for other in (CAMERA_ONLY, DECISION_FUSION):
         if other not in evaluation.plan.strategies:
             continue
@@ -248,7 +248,7 @@ def _claims(evaluation: Evaluation) -> Iterator[dict[str, Any]]:
 def _claim(
     evaluation: Evaluation, other: Strategy, stratum: Stratum, words: str, better: bool = True
 ) -> dict[str, Any]:
-    found = {}
+    compared = {}
     for figure in ('mean_iou', 'place_recall'):
         estimate = evaluation.drawings.difference(
             evaluation.full, evaluation.of(other), stratum, figure
@@ -256,14 +256,14 @@ def _claim(
         holds: bool | None = None
         if math.isfinite(estimate.low):
             holds = estimate.low > 0.0 if better else estimate.high >= 0.0
-        found[figure] = plain(estimate) | {'holds': holds}
+        compared[figure] = plain(estimate) | {'holds': holds}
     return {
         'claim': words,
         'against': other.name,
         'factor': stratum.factor,
         'stratum': stratum.name,
         'flights': flights_with(evaluation.full, stratum, 'people'),
-        **found,
+        **compared,
     }
 
 
@@ -312,21 +312,21 @@ def _steps(plan: CasePlan) -> Iterator[tuple[str, Case, Case]]:
 
 def _axes(evaluation: Evaluation) -> dict[str, list[dict[str, Any]]]:
     """Average a figure over all configurations that share a rate or a level."""
-    found: dict[str, list[dict[str, Any]]] = {}
+    means: dict[str, list[dict[str, Any]]] = {}
     for axis in _AXES:
         for value in _axis_values(evaluation.plan, axis):
             chosen = [c for c in evaluation.plan.grid if getattr(c, axis) == value]
             pooled = [flight for case in chosen for flight in evaluation.figures[case]]
             # The same flights are drawn for all of them.
             drawings = Drawings(np.tile(evaluation.drawings.weights, (1, len(chosen))))
-            found.setdefault(axis, []).append(
+            means.setdefault(axis, []).append(
                 {'value': value}
                 | {
                     figure: plain(drawings.estimate(pooled, OVERALL, figure))
                     for figure in ('mean_iou', 'streaming_mean_iou')
                 }
             )
-    return found
+    return means
 
 
 def _round(value: float) -> float | None:

@@ -54,7 +54,7 @@ class BundleUnderTest:
         return load_bundle(self.folder).has_fusion
 
     def encoders(self) -> dict[str, UnitEncoder]:
-        """Open the encoders; networks are opened when first asked for.
+        """Open the encoders; networks are opened when first used.
 
         :raises EncodingError: if the manifest cannot be read
         """
@@ -110,7 +110,7 @@ def open_bundle(folder: Path, profile: DeviceProfile) -> BundleUnderTest:
 
 
 def known_levels(encoders: Mapping[str, UnitEncoder]) -> dict[str, tuple[str, ...]]:
-    """Return the levels each modality can tell apart."""
+    """Return the levels of each modality."""
     return {modality: encoder.levels for modality, encoder in encoders.items()}
 
 

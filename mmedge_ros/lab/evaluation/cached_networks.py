@@ -1,8 +1,8 @@
-"""Fusion networks that remember what they once made of the units of a window.
+"""Fusion networks that cache the aggregate of the units of a window.
 
 Configurations that differ in one sensor only have the same units of the other in each window,
-and what aggregation makes of them is the same, bit for bit. So steps are put off until a window
-is fused, and of each modality taken only for units that were not taken together before.
+and their aggregate is the same, bit for bit. So steps are deferred until a window is fused, and
+taken only for units that were not aggregated together before.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class _Taken(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class DeferredWindow:
-    """A window, and the units of one modality that belong to it, in order."""
+    """A window with the units of one modality that are still to be aggregated, in order."""
 
     end_ns: int
     units: tuple[_Taken, ...] = ()
@@ -71,7 +71,7 @@ class DeferredWindow:
 
 
 class DeferredSteps:
-    """Steps of one modality that are not taken yet."""
+    """Steps of one modality that are taken only when a window is fused."""
 
     def __init__(self, steps: Steps[Any]) -> None:
         self._steps = steps
@@ -89,11 +89,9 @@ class DeferredSteps:
 
 
 class CachedNetworks:
-    """Does what the networks do, and each thing once.
+    """Fuses as the networks do, each aggregate computed once; ``steps`` counts steps taken.
 
-    ``steps`` counts those really taken.
-
-    :param most_bytes: what is beyond this is forgotten, that not used for longest first
+    :param most_bytes: size of the cache; the least recently used aggregates are dropped
     """
 
     def __init__(self, networks: Networks, most_bytes: int | None = None) -> None:

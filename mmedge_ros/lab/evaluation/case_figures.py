@@ -1,7 +1,7 @@
 """What one flight adds to the figures of a case: sums by stratum, and the errors of places.
 
-Every share or mean of a report is a quotient of two sums over flights, so that flights can be
-drawn again and again without looking at their people again.
+Every share or mean of a report is a quotient of two sums over flights, which makes drawing
+flights again cheap.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ FAR = 25.0
 RANGE_EDGES = (0.0, 10.0, 15.0, 20.0, FAR, math.inf)
 EASY_DAYLIGHT = 'easy daylight'
 ALL = 'all'
-# Free, near and in daylight: whoever is missed here is missed without an excuse.
+# Free, near and in daylight: nothing excuses a miss here.
 _FREE = 0.9
 _DIGEST_BYTES = 32
 
@@ -95,12 +95,12 @@ class CaseFigures:
     conditions: tuple[Stratum, ...] = ()
 
     def value(self, stratum: Stratum, column: str) -> float:
-        """Return a sum; 0 where the flight has nobody of the stratum."""
+        """Return a sum; 0 where the flight has no person of the stratum."""
         row = self.sums.get(stratum)
         return 0.0 if row is None else float(row[_PLACE[column]])
 
     def errors_of(self, stratum: Stratum) -> FloatArray | None:
-        """Return the errors (S', 3) of a stratum; None where they are not told apart by it."""
+        """Return the errors (S', 3) of a stratum; None where they cannot be split by it."""
         if stratum == OVERALL or stratum in self.conditions:
             return self.errors
         if stratum.factor == 'range':
@@ -138,8 +138,8 @@ def case_figures(record: RunRecord, truth: GroundTruth, accuracy: Accuracy) -> C
         if (mask := in_stream.get(stratum)) is not None:
             _add_stream(row, stream.select(mask))
         if (mask := in_places.get(stratum)) is not None:
-            found = places.found[mask]
-            row[_PLACE['asked']], row[_PLACE['placed']] = len(found), found.sum()
+            placed = places.found[mask]
+            row[_PLACE['asked']], row[_PLACE['placed']] = len(placed), placed.sum()
         sums[stratum] = row
     # A wrong box is of no person's size or range: they are counted for flights only.
     for stratum in (OVERALL, *conditions):
@@ -170,7 +170,7 @@ def _add_stream(row: FloatArray, stream: PersonSamples) -> None:
 
 
 def _strata(people: PersonSamples) -> Iterator[tuple[Stratum, Mask]]:
-    """Yield every stratum that is asked about, and who belongs to it."""
+    """Yield every stratum and the mask of its people."""
     yield OVERALL, np.ones(len(people.ids), np.bool_)
     for factor, edges, values in (
         ('size', SIZE_EDGES, people.heights),
@@ -190,7 +190,7 @@ def _strata(people: PersonSamples) -> Iterator[tuple[Stratum, Mask]]:
 
 
 def place_samples(record: RunRecord, truth: GroundTruth) -> PersonSamples:
-    """Ask at each state time whether a track is within 2 m of each visible person.
+    """Check at each state time whether a track is within 2 m of each visible person.
 
     Whatever sensor saw it, box or not: what the radar alone can answer as well.
     """
@@ -212,21 +212,21 @@ def place_samples(record: RunRecord, truth: GroundTruth) -> PersonSamples:
 
 def _placed(people: FloatArray, tracks: tuple[Track, ...]) -> Mask:
     """Mark people (P,) who have a track of their own within 2 m on the ground."""
-    found = np.zeros(len(people), np.bool_)
+    placed = np.zeros(len(people), np.bool_)
     if len(people) and tracks:
         places = np.array([track.position for track in tracks], np.float64).reshape(-1, 3)
         apart = np.linalg.norm(people[:, None, :2] - places[None, :, :2], axis=2)
         apart = np.where(np.isfinite(apart), apart, math.inf)
         near = np.clip(1.0 - apart / POSITION_GATE, 0.0, 1.0)
         rows, columns = linear_sum_assignment(near, maximize=True)
-        found[rows] = apart[rows, columns] <= POSITION_GATE
-    return found
+        placed[rows] = apart[rows, columns] <= POSITION_GATE
+    return placed
 
 
 def figures_bytes(figures: CaseFigures, key: str) -> bytes:
     """Return the content of a file of figures.
 
-    :param key: says what they are figures of
+    :param key: of bundle, flight and case
     """
     strata = list(figures.sums)
     content = io.BytesIO()

@@ -56,8 +56,8 @@ def draw_grid(report: Mapping[str, Any]) -> FigureFile:
         render(lambda figure: maps(figure, 1, 2), 9.4, 4.3),
         f'Accuracy over {len(configurations)} configurations',
         'Each cell is one configuration, replayed and judged over the whole set: rows are what '
-        'the camera does, columns what the radar does. Streaming mean IoU asks every 10 ms what '
-        f'the latest published result is worth at that moment.{noise} Most of that is what '
+        'the camera does, columns what the radar does. Streaming mean IoU compares every 10 ms '
+        f'the latest published result with that moment.{noise} Most of that is what '
         'flights differ by, which all configurations share: between two cells the noise is '
         'smaller, and the text below counts the steps.',
         'Two heat maps of accuracy, camera configurations by radar configurations',

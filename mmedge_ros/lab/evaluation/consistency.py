@@ -1,10 +1,10 @@
-"""Whether a tracker knows how wrong it is: the normalised estimation error squared (NEES).
+"""Covariance consistency: the normalised estimation error squared (NEES).
 
 Where errors are as large as the covariances say, the NEES of a state of k dimensions follows
 the chi-squared distribution with k degrees of freedom, and the average over n independent
 samples lies within the quantiles of chi-squared(n k) / n (Bar-Shalom, Li, Kirubarajan,
-"Estimation with Applications to Tracking and Navigation", section 5.4). Above the bounds the
-tracker is surer than it may be, below them less sure than it could be.
+"Estimation with Applications to Tracking and Navigation", section 5.4). Above the bounds
+the tracker is overconfident, below them underconfident.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Consistency:
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """Where the average of a tracker that knows its errors lies, 19 times of 20."""
+        """Where the average of a consistent tracker lies, 19 times of 20."""
         return average_bounds(self.dof, self.samples)
 
     @property

@@ -1,10 +1,9 @@
 """How well a detector finds people in single pictures, without tracking.
 
 Average precision is that of COCO (Lin et al. 2014) at an IoU of 0.5: detections are taken by
-descending score, each meets the free person it overlaps best, and the area under the precision
-envelope over recall is taken whole. Whom to find is neither right nor wrong is settled in
-truth_matching; a stratum ignores in the same way the people it leaves out, and boxes that met
-nobody and are of a height it leaves out.
+descending score, each meets the free person it overlaps best, and the whole area under the
+precision envelope over recall counts. Boxes that `truth_matching` ignores are not judged, and in
+a stratum neither are the people it leaves out nor unmatched boxes of other heights.
 """
 
 from __future__ import annotations
@@ -53,8 +52,8 @@ class FindsObjects(Protocol):
 class StratumAccuracy:
     """Figures of the people of one stratum; NaN where nothing can be said.
 
-    ``ap50``: average precision at an IoU of 0.5. ``recall``: share of the people found with a
-    score of at least 0.25. ``precision``: share of right ones among those detections.
+    ``ap50``: average precision at an IoU of 0.5. ``recall``: share of the people detected with
+    a score of at least 0.25. ``precision``: share of right ones among those detections.
     """
 
     group: str
@@ -90,7 +89,7 @@ class DetectorAccuracy:
 
 
 class _People(NamedTuple):
-    """The people who count, one row each, over all pictures."""
+    """The visible people, one row each, over all pictures."""
 
     heights: FloatArray
     visibility: FloatArray
@@ -109,7 +108,7 @@ _NOBODY = _People(
 class _Candidate(NamedTuple):
     """A detection; ``people`` are the places of those it may stand for, best overlap first.
 
-    ``ignored`` tells whether it is not judged when it stands for none.
+    ``ignored``: not judged when it stands for none.
     """
 
     score: float
@@ -120,10 +119,10 @@ class _Candidate(NamedTuple):
 
 
 class _Stratum(NamedTuple):
-    """Which people belong to it, and which detections that met nobody count against it.
+    """Which people belong to it (``mask``, (P,)), and which unmatched detections count against it.
 
-    ``mask`` (P,). Where false detections cannot be told apart (nobody knows from how far away
-    a wrong box is) ``judged`` is False and only recall is asked.
+    Where false detections cannot be assigned to strata (a wrong box has no range) ``judged`` is
+    False and only recall is computed.
     """
 
     group: str
@@ -150,9 +149,9 @@ def judge_detector(
     known = 0
     for image, truth in pictures:
         begun = clock()
-        found = detector.detect(image).detections
+        detections = detector.detect(image).detections
         durations.append(clock() - begun)
-        candidates += _candidates(truth, [d for d in found if d.label == PERSON], known)
+        candidates += _candidates(truth, [d for d in detections if d.label == PERSON], known)
         rows.append(_rows(truth.select(counted_people(truth))))
         known += len(rows[-1].heights)
     candidates.sort(key=lambda c: -c.score)
@@ -174,8 +173,8 @@ def judge_detector(
 def average_precision(right: Sequence[bool], people: int) -> float:
     """Return the area under the envelope of precision over recall.
 
-    :param right: for each judged detection, by descending score, whether it met somebody
-    :param people: how many there were to find; NaN is returned for none
+    :param right: for each judged detection, by descending score, whether it met a person
+    :param people: how many people there were; NaN is returned for none
     """
     if not people:
         return math.nan
@@ -190,12 +189,14 @@ def _rows(people: TrueFrame) -> _People:
     return _People(people.heights, people.visibility, people.ranges, *conditions)
 
 
-def _candidates(truth: TrueFrame, found: Sequence[Detection], known: int) -> Iterator[_Candidate]:
+def _candidates(
+    truth: TrueFrame, detections: Sequence[Detection], known: int
+) -> Iterator[_Candidate]:
     """Yield the detections of one picture; its people have the places from ``known`` on."""
-    boxes = np.array([d.box for d in found], np.float64).reshape(-1, 4)
+    boxes = np.array([d.box for d in detections], np.float64).reshape(-1, 4)
     overlaps = intersection_over_union(boxes, truth.boxes[counted_people(truth)])
     ignored = covered_boxes(boxes, truth.boxes[uncounted_people(truth)])
-    for row, detection in enumerate(found):
+    for row, detection in enumerate(detections):
         order = np.argsort(-overlaps[row], kind='stable')
         met = (int(place) for place in order if overlaps[row, place] >= MINIMUM_IOU)
         yield _Candidate(
@@ -264,7 +265,7 @@ def _judged(stratum: _Stratum, candidates: Iterable[_Candidate]) -> StratumAccur
 
 
 def _is_ignored(candidate: _Candidate, stratum: _Stratum) -> bool:
-    """Tell whether a detection that met nobody of the stratum is neither right nor wrong."""
+    """Return whether an unmatched detection is neither right nor wrong in the stratum."""
     low, high = stratum.heights
     stands_for_others = any(not stratum.mask[place] for place in candidate.people)
     return candidate.ignored or stands_for_others or not low <= candidate.height < high

@@ -1,9 +1,8 @@
 """A flight whose units are encoded once per level, to be replayed in any configuration.
 
-What a configuration changes is which units pass and with which level they are encoded; what an
-encoder makes of a unit at a level is always the same. So each unit is encoded once per level,
-and a replay in a configuration takes the features from memory: windows, fusion and tracking
-are run anew, bit for bit as if the encoders had been at work.
+A configuration changes which units pass and at which level they are encoded, not the features
+of a unit at a level. So a replay takes the features from memory; windows, fusion and tracking
+run anew, bit for bit as if the encoders had been at work.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ from mmedge_ros.sensing import SensingError
 
 
 class _Place(NamedTuple):
-    """Whose features they are: a unit of a modality at a level, '' where there is one model."""
+    """A unit of a modality at a level, '' where there is one model."""
 
     modality: str
     level: str
@@ -49,9 +48,8 @@ class _Place(NamedTuple):
 class EncodedFlight:
     """A recording in memory: what arrived when, and the features of each unit at each level.
 
-    ``events`` hold units without their payload. ``levels`` are those each modality's encoder
-    tells apart, () where one model or none serves every level; ``record`` is what the
-    recording itself says. Features are added by `encode`.
+    ``events`` hold units without their payload. ``levels`` are those of each modality's encoder,
+    () where one model or none serves every level. Features are added by `encode_flight`.
     """
 
     record: RunRecord
@@ -68,12 +66,12 @@ class EncodedFlight:
         return tuple(self.levels)
 
     def keep(self, modality: str, level: str, sequence: int, made: UnitFeatures) -> None:
-        """Enter what a unit's encoder made of it; level '' where one model serves every level."""
+        """Enter the features of a unit; level '' where one model serves every level."""
         self.features[_Place(modality, level, sequence)] = made
 
     @property
     def truth(self) -> GroundTruth | None:
-        """What was really there; None where the recording does not say."""
+        """The ground truth; None where the recording holds none."""
         return self.record.truth
 
 
@@ -113,7 +111,7 @@ def encode_flight(
     for number, unit in enumerate(recording.units()):
         if unit.modality in encoders:
             encoder = encoders[unit.modality]
-            for level in _told_apart(encoder.levels, wanted[unit.modality]):
+            for level in _distinct_levels(encoder.levels, wanted[unit.modality]):
                 place = _Place(unit.modality, level, unit.sequence)
                 if place not in flight.features:
                     flight.features[place] = _encoded(encoder, unit, level)
@@ -121,7 +119,7 @@ def encode_flight(
             on_progress((number + 1) / total)
 
 
-def _told_apart(levels: tuple[str, ...], wanted: Iterable[str]) -> list[str]:
+def _distinct_levels(levels: tuple[str, ...], wanted: Iterable[str]) -> list[str]:
     return sorted({level if levels else '' for level in wanted})
 
 
@@ -133,7 +131,7 @@ def _encoded(encoder: UnitEncoder, unit: Unit, level: str) -> UnitFeatures | Exc
 
 
 class StoredEncoder:
-    """Hands out what an encoder once made of each unit."""
+    """Returns the features of each unit from memory."""
 
     def __init__(self, flight: EncodedFlight, modality: str) -> None:
         self.modality = modality
@@ -145,21 +143,21 @@ class StoredEncoder:
         self, unit: Unit, configuration: ModalityConfiguration, configuration_id: int
     ) -> UnitFeatures:
         level = configuration.level if self.levels else ''
-        found = self._features.get(_Place(unit.modality, level, unit.sequence))
-        if found is None:
+        features = self._features.get(_Place(unit.modality, level, unit.sequence))
+        if features is None:
             raise ReplayError(
                 f'{unit.modality} unit {unit.sequence} was not encoded with level {level!r}; '
                 'encode the flight with every level that is replayed'
             )
-        if isinstance(found, Exception):
-            raise found.with_traceback(None)
+        if isinstance(features, Exception):
+            raise features.with_traceback(None)
         return replace(
-            found,
+            features,
             # The stamp may have been put right, and the trail goes on from here.
             stamp_ns=unit.stamp_ns,
             trail=unit.trail,
             rate=configuration.rate,
-            level=found.level or configuration.level,
+            level=features.level or configuration.level,
             configuration_id=configuration_id,
         )
 
@@ -177,14 +175,14 @@ def replay_encoded(
     """Replay an encoded flight in virtual time, in one configuration or in chosen ones.
 
     :param pipeline: a new one; it is given the calibration here
-    :param configuration: rates and levels, or who chooses them in flight
-    :param modalities: whose units arrive at all; () for all that were recorded
+    :param configuration: rates and levels, or what chooses them in flight
+    :param modalities: those whose units arrive; () for all that were recorded
     :raises ReplayError: if the profile lacks a stage, or a unit was not encoded with its level
     """
-    heard = [m for m in flight.modalities if not modalities or m in modalities]
-    # A sensor that is withheld is still mounted where it was.
-    set_up_geometry(flight, pipeline, [m for m in flight.modalities if m not in heard])
-    encoders: dict[str, UnitEncoder] = {m: StoredEncoder(flight, m) for m in heard}
+    arriving = [m for m in flight.modalities if not modalities or m in modalities]
+    # A withheld sensor is still mounted on the drone.
+    set_up_geometry(flight, pipeline, [m for m in flight.modalities if m not in arriving])
+    encoders: dict[str, UnitEncoder] = {m: StoredEncoder(flight, m) for m in arriving}
     if isinstance(configuration, Configuration):
         replay = OfflineReplay(pipeline, encoders, profile, flight.periods_ns)
         for server in replay.servers.values():
@@ -212,7 +210,7 @@ def set_up_geometry(
 ) -> None:
     """Give a pipeline the calibration of a flight.
 
-    :param withheld: modalities whose units will never come, and cannot say where they are
+    :param withheld: modalities whose units never arrive, so that their frames must be given
     """
     pipeline.rig.add_transforms(flight.transforms)
     if flight.camera is not None:

@@ -1,8 +1,7 @@
-"""How sure figures over flights are: bootstrap with the flight as the unit that is drawn.
+"""Confidence intervals over flights: bootstrap with the flight as the unit that is drawn.
 
 People of one flight share a drone, a light and a path, so they are no independent samples;
-flights are. Intervals are percentiles (Efron 1979): of few flights they are too narrow rather
-than too wide, which is why the number of flights stands beside every one of them.
+flights are. Intervals are percentiles (Efron 1979), and too narrow over few flights.
 """
 
 from __future__ import annotations

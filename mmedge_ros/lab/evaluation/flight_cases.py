@@ -103,16 +103,16 @@ def evaluate_flight(task: FlightTask, on_progress: Callable[[float], None] | Non
     if not pending:
         return
 
-    def tell(share: float) -> None:
+    def report(share: float) -> None:
         if on_progress:
             on_progress(share)
 
-    flight = _encoded(task, pending, lambda share: tell(_ENCODING_SHARE * share))
-    assert flight.truth is not None  # `_encoded` has seen to that
+    flight = _encoded(task, pending, lambda share: report(_ENCODING_SHARE * share))
+    assert flight.truth is not None  # `_encoded` requires it
     truth, networks = CachedTruth(flight.truth), task.bundle.networks()
     for number, case in enumerate(pending):
         task.keep(case, judge_case(flight, truth, task.bundle, case, networks))
-        tell(_ENCODING_SHARE + (1.0 - _ENCODING_SHARE) * (number + 1) / len(pending))
+        report(_ENCODING_SHARE + (1.0 - _ENCODING_SHARE) * (number + 1) / len(pending))
 
 
 def judge_case(
@@ -140,27 +140,27 @@ def judge_case(
 
 
 def _encoded(
-    task: FlightTask, pending: Sequence[Case], tell: Callable[[float], None]
+    task: FlightTask, pending: Sequence[Case], on_progress: Callable[[float], None]
 ) -> EncodedFlight:
     levels: dict[str, set[str]] = {CAMERA: set(), RADAR: set()}
     for case in pending:
         for modality in strategy_named(case.strategy).modalities:
             levels[modality].add(case.configuration.of(modality).level)
     with Recording(task.flight) as recording:
-        return encoded_with_truth(recording, task.bundle.encoders(), levels, tell)
+        return encoded_with_truth(recording, task.bundle.encoders(), levels, on_progress)
 
 
 def encoded_with_truth(
     recording: Recording,
     encoders: Mapping[str, UnitEncoder],
     levels: Mapping[str, Collection[str]],
-    tell: Callable[[float], None],
+    on_progress: Callable[[float], None],
 ) -> EncodedFlight:
     """Read a flight that can be judged and encode its units with the ``levels`` of a modality.
 
     What of it could not be read is in the problems of its record.
 
-    :param tell: told the share done, 0..1
+    :param on_progress: called with the share done, 0..1
     :raises EvaluationError: if it lacks a sensor or the truth
     :raises ReplayError: if it cannot be read
     :raises EncodingError: if the bundle cannot be used
@@ -178,7 +178,7 @@ def encoded_with_truth(
             f'{recording.bag.path}: the recording has no {missing[0]}; use flights with camera '
             'and radar, as `mmedge simulate` writes them'
         )
-    encode_flight(flight, recording, encoders, levels, tell)
+    encode_flight(flight, recording, encoders, levels, on_progress)
     flight.record.problems += [
         *recording.bag.problems,
         *recording.problems,

@@ -1,4 +1,4 @@
-"""Flights of an evaluation at once, a process each; what is done is kept whoever is killed."""
+"""Flights of an evaluation in parallel, a process each; finished cases are kept."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ OnProgress = Callable[[float, int], None]
 
 
 class FlightWork(Protocol):
-    """What is to be found out about one flight, and what is not yet."""
+    """The cases of one flight, and those still without a result."""
 
     @property
     def name(self) -> str: ...
@@ -41,9 +41,8 @@ def work_through(
 ) -> None:
     """Evaluate flights; those whose results are all there take no time.
 
-    :param evaluate: finds what is pending and keeps it; told how to say the share done. For
-        processes it must be one that can be pickled.
-
+    :param evaluate: evaluates what is pending and keeps it, and reports the share done; it must
+        be picklable for processes
     :param jobs: processes to use; 0 for one per processor
     :param on_progress: called with the share done (0..1) and the number of whole flights
     :raises EvaluationError: if a flight cannot be evaluated or its process was killed; the
@@ -52,16 +51,16 @@ def work_through(
     todo = {task.name: task for task in tasks if task.pending()}
     shares = {task.name: 0.0 if task.name in todo else 1.0 for task in tasks}
 
-    def tell() -> None:
+    def report() -> None:
         if on_progress and shares:
             done = shares.values()
             on_progress(sum(done) / len(done), sum(share >= 1.0 for share in done))
 
     def update(name: str, share: float) -> None:
         shares[name] = share
-        tell()
+        report()
 
-    tell()
+    report()
     try:
         do_works(
             {name: partial(evaluate, task) for name, task in todo.items()},

@@ -51,10 +51,10 @@ class LatencyMetrics:
 
 def modalities_of(record: RunRecord) -> list[str]:
     """List camera and radar, then any other modality of the run by name."""
-    found = set(record.units) | {unit.modality for unit in record.features}
+    modalities = set(record.units) | {unit.modality for unit in record.features}
     for decision in record.decisions:
-        found.update(decision.newest_ns)
-    return [CAMERA, RADAR, *sorted(found - {CAMERA, RADAR})]
+        modalities.update(decision.newest_ns)
+    return [CAMERA, RADAR, *sorted(modalities - {CAMERA, RADAR})]
 
 
 def measured_decisions(record: RunRecord) -> list[Decision]:

@@ -1,11 +1,10 @@
-"""Turns what an evaluation measured of every configuration into a bundle's accuracy table.
+"""Turns the figures of an evaluation of every configuration into a bundle's accuracy table.
 
 The value of a configuration is nine tenths of its streaming mean IoU and one tenth of the share
-of people it placed within 2 m, every configuration replayed with the same service times. The
-IoU of *streamed* results counts how old they are, and so what a rate is worth; what a level
-costs in time is left to the latency model, or it would count twice. Boxes say nothing about
-distances, which is what a radar is for, so places have a say, too small a one to decide
-against a difference of boxes that can be seen.
+of people placed within 2 m, every configuration replayed with the same service times. Streaming
+IoU counts the age of results, and so the worth of a rate; the time a level costs is left to the
+latency model, or it would count twice. Places stand for the distances a radar adds, with a
+weight too small to outweigh a visible difference of boxes.
 """
 
 from __future__ import annotations
@@ -46,14 +45,14 @@ def read_report(path: Path) -> Mapping[str, Any]:
         raise ConfigurationError(
             f'{path} is no report: {err}; name the report.json that `mmedge evaluate-bundle` wrote'
         ) from err
-    found: Mapping[str, Any] = report if isinstance(report, dict) else {}
-    rows = found.get('configurations')
+    content: Mapping[str, Any] = report if isinstance(report, dict) else {}
+    rows = content.get('configurations')
     if not isinstance(rows, list) or len(rows) < 2:
         raise ConfigurationError(
             f'{path} does not compare configurations; name the report.json of `mmedge '
             'evaluate-bundle` without --configurations full'
         )
-    return found
+    return content
 
 
 def accuracy_entry(report: Mapping[str, Any]) -> dict[str, Any]:

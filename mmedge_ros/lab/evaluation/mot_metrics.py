@@ -33,7 +33,7 @@ _DISTRACTORS = (2, 7, 8, 12)
 
 @dataclass(frozen=True)
 class MotFigures:
-    """Shares are 0..1 and NaN where nothing could be asked.
+    """Shares are 0..1 and NaN where there is nothing to divide by.
 
     ``motp`` is the mean IoU of matched boxes. ``covered`` is the share of true boxes that any
     box overlaps, matched or not. Where the result has no ids (detections) the figures that
@@ -73,24 +73,23 @@ class MotFigures:
 
 
 class MotFrame(NamedTuple):
-    """Who is in one frame, and who was found.
+    """The true and the result ids of one frame.
 
-    ``closeness`` (N, M) of the N true ones and the M found is 0..1; what reaches `MINIMUM_IOU`
-    may be matched.
+    ``closeness`` (N, M) is 0..1; pairs that reach `MINIMUM_IOU` may be matched.
     """
 
     true_ids: Sequence[int]
-    found_ids: Sequence[int]
+    result_ids: Sequence[int]
     closeness: FloatArray
 
 
 @dataclass
 class _Person:
-    """What became of one true object: its last match, and how often it was lost."""
+    """State of one true object: its last match, and how often it was lost."""
 
     last_match: int = NO_ID
     present: int = 0
-    found: int = 0
+    matched: int = 0
     fragmentations: int = 0
     is_missed: bool = False
 
@@ -101,8 +100,8 @@ class _Tally:
 
     frames: int = 0
     true_boxes: int = 0
-    found_boxes: int = 0
-    found_ids: set[int] = field(default_factory=set)
+    result_boxes: int = 0
+    result_ids: set[int] = field(default_factory=set)
     matches: int = 0
     switches: int = 0
     covered: int = 0
@@ -133,9 +132,9 @@ def evaluate_mot(truth: MotBoxes, result: MotBoxes) -> MotFigures:
 
 
 def evaluate_frames(frames: Iterable[MotFrame]) -> MotFigures:
-    """Follow true ones and found ones through frames, whatever brings them close.
+    """Match true and result ids through frames, whatever closeness means.
 
-    Without a true one in any frame the shares of them are NaN.
+    Without a true id in any frame their shares are NaN.
     """
     tally = _Tally()
     for frame in frames:
@@ -147,11 +146,11 @@ def _frames(truth: MotBoxes, result: MotBoxes) -> Iterator[MotFrame]:
     true_frames, result_frames = truth.by_frame(), result.by_frame()
     nothing = slice(0, 0)
     for frame in sorted({*true_frames, *result_frames}):
-        true, found = true_frames.get(frame, nothing), result_frames.get(frame, nothing)
+        true, boxes = true_frames.get(frame, nothing), result_frames.get(frame, nothing)
         yield MotFrame(
             truth.ids[true].tolist(),
-            result.ids[found].tolist(),
-            intersection_over_union(truth.boxes[true], result.boxes[found]),
+            result.ids[boxes].tolist(),
+            intersection_over_union(truth.boxes[true], result.boxes[boxes]),
         )
 
 
@@ -159,13 +158,13 @@ def _without_distractors(truth: MotBoxes, result: MotBoxes) -> MotBoxes:
     """Leave out the boxes of the result whose best assignment is to a distractor."""
     keep = np.ones(len(result), np.bool_)
     true_frames = truth.by_frame()
-    for frame, found in result.by_frame().items():
+    for frame, boxes in result.by_frame().items():
         if frame not in true_frames:
             continue
         true = true_frames[frame]
-        cost = _cost(intersection_over_union(truth.boxes[true], result.boxes[found]))
+        cost = _cost(intersection_over_union(truth.boxes[true], result.boxes[boxes]))
         for row, column in assign(cost).pairs:
-            keep[found.start + column] = truth.classes[true.start + row] not in _DISTRACTORS
+            keep[boxes.start + column] = truth.classes[true.start + row] not in _DISTRACTORS
     return result.select(keep)
 
 
@@ -176,26 +175,26 @@ def _cost(iou: FloatArray) -> FloatArray:
 
 
 def _take_frame(tally: _Tally, frame: MotFrame) -> None:
-    """Match one frame: who was matched before stays so, the others at least distance."""
-    true_ids, found_ids, iou = frame
+    """Match one frame: earlier matches are kept, the others take the least distance."""
+    true_ids, result_ids, iou = frame
     cost = _cost(iou)
     tally.frames += 1
     tally.true_boxes += len(true_ids)
-    tally.found_boxes += len(found_ids)
-    tally.found_ids.update(found_ids)
+    tally.result_boxes += len(result_ids)
+    tally.result_ids.update(result_ids)
     for row, column in np.argwhere(np.isfinite(cost)).tolist():
-        tally.together[true_ids[row], found_ids[column]] += 1
-    if found_ids:
+        tally.together[true_ids[row], result_ids[column]] += 1
+    if result_ids:
         tally.covered += int(np.isfinite(cost).any(axis=1).sum())
-    pairs = _kept_pairs(tally, true_ids, found_ids, cost)
+    pairs = _kept_pairs(tally, true_ids, result_ids, cost)
     rows = sorted(set(range(len(true_ids))) - set(pairs))
-    columns = sorted(set(range(len(found_ids))) - set(pairs.values()))
+    columns = sorted(set(range(len(result_ids))) - set(pairs.values()))
     for row, column in assign(cost[np.ix_(rows, columns)]).pairs:
         pairs[rows[row]] = columns[column]
         person = tally.people[true_ids[rows[row]]]
-        tally.switches += person.last_match not in (NO_ID, found_ids[columns[column]])
+        tally.switches += person.last_match not in (NO_ID, result_ids[columns[column]])
     for row, column in pairs.items():
-        tally.people[true_ids[row]].last_match = found_ids[column]
+        tally.people[true_ids[row]].last_match = result_ids[column]
         tally.overlap += float(iou[row, column])
     tally.matches += len(pairs)
     for row, number in enumerate(true_ids):
@@ -203,13 +202,13 @@ def _take_frame(tally: _Tally, frame: MotFrame) -> None:
 
 
 def _kept_pairs(
-    tally: _Tally, true_ids: Sequence[int], found_ids: Sequence[int], cost: FloatArray
+    tally: _Tally, true_ids: Sequence[int], result_ids: Sequence[int], cost: FloatArray
 ) -> dict[int, int]:
-    """Pair who still overlaps what it was last matched with, however long ago that was.
+    """Pair true ids with their last match where they still overlap, however old it is.
 
     Two people may have had the same id at different times; the smaller true id goes first.
     """
-    columns = {number: column for column, number in enumerate(found_ids) if number != NO_ID}
+    columns = {number: column for column, number in enumerate(result_ids) if number != NO_ID}
     pairs: dict[int, int] = {}
     for row in sorted(range(len(true_ids)), key=true_ids.__getitem__):
         last = tally.people[true_ids[row]].last_match
@@ -220,13 +219,13 @@ def _kept_pairs(
     return pairs
 
 
-def _note_presence(person: _Person, is_found: bool) -> None:
-    """Count a fragmentation when somebody found before is found again after a miss."""
+def _note_presence(person: _Person, is_matched: bool) -> None:
+    """Count a fragmentation when a person matched before is matched again after a miss."""
     person.present += 1
-    if is_found:
-        person.fragmentations += person.is_missed and person.found > 0
-        person.found += 1
-    person.is_missed = not is_found
+    if is_matched:
+        person.fragmentations += person.is_missed and person.matched > 0
+        person.matched += 1
+    person.is_missed = not is_matched
 
 
 def _identity_matches(together: Counter[tuple[int, int]]) -> int:
@@ -238,19 +237,19 @@ def _identity_matches(together: Counter[tuple[int, int]]) -> int:
     if not together:
         return 0
     true_ids = {number: row for row, number in enumerate(sorted({t for t, _ in together}))}
-    found_ids = {number: column for column, number in enumerate(sorted({f for _, f in together}))}
+    result_ids = {number: column for column, number in enumerate(sorted({f for _, f in together}))}
     rows = [true_ids[t] for t, _ in together]
-    columns = [found_ids[f] for _, f in together]
+    columns = [result_ids[f] for _, f in together]
     most = max(together.values()) + 1
     costs = [most - count for count in together.values()]
     alone = range(len(true_ids))
     # Older solvers take 32-bit indices only.
     places = np.array(
-        [[*rows, *alone], [*columns, *(len(found_ids) + row for row in alone)]], np.int32
+        [[*rows, *alone], [*columns, *(len(result_ids) + row for row in alone)]], np.int32
     )
     graph = coo_array(
         (np.array([*costs, *(most for _ in alone)], np.float64), tuple(places)),
-        shape=(len(true_ids), len(found_ids) + len(true_ids)),
+        shape=(len(true_ids), len(result_ids) + len(true_ids)),
     ).tocsr()
     chosen = zip(*min_weight_full_bipartite_matching(graph), strict=True)
     costs_chosen = sum(float(graph[int(row), int(column)]) for row, column in chosen)
@@ -258,23 +257,23 @@ def _identity_matches(together: Counter[tuple[int, int]]) -> int:
 
 
 def _figures(tally: _Tally) -> MotFigures:
-    has_ids = NO_ID not in tally.found_ids
+    has_ids = NO_ID not in tally.result_ids
     people = tally.people.values()
-    shares = [person.found / person.present for person in people]
+    shares = [person.matched / person.present for person in people]
     tracked = sum(share >= _MOSTLY_TRACKED for share in shares)
     lost = sum(share < _MOSTLY_LOST for share in shares)
-    true, found = tally.true_boxes, tally.found_boxes
-    missed, extra = true - tally.matches, found - tally.matches
+    true, shown = tally.true_boxes, tally.result_boxes
+    missed, extra = true - tally.matches, shown - tally.matches
     same = _identity_matches(tally.together) if has_ids else 0
     unknown = math.nan
     return MotFigures(
         1.0 - share(missed + extra + tally.switches, true) if has_ids else unknown,
-        share(2 * same, true + found) if has_ids else unknown,
-        share(same, found) if has_ids else unknown,
+        share(2 * same, true + shown) if has_ids else unknown,
+        share(same, shown) if has_ids else unknown,
         share(same, true) if has_ids else unknown,
         share(tally.overlap, tally.matches),
         share(tally.matches, true),
-        share(tally.matches, found),
+        share(tally.matches, shown),
         share(tally.covered, true),
         tally.switches if has_ids else None,
         sum(person.fragmentations for person in people) if has_ids else None,
@@ -284,9 +283,9 @@ def _figures(tally: _Tally) -> MotFigures:
         len(shares) - tracked - lost,
         lost,
         true,
-        found,
+        shown,
         len(shares),
-        len(tally.found_ids) if has_ids else None,
+        len(tally.result_ids) if has_ids else None,
         tally.frames,
     )
 

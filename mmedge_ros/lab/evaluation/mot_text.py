@@ -24,12 +24,12 @@ from mmedge_ros.lab.reporting.report_files import write_files
 from mmedge_ros.untrusted_files import read_bounded
 
 COLUMNS = 'frame,id,left,top,width,height,confidence,x,y,z'
-# The id of a box whose object nobody knows, as in files of detections.
+# The id of a box without an object, as in files of detections.
 NO_ID = -1
 # A picture with more boxes is no picture of people, and would take minutes to assign.
 MOST_BOXES_PER_FRAME = 1000
 LARGEST_FRAME = 1_000_000_000
-# A class nobody gave.
+# No class is given.
 NO_CLASS = -1
 
 _ORIGIN = 1.0
@@ -47,9 +47,9 @@ IntArray = NDArray[np.int64]
 class MotBoxes:
     """Boxes of a sequence, in the order of frames and within a frame as they were written.
 
-    ``frames`` (N,), ``ids`` (N,) with `NO_ID` where nobody knows, ``boxes`` (N, 4) x0, y0,
+    ``frames`` (N,), ``ids`` (N,) with `NO_ID` where it is unknown, ``boxes`` (N, 4) x0, y0,
     x1, y1 in px, ``confidences`` (N,) on whatever scale the file has, ``classes`` (N,) with
-    `NO_CLASS` where the file has none. ``notes`` say what was put up with.
+    `NO_CLASS` where the file has none. ``notes`` list what was tolerated.
     """
 
     frames: IntArray
@@ -142,10 +142,9 @@ def write_mot_text(path: Path, boxes: MotBoxes) -> None:
 def scores(confidences: FloatArray) -> tuple[FloatArray, str]:
     """Bring the confidences of a file of detections to 0..1, and say how in words.
 
-    Detectors write what they like. Where all are equal they say nothing, and every box is
-    believed; numbers within 0..1 are taken as they are; larger ones as shares of the largest;
-    where some are negative they are margins (0 being the detector's own limit), whose
-    logistic function is the score. The ground truth has no part in it.
+    Where all are equal every box scores 1; numbers within 0..1 are taken as they are; larger
+    ones as shares of the largest; where some are negative they are margins (0 being the
+    detector's own limit), whose logistic function is the score.
     """
     if not len(confidences):
         return confidences, 'there are none'

@@ -1,8 +1,7 @@
 """Our tracker on the detections of a MOTChallenge sequence, without radar and without pictures.
 
-Fusion and tracker are the very objects of the pipeline with the pipeline's parameters. What
-the text does not say is assumed: a camera that neither moves nor distorts, whose focal length
-is the width of its picture (a field of view of 53 degrees).
+Fusion and tracker are those of the pipeline with its parameters. The camera is assumed neither
+to move nor to distort, with a focal length of the width of its picture (53 degrees of view).
 """
 
 from __future__ import annotations
@@ -77,9 +76,8 @@ def track_detections(
 ) -> MotBoxes:
     """Track the boxes of detections and return one box per frame and confirmed track.
 
-    Causal: the boxes of a frame are reported at the frame's own time after its update, and
-    nothing of later frames is known by then. Only the scale of the confidences and a picture
-    size left open are taken from the file as a whole.
+    Causal: the boxes of a frame are reported after its own update. Only the scale of the
+    confidences and a picture size left open are taken from the file as a whole.
 
     :raises EvaluationError: if the boxes reach further than any picture
     """
@@ -126,8 +124,8 @@ def _units(detections: MotBoxes, fps: float, tracker: UnitTracker) -> Iterator[U
         while expected is not None and expected < frame and tracker.state.tracks:
             yield _unit(expected, fps, ())
             expected += 1
-        found = zip(detections.boxes[place].tolist(), confidences[place].tolist(), strict=True)
-        seen = tuple(Detection(Box(*box), score, _LABEL) for box, score in found)
+        shown = zip(detections.boxes[place].tolist(), confidences[place].tolist(), strict=True)
+        seen = tuple(Detection(Box(*box), score, _LABEL) for box, score in shown)
         yield _unit(frame, fps, seen)
         expected = frame + 1
 

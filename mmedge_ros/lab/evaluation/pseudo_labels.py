@@ -110,7 +110,7 @@ def teacher_labels(
     return labels
 
 
-def frames_asked(
+def frame_range(
     record: RunRecord, first_frame: int | None, last_frame: int | None
 ) -> tuple[int, int]:
     """Return the first and last frame of a range that are in the recording.
@@ -159,13 +159,13 @@ def compare_with_teacher(
     )
 
 
-def _agreement(given: Sequence[Sequence[Box]], found: Sequence[Sequence[Box]]) -> Agreement:
+def _agreement(given: Sequence[Sequence[Box]], shown: Sequence[Sequence[Box]]) -> Agreement:
     overlaps: list[float] = []
     hits = 0
-    for labels, boxes in zip(given, found, strict=True):
+    for labels, boxes in zip(given, shown, strict=True):
         overlaps += best_overlaps(box_array(labels), box_array(boxes)).tolist()
         hits += count_matches(labels, boxes)
-    total = sum(map(len, found))
+    total = sum(map(len, shown))
     return Agreement(
         float(np.mean(overlaps)) if overlaps else math.nan,
         hits / len(overlaps) if overlaps else math.nan,

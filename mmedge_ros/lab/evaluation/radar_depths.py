@@ -1,4 +1,4 @@
-"""What the radar says about boxes in the picture, worked out again from a run's units."""
+"""Radar depths of boxes in the picture, computed again from a run's units."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def radar_set_depths(
     """List the depths that decision fusion took from the radar.
 
     Every camera unit is fused with the last two scans before it, as in flight; boxes whose
-    range came from their height are left out, for those would only agree with themselves.
+    range came from their height are left out.
 
     :return: (stamp in ns, box in px, depth along the optical axis in m) of each such box;
         empty without calibration

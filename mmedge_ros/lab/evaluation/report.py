@@ -80,7 +80,7 @@ def report_of(
     metrics = latency_metrics(record)
     modalities = modalities_of(record)
     units = {m: dataclasses.asdict(_unit_counts(record, m)) for m in modalities}
-    found = trajectories(record) if tracks is None else tracks
+    tracks = trajectories(record) if tracks is None else tracks
     if accuracy is None and record.truth is not None:
         accuracy = accuracy_of(record, record.truth)
     report = {
@@ -109,7 +109,7 @@ def report_of(
         'units': units,
         'decisions_with': _decisions_with(record),
         'configurations': _configurations(record),
-        'tracks': [_track_summary(track) for track in found],
+        'tracks': [_track_summary(track) for track in tracks],
         'accuracy': None if accuracy is None else accuracy.report(),
         'tracking': None if accuracy is None else accuracy.tracking_report(),
         'boxes_comparison': None if comparison is None else dataclasses.asdict(comparison),

@@ -174,7 +174,7 @@ def _nees_note(accuracy: Mapping[str, Any] | None) -> str:
 
 
 def _strata(accuracy: Mapping[str, Any] | None) -> list[tuple[str, str, Mapping[str, Any]]]:
-    """List the groups of people for whom there is a figure: what groups them, name, values."""
+    """List the strata that hold people: what groups them, name, values."""
     if accuracy is None:
         return []
     return [

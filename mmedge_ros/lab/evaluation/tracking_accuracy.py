@@ -1,9 +1,8 @@
-"""How steadily people are followed: CLEAR MOT and identity figures of boxes and of places.
+"""Tracking accuracy: CLEAR MOT and identity figures of boxes and of places.
 
-Boxes are asked as accuracy is: visible people against the boxes of people's tracks at the
-state time of each decision, without the boxes that are not judged. Places are compared on the
-ground: a track is with a person when it is at most 2 m away, whatever sensor saw it and
-whether it shows a box or not.
+Boxes: visible people against the boxes of people's tracks at the state time of each decision,
+without ignored boxes. Places: a track is with a person when it is at most 2 m away on the
+ground, whatever sensor saw it and with or without a box.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ _REACHES = {'car': 3.5}
 
 
 def tracking_report(figures: MotFigures) -> dict[str, Any]:
-    """Return the values for a report; NaN where nothing could be asked."""
+    """Return the values for a report; NaN where there is nothing to divide by."""
     return {
         'mota': figures.mota,
         'idf1': figures.idf1,
@@ -63,7 +62,7 @@ def position_report(figures: MotFigures) -> dict[str, Any]:
 def box_frame(
     frame: TrueFrame, tracks: Sequence[Track], boxes: FloatArray, match: Match
 ) -> MotFrame:
-    """Return who is visible and which boxes (M, 4) of ``tracks`` are judged."""
+    """Return the visible people and the boxes (M, 4) of ``tracks`` that are judged."""
     people = frame.select(counted_people(frame))
     judged = np.flatnonzero(~match.ignored)
     return MotFrame(
@@ -74,10 +73,10 @@ def box_frame(
 
 
 def position_frame(frame: TrueFrame, truth: Aligned, tracks: Sequence[Track]) -> MotFrame:
-    """Return who is visible and which tracks are judged, by where they are on the ground.
+    """Return the visible people and the tracks that are judged, by their places on the ground.
 
-    Tracks near somebody who does not count are not judged, and neither are tracks of the radar
-    alone near anything that can move: there is something, and that is all they say.
+    Tracks near uncounted people are not judged, nor are tracks of the radar alone near anything
+    that can move: they only report that something moves.
     """
     counted = counted_people(frame)
     places = np.array([t.position for t in tracks], np.float64).reshape(-1, 3)
@@ -95,7 +94,7 @@ def position_frame(frame: TrueFrame, truth: Aligned, tracks: Sequence[Track]) ->
 
 
 def _ignored(frame: TrueFrame, distances: FloatArray, tracks: Sequence[Track]) -> Mask:
-    """Mark the tracks (M,) near those whom to find is neither right nor wrong."""
+    """Mark the tracks (M,) near uncounted people."""
     reaches = np.array([_REACHES.get(str(label), POSITION_GATE) for label in frame.labels])
     near = distances <= reaches[:, None]
     moving = np.array([track.label != PERSON for track in tracks], np.bool_)
@@ -106,5 +105,5 @@ def _ignored(frame: TrueFrame, distances: FloatArray, tracks: Sequence[Track]) -
 def _distances(first: FloatArray, second: FloatArray) -> FloatArray:
     """Distances (N, M) between points (N, 2) and (M, 2); infinite where one is not finite."""
     with np.errstate(over='ignore', invalid='ignore'):
-        found: FloatArray = np.linalg.norm(first[:, None] - second[None], axis=2)
-    return np.where(np.isfinite(found), found, np.inf)
+        distances: FloatArray = np.linalg.norm(first[:, None] - second[None], axis=2)
+    return np.where(np.isfinite(distances), distances, np.inf)

@@ -95,8 +95,8 @@ def trajectories(record: RunRecord) -> list[Trajectory]:
                 seen_from = pose.inverse().apply(track.position)
             rows.setdefault(track.id, []).append(_Row(time, track, seen_from))
     has_camera = record.camera_pose is not None
-    found = [_trajectory(number, entries, has_camera) for number, entries in rows.items()]
-    return sorted(found, key=lambda t: (-t.duration, -len(t.times), t.id))
+    joined = [_trajectory(number, entries, has_camera) for number, entries in rows.items()]
+    return sorted(joined, key=lambda t: (-t.duration, -len(t.times), t.id))
 
 
 class _Row(NamedTuple):

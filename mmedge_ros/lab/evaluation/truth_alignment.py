@@ -1,8 +1,8 @@
-"""The truth as the drone should have seen it: carried into the frame its tracks live in.
+"""The ground truth carried into the frame of the tracks.
 
-Odometry drifts (REP-105), and with it the frame of the tracks: what is compared is where
-objects are from the drone. So the truth is carried into the frame of the body by the true
-pose of the drone, and on into the frame of the tracks by the pose odometry gave.
+Odometry drifts (REP-105), and with it the frame of the tracks. So the truth is carried into the
+frame of the body by the true pose of the drone, and on into the frame of the tracks by the pose
+that odometry gave.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Aligned(NamedTuple):
 class Alignment:
     """Carries the truth into the frame of a run's tracks, where that can be done.
 
-    ``problems`` says in words where it cannot.
+    ``problems`` lists where it cannot.
     """
 
     def __init__(self, record: RunRecord, truth: GroundTruth) -> None:

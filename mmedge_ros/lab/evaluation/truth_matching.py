@@ -1,10 +1,9 @@
-"""Whose box is whose: the boxes of one result against the true scene of the same instant.
+"""Matches the boxes of one result with the true scene of the same instant.
 
-People count who are visible: at least 8 px tall, and at least half of their outline in the
-picture and not hidden. A box that met nobody may still not be wrong. It is *ignored*, neither
-right nor wrong, where at least half of it lies on the box of somebody who does not count: a
-person who is smaller or more hidden, or the rider of a bicycle, whom the truth calls a cyclist
-and every detector of people a person. A person seen where a dog, a car or nothing is, is wrong.
+Visible people count: at least 8 px tall, and at least half of their outline in the picture and
+not hidden. An unmatched box is *ignored*, neither right nor wrong, where at least half of it lies
+on the box of an uncounted person: a smaller or more hidden one, or a cyclist, whom detectors call
+a person. On a dog, a car or nothing it is wrong.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ Places = NDArray[np.intp]
 
 
 class Match(NamedTuple):
-    """What became of the P people who count and of the M boxes of a result.
+    """Matches of the P counted people and the M boxes of a result.
 
     ``overlaps`` (P,) are the IoU of the one-to-one assignment with the greatest sum, 0 for
     those missed. ``partners`` (P,) are the places of the boxes that meet them with an IoU of
@@ -43,7 +42,7 @@ class Match(NamedTuple):
 
     @property
     def hits(self) -> int:
-        """How many people were found."""
+        """How many people were met by a box."""
         return int(np.count_nonzero(self.partners >= 0))
 
     @property
@@ -53,7 +52,7 @@ class Match(NamedTuple):
 
 
 def counted_people(frame: TrueFrame) -> Mask:
-    """Mark (N,) the people who are visible and must be found."""
+    """Mark (N,) the visible people."""
     mask: Mask = (
         (frame.labels == PERSON)
         & (frame.visibility >= MINIMUM_VISIBILITY)
@@ -63,7 +62,7 @@ def counted_people(frame: TrueFrame) -> Mask:
 
 
 def uncounted_people(frame: TrueFrame) -> Mask:
-    """Mark (N,) those whom to find is neither right nor wrong."""
+    """Mark (N,) the people whose boxes are ignored."""
     mask: Mask = np.isin(frame.labels, (PERSON, CYCLIST)) & ~counted_people(frame)
     return mask
 

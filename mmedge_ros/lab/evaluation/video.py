@@ -1,7 +1,7 @@
-"""A run as a video: what the camera saw, and what was known of it at that instant.
+"""A run as a video: each picture with the result known at that instant.
 
-Each picture is shown with the decision in force when it became available, the newest one
-published by then. The video shows people, which a report does not; nothing else holds it.
+The result is the newest decision published when the picture became available. The video shows
+people, which a report does not.
 """
 
 from __future__ import annotations
@@ -183,7 +183,7 @@ def _layout(picture: Picture) -> _Layout:
 
 
 class _Overlay:
-    """Draws the frames of a run, asked for in the order of time."""
+    """Draws the frames of a run in the order of time."""
 
     def __init__(self, record: RunRecord) -> None:
         self._record = record

@@ -57,8 +57,8 @@ def draw_alpha(report: Mapping[str, Any]) -> FigureFile | None:
         alphas = [_PERCENT * row['alpha'] for row in rows]
         left.plot(alphas, alphas, '--', color=MUTED, lw=1.0, label='promised at most')
         for alpha, row in zip(alphas, rows, strict=True):
-            found = _PERCENT * np.array(row['disagreements'])
-            left.plot(np.full(len(found), alpha), found, '.', color=BLUE, alpha=0.3, ms=4.0)
+            shares = _PERCENT * np.array(row['disagreements'])
+            left.plot(np.full(len(shares), alpha), shares, '.', color=BLUE, alpha=0.3, ms=4.0)
         left.plot(
             alphas,
             _percents(rows, 'disagreement'),
@@ -66,7 +66,7 @@ def draw_alpha(report: Mapping[str, Any]) -> FigureFile | None:
             color=BLUE,
             lw=1.2,
             ms=4.5,
-            label='found',
+            label='measured',
         )
         left.set_ylabel('differing [% of early decisions]')
         right.axhline(

@@ -43,7 +43,7 @@ class Split(Protocol):
 class GateEvidence:
     """What was replayed: of each threshold and rival the figures of the same judged flights.
 
-    ``rivals`` are keyed by rule and value; ``splits`` by alpha; ``alpha`` is what was asked for;
+    ``rivals`` are keyed by rule and value; ``splits`` by alpha; ``alpha`` is the wanted one;
     ``audits`` say by set and flight whether audited decisions were equal.
     """
 
@@ -62,11 +62,11 @@ class GateEvidence:
 
 
 def gate_report(evidence: GateEvidence) -> dict[str, Any]:
-    """Return everything that was found, as plain values; None where there is no figure."""
+    """Return all figures as plain values; None where there is no figure."""
     drawings = Drawings.of(evidence.judged)
     ceiling = saving_ceiling(_UNITS, _SENSED_SHARE)
     chosen = _chosen(evidence)
-    found = {
+    report = {
         'judged_flights': evidence.judged,
         'alpha': evidence.alpha,
         'ceiling': ceiling,
@@ -81,14 +81,14 @@ def gate_report(evidence: GateEvidence) -> dict[str, Any]:
         'splits': [_splits(alpha, results) for alpha, results in evidence.splits.items()],
         'drift': [_drift(name, evidence, flights) for name, flights in evidence.audits.items()],
     }
-    plain: dict[str, Any] = plain_values(found, _DIGITS)
+    plain: dict[str, Any] = plain_values(report, _DIGITS)
     return plain
 
 
 def write_gate_report(report: Mapping[str, Any], folder: Path) -> None:
     """Write report.json, the figures and report.html.
 
-    :raises EvaluationError: if the folder or a file in it cannot be written
+    :raises ReportError: if the folder or a file in it cannot be written
     """
     from mmedge_ros.lab.gates.gate_figures import GATE_FIGURES, draw_gate
     from mmedge_ros.lab.gates.gate_page import render_gate_page
@@ -99,7 +99,7 @@ def write_gate_report(report: Mapping[str, Any], folder: Path) -> None:
 
 
 def _chosen(evidence: GateEvidence) -> float | None:
-    """Return the threshold that keeps the promise that was asked for."""
+    """Return the threshold that keeps the wanted promise."""
     holding = [c for c in evidence.certificates if c.holds and c.alpha <= evidence.alpha + 1e-12]
     return max(holding, key=lambda c: c.alpha).threshold if holding else None
 

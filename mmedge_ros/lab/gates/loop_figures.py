@@ -191,7 +191,7 @@ def _by_window(record: RunRecord, slow: str, stride_ns: int) -> dict[int, int]:
 
 
 def _quality(decision: Decision, truth: GroundTruth | None, size: tuple[int, int]) -> float:
-    """Mean IoU of a decision at its window's end; 1 where nobody is and nobody is seen."""
+    """Mean IoU of a decision at its window's end; 1 where there is no person and no box."""
     frame = truth.frame_at(decision.window_end_ns) if truth is not None else None
     if frame is None:
         return 0.0
@@ -204,17 +204,17 @@ def _quality(decision: Decision, truth: GroundTruth | None, size: tuple[int, int
 
 
 def _units(record: RunRecord, can_pause: bool) -> dict[str, dict[str, int]]:
-    found = {}
+    units = {}
     for modality, counts in sorted(record.units.items()):
         rested = counts.skipped
         taken = counts.received - rested
-        found[modality] = {
+        units[modality] = {
             'captured': taken if can_pause else counts.received,
             'transferred': taken if can_pause else counts.received,
             'encoded': counts.encoded,
             'rested': rested,
         }
-    return found
+    return units
 
 
 def _added(parts: Sequence[dict[str, dict[str, int]]]) -> dict[str, dict[str, int]]:

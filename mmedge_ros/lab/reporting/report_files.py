@@ -1,4 +1,4 @@
-"""Writes the files of a report so that nothing half-written is ever taken for whole."""
+"""Writes the files of a report, so that no half-written one is taken for whole."""
 
 from __future__ import annotations
 
@@ -83,8 +83,8 @@ def write_files(folder: Path, files: Mapping[str, bytes], obsolete: Iterable[str
     """Put files into a folder, which is made if it is not there.
 
     All are first written in full under other names and only then renamed, the last of
-    ``files`` last: where that one is found, the others belong to it. A report that was in the
-    folder stays as it was when the new one cannot be written.
+    ``files`` last: where that one exists, the others belong to it. An earlier report stays as it
+    was when the new one cannot be written.
 
     :param obsolete: names to remove, of an earlier report that held more
     :raises ReportError: when the folder cannot be made or a file cannot be written

@@ -15,7 +15,7 @@ from mmedge_ros.lab.evaluation.pseudo_labels import (
     DETECTOR_SCORE,
     TEACHER_SCORE,
     compare_with_teacher,
-    frames_asked,
+    frame_range,
     teacher_labels,
 )
 from mmedge_ros.lab.evaluation.video import TimedPicture
@@ -88,7 +88,7 @@ def test_boxes_are_moved_to_the_stamp_of_the_picture() -> None:
     assert compared(record, [BOX]).decisions.mean_iou == pytest.approx(1.0)
 
 
-def test_only_the_frames_asked_for_count() -> None:
+def test_only_the_frame_range_for_count() -> None:
     record = pictured(decided(0, track(1, BOX)), decided(400, track(1, FAR)))
     assert compared(record, [BOX], 0, 0).decisions.recall == 1.0
     assert compared(record, [BOX], 4, 4).decisions.recall == 0.0
@@ -136,7 +136,7 @@ def test_a_teacher_looks_at_the_wanted_pictures_only() -> None:
 
 def test_a_range_beyond_the_recording_is_refused() -> None:
     record = pictured()
-    assert frames_asked(record, None, None) == (0, 4)
-    assert frames_asked(record, 2, 90) == (2, 4)
+    assert frame_range(record, None, None) == (0, 4)
+    assert frame_range(record, 2, 90) == (2, 4)
     with pytest.raises(EvaluationError, match=r'frames 7 to the last .* holds 5 pictures'):
-        frames_asked(record, 7, None)
+        frame_range(record, 7, None)

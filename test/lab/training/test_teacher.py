@@ -73,7 +73,7 @@ def test_ranges_follow_from_the_heights_of_whole_boxes(flight: Path, teach) -> N
     assert np.isnan(frame.ranges[1])
 
 
-def test_only_the_frames_asked_for_are_labelled(flight: Path, teach) -> None:
+def test_only_the_frame_range_for_are_labelled(flight: Path, teach) -> None:
     teach(SURE)
     with Recording(flight) as recording:
         stamps = recording.camera_stamps_ns()
