@@ -94,8 +94,7 @@ def train_gate(
     """
     with plain_errors():
         from mmedge_ros.encoding.bundle.default_model import default_detector
-        from mmedge_ros.lab.gates.gate_page import gate_summary
-        from mmedge_ros.lab.gates.gate_report import PAGE
+        from mmedge_ros.lab.gates.gate_report import PAGE, gate_summary
         from mmedge_ros.lab.training.gate_session import GateRequest, build_gate
         from mmedge_ros.lab.training.gate_training import GateTrainingSettings
 

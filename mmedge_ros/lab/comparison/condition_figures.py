@@ -19,6 +19,7 @@ from mmedge_ros.lab.reporting.figure_style import (
     INK,
     MUTED,
     FigureFile,
+    label_columns,
     modality_colour,
     printable,
     render,
@@ -135,10 +136,7 @@ def _draw_panel(axes: Axes, panel: _Panel, known: Mapping[str, Mark]) -> None:
         axes.set_yscale('symlog', linthresh=10.0)
         axes.yaxis.set_major_formatter(ScalarFormatter())
     names = ['\n'.join(printable(part, 14) for part in name.split('\n')) for name in panel.names]
-    axes.set_xticks(places, names)
-    axes.tick_params(axis='x', length=0, labelcolor=INK)
-    axes.set_xlim(-0.5, len(names) - 0.5)
-    axes.grid(axis='x', visible=False)
+    label_columns(axes, names, 0.5)
     axes.set_ylabel(panel.axis)
     axes.set_title(panel.title)
 

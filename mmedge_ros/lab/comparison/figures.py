@@ -18,7 +18,7 @@ from mmedge_ros.lab.comparison.condition_figures import (
     draw_timeline,
 )
 from mmedge_ros.lab.comparison.estimates import MEAN_IOU, P50, P95, STREAMING
-from mmedge_ros.lab.comparison.policy_marks import Mark, base_case, label_rows, marks
+from mmedge_ros.lab.comparison.policy_marks import Mark, base_case, marks
 from mmedge_ros.lab.comparison.report import figure_of
 from mmedge_ros.lab.policies.schedule import SAMPLE, STREAM
 from mmedge_ros.lab.reporting.figure_style import (
@@ -26,6 +26,7 @@ from mmedge_ros.lab.reporting.figure_style import (
     INK,
     MUTED,
     FigureFile,
+    label_rows,
     modality_colour,
     render,
     value_of,

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, NamedTuple
-
-from matplotlib.axes import Axes
 
 from mmedge_ros.lab.comparison.plan import OURS, ComparisonCase
 from mmedge_ros.lab.comparison.report import case_of
@@ -78,11 +76,3 @@ def base_case(
             limit or headline['limit_ms'],
         ),
     )
-
-
-def label_rows(axes: Axes, labels: Sequence[str]) -> None:
-    """Label the rows of a chart of horizontal bars or intervals, the first on top."""
-    axes.set_yticks(range(len(labels)), labels)
-    axes.tick_params(axis='y', length=0, labelcolor=INK)
-    axes.set_ylim(len(labels) - 0.4, -0.6)
-    axes.grid(axis='y', visible=False)

@@ -27,6 +27,7 @@ from mmedge_ros.lab.reporting.figure_style import (
     SKY,
     VERMILION,
     FigureFile,
+    label_columns,
     legend_above,
     printable,
     render,
@@ -197,13 +198,8 @@ def _draw_bars(axes: Axes, title: str, strata: Mapping[str, Mapping[str, Any]]) 
     ):
         values = [stratum[key] for stratum in strata.values()]
         axes.bar(rows + 0.27 * (place - 1), values, 0.25, color=colour, label=label)
-    axes.set_xticks(
-        rows, [f'{printable(name)}\n({stratum["people"]})' for name, stratum in strata.items()]
-    )
-    axes.tick_params(axis='x', length=0, labelcolor=INK)
-    axes.set_xlim(-0.6, len(strata) - 0.4)
+    label_columns(axes, [f'{printable(name)}\n({s["people"]})' for name, s in strata.items()])
     axes.set_ylim(0.0, 1.02)
-    axes.grid(axis='x', visible=False)
     axes.set_title(title)
 
 

@@ -22,6 +22,8 @@ from mmedge_ros.lab.reporting.figure_style import (
     FigureFile,
     draw_points,
     draw_whiskers,
+    label_columns,
+    label_rows,
     printable,
     render,
     value_of,
@@ -98,13 +100,8 @@ def _draw_bars(axes: Axes, strata: Mapping[str, Mapping[str, Any]], title: str) 
     values = [value_of(row['mean_iou']) for row in strata.values()]
     axes.bar(rows, values, 0.6, color=BLUE, alpha=0.85)
     draw_whiskers(axes, rows, [row['mean_iou'] for row in strata.values()], INK)
-    axes.set_xticks(
-        rows, [f'{printable(name, 14)}\n({row["flights"]})' for name, row in strata.items()]
-    )
-    axes.tick_params(axis='x', length=0, labelcolor=INK)
-    axes.set_xlim(-0.6, len(strata) - 0.4)
+    label_columns(axes, _with_flights(strata))
     axes.set_ylim(0.0, 1.02)
-    axes.grid(axis='x', visible=False)
     axes.set_title(title)
 
 
@@ -121,9 +118,7 @@ def draw_strategies(report: Mapping[str, Any]) -> FigureFile | None:
         drawn = figure.subplots(rows, columns, squeeze=False).ravel()
         for axes, (factor, name) in zip(drawn, panels, strict=True):
             _draw_rivals(axes, strategies, factor, name)
-        handles, labels = drawn[0].get_legend_handles_labels()
-        across = len(labels) if columns > 1 else 2
-        figure.legend(handles, labels, loc='outside upper center', ncol=across)
+        _draw_legend(figure, drawn[0], columns)
 
     return FigureFile(
         STRATEGIES,
@@ -155,13 +150,8 @@ def _draw_rivals(axes: Axes, strategies: Mapping[str, Any], factor: str, name: s
         )
     for edge in rows[1:]:
         axes.axvline(edge - 0.5, color='#e4e8ec', linewidth=0.7)
-    axes.set_xticks(
-        rows, [f'{printable(key, 14)}\n({row["flights"]})' for key, row in own.items()]
-    )
-    axes.tick_params(axis='x', length=0, labelcolor=INK)
-    axes.set_xlim(-0.5, len(own) - 0.5)
+    label_columns(axes, _with_flights(own), 0.5)
     axes.set_ylim(-0.02, 1.02)
-    axes.grid(axis='x', visible=False)
     unit = ', m' if factor == 'range' else ''
     axes.set_title(f'{capital(figure_words(name))} by {factor}{unit}')
 
@@ -191,15 +181,10 @@ def draw_differences(report: Mapping[str, Any]) -> FigureFile | None:
                 shift = 0.5 * (place - (len(others) - 1) / 2) / max(len(others), 1)
                 _draw_forest(axes, by_stratum, strata, shift, other)
             axes.axvline(0.0, color=INK, linewidth=1.0)
-            axes.set_yticks(range(len(strata)), [_stratum_words(*s) for s in strata])
-            axes.tick_params(axis='y', length=0, labelcolor=INK)
-            axes.set_ylim(len(strata) - 0.4, -0.6)
-            axes.grid(axis='y', visible=False)
+            label_rows(axes, [_stratum_words(*s) for s in strata])
             axes.set_xlabel('difference')
             axes.set_title(capital(figure_words(name)))
-        handles, labels = drawn[0].get_legend_handles_labels()
-        across = len(labels) if columns > 1 else 2
-        figure.legend(handles, labels, loc='outside upper center', ncol=across)
+        _draw_legend(figure, drawn[0], columns)
 
     height = 1.4 + 0.3 * len(strata)
     return FigureFile(
@@ -238,6 +223,16 @@ def _draw_forest(
             color=colour,
             markerfacecolor=colour if row['excludes_zero'] else 'white',
         )
+
+
+def _draw_legend(figure: Figure, axes: Axes, columns: int) -> None:
+    handles, labels = axes.get_legend_handles_labels()
+    across = len(labels) if columns > 1 else 2
+    figure.legend(handles, labels, loc='outside upper center', ncol=across)
+
+
+def _with_flights(strata: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    return [f'{printable(name, 14)}\n({row["flights"]})' for name, row in strata.items()]
 
 
 def _stratum_words(factor: str, name: str) -> str:

@@ -18,6 +18,7 @@ from mmedge_ros.lab.reporting.figure_style import (
     ORANGE,
     FigureFile,
     draw_points,
+    label_columns,
     printable,
     render,
     value_of,
@@ -125,16 +126,11 @@ def draw_axes(report: Mapping[str, Any]) -> FigureFile:
                     figure_words(name),
                     line=True,
                 )
-            axes.set_xticks(
-                range(len(values)),
-                [
-                    f'{v["value"]:g}' if 'rate' in axis else printable(v['value'], 12)
-                    for v in values
-                ],
-            )
-            axes.set_xlim(-0.4, len(values) - 0.6)
+            names = [
+                f'{v["value"]:g}' if 'rate' in axis else printable(v['value'], 12) for v in values
+            ]
+            label_columns(axes, names, 0.4)
             axes.set_title(capital(_AXIS_WORDS[axis]))
-            axes.grid(axis='x', visible=False)
         for spare in drawn[len(axes_values) :]:
             spare.set_visible(False)
         figure.legend(*drawn[0].get_legend_handles_labels(), loc='outside upper right', ncol=2)

@@ -31,13 +31,14 @@ from mmedge_ros.lab.reporting.figure_style import (
     GREEN,
     INK,
     MOST_POINTS,
-    MUTED,
     FigureFile,
     draw_series,
+    label_rows,
     legend_above,
     limit_outliers,
     milliseconds,
     modality_colour,
+    note_beside,
     printable,
     render,
 )
@@ -201,21 +202,10 @@ def draw_stages(record: RunRecord) -> FigureFile | None:
             end = begin + max(q.p95, q.p50)
             axes.plot([begin + q.p50, end], [row, row], color=INK, linewidth=1.1)
             axes.plot([end], [row], '|', color=INK, markersize=7)
-            axes.annotate(
-                f'{q.p50:.1f} | {q.p95:.1f}',
-                (end, row),
-                (5, 0),
-                textcoords='offset points',
-                va='center',
-                fontsize=8,
-                color=MUTED,
-            )
+            note_beside(axes, f'{q.p50:.1f} | {q.p95:.1f}', (end, row), 5.0)
             begin, furthest = begin + q.p50, max(furthest, end)
-        axes.set_yticks(range(len(path)), [printable(name) for name, _ in path])
-        axes.set_ylim(len(path) - 0.4, -0.6)
+        label_rows(axes, [printable(name) for name, _ in path])
         axes.set_xlim(0.0, furthest * 1.28)
-        axes.grid(axis='y', visible=False)
-        axes.tick_params(axis='y', length=0, labelcolor=INK)
         axes.set_xlabel('time since the measurement of the critical unit [ms]')
         axes.set_title('Critical path: median | p95 [ms]')
 
@@ -252,21 +242,10 @@ def draw_units(record: RunRecord) -> FigureFile | None:
             colour = modality_colour(modality, place)
             axes.barh(rows, counts, height * 0.9, color=colour, label=printable(modality))
             for row, count in zip(rows, counts, strict=True):
-                axes.annotate(
-                    f'{count}',
-                    (count, row),
-                    (4, 0),
-                    textcoords='offset points',
-                    va='center',
-                    fontsize=8,
-                    color=MUTED,
-                )
+                note_beside(axes, f'{count}', (count, row))
             longest = max(longest, *counts)
-        axes.set_yticks(range(len(COUNTERS)), COUNTERS)
-        axes.set_ylim(len(COUNTERS) - 0.5, -0.5)
+        label_rows(axes, COUNTERS)
         axes.set_xlim(0, longest * 1.15)
-        axes.grid(axis='y', visible=False)
-        axes.tick_params(axis='y', length=0, labelcolor=INK)
         axes.set_xlabel('number of units')
         legend_above(axes, 'What became of the units')
 

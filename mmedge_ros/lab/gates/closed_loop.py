@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
@@ -95,6 +96,27 @@ class GatedRun:
     def rested(self) -> dict[str, int]:
         """Units that were left out, by modality."""
         return {modality: counts.skipped for modality, counts in self.record.units.items()}
+
+
+@dataclass(frozen=True)
+class MaxScore:
+    """As sure as the best track is: what early exits by confidence do."""
+
+    def confidence(self, features: GateFeatures, end_ns: int) -> float:  # noqa: ARG002  # any
+        return features.highest_score
+
+
+@dataclass(frozen=True)
+class AtRandom:
+    """Says yes at a share of all moments, whatever they are; runs repeat."""
+
+    share: float
+    seed: int = 0
+
+    def confidence(self, features: GateFeatures, end_ns: int) -> float:
+        text = f'{self.seed}/{end_ns}/{features.lead!r}'
+        digest = hashlib.blake2b(text.encode(), digest_size=8).digest()
+        return float(int.from_bytes(digest, 'little') < self.share * 2.0**64)
 
 
 class FlightLoop:
@@ -193,25 +215,6 @@ class FlightLoop:
         if self._full is None:
             self._full = {d.window_end_ns: d for d in self.reference().decisions}
         return self._full
-
-
-def reference_run(flight: EncodedFlight, settings: LoopSettings) -> RunRecord:
-    """Replay a flight in which nothing is skipped."""
-    return FlightLoop(flight, settings).reference()
-
-
-def gated_run(
-    flight: EncodedFlight,
-    reference: RunRecord,
-    settings: LoopSettings,
-    classifier: EarlyDecisionClassifier,
-    threshold: float,
-) -> GatedRun:
-    """Replay a flight with a gate, and compare its early decisions with the reference's.
-
-    :param reference: of `reference_run` with the same settings
-    """
-    return FlightLoop(flight, settings, reference).gated(classifier, threshold)
 
 
 def _picture_size(record: RunRecord) -> tuple[int, int]:

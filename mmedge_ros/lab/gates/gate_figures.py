@@ -10,6 +10,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from mmedge_ros.lab.gates.gate_report import NAMES
 from mmedge_ros.lab.reporting.figure_style import (
     BLUE,
     GREEN,
@@ -19,18 +20,13 @@ from mmedge_ros.lab.reporting.figure_style import (
     PURPLE,
     VERMILION,
     FigureFile,
+    label_columns,
     legend_above,
     render,
 )
 
 ALPHA, RULES, RELIABILITY, HALVES = 'alpha.png', 'rules.png', 'reliability.png', 'halves.png'
 GATE_FIGURES = (ALPHA, RULES, RELIABILITY, HALVES)
-NAMES = {
-    'ours': 'this gate',
-    'fixed': 'this gate at 0.5',
-    'max_score': 'best score',
-    'random': 'at random',
-}
 _COLOURS = {'ours': BLUE, 'fixed': GREEN, 'max_score': ORANGE, 'random': VERMILION}
 _PERCENT = 100.0
 
@@ -192,9 +188,7 @@ def draw_halves(report: Mapping[str, Any]) -> FigureFile:
             for shift, half, colour in ((-0.2, 'easy_half', BLUE), (0.2, 'hard_half', ORANGE)):
                 values = _percents([row[half] for row in rules], figure_name)
                 axes.bar(places + shift, values, 0.38, color=colour, label=half.split('_')[0])
-            axes.set_xticks(places, [NAMES.get(row['name'], row['name']) for row in rules])
-            axes.tick_params(axis='x', length=0, labelsize=8)
-            axes.grid(axis='x', visible=False)
+            label_columns(axes, [NAMES.get(row['name'], row['name']) for row in rules])
             axes.set_ylabel(label)
             legend_above(axes, 'Saved' if figure_name == 'saved' else 'Differing')
 

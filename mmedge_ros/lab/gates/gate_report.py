@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -14,14 +14,24 @@ from mmedge_ros.data_types import FloatArray
 from mmedge_ros.lab.evaluation.flight_bootstrap import Drawings, interval
 from mmedge_ros.lab.gates.certificate import Certificate
 from mmedge_ros.lab.gates.loop_figures import FlightFigures, GateFigures, saved, saving_ceiling
+from mmedge_ros.lab.reporting.page import Tile, number, percent, render_page
 from mmedge_ros.lab.reporting.report_files import plain_values, write_report
 from mmedge_ros.skipping.audits import AuditParameters, DriftMonitor
+
+if TYPE_CHECKING:
+    from mmedge_ros.lab.reporting.figure_style import FigureFile
 
 PAGE = 'report.html'
 # Promises that are certified, and those that are looked at across splits.
 ALPHAS = (0.02, 0.05, 0.1)
 SPLIT_ALPHAS = (0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2)
 FIXED = 0.5
+NAMES = {
+    'ours': 'this gate',
+    'fixed': 'this gate at 0.5',
+    'max_score': 'best score',
+    'random': 'at random',
+}
 _UNITS, _SENSED_SHARE = 15, 0.5
 _DIGITS = 5
 
@@ -91,7 +101,6 @@ def write_gate_report(report: Mapping[str, Any], folder: Path) -> None:
     :raises ReportError: if the folder or a file in it cannot be written
     """
     from mmedge_ros.lab.gates.gate_figures import GATE_FIGURES, draw_gate
-    from mmedge_ros.lab.gates.gate_page import render_gate_page
 
     figures = draw_gate(report)
     pages = {PAGE: render_gate_page(report, figures)}
@@ -219,11 +228,11 @@ def _drift(name: str, evidence: GateEvidence, flights: Sequence[Sequence[bool]])
     alarms = []
     off: int | None = None
     audits = [agreed for flight in flights for agreed in flight]
-    for number, agreed in enumerate(audits, 1):
+    for count, agreed in enumerate(audits, 1):
         if monitor.observe(agreed):
-            alarms.append(number)
+            alarms.append(count)
         if monitor.is_off:
-            off = number
+            off = count
             break
     return {
         'set': name,
@@ -247,3 +256,60 @@ def _certificate(certificate: Certificate) -> dict[str, Any]:
         'differing': certificate.differing,
         'p_value': certificate.p_value,
     }
+
+
+def render_gate_page(report: Mapping[str, Any], figures: Sequence[FigureFile]) -> str:
+    """Render the page from the content of report.json and the figures."""
+    return render_page(
+        'gate.html.j2',
+        report,
+        figures,
+        {'rule': lambda name: NAMES.get(name, name)},
+        title=report['bundle']['name'],
+        summary=gate_summary(report),
+        tiles=_tiles(report),
+    )
+
+
+def gate_summary(report: Mapping[str, Any]) -> str:
+    """Say in plain words what came of it."""
+    alpha = percent(report['alpha'], 0)
+    if not report['certified']:
+        return (
+            f'No threshold is certified to keep differing early decisions at or below {alpha} '
+            f'with the {report["calibration_flights"]} flights there are: this gate is not used.'
+        )
+    ours = report['rules'][0]
+    return (
+        f'Certified: at most {alpha} of early decisions differ from what the full window gives. '
+        f'In {report["judged_flights"]} flights {percent(ours["disagreement"])} of '
+        f'{ours["early"]} did, and {percent(ours["saved"])} of the camera encodes were saved, of '
+        f'{percent(report["ceiling"])} that the rule allows.'
+    )
+
+
+def _tiles(report: Mapping[str, Any]) -> list[Tile]:
+    row = report['rules'][0]
+    name = NAMES.get(row['name'], row['name'])
+    stream = row['streaming_difference']
+    decided = row['decided_before_end_ms'].get('p50')
+    return [
+        Tile('threshold', number(row['threshold'], 3), name),
+        Tile('differing', percent(row['disagreement']), f'of {row["early"]} early decisions'),
+        Tile(
+            'saved',
+            percent(row['saved']),
+            f'of camera encodes; at most {percent(report["ceiling"])}',
+        ),
+        Tile(
+            'saved, easy half',
+            percent(row['easy_half']['saved']),
+            'windows the full run does well',
+        ),
+        Tile(
+            'streaming mean IoU',
+            number(stream['value'], 4),
+            f'change; {number(stream["low"], 4)} to {number(stream["high"], 4)}',
+        ),
+        Tile('decided before the end', number(decided, 0, ' ms'), 'median of all windows'),
+    ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -17,6 +17,7 @@ from mmedge_ros.lab.gates.certificate import FlightOutcome
 from mmedge_ros.lab.gates.closed_loop import GatedRun
 from mmedge_ros.records.ground_truth import GroundTruth
 from mmedge_ros.records.run_record import RunRecord
+from mmedge_ros.skipping import SkippingError
 
 _BINS = 10
 _QUANTILES = (0.05, 0.5, 0.95)
@@ -146,6 +147,59 @@ class GateFigures:
             ),
             **self.facts,
         }
+
+
+def plain_figures(figures: FlightFigures) -> dict[str, Any]:
+    """Return the figures as values for JSON."""
+    return {
+        'outcome': list(figures.outcome),
+        'windows': [list(window) for window in figures.windows],
+        'units': figures.units,
+        'encoder_seconds': figures.encoder_seconds,
+        'reference_seconds': figures.reference_seconds,
+        'early_by': figures.early_by.tolist(),
+        'confidences': figures.confidences.tolist(),
+        'agrees': figures.agrees.tolist(),
+        'stream': list(figures.stream),
+        'reference_stream': list(figures.reference_stream),
+        'audits': list(figures.audits),
+    }
+
+
+def read_plain_figures(plain: Mapping[str, Any]) -> FlightFigures:
+    """Return the figures that `plain_figures` made values of.
+
+    :raises SkippingError: if they are not that
+    """
+    try:
+        return FlightFigures(
+            FlightOutcome(*(int(count) for count in plain['outcome'])),
+            tuple(
+                WindowWork(float(quality), int(full), int(encoded), bool(early), bool(differs))
+                for quality, full, encoded, early, differs in plain['windows']
+            ),
+            {
+                str(modality): {str(name): int(count) for name, count in counts.items()}
+                for modality, counts in plain['units'].items()
+            },
+            float(plain['encoder_seconds']),
+            float(plain['reference_seconds']),
+            np.array(plain['early_by'], np.float64),
+            np.array(plain['confidences'], np.float64),
+            np.array(plain['agrees'], np.float64),
+            _total_and_count(plain['stream']),
+            _total_and_count(plain['reference_stream']),
+            tuple(bool(agreed) for agreed in plain['audits']),
+        )
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as err:
+        raise SkippingError(
+            f'no figures of a flight with a gate ({err}); replay it again'
+        ) from err
+
+
+def _total_and_count(values: Any) -> tuple[float, int]:
+    total, count = values
+    return float(total), int(count)
 
 
 def saving_ceiling(units: int, sensed_share: float) -> float:

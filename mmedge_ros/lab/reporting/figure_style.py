@@ -194,6 +194,35 @@ def limit_outliers(
         )
 
 
+def label_rows(axes: Axes, labels: Sequence[str]) -> None:
+    """Label the rows of a chart of horizontal bars or intervals, the first on top."""
+    axes.set_yticks(range(len(labels)), labels)
+    axes.tick_params(axis='y', length=0, labelcolor=INK)
+    axes.set_ylim(len(labels) - 0.4, -0.6)
+    axes.grid(axis='y', visible=False)
+
+
+def label_columns(axes: Axes, labels: Sequence[str], margin: float = 0.6) -> None:
+    """Label the columns of a chart, with so much room beside the outer ones."""
+    axes.set_xticks(range(len(labels)), labels)
+    axes.tick_params(axis='x', length=0, labelcolor=INK)
+    axes.set_xlim(-margin, len(labels) - 1 + margin)
+    axes.grid(axis='x', visible=False)
+
+
+def note_beside(axes: Axes, text: str, place: tuple[float, float], right: float = 4.0) -> None:
+    """Write a small note so many points to the right of a place."""
+    axes.annotate(
+        text,
+        place,
+        (right, 0),
+        textcoords='offset points',
+        va='center',
+        fontsize=8,
+        color=MUTED,
+    )
+
+
 def legend_above(axes: Axes, title: str) -> None:
     """Put the title and below it the legend on top of the axes, where they hide nothing."""
     labels = axes.get_legend_handles_labels()[1]

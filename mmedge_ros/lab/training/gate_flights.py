@@ -18,8 +18,13 @@ from mmedge_ros.data_types import CAMERA, RADAR, Configuration, FloatArray
 from mmedge_ros.fusion.feature_fusion import FeatureFusion
 from mmedge_ros.lab.evaluation.bundle_under_test import BundleUnderTest
 from mmedge_ros.lab.evaluation.encoded_flight import EncodedFlight, encode_flight, load_flight
-from mmedge_ros.lab.gates.closed_loop import FlightLoop, JudgedMoment, LoopSettings, MakeFusion
-from mmedge_ros.lab.gates.rule_rivals import AtRandom
+from mmedge_ros.lab.gates.closed_loop import (
+    AtRandom,
+    FlightLoop,
+    JudgedMoment,
+    LoopSettings,
+    MakeFusion,
+)
 from mmedge_ros.lab.training import OnShare
 from mmedge_ros.lab.training.flight_works import keep_arrays, kept_arrays, missing
 from mmedge_ros.pipeline.fusion_strategy import open_pipeline

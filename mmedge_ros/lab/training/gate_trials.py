@@ -17,11 +17,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mmedge_ros.lab.gates.certificate import STUDENT, Certificate, certify
-from mmedge_ros.lab.gates.closed_loop import FlightLoop
-from mmedge_ros.lab.gates.figures_file import plain_figures, read_figures
+from mmedge_ros.lab.gates.closed_loop import AtRandom, FlightLoop, MaxScore
 from mmedge_ros.lab.gates.gate_file import gate_bytes
-from mmedge_ros.lab.gates.loop_figures import FlightFigures, flight_figures, saved
-from mmedge_ros.lab.gates.rule_rivals import AtRandom, MaxScore
+from mmedge_ros.lab.gates.loop_figures import (
+    FlightFigures,
+    flight_figures,
+    plain_figures,
+    read_plain_figures,
+    saved,
+)
 from mmedge_ros.lab.training import OnShare, Report, TrainingError
 from mmedge_ros.lab.training.flight_works import do_flight_works, write_whole
 from mmedge_ros.lab.training.gate_flights import GateFlight
@@ -127,7 +131,7 @@ def tried(task: GateFlight, trials: Sequence[Trial], name: str) -> dict[str, Fli
     path = task.trials_path(name)
     known = _read(path)
     try:
-        return {trial.key: read_figures(known[trial.key]) for trial in trials}
+        return {trial.key: read_plain_figures(known[trial.key]) for trial in trials}
     except (KeyError, SkippingError) as err:
         raise TrainingError(f'{path} lacks {err}; delete it and replay the flight again') from err
 

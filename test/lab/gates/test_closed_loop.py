@@ -12,7 +12,7 @@ from hand_made_gates import always
 from mmedge_ros.data_types import CAMERA, RADAR, Configuration, ModalityConfiguration
 from mmedge_ros.lab.evaluation.bundle_evaluation import NOMINAL
 from mmedge_ros.lab.evaluation.decision_log import decision_lines
-from mmedge_ros.lab.gates.closed_loop import FlightLoop, LoopSettings, gated_run, reference_run
+from mmedge_ros.lab.gates.closed_loop import AtRandom, FlightLoop, LoopSettings, MaxScore
 from mmedge_ros.lab.gates.loop_figures import (
     GateFigures,
     WindowWork,
@@ -22,7 +22,6 @@ from mmedge_ros.lab.gates.loop_figures import (
     saved,
     saving_ceiling,
 )
-from mmedge_ros.lab.gates.rule_rivals import AtRandom, MaxScore
 from mmedge_ros.pipeline.perception_pipeline import PipelineParameters
 from mmedge_ros.skipping.audits import AuditParameters
 from mmedge_ros.skipping.skip_control import SkipParameters
@@ -37,8 +36,8 @@ SETTINGS = LoopSettings(
 
 def test_a_gate_that_never_says_yes_changes_nothing() -> None:
     flight = encoded_flight(lambda _: 2)
-    reference = reference_run(flight, SETTINGS)
-    run = gated_run(flight, reference, SETTINGS, always(0.0), 0.5)
+    reference = FlightLoop(flight, SETTINGS).reference()
+    run = FlightLoop(flight, SETTINGS, reference).gated(always(0.0), 0.5)
     assert decision_lines(run.record.decisions) == decision_lines(reference.decisions)
     assert run.outcome.windows == len(reference.decisions) > 15
     assert run.outcome.early == 0
@@ -47,22 +46,22 @@ def test_a_gate_that_never_says_yes_changes_nothing() -> None:
 
 def test_in_a_quiet_scene_all_early_decisions_are_right() -> None:
     flight = encoded_flight(lambda _: 2)
-    reference = reference_run(flight, SETTINGS)
-    run = gated_run(flight, reference, SETTINGS, always(1.0), 0.5)
+    reference = FlightLoop(flight, SETTINGS).reference()
+    run = FlightLoop(flight, SETTINGS, reference).gated(always(1.0), 0.5)
     assert run.outcome.early > 10
     assert run.outcome.differing == 0
     assert run.record.units[CAMERA].skipped >= 20
     assert max(d.early_by for d in run.early) > 0.2
     # And again, to the byte.
-    again = gated_run(flight, reference, SETTINGS, always(1.0), 0.5)
+    again = FlightLoop(flight, SETTINGS, reference).gated(always(1.0), 0.5)
     assert decision_lines(again.record.decisions) == decision_lines(run.record.decisions)
 
 
 def test_who_comes_while_the_camera_rests_makes_early_decisions_differ() -> None:
     flight = encoded_flight(lambda when: 2 + (when > 1290.0))
-    reference = reference_run(flight, SETTINGS)
+    reference = FlightLoop(flight, SETTINGS).reference()
     assert len(reference.decisions[-1].tracks) == 3
-    run = gated_run(flight, reference, SETTINGS, always(1.0), 0.5)
+    run = FlightLoop(flight, SETTINGS, reference).gated(always(1.0), 0.5)
     assert 0 < run.outcome.differing < run.outcome.early
 
 
@@ -70,12 +69,12 @@ def test_what_is_remembered_of_a_flight_changes_no_decision() -> None:
     flight = encoded_flight(lambda when: 2 + (when > 1290.0))
     loop = FlightLoop(flight, SETTINGS)
     assert decision_lines(loop.reference().decisions) == decision_lines(
-        reference_run(flight, SETTINGS).decisions
+        FlightLoop(flight, SETTINGS).reference().decisions
     )
     rule = AtRandom(0.2, 3)
     for _ in range(2):
         run = loop.gated(rule, 0.5)
-        alone = gated_run(flight, loop.reference(), SETTINGS, rule, 0.5)
+        alone = FlightLoop(flight, SETTINGS, loop.reference()).gated(rule, 0.5)
         assert run.outcome == alone.outcome
         assert decision_lines(run.record.decisions) == decision_lines(alone.record.decisions)
     assert run.outcome.early > 3
@@ -97,8 +96,8 @@ def test_every_moment_is_judged_those_with_a_no_as_well() -> None:
 def test_audits_are_noted() -> None:
     settings = replace(SETTINGS, skipping=SkipParameters(audits=AuditParameters(share=1.0)))
     flight = encoded_flight(lambda _: 2)
-    reference = reference_run(flight, settings)
-    run = gated_run(flight, reference, settings, always(1.0), 0.5)
+    reference = FlightLoop(flight, settings).reference()
+    run = FlightLoop(flight, settings, reference).gated(always(1.0), 0.5)
     assert run.outcome.early == 0
     assert len(run.audits) > 10
     assert all(run.audits[5:])
@@ -106,8 +105,8 @@ def test_audits_are_noted() -> None:
 
 def test_the_figures_say_what_was_saved_beside_what_can_be() -> None:
     flight = encoded_flight(lambda when: 2 + (when > 1290.0))
-    reference = reference_run(flight, SETTINGS)
-    runs = [gated_run(flight, reference, SETTINGS, always(0.9), 0.5)] * 2
+    reference = FlightLoop(flight, SETTINGS).reference()
+    runs = [FlightLoop(flight, SETTINGS, reference).gated(always(0.9), 0.5)] * 2
     figures = GateFigures(
         [flight_figures(run, reference) for run in runs], saving_ceiling(15, 0.5), 'always'
     ).report()
@@ -153,10 +152,12 @@ def test_the_ceiling_is_what_the_rule_allows(units: int, ceiling: float) -> None
 
 def test_rivals_are_asked_the_same() -> None:
     flight = encoded_flight(lambda _: 2)
-    reference = reference_run(flight, SETTINGS)
-    by_score = gated_run(flight, reference, SETTINGS, MaxScore(), 0.7)
+    reference = FlightLoop(flight, SETTINGS).reference()
+    by_score = FlightLoop(flight, SETTINGS, reference).gated(MaxScore(), 0.7)
     assert by_score.outcome.early > 0
-    some = gated_run(flight, reference, SETTINGS, AtRandom(0.2), 0.5)
-    more = gated_run(flight, reference, SETTINGS, AtRandom(0.9), 0.5)
+    some = FlightLoop(flight, SETTINGS, reference).gated(AtRandom(0.2), 0.5)
+    more = FlightLoop(flight, SETTINGS, reference).gated(AtRandom(0.9), 0.5)
     assert 0 < some.outcome.early < more.outcome.early
-    assert gated_run(flight, reference, SETTINGS, AtRandom(0.2), 0.5).outcome == some.outcome
+    assert (
+        FlightLoop(flight, SETTINGS, reference).gated(AtRandom(0.2), 0.5).outcome == some.outcome
+    )

@@ -13,11 +13,12 @@ from hand_made_gate_figures import flight
 from mmedge_ros.lab.gates import gate_figures
 from mmedge_ros.lab.gates.certificate import Certificate
 from mmedge_ros.lab.gates.gate_figures import GATE_FIGURES, draw_gate
-from mmedge_ros.lab.gates.gate_page import gate_summary, render_gate_page
 from mmedge_ros.lab.gates.gate_report import (
     PAGE,
     GateEvidence,
     gate_report,
+    gate_summary,
+    render_gate_page,
     write_gate_report,
 )
 from mmedge_ros.lab.reporting.figure_style import render

@@ -17,8 +17,8 @@ from truth_fixtures import recording_with_truth
 from mmedge_ros.data_types import CAMERA, RADAR, Configuration, ModalityConfiguration
 from mmedge_ros.lab.evaluation.bundle_evaluation import NOMINAL
 from mmedge_ros.lab.evaluation.bundle_under_test import BundleUnderTest
-from mmedge_ros.lab.gates.figures_file import plain_figures
 from mmedge_ros.lab.gates.gate_report import FIXED
+from mmedge_ros.lab.gates.loop_figures import plain_figures
 from mmedge_ros.lab.training import TrainingError
 from mmedge_ros.lab.training.gate_flights import GateFlight, collect, collected
 from mmedge_ros.lab.training.gate_trials import (

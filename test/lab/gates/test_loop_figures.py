@@ -11,14 +11,14 @@ from hand_made_gate_figures import flight
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mmedge_ros.lab.gates.figures_file import plain_figures, read_figures
+from mmedge_ros.lab.gates.loop_figures import plain_figures, read_plain_figures
 from mmedge_ros.skipping import SkippingError
 
 
 def test_figures_that_were_kept_are_the_same() -> None:
     figures = flight(early=30, differing=2)
     kept = json.loads(json.dumps(plain_figures(figures)))
-    found = read_figures(kept)
+    found = read_plain_figures(kept)
     assert plain_figures(found) == plain_figures(figures)
     assert found.outcome == figures.outcome
     assert found.windows == figures.windows
@@ -35,11 +35,11 @@ def test_what_is_no_figures_is_an_error_of_ours_or_read(wrong: dict[str, Any]) -
     plain = {**plain_figures(flight()), **wrong}
     # Nothing else comes out of it.
     with contextlib.suppress(SkippingError):
-        assert plain_figures(read_figures(plain)).keys() == plain.keys()
+        assert plain_figures(read_plain_figures(plain)).keys() == plain.keys()
 
 
 def test_what_lacks_a_part_is_refused() -> None:
     plain = plain_figures(flight())
     del plain['windows']
     with pytest.raises(SkippingError, match='windows'):
-        read_figures(plain)
+        read_plain_figures(plain)
