@@ -12,11 +12,12 @@ import os
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mmedge_ros.aggregation.fusion_runtime import FusionNetworkRuntime
 from mmedge_ros.aggregation.streaming_aggregator import Aggregate
 from mmedge_ros.aggregation.window_bank import Steps
 
@@ -27,34 +28,12 @@ _MEMORY_SHARE = 0.25
 Grid = NDArray[np.floating]
 
 
-class Aggregators(Steps[Any], Protocol):
-    """Steps of one modality, and what they come to."""
-
-    def finish(self, state: Any) -> Aggregate: ...
-
-
-class Networks(Protocol):
-    """Fusion networks, as `FusionNetworkRuntime` has them."""
-
-    @property
-    def aggregators(self) -> Mapping[str, Aggregators]: ...
-
-    def fuse_aggregates(self, aggregates: Mapping[str, Aggregate]) -> NDArray[np.float32]: ...
-
-
-class _Known(NamedTuple):
-    """A unit; equal digests are equal grids."""
+class _Unit(NamedTuple):
+    """A unit of a window; equal digests are equal grids."""
 
     digest: bytes
     unit: Any
-
-
-class _Taken(NamedTuple):
-    """A unit to be taken into a window."""
-
-    digest: bytes
-    stamp_ns: int
-    unit: Any
+    stamp_ns: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +41,7 @@ class DeferredWindow:
     """A window with the units of one modality that are still to be aggregated, in order."""
 
     end_ns: int
-    units: tuple[_Taken, ...] = ()
+    units: tuple[_Unit, ...] = ()
 
     @property
     def key(self) -> tuple[object, ...]:
@@ -79,13 +58,13 @@ class DeferredSteps:
     def begin(self, end_ns: int) -> DeferredWindow:
         return DeferredWindow(end_ns)
 
-    def unit(self, grid: Grid) -> _Known:
+    def unit(self, grid: Grid) -> _Unit:
         digest = hashlib.blake2b(grid.tobytes(), digest_size=16).digest()
-        return _Known(digest, self._steps.unit(grid))
+        return _Unit(digest, self._steps.unit(grid))
 
-    def step(self, state: DeferredWindow, unit: _Known, stamp_ns: int) -> DeferredWindow:
-        taken = _Taken(unit.digest, stamp_ns, unit.unit)
-        return DeferredWindow(state.end_ns, (*state.units, taken))
+    def step(self, state: DeferredWindow, unit: _Unit, stamp_ns: int) -> DeferredWindow:
+        stamped = unit._replace(stamp_ns=stamp_ns)
+        return DeferredWindow(state.end_ns, (*state.units, stamped))
 
 
 class CachedNetworks:
@@ -94,7 +73,7 @@ class CachedNetworks:
     :param most_bytes: size of the cache; the least recently used aggregates are dropped
     """
 
-    def __init__(self, networks: Networks, most_bytes: int | None = None) -> None:
+    def __init__(self, networks: FusionNetworkRuntime, most_bytes: int | None = None) -> None:
         self.steps = 0
         self._networks = networks
         self._most_bytes = _affordable_bytes() if most_bytes is None else most_bytes
@@ -118,6 +97,7 @@ class CachedNetworks:
             self._known.move_to_end(key)
             return known
         aggregator = self._networks.aggregators[modality]
+        state: Any
         begun, state = self._last.get(modality, (None, None))
         if begun is None or window.key[: len(begun.units) + 1] != begun.key:
             begun, state = DeferredWindow(window.end_ns), aggregator.begin(window.end_ns)
