@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,8 @@ from mmedge_ros.ros.messages.interfaces import INTERFACES
 from mmedge_ros.ros.parameter_tables import NODES, parameter_tables, topic_table, with_tables
 
 ROOT = Path(__file__).resolve().parents[2]
+# Records of decisions may name parameters of their day.
+PAGES = [ROOT / 'README.md', *sorted((ROOT / 'docs').glob('*.md'))]
 
 
 @pytest.mark.parametrize('document', ['docs/parameters.md', 'docs/topics.md'])
@@ -32,6 +35,17 @@ def test_every_parameter_has_a_description_and_its_row() -> None:
         for item in declared(kind):
             assert item.bounds.description
             assert f'| `{item.name}` |' in tables
+
+
+@pytest.mark.parametrize('page', PAGES, ids=lambda page: page.name)
+def test_parameters_that_a_page_names_are_declared(page: Path) -> None:
+    names = {item.name for kind in NODES.values() for item in declared(kind)}
+    groups = {name.rsplit('.', depth)[0] for name in names for depth in range(name.count('.') + 1)}
+    named = re.findall(
+        r'`((?:pipeline|adaptation|detection|limits|status)\.[a-z_.]+)`', page.read_text()
+    )
+    files = {name for name in named if name.endswith(('.json', '.png'))}
+    assert set(named) - groups - files == set()
 
 
 def test_a_document_without_markers_is_refused() -> None:
