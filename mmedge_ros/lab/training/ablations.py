@@ -31,8 +31,8 @@ from mmedge_ros.lab.training.ablation_table import (
 from mmedge_ros.lab.training.checkpoint import disk_error, work_folder
 from mmedge_ros.lab.training.epoch_training import prepare_torch
 from mmedge_ros.lab.training.feature_cache import CachedFlight, read_flight
+from mmedge_ros.lab.training.fusion_features import CACHE, TRAIN
 from mmedge_ros.lab.training.fusion_settings import FusionSettings
-from mmedge_ros.lab.training.shared_features import CACHE, TRAIN
 from mmedge_ros.lab.training.window_batches import WindowSource
 from mmedge_ros.lab.training.window_judging import JUDGED_CONFIGURATIONS, judge
 from mmedge_ros.lab.training.window_set import WindowSet

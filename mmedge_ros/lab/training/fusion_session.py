@@ -1,7 +1,7 @@
 """From trained detectors and a set of flights to a bundle of the whole pipeline.
 
 Steps that can be cut short and taken up: encoders of all levels and what they make of the
-flights (the *features*, see shared_features), the fusion network, the export.
+flights (the *features*, see fusion_features), the fusion network, the export.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from mmedge_ros.lab.training.detector_training import TrainedDetector, checkpoin
 from mmedge_ros.lab.training.epoch_training import prepare_torch
 from mmedge_ros.lab.training.feature_cache import require_truth
 from mmedge_ros.lab.training.flight_pictures import flights_in
+from mmedge_ros.lab.training.fusion_features import Features, FeaturesRequest, prepare_features
 from mmedge_ros.lab.training.fusion_settings import NARROW, WIDE, FusionSettings
-from mmedge_ros.lab.training.shared_features import Features, FeaturesRequest, prepare_features
 from mmedge_ros.lab.training.teacher import Teacher
 from mmedge_ros.lab.training.window_judging import JUDGED_CONFIGURATIONS, judge
 from mmedge_ros.lab.training.window_set import Configuration, WindowSet

@@ -100,8 +100,8 @@ def no_encoding(monkeypatch: pytest.MonkeyPatch) -> None:
         raise AssertionError('encoded again')
 
     monkeypatch.setattr('mmedge_ros.lab.training.feature_cache._write_level', refuse)
-    monkeypatch.setattr('mmedge_ros.lab.training.feature_parts._camera', refuse)
-    monkeypatch.setattr('mmedge_ros.lab.training.shared_features._export', refuse)
+    monkeypatch.setattr('mmedge_ros.lab.training.fusion_features._camera', refuse)
+    monkeypatch.setattr('mmedge_ros.lab.training.fusion_features.write_graph', refuse)
 
 
 def test_another_training_shares_the_features(
