@@ -162,7 +162,7 @@ def levels(
     are what they were trained on; both were trained with --keep-work.
     """
     with plain_errors():
-        from mmedge_ros.lab.training.level_bundle import LevelRequest, join_levels
+        from mmedge_ros.lab.training.detector_session import LevelRequest, join_levels
 
         judged = {'validation': validation, 'test': test}
         request = LevelRequest(
@@ -249,9 +249,9 @@ def fusion(
         raise typer.BadParameter('it is for --teacher only', param_hint='--frames')
     with plain_errors():
         from mmedge_ros.encoding.bundle.default_model import default_detector
-        from mmedge_ros.lab.training.epoch_training import fastest_precision
+        from mmedge_ros.lab.training.epoch_training import fastest_precision, usual_threads
         from mmedge_ros.lab.training.fusion_session import FusionRequest, train_fusion
-        from mmedge_ros.lab.training.fusion_settings import fusion_settings
+        from mmedge_ros.lab.training.fusion_settings import FusionSettings
         from mmedge_ros.lab.training.teacher import Teacher
 
         judged = {'validation': validation, 'test': test}
@@ -261,12 +261,12 @@ def fusion(
             wide,
             out.absolute(),
             {name: folder for name, folder in judged.items() if folder is not None},
-            fusion_settings(
+            FusionSettings(
                 epochs=epochs,
                 seed=seed,
-                threads=threads,
+                threads=usual_threads(threads),
                 precision=fastest_precision() if precision.value == 'auto' else precision.value,
-                without=tuple(part.value for part in without or ()),
+                without=tuple(part.value for part in Part if part in (without or ())),
                 whole_window=whole_window,
             ),
             features.absolute() if features else None,
@@ -322,17 +322,17 @@ def ablations(
     with plain_errors():
         from mmedge_ros.lab.training.ablation_report import PAGE, summary, write_ablations
         from mmedge_ros.lab.training.ablations import AblationRequest, run_ablations
-        from mmedge_ros.lab.training.epoch_training import fastest_precision
-        from mmedge_ros.lab.training.fusion_settings import fusion_settings
+        from mmedge_ros.lab.training.epoch_training import fastest_precision, usual_threads
+        from mmedge_ros.lab.training.fusion_settings import FusionSettings
 
         request = AblationRequest(
             features,
             out.absolute(),
-            fusion_settings(
+            FusionSettings(
                 epochs=epochs,
                 seed=0,
                 judged_windows=judged,
-                threads=threads,
+                threads=usual_threads(threads),
                 precision=fastest_precision() if precision.value == 'auto' else precision.value,
             ),
             seeds,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -21,6 +20,7 @@ from mmedge_ros.lab.training.epoch_training import (
     EpochTraining,
     TrainingParameters,
     prepare_torch,
+    usual_threads,
 )
 from mmedge_ros.lab.training.picture_set import CLASSES, PictureSet
 
@@ -76,7 +76,7 @@ def detector_settings(
 ) -> DetectorSettings:
     """Return settings that differ from the usual ones in what a user decides.
 
-    :param threads: 0 takes one for each core, 8 at most
+    :param threads: see `usual_threads`
     :param width: one of `SCALES`
     """
     level = {'narrow': 'small', 'wide': 'large'}[width]
@@ -85,7 +85,7 @@ def detector_settings(
     )
     share = usual.plain_epochs / DetectorSettings.epochs
     plain = max(1, round(share * epochs))
-    return replace(usual, plain_epochs=plain, threads=threads or min(os.cpu_count() or 1, 8))
+    return replace(usual, plain_epochs=plain, threads=usual_threads(threads))
 
 
 class DetectorTraining(EpochTraining):

@@ -226,3 +226,8 @@ def fastest_precision() -> str:
         return BFLOAT16 if torch.cuda.is_bf16_supported(including_emulation=False) else FLOAT32
     native = getattr(torch.cpu, '_is_amx_tile_supported', None)
     return BFLOAT16 if native is not None and native() else FLOAT32
+
+
+def usual_threads(threads: int) -> int:
+    """Return a number of threads; for 0 one for each core, 8 at most."""
+    return threads or min(os.cpu_count() or 1, 8)

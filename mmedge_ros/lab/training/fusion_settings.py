@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
 from mmedge_ros.data_types import NS_PER_S
@@ -12,7 +11,6 @@ from mmedge_ros.lab.training.epoch_training import FLOAT32
 NARROW, WIDE = 'narrow', 'wide'
 LEVELS = ('small', 'medium', 'large')
 SHIFT, DIFFERENCES, AGGREGATION = 'shift', 'differences', 'aggregation'
-PARTS = (SHIFT, DIFFERENCES, AGGREGATION)
 
 
 class CameraLevel(NamedTuple):
@@ -52,8 +50,8 @@ class FusionSettings:
     ``window`` and ``stride`` (s) are those of the flight; every ``thinning``-th window end is
     taken in one epoch, others in the next; the radar's networks learn from every
     ``radar_step``-th scan. Rates (Hz, 0 = native) are drawn per batch.
-    ``without`` leaves out parts of the aggregation (see PARTS), ``whole_window`` takes a
-    network that sees the window at once in its place: both to compare with.
+    For comparison, ``without`` leaves out parts of the aggregation (SHIFT, DIFFERENCES,
+    AGGREGATION), ``whole_window`` takes a network that sees the window at once in its place.
     """
 
     epochs: int = 8
@@ -86,29 +84,3 @@ class FusionSettings:
         """Return plain values, as a checkpoint and a manifest hold them."""
         values = asdict(self)
         return {k: list(v) if isinstance(v, tuple) else v for k, v in values.items()}
-
-
-def fusion_settings(
-    *,
-    epochs: int,
-    seed: int,
-    threads: int,
-    precision: str = FLOAT32,
-    without: tuple[str, ...] = (),
-    whole_window: bool = False,
-    judged_windows: int = FusionSettings.judged_windows,
-) -> FusionSettings:
-    """Return settings that differ from the usual ones in what a user decides.
-
-    :param threads: 0 takes one for each core, 8 at most
-    """
-    return replace(
-        FusionSettings(),
-        epochs=epochs,
-        seed=seed,
-        threads=threads or min(os.cpu_count() or 1, 8),
-        precision=precision,
-        without=tuple(part for part in PARTS if part in without),
-        whole_window=whole_window,
-        judged_windows=judged_windows,
-    )

@@ -27,8 +27,15 @@ from mmedge_ros.lab.training.bundle_files import bundle_copy, require_free
 from mmedge_ros.lab.training.checkpoint import work_beside
 from mmedge_ros.lab.training.flight_pictures import flights_in
 from mmedge_ros.lab.training.flight_works import FlightFolders, do_flight_works
-from mmedge_ros.lab.training.gate_flights import GateFlight, collect, collected, joined
-from mmedge_ros.lab.training.gate_training import GateFit, GateTrainingSettings, train_gate
+from mmedge_ros.lab.training.gate_training import (
+    GateFit,
+    GateFlight,
+    GateTrainingSettings,
+    collect,
+    collected,
+    joined,
+    train_gate,
+)
 from mmedge_ros.lab.training.gate_trials import (
     Table,
     across_splits,

@@ -28,7 +28,7 @@ from mmedge_ros.lab.gates.loop_figures import (
 )
 from mmedge_ros.lab.training import OnShare, Report, TrainingError
 from mmedge_ros.lab.training.flight_works import do_flight_works, write_whole
-from mmedge_ros.lab.training.gate_flights import GateFlight
+from mmedge_ros.lab.training.gate_training import GateFlight
 from mmedge_ros.skipping import SkippingError
 from mmedge_ros.skipping.gate import EarlyDecisionClassifier, Gate
 from mmedge_ros.skipping.gate_features import GateFeatures

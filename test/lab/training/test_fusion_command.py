@@ -11,7 +11,9 @@ from painted_crossing import write_crossing
 from typer.testing import CliRunner, Result
 
 from mmedge_ros.commands.train import fusion, train_app
-from mmedge_ros.lab.training.fusion_settings import FusionSettings, fusion_settings
+from mmedge_ros.lab.training import fusion_session
+from mmedge_ros.lab.training.fusion_session import FusionRequest
+from mmedge_ros.lab.training.fusion_settings import FusionSettings
 
 
 def run(place: Path, *arguments: str | Path) -> Result:
@@ -46,10 +48,18 @@ def test_what_is_not_said_is_as_the_settings_have_it() -> None:
         assert options[name].default == getattr(usual, name), name
 
 
-def test_settings_know_what_is_left_out() -> None:
-    chosen = fusion_settings(epochs=3, seed=1, threads=2, without=('aggregation', 'shift'))
-    assert chosen.without == ('shift', 'aggregation')
-    assert chosen.plain()['without'] == ['shift', 'aggregation']
+def test_parts_are_left_out_in_one_order(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    requests = []
+
+    def train_fusion(request: FusionRequest, _: object) -> dict[str, object]:
+        requests.append(request)
+        return {}
+
+    monkeypatch.setattr(fusion_session, 'train_fusion', train_fusion)
+    assert run(place, '--without', 'aggregation', '--without', 'shift').exit_code == 0
+    settings = requests[0].settings
+    assert settings.without == ('shift', 'aggregation')
+    assert settings.plain()['without'] == ['shift', 'aggregation']
 
 
 def test_a_folder_without_flights_is_refused(place: Path) -> None:

@@ -20,7 +20,7 @@ from mmedge_ros.lab.evaluation.bundle_under_test import BundleUnderTest
 from mmedge_ros.lab.gates.gate_report import FIXED
 from mmedge_ros.lab.gates.loop_figures import plain_figures
 from mmedge_ros.lab.training import TrainingError
-from mmedge_ros.lab.training.gate_flights import GateFlight, collect, collected
+from mmedge_ros.lab.training.gate_training import GateFlight, collect, collected
 from mmedge_ros.lab.training.gate_trials import (
     GATE,
     THRESHOLDS,

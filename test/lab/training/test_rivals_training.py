@@ -20,14 +20,18 @@ from mmedge_ros.lab.policies.policy_features import POLICY_FIELDS
 from mmedge_ros.lab.policies.rivals_folder import choices_of
 from mmedge_ros.lab.policies.settings import STATED
 from mmedge_ros.lab.training import TrainingError
-from mmedge_ros.lab.training.rivals.picture_samples import picture_samples
 from mmedge_ros.lab.training.rivals.rival_training import area_under_curve
+from mmedge_ros.lab.training.rivals.sample_runs import (
+    WindowRuns,
+    picture_samples,
+    smoothed,
+    window_quality,
+)
 from mmedge_ros.lab.training.rivals.samples import (
     joined,
     keep_samples,
     kept_samples,
 )
-from mmedge_ros.lab.training.rivals.window_samples import WindowRuns, smoothed, window_quality
 
 
 def test_the_area_under_the_curve_is_that_of_ranks() -> None:

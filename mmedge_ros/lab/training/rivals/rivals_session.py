@@ -20,15 +20,14 @@ from mmedge_ros.lab.training.bundle_files import require_free
 from mmedge_ros.lab.training.checkpoint import work_beside
 from mmedge_ros.lab.training.flight_pictures import flights_in
 from mmedge_ros.lab.training.flight_works import FlightFolders, do_flight_works, missing
-from mmedge_ros.lab.training.rivals.picture_samples import picture_samples
 from mmedge_ros.lab.training.rivals.rival_training import RivalSettings, judge_rivals, train_rivals
+from mmedge_ros.lab.training.rivals.sample_runs import WindowRuns, picture_samples
 from mmedge_ros.lab.training.rivals.samples import (
     FlightSamples,
     joined,
     keep_samples,
     kept_samples,
 )
-from mmedge_ros.lab.training.rivals.window_samples import WindowRuns
 from mmedge_ros.pipeline.window_assembler import WindowParameters
 from mmedge_ros.records.run_record import software_identity
 from mmedge_ros.replay.recording import Recording

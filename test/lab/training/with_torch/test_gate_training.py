@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from mmedge_ros.lab.training import TrainingError
-from mmedge_ros.lab.training.gate_flights import GateSamples
 from mmedge_ros.lab.training.gate_training import (
+    GateSamples,
     GateTrainingSettings,
     gate_loss,
     train_gate,

@@ -11,9 +11,9 @@ from mmedge_ros.encoding.bundle.model_bundle import MANIFEST, load_bundle, open_
 from mmedge_ros.encoding.ultralytics_network import new_network
 from mmedge_ros.lab.training import TrainingError
 from mmedge_ros.lab.training.checkpoint import save_checkpoint
+from mmedge_ros.lab.training.detector_session import LevelRequest, join_levels
 from mmedge_ros.lab.training.detector_training import SCALES, DetectorSettings, load_detector
 from mmedge_ros.lab.training.epoch_training import prepare_torch
-from mmedge_ros.lab.training.level_bundle import LevelRequest, join_levels
 from mmedge_ros.lab.training.picture_set import CLASSES
 
 
