@@ -88,7 +88,6 @@ def simulate(
 ) -> None:
     """Simulate a flight with ground truth, or a standard set of them, as recordings."""
     from mmedge_ros.commands.simulate import (
-        SimulateRequest,
         list_scenarios,
         run_simulate,
         run_simulate_set,
@@ -112,14 +111,12 @@ def simulate(
             run_simulate_set(out, standard_set, jobs)
         else:
             run_simulate(
-                SimulateRequest(
-                    out,
-                    scenario or 'park_day_middle',
-                    1 if seed is None else seed,
-                    20.0 if seconds is None else seconds,
-                    preview,
-                    trace_only,
-                )
+                out,
+                scenario or 'park_day_middle',
+                1 if seed is None else seed,
+                20.0 if seconds is None else seconds,
+                preview,
+                trace_only,
             )
 
 

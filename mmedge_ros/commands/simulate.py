@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 import typer
@@ -30,18 +29,6 @@ _LIGHTS = {
 }
 
 
-@dataclass(frozen=True)
-class SimulateRequest:
-    """A flight as asked for on the command line."""
-
-    out: Path
-    scenario: str
-    seed: int
-    seconds: float
-    preview: bool = False
-    trace_only: bool = False
-
-
 def list_scenarios() -> None:
     """Print every scenario's name and what it is in words."""
     known = scenarios()
@@ -58,39 +45,41 @@ def described(scenario: Scenario) -> str:
     return f'{place} {light}, people {band.nearest:g} to {band.farthest:g} m away'
 
 
-def run_simulate(request: SimulateRequest) -> None:
-    """Simulate one flight and print where it is, and its contact sheet where asked for.
+def run_simulate(
+    out: Path,
+    scenario: str,
+    seed: int,
+    seconds: float,
+    preview: bool = False,
+    trace_only: bool = False,
+) -> None:
+    """Simulate one flight and print where it is, and its contact sheet where wanted.
 
     :raises SimulationError: if it cannot be simulated or written
     """
-    title = f'flight {request.out.name}'
-    with StatusLine(title) as line:
+    with StatusLine(f'flight {out.name}') as line:
         simulate_flight(
-            request.out,
-            request.scenario,
-            request.seed,
-            request.seconds,
-            lambda share: line.advance(share, f'{share * request.seconds:.1f} s'),
-            useful_workers(request.seconds),
-            request.trace_only,
+            out,
+            scenario,
+            seed,
+            seconds,
+            lambda share: line.advance(share, f'{share * seconds:.1f} s'),
+            useful_workers(seconds),
+            trace_only,
         )
-    use = f'to see what is made of it: mmedge replay {request.out}'
-    if request.trace_only:
-        use = f'the monitor plays its states with trace:={request.out}'
-    say(f'{request.seconds:g} s of {request.scenario}, seed {request.seed}; {use}')
-    typer.echo(request.out)
-    if request.preview:
+    use = f'to see what is made of it: mmedge replay {out}'
+    if trace_only:
+        use = f'the monitor plays its states with trace:={out}'
+    say(f'{seconds:g} s of {scenario}, seed {seed}; {use}')
+    typer.echo(out)
+    if preview:
+        # matplotlib takes a second to import.
+        from mmedge_ros.lab.simulation.build import build_world
+        from mmedge_ros.lab.simulation.contact_sheet import contact_sheet
+
         with console.status('drawing the contact sheet'):
-            path = add_preview(request.out, _contact_sheet(request))
+            path = add_preview(out, contact_sheet(build_world(scenario, seed, seconds)))
         typer.echo(path)
-
-
-def _contact_sheet(request: SimulateRequest) -> bytes:
-    # matplotlib takes a second to import.
-    from mmedge_ros.lab.simulation.build import build_world
-    from mmedge_ros.lab.simulation.contact_sheet import contact_sheet
-
-    return contact_sheet(build_world(request.scenario, request.seed, request.seconds))
 
 
 def run_simulate_set(out: Path, name: str, jobs: int) -> None:

@@ -17,7 +17,7 @@ from mmedge_ros.data_types import NS_PER_S
 from mmedge_ros.lab.simulation.flight import record_flight
 from mmedge_ros.lab.simulation.flight_bag import BATTERY, SYSTEM, flight_types
 from mmedge_ros.lab.simulation.flight_messages import FlightMessages
-from mmedge_ros.lab.simulation.system_dynamics import BatteryReading, SystemReading
+from mmedge_ros.lab.simulation.system_dynamics import BatteryReading
 from mmedge_ros.monitoring import MonitoringError
 from mmedge_ros.monitoring.system_state import UNKNOWN, SystemState
 from mmedge_ros.monitoring.trace import Trace, TraceTime
@@ -29,14 +29,17 @@ approx = pytest.approx
 BEGIN_NS = 1_700_000_000 * NS_PER_S
 
 
-def reading(volts: float) -> SystemReading:
-    return SystemReading(
-        battery=BatteryReading(volts, 20.0, 0.5, 30.0),
-        cpu=np.array([10.0, 30.0]),
+def reading(volts: float) -> SystemState:
+    return SystemState(
+        voltage=volts,
+        current=20.0,
+        power=20.0 * volts,
+        charge=0.5,
+        cpu=(10.0, 30.0),
         gpu=40.0,
         memory=50.0,
         temperature=60.0,
-        cpu_clock=np.array([1e9, 2e9]),
+        cpu_clock=(1e9, 2e9),
         gpu_clock=5e8,
         throttled=True,
     )
@@ -51,11 +54,11 @@ def write_flight(path: Path, kinds: tuple[str, ...]) -> Path:
             topic = writer.add_connection(f'/{kind.rpartition("/")[2]}', kind, typestore=store)
             for second in range(3):
                 stamp_ns = BEGIN_NS + second * NS_PER_S
-                now = reading(15.0 - second)
+                volts = 15.0 - second
                 message = (
-                    make.system_state(stamp_ns, now)
+                    make.system_state(stamp_ns, reading(volts))
                     if kind == SYSTEM_STATE
-                    else make.battery(stamp_ns, now.battery)
+                    else make.battery(stamp_ns, BatteryReading(volts, 20.0, 0.5, 30.0))
                 )
                 writer.write(topic, stamp_ns, store.serialize_cdr(message, kind))
     return path
@@ -67,19 +70,7 @@ def test_the_state_of_a_recorded_flight_is_played_at_its_instants(tmp_path: Path
     assert trace.begin_ns == BEGIN_NS
     assert trace.times == (0.0, 1.0, 2.0)
     assert [trace.at(t).voltage for t in (0.0, 0.9, 1.0, 2.5)] == [15.0, 15.0, 14.0, 13.0]
-    assert trace.at(1.5) == SystemState(
-        voltage=14.0,
-        current=20.0,
-        power=280.0,
-        charge=0.5,
-        cpu=(10.0, 30.0),
-        gpu=40.0,
-        memory=50.0,
-        temperature=60.0,
-        cpu_clock=(1e9, 2e9),
-        gpu_clock=5e8,
-        throttled=True,
-    )
+    assert trace.at(1.5) == reading(14.0)
 
 
 def test_a_flight_with_nothing_but_its_battery_tells_that(tmp_path: Path) -> None:

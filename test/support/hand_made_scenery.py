@@ -26,6 +26,7 @@ from mmedge_ros.lab.simulation.world import (
     Plant,
     Rig,
     Strip,
+    Timing,
     World,
 )
 
@@ -162,15 +163,8 @@ def rig(model: CameraModel | None = None) -> Rig:
         camera=model or camera(),
         camera_pose=Transform(down @ OPTICAL_TO_BODY, np.zeros(3)),
         radar_pose=Transform(down, np.zeros(3)),
-        camera_period=1 / 30,
-        camera_phase=0.0,
-        camera_jitter=0.0,
-        camera_delay=0.015,
-        radar_period=1 / 20,
-        radar_phase=0.0,
-        radar_jitter=0.0,
-        radar_delay=0.03,
-        delay_jitter=0.0,
+        camera_timing=Timing(0.0, 1 / 30, 0.0, 0.015, 0.0),
+        radar_timing=Timing(0.0, 1 / 20, 0.0, 0.03, 0.0),
     )
 
 

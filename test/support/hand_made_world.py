@@ -23,6 +23,7 @@ from mmedge_ros.lab.simulation.world import (
     MoverState,
     Plant,
     Rig,
+    Timing,
     World,
 )
 
@@ -87,15 +88,8 @@ def rig(radar_pose: Transform = LOOKING_FORWARD) -> Rig:
         camera=CameraModel(640, 480, k, np.zeros(5)),
         camera_pose=Transform(OPTICAL_TO_BODY, np.zeros(3)),
         radar_pose=radar_pose,
-        camera_period=1 / 30,
-        camera_phase=0.011,
-        camera_jitter=4e-4,
-        camera_delay=0.015,
-        radar_period=0.05,
-        radar_phase=0.02,
-        radar_jitter=6e-4,
-        radar_delay=0.026,
-        delay_jitter=0.0015,
+        camera_timing=Timing(0.011, 1 / 30, 4e-4, 0.015, 0.0015),
+        radar_timing=Timing(0.02, 0.05, 6e-4, 0.026, 0.0015),
     )
 
 

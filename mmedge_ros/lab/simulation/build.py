@@ -18,7 +18,7 @@ from mmedge_ros.lab.simulation.light import draw_light
 from mmedge_ros.lab.simulation.scenario import DistanceBand, Stream, find_scenario, generator
 from mmedge_ros.lab.simulation.site import Clearing
 from mmedge_ros.lab.simulation.surroundings import lay_out
-from mmedge_ros.lab.simulation.world import Rig, World
+from mmedge_ros.lab.simulation.world import Rig, Timing, World
 
 WIDTH, HEIGHT = 640, 480
 CAMERA_PERIOD = 1.0 / 30.0
@@ -55,15 +55,20 @@ def draw_rig(band: DistanceBand, exposure: float, seed: int) -> Rig:
         camera=_draw_camera(random),
         camera_pose=Transform(mounted @ OPTICAL_TO_BODY, np.array([0.11, 0.0, -0.03])),
         radar_pose=Transform(radar, np.array([0.12, 0.0, -0.08])),
-        camera_period=CAMERA_PERIOD,
-        camera_phase=random.uniform(0.0, CAMERA_PERIOD),
-        camera_jitter=_CAMERA_JITTER,
-        camera_delay=0.5 * exposure + _READOUT + _CAMERA_TRANSPORT,
-        radar_period=RADAR_PERIOD,
-        radar_phase=random.uniform(0.0, RADAR_PERIOD),
-        radar_jitter=_RADAR_JITTER,
-        radar_delay=_RADAR_HALF_FRAME + _RADAR_PROCESSING + _RADAR_TRANSPORT,
-        delay_jitter=_DELAY_JITTER,
+        camera_timing=Timing(
+            random.uniform(0.0, CAMERA_PERIOD),
+            CAMERA_PERIOD,
+            _CAMERA_JITTER,
+            0.5 * exposure + _READOUT + _CAMERA_TRANSPORT,
+            _DELAY_JITTER,
+        ),
+        radar_timing=Timing(
+            random.uniform(0.0, RADAR_PERIOD),
+            RADAR_PERIOD,
+            _RADAR_JITTER,
+            _RADAR_HALF_FRAME + _RADAR_PROCESSING + _RADAR_TRANSPORT,
+            _DELAY_JITTER,
+        ),
     )
 
 

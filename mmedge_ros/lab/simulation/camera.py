@@ -102,37 +102,31 @@ class CameraSimulator:
         return GroundPicture(self._world, self._lens)
 
     @cached_property
-    def _bodies(self) -> BodyPicture:
-        return BodyPicture(self._world)
-
-    @cached_property
-    def _shadows(self) -> ShadowPicture:
-        return ShadowPicture(self._world.light)
-
-    @cached_property
-    def _noise(self) -> PictureNoise:
-        return PictureNoise(self._world)
+    def _movers(self) -> tuple[BodyPicture, ShadowPicture, PictureNoise]:
+        world = self._world
+        return BodyPicture(world), ShadowPicture(world.light), PictureNoise(world)
 
     def picture(self, t: float) -> Picture:
         """Return the picture taken at the instant ``t`` (s), the middle of its exposure."""
         view = view_at(self._world, self._lens, t)
         things = self._things(view, t)
         canvas = self._ground.paint(view)
+        bodies, shadows, noise = self._movers
         outlines = [thing.outline for thing in things if thing.outline is not None]
         if self._effects:
-            self._shadows.paint(canvas, view, outlines)
+            shadows.paint(canvas, view, outlines)
         for thing in things:
             if thing.seen is not None:
                 thing.seen.paint(canvas, view)
             if thing.outline is not None:
-                self._bodies.paint(canvas, view, thing.outline)
+                bodies.paint(canvas, view, thing.outline)
         if self._effects:
             distance = float(np.median([o.depth for o in outlines])) if outlines else 20.0
             drone = self._world.path.state(t)
-            canvas = self._noise.blur(canvas, view, drone, max(distance, 2.0))
+            canvas = noise.blur(canvas, view, drone, max(distance, 2.0))
         image = self._lens.bend(canvas)
         if self._effects:
-            image = self._noise.expose(image, t)
+            image = noise.expose(image, t)
         return Picture(image, self._seen(things))
 
     def truth(self, t: float) -> tuple[SeenObject, ...]:
@@ -144,21 +138,22 @@ class CameraSimulator:
         moving = [thing.standing for thing in things if thing.outline is not None]
         left = min((standing.left for standing in moving), default=0.0)
         right = max((standing.right for standing in moving), default=0.0)
-        found: dict[int, tuple[Outline, int, float]] = {}
+        outlines: dict[int, tuple[Outline, int, float]] = {}
         for thing in things:
+            standing = thing.standing
             if thing.outline is not None:
-                number = len(found) + 1
+                number = len(outlines) + 1
                 area = paint_ids(ids, thing.outline, number)
-                found[thing.outline.mover.id] = (thing.outline, number, area)
-            elif thing.seen is not None and _overlap(thing.standing, left, right):
+                outlines[thing.outline.mover.id] = (thing.outline, number, area)
+            elif thing.seen and standing.left < right and left < standing.right:
                 thing.seen.paint_ids(ids, _STATIC)
         ids = np.asarray(cv2.bitwise_and(ids, self._lens.inside), np.uint8)
         counts = cv2.calcHist([ids], [0], None, [256], [0, 256]).ravel()
         seen = []
         for mover in self._world.movers:
             box, visibility = None, 0.0
-            if mover.id in found:
-                outline, number, area = found[mover.id]
+            if mover.id in outlines:
+                outline, number, area = outlines[mover.id]
                 box = outline.box
                 if box is not None:
                     visibility = float(min(counts[number] / max(area, 1.0), 1.0))
@@ -167,28 +162,15 @@ class CameraSimulator:
 
     def _things(self, view: View, t: float) -> list[_Thing]:
         """Return everything in view, farthest first."""
-        things = [*self._moving(view, t), *self._standing(view)]
-        order = painting_order(view.position[:2], [thing.standing for thing in things])
-        return [things[i] for i in order]
-
-    def _moving(self, view: View, t: float) -> list[_Thing]:
-        found = []
+        things = []
         for outline in outlines_of(self._world.movers, t, view):
             x0, _, x1, _ = outline.bounds
-            place = outline.state.position[:2]
-            found.append(_Thing(Standing(place, x0, x1, _prism(outline)), None, outline))
-        return found
-
-    def _standing(self, view: View) -> list[_Thing]:
-        return [
-            _Thing(seen.standing, seen, None)
-            for painter in self._painters
-            for seen in painter.in_view(view)
-        ]
-
-
-def _overlap(standing: Standing, left: float, right: float) -> bool:
-    return standing.left < right and left < standing.right
+            standing = Standing(outline.state.position[:2], x0, x1, _prism(outline))
+            things.append(_Thing(standing, None, outline))
+        for painter in self._painters:
+            things += [_Thing(seen.standing, seen, None) for seen in painter.in_view(view)]
+        order = painting_order(view.position[:2], [thing.standing for thing in things])
+        return [things[i] for i in order]
 
 
 def _prism(outline: Outline) -> FloatArray | None:

@@ -9,15 +9,15 @@ import numpy as np
 
 from mmedge_ros.data_types import FloatArray
 from mmedge_ros.lab.simulation.articulated import ArticulatedMover, Course, Shape, course_through
-from mmedge_ros.lab.simulation.crowd import STEP, Stage, Walker, course_times, walk
-from mmedge_ros.lab.simulation.flight_path import MARGIN, Track
+from mmedge_ros.lab.simulation.crowd import STEP, Stage, Walker, walk
+from mmedge_ros.lab.simulation.flight_path import MARGIN, Track, knots
 from mmedge_ros.lab.simulation.obstacles import Block, distance_to_line
 from mmedge_ros.lab.simulation.people import draw_person
 from mmedge_ros.lab.simulation.road_users import draw_car, draw_cyclist, draw_dog
 from mmedge_ros.lab.simulation.scenario import Scenario, Stream, generator
 from mmedge_ros.lab.simulation.site import Site
 from mmedge_ros.lab.simulation.traffic import carriageway, draw_passes, loop_around
-from mmedge_ros.lab.simulation.world import Mover, Strip
+from mmedge_ros.lab.simulation.world import Mover
 
 FEWEST, MOST = 2, 9  # people in a flight
 
@@ -63,7 +63,7 @@ def draw_cast(
         start = crowd.walkers[owner].start + np.array([0.9, 0.4])
         crowd.add(Walker(start, 2.2, companion=owner, roams=2.5), math.nan, 'dog')
     others = [course.positions for label, course in traffic if label == 'cyclist']
-    times = course_times(seconds)
+    times = knots(seconds, STEP)
     vehicles = np.stack(others, axis=1) if others else np.zeros((len(times), 0, 2))
     line = walk(crowd.walkers, stage, vehicles, seconds, random)
     cast: list[tuple[str, Shape, Course]] = []
@@ -89,33 +89,22 @@ def _draw_traffic(
     chance = random.random()
     low = track.positions[track.positions[:, 2] < _CLEAR_HEIGHT, :2]
     if site.roads and chance < _CAR[scenario.surroundings]:
-        road = site.roads[0]
-        if _near_way(low, road):
-            return [], ()
-        slow = 0.45 if scenario.surroundings == 'yard' else 1.0
-        courses = draw_passes(
-            loop_around(road, 0.25 * road.width), slow * random.uniform(5.0, 10.0),
-            int(random.integers(1, 4)), track.stage, seconds, random,
-        )  # fmt: skip
-        return [('car', course) for course in courses], (carriageway(road),)
-    if chance > 1.0 - _CYCLIST[scenario.surroundings]:
+        label, way, most, speeds = 'car', site.roads[0], 3, (5.0, 10.0)
+        lane = 0.25 * way.width
+    elif chance > 1.0 - _CYCLIST[scenario.surroundings]:
         ways = site.paths or site.roads
-        way = ways[random.integers(len(ways))]
-        if _near_way(low, way):
-            return [], ()
-        courses = draw_passes(
-            loop_around(way, min(0.25 * way.width, 1.6)), random.uniform(3.5, 6.0),
-            int(random.integers(1, 3)), track.stage, seconds, random,
-        )  # fmt: skip
-        return [('cyclist', course) for course in courses], ()
-    return [], ()
-
-
-def _near_way(places: FloatArray, way: Strip) -> bool:
-    """Tell whether a drone so low would be run over."""
-    if not len(places):
-        return False
-    return bool(distance_to_line(places, way.line).min() < 0.5 * way.width + 1.5)
+        label, way, most, speeds = 'cyclist', ways[random.integers(len(ways))], 2, (3.5, 6.0)
+        lane = min(0.25 * way.width, 1.6)
+    else:
+        return [], ()
+    # A drone so low would be run over.
+    if len(low) and distance_to_line(low, way.line).min() < 0.5 * way.width + 1.5:
+        return [], ()
+    slow = 0.45 if label == 'car' and scenario.surroundings == 'yard' else 1.0
+    speed, count = slow * random.uniform(*speeds), int(random.integers(1, most + 1))
+    loop = loop_around(way, lane)
+    courses = draw_passes(loop, speed, count, track.stage, seconds, random)
+    return [(label, course) for course in courses], ((carriageway(way),) if label == 'car' else ())
 
 
 def _draw_crowd(stage: Stage, seconds: float, random: np.random.Generator) -> _Crowd:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import cv2
 import numpy as np
@@ -149,17 +148,6 @@ _MOVES = 0.3
 _PLURALS = {'person': 'people', 'cyclist': 'cyclists', 'car': 'cars', 'dog': 'dogs'}
 
 
-@dataclass(frozen=True, eq=False)
-class _Course:
-    """What the curves show, each (N,) at ``times`` s."""
-
-    times: FloatArray
-    voltage: FloatArray
-    luma: FloatArray
-    altitude: FloatArray
-    people: list[tuple[FloatArray, FloatArray]]  # times, and distances in m, while in view
-
-
 def contact_sheet(world: World) -> bytes:
     """Draw a flight's contact sheet and return it as PNG, equal bytes for equal worlds."""
     camera = CameraSimulator(world)
@@ -168,7 +156,6 @@ def contact_sheet(world: World) -> bytes:
     share = (np.arange(_ROWS * _COLUMNS) + 0.5) / (_ROWS * _COLUMNS)
     instants = np.asarray(share * world.seconds, np.float64)
     pictures = [camera.picture(float(t)) for t in instants]
-    course = _course(world, camera)
 
     def draw(figure: Figure) -> None:
         # Pictures have a shape of their own, so every place is given in inches.
@@ -191,7 +178,7 @@ def contact_sheet(world: World) -> bytes:
             _axes(figure, _EDGE + 0.25 + i * (wide + _PANEL_GAP), _FOOT, wide, _PANEL)
             for i in range(4)
         ]
-        _draw_course(panels, world, course)
+        _draw_course(panels, world, camera)
 
     return render(draw, _WIDTH, _HEIGHT, _DPI)
 
@@ -255,7 +242,7 @@ def _draw_frame(
 
 
 def _draw_returns(axes: Axes, world: World, radar: RadarSimulator, t: float) -> None:
-    number = max(0, math.floor((t - world.rig.radar_phase) / world.rig.radar_period))
+    number = max(0, math.floor((t - world.rig.radar_timing.phase) / world.rig.radar_timing.period))
     returns = np.asarray(radar.scan(t, number), np.float64)
     if not len(returns):
         return
@@ -275,42 +262,39 @@ def _draw_returns(axes: Axes, world: World, radar: RadarSimulator, t: float) -> 
         )  # fmt: skip
 
 
-def _course(world: World, camera: CameraSimulator) -> _Course:
+def _draw_course(panels: Sequence[Axes], world: World, camera: CameraSimulator) -> None:
+    """Draw curves over the flight: people's distances, altitude, voltage and brightness."""
     times = np.linspace(0.0, world.seconds, _SAMPLES)
     dynamics = SystemDynamics(world)
-    voltage = np.array([dynamics.battery(float(t)).voltage for t in times])
-    luma = np.zeros(len(times))
-    altitude = np.zeros(len(times))
+    volts = [dynamics.battery(float(t)).voltage for t in times]
+    brightness, heights = [], []
     distances: dict[int, list[tuple[float, float]]] = {}
     states = {mover.id: mover.state for mover in world.movers}
-    for i, t in enumerate(times.tolist()):
+    for t in times.tolist():
         picture = camera.picture(t)
-        luma[i] = cv2.cvtColor(picture.image, cv2.COLOR_BGR2GRAY).mean()
+        brightness.append(cv2.cvtColor(picture.image, cv2.COLOR_BGR2GRAY).mean())
         eye = world.path.state(t).pose.translation
-        altitude[i] = eye[2]
+        heights.append(eye[2])
         for seen in picture.objects:
             if seen.label == 'person' and seen.visibility > _HIDDEN:
                 away = float(np.linalg.norm(states[seen.id](t).position - eye))
                 distances.setdefault(seen.id, []).append((t, away))
-    people = [(np.array(d)[:, 0], np.array(d)[:, 1]) for d in distances.values()]
-    return _Course(times, voltage, luma, altitude, people)
-
-
-def _draw_course(panels: Sequence[Axes], world: World, course: _Course) -> None:
     distance, altitude, voltage, luma = panels
-    for times, metres in course.people:
-        distance.plot(times, metres, '.', color=LABEL_COLOURS['person'], markersize=4.5)
+    for points in distances.values():
+        distance.plot(
+            *zip(*points, strict=True), '.', color=LABEL_COLOURS['person'], markersize=4.5
+        )
     distance.set_title('People in view: distance, m')
     distance.set_ylim(bottom=0.0)
-    altitude.plot(course.times, course.altitude, color=INK, linewidth=1.5)
+    altitude.plot(times, heights, color=INK, linewidth=1.5)
     altitude.set_title('Drone: altitude, m')
-    altitude.set_ylim(0.0, max(1.15 * float(course.altitude.max()), 1.0))
-    voltage.plot(course.times, course.voltage, color=VERMILION, linewidth=1.5)
+    altitude.set_ylim(0.0, max(1.15 * max(heights), 1.0))
+    voltage.plot(times, volts, color=VERMILION, linewidth=1.5)
     voltage.set_title('Battery, V')
-    luma.fill_between(course.times, course.luma, color=SKY, alpha=0.35, linewidth=0)
-    luma.plot(course.times, course.luma, color=SKY, linewidth=1.5)
+    luma.fill_between(times, brightness, color=SKY, alpha=0.35, linewidth=0)
+    luma.plot(times, brightness, color=SKY, linewidth=1.5)
     luma.set_title('Mean brightness of the picture, 0 to 255')
-    luma.set_ylim(0.0, max(60.0, 1.2 * float(course.luma.max())))
+    luma.set_ylim(0.0, max(60.0, 1.2 * max(brightness)))
     for axes in panels:
         axes.set_xlim(0.0, world.seconds)
         axes.set_xlabel('s', labelpad=0.0, color=MUTED)

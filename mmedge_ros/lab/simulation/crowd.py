@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mmedge_ros.data_types import FloatArray
-from mmedge_ros.lab.simulation.flight_path import MARGIN, Track
+from mmedge_ros.lab.simulation.flight_path import Track, knots
 from mmedge_ros.lab.simulation.obstacles import Obstacles
 from mmedge_ros.lab.simulation.scenario import DistanceBand
 
@@ -46,11 +46,6 @@ class Walker:
     companion: int = -1
     beside: float = 0.0
     roams: float = 0.0
-
-
-def course_times(seconds: float) -> FloatArray:
-    """Return the instants of a course's knots, (K,) s, from before the flight until after it."""
-    return np.arange(-MARGIN, seconds + MARGIN + STEP, STEP)
 
 
 class Stage:
@@ -100,11 +95,11 @@ def walk(
     walkers: list[Walker], stage: Stage, vehicles: FloatArray, seconds: float,
     random: np.random.Generator,
 ) -> FloatArray:  # fmt: skip
-    """Let a crowd of A walk; return positions (K, A, 2) m at `course_times`.
+    """Let a crowd of A walk; return positions (K, A, 2) m at `flight_path.knots`.
 
     ``vehicles`` (K, V, 2) m are places of others that give way to nobody.
     """
-    times = course_times(seconds)
+    times = knots(seconds, STEP)
     place = np.array([w.start for w in walkers])
     velocity, goal, strays = np.zeros_like(place), place.copy(), np.zeros_like(place)
     active = np.array([[not any(b <= t < e for b, e in w.pauses) for w in walkers] for t in times])

@@ -23,7 +23,8 @@ from mmedge_ros.lab.simulation.odometry import (
     POSITION_NOISE,
     VELOCITY_NOISE,
 )
-from mmedge_ros.lab.simulation.system_dynamics import BatteryReading, SystemReading
+from mmedge_ros.lab.simulation.system_dynamics import BatteryReading
+from mmedge_ros.monitoring.system_state import SystemState
 from mmedge_ros.records.ground_truth import TrueObject, TrueScene
 
 CAMERA_FRAME = 'camera_optical_frame'
@@ -158,22 +159,22 @@ class FlightMessages:
             serial_number='',
         )
 
-    def system_state(self, stamp_ns: int, reading: SystemReading) -> Any:
+    def system_state(self, stamp_ns: int, state: SystemState) -> Any:
         """Return the state of computer and supply."""
         return self._make(
             'mmedge_ros/msg/SystemState',
             header=self._header(stamp_ns, BASE_FRAME),
-            voltage=reading.battery.voltage,
-            current=reading.battery.current,
-            power=reading.power,
-            charge=reading.battery.charge,
-            cpu=np.array(reading.cpu, np.float32),
-            gpu=reading.gpu,
-            memory=reading.memory,
-            temperature=reading.temperature,
-            cpu_clock=np.array(reading.cpu_clock, np.float32),
-            gpu_clock=reading.gpu_clock,
-            throttled=reading.throttled,
+            voltage=state.voltage,
+            current=state.current,
+            power=state.power,
+            charge=state.charge,
+            cpu=np.array(state.cpu, np.float32),
+            gpu=state.gpu,
+            memory=state.memory,
+            temperature=state.temperature,
+            cpu_clock=np.array(state.cpu_clock, np.float32),
+            gpu_clock=state.gpu_clock,
+            throttled=state.throttled,
         )
 
     def static_transforms(self, stamp_ns: int, children: Sequence[tuple[str, Transform]]) -> Any:

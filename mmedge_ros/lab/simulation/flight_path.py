@@ -46,15 +46,15 @@ class Track:
     sweeps: bool
 
 
-def flight_times(seconds: float) -> FloatArray:
-    """Return the instants of the knots, (K,) s, from before the flight until after it."""
-    return np.arange(-MARGIN, seconds + MARGIN + STEP, STEP)
+def knots(seconds: float, step: float) -> FloatArray:
+    """Return instants (K,) s, ``step`` s apart, from before the flight until after it."""
+    return np.arange(-MARGIN, seconds + MARGIN + step, step)
 
 
 def draw_track(band: DistanceBand, seed: int, seconds: float) -> Track:
     """Draw where the drone flies around a stage at the origin."""
     random = generator(seed, Stream.PATH)
-    times = flight_times(seconds)
+    times = knots(seconds, STEP)
     middle = 0.5 * (band.nearest + band.farthest)
     manoeuvre = str(random.choice(_MANOEUVRES))
     distance = middle * random.uniform(0.93, 1.07) + _wander(times, random, 0.05 * middle)

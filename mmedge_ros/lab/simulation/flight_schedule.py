@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mmedge_ros.data_types import NS_PER_S, FloatArray
-from mmedge_ros.lab.simulation.world import World
+from mmedge_ros.lab.simulation.world import Timing, World
 
 # The flight's begin; a multiple of every window grid.
 BEGIN_NS = 1_700_000_000 * NS_PER_S
@@ -39,24 +39,12 @@ def stamp_ns(t: float) -> int:
 
 def camera_instants(world: World) -> Instants:
     """Return when pictures are taken (mid-exposure) and received."""
-    rig = world.rig
-    return _instants(
-        world,
-        _CAMERA_STREAM,
-        (rig.camera_phase, rig.camera_period, rig.camera_jitter),
-        (rig.camera_delay, rig.delay_jitter),
-    )
+    return _instants(world, _CAMERA_STREAM, world.rig.camera_timing)
 
 
 def radar_instants(world: World) -> Instants:
     """Return when scans are measured (mid-frame) and received."""
-    rig = world.rig
-    return _instants(
-        world,
-        _RADAR_STREAM,
-        (rig.radar_phase, rig.radar_period, rig.radar_jitter),
-        (rig.radar_delay, rig.delay_jitter),
-    )
+    return _instants(world, _RADAR_STREAM, world.rig.radar_timing)
 
 
 def scans_lost(world: World, count: int) -> NDArray[np.bool_]:
@@ -81,27 +69,16 @@ def system_instants(world: World) -> Instants:
 
 
 def _bus_instants(world: World, period: float, stream: int) -> Instants:
-    delays = (_BUS_DELAY, _BUS_DELAY_JITTER)
-    return _instants(world, stream, (0.0, period, 0.0), delays)
+    return _instants(world, stream, Timing(0.0, period, 0.0, _BUS_DELAY, _BUS_DELAY_JITTER))
 
 
-def _instants(
-    world: World,
-    stream: int,
-    firing: tuple[float, float, float],
-    delays: tuple[float, float],
-) -> Instants:
-    """Draw when a sensor fires: phase, period, jitter; and what comes after: delay, jitter."""
+def _instants(world: World, stream: int, timing: Timing) -> Instants:
+    """Draw when a sensor fires and when its data arrive."""
     random = np.random.default_rng((world.seed, stream))
-    phase, period, jitter = firing
-    count = math.floor((world.seconds - phase) / period) + 1
-    times = phase + period * np.arange(count) + jitter * random.normal(size=count)
-    times = np.clip(times, 0.0, world.seconds)
-    arrival = times + delays[0] + random.exponential(1.0, count) * delays[1]
+    count = math.floor((world.seconds - timing.phase) / timing.period) + 1
+    times: FloatArray = timing.phase + timing.period * np.arange(count)
+    times = np.clip(times + timing.jitter * random.normal(size=count), 0.0, world.seconds)
+    arrival = times + timing.delay + random.exponential(1.0, count) * timing.delay_jitter
     # A wire keeps order: what is held up holds up what follows.
-    log_ns = np.maximum.accumulate(_nanoseconds(arrival))
-    return Instants(times, log_ns)
-
-
-def _nanoseconds(times: FloatArray) -> NDArray[np.int64]:
-    return BEGIN_NS + np.rint(times * NS_PER_S).astype(np.int64)
+    received = BEGIN_NS + np.rint(arrival * NS_PER_S).astype(np.int64)
+    return Instants(times, np.maximum.accumulate(received))

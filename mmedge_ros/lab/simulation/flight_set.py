@@ -44,57 +44,25 @@ def simulate_set(
     :raises SimulationError: if a flight cannot be simulated; the others' processes are ended
     """
     _require_different([flight.name for flight in flights])
-    tally = _Tally(folder, flights, on_progress)
-    todo = [flight for flight in flights if not tally.is_whole(flight)]
-    tally.tell()
+    shares = {flight.name: float(_is_whole(folder, flight)) for flight in flights}
+    todo = [flight for flight in flights if shares[flight.name] < 1.0]
+
+    def update(name: str = '', share: float = 0.0) -> None:
+        if name:
+            shares[name] = share
+        if on_progress is not None:
+            done = sum(shares[flight.name] * flight.seconds for flight in flights)
+            total = sum(flight.seconds for flight in flights) or 1.0
+            whole = sum(share >= 1.0 for share in shares.values())
+            on_progress(SetProgress(done / total, whole, len(shares)))
+
+    update()
+    works = {f.name: partial(simulate_flight, folder / f.name, *f[1:]) for f in todo}
     try:
-        do_works(
-            {
-                flight.name: partial(
-                    simulate_flight,
-                    folder / flight.name,
-                    flight.scenario,
-                    flight.seed,
-                    flight.seconds,
-                )
-                for flight in todo
-            },
-            jobs,
-            (SimulationError,),
-            tally.update,
-        )
+        do_works(works, jobs, (SimulationError,), update)
     except WorkError as err:
         raise SimulationError(f'flight {err.name}: {err}') from err
     return [folder / flight.name for flight in flights]
-
-
-class _Tally:
-    """Who is how far."""
-
-    def __init__(
-        self,
-        folder: Path,
-        flights: Sequence[PlannedFlight],
-        on_progress: Callable[[SetProgress], None] | None,
-    ) -> None:
-        self._seconds = {flight.name: flight.seconds for flight in flights}
-        self._on_progress = on_progress
-        self._shares = {flight.name: float(_is_whole(folder, flight)) for flight in flights}
-
-    def is_whole(self, flight: PlannedFlight) -> bool:
-        return self._shares[flight.name] >= 1.0
-
-    def update(self, name: str, share: float) -> None:
-        self._shares[name] = share
-        self.tell()
-
-    def tell(self) -> None:
-        if self._on_progress is None:
-            return
-        total = sum(self._seconds.values()) or 1.0
-        done = sum(self._seconds[name] * share for name, share in self._shares.items())
-        whole = sum(share >= 1.0 for share in self._shares.values())
-        self._on_progress(SetProgress(done / total, whole, len(self._shares)))
 
 
 def _is_whole(folder: Path, flight: PlannedFlight) -> bool:

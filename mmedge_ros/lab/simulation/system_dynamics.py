@@ -18,6 +18,7 @@ from scipy.ndimage import gaussian_filter1d
 from mmedge_ros.data_types import FloatArray
 from mmedge_ros.lab.simulation.scenario import Stream, generator
 from mmedge_ros.lab.simulation.world import World
+from mmedge_ros.monitoring.system_state import SystemState
 
 STEP = 0.05  # s of the grid that everything is computed on
 CORES = 6
@@ -52,29 +53,6 @@ class BatteryReading:
     temperature: float
 
 
-@dataclass(frozen=True, eq=False)
-class SystemReading:
-    """Computer and supply, in the units of SystemState.msg.
-
-    ``cpu`` (cores,) %, ``gpu`` and ``memory`` %, ``temperature`` degree Celsius,
-    ``cpu_clock`` (cores,) and ``gpu_clock`` Hz.
-    """
-
-    battery: BatteryReading
-    cpu: FloatArray
-    gpu: float
-    memory: float
-    temperature: float
-    cpu_clock: FloatArray
-    gpu_clock: float
-    throttled: bool
-
-    @property
-    def power(self) -> float:
-        """W drawn from the battery."""
-        return self.battery.voltage * self.battery.current
-
-
 class SystemDynamics:
     """The course of battery and computer over one flight, drawn from the world's seed."""
 
@@ -96,17 +74,20 @@ class SystemDynamics:
             self._battery_temperature,
         )
 
-    def system(self, t: float) -> SystemReading:
+    def system(self, t: float) -> SystemState:
         """Return what the computer's monitor reads at an instant."""
-        load = self._load
-        throttled = bool(load.throttled[self._index(t)])
-        return SystemReading(
-            battery=self.battery(t),
-            cpu=np.array([self._at(core, t) for core in load.cpu]),
+        load, battery = self._load, self.battery(t)
+        throttled = bool(load.throttled[min(max(int(t / STEP), 0), len(self._times) - 1)])
+        return SystemState(
+            voltage=battery.voltage,
+            current=battery.current,
+            power=battery.voltage * battery.current,
+            charge=battery.charge,
+            cpu=tuple(self._at(core, t) for core in load.cpu),
             gpu=self._at(load.gpu, t),
             memory=self._at(load.memory, t),
             temperature=self._at(load.temperature, t),
-            cpu_clock=np.full(CORES, _CPU_THROTTLED_HZ if throttled else _CPU_HZ),
+            cpu_clock=(_CPU_THROTTLED_HZ if throttled else _CPU_HZ,) * CORES,
             gpu_clock=_GPU_THROTTLED_HZ if throttled else _GPU_HZ,
             throttled=throttled,
         )
@@ -123,18 +104,12 @@ class SystemDynamics:
     def _at(self, values: FloatArray, t: float) -> float:
         return float(np.interp(t, self._times, values))
 
-    def _index(self, t: float) -> int:
-        return min(max(int(t / STEP), 0), len(self._times) - 1)
-
 
 def _current(world: World, times: FloatArray, random: np.random.Generator) -> FloatArray:
     """Return the battery's current, (K,) A."""
     states = [world.path.state(float(t)) for t in times]
     velocity = gaussian_filter1d(np.array([s.velocity for s in states]), 0.1 / STEP, axis=0)
-    if len(times) > 1:
-        acceleration = np.gradient(velocity, STEP, axis=0)
-    else:
-        acceleration = np.zeros_like(velocity)
+    acceleration = np.gradient(velocity, STEP, axis=0)
     thrust = np.linalg.norm(acceleration - _GRAVITY, axis=1) / np.linalg.norm(_GRAVITY)
     climb = np.clip(1.0 + velocity[:, 2] / _INDUCED_SPEED, 0.6, None)
     drag = 1.0 + 0.02 * np.hypot(velocity[:, 0], velocity[:, 1]) ** 2

@@ -10,7 +10,8 @@ from scipy.ndimage import gaussian_filter1d
 
 from mmedge_ros.data_types import FloatArray
 from mmedge_ros.lab.simulation.articulated import Course
-from mmedge_ros.lab.simulation.crowd import STEP, course_times
+from mmedge_ros.lab.simulation.crowd import STEP
+from mmedge_ros.lab.simulation.flight_path import knots
 from mmedge_ros.lab.simulation.obstacles import Block
 from mmedge_ros.lab.simulation.world import Strip
 
@@ -72,7 +73,7 @@ def draw_passes(
     random: np.random.Generator,
 ) -> list[Course]:  # fmt: skip
     """Draw ``count`` courses that pass the stage during the first 12 s of the flight."""
-    times = course_times(seconds)
+    times = knots(seconds, STEP)
     courses: list[Course] = []
     taken: list[float] = []
     length = _SPACING * len(loop.points)

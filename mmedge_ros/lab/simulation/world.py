@@ -8,7 +8,7 @@ so that sensors may look whenever they like and in any order.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -158,26 +158,29 @@ class FlightPath(Protocol):
     def state(self, t: float) -> DroneState: ...
 
 
+class Timing(NamedTuple):
+    """When a sensor fires and its data arrive, all in s.
+
+    It fires at ``phase + n * period`` with Gaussian ``jitter``. A unit is available ``delay``
+    after its measurement time, plus an exponential ``delay_jitter``.
+    """
+
+    phase: float
+    period: float
+    jitter: float
+    delay: float
+    delay_jitter: float
+
+
 @dataclass(frozen=True, eq=False)
 class Rig:
-    """The sensors of one drone. Poses map a sensor's frame to base_link.
-
-    Camera and radar fire at ``phase + n * period`` with Gaussian ``jitter`` (all s). A unit is
-    available ``delay`` s after its measurement time, plus an exponential ``delay_jitter``.
-    """
+    """The sensors of one drone. Poses map a sensor's frame to base_link."""
 
     camera: CameraModel
     camera_pose: Transform
+    camera_timing: Timing
     radar_pose: Transform
-    camera_period: float
-    camera_phase: float
-    camera_jitter: float
-    camera_delay: float
-    radar_period: float
-    radar_phase: float
-    radar_jitter: float
-    radar_delay: float
-    delay_jitter: float
+    radar_timing: Timing
 
 
 @dataclass(frozen=True, eq=False)

@@ -27,7 +27,7 @@ def fingerprint(world: World) -> list[np.ndarray]:
     numbers = [
         world.light.sun_direction,
         world.light.sky,
-        np.array([world.light.sun, world.light.exposure, world.rig.camera_phase]),
+        np.array([world.light.sun, world.light.exposure, world.rig.camera_timing.phase]),
         world.rig.camera.k,
         world.rig.radar_pose.rotation,
         np.array([b.height for b in world.buildings]),
@@ -54,7 +54,7 @@ def test_different_seeds_build_different_worlds() -> None:
     worlds = [build_world('street_day_middle', seed, SECONDS) for seed in range(4)]
     starts = {tuple(world.path.state(0.0).pose.translation) for world in worlds}
     assert len(starts) == len(worlds)
-    phases = {(world.rig.camera_phase, world.rig.radar_phase) for world in worlds}
+    phases = {(world.rig.camera_timing.phase, world.rig.radar_timing.phase) for world in worlds}
     assert len(phases) == len(worlds)
     tops = {world.movers[0].body(0.0).colours.tobytes() for world in worlds}
     assert len(tops) == len(worlds)
@@ -156,8 +156,8 @@ def test_the_picture_is_upright(rigs: list[Rig]) -> None:
 
 def test_phases_differ_from_flight_to_flight_and_lie_within_a_period(rigs: list[Rig]) -> None:
     for phase, period in (
-        ([rig.camera_phase for rig in rigs], CAMERA_PERIOD),
-        ([rig.radar_phase for rig in rigs], RADAR_PERIOD),
+        ([rig.camera_timing.phase for rig in rigs], CAMERA_PERIOD),
+        ([rig.radar_timing.phase for rig in rigs], RADAR_PERIOD),
     ):
         assert 0.0 <= min(phase) < 0.4 * period
         assert 0.6 * period < max(phase) < period
@@ -166,8 +166,8 @@ def test_phases_differ_from_flight_to_flight_and_lie_within_a_period(rigs: list[
 
 def test_data_arrive_after_they_were_measured(rigs: list[Rig]) -> None:
     for rig in rigs:
-        assert rig.camera_delay > 0.5 * EXPOSURE + 0.008
-        assert rig.camera_delay < CAMERA_PERIOD
-        assert 0.02 < rig.radar_delay < RADAR_PERIOD
-        assert rig.camera_period == pytest.approx(1 / 30)
-        assert rig.radar_period == pytest.approx(1 / 20)
+        assert rig.camera_timing.delay > 0.5 * EXPOSURE + 0.008
+        assert rig.camera_timing.delay < CAMERA_PERIOD
+        assert 0.02 < rig.radar_timing.delay < RADAR_PERIOD
+        assert rig.camera_timing.period == pytest.approx(1 / 30)
+        assert rig.radar_timing.period == pytest.approx(1 / 20)

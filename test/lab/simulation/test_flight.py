@@ -91,11 +91,11 @@ class TestRecording:
 
     def test_units_are_received_after_they_were_measured(self, flight: Path) -> None:
         rig = scene().rig
-        for topic, delay in ((CAMERA, rig.camera_delay), (RADAR, rig.radar_delay)):
+        for topic, delay in ((CAMERA, rig.camera_timing.delay), (RADAR, rig.radar_timing.delay)):
             found = [m.log_ns - header_stamp_ns(m.raw) for m, _ in messages(flight, topic)]
             waits = np.array(found) / NS_PER_S
             assert waits.min() >= delay - 1e-6
-            assert delay < waits.mean() < delay + 3 * rig.delay_jitter
+            assert delay < waits.mean() < delay + 3 * rig.camera_timing.delay_jitter
 
     def test_static_transforms_are_offered_to_late_subscribers(self, flight: Path) -> None:
         metadata = yaml.safe_load((flight / 'metadata.yaml').read_text())
@@ -238,14 +238,15 @@ class TestInstants:
     def test_sensors_fire_at_their_period_with_a_little_jitter(self) -> None:
         rig = scene().rig
         times = camera_instants(scene(30.0)).times
-        late = times - (rig.camera_phase + rig.camera_period * np.arange(len(times)))
-        assert late[1:-1].std() == pytest.approx(rig.camera_jitter, rel=0.15)
+        late = times - (rig.camera_timing.phase + rig.camera_timing.period * np.arange(len(times)))
+        assert late[1:-1].std() == pytest.approx(rig.camera_timing.jitter, rel=0.15)
         assert times.min() >= 0.0
         assert times.max() <= 30.0
 
     def test_what_is_held_up_does_not_overtake(self) -> None:
         flown = scene(5.0)
-        slow = replace(flown, rig=replace(flown.rig, delay_jitter=0.1))
+        timing = flown.rig.camera_timing._replace(delay_jitter=0.1)
+        slow = replace(flown, rig=replace(flown.rig, camera_timing=timing))
         log_ns: NDArray[np.int64] = camera_instants(slow).log_ns
         assert (np.diff(log_ns) >= 0).all()
         assert (np.diff(log_ns) == 0).any()
