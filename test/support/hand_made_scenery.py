@@ -110,7 +110,7 @@ class Hover:
         rotation = np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
         place = np.array([0.0, 0.0, self.height]) + t * self.velocity
         return DroneState(
-            Transform(rotation, place), self.velocity, np.array([0.0, 0.0, self.turn]), 'hover'
+            Transform(rotation, place), self.velocity, np.array([0.0, 0.0, self.turn])
         )
 
 

@@ -16,8 +16,7 @@ from mmedge_ros.lab.simulation.cast import draw_cast, middle_of_people
 from mmedge_ros.lab.simulation.flight_path import DronePath, draw_track
 from mmedge_ros.lab.simulation.light import draw_light
 from mmedge_ros.lab.simulation.scenario import DistanceBand, Stream, find_scenario, generator
-from mmedge_ros.lab.simulation.site import Clearing
-from mmedge_ros.lab.simulation.surroundings import lay_out
+from mmedge_ros.lab.simulation.site import Clearing, lay_out
 from mmedge_ros.lab.simulation.world import Rig, Timing, World
 
 WIDTH, HEIGHT = 640, 480

@@ -12,7 +12,7 @@ import numpy as np
 
 from mmedge_ros.data_types import Box, FloatArray
 from mmedge_ros.lab.simulation import SimulationError
-from mmedge_ros.lab.simulation.body_picture import BodyPicture
+from mmedge_ros.lab.simulation.body_picture import BodyPicture, ShadowPicture
 from mmedge_ros.lab.simulation.building_picture import BuildingPicture
 from mmedge_ros.lab.simulation.compositing import Alpha
 from mmedge_ros.lab.simulation.exposure import PictureNoise
@@ -21,7 +21,6 @@ from mmedge_ros.lab.simulation.lamp_picture import LampPicture
 from mmedge_ros.lab.simulation.outline import Outline, outlines_of, paint_ids
 from mmedge_ros.lab.simulation.painting_order import Standing, painting_order
 from mmedge_ros.lab.simulation.plant_picture import PlantPicture
-from mmedge_ros.lab.simulation.shadow_picture import ShadowPicture
 from mmedge_ros.lab.simulation.textures import Image
 from mmedge_ros.lab.simulation.view import Lens, View, view_at
 from mmedge_ros.lab.simulation.world import World

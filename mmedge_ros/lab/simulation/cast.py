@@ -9,14 +9,21 @@ import numpy as np
 
 from mmedge_ros.data_types import FloatArray
 from mmedge_ros.lab.simulation.articulated import ArticulatedMover, Course, Shape, course_through
-from mmedge_ros.lab.simulation.crowd import STEP, Stage, Walker, walk
 from mmedge_ros.lab.simulation.flight_path import MARGIN, Track, knots
 from mmedge_ros.lab.simulation.obstacles import Block, distance_to_line
 from mmedge_ros.lab.simulation.people import draw_person
 from mmedge_ros.lab.simulation.road_users import draw_car, draw_cyclist, draw_dog
 from mmedge_ros.lab.simulation.scenario import Scenario, Stream, generator
 from mmedge_ros.lab.simulation.site import Site
-from mmedge_ros.lab.simulation.traffic import carriageway, draw_passes, loop_around
+from mmedge_ros.lab.simulation.traffic import (
+    STEP,
+    Stage,
+    Walker,
+    carriageway,
+    draw_passes,
+    loop_around,
+    walk,
+)
 from mmedge_ros.lab.simulation.world import Mover
 
 FEWEST, MOST = 2, 9  # people in a flight

@@ -76,8 +76,9 @@ def _instants(world: World, stream: int, timing: Timing) -> Instants:
     """Draw when a sensor fires and when its data arrive."""
     random = np.random.default_rng((world.seed, stream))
     count = math.floor((world.seconds - timing.phase) / timing.period) + 1
-    times: FloatArray = timing.phase + timing.period * np.arange(count)
-    times = np.clip(times + timing.jitter * random.normal(size=count), 0.0, world.seconds)
+    fired = timing.phase + timing.period * np.arange(count)
+    fired = fired + timing.jitter * random.normal(size=count)
+    times = np.asarray(np.clip(fired, 0.0, world.seconds), np.float64)
     arrival = times + timing.delay + random.exponential(1.0, count) * timing.delay_jitter
     # A wire keeps order: what is held up holds up what follows.
     received = BEGIN_NS + np.rint(arrival * NS_PER_S).astype(np.int64)

@@ -8,8 +8,7 @@ import pytest
 from mmedge_ros.lab.simulation.flight_path import draw_track
 from mmedge_ros.lab.simulation.obstacles import Obstacles, distance_to_line
 from mmedge_ros.lab.simulation.scenario import DISTANCES, SURROUNDINGS
-from mmedge_ros.lab.simulation.site import Clearing, Site
-from mmedge_ros.lab.simulation.surroundings import lay_out
+from mmedge_ros.lab.simulation.site import Clearing, Site, lay_out
 
 SEEDS = range(3)
 
