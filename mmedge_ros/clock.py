@@ -1,9 +1,13 @@
-"""The clock protocol: nothing in the core asks the system for the time."""
+"""Clocks: nothing in the core asks the system for the time."""
 
 from __future__ import annotations
 
+import math
 import time
 from typing import Protocol
+
+# A gap between readings is believed up to this (s); a longer one means that the clock was set.
+_LONGEST_PAUSE = 3600.0
 
 
 class Clock(Protocol):
@@ -41,3 +45,26 @@ class VirtualClock:
     def advance_to(self, now_ns: int) -> None:
         """Move to ``now_ns``; an instant in the past leaves the clock where it is."""
         self._now_ns = max(self._now_ns, now_ns)
+
+
+class SteadyTime:
+    """Adds up the time between readings of a clock.
+
+    A clock that is set back counts as no time, one that is set ahead as an hour at most, and
+    in both cases what comes after counts as usual. A reading that is no number changes
+    nothing.
+    """
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self._reading: float | None = None
+
+    def advance(self, reading: float) -> float:
+        """Take a reading of the clock in seconds; return how much time has passed since."""
+        if not math.isfinite(reading):
+            return 0.0
+        before = reading if self._reading is None else self._reading
+        self._reading = reading
+        elapsed = min(max(reading - before, 0.0), _LONGEST_PAUSE)
+        self.now += elapsed
+        return elapsed

@@ -113,9 +113,9 @@ def _run(
     caps: bool,
 ) -> dict[str, Any]:
     from mmedge_ros.commands.profile import chosen_space
-    from mmedge_ros.lab.bench.adaptation_course import SETTLING, WANTED, judged, verdict
-    from mmedge_ros.lab.bench.adaptation_figure import draw_adaptation
-    from mmedge_ros.lab.bench.course_session import Course, fly_course
+    from mmedge_ros.lab.bench.cpu_step_figure import draw_adaptation
+    from mmedge_ros.lab.bench.cpu_step_flight import Course, fly_course
+    from mmedge_ros.lab.bench.cpu_step_report import SETTLING, WANTED, judged, verdict
     from mmedge_ros.monitoring.machine import machine_description
     from mmedge_ros.records.run_record import software_identity
 
@@ -186,9 +186,9 @@ def _oracle(
         assumed_accuracy,
         bundle_accuracy,
     )
-    from mmedge_ros.configuration.bundle_space import manifest_of
+    from mmedge_ros.configuration.bundle_configurations import manifest_of
     from mmedge_ros.configuration.profiling import Phase, profile_phases
-    from mmedge_ros.lab.bench.adaptation_course import oracle
+    from mmedge_ros.lab.bench.cpu_step_report import oracle
     from mmedge_ros.records.device_profile import read_profile, write_profile
     from mmedge_ros.ros.sessions.profile_session import PhaseDuration, measure
 

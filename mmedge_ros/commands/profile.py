@@ -118,7 +118,7 @@ def chosen_space(bag: Path, bundle: str) -> tuple[Path, ConfigurationSpace]:
     :raises ReplayError: if the recording cannot be read
     :raises EncodingError: if there is no such model
     """
-    from mmedge_ros.configuration.bundle_space import bundle_space
+    from mmedge_ros.configuration.bundle_configurations import bundle_space
     from mmedge_ros.data_types import CAMERA, RADAR
     from mmedge_ros.replay.offline_session import replay_detector
     from mmedge_ros.replay.recording import Recording

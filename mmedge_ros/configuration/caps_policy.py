@@ -10,12 +10,13 @@ flies as if it was getting low.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from mmedge_ros.configuration.caps import NO_CAPS, Caps
-from mmedge_ros.configuration.slope import Slope
+import numpy as np
+
 from mmedge_ros.data_types import CAMERA, RADAR
 from mmedge_ros.monitoring.hysteresis import Hysteresis, Level, Limits
 from mmedge_ros.monitoring.system_state import SystemState
@@ -25,6 +26,32 @@ from mmedge_ros.parameter import group, parameter
 _FULL_CELL_VOLTS = 4.25
 # Of one that is not flown on any more.
 _EMPTY_CELL_VOLTS = 3.0
+# A slope looks so far back, and needs at least so much (s).
+_SLOPE_SPAN, _SLOPE_SHORTEST, _MOST_VALUES = 8.0, 3.0, 200
+# Scans are counted over this (s).
+_SCAN_SPAN, _MOST_SCANS = 1.5, 2000
+
+
+@dataclass(frozen=True)
+class Caps:
+    """Nothing above these may be chosen; what is not listed is free.
+
+    ``rates`` in Hz and ``levels`` by modality; ``latency_limit`` in seconds replaces a longer
+    one. ``reasons`` say in words where the caps come from.
+    """
+
+    rates: Mapping[str, float] = field(default_factory=dict)
+    levels: Mapping[str, str] = field(default_factory=dict)
+    latency_limit: float = math.inf
+    reasons: tuple[str, ...] = ()
+
+    def limited(self, latency_limit: float) -> float:
+        """Return the shorter of two limits; one that is not a number does not count."""
+        limits = [v for v in (latency_limit, self.latency_limit) if not math.isnan(v)]
+        return min(limits, default=math.inf)
+
+
+NO_CAPS = Caps()
 
 
 @dataclass(frozen=True)
@@ -80,13 +107,8 @@ class CapsParameters:
         80.0, 'hottest zone; Jetsons throttle at 95 to 99', 'C', 0.0, 150.0
     )
     temperature_bad: float = parameter(90.0, 'hottest zone', 'C', 0.0, 150.0)
-    lookahead: float = parameter(
-        10.0,
-        'a temperature that rises counts as what it will be so much later; 0 takes it as it is',
-        's',
-        0.0,
-        120.0,
-    )
+    # A temperature that rises counts as what it will be so much later (s).
+    lookahead: float = 10.0
     gpu_worrying: float = parameter(97.0, 'load of the GPU', '%', 0.0, 100.0)
     memory_worrying: float = parameter(85.0, 'memory in use', '%', 0.0, 100.0)
     memory_bad: float = parameter(95.0, 'memory in use', '%', 0.0, 100.0)
@@ -97,24 +119,78 @@ class CapsParameters:
         0.0,
         1.0,
     )
-    margin: float = parameter(
-        0.03, 'how far a figure must come back behind its limit, as a share of it', '', 0.0, 0.5
-    )
-    release: float = parameter(
-        3.0, 'how long it must be back before caps are lifted, one step at a time', 's', 0.0, 600.0
-    )
-    stale: float = parameter(
-        2.0, 'age from which on a state of the system says nothing any more', 's', 0.1, 600.0
-    )
-    hold: float = parameter(
-        3.0,
-        'how long a figure that is lost keeps its grade before it is worrying',
-        's',
-        0.0,
-        600.0,
-    )
+    # Caps are lifted, one step at a time, once a figure is back behind its limit by this share of
+    # it for ``release`` (s): figures flicker around a limit.
+    margin: float = 0.03
+    release: float = 3.0
+    # A state of the system older than this (s) says nothing any more.
+    stale: float = 2.0
+    # A figure that is lost keeps its grade so long (s) before it is worrying.
+    hold: float = 3.0
     worrying: WorryingCaps = group(WorryingCaps)
     bad: BadCaps = group(BadCaps)
+
+
+class Slope:
+    """A straight line through the last few seconds of a figure.
+
+    :param ahead: s
+    """
+
+    def __init__(self, ahead: float) -> None:
+        self._ahead = ahead
+        self._recent: deque[tuple[float, float]] = deque(maxlen=_MOST_VALUES)
+
+    def add(self, now: float, value: float) -> None:
+        """Take a value at ``now`` (s, monotonic); one that is unknown starts all over."""
+        if not math.isfinite(value) or (self._recent and now < self._recent[-1][0]):
+            self._recent.clear()
+        if math.isfinite(value):
+            self._recent.append((now, value))
+            while now - self._recent[0][0] > _SLOPE_SPAN:
+                self._recent.popleft()
+
+    def rise(self) -> float:
+        """Return how much it will have risen ``ahead`` from now; 0 where nobody can tell."""
+        if len(self._recent) < 3 or self._recent[-1][0] - self._recent[0][0] < _SLOPE_SHORTEST:
+            return 0.0
+        times, values = np.array(self._recent).T
+        times -= times.mean()
+        return float(self._ahead * (times @ values) / (times @ times))
+
+
+class ScanShare:
+    """Counts arrivals, and compares with the most there ever were at the same configured rate."""
+
+    def __init__(self) -> None:
+        self._arrivals: deque[float] = deque(maxlen=_MOST_SCANS)
+        self._most: dict[float, int] = {}
+        self._rate = 0.0
+        self._excused_until = -math.inf
+
+    def arrived(self, now: float) -> None:
+        """Enter that a unit arrived at ``now`` (s, monotonic)."""
+        self._arrivals.append(now)
+
+    def configure(self, rate: float, now: float) -> None:
+        """Enter another rate (Hz); for a span nothing can be said."""
+        if rate != self._rate:
+            self._rate = rate
+            self.excuse(now)
+
+    def excuse(self, until: float) -> None:
+        """Say nothing until a span after ``until`` (s, monotonic), such as for a skip lease."""
+        self._excused_until = max(self._excused_until, until + _SCAN_SPAN)
+
+    def share(self, now: float) -> float:
+        """Return the share over the last span, 0..1; NaN where nobody can tell."""
+        while self._arrivals and self._arrivals[0] < now - _SCAN_SPAN:
+            self._arrivals.popleft()
+        if now < self._excused_until:
+            return math.nan
+        count = len(self._arrivals)
+        most = self._most[self._rate] = max(self._most.get(self._rate, 0), count)
+        return count / most if most else math.nan
 
 
 class _Figure(NamedTuple):

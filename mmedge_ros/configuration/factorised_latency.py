@@ -17,18 +17,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
+from mmedge_ros.clock import SteadyTime
 from mmedge_ros.configuration import ConfigurationError
-from mmedge_ros.configuration.arrival_times import ArrivalTimes
 from mmedge_ros.configuration.configuration_space import ConfigurationSpace
 from mmedge_ros.configuration.predicted_latency import PredictedLatency
-from mmedge_ros.configuration.queueing import last_unit_quantiles, queue_lengths
-from mmedge_ros.configuration.steady_time import SteadyTime
+from mmedge_ros.configuration.queueing import ArrivalTimes, last_unit_quantiles, queue_lengths
 from mmedge_ros.configuration.unit_time_calibration import (
     CalibrationParameters,
     UnitTimeCalibration,
 )
 from mmedge_ros.configuration.unit_time_profile import StageTime, UnitTimeProfile
-from mmedge_ros.parameter import parameter
 
 FloatArray = NDArray[np.float64]
 SmallFloats = NDArray[np.float32]
@@ -50,24 +48,13 @@ _LOOKED_AT = 0.5
 class FactorisedLatencyParameters:
     """What the pipeline around the encoders looks like."""
 
-    capacity: int = parameter(
-        2, 'Units that can wait for an encoder; more are dropped', minimum=0, maximum=1000
-    )
-    overload: float = parameter(
-        1.0,
-        'Time for which a queue is assumed to have been growing under overload',
-        unit='s',
-        minimum=0.01,
-        maximum=3600.0,
-    )
-    stride: float = parameter(
-        0.1,
-        'Time between the ends of windows, as fusion has it: units that come well before an end '
-        'may take that much longer',
-        unit='s',
-        minimum=0.01,
-        maximum=10.0,
-    )
+    # Units that can wait for an encoder; more are dropped, see `pipeline`.
+    capacity: int = 2
+    # A queue is assumed to have been growing for so long under overload (s).
+    overload: float = 1.0
+    # Between the ends of windows (s), the default of fusion: units that arrive well before an end
+    # may take that much longer.
+    stride: float = 0.1
 
 
 class FactorisedLatency:

@@ -29,20 +29,14 @@ class LatencyBudgetParameters:
         0.001,
         60.0,
     )
-    longest_lease: float = parameter(
-        5.0, 'an announcement that claims to hold for longer is not used', 's', 0.1, 3600.0
-    )
-    longest: float = parameter(
-        60.0, 'an announcement with a longer duration in it is not used', 's', 0.1, 3600.0
-    )
-    step: float = parameter(
-        0.005,
-        'the limit is shortened in steps of this, so that a consumer whose time varies a little '
-        'changes nothing',
-        's',
-        0.0001,
-        1.0,
-    )
+    # An announcement that claims to hold for longer (s) is not used: a consumer that dies holds
+    # the limit short for no more than this.
+    longest_lease: float = 5.0
+    # Nor is one with a longer duration in it (s), which cannot be meant.
+    longest: float = 60.0
+    # The limit is shortened in steps of this (s), so that a consumer whose time varies a little
+    # changes nothing.
+    step: float = 0.005
 
 
 class LatencyDemand(NamedTuple):

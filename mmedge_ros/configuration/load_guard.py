@@ -28,51 +28,27 @@ class LoadGuardParameters:
     enabled: bool = parameter(
         True, 'Whether late decisions bound the load that configurations may ask for'
     )
-    decisions: int = parameter(
-        10, 'Newest decisions that are judged together', minimum=2, maximum=1000
-    )
-    tolerated: float = parameter(0.1, 'Share of them that may be late', minimum=0.0, maximum=1.0)
-    settling: float = parameter(
-        0.6,
-        'Time after a change for which decisions are not judged: they are still made of units '
-        'from before, and queues empty',
-        unit='s',
-        minimum=0.0,
-        maximum=60.0,
-    )
-    reduction: float = parameter(
-        0.8, 'Share of a load that was too much that is allowed next', minimum=0.1, maximum=0.99
-    )
-    calm: float = parameter(
-        3.0,
-        'Time after a late decision, or a change to less, for which nothing is chosen that asks '
-        'for more: predictions wander more than the machine does. After a start it ends with the '
-        'first `decisions` in a row that are in time',
-        unit='s',
-        minimum=0.0,
-        maximum=3600.0,
-    )
-    climb: float = parameter(
-        1.6,
-        'How many times the present load the next configuration may ask for; what is next to it '
-        'always may. What was not measured for long is known badly',
-        minimum=1.0,
-        maximum=1000.0,
-    )
-    growth: float = parameter(
-        0.1, 'Share by which the bound rises per second once it may', minimum=0.0, maximum=10.0
-    )
-    patience: float = parameter(
-        15.0,
-        'Time for which the bound stays after a failure; twice as long after each further one '
-        'at a load like it',
-        unit='s',
-        minimum=0.1,
-        maximum=3600.0,
-    )
-    longest_patience: float = parameter(
-        120.0, 'What that time grows to at most', unit='s', minimum=0.1, maximum=86400.0
-    )
+    # Newest decisions that are judged together, and the share of them that may be late.
+    decisions: int = 10
+    tolerated: float = 0.1
+    # For so long (s) after a change decisions are not judged: they are still made of units from
+    # before, and queues empty.
+    settling: float = 0.6
+    # Share of a load that was too much that is allowed next.
+    reduction: float = 0.8
+    # For so long (s) after a late decision, or a change to less, nothing is chosen that asks for
+    # more: predictions wander more than the machine does. After a start it ends with the first
+    # ``decisions`` in a row that are in time.
+    calm: float = 3.0
+    # How many times the present load the next configuration may ask for; what is next to it
+    # always may. What was not measured for long is known badly.
+    climb: float = 1.6
+    # Share by which the bound rises per second once it may.
+    growth: float = 0.1
+    # The bound stays so long (s) after a failure; twice as long after each further one at a load
+    # like it, up to ``longest_patience``.
+    patience: float = 15.0
+    longest_patience: float = 120.0
 
 
 # Late decisions after which a change to less says that the load was too much.

@@ -8,12 +8,14 @@ are searched completely in less time.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mmedge_ros.configuration.configuration_grid import ConfigurationGrid
+from mmedge_ros.configuration.configuration_space import ConfigurationGrid
 from mmedge_ros.parameter import parameter
 
 FloatArray = NDArray[np.float64]
@@ -25,9 +27,12 @@ class OptimizerParameters:
     """When a better configuration is worth a change. Accuracies in 0..1.
 
     The defaults were measured: a headroom of 5 % costs nothing on latency tables, and a machine
-    whose unit times wander changes a third less often. A dwell saves no more than that, and leaves
-    up to 3.6 points of accuracy behind at the end of a busy phase.
+    whose unit times wander changes a third less often.
     """
+
+    REMOVED: ClassVar[Mapping[str, str]] = {
+        'dwell': 'adaptation.reconfiguration.shortest says how long a configuration holds'
+    }
 
     switch_cost: float = parameter(
         0.0,
@@ -43,14 +48,6 @@ class OptimizerParameters:
         minimum=0.0,
         maximum=1.0,
     )
-    dwell: float = parameter(
-        0.0,
-        'A configuration that keeps the limit stays at least this long. One that breaks the '
-        'limit or a cap is replaced at once',
-        unit='s',
-        minimum=0.0,
-        maximum=3600.0,
-    )
     headroom: float = parameter(
         0.05,
         'Share of the limit that another configuration must leave free before it replaces the '
@@ -58,13 +55,9 @@ class OptimizerParameters:
         minimum=0.0,
         maximum=0.9,
     )
-    alike: float = parameter(
-        0.05,
-        'Where nothing keeps the limit: share by which latencies may differ and count as equal; '
-        'of equals the one is taken that asks least of the machine',
-        minimum=0.0,
-        maximum=1.0,
-    )
+    # Where nothing keeps the limit, latencies that differ by at most this share count as equal: of
+    # them the one is taken that asks least of the machine.
+    alike: float = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,14 +66,14 @@ class Choice:
 
     ``feasible`` is False where nothing keeps the limit and the choice is the one that breaks
     it least; ``violation`` says by how much, in seconds (infinite where no latency is known).
-    ``kept`` says why the current configuration stays although another scores better:
-    ``dwell``, ``hysteresis`` or nothing. ``caps_ignored`` is set where the caps allow nothing.
+    ``kept`` is set where the current configuration stays although another scores better, and
+    ``caps_ignored`` where the caps allow nothing.
     """
 
     index: int
     feasible: bool
     violation: float = 0.0
-    kept: str = ''
+    kept: bool = False
     caps_ignored: bool = False
 
 
@@ -108,7 +101,6 @@ class Optimizer:
         allowed: ArrayLike | None = None,
         energy: ArrayLike | None = None,
         current: int | None = None,
-        held: float = math.inf,
     ) -> Choice:
         """Return the best configuration.
 
@@ -119,7 +111,6 @@ class Optimizer:
         :param energy: (size,) in any unit, breaks ties of accuracy and latency; where nothing
             keeps the limit it decides between all whose latency is about the smallest
         :param current: configuration in use
-        :param held: how long it has been in use, s
         """
         score = known_numbers(accuracy, self._grid.size, -math.inf)
         seconds = known_numbers(latency, self._grid.size, math.inf)
@@ -138,9 +129,12 @@ class Optimizer:
             feasible = self._with_headroom(feasible, seconds, limit, current)
         net = score if current is None else score - self._switch_costs(current)
         index = _first_best(feasible, -net, seconds, cost)
-        kept = ''
-        if current is not None and current != index and feasible[current]:
-            kept = self._reason_to_stay(net[index], score[current], held)
+        kept = (
+            current is not None
+            and current != index
+            and bool(feasible[current])
+            and not self._is_worth_it(net[index], score[current])
+        )
         return Choice(
             current if kept and current is not None else index,
             feasible=True,
@@ -184,14 +178,12 @@ class Optimizer:
         roomy[current] = feasible[current]
         return roomy if roomy.any() else feasible
 
-    def _reason_to_stay(self, best: float, present: float, held: float) -> str:
-        if held < self.parameters.dwell:
-            return 'dwell'
+    def _is_worth_it(self, best: float, present: float) -> bool:
         # Of two that are both unknown or both certain to fail, none is better.
         gain = best - present if best != present else 0.0
         needed = self.parameters.hysteresis
         changing_costs = needed > 0.0 or self.parameters.switch_cost > 0.0
-        return 'hysteresis' if changing_costs and gain <= needed else ''
+        return not changing_costs or gain > needed
 
     def _switch_costs(self, current: int) -> FloatArray | float:
         if self.parameters.switch_cost == 0.0:

@@ -3,17 +3,35 @@
 Unit i arrives at a_i and takes e_i: it is finished at f_i = max(f_(i-1), a_i) + e_i (MMEdge,
 the queueing recursion behind max(L_E, L_S) x N). Below saturation only the last unit's own time
 is left after the window; above it, the queue of a whole window.
+
+Windows end on a grid of time, and a rate below the sensor's own passes the units nearest the
+middles of slots of such a grid (`sensing.rate_control`). So the last unit of a window rarely
+arrives as the window ends: at 10 pictures a second it arrives half a stride earlier, time in which
+it is encoded. What every rate would have passed follows from the stamps of all units that arrive.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mmedge_ros.data_types import NS_PER_S
+from mmedge_ros.sensing.rate_control import PASS_ALL_FROM, native_period_ns
+
 FloatArray = NDArray[np.float64]
+
+# Ends of windows that are looked at, and how far back units are remembered for them.
+_LOOKED_AT_NS = NS_PER_S
+_REMEMBERED_NS = 8 * NS_PER_S // 5
+_MOST = 1000
+# Units, and time they span, from which on anything is said.
+_LEAST_UNITS, _LEAST_SPAN_NS = 6, NS_PER_S * 2 // 5
+# Of what is seen, in units per period of a rate: less, and units are missing that it would pass.
+_SEEN_FROM = 0.9
 
 
 def last_unit_quantiles(
@@ -72,3 +90,88 @@ def _spread(count: FloatArray | float, scatter: FloatArray, ignorance: FloatArra
 def queue_lengths(longest: int) -> FloatArray:
     """Return (n, 1) lengths of a queue; it grows steadily, so not every one is looked at."""
     return np.unique(np.geomspace(1.0, longest, min(longest, 12)).round())[:, None]
+
+
+class ArrivalTimes:
+    """Remembers when the units of one modality came.
+
+    :param rates: Hz
+    :param counts: (n,) numbers of last units, ascending: 1 is the last one alone
+    :param stride: between the ends of windows, s; they are its multiples
+    """
+
+    def __init__(self, rates: Sequence[float], counts: FloatArray, stride: float) -> None:
+        self._rates = tuple(rates)
+        self._before = np.asarray(counts, np.float64).ravel() - 1.0
+        self._stride_ns = max(round(stride * NS_PER_S), 1)
+        self._units: deque[tuple[int, int]] = deque(maxlen=_MOST)
+        self._is_new = False
+
+    def arrived(self, stamp_ns: int, available_ns: int) -> None:
+        """Enter a unit that came, whether or not it is encoded; costs about a microsecond."""
+        if stamp_ns <= 0 or available_ns < stamp_ns:
+            return
+        if self._units and abs(available_ns - self._units[-1][1]) > _REMEMBERED_NS:
+            self._units.clear()  # a gap, or another clock
+        self._units.append((stamp_ns, available_ns))
+        self._is_new = True
+
+    def ahead(self) -> FloatArray:
+        """Return (counts, rates) s: how much more than the intervals between them there is.
+
+        For the n-th last unit the time from its arrival to the window's end is this plus
+        n - 1 intervals. It is the least of any window of the last second; 0 where too little
+        is known, and where nothing came since the last call.
+        """
+        found = np.zeros((len(self._before), len(self._rates)))
+        is_new, self._is_new = self._is_new, False
+        if not is_new:
+            return found
+        newest_ns = self._units[-1][1]
+        while self._units[0][1] < newest_ns - _REMEMBERED_NS:
+            self._units.popleft()
+        stamps, available = np.array(self._units, np.int64).T
+        if len(stamps) < _LEAST_UNITS or newest_ns - available[0] < _LEAST_SPAN_NS:
+            return found
+        native_ns = native_period_ns(stamps.tolist())
+        ends = self._ends(newest_ns, int(available[0]))
+        if native_ns is None or not len(ends):
+            return found
+        for place, rate in enumerate(self._rates):
+            share = rate * native_ns / NS_PER_S
+            if share > 1.0 / _SEEN_FROM:
+                continue  # more would pass than is seen now
+            passing = (
+                available if share >= PASS_ALL_FROM else available[_taken(stamps, rate, native_ns)]
+            )
+            found[:, place] = self._least(np.sort(passing), ends, 1.0 / rate)
+        return found
+
+    def _ends(self, newest_ns: int, oldest_ns: int) -> NDArray[np.int64]:
+        """Return the ends of windows in the time that is looked at, with units before them."""
+        stride = self._stride_ns
+        first_ns = max(newest_ns - _LOOKED_AT_NS, oldest_ns + _LEAST_SPAN_NS // 2)
+        return np.arange(-(-first_ns // stride), newest_ns // stride + 1, dtype=np.int64) * stride
+
+    def _least(
+        self, passing: NDArray[np.int64], ends: NDArray[np.int64], interval: float
+    ) -> FloatArray:
+        last = np.searchsorted(passing, ends, 'right') - 1
+        if not len(passing) or (last < 0).any():
+            return np.zeros(len(self._before))
+        wanted = last[:, None] - self._before[None, :].astype(np.int64)
+        # What came before anything remembered is taken to have come evenly.
+        known = np.maximum(wanted, 0)
+        since = (ends[:, None] - passing[known]) / NS_PER_S
+        since += (known - wanted) * interval
+        least: FloatArray = since.min(axis=0) - self._before * interval
+        return least
+
+
+def _taken(stamps: NDArray[np.int64], rate: float, native_ns: int) -> NDArray[np.intp]:
+    """Return which units `RateControl` lets through: the first of each slot near its middle."""
+    period_ns = round(NS_PER_S / rate)
+    slots, phases = np.divmod(stamps, period_ns)
+    near = np.flatnonzero(2 * phases >= period_ns - native_ns)
+    _, first = np.unique(slots[near], return_index=True)
+    return near[first]

@@ -12,8 +12,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from statistics import median_high, median_low
 
-from mmedge_ros.parameter import parameter
-
 # Mean absolute deviation of a normal distribution, as a share of its standard deviation.
 _MEAN_ABSOLUTE = 0.798
 _AGREEMENT = 0.9
@@ -23,32 +21,16 @@ _AGREEMENT = 0.9
 class StepParameters:
     """How much evidence a step needs, in standard deviations of the noise."""
 
-    slack: float = parameter(
-        0.75,
-        'Deviation that is not counted: half the smallest step worth finding',
-        minimum=0.0,
-        maximum=10.0,
-    )
-    threshold: float = parameter(
-        4.0,
-        'Sum at which a step is believed; higher means fewer false steps, later true ones',
-        minimum=0.1,
-        maximum=100.0,
-    )
-    most_up: float = parameter(
-        3.2,
-        'Largest deviation upwards that one sample may count: below the threshold, so that an '
-        'outlier alone is no step, but two in a row are',
-        minimum=0.1,
-        maximum=100.0,
-    )
-    most_down: float = parameter(
-        1.5,
-        'The same downwards; smaller, so slower, because believing a machine to be slow is '
-        'the safe error',
-        minimum=0.1,
-        maximum=100.0,
-    )
+    # Deviation that is not counted: half the smallest step worth finding.
+    slack: float = 0.75
+    # Sum at which a step is believed; higher means fewer false steps, later true ones.
+    threshold: float = 4.0
+    # Largest deviation upwards that one sample may count: below the threshold, so that an
+    # outlier alone is no step, but two in a row are.
+    most_up: float = 3.2
+    # The same downwards; smaller, so slower, because believing a machine to be slow is the safe
+    # error.
+    most_down: float = 1.5
 
 
 class StepDetector:

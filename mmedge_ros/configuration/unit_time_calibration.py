@@ -15,11 +15,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from mmedge_ros.clock import SteadyTime
 from mmedge_ros.configuration import ConfigurationError
-from mmedge_ros.configuration.steady_time import SteadyTime
 from mmedge_ros.configuration.step_detection import NoiseEstimate, StepDetector
 from mmedge_ros.configuration.unit_time_profile import StageTime
-from mmedge_ros.parameter import parameter
 
 FloatArray = NDArray[np.float64]
 
@@ -31,38 +30,21 @@ _SMALLEST_SCATTER = 0.02
 class CalibrationParameters:
     """How far and how fast durations wander. Spreads in log units: 0.1 is 10 %."""
 
-    machine: float = parameter(
-        0.4,
-        'Spread of what slows everything; how much one level tells about all others',
-        minimum=0.001,
-        maximum=5.0,
-    )
-    modality: float = parameter(
-        0.2, 'Spread of what slows one modality', minimum=0.001, maximum=5.0
-    )
-    level: float = parameter(
-        0.1, 'Spread of what slows one level and no other', minimum=0.001, maximum=5.0
-    )
-    memory: float = parameter(
-        20.0,
-        'Time in which what is not measured any more fades to the profile',
-        unit='s',
-        minimum=0.1,
-        maximum=36000.0,
-    )
-    profile_error: float = parameter(
-        0.05, 'How far the profile may be off in the beginning', minimum=0.001, maximum=2.0
-    )
-    downwards: float = parameter(
-        0.6,
-        'Share of a correction that is made when units are faster than expected; below 1, '
-        'because believing a machine to be slow is the safe error',
-        minimum=0.01,
-        maximum=1.0,
-    )
-    smallest_step: float = parameter(
-        0.1, 'A change smaller than this is followed, not taken at once', minimum=0.0, maximum=2.0
-    )
+    # Spread of what slows everything: how much one level says about all others.
+    machine: float = 0.4
+    # Spread of what slows one modality.
+    modality: float = 0.2
+    # Spread of what slows one level and no other.
+    level: float = 0.1
+    # What is not measured any more fades to the profile within this (s).
+    memory: float = 20.0
+    # How far the profile may be off at the start.
+    profile_error: float = 0.05
+    # Share of a correction that is made when units are faster than expected; below 1, because
+    # believing a machine to be slow is the safe error.
+    downwards: float = 0.6
+    # A smaller change is followed, not taken at once.
+    smallest_step: float = 0.1
 
 
 class UnitTimeCalibration:

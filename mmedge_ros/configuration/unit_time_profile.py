@@ -20,6 +20,10 @@ FUSION = 'fusion'
 # Standard score of the 95 % quantile.
 _Z95 = 1.6449
 _SHORTEST, _LONGEST = 1e-6, 1e3
+# Taken for granted until units were measured, s: the cheapest level of a network, and how much
+# more each further one takes. Wide scatter, so that little is promised.
+_ASSUMED_UNIT, _ASSUMED_STEP, _ASSUMED_SCATTER = 0.015, 2.0, 0.2
+_ASSUMED_TRANSPORT, _ASSUMED_FUSION = 0.002, 0.002
 
 
 class StageTime(NamedTuple):
@@ -83,3 +87,20 @@ def _stage(profile: DeviceProfile, name: str) -> StageTime:
     quantiles = np.interp((0.5, 0.95), PROBABILITIES, profile.stages[name])
     median, p95 = (max(float(q), _SHORTEST) for q in quantiles)
     return stage_time(median, p95)
+
+
+def assumed_unit_times(space: ConfigurationSpace) -> UnitTimeProfile:
+    """Return unit times to begin with where no profile was measured; the first units correct it.
+
+    15 ms for the cheapest level of a modality and twice as much for each further one.
+    """
+    units = {
+        (options.modality, level): StageTime(_ASSUMED_UNIT * _ASSUMED_STEP**step, _ASSUMED_SCATTER)
+        for options in space.modalities
+        for step, level in enumerate(options.levels)
+    }
+    return UnitTimeProfile(
+        units,
+        StageTime(_ASSUMED_TRANSPORT, _ASSUMED_SCATTER),
+        StageTime(_ASSUMED_FUSION, _ASSUMED_SCATTER),
+    )

@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol
 
-from mmedge_ros.configuration.adaptation import Adaptation
+from mmedge_ros.configuration.configuration_loop import ConfigurationLoop
 from mmedge_ros.data_types import (
     NS_PER_S,
     Configuration,
@@ -64,42 +64,40 @@ class Steering(Protocol):
 
 
 class OptimiserSteering:
-    """The optimiser of the package, told what its node is told.
+    """The configuration loop of the package, with the inputs of its node.
 
-    :param learns: whether it is told what was measured; if not, it believes its profile for ever
+    :param learns: whether measured durations and latencies reach it; if not, its profile stands
     """
 
-    def __init__(self, adaptation: Adaptation, learns: bool = True) -> None:
-        self.adaptation = adaptation
+    def __init__(self, loop: ConfigurationLoop, learns: bool = True) -> None:
+        self.loop = loop
         self._learns = learns
 
     def unit_arrived(
         self, modality: str, now_ns: int, stamp_ns: int = 0, available_ns: int = 0
     ) -> None:
-        self.adaptation.unit_arrived(modality, now_ns / NS_PER_S, stamp_ns, available_ns)
+        self.loop.unit_arrived(modality, now_ns / NS_PER_S, stamp_ns, available_ns)
 
     def features_ready(self, features: UnitFeatures, now_ns: int) -> None:
-        if self.adaptation.scene is not None:
-            self.adaptation.scene.encoded(features)
+        if self.loop.scene is not None:
+            self.loop.scene.encoded(features)
         if self._learns:
             taken = encode_seconds(features.trail)
-            self.adaptation.unit_encoded(
-                features.modality, features.level, taken, now_ns / NS_PER_S
-            )
+            self.loop.unit_encoded(features.modality, features.level, taken, now_ns / NS_PER_S)
 
     def resting(self, skip: SkipDecision, now_ns: int) -> None:
-        self.adaptation.resting(skip.modality, max(skip.skip_until_ns, now_ns) / NS_PER_S)
+        self.loop.resting(skip.modality, max(skip.skip_until_ns, now_ns) / NS_PER_S)
 
     def decided(self, latency: float, trail: Trail, now_ns: int) -> None:
         if self._learns:
-            self.adaptation.decided(latency, trail, now_ns / NS_PER_S)
+            self.loop.decided(latency, trail, now_ns / NS_PER_S)
 
     def tracked(self, tracks: Sequence[Track], now_ns: int) -> None:  # noqa: ARG002
-        if self.adaptation.scene is not None:
-            self.adaptation.scene.decided(tracks)
+        if self.loop.scene is not None:
+            self.loop.scene.decided(tracks)
 
     def update(self, now_ns: int) -> Configuration | None:
-        return self.adaptation.update(now_ns, now_ns / NS_PER_S)
+        return self.loop.update(now_ns, now_ns / NS_PER_S)
 
 
 class SteeredReplay(OfflineReplay):

@@ -14,16 +14,14 @@ from builtin_interfaces.msg import Time
 
 from mmedge_ros import msg
 from mmedge_ros.configuration import ConfigurationError
-from mmedge_ros.configuration.adaptation import (
-    Adaptation,
-    AdaptationParameters,
-    assumed_unit_times,
+from mmedge_ros.configuration.bundle_configurations import bundle_predictor, bundle_space
+from mmedge_ros.configuration.configuration_loop import (
+    ConfigurationLoop,
+    ConfigurationLoopParameters,
 )
-from mmedge_ros.configuration.bundle_predictor import bundle_predictor
-from mmedge_ros.configuration.bundle_space import bundle_space
 from mmedge_ros.configuration.latency_budget import LatencyDemand
 from mmedge_ros.configuration.scene_indicators import SceneIndicators
-from mmedge_ros.configuration.unit_time_profile import unit_times_from_profile
+from mmedge_ros.configuration.unit_time_profile import assumed_unit_times, unit_times_from_profile
 from mmedge_ros.data_types import CAMERA, NS_PER_S, RADAR, RETURN_FIELDS, Box
 from mmedge_ros.encoding.bundle.default_model import default_detector
 from mmedge_ros.parameter import group, parameter
@@ -58,14 +56,14 @@ class ConfigurationOptimizerParameters:
         'device profile measured by mmedge profile; without one unit times are learned in flight, '
         'and levels that have not run are guessed',
     )
-    adaptation: AdaptationParameters = group(AdaptationParameters)
+    adaptation: ConfigurationLoopParameters = group(ConfigurationLoopParameters)
 
 
 @dataclass(frozen=True)
 class OptimizerSetup:
     """``notes`` say in words what it has to do without; ``source`` what accuracies come from."""
 
-    adaptation: Adaptation
+    loop: ConfigurationLoop
     notes: tuple[str, ...]
     source: str
     size: int
@@ -95,8 +93,8 @@ def optimizer_setup(p: ConfigurationOptimizerParameters) -> OptimizerSetup:
     accuracies = bundle_predictor(model, space)
     if accuracies.note:
         notes.append(accuracies.note)
-    adaptation = Adaptation(space, times, accuracies.predictor, p.adaptation)
-    return OptimizerSetup(adaptation, tuple(notes), accuracies.source, len(space))
+    loop = ConfigurationLoop(space, times, accuracies.predictor, p.adaptation)
+    return OptimizerSetup(loop, tuple(notes), accuracies.source, len(space))
 
 
 class Cost:

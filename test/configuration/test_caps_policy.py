@@ -9,8 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mmedge_ros.configuration.caps import NO_CAPS, Caps
-from mmedge_ros.configuration.caps_policy import CapsParameters, CapsPolicy
+from mmedge_ros.configuration.caps_policy import (
+    NO_CAPS,
+    Caps,
+    CapsParameters,
+    CapsPolicy,
+    ScanShare,
+    Slope,
+)
 from mmedge_ros.monitoring.system_state import SystemState
 
 PERIOD = 0.25
@@ -173,3 +179,76 @@ def test_nothing_that_is_read_breaks_it(states: list[SystemState]) -> None:
         policy.take(read, 0.3 * number)
         caps = policy.caps(0.3 * number)
         assert set(caps.rates.values()) <= {5.0, 10.0, 20.0}
+
+
+def test_it_says_how_much_a_figure_will_have_risen() -> None:
+    slope = Slope(10.0)
+    for second in range(6):
+        slope.add(float(second), 50.0 + 0.5 * second)
+    assert slope.rise() == pytest.approx(5.0)
+
+
+def test_too_short_a_look_says_nothing() -> None:
+    slope = Slope(10.0)
+    for step in range(10):
+        slope.add(0.25 * step, 50.0 + step)
+    assert slope.rise() == 0.0
+
+
+def test_an_unknown_value_and_a_clock_set_back_start_all_over() -> None:
+    slope = Slope(10.0)
+    for second in range(6):
+        slope.add(float(second), 50.0 + second)
+    slope.add(6.0, math.nan)
+    assert slope.rise() == 0.0
+    for second in range(6):
+        slope.add(float(second), 50.0 + second)
+    slope.add(1.0, 50.0)
+    assert slope.rise() == 0.0
+
+
+def scans(counter: ScanShare, begin: float, seconds: float, rate: float) -> float:
+    """Let scans arrive, and return the instant after."""
+    for number in range(round(seconds * rate)):
+        now = begin + number / rate
+        counter.arrived(now)
+        counter.share(now)
+    return begin + seconds
+
+
+def test_a_radar_that_sends_half_its_scans_is_seen() -> None:
+    counter = ScanShare()
+    now = scans(counter, 0.0, 4.0, 20.0)
+    assert counter.share(now) == pytest.approx(1.0, abs=0.05)
+    now = scans(counter, now, 2.0, 10.0)
+    assert counter.share(now) == pytest.approx(0.5, abs=0.05)
+
+
+def test_a_radar_that_was_never_there_is_unknown() -> None:
+    assert math.isnan(ScanShare().share(10.0))
+
+
+def test_a_lower_rate_that_was_asked_for_is_no_stutter() -> None:
+    counter = ScanShare()
+    now = scans(counter, 0.0, 4.0, 20.0)
+    counter.configure(10.0, now)
+    assert math.isnan(counter.share(now + 0.1))
+    now = scans(counter, now, 3.0, 10.0)
+    assert counter.share(now) == pytest.approx(1.0, abs=0.1)
+
+
+def test_what_a_rate_brought_is_remembered() -> None:
+    counter = ScanShare()
+    now = scans(counter, 0.0, 4.0, 20.0)
+    counter.configure(10.0, now)
+    now = scans(counter, now, 3.0, 10.0)
+    counter.configure(0.0, now)
+    now = scans(counter, now, 3.0, 8.0)
+    assert counter.share(now) == pytest.approx(0.4, abs=0.05)
+
+
+def test_a_radar_that_rests_under_a_lease_does_not_stutter() -> None:
+    counter = ScanShare()
+    now = scans(counter, 0.0, 4.0, 20.0)
+    counter.excuse(now + 0.5)
+    assert math.isnan(counter.share(now + 0.5))

@@ -19,8 +19,11 @@ from tiny_bundle import write_tiny_bundle
 
 from mmedge_ros.configuration import ConfigurationError
 from mmedge_ros.configuration.accuracy_predictor import AccuracyTable, Indicators
-from mmedge_ros.configuration.bundle_predictor import bundle_predictor
-from mmedge_ros.configuration.bundle_space import bundle_space, manifest_of
+from mmedge_ros.configuration.bundle_configurations import (
+    bundle_predictor,
+    bundle_space,
+    manifest_of,
+)
 from mmedge_ros.configuration.configuration_space import ConfigurationSpace, ModalityOptions
 from mmedge_ros.configuration.learned_accuracy import (
     FIELDS,

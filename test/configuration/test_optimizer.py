@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mmedge_ros.configuration.configuration_grid import Axis, ConfigurationGrid
+from mmedge_ros.configuration.configuration_space import Axis, ConfigurationGrid
 from mmedge_ros.configuration.optimizer import Choice, Optimizer, OptimizerParameters
 
 GRID = ConfigurationGrid([Axis('a', ('0', '1', '2')), Axis('b', ('0', '1'))])
@@ -27,7 +27,6 @@ def brute_force(
     allowed: list[bool],
     energy: list[float],
     current: int | None,
-    held: float,
     rules: OptimizerParameters,
 ) -> int:
     """The same rules, one configuration after the other, without arrays."""
@@ -58,8 +57,6 @@ def brute_force(
     best = min(feasible, key=lambda i: (-net(i), seconds[i], cost[i], i))
     if current is None or current not in feasible or current == best:
         return best
-    if held < rules.dwell:
-        return current
     gain = net(best) - score[current] if net(best) != score[current] else 0.0
     sticky = rules.hysteresis > 0 or rules.switch_cost > 0
     return current if sticky and gain <= rules.hysteresis else best
@@ -73,10 +70,8 @@ def brute_force(
     st.lists(st.booleans(), min_size=SIZE, max_size=SIZE),
     columns,
     st.one_of(st.none(), st.integers(-1, SIZE)),
-    st.sampled_from([0.0, 1.0, 3.0]),
     st.sampled_from([0.0, 0.05, 0.1]),
     st.sampled_from([0.0, 0.05, 0.15]),
-    st.sampled_from([0.0, 2.0]),
     st.sampled_from([0.0, 0.4]),
 )
 def test_the_answer_is_that_of_exhaustive_search(
@@ -86,17 +81,15 @@ def test_the_answer_is_that_of_exhaustive_search(
     allowed: list[bool],
     energy: list[float],
     current: int | None,
-    held: float,
     switch_cost: float,
     hysteresis: float,
-    dwell: float,
     headroom: float,
 ) -> None:
-    rules = OptimizerParameters(switch_cost, hysteresis, dwell, headroom)
+    rules = OptimizerParameters(switch_cost, hysteresis, headroom)
     choice = Optimizer(GRID, rules).choose(
-        accuracy, latency, limit, np.array(allowed), energy, current, held
+        accuracy, latency, limit, np.array(allowed), energy, current
     )
-    case = (accuracy, latency, limit, allowed, energy, current, held)
+    case = (accuracy, latency, limit, allowed, energy, current)
     assert choice.index == brute_force(*case, rules)
 
 
@@ -156,15 +149,13 @@ def test_ties_go_to_the_faster_and_then_to_the_thriftier() -> None:
 
 
 def test_a_small_gain_is_not_worth_a_change_but_a_broken_limit_is() -> None:
-    optimizer = Optimizer(GRID, OptimizerParameters(hysteresis=0.05, dwell=2.0))
+    optimizer = Optimizer(GRID, OptimizerParameters(hysteresis=0.05))
     accuracy, latency = [0.80, 0.84, 0.9, 0.1, 0.1, 0.1], [0.1] * SIZE
     stays = optimizer.choose(accuracy[:2] + [0.1] * 4, latency, 0.2, current=0)
-    assert (stays.index, stays.kept) == (0, 'hysteresis')
-    dwells = optimizer.choose(accuracy, latency, 0.2, current=0, held=1.0)
-    assert (dwells.index, dwells.kept) == (0, 'dwell')
-    assert optimizer.choose(accuracy, latency, 0.2, current=0, held=2.0).index == 2
+    assert (stays.index, stays.kept) == (0, True)
+    assert optimizer.choose(accuracy, latency, 0.2, current=0).index == 2
     latency[0] = 0.3
-    assert optimizer.choose(accuracy, latency, 0.2, current=0, held=1.0).index == 2
+    assert optimizer.choose(accuracy[:2] + [0.1] * 4, latency, 0.2, current=0).index == 1
 
 
 def test_what_barely_keeps_the_limit_replaces_nothing_that_keeps_it() -> None:
@@ -183,6 +174,16 @@ def test_every_rate_or_level_that_changes_has_its_price() -> None:
     accuracy = [0.80, 0.85, 0.80, 0.88, 0.80, 0.80]
     # Configuration 1 differs from 0 in one value, configuration 3 in two.
     assert optimizer.choose(accuracy, [0.1] * SIZE, 0.2, current=0).index == 1
+
+
+def test_a_change_downwards_has_the_price_of_one_upwards() -> None:
+    optimizer = Optimizer(GRID, OptimizerParameters(switch_cost=0.04))
+    latency = [0.1] * SIZE
+    # From the most expensive configuration: 4 is one step down, 0 is two.
+    accuracy = [0.90, 0.1, 0.1, 0.1, 0.88, 0.83]
+    assert optimizer.choose(accuracy, latency, 0.2, current=5).index == 4
+    barely = [0.1, 0.1, 0.1, 0.1, 0.86, 0.83]
+    assert optimizer.choose(barely, latency, 0.2, current=5).index == 5
 
 
 def test_an_overloaded_machine_is_relieved_instead_of_given_the_most_accurate() -> None:

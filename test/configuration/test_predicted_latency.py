@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from mmedge_ros.configuration.predicted_latency import LogNormal, PredictedLatency
+from mmedge_ros.configuration.predicted_latency import LogNormal, PredictedLatency, ProvenLatency
 
 
 def predicted() -> PredictedLatency:
@@ -29,13 +29,6 @@ def test_no_limit_is_always_kept_and_an_impossible_one_never() -> None:
         assert predicted().chances(impossible).tolist() == [0.0] * 3
 
 
-def test_to_keep_a_limit_once_is_what_a_plain_log_normal_can_promise() -> None:
-    for limit in (0.015, 0.03, math.nan, 0.0):
-        for certainty in (0.5, 0.95):
-            promises = predicted().promises(limit, certainty)
-            assert promises.tolist() == predicted().chances(limit).tolist()
-
-
 def test_the_best_chance_is_the_largest_of_those_that_are_allowed_and_known() -> None:
     chances = predicted().chances(0.015)
     assert predicted().best_chance(0.015) == pytest.approx(chances.max())
@@ -54,3 +47,95 @@ def test_what_is_known_better_of_one_leaves_the_others() -> None:
     assert better.of(2) == whole.of(2)
     assert whole.of(1) == pytest.approx((math.log(0.02), 0.2))
     assert PredictedLatency(np.log([0.01, 0.02]), 0.3).of(1).spread == 0.3
+
+
+FEARED, CHEAP = 0.095, 0.010
+
+
+class Bench:
+    """A model that fears a full queue for configuration 1, and a machine with a pace."""
+
+    def __init__(self) -> None:
+        self.pace = 0.95
+        self.proven = ProvenLatency(self, lambda _: self.pace)
+        self.now = 100.0
+
+    def predict(self, now: float) -> PredictedLatency:  # always the same
+        return PredictedLatency(np.log([CHEAP, FEARED]), 0.1)
+
+    def decide(self, latency: float, count: int) -> None:
+        for _ in range(count):
+            self.now += 0.1
+            self.proven.decided(latency, self.now)
+
+    def p95(self, index: int = 1) -> float:
+        return float(self.proven.predict(self.now).quantiles(0.95)[index])
+
+
+def running() -> Bench:
+    bench = Bench()
+    bench.proven.configured(1, bench.now)
+    return bench
+
+
+def test_decisions_in_time_outweigh_what_the_model_fears() -> None:
+    bench = running()
+    before = bench.p95()
+    bench.decide(0.020, 8)
+    assert before > FEARED
+    assert bench.p95() == pytest.approx(0.022, rel=0.01)
+    assert bench.p95(0) == pytest.approx(CHEAP * math.exp(0.1645), rel=0.01)
+
+
+def test_the_longest_of_them_counts() -> None:
+    bench = running()
+    bench.decide(0.020, 4)
+    bench.decide(0.060, 1)
+    bench.decide(0.020, 4)
+    assert bench.p95() == pytest.approx(0.066, rel=0.01)
+
+
+def test_two_decisions_prove_nothing_and_neither_do_old_ones() -> None:
+    bench = running()
+    bench.decide(0.020, 2)
+    assert bench.p95() > FEARED
+    bench.decide(0.020, 6)
+    bench.now += 2.5
+    assert bench.p95() > FEARED
+
+
+def test_decisions_of_the_configuration_before_prove_nothing() -> None:
+    bench = running()
+    bench.decide(0.020, 8)
+    bench.proven.configured(0, bench.now)
+    assert bench.p95() > FEARED
+    bench.proven.configured(1, bench.now + 0.5)
+    bench.decide(0.020, 5)
+    assert bench.p95() > FEARED
+
+
+def test_a_machine_that_became_slower_is_judged_by_its_unit_times() -> None:
+    bench = running()
+    bench.decide(0.020, 8)
+    bench.pace = 1.3
+    assert bench.p95() > FEARED
+
+
+def test_it_never_promises_less_than_the_model_hopes() -> None:
+    bench = running()
+    bench.decide(0.200, 8)
+    assert bench.p95() == pytest.approx(FEARED * math.exp(0.1645), rel=0.01)
+
+
+@pytest.mark.parametrize('latency', [-0.1, 0.0, math.nan, math.inf])
+def test_early_decisions_and_latencies_that_cannot_be_prove_nothing(latency: float) -> None:
+    bench = running()
+    bench.decide(latency, 8)
+    assert bench.p95() > FEARED
+
+
+def test_a_clock_that_is_set_back_forgets() -> None:
+    bench = running()
+    bench.decide(0.020, 8)
+    bench.now -= 50.0
+    assert bench.p95() > FEARED

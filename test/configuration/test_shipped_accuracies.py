@@ -14,7 +14,7 @@ from mmedge_ros.configuration.accuracy_predictor import (
     assumed_accuracy,
     bundle_accuracy,
 )
-from mmedge_ros.configuration.bundle_space import bundle_space, manifest_of
+from mmedge_ros.configuration.bundle_configurations import bundle_space, manifest_of
 from mmedge_ros.configuration.configuration_space import ConfigurationSpace
 from mmedge_ros.configuration.optimizer import Optimizer
 from mmedge_ros.data_types import CAMERA, RADAR, ModalityConfiguration

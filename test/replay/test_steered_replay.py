@@ -11,7 +11,10 @@ from hand_made_schedules import constant_profile
 from hand_made_units import BEGIN_NS, MS, at
 
 from mmedge_ros.configuration.accuracy_predictor import assumed_accuracy
-from mmedge_ros.configuration.adaptation import Adaptation, AdaptationParameters
+from mmedge_ros.configuration.configuration_loop import (
+    ConfigurationLoop,
+    ConfigurationLoopParameters,
+)
 from mmedge_ros.configuration.configuration_space import ConfigurationSpace, ModalityOptions
 from mmedge_ros.configuration.unit_time_profile import StageTime, UnitTimeProfile
 from mmedge_ros.data_types import (
@@ -167,7 +170,9 @@ def test_the_optimiser_gives_up_a_level_that_turns_out_too_slow(learns: bool, le
         quick,
         quick,
     )
-    adaptation = Adaptation(space, times, assumed_accuracy(space), AdaptationParameters(0.03))
+    adaptation = ConfigurationLoop(
+        space, times, assumed_accuracy(space), ConfigurationLoopParameters(0.03)
+    )
     record = replay_encoded(
         encoded_flight(lambda _: 2, 3.0),
         PerceptionPipeline(),

@@ -18,7 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mmedge_ros.configuration.accuracy_predictor import AccuracyTable
-from mmedge_ros.configuration.adaptation import Adaptation, AdaptationParameters
+from mmedge_ros.configuration.configuration_loop import (
+    ConfigurationLoop,
+    ConfigurationLoopParameters,
+)
 from mmedge_ros.configuration.unit_time_profile import StageTime, UnitTimeProfile
 from mmedge_ros.data_types import NS_PER_S, StageTiming
 from mmedge_ros.lab.bench.bench_timing import Stopwatch
@@ -99,11 +102,11 @@ class AdaptiveDrone:
             _TRANSPORT,
             StageTime(float(np.median(known.rest)), scatter),
         )
-        self._loop = Adaptation(
+        self._loop = ConfigurationLoop(
             self._space,
             profile,
             AccuracyTable(tables.accuracy[self._table_index], is_measured=True),
-            AdaptationParameters(latency_limit=settings.limit),
+            ConfigurationLoopParameters(latency_limit=settings.limit),
         )
         self._random = np.random.default_rng((settings.seed, 1))
         self._noise = settings.noise

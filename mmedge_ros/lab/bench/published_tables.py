@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mmedge_ros.configuration import ConfigurationError
-from mmedge_ros.configuration.configuration_grid import LARGEST_GRID, Axis, ConfigurationGrid
+from mmedge_ros.configuration.configuration_space import LARGEST_GRID, Axis, ConfigurationGrid
 from mmedge_ros.untrusted_files import read_bounded, shown
 
 FloatArray = NDArray[np.float64]

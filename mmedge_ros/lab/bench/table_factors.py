@@ -16,8 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import least_squares
 
-from mmedge_ros.configuration.configuration_grid import ConfigurationGrid
-from mmedge_ros.configuration.configuration_space import ConfigurationSpace, ModalityOptions
+from mmedge_ros.configuration.configuration_space import (
+    ConfigurationGrid,
+    ConfigurationSpace,
+    ModalityOptions,
+)
 from mmedge_ros.configuration.queueing import last_unit_quantiles
 
 FloatArray = NDArray[np.float64]

@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from mmedge_ros.configuration.accuracy_predictor import AccuracyPredictor
-from mmedge_ros.configuration.adaptation import Adaptation, AdaptationParameters
-from mmedge_ros.configuration.bundle_predictor import bundle_predictor
-from mmedge_ros.configuration.bundle_space import bundle_space
+from mmedge_ros.configuration.bundle_configurations import bundle_predictor, bundle_space
+from mmedge_ros.configuration.configuration_loop import (
+    ConfigurationLoop,
+    ConfigurationLoopParameters,
+)
 from mmedge_ros.configuration.configuration_space import ConfigurationSpace
 from mmedge_ros.configuration.unit_time_profile import (
     UnitTimeProfile,
@@ -234,9 +236,11 @@ def _steering(
         return None
     space, predictor = choices.space, choices.predictor
     times = _unit_times(profile, space)
-    parameters = AdaptationParameters(latency_limit)
+    parameters = ConfigurationLoopParameters(latency_limit)
     learns = kind.choosing is Choosing.OPTIMISER
-    return lambda: OptimiserSteering(Adaptation(space, times, predictor, parameters), learns)
+    return lambda: OptimiserSteering(
+        ConfigurationLoop(space, times, predictor, parameters), learns
+    )
 
 
 def _unit_times(profile: DeviceProfile, space: ConfigurationSpace) -> UnitTimeProfile:

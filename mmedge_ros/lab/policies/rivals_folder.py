@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mmedge_ros.configuration.bundle_space import bundle_space
+from mmedge_ros.configuration.bundle_configurations import bundle_space
 from mmedge_ros.data_types import CAMERA, RADAR, Configuration
 from mmedge_ros.encoding.bundle.manifest import Manifest
 from mmedge_ros.lab.evaluation import EvaluationError

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mmedge_ros.configuration.accuracy_predictor import Indicators
-from mmedge_ros.configuration.bundle_space import bundle_space
+from mmedge_ros.configuration.bundle_configurations import bundle_space
 from mmedge_ros.configuration.configuration_space import ConfigurationSpace
 from mmedge_ros.configuration.scene_indicators import SceneIndicators
 from mmedge_ros.data_types import (

@@ -14,7 +14,7 @@ import numpy as np
 import yaml
 
 from mmedge_ros.configuration.accuracy_predictor import Indicators, bundle_accuracy
-from mmedge_ros.configuration.bundle_space import bundle_space, manifest_of
+from mmedge_ros.configuration.bundle_configurations import bundle_space, manifest_of
 from mmedge_ros.configuration.configuration_space import ConfigurationSpace
 from mmedge_ros.configuration.learned_accuracy import SECTION, WEIGHTS, surface_bytes
 from mmedge_ros.data_types import CAMERA, RADAR, FloatArray

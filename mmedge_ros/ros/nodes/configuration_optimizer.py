@@ -37,7 +37,7 @@ class ConfigurationOptimizerNode(Node):
         p = declare(self, ConfigurationOptimizerParameters)
         self._ros_clock = RosClock(self)
         self._setup = optimizer_setup(p)
-        self._adaptation = self._setup.adaptation
+        self._loop = self._setup.loop
         for note in self._setup.notes:
             self.get_logger().warning(note)
         self._unit_cost, self._decision_cost = Cost(), Cost()
@@ -67,16 +67,16 @@ class ConfigurationOptimizerNode(Node):
 
     def _on_features(self, message: msg.UnitFeatures) -> None:
         begun = time.perf_counter()
-        self._adaptation.unit_encoded(
+        self._loop.unit_encoded(
             message.modality, message.level, encode_seconds(message), time.monotonic()
         )
-        if self._adaptation.scene is not None:
-            look_at_unit(self._adaptation.scene, message)
+        if self._loop.scene is not None:
+            look_at_unit(self._loop.scene, message)
         self._unit_cost.add(time.perf_counter() - begun)
 
     def _on_receipt(self, message: msg.UnitReceipt) -> None:
         if message.outcome not in (message.DROPPED, message.FAILED):  # told of before
-            self._adaptation.unit_arrived(
+            self._loop.unit_arrived(
                 message.modality,
                 time.monotonic(),
                 conversions.from_time(message.header.stamp),
@@ -85,47 +85,47 @@ class ConfigurationOptimizerNode(Node):
 
     def _on_skip(self, message: msg.SkipDecision) -> None:
         left = seconds_until(message.skip_until, self._ros_clock.now_ns())
-        self._adaptation.resting(message.modality, time.monotonic() + left)
+        self._loop.resting(message.modality, time.monotonic() + left)
 
     def _on_tracks(self, message: msg.TrackArray) -> None:
         self._watch.heard('tracks')
         trail = conversions.from_trail(message.trail)
-        self._adaptation.decided(float(message.latency), trail, time.monotonic())
-        if self._adaptation.scene is not None:
-            look_at_tracks(self._adaptation.scene, message)
+        self._loop.decided(float(message.latency), trail, time.monotonic())
+        if self._loop.scene is not None:
+            look_at_tracks(self._loop.scene, message)
 
     def _on_state(self, message: msg.SystemState) -> None:
         self._watch.heard('system state')
-        self._adaptation.system_state(state_from_message(message), time.monotonic())
+        self._loop.system_state(state_from_message(message), time.monotonic())
 
     def _on_demand(self, message: msg.LatencyDemand) -> None:
         demand = demand_from_message(message, self._ros_clock.now_ns())
-        if not self._adaptation.demanded(demand, time.monotonic()):
+        if not self._loop.demanded(demand, time.monotonic()):
             self.get_logger().warning(
-                f'latency demand not used: {self._adaptation.budget.problem}',
+                f'latency demand not used: {self._loop.budget.problem}',
                 throttle_duration_sec=5.0,
             )
 
     def _decide(self) -> None:
         now_ns = self._ros_clock.now_ns()
         begun = time.perf_counter()
-        made = self._adaptation.update(now_ns, time.monotonic())
+        made = self._loop.update(now_ns, time.monotonic())
         self._decision_cost.add(time.perf_counter() - begun)
         if made is not None and self.context.ok():
             self._configurations.publish(conversions.to_configuration(made, now_ns))
             self.get_logger().info(f'configuration {made.id}: {made.reason}')
 
     def _figures(self) -> dict[str, object]:
-        counts, current = self._adaptation.counts, self._adaptation.current
-        budget = self._adaptation.budget
+        counts, current = self._loop.counts, self._loop.current
+        budget = self._loop.budget
         return {
             'configuration': current.id if current is not None else '',
             'reason': current.reason if current is not None else '',
             'configurations to choose from': self._setup.size,
             'accuracies': self._setup.source,
-            'caps': '; '.join(self._adaptation.reasons),
+            'caps': '; '.join(self._loop.reasons),
             'units': counts.units,
-            'durations not used': self._adaptation.rejected,
+            'durations not used': self._loop.rejected,
             'decisions': counts.decisions,
             'late decisions': counts.late,
             'changes': counts.changes,

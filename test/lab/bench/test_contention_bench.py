@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from mmedge_ros.configuration import ConfigurationError
-from mmedge_ros.configuration.configuration_grid import Axis, ConfigurationGrid
+from mmedge_ros.configuration.configuration_space import Axis, ConfigurationGrid
 from mmedge_ros.lab.bench.contention_bench import (
     ContentionSettings,
     best_choice,

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mmedge_ros.configuration.configuration_grid import Axis, ConfigurationGrid
+from mmedge_ros.configuration.configuration_space import Axis, ConfigurationGrid
 from mmedge_ros.lab.bench.table_factors import table_factors, table_space
 
 LEVELS = Axis('level', ('small', 'large'))

@@ -13,8 +13,11 @@ from truth_fixtures import write_short_flights
 from typer.testing import CliRunner, Result
 
 from mmedge_ros.commands.train import train_app
-from mmedge_ros.configuration.bundle_predictor import bundle_predictor
-from mmedge_ros.configuration.bundle_space import bundle_space, manifest_of
+from mmedge_ros.configuration.bundle_configurations import (
+    bundle_predictor,
+    bundle_space,
+    manifest_of,
+)
 from mmedge_ros.configuration.learned_accuracy import WEIGHTS
 from mmedge_ros.lab.evaluation.bundle_evaluation import NOMINAL
 from mmedge_ros.lab.evaluation.bundle_under_test import BundleUnderTest

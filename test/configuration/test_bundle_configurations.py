@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from mmedge_ros.configuration.bundle_space import bundle_levels, bundle_space, manifest_of
+from mmedge_ros.configuration.bundle_configurations import bundle_levels, bundle_space, manifest_of
 from mmedge_ros.encoding import EncodingError
 
 RATES = {'camera': (10.0, 30.0), 'radar': (5.0, 20.0)}

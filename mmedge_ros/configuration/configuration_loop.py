@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mmedge_ros.configuration.accuracy_predictor import AccuracyPredictor, Indicators
-from mmedge_ros.configuration.caps import Caps
-from mmedge_ros.configuration.caps_policy import CapsParameters, CapsPolicy
+from mmedge_ros.configuration.caps_policy import Caps, CapsParameters, CapsPolicy, ScanShare
+from mmedge_ros.configuration.change_rules import ChangeRules, ChangeRulesParameters
 from mmedge_ros.configuration.configuration_space import ConfigurationSpace
 from mmedge_ros.configuration.factorised_latency import (
     FactorisedLatency,
@@ -26,20 +26,14 @@ from mmedge_ros.configuration.latency_budget import (
     LatencyDemand,
 )
 from mmedge_ros.configuration.load_guard import LoadGuard, LoadGuardParameters
-from mmedge_ros.configuration.proven_latency import ProvenLatency
-from mmedge_ros.configuration.reconfiguration import Reconfiguration, ReconfigurationParameters
-from mmedge_ros.configuration.scan_share import ScanShare
+from mmedge_ros.configuration.predicted_latency import ProvenLatency
 from mmedge_ros.configuration.scene_indicators import SceneIndicators
 from mmedge_ros.configuration.unit_time_calibration import CalibrationParameters
-from mmedge_ros.configuration.unit_time_profile import StageTime, UnitTimeProfile
+from mmedge_ros.configuration.unit_time_profile import UnitTimeProfile
 from mmedge_ros.data_types import RADAR, Configuration, ModalityConfiguration, Trail
 from mmedge_ros.monitoring.system_state import SystemState
 from mmedge_ros.parameter import group, parameter
 
-# Taken for granted until units were measured, s: the cheapest level of a network, and how much
-# more each further one takes. Wide scatter, so that little is promised.
-_ASSUMED_UNIT, _ASSUMED_STEP, _ASSUMED_SCATTER = 0.015, 2.0, 0.2
-_ASSUMED_TRANSPORT, _ASSUMED_FUSION = 0.002, 0.002
 _NS = 1e-9
 # Decisions that come less often than this do not come as they should, s.
 _SILENCE = 0.3
@@ -49,7 +43,7 @@ BoolArray = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
-class AdaptationParameters:
+class ConfigurationLoopParameters:
     """How configurations are chosen in flight."""
 
     latency_limit: float = parameter(
@@ -63,13 +57,13 @@ class AdaptationParameters:
     budget: LatencyBudgetParameters = group(LatencyBudgetParameters)
     guard: LoadGuardParameters = group(LoadGuardParameters)
     caps: CapsParameters = group(CapsParameters)
-    reconfiguration: ReconfigurationParameters = group(ReconfigurationParameters)
+    reconfiguration: ChangeRulesParameters = group(ChangeRulesParameters)
     latency: FactorisedLatencyParameters = group(FactorisedLatencyParameters)
     calibration: CalibrationParameters = group(CalibrationParameters)
 
 
 @dataclass
-class AdaptationCounts:
+class LoopCounts:
     """What was taken in."""
 
     units: int = 0
@@ -79,7 +73,7 @@ class AdaptationCounts:
     changes: int = 0
 
 
-class Adaptation:
+class ConfigurationLoop:
     """Takes in what was measured; answers with a configuration when another one is due.
 
     Instants named ``now`` are seconds on the monotonic clock.
@@ -92,20 +86,20 @@ class Adaptation:
         space: ConfigurationSpace,
         profile: UnitTimeProfile,
         predictor: AccuracyPredictor,
-        parameters: AdaptationParameters | None = None,
+        parameters: ConfigurationLoopParameters | None = None,
     ) -> None:
-        self._parameters = p = parameters or AdaptationParameters()
+        self._parameters = p = parameters or ConfigurationLoopParameters()
         self._predictor = predictor
         self._latency = FactorisedLatency(space, profile, p.latency, p.calibration)
         self._proven = ProvenLatency(self._latency, self._latency.pace)
-        self._control = Reconfiguration(space, self._proven, p.reconfiguration)
+        self._rules = ChangeRules(space, self._proven, p.reconfiguration)
         self._policy = CapsPolicy(p.caps)
         self._guard = LoadGuard(p.guard)
         self._space = space
         self.budget = LatencyBudget(p.budget)
         self._scans = ScanShare()
         self._has_levels = {o.modality: o.levels != ('',) for o in space.modalities}
-        self.counts = AdaptationCounts()
+        self.counts = LoopCounts()
         # None where nobody would look at it: whoever hears units and tracks passes them on.
         self.scene = SceneIndicators() if predictor.uses_indicators else None
         self.current: Configuration | None = None
@@ -154,7 +148,6 @@ class Adaptation:
             self._latency.observe_transport(spent['transport_features'], now)
         if 'fusion' in spent:
             self._latency.observe_fusion(spent['fusion'], now)
-        self._control.learned(late)
         self._guard.decided(late, now)
         self._proven.decided(latency, now)
         self._heard = now
@@ -179,7 +172,7 @@ class Adaptation:
         caps, within = self._guarded(replace(caps, reasons=(*caps.reasons, *shorter)), now)
         self.reasons = caps.reasons
         self._limit = caps.limited(limit)
-        made = self._control.step(
+        made = self._rules.step(
             now_ns,
             now,
             self._predictor.predict(self.scene.now if self.scene else Indicators()),
@@ -221,20 +214,3 @@ class Adaptation:
         if index is not None and made.modalities != self._running:
             self._running = made.modalities
             self._guard.configured(float(self._latency.load[index]), now)
-
-
-def assumed_unit_times(space: ConfigurationSpace) -> UnitTimeProfile:
-    """Return unit times to begin with where no profile was measured; the first units correct it.
-
-    15 ms for the cheapest level of a modality and twice as much for each further one.
-    """
-    units = {
-        (options.modality, level): StageTime(_ASSUMED_UNIT * _ASSUMED_STEP**step, _ASSUMED_SCATTER)
-        for options in space.modalities
-        for step, level in enumerate(options.levels)
-    }
-    return UnitTimeProfile(
-        units,
-        StageTime(_ASSUMED_TRANSPORT, _ASSUMED_SCATTER),
-        StageTime(_ASSUMED_FUSION, _ASSUMED_SCATTER),
-    )

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from mmedge_ros.data_types import Configuration, Decision
-from mmedge_ros.lab.bench.adaptation_course import CoursePhase, FlownCourse
+from mmedge_ros.lab.bench.cpu_step_report import CoursePhase, FlownCourse
 from mmedge_ros.monitoring.system_state import SystemState
 from mmedge_ros.replay.live_record import LiveRecord
 from mmedge_ros.replay.recording import Recording

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from mmedge_ros.data_types import NS_PER_S
-from mmedge_ros.lab.bench.adaptation_course import FlownCourse
+from mmedge_ros.lab.bench.cpu_step_report import FlownCourse
 from mmedge_ros.lab.evaluation.configuration_figure import draw_course, draw_states, draw_steps
 from mmedge_ros.lab.reporting.figure_style import (
     GREEN,

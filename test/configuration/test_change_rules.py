@@ -5,10 +5,10 @@ import math
 import numpy as np
 import pytest
 
-from mmedge_ros.configuration.caps import Caps
+from mmedge_ros.configuration.caps_policy import Caps
+from mmedge_ros.configuration.change_rules import ChangeRules
 from mmedge_ros.configuration.configuration_space import ConfigurationSpace, ModalityOptions
 from mmedge_ros.configuration.predicted_latency import PredictedLatency
-from mmedge_ros.configuration.reconfiguration import Reconfiguration
 from mmedge_ros.data_types import NS_PER_S
 
 SPACE = ConfigurationSpace([ModalityOptions('camera', (10.0, 30.0), ('small', 'large'))])
@@ -27,7 +27,7 @@ class Latencies:
 
 
 def test_the_first_configuration_has_number_one_and_a_reason() -> None:
-    first = Reconfiguration(SPACE, Latencies()).step(5 * SECOND, 0.0, ACCURACY, 0.05)
+    first = ChangeRules(SPACE, Latencies()).step(5 * SECOND, 0.0, ACCURACY, 0.05)
     assert first is not None
     assert (first.id, first.of('camera').rate, first.of('camera').level) == (1, 30.0, 'large')
     assert first.effective_from_ns == 5 * SECOND + 20_000_000
@@ -37,14 +37,14 @@ def test_the_first_configuration_has_number_one_and_a_reason() -> None:
 
 
 def test_nothing_is_published_while_nothing_changes() -> None:
-    control = Reconfiguration(SPACE, Latencies())
+    control = ChangeRules(SPACE, Latencies())
     assert control.step(0, 0.0, ACCURACY, 0.05) is not None
     assert control.step(5 * SECOND, 5.0, ACCURACY, 0.05) is None
 
 
 def test_a_machine_that_gets_slow_changes_the_configuration_after_a_window() -> None:
     latencies = Latencies()
-    control = Reconfiguration(SPACE, latencies)
+    control = ChangeRules(SPACE, latencies)
     control.step(0, 0.0, ACCURACY, 0.05)
     latencies.medians = [0.03, 0.06, 0.045, 0.09]
     assert control.step(SECOND // 4, 0.25, ACCURACY, 0.05) is None
@@ -56,7 +56,7 @@ def test_a_machine_that_gets_slow_changes_the_configuration_after_a_window() -> 
 
 
 def test_caps_and_their_reasons_are_in_the_configuration() -> None:
-    control = Reconfiguration(SPACE, Latencies())
+    control = ChangeRules(SPACE, Latencies())
     control.step(0, 0.0, ACCURACY, 0.05)
     sagging = Caps({'camera': 10.0}, {}, 0.018, ('voltage sag: 13.9 V',))
     capped = control.step(SECOND, 1.0, ACCURACY, 0.05, sagging)
@@ -70,7 +70,7 @@ def test_caps_and_their_reasons_are_in_the_configuration() -> None:
 
 
 def test_new_reasons_are_published_even_if_nothing_else_changes() -> None:
-    control = Reconfiguration(SPACE, Latencies())
+    control = ChangeRules(SPACE, Latencies())
     first = control.step(0, 0.0, ACCURACY, 0.05)
     hot = control.step(SECOND, 1.0, ACCURACY, 0.05, Caps(reasons=('81 degrees',)))
     assert first is not None
@@ -80,7 +80,7 @@ def test_new_reasons_are_published_even_if_nothing_else_changes() -> None:
 
 
 def test_what_cannot_be_kept_is_said() -> None:
-    control = Reconfiguration(SPACE, Latencies())
+    control = ChangeRules(SPACE, Latencies())
     over = control.step(0, 0.0, ACCURACY, 0.008)
     assert over is not None
     assert over.reason == 'nothing keeps 8 ms; this breaks it least, by 2 ms'
@@ -88,7 +88,7 @@ def test_what_cannot_be_kept_is_said() -> None:
 
 
 def test_no_limit_is_nan_in_the_configuration() -> None:
-    free = Reconfiguration(SPACE, Latencies()).step(0, 0.0, ACCURACY, math.nan)
+    free = ChangeRules(SPACE, Latencies()).step(0, 0.0, ACCURACY, math.nan)
     assert free is not None
     assert math.isnan(free.latency_limit)
     assert free.reason == 'the most accurate, no latency limit'
@@ -97,7 +97,7 @@ def test_no_limit_is_nan_in_the_configuration() -> None:
 def test_unknown_latencies_and_accuracies_still_give_a_configuration() -> None:
     latencies = Latencies()
     latencies.medians = [math.nan] * 4
-    blind = Reconfiguration(SPACE, latencies).step(0, 0.0, [], 0.05)
+    blind = ChangeRules(SPACE, latencies).step(0, 0.0, [], 0.05)
     assert blind is not None
     assert blind.of('camera') == SPACE.parts(0)[0]
     assert math.isnan(blind.predicted_latency)
@@ -107,7 +107,7 @@ def test_unknown_latencies_and_accuracies_still_give_a_configuration() -> None:
 
 def test_time_that_went_back_does_not_hold_a_configuration_for_ever() -> None:
     latencies = Latencies()
-    control = Reconfiguration(SPACE, latencies)
+    control = ChangeRules(SPACE, latencies)
     control.step(1000 * SECOND, 0.0, ACCURACY, 0.05)
     latencies.medians = [0.03, 0.06, 0.045, 0.09]
     again = control.step(SECOND, 1.0, ACCURACY, 0.05)

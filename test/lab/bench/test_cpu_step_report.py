@@ -12,7 +12,8 @@ from mmedge_ros.configuration import ConfigurationError
 from mmedge_ros.configuration.configuration_space import ConfigurationSpace, ModalityOptions
 from mmedge_ros.configuration.profiling import Phase, PhaseSamples
 from mmedge_ros.data_types import NS_PER_S, Configuration, Decision
-from mmedge_ros.lab.bench.adaptation_course import (
+from mmedge_ros.lab.bench.cpu_step_figure import draw_adaptation
+from mmedge_ros.lab.bench.cpu_step_report import (
     CoursePhase,
     FlownCourse,
     judged,
@@ -21,7 +22,6 @@ from mmedge_ros.lab.bench.adaptation_course import (
     under_limit,
     verdict,
 )
-from mmedge_ros.lab.bench.adaptation_figure import draw_adaptation
 from mmedge_ros.records.device_profile import DeviceProfile
 
 SPACE = ConfigurationSpace([ModalityOptions('camera', (10.0, 30.0), ('small', 'large'), '')])

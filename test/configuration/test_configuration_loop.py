@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 from mmedge_ros.configuration.accuracy_predictor import AccuracyTable, assumed_accuracy
-from mmedge_ros.configuration.adaptation import (
-    Adaptation,
-    AdaptationParameters,
-    assumed_unit_times,
+from mmedge_ros.configuration.configuration_loop import (
+    ConfigurationLoop,
+    ConfigurationLoopParameters,
 )
 from mmedge_ros.configuration.configuration_space import ConfigurationSpace, ModalityOptions
 from mmedge_ros.configuration.factorised_latency import FactorisedLatency
 from mmedge_ros.configuration.latency_budget import LatencyDemand
+from mmedge_ros.configuration.unit_time_profile import assumed_unit_times
 from mmedge_ros.data_types import NS_PER_S, Configuration, StageTiming
 from mmedge_ros.lab.bench.optimizer_bench import exhaustive_choice, made_up
 from mmedge_ros.monitoring.system_state import SystemState
@@ -35,8 +35,8 @@ class Drone:
     """Runs what it is told, on a machine that is ``slowness`` times as slow."""
 
     def __init__(self, limit: float = 0.1) -> None:
-        parameters = AdaptationParameters(latency_limit=limit)
-        self.adaptation = Adaptation(
+        parameters = ConfigurationLoopParameters(latency_limit=limit)
+        self.loop = ConfigurationLoop(
             SPACE, assumed_unit_times(SPACE), assumed_accuracy(SPACE), parameters
         )
         self.now = 10.0
@@ -50,21 +50,21 @@ class Drone:
     def fly(self, seconds: float) -> Configuration:
         for _ in range(round(10 * seconds)):
             self.now += 0.1
-            current = self.adaptation.current
+            current = self.loop.current
             level = current.of('camera').level if current else 'small'
             for _ in range(3):
-                self.adaptation.unit_encoded('camera', level, self._service(level), self.now)
+                self.loop.unit_encoded('camera', level, self._service(level), self.now)
             for _ in range(2):
-                self.adaptation.unit_encoded('radar', 'whatever', 0.001 * self.slowness, self.now)
-                self.adaptation.unit_arrived('radar', self.now)
+                self.loop.unit_encoded('radar', 'whatever', 0.001 * self.slowness, self.now)
+                self.loop.unit_arrived('radar', self.now)
             latency = self._service(level) + 0.005 if self.latency is None else self.latency
-            self.adaptation.decided(latency, _trail(0.002, 0.003), self.now)
-            self.adaptation.system_state(self.state, self.now)
-            made = self.adaptation.update(round(self.now * NS_PER_S), self.now)
+            self.loop.decided(latency, _trail(0.002, 0.003), self.now)
+            self.loop.system_state(self.state, self.now)
+            made = self.loop.update(round(self.now * NS_PER_S), self.now)
             if made is not None:
                 self.made.append(made)
-        assert self.adaptation.current is not None
-        return self.adaptation.current
+        assert self.loop.current is not None
+        return self.loop.current
 
     def _service(self, level: str) -> float:
         scatter = math.exp(self.scatter * self._random.normal())
@@ -117,7 +117,7 @@ def test_a_radar_that_stutters_is_a_reason() -> None:
     drone.fly(20.0)
     for _ in range(20):
         drone.now += 0.1
-        made = drone.adaptation.update(round(drone.now * NS_PER_S), drone.now)
+        made = drone.loop.update(round(drone.now * NS_PER_S), drone.now)
         if made is not None and 'radar brown-out' in made.reason:
             return
     raise AssertionError('the radar was silent for two seconds, and nobody said so')
@@ -135,21 +135,18 @@ def test_durations_that_cannot_be_are_counted_and_change_nothing() -> None:
     drone = Drone()
     best = drone.fly(20.0)
     for duration in (math.nan, -1.0, 0.0, math.inf, 1e9):
-        drone.adaptation.unit_encoded('camera', 'large', duration, drone.now)
-    drone.adaptation.unit_encoded('camera', 'gigantic', 0.01, drone.now)
-    drone.adaptation.unit_encoded('lidar', '', 0.01, drone.now)
-    assert drone.adaptation.rejected == 7
+        drone.loop.unit_encoded('camera', 'large', duration, drone.now)
+    drone.loop.unit_encoded('camera', 'gigantic', 0.01, drone.now)
+    drone.loop.unit_encoded('lidar', '', 0.01, drone.now)
+    assert drone.loop.rejected == 7
     assert drone.fly(1.0).modalities == best.modalities
 
 
 def test_an_update_and_a_unit_cost_little() -> None:
     drone = Drone()
     drone.fly(2.0)
-    assert _fastest(lambda: drone.adaptation.update(10**12, drone.now)) < 0.01
-    assert (
-        _fastest(lambda: drone.adaptation.unit_encoded('camera', 'small', 0.01, drone.now))
-        < 0.0005
-    )
+    assert _fastest(lambda: drone.loop.update(10**12, drone.now)) < 0.01
+    assert _fastest(lambda: drone.loop.unit_encoded('camera', 'small', 0.01, drone.now)) < 0.0005
 
 
 @pytest.mark.parametrize('limit', [0.03, 0.06, 0.2])
@@ -158,7 +155,9 @@ def test_thousands_of_configurations_are_answered_as_by_exhaustive_search(limit:
     random = np.random.default_rng(3)
     accuracy = random.random(len(space))
     predictor = AccuracyTable(accuracy, is_measured=True)
-    drone = Adaptation(space, assumed_unit_times(space), predictor, AdaptationParameters(limit))
+    drone = ConfigurationLoop(
+        space, assumed_unit_times(space), predictor, ConfigurationLoopParameters(limit)
+    )
     latency = FactorisedLatency(space, assumed_unit_times(space))
     for number in range(30):
         modality = ('camera', 'radar')[number % 2]
@@ -208,8 +207,8 @@ def test_decisions_that_do_not_come_at_all_count_as_late() -> None:
     most = drone.fly(20.0)
     for _ in range(40):
         drone.now += 0.1
-        drone.adaptation.update(round(drone.now * NS_PER_S), drone.now)
-    less = drone.adaptation.current
+        drone.loop.update(round(drone.now * NS_PER_S), drone.now)
+    less = drone.loop.current
     assert less is not None
     assert 'late decisions' in less.reason
     assert less.modalities != most.modalities
@@ -218,7 +217,7 @@ def test_decisions_that_do_not_come_at_all_count_as_late() -> None:
 def test_a_consumers_demand_shortens_the_limit_with_its_reason_until_its_lease_ends() -> None:
     drone = Drone()
     best = drone.fly(20.0)
-    assert drone.adaptation.demanded(LatencyDemand('model', 0.365, 0.4, 2.0), drone.now)
+    assert drone.loop.demanded(LatencyDemand('model', 0.365, 0.4, 2.0), drone.now)
     shorter = drone.fly(1.0)
     assert shorter.latency_limit == pytest.approx(0.035)
     assert 'latency budget: model leaves 35 ms' in shorter.reason
@@ -226,17 +225,17 @@ def test_a_consumers_demand_shortens_the_limit_with_its_reason_until_its_lease_e
     again = drone.fly(20.0)
     assert again.modalities == best.modalities
     assert 'latency budget' not in again.reason
-    assert not drone.adaptation.demanded(LatencyDemand('model', math.nan, 0.4, 2.0), drone.now)
+    assert not drone.loop.demanded(LatencyDemand('model', math.nan, 0.4, 2.0), drone.now)
 
 
 def test_what_counts_as_late_is_measured_by_the_limit_in_force() -> None:
     drone = Drone()
     drone.latency = 0.06
     drone.fly(5.0)
-    assert drone.adaptation.counts.late == 0
-    drone.adaptation.demanded(LatencyDemand('model', 0.35, 0.4, 5.0), drone.now)
+    assert drone.loop.counts.late == 0
+    drone.loop.demanded(LatencyDemand('model', 0.35, 0.4, 5.0), drone.now)
     drone.fly(1.0)
-    assert drone.adaptation.counts.late >= 8
+    assert drone.loop.counts.late >= 8
 
 
 def test_a_configuration_that_keeps_the_limit_near_saturation_is_not_left_out_of_fear() -> None:

@@ -3,45 +3,38 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mmedge_ros.configuration.caps import NO_CAPS, Caps
-from mmedge_ros.configuration.configuration_control import (
-    Chosen,
-    ConfigurationControl,
-    ControlParameters,
+from mmedge_ros.configuration.caps_policy import NO_CAPS, Caps
+from mmedge_ros.configuration.configuration_choice import (
+    ChoiceParameters,
+    ChosenConfiguration,
+    ConfigurationChoice,
 )
 from mmedge_ros.configuration.configuration_space import ConfigurationSpace
-from mmedge_ros.configuration.predicted_latency import PredictedLatency
+from mmedge_ros.configuration.predicted_latency import LatencyModel
 from mmedge_ros.data_types import NS_PER_S, Configuration, ModalityConfiguration
 from mmedge_ros.parameter import group, parameter
 
 BoolArray = NDArray[np.bool_]
 
 
-class LatencyModel(Protocol):
-    """What can be asked about the latency of configurations."""
-
-    def predict(self, now: float) -> PredictedLatency:
-        """Return what is known at ``now`` (s, monotonic) of every configuration."""
-
-
 @dataclass(frozen=True)
-class ReconfigurationParameters:
+class ChangeRulesParameters:
     """When a choice becomes a configuration."""
 
-    lead: float = parameter(
-        0.02,
-        'Time by which a configuration is announced before it holds, so that every node has '
-        'it when the first unit comes that is taken under it',
-        unit='s',
-        minimum=0.0,
-        maximum=1.0,
-    )
+    REMOVED: ClassVar[Mapping[str, str]] = {
+        'probe': 'configurations that may be too slow are not tried'
+    }
+
+    # A configuration is announced so much earlier than it holds (s): every node has it when the
+    # first unit arrives that is taken under it.
+    lead: float = 0.02
     shortest: float = parameter(
         0.5,
         'Time for which a configuration holds at least; a window, so that no window sees more '
@@ -50,27 +43,22 @@ class ReconfigurationParameters:
         minimum=0.0,
         maximum=3600.0,
     )
-    probe: bool = parameter(
-        False,
-        'Whether configurations that may be too slow are tried. Needed where latencies of '
-        'whole configurations are all that is measured; unit times tell without trying',
-    )
-    control: ControlParameters = group(ControlParameters)
+    control: ChoiceParameters = group(ChoiceParameters)
 
 
-class Reconfiguration:
+class ChangeRules:
     """Decides on configurations of a space and numbers them."""
 
     def __init__(
         self,
         space: ConfigurationSpace,
         latency: LatencyModel,
-        parameters: ReconfigurationParameters | None = None,
+        parameters: ChangeRulesParameters | None = None,
     ) -> None:
-        self._parameters = parameters or ReconfigurationParameters()
+        self._parameters = parameters or ChangeRulesParameters()
         self._space = space
         self._latency = latency
-        self._control = ConfigurationControl(space.grid, self._parameters.control)
+        self._choice = ConfigurationChoice(space.grid, self._parameters.control)
         self._reasons: tuple[str, ...] = ()
         self.current: Configuration | None = None
 
@@ -85,7 +73,7 @@ class Reconfiguration:
     ) -> Configuration | None:
         """Return a new configuration, or None while the present one stays.
 
-        Also new when only the caps' reasons have changed, so that whoever listens knows them.
+        Also new when only the reasons of the caps have changed, so that they are published.
 
         :param now_ns: on the ROS clock
         :param monotonic: s
@@ -100,14 +88,7 @@ class Reconfiguration:
         allowed = self._space.allowed(caps)
         if within is not None and (allowed & within).any():
             allowed = allowed & within
-        chosen = self._control.decide(
-            predicted,
-            accuracy,
-            limit,
-            monotonic,
-            allowed,
-            self._parameters.probe,
-        )
+        chosen = self._choice.decide(predicted, accuracy, limit, allowed)
         parts = self._space.parts(chosen.index)
         before = self.current
         if before is not None and before.modalities == parts and self._reasons == caps.reasons:
@@ -123,10 +104,6 @@ class Reconfiguration:
             reason=_reason(chosen, parts, before, limit, caps),
         )
         return self.current
-
-    def learned(self, late: bool, step: float | None = None) -> None:
-        """Enter whether the newest decision came late, and a step its latency completed."""
-        self._control.learned(late, step)
 
     def _may_change(self, now_ns: int) -> bool:
         """Whether the present configuration has held long enough, or time itself went back."""
@@ -146,7 +123,7 @@ def _at(accuracy: ArrayLike, index: int) -> float:
 
 
 def _reason(
-    chosen: Chosen,
+    chosen: ChosenConfiguration,
     parts: tuple[ModalityConfiguration, ...],
     before: Configuration | None,
     limit: float,
@@ -157,9 +134,7 @@ def _reason(
     milliseconds = f'{1e3 * limit:.0f} ms'
     if chosen.choice.caps_ignored:
         words.append('the caps leave nothing and are ignored')
-    if chosen.probe:
-        words.append(f'trying whether it keeps {milliseconds} by now')
-    elif not math.isfinite(chosen.latency):
+    if not math.isfinite(chosen.latency):
         words.append('no latency is known, the cheapest')
     elif chosen.choice.violation > 0.0:
         over = f'{1e3 * chosen.choice.violation:.0f} ms'
