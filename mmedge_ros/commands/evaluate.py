@@ -227,16 +227,16 @@ def _evaluate(options: Options, work: Work, against: Path | None, store: Path | 
     from mmedge_ros.encoding.bundle.default_model import default_detector
     from mmedge_ros.encoding.bundle.model_bundle import load_bundle
     from mmedge_ros.lab.bench.contention_bench import tables_folder
-    from mmedge_ros.lab.comparison.expected_time import (
+    from mmedge_ros.lab.comparison.plan import plan_comparison, policies_for
+    from mmedge_ros.lab.comparison.result_files import bundle_results, read_results
+    from mmedge_ros.lab.comparison.run import ComparisonRequest, compare
+    from mmedge_ros.lab.comparison.sample_flights import (
         core_seconds,
         expected,
         flight_seconds,
         in_words,
     )
-    from mmedge_ros.lab.comparison.plan import plan_comparison
-    from mmedge_ros.lab.comparison.policies_of_bundle import PolicyRuns, policies_for
-    from mmedge_ros.lab.comparison.result_files import bundle_results, read_results
-    from mmedge_ros.lab.comparison.run import ComparisonRequest, compare
+    from mmedge_ros.lab.comparison.task import run_case
     from mmedge_ros.lab.evaluation import EvaluationError
     from mmedge_ros.lab.policies.rivals_folder import bundle_rivals, read_rivals
     from mmedge_ros.lab.policies.settings import STATED
@@ -265,7 +265,7 @@ def _evaluate(options: Options, work: Work, against: Path | None, store: Path | 
         tuple(path.name for path in options.sets) or (SIMULATED,),
         flights,
         plan,
-        PolicyRuns(rivals.plugins),
+        partial(run_case, rivals.plugins),
         profile,
         work.out,
         work.jobs,
@@ -331,8 +331,7 @@ def _flights(
 def _simulated(
     options: Options, work: Work, cost: Callable[..., float]
 ) -> tuple[tuple[str, Path], ...]:
-    from mmedge_ros.lab.comparison.expected_time import expected
-    from mmedge_ros.lab.comparison.sample_set import sample_flights
+    from mmedge_ros.lab.comparison.sample_flights import expected, sample_flights
     from mmedge_ros.lab.simulation.flight_set import simulate_set
 
     count, seconds = options.simulated

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -11,6 +10,7 @@ from mmedge_ros.lab.comparison.plan import ComparisonCase, PolicyFacts
 from mmedge_ros.lab.evaluation.bundle_cases import FUSION
 from mmedge_ros.lab.evaluation.bundle_under_test import BundleUnderTest
 from mmedge_ros.lab.evaluation.encoded_flight import EncodedFlight, replay_encoded
+from mmedge_ros.lab.policies.policy_run import PolicyRun
 from mmedge_ros.lab.policies.schedule import (
     SAMPLE,
     Encoding,
@@ -30,19 +30,9 @@ FACTS = (
 LATE_MS = {'blocking': 180, 'non_blocking': 4, 'ours': 0, 'ours_without_aggregation': 1}
 
 
-@dataclass(frozen=True)
-class FakeRun:
-    schedule: Schedule
-    record: RunRecord
-    encoder_seconds: Mapping[str, float]
-    cpu_seconds: float = 1.0
-    energy_joules: float = 10.0
-    violations: tuple[str, ...] = ()
-
-
 def run_fake(
     case: ComparisonCase, flight: EncodedFlight, bundle: BundleUnderTest, networks: object = None
-) -> FakeRun:
+) -> PolicyRun:
     """Replay in one configuration; every third decision of blocking in the stream is dropped."""
     level = 'large' if case.limit_ms >= 50.0 else 'small'
     record = _replayed(_Held(flight, bundle), level)
@@ -54,7 +44,7 @@ def run_fake(
     ]
     ends = {decision.window_end_ns for decision in made}
     dropped = tuple(d.window_end_ns for d in record.decisions if d.window_end_ns not in ends)
-    return FakeRun(
+    return PolicyRun(
         Schedule(
             case.policy,
             case.protocol,
@@ -70,6 +60,8 @@ def run_fake(
         ),
         replace(record, decisions=made),
         {CAMERA: 0.01 * len(record.features), RADAR: 0.001},
+        cpu_seconds=1.0,
+        energy_joules=10.0,
     )
 
 

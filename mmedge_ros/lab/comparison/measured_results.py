@@ -1,7 +1,4 @@
-"""What other commands measure and a comparison cannot: what trainings and calibrations gave.
-
-Each is a record of the few figures a verdict needs, taken from the report.json of its command.
-"""
+"""Results of trainings and calibrations: the few figures of each report that a verdict needs."""
 
 from __future__ import annotations
 
@@ -15,17 +12,16 @@ from mmedge_ros.lab.comparison.plain_fields import Fields
 from mmedge_ros.lab.evaluation.flight_bootstrap import Estimate
 
 GATE, ABLATIONS, PREDICTOR = 'gate', 'ablations', 'predictor'
-_FULL, _LEAST = 'full', 'least'
 
 
 @dataclass(frozen=True)
 class GateResult:
     """A gate in closed loop, on flights that did not certify it if ``unseen_flights`` > 0.
 
-    ``early`` decisions, the share of them that differs (``disagreement``) and of encodes that is
-    ``saved``, and what streaming mean IoU changes by, are those of ``threshold``: the certified
-    one or, where there is none, 0.5. ``careful_*`` are those of the most careful threshold,
-    ``split_*`` those of halves of the flights at thresholds that the other halves certified.
+    ``early`` decisions, the share of them that differs (``disagreement``), the share of encodes
+    ``saved`` and the change of ``streaming`` mean IoU are those of ``threshold``: the certified
+    one, else 0.5. ``careful_*`` are those of the most careful threshold, ``split_*`` those of
+    halves of the flights at thresholds that the other halves certified.
     """
 
     bundle: str
@@ -49,7 +45,7 @@ class GateResult:
 
 @dataclass(frozen=True)
 class AblationResult:
-    """The full network and, as estimates, by how much it is better than without parts of it.
+    """The full network and, as estimates, its gain over networks without parts of it.
 
     All by worth (see ``docs/ablations.md``) at full rates with the large networks; ``*_least``
     at the lowest rates with the small ones. ``iou``, ``recall``, ``precision`` and
@@ -79,9 +75,9 @@ class PredictorResult:
     """An accuracy predictor beside tables over configurations, on flights none of them saw.
 
     ``error`` and ``table_error`` are mean squared errors of the predictor and the bundle's
-    table. Predictor less table are ``squared`` (those errors), ``within`` (the same without the
-    mean of each window, on which no choice depends) and ``regret`` (by how much choices miss the
-    best); ``same_*`` are less the table of the windows that the predictor learnt from.
+    table. Differences (predictor less table) are ``squared`` of those errors, ``within`` of the
+    same without the mean of each window, which no choice depends on, and ``regret``, by which
+    choices miss the best; ``same_*`` are less the table of the windows the predictor learnt from.
     """
 
     command: str
@@ -101,26 +97,22 @@ Result = GateResult | AblationResult | PredictorResult
 
 
 class ResultKind(NamedTuple):
-    """How results of a kind are told from others, and read."""
+    """The record of a result, the keys that tell its report from others, and its reader.
+
+    Readers raise EvaluationError for a figure that is missing.
+    """
 
     record: type[GateResult] | type[AblationResult] | type[PredictorResult]
-    marks: frozenset[str]
+    marks: set[str]
     read: Callable[[Fields], Result]
 
 
 def read_gate(report: Fields) -> GateResult:
-    """Read the report of a gate, see `gate_report.gate_report`.
-
-    :raises EvaluationError: for a figure that is missing
-    """
-    sets = {
-        str(name): PurePath(str(path)).name for name, path in report.part('sets').values.items()
-    }
+    """Read the report of a gate, see `gate_report.gate_report`."""
+    sets = {name: PurePath(str(path)).name for name, path in report.part('sets').values.items()}
     rule, careful = report.first('rules'), report.first('thresholds')
     alpha = report.number('alpha')
-    splits = next(
-        (row for row in report.rows('splits') if abs(row.number('alpha') - alpha) < 1e-9), None
-    )
+    split = next((r for r in report.rows('splits') if abs(r.number('alpha') - alpha) < 1e-9), None)
     bundle = report.part('bundle').text('name')
     words = ' '.join(f'--{name} {folder}' for name, folder in sets.items())
     streaming = rule.part('streaming_difference')
@@ -129,64 +121,58 @@ def read_gate(report: Fields) -> GateResult:
         f'mmedge train gate {bundle} {words} --out BUNDLE',
         alpha,
         report.flag('certified'),
-        report.number('calibration_flights'),
-        report.number('judged_flights') if 'test' in sets else 0.0,
-        rule.number('threshold'),
-        rule.number('early'),
-        _estimate(rule, 'disagreement'),
-        _estimate(rule, 'saved'),
-        report.number('ceiling'),
-        Estimate(*(streaming.number(name) for name in ('value', 'low', 'high'))),
-        careful.number('threshold'),
-        careful.number('early'),
-        careful.number('disagreement'),
-        math.nan if splits is None else splits.number('splits'),
-        math.nan if splits is None else splits.number('disagreement'),
+        calibration_flights=report.number('calibration_flights'),
+        unseen_flights=report.number('judged_flights') if 'test' in sets else 0.0,
+        threshold=rule.number('threshold'),
+        early=rule.number('early'),
+        disagreement=_with_interval(rule, 'disagreement'),
+        saved=_with_interval(rule, 'saved'),
+        ceiling=report.number('ceiling'),
+        streaming=Estimate(*map(streaming.number, ('value', 'low', 'high'))),
+        careful_threshold=careful.number('threshold'),
+        careful_early=careful.number('early'),
+        careful_disagreement=careful.number('disagreement'),
+        splits=math.nan if split is None else split.number('splits'),
+        split_disagreement=math.nan if split is None else split.number('disagreement'),
     )
 
 
-def read_ablations(report: Fields) -> AblationResult:
-    """Read the report of ablations, see `training.ablation_table.tabulate`.
+def _with_interval(row: Fields, name: str) -> Estimate:
+    return Estimate(row.number(name), *row.numbers(f'{name}_interval', 2))
 
-    :raises EvaluationError: for a figure that is missing
-    """
+
+def read_ablations(report: Fields) -> AblationResult:
+    """Read the report of ablations, see `training.ablation_table.tabulate`."""
     configurations = report.part('configurations')
-    full, least = configurations.part(_FULL), configurations.part(_LEAST)
+    full, least = configurations.part('full'), configurations.part('least')
     seeds = report.count('seeds')
 
     def gained(entry: Fields, variant: str, figure: str = 'worth') -> Estimate:
-        found = entry.part('variants').part(variant).part(figure).numbers('less_full', 3)
-        return Estimate(*(0.0 - found[place] for place in (0, 2, 1)))
+        less = entry.part('variants').part(variant).part(figure).numbers('less_full', 3)
+        return Estimate(*(0.0 - less[place] for place in (0, 2, 1)))
 
     return AblationResult(
         f'mmedge train ablations FEATURES --out OUT --seeds {seeds}',
         seeds,
         report.count('flights'),
-        report.part('plan').count('learned_from'),
-        full.part('variants').part('full').part('worth').number('mean'),
-        full.part('newest_picture').number('worth'),
-        gained(full, 'last_unit'),
-        gained(least, 'last_unit'),
-        gained(full, 'no_shift'),
-        gained(full, 'no_differences'),
-        gained(full, 'whole_window'),
-        gained(least, 'whole_window'),
-        *(
-            gained(full, 'last_unit', figure)
-            for figure in ('mean_iou', 'recall', 'precision', 'range_error')
-        ),
+        learned_from=report.part('plan').count('learned_from'),
+        full=full.part('variants').part('full').part('worth').number('mean'),
+        newest_picture=full.part('newest_picture').number('worth'),
+        last_unit=gained(full, 'last_unit'),
+        last_unit_least=gained(least, 'last_unit'),
+        shift=gained(full, 'no_shift'),
+        differences=gained(full, 'no_differences'),
+        whole_window=gained(full, 'whole_window'),
+        whole_window_least=gained(least, 'whole_window'),
+        iou=gained(full, 'last_unit', 'mean_iou'),
+        recall=gained(full, 'last_unit', 'recall'),
+        precision=gained(full, 'last_unit', 'precision'),
+        range_error=gained(full, 'last_unit', 'range_error'),
     )
 
 
-def _estimate(row: Fields, name: str) -> Estimate:
-    return Estimate(row.number(name), *row.numbers(f'{name}_interval', 2))
-
-
 def read_predictor(report: Fields) -> PredictorResult:
-    """Read the report of an accuracy predictor, or what of it is in a bundle's manifest.
-
-    :raises EvaluationError: for a figure that is missing
-    """
+    """Read the report of an accuracy predictor, or its section in a bundle's manifest."""
     unseen, against = report.part('test'), report.part('against')
     ours, same = (against.part(f'table_of_the_{name}') for name in ('bundle', 'same_windows'))
     squared = ours.part('squared')
@@ -197,26 +183,25 @@ def read_predictor(report: Fields) -> PredictorResult:
         report.text('used') == PREDICTOR,
         unseen.number('flights'),
         unseen.number('windows'),
-        squared.number('predictor'),
-        squared.number('table'),
-        *(ours.part(name).estimate('difference') for name in ('squared', 'within', 'regret')),
-        *(same.part(name).estimate('difference') for name in ('squared', 'regret')),
+        error=squared.number('predictor'),
+        table_error=squared.number('table'),
+        squared=squared.estimate('difference'),
+        within=ours.part('within').estimate('difference'),
+        regret=ours.part('regret').estimate('difference'),
+        same_squared=same.part('squared').estimate('difference'),
+        same_regret=same.part('regret').estimate('difference'),
     )
 
 
 KINDS: Mapping[str, ResultKind] = {
-    GATE: ResultKind(
-        GateResult, frozenset({'certificates', 'rules', 'judged_flights'}), read_gate
-    ),
+    GATE: ResultKind(GateResult, {'certificates', 'rules', 'judged_flights'}, read_gate),
     ABLATIONS: ResultKind(
-        AblationResult, frozenset({'configurations', 'seeds', 'training_seconds'}), read_ablations
+        AblationResult, {'configurations', 'seeds', 'training_seconds'}, read_ablations
     ),
-    PREDICTOR: ResultKind(
-        PredictorResult, frozenset({'against', 'used', 'calibration'}), read_predictor
-    ),
+    PREDICTOR: ResultKind(PredictorResult, {'against', 'used', 'calibration'}, read_predictor),
 }
 
 
 def kind_of(report: Mapping[str, Any]) -> str | None:
-    """Tell by its keys what a report is about; None for anything else."""
+    """Return the kind of a report by its keys; None for anything else."""
     return next((name for name, kind in KINDS.items() if kind.marks <= set(report)), None)

@@ -1,11 +1,13 @@
-"""What one policy leaves of one flight: sums, and a row for each window."""
+"""The outcome of one policy in one flight: sums, a row for each window, and its file."""
 
 from __future__ import annotations
 
+import hashlib
+import io
+import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,13 +22,22 @@ from mmedge_ros.lab.evaluation.accuracy_samples import (
     picture_size,
     windows_without_decision,
 )
-from mmedge_ros.lab.evaluation.case_figures import COLUMNS, OVERALL, CaseFigures, case_figures
+from mmedge_ros.lab.evaluation.case_figures import (
+    COLUMNS,
+    OVERALL,
+    CaseFigures,
+    case_figures,
+    figures_bytes,
+    read_figures,
+)
 from mmedge_ros.lab.evaluation.truth_matching import best_overlaps, counted_people, person_boxes
-from mmedge_ros.lab.policies.schedule import PlannedDecision, Schedule
+from mmedge_ros.lab.policies.policy_run import PolicyRun
+from mmedge_ros.lab.policies.schedule import Encoding, PlannedDecision, Schedule
 from mmedge_ros.records.ground_truth import GroundTruth
 from mmedge_ros.records.run_record import RunRecord
 
 MODALITIES = (CAMERA, RADAR)
+_DIGEST_BYTES = 32
 # Of the windows of a flight; NaN where a window has no such thing.
 ROW = (
     *('end', 'decided', 'latency', 'last_encode'),
@@ -42,41 +53,14 @@ TOTALS = (
 )
 
 
-class PolicyResult(Protocol):
-    """What running a policy gives: what it did, what came of it, and what that took.
-
-    ``encoder_seconds`` are those an encoder was at work, by modality; ``cpu_seconds`` those of
-    the processor, for encoders and decisions.
-    """
-
-    @property
-    def schedule(self) -> Schedule: ...
-
-    @property
-    def record(self) -> RunRecord: ...
-
-    @property
-    def encoder_seconds(self) -> Mapping[str, float]: ...
-
-    @property
-    def cpu_seconds(self) -> float: ...
-
-    @property
-    def energy_joules(self) -> float: ...
-
-    @property
-    def violations(self) -> tuple[str, ...]: ...
-
-
 @dataclass(frozen=True, eq=False)
 class Outcome:
     """One policy in one flight.
 
     ``totals`` has a number for each of `TOTALS`, which add up over flights. ``rows`` (W, K) has
     a row for each window end, decided or dropped, with the columns `ROW`: ``end`` in the
-    recording's own time and durations, all s.
-    ``levels`` (W) names the camera's level of each decision. ``problems`` say what of the
-    recording could not be used.
+    recording's own time and durations, all s. ``levels`` (W) are the camera's. ``problems`` say
+    what of the recording could not be used.
     """
 
     figures: CaseFigures
@@ -93,10 +77,10 @@ class Outcome:
 _ROW = MappingProxyType({name: place for place, name in enumerate(ROW)})
 
 
-def outcome_of(run: PolicyResult, truth: GroundTruth, limit: float) -> Outcome:
+def outcome_of(run: PolicyRun, truth: GroundTruth, limit: float) -> Outcome:
     """Judge what a policy did in a flight.
 
-    Windows that it dropped count: whoever is visible at their end is missed.
+    Dropped windows count: everyone visible at their end is missed.
 
     :param limit: latency limit, s
     :raises EvaluationError: if the truth holds no scene, or the policy broke a promise
@@ -143,7 +127,7 @@ def _with_dropped(
 
 
 def _totals(
-    run: PolicyResult, accuracy: Accuracy, figures: CaseFigures, limit: float
+    run: PolicyRun, accuracy: Accuracy, figures: CaseFigures, limit: float
 ) -> dict[str, float]:
     schedule = run.schedule
     windows = len(schedule.decisions) + len(schedule.dropped)
@@ -212,26 +196,23 @@ def _describe(row: FloatArray, planned: PlannedDecision, made: Decision | None) 
 
 def _last_encodings(schedule: Schedule) -> dict[int, float]:
     """Return, by window end, how long the encoding took that a decision waited for last, s."""
-    shared, own = {}, {}
+    shared: dict[tuple[str | int, ...], Encoding] = {}
+    own: dict[tuple[str | int, ...], Encoding] = {}
     for encoding in schedule.encodings:
         place = (encoding.modality, encoding.sequence, encoding.level)
         if encoding.window_end_ns is None:
             shared[place] = encoding
         else:
             own[(*place, encoding.window_end_ns)] = encoding
-    found = {}
+    durations = {}
     for decision in schedule.decisions:
         end_ns = decision.window_end_ns
-        known = []
-        for use in decision.uses:
-            place = (use.modality, use.sequence, use.level)
-            run = own.get((*place, end_ns)) or shared.get(place)
-            if run is not None:
-                known.append(run)
+        runs = [own.get((*use, end_ns)) or shared.get(tuple(use)) for use in decision.uses]
+        known = [run for run in runs if run is not None]
         if known:
             last = max(known, key=lambda run: run.end_ns)
-            found[end_ns] = (last.end_ns - last.begin_ns) / NS_PER_S
-    return found
+            durations[end_ns] = (last.end_ns - last.begin_ns) / NS_PER_S
+    return durations
 
 
 def _quality(
@@ -260,3 +241,44 @@ def _add_stream(
     inside[inside] &= stream.stamps_ns[inside] > ends[places[inside]] - stride_ns
     np.add.at(rows[:, _ROW['streamed']], places[inside], 1.0)
     np.add.at(rows[:, _ROW['stream_overlap']], places[inside], stream.overlaps[inside])
+
+
+def outcome_bytes(outcome: Outcome, key: str) -> bytes:
+    """Return the file of an outcome, with a digest; ``key`` says what it is the outcome of."""
+    content = io.BytesIO()
+    np.savez_compressed(
+        content,
+        key=np.array(key),
+        columns=np.array(ROW),
+        totals_of=np.array(TOTALS),
+        totals=np.array([outcome.totals[name] for name in TOTALS]),
+        rows=outcome.rows,
+        levels=np.array(outcome.levels, np.str_),
+        problems=np.array(outcome.problems, np.str_),
+        figures=np.frombuffer(figures_bytes(outcome.figures, key), np.uint8),
+    )
+    body = content.getvalue()
+    return hashlib.sha256(body).digest() + body
+
+
+def read_outcome(content: bytes, key: str) -> Outcome | None:
+    """Read an outcome back; None for a damaged file or one of something else."""
+    digest, body = content[:_DIGEST_BYTES], content[_DIGEST_BYTES:]
+    if hashlib.sha256(body).digest() != digest:
+        return None
+    try:
+        with np.load(io.BytesIO(body), allow_pickle=False) as file:
+            known = (str(file['key']), tuple(file['columns']), tuple(file['totals_of']))
+            if known != (key, ROW, TOTALS):
+                return None
+            totals = np.asarray(file['totals'], np.float64).tolist()
+            rows = np.asarray(file['rows'], np.float64)
+            levels, problems = (
+                tuple(str(text) for text in file[name].tolist()) for name in ('levels', 'problems')
+            )
+            figures = read_figures(file['figures'].tobytes(), key)
+    except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile):
+        return None
+    if figures is None or rows.shape != (len(levels), len(ROW)) or len(totals) != len(TOTALS):
+        return None
+    return Outcome(figures, dict(zip(TOTALS, totals, strict=True)), rows, levels, problems)

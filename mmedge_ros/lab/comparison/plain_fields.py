@@ -15,28 +15,26 @@ _MOST_ROWS = 10_000
 _DIGITS = 5
 
 Record = TypeVar('Record')
+Value = TypeVar('Value')
 
 
 class Fields(NamedTuple):
-    """A mapping and where it stands; every method raises EvaluationError where one is wrong."""
+    """A mapping and where it stands; every method raises EvaluationError for a wrong value."""
 
     where: str
     values: Mapping[str, Any]
 
     def part(self, name: str) -> Fields:
         """Return a mapping within this one."""
-        found = self.values.get(name)
-        if not isinstance(found, Mapping):
-            raise self._wrong(name, found, 'a mapping')
-        return Fields(f'{self.where}: {name}', found)
+        return Fields(f'{self.where}: {name}', self._of(name, dict, 'a mapping'))
 
     def rows(self, name: str) -> Iterator[Fields]:
         """Yield the mappings of a list."""
-        found = self.values.get(name)
-        if not isinstance(found, list) or len(found) > _MOST_ROWS:
-            raise self._wrong(name, found, 'a list')
-        for number, row in enumerate(found):
-            if not isinstance(row, Mapping):
+        rows = self._of(name, list, 'a list')
+        if len(rows) > _MOST_ROWS:
+            raise self._wrong(name, rows, 'a list')
+        for number, row in enumerate(rows):
+            if not isinstance(row, dict):
                 raise self._wrong(f'{name}[{number}]', row, 'a mapping')
             yield Fields(f'{self.where}: {name}[{number}]', row)
 
@@ -53,35 +51,26 @@ class Fields(NamedTuple):
 
     def text(self, name: str) -> str:
         """Return a text."""
-        found = self.values.get(name)
-        if not isinstance(found, str):
-            raise self._wrong(name, found, 'a text')
-        return found
+        return self._of(name, str, 'a text')
 
     def flag(self, name: str) -> bool:
-        """Return whether something is so."""
-        found = self.values.get(name)
-        if not isinstance(found, bool):
-            raise self._wrong(name, found, 'true or false')
-        return found
+        """Return true or false."""
+        return self._of(name, bool, 'true or false')
 
     def numbers(self, name: str, count: int) -> tuple[float, ...]:
         """Return so many numbers; NaN for null."""
-        found = self.values.get(name)
-        if not isinstance(found, list) or len(found) != count:
-            raise self._wrong(name, found, f'{count} numbers')
-        return tuple(self._number(f'{name}[{n}]', value) for n, value in enumerate(found))
+        values = self._of(name, list, f'{count} numbers')
+        if len(values) != count:
+            raise self._wrong(name, values, f'{count} numbers')
+        return tuple(self._number(f'{name}[{n}]', value) for n, value in enumerate(values))
 
     def estimate(self, name: str) -> Estimate:
         """Return a value and its interval."""
         return Estimate(*self.numbers(name, 3))
 
     def count(self, name: str) -> int:
-        """Return how long a list is."""
-        found = self.values.get(name)
-        if not isinstance(found, list):
-            raise self._wrong(name, found, 'a list')
-        return len(found)
+        """Return the length of a list."""
+        return len(self._of(name, list, 'a list'))
 
     def record(self, kind: type[Record]) -> Record:
         """Return a dataclass of texts, numbers, flags and estimates, a field for each."""
@@ -93,6 +82,12 @@ class Fields(NamedTuple):
         }
         return kind(**{f.name: read[str(f.type)](f.name) for f in fields(kind)})  # type: ignore[arg-type]
 
+    def _of(self, name: str, kind: type[Value], wanted: str) -> Value:
+        value = self.values.get(name)
+        if not isinstance(value, kind):
+            raise self._wrong(name, value, wanted)
+        return value
+
     def _number(self, name: str, value: Any) -> float:
         if value is None:
             return math.nan
@@ -101,9 +96,9 @@ class Fields(NamedTuple):
             raise self._wrong(name, value, 'a number')
         return float(value)
 
-    def _wrong(self, name: str, found: Any, wanted: str) -> EvaluationError:
+    def _wrong(self, name: str, value: object, wanted: str) -> EvaluationError:
         return EvaluationError(
-            f'{self.where}: {name} is {shown(found)}, not {wanted}; make it again'
+            f'{self.where}: {name} is {shown(value)}, not {wanted}; make it again'
         )
 
 

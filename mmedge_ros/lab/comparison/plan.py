@@ -1,4 +1,4 @@
-"""What is compared: policies, protocols, shares of the processor and latency limits."""
+"""What to compare: policies, protocols, shares of the processor and latency limits."""
 
 from __future__ import annotations
 
@@ -9,15 +9,18 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from mmedge_ros.lab.evaluation import EvaluationError
+from mmedge_ros.lab.policies.registry import POLICIES
 from mmedge_ros.lab.policies.schedule import PROTOCOLS, SAMPLE, STREAM
+from mmedge_ros.lab.policies.steering import Plugins
 
 OURS, BLOCKING = 'ours', 'blocking'
-_SHORTEST_LIMIT_MS, _LONGEST_LIMIT_MS = 5.0, 5000.0
-_LEAST_SHARE = 5.0
+_LIMITS_MS, _SHARES = (5.0, 5000.0), (5.0, 100.0)
+_NO_LIMIT = 'latency limit; write milliseconds from {:g} to {:g}, such as 50ms'.format(*_LIMITS_MS)
+_NO_SHARE = 'share of the processor; write percent from {:g} to {:g}'.format(*_SHARES)
 
 
 class PolicyFacts(NamedTuple):
-    """A policy as reports speak of it; ``words`` say in a sentence what it does."""
+    """A policy as reports show it; ``words`` is a sentence on what it does."""
 
     name: str
     short: str
@@ -30,7 +33,7 @@ class PolicyFacts(NamedTuple):
 
 
 class ComparisonCase(NamedTuple):
-    """One thing to judge: a policy, how it is run, and under which limits.
+    """A policy, how it is run, and under which limits.
 
     ``share`` of the processor in percent, ``limit_ms`` the latency limit.
     """
@@ -42,7 +45,7 @@ class ComparisonCase(NamedTuple):
 
     @property
     def key(self) -> str:
-        """A name for files and for figures that are kept."""
+        """A name for files and kept figures."""
         return f'{self.policy}-{self.protocol}-{self.share:g}-{self.limit_ms:g}ms'
 
 
@@ -80,7 +83,7 @@ class ComparisonPlan:
         return tuple(p for p in self.policies if p.is_ablation)
 
     def facts(self, policy: str) -> PolicyFacts:
-        """Return what is known of a policy."""
+        """Return the facts of a policy."""
         return next(facts for facts in self.policies if facts.name == policy)
 
 
@@ -91,22 +94,21 @@ def plan_comparison(
     limits: str = '50ms',
     shares: str = '100',
 ) -> ComparisonPlan:
-    """Plan what to judge from what was asked for on the command line.
+    """Plan what to judge, from options of the command line.
 
-    Every policy runs at the first share and the first limit in each protocol; shares and
-    limits vary one at a time from there, in the stream protocol where that is run, for alone
-    and unloaded a window meets no contention worth showing.
+    Every policy runs at the first share and the first limit in each protocol; from there shares
+    and limits vary one at a time, shares in the stream protocol where that is run: alone and
+    unloaded a window meets no contention.
 
     :param policies: names, by commas; '' for all
     :raises EvaluationError: for an unknown name or a number out of range
     """
-    names = [facts.name for facts in known]
-    asked = _names(policies, names, 'policy') or tuple(names)
-    chosen = tuple(facts for facts in known if facts.name in asked)
+    names = _names(policies, [facts.name for facts in known], 'policy')
+    chosen = tuple(facts for facts in known if not names or facts.name in names)
     used = _names(protocols, PROTOCOLS, 'protocol') or PROTOCOLS
     ordered = tuple(protocol for protocol in PROTOCOLS if protocol in used)
-    limits_ms = tuple(_limit(text) for text in _parts(limits, '--limits'))
-    percents = tuple(_share(text) for text in _parts(shares, '--shares'))
+    limits_ms = _numbers(limits, '--limits', 'ms', *_LIMITS_MS, _NO_LIMIT)
+    percents = _numbers(shares, '--shares', '%', *_SHARES, _NO_SHARE)
     return ComparisonPlan(
         chosen, ordered, percents, limits_ms, _cases(chosen, ordered, percents, limits_ms)
     )
@@ -133,9 +135,34 @@ def _cases(
     return tuple(dict.fromkeys([*base, *more]))
 
 
+def policies_for(
+    plugins: Plugins, has_fusion: bool, names: str
+) -> tuple[list[PolicyFacts], list[str]]:
+    """Return the policies that can be run, and why each of the others cannot.
+
+    :param has_fusion: whether the bundle has a fusion network
+    :param names: on the command line, by commas; '' for all
+    :raises EvaluationError: if a policy that is named there cannot be run
+    """
+    known, without = [], []
+    for kind in POLICIES.values():
+        reason = ''
+        if kind.needs and getattr(plugins, kind.needs) is None:
+            reason = 'it needs a trained plug-in, and there is none (mmedge train rivals makes it)'
+        elif not kind.learned and not has_fusion:
+            reason = 'the bundle has no networks over the window, so that it would be ours'
+        if not reason:
+            known.append(PolicyFacts(kind.name, kind.short, kind.words))
+            continue
+        without.append(f'{kind.name} was not run: {reason}')
+        if kind.name in _parts(names):
+            raise EvaluationError(f'--policies: {without[-1]}; leave it out')
+    return known, without
+
+
 def _names(text: str, known: Sequence[str], what: str) -> tuple[str, ...]:
-    asked = tuple(dict.fromkeys(part.strip() for part in text.split(',') if part.strip()))
-    for name in asked:
+    names = _parts(text)
+    for name in names:
         if name not in known:
             near = difflib.get_close_matches(name, known, n=1, cutoff=0.0)
             raise EvaluationError(
@@ -143,39 +170,27 @@ def _names(text: str, known: Sequence[str], what: str) -> tuple[str, ...]:
                 if near
                 else f'there is no {what} {name!r}, and none at all'
             )
-    return asked
+    return names
 
 
-def _parts(text: str, option: str) -> tuple[str, ...]:
-    parts = tuple(dict.fromkeys(part.strip() for part in text.split(',') if part.strip()))
+def _parts(text: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(part.strip() for part in text.split(',') if part.strip()))
+
+
+def _numbers(
+    text: str, option: str, unit: str, low: float, high: float, wrong: str
+) -> tuple[float, ...]:
+    """Return the numbers of an option, each with or without its unit."""
+    parts = _parts(text)
     if not parts:
         raise EvaluationError(f'{option} names no value; leave it out for the usual ones')
-    return parts
-
-
-def _limit(text: str) -> float:
-    value = _number(text.removesuffix('ms').strip())
-    if not _SHORTEST_LIMIT_MS <= value <= _LONGEST_LIMIT_MS:
-        raise EvaluationError(
-            f'--limits: {text!r} is no latency limit; write milliseconds from '
-            f'{_SHORTEST_LIMIT_MS:g} to {_LONGEST_LIMIT_MS:g}, such as 50ms'
-        )
-    return value
-
-
-def _share(text: str) -> float:
-    value = _number(text.removesuffix('%').strip())
-    if not _LEAST_SHARE <= value <= 100.0:
-        raise EvaluationError(
-            f'--shares: {text!r} is no share of the processor; write percent from '
-            f'{_LEAST_SHARE:g} to 100'
-        )
-    return value
-
-
-def _number(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        return math.nan
-    return value if math.isfinite(value) else math.nan
+    values = []
+    for part in parts:
+        try:
+            value = float(part.removesuffix(unit).strip())
+        except ValueError:
+            value = math.nan
+        if not low <= value <= high:
+            raise EvaluationError(f'{option}: {part!r} is no {wrong}')
+        values.append(value)
+    return tuple(values)

@@ -11,13 +11,12 @@ from typing import Any
 
 from mmedge_ros import MmedgeError
 from mmedge_ros.lab.comparison.plan import ComparisonCase
-from mmedge_ros.lab.comparison.task import ComparisonTask, compare_pending
+from mmedge_ros.lab.comparison.task import ComparisonTask, compare_flight
 from mmedge_ros.lab.evaluation import EvaluationError
 from mmedge_ros.lab.evaluation.flight_workers import OnProgress
 
 LOCAL = 'local'
 _PATIENCE_S = 5.0
-_EXPECTED = (MmedgeError,)
 
 
 def compare_on_ray(
@@ -55,17 +54,16 @@ def compare_on_ray(
 
 
 def _outcomes(task: ComparisonTask) -> list[tuple[ComparisonCase, bytes]] | str:
-    """Find what is pending, on the machine that has the flight; a sentence where that fails."""
-    found: list[tuple[ComparisonCase, bytes]] = []
+    """Return pending outcomes, on the machine that has the flight; a sentence where that fails."""
+    outcomes: list[tuple[ComparisonCase, bytes]] = []
     with TemporaryDirectory() as folder:
         try:
-            compare_pending(
-                replace(task, folder=Path(folder)),
-                lambda case, content: found.append((case, content)),
+            compare_flight(
+                replace(task, folder=Path(folder)), keep=lambda *outcome: outcomes.append(outcome)
             )
-        except _EXPECTED as err:
+        except MmedgeError as err:
             return str(err)
-    return found
+    return outcomes
 
 
 def _shipped(task: ComparisonTask) -> ComparisonTask:
@@ -76,15 +74,16 @@ def _shipped(task: ComparisonTask) -> ComparisonTask:
 
 def _fetched(ray: Any, ready: Any, task: ComparisonTask) -> list[tuple[ComparisonCase, bytes]]:
     try:
-        found: list[tuple[ComparisonCase, bytes]] | str = ray.get(ready)
+        outcomes: list[tuple[ComparisonCase, bytes]] | str = ray.get(ready)
     except ray.exceptions.RayError as err:
         raise EvaluationError(
             f'flight {task.name}: its Ray task failed ({_first_line(err)}); what is done is kept, '
             'run the same command again'
         ) from err
-    if isinstance(found, str):
-        raise EvaluationError(found if task.name in found else f'flight {task.name}: {found}')
-    return found
+    if isinstance(outcomes, str):
+        named = outcomes if task.name in outcomes else f'flight {task.name}: {outcomes}'
+        raise EvaluationError(named)
+    return outcomes
 
 
 def _connect(ray: Any, address: str) -> None:
@@ -104,7 +103,7 @@ def _connect(ray: Any, address: str) -> None:
 
 
 def _require_listener(address: str) -> None:
-    """Make sure that somebody listens: Ray itself would try for minutes."""
+    """Make sure that a process listens there: Ray itself would try for minutes."""
     place = address.rpartition('//')[2]
     host, colon, port = place.rpartition(':')
     if colon and port.isdecimal():

@@ -1,4 +1,4 @@
-"""Where measured results are found: in reports that are named, else in the bundle's manifest.
+"""Files of measured results: reports of other commands, and the bundle's manifest.
 
 The manifest's entry holds a record for each kind of result::
 
@@ -38,22 +38,22 @@ _REMEDY = (
 
 
 def read_results(paths: Sequence[Path]) -> dict[str, Result]:
-    """Read reports, each a file or a folder with a report.json, by what they are about.
+    """Read reports, each a file or a folder with a report.json; return their results by kind.
 
-    :raises EvaluationError: if one cannot be read, is about nothing of this, or lacks a figure,
-        or if two are about the same
+    :raises EvaluationError: if one cannot be read, is of no kind, or lacks a figure, or if two
+        are of the same kind
     """
-    found: dict[str, Result] = {}
+    results: dict[str, Result] = {}
     for path in paths:
         file = path / REPORT if path.is_dir() else path
         report = _content(file)
         kind = kind_of(report)
         if kind is None:
             raise EvaluationError(f'{file} is no measured result; {_REMEDY}')
-        if kind in found:
+        if kind in results:
             raise EvaluationError(f'{file} is a second result of {kind}; name one of them')
-        found[kind] = KINDS[kind].read(Fields(str(file), report))
-    return found
+        results[kind] = KINDS[kind].read(Fields(str(file), report))
+    return results
 
 
 def bundle_results(bundle: Path) -> dict[str, Result]:
@@ -63,14 +63,14 @@ def bundle_results(bundle: Path) -> dict[str, Result]:
     :raises EvaluationError: if a result in it cannot
     """
     manifest = Manifest(bundle)
-    found: dict[str, Result] = {}
+    results: dict[str, Result] = {}
     if manifest.has(PREDICTOR):  # it stands there with its own figures
         where = f'{manifest.path}: {PREDICTOR}'
-        found[PREDICTOR] = read_predictor(Fields(where, manifest.section(PREDICTOR)))
+        results[PREDICTOR] = read_predictor(Fields(where, manifest.section(PREDICTOR)))
     if not manifest.has(SECTION):
-        return found
+        return results
     section = Fields(f'{manifest.path}: {SECTION}', manifest.section(SECTION))
-    return found | {
+    return results | {
         name: section.part(name).record(kind.record)
         for name, kind in KINDS.items()
         if name in section.values

@@ -1,20 +1,26 @@
-"""One flight of a comparison: encoded once, then every case run, what is there already kept."""
+"""One flight of a comparison: encoded once, then every case run that has no outcome yet."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Protocol
+from typing import TypeAlias
 
-from mmedge_ros.lab.comparison.outcome import Outcome, PolicyResult, outcome_of
-from mmedge_ros.lab.comparison.outcome_file import outcome_bytes, read_outcome
+from mmedge_ros.lab.comparison.outcome import (
+    Outcome,
+    outcome_bytes,
+    outcome_of,
+    read_outcome,
+)
 from mmedge_ros.lab.comparison.plan import ComparisonCase
 from mmedge_ros.lab.evaluation.bundle_cases import LEVELS
 from mmedge_ros.lab.evaluation.bundle_under_test import BundleUnderTest, software_digest
 from mmedge_ros.lab.evaluation.cached_networks import CachedNetworks
 from mmedge_ros.lab.evaluation.encoded_flight import EncodedFlight
 from mmedge_ros.lab.evaluation.flight_cases import CachedTruth, encoded_with_truth
+from mmedge_ros.lab.policies.policy_run import PolicyRun, run_policy
+from mmedge_ros.lab.policies.steering import Plugins
 from mmedge_ros.lab.reporting.report_files import kept_content, write_files
 from mmedge_ros.replay.recording import Recording
 
@@ -28,24 +34,38 @@ _DECIDING = (
 )
 
 
-class PolicyRunner(Protocol):
-    """Runs a policy over an encoded flight; must be one that can be pickled."""
+# Runs a policy over an encoded flight; must be one that can be pickled.
+PolicyRunner: TypeAlias = Callable[
+    [ComparisonCase, EncodedFlight, BundleUnderTest, CachedNetworks | None], PolicyRun
+]
 
-    def __call__(
-        self,
-        case: ComparisonCase,
-        flight: EncodedFlight,
-        bundle: BundleUnderTest,
-        networks: CachedNetworks | None,
-    ) -> PolicyResult: ...
+
+def run_case(
+    plugins: Plugins,
+    case: ComparisonCase,
+    flight: EncodedFlight,
+    bundle: BundleUnderTest,
+    networks: CachedNetworks | None,
+) -> PolicyRun:
+    """Run the policy of a case with the service times of the bundle under test."""
+    return run_policy(
+        case.policy,
+        flight,
+        bundle,
+        protocol=case.protocol,
+        cpu_share=case.share / 100.0,
+        latency_limit=case.limit_ms / MS_PER_S,
+        plugins=plugins,
+        networks=networks,
+    )
 
 
 @dataclass(frozen=True)
 class ComparisonTask:
-    """A flight to compare policies on, and where what is found is kept.
+    """A flight to compare policies on, and the folder that keeps outcomes.
 
     ``name`` tells it from the other flights, of other sets too. ``extra`` is the digest of
-    whatever else decides: trained plug-ins, the runner's own software.
+    everything else that decides: trained plug-ins, the runner's own software.
     """
 
     name: str
@@ -91,37 +111,27 @@ def policies_digest() -> str:
 
 
 def compare_flight(
-    task: ComparisonTask, on_progress: Callable[[float], None] | None = None
+    task: ComparisonTask,
+    on_progress: Callable[[float], None] | None = None,
+    keep: Callable[[ComparisonCase, bytes], None] | None = None,
 ) -> None:
     """Run and judge every case of a flight that has no outcome yet, and keep each.
 
     :param on_progress: called with the share done, 0..1
+    :param keep: called with each case and the file of its outcome; `ComparisonTask.keep` if None
     :raises EvaluationError: if the flight has no ground truth or an outcome cannot be written
     :raises ReplayError: if the flight cannot be read
     :raises EncodingError: if the bundle cannot be used
     """
-    compare_pending(task, task.keep, on_progress)
-
-
-def compare_pending(
-    task: ComparisonTask,
-    keep: Callable[[ComparisonCase, bytes], None],
-    on_progress: Callable[[float], None] | None = None,
-) -> None:
-    """Do as `compare_flight` does, and hand what is to be kept to ``keep``."""
     pending = task.pending()
     if not pending:
         return
-
-    def tell(share: float) -> None:
-        if on_progress:
-            on_progress(share)
-
+    report = on_progress or (lambda _: None)
     encoders = task.bundle.encoders()
     levels = {modality: encoder.levels or LEVELS for modality, encoder in encoders.items()}
     with Recording(task.flight) as recording:
         flight = encoded_with_truth(
-            recording, encoders, levels, lambda share: tell(_ENCODING_SHARE * share)
+            recording, encoders, levels, lambda share: report(_ENCODING_SHARE * share)
         )
     assert flight.truth is not None  # it is one that can be judged
     truth, networks = CachedTruth(flight.truth), task.bundle.networks()
@@ -129,5 +139,5 @@ def compare_pending(
         run = task.run(case, flight, task.bundle, networks)
         outcome = outcome_of(run, truth, case.limit_ms / MS_PER_S)
         whole = replace(outcome, problems=tuple(flight.record.problems))
-        keep(case, task.content(whole, case))
-        tell(_ENCODING_SHARE + (1.0 - _ENCODING_SHARE) * (number + 1) / len(pending))
+        (keep or task.keep)(case, task.content(whole, case))
+        report(_ENCODING_SHARE + (1.0 - _ENCODING_SHARE) * (number + 1) / len(pending))

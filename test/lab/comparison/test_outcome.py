@@ -7,14 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from bag_fixtures import write_bag
-from fake_policies import FakeRun, run_fake
+from fake_policies import run_fake
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiny_bundle import write_tiny_bundle
 from truth_fixtures import recording_with_truth
 
-from mmedge_ros.lab.comparison.outcome import Outcome, outcome_of
-from mmedge_ros.lab.comparison.outcome_file import outcome_bytes, read_outcome
+from mmedge_ros.lab.comparison.outcome import Outcome, outcome_bytes, outcome_of, read_outcome
 from mmedge_ros.lab.comparison.plan import ComparisonCase
 from mmedge_ros.lab.comparison.task import policies_digest
 from mmedge_ros.lab.evaluation import EvaluationError
@@ -25,6 +24,7 @@ from mmedge_ros.lab.evaluation.bundle_under_test import (
     software_digest,
 )
 from mmedge_ros.lab.evaluation.encoded_flight import EncodedFlight, encode_flight, load_flight
+from mmedge_ros.lab.policies.policy_run import PolicyRun
 from mmedge_ros.pipeline.perception_pipeline import PipelineParameters
 from mmedge_ros.records.ground_truth import GroundTruth
 from mmedge_ros.replay.recording import Recording
@@ -49,16 +49,16 @@ def flight(bundle: BundleUnderTest, tmp_path_factory: pytest.TempPathFactory) ->
 
 
 @pytest.fixture(scope='module')
-def ours(flight: EncodedFlight, bundle: BundleUnderTest) -> FakeRun:
+def ours(flight: EncodedFlight, bundle: BundleUnderTest) -> PolicyRun:
     return run_fake(OURS, flight, bundle)
 
 
-def judged(run: FakeRun, flight: EncodedFlight, limit: float = 0.05) -> Outcome:
+def judged(run: PolicyRun, flight: EncodedFlight, limit: float = 0.05) -> Outcome:
     assert flight.truth is not None
     return outcome_of(run, flight.truth, limit)
 
 
-def test_every_window_has_a_row_and_adds_up(ours: FakeRun, flight: EncodedFlight) -> None:
+def test_every_window_has_a_row_and_adds_up(ours: PolicyRun, flight: EncodedFlight) -> None:
     outcome = judged(ours, flight)
     count = len(ours.record.decisions)
     assert outcome.totals['windows'] == outcome.totals['decisions'] == count
@@ -72,7 +72,7 @@ def test_every_window_has_a_row_and_adds_up(ours: FakeRun, flight: EncodedFlight
 
 
 def test_samples_of_the_stream_belong_to_the_stride_before_a_window_end(
-    ours: FakeRun, flight: EncodedFlight
+    ours: PolicyRun, flight: EncodedFlight
 ) -> None:
     outcome = judged(ours, flight)
     # One person, asked every 10 ms: 10 times in each stride.
@@ -82,7 +82,7 @@ def test_samples_of_the_stream_belong_to_the_stride_before_a_window_end(
 
 
 def test_people_in_dropped_windows_are_missed(
-    ours: FakeRun, flight: EncodedFlight, bundle: BundleUnderTest
+    ours: PolicyRun, flight: EncodedFlight, bundle: BundleUnderTest
 ) -> None:
     blocking = run_fake(BLOCKING, flight, bundle)
     assert blocking.schedule.dropped
@@ -95,36 +95,36 @@ def test_people_in_dropped_windows_are_missed(
 
 
 def test_who_drops_every_window_gets_nothing_instead_of_no_figure(
-    ours: FakeRun, flight: EncodedFlight
+    ours: PolicyRun, flight: EncodedFlight
 ) -> None:
     ends = tuple(decision.window_end_ns for decision in ours.schedule.decisions)
     schedule = replace(ours.schedule, decisions=(), dropped=ends)
-    nothing = FakeRun(schedule, replace(ours.record, decisions=[]), {})
+    nothing = PolicyRun(schedule, replace(ours.record, decisions=[]), {}, 1.0, 10.0)
     outcome = judged(nothing, flight)
     assert outcome.totals['people'] == judged(ours, flight).totals['people'] > 0
     assert outcome.totals['overlap'] == outcome.totals['stream_overlap'] == 0.0
     assert outcome.totals['dropped'] == len(ends)
 
 
-def test_decisions_after_the_limit_are_counted(ours: FakeRun, flight: EncodedFlight) -> None:
+def test_decisions_after_the_limit_are_counted(ours: PolicyRun, flight: EncodedFlight) -> None:
     assert judged(ours, flight, 0.05).totals['misses'] == 0
     assert judged(ours, flight, 0.0001).totals['misses'] == len(ours.record.decisions)
 
 
 def test_a_broken_promise_makes_every_figure_worthless(
-    ours: FakeRun, flight: EncodedFlight
+    ours: PolicyRun, flight: EncodedFlight
 ) -> None:
     broken = replace(ours, violations=('camera 3 was used 4 ms before it was there',))
     with pytest.raises(EvaluationError, match=r'ours .* broke its promise.*before it was there'):
         judged(broken, flight)
 
 
-def test_without_ground_truth_there_is_nothing_to_judge_by(ours: FakeRun) -> None:
+def test_without_ground_truth_there_is_nothing_to_judge_by(ours: PolicyRun) -> None:
     with pytest.raises(EvaluationError, match='ground truth is needed'):
         outcome_of(ours, GroundTruth((), ()), 0.05)
 
 
-def test_an_outcome_is_read_back_as_it_was(ours: FakeRun, flight: EncodedFlight) -> None:
+def test_an_outcome_is_read_back_as_it_was(ours: PolicyRun, flight: EncodedFlight) -> None:
     outcome = judged(ours, flight)
     content = outcome_bytes(outcome, 'key')
     found = read_outcome(content, 'key')
@@ -137,7 +137,7 @@ def test_an_outcome_is_read_back_as_it_was(ours: FakeRun, flight: EncodedFlight)
 
 
 @pytest.fixture(scope='module')
-def content(ours: FakeRun, flight: EncodedFlight) -> bytes:
+def content(ours: PolicyRun, flight: EncodedFlight) -> bytes:
     return outcome_bytes(judged(ours, flight), 'key')
 
 

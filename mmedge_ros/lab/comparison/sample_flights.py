@@ -1,4 +1,4 @@
-"""How long an evaluation will take, said before it begins."""
+"""Flights for an evaluation without a set, and how long an evaluation takes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,27 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mmedge_ros.lab.simulation.flight_folder import read_description
+from mmedge_ros.lab.simulation.flight_set import PlannedFlight
+from mmedge_ros.lab.simulation.standard_sets import standard_set
 
+# Of each thing that varies one, then the hard mixtures.
+_CHOSEN = (
+    'street_day_middle_4006',
+    'street_night_middle_4007',
+    'street_day_far_4010',
+    'park_day_middle_4007',
+    'street_day_near_4006',
+    'street_fog_middle_4010',
+    'yard_day_middle_4006',
+    'park_night_far_4100',
+    'street_dusk_middle_4010',
+    'street_lamps_middle_4007',
+    'meadow_day_middle_4010',
+    'meadow_lamps_near_4102',
+)
+MOST = len(_CHOSEN)
+# Between seeds of a scenario: beyond those of every standard set.
+_SEED_STEP = 10_000
 # Of flights that do not say how long they are, s.
 _UNKNOWN_S = 20.0
 # Seconds of one core, from two x86-64 cores of a cloud machine: to simulate and to encode a
@@ -16,10 +36,27 @@ _SIMULATE_S, _ENCODE_S, _AFTERWARDS_S = 2.5, 4.0, 30.0
 _CASE_S, _CASE_WITH_NETWORKS_S = 0.12, 0.24
 
 
+def sample_flights(count: int, seconds: float, seeds: int = 1) -> tuple[PlannedFlight, ...]:
+    """Return ``count`` flights of the test set, cut to ``seconds``; at most `MOST` of them.
+
+    :param seeds: so many flights of each scenario, other people and ways in each
+    """
+    known = {flight.name: flight for flight in standard_set('test')}
+    return tuple(
+        flight._replace(
+            name=f'{flight.name}_{number + 1}' if number else flight.name,
+            seed=flight.seed + _SEED_STEP * number,
+            seconds=seconds,
+        )
+        for flight in map(known.__getitem__, _CHOSEN[:count])
+        for number in range(seeds)
+    )
+
+
 def flight_seconds(flights: Sequence[Path]) -> float:
     """Return how long flights are together, as far as their folders say; 20 s for the others."""
-    found = [read_description(flight) for flight in flights]
-    return sum(_UNKNOWN_S if description is None else description.seconds for description in found)
+    described = [read_description(flight) for flight in flights]
+    return sum(_UNKNOWN_S if flight is None else flight.seconds for flight in described)
 
 
 def core_seconds(
