@@ -8,8 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeGuard
 
-from mmedge_ros.lab.comparison.plan import ComparisonCase
-from mmedge_ros.lab.comparison.report import figure_of
+from mmedge_ros.lab.comparison.report import figure_of, named_case
 from mmedge_ros.lab.evaluation import EvaluationError
 from mmedge_ros.lab.reporting.page import markdown_table
 from mmedge_ros.lab.reporting.report_files import write_files
@@ -40,8 +39,8 @@ class Change(NamedTuple):
     case: str
     figure: str
     kept: float | None
-    now: float | None
     tolerance: float
+    now: float | None
 
     @property
     def within(self) -> bool:
@@ -51,29 +50,31 @@ class Change(NamedTuple):
         return abs(self.now - self.kept) <= self.tolerance
 
 
-def kept_figures(report: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a file of figures holds, with the tolerances that usually do."""
-    return {
-        'flights': list(report['flights']),
-        'bundle_sha256': report['bundle']['sha256'],
-        'profile': report['profile'],
+def write_kept(report: Mapping[str, Any], path: Path) -> None:
+    """Write a file of figures, with the tolerances that usually do.
+
+    :raises EvaluationError: if it cannot be written
+    """
+    kept = {
+        **_identity(report),
         'cases': {
-            _case(row).key: {
+            named_case(row).key: {
                 name: {'value': figure_of(row, name)['value'], 'tolerance': tolerance}
                 for name, tolerance in KEPT.items()
             }
             for row in report['cases']
         },
     }
+    write_files(path.parent, {path.name: (json.dumps(kept, indent=1) + '\n').encode()})
 
 
-def write_kept(report: Mapping[str, Any], path: Path) -> None:
-    """Write a file of figures.
-
-    :raises EvaluationError: if it cannot be written
-    """
-    content = json.dumps(kept_figures(report), indent=1) + '\n'
-    write_files(path.parent, {path.name: content.encode()})
+def _identity(report: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what must be the same for figures to be comparable."""
+    return {
+        'flights': list(report['flights']),
+        'bundle_sha256': report['bundle']['sha256'],
+        'profile': report['profile'],
+    }
 
 
 def changes(report: Mapping[str, Any], path: Path) -> list[Change]:
@@ -83,25 +84,19 @@ def changes(report: Mapping[str, Any], path: Path) -> list[Change]:
         bundle or another profile
     """
     kept = _read(path)
-    for name, now in (
-        ('flights', list(report['flights'])),
-        ('bundle_sha256', report['bundle']['sha256']),
-        ('profile', report['profile']),
-    ):
+    for name, now in _identity(report).items():
         if kept.get(name) != now:
             raise EvaluationError(
                 f'{path} was made with other {name.replace("_sha256", "")}: it says '
                 f'{str(kept.get(name))[:120]}, this run {str(now)[:120]}; compare like with like, '
                 'or write it anew with --store'
             )
-    rows = {_case(row).key: row for row in report['cases']}
-    compared = []
-    for key, figures in kept['cases'].items():
-        for name, entry in figures.items():
-            value, tolerance = _entry(path, key, name, entry)
-            now = _now(rows.get(key), name)
-            compared.append(Change(key, name, value, now, tolerance))
-    return compared
+    rows = {named_case(row).key: row for row in report['cases']}
+    return [
+        Change(key, name, *_entry(path, key, name, entry), _now(rows.get(key), name))
+        for key, figures in kept['cases'].items()
+        for name, entry in figures.items()
+    ]
 
 
 def change_table(moved: Sequence[Change]) -> str:
@@ -123,13 +118,10 @@ def change_table(moved: Sequence[Change]) -> str:
 
 
 def _now(row: Mapping[str, Any] | None, name: str) -> float | None:
-    if row is None:
-        return None
     try:
-        value = figure_of(row, name)['value']
+        return None if row is None else figure_of(row, name)['value']
     except (KeyError, TypeError, ValueError):
         return None
-    return value
 
 
 def _entry(path: Path, key: str, name: str, entry: Any) -> tuple[float | None, float]:
@@ -163,7 +155,3 @@ def _read(path: Path) -> dict[str, Any]:
             f'{path} holds no figures to compare with; write such a file with --store'
         )
     return dict(content)
-
-
-def _case(row: Mapping[str, Any]) -> ComparisonCase:
-    return ComparisonCase(row['policy'], row['protocol'], row['share'], row['limit_ms'])

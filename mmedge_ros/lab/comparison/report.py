@@ -33,7 +33,7 @@ from mmedge_ros.lab.comparison.plan import (
     ComparisonPlan,
 )
 from mmedge_ros.lab.evaluation.bundle_report import plain
-from mmedge_ros.lab.evaluation.case_figures import OVERALL, Stratum
+from mmedge_ros.lab.evaluation.case_figures import OVERALL, CaseFigures, Stratum
 from mmedge_ros.lab.evaluation.flight_bootstrap import CONFIDENCE, Estimate, flights_with
 from mmedge_ros.lab.policies.policy_run import EnergyModel
 from mmedge_ros.lab.policies.schedule import SAMPLE
@@ -60,7 +60,7 @@ _TIMELINE = ('latency', 'rate_camera', 'rate_radar', 'decided')
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """What was found: of each case the outcome of every flight, in the order of ``flights``.
+    """The outcome of each case in every flight, in the order of ``flights``.
 
     ``scenarios`` is that of each flight where several seeds of each were flown; () otherwise.
     """
@@ -82,7 +82,7 @@ class Comparison:
         return Halves(self.outcomes[case]) if case in self.outcomes else None
 
     def figure(self, case: ComparisonCase, name: str) -> Drawn:
-        """Find a figure of a case."""
+        """Return a figure of a case."""
         return self.bootstrap.figure(self.outcomes[case], name)
 
     def unread(self) -> dict[str, list[str]]:
@@ -95,16 +95,16 @@ class Comparison:
         }
 
     def strata(self) -> list[Stratum]:
-        """Return the conditions that flights differ in, in an order for people."""
+        """Return the conditions that flights differ in, ordered for reading."""
         some = next(iter(self.outcomes.values()), ())
-        found = {s for outcome in some for s in outcome.figures.sums if s.factor in FACTORS}
-        return sorted(found, key=_order)
+        strata = {s for outcome in some for s in outcome.figures.sums if s.factor in FACTORS}
+        return sorted(strata, key=_order)
 
 
 def comparison_report(comparison: Comparison) -> dict[str, Any]:
-    """Return everything that was found but verdicts."""
-    plan = comparison.plan
-    halves = comparison.halves
+    """Return the whole report but verdicts."""
+    plan, halves = comparison.plan, comparison.halves
+    rule = {'rule': 'upper half by the IoU of blocking, each window alone'}
     return {
         'flights': list(comparison.flights),
         'unread': comparison.unread(),
@@ -129,15 +129,13 @@ def comparison_report(comparison: Comparison) -> dict[str, Any]:
         'energy_model': energy_words(),
         'cases': [_case(comparison, case) for case in plan.cases],
         'differences': list(_differences(comparison)),
-        'halves': None
-        if halves is None
-        else {'rule': 'upper half by the IoU of blocking, each window alone', **halves.counts()},
+        'halves': None if halves is None else rule | halves.counts(),
         'timeline': _timeline(comparison),
     }
 
 
 def energy_words() -> str:
-    """Say what the energy of a policy is by."""
+    """Describe the energy model."""
     model = EnergyModel()
     return (
         f'a model, not measured: {model.idle:g} W all the time and {model.busy:g} W more for each '
@@ -145,79 +143,84 @@ def energy_words() -> str:
     )
 
 
+def named_case(row: Mapping[str, Any]) -> ComparisonCase:
+    """Return the case of a row of a report."""
+    return ComparisonCase(row['policy'], row['protocol'], row['share'], row['limit_ms'])
+
+
 def case_of(report: Mapping[str, Any], case: ComparisonCase) -> dict[str, Any] | None:
-    """Find a case in a report; None where it was not judged."""
-    for row in report['cases']:
-        if ComparisonCase(row['policy'], row['protocol'], row['share'], row['limit_ms']) == case:
-            return dict(row)
-    return None
+    """Return the row of a case in a report; None where it was not judged."""
+    return next((dict(row) for row in report['cases'] if named_case(row) == case), None)
 
 
 def figure_of(row: Mapping[str, Any], name: str) -> dict[str, float | None]:
-    """Find a figure such as ``latency_ms.p95`` in a case of a report."""
-    found: Any = row['figures']
+    """Return a figure such as ``latency_ms.p95`` of a case of a report."""
+    figure: Any = row['figures']
     for part in name.split('.'):
-        found = found[part]
-    return dict(found)
+        figure = figure[part]
+    return dict(figure)
 
 
 def _case(comparison: Comparison, case: ComparisonCase) -> dict[str, Any]:
     outcomes = comparison.outcomes[case]
-    figures: dict[str, Any] = {}
-    for name in FIGURES:
-        _put(figures, name, plain(comparison.figure(case, name).estimate))
-    drawings = comparison.bootstrap.drawings
     accuracies = [outcome.figures for outcome in outcomes]
+    drawings = comparison.bootstrap.drawings
+    estimates = {name: comparison.figure(case, name).estimate for name in FIGURES}
     for name, median in ERRORS.items():
-        _put(figures, name, plain(drawings.estimate(accuracies, OVERALL, median)))
+        estimates[name] = drawings.estimate(accuracies, OVERALL, median)
+    figures: dict[str, Any] = {}
+    for name, estimate in estimates.items():
+        *folders, last = name.split('.')
+        place = figures
+        for folder in folders:
+            place = place.setdefault(folder, {})
+        place[last] = plain(estimate)
     levels = Counter(level for outcome in outcomes for level in outcome.levels if level)
     return {
         **case._asdict(),
-        'windows': round(sum(outcome.totals['windows'] for outcome in outcomes)),
-        'decisions': round(sum(outcome.totals['decisions'] for outcome in outcomes)),
-        'dropped': round(sum(outcome.totals['dropped'] for outcome in outcomes)),
+        **{name: _total(outcomes, name) for name in ('windows', 'decisions', 'dropped')},
         'figures': figures,
         'camera_levels': {
             level: round(count / levels.total(), 4) for level, count in sorted(levels.items())
         },
-        'strata': _strata(comparison, case),
+        'strata': _strata(comparison, accuracies),
         'halves': _halves(comparison, outcomes),
     }
 
 
-def _strata(comparison: Comparison, case: ComparisonCase) -> dict[str, Any]:
-    accuracies = [outcome.figures for outcome in comparison.outcomes[case]]
+def _total(outcomes: Sequence[Outcome], name: str) -> int:
+    return round(sum(outcome.totals[name] for outcome in outcomes))
+
+
+def _strata(comparison: Comparison, accuracies: Sequence[CaseFigures]) -> dict[str, Any]:
     drawings = comparison.bootstrap.drawings
-    found: dict[str, Any] = {}
+    strata: dict[str, Any] = {}
     for stratum in comparison.strata():
-        found.setdefault(stratum.factor, {})[stratum.name] = {
+        strata.setdefault(stratum.factor, {})[stratum.name] = {
             'flights': flights_with(accuracies, stratum, 'people'),
             'people': round(sum(flight.value(stratum, 'people') for flight in accuracies)),
         } | {
             figure: plain(drawings.estimate(accuracies, stratum, figure))
             for figure in _STRATUM_FIGURES
         }
-    return found
+    return strata
 
 
 def _halves(comparison: Comparison, outcomes: Sequence[Outcome]) -> dict[str, Any] | None:
-    halves, bootstrap = comparison.halves, comparison.bootstrap
+    halves, draw = comparison.halves, comparison.bootstrap
     if halves is None:
         return None
-    return {
-        half: {
-            'mean_iou': plain(
-                halves.share(bootstrap, outcomes, half, 'overlap', 'people').estimate
-            ),
-            'streaming_mean_iou': plain(
-                halves.share(bootstrap, outcomes, half, 'stream_overlap', 'streamed').estimate
-            ),
-            'latency_p95_ms': plain(
-                halves.quantile(bootstrap, outcomes, half, 'latency', 0.95).estimate
-            ),
+    figures = {}
+    for half in HALVES:
+        iou = halves.share(draw, outcomes, half, 'overlap', 'people')
+        streaming = halves.share(draw, outcomes, half, 'stream_overlap', 'streamed')
+        p95 = halves.quantile(draw, outcomes, half, 'latency', 0.95)
+        figures[half] = {
+            'mean_iou': plain(iou.estimate),
+            'streaming_mean_iou': plain(streaming.estimate),
+            'latency_p95_ms': plain(p95.estimate),
         }
-        for half in HALVES
-    }
+    return figures
 
 
 def _differences(comparison: Comparison) -> Iterator[dict[str, Any]]:
@@ -232,7 +235,7 @@ def _differences(comparison: Comparison) -> Iterator[dict[str, Any]]:
                 continue
             for name in COMPARED:
                 estimate = comparison.figure(ours, name).minus(comparison.figure(other, name))
-                yield _difference(ours, facts.name, 'all', 'all', name, estimate)
+                yield _difference(ours, facts.name, Stratum('all', 'all'), name, estimate)
             if ours == plan.base(OURS):
                 yield from _by_stratum(comparison, ours, other)
 
@@ -240,35 +243,32 @@ def _differences(comparison: Comparison) -> Iterator[dict[str, Any]]:
 def _by_stratum(
     comparison: Comparison, ours: ComparisonCase, other: ComparisonCase
 ) -> Iterator[dict[str, Any]]:
-    drawings, halves = comparison.bootstrap.drawings, comparison.halves
-    mine, theirs = comparison.outcomes[ours], comparison.outcomes[other]
+    draw, halves = comparison.bootstrap, comparison.halves
+    pair = (comparison.outcomes[ours], comparison.outcomes[other])
+    mine, theirs = ([outcome.figures for outcome in outcomes] for outcomes in pair)
     for stratum in comparison.strata():
-        estimate = drawings.difference(
-            [outcome.figures for outcome in mine],
-            [outcome.figures for outcome in theirs],
-            stratum,
-            'streaming_mean_iou',
-        )
-        yield _difference(ours, other.policy, *stratum, STREAMING, estimate)
-    for half in HALVES if halves is not None else ():
-        assert halves is not None
-        found = [
-            halves.share(comparison.bootstrap, o, half, 'stream_overlap', 'streamed')
-            for o in (mine, theirs)
-        ]
-        yield _difference(ours, other.policy, 'half', half, STREAMING, found[0].minus(found[1]))
+        estimate = draw.drawings.difference(mine, theirs, stratum, 'streaming_mean_iou')
+        yield _difference(ours, other.policy, stratum, STREAMING, estimate)
+    if halves is not None:
+        for half in HALVES:
+            own, rival = (
+                halves.share(draw, outcomes, half, 'stream_overlap', 'streamed')
+                for outcomes in pair
+            )
+            stratum = Stratum('half', half)
+            yield _difference(ours, other.policy, stratum, STREAMING, own.minus(rival))
 
 
 def _difference(
-    ours: ComparisonCase, against: str, factor: str, stratum: str, figure: str, estimate: Estimate
+    ours: ComparisonCase, against: str, stratum: Stratum, figure: str, estimate: Estimate
 ) -> dict[str, Any]:
     return {
         'against': against,
         'protocol': ours.protocol,
         'share': ours.share,
         'limit_ms': ours.limit_ms,
-        'factor': factor,
-        'stratum': stratum,
+        'factor': stratum.factor,
+        'stratum': stratum.name,
         'figure': figure,
         **plain(estimate),
         'excludes_zero': estimate.excludes_zero,
@@ -305,13 +305,6 @@ def _quality(outcome: Outcome) -> Any:
 
 def _rounded(values: Sequence[float]) -> list[float | None]:
     return [round(value, 5) if math.isfinite(value) else None for value in values]
-
-
-def _put(figures: dict[str, Any], name: str, value: Any) -> None:
-    *folders, last = name.split('.')
-    for folder in folders:
-        figures = figures.setdefault(folder, {})
-    figures[last] = value
 
 
 def _order(stratum: Stratum) -> tuple[int, int, str]:
