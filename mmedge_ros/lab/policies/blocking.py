@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from mmedge_ros.data_types import NS_PER_S, Configuration
+from mmedge_ros.data_types import Configuration
 from mmedge_ros.lab.policies.causality import Promise
 from mmedge_ros.lab.policies.queueing import Thinning, WindowQueue, Windows, encode_all
 from mmedge_ros.lab.policies.schedule import (
@@ -19,12 +19,12 @@ from mmedge_ros.lab.policies.schedule import (
     Encoding,
     PlannedDecision,
     Schedule,
+    UnitKey,
     Use,
+    waited_for,
 )
 from mmedge_ros.lab.policies.settings import PolicySettings
 from mmedge_ros.lab.policies.steering import Course
-
-Place = tuple[str, int]
 
 
 @dataclass(frozen=True)
@@ -34,9 +34,9 @@ class Blocking:
     In the stream protocol windows whose turn does not come soon enough are dropped. In the
     sample protocol a cached unit was encoded at the end of its first window, by an idle server.
 
-    Where a modality is named as ``first``, its units are encoded first, and only then the
-    configuration is chosen: who chooses knows what they show. Units of the others that are not
-    taken then stay untaken: no later window makes up for them.
+    Units of the modality ``first`` are encoded before the configuration is chosen, so that the
+    chooser knows their content. Units of the others that are not taken then stay untaken: no
+    later window makes up for them.
     """
 
     name: str
@@ -105,14 +105,14 @@ class Blocking:
 
 @dataclass
 class _Run:
-    """What was done so far. ``ready_ns`` says of each unit encoded when, and with which level."""
+    """What was done so far. ``ready`` says of each encoded unit when, and with which level."""
 
     settings: PolicySettings
     course: Course
     cached: bool
     encodings: list[Encoding] = field(default_factory=list)
     decisions: list[PlannedDecision] = field(default_factory=list)
-    ready: dict[Place, tuple[int, str]] = field(default_factory=dict)
+    ready: dict[UnitKey, tuple[int, str]] = field(default_factory=dict)
 
     def encode(
         self,
@@ -126,24 +126,23 @@ class _Run:
         times = self.settings.times
         if not self.cached:
             self.ready = {}
-        units = {_place(u): u for u in passing if _place(u) not in self.ready}
+        units = {u.unit: u for u in passing if u.unit not in self.ready}
         made = encode_all(
             units.values(), configuration, times, begin_ns, None if self.cached else end_ns
         )
         for encoding in made:
-            place = (encoding.modality, encoding.sequence)
-            ready_ns = encoding.end_ns + times.transport_ns(*place)
-            self.ready[place] = (ready_ns, encoding.level)
-            self.course.encoded(units[place], encoding, ready_ns)
+            ready_ns = encoding.end_ns + times.transport_ns(*encoding.unit)
+            self.ready[encoding.unit] = (ready_ns, encoding.level)
+            self.course.encoded(units[encoding.unit], encoding)
         self.encodings += made
-        inside = {_place(u) for u in known}
-        self.ready = {place: found for place, found in self.ready.items() if place in inside}
+        inside = {u.unit for u in known}
+        self.ready = {unit: ready for unit, ready in self.ready.items() if unit in inside}
         return max((encoding.end_ns for encoding in made), default=begin_ns)
 
     def ready_ns(self, units: Sequence[Arrival], begin_ns: int) -> int:
         """Return when the features of all these units are there, not before ``begin_ns``."""
-        found = (self.ready[_place(unit)][0] for unit in units if _place(unit) in self.ready)
-        return max(begin_ns, max(found, default=begin_ns))
+        ready = (self.ready[u.unit][0] for u in units if u.unit in self.ready)
+        return max(begin_ns, max(ready, default=begin_ns))
 
     def decide(
         self,
@@ -155,31 +154,20 @@ class _Run:
         rested: tuple[str, ...] = (),
     ) -> int:
         """Decide a window; returns when its own work begins."""
-        used = [(unit, self.ready[_place(unit)]) for unit in known if _place(unit) in self.ready]
-        decide_ns = max([begin_ns, *(ready_ns for _, (ready_ns, _) in used)])
+        used = [(u, *self.ready[u.unit]) for u in known if u.unit in self.ready]
+        decide_ns = max([begin_ns, *(ready_ns for _, ready_ns, _ in used)])
         if is_stream and self.decisions:
             decide_ns = max(decide_ns, self.decisions[-1].published_ns)
-        waited: dict[str, float] = {}
-        for unit, (ready_ns, _) in used:
-            late = max(ready_ns - end_ns, 0) / NS_PER_S
-            waited[unit.modality] = max(waited.get(unit.modality, 0.0), late)
         decision = PlannedDecision(
             end_ns,
             decide_ns,
             decide_ns + self.settings.decision_ns(end_ns),
-            tuple(Use(unit.modality, unit.sequence, level) for unit, (_, level) in used),
+            tuple(Use(*unit.unit, level) for unit, _, level in used),
             configuration,
-            waited,
+            waited_for(end_ns, ((unit.modality, ready_ns) for unit, ready_ns, _ in used)),
             rested,
         )
         self.decisions.append(decision)
-        last = max(used, key=lambda u: u[1][0], default=None)
-        transport_ns = 0
-        if last is not None:
-            transport_ns = self.settings.times.transport_ns(*_place(last[0]))
-        self.course.decided(decision, transport_ns)
+        last = max(used, key=lambda u: u[1], default=None)
+        self.course.decided(decision, last[0].unit if last else None)
         return decide_ns
-
-
-def _place(unit: Arrival) -> Place:
-    return unit.modality, unit.sequence

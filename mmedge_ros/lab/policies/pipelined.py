@@ -1,23 +1,17 @@
 """The pipeline itself as a policy: what it really did in an offline replay, as a schedule.
 
-Stream: the whole flight is replayed, with whoever steers and whatever gate the pipeline has.
+Stream: the whole flight is replayed, with the steering of the settings and the pipeline's gate.
 Sample: each window is replayed alone, with its own units, by an idle machine. A lease is a
-promise from one window to the next, so that nobody rests there.
+promise from one window to the next, so that no modality rests there.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
 
-from mmedge_ros.data_types import (
-    NS_PER_S,
-    Configuration,
-    ModalityConfiguration,
-    Unit,
-    UnitFeatures,
-)
+from mmedge_ros.data_types import Configuration, ModalityConfiguration, Unit
 from mmedge_ros.lab.evaluation.encoded_flight import EncodedFlight, replay_encoded
 from mmedge_ros.lab.policies.causality import Promise
 from mmedge_ros.lab.policies.queueing import WindowQueue, Windows
@@ -29,8 +23,9 @@ from mmedge_ros.lab.policies.schedule import (
     PlannedDecision,
     Schedule,
     Use,
+    waited_for,
 )
-from mmedge_ros.lab.policies.settings import PolicySettings, ServiceTimes, no_content
+from mmedge_ros.lab.policies.settings import PolicySettings, no_content
 from mmedge_ros.lab.policies.steering import Course
 from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline, PipelineParameters
 from mmedge_ros.pipeline.unit_intake import acquisition_trail
@@ -64,33 +59,26 @@ class Pipelined(NamedTuple):
             return Schedule(self.name, protocol, (), ())
         if protocol == SAMPLE:
             return self._alone(arrivals, periods, settings)
-        pipeline = _TimesOnly(_parameters(settings))
-        return self.replay(blank_flight(arrivals, periods), pipeline, settings)[0]
+        flight = blank_flight(arrivals, periods)
+        return self.replay(flight, _times_only(settings), settings)[0]
 
     def replay(
         self, flight: EncodedFlight, pipeline: PerceptionPipeline, settings: PolicySettings
     ) -> tuple[Schedule, RunRecord]:
-        """Replay a flight as a stream; return what was done and what came of it.
+        """Replay a flight as a stream; return the schedule and the run record.
 
         :param pipeline: a new one, whose windows are those of the settings
         :raises ReplayError: as `replay_encoded`
         """
-        closed, record = _replayed(
-            flight,
-            pipeline,
-            settings.make_steering() if settings.make_steering else settings.configuration,
-            settings,
-        )
-        known = {c.id: c for c in (settings.configuration, *record.configurations)}
-        run = _Derived(record, closed, settings, known)
-        decisions = run.decisions()
+        steering = settings.make_steering() if settings.make_steering else settings.configuration
+        closed, record = _replayed(flight, pipeline, steering, settings)
+        decisions = _decisions(record, closed, settings)
         ends = {decision.window_end_ns for decision in decisions}
         dropped: tuple[int, ...] = ()
         if decisions:
             grid = range(min(ends), max(ends), settings.stride_ns)
             dropped = tuple(end_ns for end_ns in grid if end_ns not in ends)
-        schedule = Schedule(self.name, STREAM, decisions, run.encodings(None), dropped)
-        return schedule, record
+        return Schedule(self.name, STREAM, decisions, _encodings(record), dropped), record
 
     def _alone(
         self, arrivals: Sequence[Arrival], periods: Mapping[str, int], settings: PolicySettings
@@ -102,20 +90,15 @@ class Pipelined(NamedTuple):
         decisions: list[PlannedDecision] = []
         while (end_ns := queue.next(0)) is not None:
             configuration = course.at(end_ns - settings.window_ns)
-            units = windows.units(end_ns, arrivals)
-            made, decision = _window_alone(units, periods, configuration, settings, end_ns)
+            units = {unit.unit: unit for unit in windows.units(end_ns, arrivals)}
+            flight = blank_flight(tuple(units.values()), periods)
+            made, decision = _window_alone(flight, configuration, settings, end_ns)
             encodings += made
             decisions.append(decision)
-            by_place = {(unit.modality, unit.sequence): unit for unit in units}
             for encoding in made:
-                place = (encoding.modality, encoding.sequence)
-                ready_ns = encoding.end_ns + settings.times.transport_ns(*place)
-                course.encoded(by_place[place], encoding, ready_ns)
+                course.encoded(units[encoding.unit], encoding)
             last = max(decision.uses, key=lambda use: use.sequence, default=None)
-            transport_ns = 0
-            if last is not None:
-                transport_ns = settings.times.transport_ns(last.modality, last.sequence)
-            course.decided(decision, transport_ns)
+            course.decided(decision, last.unit if last else None)
         return Schedule(self.name, SAMPLE, tuple(decisions), tuple(encodings))
 
 
@@ -123,7 +106,7 @@ def blank_flight(arrivals: Sequence[Arrival], periods: Mapping[str, int]) -> Enc
     """Return a flight of these units, with nothing in them."""
     units = tuple(
         Unit(
-            *(arrival.modality, arrival.sequence, arrival.stamp_ns, arrival.available_ns),
+            *arrival,
             '',
             None,
             acquisition_trail(arrival.stamp_ns, arrival.stamp_ns, arrival.available_ns),
@@ -142,38 +125,33 @@ def blank_flight(arrivals: Sequence[Arrival], periods: Mapping[str, int]) -> Enc
 
 
 class _TimesOnly(PerceptionPipeline):
-    """Tracks nothing: units without content are asked for their times alone."""
+    """Tracks nothing: of units without content only the times matter."""
 
     def _absorb(self, end_ns: int) -> None:
         self._waiting = [unit for unit in self._waiting if unit.available_ns > end_ns]
 
 
-def _parameters(settings: PolicySettings) -> PipelineParameters:
-    return PipelineParameters(windows=settings.windows, skipping=SkipParameters(alpha=0.0))
+def _times_only(settings: PolicySettings) -> _TimesOnly:
+    skipping = SkipParameters(alpha=0.0)
+    return _TimesOnly(PipelineParameters(windows=settings.windows, skipping=skipping))
 
 
 def _window_alone(
-    units: Sequence[Arrival],
-    periods: Mapping[str, int],
-    configuration: Configuration,
-    settings: PolicySettings,
-    end_ns: int,
-) -> tuple[list[Encoding], PlannedDecision]:
+    flight: EncodedFlight, configuration: Configuration, settings: PolicySettings, end_ns: int
+) -> tuple[tuple[Encoding, ...], PlannedDecision]:
     """Replay one window by an idle machine."""
-    pipeline = _TimesOnly(_parameters(settings))
+    pipeline = _times_only(settings)
     pipeline.assembler.drop_until(end_ns)
-    flight = blank_flight(units, periods)
     # Alone, a window has one configuration, whenever that was chosen.
     configuration = replace(configuration, effective_from_ns=0)
     closed, record = _replayed(flight, pipeline, configuration, settings)
-    run = _Derived(record, closed, settings, {configuration.id: configuration})
-    for decision in run.decisions():
+    for decision in _decisions(record, closed, replace(settings, configuration=configuration)):
         if decision.window_end_ns == end_ns:
-            return list(run.encodings(end_ns)), decision
+            return _encodings(record, end_ns), decision
     # Nothing was received: nothing to wait for, and nothing to look for either.
     begin_ns = end_ns + pipeline.assembler.look_delay_ns
     done_ns = begin_ns + settings.decision_ns(end_ns)
-    return [], PlannedDecision(end_ns, begin_ns, done_ns, (), configuration)
+    return (), PlannedDecision(end_ns, begin_ns, done_ns, (), configuration)
 
 
 def _replayed(
@@ -188,59 +166,42 @@ def _replayed(
     return closed, record
 
 
-@dataclass
-class _Derived:
-    """A schedule from what a replay left behind."""
+def _encodings(record: RunRecord, window_end_ns: int | None = None) -> tuple[Encoding, ...]:
+    """Return every run of an encoder, by its beginning."""
+    encodings = []
+    for unit in record.features:
+        encode = next(stage for stage in reversed(unit.trail) if stage.stage == 'encode')
+        span = (encode.begin_ns, encode.end_ns, window_end_ns)
+        encodings.append(Encoding(unit.modality, unit.sequence, unit.level, *span))
+    return tuple(sorted(encodings, key=lambda e: (e.begin_ns, e.end_ns)))
 
-    record: RunRecord
-    closed: Sequence[ClosedWindow]
-    settings: PolicySettings
-    known: Mapping[int, Configuration]
 
-    def encodings(self, window_end_ns: int | None) -> tuple[Encoding, ...]:
-        """Return every run of an encoder, by its beginning."""
-        found = []
-        for features in self.record.features:
-            encode = next(stage for stage in reversed(features.trail) if stage.stage == 'encode')
-            found.append(
-                Encoding(
-                    *(features.modality, features.sequence, features.level),
-                    *(encode.begin_ns, encode.end_ns),
-                    window_end_ns,
-                )
+def _decisions(
+    record: RunRecord, closed: Sequence[ClosedWindow], settings: PolicySettings
+) -> tuple[PlannedDecision, ...]:
+    """Return the decisions, in the order of their windows."""
+    known = {c.id: c for c in (settings.configuration, *record.configurations)}
+    windows = {window.end_ns: window for window in closed}
+    decisions: list[PlannedDecision] = []
+    free_ns, current = 0, known[min(known)]
+    for decision in record.decisions:
+        window = windows[decision.window_end_ns]
+        newest = max((unit.configuration_id for unit in window.members), default=None)
+        current = known.get(newest, current) if newest is not None else current
+        ready = (
+            (u.modality, u.trail[-1].end_ns + settings.times.transport_ns(u.modality, u.sequence))
+            for u in window.members
+        )
+        decisions.append(
+            PlannedDecision(
+                decision.window_end_ns,
+                max(window.closed_ns, free_ns),
+                decision.published_ns,
+                tuple(Use(u.modality, u.sequence, u.level) for u in window.members),
+                current,
+                waited_for(window.end_ns, ready),
+                decision.skipped,
             )
-        return tuple(sorted(found, key=lambda e: (e.begin_ns, e.end_ns)))
-
-    def decisions(self) -> tuple[PlannedDecision, ...]:
-        """Return the decisions, in the order of their windows."""
-        windows = {window.end_ns: window for window in self.closed}
-        found: list[PlannedDecision] = []
-        free_ns, current = 0, self.known[min(self.known)]
-        for decision in self.record.decisions:
-            window = windows[decision.window_end_ns]
-            newest = max((unit.configuration_id for unit in window.members), default=None)
-            current = self.known.get(newest, current) if newest is not None else current
-            found.append(
-                PlannedDecision(
-                    decision.window_end_ns,
-                    max(window.closed_ns, free_ns),
-                    decision.published_ns,
-                    tuple(Use(u.modality, u.sequence, u.level) for u in window.members),
-                    current,
-                    self._waited(window),
-                    decision.skipped,
-                )
-            )
-            free_ns = decision.published_ns
-        return tuple(found)
-
-    def _waited(self, window: ClosedWindow) -> dict[str, float]:
-        waited: dict[str, float] = {}
-        for unit in window.members:
-            late = max(_ready_ns(unit, self.settings.times) - window.end_ns, 0) / NS_PER_S
-            waited[unit.modality] = max(waited.get(unit.modality, 0.0), late)
-        return waited
-
-
-def _ready_ns(unit: UnitFeatures, times: ServiceTimes) -> int:
-    return unit.trail[-1].end_ns + times.transport_ns(unit.modality, unit.sequence)
+        )
+        free_ns = decision.published_ns
+    return tuple(decisions)

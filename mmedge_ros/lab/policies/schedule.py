@@ -1,21 +1,21 @@
 """What a scheduling policy did: units encoded when, decisions from which of them, when published.
 
-A schedule says nothing about what is in the units, so one check can tell for every policy
-whether it keeps its promises: nothing is used before it is there, and no server does two
-things at once.
+A schedule holds no content of units, so that one check suits every policy.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from mmedge_ros.data_types import NS_PER_S, Configuration
 
 SAMPLE, STREAM = 'sample', 'stream'
 PROTOCOLS = (SAMPLE, STREAM)
+# Modality and sequence.
+UnitKey: TypeAlias = tuple[str, int]
 
 
 class Arrival(NamedTuple):
@@ -25,6 +25,10 @@ class Arrival(NamedTuple):
     sequence: int
     stamp_ns: int
     available_ns: int
+
+    @property
+    def unit(self) -> UnitKey:
+        return self.modality, self.sequence
 
 
 class Encoding(NamedTuple):
@@ -40,6 +44,10 @@ class Encoding(NamedTuple):
     end_ns: int
     window_end_ns: int | None = None
 
+    @property
+    def unit(self) -> UnitKey:
+        return self.modality, self.sequence
+
 
 class Use(NamedTuple):
     """A unit that a decision was made from."""
@@ -47,6 +55,10 @@ class Use(NamedTuple):
     modality: str
     sequence: int
     level: str
+
+    @property
+    def unit(self) -> UnitKey:
+        return self.modality, self.sequence
 
 
 @dataclass(frozen=True)
@@ -88,3 +100,15 @@ class Schedule:
     decisions: tuple[PlannedDecision, ...]
     encodings: tuple[Encoding, ...]
     dropped: tuple[int, ...] = ()
+
+
+def waited_for(end_ns: int, ready: Iterable[tuple[str, int]]) -> dict[str, float]:
+    """Return, by modality, how long after a window's end its last unit was ready, s.
+
+    :param ready: modality of each used unit, and when its features were ready, ns
+    """
+    waited: dict[str, float] = {}
+    for modality, ready_ns in ready:
+        late = max(ready_ns - end_ns, 0) / NS_PER_S
+        waited[modality] = max(waited.get(modality, 0.0), late)
+    return waited

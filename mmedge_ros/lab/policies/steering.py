@@ -24,7 +24,7 @@ from mmedge_ros.data_types import (
     UnitFeatures,
 )
 from mmedge_ros.lab.evaluation import EvaluationError
-from mmedge_ros.lab.policies.schedule import Arrival, Encoding, PlannedDecision
+from mmedge_ros.lab.policies.schedule import Arrival, Encoding, PlannedDecision, UnitKey
 from mmedge_ros.lab.policies.settings import PolicySettings, with_trail
 
 _MOST_KEPT = 200
@@ -168,8 +168,8 @@ class Course:
             self.current = made
         return self.current
 
-    def encoded(self, unit: Arrival, encoding: Encoding, ready_ns: int) -> None:
-        """Note when a unit's features will be ready."""
+    def encoded(self, unit: Arrival, encoding: Encoding) -> None:
+        """Note when a unit's features will be ready: encoded, and sent to fusion."""
         if self._steering is None:
             return
         if not self._knows_arrivals:
@@ -177,14 +177,13 @@ class Course:
         part = ModalityConfiguration(unit.modality, 0.0, encoding.level)
         features = self._settings.features(unit, part)
         if features is not None:
+            ready_ns = encoding.end_ns + self._settings.times.transport_ns(*encoding.unit)
             self._at(ready_ns, self._steering.features_ready, with_trail(features, encoding))
 
-    def decided(self, decision: PlannedDecision, transport_ns: int) -> None:
-        """Note when a decision will be published.
-
-        :param transport_ns: how long the features of its last unit travelled
-        """
+    def decided(self, decision: PlannedDecision, last: UnitKey | None) -> None:
+        """Note when a decision will be published; its ``last`` unit's features travelled last."""
         if self._steering is not None:
+            transport_ns = self._settings.times.transport_ns(*last) if last else 0
             trail = (
                 StageTiming(
                     'transport_features', decision.decide_ns - transport_ns, decision.decide_ns
