@@ -16,6 +16,8 @@ from replays import Message, Outcome, refused, replay, reported, told
 from mmedge_ros.replay.bag import Bag
 from mmedge_ros.replay.recording import TopicChoice
 
+pytestmark = pytest.mark.usefixtures('without_figures')
+
 NS = 1_000_000_000
 UNIT_TOPICS = (flight.CAMERA_COMPRESSED, flight.RADAR)
 
