@@ -30,7 +30,7 @@ def results(
         from mmedge_ros.lab.comparison.result_files import enter_results, read_results
 
         folder = load_bundle(default_detector(bundle)).folder
-        found = read_results(reports)
-        enter_results(folder, found)
-    say(f'entered: {", ".join(found)}')
+        results_by_name = read_results(reports)
+        enter_results(folder, results_by_name)
+    say(f'entered: {", ".join(results_by_name)}')
     typer.echo(folder / MANIFEST)

@@ -71,8 +71,8 @@ def train_predictor(
         )
         with StatusLine(f'predictor for {folder.name}') as line:
             content = build_predictor(request, line.advance)
-        for name, found in content['against'].items():
-            for what, figures in found.items():
+        for name, comparison in content['against'].items():
+            for what, figures in comparison.items():
                 value, low, high = figures['difference']
                 say(
                     f'{what} of the predictor {figures["predictor"]:.4f}, of the '

@@ -81,8 +81,8 @@ def train_rivals(
         request = RivalsRequest(folder, flights, out.absolute(), validation, settings, jobs)
         with StatusLine(f'rivals for {folder.name}') as line:
             facts = build_rivals(request, line.advance)
-    for rival, found in (facts['validation'] or {}).items():
-        if isinstance(found, dict):
-            words = ', '.join(f'{name} {value:g}' for name, value in found.items())
+    for rival, figures in (facts['validation'] or {}).items():
+        if isinstance(figures, dict):
+            words = ', '.join(f'{name} {value:g}' for name, value in figures.items())
             say(f'{rival} on {facts["validation"]["set"]}: {words}')
     typer.echo(out)

@@ -64,7 +64,6 @@ class AblationRequest:
 def run_ablations(request: AblationRequest, report: Report) -> dict[str, Any]:
     """Train and judge each variant with each seed, and compare them.
 
-    :param report: told the share done (0..1) and what is being done
     :return: see `tabulate`, with the ``plan`` all trainings share and their number of ``steps``
     :raises TrainingError: if the features cannot be used, or ``out`` holds other runs; after a
         full disk all that is whole is kept
@@ -88,17 +87,17 @@ def run_ablations(request: AblationRequest, report: Report) -> dict[str, Any]:
                 WindowSet(flights, settings.window, settings.stride)
                 for flights in (learned, judged)
             ]
-            asked = [(seed, variant) for seed in range(request.seeds) for variant in VARIANTS]
+            runs_to_do = [(seed, variant) for seed in range(request.seeds) for variant in VARIANTS]
             runs = []
-            for place, (seed, variant) in enumerate(asked):
+            for place, (seed, variant) in enumerate(runs_to_do):
 
-                def told(share: float, words: str, place: int = place) -> None:
-                    name = f'{asked[place][1].name}, seed {asked[place][0]}: {words}'
-                    report((place + share) / len(asked), name)
+                def on_progress(share: float, words: str, place: int = place) -> None:
+                    name = f'{runs_to_do[place][1].name}, seed {runs_to_do[place][0]}: {words}'
+                    report((place + share) / len(runs_to_do), name)
 
                 path = out / RUNS / f'{variant.name}_{seed}.json'
                 if not path.is_file():
-                    run = _run(variant, replace(settings, seed=seed), windows, path, told)
+                    run = _run(variant, replace(settings, seed=seed), windows, path, on_progress)
                     save_run(path, run)
                     path.with_suffix('.pt').unlink(missing_ok=True)
                 runs.append(load_run(path))
@@ -113,7 +112,7 @@ def _run(
     settings: FusionSettings,
     windows: Sequence[WindowSet],
     path: Path,
-    told: Report,
+    on_progress: Report,
 ) -> Run:
     from mmedge_ros.lab.training.fusion_training import FusionTraining, run_network
 
@@ -122,12 +121,12 @@ def _run(
     begun = time.process_time()
     data = _digest(learned.flights)
     training = FusionTraining(learned, settings, path.with_suffix('.pt'), data)
-    training.run(lambda share, words: told(0.9 * share, words))
+    training.run(lambda share, words: on_progress(0.9 * share, words))
     seconds = time.process_time() - begun
     network = training.network
     figures: dict[str, Any] = {}
     for number, (name, configuration) in enumerate(JUDGED_CONFIGURATIONS.items()):
-        told(0.9 + 0.1 * number / len(JUDGED_CONFIGURATIONS), 'judging')
+        on_progress(0.9 + 0.1 * number / len(JUDGED_CONFIGURATIONS), 'judging')
         chosen = judged.spread(settings.judged_windows, configuration)
         by_flight = [
             judge(
@@ -147,13 +146,13 @@ def _run(
 
 def _flights(features: Path, name: str) -> tuple[CachedFlight, ...]:
     folder = features / CACHE / name
-    found = sorted(p for p in folder.glob('[!.]*') if p.is_dir()) if folder.is_dir() else []
-    if not found:
+    folders = sorted(p for p in folder.glob('[!.]*') if p.is_dir()) if folder.is_dir() else []
+    if not folders:
         raise TrainingError(
             f'{folder} holds no features of flights; make them with `mmedge train fusion SET '
             f'--validation SET --features {features}`'
         )
-    return tuple(read_flight(path) for path in found)
+    return tuple(read_flight(path) for path in folders)
 
 
 def _thinned(flights: tuple[CachedFlight, ...], count: int) -> tuple[CachedFlight, ...]:
@@ -181,7 +180,7 @@ def _keep_plan(path: Path, identity: dict[str, Any]) -> None:
     if path.is_file():
         if path.read_text(encoding='utf-8', errors='replace') != text:
             raise TrainingError(
-                f'{path} says that the runs beside it have other settings or flights; ask for '
+                f'{path} is of runs with other settings or flights; choose '
                 'the same, or name another --out'
             )
         return

@@ -2,10 +2,10 @@
 
 A window is half a second, the least time that a configuration holds. The value of a
 configuration in it is made as the bundle's table is: nine tenths of the streaming IoU and one
-tenth of the share of people placed within 2 m. Windows in which nobody is visible are left out.
+tenth of the share of people placed within 2 m. Windows without visible people are left out.
 
-What is asked in flight is known under the configuration in use, whichever that is, so each window
-is learnt from and judged as seen under every configuration.
+In flight the indicators are known under the configuration in use, whichever that is, so each
+window is learnt from and judged as seen under every configuration.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from mmedge_ros.lab.training import TrainingError
 from mmedge_ros.lab.training.accuracy_predictor_samples import LEARNT_RATES, FlightCourse
 from mmedge_ros.records.device_profile import PROBABILITIES
 
-# Steps of a window, and those before the first one: at the beginning nobody is followed yet.
+# Steps of a window, and those before the first one: at the beginning there are no tracks yet.
 _WINDOW, _FIRST = 5, 5
 # Pulls to zero that are tried, for each coefficient of the surface apart; infinite is the table.
 PENALTIES = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, math.inf)
@@ -78,19 +78,19 @@ def windows_of(courses: Sequence[FlightCourse]) -> Windows:
         steps = len(course.asked)
         for begin in range(_FIRST, steps - _WINDOW + 1, _WINDOW):
             window = slice(begin, begin + _WINDOW)
-            asked = course.asked[window].sum()
-            if not asked:
+            people = course.asked[window].sum()
+            if not people:
                 continue
-            overlap = course.overlaps[:, window].sum(axis=1) / asked
+            overlap = course.overlaps[:, window].sum(axis=1) / people
             sought = course.sought[:, window].sum(axis=1)
             placed = course.placed[:, window].sum(axis=1) / np.maximum(sought, 1.0)
-            # Nobody at the state times of decisions: people came into the picture just then.
+            # No person at the state times of decisions: people came into the picture just then.
             placed = np.where(sought > 0.0, placed, overlap)
             values.append((1.0 - PLACES_WEIGHT) * overlap + PLACES_WEIGHT * placed)
             known.append(course.known[:, begin])
             flights.append(number)
     if not values:
-        raise TrainingError('there is nobody in the flights; the predictor learns from people')
+        raise TrainingError('there are no people in the flights; the predictor learns from them')
     return Windows(np.array(values), np.array(known), np.array(flights, np.int64))
 
 

@@ -1,7 +1,7 @@
 """What the accuracy predictor learns from: each flight replayed in many configurations.
 
 Every unit is encoded once per level, all configurations are replayed with the same service
-times, and every tenth of a second is noted what was asked and answered, and what was known then.
+times, and every tenth of a second the people, their accuracy and the indicators are recorded.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def collect(task: PredictorFlight, on_share: OnShare) -> None:
 
 def course_of(flight: EncodedFlight, task: PredictorFlight, on_share: OnShare) -> FlightCourse:
     """Replay an encoded flight in every configuration."""
-    assert flight.truth is not None  # `encoded_flight` has seen to that
+    assert flight.truth is not None  # see `encoded_flight`
     truth, space = CachedTruth(flight.truth), task.space
     begin_ns = next(truth.instants(STREAM_STEP_NS))
     last_ns = max(event.stamp_ns for event in flight.events if isinstance(event, Unit))
@@ -167,22 +167,22 @@ def _known(record: RunRecord, begin_ns: int, steps: int) -> FloatArray:
         *((decision.published_ns, 1, decision) for decision in record.decisions),
     ]
     events.sort(key=lambda event: event[:2])
-    scene, heard = SceneIndicators(), 0
+    scene, place = SceneIndicators(), 0
     rows = []
     for step in range(steps):
-        while heard < len(events) and events[heard][0] <= begin_ns + step * _STEP_NS:
-            what = events[heard][2]
+        while place < len(events) and events[place][0] <= begin_ns + step * _STEP_NS:
+            what = events[place][2]
             if isinstance(what, Decision):
                 scene.decided(what.tracks)
             else:
                 scene.encoded(what)
-            heard += 1
+            place += 1
         rows.append(scene.now)
     return np.array(rows, np.float64)
 
 
 class _Until(GroundTruth):
-    """A truth that is asked about until an instant only."""
+    """A truth that ends at an instant."""
 
     def __init__(self, truth: GroundTruth, end_ns: int) -> None:
         super().__init__(truth.scenes, truth.problems)

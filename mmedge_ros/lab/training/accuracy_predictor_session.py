@@ -48,7 +48,7 @@ from mmedge_ros.records.run_record import software_identity
 
 @dataclass(frozen=True)
 class PredictorRequest:
-    """A predictor as asked for: a bundle, two sets of flights, and where all of it goes.
+    """The request for a predictor: a bundle, two sets of flights, and where all of it goes.
 
     ``seconds`` is how much of each flight is used, 0 for all; ``test_flights`` how many are judged
     on, spread over the set, 0 for all. ``samples`` is the folder in which
@@ -69,7 +69,6 @@ class PredictorRequest:
 def build_predictor(request: PredictorRequest, report: Report) -> dict[str, Any]:
     """Learn accuracies, judge them, and write a report and the bundle with the better one.
 
-    :param report: told the share done (0..1) and what is being done
     :return: the content of report.json
     :raises TrainingError: if it cannot be done with these flights, or the bundle has no table
     :raises EncodingError: if the bundle cannot be used
@@ -112,6 +111,7 @@ def _content(
         'table_of_the_bundle': compare(unseen, predictions, table, space),
         'table_of_the_same_windows': compare(unseen, predictions, refitted, space),
     }
+    is_better = all(comparison.is_better for comparison in against.values())
     return {
         'software': software_identity(request.bundle),
         'seconds_of_each_flight': request.seconds,
@@ -128,7 +128,7 @@ def _content(
             )
         },
         'penalties': [str(penalty) for penalty in learnt.penalties],
-        'used': 'predictor' if all(found.is_better for found in against.values()) else 'table',
+        'used': 'predictor' if is_better else 'table',
         'against': {name: comparison.report() for name, comparison in against.items()},
     }
 

@@ -18,7 +18,7 @@ from mmedge_ros.lab.training.picture_set import Labelled, PictureSet, picture_nu
 class Batch(NamedTuple):
     """``pictures`` (B, 3, H, W) uint8 RGB, and rows of picture, class, x0, y0, x1, y1 (px).
 
-    ``objects`` (N, 6) are to be found, ``ignored`` (M, 6) are not judged.
+    ``objects`` (N, 6) are to be detected, ``ignored`` (M, 6) are not judged.
     """
 
     pictures: NDArray[np.uint8]

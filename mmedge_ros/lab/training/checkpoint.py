@@ -130,11 +130,11 @@ def resume(
         ) from err
 
 
-def _difference(found: Any, wanted: Any) -> str:
-    if isinstance(found, dict) and isinstance(wanted, dict):
-        other = [key for key in wanted if found.get(key) != wanted[key]]
-        return ', '.join(f'{key} {found.get(key)!r}, not {wanted[key]!r}' for key in other[:4])
-    return f'{str(found)[:20]}, not {str(wanted)[:20]}'
+def _difference(actual: Any, wanted: Any) -> str:
+    if isinstance(actual, dict) and isinstance(wanted, dict):
+        other = [key for key in wanted if actual.get(key) != wanted[key]]
+        return ', '.join(f'{key} {actual.get(key)!r}, not {wanted[key]!r}' for key in other[:4])
+    return f'{str(actual)[:20]}, not {str(wanted)[:20]}'
 
 
 def _epoch_of(checkpoint: Path) -> str:

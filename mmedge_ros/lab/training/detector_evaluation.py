@@ -17,7 +17,7 @@ from mmedge_ros.sensing.camera.image import Picture
 
 # Average precision needs the weak detections too; weaker ones only cost time.
 _LOWEST_SCORE = 0.01
-# Neighbouring pictures hardly differ: more of them cost time and say nothing new.
+# Neighbouring pictures hardly differ: more of them cost time and add nothing.
 PICTURES = 1500
 _DIGITS = 4
 
@@ -43,13 +43,13 @@ def evaluate_detector(
     step = max(1, total // max(pictures, 1))
 
     def chosen() -> Iterator[tuple[Picture, TrueFrame]]:
-        seen = 0
+        count = 0
         for flight in flights:
             for picture in readable(labelled_pictures(flight, step)):
                 yield picture
-                seen += 1
+                count += 1
                 if on_progress:
-                    on_progress(min(seen * step / max(total, 1), 1.0))
+                    on_progress(min(count * step / max(total, 1), 1.0))
 
     opened.warm_up()
     return judge_detector(opened, chosen())

@@ -1,4 +1,4 @@
-"""The loss of a detector, blind where nobody can say whether there is something to find."""
+"""The loss of a detector, without the cells on objects that are too small or hidden to judge."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ STARTING_POINTS = {NARROW: 'narrow.pt', WIDE: 'wide.pt'}
 
 @dataclass(frozen=True)
 class DetectorRequest:
-    """A training as asked for: sets of flights by folder, and where the bundle goes.
+    """The request for a training: sets of flights by folder, and where the bundle goes.
 
     ``judged`` names the sets the result is judged on, such as validation and test. The work
     folder beside the bundle holds pictures and checkpoints; it is removed at the end unless
@@ -87,7 +87,6 @@ class DetectorRequest:
 def train_detector(request: DetectorRequest, report: Report) -> dict[str, Any]:
     """Train, export, check, judge, and put the bundle in its place.
 
-    :param report: told the share done (0..1) and what is being done
     :return: the figures by set
     :raises TrainingError: when it cannot be done; after a full disk the checkpoints are kept
     :raises BagError: if a flight cannot be read
@@ -198,7 +197,6 @@ class LevelRequest:
 def join_levels(request: LevelRequest, report: Report) -> dict[str, dict[str, Any]]:
     """Export every level, check it, judge it, and put the bundle in its place.
 
-    :param report: told the share done (0..1) and what is being done
     :return: the figures by level and set
     :raises TrainingError: when it cannot be done
     :raises BagError: if a flight cannot be read
@@ -254,10 +252,10 @@ def join_levels(request: LevelRequest, report: Report) -> dict[str, dict[str, An
 def _pictures(flights: tuple[Path, ...]) -> list[Picture]:
     """Return one picture of each of some flights."""
     step = max(1, len(flights) // _CHECKED_PICTURES)
-    found: list[Picture] = []
+    shown: list[Picture] = []
     for flight in flights[::step]:
-        found += [image for image, _ in islice(readable(labelled_pictures(flight, 60)), 1)]
-    return found[:_CHECKED_PICTURES]
+        shown += [image for image, _ in islice(readable(labelled_pictures(flight, 60)), 1)]
+    return shown[:_CHECKED_PICTURES]
 
 
 def _save_starting_point(path: Path, detector: TrainedDetector) -> None:
@@ -275,7 +273,7 @@ def _halved(value: Any) -> Any:
 
 
 def _facts(place: Path, detector: TrainedDetector) -> dict[str, Any]:
-    """Return what a detector's own manifest says of its training, where there is one."""
+    """Return the training's facts in a detector's own manifest, where there is one."""
     try:
         manifest = yaml.safe_load((place / MANIFEST).read_bytes())
         return dict(manifest['training'])

@@ -37,8 +37,8 @@ class DetectorSettings:
     """Two trainings with equal settings on one machine give the same network.
 
     ``size`` is width and height of the detector's input. It is trained on parts of pictures of
-    the size ``crop``: a third of the work, and nothing in them is smaller. ``pictures`` tells
-    about how many are taken from the set. ``plain_epochs`` at the end do without mosaics, so
+    the size ``crop``: a third of the work, and nothing in them is smaller. About so many
+    ``pictures`` are taken from the set. ``plain_epochs`` at the end do without mosaics, so
     that the last the network sees looks like what it will see. ``threads`` is part of it
     because sums depend on their order. ``precision`` is that of convolutions and what lies
     between them; weights, normalisation statistics and losses are float32 in any case.
@@ -169,13 +169,13 @@ def checkpoint_of(place: Path) -> Path:
     :raises TrainingError: if there is none
     """
     places = (place / CHECKPOINT, work_beside(place.absolute()) / CHECKPOINT)
-    found = [place] if place.is_file() else [path for path in places if path.is_file()]
-    if not found:
+    matches = [place] if place.is_file() else [path for path in places if path.is_file()]
+    if not matches:
         raise TrainingError(
             f'{place} holds no {CHECKPOINT}; name the work folder that `mmedge train detector '
             '--keep-work` leaves beside its bundle'
         )
-    return found[0]
+    return matches[0]
 
 
 def load_detector(place: Path, width: str) -> TrainedDetector:
@@ -192,10 +192,10 @@ def load_detector(place: Path, width: str) -> TrainedDetector:
         raise TrainingError(
             f'{path} is no checkpoint of a detector; name one of `mmedge train detector`'
         )
-    found = str(settings.get('width'))[:20]
-    if found != width:
+    actual = str(settings.get('width'))[:20]
+    if actual != width:
         raise TrainingError(
-            f'{path} is a {found!r} detector and was given as --{width}; train one with '
+            f'{path} is a {actual!r} detector and was given as --{width}; train one with '
             f'`mmedge train detector --width {width} --keep-work`'
         )
     network = new_network(CLASSES, SCALES[width])

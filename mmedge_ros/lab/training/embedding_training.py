@@ -1,7 +1,7 @@
 """A joint projection: what camera and radar see at one moment gets similar vectors.
 
-Learned by telling true pairs from all others in a batch, both ways (contrastive learning, van den
-Oord et al., arXiv 1807.03748); levels are drawn at random, so that one projection serves all.
+Learned by separating true pairs from all others in a batch, both ways (contrastive learning,
+van den Oord et al., arXiv 1807.03748); levels are drawn at random: one projection serves all.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class MomentPair(NamedTuple):
 
 
 class SharedSpace(NamedTuple):
-    """How well true pairs are told from shuffled ones: the area under the ROC curve."""
+    """Separation of true pairs from shuffled ones: the area under the ROC curve."""
 
     pairs: int
     auc_other_flight: float
@@ -108,7 +108,7 @@ def train_embedding(
 ) -> JointEmbedding:
     """Learn the joint projection.
 
-    :raises TrainingError: if there are not two moments at which both sensors saw something
+    :raises TrainingError: if there are not two moments with units of both sensors
     """
     pairs = moment_pairs(flights)
     if len(pairs) < 2:
@@ -154,7 +154,7 @@ def train_embedding(
 def judge_embedding(
     joint: JointEmbedding, flights: Sequence[CachedFlight], seed: int = 0
 ) -> SharedSpace:
-    """Tell how well true pairs are told from those with the scan of another flight or moment."""
+    """Return how well true pairs are separated from those of another flight or moment."""
     pairs = moment_pairs(flights)
     pairs = pairs[:: max(1, len(pairs) // _JUDGED)]
     if not pairs:

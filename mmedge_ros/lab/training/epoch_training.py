@@ -48,7 +48,7 @@ class EpochTraining(ABC):
 
     :param network: on the device it is trained on
     :param checkpoint: file that is written after each epoch
-    :param identity: plain values that tell this training from others
+    :param identity: plain values of all that the result depends on
     :raises TrainingError: if the checkpoint is damaged or of another training
     """
 

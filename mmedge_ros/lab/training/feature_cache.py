@@ -93,7 +93,7 @@ class CachedFlight:
 
 
 def cache_key(flight: Mapping[str, Any], parts: str, stride_ns: int) -> str:
-    """Return what tells the cache of one flight and one set of encoders from every other.
+    """Return the digest of what the cache of one flight depends on.
 
     :param flight: what makes the flight what it is
     :param parts: digest of the encoders
@@ -130,15 +130,15 @@ def write_flight(
             if find_truth is None or _is_near(unit, truth):
                 units[unit.modality].append(unit)
         size = _picture_size(units[CAMERA], flight)
-        usable = {kind: np.ones(len(found), np.bool_) for kind, found in units.items()}
+        usable = {kind: np.ones(len(of_kind), np.bool_) for kind, of_kind in units.items()}
         for (kind, level), encode in open_encoders(recording).items():
             _write_level(part, kind, level, units[kind], encode, usable[kind])
     instants = [*(u.stamp_ns for u in units[CAMERA]), *_window_ends(units, stride_ns)]
     known = window_truth(truth, instants)
     times = {
         f'{kind}_{name}': column
-        for kind, found in units.items()
-        for name, column in _times(found, usable[kind])._asdict().items()
+        for kind, of_kind in units.items()
+        for name, column in _times(of_kind, usable[kind])._asdict().items()
     }
     with (part / _UNITS).open('wb') as file:
         np.savez(

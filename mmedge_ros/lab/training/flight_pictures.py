@@ -45,15 +45,15 @@ def flights_in(folder: Path) -> tuple[Path, ...]:
             return (folder,)
         below = sorted(folder.iterdir()) if folder.is_dir() else []
         # Hidden folders are flights that are just being written, or were cut short.
-        found = tuple(p for p in below if not p.name.startswith('.') and _is_flight(p))
+        flights = tuple(p for p in below if not p.name.startswith('.') and _is_flight(p))
     except OSError as err:
         raise TrainingError(f'{folder} cannot be read: {err.strerror or err}') from err
-    if not found:
+    if not flights:
         raise TrainingError(
             f'{folder} holds no flights; name a folder with one folder per flight, as '
             '`mmedge simulate` writes them'
         )
-    return found
+    return flights
 
 
 def count_pictures(flights: Sequence[Path]) -> int:

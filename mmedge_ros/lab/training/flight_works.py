@@ -20,7 +20,7 @@ from mmedge_ros.lab.worker_processes import Work, WorkError, do_works
 class FlightFolders:
     """Folders for the results of flights, each of which may be given once.
 
-    :param made_from: what tells these results from others of the same flights
+    :param made_from: a text of all that these results depend on beside the flights
     """
 
     def __init__(self, work: Path, made_from: str) -> None:

@@ -67,12 +67,12 @@ class FeaturesRequest:
 
     @property
     def truth_key(self) -> str:
-        """What tells the labels of the teacher from those of others; '' without one."""
+        """The key of the teacher's labels; '' without one."""
         return self.teacher.key if self.teacher else ''
 
 
 class Parts(NamedTuple):
-    """A bundle of encoders; ``digest`` tells it from others, ``content`` is its manifest."""
+    """A bundle of encoders; ``digest`` identifies it, ``content`` is its manifest."""
 
     folder: Path
     digest: str
@@ -82,7 +82,7 @@ class Parts(NamedTuple):
 class Features(NamedTuple):
     """Encoders, cached flights by set, the embedding's networks by modality and its facts.
 
-    ``digest`` tells what is learned from; ``described`` are the flights of the set ''.
+    ``digest`` is that of the data to learn from; ``described`` are the flights of the set ''.
     """
 
     parts: Parts

@@ -147,15 +147,15 @@ def iou(one: Any, two: Any) -> Any:
     return common / (areas[0] + areas[1] - common).clamp(min=_TINY)
 
 
-def complete_iou(found: Any, wanted: Any) -> Any:
+def complete_iou(made: Any, wanted: Any) -> Any:
     """Return the IoU (K,) less what boxes are apart in place and shape."""
-    overlap = iou(found, wanted)
-    low = torch.minimum(found[:, :2], wanted[:, :2])
-    high = torch.maximum(found[:, 2:], wanted[:, 2:])
+    overlap = iou(made, wanted)
+    low = torch.minimum(made[:, :2], wanted[:, :2])
+    high = torch.maximum(made[:, 2:], wanted[:, 2:])
     diagonal = (high - low).square().sum(dim=1).clamp(min=_TINY)
-    apart = (found[:, :2] + found[:, 2:] - wanted[:, :2] - wanted[:, 2:]).square().sum(dim=1) / 4
+    apart = (made[:, :2] + made[:, 2:] - wanted[:, :2] - wanted[:, 2:]).square().sum(dim=1) / 4
     angles = []
-    for box in (found, wanted):
+    for box in (made, wanted):
         width, height = (box[:, 2:] - box[:, :2]).clamp(min=_TINY).unbind(dim=1)
         angles.append(torch.atan(width / height))
     shape = 4.0 / math.pi**2 * (angles[1] - angles[0]).square()
@@ -176,8 +176,8 @@ def _by_cell(channels: Any, values: int) -> Any:
 
 def _greatest(values: Any, groups: Any, count: int) -> Any:
     """Return the greatest value (count,) of each group, 0 for empty ones."""
-    found = torch.zeros(count, dtype=values.dtype, device=values.device)
-    return found.scatter_reduce(0, groups, values, 'amax')
+    made = torch.zeros(count, dtype=values.dtype, device=values.device)
+    return made.scatter_reduce(0, groups, values, 'amax')
 
 
 def _best_of_each(values: Any, groups: Any, count: int) -> Any:

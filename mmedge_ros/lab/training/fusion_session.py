@@ -47,7 +47,7 @@ _JUDGED = 500
 
 @dataclass(frozen=True)
 class FusionRequest:
-    """A training as asked for: flights and detectors by folder, and where the bundle goes.
+    """The request for a training: flights and detectors by folder, and where the bundle goes.
 
     ``judged`` names the sets the result is judged on; the one named validation also chooses the
     best epoch and the threshold. ``features`` is a folder that keeps what encoders make of
@@ -77,7 +77,6 @@ class FusionRequest:
 def train_fusion(request: FusionRequest, report: Report) -> dict[str, Any]:
     """Train, export, check, judge, and put the bundle in its place.
 
-    :param report: told the share done (0..1) and what is being done
     :return: the figures by set
     :raises TrainingError: when it cannot be done; after a full disk the checkpoints are kept
     :raises ReplayError: if a flight cannot be read

@@ -62,10 +62,10 @@ _AUDITED_SHARE = 0.15
 
 @dataclass(frozen=True)
 class GateRequest:
-    """A gate as asked for: a bundle, sets of flights by folder, and where all of it goes.
+    """The request for a gate: a bundle, sets of flights by folder, and where all of it goes.
 
     ``test`` judges only; without it the report shows the calibration set. ``shifted`` are flights
-    of another kind: the report says after how many audits the gate notices. ``level`` is that of
+    of another kind: the report counts the audits until the gate notices. ``level`` is that of
     the camera ('' for one model that serves every level); ``alpha`` is the share that must be
     certified for a gate to be written at all.
     """
@@ -102,7 +102,6 @@ def build_gate(request: GateRequest, report: Report) -> dict[str, Any]:
 
     What was replayed before is kept in a folder beside the bundle until that is written.
 
-    :param report: told the share done (0..1) and what is being done
     :return: the content of report.json
     :raises TrainingError: if it cannot be done with these flights
     :raises EncodingError: if the bundle cannot be used

@@ -158,7 +158,7 @@ class GateFlight:
 
         Fusion networks are opened once; their results for the units of a window are cached.
 
-        :raises EncodingError: if feature fusion is asked for and the bundle has none
+        :raises EncodingError: for feature fusion, if the bundle has none
         """
         parameters = PipelineParameters(strategy=self.strategy)
         settings = LoopSettings(

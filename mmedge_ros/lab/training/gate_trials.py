@@ -47,7 +47,7 @@ _LARGEST_FILE = 50 << 20
 class Trial(NamedTuple):
     """A rule at a threshold; of one rule those with larger values save less.
 
-    ``value`` is what tells trials of a rule apart: a threshold, or 1 - the share of yeses.
+    ``value`` identifies a trial of a rule: a threshold, or 1 - the share of early decisions.
     """
 
     rule: str
@@ -78,7 +78,7 @@ def audited_trial(gate: Gate, threshold: float) -> Trial:
 
 
 def gate_name(gate: Gate) -> str:
-    """Return what tells a gate from any other."""
+    """Return a short digest of a gate."""
     return hashlib.sha256(gate_bytes(gate)).hexdigest()[:12]
 
 
@@ -98,7 +98,7 @@ class _Recording:
 def try_all(task: GateFlight, trials: Sequence[Trial], name: str, on_share: OnShare) -> None:
     """Replay a flight in closed loop with every trial; what is there already is kept.
 
-    :param name: tells gates apart
+    :param name: of the gate, see `gate_name`
     :raises TrainingError: if the results cannot be read or written
     """
     path = task.trials_path(name)

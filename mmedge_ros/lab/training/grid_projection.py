@@ -1,10 +1,10 @@
 """Fits the learned channels of feature grids: PCA of one level, and what others know of it.
 
 The largest level's features are brought to their principal components, whitened. Smaller levels
-see the same pictures and learn by ridge regression to tell the same values from features of
+see the same pictures and learn by ridge regression to predict the same values from features of
 their own. All of it follows from first and second moments, which one pass over the pictures
-collects. What a network says in cells of its input is carried to cells of the canvas
-(feature_grid), so that all levels say it in the same place and the same units.
+collects. Predictions in cells of the input are carried to cells of the canvas
+(feature_grid), the same for all levels.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class ProjectionFit:
 def fit_projections(
     levels: Mapping[str, LevelNetwork], reference: str, pictures: Iterable[Picture]
 ) -> dict[str, ProjectionFit]:
-    """Fit the projections of all levels so that they tell the same.
+    """Fit the projections of all levels so that their channels mean the same.
 
     The same pictures in the same order give the same weights.
 
@@ -163,7 +163,7 @@ def _principal_components(moments: Matrix, own: NDArray[np.intp]) -> Matrix:
 def _ridge(
     moments: Matrix, own: NDArray[np.intp], reference: NDArray[np.intp], target: Matrix
 ) -> Matrix:
-    """Return weights (1 + C, 16) that tell the target's values from features of one's own."""
+    """Return weights (1 + C, 16) that predict the target's values from a level's own features."""
     rows, columns = np.r_[0, own], np.r_[0, reference]
     normal = moments[np.ix_(rows, rows)].copy()
     count, mean = moments[0, 0], moments[0, own] / moments[0, 0]

@@ -3,7 +3,7 @@
 ``images/000000.jpg`` beside ``labels/000000.txt`` with a line ``class x y w h`` per object
 (centre and size as shares of the picture), and ``data.yaml``: any ultralytics network can be
 trained from such a folder. ``ignored/000000.txt`` holds, in the same form, objects that are too
-small or too hidden to be asked for, but must not be taught to be nothing.
+small or too hidden to be required, but must not be taught to be background.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ Labels = NDArray[np.float32]
 class Labelled(NamedTuple):
     """A picture (H, W, 3) uint8 BGR with its objects, rows of class, x0, y0, x1, y1 in px.
 
-    ``objects`` (N, 5) are to be found; ``ignored`` (M, 5) need not be.
+    ``objects`` (N, 5) are to be detected; ``ignored`` (M, 5) need not be.
     """
 
     image: Picture
@@ -56,7 +56,7 @@ class Labelled(NamedTuple):
 
 @dataclass(frozen=True)
 class PictureSet:
-    """A written folder. ``digest`` (SHA-256) tells it from every other content."""
+    """A written folder. ``digest`` (SHA-256) is that of its content."""
 
     folder: Path
     digest: str
@@ -114,9 +114,9 @@ def write_picture_set(
     step = max(1, round(total / max(pictures, 1)))
     described = tuple(describe_flight(flight) for flight in flights)
     key = hashlib.sha256(json.dumps([_LAYOUT, step, described]).encode()).hexdigest()
-    found = _existing(folder, key)
-    if found is not None:
-        return found
+    existing = _existing(folder, key)
+    if existing is not None:
+        return existing
     part = folder.with_name(f'.{folder.name}.part')
     shutil.rmtree(part, ignore_errors=True)
     for name in ('images', 'labels', 'ignored'):
@@ -215,7 +215,7 @@ def describe_flight(flight: Path) -> dict[str, Any]:
 
 
 def _targets(truth: TrueFrame) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Mark (N,) the objects to be found, and those in the picture that need not be."""
+    """Mark (N,) the objects to be detected, and those in the picture that need not be."""
     known = np.isin(truth.labels, CLASSES) & np.isfinite(truth.boxes).all(axis=1)
     clear = (truth.heights >= MINIMUM_HEIGHT) & (truth.visibility >= MINIMUM_VISIBILITY)
     return known & clear, known & ~clear

@@ -1,4 +1,4 @@
-"""Trains the radar's networks to tell where people are in its view and how far, and exports them.
+"""Trains the radar's networks to locate people in its view, and exports them.
 
 The largest level learns first, together with the probe that reads its grid. The others learn to
 be read by the same probe and to put out the same grid: levels may then be mixed in one window.

@@ -1,4 +1,4 @@
-"""A detector that stands in for ground truth: what it is sure of is taken to be true."""
+"""A detector that stands in for ground truth: its confident detections are taken to be true."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ from mmedge_ros.replay.recording import Recording
 from mmedge_ros.sensing import SensingError
 from mmedge_ros.sensing.camera.image import decode_image
 
-# What it is half sure of is neither right nor wrong.
+# Detections between these scores are neither right nor wrong.
 _SURE, _HALF_SURE = 0.4, 0.15
 _FRAME = 'teacher'
-# A box this near the picture's border (px) may be cut, and then tells no range.
+# A box this near the picture's border (px) may be cut, and then gives no range.
 _BORDER = 2.0
 _NOWHERE = np.zeros(3)
 
@@ -61,7 +61,7 @@ class Teacher:
 
     @cached_property
     def key(self) -> str:
-        """What tells its labels from those of every other teacher.
+        """The digest of what its labels depend on.
 
         :raises EncodingError: if the detector cannot be used
         """
@@ -107,19 +107,19 @@ class Teacher:
             image = decode_image(unit.payload)
         except SensingError:
             return None
-        found = [d for d in detector.detect(image).detections if d.label in CLASSES]
+        detections = [d for d in detector.detect(image).detections if d.label in CLASSES]
         size = image.shape[1], image.shape[0]
-        objects = _objects(found, size, recording)
+        objects = _objects(detections, size, recording)
         still = EgoState(unit.stamp_ns, Transform.identity(), _NOWHERE, _NOWHERE)
         return TrueScene(unit.stamp_ns, _FRAME, objects, ego=still)
 
 
 def _objects(
-    found: Sequence[Detection], size: tuple[int, int], recording: Recording
+    detections: Sequence[Detection], size: tuple[int, int], recording: Recording
 ) -> tuple[TrueObject, ...]:
     height = DecisionFusionParameters().person_height
     objects = []
-    for number, detection in enumerate(found):
+    for number, detection in enumerate(detections):
         box = detection.box
         whole = box.y0 > _BORDER and box.y1 < size[1] - _BORDER
         away = np.nan

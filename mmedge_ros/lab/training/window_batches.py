@@ -22,7 +22,7 @@ class UnitBatch(NamedTuple):
     """Units of one modality of B windows, padded to T of them.
 
     ``grids`` (B, T, C, 30, 40) float16, ``seconds`` (B, T) from stamp to window end, ``valid``
-    (B, T) tells units from padding, which comes first: the newest unit is always the last.
+    (B, T) is 0 for padding, which comes first: the newest unit is always the last.
     """
 
     grids: NDArray[np.float16]
@@ -33,7 +33,7 @@ class UnitBatch(NamedTuple):
 class WindowBatch(NamedTuple):
     """Windows and what is true of each.
 
-    ``objects`` (K, 7) are to be found: window, class, x0, y0, x1, y1 in px of the canvas, range
+    ``objects`` (K, 7) are to be detected: window, class, x0, y0, x1, y1 in px of the canvas, range
     in m (NaN where not known). ``ignored`` (M, 6) need not be, without a range.
     """
 

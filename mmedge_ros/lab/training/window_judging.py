@@ -63,7 +63,7 @@ class Figures(NamedTuple):
 class Counts(NamedTuple):
     """What figures are made of, from one threshold on.
 
-    People to be found, those of 20 px and more, the sums of IoU of both, people met, wrong boxes,
+    People to detect, those of 20 px and more, the sums of IoU of both, people met, wrong boxes,
     and the errors of ranges (N,) as shares of the true ones, signed.
     """
 
@@ -76,8 +76,8 @@ class Counts(NamedTuple):
     errors: FloatArray
 
 
-class _Found(NamedTuple):
-    """What maps say of people at one instant: boxes (M, 4), scores (M,), distances (M,)."""
+class _Detected(NamedTuple):
+    """People detected in maps at one instant: boxes (M, 4), scores (M,), distances (M,)."""
 
     boxes: FloatArray
     scores: FloatArray
@@ -85,25 +85,25 @@ class _Found(NamedTuple):
 
 
 class Judgement:
-    """Collects what was found and what was true, and counts it up for any threshold."""
+    """Detections and truths, counted for any threshold."""
 
     def __init__(self) -> None:
-        self._pairs: list[tuple[_Found, TrueObjects]] = []
+        self._pairs: list[tuple[_Detected, TrueObjects]] = []
 
     def add(self, maps: Maps, size: tuple[int, int], truth: TrueObjects) -> None:
         """Enter maps (54, 30, 40) of pictures of a size, and what is true at their instant."""
         parameters = DecodingParameters(_LOWEST, labels=(PERSON,))
-        found = decode_maps(maps, size, parameters)
-        boxes = np.array([d.box for d in found], np.float64).reshape(-1, 4)
+        detected = decode_maps(maps, size, parameters)
+        boxes = np.array([d.box for d in detected], np.float64).reshape(-1, 4)
         scores, distances = (
-            np.array([getattr(d, field) for d in found], np.float64)
+            np.array([getattr(d, field) for d in detected], np.float64)
             for field in ('score', 'distance')
         )
-        self._pairs.append((_Found(boxes, scores, distances), truth))
+        self._pairs.append((_Detected(boxes, scores, distances), truth))
 
     def counts(self, threshold: float) -> Counts:
         """Count up the boxes that score so much or more."""
-        counts = [_count(found, truth, threshold) for found, truth in self._pairs]
+        counts = [_count(detected, truth, threshold) for detected, truth in self._pairs]
         return Counts(
             sum(c.people for c in counts),
             sum(c.tall for c in counts),
@@ -137,7 +137,7 @@ class Judgement:
 def judge(
     windows: WindowSet, chosen: Sequence[Window], run: RunNetwork
 ) -> tuple[Judgement, Judgement]:
-    """Compare fused maps, and what the newest picture alone says, with the truth.
+    """Compare fused maps, and those of the newest picture alone, with the truth.
 
     :return: of the fused maps, and of the newest picture's own
     """
@@ -162,15 +162,15 @@ def _parts(chosen: Sequence[Window]) -> Iterator[Sequence[Window]]:
         yield chosen[first : first + _BATCH]
 
 
-def _count(found: _Found, truth: TrueObjects, threshold: float) -> Counts:
+def _count(detected: _Detected, truth: TrueObjects, threshold: float) -> Counts:
     frame = _frame_of(truth)
-    kept = found.scores >= threshold
-    match = match_boxes(frame, found.boxes[kept])
-    asked = counted_people(frame)
-    tall = frame.heights[asked] >= TALL
+    kept = detected.scores >= threshold
+    match = match_boxes(frame, detected.boxes[kept])
+    people = counted_people(frame)
+    tall = frame.heights[people] >= TALL
     met = match.partners >= 0
     with np.errstate(invalid='ignore', divide='ignore'):
-        ratios = found.distances[kept][match.partners[met]] / frame.ranges[asked][met]
+        ratios = detected.distances[kept][match.partners[met]] / frame.ranges[people][met]
     errors = ratios - 1.0
     return Counts(
         len(tall),

@@ -135,7 +135,7 @@ class WindowSet:
     ) -> Window:
         """Draw what may come of a window: levels, prefixes, losses, silent sensors.
 
-        Where nothing would be left, or nobody knows what is true at the instant it refers to,
+        Where nothing would be left, or the truth at the instant it refers to is not known,
         the undisturbed window is returned.
         """
         plain = self.at(

@@ -19,7 +19,7 @@ class TrueObjects(NamedTuple):
     """The N objects in the picture at one instant.
 
     ``classes`` (N,) places in CLASSES; ``boxes`` (N, 4) px of the picture; ``ranges`` (N,) m,
-    NaN where not known; ``clear`` (N,) tells those to be found, the others are ignored.
+    NaN where not known; ``clear`` (N,) marks those to be detected, the others are ignored.
     """
 
     classes: NDArray[np.int64]
@@ -67,7 +67,7 @@ class WindowTruth:
 
 
 def window_truth(truth: GroundTruth, instants_ns: Sequence[int]) -> WindowTruth:
-    """Look the truth up at instants; those of which nobody knows are left out."""
+    """Look the truth up at instants; those without a known truth are left out."""
     kept: list[int] = []
     ends: list[int] = []
     tables: list[FloatRows] = []

@@ -141,7 +141,7 @@ def test_windows_are_cut_from_flights_with_what_was_known_at_their_begin() -> No
 def test_windows_without_people_are_left_out() -> None:
     cut = windows_of([course(12, asked=0.0), course(12)])
     assert cut.flights.tolist() == [1]
-    with pytest.raises(TrainingError, match='nobody in the flights'):
+    with pytest.raises(TrainingError, match='no people in the flights'):
         windows_of([course(12, asked=0.0)])
 
 

@@ -116,7 +116,7 @@ class _LastStage(_Stage):
 
 
 class _Grid(nn.Module):  # type: ignore[misc]
-    """What the head says and the features it reads, as a grid."""
+    """Output of the head and the features it reads, as a grid."""
 
     def __init__(self, projection: GridProjection, input_size: tuple[int, int]) -> None:
         super().__init__()

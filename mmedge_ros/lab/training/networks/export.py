@@ -105,8 +105,8 @@ class UnitChange(nn.Module):  # type: ignore[misc]
     def forward(self, unit: Tensor, earlier: Tensor) -> Tensor:
         change = unit - earlier
         risen, fallen = functional.relu(change), functional.relu(-change)
-        found: Tensor = self.spatial(self.rise(risen) + self.fall(fallen))
-        return found
+        encoded: Tensor = self.spatial(self.rise(risen) + self.fall(fallen))
+        return encoded
 
 
 def _change_layers(aggregator: Aggregator, lag: int) -> Sequence[nn.Conv2d]:
@@ -210,9 +210,9 @@ def check_fusion_export(network: FusionNetwork, folder: Path, seed: int = 0) -> 
                 RADAR: network.radar(*batch[3:]).pooled[0],
             }
             maps = network(batch)[0].numpy()
-        found = runtime.finish(states)
+        exported = runtime.finish(states)
         for modality, pooled in wanted.items():
-            difference = np.abs(found[modality].pooled - pooled.numpy()).max()
+            difference = np.abs(exported[modality].pooled - pooled.numpy()).max()
             worst['pooled'] = float(np.maximum(worst['pooled'], difference))  # keeps a NaN
         difference = np.abs(runtime.fuse(states) - maps).max()
         worst['maps'] = float(np.maximum(worst['maps'], difference))

@@ -1,6 +1,6 @@
 """Feature fusion as one network: two aggregators, and a head.
 
-The head corrects what the camera's own head says, and adds ranges.
+The head corrects the output of the camera's own head, and adds ranges.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class FusionHead(nn.Module):  # type: ignore[misc]
     Channels 0..47 are laid out as the semantics of a camera grid: those of the newest camera
     unit (or `nothing_seen`) plus a learned correction. Channels 48..53 are the logarithms of
     ranges in m: of the four cells of stride 8, of stride 16, of stride 32. The last layer
-    begins at zero: untrained, the head says what the detector says.
+    begins at zero: untrained, the head puts out what the detector does.
     """
 
     def __init__(self, camera_channels: int, radar_channels: int, width: int = WIDTH) -> None:
@@ -86,15 +86,15 @@ class FusionHead(nn.Module):  # type: ignore[misc]
         self.register_buffer('ranges', ranges, persistent=False)
 
     def forward(self, camera: Aggregate, radar: Aggregate) -> Tensor:
-        # Facts double as masks: what was never seen must not look like a measured zero.
-        seen, heard = (facts[:, :1, None, None] for facts in (camera.facts, radar.facts))
+        # Facts double as masks: a sensor without units must not look like a measured zero.
+        seen, scanned = (facts[:, :1, None, None] for facts in (camera.facts, radar.facts))
         size = camera.pooled.shape[2:]
         facts = torch.cat((camera.facts, radar.facts), dim=1)[:, :, None, None]
         inputs = (
             camera.pooled * seen,
             self.camera(camera.newest) * seen,
-            radar.pooled * heard,
-            self.radar(radar.newest) * heard,
+            radar.pooled * scanned,
+            self.radar(radar.newest) * scanned,
             facts.expand(-1, -1, *size),
         )
         hidden = functional.relu(self.stem(for_convolution(torch.cat(inputs, dim=1))))

@@ -76,7 +76,7 @@ class RadarProbe(nn.Module):  # type: ignore[misc]
             self.read.bias.copy_(torch.tensor((-4.0, math.log(_USUAL_RANGE))))
 
     def forward(self, grid: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the logit that someone is there and ln(range / m), both (B, 1, 30, 40)."""
+        """Return the logit that a person is there and ln(range / m), both (B, 1, 30, 40)."""
         occupancy, log_range = self.read(grid).split(1, dim=1)
         return occupancy, log_range
 

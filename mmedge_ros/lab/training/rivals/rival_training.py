@@ -1,4 +1,4 @@
-"""Trains the three rivals from samples, and says how well each does on samples it never saw."""
+"""Trains the three rivals from samples, and judges each on samples that it was not trained on."""
 
 from __future__ import annotations
 
@@ -216,8 +216,8 @@ def _selector(
     targets = _shortfalls(samples)
 
     def constant(rows: Rows) -> FloatArray:
-        found: FloatArray = targets[rows].mean(axis=0)
-        return found
+        mean: FloatArray = targets[rows].mean(axis=0)
+        return mean
 
     loss = squared(targets)
     fit = fit_network(samples.seen, samples.flights, loss, constant, p.windows)
@@ -230,10 +230,10 @@ def _imputer(
 ) -> tuple[TrainedImputer, dict[str, Any]]:
     if not samples.found.any():
         raise TrainingError(
-            'nobody is seen in two pictures of the set; use flights with people that the bundle '
-            'finds'
+            'no person is seen in two pictures of the set; use flights with people that the '
+            'bundle detects'
         )
-    # Robust against the few that are taken for somebody else.
+    # Robust against the few that are matched with another person.
     scale = np.quantile(np.abs(samples.moved[samples.found]), 0.68, axis=0)
     scale = np.clip(scale, 1e-3, 1.0)
     loss = present_and_moved(samples.found, samples.moved / scale)
@@ -256,8 +256,8 @@ def _facts(fit: Fit, flights: NDArray[np.int64]) -> dict[str, Any]:
 
 
 def _shortfalls(samples: SelectionSamples) -> FloatArray:
-    found: FloatArray = samples.quality.max(axis=1, keepdims=True) - samples.quality
-    return found
+    shortfalls: FloatArray = samples.quality.max(axis=1, keepdims=True) - samples.quality
+    return shortfalls
 
 
 def _right_levels(samples: SelectionSamples, margin: float) -> NDArray[np.intp]:

@@ -110,7 +110,7 @@ def collected(task: RivalFlight) -> FlightSamples:
 
 @dataclass(frozen=True)
 class RivalsRequest:
-    """Rivals as asked for: a bundle, a set to learn from and one to judge them on."""
+    """The request for rivals: a bundle, a set to learn from and one to judge them on."""
 
     bundle: Path
     flights: Path
@@ -125,7 +125,6 @@ def build_rivals(request: RivalsRequest, report: Report) -> dict[str, Any]:
 
     The samples of each flight are kept in a folder beside ``out`` until the rivals are written.
 
-    :param report: told the share done (0..1) and what is being done
     :raises TrainingError: if they cannot be trained with these flights, or written
     :raises EncodingError: if the bundle cannot be used
     """
@@ -163,8 +162,8 @@ def _judged(
         'set': request.validation.name,
         'flights': flights,
         **{
-            rival: {name: round(value, 4) for name, value in found.items()}
-            for rival, found in figures.items()
+            rival: {name: round(value, 4) for name, value in of_rival.items()}
+            for rival, of_rival in figures.items()
         },
     }
 

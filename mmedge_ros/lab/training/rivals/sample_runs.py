@@ -65,7 +65,7 @@ _PICTURES = 3
 
 @dataclass
 class AtRandom:
-    """Chooses by chance, and keeps what it saw and the place of what it chose at each question.
+    """Chooses by chance, and keeps the features and the place of its choice in each window.
 
     It is needed for one flight: the first question, before there is anything, is not kept.
     Before any picture is ready it sees None and chooses the first.
@@ -75,7 +75,7 @@ class AtRandom:
     shares: Sequence[float]
     random: np.random.Generator
     levels: tuple[str, ...]
-    saw: list[FloatArray | None] = field(default_factory=list)
+    features: list[FloatArray | None] = field(default_factory=list)
     chose: list[int] = field(default_factory=list)
 
     def configuration(self, facts: Facts) -> Configuration:
@@ -85,7 +85,7 @@ class AtRandom:
         place = int(self.random.choice(len(self.configurations), p=self.shares))
         is_blind = not facts.features.get(CAMERA)
         place = 0 if is_blind else place
-        self.saw.append(None if is_blind else policy_features(facts, self.levels))
+        self.features.append(None if is_blind else policy_features(facts, self.levels))
         self.chose.append(place)
         return self.configurations[place]
 
@@ -115,15 +115,15 @@ class WindowRuns:
             chance = AtRandom(self._answers, (1.0 - share, share), random, self.choices.levels)
             run = self._run(GATING, Plugins(modality_gating=chance))
             size = picture_size(run.record)
-            for saw, chose, decision in zip(
-                chance.saw, chance.chose, run.record.decisions, strict=True
+            for features, chose, decision in zip(
+                chance.features, chance.chose, run.record.decisions, strict=True
             ):
                 full = reference.get(decision.window_end_ns)
-                if saw is None or not chose or full is None:
+                if features is None or not chose or full is None:
                     continue
                 worse = self._quality(full, size) - self._quality(decision, size)
                 if np.isfinite(worse):
-                    rows.append((saw, worse, decisions_agree(decision, full, size)))
+                    rows.append((features, worse, decisions_agree(decision, full, size)))
         worse_by = np.array([row[1] for row in rows], np.float64)
         agrees = np.array([row[2] for row in rows], np.bool_)
         return GatingSamples(
@@ -135,7 +135,7 @@ class WindowRuns:
         )
 
     def selection(self) -> SelectionSamples:
-        """Run with each level, and with levels at random to see what is seen then."""
+        """Run with each level, and with levels at random to see what the features are then."""
         quality: dict[int, list[float]] = {}
         for configuration in self.choices.by_level:
             fixed = AtRandom((configuration,), (1.0,), np.random.default_rng(0), ())
@@ -147,21 +147,21 @@ class WindowRuns:
         ends = sorted(end_ns for end_ns, row in quality.items() if len(row) == self._levels)
         around = smoothed(np.array([quality[end_ns] for end_ns in ends]).reshape(-1, self._levels))
         by_end = dict(zip(ends, around, strict=True))
-        saw: list[FloatArray] = []
+        features: list[FloatArray] = []
         rows: list[FloatArray] = []
         for place in range(_SELECTION_RUNS):
             random = np.random.default_rng((self.number, 100 + place))
             even = [1.0 / self._levels] * self._levels
             chance = AtRandom(self.choices.by_level, even, random, self.choices.levels)
             run = self._run(SELECTION, Plugins(model_selection=chance))
-            for what, decision in zip(chance.saw, run.record.decisions, strict=True):
+            for what, decision in zip(chance.features, run.record.decisions, strict=True):
                 known_row = by_end.get(decision.window_end_ns)
                 if what is None or known_row is None or not np.isfinite(known_row).all():
                     continue
-                saw.append(what)
+                features.append(what)
                 rows.append(known_row)
         return SelectionSamples(
-            _stacked(saw),
+            _stacked(features),
             np.array(rows, np.float64).reshape(-1, self._levels),
             np.full(len(rows), self.number, np.int64),
         )
@@ -198,10 +198,10 @@ def _stacked(rows: Sequence[FloatArray]) -> FloatArray:
 def window_quality(
     decision: Decision, truth: GroundTruth, size: tuple[int, int] = (0, 0)
 ) -> float:
-    """Return the quality of a decision at its window's end, 0..1; NaN where nobody knows.
+    """Return the quality of a decision at its window's end, 0..1; NaN without a truth.
 
     It is the sum of the overlaps (IoU) of the people who are visible, divided by their number
-    and that of the wrong boxes; 1 where there is nobody and nothing is claimed.
+    and that of the wrong boxes; 1 without people and boxes.
 
     :param size: width and height of the picture, to which boxes are cut
     """
@@ -211,23 +211,23 @@ def window_quality(
         return float('nan')
     elapsed = (end_ns - decision.state_ns) / NS_PER_S
     match = match_boxes(frame, person_boxes(decision.tracks, elapsed, size)[1])
-    asked = len(match.overlaps) + match.false
-    return float(match.overlaps.sum()) / asked if asked else 1.0
+    count = len(match.overlaps) + match.false
+    return float(match.overlaps.sum()) / count if count else 1.0
 
 
 def smoothed(values: FloatArray, reach: int = 2) -> FloatArray:
     """Return means (N, ...) over a row and so many before and after it; NaN are left out.
 
-    One window alone says little of a level: who is just found or lost decides.
+    One window alone says little of a level: people just detected or lost decide.
     """
-    found = np.full(values.shape, np.nan)
+    means = np.full(values.shape, np.nan)
     for place in range(len(values)):
         near = values[max(place - reach, 0) : place + reach + 1]
         known = np.isfinite(near)
         total = np.where(known, near, 0.0).sum(axis=0)
         count = known.sum(axis=0)
-        found[place] = np.where(count > 0, total / np.maximum(count, 1), np.nan)
-    return found
+        means[place] = np.where(count > 0, total / np.maximum(count, 1), np.nan)
+    return means
 
 
 def picture_samples(
@@ -235,7 +235,7 @@ def picture_samples(
 ) -> ImputationSamples:
     """Take away each picture of a flight in turn, with one step and one lead drawn for it.
 
-    :param number: tells the flight from others
+    :param number: of the flight
     :param level: of the camera
     :param window_ns: how far back units are known
     """
@@ -243,12 +243,10 @@ def picture_samples(
 
     def encoded(modality: str, of_level: str) -> list[UnitFeatures]:
         part = ModalityConfiguration(modality, 0.0, of_level)
-        found = [
-            stored.of(modality, sequence, part)
-            for own, sequence in stored.units
-            if own == modality
+        units = [
+            stored.of(own, sequence, part) for own, sequence in stored.units if own == modality
         ]
-        return sorted((unit for unit in found if unit is not None), key=lambda u: u.stamp_ns)
+        return sorted((unit for unit in units if unit is not None), key=lambda u: u.stamp_ns)
 
     levels = flight.levels[RADAR]
     pictures, scans = encoded(CAMERA, level), encoded(RADAR, levels[-1] if levels else '')
@@ -260,13 +258,13 @@ def picture_samples(
         begin_ns = missing.stamp_ns - window_ns
         ready = [pictures[p] for p in reversed(places) if p >= 0]
         ready = [unit for unit in ready if unit.stamp_ns > begin_ns]
-        heard = [s for s in scans if begin_ns < s.stamp_ns <= missing.stamp_ns]
+        recent = [s for s in scans if begin_ns < s.stamp_ns <= missing.stamp_ns]
         if ready:
-            rows += _rows(missing, ready, heard)
-    before, found, moved, boxes, truths = zip(*rows, strict=True) if rows else [()] * 5
+            rows += _rows(missing, ready, recent)
+    before, present, moved, boxes, truths = zip(*rows, strict=True) if rows else [()] * 5
     return ImputationSamples(
         np.array(before, np.float64).reshape(-1, len(PERSON_FIELDS)),
-        np.array(found, np.bool_),
+        np.array(present, np.bool_),
         np.array(moved, np.float64).reshape(-1, 4),
         np.array(boxes, np.float64).reshape(-1, 4),
         np.array(truths, np.float64).reshape(-1, 4),
@@ -280,14 +278,13 @@ def _rows(
     people, inputs = person_features(missing.stamp_ns, ready, scans)
     there = [d.box for d in strong_detections(missing, LEAST_SCORE)]
     boxes = [person.box for person in people]
-    found = []
+    rows = []
     nothing = np.zeros(4)
     for row, box, place in zip(inputs, boxes, partners(boxes, there), strict=True):
         if place is None:
-            found.append((row, False, nothing, np.array(box), nothing))
+            rows.append((row, False, nothing, np.array(box), nothing))
         else:
             new = there[place]
-            found.append(
-                (row, True, np.array(displacement(box, new)), np.array(box), np.array(new))
-            )
-    return found
+            moved = np.array(displacement(box, new))
+            rows.append((row, True, moved, np.array(box), np.array(new)))
+    return rows

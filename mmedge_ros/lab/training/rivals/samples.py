@@ -18,7 +18,7 @@ _FIELDS = {'seen': POLICY_FIELDS, 'before': PERSON_FIELDS}
 
 
 class GatingSamples(NamedTuple):
-    """Windows in which the camera rested: what was seen (N, F), and whether that was no loss.
+    """Windows in which the camera rested: policy features (N, F), and whether that was no loss.
 
     ``worse`` (N,) is by how much the quality fell, ``agrees`` (N,) whether the decision is the
     same as the one in which nothing ever rested.
@@ -32,7 +32,7 @@ class GatingSamples(NamedTuple):
 
 
 class SelectionSamples(NamedTuple):
-    """Windows: what was seen (N, F), and the quality with each level (N, K), around it."""
+    """Windows: policy features (N, F), and the quality with each level (N, K), around it."""
 
     seen: FloatArray
     quality: FloatArray

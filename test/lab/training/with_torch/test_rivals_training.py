@@ -74,5 +74,5 @@ def test_too_little_to_learn_from_is_said() -> None:
     with pytest.raises(TrainingError, match='never made a difference'):
         train_rivals(alike, LEVELS, FEW)
     nobody = few._replace(imputation=few.imputation._replace(found=np.zeros(60, bool)))
-    with pytest.raises(TrainingError, match='nobody is seen'):
+    with pytest.raises(TrainingError, match='no person is seen'):
         train_rivals(nobody, LEVELS, FEW)
