@@ -1,10 +1,10 @@
-"""What an executor costs for what a fusion node hears: rclpy's own and that of the nodes.
+"""What an executor costs for what a fusion node receives: rclpy's own and that of the nodes.
 
-    PYTHONPATH=. .venv/bin/python -P benchmarks/executor.py
+    PYTHONPATH=. .venv/bin/python benchmarks/executor.py
 
 One process publishes odometry at 100 Hz and small messages at 60 Hz; two listen to the same
-messages at the same time, one with each executor, the leaner one with odometry that rides along.
-Prints the processor time of each listener per message, in microseconds, and the ratio.
+messages at the same time, one with each executor, the leaner one with deferred odometry. Prints
+the processor time of each listener per message and the ratio.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import time
 from multiprocessing.connection import Connection
 
 import rclpy
+from bench_timing import print_ratios
 from nav_msgs.msg import Odometry
 from rclpy.executors import SingleThreadedExecutor
 from std_msgs.msg import Header
@@ -39,27 +40,28 @@ def publish() -> None:
     executor.spin()
 
 
-def listen(is_lean: bool, told: Connection) -> None:
-    """Listen for a while, and tell the processor time and the number of messages."""
+def listen(is_lean: bool, results: Connection) -> None:
+    """Listen for a while, and send the microseconds of processor time per message."""
     rclpy.init()
     node = rclpy.create_node(f'listener_{os.getpid()}')
-    heard = [0]
+    count = 0
 
-    def hear(_: object) -> None:
-        heard[0] += 1
+    def receive(_: object) -> None:
+        nonlocal count
+        count += 1
 
-    odometry = node.create_subscription(Odometry, 'odometry', hear, qos.FREQUENT_SENSOR)
-    node.create_subscription(Header, 'header', hear, qos.SENSOR)
+    odometry = node.create_subscription(Odometry, 'odometry', receive, qos.FREQUENT_SENSOR)
+    node.create_subscription(Header, 'header', receive, qos.SENSOR)
     if is_lean:
         defer(odometry)
     executor = LeanExecutor() if is_lean else SingleThreadedExecutor()
     executor.add_node(node)
-    while heard[0] < sum(RATES.values()):
+    while count < sum(RATES.values()):
         executor.spin_once(timeout_sec=1.0)
-    before, spent, end = heard[0], time.process_time(), time.monotonic() + SECONDS
+    before, spent, end = count, time.process_time(), time.monotonic() + SECONDS
     while time.monotonic() < end:
         executor.spin_once(timeout_sec=1.0)
-    told.send((time.process_time() - spent, heard[0] - before))
+    results.send(1e6 * (time.process_time() - spent) / (count - before))
 
 
 def main() -> None:
@@ -67,16 +69,13 @@ def main() -> None:
     context = multiprocessing.get_context('spawn')
     source = context.Process(target=publish)
     source.start()
-    connections, costs = [], {}
+    connections = []
     for is_lean in (False, True):
         ours, theirs = context.Pipe(duplex=False)
         context.Process(target=listen, args=(is_lean, theirs)).start()
         connections.append(ours)
-    for name, connection in zip(('rclpy', 'lean'), connections, strict=True):
-        seconds, count = connection.recv()
-        costs[name] = 1e6 * seconds / count
-        print(f'{name:6} {costs[name]:6.0f} us per message, {count / SECONDS:.0f} messages/s')
-    print(f'ratio  {costs["lean"] / costs["rclpy"]:6.2f}')
+    rclpy_us, lean_us = (connection.recv() for connection in connections)
+    print_ratios({'rclpy, per message': rclpy_us, 'lean, per message': lean_us}, 'us')
     source.kill()
 
 

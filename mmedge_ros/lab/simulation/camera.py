@@ -79,7 +79,7 @@ class CameraSimulator:
     """Takes pictures of a world. It may be asked for any instants, in any order."""
 
     def __init__(self, world: World, effects: bool = True) -> None:
-        """Get ready; the surroundings are prepared, in a second or two, when they are looked at.
+        """Make a camera; it prepares the surroundings, in a second or two, at its first picture.
 
         :param effects: movers' shadows, blur and noise; without them a picture changes only
             where a mover is
