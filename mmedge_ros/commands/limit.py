@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from mmedge_ros.lab.cpu_limit.limit_trace import LimitTrace
 
 # As a trace: shares come from standard input.
-DICTATED = '-'
+STREAMED = '-'
 
 _PR_SET_CHILD_SUBREAPER = 36
 # For this process alone, not for the guardian it starts.
@@ -48,16 +48,16 @@ def limit(
     """Run a command with at most a share of the machine: 50 is half of all processors.
 
     Children are included. Ends with the command's exit code. Whatever happens to the limiter,
-    nobody stays stopped.
+    no process stays stopped.
     """
     if method not in ('auto', 'cgroup', 'signals'):
         raise typer.BadParameter('choose auto, cgroup or signals', param_hint='--method')
-    # Nothing large is imported before the command runs; whoever times it would wait for it.
+    # Nothing large is imported before the command runs, which would add to its measured time.
     from mmedge_ros.monitoring import MonitoringError
 
     try:
         share, command = _share_and_command(arguments, trace)
-        code = _run(share, command, method, subprocess.DEVNULL if trace == DICTATED else None)
+        code = _run(share, command, method, subprocess.DEVNULL if trace == STREAMED else None)
     except MonitoringError as err:
         from mmedge_ros.commands.command_errors import stop
 
@@ -66,10 +66,10 @@ def limit(
 
 
 def _share_and_command(arguments: list[str], trace: str) -> tuple[LimitTrace, list[str]]:
-    from mmedge_ros.lab.cpu_limit.limit_trace import DictatedShare, constant_share, read_trace
+    from mmedge_ros.lab.cpu_limit.limit_trace import StreamedShare, constant_share, read_trace
 
-    if trace == DICTATED:
-        return DictatedShare(sys.stdin), _without_dashes(arguments)
+    if trace == STREAMED:
+        return StreamedShare(sys.stdin), _without_dashes(arguments)
     if trace:
         return read_trace(Path(trace)), _without_dashes(arguments)
     percent, *command = arguments
@@ -103,7 +103,7 @@ def _run(share: LimitTrace, command: list[str], method: str, stdin: int | None =
         return _NOT_EXECUTABLE
     # Orphans among the descendants become children of this process instead of leaving.
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-    # Whoever holds back others must not be held up by them; without the right to, it works too.
+    # What holds back others must not be held up by them; without the right to, it works too.
     with contextlib.suppress(OSError):
         os.sched_setscheduler(0, _REAL_TIME, os.sched_param(1))
     with _forwarding_to(process):
@@ -141,7 +141,7 @@ def _forwarding_to(process: subprocess.Popen[bytes]) -> Iterator[None]:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """Leave no command behind that nobody limits any more, should the limiter have failed."""
+    """Leave no unlimited command behind, should the limiter have failed."""
     if process.poll() is None:
         process.terminate()
         process.send_signal(signal.SIGCONT)

@@ -51,7 +51,7 @@ class CgroupLimit:
         self._write(self._folder / 'cgroup.procs', str(pid))
 
     def close(self) -> None:
-        """Lift the limit, move everybody out and remove the group."""
+        """Lift the limit, move all processes out and remove the group."""
         members = self._folder / 'cgroup.procs'
         with contextlib.suppress(MonitoringError):
             self._write(self._folder / 'cpu.max', f'max {_PERIOD_US}')

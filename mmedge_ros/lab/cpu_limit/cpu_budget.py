@@ -6,16 +6,16 @@ from typing import NamedTuple
 
 # Time that a stop or a pause of the limiter itself may be made up for afterwards.
 _MADE_UP_FOR = 0.2
-# What who may run leaves unused can be spent for this long; covers slow waking.
+# Time that is not used while running can be used for this long; covers slow waking.
 _SAVED_UP = 0.02
-# Over what time it is looked at how many processors the processes keep busy.
+# The number of busy processors is measured over this time.
 _PACE_SPAN = 0.05
 _SHORTEST_WAIT = 0.0005
 _FULL = 0.9999
 
 
 class Verdict(NamedTuple):
-    """Whether processes may run now, and when to ask again (s)."""
+    """Whether processes may run now, and when to call again (s)."""
 
     run: bool
     wait: float
@@ -25,8 +25,8 @@ class CpuBudget:
     """A bucket that processor time is earned into at a steady rate and spent from.
 
     With all processors busy, the processes run for the share of each period and stand still
-    for the rest. Who uses less than the share is never stopped. Overshoots are paid back and
-    enforced idleness is made up for, so the average holds even where timing does not.
+    for the rest. Processes that use less than the share are never stopped. Overshoots are paid
+    back and enforced idleness is made up for, so the average holds even where timing does not.
 
     The kernel books the time of a running process only at its ticks, which are as long as a
     period. So while processes run, they are taken to go on as before, and what they really

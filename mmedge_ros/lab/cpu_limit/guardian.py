@@ -1,7 +1,7 @@
 """Wakes the processes a limiter has stopped, should the limiter be killed or hang.
 
 A process of its own, in a session of its own, so that what hits the limiter does not hit it.
-It is told again and again who there is; when it hears nothing for a while, or the pipe closes,
+It receives the list of members again and again; when none comes for a while, or the pipe closes,
 it continues them all.
 """
 
@@ -82,34 +82,27 @@ _PATIENCE = 3.0
 class LimitGuardian:
     """Keeps a guardian alive and informed.
 
-    :param silence: s without news after which the guardian wakes everybody
+    :param silence: s without news after which the guardian wakes all members
     :raises MonitoringError: if no process can be started
     """
 
     def __init__(self, silence: float = _SILENCE) -> None:
         self._silence = silence
-        self._process = self._start()
-        self._identity = psutil.Process(self._process.pid)
+        self._start()
 
-    @property
-    def process(self) -> psutil.Process:
-        """The present guardian."""
-        return self._identity
-
-    def tell(
+    def update(
         self,
         members: Iterable[psutil.Process],
         session: int | None,
         restore: Iterable[tuple[Path, str]] = (),
     ) -> None:
-        """Say who must not stay stopped, and what to write into which files in the end.
+        """Send which processes must not stay stopped, and what to write into files in the end.
 
         Has to be called more often than the guardian's silence lasts. A guardian that has
         ended is replaced.
         """
         if self._process.poll() is not None:
-            self._process = self._start()
-            self._identity = psutil.Process(self._process.pid)
+            self._start()
         news = {
             'members': [[process.pid, _begun(process.pid)] for process in members],
             'session': session,
@@ -122,14 +115,14 @@ class LimitGuardian:
                 pipe.flush()
 
     def stop(self) -> None:
-        """Let it wake everybody one last time and end."""
+        """Let it wake all members one last time and end."""
         with contextlib.suppress(BrokenPipeError, subprocess.TimeoutExpired):
             self._process.communicate(timeout=_PATIENCE)
 
-    def _start(self) -> subprocess.Popen[bytes]:
+    def _start(self) -> None:
         command = [sys.executable, '-I', '-S', '-c', _PROGRAM, str(self._silence)]
         try:
-            return subprocess.Popen(
+            self._process = subprocess.Popen(
                 command,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL,
@@ -138,6 +131,7 @@ class LimitGuardian:
             )
         except OSError as err:
             raise MonitoringError(f'no guardian can be started: {err.strerror or err}') from err
+        self.process = psutil.Process(self._process.pid)
 
 
 def _begun(pid: int) -> int:

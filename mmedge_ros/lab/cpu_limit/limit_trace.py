@@ -29,8 +29,8 @@ class LimitTrace:
         return self._shares[max(place - 1, 0)]
 
 
-class DictatedShare(LimitTrace):
-    """A share that somebody dictates while it is kept: percentages, one per line.
+class StreamedShare(LimitTrace):
+    """A share read while it is kept: percentages, one per line.
 
     The last one holds on, also where lines come to an end; what is no percentage is left out.
 
@@ -73,12 +73,12 @@ def read_trace(path: Path) -> LimitTrace:
         content = line.partition('#')[0].strip()
         if not content:
             continue
-        numbers = _numbers(content)
-        if numbers is None and not begins:
-            continue  # the header
-        if numbers is None:
-            raise MonitoringError(f'{where}: {shown(content)} is not seconds,percent')
-        seconds, percent = numbers
+        try:
+            seconds, percent = (float(part) for part in content.split(','))
+        except ValueError as err:
+            if not begins:
+                continue  # the header
+            raise MonitoringError(f'{where}: {shown(content)} is not seconds,percent') from err
         if not 0.0 <= seconds < math.inf or (begins and seconds <= begins[-1]):
             raise MonitoringError(f'{where}: {seconds:g} s is not later than the line before')
         begins.append(seconds)
@@ -86,14 +86,6 @@ def read_trace(path: Path) -> LimitTrace:
     if not begins:
         raise MonitoringError(f'{path}: holds no line of seconds,percent')
     return LimitTrace(begins, shares)
-
-
-def _numbers(content: str) -> tuple[float, float] | None:
-    try:
-        seconds, percent = (float(part) for part in content.split(','))
-    except ValueError:
-        return None
-    return seconds, percent
 
 
 def _share(percent: float, where: str) -> float:

@@ -2,7 +2,7 @@
 
 By the kernel where a cgroup can be made (v2, delegated), else by stopping and continuing the
 processes with a period of at most 10 ms. Both mean the same: together they use at most that
-share of all processors; who uses less is left alone.
+share of all processors; processes that use less are left alone.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable
-from types import TracebackType
+from contextlib import AbstractContextManager
 
 import psutil
 
@@ -28,11 +28,11 @@ _REFRESH = 0.1
 _METHODS = ('auto', 'cgroup', 'signals')
 
 
-class CpuLimiter:
+class CpuLimiter(AbstractContextManager['CpuLimiter']):
     """Limits a process that the caller has started; a context manager.
 
     Call `run` to limit until the process ends, or `step` again and again. Whatever happens to
-    this process afterwards, a guardian process makes sure that nobody stays stopped.
+    this process afterwards, a guardian process makes sure that no process stays stopped.
 
     :param process: started by the caller, best in a session of its own
     :param share: in percent of all processors, or a trace of shares over time
@@ -62,34 +62,16 @@ class CpuLimiter:
             raise ValueError(f'{method!r} is none of {", ".join(_METHODS)}')
         if method != 'signals':
             self._cgroup = find_cgroup_limit(process.pid)
-        self._guardian = LimitGuardian()
+        self.guardian = LimitGuardian()
         self._tree = ProcessTree(psutil.Process(process.pid), adopter)
 
-    def __enter__(self) -> CpuLimiter:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     @property
     def method(self) -> str:
         """How the limit is kept: ``cgroup`` or ``signals``."""
         return 'signals' if self._cgroup is None else 'cgroup'
-
-    @property
-    def guardian(self) -> psutil.Process:
-        """The process that makes sure that nobody stays stopped."""
-        return self._guardian.process
-
-    @property
-    def members(self) -> frozenset[psutil.Process]:
-        """The processes that are limited, as far as known."""
-        return self._tree.members
 
     @property
     def used(self) -> float:
@@ -122,29 +104,26 @@ class CpuLimiter:
         return verdict.wait
 
     def close(self) -> None:
-        """Lift the limit: everybody runs again."""
+        """Lift the limit: all processes run again."""
         self._tree.refresh()
         self._tree.signal(signal.SIGCONT)
         self._stopped = False
         if self._cgroup is not None:
             self._cgroup.close()
-        self._guardian.stop()
+        self.guardian.stop()
 
     def _refresh(self, now: float) -> None:
         self._refreshed = now
         known = self._tree.members
-        self._tree.leave_out(self._guardian.process)
+        self._tree.leave_out(self.guardian.process)
         self._tree.refresh()
         restore = [] if self._cgroup is None else [(self._cgroup.limit_file, 'max')]
-        self._guardian.tell(self._tree.members, self._tree.session, restore)
+        self.guardian.update(self._tree.members, self._tree.session, restore)
+        # Do to a new member what has been done to all others.
         for process in self._tree.members - known:
-            self._meet(process)
-
-    def _meet(self, process: psutil.Process) -> None:
-        """Do to a new member what has been done to all others."""
-        if self._cgroup is not None:
-            with contextlib.suppress(ValueError):
-                self._cgroup.add(process.pid)
-        elif self._stopped:
-            with contextlib.suppress(psutil.Error):
-                process.send_signal(signal.SIGSTOP)
+            if self._cgroup is not None:
+                with contextlib.suppress(ValueError):
+                    self._cgroup.add(process.pid)
+            elif self._stopped:
+                with contextlib.suppress(psutil.Error):
+                    process.send_signal(signal.SIGSTOP)

@@ -1,12 +1,16 @@
-"""A process with all its descendants: who they are, what they use, and signals to all."""
+"""A process with all its descendants: what they are, what they use, and signals to all."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import time
+from collections.abc import Callable
+from typing import TypeVar
 
 import psutil
+
+Value = TypeVar('Value')
 
 
 class ProcessTree:
@@ -32,7 +36,7 @@ class ProcessTree:
 
     @property
     def members(self) -> frozenset[psutil.Process]:
-        """Everybody known to belong."""
+        """The processes known to belong."""
         return frozenset(self._members)
 
     @property
@@ -49,15 +53,16 @@ class ProcessTree:
 
     def refresh(self) -> None:
         """Look for new members and forget the ended; takes about a millisecond."""
-        found = {member for member in self._members if _alive(member)}
-        for member in tuple(found):
-            if member == self._root or not _alive_parent(member, found):
-                found |= set(_children(member))
+        members = {m for m in self._members if _or_ended(m.is_running, False)}
+        for member in tuple(members):
+            # The descendants of a parent that is a member are listed anyway.
+            if member == self._root or _or_ended(member.parent, None) not in members:
+                members |= set(_children(member))
         if self._adopter is not None:
             for child in _children(self._adopter, recursive=False):
                 if child not in self._not_adopted:
-                    found |= {child, *_children(child)}
-        self._members = found
+                    members |= {child, *_children(child)}
+        self._members = members
         self._recount()
 
     def consumed(self) -> float:
@@ -77,12 +82,12 @@ class ProcessTree:
     def signal(self, number: int) -> None:
         """Send a signal to every member that is still there and may be signalled."""
         others = {m for m in self._members if _group_of(m.pid) != self._group}
-        # A group without a member of ours may have become somebody else's.
+        # A group without a member may have become that of other processes.
         if self._group is not None and len(others) < len(self._members):
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._group, number)
         for member in others:
-            # psutil makes sure that the number has not gone to somebody else.
+            # psutil makes sure that the number has not gone to another process.
             with contextlib.suppress(psutil.Error):
                 member.send_signal(number)
 
@@ -106,38 +111,21 @@ class ProcessTree:
 
 def _clock(pid: int) -> float | None:
     """Return the processor time of a process with nanoseconds, which /proc lacks."""
-    try:
-        # The clock id that clock_getcpuclockid(3) makes of a process id.
-        return time.clock_gettime((~pid << 3) | 2)
-    except OSError:
-        return None
+    # The clock id that clock_getcpuclockid(3) makes of a process id.
+    return _or_ended(lambda: time.clock_gettime((~pid << 3) | 2), None)
 
 
 def _group_of(pid: int) -> int | None:
-    try:
-        return os.getpgid(pid)
-    except OSError:
-        return None
-
-
-def _alive(process: psutil.Process) -> bool:
-    try:
-        return process.is_running()
-    except psutil.Error:
-        return False
-
-
-def _alive_parent(process: psutil.Process, members: set[psutil.Process]) -> bool:
-    """Whether a member's parent is a member too, whose descendants are listed anyway."""
-    try:
-        parent = process.parent()
-    except psutil.Error:
-        return False
-    return parent in members
+    return _or_ended(lambda: os.getpgid(pid), None)
 
 
 def _children(process: psutil.Process, recursive: bool = True) -> list[psutil.Process]:
+    return _or_ended(lambda: process.children(recursive=recursive), [])
+
+
+def _or_ended(look: Callable[[], Value], ended: Value) -> Value:
+    """Return what a look at a process gives, ``ended`` where there is none to look at."""
     try:
-        return process.children(recursive=recursive)
-    except psutil.Error:
-        return []
+        return look()
+    except (psutil.Error, OSError):
+        return ended

@@ -7,7 +7,7 @@ from queue import Queue
 
 import pytest
 
-from mmedge_ros.lab.cpu_limit.limit_trace import DictatedShare, constant_share, read_trace
+from mmedge_ros.lab.cpu_limit.limit_trace import StreamedShare, constant_share, read_trace
 from mmedge_ros.monitoring import MonitoringError
 
 
@@ -61,7 +61,7 @@ def test_a_missing_trace_is_named(tmp_path: Path) -> None:
 
 def test_a_share_is_dictated_line_by_line_and_the_last_one_holds_on() -> None:
     lines: Queue[str] = Queue()
-    share = DictatedShare(iter(lines.get, ''))
+    share = StreamedShare(iter(lines.get, ''))
     assert share.share_at(0.0) == 1.0
 
     def becomes(wanted: float) -> bool:
