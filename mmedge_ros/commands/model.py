@@ -16,7 +16,6 @@ from rich.table import Table
 
 from mmedge_ros.commands.command_errors import plain_errors
 from mmedge_ros.commands.display import StatusLine, one_line, say
-from mmedge_ros.commands.model_results import results
 from mmedge_ros.commands.train import SetArgument
 
 if TYPE_CHECKING:
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
 model_app = typer.Typer(
     no_args_is_help=True, help='List, show, judge and fetch detectors and bundles.'
 )
-model_app.command('results')(results)
 
 DetectorArgument = Annotated[
     str, typer.Argument(metavar='BUNDLE', help='bundle folder, its name, or a weight file')
@@ -209,3 +207,29 @@ def _table(*titles: str, right: Sequence[int] = ()) -> Table:
     for place, title in enumerate(titles):
         table.add_column(title, justify='right' if place in right else 'left', overflow='fold')
     return table
+
+
+@model_app.command('results')
+def results(
+    bundle: Annotated[str, typer.Argument(help='bundle folder, or the name of a bundle')],
+    reports: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar='REPORT...',
+            exists=True,
+            help='report.json, or its folder, of `mmedge train gate`, `ablations` or `predictor`',
+        ),
+    ],
+) -> None:
+    """Enter measured results into a bundle, for `mmedge evaluate` to judge its promises by."""
+    with plain_errors():
+        from mmedge_ros.encoding.bundle.default_model import default_detector
+        from mmedge_ros.encoding.bundle.manifest import MANIFEST
+        from mmedge_ros.encoding.bundle.model_bundle import load_bundle
+        from mmedge_ros.lab.comparison.result_files import enter_results, read_results
+
+        folder = load_bundle(default_detector(bundle)).folder
+        results_by_name = read_results(reports)
+        enter_results(folder, results_by_name)
+    say(f'entered: {", ".join(results_by_name)}')
+    typer.echo(folder / MANIFEST)

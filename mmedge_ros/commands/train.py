@@ -11,9 +11,12 @@ import typer
 from mmedge_ros.commands.command_errors import plain_errors
 from mmedge_ros.commands.command_options import frame_span
 from mmedge_ros.commands.display import StatusLine, say
-from mmedge_ros.commands.train_gate import train_gate
-from mmedge_ros.commands.train_predictor import train_predictor
-from mmedge_ros.commands.train_rivals import train_rivals
+from mmedge_ros.commands.train_replayed import (
+    OutOption,
+    train_gate,
+    train_predictor,
+    train_rivals,
+)
 
 train_app = typer.Typer(
     no_args_is_help=True, help='Train networks on flights with ground truth; needs torch.'
@@ -73,7 +76,6 @@ PrecisionOption = Annotated[
 ResumeOption = Annotated[
     bool, typer.Option('--resume', help='go on with a training that was cut short')
 ]
-OutOption = Annotated[Path, typer.Option('--out', help='folder of the bundle; must not exist yet')]
 
 
 @train_app.callback()
@@ -114,20 +116,18 @@ def detector(
     with plain_errors():
         from mmedge_ros.lab.training.detector_session import DetectorRequest, train_detector
         from mmedge_ros.lab.training.detector_training import detector_settings
-        from mmedge_ros.lab.training.epoch_training import fastest_precision
 
-        judged = {'validation': validation, 'test': test}
         request = DetectorRequest(
             flights,
             out.absolute(),
-            {name: folder for name, folder in judged.items() if folder is not None},
+            _judged(validation, test),
             detector_settings(
                 epochs=epochs,
                 seed=seed,
                 pictures=pictures,
                 threads=threads,
                 width=width.value,
-                precision=fastest_precision() if precision.value == 'auto' else precision.value,
+                precision=_precision(precision),
             ),
             resume,
             keep_work,
@@ -164,13 +164,12 @@ def levels(
     with plain_errors():
         from mmedge_ros.lab.training.detector_session import LevelRequest, join_levels
 
-        judged = {'validation': validation, 'test': test}
         request = LevelRequest(
             flights,
             narrow,
             wide,
             out.absolute(),
-            {name: folder for name, folder in judged.items() if folder is not None},
+            _judged(validation, test),
         )
         with StatusLine(f'joining {out.name}') as line:
             metrics = join_levels(request, line.advance)
@@ -249,23 +248,22 @@ def fusion(
         raise typer.BadParameter('it is for --teacher only', param_hint='--frames')
     with plain_errors():
         from mmedge_ros.encoding.bundle.default_model import default_detector
-        from mmedge_ros.lab.training.epoch_training import fastest_precision, usual_threads
+        from mmedge_ros.lab.training.epoch_training import usual_threads
         from mmedge_ros.lab.training.fusion_session import FusionRequest, train_fusion
         from mmedge_ros.lab.training.fusion_settings import FusionSettings
         from mmedge_ros.lab.training.teacher import Teacher
 
-        judged = {'validation': validation, 'test': test}
         request = FusionRequest(
             flights,
             narrow,
             wide,
             out.absolute(),
-            {name: folder for name, folder in judged.items() if folder is not None},
+            _judged(validation, test),
             FusionSettings(
                 epochs=epochs,
                 seed=seed,
                 threads=usual_threads(threads),
-                precision=fastest_precision() if precision.value == 'auto' else precision.value,
+                precision=_precision(precision),
                 without=tuple(part.value for part in Part if part in (without or ())),
                 whole_window=whole_window,
             ),
@@ -322,7 +320,7 @@ def ablations(
     with plain_errors():
         from mmedge_ros.lab.training.ablation_report import PAGE, summary, write_ablations
         from mmedge_ros.lab.training.ablations import AblationRequest, run_ablations
-        from mmedge_ros.lab.training.epoch_training import fastest_precision, usual_threads
+        from mmedge_ros.lab.training.epoch_training import usual_threads
         from mmedge_ros.lab.training.fusion_settings import FusionSettings
 
         request = AblationRequest(
@@ -333,7 +331,7 @@ def ablations(
                 seed=0,
                 judged_windows=judged,
                 threads=usual_threads(threads),
-                precision=fastest_precision() if precision.value == 'auto' else precision.value,
+                precision=_precision(precision),
             ),
             seeds,
             flights,
@@ -350,3 +348,14 @@ def ablations(
 train_app.command('gate')(train_gate)
 train_app.command('predictor')(train_predictor)
 train_app.command('rivals')(train_rivals)
+
+
+def _judged(validation: Path | None, test: Path | None) -> dict[str, Path]:
+    sets = {'validation': validation, 'test': test}
+    return {name: folder for name, folder in sets.items() if folder is not None}
+
+
+def _precision(precision: Precision) -> str:
+    from mmedge_ros.lab.training.epoch_training import fastest_precision
+
+    return fastest_precision() if precision is Precision.AUTO else precision.value
