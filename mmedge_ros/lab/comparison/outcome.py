@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import io
-import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
@@ -33,11 +30,11 @@ from mmedge_ros.lab.evaluation.case_figures import (
 from mmedge_ros.lab.evaluation.truth_matching import best_overlaps, counted_people, person_boxes
 from mmedge_ros.lab.policies.policy_run import PolicyRun
 from mmedge_ros.lab.policies.schedule import Encoding, PlannedDecision, Schedule
+from mmedge_ros.lab.reporting.report_files import arrays_bytes, read_arrays
 from mmedge_ros.records.ground_truth import GroundTruth
 from mmedge_ros.records.run_record import RunRecord
 
 MODALITIES = (CAMERA, RADAR)
-_DIGEST_BYTES = 32
 # Of the windows of a flight; NaN where a window has no such thing.
 ROW = (
     *('end', 'decided', 'latency', 'last_encode'),
@@ -245,10 +242,8 @@ def _add_stream(
 
 def outcome_bytes(outcome: Outcome, key: str) -> bytes:
     """Return the file of an outcome, with a digest; ``key`` says what it is the outcome of."""
-    content = io.BytesIO()
-    np.savez_compressed(
-        content,
-        key=np.array(key),
+    return arrays_bytes(
+        key,
         columns=np.array(ROW),
         totals_of=np.array(TOTALS),
         totals=np.array([outcome.totals[name] for name in TOTALS]),
@@ -257,27 +252,21 @@ def outcome_bytes(outcome: Outcome, key: str) -> bytes:
         problems=np.array(outcome.problems, np.str_),
         figures=np.frombuffer(figures_bytes(outcome.figures, key), np.uint8),
     )
-    body = content.getvalue()
-    return hashlib.sha256(body).digest() + body
 
 
 def read_outcome(content: bytes, key: str) -> Outcome | None:
     """Read an outcome back; None for a damaged file or one of something else."""
-    digest, body = content[:_DIGEST_BYTES], content[_DIGEST_BYTES:]
-    if hashlib.sha256(body).digest() != digest:
-        return None
+    arrays = read_arrays(content, key)
     try:
-        with np.load(io.BytesIO(body), allow_pickle=False) as file:
-            known = (str(file['key']), tuple(file['columns']), tuple(file['totals_of']))
-            if known != (key, ROW, TOTALS):
-                return None
-            totals = np.asarray(file['totals'], np.float64).tolist()
-            rows = np.asarray(file['rows'], np.float64)
-            levels, problems = (
-                tuple(str(text) for text in file[name].tolist()) for name in ('levels', 'problems')
-            )
-            figures = read_figures(file['figures'].tobytes(), key)
-    except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile):
+        if arrays is None or (*arrays['columns'], *arrays['totals_of']) != (*ROW, *TOTALS):
+            return None
+        totals = np.asarray(arrays['totals'], np.float64).tolist()
+        rows = np.asarray(arrays['rows'], np.float64)
+        levels, problems = (
+            tuple(str(text) for text in arrays[name].tolist()) for name in ('levels', 'problems')
+        )
+        figures = read_figures(arrays['figures'].tobytes(), key)
+    except (ValueError, KeyError, TypeError):
         return None
     if figures is None or rows.shape != (len(levels), len(ROW)) or len(totals) != len(TOTALS):
         return None

@@ -88,20 +88,11 @@ class ErrorSamples(NamedTuple):
         return ErrorSamples._make(column[chosen] for column in self)
 
 
-_NOTHING = np.zeros(0)
-_NO_IDS = np.zeros(0, np.int64)
-_NO_TEXTS = np.zeros(0, np.str_)
+_NO_IDS, _NO_NUMBERS, _NO_TEXTS = np.zeros(0, np.int64), np.zeros(0), np.zeros(0, np.str_)
 _NO_PEOPLE = PersonSamples(
-    _NO_IDS,
-    _NO_IDS,
-    *(_NOTHING, _NOTHING, _NOTHING, _NOTHING),
-    np.zeros(0, np.bool_),
-    *(_NO_TEXTS, _NO_TEXTS, _NO_TEXTS),
+    *(_NO_IDS,) * 2, *(_NO_NUMBERS,) * 4, np.zeros(0, np.bool_), *(_NO_TEXTS,) * 3
 )
-_NO_ERRORS = ErrorSamples(
-    *(_NO_IDS, _NO_IDS, _NO_IDS),
-    *(_NOTHING, _NOTHING, _NOTHING, _NOTHING, _NOTHING, _NOTHING),
-)
+_NO_ERRORS = ErrorSamples(*(_NO_IDS,) * 3, *(_NO_NUMBERS,) * 6)
 
 
 def joined_people(parts: Sequence[PersonSamples]) -> PersonSamples:

@@ -6,17 +6,13 @@ flights again cheap.
 
 from __future__ import annotations
 
-import hashlib
-import io
 import math
-import zipfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
 from mmedge_ros.data_types import FloatArray, Track
@@ -29,6 +25,7 @@ from mmedge_ros.lab.evaluation.accuracy_samples import (
 from mmedge_ros.lab.evaluation.tracking_accuracy import POSITION_GATE
 from mmedge_ros.lab.evaluation.truth_alignment import Alignment
 from mmedge_ros.lab.evaluation.truth_matching import Mask, counted_people
+from mmedge_ros.lab.reporting.report_files import arrays_bytes, read_arrays
 from mmedge_ros.records.ground_truth import GroundTruth
 from mmedge_ros.records.run_record import RunRecord
 
@@ -38,7 +35,6 @@ EASY_DAYLIGHT = 'easy daylight'
 ALL = 'all'
 # Free, near and in daylight: nothing excuses a miss here.
 _FREE = 0.9
-_DIGEST_BYTES = 32
 
 COLUMNS = (
     *('people', 'overlap', 'found'),
@@ -229,10 +225,8 @@ def figures_bytes(figures: CaseFigures, key: str) -> bytes:
     :param key: of bundle, flight and case
     """
     strata = list(figures.sums)
-    content = io.BytesIO()
-    np.savez_compressed(
-        content,
-        key=np.array(key),
+    return arrays_bytes(
+        key,
         columns=np.array(COLUMNS),
         factors=np.array([stratum.factor for stratum in strata], np.str_),
         names=np.array([stratum.name for stratum in strata], np.str_),
@@ -240,35 +234,22 @@ def figures_bytes(figures: CaseFigures, key: str) -> bytes:
         errors=figures.errors.astype(np.float32),
         conditions=np.array(figures.conditions, np.str_).reshape(-1, 2),
     )
-    body = content.getvalue()
-    return hashlib.sha256(body).digest() + body
 
 
 def read_figures(content: bytes, key: str) -> CaseFigures | None:
     """Read figures back; None for a damaged file or one of something else."""
-    digest, body = content[:_DIGEST_BYTES], content[_DIGEST_BYTES:]
-    if hashlib.sha256(body).digest() != digest:
-        return None
+    arrays = read_arrays(content, key)
     try:
-        with np.load(io.BytesIO(body), allow_pickle=False) as file:
-            if str(file['key']) != key or tuple(file['columns']) != COLUMNS:
-                return None
-            sums, errors = _floats(file['sums']), _floats(file['errors'])
-            strata = [
-                Stratum(*names)
-                for names in zip(_texts(file, 'factors'), _texts(file, 'names'), strict=True)
-            ]
-            conditions = tuple(Stratum(*map(str, pair)) for pair in file['conditions'].tolist())
-    except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile):
+        if arrays is None or tuple(arrays['columns']) != COLUMNS:
+            return None
+        sums, errors = (np.asarray(arrays[name], np.float64) for name in ('sums', 'errors'))
+        pairs = zip(arrays['factors'].tolist(), arrays['names'].tolist(), strict=True)
+        strata, conditions = (
+            [Stratum(*map(str, pair)) for pair in part]
+            for part in (pairs, arrays['conditions'].tolist())
+        )
+    except (ValueError, KeyError, TypeError):
         return None
     if sums.shape != (len(strata), len(COLUMNS)) or errors.ndim != 2 or errors.shape[1] != 3:
         return None
-    return CaseFigures(dict(zip(strata, sums, strict=True)), errors, conditions)
-
-
-def _floats(values: NDArray[np.generic]) -> FloatArray:
-    return np.asarray(values, np.float64)
-
-
-def _texts(file: Mapping[str, NDArray[np.generic]], name: str) -> list[str]:
-    return [str(text) for text in file[name].tolist()]
+    return CaseFigures(dict(zip(strata, sums, strict=True)), errors, tuple(conditions))

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Protocol, TypeVar
 
 from mmedge_ros import MmedgeError
 from mmedge_ros.lab.evaluation import EvaluationError
 from mmedge_ros.lab.evaluation.flight_cases import FlightTask, evaluate_flight
-from mmedge_ros.lab.worker_processes import OnShare, WorkError, do_works
+from mmedge_ros.lab.worker_processes import OnShare, Work, WorkError, do_works
 
 OnProgress = Callable[[float, int], None]
 
@@ -43,18 +43,33 @@ def work_through(
 
     :param evaluate: evaluates what is pending and keeps it, and reports the share done; it must
         be picklable for processes
+    :raises EvaluationError: if a flight cannot be evaluated or its process was killed
+    """
+    works = {task.name: partial(evaluate, task) for task in tasks if task.pending()}
+    do_flight_works(works, jobs, on_progress, EvaluationError, len(tasks) - len(works))
+
+
+def do_flight_works(
+    works: Mapping[str, Work],
+    jobs: int,
+    on_progress: OnProgress | None,
+    error: type[MmedgeError],
+    whole: int = 0,
+) -> None:
+    """Do the works of flights, each given by the flight's name.
+
     :param jobs: processes to use; 0 for one per processor
     :param on_progress: called with the share done (0..1) and the number of whole flights
-    :raises EvaluationError: if a flight cannot be evaluated or its process was killed; the
-        others' processes are ended
+    :param error: raised if a work fails or its process was killed; the others' are ended
+    :param whole: flights without a work
     """
-    todo = {task.name: task for task in tasks if task.pending()}
-    shares = {task.name: 0.0 if task.name in todo else 1.0 for task in tasks}
+    shares = dict.fromkeys(works, 0.0)
+    flights = len(works) + whole
 
     def report() -> None:
-        if on_progress and shares:
-            done = shares.values()
-            on_progress(sum(done) / len(done), sum(share >= 1.0 for share in done))
+        if on_progress and flights:
+            ended = whole + sum(share >= 1.0 for share in shares.values())
+            on_progress((whole + sum(shares.values())) / flights, ended)
 
     def update(name: str, share: float) -> None:
         shares[name] = share
@@ -62,12 +77,7 @@ def work_through(
 
     report()
     try:
-        do_works(
-            {name: partial(evaluate, task) for name, task in todo.items()},
-            jobs,
-            (MmedgeError,),
-            update,
-        )
+        do_works(works, jobs, (MmedgeError,), update)
     except WorkError as err:
         text = str(err)
-        raise EvaluationError(text if err.name in text else f'flight {err.name}: {text}') from err
+        raise error(text if err.name in text else f'flight {err.name}: {text}') from err

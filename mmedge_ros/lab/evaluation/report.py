@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import math
 from collections import Counter
 from collections.abc import Sequence
@@ -24,7 +23,8 @@ from mmedge_ros.lab.evaluation.trajectories import (
     start_ns,
     trajectories,
 )
-from mmedge_ros.lab.reporting.report_files import REPORT, plain_values, write_files
+from mmedge_ros.lab.reporting.report_files import plain_values
+from mmedge_ros.lab.reporting.report_files import write_report as write_report_files
 from mmedge_ros.records.run_record import RunRecord, UnitCounts
 
 DECISIONS = 'decisions.jsonl'
@@ -56,12 +56,11 @@ def write_report(
     accuracy = accuracy_of(record, record.truth) if record.truth else None
     report = report_of(record, comparison, tracks, accuracy, taught)
     figures = draw_figures(record, tracks, accuracy)
-    files = {DECISIONS: decision_lines(record.decisions).encode()}
-    files |= {figure.name: figure.png for figure in figures}
-    files[PAGE] = render_run_page(report, figures).encode(errors='replace')
-    files[REPORT] = (json.dumps(report, indent=2, allow_nan=False) + '\n').encode()
-    obsolete = [name for name in (*FIGURE_NAMES, VIDEO) if name not in files]
-    write_files(Path(folder), files, obsolete)
+    texts = {
+        DECISIONS: decision_lines(record.decisions),
+        PAGE: render_run_page(report, figures),
+    }
+    write_report_files(report, Path(folder), texts, figures, (*FIGURE_NAMES, VIDEO))
     return report
 
 

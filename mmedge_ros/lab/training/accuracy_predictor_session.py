@@ -42,7 +42,7 @@ from mmedge_ros.lab.training.accuracy_predictor_samples import (
 from mmedge_ros.lab.training.bundle_files import bundle_copy, require_free
 from mmedge_ros.lab.training.checkpoint import work_beside
 from mmedge_ros.lab.training.flight_pictures import flights_in
-from mmedge_ros.lab.training.flight_works import FlightFolders, do_flight_works, missing
+from mmedge_ros.lab.training.flight_works import FlightFolders, make_of_flights, missing
 from mmedge_ros.records.run_record import software_identity
 
 
@@ -85,7 +85,7 @@ def build_predictor(request: PredictorRequest, report: Report) -> dict[str, Any]
         for number, task in enumerate([*tasks, *judged])
         if kept(task) is None
     }
-    do_flight_works(works, request.jobs, report)
+    make_of_flights(works, request.jobs, report)
     learnt_from, unseen = (windows_of([_course(task) for task in of]) for of in (tasks, judged))
     learnt = learn(learnt_from, table, space)
     content = _content(request, learnt, learnt_from, unseen, table, space)

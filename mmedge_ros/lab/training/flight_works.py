@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from mmedge_ros import MmedgeError
 from mmedge_ros.lab.evaluation.bundle_under_test import flight_digest
+from mmedge_ros.lab.evaluation.flight_workers import do_flight_works
 from mmedge_ros.lab.training import Report, TrainingError
-from mmedge_ros.lab.worker_processes import Work, WorkError, do_works
+from mmedge_ros.lab.worker_processes import Work
 
 
 class FlightFolders:
@@ -46,27 +46,20 @@ class FlightFolders:
         return self._folder / digest[:12]
 
 
-def do_flight_works(
+def make_of_flights(
     works: Mapping[str, Work], jobs: int, report: Report, words: str = 'samples'
 ) -> None:
-    """Do what is to be done for flights.
+    """Do the works of flights, each given by the flight's name.
 
-    :param works: by name of the flight
     :param jobs: processes to use; 0 for one per processor
     :param words: what comes of the flights, for the progress
     :raises TrainingError: if one cannot be done
     """
-    shares: dict[str, float] = {}
 
-    def on_share(name: str, share: float) -> None:
-        shares[name] = share
-        whole = sum(done >= 1.0 for done in shares.values())
-        report(sum(shares.values()) / len(works), f'{words}: {whole} of {len(works)} flights')
+    def on_progress(share: float, whole: int) -> None:
+        report(share, f'{words}: {whole} of {len(works)} flights')
 
-    try:
-        do_works(works, jobs, (MmedgeError,), on_share)
-    except WorkError as err:
-        raise TrainingError(f'flight {err.name}: {err}') from err
+    do_flight_works(works, jobs, on_progress, TrainingError)
 
 
 def keep_arrays(path: Path, arrays: Mapping[str, Any]) -> None:

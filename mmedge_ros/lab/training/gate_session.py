@@ -26,7 +26,7 @@ from mmedge_ros.lab.training import Report, TrainingError, part_of
 from mmedge_ros.lab.training.bundle_files import bundle_copy, require_free
 from mmedge_ros.lab.training.checkpoint import work_beside
 from mmedge_ros.lab.training.flight_pictures import flights_in
-from mmedge_ros.lab.training.flight_works import FlightFolders, do_flight_works
+from mmedge_ros.lab.training.flight_works import FlightFolders, make_of_flights
 from mmedge_ros.lab.training.gate_training import (
     GateFit,
     GateFlight,
@@ -170,7 +170,7 @@ def make_gate(
 
     :raises TrainingError: if a flight cannot be used, or there is too little to learn from
     """
-    do_flight_works({f.name: partial(collect, f) for f in flights}, jobs, report)
+    make_of_flights({f.name: partial(collect, f) for f in flights}, jobs, report)
     return train_gate(joined([collected(flight) for flight in flights]), settings)
 
 

@@ -27,7 +27,7 @@ from mmedge_ros.lab.gates.loop_figures import (
     saved,
 )
 from mmedge_ros.lab.training import OnShare, Report, TrainingError
-from mmedge_ros.lab.training.flight_works import do_flight_works, write_whole
+from mmedge_ros.lab.training.flight_works import make_of_flights, write_whole
 from mmedge_ros.lab.training.gate_training import GateFlight
 from mmedge_ros.skipping import SkippingError
 from mmedge_ros.skipping.gate import EarlyDecisionClassifier, Gate
@@ -211,7 +211,7 @@ def replay_trials(
     :raises TrainingError: if a flight cannot be used
     """
     works = {f.name: partial(try_all, f, tuple(trials), name) for f in flights}
-    do_flight_works(works, jobs, report, words)
+    make_of_flights(works, jobs, report, words)
     return [tried(flight, trials, name) for flight in flights]
 
 

@@ -19,7 +19,7 @@ from mmedge_ros.lab.training import OnShare, Report
 from mmedge_ros.lab.training.bundle_files import require_free
 from mmedge_ros.lab.training.checkpoint import work_beside
 from mmedge_ros.lab.training.flight_pictures import flights_in
-from mmedge_ros.lab.training.flight_works import FlightFolders, do_flight_works, missing
+from mmedge_ros.lab.training.flight_works import FlightFolders, make_of_flights, missing
 from mmedge_ros.lab.training.rivals.rival_training import RivalSettings, judge_rivals, train_rivals
 from mmedge_ros.lab.training.rivals.sample_runs import WindowRuns, picture_samples
 from mmedge_ros.lab.training.rivals.samples import (
@@ -132,7 +132,7 @@ def build_rivals(request: RivalsRequest, report: Report) -> dict[str, Any]:
     bundle = open_bundle(request.bundle, STATED)
     tasks, judged = _tasks(request, bundle)
     works = {f'{t.number}/{t.path.name}': partial(collect, t) for t in (*tasks, *judged)}
-    do_flight_works(works, request.jobs, report)
+    make_of_flights(works, request.jobs, report)
     choices = choices_of(request.bundle)
     samples = joined([collected(task) for task in tasks])
     trained = train_rivals(samples, choices, request.settings)
