@@ -26,6 +26,7 @@ from mmedge_ros.lab.reporting.figure_style import (
     INK,
     MUTED,
     FigureFile,
+    draw_difference,
     label_rows,
     modality_colour,
     render,
@@ -174,11 +175,7 @@ def _draw_differences(axes: Axes, rows: Sequence[Mapping[str, Any] | None], sign
     for place, row in enumerate(rows):
         if row is None:
             continue
-        if row['low'] is not None:
-            axes.plot([sign * row['low'], sign * row['high']], [place, place], color=BLUE, lw=1.5)
-        fill = BLUE if row['excludes_zero'] else 'white'
-        value = sign * row['value']
-        axes.plot(value, place, 'o', color=BLUE, markersize=5.5, markerfacecolor=fill)
+        draw_difference(axes, row, place, BLUE, sign=sign)
     axes.axvline(0.0, color=INK, lw=1.0)
     axes.margins(x=0.08)
     if sign < 0.0:

@@ -14,7 +14,12 @@ from mmedge_ros.data_types import NS_PER_S, FloatArray
 from mmedge_ros.lab.evaluation.accuracy import Accuracy
 from mmedge_ros.lab.evaluation.accuracy_samples import PersonSamples
 from mmedge_ros.lab.evaluation.consistency import average_bounds, consistency_of
-from mmedge_ros.lab.evaluation.track_figures import draw_sensor, frame_around, sensor_way
+from mmedge_ros.lab.evaluation.track_figures import (
+    draw_sensor,
+    frame_around,
+    ground_axes,
+    sensor_way,
+)
 from mmedge_ros.lab.evaluation.trajectories import start_ns
 from mmedge_ros.lab.evaluation.truth_alignment import Alignment
 from mmedge_ros.lab.evaluation.truth_matching import counted_people
@@ -254,8 +259,7 @@ def draw_truth(record: RunRecord) -> FigureFile | None:
     low, high = frame_around(np.concatenate([*seen, *_places(tracked)]), way)
 
     def draw(figure: Figure) -> None:
-        axes = figure.subplots()
-        axes.set(aspect='equal', xlim=(high[0], low[0]), ylim=(low[1], high[1]))
+        axes = ground_axes(figure, low, high, 'Truth and tracks from above')
         for (_, label), places in true.items():
             line = np.array(places)
             is_person = label == PERSON
@@ -278,9 +282,6 @@ def draw_truth(record: RunRecord) -> FigureFile | None:
         axes.plot([], [], color=BLUE, linewidth=1.2, label='track')
         axes.plot([], [], color=VERMILION, linewidth=1.2, label='radar only')
         axes.legend(loc='best', fontsize=7.5, frameon=True, framealpha=0.8, edgecolor='none')
-        axes.set_xlabel('y, to the left [m]')
-        axes.set_ylabel('x, ahead [m]')
-        axes.set_title('Truth and tracks from above')
 
     return FigureFile(
         TRUTH,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from mmedge_ros.lab.reporting.figure_style import (
     PURPLE,
     VERMILION,
     FigureFile,
+    draw_difference,
     draw_points,
     draw_whiskers,
     label_columns,
@@ -179,7 +180,17 @@ def draw_differences(report: Mapping[str, Any]) -> FigureFile | None:
                     if row['figure'] == name and row['against'] == other
                 }
                 shift = 0.5 * (place - (len(others) - 1) / 2) / max(len(others), 1)
-                _draw_forest(axes, by_stratum, strata, shift, other)
+                short = strategy_named(other).short
+                axes.plot([], [], _MARKERS[other], color=_COLOURS[other], label=f'minus {short}')
+                for height, stratum in enumerate(strata):
+                    if stratum in by_stratum:
+                        draw_difference(
+                            axes,
+                            by_stratum[stratum],
+                            height + shift,
+                            _COLOURS[other],
+                            _MARKERS[other],
+                        )
             axes.axvline(0.0, color=INK, linewidth=1.0)
             label_rows(axes, [_stratum_words(*s) for s in strata])
             axes.set_xlabel('difference')
@@ -197,32 +208,6 @@ def draw_differences(report: Mapping[str, Any]) -> FigureFile | None:
         'Differences of fusion and other strategies with intervals, by light and range',
         render(lambda figure: draw(figure, 2, 1), 4.6, 2 * height),
     )
-
-
-def _draw_forest(
-    axes: Axes,
-    by_stratum: Mapping[tuple[str, str], Mapping[str, Any]],
-    strata: Sequence[tuple[str, str]],
-    shift: float,
-    other: str,
-) -> None:
-    colour = _COLOURS[other]
-    axes.plot([], [], _MARKERS[other], color=colour, label=f'minus {strategy_named(other).short}')
-    for place, stratum in enumerate(strata):
-        row = by_stratum.get(stratum)
-        if row is None:
-            continue
-        height = place + shift
-        if row['low'] is not None:
-            axes.plot([row['low'], row['high']], [height, height], color=colour, linewidth=1.4)
-        axes.plot(
-            row['value'],
-            height,
-            _MARKERS[other],
-            markersize=5.0,
-            color=colour,
-            markerfacecolor=colour if row['excludes_zero'] else 'white',
-        )
 
 
 def _draw_legend(figure: Figure, axes: Axes, columns: int) -> None:

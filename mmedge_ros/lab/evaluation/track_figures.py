@@ -53,8 +53,7 @@ def draw_tracks(record: RunRecord, tracks: Sequence[Trajectory]) -> FigureFile |
     low, high = frame_around(places, way)
 
     def draw(figure: Figure) -> None:
-        axes = figure.subplots()
-        axes.set(aspect='equal', xlim=(high[0], low[0]), ylim=(low[1], high[1]))
+        axes = ground_axes(figure, low, high, 'Tracks from above')
         _draw_view(axes, record, reach=3.0 * float(high[1] - low[1]))
         if others:
             grey = _joined([_path(track) for track in others])
@@ -64,9 +63,6 @@ def draw_tracks(record: RunRecord, tracks: Sequence[Trajectory]) -> FigureFile |
         draw_sensor(axes, way)
         figure.draw_without_rendering()  # settles where the ends of the lines are
         _label_ends(axes, [(line, _path(line.track)[-1, 1::-1]) for line in lines])
-        axes.set_xlabel('y, to the left [m]')
-        axes.set_ylabel('x, ahead [m]')
-        axes.set_title('Tracks from above')
 
     caption = (
         'Each line is one confirmed track with its id, from the ring where it began to the dot '
@@ -232,6 +228,15 @@ def draw_sensor(axes: Axes, way: FloatArray) -> None:
     """Draw the sensor's way (K, 2), and a triangle where it ends."""
     axes.plot(way[:, 0], way[:, 1], ':', color=INK, linewidth=1.2)
     axes.plot(way[-1, 0], way[-1, 1], marker='^', color=INK, markersize=8, linestyle='')
+
+
+def ground_axes(figure: Figure, low: FloatArray, high: FloatArray, title: str) -> Axes:
+    """Return the axes of a map between two corners (y, x), seen from above."""
+    axes = figure.subplots()
+    axes.set(aspect='equal', xlim=(high[0], low[0]), ylim=(low[1], high[1]))
+    axes.set(xlabel='y, to the left [m]', ylabel='x, ahead [m]')
+    axes.set_title(title)
+    return axes
 
 
 def frame_around(places: FloatArray, way: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -156,6 +156,24 @@ def draw_whiskers(
             axes.plot([place, place], [estimate['low'], estimate['high']], color=colour, lw=1.1)
 
 
+def draw_difference(
+    axes: Axes,
+    row: Mapping[str, Any],
+    height: float,
+    colour: str,
+    marker: str = 'o',
+    *,
+    sign: float = 1.0,
+) -> None:
+    """Draw a difference and its interval; the mark is filled where that excludes zero."""
+    if row['low'] is not None:
+        ends = [sign * row['low'], sign * row['high']]
+        axes.plot(ends, [height, height], color=colour, linewidth=1.4)
+    fill = colour if row['excludes_zero'] else 'white'
+    place = sign * row['value']
+    axes.plot(place, height, marker, markersize=5.0, color=colour, markerfacecolor=fill)
+
+
 def value_of(estimate: Mapping[str, float | None]) -> float:
     """Return the figure; NaN where there is none."""
     value = estimate['value']
