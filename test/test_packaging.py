@@ -131,7 +131,7 @@ def test_the_rooms_are_layers_in_two_wings() -> None:
 @pytest.mark.parametrize(
     ('place', 'line', 'contract'),
     [
-        ('sensing/rate_control.py', 'import mmedge_ros.fusion.clustering', 'Two wings'),
+        ('sensing/rate_control.py', 'import mmedge_ros.fusion.return_placement', 'Two wings'),
         ('pipeline/unit_intake.py', 'import mmedge_ros.lab.simulation.build', 'Two wings'),
         ('geometry/rotations.py', 'import mmedge_ros.commands.main', 'Two wings'),
         ('lab/simulation/build.py', 'import mmedge_ros.lab.training.teacher', 'The lab'),

@@ -6,5 +6,5 @@ from mmedge_ros.encoding import EncodingError
 class AggregationError(EncodingError):
     """A network cannot aggregate, or a unit cannot be aggregated; the message says why.
 
-    It is an EncodingError so that whoever opens a bundle has one kind of error to deal with.
+    It is an EncodingError, so that opening a bundle raises one kind of error.
     """

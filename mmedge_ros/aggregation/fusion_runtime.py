@@ -32,7 +32,7 @@ class FusionNetworkRuntime:
 
     :param files: by their names in FUSION_PARTS
     :param threads: of each network
-    :raises AggregationError: if a file cannot be opened, or they do not fit together
+    :raises EncodingError: if a file cannot be opened, or they do not fit together
     """
 
     def __init__(self, files: Mapping[str, Path], threads: int = 1) -> None:
@@ -72,7 +72,7 @@ class FusionNetworkRuntime:
         ranges in m: of the four cells of stride 8, of stride 16 and of stride 32.
 
         :param states: of the window, by modality
-        :raises AggregationError: if a network fails
+        :raises EncodingError: if a network fails
         """
         return self.fuse_aggregates(self.finish(states))
 

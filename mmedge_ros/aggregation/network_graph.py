@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mmedge_ros.aggregation import AggregationError
-from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.onnx_session import open_session, runtime_errors
 
 Array = NDArray[np.float32]
@@ -28,15 +27,12 @@ class NetworkGraph:
 
     ``notes`` are the texts that its export left in it, by name.
 
-    :raises AggregationError: if the file cannot be opened, or has ports of another kind
+    :raises EncodingError: if the file cannot be opened, or has ports of another kind
     """
 
     def __init__(self, path: Path, threads: int = 1) -> None:
         self.path = path
-        try:
-            self._session: Any = open_session(path, threads)
-        except EncodingError as err:
-            raise AggregationError(str(err)) from err
+        self._session: Any = open_session(path, threads)
         self.inputs = self._shapes(self._session.get_inputs())
         self.outputs = self._shapes(self._session.get_outputs())
         self.notes = self._read_notes()
@@ -47,9 +43,9 @@ class NetworkGraph:
         :param what: says in the message what the graph should be
         :raises AggregationError: if there is none of that name, or it has another shape
         """
-        found = self.inputs.get(port, self.outputs.get(port))
-        if found != shape:
-            has = 'is not there' if found is None else f'has the shape {list(found)}'
+        actual = self.inputs.get(port, self.outputs.get(port))
+        if actual != shape:
+            has = 'is not there' if actual is None else f'has the shape {list(actual)}'
             raise AggregationError(
                 f'{self.path} is no {what}: {port!r} {has}, it must have {list(shape)}; '
                 'use the files of one bundle, made for this version'
@@ -69,21 +65,15 @@ class NetworkGraph:
     def run(self, feeds: Tensors, outputs: Iterable[str]) -> list[Array]:
         """Compute some of the outputs.
 
-        :raises AggregationError: if the network fails
+        :raises EncodingError: if the network fails
         """
-        try:
-            with runtime_errors(f'{self.path} failed'):
-                found: list[Array] = self._session.run(list(outputs), dict(feeds))
-        except EncodingError as err:
-            raise AggregationError(str(err)) from err
-        return found
+        with runtime_errors(f'{self.path} failed'):
+            tensors: list[Array] = self._session.run(list(outputs), dict(feeds))
+        return tensors
 
     def _read_notes(self) -> dict[str, str]:
-        try:
-            with runtime_errors(f'{self.path} has notes that cannot be read; export it again'):
-                return dict(self._session.get_modelmeta().custom_metadata_map)
-        except EncodingError as err:
-            raise AggregationError(str(err)) from err
+        with runtime_errors(f'{self.path} has notes that cannot be read; export it again'):
+            return dict(self._session.get_modelmeta().custom_metadata_map)
 
     def _shapes(self, ports: Iterable[Any]) -> Shapes:
         ports = list(ports)

@@ -9,9 +9,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float32]
+from mmedge_ros.aggregation.network_graph import Array
 
 # In s. At 30 Hz the farther lag with its tolerance reaches seven units back.
 LAGS = (0.1, 0.2)
@@ -63,5 +62,5 @@ def weights(decays: Array, seconds: float) -> Array:
     :param seconds: from the unit to the window's end
     """
     age = np.float32(min(max(float(seconds), 0.0), OLDEST))
-    found: Array = np.exp(-np.minimum(decays * age, np.float32(LARGEST_EXPONENT)))
-    return found
+    shares: Array = np.exp(-np.minimum(decays * age, np.float32(LARGEST_EXPONENT)))
+    return shares

@@ -52,19 +52,14 @@ class Pooling(NamedTuple):
 
 
 class UnitNetworks(Protocol):
-    """What computes the parts of encodings."""
+    """What computes the parts of encodings.
 
-    @property
-    def place(self) -> str:
-        """Names the networks in messages."""
+    ``place`` names the networks in messages; ``grid_shape`` (C, H, V) is that of a unit's grid.
+    """
 
-    @property
-    def grid_shape(self) -> tuple[int, ...]:
-        """The shape (C, H, V) of a unit's grid."""
-
-    @property
-    def pooling(self) -> Pooling:
-        """How windows are pooled."""
+    place: str
+    grid_shape: tuple[int, ...]
+    pooling: Pooling
 
     def project(self, grid: Array) -> Projection:
         """Return what a unit is by itself; ``grid`` is (C, H, V)."""
@@ -107,7 +102,7 @@ class OnnxUnitNetworks:
             for port in ('unit', 'earlier', 'change'):
                 graph.require(port, unit, _WHAT)
         self.place = str(project.path)
-        self.grid_shape = grid[1:]
+        self.grid_shape: tuple[int, ...] = grid[1:]
         self.pooling = _pooling(project, unit[1])
 
     def project(self, grid: Array) -> Projection:
@@ -116,8 +111,8 @@ class OnnxUnitNetworks:
 
     def change(self, lag: int, features: Array, earlier: Array) -> Array:
         feeds = {'unit': features, 'earlier': earlier}
-        found: Array = self._changes[lag].run(feeds, ['change'])[0][0]
-        return found
+        change: Array = self._changes[lag].run(feeds, ['change'])[0][0]
+        return change
 
 
 def _pooling(graph: NetworkGraph, width: int) -> Pooling:
@@ -126,14 +121,14 @@ def _pooling(graph: NetworkGraph, width: int) -> Pooling:
     :raises AggregationError: if it is not there or wrong
     """
     note = graph.notes.get(POOLING, '')
-    found: Any = None
+    content: Any = None
     if len(note) <= _LONGEST_NOTE:
         try:
-            found = json.loads(note)
+            content = json.loads(note)
         except (ValueError, RecursionError):
-            found = None
-    decays = found.get('decays') if isinstance(found, dict) else None
-    newest_only = found.get('newest_only') if isinstance(found, dict) else None
+            content = None
+    fields = content if isinstance(content, dict) else {}
+    decays, newest_only = fields.get('decays'), fields.get('newest_only')
     usable = (
         isinstance(newest_only, bool)
         and isinstance(decays, list)

@@ -31,7 +31,7 @@ _MOST_UNITS = 400
 # Three times those that overlap at most. Only units of another clock would open more.
 _MOST_WINDOWS = 60
 # A state is 0.15 MB. Units that come late are hardly ever later than a few others, and of the
-# window that ends next those of its newest pictures are asked for as well.
+# window that ends next those of its newest pictures are needed as well.
 _KEPT_STATES = 8
 
 State = TypeVar('State')
@@ -251,7 +251,7 @@ class WindowBank(Generic[State]):
         if self._is_closed(end_ns):
             raise AggregationError(
                 f'the window that ends at {end_ns} ns is closed, the last one closed ended at '
-                f'{self._closed_ns} ns; ask for each window before it is closed'
+                f'{self._closed_ns} ns; take each window before it is closed'
             )
 
     def _is_closed(self, end_ns: int) -> bool:

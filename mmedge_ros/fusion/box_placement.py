@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mmedge_ros.data_types import Box, Detection, FloatArray
+from mmedge_ros.data_types import Detection, FloatArray
 from mmedge_ros.geometry.projection import CameraModel
 from mmedge_ros.geometry.sensor_poses import SensorGeometry
 
@@ -41,23 +41,23 @@ def place_boxes(
     person_height: float,
 ) -> PlacedBoxes:
     """Find the ray of each box and how far away a person who fills it stands."""
-    found = [d for d in detections if d.box.width >= 1 and d.box.height >= 2]
-    if not found:
+    usable = [d for d in detections if d.box.width >= 1 and d.box.height >= 2]
+    if not usable:
         return PlacedBoxes.nothing()
-    corners = np.array([d.box for d in found])
+    corners = np.array([d.box for d in usable])
     x0, y0, x1, y1 = corners.T
-    pixels = np.empty((3, len(found), 2))
+    pixels = np.empty((3, len(usable), 2))
     pixels[..., 0] = (x0 + x1) / 2.0
     pixels[0, :, 1], pixels[1, :, 1], pixels[2, :, 1] = (y0 + y1) / 2.0, y0, y1
     optical = camera.bearing(pixels.reshape(-1, 2))
-    centre, top, bottom = geometry.camera_pose.rotate(optical).reshape(3, len(found), 3)
+    centre, top, bottom = geometry.camera_pose.rotate(optical).reshape(3, len(usable), 3)
     distances = standing_distance(centre, top, bottom, person_height)
-    cosines = optical[: len(found), 2]
+    cosines = optical[: len(usable), 2]
     # A poor calibration may have no ray for the edge of the picture.
     keep = np.isfinite(distances) & (cosines > 0.0)
     cut = (y0 <= 2.0) | (y1 >= camera.height - 2.0)
     return PlacedBoxes(
-        tuple(found[i] for i in np.flatnonzero(keep).tolist()),
+        tuple(usable[i] for i in np.flatnonzero(keep).tolist()),
         corners[keep],
         centre[keep],
         distances[keep],
@@ -84,8 +84,3 @@ def standing_distance(
     ground = np.where(spread > 1e-4, seen / np.maximum(spread, 1e-4), np.nan)
     distances: FloatArray = ground / level
     return distances
-
-
-def height_depth(box: Box, camera: CameraModel, person_height: float) -> float:
-    """Depth (m) at which a person of that height fills the box before a level camera."""
-    return float(camera.k[1, 1]) * person_height / max(box.height, 1.0)

@@ -27,8 +27,7 @@ from mmedge_ros.data_types import (
     UnitFeatures,
 )
 from mmedge_ros.fusion.box_placement import PlacedBoxes, place_boxes
-from mmedge_ros.fusion.clustering import cluster_returns
-from mmedge_ros.fusion.return_placement import PlacedReturns, place_returns
+from mmedge_ros.fusion.return_placement import PlacedReturns, cluster_returns, place_returns
 from mmedge_ros.geometry.rotations import ray_covariances
 from mmedge_ros.geometry.sensor_poses import SensorGeometry
 from mmedge_ros.parameter import parameter
@@ -125,7 +124,7 @@ def _owners(
 ) -> NDArray[np.intp]:
     """Give each return to the box whose height agrees best with its depth; -1 to none.
 
-    Boxes of people who walk behind each other overlap, and depth is what tells them apart.
+    Boxes of people who walk behind each other overlap, and depth keeps them apart.
 
     :param inside: (N, M) which of the M returns lie inside which of the N boxes
     """
@@ -151,8 +150,8 @@ def _measure_boxes(
 ) -> list[Measurement]:
     """Place boxes in space: by the radar if returns fit them, and by what the picture says.
 
-    The returns may be somebody else's. What the picture says holds otherwise, and the tracker,
-    which knows where the object was, weighs one against the other.
+    The returns may be another object's. Then what the picture says holds, and the tracker, which
+    knows where the object was, weighs one against the other.
     """
     count = len(boxes.detections)
     by_height = zip(boxes.detections, boxes.distances.tolist(), boxes.cut.tolist(), strict=True)
@@ -260,31 +259,31 @@ def _at_ranges(
     depths = (distances * boxes.cosines[places]).tolist()
     lasting = rays * np.array([reading.lasting for reading in readings])[:, None]
     lasting = lasting[:, :, None] * lasting[:, None]
-    found: list[Measurement] = []
+    measurements: list[Measurement] = []
     for i, (place, reading) in enumerate(zip(places, readings, strict=True)):
         detection = boxes.detections[place]
         by_radar = reading.source == 'radar'
-        found.append(
+        measurements.append(
             Measurement(
-                at_ns,
-                detection.label,
-                detection.score,
-                detection.box,
-                positions[i],
-                covariances[i],
-                reading.speed,
-                p.velocity_deviation**2,
-                geometry.radar_pose.translation,
-                (CAMERA, RADAR) if by_radar else (CAMERA,),
-                reading.source,
-                depths[i],
-                {RADAR if by_radar else CAMERA: lasting[i]},
-                found[place] if by_radar else None,
-                odds[i],
-                reading.height_deviation,
+                stamp_ns=at_ns,
+                label=detection.label,
+                score=detection.score,
+                box=detection.box,
+                position=positions[i],
+                covariance=covariances[i],
+                radial_velocity=reading.speed,
+                radial_variance=p.velocity_deviation**2,
+                origin=geometry.radar_pose.translation,
+                seen_by=(CAMERA, RADAR) if by_radar else (CAMERA,),
+                range_from=reading.source,
+                depth=depths[i],
+                lasting={RADAR if by_radar else CAMERA: lasting[i]},
+                otherwise=measurements[place] if by_radar else None,
+                odds=odds[i],
+                height_deviation=reading.height_deviation,
             )
         )
-    return found
+    return measurements
 
 
 def _densest(depths: FloatArray, width: float) -> NDArray[np.bool_]:
@@ -328,17 +327,17 @@ def _measure_clusters(
     )
     return [
         Measurement(
-            at_ns,
-            RADAR_ONLY_LABEL,
-            min(1.0, len(members) / 10.0),
-            None,
-            positions[i],
-            covariances[i],
-            median(returns.velocities[members].tolist()),
-            p.velocity_deviation**2,
-            origin,
-            (RADAR,),
-            'cluster',
+            stamp_ns=at_ns,
+            label=RADAR_ONLY_LABEL,
+            score=min(1.0, len(members) / 10.0),
+            box=None,
+            position=positions[i],
+            covariance=covariances[i],
+            radial_velocity=median(returns.velocities[members].tolist()),
+            radial_variance=p.velocity_deviation**2,
+            origin=origin,
+            seen_by=(RADAR,),
+            range_from='cluster',
         )
         for i, members in enumerate(clusters)
     ]

@@ -30,9 +30,9 @@ from mmedge_ros.records.run_record import count_failure
 # each new unit is paid for at once.
 _MOST_WAITING = 250
 # Steps taken without a break: those of a few units, or of one that comes very late. Units that
-# come late again and again must not keep anybody waiting.
+# come late again and again must not delay decisions.
 _MOST_AT_ONCE = 30
-# Pictures told of by one decision, the newest; after a long gap nobody asks for all of them.
+# The newest pictures of one decision; after a long gap the others are of no use.
 _MOST_PICTURES = 10
 _WARM_UP_NS = 100_000_000
 
@@ -110,9 +110,9 @@ class _Ahead(NamedTuple):
 class FeatureFusion:
     """Fuses the units of overlapping windows; each unit is taken into each of its windows.
 
-    A window tells of each picture that no window before it told of: of its newest picture what
-    all its units say, of the others what those stamped no later say. The tracker so gets as
-    many pictures as without fusion, and only the last is left to fuse when the window ends.
+    A window decides on each picture that no window before it decided on: its newest picture by
+    all its units, the others by those stamped no later. The tracker so gets as many pictures as
+    without fusion, and only the last is left to fuse when the window ends.
 
     Units come in any order. The result of a window depends on the units alone that were entered
     before it was decided, not on when they were, or on when the work on them was done.
@@ -204,28 +204,28 @@ class FeatureFusion:
         pictures = self._new_pictures(end_ns)
         if not pictures:
             return ()
-        found = [self._fused_ahead(end_ns, picture) for picture in pictures[:-1]]
-        return (*found, self._fused(pictures[-1], self._bank.state(end_ns)))
+        earlier = [self._fused_ahead(end_ns, picture) for picture in pictures[:-1]]
+        return (*earlier, self._fused(pictures[-1], self._bank.state(end_ns)))
 
     def decide(self, end_ns: int) -> tuple[FusedDetections, ...]:
         """Close a window, and every one before it.
 
         :return: by stamp; () where the window has no picture, or none that is new
         """
-        found = self.preview(end_ns)
+        detections = self.preview(end_ns)
         pictures = self._new_pictures(end_ns)
         if pictures:
             self._decided = pictures[-1]
         self._bank.drop(end_ns)
         self._pictures = {end: all_ for end, all_ in self._pictures.items() if end > end_ns}
         self._ahead = {p: ahead for p, ahead in self._ahead.items() if self._is_new(p)}
-        return found
+        return detections
 
     def _is_new(self, picture: _Picture) -> bool:
         return self._decided is None or picture > self._decided
 
     def _new_pictures(self, end_ns: int) -> list[_Picture]:
-        """Return the pictures that a window is to tell of, the newest last."""
+        """Return the pictures that a window has to decide on, the newest last."""
         pictures = [p for p in self._pictures.get(end_ns, []) if self._is_new(p)]
         return pictures[-_MOST_PICTURES:]
 

@@ -1,7 +1,7 @@
 """From encoded units to decisions: windows, fusion, tracking.
 
 The same object is driven live by the fusion node and in virtual time by the offline replay.
-It never asks for the time; whoever drives it passes the instant in.
+It reads no clock: the instant is passed in.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ from mmedge_ros.pipeline.window_assembler import ClosedWindow, WindowAssembler, 
 from mmedge_ros.skipping.early_decision import SceneChangeParameters
 from mmedge_ros.skipping.skip_control import SkipParameters
 from mmedge_ros.tracking.covariance_calibration import CovarianceCalibration
+from mmedge_ros.tracking.track import TrackerState
 from mmedge_ros.tracking.tracker import Tracker, TrackerParameters
 
 # Only a clock that stands still lets so many units wait for their window.
@@ -90,13 +91,13 @@ class EarlyDecision(Protocol):
         """Work with this pipeline from now on."""
 
     def unit_added(self, unit: UnitFeatures, now_ns: int) -> None:
-        """Hear of a unit that was taken in."""
+        """Enter a unit that was taken in."""
 
     def decide(self, now_ns: int) -> list[Decision]:
         """Decide the windows that need not be waited for, in order."""
 
     def window_decided(self, decision: Decision) -> Decision:
-        """Hear of a window that was decided in full; returns the decision to publish."""
+        """Finish with a window that was decided in full; return the decision to publish."""
 
     def take_skips(self) -> Sequence[SkipDecision]:
         """Return the leases since the last call, in order; a later one replaces an earlier."""
@@ -167,6 +168,16 @@ class PerceptionPipeline:
         self._start_over()
 
     @property
+    def open_end_ns(self) -> int | None:
+        """End of the earliest open window, None before the first unit."""
+        return self.assembler.next_end_ns
+
+    @property
+    def track_state(self) -> TrackerState:
+        """All tracks after the newest unit."""
+        return self.tracker.state
+
+    @property
     def degraded(self) -> tuple[str, ...]:
         """What decisions have to do without, in words."""
         if self.feature_fusion is None or self.rig.has_camera:
@@ -178,7 +189,7 @@ class PerceptionPipeline:
         )
 
     def add_receipt(self, receipt: UnitReceipt, now_ns: int) -> None:
-        """Enter what an encoder says of a unit before (or instead of) encoding it."""
+        """Enter the receipt of a unit, which comes before or instead of its features."""
         self.assembler.add_receipt(receipt, now_ns)
 
     def add_features(self, features: UnitFeatures, now_ns: int) -> bool:
@@ -196,7 +207,7 @@ class PerceptionPipeline:
             self._waiting.append(features)
             del self._waiting[:-_MOST_WAITING]
         if self.early_decision is not None:
-            # It asks about the tracks as they are now.
+            # It is about the tracks as they are now.
             self._absorb(self.assembler.next_end_ns or 0)
             self.early_decision.unit_added(features, now_ns)
         return True
@@ -258,7 +269,7 @@ class PerceptionPipeline:
         """
         tracker = self.tracker.fork()
         if self.feature_fusion is not None:
-            fused = {found.picture: found for found in self.feature_fusion.preview(end_ns)}
+            fused = {f.picture: f for f in self.feature_fusion.preview(end_ns)}
             new = [
                 replace(picture, detections=fused[picture.key].detections)
                 for picture in pictures
@@ -326,7 +337,7 @@ class PerceptionPipeline:
         """
         unusable = [unit for unit in self._unusable if unit.available_ns <= window.end_ns]
         self._unusable = [unit for unit in self._unusable if unit.available_ns > window.end_ns]
-        fused = {found.picture: found for found in fusion.decide(window.end_ns)}
+        fused = {f.picture: f for f in fusion.decide(window.end_ns)}
         pictures = [
             replace(unit, detections=fused[unit.key].detections, grid=_NO_GRID)
             for unit in window.fresh
@@ -354,21 +365,19 @@ class PerceptionPipeline:
         newest_ns = (self.tracker.newest_ns if window.fresh else 0) or last_ns
         self._state_ns = min(max(self._state_ns, newest_ns), window.end_ns)
         return Decision(
-            window.end_ns,
-            self._state_ns,
-            self.rig.frame_id,
-            self.tracker.report(
-                self._state_ns,
-                window.end_ns - self.assembler.window_ns,
-                self.rig.picture_size,
+            window_end_ns=window.end_ns,
+            state_ns=self._state_ns,
+            frame_id=self.rig.frame_id,
+            tracks=self.tracker.report(
+                self._state_ns, window.end_ns - self.assembler.window_ns, self.rig.picture_size
             ),
-            dict(self._newest_ns),
-            tuple(sorted({u.configuration_id for u in window.members})),
-            window.skipped,
-            window.lost,
-            window.late,
-            (*self.degraded, *without),
-            _critical_trail(window),
+            newest_ns=dict(self._newest_ns),
+            configuration_ids=tuple(sorted({u.configuration_id for u in window.members})),
+            skipped=window.skipped,
+            lost=window.lost,
+            late=window.late,
+            degraded=(*self.degraded, *without),
+            trail=_critical_trail(window),
         )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mmedge_ros.data_types import NS_PER_S, Box, Decision, FloatArray
+from mmedge_ros.data_types import NS_PER_S, Decision, FloatArray
 from mmedge_ros.tracking.data_association import assign, intersection_over_union
 
 # Below this two boxes are not taken to mean the same (MMEDGE, label of the gate).
@@ -37,15 +37,10 @@ def boxes_at(decision: Decision, at_ns: int, size: tuple[int, int] = (0, 0)) -> 
     """Return the boxes (N, 4) a decision shows, moved to an instant and cut to the picture."""
     elapsed = (at_ns - decision.state_ns) / NS_PER_S
     boxes = [box for track in decision.tracks if (box := track.box_at(elapsed)) is not None]
-    return _cut(boxes, size)
-
-
-def _cut(boxes: list[Box], size: tuple[int, int]) -> FloatArray:
     corners = np.array(boxes, np.float64).reshape(-1, 4)
     width, height = size
     if width and height:
         corners = np.clip(corners, 0.0, (width, height, width, height))
-        # Who has walked out of the picture by then is not in it.
-        shown = (corners[:, 2:] - corners[:, :2]).min(axis=1, initial=np.inf) >= 1.0
-        corners = corners[shown]
+        # What has left the picture by then is not shown.
+        corners = corners[(corners[:, 2:] - corners[:, :2]).min(axis=1, initial=np.inf) >= 1.0]
     return corners

@@ -22,14 +22,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mmedge_ros.encoding.bundle.manifest import MANIFEST, BundleFile, Manifest
-from mmedge_ros.encoding.bundle.weights import sha256_of
+from mmedge_ros.encoding.bundle.manifest import Manifest
 from mmedge_ros.skipping import SkippingError
 from mmedge_ros.skipping.gate import Gate, read_gate
 from mmedge_ros.untrusted_files import shown
 
 SECTION, NETWORK, WEIGHTS = 'gate', 'network', 'gate.npz'
-_LARGEST_WEIGHTS = 1 << 20
 _MOST_THRESHOLDS = 100
 _MOST_MODALITIES = 16
 
@@ -52,8 +50,8 @@ class BundleGate:
 def bundle_gate(folder: Path) -> BundleGate | None:
     """Read the gate of a bundle; None where it has none.
 
-    :raises EncodingError: if the manifest cannot be read, or what it says of the file
-    :raises SkippingError: if the section is wrong, or the file is not the manifest's or no gate
+    :raises EncodingError: if the manifest cannot be read, or the file is not the manifest's
+    :raises SkippingError: if the section is wrong, or the file is no gate
     """
     manifest = Manifest(folder)
     if not manifest.has(SECTION):
@@ -68,29 +66,10 @@ def bundle_gate(folder: Path) -> BundleGate | None:
         raise SkippingError(
             f'{path} has gate.strategy {shown(strategy)}; it must be decision or feature'
         )
-    gate = read_gate(_verified(manifest.file(SECTION, NETWORK)))
+    gate = read_gate(manifest.file(SECTION, NETWORK).verified())
     return BundleGate(
         gate, strategy, tuple(str(name) for name in slow), _thresholds(path, section)
     )
-
-
-def _verified(file: BundleFile) -> Path:
-    """Return the path of the weights once they are known to be the manifest's."""
-    path = file.path
-    try:
-        if not path.is_file() or path.stat().st_size > _LARGEST_WEIGHTS:
-            raise SkippingError(
-                f'{path} is missing or too large for a gate; fetch the bundle again'
-            )
-        digest = sha256_of(path)
-    except OSError as err:
-        raise SkippingError(f'{path} cannot be read: {err.strerror or err}') from err
-    if digest != file.sha256:
-        raise SkippingError(
-            f'{path} has SHA-256 {digest[:12]}..., {MANIFEST} says {file.sha256[:12]}...; fetch '
-            'the bundle again, or train its gate again'
-        )
-    return path
 
 
 def _thresholds(path: Path, section: Mapping[str, Any]) -> tuple[tuple[float, float], ...]:

@@ -76,30 +76,18 @@ def _deviation(track: TrackState) -> float:
     return math.sqrt(max((a + c) / 2 + math.hypot((a - c) / 2, b), 0.0))
 
 
-class _Assembler(Protocol):
-    @property
-    def next_end_ns(self) -> int | None: ...
-
-
-class _Tracker(Protocol):
-    @property
-    def state(self) -> TrackerState: ...
-
-
 class DecidingPipeline(Protocol):
     """What an early decision needs of the pipeline."""
 
-    @property
-    def assembler(self) -> _Assembler:
-        """Knows when the earliest open window ends."""
+    rig: SensorRig
 
     @property
-    def tracker(self) -> _Tracker:
-        """Knows the tracks."""
+    def open_end_ns(self) -> int | None:
+        """End of the earliest open window."""
 
     @property
-    def rig(self) -> SensorRig:
-        """Knows how large the picture is."""
+    def track_state(self) -> TrackerState:
+        """All tracks after the newest unit."""
 
     def decide_early(self, now_ns: int) -> Decision | None:
         """Decide the earliest open window now."""
@@ -161,20 +149,18 @@ class GatedDecision:
         if unit.modality == CAMERA:
             self._pictures.append(replace(unit, grid=_NO_GRID))
         if self.control.unit_arrived(unit, now_ns):
-            self._extractor.add(unit, self._attached.tracker.state)
+            self._extractor.add(unit, self._attached.track_state)
             self._end_rest_on_change(now_ns)
 
     def decide(self, now_ns: int) -> list[Decision]:
         """Decide every window the gate is sure enough of, in order."""
         decisions: list[Decision] = []
-        while True:
-            window = self.control.open_window(self._attached.assembler.next_end_ns, now_ns)
-            if window is None:
-                return decisions
+        while (window := self.control.open_window(self._attached.open_end_ns, now_ns)) is not None:
             decision = self._evaluate(window)
             if decision is None:
-                return decisions
+                break
             decisions.append(decision)
+        return decisions
 
     def window_decided(self, decision: Decision) -> Decision:
         """Finish with a window that was decided in full."""
@@ -198,7 +184,7 @@ class GatedDecision:
 
     def _evaluate(self, window: OpenWindow) -> Decision | None:
         """Evaluate the gate for a window; return its decision if it is decided now."""
-        state = self._attached.tracker.state
+        state = self._attached.track_state
         features = self._extractor.features(window, state)
         self.gating.on_features(features, lambda: self._preview(window))
         confidence = self.gating.classifier.confidence(features, window.end_ns)
@@ -215,7 +201,7 @@ class GatedDecision:
         self.control.window_decided(decision.window_end_ns)
         if ruling.skip is not None:
             self._skips.append(ruling.skip)
-            self._basis = SceneChange.since(self.gating.changes, self._attached.tracker.state)
+            self._basis = SceneChange.since(self.gating.changes, self._attached.track_state)
         return decision
 
     def _preview(self, window: OpenWindow) -> Decision:
@@ -227,10 +213,9 @@ class GatedDecision:
         return replace(decision, skipped=tuple(sorted({*decision.skipped, *rested})))
 
     def _end_rest_on_change(self, now_ns: int) -> None:
-        if self._basis is None or self.control.running(now_ns) is None:
+        if self._basis is None or not self._basis.is_in(self._attached.track_state):
             return
-        if self._basis.is_in(self._attached.tracker.state):
-            resumed = self.control.resume(now_ns)
-            if resumed is not None:
-                self._skips.append(resumed)
-            self._basis = None
+        self._basis = None
+        resumed = self.control.resume(now_ns)
+        if resumed is not None:
+            self._skips.append(resumed)

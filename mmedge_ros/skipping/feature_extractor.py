@@ -36,7 +36,7 @@ _SWERVE_NS = 100_000_000
 _PICTURES = 6
 # Numbers beyond this say no more than this.
 _LARGEST = 5.0
-# What `_shown` and `_outlook` say where nobody is shown: as if all were well. The sixth is the
+# What `_shown` and `_outlook` say without people: as if all were well. The sixth is the
 # logarithm of a height in px.
 _NOBODY = (0.0, _LARGEST, 1.0, 1.0, 1.0, 6.0, 0.0, 0.0)
 _NOTHING = (0.0,) * 7
@@ -231,7 +231,7 @@ def _best_fit(box: Sequence[float], tracked: Sequence[Corners], best: list[float
 
 
 def _shown(people: Sequence[TrackFacts], now_ns: int) -> tuple[float, ...]:
-    """Describe who is shown.
+    """Describe the shown tracks.
 
     :return: the features ``doubted``, ``youngest`` to ``smallest_height``,
         ``position_deviation`` and ``camera_unseen``
@@ -280,7 +280,7 @@ def _at_most(value: float) -> float:
 
 
 def _at_border(boxes: Sequence[Corners], size: tuple[int, int]) -> float:
-    """Return how many touch the border of the picture, whose size is 0 before the first."""
+    """Return how many touch the border of the picture, of size 0 before the first."""
     width, height = size
     count = 0
     for x0, y0, x1, y1 in boxes:

@@ -76,7 +76,7 @@ class GateFeatures(NamedTuple):
     worst_fit: float
     borderline: float
     # Had one decided as long before now as the window still lasts: the worst fit (1 - IoU) of
-    # what was expected then with what is tracked now, 1 if somebody came or went. And the worst
+    # what was expected then with what is tracked now, 1 if a track came or went. And the worst
     # fit of the last pictures on average.
     hindsight: float
     lasting_fit: float
@@ -85,7 +85,7 @@ class GateFeatures(NamedTuple):
     usual_hindsight: float
     usual_error: float
     # How much the number of detections varied over the last pictures (standard deviation), and
-    # how often somebody came or went in the last 0.3 s.
+    # how often a track came or went in the last 0.3 s.
     flicker: float
     changes: float
     # Embeddings: 1 where there are any, cosine of the newest of both modalities, 1 - cosine of

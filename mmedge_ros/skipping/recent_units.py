@@ -101,7 +101,7 @@ def fraction(units: Sequence[SeenUnit], window_ns: int) -> float:
 def flicker(pictures: Sequence[SeenUnit]) -> float:
     """Return by how much the number of detections varied lately (standard deviation)."""
     counts = [picture.strong for picture in pictures[:_PICTURES][::-1]]
-    # Mostly the same are found as before.
+    # Mostly the same are detected as before.
     if len(set(counts)) < 2:
         return 0.0
     mean = sum(counts) / len(counts)

@@ -1,4 +1,4 @@
-"""Who was shown in the last second, and how well the present could have been foretold from it."""
+"""The tracks shown in the last second, and how well they predicted the present."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from mmedge_ros.skipping.track_facts import MovingBox, StateFacts
 _KEPT_NS = NS_PER_S
 _MOST_KEPT = 200
 _LATELY_NS = 300_000_000
-# How long before it is asked in hindsight what would have been decided, and how much of what was
-# known of that is forgotten with each picture.
+# How long before now an early decision would have been made, and the share of earlier pictures'
+# figures that is forgotten with each picture.
 _LEADS_NS = (30_000_000, 60_000_000, 100_000_000, 180_000_000)
 _MIDDLES_NS = [(a + b) // 2 for a, b in pairwise(_LEADS_NS)]
 _FORGOTTEN = 0.1
@@ -40,11 +40,11 @@ _NOBODY = _Shown(0, 0, {}, False)
 
 
 class ShownHistory:
-    """Remembers who was shown in the last second."""
+    """Remembers the tracks shown in the last second."""
 
     def __init__(self) -> None:
         self._shown: deque[_Shown] = deque(maxlen=_MOST_KEPT)
-        # When somebody came or went last.
+        # When a track came or went last.
         self._changed_ns = 0
         # Running means over pictures, for each lead: the worst fit (1 - IoU), and whether it was
         # no match.
@@ -52,7 +52,7 @@ class ShownHistory:
         self._errors = [0.5] * len(_LEADS_NS)
 
     def add(self, facts: StateFacts) -> None:
-        """Remember who is shown."""
+        """Remember the tracks that are shown."""
         shown, stamp_ns = self._shown, facts.stamp_ns
         people = {person.id: person.moving for person in facts.people}
         newest_ns, changed = stamp_ns, False
@@ -67,7 +67,7 @@ class ShownHistory:
             shown.popleft()
 
     def learn(self, facts: StateFacts) -> None:
-        """Learn from a picture how well it could have been foretold."""
+        """Learn from a picture how well it could have been predicted."""
         fits, errors, stamp_ns = self._fits, self._errors, facts.stamp_ns
         earlier = reversed(self._shown)
         then = next(earlier, _NOBODY)
@@ -92,7 +92,7 @@ class ShownHistory:
         return _misfit(facts, self._at(facts.stamp_ns - lead_ns))
 
     def people_at(self, at_ns: int) -> dict[int, MovingBox]:
-        """Return who was shown at an instant, or who is known first."""
+        """Return the tracks shown at an instant, or the first that are known."""
         return self._at(at_ns).people
 
     def changes(self, state_ns: int) -> float:
@@ -119,7 +119,7 @@ class ShownHistory:
 
 
 def _misfit(facts: StateFacts, then: _Shown) -> float:
-    """Return the worst fit (1 - IoU) of who is shown now with what was expected then.
+    """Return the worst fit (1 - IoU) of the tracks shown now with what was expected then.
 
     :return: 1 if they are not the same people
     """

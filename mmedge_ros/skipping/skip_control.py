@@ -18,7 +18,7 @@ from mmedge_ros.data_types import NS_PER_S, SkipDecision, UnitFeatures
 from mmedge_ros.parameter import group, parameter
 from mmedge_ros.skipping.audits import AuditParameters, AuditPlan, DriftMonitor
 from mmedge_ros.skipping.gate_features import OpenWindow
-from mmedge_ros.skipping.window_units import SlowModality, UnitSeconds, WindowUnits
+from mmedge_ros.skipping.window_units import SlowModality, WindowUnits
 
 _LOG = logging.getLogger(__name__)
 _MOST_MODALITIES = 16
@@ -97,7 +97,6 @@ class SkipControl:
     :param threshold: the confidence from which on a window is decided early; above 1 never
     :param modalities: those the gate may let rest; () for any
     :param periods_ns: native distance of units, where it is known
-    :param predicted: seconds per unit by modality, of a latency model
     """
 
     def __init__(
@@ -108,7 +107,6 @@ class SkipControl:
         stride: float = 0.1,
         modalities: tuple[str, ...] = (),
         periods_ns: Mapping[str, int] | None = None,
-        predicted: UnitSeconds | None = None,
     ) -> None:
         self.parameters = parameters
         self._threshold = threshold
@@ -118,7 +116,7 @@ class SkipControl:
         self._periods_ns = dict(periods_ns or {})
         self._plan = AuditPlan(parameters.audits, self._stride_ns, self._window_ns)
         self.drift = DriftMonitor(parameters.audits, max(parameters.alpha, 1e-6))
-        self._slow = SlowModality(predicted)
+        self._slow = SlowModality()
         self.evaluations = self.early = self.granted = self.resumed = 0
         self.reset()
 
@@ -156,8 +154,6 @@ class SkipControl:
     def is_audited(self, end_ns: int) -> bool:
         """Whether the window that ends then is audited."""
         return self._plan.is_audited(end_ns)
-
-    # ------------------------------------------------------------------ what happens
 
     def unit_arrived(self, unit: UnitFeatures, now_ns: int) -> bool:
         """Enter an encoded unit that was taken in; returns False for one known already."""
@@ -199,10 +195,8 @@ class SkipControl:
                 100.0 * self.parameters.alpha,
             )
 
-    # ------------------------------------------------------------------ ruling
-
     def open_window(self, end_ns: int | None, now_ns: int) -> OpenWindow | None:
-        """Return what to ask about the earliest undecided window, None if nothing is to be.
+        """Return the earliest undecided window if the gate is to be evaluated for it.
 
         EarlyDecisionClassifier at most once after each unit and each decision.
         """
@@ -249,8 +243,6 @@ class SkipControl:
             window.slow, now_ns, until_ns, window.end_ns, fraction, min(confidence, 1.0)
         )
 
-    # ------------------------------------------------------------------ leases
-
     def running(self, now_ns: int) -> SkipDecision | None:
         """Return the lease that runs now."""
         for lease in reversed(self._leases):
@@ -263,27 +255,20 @@ class SkipControl:
         running = self.running(now_ns)
         if running is None:
             return None
-        self._leases = deque(
-            (
-                lease._replace(until_ns=min(lease.until_ns, max(now_ns, lease.from_ns)))
-                for lease in self._leases
-            ),
-            _MOST_LEASES,
-        )
+        ended = [
+            lease._replace(until_ns=min(lease.until_ns, max(now_ns, lease.from_ns)))
+            for lease in self._leases
+        ]
+        self._leases = deque(ended, _MOST_LEASES)
         self.resumed += 1
         return SkipDecision(running.modality, now_ns, now_ns, running.window_end_ns)
 
     def rested(self, end_ns: int) -> tuple[str, ...]:
         """Return the modalities that were let rest during the window that ends then."""
         begin_ns = end_ns - self._window_ns
-        return tuple(
-            sorted(
-                {
-                    lease.modality
-                    for lease in self._leases
-                    if lease.from_ns < lease.until_ns
-                    and lease.from_ns < end_ns
-                    and lease.until_ns > begin_ns
-                }
-            )
-        )
+        rested = {
+            lease.modality
+            for lease in self._leases
+            if lease.from_ns < min(lease.until_ns, end_ns) and lease.until_ns > begin_ns
+        }
+        return tuple(sorted(rested))

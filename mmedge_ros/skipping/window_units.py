@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import statistics
 from collections import deque
-from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from mmedge_ros.data_types import NS_PER_S, UnitFeatures, UnitKey
@@ -20,8 +19,6 @@ _FEWEST_DURATIONS = 3
 _LONGEST_DURATION = 10.0
 # The other modality must be slower by this factor before the roles change: no flapping.
 _HYSTERESIS = 1.5
-
-UnitSeconds = Callable[[], Mapping[str, float]]
 
 
 class _Sensed(NamedTuple):
@@ -109,14 +106,9 @@ class WindowUnits:
 
 
 class SlowModality:
-    """Chooses by the seconds a unit takes from reception until its features are there.
+    """Chooses by the seconds a unit takes from reception until its features are there."""
 
-    :param predicted: of a latency model, the seconds of a unit by modality; what is measured
-        stands in where it says nothing
-    """
-
-    def __init__(self, predicted: UnitSeconds | None = None) -> None:
-        self._predicted = predicted
+    def __init__(self) -> None:
         self.reset()
 
     def reset(self) -> None:
@@ -139,10 +131,6 @@ class SlowModality:
             for modality, durations in self._durations.items()
             if len(durations) >= _FEWEST_DURATIONS
         }
-        if self._predicted is not None:
-            # A modality without units cannot be leased.
-            known = self._predicted().items()
-            seconds.update((m, s) for m, s in known if m in self._durations and s > 0.0)
         if len(seconds) < 2:
             return ''
         slowest = max(sorted(seconds), key=seconds.__getitem__)

@@ -58,7 +58,7 @@ def updated_bias(
 def _widened(bias: HeightBias, exchanged: float, prior: float) -> HeightBias:
     """Mix in the prior, as probable as it is another body by now.
 
-    :param prior: standard deviation among people, NaN if the box does not tell
+    :param prior: standard deviation among people, NaN if the box says nothing of it
     """
     if math.isnan(bias.variance):
         return bias

@@ -61,23 +61,6 @@ def update_position(
     return corrected, _joseph(covariance, kept, gain, noise)
 
 
-def update_radial_velocity(
-    mean: FloatArray,
-    covariance: FloatArray,
-    origin: FloatArray,
-    velocity: FloatArray | float,
-    variance: FloatArray | float,
-) -> tuple[FloatArray, FloatArray]:
-    """Correct states (..., 6) by Doppler velocities (...) seen from ``origin`` (..., 3).
-
-    Linearised about the prior: velocity along the line of sight plus its change with the
-    direction (extended Kalman filter).
-    """
-    predicted, row = radial_velocity(mean, origin)
-    noise = np.asarray(variance, np.float64)
-    return update_scalar(mean, covariance, row, velocity - predicted, noise)
-
-
 def update_scalar(
     mean: FloatArray,
     covariance: FloatArray,
@@ -111,11 +94,6 @@ def radial_velocity(mean: FloatArray, origin: FloatArray) -> tuple[FloatArray, F
     speed = _dot(direction, velocity)
     row[..., :3] = (velocity - speed[..., None] * direction) / distance
     return speed, row
-
-
-def mahalanobis_squared(offsets: FloatArray, covariances: FloatArray) -> FloatArray:
-    """Squared Mahalanobis distance of offsets (..., 3) under covariances (..., 3, 3)."""
-    return weighted_square(offsets, inverse_3(covariances)[0])
 
 
 def weighted_square(vectors: FloatArray, weights: FloatArray) -> FloatArray:
@@ -231,12 +209,8 @@ class BoxState(NamedTuple):
         return Box(x - width / 2, y - height / 2, x + width / 2, y + height / 2)
 
 
-def box_values(box: Box) -> FloatArray:
+def box_values(box: Box) -> tuple[float, float, float, float]:
     """Return centre x, centre y, width, height (px)."""
-    return np.array(_box_values(box))
-
-
-def _box_values(box: Box) -> tuple[float, float, float, float]:
     x0, y0, x1, y1 = box
     return (x0 + x1) / 2, (y0 + y1) / 2, x1 - x0, y1 - y0
 
@@ -244,7 +218,7 @@ def _box_values(box: Box) -> tuple[float, float, float, float]:
 def start_box(box: Box, noise: BoxNoise) -> BoxState:
     """Begin a box at rest."""
     centre, size = (RateSpread(n.measurement**2, 0.0, n.start_rate**2) for n in noise)
-    return BoxState(box_values(box), np.zeros(4), centre, size)
+    return BoxState(np.array(box_values(box)), np.zeros(4), centre, size)
 
 
 def predict_boxes(states: Sequence[BoxState], dt: float, noise: BoxNoise) -> list[BoxState]:
@@ -271,7 +245,7 @@ def update_boxes(
     if not states:
         return []
     values, rates = stacked([s.values for s in states]), stacked([s.rates for s in states])
-    innovations = np.array([_box_values(box) for box in boxes]) - values
+    innovations = np.array([box_values(box) for box in boxes]) - values
     centres = [_corrected_spread(s.centre, noise.centre) for s in states]
     sizes = [_corrected_spread(s.size, noise.size) for s in states]
     both = list(zip(centres, sizes, strict=True))

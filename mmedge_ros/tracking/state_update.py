@@ -52,7 +52,7 @@ class Correction(NamedTuple):
     ``shares`` (N,) are the probabilities that the measurement itself was right and not what it
     says to be ``otherwise``; 1 where there is no such doubt. ``exchanged`` (N,) are those that
     the box is another object's by now than the one the track followed. ``distances`` (N,) are
-    squared Mahalanobis distances of the measured positions from the foreseen ones.
+    squared Mahalanobis distances of the measured positions from the predicted ones.
     """
 
     means: FloatArray
@@ -62,7 +62,7 @@ class Correction(NamedTuple):
     distances: FloatArray
 
 
-class _Foreseen(NamedTuple):
+class _Prediction(NamedTuple):
     """Measured positions (N, 3), their noises (N, 3, 3), and how far they lie from the states.
 
     ``distance`` (N,) are squared Mahalanobis distances, ``determinants`` (N,) those of the
@@ -105,7 +105,7 @@ def corrected_states(
     """Correct the states of tracks, one measurement each.
 
     Where a measurement says what holds otherwise, both are taken in and weighed by how well
-    they were foreseen (probabilistic data association). One that fits badly either way may
+    they were predicted (probabilistic data association). One that fits badly either way may
     also show that the box has gone over to another object at another range, of which the track
     knows the bearing only; that is weighed with them.
 
@@ -115,14 +115,14 @@ def corrected_states(
     """
     means = stacked([t.mean for t in tracks])
     covariances = stacked([t.covariance for t in tracks])
-    foreseen = _foreseen(means, covariances, measurements)
+    predicted = _predicted(means, covariances, measurements)
     count = len(tracks)
-    others = _alternatives(tracks, measurements, foreseen.distance, exchange_rate)
+    others = _alternatives(tracks, measurements, predicted.distance, exchange_rate)
     if not others:
         added = _repeated(tracks, measurements, acceleration)
         added = _along_sights(added, means, measurements)
-        own = _corrected(means, covariances, measurements, foreseen, added)
-        sure, distances = np.ones(count), foreseen.distance
+        own = _corrected(means, covariances, measurements, predicted, added)
+        sure, distances = np.ones(count), predicted.distance
         return Correction(own.means, own.covariances, sure, np.zeros(count), distances)
     # All explanations of all tracks are tried at once: calls cost more than what they compute.
     places = [*range(count), *(o.place for o in others)]
@@ -135,25 +135,25 @@ def corrected_states(
             covariances[row] += _only_bearing(measurements[other.place], start_speed)
             # What another object's readings repeat is not known from this one's.
             added[row] = 0.0
-    rest = _foreseen(means[count:], covariances[count:], seen[count:])
-    foreseen = _Foreseen(*(np.concatenate(pair) for pair in zip(foreseen, rest, strict=True)))
-    tried = _corrected(means, covariances, seen, foreseen, added)
+    rest = _predicted(means[count:], covariances[count:], seen[count:])
+    predicted = _Prediction(*(np.concatenate(pair) for pair in zip(predicted, rest, strict=True)))
+    tried = _corrected(means, covariances, seen, predicted, added)
     odds = np.array([_odds(m) for m in measurements])
     own, otherwise = tried.select(slice(count)), tried.select(slice(count, None))
     weights, means, covariances = _weighed(own, odds, others, otherwise)
-    shares, distances = (weights @ _OWN, weights @ _EXCHANGED), foreseen.distance[:count]
+    shares, distances = (weights @ _OWN, weights @ _EXCHANGED), predicted.distance[:count]
     return Correction(means, covariances, *shares, distances)
 
 
-def _foreseen(
+def _predicted(
     means: FloatArray, covariances: FloatArray, measurements: Sequence[Measurement]
-) -> _Foreseen:
+) -> _Prediction:
     """Compare measured positions with those of states (N, 6)."""
     positions = stacked([m.position for m in measurements])
     noises = _along_sights(stacked([m.covariance for m in measurements]), means, measurements)
     weights, determinants = inverse_3(covariances[:, :3, :3] + noises)
     distance = weighted_square(positions - means[:, :3], weights)
-    return _Foreseen(positions, noises, distance, determinants)
+    return _Prediction(positions, noises, distance, determinants)
 
 
 def _along_sights(
@@ -161,22 +161,22 @@ def _along_sights(
 ) -> FloatArray:
     """Turn the noises (N, 3, 3) of boxes into the lines of sight to where their tracks are.
 
-    A box tells its bearing well and its range badly. Taken along the ray of each picture, rays
+    A box gives a good bearing and a poor range. Taken along the ray of each picture, rays
     that differ by the errors of bearings would all but meet where they come from: every
     picture would pull the track towards the camera, by a fifth of its range in the end.
     """
     origins = stacked([m.origin for m in measurements])
     seen = stacked([m.position for m in measurements]) - origins
-    foreseen = means[:, :3] - origins
+    predicted = means[:, :3] - origins
     lengths = np.sqrt(
-        np.einsum('ij,ij->i', seen, seen) * np.einsum('ij,ij->i', foreseen, foreseen)
+        np.einsum('ij,ij->i', seen, seen) * np.einsum('ij,ij->i', predicted, predicted)
     )
-    cosines = np.einsum('ij,ij->i', seen, foreseen) / np.maximum(lengths, 1e-6)
+    cosines = np.einsum('ij,ij->i', seen, predicted) / np.maximum(lengths, 1e-6)
     # What lies in quite another direction is another matter; Doppler clusters know their range.
     turned = (cosines > _SAME_SIGHT) & np.array([m.box is not None for m in measurements])
     if not turned.any():
         return noises
-    axes = np.cross(seen, foreseen)[turned] / lengths[turned, None]
+    axes = np.cross(seen, predicted)[turned] / lengths[turned, None]
     skew = np.zeros((len(axes), 3, 3))
     skew[:, [2, 0, 1], [1, 2, 0]] = axes
     skew[:, [1, 2, 0], [2, 0, 1]] = -axes
@@ -245,14 +245,14 @@ def _corrected(
     means: FloatArray,
     covariances: FloatArray,
     measurements: Sequence[Measurement],
-    foreseen: _Foreseen,
+    predicted: _Prediction,
     added: FloatArray,
 ) -> _Explained:
     """Correct states by measurements whose noise is larger by ``added`` (N, 3, 3)."""
-    positions, noises, distance, determinants = foreseen
+    positions, noises, distance, determinants = predicted
     # A box that continues the track but disagrees in range is believed less, not fully.
     doubt = np.maximum(1.0, distance / POSITION_GATE)
-    # Heights of boxes may say nothing of the range; whose returns they are is asked elsewhere.
+    # Heights of boxes may say nothing of the range; doubts about returns are weighed elsewhere.
     stray = [
         -np.inf if m.otherwise is not None or m.box is None else _LOG_STRAY for m in measurements
     ]
@@ -297,7 +297,7 @@ def _repeated(
     Readings with correlated errors, taken as independent ones with (1 + r) / (1 - r) times the
     variance, average out as they do in truth, r being the correlation of one to the next. How
     long an error lasts does not matter beyond the time in which people walk as far as it is
-    large: with that time a filter that follows them claims as much as the error.
+    large: with that time the filter's deviation is as large as the error.
     """
     added = np.zeros((len(tracks), 3, 3))
     at, elapsed, errors = [], [], []

@@ -369,9 +369,5 @@ def _clip(box: Box, size: tuple[int, int]) -> Box:
     width, height = size
     if not width or not height:
         return box
-    return Box(
-        min(max(box.x0, 0.0), width),
-        min(max(box.y0, 0.0), height),
-        min(max(box.x1, 0.0), width),
-        min(max(box.y1, 0.0), height),
-    )
+    limits = (width, height, width, height)
+    return Box(*(min(max(edge, 0.0), limit) for edge, limit in zip(box, limits, strict=True)))

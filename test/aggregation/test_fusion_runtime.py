@@ -120,10 +120,10 @@ def test_the_networks_of_a_bundle_are_those_of_its_manifest(files: Files) -> Non
 @pytest.mark.parametrize('which', FUSION_PARTS)
 def test_a_file_that_is_missing_or_no_network_is_named(files: Files, which: str) -> None:
     files[which].write_text('no network')
-    with pytest.raises(AggregationError, match=rf'{files[which].name} cannot be opened'):
+    with pytest.raises(EncodingError, match=rf'{files[which].name} cannot be opened'):
         FusionNetworkRuntime(files)
     files[which].unlink()
-    with pytest.raises(AggregationError, match=rf'{files[which].name} do not exist'):
+    with pytest.raises(EncodingError, match=rf'{files[which].name} do not exist'):
         FusionNetworkRuntime(files)
 
 
@@ -234,7 +234,7 @@ def test_a_damaged_file_is_refused_or_works(
     try:
         runtime = FusionNetworkRuntime(files)
         runtime.fuse(stepped(runtime, 0, (CAMERA, 1.0, 0), (RADAR, 1.0, 0)))
-    except AggregationError as err:
+    except EncodingError as err:
         message = str(err)
     assert str(tmp_path) in message
 
@@ -247,5 +247,5 @@ def test_a_file_that_was_cut_is_refused(tmp_path: Path, which: str, share: float
     files = write_tiny_fusion(tmp_path)
     content = files[which].read_bytes()
     files[which].write_bytes(content[: int(share * len(content))])
-    with pytest.raises(AggregationError, match=which):
+    with pytest.raises(EncodingError, match=which):
         FusionNetworkRuntime(files)

@@ -24,7 +24,6 @@ from mmedge_ros.pipeline.fusion_strategy import (
 )
 from mmedge_ros.pipeline.perception_pipeline import PipelineParameters
 from mmedge_ros.pipeline.window_assembler import WindowParameters
-from mmedge_ros.skipping import SkippingError
 from mmedge_ros.skipping.early_decision import GatedDecision, SceneChangeParameters
 from mmedge_ros.skipping.skip_control import SkipParameters
 from mmedge_ros.tracking.covariance_calibration import CALIBRATION_FILE
@@ -147,9 +146,11 @@ def test_a_gate_of_the_other_fusion_is_not_asked(
 
 def test_a_gate_that_is_not_the_manifests_is_an_error_at_the_start(tmp_path: Path) -> None:
     model = with_gate(bundle(tmp_path / 'm'))
-    (model / 'gate.npz').write_bytes(b'no gate')
-    with pytest.raises(SkippingError, match='SHA-256'):
-        open_pipeline(model, parameters())
+    weights = (model / 'gate.npz').read_bytes()
+    for other, words in ((b'no gate', 'has 7 bytes'), (weights[::-1], 'SHA-256')):
+        (model / 'gate.npz').write_bytes(other)
+        with pytest.raises(EncodingError, match=words):
+            open_pipeline(model, parameters())
 
 
 def test_covariances_are_calibrated_by_the_bundle_and_only_by_it(tmp_path: Path) -> None:

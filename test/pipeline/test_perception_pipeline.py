@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -23,6 +24,7 @@ from mmedge_ros.geometry.projection import CameraModel
 from mmedge_ros.geometry.sensor_poses import OPTICAL_TO_BODY
 from mmedge_ros.geometry.transforms import StampedTransform
 from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline, PipelineParameters
+from mmedge_ros.tracking.covariance_calibration import CovarianceCalibration, read_calibration
 
 MODEL = CameraModel(
     640, 480, np.array([[450.0, 0, 320], [0, 450, 240], [0, 0, 1]]), np.zeros(0), 'none'
@@ -47,11 +49,13 @@ def scan(available: float, sequence: int = 0) -> UnitFeatures:
     return features(unit(available, RADAR, sequence, delay=2.0))
 
 
-def pipeline(*transforms: StampedTransform) -> PerceptionPipeline:
-    found = PerceptionPipeline()
-    found.rig.set_camera(MODEL)
-    found.rig.add_transforms(transforms or [LOOKS_FORWARD, RADAR_MOUNT])
-    return found
+def pipeline(
+    *transforms: StampedTransform, calibration: CovarianceCalibration | None = None
+) -> PerceptionPipeline:
+    subject = PerceptionPipeline(calibration=calibration)
+    subject.rig.set_camera(MODEL)
+    subject.rig.add_transforms(transforms or [LOOKS_FORWARD, RADAR_MOUNT])
+    return subject
 
 
 def fed(to: PerceptionPipeline, units: Iterable[UnitFeatures], took: float = 3.0):
@@ -218,12 +222,32 @@ def test_all_configurations_of_the_window_are_listed() -> None:
     assert decisions[-1].configuration_ids == tuple(range(2, 6))
 
 
+def test_a_trail_says_when_the_features_arrived_and_then_how_long_the_window_waited() -> None:
+    subject = pipeline()
+    subject.add_features(picture(60), at(65))
+    (decision,) = subject.poll(at(102))
+    assert decision.trail[-2:] == (
+        ('transport_features', at(60), at(65)),
+        ('window', at(65), at(102)),
+    )
+
+
 def test_features_without_a_trail_make_a_decision_without_one() -> None:
     subject = pipeline()
     subject.add_features(replace(picture(60), trail=()), at(65))
     (decision,) = subject.poll(at(102))
     assert decision.trail == ()
     assert decision.published(at(104)).trail == ()
+
+
+def test_a_calibration_changes_the_reported_covariances_and_nothing_else() -> None:
+    shipped = read_calibration(Path(__file__).parents[2] / 'models' / 'flight_people')
+    (plain,), (calibrated,) = (
+        fed(pipeline(calibration=calibration), pictures(20, 20))[-1].tracks
+        for calibration in (None, shipped)
+    )
+    np.testing.assert_array_equal(plain.position, calibrated.position)
+    assert not np.allclose(plain.covariance, calibrated.covariance)
 
 
 # ------------------------------------------------------------------------------ geometry

@@ -133,13 +133,6 @@ def test_roles_change_only_for_a_clear_difference() -> None:
     assert subject.choose() == RADAR
 
 
-def test_a_latency_model_is_believed_before_measurements() -> None:
-    subject = SlowModality(lambda: {CAMERA: 0.001, RADAR: 0.05, 'sonar': 9.0})
-    observe(subject, CAMERA, 12.0)
-    observe(subject, RADAR, 1.0)
-    assert subject.choose() == RADAR
-
-
 def test_times_that_cannot_be_are_not_learned_from() -> None:
     subject = SlowModality()
     observe(subject, RADAR, 1.0)

@@ -17,7 +17,6 @@ from mmedge_ros.tracking.kalman_filter import (
     RateSpread,
     box_values,
     inverse_3,
-    mahalanobis_squared,
     mixture,
     predict,
     predict_boxes,
@@ -25,7 +24,8 @@ from mmedge_ros.tracking.kalman_filter import (
     start_box,
     update_boxes,
     update_position,
-    update_radial_velocity,
+    update_scalar,
+    weighted_square,
 )
 
 ACCELERATION = np.array([1.5, 1.0, 0.3])
@@ -48,6 +48,13 @@ def process_noise(dt: float) -> np.ndarray:
 def random_covariance(random: np.random.Generator, size: int) -> np.ndarray:
     root = random.normal(size=(size, size))
     return root @ root.T + 0.1 * np.eye(size)
+
+
+def updated_by_doppler(mean, covariance, origin, velocity, variance):
+    """States (..., 6) corrected by Doppler velocities (...) seen from ``origin`` (..., 3)."""
+    predicted, row = radial_velocity(mean, origin)
+    noise = np.asarray(variance, np.float64)
+    return update_scalar(mean, covariance, row, velocity - predicted, noise)
 
 
 def oracle(kind: type, mean: np.ndarray, covariance: np.ndarray, measured: int):
@@ -93,7 +100,7 @@ def test_a_radial_velocity_update_agrees_with_filterpy() -> None:
             lambda x, o=origin: np.array([[radial_velocity(x[:, 0], o)[0]]]),
             R=np.array([[variance]]),
         )
-        found, spread = update_radial_velocity(mean, covariance, origin, velocity, variance)
+        found, spread = updated_by_doppler(mean, covariance, origin, velocity, variance)
         np.testing.assert_allclose(found, kf.x[:, 0], atol=1e-12)
         np.testing.assert_allclose(spread, kf.P, atol=1e-12)
 
@@ -135,7 +142,7 @@ def test_a_receding_object_has_a_positive_radial_velocity() -> None:
 def test_an_object_at_the_very_place_of_the_radar_does_no_harm() -> None:
     origin = np.array([1.0, 2.0, 3.0])
     mean = np.concatenate([origin, [1.0, 1.0, 1.0]])
-    found, spread = update_radial_velocity(mean, np.eye(6), origin, 1.0, 0.1)
+    found, spread = updated_by_doppler(mean, np.eye(6), origin, 1.0, 0.1)
     assert np.isfinite(found).all()
     assert np.linalg.eigvalsh(spread).min() > 0
 
@@ -167,7 +174,7 @@ def test_mahalanobis_distances_are_those_of_the_definition() -> None:
     random = np.random.default_rng(8)
     offsets = random.normal(size=(3, 2, 3))
     covariances = np.stack([random_covariance(random, 3) for _ in range(6)]).reshape(3, 2, 3, 3)
-    found = mahalanobis_squared(offsets, covariances)
+    found = weighted_square(offsets, inverse_3(covariances)[0])
     for i in range(3):
         for j in range(2):
             inverse = np.linalg.inv(covariances[i, j])
@@ -205,12 +212,12 @@ def test_many_states_at_once_are_corrected_as_one_by_one() -> None:
     noises = np.stack([random_covariance(random, 3) for _ in means])
     velocities, variances = random.normal(size=5), random.uniform(0.1, 1.0, 5)
     placed = update_position(means, covariances, positions, noises)
-    timed = update_radial_velocity(means, covariances, positions, velocities, variances)
+    timed = updated_by_doppler(means, covariances, positions, velocities, variances)
     for i, (mean, covariance) in enumerate(zip(means, covariances, strict=True)):
         alone = update_position(mean, covariance, positions[i], noises[i])
         np.testing.assert_allclose(placed[0][i], alone[0], atol=1e-12)
         np.testing.assert_allclose(placed[1][i], alone[1], atol=1e-12)
-        alone = update_radial_velocity(
+        alone = updated_by_doppler(
             mean, covariance, positions[i], float(velocities[i]), float(variances[i])
         )
         np.testing.assert_allclose(timed[0][i], alone[0], atol=1e-12)
@@ -250,7 +257,7 @@ def test_whatever_is_measured_the_covariance_stays_symmetric_and_positive(
             mean, covariance = update_position(mean, covariance, np.array(place), noise)
         else:
             origin = np.array([0.1, -0.2, 0.3])
-            mean, covariance = update_radial_velocity(
+            mean, covariance = updated_by_doppler(
                 mean, covariance, origin, place[0] / 10, deviation**2
             )
         assert np.isfinite(mean).all()

@@ -14,12 +14,13 @@ from typing import Any
 import yaml
 
 from mmedge_ros.encoding import EncodingError
-from mmedge_ros.encoding.bundle.weights import require_weights, sha256_of
+from mmedge_ros.encoding.bundle.weights import SUFFIXES, require_weights, sha256_of
 from mmedge_ros.untrusted_files import load_shallow_yaml
 
 MANIFEST = 'manifest.yaml'
 _LARGEST_MANIFEST_BYTES = 1 << 20
 _SHA256_DIGITS = 64
+_GATE_SUFFIX = '.npz'
 _MOST_STAGES = 32
 
 
@@ -36,7 +37,7 @@ class BundleFile:
 
         :raises EncodingError: if it is missing, or is not the manifest's
         """
-        require_weights(self.path)
+        require_weights(self.path, (*SUFFIXES, _GATE_SUFFIX))
         size = self.path.stat().st_size
         if self.size_bytes is not None and size != self.size_bytes:
             raise EncodingError(

@@ -12,7 +12,7 @@ SUFFIXES = ('.onnx', '.pt')
 _CHUNK_BYTES = 1 << 20
 
 
-def require_weights(path: Path) -> Path:
+def require_weights(path: Path, suffixes: tuple[str, ...] = SUFFIXES) -> Path:
     """Return ``path`` if it is a file that may hold weights.
 
     :raises EncodingError: if it is missing, no file, empty, unreadable or of another kind
@@ -31,9 +31,9 @@ def require_weights(path: Path) -> Path:
         if isinstance(err, EncodingError):
             raise
         raise EncodingError(f'weights {str(path)!r} cannot be looked up ({err})') from err
-    if path.suffix.lower() not in SUFFIXES:
+    if path.suffix.lower() not in suffixes:
         raise EncodingError(
-            f'weights {path} end in {path.suffix!r}; accepted are {" and ".join(SUFFIXES)} files'
+            f'weights {path} end in {path.suffix!r}; accepted are {" and ".join(suffixes)} files'
         )
     if size == 0:
         raise EncodingError(f'weights {path} are empty; copy or download the file again')

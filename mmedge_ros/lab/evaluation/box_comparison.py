@@ -19,9 +19,9 @@ from typing import NamedTuple
 import numpy as np
 
 from mmedge_ros.data_types import NS_PER_S, Box, Decision, FloatArray, Track
-from mmedge_ros.fusion.box_placement import height_depth
 from mmedge_ros.fusion.decision_fusion import DecisionFusionParameters
 from mmedge_ros.fusion.return_placement import place_returns
+from mmedge_ros.geometry.projection import CameraModel
 from mmedge_ros.lab.evaluation import EvaluationError
 from mmedge_ros.lab.evaluation.mot_metrics import share
 from mmedge_ros.lab.evaluation.radar_depths import RadarScans, radar_set_depths, sensor_geometry
@@ -284,3 +284,8 @@ def _count_ids(decisions: Sequence[Decision], first_ns: int, last_ns: int) -> in
         if track.box is not None
     )
     return sum(count >= MINIMUM_DECISIONS for count in seen.values())
+
+
+def height_depth(box: Box, camera: CameraModel, person_height: float) -> float:
+    """Depth (m) at which a person of that height fills the box before a level camera."""
+    return float(camera.k[1, 1]) * person_height / max(box.height, 1.0)

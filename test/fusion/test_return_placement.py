@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mmedge_ros.fusion.clustering import cluster_returns
+from mmedge_ros.fusion.return_placement import cluster_returns
 
 
 def clusters(
