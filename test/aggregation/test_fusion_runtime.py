@@ -59,11 +59,11 @@ def test_units_of_both_modalities_are_stepped_apart_and_fused(files: Files) -> N
     assert maps.shape == (54, 2, 2)
     # 3 channels of 4 cells with the mean of 1 and 2, and ten times 2 channels of 4 cells with 1
     assert (maps == 3 * 4 * 1.5 + 10 * 2 * 4).all()
-    found = runtime.finish(states)
-    assert (found[CAMERA].pooled == 1.5).all()
-    assert (found[CAMERA].newest == 2.0).all()
-    assert [(part.present, part.count) for part in found.values()] == [(True, 2), (True, 1)]
-    assert [part.age for part in found.values()] == pytest.approx([0.05, 0.2])
+    result = runtime.finish(states)
+    assert (result[CAMERA].pooled == 1.5).all()
+    assert (result[CAMERA].newest == 2.0).all()
+    assert [(part.present, part.count) for part in result.values()] == [(True, 2), (True, 1)]
+    assert [part.age for part in result.values()] == pytest.approx([0.05, 0.2])
 
 
 def test_a_window_without_units_can_be_fused(files: Files) -> None:

@@ -71,24 +71,24 @@ def test_a_unit_alone_takes_its_own_where_it_has_no_neighbours() -> None:
 def test_neighbours_give_each_other_their_channels() -> None:
     expected = [1.0 + 10.0 + 200.0, 2.0 + 10.0 + 300.0, 3.0 + 20.0 + 300.0]
     stamps = [960, 980, 1000]
-    found = pooled(aggregator(), [(1.0, 960), (2.0, 980), (3.0, 1000)])
-    assert found == pytest.approx(weighted(expected, stamps), rel=1e-6)
+    result = pooled(aggregator(), [(1.0, 960), (2.0, 980), (3.0, 1000)])
+    assert result == pytest.approx(weighted(expected, stamps), rel=1e-6)
 
 
 def test_units_far_apart_in_time_are_no_neighbours() -> None:
-    found = pooled(aggregator(), [(1.0, 700), (2.0, 1000)])
-    assert found == pytest.approx(weighted([111.0, 222.0], [700, 1000]), rel=1e-6)
+    result = pooled(aggregator(), [(1.0, 700), (2.0, 1000)])
+    assert result == pytest.approx(weighted([111.0, 222.0], [700, 1000]), rel=1e-6)
 
 
 def test_changes_are_seen_at_both_lags() -> None:
     stamps = [800, 900, 1000]
-    found = pooled(aggregator(), [(1.0, 800), (2.0, 900), (4.0, 1000)])
+    result = pooled(aggregator(), [(1.0, 800), (2.0, 900), (4.0, 1000)])
     expected = [
         1.0 + 10.0 + 200.0,
         2.0 + 10.0 + 400.0 + 1000.0,
         4.0 + 20.0 + 400.0 + 2000.0 + 30000.0,
     ]
-    assert found == pytest.approx(weighted(expected, stamps), rel=1e-6)
+    assert result == pytest.approx(weighted(expected, stamps), rel=1e-6)
 
 
 def test_the_newest_alone_counts_where_that_was_trained() -> None:
@@ -196,9 +196,9 @@ def test_sharing_changes_nothing_whatever_way_units_came(stamps: list[int], seed
         if random.random() < 0.3:
             bank.state_until(random.choice(ends) * MS, random.choice(stamps) * MS)
     for end in ends:
-        found = shared.finish(bank.close(end * MS)[CAMERA])
+        result = shared.finish(bank.close(end * MS)[CAMERA])
         members = sorted((stamp, value) for value, stamp in came if stamp > end - 500)
         alone = aggregator()
         expected = alone.finish(taken(alone, [(v, s) for s, v in members], end))
-        assert np.array_equal(found.pooled, expected.pooled)
-        assert (found.count, found.age) == (expected.count, expected.age)
+        assert np.array_equal(result.pooled, expected.pooled)
+        assert (result.count, result.age) == (expected.count, expected.age)

@@ -19,25 +19,25 @@ from mmedge_ros.aggregation.temporal_rules import (
 )
 
 
-def found(gaps: Sequence[float], seconds: float = 0.0) -> Neighbours:
+def neighbours_at(gaps: Sequence[float], seconds: float = 0.0) -> Neighbours:
     """Return the neighbours of a unit; gaps to those before it, in s, newest first."""
     recent = np.array([seconds + gap for gap in gaps], np.float32)
     return neighbours(recent, np.float32(seconds))
 
 
 def test_the_first_unit_has_no_neighbours() -> None:
-    assert found([]) == (False, (None, None))
+    assert neighbours_at([]) == (False, (None, None))
 
 
 @pytest.mark.parametrize(('rate', 'lagged'), [(30, (2, 5)), (20, (1, 3)), (10, (0, 1)), (5, (0,))])
 def test_lags_are_in_time_whatever_the_rate(rate: int, lagged: tuple[int, ...]) -> None:
-    places = found([(k + 1) / rate for k in range(8)]).lagged
+    places = neighbours_at([(k + 1) / rate for k in range(8)]).lagged
     assert places == (lagged if rate > 5 else (None, 0))
 
 
 @pytest.mark.parametrize(('gap', 'is_near'), [(0.0, True), (0.119, True), (0.121, False)])
 def test_the_unit_before_is_a_neighbour_if_it_is_near_in_time(gap: float, is_near: bool) -> None:
-    assert found([gap]).is_near == is_near
+    assert neighbours_at([gap]).is_near == is_near
 
 
 @pytest.mark.parametrize(
@@ -52,13 +52,13 @@ def test_the_unit_before_is_a_neighbour_if_it_is_near_in_time(gap: float, is_nea
     ],
 )
 def test_a_unit_is_compared_with_one_that_is_about_a_lag_older(gap: float, lagged: tuple) -> None:
-    assert found([gap]).lagged == lagged
+    assert neighbours_at([gap]).lagged == lagged
 
 
 @given(st.lists(st.floats(0.0, 0.5), min_size=1, max_size=8), st.floats(0.0, 0.5))
 def test_at_a_lag_the_nearest_is_taken(gaps: list[float], seconds: float) -> None:
     gaps = sorted(gaps)
-    result = found(gaps, seconds)
+    result = neighbours_at(gaps, seconds)
     for lag, place in zip(LAGS, result.lagged, strict=True):
         misses = [abs(gap - lag) for gap in gaps]
         if place is None:

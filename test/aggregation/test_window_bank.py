@@ -64,7 +64,7 @@ def test_a_unit_has_its_place_in_a_window_by_its_stamp() -> None:
     assert seconds == pytest.approx([0.12, 0.52])
 
 
-def test_nothing_is_computed_before_it_is_asked_for() -> None:
+def test_nothing_is_computed_before_it_is_needed() -> None:
     one = bank()
     enter(one, Came(1.0, CAMERA, 150, 150))
     assert not one.steps

@@ -98,10 +98,10 @@ def agreement(night: Night, camera: CameraModel, to_optical: Transform) -> Agree
 
 
 def test_with_the_right_calibration_returns_lie_in_boxes(night: Night) -> None:
-    found = agreement(night, night.camera, night.to_optical)
-    assert found.boxes == pytest.approx(0.95, abs=0.015)
-    assert found.returns == pytest.approx(0.77, abs=0.015)
-    assert found.depth_ratio == pytest.approx(0.96, abs=0.02)
+    result = agreement(night, night.camera, night.to_optical)
+    assert result.boxes == pytest.approx(0.95, abs=0.015)
+    assert result.returns == pytest.approx(0.77, abs=0.015)
+    assert result.depth_ratio == pytest.approx(0.96, abs=0.02)
 
 
 def test_with_the_intrinsics_of_another_camera_they_do_not(
@@ -109,15 +109,15 @@ def test_with_the_intrinsics_of_another_camera_they_do_not(
 ) -> None:
     other = read_calibration(data_folder / 'millieye' / 'calib2_FOV110.yaml').camera
     assert other is not None
-    found = agreement(night, other, night.to_optical)
-    assert found.boxes == pytest.approx(0.63, abs=0.015)
-    assert found.returns == pytest.approx(0.26, abs=0.02)
+    result = agreement(night, other, night.to_optical)
+    assert result.boxes == pytest.approx(0.63, abs=0.015)
+    assert result.returns == pytest.approx(0.26, abs=0.02)
 
 
 def test_with_the_inverse_transform_nothing_agrees(night: Night) -> None:
-    found = agreement(night, night.camera, night.to_optical.inverse())
-    assert found.boxes < 0.03
-    assert found.returns < 0.03
+    result = agreement(night, night.camera, night.to_optical.inverse())
+    assert result.boxes < 0.03
+    assert result.returns < 0.03
 
 
 def test_the_recorded_camera_info_is_that_of_the_calibration_file(

@@ -47,8 +47,8 @@ def box_of(x: float, y: float, pose: Transform = CAMERA_POSE) -> Box:
 
 
 def camera_unit(*boxes: Box, available: float = 100.0) -> UnitFeatures:
-    found = tuple(Detection(box, 0.9, 'person') for box in boxes)
-    return features(unit(available, CAMERA), detections=found, image_size=(WIDTH, HEIGHT))
+    result = tuple(Detection(box, 0.9, 'person') for box in boxes)
+    return features(unit(available, CAMERA), detections=result, image_size=(WIDTH, HEIGHT))
 
 
 def scan(*rows: tuple[float, float, float, float], available: float = 100.0) -> UnitFeatures:
@@ -85,30 +85,30 @@ def fuse(
 def test_returns_in_a_box_give_its_range_and_velocity() -> None:
     # A tall person: by the height of the box 5.1 m away, in truth 6 m.
     box = box_of(5.1, 0.6)
-    (found,) = fuse(camera_unit(box), scan(*body(6.0, 0.7, 0.8), *walls()))
-    assert found.range_from == 'radar'
-    assert found.seen_by == (CAMERA, RADAR)
-    assert found.radial_velocity == pytest.approx(0.8)
-    assert found.depth == pytest.approx(6.0, abs=0.05)
-    np.testing.assert_allclose(found.position[:2], [6.0, 0.6 / 5.1 * 6.0], atol=0.05)
-    np.testing.assert_allclose(found.origin, RADAR_POSE.translation)
-    assert (found.box, found.label, found.score) == (box, 'person', 0.9)
+    (result,) = fuse(camera_unit(box), scan(*body(6.0, 0.7, 0.8), *walls()))
+    assert result.range_from == 'radar'
+    assert result.seen_by == (CAMERA, RADAR)
+    assert result.radial_velocity == pytest.approx(0.8)
+    assert result.depth == pytest.approx(6.0, abs=0.05)
+    np.testing.assert_allclose(result.position[:2], [6.0, 0.6 / 5.1 * 6.0], atol=0.05)
+    np.testing.assert_allclose(result.origin, RADAR_POSE.translation)
+    assert (result.box, result.label, result.score) == (box, 'person', 0.9)
 
 
 def test_a_box_without_returns_gets_its_range_from_its_height() -> None:
-    (found,) = fuse(camera_unit(box_of(6.0, 0.7)), scan(*walls()))
-    assert found.range_from == 'height'
-    assert found.seen_by == (CAMERA,)
-    assert np.isnan(found.radial_velocity)
-    np.testing.assert_allclose(found.position, [6.0, 0.7, STATURE / 2], atol=0.1)
+    (result,) = fuse(camera_unit(box_of(6.0, 0.7)), scan(*walls()))
+    assert result.range_from == 'height'
+    assert result.seen_by == (CAMERA,)
+    assert np.isnan(result.radial_velocity)
+    np.testing.assert_allclose(result.position, [6.0, 0.7, STATURE / 2], atol=0.1)
 
 
 def test_a_camera_alone_is_enough() -> None:
-    (found,) = fuse(camera_unit(box_of(6.0, 0.7)))
-    assert found.range_from == 'height'
+    (result,) = fuse(camera_unit(box_of(6.0, 0.7)))
+    assert result.range_from == 'height'
 
 
-def test_a_range_from_height_claims_to_be_uncertain_along_the_line_of_sight() -> None:
+def test_a_range_from_height_is_uncertain_along_the_line_of_sight() -> None:
     by_height, by_radar = (
         fuse(camera_unit(box_of(6.0, 2.0)), *scans)[0]
         for scans in ((), (scan(*body(6.0, 2.0, 0.8)),))
@@ -119,10 +119,10 @@ def test_a_range_from_height_claims_to_be_uncertain_along_the_line_of_sight() ->
     p = PARAMETERS
     by_bodies = np.hypot(p.height_deviation, p.box_deviation) * distance
     by_surface = np.hypot(p.range_deviation, p.surface_deviation)
-    for found, deviation in ((by_height, by_bodies), (by_radar, by_surface)):
-        assert np.sqrt(ray @ found.covariance @ ray) == pytest.approx(deviation, rel=0.02)
-        assert np.sqrt(across @ found.covariance @ across) < 0.2
-        assert np.linalg.eigvalsh(found.covariance).min() > 0
+    for result, deviation in ((by_height, by_bodies), (by_radar, by_surface)):
+        assert np.sqrt(ray @ result.covariance @ ray) == pytest.approx(deviation, rel=0.02)
+        assert np.sqrt(across @ result.covariance @ across) < 0.2
+        assert np.linalg.eigvalsh(result.covariance).min() > 0
 
 
 def test_returns_lie_before_the_middle_of_a_body() -> None:
@@ -136,19 +136,19 @@ def test_returns_lie_before_the_middle_of_a_body() -> None:
     assert thick.position[0] > thin.position[0]
 
 
-def test_what_the_height_says_holds_if_the_returns_are_of_somebody_else() -> None:
+def test_what_the_height_says_holds_if_the_returns_are_of_another_object() -> None:
     box = box_of(6.0, 0.0)
     (alone,) = fuse(camera_unit(box))
     (near, far) = (
         fuse(camera_unit(box), scan(*body(x, 0.0, 0.8), *walls()))[0] for x in (6.2, 8.5)
     )
     assert alone.otherwise is None
-    for found in (near, far):
-        assert found.range_from == 'radar'
-        assert found.otherwise is not None
-        assert found.otherwise.range_from == 'height'
-        assert found.otherwise.seen_by == (CAMERA,)
-        np.testing.assert_array_equal(found.otherwise.position, alone.position)
+    for result in (near, far):
+        assert result.range_from == 'radar'
+        assert result.otherwise is not None
+        assert result.otherwise.range_from == 'height'
+        assert result.otherwise.seen_by == (CAMERA,)
+        np.testing.assert_array_equal(result.otherwise.position, alone.position)
     assert near.odds > far.odds + 1.0
 
 
@@ -159,13 +159,13 @@ def test_errors_of_bodies_last_and_those_of_boxes_do_not() -> None:
     )
     assert list(by_height.lasting) == [CAMERA]
     assert list(by_radar.lasting) == [RADAR]
-    for found in (by_height, by_radar):
-        (part,) = found.lasting.values()
-        assert 0.0 < part.trace() < found.covariance.trace()
-        assert np.linalg.eigvalsh(found.covariance - part).min() > 0.0
+    for result in (by_height, by_radar):
+        (part,) = result.lasting.values()
+        assert 0.0 < part.trace() < result.covariance.trace()
+        assert np.linalg.eigvalsh(result.covariance - part).min() > 0.0
 
 
-def test_only_a_whole_body_tells_by_its_height_how_far_away_it_is_and_says_so() -> None:
+def test_only_a_whole_body_gives_a_height_deviation() -> None:
     near, whole = box_of(1.2, 0.0), box_of(6.0, 0.0)
     cut = Box(near.x0, 0.0, near.x1, 300.0)
     (ranged,) = fuse(camera_unit(whole), scan(*body(6.0, 0.0, 0.8)))
@@ -197,38 +197,38 @@ def test_people_an_arms_length_behind_each_other_get_their_own_returns() -> None
 
 
 def test_returns_far_before_a_person_are_not_of_the_person() -> None:
-    (found,) = fuse(camera_unit(box_of(6.0, 0.0)), scan(*body(2.0, 0.0, 2.0)[1:4], *walls()))
-    assert found.range_from == 'height'
+    (result,) = fuse(camera_unit(box_of(6.0, 0.0)), scan(*body(2.0, 0.0, 2.0)[1:4], *walls()))
+    assert result.range_from == 'height'
 
 
 def test_the_range_of_a_person_at_the_side_is_that_of_the_returns() -> None:
-    (found,) = fuse(camera_unit(box_of(5.0, 3.0)), scan(*body(5.0, 3.0, 0.8), *walls()))
-    np.testing.assert_allclose(found.position[:2], [5.0, 3.0], atol=0.05)
+    (result,) = fuse(camera_unit(box_of(5.0, 3.0)), scan(*body(5.0, 3.0, 0.8), *walls()))
+    np.testing.assert_allclose(result.position[:2], [5.0, 3.0], atol=0.05)
 
 
 def test_returns_far_behind_a_person_are_not_of_the_person() -> None:
-    (found,) = fuse(camera_unit(box_of(4.0, 0.0)), scan(*body(8.5, 0.0, 2.0), *walls()))
-    assert found.range_from == 'height'
-    assert found.depth == pytest.approx(4.0, rel=0.05)
+    (result,) = fuse(camera_unit(box_of(4.0, 0.0)), scan(*body(8.5, 0.0, 2.0), *walls()))
+    assert result.range_from == 'height'
+    assert result.depth == pytest.approx(4.0, rel=0.05)
 
 
 def test_a_few_stray_returns_do_not_move_a_person() -> None:
     stray = [(x, 0.0, 1.0, 3.0) for x in (6.5, 6.9, 7.3, 7.7, 8.1, 8.5)]
-    (found,) = fuse(camera_unit(box_of(5.5, 0.0)), scan(*body(5.5, 0.0, 0.7), *stray, *walls()))
-    assert found.depth == pytest.approx(5.5, abs=0.1)
-    assert found.radial_velocity == pytest.approx(0.7)
+    (result,) = fuse(camera_unit(box_of(5.5, 0.0)), scan(*body(5.5, 0.0, 0.7), *stray, *walls()))
+    assert result.depth == pytest.approx(5.5, abs=0.1)
+    assert result.radial_velocity == pytest.approx(0.7)
 
 
 def test_static_returns_are_walls_whatever_box_they_lie_in() -> None:
     slow = [(x, y, z, 0.09) for x, y, z, _ in body(6.0, 0.0, 0.0)]
-    (found,) = fuse(camera_unit(box_of(6.0, 0.0)), scan(*slow, *walls()))
-    assert found.range_from == 'height'
+    (result,) = fuse(camera_unit(box_of(6.0, 0.0)), scan(*slow, *walls()))
+    assert result.range_from == 'height'
 
 
 def test_returns_of_unknown_velocity_are_not_used() -> None:
     unknown = [(x, y, z, np.nan) for x, y, z, _ in body(6.0, 0.0, 0.0)]
-    (found,) = fuse(camera_unit(box_of(6.0, 0.0)), scan(*unknown, *walls()))
-    assert found.range_from == 'height'
+    (result,) = fuse(camera_unit(box_of(6.0, 0.0)), scan(*unknown, *walls()))
+    assert result.range_from == 'height'
 
 
 def test_a_body_cut_by_the_picture_may_be_nearer_than_its_box_says() -> None:
@@ -257,9 +257,9 @@ def test_boxes_without_an_extent_are_left_out() -> None:
 def test_without_calibration_boxes_cannot_be_placed_but_returns_can() -> None:
     blind = replace(GEOMETRY, camera=None)
     camera = camera_unit(box_of(6.0, 0.0))
-    (found,) = fuse(camera, scan(*body(6.0, 0.0, 0.8), *walls()), geometry=blind)
-    assert found.range_from == 'cluster'
-    assert found.box is None
+    (result,) = fuse(camera, scan(*body(6.0, 0.0, 0.8), *walls()), geometry=blind)
+    assert result.range_from == 'cluster'
+    assert result.box is None
 
 
 # ------------------------------------------------------------------------------ clusters
@@ -281,21 +281,21 @@ def test_moving_clusters_outside_all_boxes_are_kept() -> None:
 
 
 def test_returns_in_a_box_make_no_cluster_even_when_they_do_not_fit_it() -> None:
-    found = fuse(camera_unit(box_of(4.0, 0.0)), scan(*body(8.5, 0.0, 2.0), *walls()))
-    assert [m.range_from for m in found] == ['height']
+    result = fuse(camera_unit(box_of(4.0, 0.0)), scan(*body(8.5, 0.0, 2.0), *walls()))
+    assert [m.range_from for m in result] == ['height']
 
 
 def test_a_radar_alone_is_enough() -> None:
-    (found,) = fuse(None, scan(*body(6.0, 0.0, 0.8), *walls()))
-    assert found.range_from == 'cluster'
+    (result,) = fuse(None, scan(*body(6.0, 0.0, 0.8), *walls()))
+    assert result.range_from == 'cluster'
 
 
 def test_a_cluster_behind_the_camera_is_kept() -> None:
     turned = replace(GEOMETRY, radar_pose=Transform(np.diag([-1.0, -1.0, 1.0]), np.zeros(3)))
     rows = returns(*body(6.0, 0.0, 0.8), *walls()).astype(np.float32)
     behind = features(unit(100.0, RADAR), returns=rows)
-    (found,) = fuse(camera_unit(), behind, geometry=turned)
-    np.testing.assert_allclose(found.position[:2], [-6.0, 0.0], atol=0.05)
+    (result,) = fuse(camera_unit(), behind, geometry=turned)
+    np.testing.assert_allclose(result.position[:2], [-6.0, 0.0], atol=0.05)
 
 
 def test_a_single_return_is_noise() -> None:
@@ -313,8 +313,8 @@ def test_a_cluster_at_the_radar_or_straight_above_it_has_a_sound_covariance(
 ) -> None:
     above = features(unit(100.0, RADAR), returns=returns((*place, 0.8), (*place, 0.8)))
     at_the_origin = replace(GEOMETRY, radar_pose=Transform.identity())
-    (found,) = fuse(None, above, geometry=at_the_origin)
-    assert np.linalg.eigvalsh(found.covariance).min() > 1e-3
+    (result,) = fuse(None, above, geometry=at_the_origin)
+    assert np.linalg.eigvalsh(result.covariance).min() > 1e-3
 
 
 # ------------------------------------------------------------------------------ time
@@ -325,25 +325,25 @@ def test_scans_are_brought_to_the_instant_of_the_picture() -> None:
     early = scan(*body(6.2, 0.0, -2.0), *walls(), available=0.0)
     late = scan(*body(6.1, 0.0, -2.0), *walls(), available=50.0)
     picture = camera_unit(box_of(6.0, 0.0), available=100.0)
-    (found,) = fuse(picture, early, late)
-    assert found.stamp_ns == picture.stamp_ns
-    assert found.depth == pytest.approx(6.0, abs=0.03)
+    (result,) = fuse(picture, early, late)
+    assert result.stamp_ns == picture.stamp_ns
+    assert result.depth == pytest.approx(6.0, abs=0.03)
 
 
 def test_scans_without_a_picture_are_brought_to_the_last_of_them() -> None:
     early = scan(*body(6.2, 0.0, -2.0), *walls(), available=0.0)
     late = scan(*body(6.1, 0.0, -2.0), *walls(), available=50.0)
-    (found,) = fuse(None, late, early)
-    assert found.stamp_ns == late.stamp_ns
-    assert found.position[0] == pytest.approx(6.1, abs=0.03)
+    (result,) = fuse(None, late, early)
+    assert result.stamp_ns == late.stamp_ns
+    assert result.position[0] == pytest.approx(6.1, abs=0.03)
 
 
 def test_a_cloud_of_a_hundred_thousand_returns_is_thinned_and_not_choked_on() -> None:
     places = np.random.default_rng(1).uniform([5.8, -0.2, 0.3], [6.2, 0.2, 1.6], (100_000, 3))
     dense = np.column_stack([places, np.full(100_000, 0.8)])
-    (found,) = fuse(camera_unit(box_of(6.0, 0.0)), scan(*dense, *walls()))
-    assert found.range_from == 'radar'
-    assert found.depth == pytest.approx(6.0, abs=0.05)
+    (result,) = fuse(camera_unit(box_of(6.0, 0.0)), scan(*dense, *walls()))
+    assert result.range_from == 'radar'
+    assert result.depth == pytest.approx(6.0, abs=0.05)
     assert len(fuse(None, scan(*dense))) == 1
 
 
@@ -359,8 +359,8 @@ def test_whatever_is_seen_measurements_are_finite_with_positive_covariances(
     boxes: list[tuple[float, float, float, float]],
     rows: list[tuple[float, float, float, float]],
 ) -> None:
-    for found in fuse(camera_unit(*(Box(*box) for box in boxes)), scan(*rows)):
-        assert np.isfinite(found.position).all()
-        assert np.isfinite(found.covariance).all()
-        assert np.linalg.eigvalsh(found.covariance).min() > 0
-        assert np.isfinite(found.radial_velocity) == (RADAR in found.seen_by)
+    for result in fuse(camera_unit(*(Box(*box) for box in boxes)), scan(*rows)):
+        assert np.isfinite(result.position).all()
+        assert np.isfinite(result.covariance).all()
+        assert np.linalg.eigvalsh(result.covariance).min() > 0
+        assert np.isfinite(result.radial_velocity) == (RADAR in result.seen_by)

@@ -58,7 +58,7 @@ class CountingNetworks(FakeFusionNetworks):
         return super().fuse(states)
 
 
-def test_what_the_networks_see_is_told_of_each_new_picture() -> None:
+def test_what_the_networks_see_replaces_each_new_picture() -> None:
     subject = fusion(FakeFusionNetworks(distance=7.0))
     other = Box(300.0, 100.0, 340.0, 200.0)
     for each in (picture(40, 0), scan(50), picture(70, 1, other), scan(90, 1)):
@@ -88,7 +88,7 @@ def test_each_unit_is_taken_once_into_each_of_its_windows() -> None:
     assert networks.steps == dict.fromkeys(expected, 1)
 
 
-def test_work_for_later_windows_is_not_done_before_it_is_asked_for() -> None:
+def test_work_for_later_windows_is_not_done_before_it_is_needed() -> None:
     networks = FakeFusionNetworks()
     subject = fusion(networks)
     for each in (picture(40), scan(50), picture(70, 1)):
@@ -140,9 +140,9 @@ def test_all_but_the_newest_picture_are_fused_before_their_window_is_decided() -
     while subject.has_work:
         subject.work_ahead()
     assert networks.fusings == 2
-    found = subject.decide(at(100))
+    result = subject.decide(at(100))
     assert networks.fusings == 3
-    assert [one.picture.sequence for one in found] == [0, 1, 2]
+    assert [one.picture.sequence for one in result] == [0, 1, 2]
 
 
 def test_pictures_of_the_next_decision_go_before_the_steps_of_later_windows() -> None:
@@ -180,7 +180,7 @@ def test_a_picture_is_fused_with_what_was_measured_until_then() -> None:
     assert networks.seen == {at(35): [[at(25)]], at(75): [[at(25), at(55), at(90)]]}
 
 
-def test_after_a_long_gap_only_the_newest_pictures_are_told_of() -> None:
+def test_after_a_long_gap_only_the_newest_pictures_are_decided_on() -> None:
     subject = fusion()
     for n in range(30):
         subject.add(picture(3 * n + 5, n), [at(100)], HERE)
@@ -197,15 +197,15 @@ def test_a_unit_that_comes_after_a_newer_one_is_put_in_its_place(ahead: int) -> 
         assert subject.add(each, ends, HERE)
         for _ in range(ahead):
             subject.work_ahead()
-    found = subject.decide(at(100))
+    result = subject.decide(at(100))
     assert networks.fused[at(100)] == {CAMERA: [at(35), at(55)], RADAR: [at(25), at(45)]}
     # The newest picture is the one stamped last, not the one that came last.
-    assert [one.picture for one in found] == [picture(40, 0).key, picture(60, 1).key]
-    assert found[1].detections[0].box == pytest.approx(other, abs=0.5)
+    assert [one.picture for one in result] == [picture(40, 0).key, picture(60, 1).key]
+    assert result[1].detections[0].box == pytest.approx(other, abs=0.5)
     assert not subject.refused
 
 
-def test_a_late_picture_is_used_in_open_windows_and_no_picture_is_told_of_twice() -> None:
+def test_a_late_picture_is_used_in_open_windows_and_no_picture_is_decided_on_twice() -> None:
     networks = FakeFusionNetworks()
     subject = fusion(networks)
     subject.add(picture(60, 1), [at(100), at(200), at(300)], HERE)
@@ -234,9 +234,9 @@ def test_of_two_pictures_of_one_stamp_the_one_that_was_taken_last_is_the_newest(
         boxes = BOX, Box(300.0, 100.0, 340.0, 200.0)
         for number in order:
             subject.add(picture(60, number, boxes[number]), [at(100)], HERE)
-        found = subject.decide(at(100))
-        assert [one.picture for one in found] == [picture(60, 0).key, picture(60, 1).key]
-        assert found[1].detections[0].box == pytest.approx(boxes[1], abs=0.5)
+        result = subject.decide(at(100))
+        assert [one.picture for one in result] == [picture(60, 0).key, picture(60, 1).key]
+        assert result[1].detections[0].box == pytest.approx(boxes[1], abs=0.5)
 
 
 DRAWN = st.lists(
@@ -257,7 +257,7 @@ def test_whatever_way_units_come_a_window_says_what_they_say_in_order(
         (picture if modality == CAMERA else scan)(available, number, delay=delay)
         for number, (modality, available, delay) in enumerate(drawn)
     ]
-    to_come, known, told = random.sample(units, len(units)), [], (-1, -1)
+    to_come, known, reported = random.sample(units, len(units)), [], (-1, -1)
     for end in range(100, 1000, 100):
         # Some are never encoded, or when windows they belong to are decided already.
         ready = [unit for unit in to_come if unit.available_ns <= at(end)]
@@ -269,7 +269,7 @@ def test_whatever_way_units_come_a_window_says_what_they_say_in_order(
                 subject.work_ahead()
             if random.random() < 0.3:
                 subject.advance(at(end))
-        found = subject.decide(at(end))
+        result = subject.decide(at(end))
 
         at_once = FakeFusionNetworks()
         batch = fusion(at_once)
@@ -278,12 +278,12 @@ def test_whatever_way_units_come_a_window_says_what_they_say_in_order(
         expected = [
             one
             for one in batch.decide(at(end))
-            if (one.picture.stamp_ns, one.picture.sequence) > told
+            if (one.picture.stamp_ns, one.picture.sequence) > reported
         ]
-        assert list(found) == expected
+        assert list(result) == expected
         if expected:
             assert networks.fused[at(end)] == at_once.fused[at(end)]
-            told = expected[-1].picture.stamp_ns, expected[-1].picture.sequence
+            reported = expected[-1].picture.stamp_ns, expected[-1].picture.sequence
     assert not subject.refused
 
 
@@ -350,8 +350,8 @@ def test_after_a_reset_older_units_are_taken_again() -> None:
     subject.reset()
     assert not subject.has_work
     subject.add(picture(40), [at(100)], HERE)
-    (found,) = subject.decide(at(100))
-    assert found.picture == picture(40).key
+    (result,) = subject.decide(at(100))
+    assert result.picture == picture(40).key
     assert not subject.refused
 
 

@@ -46,13 +46,13 @@ def pictures_with_a_box(draw):
 def test_any_box_on_any_scale_of_any_picture_comes_back(picture, stride, label, score, distance):
     size, box = picture
     maps = maps_with([Cell(box, stride, label, score, distance)], size)
-    (found,) = decode_maps(maps, size, PARAMETERS)
+    (result,) = decode_maps(maps, size, PARAMETERS)
     placement = canvas_placement(*size)
     tolerance = 1e-2 + 1e-3 / min(placement.x_scale, placement.y_scale)
-    assert found.box == pytest.approx(box, abs=min(tolerance, 1.0))
-    assert (found.label, found.score) == (label, pytest.approx(score, abs=1e-5))
-    assert found.distance == pytest.approx(distance, rel=1e-5)
-    assert found.distance_deviation == pytest.approx(0.15 * distance, rel=1e-5)
+    assert result.box == pytest.approx(box, abs=min(tolerance, 1.0))
+    assert (result.label, result.score) == (label, pytest.approx(score, abs=1e-5))
+    assert result.distance == pytest.approx(distance, rel=1e-5)
+    assert result.distance_deviation == pytest.approx(0.15 * distance, rel=1e-5)
 
 
 def test_maps_that_say_nothing_hold_nothing() -> None:
@@ -66,9 +66,9 @@ def test_of_overlapping_boxes_of_one_label_the_best_stays() -> None:
         Cell(near, 16, 'person', 0.9, 6.0),
         Cell(box, 32, 'car', 0.5, 7.0),
     ]
-    found = decode_maps(maps_with(cells, VGA), VGA, PARAMETERS)
-    assert [(d.label, round(d.score, 3)) for d in found] == [('person', 0.9), ('car', 0.5)]
-    assert found[0].distance == pytest.approx(6.0)
+    result = decode_maps(maps_with(cells, VGA), VGA, PARAMETERS)
+    assert [(d.label, round(d.score, 3)) for d in result] == [('person', 0.9), ('car', 0.5)]
+    assert result[0].distance == pytest.approx(6.0)
 
 
 def test_a_repeated_coarse_cell_is_read_once() -> None:
@@ -101,10 +101,10 @@ def test_a_cell_that_leans_towards_another_label_still_counts_for_the_kept_one()
     maps = maps_with([Cell(Box(10, 10, 60, 60), 16, 'person', 0.5, 5.0)], VGA)
     row, column = written(Box(10, 10, 60, 60), 16, VGA)
     maps[32 + GRID_CLASSES.index('dog'), row, column] = 3.0
-    (found,) = decode_maps(maps, VGA, DecodingParameters(0.1, labels=('person',)))
-    assert (found.label, found.score) == ('person', pytest.approx(0.5))
-    (found,) = decode_maps(maps, VGA, PARAMETERS)
-    assert found.label == 'dog'
+    (result,) = decode_maps(maps, VGA, DecodingParameters(0.1, labels=('person',)))
+    assert (result.label, result.score) == ('person', pytest.approx(0.5))
+    (result,) = decode_maps(maps, VGA, PARAMETERS)
+    assert result.label == 'dog'
 
 
 def test_a_box_in_the_padding_is_none_and_one_that_reaches_into_it_is_cut() -> None:
@@ -113,8 +113,8 @@ def test_a_box_in_the_padding_is_none_and_one_that_reaches_into_it_is_cut() -> N
     for row in (1, 9):
         maps[32, row, 10] = 2.0
         maps[36:40, row, 10] = 2.0
-    (found,) = decode_maps(maps, wide, PARAMETERS)
-    assert found.box == pytest.approx((136.0, 0.0, 200.0, 64.0))
+    (result,) = decode_maps(maps, wide, PARAMETERS)
+    assert result.box == pytest.approx((136.0, 0.0, 200.0, 64.0))
 
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from((math.nan, math.inf, -math.inf, 1e38, -1e38)))
@@ -122,9 +122,9 @@ def test_broken_maps_make_no_broken_detections(seed: int, value: float) -> None:
     rng = np.random.default_rng(seed)
     maps = rng.normal(0.0, 3.0, MAP_SHAPE).astype(np.float32)
     maps[rng.random(MAP_SHAPE) < 0.3] = value
-    for found in decode_maps(maps, (333, 222), DecodingParameters(0.0)):
-        assert np.isfinite(found.box).all()
-        assert 0.0 <= found.box.x0 < found.box.x1 <= 333
-        assert 0.0 <= found.box.y0 < found.box.y1 <= 222
-        assert 0.0 <= found.score <= 1.0
-        assert math.isnan(found.distance) or 0.1 < found.distance < 1100
+    for result in decode_maps(maps, (333, 222), DecodingParameters(0.0)):
+        assert np.isfinite(result.box).all()
+        assert 0.0 <= result.box.x0 < result.box.x1 <= 333
+        assert 0.0 <= result.box.y0 < result.box.y1 <= 222
+        assert 0.0 <= result.score <= 1.0
+        assert math.isnan(result.distance) or 0.1 < result.distance < 1100

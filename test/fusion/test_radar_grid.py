@@ -68,14 +68,14 @@ def test_a_direction_is_found_again_in_the_picture(
     yaw, pitch, camera_yaw, camera_pitch, size, y, z
 ):
     model = camera(*size, focal=0.66 * size[0])
-    found = geometry(model, turned(camera_yaw, camera_pitch), turned(yaw, pitch))
+    result = geometry(model, turned(camera_yaw, camera_pitch), turned(yaw, pitch))
     direction = np.array([1.0, y, z])
     row, column = view_positions(direction[None])[0]
-    # A smooth mound in the radar's view, whose middle can be told to a part of a cell.
+    # A smooth mound in the radar's view, whose middle can be located to a part of a cell.
     rows, columns = np.mgrid[:30, :40] + 0.5
     mound = np.exp(-((rows - row) ** 2 + (columns - column) ** 2) / (2 * 1.5**2))
-    warped = warped_grid(mound[None].astype(np.float32), found)[0]
-    in_camera = found.camera_pose.rotation.T @ found.radar_pose.rotation @ direction
+    warped = warped_grid(mound[None].astype(np.float32), result)[0]
+    in_camera = result.camera_pose.rotation.T @ result.radar_pose.rotation @ direction
     pixels, in_view = model.project(in_camera[None])
     p = canvas_placement(*size)
     x = (pixels[0, 0] + 0.5) * p.x_scale + p.x_offset
@@ -116,11 +116,11 @@ def test_the_input_of_fusion_is_the_grid_and_the_returns() -> None:
     given_scan = features(
         unit(100, RADAR), grid=np.full(RADAR_GRID, 0.5, np.float16), returns=rows
     )
-    found = radar_fusion_input(given_scan, geometry(camera(), np.eye(3), np.eye(3)))
-    assert found.shape == RADAR_INPUT
-    assert found.dtype == np.float32
-    assert found[:16, 15, 20] == pytest.approx(0.5)
-    assert found[16].sum() == pytest.approx(math.log(2))
+    result = radar_fusion_input(given_scan, geometry(camera(), np.eye(3), np.eye(3)))
+    assert result.shape == RADAR_INPUT
+    assert result.dtype == np.float32
+    assert result[:16, 15, 20] == pytest.approx(0.5)
+    assert result[16].sum() == pytest.approx(math.log(2))
 
 
 @pytest.mark.parametrize(
@@ -165,11 +165,11 @@ def test_a_near_return_lies_aside_by_the_parallax() -> None:
 
 
 def test_each_channel_says_what_it_should() -> None:
-    found = raster_of_returns(
+    result = raster_of_returns(
         scan_of((10.0, 0.5, 0.0, 2.0, 10.0), (20.0, 0.5, 0.0, 4.0, 30.0)), STANDING
     )
-    (place,) = occupied(found)
-    count, nearness, velocity, strength = found[(slice(None), *place)]
+    (place,) = occupied(result)
+    count, nearness, velocity, strength = result[(slice(None), *place)]
     assert count == pytest.approx(math.log(3))
     assert nearness == pytest.approx(0.5)
     assert velocity == pytest.approx(0.6)
@@ -177,11 +177,11 @@ def test_each_channel_says_what_it_should() -> None:
 
 
 def test_what_is_not_known_of_a_return_counts_for_nothing() -> None:
-    found = raster_of_returns(
+    result = raster_of_returns(
         scan_of((10.0, 0.5, 0.0, math.nan, math.nan), (10.0, 0.5, 0.0, 2.0, math.nan)), STANDING
     )
-    (place,) = occupied(found)
-    assert found[(slice(2, 4), *place)] == pytest.approx([0.4, 0.0])
+    (place,) = occupied(result)
+    assert result[(slice(2, 4), *place)] == pytest.approx([0.4, 0.0])
     alone = raster_of_returns(scan_of((10.0, 0.5, 0.0, math.nan, 5.0)), STANDING)
     assert np.isfinite(alone).all()
     assert alone[2].max() == 0.0
@@ -192,18 +192,18 @@ def test_the_motion_of_the_drone_is_taken_out() -> None:
         'odom', MODEL, CAMERA_POSE, RADAR_POSE, radar_velocity=np.array([5.0, 0.0, 0.0])
     )
     # A wall ahead comes closer as fast as the drone flies.
-    found = raster_of_returns(scan_of((50.0, 0.0, 0.0, -5.0, 10.0)), flying)
-    assert found[2].max() == pytest.approx(0.0, abs=1e-6)
+    result = raster_of_returns(scan_of((50.0, 0.0, 0.0, -5.0, 10.0)), flying)
+    assert result[2].max() == pytest.approx(0.0, abs=1e-6)
     still = raster_of_returns(scan_of((50.0, 0.0, 0.0, -5.0, 10.0)), STANDING)
     assert still[2].min() == pytest.approx(-1.0)
 
 
-def test_without_odometry_the_world_tells_how_the_drone_moves() -> None:
+def test_without_odometry_static_returns_give_the_motion_of_the_drone() -> None:
     unknown = SensorGeometry('base_link', MODEL, CAMERA_POSE, RADAR_POSE)
     angles = np.radians(np.linspace(-30, 30, 15))
     walls = [(30 * math.cos(a), 30 * math.sin(a), 0.0, -5 * math.cos(a), 10.0) for a in angles]
-    found = raster_of_returns(scan_of(*walls), unknown)
-    assert np.abs(found[2]).max() < 0.02
+    result = raster_of_returns(scan_of(*walls), unknown)
+    assert np.abs(result[2]).max() < 0.02
 
 
 def test_what_is_outside_the_picture_is_left_out() -> None:

@@ -31,7 +31,7 @@ def test_places_apart_are_clusters_apart_in_the_order_of_their_first_return() ->
     assert clusters(rows) == [[0, 2], [1, 3]]
 
 
-def test_people_side_by_side_are_told_apart_by_their_speed() -> None:
+def test_people_side_by_side_are_kept_apart_by_their_speed() -> None:
     rows = [(5, 0, 0, 1.5), (5, 0.1, 0, 1.4), (5, 0.3, 0, -1.5), (5, 0.4, 0, -1.4)]
     assert clusters(rows) == [[0, 1], [2, 3]]
 
@@ -62,15 +62,15 @@ def test_a_cloud_as_dense_as_a_lidars_is_clustered() -> None:
     rows=st.lists(st.tuples(*[st.floats(-3, 3)] * 4), max_size=12),
 )
 def test_clusters_are_the_connected_parts(link: float, rows: list[tuple[float, ...]]) -> None:
-    found = clusters(rows, link, 1)
-    assert sorted(i for members in found for i in members) == list(range(len(rows)))
+    result = clusters(rows, link, 1)
+    assert sorted(i for members in result for i in members) == list(range(len(rows)))
     place = np.array([(x, y, 0.5 * v) for x, y, _, v in rows]).reshape(-1, 3)
-    label = {i: n for n, members in enumerate(found) for i in members}
+    label = {i: n for n, members in enumerate(result) for i in members}
     for i in range(len(rows)):
         for j in range(i):
             if np.linalg.norm(place[i] - place[j]) <= link - 1e-9:
                 assert label[i] == label[j]
-    for members in found:
+    for members in result:
         reached = {members[0]}
         while True:
             near = {

@@ -55,7 +55,7 @@ def test_static_clutter_makes_no_tracks_however_the_drone_moves(flight: str) -> 
 
 
 @pytest.mark.parametrize('flight', ['hovering with a sway', 'translating'])
-def test_without_odometry_the_returns_of_the_ground_tell_how_the_drone_moves(
+def test_without_odometry_the_returns_of_the_ground_give_the_motion_of_the_drone(
     flight: str,
 ) -> None:
     world = PointTargets(FLIGHTS[flight], clutter=scattered_clutter(60))

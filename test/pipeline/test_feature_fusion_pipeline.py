@@ -37,7 +37,7 @@ ENCODERS_OWN = Box(400.0, 165.0, 450.0, 315.0)
 
 
 def picture(available: float, sequence: int = 0, delay: float = 5.0) -> UnitFeatures:
-    """The grid shows somebody; what the encoder itself detected stands elsewhere."""
+    """The grid shows a person; what the encoder itself detected stands elsewhere."""
     return features(
         unit(available, CAMERA, sequence, delay),
         detections=(Detection(ENCODERS_OWN, 0.9, 'person'),),
@@ -53,10 +53,10 @@ def scan(available: float, sequence: int = 0, rows=()) -> UnitFeatures:
 
 def pipeline(networks: FakeFusionNetworks, distance_known: bool = True) -> PerceptionPipeline:
     decoding = DecodingParameters(0.1, distance_deviation=0.1 if distance_known else np.nan)
-    found = PerceptionPipeline(None, FeatureFusion(networks, decoding))
-    found.rig.set_camera(MODEL)
-    found.rig.add_transforms(MOUNTS)
-    return found
+    result = PerceptionPipeline(None, FeatureFusion(networks, decoding))
+    result.rig.set_camera(MODEL)
+    result.rig.add_transforms(MOUNTS)
+    return result
 
 
 def fed(
@@ -258,14 +258,14 @@ def test_the_distance_of_the_network_places_a_box_without_returns() -> None:
 
 
 def test_returns_in_the_box_place_it_before_the_network_does() -> None:
-    # The box is that of somebody 5 m away, to the left.
+    # The box is that of a person 5 m away, to the left.
     ray = np.array([1.0, (320 - 125) / 450, 0.1])
     rows = [(*(5.0 * ray + [0, 0.05 * k, 0]), 0.8) for k in range(5)]
     units = sorted(
         [*pictures(20, 30), *(scan(18 + 33 * n, n, rows) for n in range(30))],
         key=lambda u: u.available_ns,
     )
-    # No farther off than a network may be; beyond that the returns are somebody else's.
+    # No farther off than a network may be; beyond that the returns are another object's.
     decisions = fed(pipeline(FakeFusionNetworks(distance=7.0)), units)
     seen = [t for t in decisions[-1].tracks if CAMERA in t.seen_by]
     assert [t.position[0] for t in seen] == [pytest.approx(5.1, abs=0.5)]

@@ -67,7 +67,7 @@ def test_without_a_camera_decisions_are_fused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize('name', ['bundle', 'file', 'nothing'])
-def test_features_asked_for_where_there_are_none_are_an_error(tmp_path: Path, name: str) -> None:
+def test_feature_fusion_without_its_networks_is_an_error(tmp_path: Path, name: str) -> None:
     model = {'bundle': bundle(tmp_path / 'm'), 'file': tmp_path / 'x.onnx', 'nothing': None}[name]
     with pytest.raises(EncodingError, match='strategy is feature'):
         open_pipeline(model, parameters('feature'))
@@ -102,7 +102,7 @@ def with_gate(folder: Path, strategy: str = 'decision') -> Path:
     return folder
 
 
-def test_the_gate_of_a_bundle_is_asked_with_what_it_was_certified_for(tmp_path: Path) -> None:
+def test_the_gate_of_a_bundle_is_evaluated_with_what_it_was_certified_for(tmp_path: Path) -> None:
     model = with_gate(bundle(tmp_path / 'm'))
     changes = SceneChangeParameters(hits=7)
     windows = WindowParameters(window=0.4, stride=0.2)
@@ -112,7 +112,7 @@ def test_the_gate_of_a_bundle_is_asked_with_what_it_was_certified_for(tmp_path: 
     assert opened.early_decision.gating.changes == changes
 
 
-def test_with_feature_fusion_its_gate_is_asked(tmp_path: Path) -> None:
+def test_with_feature_fusion_its_gate_is_evaluated(tmp_path: Path) -> None:
     model = with_gate(fusing(tmp_path / 'm'), 'feature')
     opened = open_pipeline(model, parameters(), FakeFusionNetworks())
     assert isinstance(opened.early_decision, GatedDecision)
@@ -127,7 +127,7 @@ def test_with_feature_fusion_its_gate_is_asked(tmp_path: Path) -> None:
         ({'skipping': SkipParameters(alpha=0.02)}, r'no threshold.*0\.02'),
     ],
 )
-def test_a_gate_that_keeps_no_such_promise_is_not_asked(
+def test_a_gate_that_keeps_no_such_promise_is_not_evaluated(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, given: dict, reason: str
 ) -> None:
     opened = open_pipeline(with_gate(bundle(tmp_path / 'm')), parameters(**given))
@@ -136,7 +136,7 @@ def test_a_gate_that_keeps_no_such_promise_is_not_asked(
     assert re.search(reason, caplog.text)
 
 
-def test_a_gate_of_the_other_fusion_is_not_asked(
+def test_a_gate_of_the_other_fusion_is_not_evaluated(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     opened = open_pipeline(with_gate(bundle(tmp_path / 'm'), 'feature'), parameters())
@@ -183,7 +183,7 @@ def test_fusion_takes_the_model_that_the_encoder_takes(tmp_path: Path, monkeypat
         model_of_encoders('neither_file_nor_bundle', False, parameters(modalities=(CAMERA,)))
 
 
-def test_a_model_nobody_has_named_may_be_missing(monkeypatch) -> None:
+def test_a_model_that_was_not_named_may_be_missing(monkeypatch) -> None:
     def none_at_hand(named: str, simulated: bool) -> Path:
         raise EncodingError('no detector')
 

@@ -146,7 +146,7 @@ def test_late_pictures_are_taken_in_together() -> None:
     assert subject.tracker.newest_ns == at(75)
 
 
-def test_a_unit_told_of_twice_is_seen_once() -> None:
+def test_a_unit_announced_twice_is_seen_once() -> None:
     subject = pipeline()
     for each in (picture(20, 0), picture(70, 1)):
         for _ in range(3):
@@ -253,7 +253,7 @@ def test_a_calibration_changes_the_reported_covariances_and_nothing_else() -> No
 # ------------------------------------------------------------------------------ geometry
 
 
-def test_without_calibration_the_camera_places_nobody_and_that_is_said() -> None:
+def test_without_calibration_the_camera_places_no_person_and_decisions_say_so() -> None:
     subject = PerceptionPipeline()
     assert not subject.rig.has_camera
     decisions = fed(subject, pictures(20, 10))

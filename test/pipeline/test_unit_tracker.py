@@ -209,10 +209,10 @@ def people(units: PairedUnits) -> list[Measurement]:
     """Two people who walk in opposite directions, seen in every step."""
     camera, stamp_ns = units.camera, units.stamp_ns
     time = in_ms(stamp_ns) / 1e3
-    found = []
+    result = []
     for side in (-1.0, 1.0):
         x = 320 + side * (100 - 40 * time)
-        found.append(
+        result.append(
             Measurement(
                 stamp_ns,
                 'person',
@@ -227,7 +227,7 @@ def people(units: PairedUnits) -> list[Measurement]:
                 'radar',
             )
         )
-    return found
+    return result
 
 
 @settings(max_examples=30)
@@ -240,10 +240,10 @@ def test_any_order_of_arrival_gives_the_same_tracks(order: list[int]) -> None:
     for n in order:
         shuffled.update([units[n]])
     at_ns = at(500)
-    expected, found = in_order.report(at_ns, at(0)), shuffled.report(at_ns, at(0))
-    assert [t.id for t in found] == [t.id for t in expected]
-    assert len(found) == 2
-    for a, b in zip(expected, found, strict=True):
+    expected, result = in_order.report(at_ns, at(0)), shuffled.report(at_ns, at(0))
+    assert [t.id for t in result] == [t.id for t in expected]
+    assert len(result) == 2
+    for a, b in zip(expected, result, strict=True):
         np.testing.assert_array_equal(a.position, b.position)
         np.testing.assert_array_equal(a.covariance, b.covariance)
         assert a.box == b.box

@@ -29,12 +29,12 @@ def test_the_same_people_agree_whatever_their_ids_and_order() -> None:
     )
 
 
-def test_nobody_agrees_with_nobody_and_with_nobody_else() -> None:
+def test_empty_decisions_agree_with_each_other_only() -> None:
     assert decisions_agree(decision(), decision(track(1, None)))
     assert not decisions_agree(decision(), decision(track(1, LEFT)))
 
 
-def test_a_box_that_moved_too_far_is_somebody_elses() -> None:
+def test_a_box_that_moved_too_far_is_another_persons() -> None:
     near = Box(LEFT.x0 + 5.0, LEFT.y0, LEFT.x1 + 5.0, LEFT.y1)
     far = Box(LEFT.x0 + 9.0, LEFT.y0, LEFT.x1 + 9.0, LEFT.y1)
     assert decisions_agree(decision(track(1, LEFT)), decision(track(1, near)))
@@ -55,7 +55,7 @@ def test_both_are_predicted_to_the_end_of_the_window() -> None:
     assert not decisions_agree(standing, decision(track(1, LEFT)))
 
 
-def test_who_has_left_the_picture_by_then_is_not_in_it() -> None:
+def test_a_person_who_has_left_the_picture_by_then_is_not_in_it() -> None:
     leaving = Box(600.0, 100.0, 639.0, 200.0)
     early = decision(track(1, leaving, (1000.0, 0.0)), state_ns=END - NS_PER_S // 10)
     assert decisions_agree(early, decision(), (640, 480))

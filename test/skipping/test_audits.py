@@ -60,7 +60,7 @@ def test_drift_tightens_the_threshold_step_by_step_and_then_switches_off() -> No
     assert thresholds == sorted(thresholds)
     assert len(set(thresholds)) == len(thresholds) == 4
     assert thresholds[-1] == math.inf
-    # It stays off, whatever audits say then: who switched it off has to look at it.
+    # It stays off, whatever audits say then: a person has to look at it.
     for _ in range(1000):
         monitor.observe(True)
     assert monitor.is_off

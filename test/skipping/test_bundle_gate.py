@@ -53,14 +53,14 @@ def test_a_bundle_without_a_gate_has_none(folder: Path) -> None:
 
 
 def test_a_gate_is_found_as_it_was_written(folder: Path) -> None:
-    found = bundle_gate(written(folder))
-    assert found is not None
-    assert found.gate.confidence(gate_features(lead=0.1)) == gate().confidence(
+    result = bundle_gate(written(folder))
+    assert result is not None
+    assert result.gate.confidence(gate_features(lead=0.1)) == gate().confidence(
         gate_features(lead=0.1)
     )
-    assert (found.strategy, found.slow) == ('decision', ('camera',))
+    assert (result.strategy, result.slow) == ('decision', ('camera',))
     # What was not certified is not listed, and writing it again replaces it.
-    assert found.thresholds == ((0.05, 0.9), (0.1, 0.8))
+    assert result.thresholds == ((0.05, 0.9), (0.1, 0.8))
     assert bundle_gate(written(folder)) is not None
     named = [file.path.name for file in load_bundle(folder).files()]
     assert named.count('gate.npz') == 1
@@ -68,9 +68,9 @@ def test_a_gate_is_found_as_it_was_written(folder: Path) -> None:
 
 
 def test_a_promise_that_is_not_listed_is_kept_by_the_next_smaller_one(folder: Path) -> None:
-    found = bundle_gate(written(folder))
-    assert found is not None
-    thresholds = {alpha: found.threshold(alpha) for alpha in (0.01, 0.05, 0.07, 0.1, 0.3)}
+    result = bundle_gate(written(folder))
+    assert result is not None
+    thresholds = {alpha: result.threshold(alpha) for alpha in (0.01, 0.05, 0.07, 0.1, 0.3)}
     assert thresholds == {0.01: math.inf, 0.05: 0.9, 0.07: 0.9, 0.1: 0.8, 0.3: 0.8}
 
 

@@ -192,7 +192,7 @@ def test_a_source_that_cannot_rest_is_used_all_the_same() -> None:
     assert len(given) == len(set(given)) >= 58
 
 
-def test_what_is_asked_and_decided_holds_units_of_its_window_only() -> None:
+def test_features_and_decisions_hold_units_of_their_window_only() -> None:
     rig = Rig(always(1.0))
     rig.play(0.0, 2000.0)
     for window in rig.pipeline.windows:
@@ -202,7 +202,7 @@ def test_what_is_asked_and_decided_holds_units_of_its_window_only() -> None:
         assert all(u.available_ns > window.end_ns - 500 * MS for u in window.members)
 
 
-def test_somebody_who_moves_into_the_radar_ends_the_rest() -> None:
+def test_a_person_who_moves_into_the_radars_view_ends_the_rest() -> None:
     walls = [(8.0, -4.0 + 0.5 * n, 0.1 * n, 0.0) for n in range(16)]
     # Far from the two who are known already.
     moving = [(5.0, -3.0 + 0.1 * n, 0.0, -1.0) for n in range(6)]
@@ -393,7 +393,7 @@ class Interleaved(RuleBasedStateMachine):
             assert assembler.next_end_ns + assembler.deadline_ns > at(self.now)
 
     @invariant()
-    def the_mask_says_who_rested(self) -> None:
+    def the_mask_names_what_rested(self) -> None:
         for decision in self.decisions[-10:]:
             begin_ns = decision.window_end_ns - 500 * MS
             for lease in self.leases:

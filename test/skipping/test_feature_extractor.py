@@ -55,16 +55,16 @@ class Flight:
         self.sequence += 1
         stamp_ns = unit(now).stamp_ns
         self.state = TRACKER.step(self.state, stamp_ns, measured(stamp_ns, *people), True)
-        found = tuple(person(x, y, score=score) for x, y, score in people)
+        result = tuple(person(x, y, score=score) for x, y, score in people)
         of = unit(now, sequence=self.sequence)
-        made = features(of, detections=found, image_size=(640, 480), **content)
+        made = features(of, detections=result, image_size=(640, 480), **content)
         self.extractor.add(made, self.state)
 
     def scan(self, now: float, count: int = 3, **content: Any) -> None:
         self.sequence += 1
         of = unit(now, RADAR, self.sequence, delay=2.0)
-        found = returns(*[(5.0, 0.0, 0.0, 1.0)] * count)
-        self.extractor.add(features(of, returns=found, **content), self.state)
+        result = returns(*[(5.0, 0.0, 0.0, 1.0)] * count)
+        self.extractor.add(features(of, returns=result, **content), self.state)
 
     def seen(self, now: float, end: float = 500.0, **window: Any) -> GateFeatures:
         default = OpenWindow(at(end), at(now), CAMERA, 8, 15, 'medium')
@@ -85,14 +85,14 @@ def watched(*people: Any, until: float = 300.0, speed: float = 0.0) -> Flight:
 TWO = ((150.0, 240.0, 0.9), (450.0, 240.0, 0.7))
 
 
-def test_an_empty_scene_is_asked_about_in_finite_numbers() -> None:
+def test_the_features_of_an_empty_scene_are_finite() -> None:
     assert np.isfinite(Flight().seen(300.0).vector()).all()
     only_scans = Flight()
     only_scans.scan(20.0)
     assert np.isfinite(only_scans.seen(300.0).vector()).all()
 
 
-def test_the_window_and_the_configuration_are_told() -> None:
+def test_the_window_and_the_configuration_are_among_the_features() -> None:
     values = watched(*TWO).seen(290.0, sensed=9, level='large')
     assert values.lead == pytest.approx(0.21)
     assert values.slow_fraction == pytest.approx(9 / 15)
@@ -104,14 +104,14 @@ def test_the_window_and_the_configuration_are_told() -> None:
     assert other.slow_age == pytest.approx(values.fast_age)
 
 
-def test_people_and_their_scores_are_told() -> None:
+def test_people_and_their_scores_are_among_the_features() -> None:
     values = watched(*TWO, until=600.0).seen(600.0, end=700.0)
     assert (values.people, values.unsettled, values.missing) == (2.0, 0.0, 0.0)
     assert values.lowest_score < values.mean_score < values.highest_score
     assert values.hindsight < 0.05
 
 
-def test_somebody_new_unsettles_the_scene() -> None:
+def test_a_new_person_unsettles_the_scene() -> None:
     flight = watched(*TWO)
     flight.picture(320.0, *TWO, (300.0, 240.0, 0.8))
     values = flight.seen(325.0)
@@ -126,7 +126,7 @@ def test_somebody_new_unsettles_the_scene() -> None:
     assert shown.hindsight == 1.0
 
 
-def test_who_comes_and_goes_makes_early_decisions_usually_wrong() -> None:
+def test_people_who_come_and_go_make_early_decisions_usually_wrong() -> None:
     calm = watched(*TWO, until=900.0).seen(900.0, end=960.0)
     assert calm.usual_error < 0.1
     assert calm.usual_hindsight < 0.2
@@ -138,7 +138,7 @@ def test_who_comes_and_goes_makes_early_decisions_usually_wrong() -> None:
     assert values.usual_error > 4.0 * calm.usual_error
 
 
-def test_who_is_not_found_is_missing_and_then_doubted() -> None:
+def test_a_track_without_a_detection_is_missing_and_then_doubted() -> None:
     flight = watched(*TWO)
     flight.picture(320.0, TWO[0])
     values = flight.seen(325.0)
@@ -164,9 +164,9 @@ def test_a_detection_near_the_threshold_is_borderline() -> None:
         max_size=6,
     )
 )
-def test_a_picture_is_compared_with_every_track_it_could_be_of(found: list) -> None:
+def test_a_picture_is_compared_with_every_track_it_could_be_of(result: list) -> None:
     flight = watched(*TWO)
-    seen = tuple(person(x, y, score=score) for x, y, score in found)
+    seen = tuple(person(x, y, score=score) for x, y, score in result)
     flight.extractor.add(features(unit(320.0, sequence=999), detections=seen), flight.state)
     values = flight.seen(325.0)
     boxes = [track.box.box() for track in flight.state.tracks if track.box is not None]
@@ -184,8 +184,8 @@ def test_boxes_out_of_an_array_are_compared_as_any_others() -> None:
     for kind in (float, np.float64):
         flight = watched(*TWO)
         seen = tuple(
-            replace(found, box=Box(*map(kind, found.box)))
-            for found in (person(152.0, 243.0), person(300.0, 240.0))
+            replace(result, box=Box(*map(kind, result.box)))
+            for result in (person(152.0, 243.0), person(300.0, 240.0))
         )
         flight.extractor.add(features(unit(320.0, sequence=999), detections=seen), flight.state)
         values.append(flight.seen(325.0))
@@ -195,7 +195,7 @@ def test_boxes_out_of_an_array_are_compared_as_any_others() -> None:
 
 
 @pytest.mark.parametrize('order', [1, -1])
-def test_of_those_shown_the_extremes_are_told_in_whichever_order_they_are(order: int) -> None:
+def test_the_extremes_of_shown_tracks_do_not_depend_on_their_order(order: int) -> None:
     calm = track(
         1,
         boxed(100.0, height=200.0),
@@ -237,7 +237,7 @@ def test_motion_and_drift_grow_with_the_time_that_is_left() -> None:
     assert far.worst_motion > watched(*TWO).seen(300.0).worst_motion
 
 
-def test_boxes_that_will_cross_or_leave_are_told() -> None:
+def test_boxes_that_will_cross_or_leave_are_counted() -> None:
     assert watched(*TWO).seen(300.0).crossing == 0.0
     beside = watched((200.0, 240.0, 0.9), (230.0, 240.0, 0.9))
     assert beside.seen(300.0).crossing > 0.1
@@ -299,8 +299,8 @@ def test_no_stream_makes_features_that_are_not_finite(rows: list, now: int) -> N
             flight.scan(float(when), len(people))
         else:
             flight.sequence += 1
-            found = tuple(person(x, y, score=score) for x, y, score in people)
-            made = features(unit(float(when), sequence=flight.sequence), detections=found)
+            result = tuple(person(x, y, score=score) for x, y, score in people)
+            made = features(unit(float(when), sequence=flight.sequence), detections=result)
             flight.extractor.add(made, flight.state)
     values = flight.seen(float(now), end=now + 100.0)
     assert np.isfinite(values.vector()).all()
@@ -316,6 +316,6 @@ def test_a_reset_forgets_everything() -> None:
 def test_a_flood_of_detections_does_not_make_it_slow() -> None:
     flight = watched(*TWO)
     crowd = [(float(x), float(y), 0.9) for x in range(0, 640, 10) for y in range(0, 480, 10)]
-    found = tuple(person(x, y, score=score) for x, y, score in crowd)
-    flight.extractor.add(features(unit(340.0, sequence=999), detections=found), flight.state)
+    result = tuple(person(x, y, score=score) for x, y, score in crowd)
+    flight.extractor.add(features(unit(340.0, sequence=999), detections=result), flight.state)
     assert flight.seen(345.0).unexplained <= 40.0

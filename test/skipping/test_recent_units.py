@@ -32,8 +32,8 @@ def remembered(*received: tuple[str, float]) -> RecentUnits:
 def cameras(*strong: int) -> list[SeenUnit]:
     """Units 33 ms from each other, the newest first."""
     return [
-        SeenUnit(CAMERA, at(-33.0 * n), at(-33.0 * n + 5.0), 0, np.zeros(0, np.float32), found, 0)
-        for n, found in enumerate(strong)
+        SeenUnit(CAMERA, at(-33.0 * n), at(-33.0 * n + 5.0), 0, np.zeros(0, np.float32), result, 0)
+        for n, result in enumerate(strong)
     ]
 
 

@@ -40,7 +40,7 @@ def expected_box(x: float, right: float, seconds: float) -> Box:
 
 
 def standing(history: ShownHistory, at_ms: int, x: float = 100.0) -> None:
-    """A picture of somebody who stands there."""
+    """a picture of a standing person."""
     facts = shown(at_ms, {1: (x, 0.0)})
     history.learn(facts)
     history.add(facts)
@@ -62,8 +62,8 @@ def test_hindsight_is_the_worst_fit_of_what_was_expected(
             ),
             default=0.0,
         )
-    found = remembered(instants).hindsight(shown(now_ms, people), lead_ms * MS)
-    assert found == pytest.approx(expected)
+    result = remembered(instants).hindsight(shown(now_ms, people), lead_ms * MS)
+    assert result == pytest.approx(expected)
 
 
 @given(INSTANTS, st.integers(0, 1500))
@@ -82,23 +82,23 @@ def test_changes_are_counted_among_the_instants_of_the_last_third_of_a_second(
     assert remembered(instants).changes(now_ms * MS) == sum(lately[1:])
 
 
-def test_who_was_shown_at_an_instant_is_known_for_a_second() -> None:
+def test_tracks_shown_at_an_instant_are_known_for_a_second() -> None:
     assert ShownHistory().people_at(0) == {}
     history = remembered([(at_ms, {at_ms: (0.0, 0.0)}) for at_ms in range(0, 1600, 100)])
     assert set(history.people_at(1450 * MS)) == {1400}
     assert set(history.people_at(500 * MS)) == {500}
-    # Before that, who is known first.
+    # Before that, the first that are known.
     assert set(history.people_at(200 * MS)) == {500}
 
 
-def test_with_nobody_known_hindsight_is_right_about_nobody_only() -> None:
+def test_without_earlier_tracks_hindsight_is_right_about_empty_scenes_only() -> None:
     assert ShownHistory().hindsight(shown(0, {}), 0) == 0.0
     assert ShownHistory().hindsight(shown(0, {1: (0.0, 0.0)}), 0) == 1.0
 
 
-def test_what_is_usual_is_told_of_the_lead_that_is_nearest() -> None:
+def test_what_is_usual_is_that_of_the_nearest_lead() -> None:
     history = ShownHistory()
-    # Every fifth picture, somebody is suddenly elsewhere: seldom seen in hindsight of 30 ms.
+    # Every fifth picture, a person is suddenly elsewhere: seldom seen in hindsight of 30 ms.
     for number in range(60):
         standing(history, number * 33, 100.0 + 200.0 * (number // 5 % 2))
     errors = [history.usual(lead_ms * MS)[1] for lead_ms in (30, 60, 100, 180)]

@@ -60,7 +60,7 @@ class Bench:
         return ruling.skip
 
 
-def test_it_is_asked_once_half_of_the_slow_units_were_sensed() -> None:
+def test_it_is_evaluated_once_half_of_the_slow_units_were_sensed() -> None:
     bench = Bench(periods_ns=PERIODS)
     bench.play(0.0, 210.0)
     assert bench.window(215.0, 500.0) is None  # seven of fifteen
@@ -70,7 +70,7 @@ def test_it_is_asked_once_half_of_the_slow_units_were_sensed() -> None:
     assert (window.slow, window.sensed, window.expected) == (CAMERA, 8, 15)
 
 
-def test_it_is_asked_once_after_each_unit_of_either_modality() -> None:
+def test_it_is_evaluated_once_after_each_unit_of_either_modality() -> None:
     bench = Bench(periods_ns=PERIODS)
     bench.play(0.0, 260.0)
     assert bench.window(262.0, 500.0) is not None
@@ -82,7 +82,7 @@ def test_it_is_asked_once_after_each_unit_of_either_modality() -> None:
     assert bench.window(265.0, 500.0) is None
 
 
-def test_only_windows_that_end_later_and_soon_are_asked_about() -> None:
+def test_only_windows_that_end_later_and_soon_are_evaluated() -> None:
     bench = Bench(periods_ns=PERIODS)
     bench.play(0.0, 500.0)
     assert bench.window(500.0, 500.0) is None
@@ -136,7 +136,7 @@ def test_at_full_consent_just_what_the_rule_allows_is_saved() -> None:
     assert 8 / 15 - 0.02 <= share <= 8 / 15 + 0.06
 
 
-def test_after_a_yes_the_next_window_is_asked_about_at_once() -> None:
+def test_after_an_early_decision_the_next_window_is_evaluated_at_once() -> None:
     bench = Bench(periods_ns=PERIODS)
     bench.play(0.0, 350.0)
     bench.yes(362.0, 500.0)
@@ -166,13 +166,13 @@ def test_either_modality_may_be_the_slow_one() -> None:
     window = control.open_window(at(500), at(380))
     assert window is not None
     assert window.slow == RADAR
-    # A gate that was trained to let the camera rest lets nobody else.
+    # A gate that was trained to let the camera rest lets nothing else rest.
     control = SkipControl(SkipParameters(audits=NEVER), 0.5, modalities=(CAMERA,))
     control.unit_arrived(features(unit(3.0, RADAR)), at(30))
     assert control.open_window(at(500), at(380)) is None
 
 
-def test_a_window_of_two_configurations_is_not_asked_about() -> None:
+def test_a_window_of_two_configurations_is_not_evaluated() -> None:
     bench = Bench(periods_ns=PERIODS)
     bench.play(0.0, 240.0, level='small')
     bench.play(240.0, 480.0, level='large')
@@ -181,7 +181,7 @@ def test_a_window_of_two_configurations_is_not_asked_about() -> None:
     assert bench.window(595.0, 800.0) is not None
 
 
-def test_nothing_is_asked_while_the_gate_is_off() -> None:
+def test_nothing_is_evaluated_while_the_gate_is_off() -> None:
     for bench in (
         Bench(math.inf, periods_ns=PERIODS),
         Bench(periods_ns=PERIODS, parameters={'alpha': 0.0}),
@@ -193,7 +193,7 @@ def test_nothing_is_asked_while_the_gate_is_off() -> None:
 # ---------------------------------------------------------------------- audits
 
 
-def test_an_audited_window_is_not_decided_early_and_asked_about_no_more() -> None:
+def test_an_audited_window_is_not_decided_early_and_evaluated_no_more() -> None:
     bench = Bench(audits=AuditParameters(share=1.0), periods_ns=PERIODS)
     bench.play(0.0, 260.0)
     window = bench.window(262.0, 500.0)
@@ -260,7 +260,7 @@ def test_a_rest_can_be_taken_back() -> None:
     assert bench.control.status.resumed == 1
 
 
-def test_the_mask_tells_who_rested_in_a_window() -> None:
+def test_the_mask_names_the_modalities_that_rested_in_a_window() -> None:
     bench = Bench(periods_ns=PERIODS)
     bench.play(0.0, 240.0)
     assert bench.control.rested(at(500)) == ()

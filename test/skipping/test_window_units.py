@@ -36,7 +36,7 @@ def test_a_unit_counts_once_in_each_window_that_holds_it() -> None:
 
 
 def test_how_many_are_expected_is_learned_from_their_distance() -> None:
-    assert filled(33.4, 150).expected() == 0  # too few to tell
+    assert filled(33.4, 150).expected() == 0  # too few to know
     assert filled(33.4, 500).expected() == 15
     assert filled(50.0, 500).expected() == 10
 
@@ -54,7 +54,7 @@ def test_a_rate_is_an_upper_bound() -> None:
     assert units.expected() == 5
 
 
-def test_the_sensors_own_distance_can_be_told() -> None:
+def test_the_period_of_a_sensor_can_be_given() -> None:
     units = WindowUnits(WINDOW, round(33.3 * MS))
     units.add(sensed(10.0, 1))
     assert units.expected() == 15
@@ -82,9 +82,9 @@ def test_what_no_open_window_holds_is_forgotten() -> None:
 def test_no_order_and_no_repetition_counts_a_unit_twice(rows: list[tuple[int, int]]) -> None:
     units, keys = WindowUnits(WINDOW), set()
     for available, sequence in rows:
-        found = sensed(float(available), sequence)
-        assert units.add(found) == (found.key not in keys)
-        keys.add(found.key)
+        result = sensed(float(available), sequence)
+        assert units.add(result) == (result.key not in keys)
+        keys.add(result.key)
     for end in range(0, 3600, 100):
         within = {k for k in keys if at(end) - WINDOW < k.stamp_ns + 5 * MS <= at(end)}
         assert units.sensed(at(end)) == len(within)

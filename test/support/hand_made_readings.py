@@ -24,7 +24,7 @@ def along(deviation: float) -> np.ndarray:
 def by_height(ms: float, x: float, height_deviation: float = NAN) -> Measurement:
     """A person in the picture, as far away as the box is tall.
 
-    :param height_deviation: how far people differ in height; NaN if the box does not tell
+    :param height_deviation: how far people differ in height; NaN if the box says nothing of it
     """
     covariance = along(np.hypot(BODY, BOX) * x) + 0.05**2 * np.eye(3)
     return Measurement(

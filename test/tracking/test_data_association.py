@@ -17,25 +17,25 @@ INFINITE = float('inf')
 
 
 def test_the_cheapest_assignment_is_found_even_where_greed_fails() -> None:
-    found = assign(np.array([[1.0, 2.0], [1.1, 9.0]]))
-    assert found.pairs == [(0, 1), (1, 0)]
-    assert found.rows == found.columns == []
+    result = assign(np.array([[1.0, 2.0], [1.1, 9.0]]))
+    assert result.pairs == [(0, 1), (1, 0)]
+    assert result.rows == result.columns == []
 
 
 def test_what_lies_outside_the_gate_stays_alone() -> None:
     cost = np.array([[0.5, INFINITE, INFINITE], [INFINITE, INFINITE, np.nan]])
-    found = assign(cost)
-    assert found.pairs == [(0, 0)]
-    assert found.rows == [1]
-    assert found.columns == [1, 2]
+    result = assign(cost)
+    assert result.pairs == [(0, 0)]
+    assert result.rows == [1]
+    assert result.columns == [1, 2]
 
 
 @pytest.mark.parametrize('shape', [(0, 0), (0, 3), (2, 0)])
 def test_nothing_on_one_side_leaves_the_other_alone(shape: tuple[int, int]) -> None:
-    found = assign(np.zeros(shape))
-    assert found.pairs == []
-    assert found.rows == list(range(shape[0]))
-    assert found.columns == list(range(shape[1]))
+    result = assign(np.zeros(shape))
+    assert result.pairs == []
+    assert result.rows == list(range(shape[0]))
+    assert result.columns == list(range(shape[1]))
 
 
 def test_as_many_pairs_as_the_gates_allow_are_made() -> None:
@@ -45,13 +45,13 @@ def test_as_many_pairs_as_the_gates_allow_are_made() -> None:
 
 @given(arrays(float, st.tuples(st.integers(1, 4), st.integers(1, 4)), elements=st.floats(0, 99)))
 def test_no_permutation_is_cheaper(cost: np.ndarray) -> None:
-    found = assign(cost)
+    result = assign(cost)
     wide = cost if cost.shape[0] <= cost.shape[1] else cost.T
     best = min(
         sum(wide[row, column] for row, column in enumerate(columns))
         for columns in permutations(range(wide.shape[1]), wide.shape[0])
     )
-    assert sum(cost[pair] for pair in found.pairs) == pytest.approx(best)
+    assert sum(cost[pair] for pair in result.pairs) == pytest.approx(best)
 
 
 @given(
@@ -62,10 +62,10 @@ def test_no_permutation_is_cheaper(cost: np.ndarray) -> None:
     )
 )
 def test_every_row_and_column_appears_once_and_no_forbidden_pair(cost: np.ndarray) -> None:
-    found = assign(cost)
-    assert all(np.isfinite(cost[pair]) for pair in found.pairs)
-    assert sorted([r for r, _ in found.pairs] + found.rows) == list(range(cost.shape[0]))
-    assert sorted([c for _, c in found.pairs] + found.columns) == list(range(cost.shape[1]))
+    result = assign(cost)
+    assert all(np.isfinite(cost[pair]) for pair in result.pairs)
+    assert sorted([r for r, _ in result.pairs] + result.rows) == list(range(cost.shape[0]))
+    assert sorted([c for _, c in result.pairs] + result.columns) == list(range(cost.shape[1]))
 
 
 def test_overlaps_are_intersection_over_union() -> None:

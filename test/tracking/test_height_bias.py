@@ -82,7 +82,7 @@ def test_a_person_a_box_has_gone_over_to_is_not_taken_for_as_tall_as_the_one_bef
     assert widened.variance > 3.0 * before.variance
 
 
-def test_a_box_that_does_not_tell_heights_only_ends_what_is_surely_over() -> None:
+def test_a_box_without_a_height_only_ends_a_bias_that_is_surely_over() -> None:
     known = learned_from(200)
     cut = by_height(0.0, LOOKS, NAN)
     assert updated_bias(known, cut, 1.0, 0.4, 1.0) == known

@@ -68,11 +68,11 @@ def test_prediction_agrees_with_filterpy(dt: float) -> None:
     random = np.random.default_rng(1)
     means = random.normal(size=(4, 6))
     covariances = np.stack([random_covariance(random, 6) for _ in means])
-    found, spreads = predict(means, covariances, dt, ACCELERATION)
+    result, spreads = predict(means, covariances, dt, ACCELERATION)
     for i, mean in enumerate(means):
         kf = oracle(KalmanFilter, mean, covariances[i], 3)
         kf.predict(F=transition(dt), Q=process_noise(dt))
-        np.testing.assert_allclose(found[i], kf.x[:, 0], atol=1e-12)
+        np.testing.assert_allclose(result[i], kf.x[:, 0], atol=1e-12)
         np.testing.assert_allclose(spreads[i], kf.P, atol=1e-12)
 
 
@@ -83,8 +83,8 @@ def test_a_position_update_agrees_with_filterpy() -> None:
         position, noise = random.normal(size=3), random_covariance(random, 3)
         kf = oracle(KalmanFilter, mean, covariance, 3)
         kf.update(position[:, None], R=noise, H=POSITION)
-        found, spread = update_position(mean, covariance, position, noise)
-        np.testing.assert_allclose(found, kf.x[:, 0], atol=1e-12)
+        result, spread = update_position(mean, covariance, position, noise)
+        np.testing.assert_allclose(result, kf.x[:, 0], atol=1e-12)
         np.testing.assert_allclose(spread, kf.P, atol=1e-12)
 
 
@@ -100,8 +100,8 @@ def test_a_radial_velocity_update_agrees_with_filterpy() -> None:
             lambda x, o=origin: np.array([[radial_velocity(x[:, 0], o)[0]]]),
             R=np.array([[variance]]),
         )
-        found, spread = updated_by_doppler(mean, covariance, origin, velocity, variance)
-        np.testing.assert_allclose(found, kf.x[:, 0], atol=1e-12)
+        result, spread = updated_by_doppler(mean, covariance, origin, velocity, variance)
+        np.testing.assert_allclose(result, kf.x[:, 0], atol=1e-12)
         np.testing.assert_allclose(spread, kf.P, atol=1e-12)
 
 
@@ -142,8 +142,8 @@ def test_a_receding_object_has_a_positive_radial_velocity() -> None:
 def test_an_object_at_the_very_place_of_the_radar_does_no_harm() -> None:
     origin = np.array([1.0, 2.0, 3.0])
     mean = np.concatenate([origin, [1.0, 1.0, 1.0]])
-    found, spread = updated_by_doppler(mean, np.eye(6), origin, 1.0, 0.1)
-    assert np.isfinite(found).all()
+    result, spread = updated_by_doppler(mean, np.eye(6), origin, 1.0, 0.1)
+    assert np.isfinite(result).all()
     assert np.linalg.eigvalsh(spread).min() > 0
 
 
@@ -159,9 +159,9 @@ def test_two_short_predictions_make_one_long_one() -> None:
 def test_going_back_in_time_adds_no_noise() -> None:
     random = np.random.default_rng(7)
     mean, covariance = random.normal(size=(1, 6)), random_covariance(random, 6)[None]
-    found, spread = predict(mean, covariance, -0.3, ACCELERATION)
+    result, spread = predict(mean, covariance, -0.3, ACCELERATION)
     move = transition(-0.3)
-    np.testing.assert_allclose(found[0], move @ mean[0], atol=1e-12)
+    np.testing.assert_allclose(result[0], move @ mean[0], atol=1e-12)
     np.testing.assert_allclose(spread[0], move @ covariance[0] @ move.T, atol=1e-12)
 
 
@@ -174,11 +174,11 @@ def test_mahalanobis_distances_are_those_of_the_definition() -> None:
     random = np.random.default_rng(8)
     offsets = random.normal(size=(3, 2, 3))
     covariances = np.stack([random_covariance(random, 3) for _ in range(6)]).reshape(3, 2, 3, 3)
-    found = weighted_square(offsets, inverse_3(covariances)[0])
+    result = weighted_square(offsets, inverse_3(covariances)[0])
     for i in range(3):
         for j in range(2):
             inverse = np.linalg.inv(covariances[i, j])
-            assert found[i, j] == pytest.approx(offsets[i, j] @ inverse @ offsets[i, j])
+            assert result[i, j] == pytest.approx(offsets[i, j] @ inverse @ offsets[i, j])
 
 
 def test_a_mixture_has_the_moments_of_what_is_drawn_from_it() -> None:
@@ -309,11 +309,11 @@ def test_many_boxes_are_corrected_as_each_alone() -> None:
     for old, new in zip(states[2:4], boxes[2:4], strict=True):
         states[boxes.index(new)] = predicted(old, 0.1)
     together = update_boxes(predict_boxes(states, 0.05, NOISE), boxes[::-1], NOISE)
-    for state, measured, found in zip(states, boxes[::-1], together, strict=True):
+    for state, measured, result in zip(states, boxes[::-1], together, strict=True):
         alone = updated(predicted(state, 0.05), measured)
-        np.testing.assert_array_equal(found.values, alone.values)
-        np.testing.assert_array_equal(found.rates, alone.rates)
-        assert (found.centre, found.size) == (alone.centre, alone.size)
+        np.testing.assert_array_equal(result.values, alone.values)
+        np.testing.assert_array_equal(result.rates, alone.rates)
+        assert (result.centre, result.size) == (alone.centre, alone.size)
     assert predict_boxes([], 0.05, NOISE) == update_boxes([], [], NOISE) == []
 
 

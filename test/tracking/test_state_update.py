@@ -1,4 +1,4 @@
-"""Errors that last, and returns that may be somebody else's."""
+"""Errors that last, and returns that may be another object's."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ def test_a_hundred_readings_with_one_error_are_not_believed_a_hundred_times() ->
 
 
 @pytest.mark.parametrize('rate', [5.0, 10.0, 30.0])
-def test_what_is_claimed_of_a_body_hardly_depends_on_the_rate_of_pictures(rate: float) -> None:
+def test_the_deviation_of_a_position_hardly_depends_on_the_rate_of_pictures(rate: float) -> None:
     readings = [by_height(n * 1e3 / rate, 10.0) for n in range(round(4 * rate))]
     assert deviation(followed(*readings)) == pytest.approx(1.5, abs=0.35)
 
 
-def test_the_errors_of_tall_and_small_people_are_as_large_as_claimed() -> None:
+def test_the_errors_of_tall_and_small_people_are_as_large_as_their_covariance() -> None:
     random = np.random.default_rng(3)
     squares = []
     for _ in range(60):
@@ -38,9 +38,9 @@ def test_the_errors_of_tall_and_small_people_are_as_large_as_claimed() -> None:
     assert 0.5 < np.mean(squares) < 1.5
 
 
-def test_errors_of_bearings_do_not_draw_whom_boxes_alone_show_towards_the_camera() -> None:
-    """Rays that differ by those errors all but meet at the camera: 11 m were found for 20."""
-    random, found = np.random.default_rng(5), []
+def test_errors_of_bearings_do_not_draw_tracks_by_boxes_alone_towards_the_camera() -> None:
+    """Rays that differ by those errors all but meet at the camera: 11 m instead of 20."""
+    random, result = np.random.default_rng(5), []
     for _ in range(10):
         readings = []
         for n in range(60):
@@ -56,11 +56,11 @@ def test_errors_of_bearings_do_not_draw_whom_boxes_alone_show_towards_the_camera
                     lasting={CAMERA: (BODY * distance) ** 2 * along},
                 )
             )
-        found.append(np.linalg.norm(followed(*readings).tracks[0].mean[:3]))
-    assert np.mean(found) == pytest.approx(20.0, abs=2.0)
+        result.append(np.linalg.norm(followed(*readings).tracks[0].mean[:3]))
+    assert np.mean(result) == pytest.approx(20.0, abs=2.0)
 
 
-def test_returns_at_an_unforeseen_range_are_somebody_elses() -> None:
+def test_returns_at_an_unpredicted_range_are_another_objects() -> None:
     known = [by_radar(n * PERIOD, 10.0, 10.5) for n in range(20)]
     state = followed(*known, by_radar(20 * PERIOD, 13.0, 10.5))
     (track,) = state.tracks
@@ -70,7 +70,7 @@ def test_returns_at_an_unforeseen_range_are_somebody_elses() -> None:
     assert track.updated_ns[CAMERA] == at(20 * PERIOD)
 
 
-def test_returns_tell_where_somebody_is_whom_the_picture_placed_wrongly() -> None:
+def test_returns_place_a_person_that_the_picture_placed_wrongly() -> None:
     tall = [by_height(n * PERIOD, 8.0) for n in range(20)]
     state = followed(*tall, *(by_radar(n * PERIOD, 10.0, 8.0) for n in range(20, 40)))
     (track,) = state.tracks
@@ -78,13 +78,13 @@ def test_returns_tell_where_somebody_is_whom_the_picture_placed_wrongly() -> Non
     assert deviation(state) < 0.4
 
 
-def test_who_is_followed_by_returns_of_another_is_found_again() -> None:
+def test_a_person_tracked_by_returns_of_another_is_placed_right_again() -> None:
     wrong = [by_radar(n * PERIOD, 13.0, 10.0) for n in range(4)]
     state = followed(*wrong, *(by_radar(n * PERIOD, 10.0, 10.0) for n in range(4, 50)))
     assert state.tracks[0].mean[0] == pytest.approx(10.0, abs=0.3)
 
 
-def test_between_two_explanations_the_claim_covers_both() -> None:
+def test_between_two_explanations_the_covariance_covers_both() -> None:
     known = [by_radar(n * PERIOD, 10.0, 10.0) for n in range(10)]
     before = followed(*known)
     spreads = []
@@ -108,16 +108,16 @@ def test_a_sure_range_that_all_in_the_box_contradicts_is_given_up_soon(place: fl
     assert abs(stubborn.mean[0] - 10.0) < 1.0
 
 
-def test_what_fits_no_explanation_may_be_another_object_and_the_claim_covers_that() -> None:
+def test_what_fits_no_explanation_may_be_another_object_and_the_covariance_covers_that() -> None:
     known = followed(*(by_radar(n * PERIOD, 10.0, 10.0) for n in range(20)))
     strange, usual = by_radar(20 * PERIOD, 13.0, 13.0), by_radar(20 * PERIOD, 10.2, 10.0)
-    claims = [
+    spreads = [
         [deviation(followed(seen, state=known, exchange_rate=rate)) for rate in (0.0, 0.1, 10.0)]
         for seen in (strange, usual)
     ]
-    never, seldom, often = claims[0]
+    never, seldom, often = spreads[0]
     assert never < 0.2 < seldom < often
-    assert max(claims[1]) == pytest.approx(min(claims[1])), 'what was foreseen raises no doubt'
+    assert max(spreads[1]) == pytest.approx(min(spreads[1])), 'what was predicted raises no doubt'
 
 
 ranges = st.floats(0.5, 80.0)
@@ -145,7 +145,7 @@ def test_a_step_with_doubtful_returns_leaves_the_state_it_was_given_as_it_was() 
     np.testing.assert_array_equal(state.tracks[0].covariance, kept)
 
 
-def test_who_is_first_seen_with_doubtful_returns_may_be_at_either_place() -> None:
+def test_a_person_first_seen_with_doubtful_returns_may_be_at_either_place() -> None:
     sure, doubtful = (followed(by_radar(0.0, 13.0, 10.0, odds)) for odds in (20.0, 0.0))
     assert sure.tracks[0].mean[0] == pytest.approx(13.0, abs=0.01)
     assert deviation(sure) == pytest.approx(0.25, abs=0.02)

@@ -68,7 +68,7 @@ def cluster(ms: float, x: float, y: float, velocity: float = 0.5) -> Measurement
 
 
 class Watch:
-    """A tracker and its state; steps at 20 Hz unless told otherwise."""
+    """A tracker and its state; steps at 20 Hz by default."""
 
     def __init__(self, **parameters: float) -> None:
         self.tracker = Tracker(TrackerParameters(**parameters))
@@ -87,19 +87,19 @@ class Watch:
     def picture(self, *measurements: Measurement) -> Track | None:
         """Take a picture with these detections; return the one track there is, if any."""
         self.state = self.tracker.step(self.state, at(self.ms), measurements, True)
-        found = self.report()
+        result = self.report()
         self.ms += PERIOD
-        return found[0] if found else None
+        return result[0] if result else None
 
     def follow(
         self, steps: int, people: Callable[[float], Sequence[Measurement]]
     ) -> list[tuple[Track, ...]]:
         """Take ``steps`` steps; ``people(ms)`` is what is measured then."""
-        found = []
+        result = []
         for _ in range(steps):
-            found.append(self.step(*people(self.ms)))
+            result.append(self.step(*people(self.ms)))
             self.ms += PERIOD
-        return found
+        return result
 
 
 def ids(tracks: Sequence[Track]) -> list[int]:
@@ -111,8 +111,8 @@ def ids(tracks: Sequence[Track]) -> list[int]:
 
 def test_a_person_is_shown_after_three_detections() -> None:
     watch = Watch()
-    found = watch.follow(4, lambda ms: [seen(ms, 5.0, 0.0)])
-    assert [len(tracks) for tracks in found] == [0, 0, 1, 1]
+    result = watch.follow(4, lambda ms: [seen(ms, 5.0, 0.0)])
+    assert [len(tracks) for tracks in result] == [0, 0, 1, 1]
 
 
 def test_a_person_can_be_shown_at_once() -> None:
@@ -135,7 +135,7 @@ def test_someone_found_again_is_shown_from_the_second_picture_on() -> None:
     assert boxes == [False, True, True]
 
 
-def test_a_second_box_of_somebody_does_not_take_over_the_track() -> None:
+def test_a_second_box_of_a_person_does_not_take_over_the_track() -> None:
     watch = Watch()
     watch.follow(10, lambda ms: [seen(ms, 5.0, 0.0)])
     watch.picture(seen(watch.ms, 5.0, 0.0), seen(watch.ms, 5.0, 0.2))
@@ -164,11 +164,11 @@ def test_what_shows_in_every_other_picture_is_not_believed() -> None:
 
 def test_what_only_the_radar_sees_is_shown_after_eight_clusters() -> None:
     watch = Watch()
-    found = watch.follow(9, lambda ms: [cluster(ms, 5 + 0.5e-3 * ms, 0.0)])
-    assert [len(tracks) for tracks in found] == [0] * 7 + [1, 1]
-    assert found[-1][0].label == 'moving'
-    assert found[-1][0].box is None
-    assert found[-1][0].seen_by == (RADAR,)
+    result = watch.follow(9, lambda ms: [cluster(ms, 5 + 0.5e-3 * ms, 0.0)])
+    assert [len(tracks) for tracks in result] == [0] * 7 + [1, 1]
+    assert result[-1][0].label == 'moving'
+    assert result[-1][0].box is None
+    assert result[-1][0].seen_by == (RADAR,)
 
 
 def test_an_unconfirmed_track_does_not_outlive_a_short_silence() -> None:
@@ -236,7 +236,7 @@ def test_a_step_leaves_the_state_it_was_given_as_it_was() -> None:
 
 
 def noisy(random: np.random.Generator, ms: float, x: float, y: float) -> Measurement:
-    """A measurement with the errors its covariance claims, and a box that jitters."""
+    """A measurement with the errors its covariance says, and a box that jitters."""
     exact = seen(ms, x, y)
     place = random.multivariate_normal(exact.position, exact.covariance)
     jitter = random.normal(0.0, 0.01 * exact.box.height, 4)  # type: ignore[union-attr]
@@ -251,10 +251,10 @@ def test_people_who_cross_keep_their_ids() -> None:
         swing = -1.5 + 1e-3 * ms
         return [noisy(random, ms, 4.0, swing), noisy(random, ms, 6.0, -swing)]
 
-    found = watch.follow(60, two)
-    assert len({i for tracks in found for i in ids(tracks)}) == 2
-    near, far = sorted(found[-1], key=lambda t: t.position[0])
-    first_near, first_far = sorted(found[5], key=lambda t: t.position[0])
+    result = watch.follow(60, two)
+    assert len({i for tracks in result for i in ids(tracks)}) == 2
+    near, far = sorted(result[-1], key=lambda t: t.position[0])
+    first_near, first_far = sorted(result[5], key=lambda t: t.position[0])
     assert (near.id, far.id) == (first_near.id, first_far.id)
 
 
@@ -265,10 +265,10 @@ def test_people_who_meet_and_pass_at_arms_length_keep_their_ids() -> None:
         swing = -1.5 + 1e-3 * ms
         return [noisy(random, ms, 5.0, swing), noisy(random, ms, 5.8, -swing)]
 
-    found = watch.follow(60, two)
-    left = [max(tracks, key=lambda t: t.position[1]).id for tracks in (found[5], found[-1])]
+    result = watch.follow(60, two)
+    left = [max(tracks, key=lambda t: t.position[1]).id for tracks in (result[5], result[-1])]
     assert left[0] != left[1]
-    assert len({i for tracks in found for i in ids(tracks)}) == 2
+    assert len({i for tracks in result for i in ids(tracks)}) == 2
 
 
 def test_an_occlusion_of_a_second_keeps_the_id() -> None:
@@ -278,21 +278,21 @@ def test_an_occlusion_of_a_second_keeps_the_id() -> None:
         hidden = 1000 <= ms < 2000
         return [] if hidden else [noisy(random, ms, 5.0, -1.5 + 1e-3 * ms)]
 
-    found = watch.follow(60, walker)
-    assert {i for tracks in found for i in ids(tracks)} == {1}
-    assert [len(tracks) for tracks in found[2:]] == [1] * 58
-    assert found[38][0].box is None
-    assert found[42][0].box is not None
-    np.testing.assert_allclose(found[38][0].position[:2], [5.0, 0.4], atol=1.0)
+    result = watch.follow(60, walker)
+    assert {i for tracks in result for i in ids(tracks)} == {1}
+    assert [len(tracks) for tracks in result[2:]] == [1] * 58
+    assert result[38][0].box is None
+    assert result[42][0].box is not None
+    np.testing.assert_allclose(result[38][0].position[:2], [5.0, 0.4], atol=1.0)
 
 
 def test_people_side_by_side_are_two() -> None:
     random, watch = np.random.default_rng(4), Watch()
-    found = watch.follow(
+    result = watch.follow(
         60, lambda ms: [noisy(random, ms, 5.0, 0.2), noisy(random, ms, 5.0, -0.2)]
     )
-    assert [ids(tracks) for tracks in found[2:]] == [[1, 2]] * 58
-    left, right = found[-1]
+    assert [ids(tracks) for tracks in result[2:]] == [[1, 2]] * 58
+    left, right = result[-1]
     assert sorted([left.position[1], right.position[1]]) == pytest.approx([-0.2, 0.2], abs=0.1)
 
 
@@ -325,23 +325,23 @@ def test_a_weak_detection_keeps_a_track_alive_but_begins_none() -> None:
     assert watch.follow(10, lambda ms: [seen(ms, 5.0, 0.0, score=0.3)])[-1] == ()
     assert watch.state.tracks == ()
     watch.follow(5, lambda ms: [seen(ms, 5.0, 0.0)])
-    found = watch.follow(60, lambda ms: [seen(ms, 5.0, 0.0, score=0.3)])
-    assert {i for tracks in found for i in ids(tracks)} == {1}
-    assert found[-1][0].age == 0.0
+    result = watch.follow(60, lambda ms: [seen(ms, 5.0, 0.0, score=0.3)])
+    assert {i for tracks in result for i in ids(tracks)} == {1}
+    assert result[-1][0].age == 0.0
 
 
 def test_weak_detections_alone_show_a_box_for_a_short_while_only() -> None:
     watch = Watch()
     watch.follow(5, lambda ms: [seen(ms, 5.0, 0.0)])
-    found = watch.follow(20, lambda ms: [seen(ms, 5.0, 0.0, score=0.3)])
-    assert [tracks[0].box is not None for tracks in found] == [True] * 6 + [False] * 14
+    result = watch.follow(20, lambda ms: [seen(ms, 5.0, 0.0, score=0.3)])
+    assert [tracks[0].box is not None for tracks in result] == [True] * 6 + [False] * 14
 
 
 def test_a_detection_below_the_low_score_is_not_used_at_all() -> None:
     watch = Watch()
     watch.follow(5, lambda ms: [seen(ms, 5.0, 0.0)])
-    found = watch.follow(60, lambda ms: [seen(ms, 5.0, 0.0, score=0.05)])
-    assert found[-1] == ()
+    result = watch.follow(60, lambda ms: [seen(ms, 5.0, 0.0, score=0.05)])
+    assert result[-1] == ()
 
 
 def test_a_strong_detection_goes_before_a_weak_one() -> None:
@@ -374,12 +374,12 @@ def test_a_cluster_elsewhere_begins_a_track_of_its_own() -> None:
 def test_the_radar_alone_keeps_a_person_alive_in_the_dark() -> None:
     watch = Watch()
     watch.follow(5, lambda ms: [seen(ms, 5 + 0.5e-3 * ms, 0.0, velocity=0.5)])
-    found = watch.follow(80, lambda ms: [cluster(ms, 5 + 0.5e-3 * ms, 0.0)])
-    assert {i for tracks in found for i in ids(tracks)} == {1}
-    assert found[-1][0].label == 'person'
-    assert found[-1][0].box is None
-    assert found[-1][0].seen_by == (RADAR,)
-    np.testing.assert_allclose(found[-1][0].velocity, [0.5, 0, 0], atol=0.15)
+    result = watch.follow(80, lambda ms: [cluster(ms, 5 + 0.5e-3 * ms, 0.0)])
+    assert {i for tracks in result for i in ids(tracks)} == {1}
+    assert result[-1][0].label == 'person'
+    assert result[-1][0].box is None
+    assert result[-1][0].seen_by == (RADAR,)
+    np.testing.assert_allclose(result[-1][0].velocity, [0.5, 0, 0], atol=0.15)
 
 
 def test_a_radar_track_that_the_camera_finds_keeps_its_id_and_gets_its_label() -> None:
@@ -422,7 +422,7 @@ def test_a_doppler_reading_far_off_does_not_turn_a_track() -> None:
     assert track.velocity[0] == pytest.approx(1.0, abs=0.2)
 
 
-def test_doppler_tells_the_speed_at_once() -> None:
+def test_doppler_gives_the_speed_at_once() -> None:
     with_doppler, without = Watch(confirm_hits=1), Watch(confirm_hits=1)
     for watch, velocity in ((with_doppler, 1.2), (without, NAN)):
         watch.follow(2, lambda ms, v=velocity: [seen(ms, 5 + 1.2e-3 * ms, 0.0, velocity=v)])
@@ -430,7 +430,7 @@ def test_doppler_tells_the_speed_at_once() -> None:
     assert errors[0] < 0.2 < errors[1]
 
 
-def test_who_is_lost_does_not_take_the_returns_of_who_is_known() -> None:
+def test_a_lost_track_does_not_take_the_returns_of_a_known_one() -> None:
     random, watch = np.random.default_rng(7), Watch()
     watch.follow(
         10, lambda ms: [seen(ms, 5.0, -1.0, velocity=0.0), seen(ms, 6.0, 1.0, velocity=0.0)]
@@ -442,7 +442,7 @@ def test_who_is_lost_does_not_take_the_returns_of_who_is_known() -> None:
     assert lost.age > 1.2
 
 
-def test_returns_beside_a_person_in_view_are_not_given_to_one_who_is_lost() -> None:
+def test_returns_beside_a_person_in_view_are_not_given_to_a_lost_track() -> None:
     watch = Watch()
     watch.follow(10, lambda ms: [seen(ms, 5.0, 0.0, velocity=0.0), seen(ms, 6.5, 0.9)])
     watch.follow(
@@ -453,28 +453,28 @@ def test_returns_beside_a_person_in_view_are_not_given_to_one_who_is_lost() -> N
     assert lost.age > 0.9
 
 
-def test_people_in_one_line_of_sight_are_told_apart_by_their_range() -> None:
+def test_people_in_one_line_of_sight_are_kept_apart_by_their_range() -> None:
     random, watch = np.random.default_rng(6), Watch()
 
     def two(ms: float) -> list[Measurement]:
-        found = []
+        result = []
         for x in (4.0, 5.5):
             exact = seen(ms, x, 0.0, along=0.1, velocity=0.0)
             jitter = random.normal(0.0, 3.0, 4)
             # A detector that cannot decide whose legs these are.
-            found.append(replace(exact, box=Box(*(np.array(box_of(4.7, 0.0)) + jitter))))
-        return found
+            result.append(replace(exact, box=Box(*(np.array(box_of(4.7, 0.0)) + jitter))))
+        return result
 
-    found = watch.follow(100, two)
-    assert {i for tracks in found for i in ids(tracks)} == {1, 2}
-    near, far = (np.array([t[n].position[0] for t in found[3:]]) for n in (0, 1))
+    result = watch.follow(100, two)
+    assert {i for tracks in result for i in ids(tracks)} == {1, 2}
+    near, far = (np.array([t[n].position[0] for t in result[3:]]) for n in (0, 1))
     assert near.max() < 4.5 < far.min()
 
 
 # ------------------------------------------------------------------------------ reports
 
 
-def test_a_report_is_predicted_to_the_time_asked_about() -> None:
+def test_a_report_is_predicted_to_the_time_given() -> None:
     watch = Watch()
     watch.follow(40, lambda ms: [seen(ms, 5.0, -1.5 + 1e-3 * ms)])
     now, later = watch.report(1950)[0], watch.report(2050)[0]
@@ -488,8 +488,8 @@ def test_a_report_is_predicted_to_the_time_asked_about() -> None:
 
 def test_tracks_are_reported_by_id() -> None:
     watch = Watch()
-    found = watch.follow(10, lambda ms: [seen(ms, 6.0, y) for y in (2.0, -2.0, 0.0)])
-    assert ids(found[-1]) == [1, 2, 3]
+    result = watch.follow(10, lambda ms: [seen(ms, 6.0, y) for y in (2.0, -2.0, 0.0)])
+    assert ids(result[-1]) == [1, 2, 3]
 
 
 def test_a_box_is_shown_while_the_camera_sees_the_person() -> None:
@@ -509,12 +509,12 @@ def test_a_box_is_cut_to_the_picture() -> None:
 
 def test_a_person_who_left_the_picture_has_no_box() -> None:
     watch = Watch()
-    found = watch.follow(40, lambda ms: [seen(ms, 4.0, 2.0 + 1.5e-3 * ms)])
-    assert found[5][0].box is not None
-    assert found[-1][0].box is None
+    result = watch.follow(40, lambda ms: [seen(ms, 4.0, 2.0 + 1.5e-3 * ms)])
+    assert result[5][0].box is not None
+    assert result[-1][0].box is None
 
 
-def test_seen_by_names_those_who_saw_it_lately() -> None:
+def test_seen_by_names_the_modalities_that_saw_it_lately() -> None:
     watch = Watch()
     watch.follow(5, lambda ms: [seen(ms, 5.0, 0.0, velocity=0.0)])
     assert watch.report()[0].seen_by == (CAMERA, RADAR)
@@ -529,14 +529,14 @@ place = st.floats(-30.0, 30.0)
 
 @st.composite
 def measurements(draw: st.DrawFn) -> list[Measurement]:
-    found = []
+    result = []
     for _ in range(draw(st.integers(0, 4))):
         x, y = draw(st.floats(0.3, 60.0)), draw(place)
         velocity = draw(st.floats(-40.0, 40.0) | st.just(NAN))
         score, along = draw(st.floats(0.0, 1.0)), draw(st.floats(0.02, 50.0))
         each = seen(0, x, y, score, along, velocity)
-        found.append(each if draw(st.booleans()) else replace(each, box=None))
-    return found
+        result.append(each if draw(st.booleans()) else replace(each, box=None))
+    return result
 
 
 @settings(max_examples=60)
@@ -545,9 +545,9 @@ def test_whatever_is_measured_states_stay_finite_and_covariances_positive(
     steps: list[tuple[int, list[Measurement]]],
 ) -> None:
     watch = Watch(confirm_hits=1, confirm_hits_radar=1)
-    for ms, found in steps:
+    for ms, result in steps:
         watch.ms += ms
-        stamped = [replace(m, stamp_ns=at(watch.ms)) for m in found]
+        stamped = [replace(m, stamp_ns=at(watch.ms)) for m in result]
         watch.step(*stamped)
         for track in watch.state.tracks:
             assert np.isfinite(track.mean).all()
@@ -574,7 +574,7 @@ def simulated_walk(random: np.random.Generator, steps: int) -> np.ndarray:
 def consistent_measurement(
     random: np.random.Generator, ms: float, truth: np.ndarray, with_radar: bool
 ) -> Measurement:
-    """A measurement whose errors are drawn from the covariance decision fusion claims.
+    """A measurement whose errors are drawn from that covariance of decision fusion.
 
     That lies along the sight to what was measured, as the one to the truth is not known.
     """
@@ -600,7 +600,7 @@ def consistent_measurement(
 
 
 @pytest.mark.parametrize('radar', ['always', 'every other time', 'never'])
-def test_the_tracks_claim_the_errors_they_have(radar: str) -> None:
+def test_the_covariances_of_tracks_are_those_of_their_errors(radar: str) -> None:
     """Normalised estimation error squared within its 95 % bounds (Bar-Shalom, section 5.4)."""
     runs, steps = 40, 60
     random = np.random.default_rng(11)
@@ -618,7 +618,7 @@ def test_the_tracks_claim_the_errors_they_have(radar: str) -> None:
     low, high = chi2.ppf([0.025, 0.975], 6 * runs) / runs
     means = errors.mean(axis=0)
     inside = np.mean((means >= low) & (means <= high))
-    # A range that only boxes tell errs by so much that what is straight for it is curved for rays.
+    # A range by boxes alone errs by so much that what is straight for it is curved for rays.
     least = 0.6 if radar == 'never' else 0.85
     assert inside >= least, f'{inside:.0%} of the steps inside {low:.2f}..{high:.2f}'
     assert np.mean((means[:10] >= low) & (means[:10] <= high)) >= 0.6
