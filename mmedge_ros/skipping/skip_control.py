@@ -139,16 +139,16 @@ class SkipControl:
     def status(self) -> SkipStatus:
         """What can be published."""
         return SkipStatus(
-            self._slow.choose(),
-            self.threshold,
-            self.drift.alarms,
-            self.drift.agreement,
-            self.drift.audits,
-            self.evaluations,
-            self.early,
-            self.granted,
-            self.resumed,
-            self.drift.is_off,
+            slow=self._slow.choose(),
+            threshold=self.threshold,
+            alarms=self.drift.alarms,
+            agreement=self.drift.agreement,
+            audits=self.drift.audits,
+            evaluations=self.evaluations,
+            early=self.early,
+            leases=self.granted,
+            resumed=self.resumed,
+            is_off=self.drift.is_off,
         )
 
     def is_audited(self, end_ns: int) -> bool:

@@ -56,7 +56,7 @@ class TrackerParameters:
 
     REMOVED: ClassVar[Mapping[str, str]] = {
         'claim_correction': 'covariances are calibrated by covariance_calibration.yaml of the '
-        'model bundle; set calibrated_covariance: false for what the filter says',
+        'model bundle; set tracker.calibrated_covariance: false for what the filter says',
         'stranger_share': 'it is fixed at 0.02',
     }
 
