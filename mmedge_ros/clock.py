@@ -11,7 +11,7 @@ _LONGEST_PAUSE = 3600.0
 
 
 class Clock(Protocol):
-    """What the core may ask of time."""
+    """The time as the core sees it."""
 
     def now_ns(self) -> int:
         """Return the instant on the ROS clock, in nanoseconds."""
@@ -31,7 +31,7 @@ class SystemClock:
 
 
 class VirtualClock:
-    """A clock that moves only when told to; for offline replay and for tests."""
+    """A clock that moves only on command; for offline replay and for tests."""
 
     def __init__(self, now_ns: int = 0) -> None:
         self._now_ns = now_ns

@@ -116,7 +116,7 @@ class UnitKey(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class UnitReceipt:
-    """Tells fusion that a unit has arrived at its encoder, or why it will not come."""
+    """Informs fusion that a unit has arrived at its encoder, or why it will not come."""
 
     modality: str
     sequence: int
@@ -135,7 +135,7 @@ def _no_returns() -> NDArray[np.float32]:
 
 
 class Appearance(NamedTuple):
-    """How a picture looks as a whole; NaN where nobody knows.
+    """How a picture looks as a whole; NaN where it is not known.
 
     ``brightness`` (mean) and ``contrast`` (standard deviation) in 0..1 of full white;
     ``sharpness`` is the change from pixel to pixel as a share of the contrast.
@@ -237,7 +237,7 @@ class Measurement:
 
     ``lasting`` says which part (3, 3) of the covariance is an error that the next readings of
     a modality repeat, such as that of a person taller than others. ``otherwise`` is what holds
-    if the returns inside the box are somebody else's; ``odds`` is the logarithm of the odds
+    if the returns inside the box come from another object; ``odds`` is the logarithm of the odds
     that they are not. ``height_deviation`` is how far (relative) bodies differ in height where
     the range is from that of the box, else NaN.
     """

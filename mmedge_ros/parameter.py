@@ -65,15 +65,15 @@ def group(kind: type[_T]) -> _T:
 
 def declared(kind: type, prefix: str = '') -> list[Parameter]:
     """List every parameter of a dataclass, nested ones with dotted names, in order."""
-    found: list[Parameter] = []
+    parameters: list[Parameter] = []
     defaults = kind()
     for item in dataclasses.fields(kind):
         value = getattr(defaults, item.name)
         if dataclasses.is_dataclass(value):
-            found += declared(type(value), f'{prefix}{item.name}.')
+            parameters += declared(type(value), f'{prefix}{item.name}.')
         elif 'bounds' in item.metadata:
-            found.append(Parameter(prefix + item.name, value, item.metadata['bounds']))
-    return found
+            parameters.append(Parameter(prefix + item.name, value, item.metadata['bounds']))
+    return parameters
 
 
 def no_longer_set(kind: type, prefix: str = '') -> dict[str, str]:
@@ -156,7 +156,7 @@ def _check(item: Parameter, value: Any) -> None:
     low, high = bounds.minimum, bounds.maximum
     for number in value if isinstance(default, tuple) else (value,):
         if (low is not None and number < low) or (high is not None and number > high):
-            found = f'{shown(number)} {bounds.unit}'.strip()
+            given = f'{shown(number)} {bounds.unit}'.strip()
             raise ParameterError(
-                f'parameter {item.name!r} is {found}; the limits are {low} to {high}'
+                f'parameter {item.name!r} is {given}; the limits are {low} to {high}'
             )

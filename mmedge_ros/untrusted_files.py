@@ -59,10 +59,10 @@ def load_plain_yaml(path: str | Path, max_bytes: int) -> dict[Any, Any]:
     except YamlTrapError as error:
         raise PlainYamlError(f'{path}: {error}') from error
     except yaml.YAMLError as error:
-        raise PlainYamlError(f'{path}: not plain YAML ({_brief(error)})') from error
+        raise PlainYamlError(f'{path}: not plain YAML ({brief(error)})') from error
     # Impossible dates and numbers, and keys that cannot be keys.
     except (ValueError, TypeError) as error:
-        raise PlainYamlError(f'{path}: a value cannot be read ({_brief(error)})') from error
+        raise PlainYamlError(f'{path}: a value cannot be read ({brief(error)})') from error
     if not isinstance(content, dict):
         kind = 'nothing' if content is None else f'a {type(content).__name__}'
         raise PlainYamlError(f'{path}: holds {kind}, not keys and values')
@@ -98,5 +98,6 @@ def shown(value: Any) -> str:
     return text if len(text) <= _LONGEST_SHOWN else f'{text[:_LONGEST_SHOWN]}...'
 
 
-def _brief(error: Exception) -> str:
-    return ' '.join(str(error).split())[:300]
+def brief(error: Exception) -> str:
+    """Put an exception into one line of at most 300 characters."""
+    return ' '.join(str(error).split())[:300] or type(error).__name__

@@ -63,12 +63,12 @@ def show(bundle: DetectorArgument) -> None:
         from mmedge_ros.encoding.bundle.default_model import default_detector
         from mmedge_ros.encoding.bundle.model_bundle import load_bundle
 
-        found = load_bundle(default_detector(bundle))
-        for file in found.files():
+        described = load_bundle(default_detector(bundle))
+        for file in described.files():
             file.verified()
-        say(f'{found.folder}: all files are those of the manifest')
+        say(f'{described.folder}: all files are those of the manifest')
         typer.echo(
-            yaml.safe_dump(dict(found.content), sort_keys=False, allow_unicode=True).rstrip()
+            yaml.safe_dump(dict(described.content), sort_keys=False, allow_unicode=True).rstrip()
         )
 
 
@@ -92,7 +92,7 @@ def fetch(
 def run_fetch(
     model: KnownModel, models: Path, source: Path | None = None, *, agreed: bool = False
 ) -> None:
-    """Show what would be fetched, ask, fetch, and print where it is.
+    """Show what would be fetched, ask for agreement, fetch, and print where it is.
 
     :raises EncodingError: if it cannot be fetched
     """
@@ -132,7 +132,7 @@ def evaluate(
         int, typer.Option('--pictures', min=1, help='about so many are looked at')
     ] = 1500,
 ) -> None:
-    """Judge a detector, whoever made it, on flights with ground truth."""
+    """Judge a detector of any origin on flights with ground truth."""
     with plain_errors():
         from mmedge_ros.encoding.bundle.default_model import default_detector
         from mmedge_ros.lab.reporting.report_files import write_files
@@ -180,7 +180,7 @@ def accuracy(
 
 def _agreed() -> bool:
     if not sys.stdin.isatty():
-        say('add --yes to agree to the licence and fetch it; nobody is there to be asked')
+        say('add --yes to agree to the licence and fetch it; standard input is no terminal')
         return False
     return typer.confirm('Agree to the licence and fetch it?', err=True)
 

@@ -1,4 +1,4 @@
-"""A replay as asked for on the command line: run, report, say what matters."""
+"""A replay as the command line describes it: run, report, say what matters."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _NOTES_SHOWN = 5
 
 @dataclass(frozen=True)
 class ReplayRequest:
-    """A replay as asked for on the command line; None and '' mean the default."""
+    """A replay as the command line describes it; None and '' mean the default."""
 
     bag: Path
     out: Path
@@ -105,7 +105,7 @@ def _compared(
     given: PseudoLabels | None,
     teacher: Detector | None,
 ) -> tuple[BoxesComparison | None, PseudoLabelComparison | None, str]:
-    """Compare what was asked for; the text says what could not be and why."""
+    """Make the comparisons of a request; the text says which could not be made and why."""
     comparison, taught, refusal = None, None, ''
     if given is not None:
         try:
@@ -150,7 +150,7 @@ def _offline(request: ReplayRequest) -> RunRecord:
 def offline_record(
     request: ReplayRequest, on_progress: Callable[[float, Decision], None] | None = None
 ) -> RunRecord:
-    """Replay offline what is asked for; see `replay_offline` for the errors."""
+    """Replay offline as requested; see `replay_offline` for the errors."""
     options = OfflineOptions(
         str(request.bag),
         str(request.detector or ''),

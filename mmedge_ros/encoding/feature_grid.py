@@ -56,7 +56,7 @@ class Scales(NamedTuple):
 
 
 def canvas_placement(width: int, height: int) -> Placement:
-    """Tell where a picture lies on the canvas: canvas = picture * scale + offset, px."""
+    """Return where a picture lies on the canvas: canvas = picture * scale + offset, px."""
     return place(width, height, CANVAS, centred=True)
 
 

@@ -103,7 +103,7 @@ class Letterbox:
         self._scaled: NDArray[np.float32] = np.empty((0, 0), np.float32)
 
     def fill(self, image: Image) -> Placement:
-        """Write a picture (H, W, 3) uint8 BGR into ``blob`` and tell where it lies.
+        """Write a picture (H, W, 3) uint8 BGR into ``blob`` and return where it lies.
 
         :raises EncodingError: for any other shape or type
         """

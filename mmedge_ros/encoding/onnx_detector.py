@@ -1,4 +1,4 @@
-"""Detects objects with an ONNX network; the output format is found from the file."""
+"""Detects objects with an ONNX network; the output format is recognised from the file."""
 
 from __future__ import annotations
 
@@ -91,7 +91,6 @@ class OnnxDetector:
 
     @property
     def blocks(self) -> int:
-        """The number of stages."""
         return self._network.blocks
 
     def warm_up(self) -> None:
@@ -112,7 +111,7 @@ class OnnxDetector:
         return work._replace(state=self._network.advance(work.state))
 
     def finish(self, work: PictureInWork) -> DetectorOutput:
-        """Bring a picture through what is left, and read what was found.
+        """Bring a picture through what is left, and read the detections.
 
         :raises EncodingError: if the network fails
         """
@@ -126,13 +125,14 @@ class OnnxDetector:
     ) -> tuple[Detection, ...]:
         parameters = self._parameters
         with np.errstate(invalid='ignore', over='ignore'):  # hostile values are dropped or cut
-            found = self._head.candidates(output, parameters.score_threshold, self._kept)
+            candidates = self._head.candidates(output, parameters.score_threshold, self._kept)
             if self._head.overlapping:
-                order = best_boxes(found, parameters.iou_threshold)
+                order = best_boxes(candidates, parameters.iou_threshold)
             else:
-                order = np.argsort(-found.scores, kind='stable')
-            boxes = placement.to_picture(found.boxes[order]).tolist()
-        best = zip(boxes, found.scores[order].tolist(), found.classes[order], strict=True)
+                order = np.argsort(-candidates.scores, kind='stable')
+            boxes = placement.to_picture(candidates.boxes[order]).tolist()
+        scores, classes = candidates.scores[order].tolist(), candidates.classes[order]
+        best = zip(boxes, scores, classes, strict=True)
         detections = (
             Detection(Box(*box), score, self._names[label])
             for box, score, label in best

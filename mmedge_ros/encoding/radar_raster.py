@@ -3,7 +3,7 @@
 ``view`` (6, 30, 40) has the cells of the radar's feature grid (feature_grid), ``birds_eye``
 (6, 32, 40) the same columns and 32 bins of 2 m of range. Channels of both: ln(1 + count);
 greatest SNR / 40 dB; 5 m / depth of the nearest; mean velocity / 5 m/s; the same with the
-sensor's own motion taken out, as far as static returns tell it; share of returns that move.
+sensor's own motion taken out, as far as static returns show it; share of returns that move.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ class TapState:
     """A run that has come through ``block`` of its stages, and can go on from here at any time.
 
     ``activation`` is what the last of them put out, mostly (1, C, H, W); ``tensors`` are all
-    that later stages, or whoever asks for the outputs, still need.
+    that later stages, or the outputs, still need.
     """
 
     block: int
@@ -42,7 +42,7 @@ class TapState:
 
 
 class TappedNetwork:
-    """Runs stages one after another; belongs to one thread, its states to nobody.
+    """Runs stages one after another; belongs to one thread; its states may be shared.
 
     :raises EncodingError: if a file cannot be opened, or a stage reads what none before it
         puts out
@@ -66,7 +66,6 @@ class TappedNetwork:
 
     @property
     def blocks(self) -> int:
-        """The number of stages."""
         return len(self.sessions)
 
     def start(self, blob: Tensor | Tensors) -> TapState:
@@ -104,10 +103,7 @@ class TappedNetwork:
         return self.finish(self.start(blob))
 
     def metadata(self) -> dict[str, str]:
-        """Return the metadata of the last stage.
-
-        :raises EncodingError: if it cannot be read
-        """
+        """Return the metadata of the last stage. Raises EncodingError if it cannot be read."""
         with runtime_errors(f'{self._places[-1]} has unreadable metadata'):
             return dict(self.sessions[-1].get_modelmeta().custom_metadata_map)
 
@@ -195,7 +191,7 @@ class GridEmbedding:
 
         :raises EncodingError: if the network fails on it or puts out no finite numbers
         """
-        # The grid as it travels, so that whoever gets it finds the same embedding.
+        # The grid as it travels, so that its receiver computes the same embedding.
         outputs = self._network.run(grid[None].astype(np.float32))
         embedding = as_embedding(outputs[self._network.outputs[0]], self._network.place)
         if len(embedding) != EMBEDDING_SIZE:

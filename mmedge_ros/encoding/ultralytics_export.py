@@ -19,11 +19,7 @@ from typing import Any
 
 from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.bundle.weights import cache_folder, require_weights, sha256_of
-from mmedge_ros.encoding.ultralytics_network import (
-    INSTALL_LINE,
-    import_libraries,
-    load_network,
-)
+from mmedge_ros.encoding.ultralytics_network import INSTALL_LINE, import_libraries, load_network
 
 # Raise it when the exported graph changes, so that older exports are not taken for it.
 _GRAPH_VERSION = 1
@@ -41,7 +37,7 @@ def exported_onnx(
 ) -> Path:
     """Return the ONNX file for ``.pt`` weights, made at the first call for their content.
 
-    Of several processes that ask at once, one exports and the others wait for it (one export
+    Of several processes that call it at once, one exports and the others wait for it (one export
     at a time: it takes about 1 GB of memory).
 
     :param input_size: width and height in pixels, multiples of 32

@@ -90,7 +90,7 @@ def import_libraries(
     """Import torch, ultralytics and onnx; nothing is downloaded or installed by them.
 
     :param writable: where ultralytics may put its settings
-    :param need: who needs them, for the message
+    :param need: what needs them, for the message
     :raises EncodingError: if one is missing
     """
     for name, value in (
@@ -123,10 +123,10 @@ def declare_torchvision_operators() -> None:
     """
     import torch
 
-    found = importlib.util.find_spec('torchvision')
-    if found is None or not found.submodule_search_locations:
+    spec = importlib.util.find_spec('torchvision')
+    if spec is None or not spec.submodule_search_locations:
         raise ImportError('torchvision is not installed', name='torchvision')
-    folder = Path(next(iter(found.submodule_search_locations)))
+    folder = Path(next(iter(spec.submodule_search_locations)))
     if _loads(torch, folder) or hasattr(torch.ops.torchvision, 'nms'):
         return
     library = torch.library.Library('torchvision', 'DEF')

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
@@ -49,7 +50,6 @@ class OpenedLevels(Generic[Network]):
         self._opened: dict[tuple[str, str], Network | EncodingError] = {}
 
     def name(self, level: str) -> str:
-        """Return the level a configuration means."""
         return level or self._default
 
     def get(self, level: str, device: str) -> Network:
@@ -85,7 +85,7 @@ _NO_EMBEDDING = np.zeros(0, np.float32)
 class UnitEncoder(Protocol):
     """Encodes the units of one modality; belongs to one thread.
 
-    ``levels`` are the model levels it can tell apart: none where one model, or none at all,
+    ``levels`` are the model levels it distinguishes: none where one model, or none at all,
     serves every level. ``problems`` counts what was wrong inside units that were encoded.
     """
 
@@ -106,8 +106,26 @@ class UnitEncoder(Protocol):
         """Load and run everything once, so that no unit of the flight pays for it."""
 
 
+def encoded_unit(
+    unit: Unit, configuration: ModalityConfiguration, configuration_id: int, **content: Any
+) -> UnitFeatures:
+    """Return the features of a unit: what is known of it, and the ``content`` an encoder adds."""
+    return UnitFeatures(
+        unit.modality,
+        unit.sequence,
+        unit.stamp_ns,
+        unit.available_ns,
+        unit.frame_id,
+        unit.trail,
+        configuration.rate,
+        configuration.level,
+        configuration_id,
+        **content,
+    )
+
+
 class CameraEncoder:
-    """Detects people in pictures; the network of each level is opened when first asked for.
+    """Detects people in pictures; the network of each level is opened at its first use.
 
     :param open_level: opens the detector for a level and a device
     :param levels: what ``open_level`` knows; () if it serves every name
@@ -140,20 +158,14 @@ class CameraEncoder:
         level = self._networks.name(configuration.level)
         detector = self._networks.get(level, configuration.device)
         image = decode_image(unit.payload)
-        found = detector.detect(image)
-        return UnitFeatures(
-            modality=unit.modality,
-            sequence=unit.sequence,
-            stamp_ns=unit.stamp_ns,
-            available_ns=unit.available_ns,
-            frame_id=unit.frame_id,
-            trail=unit.trail,
-            rate=configuration.rate,
-            level=level,
-            configuration_id=configuration_id,
-            detections=found.detections,
-            embedding=found.embedding,
-            grid=found.grid,
+        output = detector.detect(image)
+        return encoded_unit(
+            unit,
+            replace(configuration, level=level),
+            configuration_id,
+            detections=output.detections,
+            embedding=output.embedding,
+            grid=output.grid,
             image_size=(image.shape[1], image.shape[0]),
             appearance=appearance_of(image),
         )
@@ -216,16 +228,10 @@ class RadarEncoder:
         if self._networks is not None:
             level = self._networks.name(level)
             grid, embedding = self._networks.get(level, configuration.device).encode(returns)
-        return UnitFeatures(
-            modality=unit.modality,
-            sequence=unit.sequence,
-            stamp_ns=unit.stamp_ns,
-            available_ns=unit.available_ns,
-            frame_id=unit.frame_id,
-            trail=unit.trail,
-            rate=configuration.rate,
-            level=level,
-            configuration_id=configuration_id,
+        return encoded_unit(
+            unit,
+            replace(configuration, level=level),
+            configuration_id,
             returns=returns,
             embedding=embedding,
             grid=grid,

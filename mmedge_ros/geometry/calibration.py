@@ -27,7 +27,7 @@ import numpy as np
 from mmedge_ros.geometry import GeometryError
 from mmedge_ros.geometry.projection import CameraModel
 from mmedge_ros.geometry.transforms import StampedTransform, static_transform
-from mmedge_ros.untrusted_files import PlainYamlError, load_plain_yaml
+from mmedge_ros.untrusted_files import PlainYamlError, load_plain_yaml, shown
 
 # A calibration takes one kilobyte; a file this large is something else.
 MAX_BYTES = 200_000
@@ -85,14 +85,14 @@ def _camera(content: dict[Any, Any]) -> CameraModel:
 def _pixels(content: dict[Any, Any], key: str) -> int:
     value = _present(content, key)
     if isinstance(value, bool) or not isinstance(value, int) or abs(value) > 2**31:
-        raise GeometryError(f'{key} is {_shown(value)}; expected a whole number of pixels')
+        raise GeometryError(f'{key} is {shown(value)}; expected a whole number of pixels')
     return value
 
 
 def _matrix(content: dict[Any, Any], key: str) -> list[float]:
     part = _present(content, key)
     if not isinstance(part, dict):
-        raise GeometryError(f'{key} is {_shown(part)}; expected rows, cols and data')
+        raise GeometryError(f'{key} is {shown(part)}; expected rows, cols and data')
     return _numbers(_present(part, 'data', f'{key}.'), f'{key}.data')
 
 
@@ -101,7 +101,7 @@ def _transforms(entries: Any) -> list[StampedTransform]:
         return []
     if not isinstance(entries, list) or len(entries) > MAX_TRANSFORMS:
         raise GeometryError(
-            f'transforms is {_shown(entries)}; expected a list of at most {MAX_TRANSFORMS} '
+            f'transforms is {shown(entries)}; expected a list of at most {MAX_TRANSFORMS} '
             'with parent, child, translation and rotation'
         )
     return [_transform(entry, f'transforms[{index}]') for index, entry in enumerate(entries)]
@@ -109,12 +109,10 @@ def _transforms(entries: Any) -> list[StampedTransform]:
 
 def _transform(entry: Any, place: str) -> StampedTransform:
     if not isinstance(entry, dict):
-        raise GeometryError(
-            f'{place} is {_shown(entry)}; expected parent, child, translation, ...'
-        )
+        raise GeometryError(f'{place} is {shown(entry)}; expected parent, child, translation, ...')
     names = [_present(entry, key, f'{place}.') for key in ('parent', 'child')]
     if not all(isinstance(name, str) for name in names):
-        raise GeometryError(f'{place}: parent and child are {_shown(names)}; expected frame names')
+        raise GeometryError(f'{place}: parent and child are {shown(names)}; expected frame names')
     translation, rotation = (
         _numbers(_present(entry, key, f'{place}.'), f'{place}.{key}')
         for key in ('translation', 'rotation')
@@ -133,7 +131,7 @@ def _present(part: dict[Any, Any], key: str, prefix: str = '') -> Any:
 
 def _numbers(values: Any, place: str) -> list[float]:
     if not isinstance(values, list) or len(values) > 64:
-        raise GeometryError(f'{place} is {_shown(values)}; expected a list of numbers')
+        raise GeometryError(f'{place} is {shown(values)}; expected a list of numbers')
     return [_number(value, f'{place}[{index}]') for index, value in enumerate(values)]
 
 
@@ -144,16 +142,5 @@ def _number(value: Any, place: str) -> float:
     except (TypeError, ValueError, OverflowError):
         number = math.nan
     if not math.isfinite(number):
-        raise GeometryError(f'{place} is {_shown(value)}; expected a finite number')
+        raise GeometryError(f'{place} is {shown(value)}; expected a finite number')
     return number
-
-
-def _shown(value: Any) -> str:
-    """Show a value of the file, cut to what fits a message."""
-    if isinstance(value, dict | list):
-        return f'a {type(value).__name__} of {len(value)}'
-    # Python refuses to print the hugest integers.
-    if isinstance(value, int) and value.bit_length() > 200:
-        return 'a huge number'
-    text = repr(value)
-    return text if len(text) <= 60 else f'{text[:60]}...'

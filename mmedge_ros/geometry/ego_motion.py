@@ -205,15 +205,15 @@ def ego_states_from_transforms(message: Any, available_ns: int) -> list[EgoRepor
 
     :raises GeometryError: for numbers that are no pose
     """
-    found = []
+    reports = []
     for transform in message.transforms:
         parent, child = transform.header.frame_id.lstrip('/'), transform.child_frame_id.lstrip('/')
         if (parent, child) == (ODOMETRY_FRAME, BASE_FRAME):
             stamp = transform.header.stamp
             pose = transform_from_message(transform).transform
             state = EgoState(stamp.sec * NS_PER_S + stamp.nanosec, pose)
-            found.append(EgoReport(available_ns, state, parent, child))
-    return found
+            reports.append(EgoReport(available_ns, state, parent, child))
+    return reports
 
 
 def _finite(values: Sequence[float], limit: float = 1e7) -> FloatArray:

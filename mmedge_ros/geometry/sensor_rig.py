@@ -24,7 +24,6 @@ class SensorRig:
 
     @property
     def geometry(self) -> SensorGeometry:
-        """Sensor poses on the drone, as far as they are known."""
         if self._geometry is None:
             self._geometry = resolve_geometry(
                 self._tree,
@@ -50,7 +49,6 @@ class SensorRig:
 
     @property
     def has_camera(self) -> bool:
-        """Whether a calibration was entered."""
         return self._camera is not None
 
     @property
@@ -59,7 +57,6 @@ class SensorRig:
         return (self._camera.width, self._camera.height) if self._camera else (0, 0)
 
     def set_camera(self, camera: CameraModel) -> None:
-        """Enter the camera's calibration."""
         self._camera = camera
         self._geometry = None
 
@@ -85,7 +82,6 @@ class SensorRig:
         self.newest_ego_ns = max(state.stamp_ns, self.newest_ego_ns or state.stamp_ns)
 
     def set_frames(self, frames: Mapping[str, str]) -> None:
-        """Enter the frame of each modality's sensor."""
         if any(self._frames.get(modality) != frame for modality, frame in frames.items()):
             self._frames.update(frames)
             self._geometry = None

@@ -43,7 +43,6 @@ class Transform:
 
     @staticmethod
     def identity() -> Transform:
-        """Return the transform that changes nothing."""
         return Transform(np.eye(3), np.zeros(3))
 
     def apply(self, points: ArrayLike) -> FloatArray:
@@ -175,7 +174,6 @@ class TransformTree:
 
     @property
     def frames(self) -> tuple[str, ...]:
-        """All frames named so far, sorted."""
         parents = {parent for parent, _ in self._edges.values()}
         return tuple(sorted(parents | self._edges.keys()))
 

@@ -33,7 +33,7 @@ class Battery(Probe):
         self._longest_ns = round(longest_age * NS_PER_S)
         self._reading = Reading()
         self._stamp: tuple[int, int] | None = None
-        self._heard_ns: int | None = None
+        self._received_ns: int | None = None
 
     def take(self, message: Any) -> bool:
         """Take a message; False for one that repeats the last and so is no news."""
@@ -41,14 +41,14 @@ class Battery(Probe):
         if stamp != (0, 0) and stamp == self._stamp:
             return False
         self._stamp = stamp
-        self._heard_ns = self._clock.monotonic_ns()
+        self._received_ns = self._clock.monotonic_ns()
         self._reading = battery_reading(message)
         return True
 
     def read(self) -> Reading:
-        if self._heard_ns is None:
+        if self._received_ns is None:
             raise MonitoringError('no message of the battery yet')
-        age_ns = self._clock.monotonic_ns() - self._heard_ns
+        age_ns = self._clock.monotonic_ns() - self._received_ns
         details = {**self._reading.details, 'age (s)': age_ns / NS_PER_S}
         if age_ns > self._longest_ns:
             words = f'no new message of the battery for {age_ns / NS_PER_S:.1f} s'
@@ -57,9 +57,9 @@ class Battery(Probe):
 
 
 def battery_reading(message: Any) -> Reading:
-    """Return what a BatteryState message tells; what cannot be is unknown, and said.
+    """Return the reading of a BatteryState message; impossible figures are unknown, and named.
 
-    ``present`` is not asked: many publishers leave it false beside good figures.
+    ``present`` is not used: many publishers leave it false beside good figures.
     """
     voltage = _within(message.voltage, _MOST_VOLTS)
     if voltage <= 0.0:
@@ -71,7 +71,7 @@ def battery_reading(message: Any) -> Reading:
         name for name, value in (('voltage', voltage), ('charge', charge)) if math.isnan(value)
     ]
     state = SystemState(voltage=voltage, current=current, power=voltage * current, charge=charge)
-    problem = f'the battery does not tell its {" and ".join(unknown)}' if unknown else ''
+    problem = f'the battery does not report its {" and ".join(unknown)}' if unknown else ''
     return Reading(state, _details(message), problem)
 
 

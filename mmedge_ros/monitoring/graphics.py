@@ -31,7 +31,7 @@ _NVML_THROTTLED = 0x04 | 0x08 | 0x20 | 0x40 | 0x80
 
 
 class SysfsGpu(Probe):
-    """Jetson tells tenths of a percent, amdgpu percent."""
+    """Jetson reports tenths of a percent, amdgpu percent."""
 
     def __init__(self, files: SystemFiles) -> None:
         super().__init__('GPU of the kernel', Subsystem.GPU, slow=True)
@@ -60,7 +60,7 @@ class SysfsGpu(Probe):
 class NvmlGpu(Probe):
     """The first NVIDIA card by NVML, where the package nvidia-ml-py is installed.
 
-    On Jetson NVML begins but tells nothing, so each figure may be missing.
+    On Jetson NVML starts but reports nothing, so each figure may be missing.
 
     :param library: stands for the module pynvml
     :raises MonitoringError: where there is no NVML or no card
@@ -80,13 +80,15 @@ class NvmlGpu(Probe):
 
     def read(self) -> Reading:
         n = self._nvml
-        load = self._ask(lambda: n.nvmlDeviceGetUtilizationRates(self._card).gpu)
-        clock = self._ask(lambda: n.nvmlDeviceGetClockInfo(self._card, n.NVML_CLOCK_GRAPHICS))
-        celsius = self._ask(lambda: n.nvmlDeviceGetTemperature(self._card, n.NVML_TEMPERATURE_GPU))
-        reasons = self._ask(lambda: n.nvmlDeviceGetCurrentClocksThrottleReasons(self._card))
-        power = self._ask(lambda: n.nvmlDeviceGetPowerUsage(self._card)) * _MILLI
+        load = self._query(lambda: n.nvmlDeviceGetUtilizationRates(self._card).gpu)
+        clock = self._query(lambda: n.nvmlDeviceGetClockInfo(self._card, n.NVML_CLOCK_GRAPHICS))
+        celsius = self._query(
+            lambda: n.nvmlDeviceGetTemperature(self._card, n.NVML_TEMPERATURE_GPU)
+        )
+        reasons = self._query(lambda: n.nvmlDeviceGetCurrentClocksThrottleReasons(self._card))
+        power = self._query(lambda: n.nvmlDeviceGetPowerUsage(self._card)) * _MILLI
         if all(math.isnan(value) for value in (load, clock, celsius)):
-            raise MonitoringError('NVML: the card tells nothing')
+            raise MonitoringError('NVML: the card reports nothing')
         state = SystemState(
             gpu=load if 0.0 <= load <= _NVML_UTILISATION_LIMIT else math.nan,
             gpu_clock=clock * _HZ_PER_MHZ,
@@ -101,8 +103,8 @@ class NvmlGpu(Probe):
         except self._nvml.NVMLError:
             self._card = None  # it was lost before; there is nothing to release
 
-    def _ask(self, question: Any) -> float:
+    def _query(self, function: Any) -> float:
         try:
-            return float(question())
+            return float(function())
         except (self._nvml.NVMLError, AttributeError, TypeError, ValueError):
             return math.nan

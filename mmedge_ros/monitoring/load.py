@@ -24,7 +24,7 @@ _HZ_PER_MHZ = 1e6
 
 
 class CoreLoads(Probe):
-    """Load from /proc/stat between two readings; the first one tells nothing yet."""
+    """Load from /proc/stat between two readings; the first reading is unknown."""
 
     def __init__(self, files: SystemFiles) -> None:
         super().__init__('/proc/stat', Subsystem.CPU)
@@ -36,7 +36,7 @@ class CoreLoads(Probe):
         counters = core_counters(self._files.text('proc/stat'))
         if not counters:
             self._before, self._loads = {}, {}
-            raise MonitoringError(f'{self._files.prefix}proc/stat tells nothing about the cores')
+            raise MonitoringError(f'{self._files.prefix}proc/stat says nothing about the cores')
         # A core that was seen once keeps its place in the list while it is off.
         size = max(*counters, *self._loads, 0) + 1
         self._loads = {core: self._load(core, counters.get(core)) for core in range(size)}
@@ -51,14 +51,14 @@ class CoreLoads(Probe):
         if total == 0.0:  # read again within one tick of the kernel's clock
             return self._loads.get(core, math.nan)
         if total < 0.0 or not 0.0 <= busy <= total:
-            # iowait may run backwards a little; a counter that starts over tells nothing.
+            # iowait may run backwards a little; a counter that starts over says nothing.
             return min(max(100.0 * busy / total, 0.0), 100.0) if total > 0.0 else math.nan
         return 100.0 * busy / total
 
 
 def core_counters(text: str) -> dict[int, tuple[float, float]]:
     """Return (busy, total) ticks of every core in /proc/stat; damaged lines are left out."""
-    found: dict[int, tuple[float, float]] = {}
+    counters: dict[int, tuple[float, float]] = {}
     for line in text.splitlines():
         if not line.startswith('cpu'):
             break  # the cores come first, and what follows is long
@@ -70,8 +70,8 @@ def core_counters(text: str) -> dict[int, tuple[float, float]]:
         if all(word.isdecimal() for word in ticks):
             values = [float(word) for word in ticks]
             idle = values[_IDLE] + (values[_IO_WAIT] if len(values) > _IO_WAIT else 0.0)
-            found[int(core[1])] = sum(values) - idle, sum(values)
-    return found
+            counters[int(core[1])] = sum(values) - idle, sum(values)
+    return counters
 
 
 class CoreClocks(Probe):
@@ -97,8 +97,8 @@ class CoreClocks(Probe):
     def _look(self) -> dict[int, str]:
         paths = self._files.matching('sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_cur_freq')
         cores = ((_CLOCK.search(path), path) for path in paths)
-        found = {int(core[1]): path for core, path in cores if core is not None}
-        return {core: path for core, path in sorted(found.items()) if core < _MOST_CORES}
+        counters = {int(core[1]): path for core, path in cores if core is not None}
+        return {core: path for core, path in sorted(counters.items()) if core < _MOST_CORES}
 
 
 class GenericCores(Probe):
@@ -113,7 +113,7 @@ class GenericCores(Probe):
             loads = psutil.cpu_percent(percpu=True)
             clocks = psutil.cpu_freq(percpu=True) or []
         except (OSError, RuntimeError, NotImplementedError) as error:
-            raise MonitoringError(f'psutil cannot tell the load of the cores: {error}') from error
+            raise MonitoringError(f'psutil cannot read the load of the cores: {error}') from error
         # The first call has nothing to compare with and says 0.
         cpu = tuple(float(load) if self._begun else math.nan for load in loads)
         self._begun = True
@@ -162,4 +162,4 @@ class GenericMemory(Probe):
         try:
             return Reading(SystemState(memory=float(psutil.virtual_memory().percent)))
         except (OSError, RuntimeError) as error:
-            raise MonitoringError(f'psutil cannot tell the memory: {error}') from error
+            raise MonitoringError(f'psutil cannot read the memory: {error}') from error

@@ -27,7 +27,7 @@ def machine_probes(files: SystemFiles, clock: Clock, nvml: bool = True) -> list[
 
     What the machine does not have stays among them: it is unknown, and may come later.
 
-    :param nvml: whether an NVIDIA card is asked by its library, if that is installed
+    :param nvml: whether an NVIDIA card is read through its library, if that is installed
     """
     if not files.text('proc/stat'):
         return [GenericCores(), GenericMemory()]

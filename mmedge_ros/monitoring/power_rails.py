@@ -56,23 +56,23 @@ class PowerRails(Probe):
         return volts * self._files.number(rail.amperes, _MILLI)
 
     def _look(self) -> list[Rail]:
-        found: list[Rail] = []
+        rails: list[Rail] = []
         for chip in self._files.matching('sys/class/hwmon/hwmon*'):
             if self._files.text(f'{chip}/name') == 'ina3221':
                 for n in _CHANNELS:
                     label = self._files.text(f'{chip}/in{n}_label')
                     place = f'{chip.rpartition("/")[2]} channel {n}'
                     volts, amperes = f'{chip}/in{n}_input', f'{chip}/curr{n}_input'
-                    found.append(Rail(label or place, volts, amperes))
+                    rails.append(Rail(label or place, volts, amperes))
         for path in self._files.matching('sys/bus/i2c/drivers/ina3221x/*/iio:device*/rail_name_*'):
             folder, _, name = path.rpartition('/')
             watts = f'{folder}/in_power{name.removeprefix("rail_name_")}_input'
-            found.append(Rail(self._files.text(path) or name, '', '', watts))
-        return [rail for rail in found if rail.name != _UNUSED]
+            rails.append(Rail(self._files.text(path) or name, '', '', watts))
+        return [rail for rail in rails if rail.name != _UNUSED]
 
 
 def module_power(watts: dict[str, float]) -> float:
-    """Return what the module draws (W); NaN where its rails do not tell.
+    """Return what the module draws (W); NaN where its rails do not say.
 
     Rails without their labels cannot be added: one of them may be the sum of the others.
     """

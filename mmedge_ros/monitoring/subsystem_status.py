@@ -69,7 +69,7 @@ class Status(NamedTuple):
 
 
 class SubsystemStatuses:
-    """Judges samples; remembers what was once known, so that its loss is told."""
+    """Judges samples; remembers what was once known, so that its loss is reported."""
 
     def __init__(self, parameters: StatusParameters) -> None:
         self._quantities = quantities(parameters)
@@ -179,12 +179,12 @@ def _slowest(clocks: tuple[float, ...]) -> float:
 
 
 def _details(sources: list[Source]) -> dict[str, str]:
-    found: dict[str, str] = {}
+    details: dict[str, str] = {}
     for source in sources:
         for name, value in source.reading.details.items():
-            if len(found) < _MOST_DETAILS:
-                found[name] = shown_figure(value, '') if math.isfinite(value) else 'unknown'
-    return found
+            if len(details) < _MOST_DETAILS:
+                details[name] = shown_figure(value, '') if math.isfinite(value) else 'unknown'
+    return details
 
 
 def _reasons(sources: list[Source]) -> str:

@@ -45,14 +45,14 @@ class SystemFiles:
 
     def matching(self, *patterns: str) -> list[str]:
         """Return the paths, relative to the root, that match; sorted, without repetitions."""
-        found: dict[str, None] = {}
+        matches: dict[str, None] = {}
         for pattern in patterns:
             try:
                 paths = sorted(str(path) for path in self.root.glob(pattern))
             except OSError:
                 continue  # a folder that vanished while it was listed
-            found.update(dict.fromkeys(path.removeprefix(self.prefix) for path in paths))
-        return list(found)
+            matches.update(dict.fromkeys(path.removeprefix(self.prefix) for path in paths))
+        return list(matches)
 
 
 class Discovered(Generic[_T]):
@@ -60,18 +60,18 @@ class Discovered(Generic[_T]):
 
     def __init__(self, look: Callable[[], _T]) -> None:
         self._look = look
-        self._found: _T | None = None
+        self._result: _T | None = None
         self._readings = 0
         self._gone = False
 
     def get(self) -> _T:
         """Return what was found, after a new look now and then."""
         keep = _LOOK_AGAIN_SOON if self._gone else _LOOK_AGAIN
-        if self._found is None or self._readings >= keep:
-            self._found = self._look()
+        if self._result is None or self._readings >= keep:
+            self._result = self._look()
             self._readings, self._gone = 0, False
         self._readings += 1
-        return self._found
+        return self._result
 
     def forget(self) -> None:
         """Look again soon: what was found has gone, or nothing was found."""

@@ -1,7 +1,7 @@
 """Reads all sources: the quick ones at once, each slow one in a thread of its own.
 
-A thermal sensor on a bus that hangs, or a driver that waits for its firmware, holds up nobody
-but its own thread; what it told last is unknown when it is too old.
+A thermal sensor on a bus that hangs, or a driver that waits for its firmware, holds up only
+its own thread; its last reading is unknown when it is too old.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _JOINING = 0.5
 
 
 class Source(NamedTuple):
-    """What one probe told, with its name and the part of the machine it is about."""
+    """The reading of one probe, with its name and the part of the machine it is about."""
 
     name: str
     subsystem: Subsystem
@@ -55,11 +55,10 @@ class BackgroundProbe:
         self._thread = threading.Thread(target=self._run, name=probe.name, daemon=True)
 
     def start(self) -> None:
-        """Begin to read."""
         self._begin_ns = self._clock.monotonic_ns()
         self._thread.start()
 
-    def tell_to_end(self) -> None:
+    def request_end(self) -> None:
         """Ask the thread to end, without waiting for it."""
         self._ended.set()
 
@@ -102,14 +101,13 @@ class SystemMonitor:
         ]
 
     def start(self) -> None:
-        """Start the threads of the slow probes."""
         for probe in self._slow():
             probe.start()
 
     def stop(self) -> None:
         """End the threads, except those that hang, and close the probes."""
         for probe in self._slow():
-            probe.tell_to_end()
+            probe.request_end()
         deadline = time.monotonic() + _JOINING
         for probe in self._slow():
             probe.join(max(deadline - time.monotonic(), 0.0))
@@ -141,7 +139,7 @@ def checked_reading(probe: Probe) -> Reading:
 
 
 class OwnShare:
-    """What this process takes of one core (%), over the time between two questions.
+    """What this process takes of one core (%), over the time between two calls.
 
     :param used: CPU seconds of the process so far
     """
@@ -152,7 +150,7 @@ class OwnShare:
         self._before = clock.monotonic_ns(), used()
 
     def percent(self) -> float:
-        """Return the share since the last question; 0 if no time has passed."""
+        """Return the share since the last call; 0 if no time has passed."""
         before_ns, before = self._before
         now_ns, now = self._before = self._clock.monotonic_ns(), self._used()
         elapsed = (now_ns - before_ns) / NS_PER_S

@@ -24,7 +24,7 @@ class SystemState:
     (0..1) are those of the flight battery. ``cpu`` (%) and ``cpu_clock`` (Hz) are per core, NaN
     for a core that is off; ``gpu`` and ``memory`` in %; ``temperature`` in degree Celsius of
     the hottest zone. ``module_power`` (W) is what the computer's own module draws. ``throttled``
-    is None where nothing tells.
+    is None where nothing reports it.
     """
 
     voltage: float = math.nan
@@ -62,7 +62,7 @@ _CORES = ('cpu', 'cpu_clock')
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What one source tells: its part of the state, figures behind it, and what is wrong."""
+    """The report of one source: its part of the state, figures behind it, and what is wrong."""
 
     state: SystemState = UNKNOWN
     details: Mapping[str, float] = field(default_factory=lambda: _NO_DETAILS)
@@ -81,10 +81,10 @@ def combined(states: Iterable[SystemState]) -> SystemState:
         joined[name] = next((v for v in values if math.isfinite(v)), math.nan)
     for name in _CORES:
         joined[name] = next((getattr(s, name) for s in listed if getattr(s, name)), ())
-    told = [state.throttled for state in listed if state.throttled is not None]
+    known = [state.throttled for state in listed if state.throttled is not None]
     hot = (s.temperature for s in listed if math.isfinite(s.temperature))
     joined['temperature'] = max(hot, default=math.nan)
-    joined['throttled'] = any(told) if told else None
+    joined['throttled'] = any(known) if known else None
     return SystemState(**joined)
 
 

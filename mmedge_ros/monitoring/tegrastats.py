@@ -22,7 +22,7 @@ _LONGEST_LINE = 4096
 _HZ_PER_MHZ = 1e6
 _MILLI = 1e-3
 _DAY = 86400.0
-# Without times of day a line came every second, as tegrastats does unless told otherwise.
+# Without times of day a line came every second, as tegrastats does by default.
 _PERIOD = 1.0
 
 # Which of day and month comes first depends on the version; the time of day is enough.
@@ -38,7 +38,7 @@ _NO_ZONE = 'PMIC'
 
 
 def state_from_line(line: str) -> SystemState | None:
-    """Return the state that a line tells, None for a line of something else."""
+    """Return the state in a line, None for a line of something else."""
     line = line[:_LONGEST_LINE]
     memory, cpu = _MEMORY.search(line), _CPU.search(line)
     if memory is None and cpu is None:
@@ -98,20 +98,20 @@ def _text(path: Path) -> str:
 
 
 def _time_of_day(line: str) -> float | None:
-    found = _TIME.match(line)
-    if found is None:
+    match = _TIME.match(line)
+    if match is None:
         return None
-    hours, minutes, seconds = (int(text) for text in found.groups())
+    hours, minutes, seconds = (int(text) for text in match.groups())
     return 3600.0 * hours + 60.0 * minutes + seconds
 
 
-def _cores(found: re.Match[str] | None) -> tuple[tuple[float, ...], tuple[float, ...]]:
+def _cores(match: re.Match[str] | None) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """Return loads (%) and clocks (Hz); NaN for a core that is off."""
     loads: list[float] = []
     clocks: list[float] = []
-    for text in found[1].split(',') if found else ():
+    for text in match[1].split(',') if match else ():
         core = _CORE.fullmatch(text.strip())
-        megahertz = (core[2] or (found[2] if found else None)) if core else None
+        megahertz = (core[2] or (match[2] if match else None)) if core else None
         loads.append(_percent(core[1]) if core else math.nan)
         clocks.append(float(megahertz) * _HZ_PER_MHZ if megahertz else math.nan)
     return tuple(loads), tuple(clocks)

@@ -35,7 +35,7 @@ class _Sources(NamedTuple):
 
 
 class Throttling(Probe):
-    """Everything that tells, joined: one that limits is enough."""
+    """All sources of throttling joined: one that limits is enough."""
 
     def __init__(self, files: SystemFiles, clock: Clock) -> None:
         super().__init__('throttling', Subsystem.CLOCKS, slow=True)
@@ -53,7 +53,7 @@ class Throttling(Probe):
         counts = {path: value for path, value in counts.items() if not math.isnan(value)}
         if not states and not counts:
             self._sources.forget()
-            raise MonitoringError(f'nothing below {self._files.prefix}sys tells of throttling')
+            raise MonitoringError(f'nothing below {self._files.prefix}sys reports throttling')
         if any(value > self._counts.get(path, value) for path, value in counts.items()):
             self._event_ns = self._clock.monotonic_ns()
         self._counts.update(counts)
@@ -118,20 +118,20 @@ class Temperatures(Probe):
         return Reading(SystemState(temperature=max(known.values())), details)
 
     def _look(self) -> dict[str, str]:
-        found: dict[str, str] = {}
+        paths: dict[str, str] = {}
         for zone in self._files.matching('sys/class/thermal/thermal_zone*'):
             place = zone.rpartition('/')[2]
             name = self._files.text(f'{zone}/type') or place
             if not any(word in name.lower() for word in _FICTITIOUS):
-                found[_unused(name, place, found)] = f'{zone}/temp'
+                paths[_unused(name, place, paths)] = f'{zone}/temp'
         for chip in self._files.matching('sys/class/hwmon/hwmon*'):
             name = self._files.text(f'{chip}/name')
             if name in _PROCESSOR_CHIPS:
                 for path in self._files.matching(f'{chip}/temp[0-9]*_input'):
                     label = self._files.text(path.replace('_input', '_label'))
                     place = path.rpartition('/')[2].removesuffix('_input')
-                    found[_unused(f'{name} {label or place}', place, found)] = path
-        return found
+                    paths[_unused(f'{name} {label or place}', place, paths)] = path
+        return paths
 
 
 def _unused(name: str, place: str, taken: dict[str, str]) -> str:

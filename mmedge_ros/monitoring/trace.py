@@ -72,7 +72,6 @@ class TraceTime:
             self._offset_ns = offset_ns
 
     def elapsed(self) -> float:
-        """Return seconds since the beginning of the trace."""
         if self._offset_ns is not None and self._bag_begin_ns is not None:
             return (self._clock.now_ns() - self._offset_ns - self._bag_begin_ns) / NS_PER_S
         now_ns = self._clock.monotonic_ns()

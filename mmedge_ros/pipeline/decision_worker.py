@@ -23,14 +23,14 @@ Task = Callable[[PerceptionPipeline, int], object]
 
 
 def _ignore(_: SkipDecision) -> None:
-    """Nobody can rest."""
+    """No sensor can be leased."""
 
 
 class DecisionWorker:
     """Owns the pipeline: everything that touches it is handed over as a task.
 
     Deciding goes on whatever happens, and ``failures`` counts it: a message that is refused is
-    left out; after an error nobody foresaw the pipeline starts over without tracks.
+    left out; after an unforeseen error the pipeline starts over without tracks.
 
     :param on_decision: called with each decision, which it closes with its publication time
     :param on_skip: called with each lease, after the decisions that it came with
@@ -94,7 +94,7 @@ class DecisionWorker:
             more = self._worked_ahead()
 
     def _worked_ahead(self) -> bool:
-        """Do a bit of what need not be done yet, between what must; tell if there was any."""
+        """Do a bit of work ahead, between what is due; return whether there was any."""
         if self._tasks:
             return False
         try:

@@ -31,7 +31,7 @@ class EncoderWorker:
     """Takes units from any thread and encodes them one after the other.
 
     Whatever goes wrong with a unit, the next one is encoded: a sensor is not lost to one bad
-    message or to an error nobody foresaw, which is counted, reported and logged.
+    message or to an unforeseen error, which is counted, reported and logged.
 
     :param on_receipt: called for each receipt, before inference, from the offering thread or
         (for failures) from the worker

@@ -93,7 +93,7 @@ class AssemblerCounts:
 class WindowAssembler:
     """Collects receipts and features and closes windows in order, one per grid point.
 
-    ``on_close`` is told of each window as it is closed.
+    ``on_close`` is called with each window as it is closed.
     """
 
     def __init__(
@@ -101,14 +101,14 @@ class WindowAssembler:
         parameters: WindowParameters | None = None,
         modalities: Iterable[str] = (),
     ) -> None:
-        """:param modalities: expected ones, reported lost even when never heard of."""
+        """:param modalities: expected ones, reported lost even if no unit ever came."""
         p = parameters or WindowParameters()
         self._expected = tuple(modalities)
         self.stride_ns = round(p.stride * NS_PER_S)
         self.window_ns = round(p.window * NS_PER_S)
         self.deadline_ns = round(p.deadline * NS_PER_S)
         self.look_delay_ns = round(min(p.look_delay, p.deadline) * NS_PER_S)
-        # A window that may still wait for its deadline is not one that nobody needs.
+        # A window that may still wait for its deadline is still needed.
         self._catch_up_ns = max(_CATCH_UP_NS, 2 * self.deadline_ns)
         self.counts = AssemblerCounts()
         self.on_close: Callable[[ClosedWindow], None] | None = None
@@ -123,14 +123,14 @@ class WindowAssembler:
         self._arrivals: list[_Arrival] = []
         self._skipped: dict[UnitKey, int] = {}
         self._settled: dict[UnitKey, int] = {}
-        self._heard_ns = dict.fromkeys(self._expected, _NEVER_NS)
+        self._newest_ns = dict.fromkeys(self._expected, _NEVER_NS)
 
     def add_receipt(self, receipt: UnitReceipt, now_ns: int) -> None:
         """Enter what an encoder says of a unit."""
         key, available_ns = receipt.key, receipt.available_ns
         if not self._begin(key, available_ns, now_ns):
             return
-        self._hear(receipt.modality, available_ns)
+        self._note_arrival(receipt.modality, available_ns)
         if receipt.outcome is UnitOutcome.RECEIVED:
             if key not in self._settled:
                 self._note_if_late(key, available_ns)
@@ -141,7 +141,7 @@ class WindowAssembler:
             self._keep(self._skipped, key, available_ns)
 
     def add_features(self, features: UnitFeatures, now_ns: int) -> bool:
-        """Enter an encoded unit, heard of before or not; returns False for one not to be used.
+        """Enter an encoded unit, announced before or not; returns False for one not to be used.
 
         Such are a repeated one, and one whose times cannot be true.
         """
@@ -151,7 +151,7 @@ class WindowAssembler:
         if key in self._settled:
             self.counts.repeated[features.modality] += 1
             return False
-        self._hear(features.modality, available_ns)
+        self._note_arrival(features.modality, available_ns)
         self._note_if_late(key, available_ns)
         self._settle(key, available_ns)
         bisect.insort(
@@ -243,13 +243,13 @@ class WindowAssembler:
         if available_ns <= self._next_end_ns - self.window_ns - _MEMORY_NS:
             self.counts.stale += 1
             return False
-        if key.modality not in self._heard_ns and len(self._heard_ns) >= _MOST_MODALITIES:
+        if key.modality not in self._newest_ns and len(self._newest_ns) >= _MOST_MODALITIES:
             self.counts.overflows += 1
             return False
         return True
 
-    def _hear(self, modality: str, available_ns: int) -> None:
-        self._heard_ns[modality] = max(available_ns, self._heard_ns.get(modality, _NEVER_NS))
+    def _note_arrival(self, modality: str, available_ns: int) -> None:
+        self._newest_ns[modality] = max(available_ns, self._newest_ns.get(modality, _NEVER_NS))
 
     def _settle(self, key: UnitKey, available_ns: int) -> None:
         self._pending.pop(key, None)
@@ -272,7 +272,7 @@ class WindowAssembler:
             self.counts.overflows += 1
 
     def _catch_up(self, now_ns: int) -> None:
-        """Drop windows that nobody needs any more after the process was held up for long."""
+        """Drop windows that are not needed any more after the process was held up for long."""
         if self._next_end_ns is None or now_ns - self._next_end_ns < self._catch_up_ns:
             return
         newest_ns = now_ns // self.stride_ns * self.stride_ns - self.stride_ns
@@ -300,7 +300,7 @@ class WindowAssembler:
             critical.arrived_ns if critical else now_ns,
             late=_modalities(waiting),
             skipped=_modalities(k for k, t in self._skipped.items() if begin_ns < t <= end_ns),
-            lost=tuple(sorted(m for m, t in self._heard_ns.items() if t <= begin_ns)),
+            lost=tuple(sorted(m for m, t in self._newest_ns.items() if t <= begin_ns)),
         )
         if self.on_close is not None:
             self.on_close(closed)

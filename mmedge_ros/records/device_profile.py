@@ -78,10 +78,7 @@ def write_profile(profile: DeviceProfile, path: Path) -> None:
 
 
 def read_profile(path: Path) -> DeviceProfile:
-    """Read a profile.
-
-    :raises RecordError: when the file is missing or is not a profile
-    """
+    """Read a profile. Raises RecordError when the file is missing or is not a profile."""
     try:
         content = load_plain_yaml(path, _MAX_BYTES)
     except PlainYamlError as err:
@@ -111,24 +108,24 @@ def _quantiles(path: Path, name: str, values: Any) -> tuple[float, ...]:
 
 
 def stage_durations(record: RunRecord) -> dict[str, list[float]]:
-    """Return durations in seconds of the stages an offline replay asks a profile for.
+    """Return durations in seconds of the stages that an offline replay samples from a profile.
 
     ``<modality>.encode`` from the units' trails; ``features.transport`` and ``fusion`` from
     the decisions'; a receipt is as small as any message and takes the unit's own transport.
     """
-    found: dict[str, list[float]] = defaultdict(list)
+    durations: dict[str, list[float]] = defaultdict(list)
     for features in record.features:
         for stage in features.trail:
             seconds = (stage.end_ns - stage.begin_ns) / NS_PER_S
             if stage.stage == 'encode':
-                found[f'{features.modality}.encode'].append(seconds)
+                durations[f'{features.modality}.encode'].append(seconds)
             elif stage.stage == 'transport':
-                found['receipt.transport'].append(seconds)
+                durations['receipt.transport'].append(seconds)
     for decision in record.decisions[record.warmup :]:
         for stage in decision.trail:
             seconds = (stage.end_ns - stage.begin_ns) / NS_PER_S
             if stage.stage == 'transport_features':
-                found['features.transport'].append(seconds)
+                durations['features.transport'].append(seconds)
             elif stage.stage == 'fusion':
-                found['fusion'].append(seconds)
-    return dict(found)
+                durations['fusion'].append(seconds)
+    return dict(durations)

@@ -95,7 +95,6 @@ class TrueFrame(NamedTuple):
         return tall
 
     def select(self, chosen: NDArray[np.bool_] | NDArray[np.intp]) -> TrueFrame:
-        """Return those a mask (N,) or places choose."""
         return TrueFrame._make([*(column[chosen] for column in self[:7]), self.conditions])
 
 
@@ -155,7 +154,7 @@ class GroundTruth:
         return TrueScene(stamp_ns, self.frame_id, objects, *conditions, self.ego.at(stamp_ns))
 
     def frame_at(self, stamp_ns: int) -> TrueFrame | None:
-        """Return what is true at an instant, None where nobody knows.
+        """Return what is true at an instant, None where it is not known.
 
         Between neighbouring scenes objects that are in both are interpolated; up to one usual
         gap before the first scene and after the last they are carried on. Inside a hole of

@@ -26,7 +26,7 @@ class UnitCounts:
     captured: measured by the sensor; transferred: handed over by the driver; received: seen
     by the encoder; thinned: above the configured rate; failed: could not be decoded; late:
     not encoded when the first window they belong to had to close; lost: transferred but never
-    received, or received and never heard of again.
+    received, or received and then neither encoded nor reported.
     """
 
     captured: int = 0
@@ -49,7 +49,7 @@ class RunRecord:
     that the recording covers. ``warmup`` decisions at the start are left out of the latency
     statistics (a live graph's first messages travel slowly). ``camera_stamps_ns`` holds the
     stamp of every camera message of the recording, in order, so that a frame index in a box
-    file can be found. ``features`` are the encoded units in order of arrival, without grids.
+    file can be looked up. ``features`` are the encoded units in order of arrival, without grids.
     ``camera`` and ``camera_pose`` (camera frame -> frame of the body) are None without
     calibration. ``ego`` is the way of the body through ``frame_id`` by odometry; without any,
     tracks live in the frame of the body. ``truth`` is None where the recording has none.
@@ -95,7 +95,7 @@ def _git_revision() -> str:
     if not (root / '.git').exists():
         return ''
     try:
-        found = subprocess.run(
+        described = subprocess.run(
             ['git', '-C', str(root), 'describe', '--always', '--dirty'],
             capture_output=True,
             text=True,
@@ -104,7 +104,7 @@ def _git_revision() -> str:
         )
     except (OSError, subprocess.TimeoutExpired):
         return ''
-    return found.stdout.strip()
+    return described.stdout.strip()
 
 
 _MOST_REASONS = 50
@@ -114,7 +114,7 @@ _OTHER_REASONS = 'other reasons'
 def count_failure(failures: Counter[str], reason: str) -> bool:
     """Count a reason and say whether it is a new one.
 
-    Of ever new reasons only the first are told apart, so that memory stays bounded.
+    Only the first reasons are counted apart, so that memory stays bounded.
     """
     if reason not in failures and len(failures) >= _MOST_REASONS:
         reason = _OTHER_REASONS
@@ -123,5 +123,5 @@ def count_failure(failures: Counter[str], reason: str) -> bool:
 
 
 def unexpected(error: Exception) -> str:
-    """Put an error nobody foresaw into words."""
+    """Put an unforeseen error into words."""
     return f'unexpected {type(error).__name__}: {error}'

@@ -1,7 +1,7 @@
 """Recorded flights: rosbag2 folders and single .mcap or .db3 files.
 
 Messages are read in log-time order with no more than a chunk of the file in memory, and
-deserialised only when asked for. A broken recording is read up to the break, and
+deserialised only on demand. A broken recording is read up to the break, and
 ``Bag.problems`` says so.
 """
 
@@ -12,16 +12,14 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
 from mmedge_ros.replay import BagError
-from mmedge_ros.replay.bag_storage import LAST_NS, Part, TopicInfo, brief, open_parts
-from mmedge_ros.replay.bag_topics import (
-    unknown_topic,
-)
+from mmedge_ros.replay.bag_storage import LAST_NS, Part, TopicInfo, open_parts
+from mmedge_ros.replay.bag_topics import unknown_topic
+from mmedge_ros.untrusted_files import brief
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +67,7 @@ class Bag:
     def __enter__(self) -> Bag:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -130,8 +123,8 @@ class Bag:
         if encoding != 'ros2msg':
             raise BagError('the recording holds no definition of this type that can be read')
         known = self._types.fielddefs
-        found = get_types_from_msg(text, msgtype)
-        self._types.register({name: found[name] for name in found if name not in known})
+        types = get_types_from_msg(text, msgtype)
+        self._types.register({name: types[name] for name in types if name not in known})
 
     def _report(self, problem: str) -> None:
         if problem not in self.problems:

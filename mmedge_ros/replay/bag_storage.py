@@ -20,7 +20,7 @@ from rosbags.rosbag2 import Reader
 from mmedge_ros.data_types import NS_PER_S
 from mmedge_ros.replay import BagError
 from mmedge_ros.replay.bag_scan import CDR, SCANS, Record, Scan
-from mmedge_ros.untrusted_files import PlainYamlError, load_plain_yaml
+from mmedge_ros.untrusted_files import PlainYamlError, brief, load_plain_yaml
 
 METADATA = 'metadata.yaml'
 # Times beyond int64 cannot be reckoned with.
@@ -66,7 +66,7 @@ class IndexedPart:
     def __init__(self, path: Path, report: Report) -> None:
         self._name = path.name
         self._report = report
-        self._is_told = False
+        self._is_reported = False
         self._reader = Reader(path)
         self._reader.open()
         try:
@@ -113,19 +113,19 @@ class IndexedPart:
                 break
             # A parser over damaged bytes may raise anything.
             except Exception as error:  # noqa: BLE001
-                self._tell(f'{self._name}: broken after {count} messages ({brief(error)})')
+                self._report_once(f'{self._name}: broken after {count} messages ({brief(error)})')
                 return
             count += 1
             yield Record(log_ns, connection.topic, connection.msgtype, raw)
         # Damaged lengths can make the parser step over messages without noticing.
         promised = sum(c.msgcount for c in wanted)
         if count != promised:
-            self._tell(f'{self._name}: damaged, {count} of {promised} messages can be read')
+            self._report_once(f'{self._name}: damaged, {count} of {promised} messages can be read')
 
-    def _tell(self, problem: str) -> None:
+    def _report_once(self, problem: str) -> None:
         """Report the break when it is first met; other topics meet it after another count."""
-        if not self._is_told:
-            self._is_told = True
+        if not self._is_reported:
+            self._is_reported = True
             self._report(problem)
 
     def close(self) -> None:
@@ -266,8 +266,3 @@ def _open_file(path: Path, report: Report) -> Part:
 
 def _report_left_out(path: Path, topic: str, encoding: str, report: Report) -> None:
     report(f'{path.name}: {topic} is left out, it is {encoding!r} and not {CDR!r}')
-
-
-def brief(error: Exception) -> str:
-    """Put an exception into one line."""
-    return ' '.join(str(error).split())[:200] or type(error).__name__

@@ -133,12 +133,12 @@ def _choose(
     recorded: Sequence[TopicInfo], msgtypes: tuple[str, ...], given: str | None, option: str
 ) -> str | None:
     if given is not None:
-        found = next((topic for topic in recorded if topic.name == given), None)
-        if found is None:
+        chosen = next((topic for topic in recorded if topic.name == given), None)
+        if chosen is None:
             raise unknown_topic(given, [topic.name for topic in recorded])
-        if found.msgtype not in msgtypes:
+        if chosen.msgtype not in msgtypes:
             raise BagError(
-                f'--{option} {given} is a {found.msgtype}; expected {" or ".join(msgtypes)}'
+                f'--{option} {given} is a {chosen.msgtype}; expected {" or ".join(msgtypes)}'
             )
         return given
     candidates = sorted(topic.name for topic in recorded if topic.msgtype in msgtypes)

@@ -1,4 +1,4 @@
-"""What was wrong with the sensors' side of a recording, told by the units that could be used."""
+"""What was wrong with the sensors of a recording, judged by the units that could be used."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ def input_problems(
     :param first_ns: when the first unit of the recording became available
     :param last_ns: when the last one did
     """
-    found: list[str] = []
+    problems: list[str] = []
     for modality in modalities:
         units = [unit for unit in record.features if unit.modality == modality]
         if not units:
-            found.append(f'{modality}: not one of its messages could be used')
+            problems.append(f'{modality}: not one of its messages could be used')
             continue
-        found += _frame_problems(modality, units)
+        problems += _frame_problems(modality, units)
         if modality == CAMERA and record.camera is not None:
-            found += _size_problems(units, record.camera)
-        found += _silence(modality, units, record.window, first_ns, last_ns)
-    return found
+            problems += _size_problems(units, record.camera)
+        problems += _silence(modality, units, record.window, first_ns, last_ns)
+    return problems
 
 
 def _frame_problems(modality: str, units: Sequence[UnitFeatures]) -> list[str]:
@@ -69,7 +69,7 @@ def _size_problems(units: Sequence[UnitFeatures], camera: CameraModel) -> list[s
 def _silence(
     modality: str, units: Sequence[UnitFeatures], window: float, first_ns: int, last_ns: int
 ) -> list[str]:
-    """Tell of the longest time without a unit, where it outlasts a window."""
+    """Report the longest time without a unit, where it outlasts a window."""
     instants = sorted(unit.available_ns for unit in units)
     period = median([b - a for a, b in pairwise(instants)] or [0])
     limit_ns = max(window * NS_PER_S, _MISSED_PERIODS * period)

@@ -45,16 +45,13 @@ class LiveRecord:
 
     @property
     def newest(self) -> Decision | None:
-        """The newest decision."""
         return self._decisions[-1] if self._decisions else None
 
     @property
     def decided(self) -> int:
-        """How many decisions were taken in."""
         return len(self._decisions)
 
     def add_decision(self, decision: Decision) -> None:
-        """Take in a published decision."""
         self._decisions.append(decision)
 
     def add_features(self, features: UnitFeatures) -> None:
@@ -72,7 +69,6 @@ class LiveRecord:
         self._configurations[configuration.id] = configuration
 
     def add_state(self, stamp_ns: int, state: SystemState) -> None:
-        """Take in a state of the system."""
         self._states.append((stamp_ns, state))
 
     def share(self) -> float:

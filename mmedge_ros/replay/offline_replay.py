@@ -96,7 +96,6 @@ class OfflineReplay:
         self.decisions = [d for d in self.decisions if d.window_end_ns < beyond_ns]
 
     def fill(self, record: RunRecord) -> None:
-        """Hand over what was measured."""
         record.decisions = self.decisions
         record.features = self.features
         record.dropped = self.pipeline.assembler.counts.dropped_windows

@@ -103,12 +103,10 @@ class Playback:
             control.schedule.add(configuration)
 
     def lease(self, skip: SkipDecision) -> None:
-        """Pause a modality as long as the lease runs."""
         for control in self._controls.values():
             control.lease(skip)
 
     def status(self, rate: float, finished: bool) -> PlaybackStatus:
-        """Describe the present state."""
         return PlaybackStatus(
             str(self._bag.path),
             self.offset_ns,

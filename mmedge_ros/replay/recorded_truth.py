@@ -126,18 +126,18 @@ class _TruthReader:
         )
 
     def _objects(self, given: Sequence[Any], place: str) -> tuple[TrueObject, ...]:
-        found: dict[int, TrueObject] = {}
+        objects: dict[int, TrueObject] = {}
         for entry in given:
             try:
                 known = _true_object(entry)
             except _UntrueError as err:
                 self.note(f'{place}: {err}: object not used', err.kind)
                 continue
-            if known.id in found:
+            if known.id in objects:
                 self.note(f'{place}: id {known.id} occurs more than once: the first is used', 'id')
                 continue
-            found[known.id] = known
-        return tuple(found.values())
+            objects[known.id] = known
+        return tuple(objects.values())
 
     def _ego(self, content: Any, stamp_ns: int, place: str) -> EgoState | None:
         p, q = content.pose.position, content.pose.orientation

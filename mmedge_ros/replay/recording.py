@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from types import TracebackType
 
 from mmedge_ros import MmedgeError
 from mmedge_ros.data_types import Unit
@@ -39,7 +38,7 @@ _REMEMBERED = 64
 class RepeatedMessages:
     """Finds messages that equal an earlier one of their topic, stamp and all.
 
-    ``counts`` tells how many of each topic. Only the last messages are remembered: copies lie
+    ``counts`` says how many of each topic. Only the last messages are remembered: copies lie
     close together in the order of log times.
     """
 
@@ -66,7 +65,7 @@ _RATE_SAMPLE = 200
 
 @dataclass(frozen=True)
 class TopicChoice:
-    """Topics of the recording, where they cannot be told by their types."""
+    """Topics of the recording, where types do not decide."""
 
     camera: str = parameter('', 'camera topic; empty finds it by type')
     radar: str = parameter('', 'radar topic; empty finds it by type')
@@ -115,26 +114,19 @@ class Recording:
     def __enter__(self) -> Recording:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
-        """Release the files."""
         self.bag.close()
 
     @property
     def is_simulated(self) -> bool:
-        """Whether the pictures come from the simulator: nobody else knows the truth."""
+        """Whether the pictures come from the simulator: only it records the ground truth."""
         return any(topic.msgtype == GROUND_TRUTH for topic in self.bag.topics)
 
     @property
     def has_system_state(self) -> bool:
-        """Whether battery and computer were recorded."""
         kinds = ('mmedge_ros/msg/SystemState', 'sensor_msgs/msg/BatteryState')
         return any(topic.msgtype in kinds and topic.count for topic in self.bag.topics)
 

@@ -114,7 +114,7 @@ def _text(raw: bytes, begin: int, length: int) -> str:
 
 
 def state_from_message(message: Any) -> SystemState:
-    """Return what a message tells; what cannot be is unknown.
+    """Return the state in a message; impossible figures are unknown.
 
     :raises AttributeError, TypeError, ValueError: for another message
     """

@@ -111,7 +111,6 @@ class LatestQueue(Generic[_T]):
         self._closed = False
 
     def put(self, item: _T) -> None:
-        """Add an item."""
         with self._changed:
             if len(self._items) >= self._length:
                 self._items.popleft()
@@ -126,7 +125,7 @@ class LatestQueue(Generic[_T]):
             return self._items.popleft() if self._items else None
 
     def close(self) -> None:
-        """Wake up whoever waits."""
+        """Wake up a waiting `take`."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()

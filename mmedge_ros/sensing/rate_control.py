@@ -15,7 +15,7 @@ from statistics import median_low
 from mmedge_ros.data_types import NS_PER_S
 
 # From this share of the native rate on every unit passes: nominal and true rates of sensors
-# differ by some percent, and dropping one unit in twenty helps nobody.
+# differ by some percent, and dropping one unit in twenty gains nothing.
 PASS_ALL_FROM = 0.9
 # A step back this long is a new recording or a set clock, not units out of order.
 _JUMP_NS = NS_PER_S

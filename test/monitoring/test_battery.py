@@ -87,7 +87,7 @@ def test_a_voltage_that_cannot_be_is_unknown_and_so_is_the_power(volts: float) -
     assert math.isnan(reading.state.voltage)
     assert math.isnan(reading.state.power)
     assert reading.state.charge == 0.5
-    assert reading.problem == 'the battery does not tell its voltage'
+    assert reading.problem == 'the battery does not report its voltage'
 
 
 @pytest.mark.parametrize('percentage', [NAN, -0.01, 55.0, math.inf])

@@ -81,7 +81,7 @@ def test_a_figure_that_is_refused_is_unknown_and_the_others_stay() -> None:
 
 def test_a_card_that_was_lost_tells_nothing() -> None:
     probe = NvmlGpu(Card(None, None, None))
-    with pytest.raises(MonitoringError, match='tells nothing'):
+    with pytest.raises(MonitoringError, match='reports nothing'):
         probe.read()
 
 

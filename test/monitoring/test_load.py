@@ -55,7 +55,7 @@ def test_two_readings_within_a_tick_give_the_load_before(tmp_path: Path) -> None
 
 def test_a_file_without_cores_is_an_error_that_names_it(tmp_path: Path) -> None:
     write_files(tmp_path, {'proc/stat': 'intr 1 2 3'})
-    with pytest.raises(MonitoringError, match='proc/stat tells nothing'):
+    with pytest.raises(MonitoringError, match='proc/stat says nothing'):
         CoreLoads(SystemFiles(tmp_path)).read()
 
 

@@ -47,5 +47,5 @@ def test_a_raspberry_pi_tells_what_is_and_what_was(
 
 
 def test_where_nothing_tells_it_is_unknown(tmp_path: Path) -> None:
-    with pytest.raises(MonitoringError, match='tells of throttling'):
+    with pytest.raises(MonitoringError, match='reports throttling'):
         Throttling(SystemFiles(tmp_path), VirtualClock()).read()

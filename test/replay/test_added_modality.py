@@ -13,6 +13,7 @@ import pytest
 from mmedge_ros.data_types import ModalityConfiguration, Unit, UnitFeatures
 from mmedge_ros.encoding import encoder_registry
 from mmedge_ros.encoding.encoder_registry import EncoderKind, EncoderSettings, register_encoder
+from mmedge_ros.encoding.unit_encoder import encoded_unit
 from mmedge_ros.records.device_profile import DeviceProfile, write_profile
 from mmedge_ros.records.run_record import RunRecord
 from mmedge_ros.replay import BagError
@@ -39,17 +40,8 @@ class LidarEncoder:
     def encode(
         self, unit: Unit, configuration: ModalityConfiguration, configuration_id: int
     ) -> UnitFeatures:
-        return UnitFeatures(
-            unit.modality,
-            unit.sequence,
-            unit.stamp_ns,
-            unit.available_ns,
-            unit.frame_id,
-            unit.trail,
-            configuration.rate,
-            configuration_id=configuration_id,
-            returns=decode_points(unit.payload),
-        )
+        returns = decode_points(unit.payload)
+        return encoded_unit(unit, configuration, configuration_id, returns=returns)
 
     def warm_up(self) -> None:
         self.is_warm = True

@@ -1,4 +1,4 @@
-"""Which network is used when nobody names one, and what a name stands for.
+"""Which network is used when none is named, and what a name stands for.
 
 A detector trained on the simulator is right for simulated flights and poor at real people, and
 the other way round; so what the pictures come from decides which one goes first.
@@ -104,7 +104,7 @@ def _bundles() -> Iterator[_Bundle]:
             bundle = load_bundle(folder)
             yield _Bundle(folder, bundle.domain == SIMULATED, bundle.has_fusion)
         except EncodingError:
-            # Not passed over: whoever opens it learns what is wrong with it.
+            # Not passed over: opening it says what is wrong with it.
             yield _Bundle(folder, simulated=False, fuses=False)
 
 

@@ -80,7 +80,6 @@ class Manifest:
         return self._text(self.content.get(name), name)
 
     def section(self, name: str) -> dict[str, Any]:
-        """Return a section of the manifest, which must be there."""
         return self._mapping(self.content.get(name), name)
 
     def levels(self, modality: str) -> Levels:
@@ -108,7 +107,6 @@ class Manifest:
         return self._file(self.section(section).get(name), f'{section}.{name}')
 
     def share(self, section: str, name: str) -> float:
-        """Return a number from 0 to 1."""
         value: Any = self.section(section).get(name)
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         if not is_number or not 0.0 <= value <= 1.0:

@@ -70,7 +70,7 @@ FUSION_PARTS = (
 
 @dataclass(frozen=True)
 class ModelBundle:
-    """What a manifest says; files are checked when they are asked for.
+    """What a manifest says; files are checked when they are used.
 
     ``domain`` is real, simulated, or '' where the manifest has no word; ``content`` is all of
     the manifest. ``has_grid`` says that all levels put out feature grids. ``fusion_threshold``
@@ -91,12 +91,10 @@ class ModelBundle:
 
     @property
     def levels(self) -> tuple[str, ...]:
-        """The camera's levels."""
         return tuple(self.camera.stages)
 
     @property
     def default(self) -> str:
-        """The camera's default level."""
         return self.camera.default
 
     @property
@@ -160,7 +158,6 @@ class ModelBundle:
         return self.fusion[part].verified()
 
     def files(self) -> Iterator[BundleFile]:
-        """Yield what the manifest says of every file."""
         for levels in (self.camera, self.radar):
             for stages in levels.stages.values():
                 yield from stages
@@ -230,7 +227,7 @@ def model_levels(path: Path) -> tuple[tuple[str, ...], str]:
 def domain_warning(path: Path, source_is_simulated: bool) -> str:
     """Return a sentence if a detector has only ever seen simulated pictures and these are real.
 
-    :param path: bundle folder or weight file; of the latter nobody knows
+    :param path: bundle folder or weight file; of the latter it is not known
     :return: '' if there is nothing to warn of
     :raises EncodingError: if a bundle's manifest cannot be read
     """

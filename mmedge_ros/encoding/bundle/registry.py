@@ -12,7 +12,7 @@ _YOLOX = 'https://github.com/Megvii-BaseDetection/YOLOX'
 
 @dataclass(frozen=True)
 class KnownModel:
-    """A network somebody else trained on real pictures and gives away as one ONNX file.
+    """A network of other authors, trained on real pictures and given away as one ONNX file.
 
     ``size_bytes`` and ``sha256`` are those of the file at ``url``; anything else is refused.
     """
@@ -54,7 +54,7 @@ KNOWN_MODELS = (
 def find_model(name: str, models: tuple[KnownModel, ...] = KNOWN_MODELS) -> KnownModel:
     """Return the model of a name.
 
-    :raises EncodingError: for any other name; it tells the nearest one
+    :raises EncodingError: for any other name; the message names the nearest one
     """
     for model in models:
         if model.name == name:

@@ -24,6 +24,7 @@ from mmedge_ros.encoding.unit_encoder import UnitEncoder
 from mmedge_ros.geometry.ego_motion import EgoReport
 from mmedge_ros.geometry.projection import CameraModel
 from mmedge_ros.geometry.transforms import StampedTransform
+from mmedge_ros.lab.evaluation.steered_replay import SteeredReplay, Steering
 from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline, PipelineParameters
 from mmedge_ros.records.device_profile import DeviceProfile
 from mmedge_ros.records.ground_truth import GroundTruth
@@ -32,7 +33,6 @@ from mmedge_ros.replay import ReplayError
 from mmedge_ros.replay.offline_replay import OfflineReplay
 from mmedge_ros.replay.offline_session import begin_record
 from mmedge_ros.replay.recording import Recording
-from mmedge_ros.replay.steered_replay import SteeredReplay, Steering
 from mmedge_ros.sensing import SensingError
 
 

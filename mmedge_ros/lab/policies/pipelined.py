@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from mmedge_ros.data_types import Configuration, ModalityConfiguration, Unit
 from mmedge_ros.lab.evaluation.encoded_flight import EncodedFlight, replay_encoded
+from mmedge_ros.lab.evaluation.steered_replay import Steering
 from mmedge_ros.lab.policies.causality import Promise
 from mmedge_ros.lab.policies.queueing import WindowQueue, Windows
 from mmedge_ros.lab.policies.schedule import (
@@ -31,7 +32,6 @@ from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline, Pipeline
 from mmedge_ros.pipeline.unit_intake import acquisition_trail
 from mmedge_ros.pipeline.window_assembler import ClosedWindow
 from mmedge_ros.records.run_record import RunRecord
-from mmedge_ros.replay.steered_replay import Steering
 from mmedge_ros.skipping.skip_control import SkipParameters
 
 

@@ -34,6 +34,7 @@ from mmedge_ros.lab.evaluation import EvaluationError
 from mmedge_ros.lab.evaluation.bundle_cases import RATES
 from mmedge_ros.lab.evaluation.bundle_under_test import BundleUnderTest
 from mmedge_ros.lab.evaluation.encoded_flight import EncodedFlight
+from mmedge_ros.lab.evaluation.steered_replay import OptimiserSteering, Steering
 from mmedge_ros.lab.policies.causality import check
 from mmedge_ros.lab.policies.pipelined import Pipelined
 from mmedge_ros.lab.policies.queueing import arrivals_of
@@ -52,7 +53,6 @@ from mmedge_ros.pipeline.perception_pipeline import (
 from mmedge_ros.pipeline.window_assembler import WindowParameters
 from mmedge_ros.records.device_profile import DeviceProfile
 from mmedge_ros.records.run_record import RunRecord
-from mmedge_ros.replay.steered_replay import OptimiserSteering, Steering
 from mmedge_ros.skipping.skip_control import SkipParameters
 
 _LIMIT = 0.05

@@ -13,11 +13,11 @@ from mmedge_ros.data_types import (
     extend_trail,
 )
 from mmedge_ros.lab.evaluation import EvaluationError
+from mmedge_ros.lab.evaluation.steered_replay import Steering
 from mmedge_ros.lab.policies.schedule import Arrival, Encoding
 from mmedge_ros.pipeline.unit_intake import acquisition_trail
 from mmedge_ros.pipeline.window_assembler import WindowParameters
 from mmedge_ros.records.device_profile import DeviceProfile
-from mmedge_ros.replay.steered_replay import Steering
 
 # Of units and of windows alike: what waits longer is of no use when its turn comes.
 CAPACITY = 2

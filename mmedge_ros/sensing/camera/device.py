@@ -21,7 +21,7 @@ JPEG = 'jpeg'
 
 @dataclass(frozen=True)
 class CameraParameters:
-    """A camera: which one, what is asked of it, and how its pictures are published."""
+    """A camera: which one, what is requested of it, and how its pictures are published."""
 
     source: str = parameter(
         V4L2,
@@ -35,20 +35,20 @@ class CameraParameters:
         'RealSense, text of the GStreamer pipeline, or path of the file or folder; empty takes '
         'the first V4L2 device or RealSense',
     )
-    width: int = parameter(640, 'width asked of the device', 'px', 16, 16384)
-    height: int = parameter(480, 'height asked of the device', 'px', 16, 16384)
+    width: int = parameter(640, 'width requested of the device', 'px', 16, 16384)
+    height: int = parameter(480, 'height requested of the device', 'px', 16, 16384)
     rate: float = parameter(
         30.0,
-        'pictures per second asked of the device, and the pace of a folder; a video file has its '
-        'own; 0 leaves a device its own',
+        'pictures per second requested of the device, and the pace of a folder; a video file '
+        'has its own; 0 leaves a device its own',
         'Hz',
         0.0,
         1000.0,
     )
     pixel_format: str = parameter(
         'MJPG',
-        'format asked of a V4L2 device; MJPG, because uncompressed pictures fill a USB 2 line at '
-        '640 x 480 and 30 Hz',
+        'format requested of a V4L2 device; MJPG, because uncompressed pictures fill a USB 2 '
+        'line at 640 x 480 and 30 Hz',
         choices=('MJPG', 'YUYV', ''),
     )
     exposure: float = parameter(
@@ -61,7 +61,7 @@ class CameraParameters:
     )
     delay: float = parameter(
         0.0,
-        'from mid-exposure to arrival, taken off the stamp where the device tells no time of '
+        'from mid-exposure to arrival, taken off the stamp where the device has no time of '
         'its own',
         's',
         0.0,
@@ -139,7 +139,7 @@ class CameraDevice(Protocol):
     """An open camera. Every method may raise SensingError, which says what happened.
 
     ``name`` is what a person calls it, ``calibration`` what it knows of itself, ``notes`` say
-    how the agreed format differs from what was asked.
+    how the agreed format differs from the requested one.
     """
 
     name: str
@@ -154,7 +154,7 @@ class CameraDevice(Protocol):
         """
 
     def retrieve(self) -> Shot:
-        """Return the picture that was grabbed last; pictures nobody wants are not decoded.
+        """Return the picture that was grabbed last; unwanted pictures are not decoded.
 
         :raises SensingError: when this one picture is damaged
         """
@@ -163,6 +163,6 @@ class CameraDevice(Protocol):
         """Let go of the device; closing twice does no harm."""
 
 
-# Opens the camera, anew after each loss. Waits a number of seconds, or less when told to stop.
+# Opens the camera, anew after each loss. Waits a number of seconds, or less when it is to stop.
 CameraOpener: TypeAlias = Callable[[], CameraDevice]
 Wait: TypeAlias = Callable[[float], bool]

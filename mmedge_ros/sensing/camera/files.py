@@ -30,7 +30,7 @@ from mmedge_ros.sensing.camera.opencv import (
     is_there,
     open_capture,
 )
-from mmedge_ros.untrusted_files import shown
+from mmedge_ros.untrusted_files import read_bounded, shown
 
 PICTURE_SUFFIXES = ('.jpg', '.jpeg', '.png')
 # Pace of files that name none.
@@ -99,7 +99,6 @@ class VideoFile:
         return exposure
 
     def retrieve(self) -> Shot:
-        """Decode the present picture."""
         try:
             there, picture = self._capture.retrieve()
         except cv2.error as error:
@@ -109,7 +108,6 @@ class VideoFile:
         return Shot(BGR, np.asarray(picture, np.uint8))
 
     def close(self) -> None:
-        """Close the file."""
         self._capture.release()
 
     def _advance(self) -> bool:
@@ -165,7 +163,6 @@ class PictureFolder:
         self._pacer = Pacer(self.format.rate, clock, wait)
 
     def grab(self) -> Exposure | None:
-        """Wait until the next picture is due."""
         exposure = self._pacer.next()
         for _ in range(exposure.missed + 1):
             file = next(self._files, None)
@@ -175,12 +172,7 @@ class PictureFolder:
         return exposure
 
     def retrieve(self) -> Shot:
-        """Return the file's bytes, or decode them."""
-        try:
-            with self._present.open('rb') as file:
-                data = file.read(_MAX_PICTURE_BYTES)
-        except OSError as error:
-            raise SensingError(f'{self._present}: {error.strerror or error}') from error
+        data = read_bounded(self._present, _MAX_PICTURE_BYTES, SensingError)
         message = SimpleNamespace(data=data, format=self._present.suffix)
         try:
             if self._compressed:
@@ -208,10 +200,7 @@ def picture_files(folder: Path) -> list[Path]:
 
 
 def open_file(p: CameraParameters, clock: Clock, wait: Wait) -> VideoFile | PictureFolder:
-    """Open a video file or a folder of pictures.
-
-    :raises SensingError: when it cannot be played
-    """
+    """Open a video file or a folder of pictures. Raises SensingError when it cannot be played."""
     path = Path(p.device)
     if path.is_dir():
         return PictureFolder(path, p.rate, p.loop, p.compressed, clock, wait)
@@ -219,10 +208,7 @@ def open_file(p: CameraParameters, clock: Clock, wait: Wait) -> VideoFile | Pict
 
 
 def check_file(device: str) -> None:
-    """Find out whether there is anything to play.
-
-    :raises SensingError: with the remedy
-    """
+    """Find out whether there is anything to play. Raises SensingError with the remedy."""
     if not device or not is_there(Path(device)):
         raise SensingError(
             f'the camera is to be a file, but {shown(device)} is none; '

@@ -111,12 +111,12 @@ def quick_format(message: Any) -> PictureFormat:
     """
     if hasattr(message, 'encoding'):
         _encoding_of(message)
-        found = PictureFormat(int(message.width), int(message.height), str(message.encoding))
+        kind = PictureFormat(int(message.width), int(message.height), str(message.encoding))
     else:
         data = byte_view(message.data, 'compressed image')
-        found = _compressed_format(data, str(message.format))
-    _check_size(found)
-    return found
+        kind = _compressed_format(data, str(message.format))
+    _check_size(kind)
+    return kind
 
 
 def _check_size(picture: PictureFormat) -> None:
@@ -163,14 +163,14 @@ def _decode_raw(message: Any) -> Picture:
 
 
 def _decode_compressed(message: Any) -> Picture:
-    found = quick_format(message)
+    kind = quick_format(message)
     data = byte_view(message.data, 'compressed image')
     try:
         picture = cv2.imdecode(data, cv2.IMREAD_COLOR | cv2.IMREAD_IGNORE_ORIENTATION)
     except cv2.error as error:
-        raise SensingError(f'damaged {found.encoding} image ({error})') from error
-    if picture is None or picture.shape != (found.height, found.width, 3):
-        raise SensingError(f'damaged {found.encoding} image: the decoder refuses it')
+        raise SensingError(f'damaged {kind.encoding} image ({error})') from error
+    if picture is None or picture.shape != (kind.height, kind.width, 3):
+        raise SensingError(f'damaged {kind.encoding} image: the decoder refuses it')
     decoded: Picture = np.asarray(picture, np.uint8)
     return decoded
 

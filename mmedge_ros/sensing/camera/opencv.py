@@ -21,7 +21,7 @@ from mmedge_ros.sensing.camera.device import (
     Exposure,
     Shot,
 )
-from mmedge_ros.untrusted_files import shown
+from mmedge_ros.untrusted_files import brief, shown
 
 DEVICES = Path('/dev')
 SYSFS = Path('/sys/class/video4linux')
@@ -34,7 +34,7 @@ _MANUAL, _AUTOMATIC = 1, 3
 _EXPOSURE_STEP = 1e-4
 # A driver's buffer time that is farther away is on another clock.
 _OLDEST_BUFFER_NS = NS_PER_S
-# Share of the asked rate from which on nobody needs to be told.
+# A rate from this share of the requested one on needs no note.
 _NEAR = 0.95
 
 
@@ -54,7 +54,7 @@ OpenCapture = Callable[[str, int], Capture]
 
 
 def open_capture(name: str, backend: int) -> Capture:
-    """Open a capture of OpenCV; whether it is open must be asked."""
+    """Open a capture of OpenCV; `isOpened` says whether it succeeded."""
     capture: Capture = cv2.VideoCapture(name, backend)
     return capture
 
@@ -85,7 +85,6 @@ class OpenCvCamera:
         self._delay_ns = round(delay * NS_PER_S)
 
     def grab(self) -> Exposure | None:
-        """Wait for the next picture."""
         try:
             grabbed = self._capture.grab()
         except cv2.error as error:
@@ -113,7 +112,6 @@ class OpenCvCamera:
         return Shot(JPEG, data[: end + len(_JPEG_END)])
 
     def close(self) -> None:
-        """Let go of the device."""
         self._capture.release()
 
     def _age_ns(self) -> int:
@@ -226,24 +224,21 @@ def is_there(path: Path) -> bool:
 
 def capture_devices(devices: Path = DEVICES, sysfs: Path = SYSFS) -> list[Path]:
     """List video devices that take pictures; the others of a camera carry metadata."""
-    found = []
+    cameras = []
     for path in sorted(devices.glob('video*'), key=lambda path: (len(path.name), path.name)):
         try:
             index = (sysfs / path.name / 'index').read_text().strip()
         except OSError:
             index = '0'
         if index == '0':
-            found.append(path)
-    return found
+            cameras.append(path)
+    return cameras
 
 
 def open_gstreamer(
     p: CameraParameters, clock: Clock, opened: OpenCapture = open_capture
 ) -> OpenCvCamera:
-    """Open a GStreamer pipeline.
-
-    :raises SensingError: when it cannot run
-    """
+    """Open a GStreamer pipeline. Raises SensingError when it cannot run."""
     capture = _open(p.device, 'the GStreamer pipeline', cv2.CAP_GSTREAMER, opened)
     return OpenCvCamera('the GStreamer pipeline', capture, clock, delay=p.delay)
 
@@ -270,11 +265,6 @@ def check_gstreamer(pipeline: str, supported: bool | None = None) -> None:
 def fourcc(letters: str) -> int:
     """Return the code of a pixel format from its four letters."""
     return sum(ord(letter) << 8 * place for place, letter in enumerate(letters))
-
-
-def brief(error: Exception) -> str:
-    """Put an error of OpenCV into one line."""
-    return ' '.join(str(error).split())[:200]
 
 
 def _open(name: str, title: str, backend: int, opened: OpenCapture) -> Capture:

@@ -33,7 +33,7 @@ _FIRST_PAUSE = 0.2
 _LONGEST_PAUSE = 1.0
 # So many damaged pictures in a row are no bad luck any more.
 _MOST_DAMAGED = 10
-# A rate is judged over this long, and found too low below this share of what was agreed.
+# A rate is judged over this long, and too low below this share of what was agreed.
 _RATE_SPAN_NS = 2 * NS_PER_S
 _SHORT = 0.9
 # Periods of a slow camera that belong to its pace and are no silence.
@@ -44,8 +44,8 @@ _PATIENCE_PERIODS = 3.0
 class CaptureCounts:
     """What became of the pictures, and how often the camera was lost.
 
-    ``missed`` ones were lost before they could be read, ``dropped`` ones because nobody took
-    them in time.
+    ``missed`` ones were lost before they could be read, ``dropped`` ones because they were not
+    taken in time.
     """
 
     captured: int = 0
@@ -66,7 +66,6 @@ class RateMeter:
         self._since_ns: int | None = None
 
     def reset(self) -> None:
-        """Forget everything."""
         self._arrivals.clear()
         self._since_ns = None
 
@@ -88,7 +87,6 @@ class RateMeter:
 
     @property
     def is_settled(self) -> bool:
-        """Whether it has watched for the whole span."""
         arrivals, since_ns = self._arrivals, self._since_ns
         return (
             bool(arrivals) and since_ns is not None and (arrivals[-1] - since_ns >= _RATE_SPAN_NS)
@@ -107,7 +105,7 @@ class CameraReader:
 
     :param control: decides which pictures are wanted; the others are not even decoded
     :param calibration: takes the place of what the device knows
-    :param say: told in words when the camera is opened and when it is lost
+    :param say: called with a sentence when the camera is opened and when it is lost
     """
 
     def __init__(
@@ -132,10 +130,10 @@ class CameraReader:
         self._rate = RateMeter()
         self._pause = _FIRST_PAUSE
         self._loss = 'the camera is not open yet'
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
         self._unsuited = ''
         self._damaged_in_a_row = 0
-        self._heard_ns = clock.monotonic_ns()
+        self._arrived_ns = clock.monotonic_ns()
         self._size: tuple[int, int] | None = None
 
     @property
@@ -165,13 +163,11 @@ class CameraReader:
         return self._take(device, exposure) if verdict is Admission.TAKE else Step()
 
     def close(self) -> None:
-        """Let go of the camera."""
         device, self.device = self.device, None
         if device is not None:
             device.close()
 
     def is_failing(self) -> bool:
-        """Whether no pictures come."""
         return self.device is None or self._silence() > 0.0
 
     def problems(self) -> list[str]:
@@ -184,14 +180,14 @@ class CameraReader:
         silence = self._silence()
         if silence:
             return [f'{device.name} has sent no picture for {silence:.1f} s']
-        found = [f'{device.name}: {note}' for note in device.notes]
+        problems = [f'{device.name}: {note}' for note in device.notes]
         nominal = device.format.rate
         if self._rate.is_settled and self.rate < _SHORT * nominal:
-            found.append(
+            problems.append(
                 f'{device.name} delivers {self.rate:.1f} Hz instead of {nominal:.1f}: in dim '
                 'light automatic exposure slows a camera down, and so does a full USB bus'
             )
-        return [*found, self._unsuited] if self._unsuited else found
+        return [*problems, self._unsuited] if self._unsuited else problems
 
     def _silence(self) -> float:
         """Seconds without a picture, 0 while that is no longer than a camera may take."""
@@ -200,7 +196,7 @@ class CameraReader:
             return 0.0
         period = 1.0 / device.format.rate if device.format.rate else 0.0
         allowed = max(self._parameters.silence, _PATIENCE_PERIODS * period)
-        silence = (self._clock.monotonic_ns() - self._heard_ns) / NS_PER_S
+        silence = (self._clock.monotonic_ns() - self._arrived_ns) / NS_PER_S
         return silence if silence > allowed else 0.0
 
     def _open(self) -> Step:
@@ -208,41 +204,41 @@ class CameraReader:
             device = self._opener()
         except SensingError as error:
             self._loss = str(error)
-            self._tell(f'{error}; trying again until it is there')
+            self._report(f'{error}; trying again until it is there')
             return self._back_off()
         self._rate.reset()
         self._size = None
         self._damaged_in_a_row = 0
-        self._heard_ns = self._clock.monotonic_ns()
+        self._arrived_ns = self._clock.monotonic_ns()
         self.device = device
-        self._tell(f'{device.name} is open: {device.format}')
+        self._report(f'{device.name} is open: {device.format}')
         return Step()
 
     def _lose(self, reason: str) -> Step:
         self.close()
         self.counts.losses += 1
         self._loss = reason
-        self._tell(reason)
+        self._report(reason)
         return self._back_off()
 
     def _back_off(self) -> Step:
         pause, self._pause = self._pause, min(2.0 * self._pause, _LONGEST_PAUSE)
         return Step(pause=pause)
 
-    def _tell(self, text: str) -> None:
+    def _report(self, text: str) -> None:
         """Say something, but not again until a picture has come."""
-        if text not in self._told:
-            self._told.add(text)
+        if text not in self._reported:
+            self._reported.add(text)
             self._say(text)
 
     def _note(self, exposure: Exposure) -> None:
         self.counts.captured += 1 + exposure.missed
         self.counts.missed += exposure.missed
-        self._heard_ns = self._clock.monotonic_ns()
-        self._rate.add(self._heard_ns)
+        self._arrived_ns = self._clock.monotonic_ns()
+        self._rate.add(self._arrived_ns)
         # Only now: a camera that opens but sends nothing is tried ever less often.
         self._pause = _FIRST_PAUSE
-        self._told.clear()
+        self._reported.clear()
 
     def _take(self, device: CameraDevice, exposure: Exposure) -> Step:
         try:
@@ -296,7 +292,7 @@ class CameraReader:
 def _size_of(shot: Shot) -> tuple[int, int]:
     """Return width and height."""
     if isinstance(shot.image, bytes):
-        found = quick_format(SimpleNamespace(data=shot.image, format=shot.encoding))
-        return found.width, found.height
+        problems = quick_format(SimpleNamespace(data=shot.image, format=shot.encoding))
+        return problems.width, problems.height
     height, width = shot.image.shape[:2]
     return width, height

@@ -18,13 +18,7 @@ from mmedge_ros.data_types import NS_PER_S
 from mmedge_ros.geometry import GeometryError
 from mmedge_ros.geometry.projection import CameraModel
 from mmedge_ros.sensing import SensingError
-from mmedge_ros.sensing.camera.device import (
-    BGR,
-    CameraFormat,
-    CameraParameters,
-    Exposure,
-    Shot,
-)
+from mmedge_ros.sensing.camera.device import BGR, CameraFormat, CameraParameters, Exposure, Shot
 
 _TIMEOUT_MS = 1000
 # A picture whose time lies farther off is on a clock that is not ours.
@@ -40,10 +34,7 @@ _MODELS = {
 
 
 def load_pyrealsense2(imported: Callable[[str], Any] = import_module) -> Any:
-    """Return the module.
-
-    :raises SensingError: when it is not installed
-    """
+    """Return the module. Raises SensingError when it is not installed."""
     try:
         return imported('pyrealsense2')
     except ImportError as error:
@@ -88,7 +79,6 @@ class RealSenseCamera:
             ) from error
 
     def grab(self) -> Exposure | None:
-        """Wait for the next picture."""
         try:
             frame = self._pipeline.wait_for_frames(_TIMEOUT_MS).get_color_frame()
         except RuntimeError as error:
@@ -107,7 +97,6 @@ class RealSenseCamera:
         return Shot(BGR, np.array(self._frame.get_data(), np.uint8))
 
     def close(self) -> None:
-        """Let go of the device."""
         self._frame = None
         try:
             self._pipeline.stop()
@@ -124,7 +113,7 @@ class RealSenseCamera:
         return stamp_ns if plausible else available_ns - self._delay_ns
 
     def _since_mid_exposure_ns(self, frame: Any) -> int:
-        """Nanoseconds from mid-exposure to readout, 0 where the firmware does not tell."""
+        """Nanoseconds from mid-exposure to readout, 0 where the firmware does not say."""
         values = self._rs.frame_metadata_value
         readout, middle = values.frame_timestamp, values.sensor_timestamp
         if not all(frame.supports_frame_metadata(value) for value in (readout, middle)):

@@ -31,7 +31,7 @@ _PATIENCE = 1.0
 def camera_opener(p: CameraParameters, clock: Clock, wait: Wait) -> CameraOpener:
     """Return what opens the camera, now and after each loss.
 
-    :param wait: waits seconds, or less when told to stop
+    :param wait: waits seconds, or less when it is to stop
     :raises SensingError: when it can never work: a library is missing, or a file is no film
     """
     if p.source == REALSENSE:
@@ -48,10 +48,7 @@ def camera_opener(p: CameraParameters, clock: Clock, wait: Wait) -> CameraOpener
 
 
 def given_calibration(p: CameraParameters) -> CameraModel | None:
-    """Read the calibration file, if one is given.
-
-    :raises SensingError: when it cannot be used
-    """
+    """Read the calibration file, if one is given. Raises SensingError when it cannot be used."""
     if not p.calibration_file:
         return None
     try:
@@ -95,7 +92,6 @@ class CameraStream:
         return frame
 
     def put(self, frame: CameraFrame) -> None:
-        """Hand over a picture."""
         self._newest.put(frame)
         self.reader.counts.dropped = self._newest.dropped
 

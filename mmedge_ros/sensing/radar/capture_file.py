@@ -39,7 +39,6 @@ class CaptureSummary:
         self.platforms: Counter[str] = Counter()
 
     def add(self, packets: Iterable[TlvPacket], points: DetectedPoints) -> None:
-        """Count packets and the points that were found in them."""
         self.points += len(points)
         self.points_rejected += points.rejected
         for packet in packets:
@@ -117,7 +116,7 @@ def _chunks(path: Path, size: int) -> Iterator[bytes]:
 
 
 class _PointsTable:
-    """Writes points as rows; the first ones tell what the columns are."""
+    """Writes points as rows; the first ones decide the columns."""
 
     def __init__(self, file: IO[str], has_velocity_step: bool) -> None:
         self._file = file
@@ -125,7 +124,6 @@ class _PointsTable:
         self._doppler: tuple[str, ...] = ()
 
     def write(self, packets: list[TlvPacket], points: DetectedPoints) -> None:
-        """Append the points of some packets."""
         if not self._doppler and packets:
             self._begin(packets[0].has_float_points)
         velocities = [_blank_nan(v) for v in points.velocity.tolist()]

@@ -126,7 +126,7 @@ def read_commands(text: str, source: str) -> list[Command]:
         raise SensingError(
             f'{source}: {len(lines)} lines; a configuration has at most {MAX_LINES}'
         )
-    found = []
+    commands = []
     for number, line in enumerate(lines, 1):
         words = re.split('[%#]', line[: MAX_LINE_LENGTH + 1], maxsplit=1)[0].split()
         if not words:
@@ -141,10 +141,10 @@ def read_commands(text: str, source: str) -> list[Command]:
                 f'{place}: unknown command {shown(name)}; the nearest one is {near!r}'
             )
         numbers = tuple(_number(word, f'{place}: {name}') for word in words[1:])
-        found.append(Command(number, name, numbers, ' '.join(words)))
-    if not found:
+        commands.append(Command(number, name, numbers, ' '.join(words)))
+    if not commands:
         raise SensingError(f'{source}: holds no command; is it a .cfg file of the mmWave demo?')
-    return found
+    return commands
 
 
 def dialect_of(commands: Iterable[Command], source: str, sdk: str = '') -> Dialect:

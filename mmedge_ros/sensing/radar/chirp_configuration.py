@@ -79,7 +79,6 @@ class ChirpConfiguration:
 
     @property
     def period(self) -> float:
-        """Time from one frame to the next."""
         return self.frame.period
 
     @property
@@ -172,17 +171,17 @@ class ChirpConfiguration:
     @property
     def warnings(self) -> tuple[str, ...]:
         """What is valid but will disappoint, as sentences."""
-        found = []
+        sentences = []
         if not self.monitor.points:
-            found.append(f'{self.source}: guiMonitor sends no points')
+            sentences.append(f'{self.source}: guiMonitor sends no points')
         needed = self.active_time + self.uart_time()
         if needed > self.period:
-            found.append(
+            sentences.append(
                 f'{self.source}: chirps and {TYPICAL_POINTS} points on the data port take '
                 f'{1e3 * needed:.1f} ms of a frame of {1e3 * self.period:.1f} ms; choose a longer '
                 'frame or send less with guiMonitor'
             )
-        return tuple(found)
+        return tuple(sentences)
 
     def described(self) -> dict[str, object]:
         """Return what a radar measures with this, by names with units."""
@@ -291,10 +290,7 @@ def configurations_folder() -> Path:
 
 
 def configuration_for(version: BoardVersion) -> ChirpConfiguration:
-    """Return the shipped configuration for a board.
-
-    :raises SensingError: if there is none
-    """
+    """Return the shipped configuration for a board. Raises SensingError if there is none."""
     for platform, major, name in _BY_BOARD:
         if version.platform.startswith(platform) and version.sdk[:1] == (major,):
             return read_configuration(configurations_folder() / name)
@@ -304,8 +300,8 @@ def configuration_for(version: BoardVersion) -> ChirpConfiguration:
 
 
 def _comment(pattern: re.Pattern[str], text: str) -> str:
-    found = pattern.search(text)
-    return found.group(1) if found else ''
+    match = pattern.search(text)
+    return match.group(1) if match else ''
 
 
 def _power_of_two(number: int) -> int:

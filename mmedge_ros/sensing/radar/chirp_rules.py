@@ -99,10 +99,10 @@ def last_of(commands: Iterable[Command], name: str, source: str) -> Command:
 
     :raises SensingError: if there is none
     """
-    found = [command for command in commands if command.name == name]
-    if not found:
+    matches = [command for command in commands if command.name == name]
+    if not matches:
         raise SensingError(f'{source}: {name} is missing; the sensor cannot start without it')
-    return found[-1]
+    return matches[-1]
 
 
 def profile_of(commands: tuple[Command, ...], source: str) -> ChirpProfile:

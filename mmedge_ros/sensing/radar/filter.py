@@ -1,7 +1,7 @@
 """Plausibility limits on radar returns.
 
 Garbage on the wire mostly decodes to numbers that are tiny (1e-38) or huge (1e38), but finite;
-only physical limits on every field tell it from returns.
+only physical limits on every field distinguish it from returns.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from mmedge_ros.sensing import SensingError
 # In the order of the checks: a return counts for the first limit it breaks.
 REASONS = ('non_finite', 'range', 'azimuth', 'elevation', 'velocity', 'snr')
 
-# What a radar's encoder counts, as a user is told of it.
+# What a radar's encoder counts, as it is reported to users.
 PROBLEM_WORDS = {
     'non_finite': 'returns dropped because they are no finite numbers',
     'range': 'returns dropped as too near or too far',

@@ -42,7 +42,7 @@ class Reply:
 
 
 class CommandLine:
-    """Asks a board, and waits for what it answers.
+    """Sends commands to a board, and waits for its answers.
 
     :param patience: how long it may take to answer, s
     """
@@ -63,22 +63,22 @@ class CommandLine:
         while self._link.read() and self._clock.monotonic_ns() < deadline_ns:
             pass
 
-    def ask(self, command: str, patience_factor: float = 1.0) -> Reply:
+    def send(self, command: str, patience_factor: float = 1.0) -> Reply:
         """Send a command and return the answer; an incomplete one if the board falls silent.
 
         :raises SensingError: if the port fails
         """
         self._link.write(command.encode('ascii', 'replace') + b'\n')
         deadline_ns = self._deadline_ns(self._patience * patience_factor)
-        heard = b''
-        while self._clock.monotonic_ns() < deadline_ns and len(heard) < _LONGEST_ANSWER:
+        received = b''
+        while self._clock.monotonic_ns() < deadline_ns and len(received) < _LONGEST_ANSWER:
             data = self._link.read()
-            heard += data
-            reply, prompted = _understood(heard, command)
+            received += data
+            reply, prompted = _understood(received, command)
             # A prompt follows an answer at once, if the firmware has one.
             if reply.complete and (prompted or not data):
                 return reply
-        return _understood(heard, command)[0]
+        return _understood(received, command)[0]
 
     def require(self, command: str, where: str = '', patience_factor: float = 1.0) -> Reply:
         """Send a command that must succeed.
@@ -86,12 +86,12 @@ class CommandLine:
         :param where: the place the command was read from
         :raises SensingError: naming port, command and answer if it does not
         """
-        reply = self.ask(command, patience_factor)
+        reply = self.send(command, patience_factor)
         if not reply.complete:
             seconds = self._patience * patience_factor
-            heard = f'; it said {reply.text}' if reply.lines else ''
+            said = f'; it said {reply.text}' if reply.lines else ''
             raise SensingError(
-                f'{self.name}: no answer to {command!r}{where} within {seconds:g} s{heard}; is it '
+                f'{self.name}: no answer to {command!r}{where} within {seconds:g} s{said}; is it '
                 'the command port, and does the board run the mmWave demo?'
             )
         if not reply.done:
@@ -118,7 +118,7 @@ def start_board(
     line.settle()
     stop_sensor(line)
     on_stopped()
-    version = ask_version(line)
+    version = read_version(line)
     configuration = choose(version)
     check_version(line.name, version, configuration)
     send_configuration(line, configuration)
@@ -131,14 +131,14 @@ def stop_sensor(line: CommandLine) -> None:
     :raises SensingError: if it does not stop
     """
     for _ in range(_TRIES - 1):
-        if line.ask('sensorStop').done:
+        if line.send('sensorStop').done:
             return
     line.require('sensorStop', f' (tried {_TRIES} times)')
 
 
-def ask_version(line: CommandLine) -> BoardVersion:
+def read_version(line: CommandLine) -> BoardVersion:
     """Return what the board says of itself; firmware that does not know the question is fine."""
-    reply = line.ask('version')
+    reply = line.send('version')
     text = '\n'.join(reply.lines)
     sdk, platform = _SDK.search(text), _PLATFORM.search(text)
     return BoardVersion(
@@ -167,9 +167,9 @@ def send_configuration(line: CommandLine, configuration: ChirpConfiguration) -> 
     line.require('sensorStart', patience_factor=_START_FACTOR)
 
 
-def _understood(heard: bytes, command: str) -> tuple[Reply, bool]:
+def _understood(received: bytes, command: str) -> tuple[Reply, bool]:
     """Make an answer of bytes, and say whether a prompt ends it."""
-    text = heard.decode('ascii', 'replace').replace('\r', '\n')
+    text = received.decode('ascii', 'replace').replace('\r', '\n')
     # What comes before the echo answers something else.
     _, echo, behind = text.rpartition(f'{command}\n')
     if echo:

@@ -101,7 +101,7 @@ def _rows(message: Any, data: NDArray[np.uint8]) -> NDArray[np.uint8]:
 def _layout(fields: tuple[_Field, ...], point_step: int, big_endian: bool) -> np.dtype[np.void]:
     """Return the structured dtype that picks our fields from one point of ``point_step``."""
     chosen = {name: _find(fields, name) for name in RETURN_FIELDS}
-    present = {name: found for name, found in chosen.items() if found is not None}
+    present = {name: field for name, field in chosen.items() if field is not None}
     missing = [name for name in _REQUIRED if name not in present]
     if missing:
         known = ', '.join(field.name for field in fields) or 'none'

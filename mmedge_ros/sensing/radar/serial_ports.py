@@ -103,7 +103,7 @@ _INTERFACE = re.compile(r'\.(\d+)$')
 
 
 class ListedPort(Protocol):
-    """What pyserial tells of a port."""
+    """What pyserial knows of a port."""
 
     device: str
     vid: int | None

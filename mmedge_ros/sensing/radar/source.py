@@ -87,7 +87,7 @@ Connect = Callable[[], tuple[SerialLink, SerialLink]]
 class RadarSource:
     """Runs a radar in a thread of its own; `take` hands out its scans.
 
-    Whatever fails is told in one sentence (`missing`) and tried again until it works.
+    Whatever fails is reported in one sentence (`missing`) and tried again until it works.
 
     :param connect: opens command and data port
     :param on_event: called with sentences from the reading thread
@@ -121,11 +121,9 @@ class RadarSource:
         self._thread = threading.Thread(target=self._run, name='radar', daemon=True)
 
     def start(self) -> None:
-        """Begin to connect and read."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop the sensor and end the thread."""
         self._ended.set()
         self.scans.close()
         if self._thread.is_alive():
@@ -141,7 +139,6 @@ class RadarSource:
             self._control.schedule.add(configuration)
 
     def lease(self, skip: SkipDecision) -> None:
-        """Leave out scans for a while."""
         with self._lock:
             self._control.lease(skip)
 
@@ -150,11 +147,9 @@ class RadarSource:
         return [self._problem] if self._problem else []
 
     def is_failing(self) -> bool:
-        """Whether no scans come."""
         return bool(self._problem)
 
     def figures(self) -> dict[str, object]:
-        """Return counts since the start."""
         counts = asdict(self._maker.counts) if self._maker else {}
         period = self._maker.configuration.period if self._maker else 0.0
         return {
@@ -197,7 +192,7 @@ class RadarSource:
             finally:
                 if self._ended.is_set():
                     with contextlib.suppress(SensingError):
-                        line.ask('sensorStop')
+                        line.send('sensorStop')
 
     def _choose(self, version: BoardVersion) -> ChirpConfiguration:
         self._base = self._named or configuration_for(version)
@@ -264,7 +259,7 @@ class RadarSource:
         return True
 
     def _at_wanted_period(self, configuration: ChirpConfiguration) -> ChirpConfiguration:
-        """Return the configuration with the frame period that the present rate asks for."""
+        """Return the configuration with the frame period for the present rate."""
         if self._p.rate_by != RESTART:
             return configuration
         with self._lock:
@@ -318,8 +313,8 @@ def serial_connection(p: RadarParameters) -> Connect:
     def connect() -> tuple[SerialLink, SerialLink]:
         ports = RadarPorts(p.command_port, p.data_port)
         if not all(ports):
-            found = find_radar_ports(list_ports.comports(), p.serial_number)
-            ports = RadarPorts(ports.command or found.command, ports.data or found.data)
+            detected = find_radar_ports(list_ports.comports(), p.serial_number)
+            ports = RadarPorts(ports.command or detected.command, ports.data or detected.data)
         command = SerialPort(ports.command, p.command_baud)
         try:
             return command, SerialPort(ports.data, p.data_baud)

@@ -1,7 +1,7 @@
 """When a radar frame was measured: back-dated from its arrival, smoothed over frame numbers.
 
 A radar's frames come at even intervals, their bytes do not: a delay on the way (USB, a busy
-machine) is never negative. So the earliest arrivals tell where the even grid lies.
+machine) is never negative. So the earliest arrivals show where the even grid lies.
 """
 
 from __future__ import annotations

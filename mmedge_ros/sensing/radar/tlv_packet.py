@@ -20,13 +20,8 @@ PADDING_BYTES = 32
 
 DETECTED_POINTS = 1
 RANGE_PROFILE = 2
-NOISE_PROFILE = 3
-AZIMUTH_HEAT_MAP = 4
-RANGE_DOPPLER_HEAT_MAP = 5
 STATISTICS = 6
 SIDE_INFORMATION = 7
-ELEVATION_HEAT_MAP = 8
-TEMPERATURE = 9
 
 # SDK 1 and 2: number of points and binary point, then the points; SDK 3: only the points.
 POINTS_DESCRIPTOR = struct.Struct('<2H')
@@ -34,7 +29,6 @@ INTEGER_POINT_BYTES = 12
 FLOAT_POINT_BYTES = 16
 
 _STATISTICS = struct.Struct('<6I')
-_TEMPERATURE = struct.Struct('<iI10h')
 _FIRST_FLOAT_VERSION = 3
 
 
@@ -55,16 +49,6 @@ class Statistics(NamedTuple):
     chirp_margin: float
     active_load: int
     idle_load: int
-
-
-class Temperatures(NamedTuple):
-    """Degrees Celsius of the front end's sensors; ``time`` is s since the board started."""
-
-    time: float
-    receivers: tuple[int, ...]
-    transmitters: tuple[int, ...]
-    power_management: int
-    digital: tuple[int, int]
 
 
 class TlvPacket(NamedTuple):
@@ -94,33 +78,16 @@ class TlvPacket(NamedTuple):
         return has_float_points(self.version)
 
     def find(self, kind: int) -> Tlv | None:
-        """Return the first entry of a kind."""
         return next((tlv for tlv in self.tlvs if tlv.kind == kind), None)
 
     def statistics(self) -> Statistics | None:
         """Return what the board says of the time it needed, if it says so."""
-        found = self.find(STATISTICS)
-        if found is None or found.length < _STATISTICS.size:
+        tlv = self.find(STATISTICS)
+        if tlv is None or tlv.length < _STATISTICS.size:
             return None
-        times_us = _STATISTICS.unpack_from(self.data, found.offset)
+        times_us = _STATISTICS.unpack_from(self.data, tlv.offset)
         seconds = [1e-6 * time_us for time_us in times_us[:4]]
         return Statistics(*seconds, *times_us[4:])
-
-    def temperatures(self) -> Temperatures | None:
-        """Return the temperatures, where the board sends valid ones."""
-        found = self.find(TEMPERATURE)
-        if found is None or found.length < _TEMPERATURE.size:
-            return None
-        invalid, time_ms, *degrees = _TEMPERATURE.unpack_from(self.data, found.offset)
-        if invalid:
-            return None
-        return Temperatures(
-            1e-3 * time_ms,
-            tuple(degrees[:4]),
-            tuple(degrees[4:7]),
-            degrees[7],
-            (degrees[8], degrees[9]),
-        )
 
 
 def has_float_points(version: int) -> bool:

@@ -34,7 +34,7 @@ _OVERLAP = len(MAGIC) - 1
 
 
 class _Verdict(NamedTuple):
-    """What was found at a magic: a packet, how many bytes must be there to tell, or neither."""
+    """What was found at a magic: a packet, how many bytes are needed to decide, or neither."""
 
     packet: TlvPacket | None = None
     wanted: int = 0
@@ -77,13 +77,13 @@ class TlvParser:
 
     def finish(self) -> list[TlvPacket]:
         """Return the packets in what is left when nothing follows any more."""
-        found = self._take(final=True)
+        packets = self._take(final=True)
         self._at = len(self._buffer)
         self._trim()
-        return found
+        return packets
 
     def _take(self, *, final: bool) -> list[TlvPacket]:
-        buffer, found = self._buffer, []
+        buffer, packets = self._buffer, []
         self._wanted = 0
         while True:
             start = buffer.find(MAGIC, self._at)
@@ -93,7 +93,7 @@ class TlvParser:
             self._at = start
             packet, wanted = self._judge(start, final=final)
             if packet is not None:
-                found.append(packet)
+                packets.append(packet)
                 end = start + len(packet.data)
                 self._packet_bytes += end - max(start, self._taken)
                 self._taken = end
@@ -104,12 +104,11 @@ class TlvParser:
             else:
                 self.damaged += 1
                 self._at = start + 1
-        self.packets += len(found)
+        self.packets += len(packets)
         self._trim()
-        return found
+        return packets
 
     def _trim(self) -> None:
-        """Forget what has been judged."""
         done = self._at
         del self._buffer[:done]
         self._at = 0
@@ -148,7 +147,7 @@ class TlvParser:
 def read_packet(buffer: bytes | bytearray, start: int, max_packet_bytes: int) -> _Verdict:
     """Read the packet that begins at ``start``, where the magic is.
 
-    The platform tells whether the header is short; where the entries do not fit a header of
+    The platform says whether the header is short; where the entries do not fit a header of
     that length, the other one is tried.
     """
     available = len(buffer) - start

@@ -169,17 +169,17 @@ def _places(
 def _side_information(
     packets: Sequence[TlvPacket], counts: Sequence[int]
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Return SNR and noise of every point in dB; NaN where a packet does not tell them all."""
+    """Return SNR and noise of every point in dB; NaN where a packet does not hold them all."""
     values, known = [], []
     for packet, count in zip(packets, counts, strict=True):
         tlv = packet.find(SIDE_INFORMATION) if count else None
         length = count * _SIDE.itemsize
-        told = tlv is not None and tlv.length >= length
-        if tlv is not None and told:
+        complete = tlv is not None and tlv.length >= length
+        if tlv is not None and complete:
             values.append(packet.data[tlv.offset : tlv.offset + length])
         else:
             values.append(bytes(length))
-        known.append(told)
+        known.append(complete)
     if not any(known):
         unknown = np.full(sum(counts), np.nan, np.float32)
         return unknown, unknown.copy()

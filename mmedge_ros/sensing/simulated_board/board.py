@@ -32,7 +32,7 @@ _LOOK = 0.05
 
 
 class SimulatedBoard:
-    """Two pseudo-terminals with a board behind them, found below ``folder``; a context manager.
+    """Two pseudo-terminals below ``folder`` with a board behind them; a context manager.
 
     :param folder: gets the links ``command`` and ``data``
     :param clock: times the frames
@@ -113,7 +113,6 @@ class SimulatedBoard:
         return self.shell.started and not self.mute
 
     def next_packet(self, elapsed: float) -> bytes:
-        """Return the next frame's packet."""
         self.frames_sent += 1
         return self._frames.packet(self.frames_sent, elapsed)
 
@@ -219,7 +218,7 @@ class _PseudoTerminal:
         return os.read(self._master, 4096) if ready else b''
 
     def write(self, data: bytes) -> None:
-        """Send; a port that nobody reads loses what does not fit, as a real one does."""
+        """Send; a port that is not read loses what does not fit, as a real one does."""
         with contextlib.suppress(BlockingIOError):
             os.write(self._master, data)
 

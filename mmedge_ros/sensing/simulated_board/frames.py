@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from mmedge_ros.sensing import SensingError
 from mmedge_ros.sensing.radar.tlv_parser import TlvParser
 from mmedge_ros.sensing.radar.tlv_writer import BoardIdentity, write_packet
+from mmedge_ros.untrusted_files import read_bounded
 
 _FRAME_NUMBER_OFFSET = 20
 _MAX_CAPTURE_BYTES = 1 << 28
@@ -42,12 +43,7 @@ class RecordedFrames:
     """
 
     def __init__(self, path: str | Path) -> None:
-        try:
-            with Path(path).open('rb') as file:
-                data = file.read(_MAX_CAPTURE_BYTES)
-        except (OSError, ValueError) as error:
-            reason = getattr(error, 'strerror', None) or error
-            raise SensingError(f'{path}: {reason}') from error
+        data = read_bounded(path, _MAX_CAPTURE_BYTES, SensingError)
         parser = TlvParser()
         packets = parser.feed(data) + parser.finish()
         if not packets:

@@ -142,6 +142,6 @@ def test_any_answer_is_success_or_one_sentence(noise: bytes) -> None:
     line = CommandLine(board.command, board.clock, 0.2)
     board.command._inbox = noise
     board.mute = True
-    reply = line.ask('sensorStop')
+    reply = line.send('sensorStop')
     assert '\n' not in reply.text
     assert reply.complete or not reply.done

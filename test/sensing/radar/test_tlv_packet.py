@@ -8,7 +8,6 @@ import pytest
 
 from mmedge_ros.sensing.radar.tlv_packet import (
     STATISTICS,
-    TEMPERATURE,
     TlvPacket,
     has_float_points,
     is_short_platform,
@@ -31,19 +30,9 @@ def test_statistics_are_in_seconds_and_percent() -> None:
     assert statistics[4:] == (4, 5)
 
 
-def test_temperatures_are_known_only_where_the_board_calls_them_valid() -> None:
-    degrees = (49, 49, 48, 48, 50, 50, 49, 50, 51, 50)
-    valid = packet((TEMPERATURE, struct.pack('<iI10h', 0, 655887, *degrees))).temperatures()
-    assert valid is not None
-    assert valid == (pytest.approx(655.887), (49, 49, 48, 48), (50, 50, 49), 50, (51, 50))
-    assert packet((TEMPERATURE, struct.pack('<iI10h', -1, 1, *degrees))).temperatures() is None
-
-
 @pytest.mark.parametrize('length', [0, 1, 23])
 def test_entries_that_are_too_short_say_nothing(length: int) -> None:
-    found = packet((STATISTICS, bytes(length)), (TEMPERATURE, bytes(length)))
-    assert found.statistics() is None
-    assert found.temperatures() is None
+    assert packet((STATISTICS, bytes(length))).statistics() is None
     assert packet().statistics() is None
 
 

@@ -30,11 +30,11 @@ from mmedge_ros.data_types import (
 )
 from mmedge_ros.lab.evaluation.decision_log import decision_lines
 from mmedge_ros.lab.evaluation.encoded_flight import replay_encoded
+from mmedge_ros.lab.evaluation.steered_replay import OptimiserSteering, encode_seconds
 from mmedge_ros.pipeline.fusion_strategy import gated_pipeline
 from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline
 from mmedge_ros.records.run_record import RunRecord
 from mmedge_ros.replay import ReplayError
-from mmedge_ros.replay.steered_replay import OptimiserSteering, encode_seconds
 from mmedge_ros.skipping.audits import AuditParameters
 from mmedge_ros.skipping.early_decision import Gating
 from mmedge_ros.skipping.skip_control import SkipControl, SkipParameters
