@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 
 from mmedge_ros.parameter import declared
 from mmedge_ros.ros.messages.interfaces import INTERFACES
@@ -35,6 +38,27 @@ def test_every_parameter_has_a_description_and_its_row() -> None:
         for item in declared(kind):
             assert item.bounds.description
             assert f'| `{item.name}` |' in tables
+
+
+def dotted(values: dict[str, Any], prefix: str = '') -> Iterator[str]:
+    for name, value in values.items():
+        if isinstance(value, dict):
+            yield from dotted(value, f'{prefix}{name}.')
+        else:
+            yield f'{prefix}{name}'
+
+
+def test_the_shipped_parameter_file_sets_declared_parameters_only() -> None:
+    nodes = yaml.safe_load((ROOT / 'config/perception.yaml').read_text())
+    for node, values in nodes.items():
+        name = node.removeprefix('/**/')
+        kind = NODES['unit_encoder' if name.endswith('_encoder') else name]
+        names = {item.name for item in declared(kind)}
+        assert set(dotted(values['ros__parameters'])) <= names
+
+
+def test_a_user_has_at_most_140_parameters() -> None:
+    assert len({item.name for kind in NODES.values() for item in declared(kind)}) <= 140
 
 
 @pytest.mark.parametrize('page', PAGES, ids=lambda page: page.name)
