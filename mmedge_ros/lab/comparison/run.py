@@ -48,12 +48,11 @@ _FEW_FLIGHTS, _SEVERAL = 10, 2
 class ComparisonRequest:
     """What to compare, and where.
 
-    ``flights`` are named apart; ``jobs`` 0 is one process per processor; ``ray`` is the
-    address of a cluster to use instead, '' for none. ``plugins`` is the digest of what
-    policies were trained to be; ``without`` says why policies are missing. ``command`` repeats
-    all this. ``tables`` is the folder of the published latency tables, if they are here.
-    ``results`` are what other commands measured, by kind. ``seeds`` is how many flights of each
-    scenario there are.
+    ``flights`` have unique names; ``jobs`` 0 is one process per processor; ``ray`` is the address
+    of a cluster to use instead, '' for none. ``plugins`` is the digest of trained policies;
+    ``without`` says why policies are missing. ``command`` repeats all this. ``tables`` is the
+    folder of the published latency tables, if there is one. ``results`` of other commands are by
+    kind. ``seeds`` is the number of flights of each scenario.
     """
 
     bundle: Path
@@ -81,7 +80,7 @@ def compare(
 ) -> dict[str, Any]:
     """Run what is not kept from before, judge, and write the report; returns its content.
 
-    :param on_pending: called with how many outcomes are to be found and how many there are
+    :param on_pending: called with the number of outcomes to compute and of all
     :raises EncodingError: if the bundle cannot be used
     :raises EvaluationError: if a flight has no ground truth, a cluster cannot be used, or the
         report cannot be written
@@ -141,50 +140,50 @@ def write_comparison(report: dict[str, Any], folder: Path) -> None:
 
 def problems(report: dict[str, Any]) -> list[str]:
     """Return what a reader must know before any figure."""
-    found = []
+    sentences = []
     count, unit = report['bootstrap']['units'], report['bootstrap']['unit'].split()[0]
     names = [facts['name'] for facts in report['plan']['policies']]
     if count < _FEW_FLIGHTS:
-        found.append(
+        sentences.append(
             f'only {count} {unit}{"" if count == 1 else "s"}: intervals over so few are much too '
             'narrow, and over one there are none'
         )
-    found += [
+    sentences += [
         f'flight {name} could not be used as a whole: {"; ".join(reasons)}'
         for name, reasons in report['unread'].items()
     ]
-    found += [
+    sentences += [
         f'the policy {name!r} was not run; what is compared with it is missing'
         for name in (OURS, BLOCKING)
         if name not in names
     ]
     if report['halves'] is None and BLOCKING in names:
-        found.append(
+        sentences.append(
             f'without the {SAMPLE} protocol no window can be told easy or hard beforehand'
         )
     if not report['bundle']['fusion']:
-        found.append(
+        sentences.append(
             'the bundle has no fusion network: every policy fuses boxes and returns by decision '
             'fusion, and temporal aggregation has no part in any figure'
         )
-    return found
+    return sentences
 
 
 def named_flights(sets: Sequence[tuple[str, Sequence[Path]]]) -> tuple[tuple[str, Path], ...]:
-    """Name flights apart: with the name of their set where there are several sets.
+    """Give flights unique names: with that of their set where there are several sets.
 
     :raises EvaluationError: if two are named the same
     """
-    found = [
+    named = [
         (flight.name if len(sets) == 1 else f'{name}/{flight.name}', flight)
         for name, flights in sets
         for flight in flights
     ]
-    names = [name for name, _ in found]
+    names = [name for name, _ in named]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise EvaluationError(f'the sets have two flights named {twice[0]!r}; name each set once')
-    return tuple(found)
+    return tuple(named)
 
 
 def _tasks(request: ComparisonRequest, bundle: BundleUnderTest) -> list[ComparisonTask]:
@@ -205,13 +204,13 @@ def _tasks(request: ComparisonRequest, bundle: BundleUnderTest) -> list[Comparis
 
 
 def _result(task: ComparisonTask, case: ComparisonCase) -> Outcome:
-    found = task.result(case)
-    if found is None:
+    outcome = task.result(case)
+    if outcome is None:
         raise EvaluationError(
             f'flight {task.name}: what {case.key} gave was written and cannot be read; look for a '
             'full or failing disk and run the same command again'
         )
-    return found
+    return outcome
 
 
 def _scenarios(request: ComparisonRequest) -> tuple[str, ...]:

@@ -1,11 +1,11 @@
-"""Whether a policy kept its promises: nothing is used before it is there, nobody does two things.
+"""Causality of schedules: nothing is used before it is there, no server does two things at once.
 
-Whatever made a schedule, this is what it is judged by; it knows no policy's code, only what each
-has promised.
+The check knows no policy's code, only its promises.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -20,15 +20,13 @@ from mmedge_ros.lab.policies.schedule import (
     Encoding,
     PlannedDecision,
     Schedule,
+    UnitKey,
     Use,
 )
 
-_Place = tuple[str, int]
-_Work = tuple[int, int, str]
-
 
 class Promise(Enum):
-    """What a policy says of itself."""
+    """What holds for the schedules of a policy."""
 
     WAITS_FOR_THE_END = 'encodes nothing before the window it is for has ended'
     ANEW = 'encodes every unit of a window anew'
@@ -42,13 +40,12 @@ def check(
     promises: Iterable[Promise] = (),
     window_ns: int | None = None,
 ) -> list[str]:
-    """Return a sentence for each thing that cannot be, or that breaks a promise.
+    """Return a sentence for each impossible event and each broken promise.
 
-    :param promises: what the policy has promised beyond what holds for all
-    :param window_ns: length of a window, to be told of units that are too old for theirs
+    :param promises: of the policy, beyond what holds for all
+    :param window_ns: length of a window, to report units that are too old for theirs
     """
-    checker = _Checker(schedule, arrivals, frozenset(promises), window_ns)
-    return list(checker.violations())
+    return list(_Checker(schedule, arrivals, frozenset(promises), window_ns).violations())
 
 
 @dataclass
@@ -59,18 +56,17 @@ class _Checker:
     window_ns: int | None
 
     def __post_init__(self) -> None:
-        self.known = {(a.modality, a.sequence): a for a in self.arrivals}
-        self.encoded: dict[tuple[str, int, str], list[Encoding]] = {}
+        self.known = {arrival.unit: arrival for arrival in self.arrivals}
+        self.encoded: dict[Use, list[Encoding]] = {}
         for encoding in self.schedule.encodings:
-            place = (encoding.modality, encoding.sequence, encoding.level)
-            self.encoded.setdefault(place, []).append(encoding)
+            use = Use(*encoding.unit, encoding.level)
+            self.encoded.setdefault(use, []).append(encoding)
         # The window that a unit was encoded for where the encoding does not say: the first.
-        self.first_end: dict[_Place, int] = {}
+        self.first_end: dict[UnitKey, int] = {}
         for decision in self.schedule.decisions:
             for use in decision.uses:
-                place_of = (use.modality, use.sequence)
-                end_ns = self.first_end.get(place_of, decision.window_end_ns)
-                self.first_end[place_of] = min(end_ns, decision.window_end_ns)
+                end_ns = self.first_end.get(use.unit, decision.window_end_ns)
+                self.first_end[use.unit] = min(end_ns, decision.window_end_ns)
 
     def violations(self) -> Iterator[str]:
         if self.schedule.protocol not in PROTOCOLS:
@@ -87,7 +83,7 @@ class _Checker:
 
     def _of_encoding(self, encoding: Encoding) -> Iterator[str]:
         name = _named(encoding)
-        unit = self.known.get((encoding.modality, encoding.sequence))
+        unit = self.known.get(encoding.unit)
         if unit is None:
             yield f'{name} is encoded and never arrived'
             return
@@ -106,21 +102,19 @@ class _Checker:
                 )
 
     def _of_repetition(self) -> Iterator[str]:
-        seen: dict[tuple[str, int, int | None], int] = {}
-        once = Promise.ONCE in self.promises
         # Alone, each window has its own servers, and may have its own copy.
-        apart = not once or self.schedule.protocol == SAMPLE
-        for encoding in self.schedule.encodings:
-            window = encoding.window_end_ns if apart else None
-            key = (encoding.modality, encoding.sequence, window)
-            seen[key] = seen.get(key, 0) + 1
-        for (modality, sequence, end_ns), count in seen.items():
+        apart = Promise.ONCE not in self.promises or self.schedule.protocol == SAMPLE
+        counts = Counter(
+            (*encoding.unit, encoding.window_end_ns if apart else None)
+            for encoding in self.schedule.encodings
+        )
+        for (modality, sequence, end_ns), count in counts.items():
             if count > 1:
                 where = f' for the window {end_ns}' if end_ns is not None else ''
                 yield f'{modality} {sequence} is encoded {count} times{where}'
 
     def _of_servers(self) -> Iterator[str]:
-        servers: dict[tuple[str, int | None], list[_Work]] = {}
+        servers: dict[tuple[str, int | None], list[tuple[int, int, str]]] = {}
         for encoding in self.schedule.encodings:
             own = self._made_for(encoding) if self.schedule.protocol == SAMPLE else None
             servers.setdefault((encoding.modality, own), []).append(
@@ -151,7 +145,7 @@ class _Checker:
 
     def _of_use(self, decision: PlannedDecision, use: Use) -> Iterator[str]:
         name, end_ns = _named(use), decision.window_end_ns
-        unit = self.known.get((use.modality, use.sequence))
+        unit = self.known.get(use.unit)
         if unit is None:
             yield f'the window {end_ns} uses {name}, which never arrived'
             return
@@ -162,7 +156,7 @@ class _Checker:
             yield f'the window {end_ns} uses {name}, which is older than the window'
         usable = [
             encoding
-            for encoding in self.encoded.get((use.modality, use.sequence, use.level), ())
+            for encoding in self.encoded.get(use, ())
             if encoding.window_end_ns in (None, end_ns)
         ]
         if Promise.ANEW in self.promises:
@@ -197,10 +191,10 @@ class _Checker:
                 yield f'the window {end_ns} was dropped and decided'
 
     def _made_for(self, encoding: Encoding) -> int | None:
-        """Return the window an encoding was made for; None where nobody used it."""
+        """Return the window an encoding was made for; None where no decision used it."""
         if encoding.window_end_ns is not None:
             return encoding.window_end_ns
-        return self.first_end.get((encoding.modality, encoding.sequence))
+        return self.first_end.get(encoding.unit)
 
 
 def _named(of: Encoding | Use) -> str:

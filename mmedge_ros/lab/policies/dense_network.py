@@ -1,6 +1,6 @@
-"""What trained rivals think with: a network of two layers, in numpy, and its numbers in a file.
+"""The network of trained rivals: two layers in numpy, and its file.
 
-A file holds numbers only, and the names of the fields it was trained for.
+A file holds numbers only, and the names of its input fields.
 """
 
 from __future__ import annotations
@@ -40,19 +40,19 @@ class DenseNetwork:
     def outputs(self, inputs: FloatArray) -> FloatArray:
         """Return the outputs (..., O) for inputs (..., F)."""
         hidden = np.maximum(self.standardised(inputs) @ self.weights1 + self.bias1, 0.0)
-        found: FloatArray = hidden @ self.weights2 + self.bias2
-        return found
+        outputs: FloatArray = hidden @ self.weights2 + self.bias2
+        return outputs
 
     def standardised(self, inputs: FloatArray) -> FloatArray:
         """Return inputs (..., F) as the first layer takes them."""
-        found: FloatArray = np.clip((inputs - self.mean) * self.scale, -CUT, CUT)
-        return found
+        scaled: FloatArray = np.clip((inputs - self.mean) * self.scale, -CUT, CUT)
+        return scaled
 
 
 def logistic(logits: FloatArray) -> FloatArray:
     """Return probabilities (...) for logits (...)."""
-    found: FloatArray = 1.0 / (1.0 + np.exp(-np.clip(logits, -60.0, 60.0)))
-    return found
+    probabilities: FloatArray = 1.0 / (1.0 + np.exp(-np.clip(logits, -60.0, 60.0)))
+    return probabilities
 
 
 def network_bytes(network: DenseNetwork, fields: tuple[str, ...]) -> bytes:
@@ -107,15 +107,15 @@ def _checked(
     shapes = ((fields,), (fields,), (fields, hidden), (hidden,), (hidden, outputs), (outputs,))
     numbers: list[FloatArray] = []
     for name, shape in zip(_ARRAYS, shapes, strict=True):
-        found = arrays[name]
-        if found.dtype != np.float32 or found.shape != shape or hidden > _MOST_HIDDEN:
+        array = arrays[name]
+        if array.dtype != np.float32 or array.shape != shape or hidden > _MOST_HIDDEN:
             raise EvaluationError(
-                f'{where} has {name} of {found.dtype} {list(found.shape)}, not of float32 '
+                f'{where} has {name} of {array.dtype} {list(array.shape)}, not of float32 '
                 f'{list(shape)}; train the rivals again'
             )
-        if not np.isfinite(found).all():
+        if not np.isfinite(array).all():
             raise EvaluationError(
                 f'{where} has numbers in {name} that are not finite; train the rivals again'
             )
-        numbers.append(found.astype(np.float64))
+        numbers.append(array.astype(np.float64))
     return DenseNetwork(*numbers)

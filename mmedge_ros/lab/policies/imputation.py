@@ -1,7 +1,7 @@
 """Imputation: a small network makes up the detections of a picture that is not ready.
 
-Everybody in the newest picture that is ready is moved to where the network expects them in the
-missing one, or left out where it does not expect them to be found there.
+People in the newest picture that is ready are moved to where the network expects them in the
+missing one, or left out where it does not expect a detection.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from mmedge_ros.skipping.track_facts import overlap
 
 # Weaker detections are not made up.
 LEAST_SCORE = 0.3
-# Outputs: logit of being found, then how far the box moves (in widths, heights) and grows (log).
+# Outputs: logit of being detected, then how far the box moves (in widths, heights), grows (log).
 OUTPUTS = 5
 _FASTEST = 20.0
 
@@ -85,12 +85,12 @@ class TrainedImputer:
             return replace(missing, detections=())
         outputs = self.network.outputs(inputs)
         moved = moved_boxes([person.box for person in people], outputs[:, 1:] * self.scale)
-        found = logistic(outputs[:, 0])
+        detected = logistic(outputs[:, 0])
         return replace(
             missing,
             detections=tuple(
                 Detection(box, person.score, person.label)
-                for person, box, probability in zip(people, moved, found, strict=True)
+                for person, box, probability in zip(people, moved, detected, strict=True)
                 if probability >= self.least
             ),
         )
@@ -98,14 +98,14 @@ class TrainedImputer:
 
 def moved_boxes(boxes: Sequence[Box], displacements: FloatArray) -> list[Box]:
     """Return boxes moved by displacements (N, 4): right, down, and growth of width and height."""
-    found = []
+    moved = []
     for box, (right, down, wider, taller) in zip(boxes, displacements.tolist(), strict=True):
         x = (box.x0 + box.x1) / 2.0 + right * box.width
         y = (box.y0 + box.y1) / 2.0 + down * box.height
         half_width = box.width * math.exp(min(max(wider, -1.0), 1.0)) / 2.0
         half_height = box.height * math.exp(min(max(taller, -1.0), 1.0)) / 2.0
-        found.append(Box(x - half_width, y - half_height, x + half_width, y + half_height))
-    return found
+        moved.append(Box(x - half_width, y - half_height, x + half_width, y + half_height))
+    return moved
 
 
 def displacement(old: Box, new: Box) -> tuple[float, float, float, float]:
@@ -121,7 +121,7 @@ def displacement(old: Box, new: Box) -> tuple[float, float, float, float]:
 def person_features(
     missing_ns: int, pictures: Sequence[UnitFeatures], scans: Sequence[UnitFeatures] = ()
 ) -> tuple[list[Detection], FloatArray]:
-    """Return who is in the newest picture, and the network's inputs (N, F) for each.
+    """Return the people in the newest picture, and the network's inputs (N, F) for each.
 
     :param missing_ns: stamp of the missing picture
     :param pictures: those that are ready, by stamp
@@ -135,7 +135,7 @@ def person_features(
     total = np.sum(moving, axis=0) if moving else np.zeros(4)
     lag = (missing_ns - newest.stamp_ns) / NS_PER_S
     since = (newest.stamp_ns - before[-1].stamp_ns) / NS_PER_S if before else 0.0
-    news = _news(scans, newest.stamp_ns)
+    returns = _returns(scans, newest.stamp_ns)
     rows = []
     for place, (person, path) in enumerate(zip(people, paths, strict=True)):
         last = _STILL if path.last is None else path.last
@@ -152,7 +152,7 @@ def person_features(
                 *(person.score, path.score_change),
                 *_shape(person.box, newest.image_size),
                 *(float(len(people)), _crowding(place, boxes)),
-                *news,
+                *returns,
             ]
         )
     inputs = np.array(rows, np.float64).reshape(-1, len(PERSON_FIELDS))
@@ -178,22 +178,18 @@ def _paths(
         return [_Path()] * len(people)
     past = strong_detections(before[-1], LEAST_SCORE)
     earlier = _paths(past, before[-1].stamp_ns, before[:-1])
-    found = []
+    paths = []
     links = partners([p.box for p in people], [p.box for p in past])
     dt = max(stamp_ns - before[-1].stamp_ns, 1) / NS_PER_S
     for person, place in zip(people, links, strict=True):
         if place is None:
-            found.append(_Path())
-        else:
-            moved = np.array(displacement(past[place].box, person.box)) / dt
-            found.append(
-                _Path(
-                    np.clip(moved, -_FASTEST, _FASTEST),
-                    earlier[place].last,
-                    person.score - past[place].score,
-                )
-            )
-    return found
+            paths.append(_Path())
+            continue
+        before_it = past[place]
+        velocity = np.array(displacement(before_it.box, person.box)) / dt
+        velocity = np.clip(velocity, -_FASTEST, _FASTEST)
+        paths.append(_Path(velocity, earlier[place].last, person.score - before_it.score))
+    return paths
 
 
 def _crowding(place: int, boxes: Sequence[Box]) -> float:
@@ -209,7 +205,7 @@ def _shape(box: Box, size: tuple[int, int]) -> tuple[float, float, float, float]
     return math.log(box.height), math.log(box.width / box.height), left, right
 
 
-def _news(scans: Sequence[UnitFeatures], since_ns: int) -> tuple[float, float]:
+def _returns(scans: Sequence[UnitFeatures], since_ns: int) -> tuple[float, float]:
     """How many returns the newest scan has (log), and its change since the newest picture."""
     ordered = sorted(scans, key=lambda scan: scan.stamp_ns)
     if not ordered:

@@ -49,28 +49,22 @@ class NonBlocking:
         windows = Windows(arrivals, settings.window_ns, settings.stride_ns)
         passing = Thinning(arrivals, periods).passing(settings.configuration)
         queue = WindowQueue(windows.ends, settings.capacity)
+        how = (settings.configuration, settings.times, settings.capacity)
         is_stream = protocol == STREAM
-        encodings = self._encode(passing, settings) if is_stream else []
+        encodings = encode_on_arrival(passing, *how) if is_stream else []
         decisions: list[PlannedDecision] = []
         free_ns = 0
         while (end_ns := queue.next(free_ns)) is not None:
             own = windows.units(end_ns, passing)
             made = encodings
             if not is_stream:
-                made = self._encode(own, settings, end_ns)
+                made = encode_on_arrival(own, *how, end_ns)
                 encodings += made
             decision = self._decide(own, made, settings, end_ns, max(end_ns, free_ns))
             decisions.append(decision)
             free_ns = decision.published_ns if is_stream else 0
         return Schedule(
             self.name, protocol, tuple(decisions), tuple(encodings), tuple(queue.dropped)
-        )
-
-    def _encode(
-        self, units: Sequence[Arrival], settings: PolicySettings, end_ns: int | None = None
-    ) -> list[Encoding]:
-        return encode_on_arrival(
-            units, settings.configuration, settings.times, settings.capacity, end_ns
         )
 
     def _decide(
@@ -83,13 +77,12 @@ class NonBlocking:
     ) -> PlannedDecision:
         ready = {}
         for encoding in made:
-            place = (encoding.modality, encoding.sequence)
-            if encoding.end_ns + settings.times.transport_ns(*place) <= end_ns:
-                ready[place] = encoding.level
+            if encoding.end_ns + settings.times.transport_ns(*encoding.unit) <= end_ns:
+                ready[encoding.unit] = encoding.level
         uses = []
         newest_ready: dict[str, bool] = {}
         for unit in units:
-            level = ready.get((unit.modality, unit.sequence))
+            level = ready.get(unit.unit)
             newest_ready[unit.modality] = level is not None
             if level is not None:
                 uses.append(Use(unit.modality, unit.sequence, level))

@@ -52,9 +52,9 @@ class PolicyFeatures(NamedTuple):
     motion: float
     drift: float
     growth: float
-    # The radar: age of the newest scan, how the number of its returns (log) changed over the
-    # window and since the newest picture, and how many (log) differ from most in velocity. How
-    # many there are says where one flies, and with some tens of flights that is learnt by heart.
+    # The radar: age of the newest scan, change of the number of its returns (log) over the window
+    # and since the newest picture, and how many (log) differ from most in velocity. The number
+    # itself would identify the flight, and tens of flights are soon learnt by heart.
     scan_age: float
     returns_change: float
     returns_news: float
@@ -87,8 +87,8 @@ def policy_features(facts: Facts, levels: Sequence[str] = ()) -> FloatArray:
 
 def strong_detections(unit: UnitFeatures, least: float = STRONG) -> list[Detection]:
     """Return the detections of a picture from a score on, the surest first."""
-    found = [d for d in unit.detections if d.score >= least and _is_usable(d.box)]
-    return sorted(found, key=lambda d: -d.score)[:_MOST_DETECTIONS]
+    strong = [d for d in unit.detections if d.score >= least and _is_usable(d.box)]
+    return sorted(strong, key=lambda d: -d.score)[:_MOST_DETECTIONS]
 
 
 def partners(
@@ -96,20 +96,15 @@ def partners(
 ) -> list[int | None]:
     """Return for each box the place of another one, each taken once, the best fits first."""
     fits = sorted(
-        (
-            (overlap(box, other), i, j)
-            for i, box in enumerate(boxes)
-            for j, other in enumerate(others)
-        ),
-        key=lambda fit: (-fit[0], fit[1], fit[2]),
+        (-overlap(box, other), i, j)
+        for i, box in enumerate(boxes)
+        for j, other in enumerate(others)
     )
-    found: list[int | None] = [None] * len(boxes)
-    taken: set[int] = set()
+    matches: list[int | None] = [None] * len(boxes)
     for fit, i, j in fits:
-        if fit >= least and found[i] is None and j not in taken:
-            found[i] = j
-            taken.add(j)
-    return found
+        if -fit >= least and matches[i] is None and j not in matches:
+            matches[i] = j
+    return matches
 
 
 def _is_usable(box: Box) -> bool:
@@ -170,17 +165,17 @@ def _motion(last: Sequence[UnitFeatures], boxes: Sequence[Box]) -> tuple[float, 
         return 0.0, 0.0, 0.0
     dt = max(last[1].stamp_ns - last[0].stamp_ns, 1) / NS_PER_S
     before = [d.box for d in strong_detections(last[0])]
-    found = partners(boxes, before)
+    matches = partners(boxes, before)
     motion = growth = 0.0
-    for box, place in zip(boxes, found, strict=True):
+    for box, place in zip(boxes, matches, strict=True):
         if place is not None:
             old = before[place]
             right = (box.x0 + box.x1 - old.x0 - old.x1) / 2.0
             down = (box.y0 + box.y1 - old.y0 - old.y1) / 2.0
             motion = max(motion, math.hypot(right, down) / (box.width * dt))
             growth = max(growth, abs(math.log(box.height / old.height)) / dt)
-    met = sum(place is not None for place in found)
-    return float(len(boxes) + len(before) - 2 * met), min(motion, 50.0), min(growth, 50.0)
+    matched = sum(place is not None for place in matches)
+    return float(len(boxes) + len(before) - 2 * matched), min(motion, 50.0), min(growth, 50.0)
 
 
 def _radar(

@@ -146,7 +146,7 @@ def run_policy(
     stored = StoredFeatures(flight)
 
     def features(unit: Arrival, part: ModalityConfiguration) -> UnitFeatures | None:
-        return stored.of(unit.modality, unit.sequence, part)
+        return stored.of(unit.unit, part)
 
     settings = PolicySettings(
         ServiceTimes(device),

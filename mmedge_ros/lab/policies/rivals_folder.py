@@ -1,7 +1,7 @@
-"""What rivals were trained to be: a folder with their networks, made for one bundle's encoders.
+"""The folder of trained rivals: their networks, made for one bundle's encoders.
 
-``rivals.json`` names the files with their hashes, the bundle, what it was trained on, and how
-well each did on flights it had not seen. A rival that is not in it is not there.
+``rivals.json`` names the files with their hashes, the bundle, the training, and results on unseen
+flights.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Choices(NamedTuple):
 
 
 class Rivals(NamedTuple):
-    """Trained plug-ins, and a digest of what they were trained to be."""
+    """Trained plug-ins, and a digest of their content."""
 
     plugins: Plugins
     digest: str
@@ -80,7 +80,7 @@ def choices_of(bundle: Path) -> Choices:
 
 
 def encoders_digest(bundle: Path) -> str:
-    """Return what tells a bundle's encoders from others: the rest of it may change.
+    """Return a digest of a bundle's encoders: the rest of it may change.
 
     :raises EncodingError: if the manifest cannot be read
     """
@@ -101,10 +101,10 @@ def trained_gate(network: DenseNetwork, threshold: float, choices: Choices) -> T
 def write_rivals(
     folder: Path, bundle: Path, plugins: Plugins, facts: Mapping[str, Any] | None = None
 ) -> None:
-    """Write what is there of trained rivals; what is there already is replaced.
+    """Write trained rivals, as far as there are any; files of earlier ones are replaced.
 
     :param bundle: that they were trained for
-    :param facts: what else is known of them, plain values
+    :param facts: more entries of the index, plain values
     :raises EvaluationError: if they cannot be written
     """
     files: dict[str, bytes] = {}
@@ -196,9 +196,7 @@ class _Reader(NamedTuple):
             return None
         network = self._network(IMPUTATION, PERSON_FIELDS, OUTPUTS)
         scale = self._entry(IMPUTATION).get('scale')
-        if not isinstance(scale, list) or len(scale) != OUTPUTS - 1:
-            raise self._wrong(IMPUTATION, 'scale', scale)
-        if not all(_is_share(value) for value in scale):
+        if not isinstance(scale, list) or [*map(_is_share, scale)] != [True] * (OUTPUTS - 1):
             raise self._wrong(IMPUTATION, 'scale', scale)
         return TrainedImputer(network, np.array(scale, float), self._number(IMPUTATION, 'least'))
 
@@ -213,7 +211,7 @@ class _Reader(NamedTuple):
         path = self.folder / f'{name}.npz'
         content = read_bounded(path, LARGEST_FILE, EvaluationError, _REMEDY)
         if hashlib.sha256(content).hexdigest() != self._entry(name).get('sha256'):
-            raise EvaluationError(f'{path} is not the file that {INDEX} speaks of; {_REMEDY}')
+            raise EvaluationError(f'{path} is not the file that {INDEX} names; {_REMEDY}')
         return network_from(content, fields, outputs, str(path))
 
     def _number(self, name: str, key: str) -> float:

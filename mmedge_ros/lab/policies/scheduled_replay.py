@@ -6,7 +6,7 @@ schedule has not used by then.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import deque
 from dataclasses import replace
 
 import numpy as np
@@ -24,7 +24,7 @@ from mmedge_ros.encoding import EncodingError
 from mmedge_ros.geometry.ego_motion import EgoReport
 from mmedge_ros.lab.evaluation import EvaluationError
 from mmedge_ros.lab.evaluation.encoded_flight import EncodedFlight, StoredEncoder, set_up_geometry
-from mmedge_ros.lab.policies.schedule import Encoding, PlannedDecision, Schedule, Use
+from mmedge_ros.lab.policies.schedule import Encoding, PlannedDecision, Schedule, UnitKey, Use
 from mmedge_ros.lab.policies.settings import with_trail
 from mmedge_ros.lab.policies.steering import Imputer
 from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline
@@ -33,11 +33,10 @@ from mmedge_ros.records.run_record import RunRecord, UnitCounts
 from mmedge_ros.sensing import SensingError
 
 _NO_GRID = np.zeros((0, 0, 0), np.float16)
-_Place = tuple[str, int]
 
 
 class StoredFeatures:
-    """Looks up what an encoder made of each unit of a flight."""
+    """Looks up the features of each unit of a flight."""
 
     def __init__(self, flight: EncodedFlight) -> None:
         self._encoders = {m: StoredEncoder(flight, m) for m in flight.modalities}
@@ -48,15 +47,14 @@ class StoredFeatures:
         }
 
     def of(
-        self, modality: str, sequence: int, part: ModalityConfiguration, configuration_id: int = 0
+        self, unit: UnitKey, part: ModalityConfiguration, configuration_id: int = 0
     ) -> UnitFeatures | None:
         """Return the features of a unit; None where it could not be encoded.
 
         :raises ReplayError: if it was not encoded with the level
         """
-        unit = self.units[modality, sequence]
         try:
-            return self._encoders[modality].encode(unit, part, configuration_id)
+            return self._encoders[unit[0]].encode(self.units[unit], part, configuration_id)
         except (SensingError, EncodingError):
             return None
 
@@ -83,14 +81,10 @@ def replay_schedule(
     record.features = replay.features
     record.units = _counts(flight, schedule)
     record.dropped = len(schedule.dropped)
-    windows = pipeline.parameters.windows
-    record.window, record.stride, record.deadline = (
-        windows.window,
-        windows.stride,
-        windows.deadline,
-    )
+    windows, geometry = pipeline.parameters.windows, pipeline.rig.geometry
+    record.window, record.stride = windows.window, windows.stride
+    record.deadline = windows.deadline
     record.frame_id = pipeline.rig.frame_id
-    geometry = pipeline.rig.geometry
     record.camera = geometry.camera
     record.camera_pose = geometry.camera_pose if geometry.camera else None
     record.radar_pose = geometry.radar_pose if RADAR in flight.modalities else None
@@ -111,20 +105,19 @@ class _ScheduledReplay:
         self._stored = StoredFeatures(flight)
         self._pipeline = pipeline
         self._imputer = imputer
-        self._given: dict[_Place, UnitFeatures | None] = {}
-        self._encodings: dict[tuple[str, int, str], list[Encoding]] = {}
+        self._given: dict[UnitKey, UnitFeatures | None] = {}
+        self._encodings: dict[Use, list[Encoding]] = {}
         for encoding in schedule.encodings:
-            place = (encoding.modality, encoding.sequence, encoding.level)
-            self._encodings.setdefault(place, []).append(encoding)
-        self._ego: Iterator[EgoReport] = iter(
-            [event for event in flight.events if isinstance(event, EgoReport)]
-        )
-        self._next_ego = next(self._ego, None)
+            use = Use(*encoding.unit, encoding.level)
+            self._encodings.setdefault(use, []).append(encoding)
+        self._ego = deque(event for event in flight.events if isinstance(event, EgoReport))
 
     def decide(self, planned: PlannedDecision) -> Decision:
         """Return the decision that was planned."""
         pipeline, end_ns = self._pipeline, planned.window_end_ns
-        self._fly_on(planned.decide_ns)
+        while self._ego and self._ego[0].available_ns <= planned.decide_ns:
+            ego = self._ego.popleft()
+            pipeline.rig.add_ego_state(ego.state, ego.frame_id, ego.base_frame)
         pipeline.assembler.drop_until(end_ns)
         # The window closes as on an idle machine; the schedule says when it really did.
         look_ns = end_ns + pipeline.assembler.look_delay_ns
@@ -143,30 +136,20 @@ class _ScheduledReplay:
             planned.published_ns
         )
 
-    def _fly_on(self, now_ns: int) -> None:
-        while self._next_ego is not None and self._next_ego.available_ns <= now_ns:
-            ego = self._next_ego
-            self._pipeline.rig.add_ego_state(ego.state, ego.frame_id, ego.base_frame)
-            self._next_ego = next(self._ego, None)
-
     def _first_use(self, use: Use, planned: PlannedDecision) -> UnitFeatures | None:
         """Return a unit's features where no decision before used it."""
-        place = (use.modality, use.sequence)
-        if place in self._given:
+        if use.unit in self._given:
             return None
-        if place not in self._stored.units:
+        if use.unit not in self._stored.units:
             raise EvaluationError(f'the flight has no {use.modality} unit {use.sequence}')
         part = replace(planned.configuration.of(use.modality), level=use.level)
-        made = self._stored.of(*place, part, planned.configuration.id)
+        made = self._stored.of(use.unit, part, planned.configuration.id)
         if made is not None:
-            ready = [
-                encoding
-                for encoding in self._encodings.get((*place, use.level), ())
-                if encoding.end_ns <= planned.decide_ns
-            ]
+            encodings = self._encodings.get(use, ())
+            ready = [e for e in encodings if e.end_ns <= planned.decide_ns]
             made = with_trail(made, ready[-1]) if ready else made
             self.features.append(replace(made, grid=_NO_GRID))
-        self._given[place] = made
+        self._given[use.unit] = made
         return made
 
     def _imputed(self, decision: Decision, planned: PlannedDecision) -> Decision:
@@ -177,7 +160,7 @@ class _ScheduledReplay:
         begin_ns = end_ns - pipeline.assembler.window_ns
         ready: dict[str, list[UnitFeatures]] = {}
         for use in planned.uses:
-            known = self._given.get((use.modality, use.sequence))
+            known = self._given.get(use.unit)
             if known is not None:
                 ready.setdefault(use.modality, []).append(known)
         made_up = []
@@ -189,31 +172,29 @@ class _ScheduledReplay:
             ]
             if inside:
                 newest = max(inside, key=lambda unit: unit.stamp_ns)
-                missing = self._without_content(newest, planned)
-                found = self._imputer.impute(missing, ready)
-                made_up += [] if found is None else [replace(found, grid=_NO_GRID)]
+                features = self._imputer.impute(self._without_content(newest, planned), ready)
+                made_up += [] if features is None else [replace(features, grid=_NO_GRID)]
         if not made_up:
             return decision
         tracker = pipeline.tracker.fork()
         tracker.update(made_up)
         state_ns = min(max(decision.state_ns, tracker.newest_ns), end_ns)
-        camera = pipeline.rig.geometry.camera
-        size = (camera.width, camera.height) if camera else (0, 0)
-        return replace(
-            decision, state_ns=state_ns, tracks=tracker.report(state_ns, begin_ns, size)
-        )
+        tracks = tracker.report(state_ns, begin_ns, self._picture_size())
+        return replace(decision, state_ns=state_ns, tracks=tracks)
 
     def _without_content(self, unit: Unit, planned: PlannedDecision) -> UnitFeatures:
         part = planned.configuration.of(unit.modality)
-        camera = self._pipeline.rig.geometry.camera
-        seen = camera is not None and unit.modality != RADAR
         return UnitFeatures(
             *(unit.modality, unit.sequence, unit.stamp_ns, unit.available_ns, unit.frame_id),
             unit.trail,
             part.rate,
             part.level,
-            image_size=(camera.width, camera.height) if camera is not None and seen else (0, 0),
+            image_size=(0, 0) if unit.modality == RADAR else self._picture_size(),
         )
+
+    def _picture_size(self) -> tuple[int, int]:
+        camera = self._pipeline.rig.geometry.camera
+        return (camera.width, camera.height) if camera else (0, 0)
 
 
 def _critical(fresh: list[UnitFeatures], decide_ns: int) -> Trail:
