@@ -244,7 +244,7 @@ def picture_samples(
     def encoded(modality: str, of_level: str) -> list[UnitFeatures]:
         part = ModalityConfiguration(modality, 0.0, of_level)
         units = [
-            stored.of(own, sequence, part) for own, sequence in stored.units if own == modality
+            stored.of((own, sequence), part) for own, sequence in stored.units if own == modality
         ]
         return sorted((unit for unit in units if unit is not None), key=lambda u: u.stamp_ns)
 
