@@ -207,7 +207,7 @@ class PerceptionPipeline:
             self._waiting.append(features)
             del self._waiting[:-_MOST_WAITING]
         if self.early_decision is not None:
-            # It is about the tracks as they are now.
+            # Its features are of the tracks as they are now.
             self._absorb(self.assembler.next_end_ns or 0)
             self.early_decision.unit_added(features, now_ns)
         return True

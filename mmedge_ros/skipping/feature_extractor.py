@@ -34,7 +34,7 @@ _MOST_DETECTIONS = 40
 _SETTLED_SUPPORT = 4
 _SWERVE_NS = 100_000_000
 _PICTURES = 6
-# Numbers beyond this say no more than this.
+# Larger numbers count as this.
 _LARGEST = 5.0
 # What `_shown` and `_outlook` say without people: as if all were well. The sixth is the
 # logarithm of a height in px.

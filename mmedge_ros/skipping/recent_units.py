@@ -15,7 +15,7 @@ from mmedge_ros.data_types import NS_PER_S, UnitFeatures
 _KEPT_NS = NS_PER_S
 _MOST_UNITS = 200
 _PICTURES = 6
-# Seconds beyond this say no more than this.
+# Ages (s) beyond this count as this.
 _OLDEST = 5.0
 
 

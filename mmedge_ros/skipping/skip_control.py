@@ -137,7 +137,7 @@ class SkipControl:
 
     @property
     def status(self) -> SkipStatus:
-        """What can be published."""
+        """The state of the gate, to be published."""
         return SkipStatus(
             slow=self._slow.choose(),
             threshold=self.threshold,
@@ -198,12 +198,12 @@ class SkipControl:
     def open_window(self, end_ns: int | None, now_ns: int) -> OpenWindow | None:
         """Return the earliest undecided window if the gate is to be evaluated for it.
 
-        EarlyDecisionClassifier at most once after each unit and each decision.
+        This is at most once after each unit and each decision.
         """
         news, self._news = self._news, False
         if not news or end_ns is None or not math.isfinite(self.threshold):
             return None
-        # Units received after now may still be of the window, but none of another one is in.
+        # A window that has ended, or whose end no lease could reach, is decided in full.
         if not now_ns < end_ns <= now_ns + self._longest_ns or self._shadowed == end_ns:
             return None
         slow = self._slow.choose()
@@ -232,7 +232,7 @@ class SkipControl:
         """Let the slow modality rest for the units of this window that no audit needs."""
         now_ns = window.now_ns
         until_ns = self._plan.free_until(now_ns, min(window.end_ns, now_ns + self._longest_ns))
-        # A unit belongs to a window by when it was received, and rests by when it was measured.
+        # Windows hold units by their reception, leases by their stamp.
         until_ns -= self._units[window.slow].delay_ns
         if until_ns <= now_ns:
             return None

@@ -23,20 +23,20 @@ from mmedge_ros.tracking.track import TrackState
 
 # Four standard deviations: a Doppler reading further off belongs to a limb or to clutter.
 _DOPPLER_GATE = 16.0
-# Doppler velocities (m/s) that returns of others can have lie within this.
+# Doppler velocities of other objects' returns are taken as uniform over this width, m/s.
 _DOPPLER_SPAN = 4.0
-# Of a filter with white acceleration q the variance is sqrt(2) q^(1/4) (R dt)^(3/4) in the long
-# run; equal to that of the error itself it is where the error lasts 2^(-5/3) (R / q)^(1/3).
+# With white acceleration q the variance of a filter is sqrt(2) q^(1/4) (R dt)^(3/4) in the long
+# run. It equals R, that of the error, where the error lasts dt = 2^(-5/3) (R / q)^(1/3).
 _WALKED = 2.0 ** (-5.0 / 3.0)
 _SHORTEST_STEP = 1e-3
-# Nine of ten measurements of a position lie nearer, in squared deviations.
+# 90 % of the chi-squared distribution with three degrees of freedom.
 _SURPRISING = 6.25
-# Boxes that say nothing of the range, over the density of those that do.
+# Density of boxes that say nothing of the range, relative to that of the others.
 _STRAY = 0.02
 _LOG_STRAY = math.log(_STRAY)
-# Cosine of the angle up to which two directions are one but for errors.
+# Cosine of the angle up to which two directions differ by errors only.
 _SAME_SIGHT = 0.5
-# Deviation of a range of which nothing is known, relative to the one seen.
+# Standard deviation of an unknown range, relative to the measured one.
 _UNKNOWN_RANGE = 0.4
 
 
@@ -172,7 +172,7 @@ def _along_sights(
         np.einsum('ij,ij->i', seen, seen) * np.einsum('ij,ij->i', predicted, predicted)
     )
     cosines = np.einsum('ij,ij->i', seen, predicted) / np.maximum(lengths, 1e-6)
-    # What lies in quite another direction is another matter; Doppler clusters know their range.
+    # Not for what lies in quite another direction, nor for clusters: their range is measured.
     turned = (cosines > _SAME_SIGHT) & np.array([m.box is not None for m in measurements])
     if not turned.any():
         return noises
