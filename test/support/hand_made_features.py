@@ -95,5 +95,5 @@ def write_features(folder: Path, flight: CachedFlight) -> None:
         rows=truth.rows,
         **times,
     )
-    index = {'key': flight.name, 'name': flight.name, 'size': flight.size, 'conditions': []}
+    index = {'key': flight.name, 'name': flight.name, 'size': flight.size}
     (folder / 'index.json').write_text(json.dumps(index))

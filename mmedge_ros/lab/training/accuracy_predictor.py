@@ -118,7 +118,7 @@ def learn(windows: Windows, table: FloatArray, space: ConfigurationSpace) -> Lea
         trials.add(
             judged.values,
             [ridge.surface([penalty] * len(SURFACE)) for penalty in PENALTIES],
-            basis.project(judged.values - table)[:, 0],
+            ((judged.values - table) @ basis.vectors)[:, 0],
             encoded(judged.known),
             basis,
         )
@@ -148,9 +148,9 @@ class _Trials:
     ) -> None:
         """Judge surfaces over the basis, one for each penalty, in windows with values (N, C)."""
         for place, surface in enumerate(surfaces):
-            found = surface.coefficients(fields)
-            self._height[place] += ((found[..., 0] - heights[:, None]) ** 2).mean(axis=1).sum()
-            shapes = self._table + found[..., 1:] @ basis.vectors[:, 1:].T
+            made = surface.coefficients(fields)
+            self._height[place] += ((made[..., 0] - heights[:, None]) ** 2).mean(axis=1).sum()
+            shapes = self._table + made[..., 1:] @ basis.vectors[:, 1:].T
             self._shape[place] += _squared(_centred(values), _centred(shapes)).sum()
             self._regret[place] += regrets(values, shapes, self._load).sum()
 
@@ -168,15 +168,9 @@ class _Basis:
     def __init__(self, terms: FloatArray) -> None:
         self.vectors, self._triangle = np.linalg.qr(terms)
 
-    def project(self, values: FloatArray) -> FloatArray:
-        """Return the coefficients (..., K) of values (..., C)."""
-        found: FloatArray = values @ self.vectors
-        return found
-
     def plain(self, coefficients: FloatArray) -> FloatArray:
-        """Return what coefficients (..., K) are for the terms themselves."""
-        found: FloatArray = np.linalg.solve(self._triangle, coefficients.T).T
-        return found
+        """Return the coefficients (..., K) for the terms themselves."""
+        return np.asarray(np.linalg.solve(self._triangle, coefficients.T).T)
 
 
 class _Ridge:
@@ -188,7 +182,7 @@ class _Ridge:
         spread = np.sqrt((np.where(known, fields - self._mean, 0.0) ** 2).sum(axis=(0, 1)) / count)
         # What never varied says nothing, and must not when it varies later.
         self._scale = np.where(spread > 1e-6, 1.0 / np.maximum(spread, 1e-6), 0.0)
-        targets = basis.project(windows.values - table)
+        targets = (windows.values - table) @ basis.vectors
         # The shape of the table stays where nothing is known: it was measured on more people.
         self._offset = np.where(np.arange(len(SURFACE)) == 0, targets.mean(axis=0), 0.0)
         standard = self._of(np.zeros(len(FIELDS)), np.eye(len(FIELDS))).coefficients(fields)
@@ -270,18 +264,18 @@ def compare(
 
 def loads(space: ConfigurationSpace) -> FloatArray:
     """Return the share of a core, (C,), that configurations ask of the stated board."""
-    found = np.zeros(len(space))
+    shares = np.zeros(len(space))
     for index in range(len(space)):
         for part in space.parts(index):
             quantiles = STATED.stages[STATED.encode_stage(part.modality, part.level)]
-            found[index] += part.rate * quantiles[_MEDIAN]
-    return found
+            shares[index] += part.rate * quantiles[_MEDIAN]
+    return shares
 
 
 def regrets(values: FloatArray, predictions: FloatArray, load: FloatArray) -> FloatArray:
     """Return (N,) what choosing by predictions (N, C, C) costs, on average over the limits.
 
-    Under each limit it is asked from every configuration that keeps it.
+    Under each limit the mean is over the configurations in use that keep it.
     """
     total = np.zeros(len(values))
     for share in SHARES:
@@ -295,13 +289,11 @@ def regrets(values: FloatArray, predictions: FloatArray, load: FloatArray) -> Fl
 
 
 def _squared(values: FloatArray, predictions: FloatArray) -> FloatArray:
-    found: FloatArray = ((predictions - values[:, None]) ** 2).mean(axis=(1, 2))
-    return found
+    return np.asarray(((predictions - values[:, None]) ** 2).mean(axis=(1, 2)))
 
 
 def _centred(values: FloatArray) -> FloatArray:
-    found: FloatArray = values - values.mean(axis=-1, keepdims=True)
-    return found
+    return np.asarray(values - values.mean(axis=-1, keepdims=True))
 
 
 def _mean(values: FloatArray, windows: Windows, drawn: Drawings) -> Estimate:

@@ -49,13 +49,6 @@ def require_free(folder: Path) -> None:
         raise TrainingError(f'nothing can be written to {folder.parent}; name another --out')
 
 
-def new_folder(folder: Path) -> Path:
-    """Make an empty folder, in place of what was there."""
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    return folder
-
-
 @contextmanager
 def bundle_copy(bundle: Path, out: Path) -> Iterator[Path]:
     """Give a hidden copy of a bundle to change; it becomes ``out`` when the block ends well.

@@ -8,8 +8,10 @@ from __future__ import annotations
 import errno
 import fcntl
 import io
+import json
 import os
 import pickle
+import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -65,6 +67,34 @@ def disk_error(work: Path, checkpoint: str, err: OSError, room: str = '1 GB') ->
             f'no room left in {work} ({reason}); {kept}: free about {room} and go on with --resume'
         )
     return TrainingError(f'{err.filename or work}: {reason}; check the disk and its rights')
+
+
+def new_folder(folder: Path) -> Path:
+    """Make an empty folder, in place of what was there."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    return folder
+
+
+@contextmanager
+def whole_folder(folder: Path) -> Iterator[Path]:
+    """Give a hidden empty folder to write to, which replaces ``folder`` when the block ends well.
+
+    :raises OSError: if it cannot be made or moved
+    """
+    part = new_folder(folder.with_name(f'.{folder.name}.part'))
+    yield part
+    shutil.rmtree(folder, ignore_errors=True)
+    part.rename(folder)
+
+
+def read_index(path: Path) -> dict[str, Any]:
+    """Return what a JSON file holds; {} where there is none."""
+    try:
+        content = json.loads(path.read_text())
+    except (OSError, ValueError):
+        return {}
+    return content if isinstance(content, dict) else {}
 
 
 def save_checkpoint(path: Path, content: dict[str, Any]) -> None:

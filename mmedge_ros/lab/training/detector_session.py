@@ -23,13 +23,13 @@ from mmedge_ros.lab.training.bundle_files import (
     export_facts,
     file_entry,
     finish_bundle,
-    new_folder,
     require_free,
     software_facts,
     write_manifest,
 )
 from mmedge_ros.lab.training.checkpoint import (
     disk_error,
+    new_folder,
     save_checkpoint,
     work_beside,
     work_folder,

@@ -80,27 +80,11 @@ class SharedSpace(NamedTuple):
     auc_other_moment: float
 
 
-class JointEmbedding:
+class JointEmbedding(NamedTuple):
     """Two networks, one per modality, on the CPU."""
 
-    def __init__(self, camera: Any, radar: Any) -> None:
-        self.camera = camera
-        self.radar = radar
-
-    def embed(
-        self, flights: Sequence[CachedFlight], pairs: Sequence[MomentPair], seed: int
-    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Return the vectors (N, 32) of pictures and scans, each of a level drawn at random."""
-        rng = np.random.default_rng(seed)
-        vectors: list[list[NDArray[np.float32]]] = [[], []]
-        with torch.no_grad():
-            for first in range(0, len(pairs), _BATCH):
-                grids = _read(flights, pairs[first : first + _BATCH], rng)
-                for made, network, grid in zip(
-                    vectors, (self.camera, self.radar), grids, strict=True
-                ):
-                    made.append(network(grid).numpy())
-        return np.concatenate(vectors[0]), np.concatenate(vectors[1])
+    camera: Any
+    radar: Any
 
 
 def train_embedding(
@@ -159,8 +143,14 @@ def judge_embedding(
     pairs = pairs[:: max(1, len(pairs) // _JUDGED)]
     if not pairs:
         return SharedSpace(0, np.nan, np.nan)
-    pictures, scans = joint.embed(flights, pairs, seed)
-    likeness = pictures @ scans.T
+    rng = np.random.default_rng(seed)
+    vectors: list[list[NDArray[np.float32]]] = [[], []]
+    for first in range(0, len(pairs), _BATCH):
+        grids = _read(flights, pairs[first : first + _BATCH], rng)
+        with torch.no_grad():
+            for made, network, grid in zip(vectors, joint, grids, strict=True):
+                made.append(network(grid).numpy())
+    likeness = np.concatenate(vectors[0]) @ np.concatenate(vectors[1]).T
     flight = np.array([pair.flight for pair in pairs])
     stamps = np.array([pair.stamp_ns for pair in pairs], np.int64)
     apart = np.abs(stamps[:, None] - stamps[None]) > _OTHER_MOMENT * NS_PER_S

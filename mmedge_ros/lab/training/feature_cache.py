@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import shutil
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -28,6 +27,7 @@ from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.feature_grid import CAMERA_GRID, RADAR_GRID
 from mmedge_ros.fusion.radar_grid import RADAR_INPUT
 from mmedge_ros.lab.training import TrainingError
+from mmedge_ros.lab.training.checkpoint import read_index, whole_folder
 from mmedge_ros.lab.training.window_truth import WindowTruth, window_truth
 from mmedge_ros.records.ground_truth import GroundTruth
 from mmedge_ros.replay.recorded_truth import GROUND_TRUTH
@@ -75,8 +75,7 @@ class UnitTimes(NamedTuple):
 class CachedFlight:
     """One flight: ``grids`` by modality (or SCAN) and level, ``units`` by modality, the truth.
 
-    ``size`` is width and height of the pictures, ``conditions`` what the flight was like:
-    surroundings, light, distance; ``key`` tells it from others, see `cache_key`.
+    ``size`` is width and height of the pictures; for ``key`` see `cache_key`.
     """
 
     name: str
@@ -84,7 +83,6 @@ class CachedFlight:
     grids: dict[tuple[str, str], Grid]
     units: dict[str, UnitTimes]
     truth: WindowTruth
-    conditions: tuple[str, ...] = ()
     key: str = ''
 
     def levels(self, modality: str) -> tuple[str, ...]:
@@ -118,12 +116,9 @@ def write_flight(
     :raises ReplayError: if it cannot be read
     :raises OSError: if the folder cannot be written
     """
-    if _index(folder).get('key') == key:
+    if read_index(folder / _INDEX).get('key') == key:
         return
-    part = folder.with_name(f'.{folder.name}.part')
-    shutil.rmtree(part, ignore_errors=True)
-    part.mkdir(parents=True)
-    with Recording(flight) as recording:
+    with whole_folder(folder) as part, Recording(flight) as recording:
         truth = (find_truth or recorded_truth)(recording)
         units: dict[str, list[Unit]] = {CAMERA: [], RADAR: []}
         for unit in recording.units():
@@ -133,27 +128,22 @@ def write_flight(
         usable = {kind: np.ones(len(of_kind), np.bool_) for kind, of_kind in units.items()}
         for (kind, level), encode in open_encoders(recording).items():
             _write_level(part, kind, level, units[kind], encode, usable[kind])
-    instants = [*(u.stamp_ns for u in units[CAMERA]), *_window_ends(units, stride_ns)]
-    known = window_truth(truth, instants)
-    times = {
-        f'{kind}_{name}': column
-        for kind, of_kind in units.items()
-        for name, column in _times(of_kind, usable[kind])._asdict().items()
-    }
-    with (part / _UNITS).open('wb') as file:
-        np.savez(
-            file,
-            instants_ns=known.instants_ns,
-            ends=known.ends,
-            rows=known.rows,
+        instants = [*(u.stamp_ns for u in units[CAMERA]), *_window_ends(units, stride_ns)]
+        known = window_truth(truth, instants)
+        times = {
+            f'{kind}_{name}': column
+            for kind, of_kind in units.items()
+            for name, column in _times(of_kind, usable[kind])._asdict().items()
+        }
+        arrays = {
+            'instants_ns': known.instants_ns,
+            'ends': known.ends,
+            'rows': known.rows,
             **times,
-        )
-    scene = truth.scenes[0]
-    conditions = [scene.surroundings, scene.light, scene.distance]
-    index = {'key': key, 'name': flight.name, 'size': list(size), 'conditions': conditions}
-    (part / _INDEX).write_text(json.dumps(index))
-    shutil.rmtree(folder, ignore_errors=True)
-    part.rename(folder)
+        }
+        np.savez(part / _UNITS, **arrays)
+        index = {'key': key, 'name': flight.name, 'size': list(size)}
+        (part / _INDEX).write_text(json.dumps(index))
 
 
 def read_flight(folder: Path) -> CachedFlight:
@@ -180,16 +170,8 @@ def read_flight(folder: Path) -> CachedFlight:
                 raise ValueError(f'{path.name} has the shape {grid.shape}')
             grids[kind, level] = grid
         width, height = map(int, index['size'])
-        conditions = tuple(map(str, index['conditions']))
-        return CachedFlight(
-            str(index['name']),
-            (width, height),
-            grids,
-            units,
-            truth,
-            conditions,
-            str(index['key']),
-        )
+        name, key = str(index['name']), str(index['key'])
+        return CachedFlight(name, (width, height), grids, units, truth, key)
     except (OSError, ValueError, KeyError, TypeError, EOFError, BadZipFile) as err:
         raise TrainingError(
             f'{folder} cannot be used ({str(err)[:200]}); remove it and go on with --resume'
@@ -305,11 +287,3 @@ def _picture_size(units: Sequence[Unit], flight: Path) -> tuple[int, int]:
             continue
         return width, height
     raise TrainingError(f'{flight}: it has no picture that can be read; leave it out')
-
-
-def _index(folder: Path) -> dict[str, Any]:
-    try:
-        content = json.loads((folder / _INDEX).read_text())
-    except (OSError, ValueError):
-        return {}
-    return content if isinstance(content, dict) else {}

@@ -23,9 +23,9 @@ from mmedge_ros.lab.training import Report, TrainingError, part_of
 from mmedge_ros.lab.training.bundle_files import (
     encoder_entries,
     identity_text,
-    new_folder,
     write_manifest,
 )
+from mmedge_ros.lab.training.checkpoint import read_index, whole_folder
 from mmedge_ros.lab.training.detector_training import TrainedDetector
 from mmedge_ros.lab.training.feature_cache import CachedFlight, read_flight
 from mmedge_ros.lab.training.flight_encoders import CacheTask, run_tasks
@@ -158,36 +158,27 @@ def _embedding(
     folder = request.folder / 'embedding'
     paths = {kind: folder / f'embedding_{kind}.onnx' for kind in (CAMERA, RADAR)}
     identity = [digest, request.settings.embedding_steps]
-    known = _facts(folder)
+    known = read_index(folder / _FACTS)
     if known.get('identity') == identity:
         return paths, known['facts']
     joint = train_embedding(sets[''], request.settings.embedding_steps, report)
-    part = new_folder(folder.with_name(f'.{folder.name}.part'))
-    for kind, network, shape in (
-        (CAMERA, joint.camera, CAMERA_GRID),
-        (RADAR, joint.radar, RADAR_GRID),
-    ):
-        grid = torch.zeros(1, *shape)
-        write_graph(network, {'grid': grid}, ['embedding'], part / paths[kind].name)
-    figures = {
-        name or TRAIN: judge_embedding(joint, flights)._asdict() for name, flights in sets.items()
-    }
-    facts = {
-        name: {k: round(v, _DIGITS) for k, v in entry.items() if math.isfinite(v)}
-        for name, entry in figures.items()
-    }
-    (part / _FACTS).write_text(json.dumps({'identity': identity, 'facts': facts}))
-    new_folder(folder).rmdir()
-    part.rename(folder)
+    with whole_folder(folder) as part:
+        for kind, network, shape in (
+            (CAMERA, joint.camera, CAMERA_GRID),
+            (RADAR, joint.radar, RADAR_GRID),
+        ):
+            grid = torch.zeros(1, *shape)
+            write_graph(network, {'grid': grid}, ['embedding'], part / paths[kind].name)
+        figures = {
+            name or TRAIN: judge_embedding(joint, flights)._asdict()
+            for name, flights in sets.items()
+        }
+        facts = {
+            name: {k: round(v, _DIGITS) for k, v in entry.items() if math.isfinite(v)}
+            for name, entry in figures.items()
+        }
+        (part / _FACTS).write_text(json.dumps({'identity': identity, 'facts': facts}))
     return paths, facts
-
-
-def _facts(folder: Path) -> dict[str, Any]:
-    try:
-        content = json.loads((folder / _FACTS).read_text())
-    except (OSError, ValueError):
-        return {}
-    return content if isinstance(content, dict) else {}
 
 
 def prepare_parts(request: FeaturesRequest, report: Report) -> Parts:
@@ -216,16 +207,15 @@ def prepare_parts(request: FeaturesRequest, report: Report) -> Parts:
                 'folder, or remove it to begin anew'
             )
         return Parts(folder, digest, existing)
-    part = new_folder(folder.with_name(f'.{folder.name}.part'))
-    camera, camera_facts = _camera(request, part, part_of(report, 0.0, 0.5))
-    radar, radar_facts = _radar(request, part, part_of(report, 0.5, 1.0))
-    content = {
-        _IDENTITY: digest,
-        **encoder_entries(camera, radar),
-        'encoders': {'camera': camera_facts, 'radar': radar_facts},
-    }
-    write_manifest(part, 'encoders', content)
-    part.rename(folder)
+    with whole_folder(folder) as part:
+        camera, camera_facts = _camera(request, part, part_of(report, 0.0, 0.5))
+        radar, radar_facts = _radar(request, part, part_of(report, 0.5, 1.0))
+        content = {
+            _IDENTITY: digest,
+            **encoder_entries(camera, radar),
+            'encoders': {'camera': camera_facts, 'radar': radar_facts},
+        }
+        write_manifest(part, 'encoders', content)
     return Parts(folder, digest, _existing(folder) or content)
 
 

@@ -21,12 +21,11 @@ from mmedge_ros.lab.training.bundle_files import (
     domain_of,
     file_entry,
     finish_bundle,
-    new_folder,
     require_free,
     software_facts,
     write_manifest,
 )
-from mmedge_ros.lab.training.checkpoint import disk_error, work_beside, work_folder
+from mmedge_ros.lab.training.checkpoint import disk_error, new_folder, work_beside, work_folder
 from mmedge_ros.lab.training.detector_training import TrainedDetector, checkpoint_of, load_detector
 from mmedge_ros.lab.training.epoch_training import prepare_torch
 from mmedge_ros.lab.training.feature_cache import require_truth

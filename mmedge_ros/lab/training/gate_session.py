@@ -37,9 +37,10 @@ from mmedge_ros.lab.training.gate_training import (
     train_gate,
 )
 from mmedge_ros.lab.training.gate_trials import (
+    AUDITED,
     Table,
+    Trial,
     across_splits,
-    audited_trial,
     gate_name,
     gate_trials,
     replay_trials,
@@ -186,7 +187,7 @@ def _audits(
     )
     if threshold is None or SHIFTED not in flights:
         return {}
-    trial = audited_trial(fit.gate, threshold)
+    trial = Trial(AUDITED, threshold, fit.gate, threshold)
     audits = AuditParameters(share=_AUDITED_SHARE)
     usual = TEST if TEST in flights else CALIBRATION
     outcomes = {}
@@ -261,13 +262,7 @@ def _described(
         'camera_level': request.level,
         'profile': bundle.profile.description,
         'sets': {name: str(folder) for name, folder in request.sets.items()},
-        'fit': {
-            'samples': fit.samples,
-            'flights': fit.flights,
-            'epochs': fit.epochs,
-            'held_out_loss': fit.held_out_loss,
-            'constant_loss': fit.constant_loss,
-        },
+        'fit': {name: value for name, value in fit._asdict().items() if name != 'gate'},
         'calibration_flights': table.flights,
         'confidence': request.confidence,
         'method': request.method,

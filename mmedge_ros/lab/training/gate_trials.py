@@ -72,11 +72,6 @@ def rival_trials(seed: int = 0) -> list[Trial]:
     return [*scores, *chances]
 
 
-def audited_trial(gate: Gate, threshold: float) -> Trial:
-    """Return the gate at one threshold, for flights in which windows are audited."""
-    return Trial(AUDITED, threshold, gate, threshold)
-
-
 def gate_name(gate: Gate) -> str:
     """Return a short digest of a gate."""
     return hashlib.sha256(gate_bytes(gate)).hexdigest()[:12]

@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-import shutil
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,7 +24,8 @@ from numpy.typing import NDArray
 from mmedge_ros.lab.evaluation.truth_matching import MINIMUM_HEIGHT, MINIMUM_VISIBILITY
 from mmedge_ros.lab.simulation.flight_folder import read_description
 from mmedge_ros.lab.simulation.world import LABELS
-from mmedge_ros.lab.training import TrainingError
+from mmedge_ros.lab.training import OnShare, TrainingError
+from mmedge_ros.lab.training.checkpoint import read_index, whole_folder
 from mmedge_ros.lab.training.flight_pictures import (
     LabelledPicture,
     count_pictures,
@@ -39,6 +39,7 @@ CLASSES = LABELS
 INDEX = 'index.json'
 _LAYOUT = 1  # raise it when the files change, so that older folders are not taken for them
 _JPEG = b'\xff\xd8'
+_INDEXED = ('digest', 'pictures', 'flights', 'objects')
 
 Labels = NDArray[np.float32]
 
@@ -61,7 +62,7 @@ class PictureSet:
     folder: Path
     digest: str
     pictures: int
-    flights: tuple[dict[str, Any], ...]
+    flights: Sequence[dict[str, Any]]
     objects: dict[str, int]
 
     def __len__(self) -> int:
@@ -99,7 +100,7 @@ def write_picture_set(
     flights: Sequence[Path],
     folder: Path,
     pictures: int,
-    on_progress: Callable[[float], None] | None = None,
+    on_progress: OnShare | None = None,
 ) -> PictureSet:
     """Write pictures spread evenly over flights, unless the folder already holds them.
 
@@ -112,90 +113,53 @@ def write_picture_set(
     """
     total = count_pictures(flights)
     step = max(1, round(total / max(pictures, 1)))
-    described = tuple(describe_flight(flight) for flight in flights)
+    described = [describe_flight(flight) for flight in flights]
     key = hashlib.sha256(json.dumps([_LAYOUT, step, described]).encode()).hexdigest()
-    existing = _existing(folder, key)
-    if existing is not None:
-        return existing
-    part = folder.with_name(f'.{folder.name}.part')
-    shutil.rmtree(part, ignore_errors=True)
-    for name in ('images', 'labels', 'ignored'):
-        (part / name).mkdir(parents=True)
-    writer = _Writer(part)
-    for flight in flights:
-        for picture in labelled_pictures(flight, step):
-            writer.write(picture)
-            if on_progress:
-                on_progress(min(writer.seen * step / max(total, 1), 1.0))
-    index = writer.finish(key, described)
-    shutil.rmtree(folder, ignore_errors=True)
-    part.rename(folder)
-    return _picture_set(folder, index)
-
-
-class _Writer:
-    """Writes pictures one by one and keeps count of what they hold."""
-
-    def __init__(self, folder: Path) -> None:
-        self.seen = 0
-        self._folder = folder
-        self._count = 0
-        self._digest = hashlib.sha256()
-        self._objects: Counter[str] = Counter()
-
-    def write(self, picture: LabelledPicture) -> None:
-        self.seen += 1
-        try:
-            image = picture.image
-        except SensingError:
-            return
-        targets, ignored = _targets(picture.truth)
-        height, width = image.shape[:2]
-        files = {
-            f'images/{self._count:06d}.jpg': _jpeg(picture, image),
-            f'labels/{self._count:06d}.txt': _lines(picture.truth, targets, width, height),
-            f'ignored/{self._count:06d}.txt': _lines(picture.truth, ignored, width, height),
-        }
-        for name, content in files.items():
-            (self._folder / name).write_bytes(content)
-            self._digest.update(content)
-        self._objects.update(picture.truth.labels[targets].tolist())
-        self._count += 1
-
-    def finish(self, key: str, flights: Sequence[dict[str, Any]]) -> dict[str, Any]:
-        if not self._count:
+    known = read_index(folder / INDEX)
+    if known.get('key') == key:
+        return PictureSet(folder, *(known[name] for name in _INDEXED))
+    with whole_folder(folder) as part:
+        for name in ('images', 'labels', 'ignored'):
+            (part / name).mkdir()
+        digest, objects, seen, count = hashlib.sha256(), Counter[str](), 0, 0
+        for flight in flights:
+            for picture in labelled_pictures(flight, step):
+                files = _files(picture, f'{count:06d}')
+                for name, content in files.items():
+                    (part / name).write_bytes(content)
+                    digest.update(content)
+                if files:
+                    count += 1
+                    objects.update(picture.truth.labels[_targets(picture.truth)[0]].tolist())
+                seen += 1
+                if on_progress:
+                    on_progress(min(seen * step / max(total, 1), 1.0))
+        if not count:
             raise TrainingError('not one picture of the flights can be used; look at them first')
         description = {'path': '.', 'train': 'images', 'val': 'images'}
-        (self._folder / 'data.yaml').write_text(
+        (part / 'data.yaml').write_text(
             yaml.safe_dump({**description, 'names': dict(enumerate(CLASSES))}, sort_keys=False)
         )
-        index = {
-            'key': key,
-            'digest': self._digest.hexdigest(),
-            'pictures': self._count,
-            'flights': list(flights),
-            'objects': {label: self._objects[label] for label in CLASSES},
-        }
-        (self._folder / INDEX).write_text(json.dumps(index, indent=1))
-        return index
+        of_class = {label: objects[label] for label in CLASSES}
+        written = PictureSet(folder, digest.hexdigest(), count, described, of_class)
+        index = {'key': key, **{name: getattr(written, name) for name in _INDEXED}}
+        (part / INDEX).write_text(json.dumps(index, indent=1))
+    return written
 
 
-def _existing(folder: Path, key: str) -> PictureSet | None:
+def _files(picture: LabelledPicture, name: str) -> dict[str, bytes]:
+    """Return the files of a picture; {} if it is damaged."""
     try:
-        index = json.loads((folder / INDEX).read_text())
-        return _picture_set(folder, index) if index['key'] == key else None
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
-
-
-def _picture_set(folder: Path, index: dict[str, Any]) -> PictureSet:
-    return PictureSet(
-        folder,
-        str(index['digest']),
-        int(index['pictures']),
-        tuple(index['flights']),
-        dict(index['objects']),
-    )
+        image = picture.image
+    except SensingError:
+        return {}
+    targets, ignored = _targets(picture.truth)
+    height, width = image.shape[:2]
+    return {
+        f'images/{name}.jpg': _jpeg(picture, image),
+        f'labels/{name}.txt': _lines(picture.truth, targets, width, height),
+        f'ignored/{name}.txt': _lines(picture.truth, ignored, width, height),
+    }
 
 
 def describe_flight(flight: Path) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -142,7 +142,8 @@ def judge(
     :return: of the fused maps, and of the newest picture's own
     """
     fused, alone = Judgement(), Judgement()
-    for part in _parts(chosen):
+    for first in range(0, len(chosen), _BATCH):
+        part = chosen[first : first + _BATCH]
         batch = joined(windows, part)
         maps = run(batch)
         for row, window in enumerate(part):
@@ -155,11 +156,6 @@ def judge(
             own[:SEMANTIC_CHANNELS] = newest[:SEMANTIC_CHANNELS]
             alone.add(own, flight.size, truth)
     return fused, alone
-
-
-def _parts(chosen: Sequence[Window]) -> Iterator[Sequence[Window]]:
-    for first in range(0, len(chosen), _BATCH):
-        yield chosen[first : first + _BATCH]
 
 
 def _count(detected: _Detected, truth: TrueObjects, threshold: float) -> Counts:

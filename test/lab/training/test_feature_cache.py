@@ -64,7 +64,6 @@ def test_a_flight_is_kept_row_by_row(flight: Path, tmp_path: Path) -> None:
     write_flight(flight, tmp_path / 'one', 'key', Opened(), STRIDE_NS)
     cached = read_flight(tmp_path / 'one')
     assert cached.size == (320, 240)
-    assert cached.conditions == ('meadow', 'day', 'near')
     assert cached.levels(CAMERA) == cached.levels(RADAR) == ('large',)
     assert cached.grids[CAMERA, 'large'].shape == (18, 64, 30, 40)
     assert cached.grids[RADAR, 'large'][:, 0, 0, 0].tolist() == list(range(12))

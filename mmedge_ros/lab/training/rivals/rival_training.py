@@ -216,8 +216,7 @@ def _selector(
     targets = _shortfalls(samples)
 
     def constant(rows: Rows) -> FloatArray:
-        mean: FloatArray = targets[rows].mean(axis=0)
-        return mean
+        return np.asarray(targets[rows].mean(axis=0))
 
     loss = squared(targets)
     fit = fit_network(samples.seen, samples.flights, loss, constant, p.windows)
@@ -256,8 +255,7 @@ def _facts(fit: Fit, flights: NDArray[np.int64]) -> dict[str, Any]:
 
 
 def _shortfalls(samples: SelectionSamples) -> FloatArray:
-    shortfalls: FloatArray = samples.quality.max(axis=1, keepdims=True) - samples.quality
-    return shortfalls
+    return np.asarray(samples.quality.max(axis=1, keepdims=True) - samples.quality)
 
 
 def _right_levels(samples: SelectionSamples, margin: float) -> NDArray[np.intp]:

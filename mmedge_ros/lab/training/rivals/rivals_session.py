@@ -10,7 +10,6 @@ from typing import Any
 
 from mmedge_ros.data_types import NS_PER_S
 from mmedge_ros.lab.evaluation.bundle_under_test import BundleUnderTest, open_bundle
-from mmedge_ros.lab.evaluation.encoded_flight import EncodedFlight
 from mmedge_ros.lab.evaluation.flight_cases import CachedTruth, encoded_with_truth
 from mmedge_ros.lab.policies.policy_run import levels_needed
 from mmedge_ros.lab.policies.rivals_folder import choices_of, encoders_digest, write_rivals
@@ -49,52 +48,35 @@ class RivalFlight:
     def samples_path(self) -> Path:
         return self.folder / f'{self.path.name}.npz'
 
-    def encoded(self, on_share: OnShare) -> EncodedFlight:
-        """Read the flight and encode it with every level.
-
-        :raises ReplayError: if it cannot be read
-        :raises EncodingError: if the bundle cannot be used
-        :raises EvaluationError: if it lacks a sensor or the truth
-        """
-        with Recording(self.path) as recording:
-            wanted = levels_needed(self.bundle)
-            return encoded_with_truth(recording, self.bundle.encoders(), wanted, on_share)
-
 
 def collect(task: RivalFlight, on_share: OnShare) -> None:
-    """Collect the samples of a flight; those that are there already are kept.
+    """Collect the samples of a flight for all rivals; those that are there already are kept.
 
-    :raises TrainingError: if they cannot be written, or the flight cannot be used
+    :raises TrainingError: if they cannot be written
+    :raises ReplayError: if the flight cannot be read
+    :raises EncodingError: if the bundle cannot be used
+    :raises EvaluationError: if the flight lacks a sensor or the truth
     """
     if kept_samples(task.samples_path) is None:
-        flight = task.encoded(lambda share: on_share(_ENCODED * share))
-        keep_samples(task.samples_path, samples_of(flight, task, on_share))
+        bundle = task.bundle
+        with Recording(task.path) as recording:
+            flight = encoded_with_truth(
+                recording,
+                bundle.encoders(),
+                levels_needed(bundle),
+                lambda share: on_share(_ENCODED * share),
+            )
+        assert flight.truth is not None  # see `encoded_with_truth`
+        choices, truth = choices_of(bundle.folder), CachedTruth(flight.truth)
+        runs = WindowRuns(flight, truth, bundle, bundle.networks(), choices, task.number)
+        gating = runs.gating()
+        on_share(_GATED)
+        window_ns = round(WindowParameters().window * NS_PER_S)
+        pictures = picture_samples(
+            flight, task.number, choices.levels[-1], window_ns, seed=task.number
+        )
+        keep_samples(task.samples_path, FlightSamples(gating, runs.selection(), pictures))
     on_share(1.0)
-
-
-def samples_of(flight: EncodedFlight, task: RivalFlight, on_share: OnShare) -> FlightSamples:
-    """Run an encoded flight for all three rivals.
-
-    :raises ReplayError: if it is not encoded with every level
-    """
-    assert flight.truth is not None  # see `RivalFlight.encoded`
-    choices = choices_of(task.bundle.folder)
-    runs = WindowRuns(
-        flight,
-        CachedTruth(flight.truth),
-        task.bundle,
-        task.bundle.networks(),
-        choices,
-        task.number,
-    )
-    gating = runs.gating()
-    on_share(_GATED)
-    window_ns = round(WindowParameters().window * NS_PER_S)
-    return FlightSamples(
-        gating,
-        runs.selection(),
-        picture_samples(flight, task.number, choices.levels[-1], window_ns, task.number),
-    )
 
 
 def collected(task: RivalFlight) -> FlightSamples:
