@@ -35,7 +35,7 @@ class PersonSamples(NamedTuple):
     """One row for each visible person at each instant; columns (S,).
 
     ``heights`` px, ``ranges`` m (NaN unknown), ``overlaps`` the IoU of the box assigned (0
-    missed), ``found`` whether some box meets the person with an IoU of at least 0.5.
+    missed), ``met`` whether some box meets the person with an IoU of at least 0.5.
     """
 
     stamps_ns: Instants
@@ -44,7 +44,7 @@ class PersonSamples(NamedTuple):
     visibility: FloatArray
     ranges: FloatArray
     overlaps: FloatArray
-    found: Mask
+    met: Mask
     surroundings: Texts
     light: Texts
     distance: Texts
@@ -61,7 +61,7 @@ class PersonSamples(NamedTuple):
     @property
     def recall(self) -> float:
         """Share of people met by a box, NaN without a sample."""
-        return float(self.found.mean()) if len(self.found) else np.nan
+        return float(self.met.mean()) if len(self.met) else np.nan
 
 
 class ErrorSamples(NamedTuple):
@@ -110,7 +110,7 @@ def joined_errors(parts: Sequence[ErrorSamples]) -> ErrorSamples:
 
 
 def person_samples(
-    stamp_ns: int, people: TrueFrame, overlaps: FloatArray, found: Mask
+    stamp_ns: int, people: TrueFrame, overlaps: FloatArray, met: Mask
 ) -> PersonSamples:
     """Make the rows of one instant; ``people`` holds only visible people."""
     surroundings, light, distance = (
@@ -123,7 +123,7 @@ def person_samples(
         people.visibility,
         people.ranges,
         overlaps,
-        found,
+        met,
         surroundings,
         light,
         distance,

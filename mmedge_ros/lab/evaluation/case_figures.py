@@ -134,7 +134,7 @@ def case_figures(record: RunRecord, truth: GroundTruth, accuracy: Accuracy) -> C
         if (mask := in_stream.get(stratum)) is not None:
             _add_stream(row, stream.select(mask))
         if (mask := in_places.get(stratum)) is not None:
-            placed = places.found[mask]
+            placed = places.met[mask]
             row[_PLACE['asked']], row[_PLACE['placed']] = len(placed), placed.sum()
         sums[stratum] = row
     # A wrong box is of no person's size or range: they are counted for flights only.
@@ -155,7 +155,7 @@ def _add_people(row: FloatArray, people: PersonSamples) -> None:
         row[_PLACE['people' + suffix]] = np.count_nonzero(tall)
         row[_PLACE['overlap' + suffix]] = people.overlaps[tall].sum()
         if 'found' + suffix in _PLACE:
-            row[_PLACE['found' + suffix]] = np.count_nonzero(people.found[tall])
+            row[_PLACE['found' + suffix]] = np.count_nonzero(people.met[tall])
 
 
 def _add_stream(row: FloatArray, stream: PersonSamples) -> None:

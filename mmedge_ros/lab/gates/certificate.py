@@ -1,6 +1,6 @@
 """Which threshold keeps a promise: Learn then Test with flights as samples.
 
-Of each flight one knows how many windows were decided early in closed loop, and how many of
+Of each flight it is known how many windows were decided early in closed loop, and how many of
 those differ from the reference. The promise: of early decisions at most a share ``alpha``
 differs. For each threshold the null hypothesis is that it breaks the promise; those that are
 rejected are safe, with a family-wise error of at most 1 - ``confidence`` (Angelopoulos, Bates,
@@ -93,13 +93,13 @@ def fixed_sequence(p_values: Sequence[float], error: float, starts: int = STARTS
     count = len(p_values)
     starts = min(max(starts, 1), count)
     level = error / starts
-    found: int | None = None
+    last: int | None = None
     for number in range(starts):
         for place in range(number * count // starts, count):
             if not p_values[place] <= level:
                 break
-            found = place if found is None else max(found, place)
-    return found
+            last = place if last is None else max(last, place)
+    return last
 
 
 def p_value(flights: Sequence[FlightOutcome], alpha: float, method: str) -> float:

@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from mmedge_ros.lab.reporting.figure_style import BLUE, GREEN, INK, MUTED, render
+from mmedge_ros.lab.reporting.page import UNKNOWN, difference_words, markdown_table
 from mmedge_ros.lab.reporting.report_files import write_files
 from mmedge_ros.lab.training.ablation_table import FULL, TABLE, VARIANTS
 
@@ -26,13 +27,12 @@ _FIGURE_TITLES = {
     'precision': 'precision',
     'range_error': 'range error',
 }
-_UNKNOWN = '-'
 
 
 def write_ablations(folder: Path, table: Mapping[str, Any]) -> None:
     """Write the report of what `ablation_table.tabulate` returned.
 
-    :raises EvaluationError: if it cannot be written
+    :raises ReportError: if it cannot be written
     """
     write_files(
         folder,
@@ -66,37 +66,40 @@ def page(table: Mapping[str, Any]) -> str:
         'differences from the full network when flights and seeds are drawn anew, the same ones '
         'for both.',
     ]
+    titles = list(_FIGURE_TITLES.values())
+    others = [variant for variant in VARIANTS if variant.name != FULL]
     for name, entry in table['configurations'].items():
+        alone, variants = entry['newest_picture'], entry['variants']
+        figures = [
+            ['newest picture alone', *(_number(alone[f]) for f in (*_FIGURE_TITLES, 'worth'))]
+        ]
+        for variant in VARIANTS:
+            row = variants[variant.name]
+            cells = [_with_spread(row[figure]) for figure in (*_FIGURE_TITLES, 'best_worth')]
+            figures.append([variant.title, *cells])
+        differences = [
+            [v.title, *(_difference(variants[v.name][f]['less_full']) for f in _FIGURE_TITLES)]
+            for v in others
+        ]
         lines += [
             '',
             f'## {_CONFIGURATION_TITLES.get(name, name)}',
             '',
             f'{entry["people"]} people, threshold {entry["threshold"]}.',
             '',
-            '| network | ' + ' | '.join(_FIGURE_TITLES.values()) + ' | best worth |',
-            '| --- |' + ' ---: |' * (len(_FIGURE_TITLES) + 1),
-            '| newest picture alone | '
-            + ' | '.join(_number(entry['newest_picture'][f]) for f in _FIGURE_TITLES)
-            + f' | {_number(entry["newest_picture"]["worth"])} |',
+            markdown_table(['network', *titles, 'best worth'], figures),
+            markdown_table(['less full', *titles], differences).rstrip(),
         ]
-        for variant in VARIANTS:
-            row = entry['variants'][variant.name]
-            cells = [_with_spread(row[figure]) for figure in (*_FIGURE_TITLES, 'best_worth')]
-            lines.append(f'| {variant.title} | {" | ".join(cells)} |')
-        lines += ['', '| less full | ' + ' | '.join(_FIGURE_TITLES.values()) + ' |']
-        lines.append('| --- |' + ' ---: |' * len(_FIGURE_TITLES))
-        for variant in VARIANTS:
-            if variant.name != FULL:
-                row = entry['variants'][variant.name]
-                cells = [_difference(row[figure]['less_full']) for figure in _FIGURE_TITLES]
-                lines.append(f'| {variant.title} | {" | ".join(cells)} |')
-    lines += ['', '## Cost of training', '', '| network | s of processor time | last loss |']
-    lines.append('| --- | ---: | ---: |')
-    for variant in VARIANTS:
-        last = ', '.join(f'{losses[-1]:.3f}' for losses in table['losses'][variant.name])
-        lines.append(
-            f'| {variant.title} | {table["training_seconds"][variant.name]:.0f} | {last} |'
-        )
+    costs = [
+        [
+            variant.title,
+            f'{table["training_seconds"][variant.name]:.0f}',
+            ', '.join(f'{losses[-1]:.3f}' for losses in table['losses'][variant.name]),
+        ]
+        for variant in VARIANTS
+    ]
+    head = ['network', 's of processor time', 'last loss']
+    lines += ['', '## Cost of training', '', markdown_table(head, costs).rstrip()]
     return '\n'.join(lines) + '\n'
 
 
@@ -166,7 +169,7 @@ def _listed(seeds: Sequence[int]) -> str:
 
 
 def _number(value: float | None) -> str:
-    return _UNKNOWN if value is None else f'{value:.3f}'
+    return UNKNOWN if value is None else f'{value:.3f}'
 
 
 def _with_spread(figure: Mapping[str, Any]) -> str:
@@ -175,9 +178,4 @@ def _with_spread(figure: Mapping[str, Any]) -> str:
 
 
 def _difference(values: Sequence[float | None]) -> str:
-    value, low, high = values
-    if value is None:
-        return _UNKNOWN
-    if low is None or high is None:
-        return f'{value:+.3f}'
-    return f'{value:+.3f} ({low:+.3f} to {high:+.3f})'
+    return difference_words(dict(zip(('value', 'low', 'high'), values, strict=True)))

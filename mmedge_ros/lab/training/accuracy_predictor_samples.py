@@ -156,7 +156,7 @@ def _row(
     place = (places.stamps_ns - begin_ns) // _STEP_NS
     within = (place >= 0) & (place < steps)
     np.add.at(sought, place[within], 1.0)
-    np.add.at(placed, place[within], places.found[within])
+    np.add.at(placed, place[within], places.met[within])
     return asked, overlaps, sought, placed, _known(record, begin_ns, steps)
 
 

@@ -57,4 +57,4 @@ def test_figures_that_are_not_known_are_left_out(tmp_path: Path) -> None:
     made = [run_of(v.name, 0, 0.0, hits=0, wrong=-100, error=float('nan')) for v in VARIANTS]
     table = {'plan': PLAN, 'steps': 1, **tabulate(made)}
     write_ablations(tmp_path, table)
-    assert '| full | - |' in (tmp_path / 'report.md').read_text()
+    assert '| full | – |' in (tmp_path / 'report.md').read_text()
