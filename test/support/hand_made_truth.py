@@ -32,7 +32,7 @@ def moved(box: Box, right: float, down: float = 0.0) -> Box:
     return Box(box.x0 + right, box.y0 + down, box.x1 + right, box.y1 + down)
 
 
-def somebody(
+def true_person(
     number: int = 1,
     box: Box | None = BOX,
     position: Sequence[float] = (10.0, 0.0, 0.0),

@@ -69,7 +69,7 @@ def truths(
     duration: float = 1.0, make: Callable[[int, int], Any] | None = None
 ) -> list[tuple[str, int, Any]]:
     """A message for each picture; ``make(number, stamp_ns)`` for other ones than the walker's."""
-    found = []
+    result = []
     for number in range(round(duration * 20.0)):
         at = BEGIN_NS + round(number * 1e9 / 20.0)
         if make is None:
@@ -77,8 +77,8 @@ def truths(
             message = ground_truth(at, [walker(number)], header=header(at, 'radar_link'))
         else:
             message = make(number, at)
-        found.append((GROUND_TRUTH, at + LOG_DELAY_NS, message))
-    return found
+        result.append((GROUND_TRUTH, at + LOG_DELAY_NS, message))
+    return result
 
 
 def recording_with_truth(

@@ -153,11 +153,11 @@ def test_every_policy_and_factor_has_a_row(report: dict[str, Any]) -> None:
 
 
 def test_tiles_say_what_matters_most(report: dict[str, Any]) -> None:
-    found = {tile.name: tile for tile in tiles(report)}
-    assert found['Streaming mean IoU'].value == '0.575'
-    assert found['Over the best rival'].value == '+0.100'
-    assert found['Below blocking'].value == '95.7 %'
-    assert found['Targets met'].value.endswith(f'of {len(report["verdicts"])}')
+    result = {tile.name: tile for tile in tiles(report)}
+    assert result['Streaming mean IoU'].value == '0.575'
+    assert result['Over the best rival'].value == '+0.100'
+    assert result['Below blocking'].value == '95.7 %'
+    assert result['Targets met'].value.endswith(f'of {len(report["verdicts"])}')
 
 
 def test_foreign_names_are_shown_as_they_are(report: dict[str, Any]) -> None:

@@ -35,22 +35,22 @@ def kept(tmp_path: Path) -> Path:
 
 
 def test_the_same_figures_did_not_move(kept: Path) -> None:
-    found = changes(reported(), kept)
-    assert len(found) == 2 * len(KEPT)
-    assert all(move.within for move in found)
+    result = changes(reported(), kept)
+    assert len(result) == 2 * len(KEPT)
+    assert all(move.within for move in result)
 
 
 def test_a_figure_that_moved_is_named_with_both_values(kept: Path) -> None:
-    found = changes(reported(lambda case, flight: better_ours(case, flight) - 0.05), kept)
-    moved = {(move.case, move.figure): move for move in found if not move.within}
+    result = changes(reported(lambda case, flight: better_ours(case, flight) - 0.05), kept)
+    moved = {(move.case, move.figure): move for move in result if not move.within}
     move = moved['ours-stream-100-50ms', 'accuracy.streaming_mean_iou']
     assert (move.kept, move.now) == (pytest.approx(0.515), pytest.approx(0.465))
     assert not any(figure.startswith('latency') for _, figure in moved)
 
 
 def test_a_small_move_is_allowed(kept: Path) -> None:
-    found = changes(reported(lambda case, flight: better_ours(case, flight) - 0.01), kept)
-    assert all(move.within for move in found)
+    result = changes(reported(lambda case, flight: better_ours(case, flight) - 0.01), kept)
+    assert all(move.within for move in result)
 
 
 def test_a_case_that_is_missing_now_moved(kept: Path) -> None:

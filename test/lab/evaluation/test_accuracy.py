@@ -16,9 +16,9 @@ from hand_made_truth import (
     moved,
     run,
     scene,
-    somebody,
     standing,
     track,
+    true_person,
 )
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -49,7 +49,7 @@ def walker(ms):
     """One person who crosses the picture, 10 m ahead, at 1 m/s to the right."""
     seconds = ms / 1000.0
     return [
-        somebody(
+        true_person(
             box=moved(BOX, SPEED * seconds),
             position=(10.0, -seconds, 0.0),
             velocity=(0.0, -1.0, 0.0),
@@ -77,9 +77,9 @@ def perfect(end=1000, step=100, delay=0.0, **more):
 
 def judged(decisions, truth=None):
     truth = truth or film(walker)
-    found = accuracy_of(run(decisions, truth), truth)
-    assert found is not None
-    return found.report()
+    result = accuracy_of(run(decisions, truth), truth)
+    assert result is not None
+    return result.report()
 
 
 def overlap(right):
@@ -88,22 +88,22 @@ def overlap(right):
 
 
 def test_perfect_tracks_have_perfect_figures():
-    found = judged([decided(0, seen(0)), *perfect()])
-    assert set(found) >= KEYS
+    result = judged([decided(0, seen(0)), *perfect()])
+    assert set(result) >= KEYS
     for key in ('mean_iou', 'mean_iou_20px', 'streaming_mean_iou', 'precision', 'recall'):
-        assert found[key] == pytest.approx(1.0), key
-    assert found['range_error_m'] == pytest.approx(0.0, abs=0.01)
-    assert found['position_error_m'] == pytest.approx(0.0, abs=1e-9)
-    assert found['velocity_error_m_s'] == pytest.approx(0.0, abs=1e-9)
-    assert found['counts']['windows'] == found['counts']['people'] == 11
-    assert found['scenarios'] == ['meadow_day_near']
+        assert result[key] == pytest.approx(1.0), key
+    assert result['range_error_m'] == pytest.approx(0.0, abs=0.01)
+    assert result['position_error_m'] == pytest.approx(0.0, abs=1e-9)
+    assert result['velocity_error_m_s'] == pytest.approx(0.0, abs=1e-9)
+    assert result['counts']['windows'] == result['counts']['people'] == 11
+    assert result['scenarios'] == ['meadow_day_near']
 
 
 def test_before_the_first_publication_everybody_is_missed():
     # Of the 101 instants of the truth the first 50 come before the decision at 500 ms.
-    found = judged([decided(500, seen(500))])
-    assert found['streaming_mean_iou'] == pytest.approx(51 / 101)
-    assert found['mean_iou'] == pytest.approx(1.0)
+    result = judged([decided(500, seen(500))])
+    assert result['streaming_mean_iou'] == pytest.approx(51 / 101)
+    assert result['mean_iou'] == pytest.approx(1.0)
 
 
 def test_a_late_decision_lowers_the_streaming_iou_by_what_its_boxes_lag_behind():
@@ -112,15 +112,15 @@ def test_a_late_decision_lowers_the_streaming_iou_by_what_its_boxes_lag_behind()
     late = [
         decided(ms, seen(ms, drift=(0.0, 0.0)), published=ms + 30) for ms in range(-100, 1001, 100)
     ]
-    found = judged(late)
+    result = judged(late)
     lags = [SPEED * (30 + 10 * k) / 1000.0 for k in range(10)]
     cycle = [overlap(lag) for lag in lags]
     # The instants 0, 10 and 20 ms still have the decision of -100 ms; so has no other.
     expected = ([overlap(SPEED * (100 + t) / 1000.0) for t in (0, 10, 20)] + cycle * 10)[:101]
-    assert found['streaming_mean_iou'] == pytest.approx(np.mean(expected), abs=1e-9)
+    assert result['streaming_mean_iou'] == pytest.approx(np.mean(expected), abs=1e-9)
     at_once = [overlap(SPEED * 10 * k / 1000.0) for k in range(10)] * 10 + [1.0]
-    assert found['streaming_mean_iou_at_once'] == pytest.approx(np.mean(at_once), abs=1e-9)
-    assert found['mean_iou'] == pytest.approx(1.0)
+    assert result['streaming_mean_iou_at_once'] == pytest.approx(np.mean(at_once), abs=1e-9)
+    assert result['mean_iou'] == pytest.approx(1.0)
 
 
 def test_a_box_that_knows_its_velocity_makes_up_for_the_delay():
@@ -144,51 +144,51 @@ def test_nothing_published_later_changes_what_was_known_before():
         decided(100, *(seen(ms) for ms in range(0, 1000, 50)), state=100, published=700),
         decided(900, seen(900), state=900, published=905),
     ]
-    plain, told = (accuracy_of(run(d, truth), truth) for d in (base, [*oracle, *base]))
+    plain, reports = (accuracy_of(run(d, truth), truth) for d in (base, [*oracle, *base]))
     assert plain is not None
-    assert told is not None
+    assert reports is not None
     before = plain.stream.stamps_ns < at(700)
-    assert np.array_equal(plain.stream.overlaps[before], told.stream.overlaps[before])
-    assert not np.array_equal(plain.stream.overlaps, told.stream.overlaps)
+    assert np.array_equal(plain.stream.overlaps[before], reports.stream.overlaps[before])
+    assert not np.array_equal(plain.stream.overlaps, reports.stream.overlaps)
 
 
 def test_the_latest_published_answers_and_not_the_newest_window():
     # The wrong one comes later although its window ended first.
     right, wrong = decided(200, seen(200), published=210), decided(100, published=400)
-    found = accuracy_of(run([right, wrong]), film(walker))
-    assert found is not None
-    times = (found.stream.stamps_ns - at(0)) // MS
-    assert found.stream.overlaps[times == 300].tolist() == [pytest.approx(1.0)]
-    assert found.stream.overlaps[times == 400].tolist() == [0.0]
+    result = accuracy_of(run([right, wrong]), film(walker))
+    assert result is not None
+    times = (result.stream.stamps_ns - at(0)) // MS
+    assert result.stream.overlaps[times == 300].tolist() == [pytest.approx(1.0)]
+    assert result.stream.overlaps[times == 400].tolist() == [0.0]
 
 
 def test_who_is_missed_counts_as_zero():
-    found = judged([decided(100, seen(100)), decided(200)])
-    assert (found['mean_iou'], found['recall'], found['precision']) == (0.5, 0.5, 1.0)
+    result = judged([decided(100, seen(100)), decided(200)])
+    assert (result['mean_iou'], result['recall'], result['precision']) == (0.5, 0.5, 1.0)
 
 
 def test_a_window_without_a_decision_counts_as_one_in_which_all_are_missed():
-    found = judged([decided(100, seen(100)), decided(400, seen(400))])
-    assert found['counts']['windows'] == 4
-    assert found['counts']['windows_without_decision'] == 2
-    assert found['mean_iou'] == pytest.approx(0.5)
+    result = judged([decided(100, seen(100)), decided(400, seen(400))])
+    assert result['counts']['windows'] == 4
+    assert result['counts']['windows_without_decision'] == 2
+    assert result['mean_iou'] == pytest.approx(0.5)
 
 
 def test_a_box_where_nobody_is_lowers_precision_alone():
     ghost = track(2, box=moved(BOX, -200.0))
-    found = judged([decided(ms, seen(ms), ghost) for ms in range(100, 1001, 100)])
-    assert (found['precision'], found['recall'], found['mean_iou']) == (0.5, 1.0, 1.0)
-    assert found['counts']['false_positives'] == 10
+    result = judged([decided(ms, seen(ms), ghost) for ms in range(100, 1001, 100)])
+    assert (result['precision'], result['recall'], result['mean_iou']) == (0.5, 1.0, 1.0)
+    assert result['counts']['false_positives'] == 10
 
 
 def test_small_people_count_from_8_px_on_and_in_the_20_px_figures_not_at_all():
-    truth = film(lambda ms: [*walker(ms), somebody(2, box=SMALL)])
-    found = judged([decided(0, seen(0)), *perfect()], truth)
-    assert found['mean_iou'] == pytest.approx(0.5)
-    assert found['mean_iou_20px'] == pytest.approx(1.0)
-    assert found['streaming_mean_iou_20px'] == pytest.approx(1.0)
-    assert found['recall_20px'] == 1.0
-    sizes = found['by_size']
+    truth = film(lambda ms: [*walker(ms), true_person(2, box=SMALL)])
+    result = judged([decided(0, seen(0)), *perfect()], truth)
+    assert result['mean_iou'] == pytest.approx(0.5)
+    assert result['mean_iou_20px'] == pytest.approx(1.0)
+    assert result['streaming_mean_iou_20px'] == pytest.approx(1.0)
+    assert result['recall_20px'] == 1.0
+    sizes = result['by_size']
     assert list(sizes) == ['8-20', '20-40', '40-80', '80+']
     assert (sizes['8-20']['people'], sizes['8-20']['recall']) == (11, 0.0)
     assert (sizes['80+']['people'], sizes['80+']['recall']) == (11, 1.0)
@@ -198,42 +198,45 @@ def test_small_people_count_from_8_px_on_and_in_the_20_px_figures_not_at_all():
 
 def test_strata_of_occlusion_range_and_conditions():
     truth = film(
-        lambda ms: [*walker(ms), somebody(2, box=SMALL, visibility=0.6, position=(25.0, 9.0, 0))]
+        lambda ms: [
+            *walker(ms),
+            true_person(2, box=SMALL, visibility=0.6, position=(25.0, 9.0, 0)),
+        ]
     )
-    found = judged(perfect(), truth)
-    assert found['by_occlusion']['partly']['people'] == 10
-    assert found['by_occlusion']['free']['recall'] == 1.0
-    assert found['by_range']['20-30']['people'] == 10
-    assert found['by_range']['10-20']['people'] == 10
-    assert found['by_range']['10-20']['position_error_m'] == pytest.approx(0.0, abs=1e-9)
-    assert math.isnan(found['by_range']['20-30']['position_error_m'])
-    assert list(found['by_light']) == ['day']
-    assert found['by_surroundings']['meadow']['people'] == 20
+    result = judged(perfect(), truth)
+    assert result['by_occlusion']['partly']['people'] == 10
+    assert result['by_occlusion']['free']['recall'] == 1.0
+    assert result['by_range']['20-30']['people'] == 10
+    assert result['by_range']['10-20']['people'] == 10
+    assert result['by_range']['10-20']['position_error_m'] == pytest.approx(0.0, abs=1e-9)
+    assert math.isnan(result['by_range']['20-30']['position_error_m'])
+    assert list(result['by_light']) == ['day']
+    assert result['by_surroundings']['meadow']['people'] == 20
 
 
 def test_the_errors_of_a_track_that_is_off_by_what_is_known():
     off = {'position': (10.6, -0.8, 0.9), 'velocity': (0.3, 0.0, 0.0)}
-    truth = film(lambda ms: [somebody(velocity=(0.0, 0.4, 0.0))])
-    found = judged([decided(0, track(**off))], truth)
-    assert found['position_error_m'] == pytest.approx(1.0)
-    assert found['velocity_error_m_s'] == pytest.approx(0.5)
-    assert found['range_error_m'] == pytest.approx(
+    truth = film(lambda ms: [true_person(velocity=(0.0, 0.4, 0.0))])
+    result = judged([decided(0, track(**off))], truth)
+    assert result['position_error_m'] == pytest.approx(1.0)
+    assert result['velocity_error_m_s'] == pytest.approx(0.5)
+    assert result['range_error_m'] == pytest.approx(
         math.hypot(10.6, 0.8, 0.9) - math.hypot(10.0, 0.85)
     )
     # Of a variance of 0.1 in every direction.
-    assert found['nees']['mean'] == pytest.approx((1.0 + 0.25) / 0.1)
-    assert found['nees']['position']['mean'] == pytest.approx(1.0 / 0.1)
-    assert (found['nees']['dof'], found['nees']['position']['dof']) == (4, 2)
-    assert found['nees']['in_bounds'] is False
+    assert result['nees']['mean'] == pytest.approx((1.0 + 0.25) / 0.1)
+    assert result['nees']['position']['mean'] == pytest.approx(1.0 / 0.1)
+    assert (result['nees']['dof'], result['nees']['position']['dof']) == (4, 2)
+    assert result['nees']['in_bounds'] is False
 
 
 @pytest.mark.parametrize(('ahead', 'counts'), [(15.0, False), (20.0, True), (25.0, False)])
 def test_the_error_at_20_m_is_that_of_people_about_there(ahead, counts):
-    truth = film(lambda ms: [somebody(position=(ahead, 0.0, 0.0))])
-    found = judged([decided(0, track(position=(ahead, 0.5, 0.9)))], truth)
-    assert found['counts']['located_at_20m'] == counts
+    truth = film(lambda ms: [true_person(position=(ahead, 0.0, 0.0))])
+    result = judged([decided(0, track(position=(ahead, 0.5, 0.9)))], truth)
+    assert result['counts']['located_at_20m'] == counts
     expected = pytest.approx(0.5) if counts else pytest.approx(math.nan, nan_ok=True)
-    assert found['position_error_at_20m'] == expected
+    assert result['position_error_at_20m'] == expected
 
 
 def test_errors_of_tracks_as_wrong_as_they_say_are_in_bounds_and_of_surer_ones_not():
@@ -242,7 +245,7 @@ def test_errors_of_tracks_as_wrong_as_they_say_are_in_bounds_and_of_surer_ones_n
     # One person each 20 m, each seen once a second.
     places = [np.array([10.0, 20.0 * n, 0.0]) for n in range(25)]
     boxes = [moved(BOX, 0.0, 110.0 * n) for n in range(25)]
-    people = [somebody(n, boxes[n], places[n]) for n in range(25)]
+    people = [true_person(n, boxes[n], places[n]) for n in range(25)]
 
     def decision(ms, claim):
         tracks = []
@@ -255,17 +258,17 @@ def test_errors_of_tracks_as_wrong_as_they_say_are_in_bounds_and_of_surer_ones_n
 
     truth = film(lambda ms: people, 10000, 250)
     for claim, verdict in ((1.0, True), (0.25, False), (4.0, False)):
-        found = judged([decision(ms, claim) for ms in range(0, 10000, 500)], truth)
-        assert found['nees']['samples'] == 250, 'one per track and second'
-        assert found['nees']['in_bounds'] is verdict
-        assert found['nees']['position']['in_bounds'] is verdict
+        result = judged([decision(ms, claim) for ms in range(0, 10000, 500)], truth)
+        assert result['nees']['samples'] == 250, 'one per track and second'
+        assert result['nees']['in_bounds'] is verdict
+        assert result['nees']['position']['in_bounds'] is verdict
 
 
 def test_a_decision_at_whose_state_time_the_truth_is_silent_is_left_out():
     truth = GroundTruth([scene(ms, *walker(ms)) for ms in (*range(0, 200, 20), 900, 920)])
-    found = judged([decided(100, seen(100)), decided(500, seen(500))], truth)
-    assert found['counts']['windows_without_truth'] == 1
-    assert found['counts']['people'] == 1
+    result = judged([decided(100, seen(100)), decided(500, seen(500))], truth)
+    assert result['counts']['windows_without_truth'] == 1
+    assert result['counts']['people'] == 1
 
 
 def test_without_people_or_decisions_figures_are_not_numbers_but_no_error():
@@ -304,9 +307,9 @@ def test_a_drone_that_moves_changes_nothing():
         return standing(at(ms), (ms / 100.0, 0.0, 0.0))
 
     truth = GroundTruth([scene(ms, *walker(ms), ego=ego(ms)) for ms in range(0, 1001, 20)])
-    found = judged(perfect(), truth)
-    assert found['position_error_m'] == pytest.approx(0.0, abs=1e-9)
-    assert found['by_range']['0-10']['people'] == 10
+    result = judged(perfect(), truth)
+    assert result['position_error_m'] == pytest.approx(0.0, abs=1e-9)
+    assert result['by_range']['0-10']['people'] == 10
 
 
 def is_sound(value):
@@ -342,7 +345,7 @@ somewhere = st.tuples(wild, wild, st.floats(-5.0, 5.0))
     published=st.integers(-100, 2000),
 )
 def test_whatever_tracks_say_every_figure_is_finite_or_null(tracks, state, published):
-    truth = film(lambda ms: [*walker(ms), somebody(2, box=None)], 200)
+    truth = film(lambda ms: [*walker(ms), true_person(2, box=None)], 200)
     decisions = [decided(100, *tracks, state=state, published=published), decided(300, seen(150))]
     report = report_of(run(decisions, truth))
     assert is_sound(report['accuracy'])

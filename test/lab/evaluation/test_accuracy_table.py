@@ -6,7 +6,7 @@ import json
 import math
 
 import pytest
-from hand_made_truth import BOX, decided, moved, run, scene, somebody, track
+from hand_made_truth import BOX, decided, moved, run, scene, track, true_person
 
 from mmedge_ros.lab.evaluation.accuracy_table import (
     accuracy_table,
@@ -20,7 +20,7 @@ from mmedge_ros.records.ground_truth import GroundTruth
 
 def flight(light, right=0.0, windows=4, seconds=1.0, people=1):
     """Report of a flight whose boxes are all so many pixels beside the truth."""
-    crowd = [somebody(n, moved(BOX, 0.0, 110.0 * n)) for n in range(people)]
+    crowd = [true_person(n, moved(BOX, 0.0, 110.0 * n)) for n in range(people)]
     frames = range(0, round(1000 * seconds) + 1, 20)
     truth = GroundTruth([scene(ms, *crowd, light=light) for ms in frames])
     shown = [track(n, moved(BOX, right, 110.0 * n)) for n in range(people)]

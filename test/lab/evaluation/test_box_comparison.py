@@ -67,8 +67,8 @@ def read(tmp_path):
 
 
 def test_frames_may_read_as_decimals_and_boxes_keep_their_order(read):
-    found = read(HEADER + '0.00,1,2,3,4,0.5\n2,1,2,3,4,0.6\n0.00,5,6,7,8.5,1\n')
-    assert found == {
+    result = read(HEADER + '0.00,1,2,3,4,0.5\n2,1,2,3,4,0.6\n0.00,5,6,7,8.5,1\n')
+    assert result == {
         0: [(Box(1, 2, 3, 4), 0.5), (Box(5, 6, 7, 8.5), 1.0)],
         2: [((1, 2, 3, 4), 0.6)],
     }
@@ -131,9 +131,9 @@ def test_a_missing_file_is_an_error(tmp_path):
 def test_foreign_text_gives_boxes_or_a_clear_error(tmp_path_factory, text):
     path = tmp_path_factory.mktemp('boxes') / 'boxes.csv'
     path.write_text(HEADER + text, newline='')
-    found, error = outcome_of(read_boxes, path)
+    result, error = outcome_of(read_boxes, path)
     if error is None:
-        assert all(box.x0 < box.x1 for rows in found.values() for box, _ in rows)
+        assert all(box.x0 < box.x1 for rows in result.values() for box, _ in rows)
     else:
         assert 'line ' in str(error)
 
@@ -147,8 +147,8 @@ def test_each_box_is_matched_once():
 def test_a_pair_above_the_limit_is_not_broken_up_for_a_larger_sum():
     # The best sum of all four (0.90 + 0.18) would leave one pair below the limit.
     given = [Box(0, 0, 10, 100), Box(0, 37, 10, 137)]
-    found = [Box(0, -32, 10, 68), Box(0, 5, 10, 105)]
-    assert count_matches(given, found) == 2
+    result = [Box(0, -32, 10, 68), Box(0, 5, 10, 105)]
+    assert count_matches(given, result) == 2
 
 
 def test_coverage_and_precision_count_boxes_of_all_frames(empty_run):
@@ -157,17 +157,17 @@ def test_coverage_and_precision_count_boxes_of_all_frames(empty_run):
         decision(100, track(1, LEFT), track(2, RIGHT)),
     ]
     boxes = {0: [(LEFT, 0.9), (RIGHT, 0.9)], 1: [(LEFT, 0.9), (RIGHT, 0.9)]}
-    found = compare_with_boxes(run(empty_run, decisions, [0, 100]), boxes)
-    assert (found.boxes, found.track_boxes, found.frames) == (4, 4, 2)
-    assert found.coverage == 0.75
-    assert found.precision == 0.75
+    result = compare_with_boxes(run(empty_run, decisions, [0, 100]), boxes)
+    assert (result.boxes, result.track_boxes, result.frames) == (4, 4, 2)
+    assert result.coverage == 0.75
+    assert result.precision == 0.75
 
 
 def test_every_frame_asks_the_nearest_decision(empty_run):
     decisions = [decision(0, track(1, LEFT)), decision(100, track(1, RIGHT))]
     boxes = {0: [(LEFT, 1.0)], 1: [(LEFT, 1.0)], 2: [(RIGHT, 1.0)]}
-    found = compare_with_boxes(run(empty_run, decisions, [0, 49, 51]), boxes)
-    assert found.coverage == 1.0
+    result = compare_with_boxes(run(empty_run, decisions, [0, 49, 51]), boxes)
+    assert result.coverage == 1.0
 
 
 def test_boxes_are_moved_to_the_stamp_of_the_picture(empty_run):
@@ -180,18 +180,18 @@ def test_boxes_are_moved_to_the_stamp_of_the_picture(empty_run):
 
 def test_a_picture_without_a_decision_within_one_stride_is_missed(empty_run):
     record = run(empty_run, [decision(0, track(1, LEFT))], [100, 101])
-    found = compare_with_boxes(record, {0: [(LEFT, 1.0)], 1: [(LEFT, 1.0)]})
-    assert found.frames_without_decision == 1
-    assert found.coverage == 0.5
-    assert found.precision == 1.0
+    result = compare_with_boxes(record, {0: [(LEFT, 1.0)], 1: [(LEFT, 1.0)]})
+    assert result.frames_without_decision == 1
+    assert result.coverage == 0.5
+    assert result.precision == 1.0
 
 
 def test_without_decisions_nothing_is_covered_and_there_is_no_precision(empty_run):
-    found = compare_with_boxes(run(empty_run, [], [0]), {0: [(LEFT, 1.0)]})
-    assert found.coverage == 0.0
-    assert math.isnan(found.precision)
-    assert math.isnan(found.radar_matched)
-    assert math.isnan(found.range_rel_median)
+    result = compare_with_boxes(run(empty_run, [], [0]), {0: [(LEFT, 1.0)]})
+    assert result.coverage == 0.0
+    assert math.isnan(result.precision)
+    assert math.isnan(result.radar_matched)
+    assert math.isnan(result.range_rel_median)
 
 
 def test_a_track_the_camera_does_not_see_has_no_box_to_be_wrong(empty_run):
@@ -213,14 +213,14 @@ def test_ids_count_those_with_a_box_in_at_least_three_decisions_of_the_range(emp
 def test_only_frames_of_the_range_are_compared(empty_run):
     record = run(empty_run, [decision(0, track(1, LEFT))], [0, 10, 20])
     boxes = {0: [(RIGHT, 1.0)], 1: [(LEFT, 1.0)], 2: [(RIGHT, 1.0)]}
-    found = compare_with_boxes(record, boxes, 1, 1)
-    assert (found.coverage, found.first_frame, found.last_frame) == (1.0, 1, 1)
+    result = compare_with_boxes(record, boxes, 1, 1)
+    assert (result.coverage, result.first_frame, result.last_frame) == (1.0, 1, 1)
 
 
 def test_frames_beyond_the_recording_are_counted_and_left_out(empty_run):
     record = run(empty_run, [decision(0, track(1, LEFT))], [0])
-    found = compare_with_boxes(record, {0: [(LEFT, 1.0)], 7: [(LEFT, 1.0)]})
-    assert (found.frames, found.frames_outside, found.coverage) == (1, 1, 1.0)
+    result = compare_with_boxes(record, {0: [(LEFT, 1.0)], 7: [(LEFT, 1.0)]})
+    assert (result.frames, result.frames_outside, result.coverage) == (1, 1, 1.0)
 
 
 @pytest.mark.parametrize(('first', 'last'), [(5, None), (1, 0), (None, -1)])
@@ -267,15 +267,15 @@ MIDDLE = {0: [(Box(40, 30, 60, 70), 1.0)]}
     ],
 )
 def test_a_box_is_radar_matched_by_a_moving_return_strictly_inside(calibrated, scans, share):
-    found = compare_with_boxes(replace(calibrated, features=scans), MIDDLE)
-    assert (found.radar_matched, found.radar_boxes) == (share, 1)
+    result = compare_with_boxes(replace(calibrated, features=scans), MIDDLE)
+    assert (result.radar_matched, result.radar_boxes) == (share, 1)
 
 
 def test_a_radar_that_fell_silent_is_not_asked(calibrated):
     record = replace(calibrated, features=[scan(0, -401, (5, 0, 0, 0.5))])
-    found = compare_with_boxes(record, MIDDLE)
-    assert found.radar_boxes == 0
-    assert math.isnan(found.radar_matched)
+    result = compare_with_boxes(record, MIDDLE)
+    assert result.radar_boxes == 0
+    assert math.isnan(result.radar_matched)
 
 
 def test_the_radar_has_no_say_without_calibration(calibrated):
@@ -289,21 +289,21 @@ def test_the_range_error_compares_radar_depth_with_the_one_from_box_height(calib
     detection = Detection(Box(40, 30, 60, 72), 0.9, 'person')
     camera = UnitFeatures('camera', 0, 100 * MS, 100 * MS, 'c', (), detections=(detection,))
     record = replace(calibrated, features=[camera, scan(0, 100, (5, 0, 0, 0.5))])
-    found = compare_with_boxes(record, MIDDLE)
-    assert found.range_samples == 1
-    assert found.range_rel_median == pytest.approx(0.275, rel=1e-4)
+    result = compare_with_boxes(record, MIDDLE)
+    assert result.range_samples == 1
+    assert result.range_rel_median == pytest.approx(0.275, rel=1e-4)
 
 
 def test_the_synthetic_run_agrees_with_its_own_boxes(build_run):
     record = build_run(4.0)
     cameras = [unit for unit in record.features if unit.modality == 'camera']
     boxes = {unit.sequence: [(d.box, d.score) for d in unit.detections] for unit in cameras}
-    found = compare_with_boxes(record, boxes, 10)
-    assert found.coverage > 0.97
-    assert found.precision > 0.97
-    assert found.ids == 2
-    assert found.radar_matched > 0.8
-    assert found.range_rel_median < 0.05
+    result = compare_with_boxes(record, boxes, 10)
+    assert result.coverage > 0.97
+    assert result.precision > 0.97
+    assert result.ids == 2
+    assert result.radar_matched > 0.8
+    assert result.range_rel_median < 0.05
 
 
 def test_the_pseudo_labels_of_the_night_recording_are_read(data_folder):

@@ -57,17 +57,17 @@ def test_claims_that_do_not_hold_say_so() -> None:
     def worse(case: Case, flight: int) -> float:
         return 0.5 + (0.05 if case.strategy == 'camera_only' else 0.0)
 
-    found = evaluation_report(evaluation(worse, every_configuration=False))
+    result = evaluation_report(evaluation(worse, every_configuration=False))
     for words in (
         'better than camera only at night',
         'not worse than camera only in easy daylight',
     ):
-        assert claim(found, words)['mean_iou']['holds'] is False
+        assert claim(result, words)['mean_iou']['holds'] is False
 
 
 def test_over_one_flight_nothing_is_claimed() -> None:
-    found = evaluation_report(evaluation(worth, flights=1, every_configuration=False))
-    assert {row['mean_iou']['holds'] for row in found['claims']} == {None}
+    result = evaluation_report(evaluation(worth, flights=1, every_configuration=False))
+    assert {row['mean_iou']['holds'] for row in result['claims']} == {None}
 
 
 def test_targets_are_compared_with_the_fullest_configuration(report: dict) -> None:
@@ -80,10 +80,10 @@ def test_targets_are_compared_with_the_fullest_configuration(report: dict) -> No
 
 
 def test_figures_that_rise_with_every_step_are_monotone(report: dict) -> None:
-    found = report['monotony']['mean_iou']
-    assert found['steps'] == 4 * 2 * 27
-    assert found['rises'] == found['steps']
-    assert found['monotone_within_noise'] is True
+    result = report['monotony']['mean_iou']
+    assert result['steps'] == 4 * 2 * 27
+    assert result['rises'] == result['steps']
+    assert result['monotone_within_noise'] is True
     axis = [row['mean_iou']['value'] for row in report['axes']['camera_level']]
     assert axis == sorted(axis)
 
@@ -92,17 +92,17 @@ def test_a_level_that_makes_things_worse_is_found() -> None:
     def spoiled(case: Case, flight: int) -> float:
         return worth(case, flight) - 0.1 * (case.radar_level == 'large')
 
-    found = monotony(evaluation(spoiled), 'mean_iou')
-    assert found['monotone_within_noise'] is False
-    assert len(found['falls']) == 27
-    assert {fall['axis'] for fall in found['falls']} == {'radar_level'}
-    assert found['falls'][0]['change']['value'] == pytest.approx(-0.09)
+    result = monotony(evaluation(spoiled), 'mean_iou')
+    assert result['monotone_within_noise'] is False
+    assert len(result['falls']) == 27
+    assert {fall['axis'] for fall in result['falls']} == {'radar_level'}
+    assert result['falls'][0]['change']['value'] == pytest.approx(-0.09)
 
 
 def test_one_configuration_alone_has_no_steps() -> None:
-    found = evaluation_report(evaluation(worth, every_configuration=False))
-    assert found['monotony'] is None
-    assert len(found['configurations']) == 1
+    result = evaluation_report(evaluation(worth, every_configuration=False))
+    assert result['monotony'] is None
+    assert len(result['configurations']) == 1
 
 
 def test_strata_are_in_an_order_for_people(report: dict) -> None:

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hand_made_truth import BOX, decided, film, moved, run, somebody, track
+from hand_made_truth import BOX, decided, film, moved, run, track, true_person
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -37,8 +37,8 @@ def judged(truth, decisions) -> tuple[CaseFigures, dict]:
 @pytest.fixture
 def walk() -> tuple[CaseFigures, dict]:
     """One person near who is found, one far away who is not, and a box on nobody."""
-    near = somebody(1, BOX, (10.0, 0.0, 0.0))
-    far = somebody(2, FAR_BOX, (30.0, 4.0, 0.0), visibility=0.7)
+    near = true_person(1, BOX, (10.0, 0.0, 0.0))
+    far = true_person(2, FAR_BOX, (30.0, 4.0, 0.0), visibility=0.7)
     truth = film(lambda ms: [near, far])
     seen = track(1, moved(BOX, 4.0), (11.0, 0.0, 0.9))
     nobody = track(2, Box(500.0, 100.0, 540.0, 200.0), (8.0, -6.0, 0.9))
@@ -75,7 +75,7 @@ def test_whoever_has_a_track_within_two_metres_is_placed(walk) -> None:
 
 
 def test_a_track_without_box_places_somebody_too() -> None:
-    truth = film(lambda ms: [somebody()])
+    truth = film(lambda ms: [true_person()])
     radar = track(1, None, (11.0, 1.0, 0.9), label='moving')
     figures, _ = judged(truth, [decided(end, radar) for end in range(100, 1000, 100)])
     assert figures.value(OVERALL, 'placed') == 9
@@ -83,7 +83,10 @@ def test_a_track_without_box_places_somebody_too() -> None:
 
 
 def test_one_track_places_one_person_only() -> None:
-    pair = [somebody(1, BOX, (10.0, 0.5, 0.0)), somebody(2, moved(BOX, 60.0), (10.0, -0.5, 0.0))]
+    pair = [
+        true_person(1, BOX, (10.0, 0.5, 0.0)),
+        true_person(2, moved(BOX, 60.0), (10.0, -0.5, 0.0)),
+    ]
     truth = film(lambda ms: pair)
     figures, _ = judged(truth, [decided(500, track(position=(10.0, 0.0, 0.9)))])
     assert (figures.value(OVERALL, 'asked'), figures.value(OVERALL, 'placed')) == (2, 1)
@@ -125,8 +128,8 @@ def test_a_damaged_file_is_no_figures_and_no_error(place, value, cut, junk) -> N
         content = content[: int(place * (len(content) - 1))] + junk
     else:
         content[int(place * (len(content) - 1))] = value
-    found = read_figures(bytes(content), 'key')
-    assert found is None or set(found.sums) <= {OVERALL}
+    result = read_figures(bytes(content), 'key')
+    assert result is None or set(result.sums) <= {OVERALL}
 
 
 def test_every_figure_is_made_of_known_sums() -> None:

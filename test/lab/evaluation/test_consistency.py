@@ -41,18 +41,18 @@ def filtered(claimed: float, seed: int = 3, runs: int = 400) -> np.ndarray:
 
 
 def test_a_filter_that_knows_its_errors_is_in_bounds():
-    found = consistency_of(filtered(1.0), 4)
-    assert found.samples == 400
-    assert found.in_bounds
-    assert found.mean == pytest.approx(4.0, abs=0.3)
+    result = consistency_of(filtered(1.0), 4)
+    assert result.samples == 400
+    assert result.in_bounds
+    assert result.mean == pytest.approx(4.0, abs=0.3)
 
 
 @pytest.mark.parametrize(('claimed', 'side'), [(2.0, 1), (0.5, -1)])
 def test_one_that_takes_its_sensor_for_better_or_worse_than_it_is_is_not(claimed, side):
-    found = consistency_of(filtered(claimed), 4)
-    assert found.in_bounds is False
-    low, high = found.bounds
-    assert found.mean > high if side > 0 else found.mean < low
+    result = consistency_of(filtered(claimed), 4)
+    assert result.in_bounds is False
+    low, high = result.bounds
+    assert result.mean > high if side > 0 else result.mean < low
 
 
 def test_bounds_are_those_of_the_chi_squared_distribution():
@@ -82,8 +82,8 @@ def test_where_the_covariance_is_none_there_is_no_nees(covariance):
 
 
 def test_values_that_are_not_finite_are_no_samples():
-    found = consistency_of(np.array([4.0, np.nan, np.inf]), 4)
-    assert (found.samples, found.mean) == (1, 4.0)
+    result = consistency_of(np.array([4.0, np.nan, np.inf]), 4)
+    assert (result.samples, result.mean) == (1, 4.0)
 
 
 def test_without_a_sample_there_is_no_verdict():

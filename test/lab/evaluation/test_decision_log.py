@@ -75,11 +75,11 @@ def test_what_is_written_is_read_back_and_written_again_byte_for_byte(
     path = tmp_path_factory.mktemp('log') / 'decisions.jsonl'
     text = decision_lines(given_decisions)
     path.write_text(text)
-    found = read_decisions(path)
-    assert len(found) == len(given_decisions)
-    for before, after in zip(given_decisions, found, strict=True):
+    result = read_decisions(path)
+    assert len(result) == len(given_decisions)
+    for before, after in zip(given_decisions, result, strict=True):
         same_but_for_rounding(before, after)
-    assert decision_lines(found) == text
+    assert decision_lines(result) == text
 
 
 def test_a_line_holds_the_keys_other_tools_rely_on(line):
@@ -94,11 +94,11 @@ def test_a_line_holds_the_keys_other_tools_rely_on(line):
 
 def test_latency_and_ages_are_those_of_the_decision(build_run):
     decision = build_run(1.0).decisions[0]
-    found = json.loads(decision_lines([decision]))
-    assert found['latency_ms'] == pytest.approx(decision.latency * 1e3)
-    assert found['ages_ms']['camera'] == pytest.approx(decision.ages['camera'] * 1e3)
-    trail = found['trail']
-    assert found['critical_age_ms'] == pytest.approx((trail[-1][2] - trail[0][1]) / 1e6)
+    result = json.loads(decision_lines([decision]))
+    assert result['latency_ms'] == pytest.approx(decision.latency * 1e3)
+    assert result['ages_ms']['camera'] == pytest.approx(decision.ages['camera'] * 1e3)
+    trail = result['trail']
+    assert result['critical_age_ms'] == pytest.approx((trail[-1][2] - trail[0][1]) / 1e6)
 
 
 def test_a_number_that_is_none_becomes_null_and_never_nan():
@@ -106,11 +106,11 @@ def test_a_number_that_is_none_becomes_null_and_never_nan():
     place = np.array([math.inf, 0.0, -0.0])
     track = Track(1, 'person', math.nan, None, place, place, covariance, (), math.nan)
     text = decision_lines([Decision(0, 0, '', (track,), {})])
-    found = json.loads(text, parse_constant=lambda name: pytest.fail(f'{name} in the file'))
-    assert found['tracks'][0]['position'] == [None, 0.0, 0.0]
+    result = json.loads(text, parse_constant=lambda name: pytest.fail(f'{name} in the file'))
+    assert result['tracks'][0]['position'] == [None, 0.0, 0.0]
     assert '-0.0' not in text
-    assert found['tracks'][0]['box'] is None
-    assert found['critical_age_ms'] is None
+    assert result['tracks'][0]['box'] is None
+    assert result['critical_age_ms'] is None
 
 
 def test_noise_below_the_rounding_does_not_change_the_file(build_run):

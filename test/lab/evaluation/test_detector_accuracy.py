@@ -75,13 +75,13 @@ def true_person(
 
 
 def judged(*pairs: tuple[TrueFrame, Sequence[Detection]]) -> DetectorAccuracy:
-    detector = Answers(*(found for _, found in pairs))
+    detector = Answers(*(result for _, result in pairs))
     return judge_detector(detector, [(PICTURE, truth) for truth, _ in pairs], Ticks())
 
 
 def stratum(accuracy: DetectorAccuracy, group: str, name: str) -> StratumAccuracy:
-    (found,) = [s for s in accuracy.strata if (s.group, s.name) == (group, name)]
-    return found
+    (result,) = [s for s in accuracy.strata if (s.group, s.name) == (group, name)]
+    return result
 
 
 def test_a_detector_that_finds_everybody_and_nothing_else_is_perfect() -> None:
@@ -134,8 +134,8 @@ def test_the_better_of_two_boxes_may_leave_the_person_to_the_more_certain_one() 
 def test_who_does_not_count_is_neither_missed_nor_a_false_find(
     other: tuple[str, tuple[float, float, float, float], float],
 ) -> None:
-    found = Detection(Box(*other[1]), 0.95, 'person')
-    accuracy = judged((frame(true_person(10, 60), other), [person(10, 60), found]))
+    result = Detection(Box(*other[1]), 0.95, 'person')
+    accuracy = judged((frame(true_person(10, 60), other), [person(10, 60), result]))
     assert (accuracy.people, accuracy.map50, accuracy.precision_20px) == (1, 1.0, 1.0)
     assert judged((frame(true_person(10, 60), other), [person(10, 60)])).map50 == 1.0
 
@@ -154,8 +154,8 @@ def test_other_labels_are_not_looked_at() -> None:
 
 
 def test_small_people_and_small_boxes_are_ignored_in_the_figure_for_20_px() -> None:
-    found = [person(10, 60), person(200, 12, 0.95), person(300, 12, 0.96)]
-    accuracy = judged((frame(true_person(10, 60), true_person(200, 12)), found))
+    result = [person(10, 60), person(200, 12, 0.95), person(300, 12, 0.96)]
+    accuracy = judged((frame(true_person(10, 60), true_person(200, 12)), result))
     assert accuracy.map50_20px == accuracy.precision_20px == 1.0
     assert accuracy.map50 == pytest.approx((2 / 3 + 2 / 3) / 2)  # the false one came first
 

@@ -51,10 +51,10 @@ def test_only_what_is_missing_is_done_again(task: FlightTask, tmp_path: Path) ->
     files = {path: path.stat().st_mtime_ns for path in tmp_path.rglob('*.npz')}
     lost = next(path for path in files if CAMERA_ONLY.name in path.name)
     lost.write_bytes(b'cut')
-    told: list[tuple[float, int]] = []
-    evaluate_flights([done], 1, lambda share, whole: told.append((share, whole)))
-    assert told[0] == (0.0, 0)
-    assert told[-1] == (1.0, 1)
+    reports: list[tuple[float, int]] = []
+    evaluate_flights([done], 1, lambda share, whole: reports.append((share, whole)))
+    assert reports[0] == (0.0, 0)
+    assert reports[-1] == (1.0, 1)
     assert done.pending() == ()
     changed = {path for path, stamp in files.items() if path.stat().st_mtime_ns != stamp}
     assert changed == {lost}

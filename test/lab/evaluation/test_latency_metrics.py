@@ -33,9 +33,9 @@ def stages(*parts):
 
 
 def test_quantiles_are_interpolated_and_the_mean_and_maximum_stand_beside_them():
-    found = quantiles_of([1.0, 2.0, 3.0, 4.0, 105.0])
-    assert (found.p50, found.mean, found.max) == (3.0, 23.0, 105.0)
-    assert found.p95 == pytest.approx(4.0 + 0.8 * 101.0)
+    result = quantiles_of([1.0, 2.0, 3.0, 4.0, 105.0])
+    assert (result.p50, result.mean, result.max) == (3.0, 23.0, 105.0)
+    assert result.p95 == pytest.approx(4.0 + 0.8 * 101.0)
 
 
 def test_nothing_measured_gives_nan_and_not_zero():
@@ -49,11 +49,11 @@ def test_values_that_are_not_finite_are_left_out():
 def test_the_warm_up_is_left_out_of_latency_age_and_misses(empty_run):
     slow = [decision(90, ages_ms={'camera': 200}) for _ in range(3)]
     quick = [decision(4, ages_ms={'camera': 40}) for _ in range(5)]
-    found = latency_metrics(replace(empty_run, decisions=[*slow, *quick], warmup=3))
-    assert found.decisions == 5
-    assert found.latency_ms.max == pytest.approx(4.0)
-    assert found.age_ms['camera'].max == pytest.approx(40.0)
-    assert found.deadline_miss_rate == 0.0
+    result = latency_metrics(replace(empty_run, decisions=[*slow, *quick], warmup=3))
+    assert result.decisions == 5
+    assert result.latency_ms.max == pytest.approx(4.0)
+    assert result.age_ms['camera'].max == pytest.approx(40.0)
+    assert result.deadline_miss_rate == 0.0
 
 
 def test_a_decision_after_the_deadline_is_a_miss_and_one_at_it_is_none(empty_run):
@@ -62,44 +62,44 @@ def test_a_decision_after_the_deadline_is_a_miss_and_one_at_it_is_none(empty_run
 
 
 def test_an_early_decision_has_a_negative_latency(empty_run):
-    found = latency_metrics(replace(empty_run, decisions=[decision(-20)]))
-    assert found.latency_ms.p50 == pytest.approx(-20.0)
+    result = latency_metrics(replace(empty_run, decisions=[decision(-20)]))
+    assert result.latency_ms.p50 == pytest.approx(-20.0)
 
 
 def test_a_modality_that_was_never_used_has_an_age_of_nan(empty_run):
     record = replace(empty_run, decisions=[decision(4, ages_ms={'camera': 30})])
-    found = latency_metrics(record)
-    assert list(found.age_ms) == ['camera', 'radar']
-    assert math.isnan(found.age_ms['radar'].p50)
+    result = latency_metrics(record)
+    assert list(result.age_ms) == ['camera', 'radar']
+    assert math.isnan(result.age_ms['radar'].p50)
 
 
 def test_a_warm_up_longer_than_the_run_leaves_nothing(empty_run):
-    found = latency_metrics(replace(empty_run, decisions=[decision(4)], warmup=9))
-    assert found.decisions == 0
-    assert math.isnan(found.deadline_miss_rate)
+    result = latency_metrics(replace(empty_run, decisions=[decision(4)], warmup=9))
+    assert result.decisions == 0
+    assert math.isnan(result.deadline_miss_rate)
 
 
 def test_stages_stand_in_the_order_of_the_path():
     trails = [stages(('queue', 1), ('encode', 10), ('wait', 2)), stages(('queue', 3), ('wait', 4))]
-    found = stage_quantiles(trails)
-    assert list(found) == ['queue', 'encode', 'wait']
-    assert (found['queue'].p50, found['encode'].p50, found['wait'].p50) == (2.0, 10.0, 3.0)
+    result = stage_quantiles(trails)
+    assert list(result) == ['queue', 'encode', 'wait']
+    assert (result['queue'].p50, result['encode'].p50, result['wait'].p50) == (2.0, 10.0, 3.0)
 
 
 def test_a_stage_that_occurs_twice_counts_with_its_sum():
     trail = stages(('transport', 2), ('encode', 10), ('transport', 3))
-    found = stage_quantiles([trail])
-    assert found['transport'].p50 == 5.0
-    assert sum(q.p50 for q in found.values()) == 15.0
+    result = stage_quantiles([trail])
+    assert result['transport'].p50 == 5.0
+    assert sum(q.p50 for q in result.values()) == 15.0
 
 
 def test_the_stages_of_each_modality_come_from_its_units(empty_run):
     trail = stages(('transport', 2), ('encode', 10))
     unit = UnitFeatures('camera', 0, 0, 2 * MS, 'camera', trail)
     critical = decision(4, trail=stages(('encode', 12)))
-    found = latency_metrics(replace(empty_run, decisions=[critical], features=[unit]))
-    assert found.stages_ms['encode'].p50 == 12.0
-    assert found.stages_ms['camera.encode'].p50 == 10.0
+    result = latency_metrics(replace(empty_run, decisions=[critical], features=[unit]))
+    assert result.stages_ms['encode'].p50 == 12.0
+    assert result.stages_ms['camera.encode'].p50 == 10.0
 
 
 def test_units_of_the_warm_up_are_left_out_of_the_stages(empty_run):

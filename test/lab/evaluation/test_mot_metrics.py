@@ -48,8 +48,8 @@ def walk(number: int, frames: Sequence[int], x: float = 0.0) -> list[Place]:
 
 def test_a_perfect_result_is_perfect_whatever_its_ids_are() -> None:
     truth = boxes(walk(1, range(10)) + walk(2, range(10), 200.0))
-    found = boxes(walk(70, range(10), 200.0) + walk(8, range(10)))
-    figures = evaluate_mot(truth, found)
+    result = boxes(walk(70, range(10), 200.0) + walk(8, range(10)))
+    figures = evaluate_mot(truth, result)
     assert (figures.mota, figures.idf1, figures.motp) == (1.0, 1.0, 1.0)
     assert (figures.id_switches, figures.fragmentations, figures.mostly_tracked) == (0, 0, 2)
 
@@ -90,10 +90,10 @@ def test_boxes_that_share_half_of_their_union_match_and_less_does_not() -> None:
 
 def test_people_are_mostly_tracked_from_four_fifths_and_mostly_lost_below_one_fifth() -> None:
     truth = boxes([p for n in range(4) for p in walk(n, range(10), 200.0 * n)])
-    found = boxes(
+    result = boxes(
         [p for n, many in enumerate([8, 7, 2, 1]) for p in walk(n, range(many), 200.0 * n)]
     )
-    figures = evaluate_mot(truth, found)
+    figures = evaluate_mot(truth, result)
     assert (figures.mostly_tracked, figures.partially_tracked, figures.mostly_lost) == (1, 2, 1)
 
 
@@ -105,14 +105,14 @@ def test_a_result_in_frames_without_truth_is_false() -> None:
 def test_identity_goes_to_the_id_that_is_with_a_person_longest() -> None:
     truth = boxes(walk(1, range(10)) + walk(2, range(10), 200.0))
     # 6 with person 1 and 5 with person 2 explain 4 boxes each; 5 with person 1 only 6.
-    found = boxes(
+    result = boxes(
         walk(5, range(6)) + walk(6, range(6, 10)) + [(n, 5, 200.0 + n) for n in range(6, 10)]
     )
-    together = evaluate_mot(truth, found)
+    together = evaluate_mot(truth, result)
     assert together.idr == pytest.approx(8 / 20)
-    found = joined(found, boxes([(n, 7, 200.0 + n) for n in range(6)]))
+    result = joined(result, boxes([(n, 7, 200.0 + n) for n in range(6)]))
     # Now 5 with person 1 and 7 with person 2 explain 6 each.
-    assert evaluate_mot(truth, found).idf1 == pytest.approx(12 / 20)
+    assert evaluate_mot(truth, result).idf1 == pytest.approx(12 / 20)
 
 
 # ------------------------------------------------------------------------------ flags
@@ -131,8 +131,8 @@ def test_of_classes_only_pedestrians_count_and_distractors_may_be_found() -> Non
         boxes(walk(2, range(10), 200.0), confidence=0.0, kind=mannequin),
         boxes(walk(3, range(10), 400.0), confidence=0.0, kind=car),
     )
-    found = boxes([p for n in range(3) for p in walk(n, range(10), 200.0 * n)])
-    figures = evaluate_mot(truth, found)
+    result = boxes([p for n in range(3) for p in walk(n, range(10), 200.0 * n)])
+    figures = evaluate_mot(truth, result)
     assert (figures.true_boxes, figures.result_boxes) == (10, 20)
     assert (figures.false_positives, figures.false_negatives) == (10, 0)
 
@@ -186,7 +186,7 @@ def crowd(seed: int) -> tuple[list[list[float]], list[list[float]]]:
     """People who cross, and a tracker that errs in every way; drawn with random() alone."""
     draw = random.Random(seed).random
     truth: list[list[float]] = []
-    found: list[list[float]] = []
+    result: list[list[float]] = []
     people = 1 + int(6 * draw())
     states = [[120 * draw(), 120 * draw(), 8 * draw() - 4, 8 * draw() - 4] for _ in range(people)]
     sizes = [(20 + 40 * draw(), 20 + 40 * draw()) for _ in range(people)]
@@ -196,7 +196,7 @@ def crowd(seed: int) -> tuple[list[list[float]], list[list[float]]]:
             one, other = int(people * draw()), int(people * draw())
             ids[one], ids[other] = ids[other], ids[one]
         if draw() < 0.1:
-            ids[int(people * draw())] = 100 + len(found)
+            ids[int(people * draw())] = 100 + len(result)
         for n, state in enumerate(states):
             x, y = (state[0] + frame * state[2], state[1] + frame * state[3])
             width, height = sizes[n]
@@ -204,11 +204,11 @@ def crowd(seed: int) -> tuple[list[list[float]], list[list[float]]]:
                 truth.append([frame, n + 1, x, y, x + width, y + height, 1, NO_CLASS])
             if draw() < 0.8:
                 x, y = x + 16 * draw() - 8, y + 16 * draw() - 8
-                found.append([frame, ids[n], x, y, x + width, y + height, 1, NO_CLASS])
+                result.append([frame, ids[n], x, y, x + width, y + height, 1, NO_CLASS])
         if draw() < 0.3:
             x, y = 150 * draw(), 150 * draw()
-            found.append([frame, 90 + int(4 * draw()), x, y, x + 40, y + 40, 1, NO_CLASS])
-    return truth, found
+            result.append([frame, 90 + int(4 * draw()), x, y, x + 40, y + 40, 1, NO_CLASS])
+    return truth, result
 
 
 # seed: MOTA, IDF1, mean IoU, recall, precision; switches, fragmentations, false positives,
@@ -225,8 +225,8 @@ ORACLE: dict[int, tuple[float, ...]] = {
 
 @pytest.mark.parametrize('seed', ORACLE)
 def test_another_implementation_finds_the_same(seed: int) -> None:
-    truth, found = crowd(seed)
-    figures = evaluate_mot(MotBoxes.from_rows(truth), MotBoxes.from_rows(found))
+    truth, result = crowd(seed)
+    figures = evaluate_mot(MotBoxes.from_rows(truth), MotBoxes.from_rows(result))
     assert _in_order(figures) == pytest.approx(ORACLE[seed], abs=5e-7)
 
 
@@ -250,9 +250,9 @@ def _in_order(figures: MotFigures) -> tuple[float | None, ...]:
 @given(st.integers(0, 10_000), st.integers(1, 1_000_000_000))
 @settings(max_examples=30)
 def test_names_and_far_away_frames_change_nothing(seed: int, shift: int) -> None:
-    truth, found = crowd(seed)
-    plain = evaluate_mot(MotBoxes.from_rows(truth), MotBoxes.from_rows(found))
-    renamed = [[row[0] + shift, 2**40 + 3 * row[1], *row[2:]] for row in reversed(found)]
+    truth, result = crowd(seed)
+    plain = evaluate_mot(MotBoxes.from_rows(truth), MotBoxes.from_rows(result))
+    renamed = [[row[0] + shift, 2**40 + 3 * row[1], *row[2:]] for row in reversed(result)]
     moved = [[row[0] + shift, *row[1:]] for row in reversed(truth)]
     again = evaluate_mot(MotBoxes.from_rows(moved), MotBoxes.from_rows(renamed))
     # A sum in another order is another sum in its last digit.
@@ -262,8 +262,8 @@ def test_names_and_far_away_frames_change_nothing(seed: int, shift: int) -> None
 @given(st.integers(0, 10_000))
 @settings(max_examples=30)
 def test_the_figures_agree_with_each_other(seed: int) -> None:
-    truth, found = crowd(seed)
-    figures = evaluate_mot(MotBoxes.from_rows(truth), MotBoxes.from_rows(found))
+    truth, result = crowd(seed)
+    figures = evaluate_mot(MotBoxes.from_rows(truth), MotBoxes.from_rows(result))
     assert figures.false_negatives == pytest.approx((1 - figures.recall) * figures.true_boxes)
     assert figures.recall <= figures.covered <= 1.0
     assert figures.idr <= figures.covered
@@ -273,7 +273,7 @@ def test_the_figures_agree_with_each_other(seed: int) -> None:
 
 def test_an_id_for_every_box_is_no_identity_at_all() -> None:
     places = [(frame, n, 100.0 * n) for n in range(60) for frame in range(100)]
-    found = boxes([(frame, n * 100 + frame, x) for frame, n, x in places])
-    figures = evaluate_mot(boxes(places), found)
+    result = boxes([(frame, n * 100 + frame, x) for frame, n, x in places])
+    figures = evaluate_mot(boxes(places), result)
     assert figures.idf1 == pytest.approx(60 / 6000)
     assert figures.id_switches == 60 * 99

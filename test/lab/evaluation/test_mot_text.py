@@ -211,8 +211,8 @@ def test_a_result_that_cannot_be_written_is_said(tmp_path: Path) -> None:
 def test_confidences_of_any_scale_become_scores(
     confidences: list[float], expected: list[float]
 ) -> None:
-    found, words = scores(np.array(confidences))
-    np.testing.assert_allclose(found, expected, atol=1e-6)
+    result, words = scores(np.array(confidences))
+    np.testing.assert_allclose(result, expected, atol=1e-6)
     assert words
 
 
@@ -221,6 +221,6 @@ def test_scores_lie_within_nought_and_one_in_the_order_of_confidences(
     confidences: list[float],
 ) -> None:
     given_ones = np.array(confidences)
-    found, _ = scores(given_ones)
-    assert ((found >= 0.0) & (found <= 1.0)).all()
-    assert (np.diff(found[np.argsort(given_ones)]) >= 0.0).all()
+    result, _ = scores(given_ones)
+    assert ((result >= 0.0) & (result <= 1.0)).all()
+    assert (np.diff(result[np.argsort(given_ones)]) >= 0.0).all()

@@ -45,11 +45,11 @@ def test_equal_boxes_agree_in_full() -> None:
         *(decided(100 * n, track(1, BOX)) for n in range(5)),
         detected=(Detection(BOX, 0.9, 'person'),),
     )
-    found = compared(record, [BOX])
-    for agreement in (found.decisions, found.detector):
+    result = compared(record, [BOX])
+    for agreement in (result.decisions, result.detector):
         assert (agreement.mean_iou, agreement.recall, agreement.precision) == (1.0, 1.0, 1.0)
         assert agreement.boxes == 5
-    assert (found.frames, found.labels, found.frames_without_decision) == (5, 5, 0)
+    assert (result.frames, result.labels, result.frames_without_decision) == (5, 5, 0)
 
 
 def test_decisions_and_the_detector_alone_are_judged_apart() -> None:
@@ -57,29 +57,29 @@ def test_decisions_and_the_detector_alone_are_judged_apart() -> None:
         *(decided(100 * n, track(1, BOX), track(2, FAR)) for n in range(5)),
         detected=(Detection(ASIDE, 0.9, 'person'), Detection(FAR, 0.1, 'person')),
     )
-    found = compared(record, [BOX, FAR])
-    assert found.decisions.mean_iou == pytest.approx(1.0)
-    assert found.detector.mean_iou == pytest.approx(1.0 / 6.0)
-    assert (found.detector.recall, found.detector.precision) == (0.0, 0.0)
+    result = compared(record, [BOX, FAR])
+    assert result.decisions.mean_iou == pytest.approx(1.0)
+    assert result.detector.mean_iou == pytest.approx(1.0 / 6.0)
+    assert (result.detector.recall, result.detector.precision) == (0.0, 0.0)
     # What the detector itself hardly believes is no box of its own.
-    assert found.detector.boxes == 5
+    assert result.detector.boxes == 5
     assert DETECTOR_SCORE > 0.1
 
 
 def test_a_label_no_one_meets_counts_as_zero() -> None:
     record = pictured(*(decided(100 * n, track(1, BOX)) for n in range(5)))
-    found = compared(record, [BOX, FAR])
-    assert found.decisions.mean_iou == pytest.approx(0.5)
-    assert (found.decisions.recall, found.decisions.precision) == (0.5, 1.0)
-    assert (found.detector.mean_iou, found.detector.recall) == (0.0, 0.0)
-    assert math.isnan(found.detector.precision)
+    result = compared(record, [BOX, FAR])
+    assert result.decisions.mean_iou == pytest.approx(0.5)
+    assert (result.decisions.recall, result.decisions.precision) == (0.5, 1.0)
+    assert (result.detector.mean_iou, result.detector.recall) == (0.0, 0.0)
+    assert math.isnan(result.detector.precision)
 
 
 def test_boxes_where_the_teacher_sees_nobody_are_wrong() -> None:
     record = pictured(*(decided(100 * n, track(1, BOX)) for n in range(5)))
-    found = compared(record, [])
-    assert found.decisions.precision == 0.0
-    assert math.isnan(found.decisions.mean_iou)
+    result = compared(record, [])
+    assert result.decisions.precision == 0.0
+    assert math.isnan(result.decisions.mean_iou)
 
 
 def test_boxes_are_moved_to_the_stamp_of_the_picture() -> None:
@@ -101,8 +101,8 @@ def test_other_things_than_people_are_left_out() -> None:
         *(decided(100 * n, track(1, BOX, label='car')) for n in range(5)),
         detected=(Detection(BOX, 0.9, 'car'),),
     )
-    found = compared(record, [BOX])
-    assert found.decisions.boxes == found.detector.boxes == 0
+    result = compared(record, [BOX])
+    assert result.decisions.boxes == result.detector.boxes == 0
 
 
 class Teacher:

@@ -9,9 +9,9 @@ from mmedge_ros.lab.evaluation.radar_depths import RadarScans, radar_set_depths
 
 def test_depths_of_the_synthetic_walk_are_those_of_its_people(build_run):
     record = build_run(3.0)
-    found = radar_set_depths(record)
-    assert len(found) > 60
-    for stamp_ns, box, depth in found:
+    result = radar_set_depths(record)
+    assert len(result) > 60
+    for stamp_ns, box, depth in result:
         assert depth == pytest.approx(450.0 * 1.68 / box.height, rel=0.15)
         assert stamp_ns in record.camera_stamps_ns
 

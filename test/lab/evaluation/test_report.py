@@ -78,17 +78,17 @@ def test_the_figures_are_those_of_the_run(build_run, written):
 
 
 def test_the_comparison_stands_under_its_stable_keys(written):
-    found = written[1]['boxes_comparison']
+    result = written[1]['boxes_comparison']
     expected = {'coverage': 0.9, 'precision': 0.8, 'ids': 3, 'radar_matched': 0.95}
-    assert expected.items() <= found.items()
-    assert found['range_rel_median'] == 0.04
+    assert expected.items() <= result.items()
+    assert result['range_rel_median'] == 0.04
 
 
 def test_the_log_holds_every_decision(build_run, written):
-    found = read_decisions(written[0] / 'decisions.jsonl')
+    result = read_decisions(written[0] / 'decisions.jsonl')
     record = build_run(4.0)
-    assert [d.window_end_ns for d in found] == [d.window_end_ns for d in record.decisions]
-    assert found[3].trail == record.decisions[3].trail
+    assert [d.window_end_ns for d in result] == [d.window_end_ns for d in record.decisions]
+    assert result[3].trail == record.decisions[3].trail
 
 
 def test_equal_runs_give_equal_files_byte_for_byte(build_run, tmp_path):

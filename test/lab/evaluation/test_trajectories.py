@@ -9,26 +9,26 @@ from mmedge_ros.lab.evaluation.trajectories import sensor_mount, start_ns, traje
 
 def test_tracks_are_listed_longest_first_with_their_times(build_run):
     record = build_run(12.0)
-    found = trajectories(record)
-    assert [track.id for track in found] == [1, 2, 3]
-    assert found[0].duration > 11.0
-    assert found[2].times[0] > 5.9
-    assert found[0].positions.shape == (len(record.decisions), 3)
-    assert found[0].covariances.shape == (len(record.decisions), 3, 3)
+    result = trajectories(record)
+    assert [track.id for track in result] == [1, 2, 3]
+    assert result[0].duration > 11.0
+    assert result[2].times[0] > 5.9
+    assert result[0].positions.shape == (len(record.decisions), 3)
+    assert result[0].covariances.shape == (len(record.decisions), 3, 3)
 
 
 def test_a_track_without_a_box_has_none_to_show(build_run):
     record = build_run(1.0)
     first = record.decisions[0]
     hidden = replace(first, tracks=tuple(replace(t, box=None) for t in first.tracks))
-    found = trajectories(replace(record, decisions=[hidden, *record.decisions[1:]]))[0]
-    assert not found.has_box[0]
-    assert found.has_box[1:].all()
+    result = trajectories(replace(record, decisions=[hidden, *record.decisions[1:]]))[0]
+    assert not result.has_box[0]
+    assert result.has_box[1:].all()
 
 
 def test_modalities_are_counted_by_the_decisions_in_which_they_saw_it(build_run):
-    found = trajectories(build_run(1.0))[0]
-    assert found.seen_by == {'camera': len(found.times), 'radar': len(found.times)}
+    result = trajectories(build_run(1.0))[0]
+    assert result.seen_by == {'camera': len(result.times), 'radar': len(result.times)}
 
 
 def test_time_begins_with_the_first_thing_known(build_run, empty_run):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hand_made_truth import at, run, scene, somebody
+from hand_made_truth import at, run, scene, true_person
 from scipy.spatial.transform import Rotation
 
 from mmedge_ros.geometry.ego_motion import EgoMotion, EgoState
@@ -28,7 +28,7 @@ def drone(ms=0.0, place=(0.0, 0.0, 5.0), yaw=0.0, velocity=(0.0, 0.0, 0.0), spin
 
 def aligned(true, reckoned=None, frame_id='odom', truth_frame='odom'):
     truth = GroundTruth(
-        [scene(0, somebody(position=PLACE, velocity=VELOCITY), ego=true, frame_id=truth_frame)]
+        [scene(0, true_person(position=PLACE, velocity=VELOCITY), ego=true, frame_id=truth_frame)]
     )
     record = run([])
     record.camera_pose = MOUNT
@@ -43,17 +43,17 @@ def aligned(true, reckoned=None, frame_id='odom', truth_frame='odom'):
 
 def test_odometry_that_is_right_changes_nothing():
     state = drone(place=(3.0, -2.0, 5.0), yaw=0.7)
-    found, problems = aligned(state, state)
-    assert found.positions == pytest.approx(PLACE[None])
-    assert found.velocities == pytest.approx(VELOCITY[None])
-    assert found.sensor == pytest.approx(state.pose.apply([0.2, 0.0, 0.0]))
+    result, problems = aligned(state, state)
+    assert result.positions == pytest.approx(PLACE[None])
+    assert result.velocities == pytest.approx(VELOCITY[None])
+    assert result.sensor == pytest.approx(state.pose.apply([0.2, 0.0, 0.0]))
     assert problems == []
 
 
 def test_odometry_that_has_drifted_carries_the_truth_with_it():
     true = drone(place=(3.0, -2.0, 5.0))
-    found, _ = aligned(true, drone(place=(4.5, -2.0, 5.0)))
-    assert found.positions == pytest.approx(PLACE[None] + [1.5, 0.0, 0.0])
+    result, _ = aligned(true, drone(place=(4.5, -2.0, 5.0)))
+    assert result.positions == pytest.approx(PLACE[None] + [1.5, 0.0, 0.0])
     turned, _ = aligned(true, drone(place=(3.0, -2.0, 5.0), yaw=np.pi / 2))
     offset = PLACE - [3.0, -2.0, 0.0]
     assert turned.positions[0] == pytest.approx([3.0 - offset[1], -2.0 + offset[0], 0.0])
@@ -64,29 +64,29 @@ def test_odometry_that_has_drifted_carries_the_truth_with_it():
 
 def test_without_odometry_the_truth_is_what_is_seen_from_the_body():
     true = drone(place=(3.0, 0.0, 5.0), yaw=np.pi / 2, velocity=(1.0, 0.0, 0.0), spin=0.1)
-    found, _ = aligned(true, frame_id='base_link')
-    assert found.positions[0] == pytest.approx([4.0, -7.0, -5.0])
+    result, _ = aligned(true, frame_id='base_link')
+    assert result.positions[0] == pytest.approx([4.0, -7.0, -5.0])
     # Relative velocity: own minus the drone's, minus the turning (0, 0, 0.1) x (7, 4, .).
     relative = VELOCITY - [1.0, 0.0, 0.0] - [-0.4, 0.7, 0.0]
-    assert found.velocities[0] == pytest.approx([relative[1], -relative[0], 0.0])
-    assert found.sensor == pytest.approx([0.2, 0.0, 0.0])
+    assert result.velocities[0] == pytest.approx([relative[1], -relative[0], 0.0])
+    assert result.sensor == pytest.approx([0.2, 0.0, 0.0])
 
 
 def test_in_one_frame_the_truth_needs_no_pose():
-    found, problems = aligned(None)
-    assert found.positions == pytest.approx(PLACE[None])
+    result, problems = aligned(None)
+    assert result.positions == pytest.approx(PLACE[None])
     assert problems == []
 
 
 def test_frames_that_nothing_connects_are_told():
-    found, problems = aligned(None, frame_id='radar_link')
-    assert found is None
+    result, problems = aligned(None, frame_id='radar_link')
+    assert result is None
     assert "positions are in 'odom', the tracks of 1 decisions in 'radar_link'" in problems[0]
 
 
 def test_a_truth_in_a_map_is_connected_by_the_drone():
-    found, problems = aligned(
+    result, problems = aligned(
         drone(place=(3.0, -2.0, 5.0)), drone(place=(0.0, 0.0, 5.0)), truth_frame='map'
     )
-    assert found.positions == pytest.approx(PLACE[None] - [3.0, -2.0, 0.0])
+    assert result.positions == pytest.approx(PLACE[None] - [3.0, -2.0, 0.0])
     assert problems == []

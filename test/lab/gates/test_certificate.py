@@ -81,10 +81,10 @@ def test_each_start_goes_on_until_a_hypothesis_stands() -> None:
 
 def test_the_least_careful_safe_threshold_is_chosen() -> None:
     outcomes = [flights(40, 30, 0), flights(40, 60, 1), flights(40, 90, 20)]
-    found = certify((0.99, 0.9, 0.5), outcomes, 0.05)
-    assert found.threshold == 0.9
-    assert found.flights == 40
-    assert found.differing == sum(flight.differing for flight in outcomes[1])
+    result = certify((0.99, 0.9, 0.5), outcomes, 0.05)
+    assert result.threshold == 0.9
+    assert result.flights == 40
+    assert result.differing == sum(flight.differing for flight in outcomes[1])
     nothing = certify((0.99,), [flights(40, 90, 20)], 0.05)
     assert not nothing.holds
     assert nothing.threshold == math.inf

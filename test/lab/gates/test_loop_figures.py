@@ -18,10 +18,10 @@ from mmedge_ros.skipping import SkippingError
 def test_figures_that_were_kept_are_the_same() -> None:
     figures = flight(early=30, differing=2)
     kept = json.loads(json.dumps(plain_figures(figures)))
-    found = read_plain_figures(kept)
-    assert plain_figures(found) == plain_figures(figures)
-    assert found.outcome == figures.outcome
-    assert found.windows == figures.windows
+    result = read_plain_figures(kept)
+    assert plain_figures(result) == plain_figures(figures)
+    assert result.outcome == figures.outcome
+    assert result.windows == figures.windows
 
 
 @given(
