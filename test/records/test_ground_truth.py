@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hand_made_truth import BOX, MS, at, film, moved, scene, somebody, standing
+from hand_made_truth import BOX, MS, at, film, moved, scene, standing, true_person
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -20,7 +20,7 @@ def walker(ms):
     """Walks at 1 m/s and 100 px/s, and hides behind something as time goes by."""
     seconds = ms / 1000.0
     return [
-        somebody(
+        true_person(
             box=moved(BOX, 100.0 * seconds),
             position=(10.0, seconds, 0.0),
             velocity=(0.0, 1.0, 0.0),
@@ -80,7 +80,7 @@ def test_without_a_frame_nothing_is_known():
 
 
 def test_who_is_in_one_of_two_frames_only_is_not_between_them():
-    truth = GroundTruth([scene(0, somebody(1)), scene(20, somebody(1), somebody(2))])
+    truth = GroundTruth([scene(0, true_person(1)), scene(20, true_person(1), true_person(2))])
     between, after = truth.at(at(19)), truth.at(at(20))
     assert between is not None
     assert after is not None
@@ -89,7 +89,7 @@ def test_who_is_in_one_of_two_frames_only_is_not_between_them():
 
 
 def test_objects_are_told_apart_by_id_and_not_by_their_order():
-    left, right = somebody(7, position=(5, 5, 0)), somebody(3, position=(5, -5, 0))
+    left, right = true_person(7, position=(5, 5, 0)), true_person(3, position=(5, -5, 0))
     truth = GroundTruth([scene(0, left, right), scene(20, right, left)])
     found = truth.at(at(10))
     assert found is not None
@@ -97,7 +97,7 @@ def test_objects_are_told_apart_by_id_and_not_by_their_order():
 
 
 def test_who_leaves_the_picture_has_no_box_between():
-    truth = GroundTruth([scene(0, somebody()), scene(20, somebody(box=None))])
+    truth = GroundTruth([scene(0, true_person()), scene(20, true_person(box=None))])
     found = truth.at(at(10))
     assert found is not None
     assert found.objects[0].box is None
@@ -105,7 +105,10 @@ def test_who_leaves_the_picture_has_no_box_between():
 
 def test_a_box_carried_on_beyond_its_end_is_none_rather_than_inside_out():
     truth = GroundTruth(
-        [scene(0, somebody(box=Box(0, 0, 10, 50))), scene(20, somebody(box=Box(0, 0, 2, 50)))]
+        [
+            scene(0, true_person(box=Box(0, 0, 10, 50))),
+            scene(20, true_person(box=Box(0, 0, 2, 50))),
+        ]
     )
     found = truth.at(at(38))
     assert found is not None
@@ -113,7 +116,7 @@ def test_a_box_carried_on_beyond_its_end_is_none_rather_than_inside_out():
 
 
 def test_scenes_may_come_in_any_order_and_of_two_with_one_stamp_the_first_counts():
-    scenes = [scene(20, somebody(1)), scene(0, somebody(1)), scene(20, somebody(9))]
+    scenes = [scene(20, true_person(1)), scene(0, true_person(1)), scene(20, true_person(9))]
     truth = GroundTruth(scenes)
     assert truth.stamps_ns == [at(0), at(20)]
     assert truth.scenes[1].objects[0].id == 1
@@ -126,14 +129,14 @@ def test_instants_are_on_a_global_grid_and_leave_out_holes():
 
 
 def test_frames_from_a_year_apart_take_no_year_to_go_through():
-    far = replace(scene(0, somebody()), stamp_ns=at(0) + 10**16)
-    truth = GroundTruth([scene(0, somebody()), far])
+    far = replace(scene(0, true_person()), stamp_ns=at(0) + 10**16)
+    truth = GroundTruth([scene(0, true_person()), far])
     assert len(list(truth.instants(STEP))) <= 2
 
 
 def test_ranges_are_those_to_the_middle_of_the_body_from_the_drone():
     truth = GroundTruth(
-        [scene(0, somebody(position=(13.0, 4.0, 0.0)), ego=standing(at(0), (10.0, 0.0, 0.85)))]
+        [scene(0, true_person(position=(13.0, 4.0, 0.0)), ego=standing(at(0), (10.0, 0.0, 0.85)))]
     )
     frame = truth.frame_at(at(0))
     assert frame is not None
@@ -141,7 +144,7 @@ def test_ranges_are_those_to_the_middle_of_the_body_from_the_drone():
 
 
 def test_without_the_pose_of_the_drone_ranges_are_not_known():
-    frame = GroundTruth([scene(0, somebody(), ego=None)]).frame_at(at(0))
+    frame = GroundTruth([scene(0, true_person(), ego=None)]).frame_at(at(0))
     assert frame is not None
     assert np.isnan(frame.ranges).all()
 

@@ -15,7 +15,6 @@ from mmedge_ros.lab.evaluation.bundle_report import Evaluation, evaluation_repor
 from mmedge_ros.lab.evaluation.bundle_under_test import (
     BundleUnderTest,
     flight_digest,
-    known_levels,
     open_bundle,
 )
 from mmedge_ros.lab.evaluation.case_figures import CaseFigures
@@ -76,7 +75,7 @@ def evaluate_bundle(
     """
     bundle = open_bundle(request.bundle, request.profile)
     plan = plan_cases(
-        known_levels(bundle.encoders()),
+        {modality: encoder.levels for modality, encoder in bundle.encoders().items()},
         request.levels,
         every_configuration=request.every_configuration,
         learned_fusion=bundle.has_fusion,

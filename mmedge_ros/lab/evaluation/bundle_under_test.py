@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -109,13 +109,8 @@ def open_bundle(folder: Path, profile: DeviceProfile) -> BundleUnderTest:
     return bundle
 
 
-def known_levels(encoders: Mapping[str, UnitEncoder]) -> dict[str, tuple[str, ...]]:
-    """Return the levels of each modality."""
-    return {modality: encoder.levels for modality, encoder in encoders.items()}
-
-
 def flight_digest(flight: Path) -> str:
-    """Return what tells a flight's content from any other.
+    """Return the digest of a flight's content.
 
     :raises EncodingError: if a file of it cannot be read
     """
@@ -134,7 +129,7 @@ def _profile_text(profile: DeviceProfile) -> str:
 
 
 def software_digest(names: Sequence[str] = _DECIDING) -> str:
-    """Return what changes with the package's files and folders of those names."""
+    """Return the digest of the package's files and folders of those names."""
     digest = hashlib.sha256()
     for name in names:
         path = _PACKAGE / name

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hand_made_encoded_flight import encoded_flight
 from hand_made_rivals import rival_samples
-from hand_made_truth import BOX, at, film, moved, somebody, track
+from hand_made_truth import BOX, at, film, moved, track, true_person
 from hand_made_units import MS
 from tiny_bundle import write_tiny_bundle
 
@@ -48,7 +48,7 @@ def decision(*boxes: Box) -> Decision:
 
 
 def test_the_quality_of_a_window_counts_overlaps_people_and_wrong_boxes() -> None:
-    truth = film(lambda _: [somebody(1), somebody(2, moved(BOX, 200.0))])
+    truth = film(lambda _: [true_person(1), true_person(2, moved(BOX, 200.0))])
     both = (BOX, moved(BOX, 200.0))
     assert window_quality(decision(*both), truth) == pytest.approx(1.0)
     assert window_quality(decision(BOX), truth) == pytest.approx(0.5)
@@ -63,7 +63,7 @@ def test_the_quality_of_a_window_counts_overlaps_people_and_wrong_boxes() -> Non
 
 
 def test_a_decision_is_judged_at_the_end_of_its_window() -> None:
-    truth = film(lambda ms: [somebody(1, moved(BOX, 0.1 * ms))])
+    truth = film(lambda ms: [true_person(1, moved(BOX, 0.1 * ms))])
     moving = replace(track(1, moved(BOX, 40.0)), box_velocity=(100.0, 0.0))
     early = replace(decision(), state_ns=at(400), tracks=(moving,))
     assert window_quality(early, truth) == pytest.approx(1.0)
@@ -107,7 +107,7 @@ def test_runs_at_random_are_samples_of_gating_and_selection(tmp_path: Path) -> N
     bundle = BundleUnderTest(write_tiny_bundle(tmp_path / 'tiny'), STATED, 'runs at random')
     people = [Box(100.0 + 120 * n, 165.0, 150.0 + 120 * n, 315.0) for n in range(2)]
     truth = film(
-        lambda ms: [somebody(n, box) for n, box in enumerate(people[: 1 + (ms > 1000.0)])],
+        lambda ms: [true_person(n, box) for n, box in enumerate(people[: 1 + (ms > 1000.0)])],
         end=2000,
     )
     flight = encoded_flight(lambda when: 1 + (when > 1000.0), 2.0)
