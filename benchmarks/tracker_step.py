@@ -25,7 +25,7 @@ PERIOD = 0.05
 
 
 def measurements(step: int, random: np.random.Generator) -> list[Measurement]:
-    """What camera and radar measure of 20 people who walk side by side."""
+    """What camera and radar measure of 20 people that walk side by side."""
     stamp_ns = round((1.0 + step * PERIOD) * NS_PER_S)
     noise, sensors = 0.05 * np.eye(3), (CAMERA, RADAR)
     result = []

@@ -38,7 +38,7 @@ def list_scenarios() -> None:
 
 
 def described(scenario: Scenario) -> str:
-    """Say in words what a scenario is."""
+    """Describe a scenario in words."""
     place = _PLACES.get(scenario.surroundings, scenario.surroundings)
     light = _LIGHTS.get(scenario.light, scenario.light)
     band = scenario.band

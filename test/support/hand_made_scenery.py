@@ -14,6 +14,7 @@ from mmedge_ros.data_types import FloatArray
 from mmedge_ros.geometry.projection import CameraModel
 from mmedge_ros.geometry.sensor_poses import OPTICAL_TO_BODY
 from mmedge_ros.geometry.transforms import Transform
+from mmedge_ros.lab.simulation.scenario import Scenario
 from mmedge_ros.lab.simulation.world import (
     Body,
     Building,
@@ -180,10 +181,7 @@ def world(
 ) -> World:
     road = Strip(np.array([[-60.0, 6.0], [60.0, 6.0]]), 3.0, 'asphalt')
     return World(
-        scenario='by_hand',
-        surroundings='park',
-        light_name=lit,
-        distance='near',
+        scenario=Scenario('park', lit, 'near'),
         seed=seed,
         seconds=4.0,
         ground=Ground('grass', (road,), 7),

@@ -12,6 +12,7 @@ from mmedge_ros.data_types import FloatArray
 from mmedge_ros.geometry.projection import CameraModel
 from mmedge_ros.geometry.sensor_poses import OPTICAL_TO_BODY
 from mmedge_ros.geometry.transforms import Transform
+from mmedge_ros.lab.simulation.scenario import Scenario
 from mmedge_ros.lab.simulation.world import (
     Body,
     Building,
@@ -114,10 +115,7 @@ def world(
     up: FloatArray = np.array([0.0, 0.0, 1.0])
     sky = np.full((2, 3), 200.0)
     return World(
-        scenario='meadow_day_near',
-        surroundings='meadow',
-        light_name='day',
-        distance='near',
+        scenario=Scenario('meadow', 'day', 'near'),
         seed=seed,
         seconds=seconds,
         ground=Ground('grass', (), 1),

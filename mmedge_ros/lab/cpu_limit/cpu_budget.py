@@ -49,7 +49,7 @@ class CpuBudget:
         self._begun = (0.0, 0.0)
 
     def update(self, now: float, consumed: float, share: float) -> Verdict:
-        """Take in what has been used; say what is allowed next.
+        """Take in what has been used; return what is allowed next.
 
         :param now: monotonic, s
         :param consumed: processor time used so far by all processes together, s
@@ -74,7 +74,7 @@ class CpuBudget:
         return Verdict(self._running, min(max(wait, _SHORTEST_WAIT), self._period))
 
     def _settle(self, now: float, consumed: float, rate: float, burst: float) -> None:
-        """Book what was earned and what the kernel says was spent."""
+        """Book what was earned and what the kernel counts as spent."""
         if self._now is None:
             self._now, self._consumed, self._begun = now, consumed, (now, consumed)
             self._credit = burst

@@ -135,7 +135,7 @@ class LimitGuardian:
 
 
 def _begun(pid: int) -> int:
-    """Return when a process was started, in ticks: tells it from a later one of that number."""
+    """Return when a process began, in ticks: a later one of its number has another."""
     try:
         fields = Path(f'/proc/{pid}/stat').read_bytes().rpartition(b')')[2].split()
         return int(fields[19])

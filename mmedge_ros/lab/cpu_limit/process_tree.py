@@ -14,7 +14,7 @@ Value = TypeVar('Value')
 
 
 class ProcessTree:
-    """Descendants stay members when their parent ends, and new ones are found by `refresh`.
+    """Descendants stay members when their parent ends, and `refresh` adds new ones.
 
     Where the first process leads a process group of its own, the whole group is signalled at
     once, so that a child born a moment ago is met as well.
@@ -68,7 +68,7 @@ class ProcessTree:
     def consumed(self) -> float:
         """Return the processor time all members have used since the first call, s.
 
-        That of children who came and went is added at the next `refresh`.
+        That of children that came and went is added at the next `refresh`.
         """
         for member in self._members:
             used = _clock(member.pid)

@@ -19,7 +19,7 @@ from mmedge_ros.data_types import FloatArray
 from mmedge_ros.lab.simulation.curve import Curve
 from mmedge_ros.lab.simulation.world import Body, MoverState
 
-# Below this speed a heading cannot be told from the way somebody moves.
+# Below this speed, in m/s, the motion does not determine the heading.
 _SLOW = 0.25
 _SMOOTHING = 0.25  # s
 # How long a turn takes, and how fast it is at most, in s and rad/s.
@@ -101,10 +101,10 @@ class ArticulatedMover:
 
 
 def course_through(positions: FloatArray, facing: FloatArray, begin: float, step: float) -> Course:
-    """Smooth a line somebody takes, and turn them where they go.
+    """Smooth a line, and turn the heading along it.
 
-    ``positions`` (K, 2) m; ``facing`` (K,) rad is where somebody looks who stands still, NaN
-    for where they went last.
+    ``positions`` (K, 2) m; ``facing`` (K,) rad is the heading at rest, NaN for the heading
+    of the last motion.
     """
     smooth = gaussian_filter1d(positions, _SMOOTHING / step, axis=0, mode='nearest')
     velocity = np.gradient(smooth, step, axis=0)
@@ -115,7 +115,7 @@ def course_through(positions: FloatArray, facing: FloatArray, begin: float, step
         last = np.searchsorted(known, np.arange(len(target)), side='right') - 1
         target = target[known[np.maximum(last, 0)]]
     target = np.unwrap(np.nan_to_num(target))
-    # Somebody who is about to turn begins a little before and does not snap round.
+    # A turn begins a little ahead and is not a step.
     ahead = round(_TURNING / step)
     target = np.concatenate([target[ahead:], np.repeat(target[-1:], ahead)])
     headings = np.empty_like(target)

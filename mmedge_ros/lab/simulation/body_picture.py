@@ -27,7 +27,7 @@ from mmedge_ros.lab.simulation.world import Body, Light, World
 _RING = 8
 _TURN = np.linspace(0.0, 2.0 * np.pi, _RING, endpoint=False)
 _CIRCLE = np.column_stack([np.cos(_TURN), np.sin(_TURN)])
-# Below this the sun's shadows are too long and pale to tell.
+# Below this the sun's shadows are too long and pale to show.
 _LOWEST_SUN = 0.07
 _PALEST = 0.05
 # How much of the sky's light a body takes from the ground right below it, and how low it is.
@@ -281,7 +281,7 @@ def _fineness(size: float) -> int:
 def _paint_face(
     colours: Image, outline: Outline, part: int, fine: int, corner: FloatArray, view: View
 ) -> None:
-    """Paint eyes and brows of somebody who looks towards the camera."""
+    """Paint the eyes and mouth of a person that looks towards the camera."""
     body = outline.body
     skull, size = body.centres[body.first[part]], float(body.radii[body.first[part]])
     heading = outline.state.heading

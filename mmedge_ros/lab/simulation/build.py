@@ -108,10 +108,7 @@ def build_world(name: str, seed: int, seconds: float) -> World:
     movers = draw_cast(scenario, site, track, seed, seconds)
     aim = middle_of_people(movers, np.clip(track.times, 0.0, seconds))
     return World(
-        scenario=scenario.name,
-        surroundings=scenario.surroundings,
-        light_name=scenario.light,
-        distance=scenario.distance,
+        scenario=scenario,
         seed=seed,
         seconds=seconds,
         ground=site.ground,

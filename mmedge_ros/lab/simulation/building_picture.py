@@ -9,7 +9,7 @@ import cv2
 import numpy as np
 
 from mmedge_ros.data_types import FloatArray
-from mmedge_ros.lab.simulation.compositing import Alpha, area_of
+from mmedge_ros.lab.simulation.compositing import area_of
 from mmedge_ros.lab.simulation.light import air_colour, clearness, lamps_at
 from mmedge_ros.lab.simulation.painting_order import Standing
 from mmedge_ros.lab.simulation.textures import Image, noise_tile, pyramid, wall_texture
@@ -63,7 +63,7 @@ class SeenBuilding:
         for face, outline in self._seen:
             self._painter.paint_face(canvas, view, face, outline)
 
-    def paint_ids(self, ids: Alpha, number: int) -> None:
+    def paint_ids(self, ids: Image, number: int) -> None:
         """Enter what the building covers into a canvas (H, W) of ids."""
         for _, outline in self._seen:
             cv2.fillConvexPoly(ids, fixed_point(outline), number, cv2.LINE_8, SHIFT)

@@ -14,7 +14,6 @@ from mmedge_ros.data_types import Box, FloatArray
 from mmedge_ros.lab.simulation import SimulationError
 from mmedge_ros.lab.simulation.body_picture import BodyPicture, ShadowPicture
 from mmedge_ros.lab.simulation.building_picture import BuildingPicture
-from mmedge_ros.lab.simulation.compositing import Alpha
 from mmedge_ros.lab.simulation.exposure import PictureNoise
 from mmedge_ros.lab.simulation.ground_picture import GroundPicture
 from mmedge_ros.lab.simulation.lamp_picture import LampPicture
@@ -60,7 +59,7 @@ class _Seen(Protocol):
 
     def paint(self, canvas: Image, view: View) -> None: ...
 
-    def paint_ids(self, ids: Alpha, number: int) -> None: ...
+    def paint_ids(self, ids: Image, number: int) -> None: ...
 
 
 class _Painter(Protocol):
@@ -76,7 +75,7 @@ class _Thing(NamedTuple):
 
 
 class CameraSimulator:
-    """Takes pictures of a world. It may be asked for any instants, in any order."""
+    """Takes pictures of a world at any instants, in any order."""
 
     def __init__(self, world: World, effects: bool = True) -> None:
         """Make a camera; it prepares the surroundings, in a second or two, at its first picture.
@@ -86,7 +85,7 @@ class CameraSimulator:
         """
         if len(world.movers) > _MOST_MOVERS:
             raise SimulationError(
-                f'a world with {len(world.movers)} movers; a camera tells {_MOST_MOVERS} apart'
+                f'a world with {len(world.movers)} movers; a camera holds {_MOST_MOVERS} apart'
             )
         self._world = world
         self._effects = effects
@@ -129,7 +128,7 @@ class CameraSimulator:
         return Picture(image, self._seen(things))
 
     def truth(self, t: float) -> tuple[SeenObject, ...]:
-        """Return what ``picture(t)`` says of its objects, without painting it."""
+        """Return the objects of ``picture(t)`` without painting it."""
         return self._seen(self._things(view_at(self._world, self._lens, t), t))
 
     def _seen(self, things: list[_Thing]) -> tuple[SeenObject, ...]:

@@ -1,4 +1,4 @@
-"""Who takes part in a flight: people, dogs, cyclists and cars, and where they go."""
+"""The movers of a flight: people, dogs, cyclists and cars, and where they go."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _DOG = {'meadow': 0.5, 'park': 0.5, 'street': 0.25, 'yard': 0.2}
 class _Crowd:
     """People and dogs before they walk.
 
-    ``facing`` rad is where each looks who stands, NaN for where they went last.
+    ``facing`` rad is the heading at rest, NaN for the heading of the last motion.
     """
 
     walkers: list[Walker] = field(default_factory=list)
@@ -59,7 +59,7 @@ class _Crowd:
 def draw_cast(
     scenario: Scenario, site: Site, track: Track, seed: int, seconds: float
 ) -> tuple[Mover, ...]:
-    """Draw everybody and everything that moves or could, numbered from 1."""
+    """Draw all movers, parked cars included, numbered from 1."""
     random = generator(seed, Stream.MOTION)
     looks = generator(seed, Stream.LOOKS)
     traffic, forbidden = _draw_traffic(scenario, site, track, seconds, random)
@@ -79,7 +79,10 @@ def draw_cast(
         course = course_through(line[:, i], crowd.facing[i] + glance, -MARGIN, STEP)
         cast.append((kind, _draw_shape(kind, looks), course))
     cast += [(label, _draw_shape(label, looks), course) for label, course in traffic]
-    cast += [('car', _draw_shape('car', looks), _parked(block, times)) for block in site.parked]
+    for block in site.parked:
+        places, headings = np.tile(block.centre, (len(times), 1)), np.full(len(times), block.angle)
+        course = Course(places, headings, float(times[0]), STEP)
+        cast.append(('car', _draw_shape('car', looks), course))
     return tuple(_mover(number, *member) for number, member in enumerate(cast, 1))
 
 
@@ -146,7 +149,7 @@ def _draw_crowd(stage: Stage, seconds: float, random: np.random.Generator) -> _C
 def _add_group(
     crowd: _Crowd, middle: FloatArray, size: int, seconds: float, random: np.random.Generator
 ) -> None:
-    """Add some who stand in a circle and talk; sometimes they break up."""
+    """Add people that stand in a circle and talk; sometimes they break up."""
     radius = 0.3 + 0.13 * size
     first = random.uniform(0.0, 2.0 * math.pi)
     leaves = random.random() < 0.35
@@ -186,11 +189,6 @@ def _draw_shape(kind: str, random: np.random.Generator) -> Shape:
     if kind == 'car':
         return draw_car(random)
     return draw_person(random, child=kind == 'child', runs=kind == 'runner')
-
-
-def _parked(block: Block, times: FloatArray) -> Course:
-    positions = np.repeat(block.centre[None], len(times), axis=0)
-    return Course(positions, np.full(len(times), block.angle), float(times[0]), STEP)
 
 
 def _mover(number: int, kind: str, shape: Shape, course: Course) -> Mover:

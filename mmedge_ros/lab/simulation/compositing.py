@@ -8,12 +8,10 @@ from typing import NamedTuple
 
 import cv2
 import numpy as np
-from numpy.typing import NDArray
 
 from mmedge_ros.data_types import FloatArray
 from mmedge_ros.lab.simulation.textures import Image
 
-Alpha = NDArray[np.uint8]
 # Farther out than any canvas, and safely whole numbers.
 _FAR = 1e6
 
@@ -60,7 +58,7 @@ def area_of(points: FloatArray, shape: tuple[int, ...], margin: float = 1.0) -> 
     return area_within((*low, *high), shape, margin)
 
 
-def lay_over(part: Image, colours: Image, alpha: Alpha) -> None:
+def lay_over(part: Image, colours: Image, alpha: Image) -> None:
     """Lay a picture (H, W, 3) over a part of a canvas, in place.
 
     Its colours have been multiplied by ``alpha`` (H, W).

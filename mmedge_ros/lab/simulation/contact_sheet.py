@@ -193,18 +193,18 @@ def _axes(figure: Figure, left: float, bottom: float, width: float, height: floa
 
 def _write_title(figure: Figure, world: World) -> None:
     counts = {name: sum(m.label == name for m in world.movers) for name in LABEL_COLOURS}
-    who = '   '.join(
+    movers = '   '.join(
         f'{count} {name if count == 1 else _PLURALS[name]}'
         for name, count in counts.items()
         if count
     )
     base = 1.0 - 0.42 / _HEIGHT
     figure.text(
-        _EDGE / _WIDTH, base, f'{world.surroundings} · {world.light_name} · {world.distance}',
+        _EDGE / _WIDTH, base, ' · '.join(world.scenario),
         fontsize=20, fontweight='bold', color=INK,
     )  # fmt: skip
     figure.text(
-        1.0 - _EDGE / _WIDTH, base, f'{world.seconds:g} s     seed {world.seed}     {who}',
+        1.0 - _EDGE / _WIDTH, base, f'{world.seconds:g} s     seed {world.seed}     {movers}',
         ha='right', fontsize=12, color=MUTED,
     )  # fmt: skip
 

@@ -150,7 +150,7 @@ def record_flight(
     :param pictures: takes the pictures in place of the camera
     """
     description = FlightDescription(
-        world.scenario, world.seed, world.seconds, trace_only=trace_only
+        world.scenario.name, world.seed, world.seconds, trace_only=trace_only
     )
     with whole_folder(folder) as part, pictures or nullcontext() as taken:
         if trace_only:

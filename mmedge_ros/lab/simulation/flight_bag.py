@@ -115,11 +115,11 @@ def flight_types() -> Typestore:
     """
     folder = definition_folder(_candidates())
     store = get_typestore(Stores.ROS2_KILTED)
-    found: Typesdict = {}
+    definitions: Typesdict = {}
     for name in _NEEDED:
         text = (folder / f'{name}.msg').read_text(encoding='utf-8')
-        found.update(get_types_from_msg(text, f'{_PACKAGE}/msg/{name}'))
-    store.register(found)
+        definitions.update(get_types_from_msg(text, f'{_PACKAGE}/msg/{name}'))
+    store.register(definitions)
     return store
 
 

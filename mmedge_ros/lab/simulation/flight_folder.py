@@ -1,8 +1,8 @@
 """Folders that are either whole or not there, however a run ends.
 
 A flight is written into a hidden folder beside its place and renamed when nothing is missing
-any more. The hidden folder is locked while somebody writes it, so what a killed run left can
-be told from work in progress, and is removed by the next run for the same place.
+any more. The hidden folder is locked while it is written, so what a killed run left differs from
+work in progress, and is removed by the next run for the same place.
 """
 
 from __future__ import annotations
@@ -80,9 +80,16 @@ def whole_folder(target: Path) -> Iterator[Path]:
         cannot be written; also, in place of an OSError, from within the block
     """
     target = Path(os.path.abspath(target))  # noqa: PTH100 (a link is replaced, not followed)
-    part = _part_of(target)
+    part = target.parent / f'.{target.name}.simulating'
     try:
-        lock = _prepare(target, part)
+        require_free(target)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        lock = _claim(part)
+        try:
+            _clear(part, target)
+        except OSError:
+            os.close(lock)
+            raise
     except (OSError, ValueError) as err:
         raise _cannot_write(target, err) from err
     try:
@@ -139,22 +146,6 @@ def add_preview(folder: Path, png: bytes) -> Path:
     return whole
 
 
-def _part_of(target: Path) -> Path:
-    return target.parent / f'.{target.name}.simulating'
-
-
-def _prepare(target: Path, part: Path) -> int:
-    require_free(target)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    lock = _claim(part)
-    try:
-        _clear(part, target)
-    except OSError:
-        os.close(lock)
-        raise
-    return lock
-
-
 def _claim(part: Path) -> int:
     """Make and lock the hidden folder."""
     for _ in range(2):
@@ -165,7 +156,7 @@ def _claim(part: Path) -> int:
         except BlockingIOError:
             os.close(lock)
             break
-        # Whoever held it may have removed the folder in between.
+        # The run that held it may have removed the folder in between.
         if part.exists() and os.path.samestat(os.fstat(lock), part.stat()):
             return lock
         os.close(lock)
@@ -200,7 +191,7 @@ def _put_in_place(part: Path, target: Path) -> None:
 
 
 def _flush(path: Path) -> None:
-    """Have the system write a file or folder to the disk: a full one is found out now."""
+    """Have the system write a file or folder to the disk: a full one fails now."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)

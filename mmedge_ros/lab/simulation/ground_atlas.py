@@ -189,7 +189,7 @@ def _add_pool(light: Floats, ground_map: GroundMap, lamp: Lamp) -> None:
 def _smooth_noise(octaves: list[tuple[float, float, Floats]], ground_map: GroundMap) -> Floats:
     """Return the sum (H, W) of noises given by cell (m), weight and lattice.
 
-    It is found on fewer points where cells are many pixels wide, and interpolated.
+    It is computed on fewer points where cells are many pixels wide, and interpolated.
     """
     finest = min(cell for cell, _, _ in octaves) / ground_map.resolution
     step = int(np.clip(finest / 6.0, 1, 32))

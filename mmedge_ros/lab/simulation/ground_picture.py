@@ -83,7 +83,7 @@ class GroundPicture:
         return self._canvas
 
     def _paint_ground(self, top: int, view: View) -> None:
-        """Paint the rows from ``top`` on, of which the directions have been found."""
+        """Paint the rows from ``top`` on, whose directions are computed."""
         atlas, height = self._atlas, max(float(view.position[2]), _LOWEST_EYE)
         canvas, index = self._canvas[top:], self._index[top:]
         x, y, z, depth, level, spare = (work[top:] for work in self._work)
@@ -192,7 +192,7 @@ class Sky:
     def _places(self, view: View, bottom: int) -> tuple[Floats, Floats]:
         """Return panorama columns and rows (bottom, W) of canvas pixels.
 
-        Found on a grid and interpolated: angles change smoothly over a picture.
+        Computed on a grid and interpolated: angles change smoothly over a picture.
         """
         lens = view.lens
         counts = (math.ceil(bottom / _GRID) + 2, math.ceil(lens.width / _GRID) + 2)
@@ -254,7 +254,7 @@ def _add_far_rows(
     light, width = world.light, picture.shape[1]
     level = (light.ambient + 0.5 * light.sun) * np.array(light.tint)
     fog = math.isfinite(light.fog_visibility)
-    town = world.surroundings in ('street', 'yard')
+    town = world.scenario.surroundings in ('street', 'yard')
     for distance, top in ((900.0, 0.035), (420.0, 0.028), (250.0, 0.034)):
         clear = 0.0 if fog else math.exp(-distance / 900.0)
         wood = random.uniform(0.8, 1.1) * np.array([52.0, 74.0, 62.0])

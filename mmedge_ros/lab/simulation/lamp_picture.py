@@ -9,7 +9,7 @@ import cv2
 import numpy as np
 
 from mmedge_ros.data_types import FloatArray
-from mmedge_ros.lab.simulation.compositing import Alpha, area_of, mix_colour
+from mmedge_ros.lab.simulation.compositing import area_of, mix_colour
 from mmedge_ros.lab.simulation.light import LAMP_COLOUR, air_colour, clearness, lamp_light
 from mmedge_ros.lab.simulation.painting_order import Standing
 from mmedge_ros.lab.simulation.plant_picture import upright
@@ -56,7 +56,7 @@ class SeenLamp:
         colour = mix_colour(glass, clear, air)
         cv2.ellipse(canvas, (x, y), (wide, tall), 0, 0, 360, colour, -1, cv2.LINE_AA, SHIFT)
 
-    def paint_ids(self, ids: Alpha, number: int) -> None:
+    def paint_ids(self, ids: Image, number: int) -> None:
         """Enter what the pole covers into a canvas (H, W) of ids."""
         cv2.fillConvexPoly(ids, fixed_point(self._pole), number, cv2.LINE_8, SHIFT)
 

@@ -31,7 +31,7 @@ class _Preset:
     fog_visibility: Range = (math.inf, math.inf)
 
 
-# Camera gain is part of ``sun`` and ``ambient``: they say how bright an albedo comes out.
+# Camera gain is part of ``sun`` and ``ambient``: they scale how bright an albedo comes out.
 _PRESETS = {
     'day': _Preset(
         (25, 65), (0.75, 1.05), (0.42, 0.56), (1.0, 1.0, 1.0), (1.0, 2.0), (1.0, 1.8),

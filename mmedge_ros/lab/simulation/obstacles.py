@@ -1,4 +1,4 @@
-"""Where nobody can walk and nothing can be seen through: rectangles and discs on the ground."""
+"""What blocks ways and views: rectangles and discs on the ground."""
 
 from __future__ import annotations
 
@@ -99,13 +99,13 @@ class Obstacles:
         return np.asarray(strength[:, None] * slope, np.float64)
 
     def clear_way(self, begin: FloatArray, end: FloatArray, margin: float) -> bool:
-        """Tell whether one can walk straight from ``begin`` (2,) to ``end`` (2,)."""
+        """Return whether the way is free from ``begin`` (2,) to ``end`` (2,)."""
         count = 2 + int(np.hypot(*(end - begin)) / 0.4)
         line = begin + np.linspace(0.0, 1.0, count)[:, None] * (end - begin)
         return bool((self.distance(line) > margin).all())
 
     def hides(self, eye: FloatArray, target: FloatArray) -> bool:
-        """Tell whether a block or crown is between the points ``eye`` and ``target``, (3,) m."""
+        """Return whether a block or crown is between the points ``eye`` and ``target``, (3,) m."""
         line = eye + _SAMPLES[:, None] * (target - eye)
         height = line[:, 2:]
         apart = line[:, None, :2] - self._crown_centres

@@ -1,4 +1,4 @@
-"""What a drone's state estimator says about its own motion: the truth with small white noise."""
+"""What a drone's state estimator reports of its motion: the truth with small white noise."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ ANGULAR_VELOCITY_NOISE = 0.01  # rad/s
 class Odometry:
     """Readings of the drone's pose and twist at any instant, unbiased.
 
-    The noise depends on the seed and the instant (in microseconds) only, so an instant asked
-    twice is read the same, in whatever order.
+    The noise depends on the seed and the instant (in microseconds) only, so an
+    instant is always read the same, in whatever order.
     """
 
     def __init__(self, world: World) -> None:

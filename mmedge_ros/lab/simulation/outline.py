@@ -86,22 +86,22 @@ def outlines_of(movers: Sequence[Mover], t: float, view: View) -> list[Outline]:
     bounds = np.split(pixels, np.cumsum([len(hull) for hull in around])[:-1])
     return [
         _outline(
-            (*who, canvas[span], middles[span], optical[span, 2]),
+            (*mover, canvas[span], middles[span], optical[span, 2]),
             flat[k * span.start : k * span.stop],
             _box(own, view),
             view,
         )
-        for who, span, own in zip(near, spans, bounds, strict=True)
+        for mover, span, own in zip(near, spans, bounds, strict=True)
         if float(optical[span, 2].max()) > _NEAREST
     ]
 
 
 def _outline(
-    who: tuple[Mover, MoverState, Body, FloatArray, FloatArray, FloatArray],
+    fields: tuple[Mover, MoverState, Body, FloatArray, FloatArray, FloatArray],
     flat: NDArray[np.float32], box: Box | None, view: View,
 ) -> Outline:  # fmt: skip
     """Make an outline of its first fields and all rims in a row (N * K, 2)."""
-    mover, state, body, _, _, depths = who
+    mover, state, body, _, _, depths = fields
     parts = _painting_order(mover.label, state, body, depths, view)
     first = [OUTLINE_POINTS * begin for begin in body.first]
     hulls = tuple(_hull(flat[first[p] : first[p + 1]]) for p in parts)
@@ -109,7 +109,7 @@ def _outline(
     x1, y1 = flat.max(axis=0).tolist()
     if x1 < 0.0 or y1 < 0.0 or x0 > view.lens.width or y0 > view.lens.height:
         box = None
-    return Outline(*who, parts, hulls, (x0, y0, x1, y1), float(depths.mean()), box)
+    return Outline(*fields, parts, hulls, (x0, y0, x1, y1), float(depths.mean()), box)
 
 
 def _hull(points: NDArray[np.float32]) -> NDArray[np.int32]:

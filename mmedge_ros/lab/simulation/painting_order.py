@@ -1,4 +1,4 @@
-"""Who is painted before whom, so that what is nearer covers what is behind it."""
+"""The order of painting, so that what is nearer covers what is behind it."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ _TROUSERS = (
 
 @dataclass(frozen=True)
 class Clothing:
-    """BGR albedos of what somebody wears.
+    """BGR albedos of the clothes and skin of a person.
 
     ``hem`` is how far a skirt or coat reaches from hip to knee (0: none, 1: the knee);
     ``headwear`` is hair, long_hair or cap.
@@ -107,7 +107,7 @@ _THIGH_COVERED = 0.5
 def person_shape(
     height: float, girth: float, gait: Gait, stance: Stance, dress: Clothing
 ) -> Shape:
-    """Make somebody of ``height`` m; ``girth`` 1 is of average build."""
+    """Make a person of ``height`` m; ``girth`` 1 is of average build."""
     moving, resting = PartList(), PartList()
     add_person(moving, walking(height, gait), height, girth, dress)
     add_person(resting, standing(height, stance), height, girth, dress)
@@ -145,8 +145,7 @@ def add_person(
         _add_limbs(parts, side, i, joints, height, wide, dress)
     if dress.hem > 0.0:
         _add_skirt(parts, joints, height, wide, dress)
-    if dress.backpack is not None:
-        _add_backpack(parts, joints, height, wide, dress)
+    _add_backpack(parts, joints, height, wide, dress)
 
 
 def _add_head(parts: PartList, joints: Joints, h: float, dress: Clothing) -> None:

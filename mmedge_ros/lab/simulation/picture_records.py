@@ -11,7 +11,7 @@ from typing import Protocol, TypeAlias
 
 from mmedge_ros.geometry.ego_motion import ODOMETRY_FRAME
 from mmedge_ros.lab.simulation import SimulationError
-from mmedge_ros.lab.simulation.camera import CameraSimulator, Picture, SeenObject
+from mmedge_ros.lab.simulation.camera import CameraSimulator, Picture
 from mmedge_ros.lab.simulation.flight_bag import CAMERA, CAMERA_INFO, GROUND_TRUTH, FlightRecord
 from mmedge_ros.lab.simulation.flight_messages import FlightMessages
 from mmedge_ros.lab.simulation.flight_schedule import camera_instants, stamp_ns
@@ -45,7 +45,7 @@ def pictures_of_workers(
 ) -> Iterator[Iterator[PictureRecords]]:
     """Have ``workers`` processes take a world's pictures; yield the records of each, in order.
 
-    A picture depends on its instant only, so that it does not matter who takes it.
+    A picture depends on its instant only, so that it does not matter which process takes it.
 
     :param make_world: gives the same world in every process; it must be one that can be pickled
     :raises SimulationError: from within, if a process fails or was killed
@@ -62,7 +62,7 @@ def _in_turn(streams: Sequence[Iterator[PictureRecords]]) -> Iterator[PictureRec
     try:
         for stream in cycle(streams):
             records = next(stream, None)
-            # Whose turn it is knows first that there are no more.
+            # The first stream to end is the one whose turn it is.
             if records is None:
                 return
             yield records
@@ -88,8 +88,13 @@ def picture_records(
         image = make.compressed_image(stamp_ns(at), picture.image)
         info = make.camera_info(stamp_ns(at), world.rig.camera)
         drone = world.path.state(at)
+        states = {mover.id: mover.state(at) for mover in world.movers}
+        objects = tuple(
+            TrueObject(*item, states[item.id].position, states[item.id].velocity)
+            for item in picture.objects
+        )
         truth = make.ground_truth(
-            true_scene(world, picture.objects, at),
+            TrueScene(stamp_ns(at), ODOMETRY_FRAME, objects, *world.scenario),
             drone.pose,
             drone.velocity,
             drone.angular_velocity,
@@ -99,22 +104,3 @@ def picture_records(
             FlightRecord(received, CAMERA_INFO, make.serialized(info)),
             FlightRecord(received, GROUND_TRUTH, make.serialized(truth)),
         )
-
-
-def true_scene(world: World, seen: Sequence[SeenObject], t: float) -> TrueScene:
-    """Return what is there at ``t``; ``seen`` holds a SeenObject for every mover."""
-    states = {mover.id: mover.state(t) for mover in world.movers}
-    objects = tuple(
-        TrueObject(
-            item.id,
-            item.label,
-            item.box,
-            item.visibility,
-            states[item.id].position,
-            states[item.id].velocity,
-        )
-        for item in seen
-    )
-    return TrueScene(
-        stamp_ns(t), ODOMETRY_FRAME, objects, world.surroundings, world.light_name, world.distance
-    )

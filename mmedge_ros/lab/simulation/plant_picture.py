@@ -13,7 +13,6 @@ import numpy as np
 
 from mmedge_ros.data_types import FloatArray
 from mmedge_ros.lab.simulation.compositing import (
-    Alpha,
     Area,
     area_within,
     lay_over,
@@ -53,7 +52,7 @@ def crown_textures(kind: int, slim: bool, bush: bool, light: int) -> tuple[Image
 
     They are of one neutral colour of ``LEAF``, multiplied by their alpha, and lit from the
     upper right; ``light`` 0..4 is how much of the light comes from there. ``slim`` crowns run
-    to a point, a ``bush`` stands on the ground; ``kind`` tells those of a sort apart.
+    to a point, a ``bush`` stands on the ground; ``kind`` varies those of a sort.
     """
     random = np.random.default_rng((kind, slim, bush))
     leaves = np.zeros((_SIZE, _SIZE, 4), np.uint8)
@@ -92,7 +91,7 @@ def _paint_inside(leaves: Image, clumps: list[Clump]) -> None:
 
 def _clumps(random: np.random.Generator, slim: bool, bush: bool) -> list[Clump]:
     """Return clumps of leaves in the unit disc, back to front."""
-    found = []
+    clumps = []
     # Rings from the middle out, so that no part of the crown stays bare.
     for ring, count in ((0.0, 2), (0.3, 7), (0.55, 13), (0.75, 20)):
         for i in range(count):
@@ -108,9 +107,9 @@ def _clumps(random: np.random.Generator, slim: bool, bush: bool) -> list[Clump]:
                 x *= 1.0 + 0.35 * y * y
             away = math.hypot(x, y)
             inward = min(1.0, (1.0 - radius) / max(away, 1e-6))
-            found.append(Clump(x * inward, y * inward, radius))
+            clumps.append(Clump(x * inward, y * inward, radius))
     # The outer ones lie behind, so that the middle comes out as what is nearest.
-    return sorted(found, key=lambda c: c.x**2 + c.y**2 + random.uniform(0.0, 0.45), reverse=True)
+    return sorted(clumps, key=lambda c: c.x**2 + c.y**2 + random.uniform(0.0, 0.45), reverse=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,7 +153,7 @@ class SeenPlant:
             alpha = np.asarray(cv2.extractChannel(leaves, 3), np.uint8)
             lay_over(area.of(canvas), tinted(leaves, level * self._kind.colour, clear, air), alpha)
 
-    def paint_ids(self, ids: Alpha, number: int) -> None:
+    def paint_ids(self, ids: Image, number: int) -> None:
         """Enter what the plant covers into a canvas (H, W) of ids."""
         if self._trunk is not None:
             cv2.fillConvexPoly(ids, fixed_point(self._trunk), number, cv2.LINE_8, SHIFT)

@@ -107,7 +107,7 @@ class LineOfSight:
 _STREAM = 31
 # The biggest mover: nothing of it reaches farther from its middle.
 _MOVER_REACH = 4.0
-# Weaker over the noise, an echo is not worth asking what hides it.
+# Weaker over the noise, an echo is not worth a look at what hides it.
 _FAINT = 1.0
 
 
@@ -145,15 +145,15 @@ class RadarSimulator:
         chosen = np.flatnonzero(snr > _FAINT)
         hidden = self._sight.blocked(eye, echoes.positions[chosen]) & ~seen_through[chosen]
         chosen = chosen[~hidden]
-        heard = snr[chosen] * 10.0 ** (-0.1 * self._sight.foliage(eye, echoes.positions[chosen]))
-        chosen, heard = chosen[heard > _FAINT], heard[heard > _FAINT]
+        power = snr[chosen] * 10.0 ** (-0.1 * self._sight.foliage(eye, echoes.positions[chosen]))
+        chosen, power = chosen[power > _FAINT], power[power > _FAINT]
         cosines = rays[chosen] @ pose.rotation
         return Signals(
             distance[chosen],
             np.einsum('nk,nk->n', echoes.velocities[chosen] - velocity, rays[chosen]),
             cosines[:, 1],
             cosines[:, 2],
-            heard,
+            power,
             echoes.steadiness[chosen],
         )
 

@@ -113,16 +113,16 @@ def _resolve(signals: Signals, parameters: RadarParameters, random: np.random.Ge
     """Add echoes up in their cells, amplitude by amplitude, and the noise to each."""
     range_bin = np.rint(signals.distance / parameters.range_resolution).astype(np.int64)
     inside = (range_bin >= parameters.nearest_bin) & (range_bin < parameters.range_bins)
-    heard = np.flatnonzero(inside)
-    range_bin = range_bin[heard]
+    kept = np.flatnonzero(inside)
+    range_bin = range_bin[kept]
     half = parameters.doppler_bins // 2
-    doppler = np.rint(signals.speed[heard] / parameters.doppler_resolution).astype(np.int64)
+    doppler = np.rint(signals.speed[kept] / parameters.doppler_resolution).astype(np.int64)
     doppler = (doppler + half) % parameters.doppler_bins - half
-    side = np.floor(signals.left[heard] / parameters.azimuth_cell).astype(np.int64)
+    side = np.floor(signals.left[kept] / parameters.azimuth_cell).astype(np.int64)
     sides = parameters.azimuth_elements + 2
     key = (range_bin * parameters.doppler_bins + doppler + half) * sides + side + sides // 2
     _, first, cell = np.unique(key, return_index=True, return_inverse=True)
-    amplitude = _fluctuating(signals.snr[heard], signals.steadiness[heard], random)
+    amplitude = _fluctuating(signals.snr[kept], signals.steadiness[kept], random)
     weight = np.abs(amplitude) ** 2 + 1e-12
     count = len(first)
     total = np.bincount(cell, weight, count)
@@ -132,8 +132,8 @@ def _resolve(signals: Signals, parameters: RadarParameters, random: np.random.Ge
     return _Cells(
         range_bin[first],
         doppler[first],
-        np.bincount(cell, weight * signals.left[heard], count) / total,
-        np.bincount(cell, weight * signals.up[heard], count) / total,
+        np.bincount(cell, weight * signals.left[kept], count) / total,
+        np.bincount(cell, weight * signals.up[kept], count) / total,
         power,
     )
 

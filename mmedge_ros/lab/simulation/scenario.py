@@ -66,7 +66,7 @@ def scenarios() -> tuple[Scenario, ...]:
 def find_scenario(name: str) -> Scenario:
     """Return the scenario of a name.
 
-    :raises SimulationError: for any other name; it tells the nearest one and the choices
+    :raises SimulationError: for any other name; it names the nearest one and the choices
     """
     known = {scenario.name: scenario for scenario in scenarios()}
     if name in known:
@@ -94,5 +94,5 @@ class Stream(IntEnum):
 
 
 def generator(seed: int, stream: Stream, *more: int) -> np.random.Generator:
-    """Return the generator of one purpose; ``more`` tells apart its parts."""
+    """Return the generator of one purpose; ``more`` separates its parts."""
     return np.random.default_rng((seed, int(stream), *more))

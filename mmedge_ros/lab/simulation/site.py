@@ -52,7 +52,7 @@ class Clearing:
     stage: FloatArray
 
     def allows(self, points: FloatArray, height: float, narrow: float, reach: float = 1.3) -> bool:
-        """Tell whether something of ``height`` m may stand at all of ``points`` (N, 2).
+        """Return whether something of ``height`` m may stand at all of ``points`` (N, 2).
 
         ``narrow`` rad is half the angle about the line of sight that it must leave free, up to
         ``reach`` times the stage's distance.

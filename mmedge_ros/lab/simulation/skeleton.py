@@ -24,7 +24,7 @@ HIP_WIDTH, SHOULDER_WIDTH = 0.05, 0.105
 BALL, FOOT = 0.022, 0.085
 
 # How far the heel is up over the cycle, rad, from one heel strike to the next; stance ends
-# at 0.6 here and where the gait says in use.
+# at 0.6 here and where the gait has it in use.
 _PITCH_KNOTS = np.array((0.0, 0.08, 0.35, 0.6, 0.72, 0.9, 1.0))
 _PITCHES = np.array((-0.22, 0.0, 0.06, 0.8, 0.5, -0.18, -0.22))
 _SIDES = (1.0, -1.0)  # left, right
@@ -35,7 +35,7 @@ Pair = tuple[FloatArray, FloatArray]  # left, right
 
 @dataclass(frozen=True)
 class Gait:
-    """How somebody moves on foot: ``stride`` m per cycle of two steps at ``pace`` m/s.
+    """How a person moves on foot: ``stride`` m per cycle of two steps at ``pace`` m/s.
 
     ``stance`` is the share of the cycle a foot is on the ground: below 0.5 is running.
     Angles in rad; ``lift`` m is how high a swinging foot goes.
@@ -52,7 +52,7 @@ class Gait:
 
 @dataclass(frozen=True)
 class Stance:
-    """How somebody stands; pairs are left, right, angles in rad.
+    """How a person stands; pairs are left, right, angles in rad.
 
     Upper arms are ``raised`` forward from hanging down and ``spread`` outward, forearms
     bent by ``elbow`` and turned ``inward``. ``gesture`` is how much the arms move.
@@ -114,7 +114,7 @@ def walking(h: float, gait: Gait) -> Joints:
 
 
 def standing(h: float, stance: Stance) -> Joints:
-    """Return the joints of somebody who stands, shifting weight and moving the arms."""
+    """Return the joints of a standing person, shifting weight and moving the arms."""
     pelvis = points(0.008 * np.sin(_TURN), 0.015 * np.sin(_TURN + 1.0), (HIP_HEIGHT - 0.005) * h)
     chest, head = _trunk(h, pelvis, 0.02)
     flat = np.zeros(PHASES)
@@ -130,7 +130,7 @@ def standing(h: float, stance: Stance) -> Joints:
 
 
 def riding(h: float, saddle: FloatArray, pedals: Pair, grips: Pair) -> Joints:
-    """Return the joints of somebody on a bicycle, given where its parts are, in m."""
+    """Return the joints of a cyclist, given where its parts are, in m."""
     pelvis = np.broadcast_to(saddle, (PHASES, 3))
     # The trunk leans so far that the hands reach the grips with bent arms.
     chest, head = _trunk(h, pelvis, 0.5)

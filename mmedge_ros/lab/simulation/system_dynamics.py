@@ -63,7 +63,7 @@ class SystemDynamics:
         self._charge, self._voltage = _voltage(self._current, random)
         self._battery_temperature = random.uniform(24.0, 34.0)
         self._radar_draws = random.uniform(size=int(world.seconds / _RADAR_SLOT) + 2)
-        self._load = _draw_load(len(self._times), _AIR[world.light_name], random)
+        self._load = _draw_load(len(self._times), _AIR[world.scenario.light], random)
 
     def battery(self, t: float) -> BatteryReading:
         """Return what the battery's monitor reads at an instant."""
@@ -93,7 +93,7 @@ class SystemDynamics:
         )
 
     def radar_stutters(self, t: float) -> bool:
-        """Tell whether the radar's supply fails at an instant, so that a scan is lost.
+        """Return whether the radar's supply fails at an instant, so that a scan is lost.
 
         The deeper the voltage sags below ``RADAR_MIN_VOLTS``, the more often it does.
         """

@@ -26,7 +26,7 @@ _WEDGE, _WIDE = math.radians(28.0), math.radians(44.0)
 # One place in so many may lie where the drone does not look.
 _LEAVING = 0.15
 _ARRIVED = 0.8  # m
-_RELAXATION = 0.5  # s in which somebody takes up the speed they want
+_RELAXATION = 0.5  # s in which a walker takes up the wanted speed
 _CLEARANCE = 0.45  # m that ways keep off walls
 _ROAM_STEPS = 20
 # A vehicle pushes from where it is and where it will be within a second.
@@ -38,7 +38,7 @@ _VEHICLE_REACH = 1.5
 class Walker:
     """How one of the crowd moves, from ``start`` (2,) m.
 
-    ``speed`` m/s, 0 for one who stays. ``pauses`` are (begin, end) s. ``companion`` is the
+    ``speed`` m/s, 0 for one that stays. ``pauses`` are (begin, end) s. ``companion`` is the
     index of an earlier one to keep ``beside`` m to the left of, -1 for none; one that
     ``roams`` strays as many metres about the companion instead.
     """
@@ -65,8 +65,8 @@ class Stage:
     def place(self, t: float, begin: FloatArray | None = None, room: float = 0.7) -> FloatArray:
         """Draw a place (2,) m for the instant ``t`` with ``room`` m around it.
 
-        It can be reached straight from ``begin``, and is ``begin`` where no such place was
-        found. Without ``begin`` the freest of many places is taken if none is free.
+        It can be reached straight from ``begin``, and is ``begin`` where there is
+        no such place. Without ``begin`` the freest of many places is taken if none is free.
         """
         best, most = np.zeros(2), -math.inf
         for _ in range(60):
@@ -100,7 +100,7 @@ def walk(
 ) -> FloatArray:  # fmt: skip
     """Let a crowd of A walk; return positions (K, A, 2) m at `flight_path.knots`.
 
-    ``vehicles`` (K, V, 2) m are places of others that give way to nobody.
+    ``vehicles`` (K, V, 2) m are places of others that do not give way.
     """
     times = knots(seconds, STEP)
     place = np.array([w.start for w in walkers])
@@ -148,7 +148,7 @@ def _step(
         strength = 5.0 * np.clip(1.0 - gap / _VEHICLE_REACH, 0.0, 1.0) / gap
         change += np.einsum('ij,ijc->ic', strength, apart)
     moved = velocity + STEP * change
-    # Nobody is pushed faster than they walk, and who stops does so within a few steps.
+    # No walker is pushed faster than it walks, and all stop within a few steps.
     fastest = np.maximum(1.25 * speed, 0.75 * np.hypot(velocity[:, 0], velocity[:, 1]))
     length = np.maximum(np.hypot(moved[:, 0], moved[:, 1]), 1e-9)
     return np.asarray(moved * np.minimum(1.0, fastest / length)[:, None], np.float64)
@@ -174,7 +174,7 @@ _GAP = 14.0
 class Loop:
     """A closed way: along one side of a road, round at its end, and back on the other side.
 
-    ``points`` (N, 2) m, ``_SPACING`` apart. Its ends lie where nobody looks, so that a flight
+    ``points`` (N, 2) m, ``_SPACING`` apart. Its ends lie out of view, so that a flight
     may last as long as it likes and nothing has to vanish.
     """
 
@@ -235,7 +235,7 @@ def draw_passes(
         if any(abs((begin - o + length / 2) % length - length / 2) < _GAP for o in taken):
             continue
         taken.append(begin)
-        # All on one loop speed up and slow down alike, so that nobody runs into another.
+        # All on one loop speed up and slow down alike, so that none runs into another.
         pace = speed * (1.0 + 0.12 * np.sin(0.5 * times))
         distance = begin + np.concatenate([[0.0], np.cumsum(pace[:-1])]) * STEP
         positions = gaussian_filter1d(loop.at(distance), 0.2 / STEP, axis=0, mode='nearest')

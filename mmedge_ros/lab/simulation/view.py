@@ -20,10 +20,8 @@ from mmedge_ros.data_types import FloatArray
 from mmedge_ros.geometry.projection import CameraModel
 from mmedge_ros.geometry.transforms import Transform
 from mmedge_ros.lab.simulation import SimulationError
+from mmedge_ros.lab.simulation.textures import Image
 from mmedge_ros.lab.simulation.world import World
-
-Image = NDArray[np.uint8]
-Mask = NDArray[np.uint8]
 
 # Points nearer to the camera's plane than this are moved away from it, in metres.
 NEAR = 0.05
@@ -61,7 +59,10 @@ class Lens:
         self._whole, self._parts = cv2.convertMaps(
             np.ascontiguousarray(maps[..., 0]), np.ascontiguousarray(maps[..., 1]), cv2.CV_16SC2
         )
-        self.inside = _covered(maps, (self.height, self.width))
+        # 255 where the canvas is part of the picture.
+        self.inside: Image = np.zeros((self.height, self.width), np.uint8)
+        border = np.concatenate([maps[0], maps[:, -1], maps[-1, ::-1], maps[::-1, 0]])
+        cv2.fillPoly(self.inside, [np.rint(border).astype(np.int32)], 255)
         self._limit = _limit(camera)
 
     def bend(self, canvas: Image) -> Image:
@@ -82,14 +83,6 @@ class Lens:
         plane = plane * np.minimum(1.0, self._limit / np.maximum(radius, 1e-9))
         pixels, _ = self.camera.project(np.column_stack([plane, np.ones(len(plane))]))
         return pixels
-
-
-def _covered(maps: NDArray[np.float32], shape: tuple[int, int]) -> Mask:
-    """Return 255 where a canvas is part of the picture."""
-    border = np.concatenate([maps[0], maps[:, -1], maps[-1, ::-1], maps[::-1, 0]])
-    inside = np.zeros(shape, np.uint8)
-    cv2.fillPoly(inside, [np.rint(border).astype(np.int32)], 255)
-    return inside
 
 
 def _limit(camera: CameraModel) -> float:

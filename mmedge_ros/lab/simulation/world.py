@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from mmedge_ros.data_types import FloatArray
 from mmedge_ros.geometry.projection import CameraModel
 from mmedge_ros.geometry.transforms import Transform
+from mmedge_ros.lab.simulation.scenario import Scenario
 
 LABELS = ('person', 'cyclist', 'car', 'dog')
 
@@ -187,10 +188,7 @@ class Rig:
 class World:
     """One flight: everything the sensors could see. Instants run from 0 to ``seconds``."""
 
-    scenario: str
-    surroundings: str
-    light_name: str
-    distance: str
+    scenario: Scenario
     seed: int
     seconds: float
     ground: Ground
