@@ -88,7 +88,11 @@ class PictureNoise:
         dark = world.light.noise
         self._noise = np.rint(grain * math.hypot(dark, 0.6 * _PHOTON)).astype(np.int16)
         self._shape = (camera.height, camera.width)
-        self._vignette = _vignette(camera.height, camera.width)
+        half_diagonal = 0.5 * math.hypot(camera.height, camera.width)
+        y = (np.arange(camera.height) - 0.5 * (camera.height - 1)) / half_diagonal
+        x = (np.arange(camera.width) - 0.5 * (camera.width - 1)) / half_diagonal
+        fall = 1.0 - _CORNER * (x[None] ** 2 + y[:, None] ** 2) ** 1.5
+        self._vignette = cv2.merge([np.rint(255.0 * fall).astype(np.uint8)] * 3)
 
     def blur(self, canvas: Image, view: View, drone: DroneState, distance: float) -> Image:
         """Return a canvas smeared by the drone's motion while the shutter is open.
@@ -105,11 +109,3 @@ class PictureNoise:
         y, x = (int(v) for v in random.integers(0, _TILE_MARGIN, 2))
         noise = self._noise[y : y + self._shape[0], x : x + self._shape[1]]
         return np.asarray(cv2.add(soft, noise, dtype=cv2.CV_8U), np.uint8)
-
-
-def _vignette(height: int, width: int) -> NDArray[np.uint8]:
-    y = (np.arange(height) - 0.5 * (height - 1)) / (0.5 * math.hypot(height, width))
-    x = (np.arange(width) - 0.5 * (width - 1)) / (0.5 * math.hypot(height, width))
-    fall = 1.0 - _CORNER * (x[None] ** 2 + y[:, None] ** 2) ** 1.5
-    level = np.rint(255.0 * fall).astype(np.uint8)
-    return np.asarray(cv2.merge([level] * 3), np.uint8)

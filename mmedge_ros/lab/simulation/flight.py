@@ -33,14 +33,15 @@ from mmedge_ros.lab.simulation.flight_folder import (
 )
 from mmedge_ros.lab.simulation.flight_messages import CAMERA_FRAME, RADAR_FRAME, FlightMessages
 from mmedge_ros.lab.simulation.flight_schedule import (
+    BATTERY_REPORT,
     BEGIN_NS,
+    ODOMETRY_REPORT,
+    SYSTEM_REPORT,
     Instants,
-    battery_instants,
-    odometry_instants,
     radar_instants,
+    report_instants,
     scans_lost,
     stamp_ns,
-    system_instants,
 )
 from mmedge_ros.lab.simulation.odometry import Odometry
 from mmedge_ros.lab.simulation.picture_records import (
@@ -172,7 +173,7 @@ def flight_records(
     make = FlightMessages()
     if pictures is None:
         pictures = picture_records(world, sensors.camera, make)
-    odometry = odometry_instants(world)
+    odometry = report_instants(world, ODOMETRY_REPORT)
     return heapq.merge(
         _static_records(world, make),
         chain.from_iterable(pictures),
@@ -186,9 +187,10 @@ def flight_records(
 def trace_records(world: World, sensors: Sensors) -> Iterator[FlightRecord]:
     """Return the states of battery and computer, in the order they are received."""
     make, dynamics = FlightMessages(), sensors.dynamics
+    battery, system = (report_instants(world, r) for r in (BATTERY_REPORT, SYSTEM_REPORT))
     return heapq.merge(
-        _readings(BATTERY, battery_instants(world), make, make.battery, dynamics.battery),
-        _readings(SYSTEM, system_instants(world), make, make.system_state, dynamics.system),
+        _readings(BATTERY, battery, make, make.battery, dynamics.battery),
+        _readings(SYSTEM, system, make, make.system_state, dynamics.system),
         key=_log_ns,
     )
 

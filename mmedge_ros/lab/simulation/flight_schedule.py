@@ -14,15 +14,21 @@ from mmedge_ros.lab.simulation.world import Timing, World
 # The flight's begin; a multiple of every window grid.
 BEGIN_NS = 1_700_000_000 * NS_PER_S
 
-_ODOMETRY_PERIOD = 0.01
-_BATTERY_PERIOD = 0.1
-_SYSTEM_PERIOD = 0.2
 _CAMERA_STREAM, _RADAR_STREAM, _LOSS_STREAM = 33, 34, 35
-_ODOMETRY_STREAM, _BATTERY_STREAM, _SYSTEM_STREAM = 36, 37, 38
 # Messages of the flight controller: a short serial line to the computer.
 _BUS_DELAY, _BUS_DELAY_JITTER = 0.002, 0.0005
 # Share of scans that are lost on the radar's serial line.
 _LOST_SCANS = 0.003
+
+
+class Report(NamedTuple):
+    """What is reported over a serial line every ``period`` s; ``stream`` draws its delays."""
+
+    period: float
+    stream: int
+
+
+ODOMETRY_REPORT, BATTERY_REPORT, SYSTEM_REPORT = Report(0.01, 36), Report(0.1, 37), Report(0.2, 38)
 
 
 class Instants(NamedTuple):
@@ -53,23 +59,10 @@ def scans_lost(world: World, count: int) -> NDArray[np.bool_]:
     return np.asarray(draws < _LOST_SCANS, bool)
 
 
-def odometry_instants(world: World) -> Instants:
-    """Return when the flight controller estimates its motion."""
-    return _bus_instants(world, _ODOMETRY_PERIOD, _ODOMETRY_STREAM)
-
-
-def battery_instants(world: World) -> Instants:
-    """Return when it reads the battery."""
-    return _bus_instants(world, _BATTERY_PERIOD, _BATTERY_STREAM)
-
-
-def system_instants(world: World) -> Instants:
-    """Return when the computer reads its own state."""
-    return _bus_instants(world, _SYSTEM_PERIOD, _SYSTEM_STREAM)
-
-
-def _bus_instants(world: World, period: float, stream: int) -> Instants:
-    return _instants(world, stream, Timing(0.0, period, 0.0, _BUS_DELAY, _BUS_DELAY_JITTER))
+def report_instants(world: World, report: Report) -> Instants:
+    """Return when something is measured and its report received."""
+    timing = Timing(0.0, report.period, 0.0, _BUS_DELAY, _BUS_DELAY_JITTER)
+    return _instants(world, report.stream, timing)
 
 
 def _instants(world: World, stream: int, timing: Timing) -> Instants:

@@ -31,8 +31,15 @@ _PAINTS: tuple[Colour, ...] = (
 )  # fmt: skip
 
 
-def car_shape(colour: Colour, length: float, height: float, boxy: float) -> Shape:
-    """Make a car of ``length`` and ``height`` m; ``boxy`` 0 is a saloon, 1 a van."""
+def draw_car(random: np.random.Generator) -> Shape:
+    """Draw one car, 3.8 to 4.8 m long."""
+    paint = _PAINTS[random.integers(len(_PAINTS))]
+    level = random.uniform(0.85, 1.15)
+    blue, green, red = (int(min(level * value, 255)) for value in paint)
+    colour = (blue, green, red)
+    boxy = random.choice((0.0, 0.25, 0.9), p=(0.55, 0.3, 0.15))  # a saloon to a van
+    height = random.uniform(1.42, 1.55) + 0.35 * boxy
+    length = random.uniform(3.8, 4.8)
     parts = PartList()
     half, belt = 0.5 * length, 0.58 * height
     sides = (-1.0, 1.0)
@@ -57,16 +64,6 @@ def car_shape(colour: Colour, length: float, height: float, boxy: float) -> Shap
     return shape_of(parts, parts, stride=2.0, pace=5.0)
 
 
-def draw_car(random: np.random.Generator) -> Shape:
-    """Draw one car, 3.8 to 4.8 m long."""
-    paint = _PAINTS[random.integers(len(_PAINTS))]
-    level = random.uniform(0.85, 1.15)
-    blue, green, red = (int(min(level * value, 255)) for value in paint)
-    boxy = random.choice((0.0, 0.25, 0.9), p=(0.55, 0.3, 0.15))
-    height = random.uniform(1.42, 1.55) + 0.35 * boxy
-    return car_shape((blue, green, red), random.uniform(3.8, 4.8), height, boxy)
-
-
 def _at(x: float, y: float, z: float, radius: float) -> Sphere:
     return np.array([x, y, z]), radius
 
@@ -80,8 +77,12 @@ _RUBBER: Colour = (38, 38, 40)
 _METAL: Colour = (120, 120, 125)
 
 
-def cyclist_shape(height: float, girth: float, frame: Colour, dress: Clothing) -> Shape:
-    """Make a rider of ``height`` m on a bicycle that fits."""
+def draw_cyclist(random: np.random.Generator) -> Shape:
+    """Draw one rider on a bicycle that fits."""
+    height = float(np.clip(random.normal(1.73, 0.09), 1.55, 1.95))
+    hue = random.integers(20, 200, 3)
+    frame = (int(hue[0]), int(hue[1]), int(hue[2]))
+    girth, dress = random.uniform(0.9, 1.15), draw_clothing(random)
     turning = 2.0 * math.pi * np.arange(PHASES) / PHASES
     moving, resting = PartList(), PartList()
     _add_cyclist(moving, turning, height, girth, frame, dress)
@@ -89,14 +90,6 @@ def cyclist_shape(height: float, girth: float, frame: Colour, dress: Clothing) -
     _add_cyclist(resting, np.zeros(PHASES), height, girth, frame, dress)
     # One turn of the cranks takes the bicycle 4.5 m, 70 turns a minute at 5.2 m/s.
     return shape_of(moving, resting, stride=4.5, pace=5.2)
-
-
-def draw_cyclist(random: np.random.Generator) -> Shape:
-    """Draw one rider and bicycle."""
-    height = float(np.clip(random.normal(1.73, 0.09), 1.55, 1.95))
-    hue = random.integers(20, 200, 3)
-    frame = (int(hue[0]), int(hue[1]), int(hue[2]))
-    return cyclist_shape(height, random.uniform(0.9, 1.15), frame, draw_clothing(random))
 
 
 def _add_cyclist(
@@ -157,17 +150,13 @@ _TURN = 2.0 * math.pi * np.arange(PHASES) / PHASES
 _STRIDE = 1.6
 
 
-def dog_shape(colour: Colour, size: float) -> Shape:
-    """Make a dog of ``size`` m at the shoulder; lengths below are shares of it."""
+def draw_dog(random: np.random.Generator) -> Shape:
+    """Draw one dog of 0.35 to 0.65 m at the shoulder; lengths below are shares of that."""
+    colour, size = _COATS[random.integers(len(_COATS))], random.uniform(0.35, 0.65)
     trotting, standing = PartList(), PartList()
     _add_dog(trotting, colour, size, 1.0)
     _add_dog(standing, colour, size, 0.0)
     return shape_of(trotting, standing, _STRIDE * size, pace=3.4 * size, rest_rate=0.7)
-
-
-def draw_dog(random: np.random.Generator) -> Shape:
-    """Draw one dog of 0.35 to 0.65 m."""
-    return dog_shape(_COATS[random.integers(len(_COATS))], random.uniform(0.35, 0.65))
 
 
 def _add_dog(parts: PartList, colour: Colour, size: float, trots: float) -> None:

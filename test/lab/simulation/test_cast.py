@@ -58,7 +58,7 @@ def test_nobody_walks_through_a_building(worlds: list[World]) -> None:
 
 def test_people_keep_within_the_distance_of_the_scenario(worlds: list[World]) -> None:
     for world in worlds:
-        band = DISTANCES[world.distance]
+        band = DISTANCES[world.scenario.distance]
         inside = []
         for t in INSTANTS:
             eye = world.path.state(t).pose.translation
@@ -105,7 +105,7 @@ def test_people_keep_apart(worlds: list[World]) -> None:
 def test_what_moves_fits_the_surroundings(worlds: list[World]) -> None:
     seen: dict[str, Counter[str]] = {name: Counter() for name in SURROUNDINGS}
     for world in worlds:
-        seen[world.surroundings].update(mover.label for mover in world.movers)
+        seen[world.scenario.surroundings].update(mover.label for mover in world.movers)
     assert not seen['meadow']['car']
     assert not seen['park']['car']
     assert seen['street']['car']

@@ -95,7 +95,7 @@ def test_a_hot_computer_throttles_and_slows_down(worlds: list[World]) -> None:
         assert reading.throttled or reading.temperature < 88.0
         if reading.throttled:
             assert reading.temperature > 80.0
-            assert reading.cpu_clock.max() < 1e9
+            assert reading.cpu_clock[0] < 1e9
     assert seen == {False, True}
 
 
