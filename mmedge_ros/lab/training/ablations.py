@@ -7,15 +7,14 @@ goes on from its last epoch, and one that has ended is not done again.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from mmedge_ros.lab.training import TrainingError
+from mmedge_ros.lab.training import Report, TrainingError
 from mmedge_ros.lab.training.ablation_table import (
     NETWORK,
     NEWEST_PICTURE,
@@ -30,7 +29,7 @@ from mmedge_ros.lab.training.ablation_table import (
 )
 from mmedge_ros.lab.training.checkpoint import disk_error, work_folder
 from mmedge_ros.lab.training.epoch_training import prepare_torch
-from mmedge_ros.lab.training.feature_cache import CachedFlight, read_flight
+from mmedge_ros.lab.training.feature_cache import CachedFlight, flights_digest, read_flight
 from mmedge_ros.lab.training.fusion_features import CACHE, TRAIN
 from mmedge_ros.lab.training.fusion_settings import FusionSettings
 from mmedge_ros.lab.training.window_batches import WindowSource
@@ -39,8 +38,6 @@ from mmedge_ros.lab.training.window_set import WindowSet
 
 PLAN, RUNS = 'plan.json', 'runs'
 _VALIDATION = 'validation'
-
-Report = Callable[[float, str], None]
 
 
 @dataclass(frozen=True)
@@ -119,7 +116,7 @@ def _run(
     learned, judged = windows
     settings = replace(settings, without=variant.without, whole_window=variant.whole_window)
     begun = time.process_time()
-    data = _digest(learned.flights)
+    data = flights_digest(learned.flights)
     training = FusionTraining(learned, settings, path.with_suffix('.pt'), data)
     training.run(lambda share, words: on_progress(0.9 * share, words))
     seconds = time.process_time() - begun
@@ -132,7 +129,7 @@ def _run(
             judge(
                 judged,
                 [window for window in chosen if window.flight == flight],
-                lambda batch: run_network(network, batch, training.device),
+                lambda batch: run_network(network, batch),
             )
             for flight in range(len(judged.flights))
         ]
@@ -160,17 +157,13 @@ def _thinned(flights: tuple[CachedFlight, ...], count: int) -> tuple[CachedFligh
     return tuple(flights[k * len(flights) // count] for k in range(count))
 
 
-def _digest(flights: Sequence[CachedFlight]) -> str:
-    return hashlib.sha256(json.dumps([f.key for f in flights]).encode()).hexdigest()
-
-
 def _identity(
     request: AblationRequest, learned: Sequence[CachedFlight], judged: Sequence[CachedFlight]
 ) -> dict[str, Any]:
     """Return what the runs in one folder have in common; seeds may be added."""
     return {
         'learned_from': [flight.name for flight in learned],
-        'data': [_digest(learned), _digest(judged)],
+        'data': [flights_digest(learned), flights_digest(judged)],
         'settings': request.settings.plain(),
     }
 
@@ -180,8 +173,8 @@ def _keep_plan(path: Path, identity: dict[str, Any]) -> None:
     if path.is_file():
         if path.read_text(encoding='utf-8', errors='replace') != text:
             raise TrainingError(
-                f'{path} is of runs with other settings or flights; choose '
-                'the same, or name another --out'
+                f'{path} is of runs with other settings or flights; choose the same, or name '
+                'another --out'
             )
         return
     part = path.with_name(f'.{path.name}.part')

@@ -100,6 +100,11 @@ def cache_key(flight: Mapping[str, Any], parts: str, stride_ns: int) -> str:
     return hashlib.sha256(content.encode()).hexdigest()
 
 
+def flights_digest(flights: Sequence[CachedFlight]) -> str:
+    """Return the digest of what trainings on some flights depend on."""
+    return hashlib.sha256(json.dumps([flight.key for flight in flights]).encode()).hexdigest()
+
+
 def write_flight(
     flight: Path,
     folder: Path,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -20,7 +20,7 @@ from mmedge_ros.geometry import GeometryError
 from mmedge_ros.geometry.ego_motion import EgoMotion, carried
 from mmedge_ros.geometry.sensor_poses import BASE_FRAME, SensorGeometry, resolve_geometry
 from mmedge_ros.geometry.transforms import TransformTree
-from mmedge_ros.lab.training import TrainingError
+from mmedge_ros.lab.training import OnShare, TrainingError
 from mmedge_ros.lab.training.feature_cache import (
     FindTruth,
     Grid,
@@ -35,8 +35,6 @@ from mmedge_ros.sensing.radar.filter import RadarLimits
 # Boxes are not asked for here: of the detections hardly one is to be sorted out.
 _NO_BOXES = DetectorParameters(score_threshold=1.0)
 _LARGEST_FLOAT16 = 65504.0
-
-Progress = Callable[[float], None]
 
 
 class RecordingGeometry:
@@ -118,7 +116,7 @@ class CacheTask:
         write_flight(self.flight, self.folder, key, opened, self.stride_ns, self.teacher)
 
 
-def run_tasks(tasks: Sequence[CacheTask], processes: int, report: Progress) -> None:
+def run_tasks(tasks: Sequence[CacheTask], processes: int, on_share: OnShare) -> None:
     """Encode flights, several at a time; what is whole stays where one of them fails.
 
     :param processes: 1 does without further ones
@@ -128,7 +126,7 @@ def run_tasks(tasks: Sequence[CacheTask], processes: int, report: Progress) -> N
     """
     if processes <= 1 or len(tasks) <= 1:
         for done, task in enumerate(tasks):
-            report(done / len(tasks))
+            on_share(done / len(tasks))
             task.run()
         return
     context = multiprocessing.get_context('spawn')
@@ -137,7 +135,7 @@ def run_tasks(tasks: Sequence[CacheTask], processes: int, report: Progress) -> N
         try:
             for done, future in enumerate(as_completed(waiting), 1):
                 future.result()
-                report(done / len(tasks))
+                on_share(done / len(tasks))
         except BaseException:
             pool.shutdown(wait=True, cancel_futures=True)
             raise

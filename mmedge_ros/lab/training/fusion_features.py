@@ -27,7 +27,7 @@ from mmedge_ros.lab.training.bundle_files import (
 )
 from mmedge_ros.lab.training.checkpoint import read_index, whole_folder
 from mmedge_ros.lab.training.detector_training import TrainedDetector
-from mmedge_ros.lab.training.feature_cache import CachedFlight, read_flight
+from mmedge_ros.lab.training.feature_cache import CachedFlight, flights_digest, read_flight
 from mmedge_ros.lab.training.flight_encoders import CacheTask, run_tasks
 from mmedge_ros.lab.training.fusion_settings import CAMERA_LEVELS, LEVELS, FusionSettings
 from mmedge_ros.lab.training.grid_projection import LevelNetwork, fit_projections
@@ -124,7 +124,7 @@ def prepare_features(request: FeaturesRequest, report: Report) -> Features:
         lambda share: report(_PARTS + (_CACHED - _PARTS) * share, 'encoding flights'),
     )
     sets = {name: tuple(read_flight(t.folder) for t in of_set) for name, of_set in tasks.items()}
-    digest = hashlib.sha256(json.dumps([f.key for f in sets['']]).encode()).hexdigest()
+    digest = flights_digest(sets[''])
     embeddings, facts = _embedding(
         request,
         sets,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from mmedge_ros.data_types import RADAR, Unit
 from mmedge_ros.encoding.feature_grid import COLUMNS, ROWS, view_directions
 from mmedge_ros.geometry.sensor_poses import SensorGeometry
+from mmedge_ros.lab.training import OnShare
 from mmedge_ros.lab.training.feature_cache import FindTruth, recorded_truth
 from mmedge_ros.lab.training.flight_encoders import RecordingGeometry, sensor_frames
 from mmedge_ros.lab.training.picture_set import CLASSES
@@ -55,7 +56,7 @@ def radar_samples(
     flights: Sequence[Path],
     step: int,
     find_truth: FindTruth | None = None,
-    on_progress: Callable[[float], None] | None = None,
+    on_progress: OnShare | None = None,
 ) -> Iterator[RadarSample]:
     """Yield every ``step``-th scan of flights with its targets.
 

@@ -44,8 +44,8 @@ def test_all_files_are_written_and_the_figure_shows_something(
     table: dict[str, Any], tmp_path: Path
 ) -> None:
     write_ablations(tmp_path / 'out', table)
-    found = sorted(path.name for path in (tmp_path / 'out').iterdir())
-    assert found == ['ablations.png', 'report.json', 'report.md']
+    result = sorted(path.name for path in (tmp_path / 'out').iterdir())
+    assert result == ['ablations.png', 'report.json', 'report.md']
     assert json.loads((tmp_path / 'out/report.json').read_text()) == table
     image = cv2.imread(str(tmp_path / 'out/ablations.png'))
     assert image is not None

@@ -25,8 +25,8 @@ from mmedge_ros.lab.training.ablation_table import (
 
 
 def entry_of(table: dict[str, Any], variant: str, figure: str = 'worth') -> dict[str, Any]:
-    found: dict[str, Any] = table['configurations'][FULL]['variants'][variant][figure]
-    return found
+    result: dict[str, Any] = table['configurations'][FULL]['variants'][variant][figure]
+    return result
 
 
 def test_means_and_spreads_are_over_seeds() -> None:
@@ -91,9 +91,9 @@ def test_runs_that_do_not_belong_together_are_refused(
 def test_a_run_is_read_as_it_was_written(tmp_path: Path) -> None:
     run = run_of(FULL, 2, 50.0, error=float('nan'))
     save_run(tmp_path / 'run.json', run)
-    found = load_run(tmp_path / 'run.json')
-    assert found[:5] == run[:5]
-    np.testing.assert_array_equal(found.counts('least'), run.counts('least'))
+    result = load_run(tmp_path / 'run.json')
+    assert result[:5] == run[:5]
+    np.testing.assert_array_equal(result.counts('least'), run.counts('least'))
     assert [path.name for path in tmp_path.iterdir()] == ['run.json']
 
 

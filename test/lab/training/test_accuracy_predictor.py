@@ -58,13 +58,13 @@ def windows(
 def test_what_the_scene_tells_is_learnt() -> None:
     learnt = learn(windows(10, 0), TABLE, SPACE)
     unseen = windows(6, 1)
-    found = compare(unseen, predicted(unseen, learnt.surface, TABLE, SPACE), TABLE, SPACE)
-    assert found.squared[0] < 0.4 * found.squared[1]
-    assert found.within[0] < 0.5 * found.within[1]
-    assert found.regret[0] < 0.7 * found.regret[1]
-    assert found.within[2].high < 0.0
-    assert found.regret[2].high < 0.0
-    assert found.is_better
+    result = compare(unseen, predicted(unseen, learnt.surface, TABLE, SPACE), TABLE, SPACE)
+    assert result.squared[0] < 0.4 * result.squared[1]
+    assert result.within[0] < 0.5 * result.within[1]
+    assert result.regret[0] < 0.7 * result.regret[1]
+    assert result.within[2].high < 0.0
+    assert result.regret[2].high < 0.0
+    assert result.is_better
 
 
 def test_what_is_flown_is_what_was_judged() -> None:
@@ -80,16 +80,16 @@ def test_what_is_flown_is_what_was_judged() -> None:
 def test_where_nothing_is_told_the_table_keeps_its_say() -> None:
     learnt = learn(windows(8, 0, height_tells=False), TABLE, SPACE)
     unseen = windows(8, 1, height_tells=False)
-    found = compare(unseen, predicted(unseen, learnt.surface, TABLE, SPACE), TABLE, SPACE)
-    assert not found.is_better
-    assert found.regret[2].value <= 0.001
+    result = compare(unseen, predicted(unseen, learnt.surface, TABLE, SPACE), TABLE, SPACE)
+    assert not result.is_better
+    assert result.regret[2].value <= 0.001
 
 
 def test_a_table_is_not_better_than_itself() -> None:
     unseen = windows(5, 1)
-    found = compare(unseen, np.broadcast_to(TABLE, (60, COUNT, COUNT)), TABLE, SPACE)
-    assert found.squared[2] == (0.0, 0.0, 0.0)
-    assert not found.is_better
+    result = compare(unseen, np.broadcast_to(TABLE, (60, COUNT, COUNT)), TABLE, SPACE)
+    assert result.squared[2] == (0.0, 0.0, 0.0)
+    assert not result.is_better
 
 
 def test_the_same_windows_give_the_same_surface() -> None:

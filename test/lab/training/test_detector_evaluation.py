@@ -24,11 +24,11 @@ def detector(tmp_path: Path) -> Path:
 
 def test_a_detector_that_finds_the_painted_person_is_right(tmp_path: Path, detector: Path) -> None:
     flight = write_painted_flight(tmp_path / 'flight', pictures=4, seen=[PERSON])
-    told: list[float] = []
-    accuracy = evaluate_detector(detector, [flight], on_progress=told.append)
+    progress: list[float] = []
+    accuracy = evaluate_detector(detector, [flight], on_progress=progress.append)
     assert (accuracy.pictures, accuracy.people) == (4, 4)
     assert accuracy.map50_20px == accuracy.recall_20px == 1.0
-    assert told[-1] == 1.0
+    assert progress[-1] == 1.0
     assert {s.name for s in accuracy.strata if s.group == 'light'} == {'day'}
 
 

@@ -19,14 +19,14 @@ def test_samples_are_features_with_what_would_have_come_of_a_yes() -> None:
     )
     settings = LoopSettings(configuration, NOMINAL, PipelineParameters(), SkipParameters())
     flights = [encoded_flight(lambda when: 2 + (when > 1290.0)), encoded_flight(lambda _: 1)]
-    found = joined(
+    result = joined(
         [
             collect_samples(flight, number, settings, [configuration], (0.2, 0.8))
             for number, flight in enumerate(flights)
         ]
     )
-    assert set(found.flights.tolist()) == {0, 1}
-    assert found.features.shape == (len(found), len(FIELDS))
-    assert found.of([1]).agrees.mean() > found.of([0]).agrees.mean()
-    assert found.agrees.any()
-    assert not found.agrees.all()
+    assert set(result.flights.tolist()) == {0, 1}
+    assert result.features.shape == (len(result), len(FIELDS))
+    assert result.of([1]).agrees.mean() > result.of([0]).agrees.mean()
+    assert result.agrees.any()
+    assert not result.agrees.all()

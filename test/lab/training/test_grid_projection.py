@@ -65,8 +65,8 @@ def test_resampling_keeps_what_is_everywhere_the_same() -> None:
 def test_resampling_puts_a_slope_where_it_belongs() -> None:
     down, across = resampling(SMALL)
     columns = (np.arange(26) + 0.5) * 16 / 0.65  # canvas px of the middles of the input's cells
-    found = (down @ np.tile(columns, (20, 1)) @ across)[0]
-    np.testing.assert_allclose(found[1:-1], (np.arange(40) + 0.5)[1:-1] * 16, atol=1e-3)
+    result = (down @ np.tile(columns, (20, 1)) @ across)[0]
+    np.testing.assert_allclose(result[1:-1], (np.arange(40) + 0.5)[1:-1] * 16, atol=1e-3)
 
 
 def test_resampling_of_the_canvas_itself_is_no_change() -> None:

@@ -49,12 +49,12 @@ def test_the_layout_is_the_one_ultralytics_reads(tmp_path: Path) -> None:
 
 def test_pictures_are_spread_over_all_flights(tmp_path: Path) -> None:
     folder = write_painted_set(tmp_path / 'flights', flights=3, pictures=8)
-    told: list[float] = []
-    pictures = write_picture_set(flights_in(folder), tmp_path / 'set', 6, told.append)
+    progress: list[float] = []
+    pictures = write_picture_set(flights_in(folder), tmp_path / 'set', 6, progress.append)
     assert len(pictures) == 6
     assert [flight['seed'] for flight in pictures.flights] == [0, 1, 2]
-    assert told == sorted(told)
-    assert told[-1] == 1.0
+    assert progress == sorted(progress)
+    assert progress[-1] == 1.0
 
 
 def test_a_set_that_is_there_is_used_again_and_another_one_is_written_anew(tmp_path: Path) -> None:

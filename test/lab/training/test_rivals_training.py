@@ -93,14 +93,14 @@ def test_samples_are_kept_and_put_together(tmp_path: Path) -> None:
 
 def test_pictures_taken_away_are_samples_of_imputation() -> None:
     flight = encoded_flight(lambda when: 1 + (when < 1200.0), 2.0)
-    found = picture_samples(flight, 7, '', 500 * MS, 0)
-    assert found.before.shape == (len(found.found), len(PERSON_FIELDS))
-    assert set(found.flights) == {7}
+    result = picture_samples(flight, 7, '', 500 * MS, 0)
+    assert result.before.shape == (len(result.found), len(PERSON_FIELDS))
+    assert set(result.flights) == {7}
     # Everybody stands still; one is gone from some picture on.
-    assert np.allclose(found.moved[found.found], 0.0)
-    assert 0.0 < (~found.found).mean() < 0.1
+    assert np.allclose(result.moved[result.found], 0.0)
+    assert 0.0 < (~result.found).mean() < 0.1
     same = picture_samples(flight, 7, '', 500 * MS, 0)
-    assert np.array_equal(found.before, same.before)
+    assert np.array_equal(result.before, same.before)
 
 
 def test_runs_at_random_are_samples_of_gating_and_selection(tmp_path: Path) -> None:

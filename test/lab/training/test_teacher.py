@@ -23,8 +23,8 @@ class Watcher:
     labels = ('person',)
     input_size = (320, 240)
 
-    def __init__(self, found: Sequence[Detection]) -> None:
-        self.found = tuple(found)
+    def __init__(self, result: Sequence[Detection]) -> None:
+        self.found = tuple(result)
 
     def warm_up(self) -> None: ...
 
@@ -39,9 +39,9 @@ def flight(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def teach(monkeypatch: pytest.MonkeyPatch):
-    def with_detections(*found: Detection) -> None:
+    def with_detections(*result: Detection) -> None:
         monkeypatch.setattr(
-            'mmedge_ros.lab.training.teacher.open_detector', lambda *_: Watcher(found)
+            'mmedge_ros.lab.training.teacher.open_detector', lambda *_: Watcher(result)
         )
 
     return with_detections

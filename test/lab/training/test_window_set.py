@@ -83,15 +83,15 @@ def test_levels_are_mixed_in_as_many_windows_as_asked() -> None:
 def test_a_cut_window_lacks_its_last_units_and_only_those() -> None:
     whole = WINDOWS.at(0, END_NS, Configuration()).units[CAMERA].places.tolist()
     cut = [drawn(replace(CALM, cut=1.0), s).units[CAMERA].places.tolist() for s in range(40)]
-    assert all(found == whole[: len(found)] for found in cut)
-    assert min(len(found) for found in cut) < 0.6 * len(whole)
+    assert all(result == whole[: len(result)] for result in cut)
+    assert min(len(result) for result in cut) < 0.6 * len(whole)
 
 
 def test_a_lossy_window_lacks_units_anywhere() -> None:
     whole = WINDOWS.at(0, END_NS, Configuration()).units[CAMERA].places.tolist()
     lossy = [drawn(replace(CALM, lossy=1.0), s).units[CAMERA].places.tolist() for s in range(40)]
-    assert any(whole[-1] not in found for found in lossy)
-    assert any(whole[-1] in found and len(found) < len(whole) for found in lossy)
+    assert any(whole[-1] not in result for result in lossy)
+    assert any(whole[-1] in result and len(result) < len(whole) for result in lossy)
 
 
 def test_a_silent_radar_leaves_the_camera_alone() -> None:

@@ -39,15 +39,15 @@ def done(
 ) -> tuple[AblationRequest, dict[str, Any], list[float]]:
     out = tmp_path_factory.mktemp('ablations') / 'out'
     request = AblationRequest(features, out, TINY, seeds=1)
-    told: list[float] = []
-    return request, run_ablations(request, lambda share, words: told.append(share)), told
+    progress: list[float] = []
+    return request, run_ablations(request, lambda share, words: progress.append(share)), progress
 
 
 def test_each_variant_is_trained_and_judged(
     done: tuple[AblationRequest, dict[str, Any], list[float]],
 ) -> None:
-    request, table, told = done
-    assert told == sorted(told)
+    request, table, progress = done
+    assert progress == sorted(progress)
     entry = table['configurations'][FULL]['variants']
     assert set(entry) == {variant.name for variant in VARIANTS}
     assert all(0.0 <= row['worth']['mean'] <= 1.0 for row in entry.values())
@@ -107,6 +107,6 @@ def test_runs_that_were_cut_short_end_as_if_nothing_had_happened(
         run_ablations(cut, stop)
     assert [path.name for path in cut.out.glob('runs/*.json')] == ['full_0.json']
     assert (cut.out / 'runs/no_shift_0.pt').is_file()
-    found = run_ablations(replace(cut, resume=True), silent)
+    result = run_ablations(replace(cut, resume=True), silent)
     for key in ('configurations', 'losses'):
-        assert json.dumps(found[key]) == json.dumps(table[key])
+        assert json.dumps(result[key]) == json.dumps(table[key])

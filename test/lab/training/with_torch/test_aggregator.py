@@ -88,8 +88,8 @@ def test_windows_of_a_batch_know_nothing_of_each_other(
                 seconds[w : w + 1, is_there],
                 torch.ones(1, len(is_there)),
             )
-            for found, wanted in zip(batch, alone, strict=True):
-                assert difference(found[w], wanted[0]) < LARGEST_DIFFERENCE
+            for result, wanted in zip(batch, alone, strict=True):
+                assert difference(result[w], wanted[0]) < LARGEST_DIFFERENCE
 
 
 def test_a_window_without_units_is_all_zeros() -> None:
@@ -187,9 +187,9 @@ def test_without_shift_units_know_nothing_of_their_neighbours() -> None:
 def test_without_aggregation_only_the_newest_unit_counts() -> None:
     one = aggregator(aggregation=False)
     units = grids(0, 5, 4)
-    found = pooled(one, units, at_rate(20, 5))
-    assert difference(found, pooled(one, units[4:], [0.0])) == 0.0
-    assert difference(pooled(aggregator(), units, at_rate(20, 5)), found) > 1e-2
+    result = pooled(one, units, at_rate(20, 5))
+    assert difference(result, pooled(one, units[4:], [0.0])) == 0.0
+    assert difference(pooled(aggregator(), units, at_rate(20, 5)), result) > 1e-2
 
 
 def test_older_units_weigh_less() -> None:
@@ -290,11 +290,11 @@ def test_the_whole_window_encoder_gives_what_aggregators_give() -> None:
     units, seconds, valid = grids(0, 2, 5, 4), torch.tensor([at_rate(20, 5)] * 2), torch.ones(2, 5)
     valid[1] = torch.tensor([1.0, 0.0, 1.0, 0.0, 0.0])
     with torch.no_grad():
-        found, wanted = rival(units, seconds, valid), aggregator()(units, seconds, valid)
+        result, wanted = rival(units, seconds, valid), aggregator()(units, seconds, valid)
         empty = rival(units[:, :0], seconds[:, :0], valid[:, :0])
-    assert [part.shape for part in found] == [part.shape for part in wanted]
-    assert torch.equal(found.newest, wanted.newest)
-    np.testing.assert_allclose(found.facts, wanted.facts, atol=1e-6)
+    assert [part.shape for part in result] == [part.shape for part in wanted]
+    assert torch.equal(result.newest, wanted.newest)
+    np.testing.assert_allclose(result.facts, wanted.facts, atol=1e-6)
     assert not empty.facts.any()
     assert not empty.newest.any()
 
@@ -304,12 +304,12 @@ def test_the_whole_window_encoder_sees_all_units_in_their_order() -> None:
     rival = WholeWindowEncoder(4)
     units, seconds = grids(0, 10, 4), at_rate(20, 10)
     shuffled = units[[0, 3, 5, 1, 6, 2, 4, 8, 7, 9]]
-    found = [
+    result = [
         pooled(rival, order, seconds)
         for order in (units, shuffled, torch.cat((units[:1] + 1, units[1:])))
     ]
-    assert difference(found[0], found[1]) > 1e-3
-    assert difference(found[0], found[2]) > 1e-4
+    assert difference(result[0], result[1]) > 1e-3
+    assert difference(result[0], result[2]) > 1e-4
 
 
 def test_a_network_of_whole_windows_trains_and_is_not_exported(tmp_path: Path) -> None:
@@ -379,9 +379,9 @@ def test_flight_chooses_neighbours_as_training_does(
     seconds = torch.tensor([(end_ns - stamp_ns) / NS_PER_S for stamp_ns in stamps])
     with torch.no_grad():
         wanted = network.radar(units[None], seconds[None], torch.ones(1, len(stamps)))
-    found = radar.finish(state)
-    assert np.abs(found.pooled - wanted.pooled[0].numpy()).max() < LARGEST_DIFFERENCE
-    assert np.array_equal(found.newest, wanted.newest[0].numpy())
+    result = radar.finish(state)
+    assert np.abs(result.pooled - wanted.pooled[0].numpy()).max() < LARGEST_DIFFERENCE
+    assert np.array_equal(result.newest, wanted.newest[0].numpy())
 
 
 @settings(
@@ -467,12 +467,12 @@ def test_what_is_given_to_the_head_can_be_had_before_the_window_ends(
     states = {name: steps.begin(NS_PER_S) for name, steps in runtime.aggregators.items()}
     camera, grid = runtime.aggregators[CAMERA], grids(0, 64).numpy()
     states[CAMERA] = camera.step(states[CAMERA], camera.unit(grid), NS_PER_S - 100 * MS)
-    found = runtime.finish(states)
+    result = runtime.finish(states)
     with torch.no_grad():
         wanted = network.camera(
             torch.from_numpy(grid)[None, None], torch.tensor([[0.1]]), torch.ones(1, 1)
         )
-    assert np.abs(found[CAMERA].pooled - wanted.pooled[0].numpy()).max() < LARGEST_DIFFERENCE
-    assert (found[CAMERA].present, found[RADAR].present) == (True, False)
+    assert np.abs(result[CAMERA].pooled - wanted.pooled[0].numpy()).max() < LARGEST_DIFFERENCE
+    assert (result[CAMERA].present, result[RADAR].present) == (True, False)
     single = runtime.aggregators[CAMERA].finish(states[CAMERA])
-    assert np.array_equal(single.pooled, found[CAMERA].pooled)
+    assert np.array_equal(single.pooled, result[CAMERA].pooled)

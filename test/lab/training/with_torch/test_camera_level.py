@@ -116,16 +116,16 @@ def test_the_stages_find_what_the_network_finds(network: Any, stages: list[Path]
     blob = blob_of(pictures(1, seed=5)[0])
     with torch.no_grad():
         wanted = network(torch.from_numpy(blob))[0].numpy()
-    found = TappedNetwork(stages).run(blob)['detections']
-    np.testing.assert_allclose(found[:, 4:], wanted[:, 4:], atol=0.02)
-    np.testing.assert_allclose(found[:, :4], wanted[:, :4], atol=1.0)
+    result = TappedNetwork(stages).run(blob)['detections']
+    np.testing.assert_allclose(result[:, 4:], wanted[:, 4:], atol=0.02)
+    np.testing.assert_allclose(result[:, :4], wanted[:, :4], atol=1.0)
 
 
 def test_the_semantics_of_a_grid_say_what_the_detections_say(stages: list[Path]) -> None:
     outputs = TappedNetwork(stages).run(blob_of(pictures(1, seed=6)[0]))
     detections = outputs['detections'][0].T
     canvas = Canvas.in_input(CANVAS, SIZE)
-    found = []
+    result = []
     for stride, scale in zip(STRIDES, split_semantics(outputs['grid'][0]), strict=True):
         known = scale[0] > -10.0
         middles = cell_middles(stride)[known]
@@ -133,12 +133,12 @@ def test_the_semantics_of_a_grid_say_what_the_detections_say(stages: list[Path])
         corners = np.concatenate((middles - sides[:, :2], middles + sides[:, 2:]), axis=1)
         on_input = (corners - (320, 240, 320, 240)) * canvas.scale + canvas.middle * 2
         scores = 1.0 / (1.0 + np.exp(-scale[:4, known].T))
-        found.append(np.concatenate((on_input, scores), axis=1))
+        result.append(np.concatenate((on_input, scores), axis=1))
     halves = detections[:, 2:4] / 2
     wanted = np.concatenate(
         (detections[:, :2] - halves, detections[:, :2] + halves, detections[:, 4:]), axis=1
     )
-    rows = np.concatenate(found)
+    rows = np.concatenate(result)
     assert len(rows) == len(wanted) == 20 * 16 + 10 * 8 + 5 * 4
     # Cells keep their order within a stride, row by row.
     np.testing.assert_allclose(rows, wanted, atol=0.05)
@@ -149,9 +149,9 @@ def test_the_detector_opens_the_stages(stages: list[Path]) -> None:
     detector = OnnxDetector(stages, everything, grid=(64, 30, 40))
     assert detector.labels == GRID_CLASSES
     assert detector.input_size == SIZE
-    found = detector.detect(pictures(1)[0])
-    assert (found.grid.shape, found.grid.dtype) == ((64, 30, 40), np.float16)
-    assert found.detections
+    result = detector.detect(pictures(1)[0])
+    assert (result.grid.shape, result.grid.dtype) == ((64, 30, 40), np.float16)
+    assert result.detections
 
 
 def test_learned_channels_are_the_projected_features(

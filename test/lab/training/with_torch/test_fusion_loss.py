@@ -103,9 +103,9 @@ def test_descending_finds_the_boxes() -> None:
         optimizer.zero_grad()
         loss(maps, batch_of(objects)).backward()
         optimizer.step()
-    found = decode_maps(maps.detach().numpy()[0], (640, 480), DecodingParameters(0.3))
-    assert [d.label for d in sorted(found, key=lambda d: d.label)] == ['car', 'person']
-    for detection in found:
+    result = decode_maps(maps.detach().numpy()[0], (640, 480), DecodingParameters(0.3))
+    assert [d.label for d in sorted(result, key=lambda d: d.label)] == ['car', 'person']
+    for detection in result:
         wanted = next(o for o in objects if (o[1] == CAR) == (detection.label == 'car'))
         assert np.abs(np.array(detection.box) - wanted[2:6]).max() < 8.0
         assert detection.distance == pytest.approx(wanted[6], rel=0.2)

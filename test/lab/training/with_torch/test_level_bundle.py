@@ -48,9 +48,9 @@ def request_of(tmp_path_factory: pytest.TempPathFactory) -> LevelRequest:
 
 @pytest.fixture(scope='module')
 def joined(request_of: LevelRequest) -> LevelRequest:
-    told: list[float] = []
-    join_levels(request_of, lambda share, words: told.append(share))
-    assert told == sorted(told)
+    progress: list[float] = []
+    join_levels(request_of, lambda share, words: progress.append(share))
+    assert progress == sorted(progress)
     return request_of
 
 

@@ -67,17 +67,17 @@ def request_of(place: Path) -> FusionRequest:
 
 @pytest.fixture(scope='module')
 def trained(request_of: FusionRequest) -> tuple[FusionRequest, dict[str, object], list[float]]:
-    told: list[float] = []
+    progress: list[float] = []
     request = replace(request_of, judged={'validation': request_of.flights})
-    metrics = train_fusion(request, lambda share, words: told.append(share))
-    return request, metrics, told
+    metrics = train_fusion(request, lambda share, words: progress.append(share))
+    return request, metrics, progress
 
 
 def test_a_training_leaves_a_whole_bundle_and_the_features(
     trained: tuple[FusionRequest, dict[str, object], list[float]],
 ) -> None:
-    request, metrics, told = trained
-    assert told == sorted(told)
+    request, metrics, progress = trained
+    assert progress == sorted(progress)
     assert not request.work.exists()
     bundle = load_bundle(request.out)
     assert bundle.levels == bundle.radar_levels == ('small', 'medium', 'large')

@@ -80,10 +80,10 @@ def test_a_training_leaves_a_bundle_with_figures_and_nothing_else(
     flights: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / 'models' / 'walkers'
-    told: list[float] = []
+    progress: list[float] = []
     request = DetectorRequest(flights, out, {'validation': flights}, TINY)
-    metrics = train_detector(request, lambda share, words: told.append(share))
-    assert told == sorted(told)
+    metrics = train_detector(request, lambda share, words: progress.append(share))
+    assert progress == sorted(progress)
     assert [path.name for path in out.parent.iterdir()] == ['walkers']
     bundle = load_bundle(out)
     assert bundle.domain == 'simulated'
@@ -196,9 +196,9 @@ def test_a_killed_training_is_no_bundle_and_goes_on_when_asked(
     request = DetectorRequest(flights, out, {}, TINY)
     with pytest.raises(TrainingError, match=r'was cut short after epoch 1; go on .* --resume'):
         train_detector(request, silent)
-    told: list[str] = []
-    train_detector(replace(request, resume=True), lambda share, words: told.append(words))
-    assert not any(words.startswith('epoch 1 ') for words in told)
+    progress: list[str] = []
+    train_detector(replace(request, resume=True), lambda share, words: progress.append(words))
+    assert not any(words.startswith('epoch 1 ') for words in progress)
     assert open_detector(out).input_size == (160, 128)
     assert not request.work.exists()
 
