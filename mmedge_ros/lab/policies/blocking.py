@@ -67,7 +67,7 @@ class Blocking:
         course = Course(settings, arrivals[0].available_ns)
         run = _Run(settings, course, self.cached)
         is_stream = protocol == STREAM
-        queue = WindowQueue(windows.ends, settings.capacity)
+        queue = WindowQueue(windows.ends)
         free_ns = before_ns = 0
         while (end_ns := queue.next(free_ns)) is not None:
             begin_ns = max(end_ns, free_ns)

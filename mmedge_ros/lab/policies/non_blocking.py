@@ -48,8 +48,8 @@ class NonBlocking:
             return Schedule(self.name, protocol, (), ())
         windows = Windows(arrivals, settings.window_ns, settings.stride_ns)
         passing = Thinning(arrivals, periods).passing(settings.configuration)
-        queue = WindowQueue(windows.ends, settings.capacity)
-        how = (settings.configuration, settings.times, settings.capacity)
+        queue = WindowQueue(windows.ends)
+        how = (settings.configuration, settings.times)
         is_stream = protocol == STREAM
         encodings = encode_on_arrival(passing, *how) if is_stream else []
         decisions: list[PlannedDecision] = []

@@ -85,7 +85,7 @@ class Pipelined(NamedTuple):
     ) -> Schedule:
         windows = Windows(arrivals, settings.window_ns, settings.stride_ns)
         course = Course(settings, arrivals[0].available_ns, arrivals)
-        queue = WindowQueue(windows.ends, settings.capacity)
+        queue = WindowQueue(windows.ends)
         encodings: list[Encoding] = []
         decisions: list[PlannedDecision] = []
         while (end_ns := queue.next(0)) is not None:

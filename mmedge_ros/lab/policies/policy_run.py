@@ -64,20 +64,16 @@ LIMITS = (0.005, 5.0)
 class EnergyModel:
     """Power in W: ``idle`` all the time, ``busy`` more for each processor second of work.
 
-    The constants are an assumption, no measurement: NVIDIA sells the Jetson Orin Nano with power
-    modes of 7 and 15 W. We take the lower for a graph that waits, and let two encoders at work
-    all the time make up the difference. So joules compare policies; they are nobody's battery.
+    An assumption, no measurement: the Jetson Orin Nano has power modes of 7 and 15 W. A waiting
+    graph takes the lower, two encoders at work all the time the higher. So joules compare
+    policies; they predict no battery.
     """
 
     idle: float = 7.0
     busy: float = 4.0
 
     def joules(self, processor_seconds: float, duration: float) -> float:
-        """Return the energy of a flight.
-
-        :param processor_seconds: of encoders and decisions
-        :param duration: of the flight, s
-        """
+        """Return the energy of a flight of that duration, s, for all work of the processor."""
         return self.idle * duration + self.busy * processor_seconds
 
 
@@ -114,20 +110,17 @@ def run_policy(
     name: str,
     flight: EncodedFlight,
     bundle: BundleUnderTest,
-    profile: DeviceProfile | None = None,
     protocol: str = STREAM,
     cpu_share: float = 1.0,
     latency_limit: float = _LIMIT,
     plugins: Plugins | None = None,
     networks: FusionNetworks | None = None,
-    energy: EnergyModel | None = None,
 ) -> PolicyRun:
     """Run a policy over an encoded flight.
 
     :param flight: encoded with `levels_needed`
-    :param profile: service times with all of the processor; those of the bundle under test
-        unless given. The optimiser begins with them, also where it has less
-    :param cpu_share: 0..1, what of the processor there is
+    :param cpu_share: 0..1, share of the processor; the optimiser begins with the bundle's profile
+        in any case
     :param latency_limit: T_max, s: what the optimiser keeps to, and when pipelined windows close
     :param networks: fusion networks of the bundle if they are open; shared by a flight's runs
     :raises EvaluationError: for an unknown policy or protocol, a plug-in that is not there, or
@@ -140,7 +133,7 @@ def run_policy(
     plugins = plugins or Plugins()
     _require(kind, protocol, latency_limit, plugins)
     choices = _choices(bundle.folder, bundle.digest)
-    device = slowed(profile or bundle.profile, cpu_share)
+    device = slowed(bundle.profile, cpu_share)
     windows = WindowParameters(deadline=latency_limit)
     arrivals = arrivals_of(flight)
     stored = StoredFeatures(flight)
@@ -152,7 +145,7 @@ def run_policy(
         ServiceTimes(device),
         _configuration(kind, choices),
         windows,
-        _steering(kind, choices, profile or bundle.profile, latency_limit, plugins, windows),
+        _steering(kind, choices, bundle.profile, plugins, windows),
         features,
     )
 
@@ -172,7 +165,7 @@ def run_policy(
         record.profile = device.description
     record.deadline = latency_limit
     broken = check(schedule, arrivals, kind.execution.promises, settings.window_ns)
-    return _summed_up(schedule, record, cpu_share, energy or EnergyModel(), broken)
+    return _summed_up(schedule, record, cpu_share, broken)
 
 
 def _require(kind: PolicyKind, protocol: str, latency_limit: float, plugins: Plugins) -> None:
@@ -224,7 +217,6 @@ def _steering(
     kind: PolicyKind,
     choices: _Choices,
     profile: DeviceProfile,
-    latency_limit: float,
     plugins: Plugins,
     windows: WindowParameters,
 ) -> Callable[[], Steering] | None:
@@ -236,7 +228,7 @@ def _steering(
         return None
     space, predictor = choices.space, choices.predictor
     times = _unit_times(profile, space)
-    parameters = ConfigurationLoopParameters(latency_limit)
+    parameters = ConfigurationLoopParameters(windows.deadline)
     learns = kind.choosing is Choosing.OPTIMISER
     return lambda: OptimiserSteering(
         ConfigurationLoop(space, times, predictor, parameters), learns
@@ -255,11 +247,7 @@ def _unit_times(profile: DeviceProfile, space: ConfigurationSpace) -> UnitTimePr
 
 
 def _summed_up(
-    schedule: Schedule,
-    record: RunRecord,
-    cpu_share: float,
-    energy: EnergyModel,
-    broken: list[str],
+    schedule: Schedule, record: RunRecord, cpu_share: float, broken: list[str]
 ) -> PolicyRun:
     busy: Counter[str] = Counter()
     for encoding in schedule.encodings:
@@ -271,6 +259,6 @@ def _summed_up(
         record,
         {modality: busy_ns / NS_PER_S for modality, busy_ns in busy.items()},
         cpu_seconds,
-        energy.joules(cpu_seconds, record.duration),
+        EnergyModel().joules(cpu_seconds, record.duration),
         tuple(broken),
     )

@@ -13,6 +13,9 @@ from mmedge_ros.lab.policies.settings import ServiceTimes
 from mmedge_ros.pipeline.unit_intake import plausible_stamp
 from mmedge_ros.sensing.capture_control import Admission, CaptureControl
 
+# Windows, or units of a modality, that may wait: what waits longer is of no use at its turn.
+_CAPACITY = 2
+
 
 def arrivals_of(flight: EncodedFlight) -> tuple[Arrival, ...]:
     """List the units of a flight in the order in which they are available.
@@ -87,11 +90,10 @@ class WindowQueue:
     ``dropped`` are their ends.
     """
 
-    def __init__(self, ends_ns: Sequence[int], capacity: int) -> None:
+    def __init__(self, ends_ns: Sequence[int]) -> None:
         self.dropped: list[int] = []
         self._coming = deque(ends_ns)
         self._waiting: deque[int] = deque()
-        self._capacity = max(capacity, 1)
 
     def next(self, free_ns: int) -> int | None:
         """Return the end of the window to be served next, None after the last.
@@ -102,7 +104,7 @@ class WindowQueue:
             self._waiting.append(self._coming.popleft())
         while self._coming and self._coming[0] <= free_ns:
             self._waiting.append(self._coming.popleft())
-            if len(self._waiting) > self._capacity:
+            if len(self._waiting) > _CAPACITY:
                 self.dropped.append(self._waiting.popleft())
         return self._waiting.popleft() if self._waiting else None
 
@@ -132,12 +134,11 @@ def encode_on_arrival(
     units: Iterable[Arrival],
     configuration: Configuration,
     times: ServiceTimes,
-    capacity: int,
     window_end_ns: int | None = None,
 ) -> list[Encoding]:
     """Encode units as they come, each modality by its own server with a bounded queue.
 
-    Of more than ``capacity`` waiting units the oldest is never encoded.
+    Where more units wait than fit, the oldest is never encoded.
     """
     by_modality: dict[str, list[Arrival]] = {}
     for unit in units:
@@ -153,7 +154,7 @@ def encode_on_arrival(
             begun_ns = max(free_ns, queue[0].available_ns)
             while coming and coming[0].available_ns <= free_ns:
                 queue.append(coming.popleft())
-                if len(queue) > capacity:
+                if len(queue) > _CAPACITY:
                     queue.popleft()
             unit = queue.popleft()
             free_ns = begun_ns + times.encode_ns(modality, level, unit.sequence)

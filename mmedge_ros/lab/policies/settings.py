@@ -19,8 +19,6 @@ from mmedge_ros.pipeline.unit_intake import acquisition_trail
 from mmedge_ros.pipeline.window_assembler import WindowParameters
 from mmedge_ros.records.device_profile import DeviceProfile
 
-# Of units and of windows alike: what waits longer is of no use when its turn comes.
-CAPACITY = 2
 FeaturesOf = Callable[[Arrival, ModalityConfiguration], UnitFeatures | None]
 # How encode times of `config/profiles/default.yaml` scatter about their median.
 _SPREAD = (0.96, 0.98, 1.0, 1.09, 1.26, 1.46)
@@ -114,8 +112,6 @@ class PolicySettings:
 
     ``configuration`` is used without steering; ``make_steering`` makes a new one for each
     flight. ``windows.deadline`` is the latency limit. ``features`` encodes a unit for steering.
-    ``capacity`` is how many windows, or units of a modality, may wait; of more the oldest is
-    dropped.
     """
 
     times: ServiceTimes
@@ -123,7 +119,6 @@ class PolicySettings:
     windows: WindowParameters = field(default_factory=WindowParameters)
     make_steering: Callable[[], Steering] | None = None
     features: FeaturesOf = no_content
-    capacity: int = CAPACITY
 
     @property
     def window_ns(self) -> int:
