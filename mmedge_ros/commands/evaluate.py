@@ -212,7 +212,7 @@ class Options(NamedTuple):
 
 
 class Work(NamedTuple):
-    """How it is done: where results go, and who works."""
+    """Where results go, and how the work is spread."""
 
     out: Path
     jobs: int
@@ -321,11 +321,11 @@ def _flights(
 
     if not options.sets:
         return _simulated(options, work, cost)
-    found = named_flights([(folder.name, flights_in(folder)) for folder in options.sets])
+    flights = named_flights([(folder.name, flights_in(folder)) for folder in options.sets])
     most = options.flights
-    if not most or most >= len(found):
-        return found
-    return tuple(found[number * len(found) // most] for number in range(most))
+    if not most or most >= len(flights):
+        return flights
+    return tuple(flights[number * len(flights) // most] for number in range(most))
 
 
 def _simulated(

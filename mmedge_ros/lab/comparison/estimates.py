@@ -1,4 +1,4 @@
-"""Every figure of a comparison, and how sure it is: quotients of totals, and quantiles.
+"""Every figure of a comparison with its interval: quotients of totals, and quantiles.
 
 The unit that is drawn is the flight, for all cases the same flights, so that differences of
 two cases are paired.
@@ -46,46 +46,46 @@ class Quantile(NamedTuple):
 Figure: TypeAlias = Quotient | Quantile
 
 
-def _one(name: str) -> dict[str, float]:
-    return {name: 1.0}
+def _per(above: str, below: str, scale: float = 1.0) -> Quotient:
+    return Quotient({above: 1.0}, {below: 1.0}, scale)
 
 
 def _quantiles(name: str, column: str) -> dict[str, Figure]:
-    return {
-        f'{name}.p50': Quantile(column, 0.5),
-        f'{name}.p95': Quantile(column, 0.95),
-        f'{name}.p99': Quantile(column, 0.99),
-        f'{name}.mean': Quantile(column, None),
-        f'{name}.max': Quantile(column, 1.0),
-    }
+    quantiles = {'p50': 0.5, 'p95': 0.95, 'p99': 0.99, 'mean': None, 'max': 1.0}
+    return {f'{name}.{word}': Quantile(column, q) for word, q in quantiles.items()}
 
 
 def _figures() -> dict[str, Figure]:
-    found: dict[str, Figure] = {
-        f'accuracy.{name}': Quotient(_one(above), _one(below))
-        for name, (above, below) in QUOTIENTS.items()
+    figures: dict[str, Figure] = {
+        **{f'accuracy.{name}': _per(*totals) for name, totals in QUOTIENTS.items()},
+        'tracking.mota': Quotient(
+            {'true_boxes': -1.0, 'result_boxes': -1.0, 'matches': 2.0, 'id_switches': -1.0},
+            {'true_boxes': 1.0},
+            offset=1.0,
+        ),
+        'tracking.idf1': Quotient({'idtp': 2.0}, {'true_boxes': 1.0, 'result_boxes': 1.0}),
+        'tracking.id_switches_per_minute': _per('id_switches', 'seconds', 60.0),
+        **_quantiles('latency_ms', 'latency'),
     }
-    wrong = {'true_boxes': -1.0, 'result_boxes': -1.0, 'matches': 2.0, 'id_switches': -1.0}
-    found['tracking.mota'] = Quotient(wrong, _one('true_boxes'), offset=1.0)
-    found['tracking.idf1'] = Quotient({'idtp': 2.0}, {'true_boxes': 1.0, 'result_boxes': 1.0})
-    found['tracking.id_switches_per_minute'] = Quotient(_one('id_switches'), _one('seconds'), 60.0)
-    found |= _quantiles('latency_ms', 'latency')
     for modality in MODALITIES:
-        found |= _quantiles(f'age_ms.{modality}', f'age_{modality}')
-        found |= _quantiles(f'waiting_ms.{modality}', f'waited_{modality}')
-    found['deadline_miss_rate'] = Quotient(_one('misses'), _one('decisions'))
-    found['dropped_share'] = Quotient(_one('dropped'), _one('windows'))
-    found['late_or_dropped_share'] = Quotient({'misses': 1.0, 'dropped': 1.0}, _one('windows'))
-    found['rested_share'] = Quotient(_one('rested'), _one('decisions'))
-    found['imputed_share'] = Quotient(_one('imputed'), _one('decisions'))
+        figures |= _quantiles(f'age_ms.{modality}', f'age_{modality}')
+        figures |= _quantiles(f'waiting_ms.{modality}', f'waited_{modality}')
+    figures |= {
+        'deadline_miss_rate': _per('misses', 'decisions'),
+        'dropped_share': _per('dropped', 'windows'),
+        'late_or_dropped_share': Quotient({'misses': 1.0, 'dropped': 1.0}, {'windows': 1.0}),
+        'rested_share': _per('rested', 'decisions'),
+        'imputed_share': _per('imputed', 'decisions'),
+    }
     for modality in MODALITIES:
-        calls, units = f'calls_{modality}', f'units_{modality}'
-        found[f'encoder_calls_per_s.{modality}'] = Quotient(_one(calls), _one('seconds'))
-        found[f'encoder_calls_per_unit.{modality}'] = Quotient(_one(calls), _one(units))
-        found[f'encoder_busy.{modality}'] = Quotient(_one(f'busy_s_{modality}'), _one('seconds'))
-    found['cpu_s_per_s'] = Quotient(_one('cpu_s'), _one('seconds'))
-    found['power_w'] = Quotient(_one('energy_j'), _one('duration'))
-    return found
+        calls = f'calls_{modality}'
+        figures[f'encoder_calls_per_s.{modality}'] = _per(calls, 'seconds')
+        figures[f'encoder_calls_per_unit.{modality}'] = _per(calls, f'units_{modality}')
+        figures[f'encoder_busy.{modality}'] = _per(f'busy_s_{modality}', 'seconds')
+    return figures | {
+        'cpu_s_per_s': _per('cpu_s', 'seconds'),
+        'power_w': _per('energy_j', 'duration'),
+    }
 
 
 FIGURES: Mapping[str, Figure] = MappingProxyType(_figures())
@@ -142,7 +142,7 @@ class Bootstrap:
         return Bootstrap(Drawings.within(scenarios))
 
     def figure(self, outcomes: Sequence[Outcome], name: str) -> Drawn:
-        """Find a figure of `FIGURES`."""
+        """Return a figure of `FIGURES`."""
         figure = FIGURES[name]
         if isinstance(figure, Quotient):
             above, below = (
@@ -151,17 +151,17 @@ class Bootstrap:
                 )
                 for sums in (figure.above, figure.below)
             )
-            found = self.quotient(above, below)
+            ratio = self.quotient(above, below)
             return Drawn(
-                figure.offset + figure.scale * found.value,
-                figure.offset + figure.scale * found.drawn,
-                found.flights,
+                figure.offset + figure.scale * ratio.value,
+                figure.offset + figure.scale * ratio.drawn,
+                ratio.flights,
             )
         columns = [figure.scale * outcome.column(figure.column) for outcome in outcomes]
         return self.quantile(columns, figure.q)
 
     def quotient(self, above: FloatArray, below: FloatArray) -> Drawn:
-        """Find the quotient of two sums over flights (F,)."""
+        """Return the quotient of two sums over flights (F,)."""
         weights = self.drawings.weights
         with np.errstate(invalid='ignore', divide='ignore'):
             drawn = (weights @ above) / (weights @ below)
@@ -170,7 +170,7 @@ class Bootstrap:
         return Drawn(value, drawn, int(np.count_nonzero(below)))
 
     def quantile(self, columns: Sequence[FloatArray], q: float | None) -> Drawn:
-        """Find a quantile, or for None the mean, of values of all flights; NaN are left out."""
+        """Return a quantile, or for None the mean, of values of all flights; NaN are left out."""
         known = [column[np.isfinite(column)] for column in columns]
         flights = sum(len(part) > 0 for part in known)
         values = np.concatenate(known) if known else np.zeros(0)
@@ -204,8 +204,8 @@ def _drawn(
 class Halves:
     """Which windows are easy: the upper half by the mean IoU of blocking, each run alone.
 
-    Windows in which nobody is visible belong to neither. Fixed by one policy for all, so that
-    no policy chooses what is easy.
+    Windows without visible people belong to neither. Fixed by one policy for all, so that no
+    policy chooses what is easy.
     """
 
     def __init__(self, blocking: Sequence[Outcome]) -> None:
@@ -213,24 +213,24 @@ class Halves:
         known = np.concatenate(qualities) if qualities else np.zeros(0)
         known = known[np.isfinite(known)]
         middle = float(np.median(known)) if len(known) else np.nan
-        self._easy = [
-            dict(zip(_ends(outcome), (quality >= middle).tolist(), strict=True))
-            for outcome, quality in zip(blocking, qualities, strict=True)
-        ]
-        self._hard = [
-            dict(zip(_ends(outcome), (quality < middle).tolist(), strict=True))
-            for outcome, quality in zip(blocking, qualities, strict=True)
+        self._of_end = [
+            {
+                end: 'easy' if quality >= middle else 'hard'
+                for end, quality in zip(_ends(outcome), known.tolist(), strict=True)
+                if math.isfinite(quality)
+            }
+            for outcome, known in zip(blocking, qualities, strict=True)
         ]
 
     def counts(self) -> dict[str, int]:
         """Return how many windows are in each half."""
-        chosen = {'easy': self._easy, 'hard': self._hard}
-        return {name: sum(sum(f.values()) for f in flights) for name, flights in chosen.items()}
+        halves = [half for of_end in self._of_end for half in of_end.values()]
+        return {half: halves.count(half) for half in HALVES}
 
     def share(
         self, bootstrap: Bootstrap, outcomes: Sequence[Outcome], half: str, above: str, below: str
     ) -> Drawn:
-        """Find the quotient of two columns summed over the windows of a half."""
+        """Return the quotient of two columns summed over the windows of a half."""
         sums = np.zeros((2, len(outcomes)))
         for place, (outcome, mask) in enumerate(self._masks(outcomes, half)):
             for row, name in enumerate((above, below)):
@@ -240,17 +240,16 @@ class Halves:
     def quantile(
         self, bootstrap: Bootstrap, outcomes: Sequence[Outcome], half: str, column: str, q: float
     ) -> Drawn:
-        """Find a quantile of a column over the windows of a half, in ms."""
+        """Return a quantile of a column over the windows of a half, in ms."""
         columns = [_MS * o.column(column)[mask] for o, mask in self._masks(outcomes, half)]
         return bootstrap.quantile(columns, q)
 
     def _masks(
         self, outcomes: Sequence[Outcome], half: str
     ) -> list[tuple[Outcome, np.ndarray[tuple[int], np.dtype[np.bool_]]]]:
-        chosen = self._easy if half == 'easy' else self._hard
         return [
-            (outcome, np.array([ends.get(end, False) for end in _ends(outcome)], np.bool_))
-            for outcome, ends in zip(outcomes, chosen, strict=True)
+            (outcome, np.array([of_end.get(end) == half for end in _ends(outcome)], np.bool_))
+            for outcome, of_end in zip(outcomes, self._of_end, strict=True)
         ]
 
 

@@ -24,7 +24,7 @@ def compare_on_ray(
 ) -> None:
     """Compare flights on a cluster, one task each; outcomes come back here and are kept here.
 
-    Bundle and flights must be found under the same paths on every machine of the cluster, and
+    Bundle and flights must have the same paths on every machine of the cluster, and
     this package must be installed there. A flight is kept as a whole: one cut short begins anew.
 
     :param address: of the cluster; ``local`` starts one on this machine for the time being

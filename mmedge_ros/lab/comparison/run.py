@@ -218,7 +218,7 @@ def _scenarios(request: ComparisonRequest) -> tuple[str, ...]:
     if request.seeds < _SEVERAL:
         return ()
     described = [(name, read_description(path)) for name, path in request.flights]
-    return tuple(name if found is None else found.scenario for name, found in described)
+    return tuple(name if flight is None else flight.scenario for name, flight in described)
 
 
 def _accuracies(manifest: Mapping[str, Any]) -> str:

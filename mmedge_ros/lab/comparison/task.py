@@ -64,7 +64,7 @@ def run_case(
 class ComparisonTask:
     """A flight to compare policies on, and the folder that keeps outcomes.
 
-    ``name`` tells it from the other flights, of other sets too. ``extra`` is the digest of
+    ``name`` is unique among the flights of all sets. ``extra`` is the digest of
     everything else that decides: trained plug-ins, the runner's own software.
     """
 

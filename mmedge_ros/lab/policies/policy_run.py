@@ -236,7 +236,7 @@ def _steering(
 
 
 def _unit_times(profile: DeviceProfile, space: ConfigurationSpace) -> UnitTimeProfile:
-    """Return what the optimiser begins with; levels the profile does not tell apart are alike."""
+    """Return the optimiser's first times; levels without times share those of the modality."""
     stages = dict(profile.stages)
     for options in space.modalities:
         for level in options.levels:

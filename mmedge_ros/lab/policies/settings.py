@@ -29,7 +29,7 @@ def _scattered(median: float) -> tuple[float, ...]:
 
 
 # Small, medium and large of the shipped bundle take about 4, 9 and 16 ms on two x86-64 cores;
-# twice as long, the highest level keeps up with 30 pictures a second, and any load tells.
+# twice as long, the highest level keeps up with 30 pictures a second, and any load shows.
 STATED = DeviceProfile(
     'stated, not measured: a board with 8, 17 and 30 ms per picture (small, medium, large), '
     '0.5 ms per scan, 1.4 ms transport, 3 ms per decision',
@@ -71,7 +71,7 @@ def slowed(profile: DeviceProfile, cpu_share: float) -> DeviceProfile:
 class ServiceTimes:
     """Times of units and decisions, seeded by what they are of: each run draws the same.
 
-    :raises ReplayError: for a stage that the profile does not know, when it is asked for
+    :raises ReplayError: for a stage that the profile does not know
     """
 
     profile: DeviceProfile

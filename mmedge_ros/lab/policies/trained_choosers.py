@@ -79,5 +79,5 @@ def cheapest_within(shortfalls: FloatArray, margin: float) -> FloatArray:
     :param shortfalls: by level, from the cheapest on
     """
     least = shortfalls.min(axis=-1, keepdims=True)
-    found: FloatArray = np.argmax(shortfalls <= least + margin, axis=-1)
-    return found
+    first: FloatArray = np.argmax(shortfalls <= least + margin, axis=-1)
+    return first
