@@ -156,8 +156,8 @@ def show_phase(share: float, phase: Phase, lacking: Mapping[str, int]) -> None:
 
     words = phase.words()
     if lacking:
-        found = ', '.join(f'{count} of {ENOUGH} {name}' for name, count in lacking.items())
-        words = f'{words}: going on, so far {found}'
+        counts = ', '.join(f'{count} of {ENOUGH} {name}' for name, count in lacking.items())
+        words = f'{words}: going on, so far {counts}'
     say(f'{100 * share:3.0f} %: {words}')
 
 

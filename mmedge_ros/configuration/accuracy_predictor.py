@@ -1,6 +1,6 @@
 """How accurate each configuration is expected to be.
 
-The default knows the configuration alone: a table from the model bundle's manifest, measured
+The default depends on the configuration alone: a table from the model bundle's manifest, measured
 on flights that nothing was trained on, or, where a bundle has none, an order by rate and level.
 
 The manifest's entry::
@@ -38,17 +38,16 @@ _LEVEL_WEIGHT, _RATE_WEIGHT = 0.6, 0.4
 
 
 class Indicators(NamedTuple):
-    """What is cheaply known of the present scene; NaN where nothing is.
+    """Cheap figures of the present scene; NaN where unknown.
 
-    ``consistency`` is the cosine (-1..1) of the newest camera and radar embeddings;
-    ``complementarity`` is 1 - consistency. ``brightness``, ``contrast`` and ``sharpness`` are
+    ``consistency`` is the cosine (-1..1) of the newest camera and radar embeddings,
+    ``complementarity`` 1 - consistency. ``brightness``, ``contrast`` and ``sharpness`` are
     those of the newest picture, see `Appearance`. ``returns`` counts those of the newest scan,
-    ``moving`` those among them of something that moves; ``snr`` (dB) is their mean. Of the newest
-    decision ``tracks`` counts those that the camera sees, ``track_height`` (px) is their mean
-    height and ``smallest`` that of the lowest, ``score`` (0..1) their mean score, and ``motion``
-    how many of its own heights a track moves across the picture per second, on average. How far
-    away people are is said by their heights: tracks are in a frame that does not move with the
-    camera.
+    ``moving`` the moving ones among them; ``snr`` (dB) is their mean. Of the newest decision's
+    tracks with a box ``tracks`` is the number, ``track_height`` and ``smallest`` (px) the mean and
+    least height, ``score`` (0..1) the mean score, and ``motion`` the mean speed in the picture, in
+    heights of the track per second. Heights stand for distances, which tracks do not hold: their
+    frame does not move with the camera.
     """
 
     consistency: float = math.nan
@@ -72,8 +71,8 @@ class Indicators(NamedTuple):
 class AccuracyPredictor(Protocol):
     """Predicts the accuracy of all configurations of one space.
 
-    ``is_measured`` says whether the numbers are accuracies, or only put the configurations in
-    order. ``uses_indicators`` is False where collecting them would be in vain.
+    ``is_measured`` is False where the numbers only put the configurations in order.
+    ``uses_indicators`` is False where collecting them would be in vain.
     """
 
     is_measured: bool
@@ -84,7 +83,7 @@ class AccuracyPredictor(Protocol):
 
 
 class AccuracyTable:
-    """Knows the configuration alone.
+    """Accuracies that depend on the configuration alone.
 
     :param values: (size,) accuracy of each configuration, 0..1; NaN where unknown
     """
@@ -95,7 +94,7 @@ class AccuracyTable:
         self._values = values
         self.is_measured = is_measured
 
-    def predict(self, indicators: Indicators) -> FloatArray:  # noqa: ARG002  # knows none
+    def predict(self, indicators: Indicators) -> FloatArray:  # noqa: ARG002
         return self._values
 
 

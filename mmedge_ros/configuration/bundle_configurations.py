@@ -1,4 +1,4 @@
-"""The configurations that a model bundle allows, and how accurate it says they are."""
+"""The configurations that a model bundle allows, and their accuracies by its manifest."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ def bundle_levels(model: Path, modality: str) -> tuple[str, ...]:
     :raises EncodingError: if a bundle's manifest cannot be read
     """
     if modality == CAMERA:
-        found = model_levels(model)[0]
+        levels = model_levels(model)[0]
     else:
         entry = manifest_of(model).get(modality)
-        levels = entry.get('levels') if isinstance(entry, Mapping) else None
-        found = tuple(map(str, levels)) if isinstance(levels, Mapping) else ()
-    if set(found) <= set(LEVELS_FROM_CHEAPEST):
-        found = tuple(level for level in LEVELS_FROM_CHEAPEST if level in found)
-    return found or ('',)
+        listed = entry.get('levels') if isinstance(entry, Mapping) else None
+        levels = tuple(map(str, listed)) if isinstance(listed, Mapping) else ()
+    if set(levels) <= set(LEVELS_FROM_CHEAPEST):
+        levels = tuple(level for level in LEVELS_FROM_CHEAPEST if level in levels)
+    return levels or ('',)
 
 
 def bundle_space(
@@ -70,7 +70,7 @@ def manifest_of(model: Path) -> Mapping[str, Any]:
 
 
 class BundlePredictor(NamedTuple):
-    """``source`` says in words what accuracies come from, ``note`` what could not be used."""
+    """``source`` names where accuracies come from, ``note`` what could not be used."""
 
     predictor: AccuracyPredictor
     source: str
@@ -80,8 +80,8 @@ class BundlePredictor(NamedTuple):
 def bundle_predictor(model: Path, space: ConfigurationSpace) -> BundlePredictor:
     """Return the learnt predictor of a bundle, else its table, else an assumed order.
 
-    A learnt predictor that is damaged, missing or made for other configurations is none, and
-    ``note`` says so: the table is nearly as good.
+    A learnt predictor that is damaged, missing or made for other configurations is replaced by
+    the table, which is nearly as good, with a ``note``.
 
     :raises EncodingError: if the manifest cannot be read
     :raises ConfigurationError: for a table that cannot be read

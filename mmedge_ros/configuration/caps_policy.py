@@ -1,10 +1,9 @@
-"""Turns the state of battery and computer into caps: what the drone saves itself with.
+"""Upper bounds on rates, levels and latency from the state of battery and computer.
 
 Every figure has a limit from which it is worrying and one from which it is bad, and the worst
-of all decides which set of caps holds. A figure that was never known says nothing. One that
-was known and is lost (a dead sensor, a monitor that fell silent) keeps its grade for a while,
-and from then on is worrying until it is known again: a drone that no longer sees its battery
-flies as if it was getting low.
+of all decides which set of caps holds. A figure that was never known has no effect. One that
+was known and is lost (a dead sensor, a silent monitor) keeps its grade for a while and is then
+worrying until it is known again: a drone without a reading of its battery flies as if it was low.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ class Caps:
     """Nothing above these may be chosen; what is not listed is free.
 
     ``rates`` in Hz and ``levels`` by modality; ``latency_limit`` in seconds replaces a longer
-    one. ``reasons`` say in words where the caps come from.
+    one. ``reasons`` name where the caps come from.
     """
 
     rates: Mapping[str, float] = field(default_factory=dict)
@@ -56,7 +55,7 @@ NO_CAPS = Caps()
 
 @dataclass(frozen=True)
 class WorryingCaps:
-    """What may still be chosen while something is worrying. 0 and '' leave it free."""
+    """What may still be chosen while a figure is worrying. 0 and '' leave it free."""
 
     camera_rate: float = parameter(20.0, 'highest rate of the camera', 'Hz', 0.0, 1000.0)
     radar_rate: float = parameter(10.0, 'highest rate of the radar', 'Hz', 0.0, 1000.0)
@@ -70,17 +69,14 @@ class WorryingCaps:
 
 
 @dataclass(frozen=True)
-class BadCaps:
-    """What may still be chosen while something is bad. 0 and '' leave it free."""
+class BadCaps(WorryingCaps):
+    """What may still be chosen while a figure is bad. 0 and '' leave it free."""
 
     camera_rate: float = parameter(10.0, 'highest rate of the camera', 'Hz', 0.0, 1000.0)
     radar_rate: float = parameter(5.0, 'highest rate of the radar', 'Hz', 0.0, 1000.0)
     level: str = parameter(
         'small',
         'most expensive level of every modality; one that lacks it keeps to the next cheaper one',
-    )
-    latency_limit: float = parameter(
-        0.0, 'latency limit if it is shorter than the usual one', 's', 0.0, 60.0
     )
 
 
@@ -114,7 +110,7 @@ class CapsParameters:
     memory_bad: float = parameter(95.0, 'memory in use', '%', 0.0, 100.0)
     scans_worrying: float = parameter(
         0.6,
-        'share of the scans of the radar that come; fewer, and its supply browns out',
+        'share of the scans of the radar that arrive; below it, its supply browns out',
         '',
         0.0,
         1.0,
@@ -123,7 +119,7 @@ class CapsParameters:
     # it for ``release`` (s): figures flicker around a limit.
     margin: float = 0.03
     release: float = 3.0
-    # A state of the system older than this (s) says nothing any more.
+    # A state of the system older than this (s) is not used.
     stale: float = 2.0
     # A figure that is lost keeps its grade so long (s) before it is worrying.
     hold: float = 3.0
@@ -151,7 +147,7 @@ class Slope:
                 self._recent.popleft()
 
     def rise(self) -> float:
-        """Return how much it will have risen ``ahead`` from now; 0 where nobody can tell."""
+        """Return how much it will have risen ``ahead`` from now; 0 where too little is known."""
         if len(self._recent) < 3 or self._recent[-1][0] - self._recent[0][0] < _SLOPE_SHORTEST:
             return 0.0
         times, values = np.array(self._recent).T
@@ -160,7 +156,7 @@ class Slope:
 
 
 class ScanShare:
-    """Counts arrivals, and compares with the most there ever were at the same configured rate."""
+    """The share of radar scans that arrive, of the most there were at the same configured rate."""
 
     def __init__(self) -> None:
         self._arrivals: deque[float] = deque(maxlen=_MOST_SCANS)
@@ -173,17 +169,17 @@ class ScanShare:
         self._arrivals.append(now)
 
     def configure(self, rate: float, now: float) -> None:
-        """Enter another rate (Hz); for a span nothing can be said."""
+        """Enter another rate (Hz); for a span the share is unknown."""
         if rate != self._rate:
             self._rate = rate
             self.excuse(now)
 
     def excuse(self, until: float) -> None:
-        """Say nothing until a span after ``until`` (s, monotonic), such as for a skip lease."""
+        """Return no share until a span after ``until`` (s, monotonic), as in a skip lease."""
         self._excused_until = max(self._excused_until, until + _SCAN_SPAN)
 
     def share(self, now: float) -> float:
-        """Return the share over the last span, 0..1; NaN where nobody can tell."""
+        """Return the share over the last span, 0..1; NaN where unknown."""
         while self._arrivals and self._arrivals[0] < now - _SCAN_SPAN:
             self._arrivals.popleft()
         if now < self._excused_until:
@@ -194,7 +190,7 @@ class ScanShare:
 
 
 class _Figure(NamedTuple):
-    """A figure that is judged: its value now, and words for it."""
+    """A figure with limits: its value now, and the words of a reason."""
 
     name: str
     limits: Limits
@@ -202,7 +198,7 @@ class _Figure(NamedTuple):
     words: Callable[[float], str]
 
 
-class _Judge:
+class _Grade:
     """The grade of one figure over time, and why; NaN is unknown."""
 
     def __init__(self, figure: _Figure, hold: float) -> None:
@@ -219,7 +215,7 @@ class _Judge:
         if math.isfinite(value):
             self._known_at = now
             level = self._hysteresis.update(value, now)
-            # The words stay those of the instant it changed: others would be news every time.
+            # The words stay those of the change: newer ones would change the reason every time.
             if level != self.level or self._lost:
                 self.reason = self._figure.words(value) if level > Level.OK else ''
             self.level, self._lost = level, False
@@ -234,38 +230,38 @@ class _Judge:
 
 
 class CapsPolicy:
-    """Caps from the newest state of the system; asked again and again."""
+    """Caps from the newest state of the system."""
 
     def __init__(self, parameters: CapsParameters | None = None) -> None:
         self._parameters = p = parameters or CapsParameters()
         self._state = SystemState()
-        self._heard = -math.inf
+        self._received = -math.inf
         self._highest_volts = 0.0
         self._slope = Slope(p.lookahead)
         self._scans = math.nan
-        self._judges = [_Judge(figure, p.hold) for figure in self._figures(p)]
+        self._grades = [_Grade(figure, p.hold) for figure in self._figures(p)]
 
     def take(self, state: SystemState, now: float) -> None:
         """Take a state of the system at ``now`` (s, monotonic)."""
-        self._state, self._heard = state, now
+        self._state, self._received = state, now
         if math.isfinite(state.voltage):
             self._highest_volts = max(self._highest_volts, state.voltage)
         self._slope.add(now, state.temperature)
 
     def caps(self, now: float, scans: float = math.nan) -> Caps:
-        """Return what holds at ``now`` (s, monotonic).
+        """Return the caps at ``now`` (s, monotonic).
 
         :param scans: share of the radar's scans that came lately, NaN unknown
         """
-        state = self._state if now - self._heard < self._parameters.stale else SystemState()
+        state = self._state if now - self._received < self._parameters.stale else SystemState()
         self._scans = scans
-        for judge in self._judges:
-            judge.update(state, now)
-        worst = max(judge.level for judge in self._judges)
+        for grade in self._grades:
+            grade.update(state, now)
+        worst = max(grade.level for grade in self._grades)
         if worst is Level.OK:
             return NO_CAPS
         chosen = self._parameters.bad if worst is Level.ERROR else self._parameters.worrying
-        reasons = tuple(judge.reason for judge in self._judges if judge.level > Level.OK)
+        reasons = tuple(grade.reason for grade in self._grades if grade.level > Level.OK)
         return _caps(chosen, reasons)
 
     def _figures(self, p: CapsParameters) -> list[_Figure]:
@@ -316,13 +312,13 @@ class CapsPolicy:
         ]
 
     def _temperature(self, state: SystemState) -> float:
-        """Return what it will soon be; what is to come alone is worrying, never bad."""
+        """Return the temperature soon; a predicted one alone is worrying, never bad."""
         coming = state.temperature + max(self._slope.rise(), 0.0)
         return max(state.temperature, min(coming, self._parameters.temperature_bad))
 
     def _cell_volts(self, state: SystemState) -> float:
         cells = self._parameters.cells or math.ceil(self._highest_volts / _FULL_CELL_VOLTS)
-        # What is no flight battery, such as a supply of 5 V, is not judged as one.
+        # A supply that is no flight battery, such as 5 V, is not graded.
         flies = cells > 0 and self._highest_volts >= cells * _EMPTY_CELL_VOLTS
         return state.voltage / cells if flies else math.nan
 
@@ -331,7 +327,7 @@ def _throttled(state: SystemState) -> float:
     return math.nan if state.throttled is None else float(state.throttled)
 
 
-def _caps(chosen: WorryingCaps | BadCaps, reasons: tuple[str, ...]) -> Caps:
+def _caps(chosen: WorryingCaps, reasons: tuple[str, ...]) -> Caps:
     given = {CAMERA: chosen.camera_rate, RADAR: chosen.radar_rate}
     return Caps(
         {modality: rate for modality, rate in given.items() if rate > 0.0},

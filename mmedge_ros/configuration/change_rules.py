@@ -1,4 +1,4 @@
-"""Turns choices into configurations with an id, an instant from which they hold, and a reason."""
+"""When a choice becomes a configuration, with an id, an instant it holds from, and a reason."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class ChangeRulesParameters:
     lead: float = 0.02
     shortest: float = parameter(
         0.5,
-        'Time for which a configuration holds at least; a window, so that no window sees more '
+        'Time for which a configuration holds at least; a window, so that no window has more '
         'than two',
         unit='s',
         minimum=0.0,
@@ -47,7 +47,7 @@ class ChangeRulesParameters:
 
 
 class ChangeRules:
-    """Decides on configurations of a space and numbers them."""
+    """Makes numbered configurations of choices."""
 
     def __init__(
         self,
@@ -79,7 +79,7 @@ class ChangeRules:
         :param monotonic: s
         :param accuracy: (size,) predicted, 0..1
         :param limit: latency limit, s; NaN for none
-        :param within: (size,) what may be chosen besides what the caps say
+        :param within: (size,) what may be chosen, beside the caps
         """
         if not self._may_change(now_ns):
             return None
@@ -129,7 +129,7 @@ def _reason(
     limit: float,
     caps: Caps,
 ) -> str:
-    """Say in words why this is the configuration."""
+    """Return why this is the configuration."""
     words = list(caps.reasons)
     milliseconds = f'{1e3 * limit:.0f} ms'
     if chosen.choice.caps_ignored:
@@ -151,6 +151,6 @@ def _reason(
 
 
 def _changes(before: Configuration, parts: tuple[ModalityConfiguration, ...]) -> str:
-    """Name what was different before."""
+    """Name the parts that were different before."""
     changed = [before.of(part.modality) for part in parts if before.of(part.modality) != part]
     return ', '.join(f'{part.modality} {part.rate:g} Hz {part.level}' for part in changed)

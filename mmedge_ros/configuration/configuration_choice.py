@@ -33,7 +33,7 @@ class ChoiceParameters:
     """How certain a choice has to be."""
 
     REMOVED: ClassVar[Mapping[str, str]] = {
-        **dict.fromkeys(('dared', 'dared_for'), 'certainty is what is asked for'),
+        **dict.fromkeys(('dared', 'dared_for'), 'certainty alone decides'),
         **dict.fromkeys(
             [f'probing.{name}' for name in _PROBING],
             'configurations that may be too slow are not tried',
@@ -83,7 +83,7 @@ class ConfigurationChoice:
         limit: float,
         allowed: BoolArray | None = None,
     ) -> ChosenConfiguration:
-        """Choose what to run; ties go to what asks least of the machine.
+        """Choose what to run; ties go to the least load.
 
         :param accuracy: (size,) predicted, 0..1
         :param limit: latency limit, s
@@ -93,7 +93,7 @@ class ConfigurationChoice:
         certainty = self._certainty(predicted.best_chance(limit, candidates))
         latency = predicted.quantiles(certainty)
         is_certain = certainty >= self._parameters.certainty
-        # Without certainty nothing counts as feasible where the load says what recovers.
+        # Without certainty nothing is feasible where loads are known: the least lets it recover.
         choice = self._optimizer.choose(
             accuracy,
             latency,

@@ -1,13 +1,15 @@
-"""All that decides on configurations in flight: calibration, caps, prediction and choice.
+"""The loop that chooses configurations in flight: measure, predict, choose, change.
 
 Durations come from the units and decisions of the running pipeline, caps from the state of the
-system. Nothing here asks for the time.
+system. From outside to inside: this loop, `change_rules`, `configuration_choice`, `optimizer`.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +20,6 @@ from mmedge_ros.configuration.change_rules import ChangeRules, ChangeRulesParame
 from mmedge_ros.configuration.configuration_space import ConfigurationSpace
 from mmedge_ros.configuration.factorised_latency import (
     FactorisedLatency,
-    FactorisedLatencyParameters,
 )
 from mmedge_ros.configuration.latency_budget import (
     LatencyBudget,
@@ -28,16 +29,22 @@ from mmedge_ros.configuration.latency_budget import (
 from mmedge_ros.configuration.load_guard import LoadGuard, LoadGuardParameters
 from mmedge_ros.configuration.predicted_latency import ProvenLatency
 from mmedge_ros.configuration.scene_indicators import SceneIndicators
-from mmedge_ros.configuration.unit_time_calibration import CalibrationParameters
 from mmedge_ros.configuration.unit_time_profile import UnitTimeProfile
 from mmedge_ros.data_types import RADAR, Configuration, ModalityConfiguration, Trail
 from mmedge_ros.monitoring.system_state import SystemState
 from mmedge_ros.parameter import group, parameter
 
 _NS = 1e-9
-# Decisions that come less often than this do not come as they should, s.
+# A longer gap between decisions (s, beyond the limit) counts as a late one.
 _SILENCE = 0.3
 _TOO_MUCH = 'late decisions: not more than the machine keeps up with'
+
+# Names of parameters that the latency model and its calibration had.
+_LATENCY = ('capacity', 'overload', 'stride')
+_CALIBRATION = (
+    *('machine', 'modality', 'level', 'memory'),
+    *('profile_error', 'downwards', 'smallest_step'),
+)
 
 BoolArray = NDArray[np.bool_]
 
@@ -46,10 +53,15 @@ BoolArray = NDArray[np.bool_]
 class ConfigurationLoopParameters:
     """How configurations are chosen in flight."""
 
+    REMOVED: ClassVar[Mapping[str, str]] = {
+        **{f'latency.{name}': 'the latency model has no parameters' for name in _LATENCY},
+        **{f'calibration.{name}': 'calibration has no parameters' for name in _CALIBRATION},
+    }
+
     latency_limit: float = parameter(
         0.05,
         'latency that decisions have to keep; not longer than the deadline of the fusion node, '
-        'at which windows close without the units that are still in work',
+        'at which windows close without the units that are still being encoded',
         's',
         0.001,
         60.0,
@@ -58,13 +70,11 @@ class ConfigurationLoopParameters:
     guard: LoadGuardParameters = group(LoadGuardParameters)
     caps: CapsParameters = group(CapsParameters)
     reconfiguration: ChangeRulesParameters = group(ChangeRulesParameters)
-    latency: FactorisedLatencyParameters = group(FactorisedLatencyParameters)
-    calibration: CalibrationParameters = group(CalibrationParameters)
 
 
 @dataclass
 class LoopCounts:
-    """What was taken in."""
+    """How much was taken in."""
 
     units: int = 0
     decisions: int = 0
@@ -74,7 +84,7 @@ class LoopCounts:
 
 
 class ConfigurationLoop:
-    """Takes in what was measured; answers with a configuration when another one is due.
+    """Takes measurements, and returns a configuration when another one is due.
 
     Instants named ``now`` are seconds on the monotonic clock.
 
@@ -90,7 +100,7 @@ class ConfigurationLoop:
     ) -> None:
         self._parameters = p = parameters or ConfigurationLoopParameters()
         self._predictor = predictor
-        self._latency = FactorisedLatency(space, profile, p.latency, p.calibration)
+        self._latency = FactorisedLatency(space, profile)
         self._proven = ProvenLatency(self._latency, self._latency.pace)
         self._rules = ChangeRules(space, self._proven, p.reconfiguration)
         self._policy = CapsPolicy(p.caps)
@@ -100,18 +110,18 @@ class ConfigurationLoop:
         self._scans = ScanShare()
         self._has_levels = {o.modality: o.levels != ('',) for o in space.modalities}
         self.counts = LoopCounts()
-        # None where nobody would look at it: whoever hears units and tracks passes them on.
+        # Fed from outside with units and tracks; None where the predictor does not use it.
         self.scene = SceneIndicators() if predictor.uses_indicators else None
         self.current: Configuration | None = None
         self.reasons: tuple[str, ...] = ()
-        # The one that the configuration in use has to keep.
+        # That of the configuration in use.
         self._limit = p.latency_limit
-        self._heard = math.inf
+        self._decided_at = math.inf
         self._running: tuple[ModalityConfiguration, ...] = ()
 
     @property
     def rejected(self) -> int:
-        """How many durations could not be true, or were of a level nobody knows."""
+        """How many durations were impossible, or of an unknown level."""
         return self._latency.calibration.rejected
 
     def unit_encoded(self, modality: str, level: str, encode: float, now: float) -> None:
@@ -119,14 +129,14 @@ class ConfigurationLoop:
         self.counts.units += 1
         if not self._has_levels.get(modality, True):
             level = ''
-        self._latency.observe_unit(modality, level, encode, math.nan, now)
+        self._latency.observe_unit(modality, level, encode, now)
 
     def unit_arrived(
         self, modality: str, now: float, stamp_ns: int = 0, available_ns: int = 0
     ) -> None:
-        """Note that a unit reached its encoder, whatever became of it there.
+        """Note that a unit reached its encoder, encoded or not.
 
-        :param stamp_ns: when it was measured, on the clock of the windows; 0 if nobody knows
+        :param stamp_ns: when it was measured, on the clock of the windows; 0 if unknown
         :param available_ns: when its last byte came, on that clock
         """
         self._latency.unit_arrived(modality, stamp_ns, available_ns)
@@ -150,7 +160,7 @@ class ConfigurationLoop:
             self._latency.observe_fusion(spent['fusion'], now)
         self._guard.decided(late, now)
         self._proven.decided(latency, now)
-        self._heard = now
+        self._decided_at = now
 
     def system_state(self, state: SystemState, now: float) -> None:
         """Take the state of battery and computer."""
@@ -186,21 +196,18 @@ class ConfigurationLoop:
         self._scans.configure(made.of(RADAR).rate, now)
         self._note_load(made, now)
         if not self._predictor.is_measured:
-            # Numbers that only put configurations in order are nobody's accuracy.
+            # Numbers that only put configurations in order are no accuracy.
             made = replace(made, predicted_accuracy=math.nan)
         self.current = made
         return made
 
     def _count_silence(self, now: float) -> None:
-        """Count decisions that do not come at all as late ones, after the first."""
-        if now - self._heard > self._limit + _SILENCE:
+        """Count decisions that fail to arrive as late ones, after the first."""
+        if now - self._decided_at > self._limit + _SILENCE:
             self._guard.decided(True, now)
 
     def _guarded(self, caps: Caps, now: float) -> tuple[Caps, BoolArray | None]:
-        """Return the caps with one more reason, and what asks for no more than is kept up with.
-
-        The least there is stays possible.
-        """
+        """Return the caps with one more reason, and (size,) what the load guard allows."""
         self._guard.machine(self._latency.calibration.slowness, now)
         load = self._latency.load
         within = self._guard.within(load, now)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
@@ -23,7 +22,6 @@ from mmedge_ros.configuration.configuration_space import ConfigurationSpace
 from mmedge_ros.configuration.predicted_latency import PredictedLatency
 from mmedge_ros.configuration.queueing import ArrivalTimes, last_unit_quantiles, queue_lengths
 from mmedge_ros.configuration.unit_time_calibration import (
-    CalibrationParameters,
     UnitTimeCalibration,
 )
 from mmedge_ros.configuration.unit_time_profile import StageTime, UnitTimeProfile
@@ -40,27 +38,21 @@ _SLOPE = math.sqrt(2.0 / math.pi)
 _SOONEST = 0.002
 # Of what is finished so soon in any case, in log units.
 _LEAST_SPREAD = 0.01
+# Units that can wait for an encoder; more are dropped.
+_CAPACITY = 2
+# A queue is taken to have been growing for so long under overload, s.
+OVERLOAD = 1.0
+# Between the ends of windows, the default of fusion, s: units that arrive well before an end may
+# take that much longer.
+_STRIDE = 0.1
 # Arrivals are looked at so often, s.
 _LOOKED_AT = 0.5
-
-
-@dataclass(frozen=True)
-class FactorisedLatencyParameters:
-    """What the pipeline around the encoders looks like."""
-
-    # Units that can wait for an encoder; more are dropped, see `pipeline`.
-    capacity: int = 2
-    # A queue is assumed to have been growing for so long under overload (s).
-    overload: float = 1.0
-    # Between the ends of windows (s), the default of fusion: units that arrive well before an end
-    # may take that much longer.
-    stride: float = 0.1
 
 
 class FactorisedLatency:
     """Predicts all configurations of a space from calibrated unit times.
 
-    ``load`` (size,) is what each asks of the machine, a stand-in for energy too.
+    ``load`` (size,) is the work of each in busy seconds per second, a stand-in for energy too.
 
     :raises ConfigurationError: if the profile lacks a level of the space
     """
@@ -69,10 +61,7 @@ class FactorisedLatency:
         self,
         space: ConfigurationSpace,
         profile: UnitTimeProfile,
-        parameters: FactorisedLatencyParameters | None = None,
-        calibration: CalibrationParameters | None = None,
     ) -> None:
-        self._parameters = parameters or FactorisedLatencyParameters()
         self._space = space
         kinds: list[tuple[str, Hashable, StageTime]] = []
         # Of every (rate, level) of all modalities, one after the other: its rate, its kind.
@@ -91,42 +80,34 @@ class FactorisedLatency:
                     )
                 kinds.append((options.modality, level, profile.units[options.modality, level]))
         kinds += [('', _TRANSPORT, profile.transport), ('', _FUSION, profile.fusion)]
-        self.calibration = UnitTimeCalibration(kinds, calibration)
+        self.calibration = UnitTimeCalibration(kinds)
         self._rates, self._used = np.array(rates), np.array(used)
         # Busy seconds per second by the profile: the encoder's, and for each unit what carries it
         # on. In flight only shares of it are known, so it stays what it is.
         median = np.array([stage.median for _, _, stage in kinds])
         around = profile.transport.median + profile.fusion.median
-        asked = self._rates * (median[self._used] + around)
-        self.load: FloatArray = reduce(np.add, self._on_axes(asked)).ravel()
-        growing = np.round(self._rates * self._parameters.overload)
+        busy = self._rates * (median[self._used] + around)
+        self.load: FloatArray = reduce(np.add, self._on_axes(busy)).ravel()
+        growing = np.round(self._rates * OVERLOAD)
         self._growing, self._interval = np.maximum(growing, 1.0), 1.0 / self._rates
         counts = queue_lengths(int(self._growing.max()))
         self._arrivals = [
-            ArrivalTimes(options.rates, counts, self._parameters.stride)
-            for options in space.modalities
+            ArrivalTimes(options.rates, counts, _STRIDE) for options in space.modalities
         ]
         self._places = {options.modality: m for m, options in enumerate(space.modalities)}
         self._levels = [len(options.levels) for options in space.modalities]
         self._ahead = np.zeros((len(counts), len(rates)))
-        self._asked = self._rates * median[self._used]
+        self._busy = self._rates * median[self._used]
         self._looked, self._time = -math.inf, SteadyTime()
 
     def unit_arrived(self, modality: str, stamp_ns: int, available_ns: int) -> None:
-        """Learn when units come, those that no rate lets through included."""
+        """Learn when units arrive, those that no rate passes included."""
         if modality in self._places:
             self._arrivals[self._places[modality]].arrived(stamp_ns, available_ns)
 
-    def observe_unit(
-        self, modality: str, level: str, encode: float, transport: float, now: float
-    ) -> None:
-        """Learn from a unit: how long it was encoded and how long its features travelled, s.
-
-        What was not measured is given as NaN.
-        """
+    def observe_unit(self, modality: str, level: str, encode: float, now: float) -> None:
+        """Learn how long a unit was encoded, s."""
         self.calibration.observe(modality, level, encode, now)
-        if transport == transport:
-            self.observe_transport(transport, now)
 
     def observe_transport(self, duration: float, now: float) -> None:
         """Learn how long the features of a unit travelled, s."""
@@ -140,19 +121,19 @@ class FactorisedLatency:
         """Return how many seconds per second the encoders work, by the last prediction."""
         places = self._space.grid.places[index]
         return sum(
-            float(self._asked[own.start + places[2 * m] * levels + places[2 * m + 1]])
+            float(self._busy[own.start + places[2 * m] * levels + places[2 * m + 1]])
             for m, (own, levels) in enumerate(zip(self._own, self._levels, strict=True))
         )
 
     def predict(self, now: float) -> PredictedLatency:
         """Return what is known at ``now`` (s, monotonic) of every configuration.
 
-        Where nobody told when units come, the last one is taken to arrive when the window
-        ends, the worst of all phases.
+        Where arrivals are unknown, the last unit is taken to arrive when the window ends, the
+        worst of all phases.
         """
         self._look_at_arrivals(now)
         times = self.calibration.predict(now)
-        self._asked = self._rates * times[0][self._used]
+        self._busy = self._rates * times[0][self._used]
         logs, spreads = self._last_units(*(values[self._used] for values in times))
         low, high = (_slowest(logs, spreads, p) for p in _PROBABILITIES)
         # Transport and fusion come on top of the slowest modality, independent of it.
@@ -169,11 +150,10 @@ class FactorisedLatency:
         self, median: FloatArray, scatter: FloatArray, ignorance: FloatArray
     ) -> tuple[list[SmallFloats], list[SmallFloats]]:
         """Return log median and spread of each modality's last unit, by its rate and level."""
-        rules = self._parameters
         scatter, ignorance = median * scatter, median * ignorance
         scores = (0.0, _Z95)
         seconds = last_unit_quantiles(
-            *(median, scatter, ignorance, self._interval, scores, self._growing, rules.capacity),
+            *(median, scatter, ignorance, self._interval, scores, self._growing, _CAPACITY),
             self._ahead,
         )
         logs = np.log(np.maximum(seconds, _SOONEST)).astype(np.float32)

@@ -1,8 +1,8 @@
-"""The latency that is left to perception when somebody works on its decisions afterwards.
+"""The latency that a consumer of decisions leaves to perception.
 
-A language model that describes what was seen, or any other consumer, announces how long it
-takes and by when its own result is wanted; what remains is the limit of perception (MMEdge,
-6.5.4). An announcement is a lease: whoever dies or falls silent holds nobody back for long.
+A consumer, such as a language model, announces how long it takes and by when its own result is
+wanted; what remains is the limit of perception (MMEdge, 6.5.4). An announcement is a lease: a
+consumer that dies or falls silent shortens the limit for a few seconds only.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class LatencyDemand(NamedTuple):
     """What a consumer announces; durations in s.
 
     ``decode_time`` passes from a decision to the consumer's result, ``total_limit`` may pass
-    from the end of a window to it. ``lease`` is how long this holds from when it was heard.
+    from the end of a window to it. ``lease`` is how long this holds from its receipt.
     """
 
     source: str
@@ -58,7 +58,7 @@ class _Held(NamedTuple):
 
 
 class LatencyBudget:
-    """Takes announcements; says how short the limit is, and why.
+    """The latency limit by the announcements that hold, and why it is shorter.
 
     Instants are seconds on the monotonic clock.
     """
@@ -71,12 +71,12 @@ class LatencyBudget:
         self.problem = ''
 
     def consumers(self, now: float) -> tuple[str, ...]:
-        """Return whose announcements hold, by name."""
+        """Return the names of consumers whose announcements hold."""
         self._forget(now)
         return tuple(sorted(self._held))
 
     def take(self, demand: LatencyDemand, now: float) -> bool:
-        """Take an announcement; one that cannot be meant is not used, and ``problem`` says why.
+        """Take an announcement; an impossible one is not used, and ``problem`` is set.
 
         What the same consumer announced before then goes on holding until its lease ends.
         """
@@ -95,7 +95,7 @@ class LatencyBudget:
         """Return the limit that holds, never above the usual one (s), and why it is shorter.
 
         The consumer that leaves least decides; the words name it, without figures that would
-        be news every time.
+        change every time.
         """
         self._forget(now)
         if not self._held:

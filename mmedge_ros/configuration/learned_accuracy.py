@@ -57,9 +57,9 @@ _ARRAYS = ('mean', 'scale', 'offset', 'weights', 'camera_rates', 'radar_rates')
 
 
 def encoded(known: Indicators | FloatArray) -> FloatArray:
-    """Put indicators (..., I) into the numbers (..., F) that are learnt from; NaN for unknown.
+    """Return the inputs (..., F) of the surface for indicators (..., I); NaN for unknown.
 
-    The only place where that is done: for training and in flight.
+    The only encoding, in training and in flight.
     """
     values = dict(
         zip(Indicators._fields, np.moveaxis(np.asarray(known, float), -1, 0), strict=True)
@@ -67,9 +67,9 @@ def encoded(known: Indicators | FloatArray) -> FloatArray:
     tracks = values['tracks']
     followed = np.where(np.isnan(tracks), math.nan, (tracks > 0.0).astype(float))
 
-    def of_tracks(found: FloatArray) -> FloatArray:
-        # Nobody followed is something known, and has no height.
-        return np.where(followed == 0.0, 0.0, found)
+    def of_tracks(figure: FloatArray) -> FloatArray:
+        # That there are no tracks is known; heights are then 0.
+        return np.where(followed == 0.0, 0.0, figure)
 
     def logarithm(height: FloatArray) -> FloatArray:
         return of_tracks(np.log(np.fmax(height, _LEAST_HEIGHT) / _HEIGHT) + 0.0 * height)
@@ -114,8 +114,8 @@ class AccuracySurface:
     def coefficients(self, fields: FloatArray) -> FloatArray:
         """Return the coefficients (..., K) for what is known (..., F); what is not is usual."""
         usual = np.nan_to_num((fields - self.mean) * self.scale, posinf=_CUT, neginf=-_CUT)
-        found: FloatArray = np.clip(usual, -_CUT, _CUT) @ self.weights + self.offset
-        return found
+        coefficients: FloatArray = np.clip(usual, -_CUT, _CUT) @ self.weights + self.offset
+        return coefficients
 
 
 def surface_terms(space: ConfigurationSpace) -> FloatArray:
@@ -145,7 +145,7 @@ def surface_terms(space: ConfigurationSpace) -> FloatArray:
 
 
 class LearnedAccuracy:
-    """Knows the scene: the table of the bundle and a learnt surface.
+    """Accuracies in the present scene: the table of the bundle plus a learnt surface.
 
     :raises ConfigurationError: if the surface was learnt from other levels or rates
     """
@@ -210,10 +210,10 @@ def surface_from(content: bytes, where: str) -> AccuracySurface:
         raise ConfigurationError(f'{where} was trained for other inputs than these; {_REMEDY}')
     shapes = ((len(FIELDS),), (len(FIELDS),), (len(SURFACE),), (len(FIELDS), len(SURFACE)))
     for name, shape in zip(_ARRAYS, (*shapes, (2,), (2,)), strict=True):
-        found = arrays[name]
-        if found.dtype != np.float32 or found.shape != shape or not np.isfinite(found).all():
+        array = arrays[name]
+        if array.dtype != np.float32 or array.shape != shape or not np.isfinite(array).all():
             raise ConfigurationError(
-                f'{where} has {name} of {found.dtype} {list(found.shape)}, not {list(shape)} '
+                f'{where} has {name} of {array.dtype} {list(array.shape)}, not {list(shape)} '
                 f'finite float32; {_REMEDY}'
             )
     return AccuracySurface(*(arrays[name].astype(np.float64) for name in _ARRAYS))
@@ -239,7 +239,7 @@ def bundle_surface(folder: Path, content: Mapping[str, Any]) -> AccuracySurface 
         return None
     network = section.get('network') if isinstance(section, Mapping) else None
     if network is None and isinstance(section, Mapping):
-        return None  # it says why the table is used
+        return None  # the section holds the reason
     wanted = network.get('sha256') if isinstance(network, Mapping) else None
     if not isinstance(wanted, str):
         raise ConfigurationError(f'the manifest has {SECTION}.network {shown(network)}; {_REMEDY}')
@@ -247,5 +247,5 @@ def bundle_surface(folder: Path, content: Mapping[str, Any]) -> AccuracySurface 
     path = folder / WEIGHTS
     data = read_bounded(path, _LARGEST_FILE, ConfigurationError, _REMEDY)
     if hashlib.sha256(data).hexdigest() != wanted:
-        raise ConfigurationError(f'{path} is not the file that the manifest speaks of; {_REMEDY}')
+        raise ConfigurationError(f'{path} is not the file of the manifest; {_REMEDY}')
     return surface_from(data, str(path))

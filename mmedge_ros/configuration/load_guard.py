@@ -1,9 +1,9 @@
-"""How much work the machine keeps up with, learned from decisions that came late.
+"""How much work the machine keeps up with, learned from late decisions.
 
-A latency model knows encoders one by one. It does not know that they share processors with one
-another and with the fusion of what they made, so that on a starved machine it can promise a
-limit that nothing keeps. What tells is the decisions themselves: late ones bound the load that
-may be asked for, and while all is in time the bound rises again, slower after each failure.
+A latency model treats encoders one by one. They share processors with one another and with
+fusion, so that on a starved machine it can promise a limit that nothing keeps. Late decisions
+therefore bound the load of configurations, and while all decisions are in time the bound rises
+again, slower after each failure.
 """
 
 from __future__ import annotations
@@ -23,25 +23,23 @@ BoolArray = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class LoadGuardParameters:
-    """When decisions say that too much is asked of the machine."""
+    """When late decisions bound the load, and how the bound rises again."""
 
-    enabled: bool = parameter(
-        True, 'Whether late decisions bound the load that configurations may ask for'
-    )
-    # Newest decisions that are judged together, and the share of them that may be late.
+    enabled: bool = parameter(True, 'Whether late decisions bound the load of configurations')
+    # The newest decisions that count together, and the share of them that may be late.
     decisions: int = 10
     tolerated: float = 0.1
-    # For so long (s) after a change decisions are not judged: they are still made of units from
-    # before, and queues empty.
+    # Decisions do not count for so long (s) after a change: they are made of units from before,
+    # and queues empty.
     settling: float = 0.6
     # Share of a load that was too much that is allowed next.
     reduction: float = 0.8
-    # For so long (s) after a late decision, or a change to less, nothing is chosen that asks for
-    # more: predictions wander more than the machine does. After a start it ends with the first
+    # For so long (s) after a late decision, or a change to less load, no greater load is chosen:
+    # predictions wander more than the machine does. After a start it ends with the first
     # ``decisions`` in a row that are in time.
     calm: float = 3.0
-    # How many times the present load the next configuration may ask for; what is next to it
-    # always may. What was not measured for long is known badly.
+    # The next configuration may have so many times the present load; the next greater load is
+    # always allowed. Levels that were not measured for long are predicted badly.
     climb: float = 1.6
     # Share by which the bound rises per second once it may.
     growth: float = 0.1
@@ -51,8 +49,8 @@ class LoadGuardParameters:
     longest_patience: float = 120.0
 
 
-# Late decisions after which a change to less says that the load was too much.
-_FLED = 2
+# After so many late decisions a change to less means that the load was too much.
+_ENOUGH_LATE = 2
 # Loads that differ by less are the same.
 _MORE = 1.001
 # A machine that does all its work in so much less time is another one.
@@ -60,9 +58,9 @@ _FASTER = 0.7
 
 
 class LoadGuard:
-    """Takes in decisions and the load they were made under; says what load is allowed.
+    """The load that is allowed, from decisions and the load they were made under.
 
-    Loads are busy seconds per second, or anything else that grows with the work asked for.
+    Loads are busy seconds per second, or any other measure that grows with the work.
     Instants are seconds on one monotonic clock.
     """
 
@@ -72,7 +70,7 @@ class LoadGuard:
         self._load = math.nan
         self._changed = self._calm_from = -math.inf
         self._late: deque[bool] = deque(maxlen=self.parameters.decisions)
-        # Late decisions since the last change, those included that came too soon to be judged.
+        # Late decisions since the last change, those included that are too early to count.
         self._late_here = 0
         # Decisions in time in a row, and whether there ever were enough of them.
         self._in_time, self._proven = 0, False
@@ -91,14 +89,14 @@ class LoadGuard:
         return self._bound
 
     def allowed(self, now: float) -> float:
-        """Return the largest load that may be asked for; before a calm, no more than is now."""
+        """Return the largest allowed load; until calm, the present one."""
         left = self._calm_from - now
         if self.parameters.enabled and self._load > 0.0 and 0.0 < left <= self.parameters.calm:
             return min(self._bound, self._load)
         return self._bound
 
     def within(self, loads: FloatArray, now: float) -> BoolArray:
-        """Return which of some loads (size,) may be asked for; the least always may."""
+        """Return which of some loads (size,) are allowed; the least always is."""
         ceiling = self.allowed(now)
         above = loads[loads > _MORE * self._load]
         if self.parameters.enabled and len(above) and ceiling > self._load:
@@ -106,11 +104,11 @@ class LoadGuard:
         return loads <= max(ceiling, float(loads.min()))
 
     def configured(self, load: float, now: float) -> None:
-        """Note what the configuration asks for that holds from now on."""
+        """Note the load of the configuration that holds from now on."""
         if load < self._load:
             self._calm_from = now + self.parameters.calm
-            if self.parameters.enabled and self._load > 0.0 and self._late_here >= _FLED:
-                # It was left before it could be judged, and would be tried again and again.
+            if self.parameters.enabled and self._load > 0.0 and self._late_here >= _ENOUGH_LATE:
+                # It was left before it counted, and would be chosen again and again.
                 self._fail(now)
         if load != self._load:
             self._settled_slowness = math.nan
@@ -123,7 +121,7 @@ class LoadGuard:
         """Note how slow the machine is, in any unit; one much faster than it was is tried anew.
 
         Than it was under the same load, once it kept up with that: less load alone makes units
-        faster. It has to last, and every failure after that asks for a longer proof.
+        faster. It has to last, and longer after every failure.
         """
         self._slowness = slowness
         # Written so that nothing is faster than what is not known.
@@ -174,13 +172,13 @@ class LoadGuard:
         self._bound = min(self._bound, p.reduction * self._load)
         self._rises_at = now + self._patience
         self._settled_slowness = math.nan
-        # The load is judged anew: most of these decisions waited for one that was late.
+        # The count starts anew: most of these decisions waited for one that was late.
         self._late.clear()
         self._late_here = 0
         self._changed = now
 
     def _rise(self, now: float) -> None:
-        """Let the bound grow while decisions come in time; without any, nothing is learned."""
+        """Let the bound grow while decisions come in time; without any it stays."""
         elapsed = min(now - self._seen, 1.0)
         self._seen = now
         if now < self._rises_at or math.isinf(self._bound) or elapsed <= 0.0:

@@ -31,7 +31,7 @@ class OptimizerParameters:
     """
 
     REMOVED: ClassVar[Mapping[str, str]] = {
-        'dwell': 'adaptation.reconfiguration.shortest says how long a configuration holds'
+        'dwell': 'adaptation.reconfiguration.shortest is how long a configuration holds'
     }
 
     switch_cost: float = parameter(
@@ -56,7 +56,7 @@ class OptimizerParameters:
         maximum=0.9,
     )
     # Where nothing keeps the limit, latencies that differ by at most this share count as equal: of
-    # them the one is taken that asks least of the machine.
+    # them the one with the least load is taken.
     alike: float = 0.05
 
 
@@ -220,10 +220,10 @@ def _first_best(
     mask: BoolArray, first: FloatArray, second: FloatArray, third: FloatArray | None
 ) -> int:
     """Return the index with the smallest first, then second, then third number in the mask."""
-    found = np.flatnonzero(mask)
+    places = np.flatnonzero(mask)
     for values in (first, second, third):
-        if values is None or len(found) == 1:
+        if values is None or len(places) == 1:
             continue
-        taken = values[found]
-        found = found[taken == taken.min()]
-    return int(found[0])
+        taken = values[places]
+        places = places[taken == taken.min()]
+    return int(places[0])

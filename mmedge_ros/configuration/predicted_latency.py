@@ -1,4 +1,9 @@
-"""What a latency model says about every configuration."""
+"""Predicted latency of every configuration, and what decisions of the running one correct.
+
+Near saturation unit times cannot show whether a queue will grow: a few percent of their scatter
+decide between no wait and a full queue, and the model has to assume the worse. The decisions of
+the configuration in use show it.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +45,7 @@ class PredictedLatency:
 
     :param log_median: (size,) log of the median in seconds
     :param spread: (size,) or scalar, standard deviation of log latency
-    :param load: (size,) what each asks of the machine, in any unit; None where nobody knows
+    :param load: (size,) the work of each, in any unit; None where unknown
     """
 
     def __init__(
@@ -54,7 +59,7 @@ class PredictedLatency:
         self.load = load
 
     def of(self, index: int) -> LogNormal:
-        """Return what is said of one configuration."""
+        """Return the latency of one configuration."""
         spread = np.broadcast_to(self.spread, self.log_median.shape)[index]
         return LogNormal(float(self.log_median[index]), float(spread))
 
@@ -96,17 +101,17 @@ class PredictedLatency:
 
 
 class LatencyModel(Protocol):
-    """What predicts before anything was seen."""
+    """Predicts the latency of configurations."""
 
     def predict(self, now: float) -> PredictedLatency:
         """Return what is known at ``now`` (s, monotonic) of every configuration."""
 
 
 class ProvenLatency:
-    """A latency model that believes the decisions of the configuration in use.
+    """A latency model corrected by the decisions of the configuration in use.
 
     :param model: of unit times
-    :param pace: says how long the units of a configuration take now, in any unit
+    :param pace: gives how long the units of a configuration take now, in any unit
     """
 
     def __init__(self, model: LatencyModel, pace: Callable[[int], float]) -> None:
@@ -123,7 +128,7 @@ class ProvenLatency:
             self._seen.clear()
 
     def decided(self, latency: float, now: float) -> None:
-        """Enter the latency (s) of a decision; an early one says nothing of full windows."""
+        """Enter the latency (s) of a decision; an early one is not that of a full window."""
         if self._current is not None and now >= self._from and 0.0 < latency < math.inf:
             self._seen.append((now, latency, self._pace(self._current)))
 
@@ -140,7 +145,7 @@ class ProvenLatency:
         return predicted.but(self._current, LogNormal(math.log(longest), spread))
 
     def _longest(self, now: float) -> float | None:
-        """Return the longest latency seen lately; None where that proves nothing."""
+        """Return the longest recent latency; None where there is no proof."""
         while self._seen and not now - _LASTS <= self._seen[0][0] <= now:
             self._seen.popleft()
         if self._current is None or len(self._seen) < _ENOUGH:

@@ -1,4 +1,4 @@
-"""What is measured for a device profile, and what becomes of it.
+"""What is measured for a device profile, and the profile made of it.
 
 A profile takes one number (in quantiles) per level of each modality, and one for transport and
 one for fusion: eight stand for 81 configurations. All modalities are at work while any level is
@@ -47,7 +47,7 @@ class Phase:
     is_check: bool = False
 
     def words(self) -> str:
-        """Name the phase for a person."""
+        """Name the phase."""
         shown = ', '.join(f'{p.modality} {p.rate:g} Hz {p.level}'.strip() for p in self.parts)
         return f'{shown}, {self.percent:g} % of the machine'
 
@@ -65,16 +65,16 @@ class PhaseSamples:
         Where an encoder cannot follow, few decisions are more than guesses, and none is needed.
         """
         if phase.is_check:
-            found = {DECISIONS: len(self.latencies)}
+            counts = {DECISIONS: len(self.latencies)}
         else:
             stages = [_encode_stage(part.modality, part.level) for part in phase.parts]
             if self.work_share(phase) <= _KEEPS_UP:
                 stages += [TRANSPORT, FUSION]
-            found = {name: len(self.durations[name]) for name in stages}
-        return {name: count for name, count in found.items() if count < ENOUGH}
+            counts = {name: len(self.durations[name]) for name in stages}
+        return {name: count for name, count in counts.items() if count < ENOUGH}
 
     def work_share(self, phase: Phase) -> float:
-        """Return the largest share of its time that an encoder works, of what it was asked for.
+        """Return the largest share of its time that an encoder works at the rate of the phase.
 
         Above 1, units wait and are dropped, and everything else waits for the processor.
         """
@@ -148,7 +148,7 @@ def device_profile(
     the phases in which the encoders kept up (of the one that did best, if none did): nothing else
     is ever chosen.
 
-    :param defaults: level that serves a modality unless told otherwise
+    :param defaults: default level of a modality
     :raises ConfigurationError: where too little was measured
     """
     phases = list(measured)
@@ -214,7 +214,7 @@ def _by_percent(
     measured: Sequence[tuple[Phase, PhaseSamples]],
 ) -> dict[float, dict[str, list[float]]]:
     """Put together what was measured of each stage, by share of the machine."""
-    found: dict[float, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    durations: dict[float, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for percent in dict.fromkeys(phase.percent for phase, _ in measured if not phase.is_check):
         own = [(phase, samples) for phase, samples in measured if phase.percent == percent]
         decided = [
@@ -226,12 +226,12 @@ def _by_percent(
         for busy, samples in decided:
             if busy <= enough:
                 for stage in (TRANSPORT, FUSION):
-                    found[percent][stage] += samples.durations[stage]
+                    durations[percent][stage] += samples.durations[stage]
         for phase, samples in own:
             if not phase.is_check:
                 for stage in samples.durations.keys() - {TRANSPORT, FUSION}:
-                    found[percent][stage] += samples.durations[stage]
-    return found
+                    durations[percent][stage] += samples.durations[stage]
+    return durations
 
 
 def _stages(
@@ -241,7 +241,7 @@ def _stages(
 ) -> dict[str, tuple[float, ...]]:
     """Return quantiles of each stage that was measured at all often.
 
-    ``<modality>.encode`` is there for those who know no levels.
+    ``<modality>.encode`` stands for the default level.
     """
     enough = {name: values for name, values in durations.items() if len(values) >= _FEWEST}
     stages = dict(measured_profile('', enough).stages)

@@ -28,7 +28,7 @@ FloatArray = NDArray[np.float64]
 _LOOKED_AT_NS = NS_PER_S
 _REMEMBERED_NS = 8 * NS_PER_S // 5
 _MOST = 1000
-# Units, and time they span, from which on anything is said.
+# Units, and the time they span, that are needed.
 _LEAST_UNITS, _LEAST_SPAN_NS = 6, NS_PER_S * 2 // 5
 # Of what is seen, in units per period of a rate: less, and units are missing that it would pass.
 _SEEN_FROM = 0.9
@@ -46,7 +46,7 @@ def last_unit_quantiles(
 ) -> FloatArray:
     """Return quantiles of the time from a window's end until its last unit is finished.
 
-    Unrolled, the recursion says f_N - a_N = max over k of (e_(N-k) + ... + e_N - k d) for
+    Unrolled, the recursion is f_N - a_N = max over k of (e_(N-k) + ... + e_N - k d) for
     units that arrive every d seconds, the last of them as the window ends. The quantile of
     each sum is that of a normal distribution (scatter averages out over a sum, ignorance does
     not), and the largest is taken: exact without scatter, a little low near saturation. A
@@ -123,20 +123,20 @@ class ArrivalTimes:
         n - 1 intervals. It is the least of any window of the last second; 0 where too little
         is known, and where nothing came since the last call.
         """
-        found = np.zeros((len(self._before), len(self._rates)))
+        ahead = np.zeros((len(self._before), len(self._rates)))
         is_new, self._is_new = self._is_new, False
         if not is_new:
-            return found
+            return ahead
         newest_ns = self._units[-1][1]
         while self._units[0][1] < newest_ns - _REMEMBERED_NS:
             self._units.popleft()
         stamps, available = np.array(self._units, np.int64).T
         if len(stamps) < _LEAST_UNITS or newest_ns - available[0] < _LEAST_SPAN_NS:
-            return found
+            return ahead
         native_ns = native_period_ns(stamps.tolist())
         ends = self._ends(newest_ns, int(available[0]))
         if native_ns is None or not len(ends):
-            return found
+            return ahead
         for place, rate in enumerate(self._rates):
             share = rate * native_ns / NS_PER_S
             if share > 1.0 / _SEEN_FROM:
@@ -144,8 +144,8 @@ class ArrivalTimes:
             passing = (
                 available if share >= PASS_ALL_FROM else available[_taken(stamps, rate, native_ns)]
             )
-            found[:, place] = self._least(np.sort(passing), ends, 1.0 / rate)
-        return found
+            ahead[:, place] = self._least(np.sort(passing), ends, 1.0 / rate)
+        return ahead
 
     def _ends(self, newest_ns: int, oldest_ns: int) -> NDArray[np.int64]:
         """Return the ends of windows in the time that is looked at, with units before them."""

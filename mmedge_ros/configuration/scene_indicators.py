@@ -1,7 +1,7 @@
-"""Collects what is cheaply known of the present scene, as it arrives.
+"""Collects cheap figures of the present scene from units and decisions.
 
-The same object listens in flight, in replays and when samples for training are made, so that a
-predictor is asked by what it was taught with.
+The same object is used in flight, in replays and for training samples, so that a predictor has
+the inputs that it was trained with.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from mmedge_ros.configuration.accuracy_predictor import Indicators
 from mmedge_ros.data_types import CAMERA, RADAR, Appearance, Box, UnitFeatures
 
 _VELOCITY, _SNR = 3, 4
-# A return is of something that moves where its velocity differs so much from most, m/s.
+# A return is moving where its velocity differs so much from the median, m/s.
 _MOVING = 0.5
 
 
 class BoxedTrack(Protocol):
-    """What of a track is looked at."""
+    """The part of a track that is used."""
 
     @property
     def box(self) -> Box | None: ...
@@ -35,7 +35,7 @@ class BoxedTrack(Protocol):
 
 
 class SceneIndicators:
-    """Listens to units and decisions; ``now`` is what is known at the moment."""
+    """The present scene by units and decisions; ``now`` holds the indicators."""
 
     def __init__(self) -> None:
         self.now = Indicators()
@@ -44,16 +44,16 @@ class SceneIndicators:
     def encoded(self, unit: UnitFeatures) -> None:
         """Take an encoded unit; costs some 30 microseconds."""
         if unit.modality == CAMERA:
-            self.saw(unit.appearance)
+            self.take_appearance(unit.appearance)
         elif unit.modality == RADAR:
-            self.heard(unit.returns)
-        self.embedded(unit.modality, unit.embedding)
+            self.take_returns(unit.returns)
+        self.take_embedding(unit.modality, unit.embedding)
 
-    def saw(self, appearance: Appearance) -> None:
+    def take_appearance(self, appearance: Appearance) -> None:
         """Take how the newest picture looks."""
         self.now = self.now._replace(**appearance._asdict())
 
-    def heard(self, returns: NDArray[np.float32]) -> None:
+    def take_returns(self, returns: NDArray[np.float32]) -> None:
         """Take the returns (N, 5) of the newest scan."""
         velocities = _finite(returns[:, _VELOCITY])
         moving = np.abs(velocities - np.median(velocities)) > _MOVING if len(velocities) else ()
@@ -63,7 +63,7 @@ class SceneIndicators:
             snr=_mean(_finite(returns[:, _SNR])),
         )
 
-    def embedded(self, modality: str, embedding: NDArray[np.float32]) -> None:
+    def take_embedding(self, modality: str, embedding: NDArray[np.float32]) -> None:
         """Take the embedding (E,) of the newest unit of a modality; empty where there is none."""
         if embedding.size:
             self._embeddings[modality] = embedding
@@ -92,8 +92,8 @@ class SceneIndicators:
 
 
 def _finite(values: NDArray[np.floating]) -> NDArray[np.floating]:
-    found: NDArray[np.floating] = values[np.isfinite(values)]
-    return found
+    finite: NDArray[np.floating] = values[np.isfinite(values)]
+    return finite
 
 
 def _mean(values: NDArray[np.floating]) -> float:

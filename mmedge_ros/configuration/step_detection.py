@@ -9,35 +9,24 @@ deviations, and the noise is learned from clipped deviations too.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from statistics import median_high, median_low
 
 # Mean absolute deviation of a normal distribution, as a share of its standard deviation.
 _MEAN_ABSOLUTE = 0.798
 _AGREEMENT = 0.9
-
-
-@dataclass(frozen=True)
-class StepParameters:
-    """How much evidence a step needs, in standard deviations of the noise."""
-
-    # Deviation that is not counted: half the smallest step worth finding.
-    slack: float = 0.75
-    # Sum at which a step is believed; higher means fewer false steps, later true ones.
-    threshold: float = 4.0
-    # Largest deviation upwards that one sample may count: below the threshold, so that an
-    # outlier alone is no step, but two in a row are.
-    most_up: float = 3.2
-    # The same downwards; smaller, so slower, because believing a machine to be slow is the safe
-    # error.
-    most_down: float = 1.5
+# In standard deviations of the noise: the deviation that is not counted, half the smallest step
+# worth finding, and the sum at which a step is believed.
+_SLACK, _THRESHOLD = 0.75, 4.0
+# The largest deviation that one sample may count: upwards below the threshold, so that an outlier
+# alone is no step but two in a row are; downwards less, because believing a machine to be slow is
+# the safe error.
+_MOST_UP, _MOST_DOWN = 3.2, 1.5
 
 
 class StepDetector:
     """Sums deviations from an expectation until they can only be a step."""
 
-    def __init__(self, parameters: StepParameters | None = None) -> None:
-        self._parameters = parameters or StepParameters()
+    def __init__(self) -> None:
         self._up = self._down = 0.0
         self._ups: list[float] = []
         self._downs: list[float] = []
@@ -53,17 +42,16 @@ class StepDetector:
 
         :param noise: standard deviation that a sample is expected to have
         """
-        rules = self._parameters
         scaled = deviation / noise
-        self._up = max(0.0, self._up + min(scaled, rules.most_up) - rules.slack)
-        self._down = max(0.0, self._down - max(scaled, -rules.most_down) - rules.slack)
+        self._up = max(0.0, self._up + min(scaled, _MOST_UP) - _SLACK)
+        self._down = max(0.0, self._down - max(scaled, -_MOST_DOWN) - _SLACK)
         _extend(self._ups, deviation, self._up)
         _extend(self._downs, deviation, self._down)
         height = None
         # Of an even number of samples the one nearer to zero is the middle.
-        if self._up >= rules.threshold:
+        if self._up >= _THRESHOLD:
             height = self._agreed(self._ups, median_low, noise)
-        if height is None and self._down >= rules.threshold:
+        if height is None and self._down >= _THRESHOLD:
             height = self._agreed(self._downs, median_high, noise)
         if height is not None:
             self.reset()
@@ -73,16 +61,15 @@ class StepDetector:
         self, samples: list[float], middle: Callable[[list[float]], float], noise: float
     ) -> float | None:
         """Return the height on which the newest samples agree without the largest of them."""
-        rules = self._parameters
         for count in range(2, len(samples) + 1):
             height = middle(samples[-count:])
-            if count * (abs(height) / noise - rules.slack) >= _AGREEMENT * rules.threshold:
+            if count * (abs(height) / noise - _SLACK) >= _AGREEMENT * _THRESHOLD:
                 return height
         return None
 
 
 def _extend(samples: list[float], deviation: float, total: float) -> None:
-    """Keep the samples since a sum left zero; the newest few tell the height of a step."""
+    """Keep the samples since a sum left zero; the newest few give the height of a step."""
     if total == 0.0:
         samples.clear()
         return

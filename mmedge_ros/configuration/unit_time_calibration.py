@@ -1,16 +1,15 @@
 """Keeps unit times true while the machine gets busy, hot or starved, from every measured unit.
 
 The logarithm of a duration is modelled as profile + machine + modality + level: what slows the
-machine slows all, what a level adds is its own. A Kalman filter over these terms tells what a
-level that is not running takes: it follows what the others show, and its variance grows the
-longer it has not been seen. Steps are detected and taken at once instead of averaged over.
+machine slows all, what a level adds is its own. A Kalman filter over these terms estimates a level
+that is not running: it follows what the others show, and its variance grows the longer it was not
+measured. Steps are detected and taken at once instead of averaged over.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,27 +23,18 @@ FloatArray = NDArray[np.float64]
 
 _SHORTEST, _LONGEST = 1e-7, 1e3
 _SMALLEST_SCATTER = 0.02
-
-
-@dataclass(frozen=True)
-class CalibrationParameters:
-    """How far and how fast durations wander. Spreads in log units: 0.1 is 10 %."""
-
-    # Spread of what slows everything: how much one level says about all others.
-    machine: float = 0.4
-    # Spread of what slows one modality.
-    modality: float = 0.2
-    # Spread of what slows one level and no other.
-    level: float = 0.1
-    # What is not measured any more fades to the profile within this (s).
-    memory: float = 20.0
-    # How far the profile may be off at the start.
-    profile_error: float = 0.05
-    # Share of a correction that is made when units are faster than expected; below 1, because
-    # believing a machine to be slow is the safe error.
-    downwards: float = 0.6
-    # A smaller change is followed, not taken at once.
-    smallest_step: float = 0.1
+# Spreads in log units (0.1 is 10 %) of what slows everything, one modality, and one level alone:
+# the first is how far one level speaks for all others.
+_MACHINE, _MODALITY, _LEVEL = 0.4, 0.2, 0.1
+# What is not measured any more fades to the profile within this, s.
+_MEMORY = 20.0
+# How far the profile may be off at the start, in log units.
+_PROFILE_ERROR = 0.05
+# Share of a correction that is made when units are faster than expected; below 1, because
+# believing a machine to be slow is the safe error.
+_DOWNWARDS = 0.6
+# A smaller change is followed, not taken at once.
+_SMALLEST_STEP = 0.1
 
 
 class UnitTimeCalibration:
@@ -54,12 +44,7 @@ class UnitTimeCalibration:
     :raises ConfigurationError: if there is none or one is listed twice
     """
 
-    def __init__(
-        self,
-        kinds: Sequence[tuple[str, Hashable, StageTime]],
-        parameters: CalibrationParameters | None = None,
-    ) -> None:
-        rules = self._parameters = parameters or CalibrationParameters()
+    def __init__(self, kinds: Sequence[tuple[str, Hashable, StageTime]]) -> None:
         names = [(group, name) for group, name, _ in kinds]
         if not names or len(set(names)) < len(names):
             raise ConfigurationError(f'nothing to calibrate, or something twice: {names}')
@@ -77,11 +62,11 @@ class UnitTimeCalibration:
         for row, places in zip(terms, self._places, strict=True):
             row[list(places)] = 1.0
         self._terms = terms
-        spreads = [rules.machine, *[rules.modality] * len(groups), *[rules.level] * len(kinds)]
+        spreads = [_MACHINE, *[_MODALITY] * len(groups), *[_LEVEL] * len(kinds)]
         self._stationary = np.square(spreads)
         self._mean = np.zeros(len(spreads))
         # In the beginning the profile is trusted as far as it was well measured.
-        share = rules.profile_error**2 / (terms[0] @ self._stationary)
+        share = _PROFILE_ERROR**2 / (terms[0] @ self._stationary)
         self._covariance = np.diag(self._stationary * min(share, 1.0))
         # A view: the matrix is only ever changed in place.
         self._variances = self._covariance.reshape(-1)[:: len(spreads) + 1]
@@ -115,14 +100,14 @@ class UnitTimeCalibration:
         deviation = math.log(duration) - self._profile.item(kind) - expected
         scale = math.sqrt(known + noise.value**2)
         step = self._detectors[kind].update(deviation, max(scale, 0.5 * noise.value))
-        if step is not None and abs(step) >= self._parameters.smallest_step:
+        if step is not None and abs(step) >= _SMALLEST_STEP:
             self._take_step(self._terms[kind], step)
             return step
         noise.update(deviation)
         edge = 3.0 * scale
         correction = min(max(deviation, -edge), edge) / scale
         if deviation < 0.0:
-            correction *= self._parameters.downwards
+            correction *= _DOWNWARDS
         gains /= scale
         covariance -= gains[:, np.newaxis] * gains
         gains *= correction
@@ -149,7 +134,7 @@ class UnitTimeCalibration:
         """
         elapsed = self._time.advance(now)
         if elapsed > 0.0 and self._has_begun:
-            kept = math.exp(-elapsed / self._parameters.memory)
+            kept = math.exp(-elapsed / _MEMORY)
             self._mean *= kept
             self._covariance *= kept * kept
             self._variances += self._stationary * (1.0 - kept * kept)

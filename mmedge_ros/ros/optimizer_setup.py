@@ -61,7 +61,7 @@ class ConfigurationOptimizerParameters:
 
 @dataclass(frozen=True)
 class OptimizerSetup:
-    """``notes`` say in words what it has to do without; ``source`` what accuracies come from."""
+    """``notes`` name what is missing, ``source`` where accuracies come from."""
 
     loop: ConfigurationLoop
     notes: tuple[str, ...]
@@ -70,7 +70,7 @@ class OptimizerSetup:
 
 
 def optimizer_setup(p: ConfigurationOptimizerParameters) -> OptimizerSetup:
-    """Make what the parameters ask for.
+    """Make the loop that the parameters describe.
 
     :raises EncodingError: if the model cannot be read
     :raises ReplayError: if the profile cannot be read
@@ -98,7 +98,7 @@ def optimizer_setup(p: ConfigurationOptimizerParameters) -> OptimizerSetup:
 
 
 class Cost:
-    """What something costs again and again; the newest few hundred times."""
+    """How long a repeated computation takes; the newest few hundred times."""
 
     def __init__(self) -> None:
         self._seconds: deque[float] = deque(maxlen=500)
@@ -113,7 +113,7 @@ class Cost:
 
 
 class _SeenTrack(NamedTuple):
-    """The part of a track that is looked at: its covariances are most of what reading it takes."""
+    """The part of a track that is used: reading its covariances takes most of the time."""
 
     box: Box | None
     box_velocity: tuple[float, float]
@@ -121,17 +121,17 @@ class _SeenTrack(NamedTuple):
 
 
 def look_at_unit(scene: SceneIndicators, message: msg.UnitFeatures) -> None:
-    """Pass on what is known of the scene by an encoded unit; what cannot be read tells nothing."""
+    """Pass on what an encoded unit says of the scene; unreadable returns are left out."""
     if message.modality == CAMERA:
-        scene.saw(appearance_of_message(message))
+        scene.take_appearance(appearance_of_message(message))
     elif message.modality == RADAR and len(message.returns) % len(RETURN_FIELDS) == 0:
         returns = np.frombuffer(message.returns, np.float32)
-        scene.heard(returns.reshape(-1, len(RETURN_FIELDS)))
-    scene.embedded(message.modality, np.frombuffer(message.embedding, np.float32))
+        scene.take_returns(returns.reshape(-1, len(RETURN_FIELDS)))
+    scene.take_embedding(message.modality, np.frombuffer(message.embedding, np.float32))
 
 
 def look_at_tracks(scene: SceneIndicators, message: msg.TrackArray) -> None:
-    """Pass on the tracks of a decision; what cannot be true tells nothing."""
+    """Pass on the tracks of a decision, unless a number in them is impossible."""
     tracks = []
     for track in message.tracks:
         numbers = (*track.box.tolist(), *track.box_velocity.tolist(), track.score)
@@ -143,7 +143,7 @@ def look_at_tracks(scene: SceneIndicators, message: msg.TrackArray) -> None:
 
 
 def encode_seconds(message: msg.UnitFeatures) -> float:
-    """Return how long a unit took to encode by its trail; NaN where that does not tell."""
+    """Return how long a unit took to encode by its trail; NaN where unknown."""
     for stage in reversed(message.trail):
         if stage.stage == 'encode':
             return (from_time(stage.end) - from_time(stage.begin)) / NS_PER_S

@@ -163,7 +163,7 @@ def test_thousands_of_configurations_are_answered_as_by_exhaustive_search(limit:
         modality = ('camera', 'radar')[number % 2]
         duration = float(random.uniform(0.004, 0.008))
         drone.unit_encoded(modality, 'level 1', duration, 0.03 * number)
-        latency.observe_unit(modality, 'level 1', duration, math.nan, 0.03 * number)
+        latency.observe_unit(modality, 'level 1', duration, 0.03 * number)
     made = drone.update(NS_PER_S, 1.0)
     assert made is not None
     predicted = latency.predict(1.0)

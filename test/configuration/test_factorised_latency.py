@@ -55,7 +55,8 @@ def test_unloaded_it_is_the_slowest_modality_plus_transport_and_fusion() -> None
 def test_a_rate_the_encoder_cannot_follow_costs_a_full_queue() -> None:
     latency = model()
     for step in range(60):  # everything takes twice as long
-        latency.observe_unit('camera', 'large', 0.060, TRANSPORT, step / 30)
+        latency.observe_unit('camera', 'large', 0.060, step / 30)
+        latency.observe_transport(TRANSPORT, step / 30)
     medians = latency.predict(2.0).quantiles(0.5)
     overloaded = medians[number((30.0, 'large'), (5.0, 'small'))]
     relaxed = medians[number((10.0, 'large'), (5.0, 'small'))]
@@ -101,7 +102,7 @@ def test_a_measured_unit_moves_all_configurations_that_use_its_level_most() -> N
     latency = model()
     before = latency.predict(0.0).quantiles(0.95)
     for step in range(30):
-        latency.observe_unit('camera', 'medium', 0.024, math.nan, step / 30)
+        latency.observe_unit('camera', 'medium', 0.024, step / 30)
     ratio = latency.predict(1.0).quantiles(0.95) / before
     same = ratio[number((10.0, 'medium'), (5.0, 'small'))]
     other = ratio[number((10.0, 'large'), (5.0, 'small'))]
@@ -165,6 +166,6 @@ def test_pace_is_what_the_encoders_work_by_the_last_prediction() -> None:
     index = number((20.0, 'medium'), (10.0, 'large'))
     assert latency.pace(index) == pytest.approx(20 * 0.012 + 10 * 0.008)
     for step in range(60):
-        latency.observe_unit('camera', 'medium', 0.024, math.nan, step / 30)
+        latency.observe_unit('camera', 'medium', 0.024, step / 30)
     latency.predict(2.0)
     assert latency.pace(index) > 1.6 * (20 * 0.012 + 10 * 0.008)

@@ -217,7 +217,7 @@ def test_another_file_than_the_manifest_names_is_not_used(bundle: Path) -> None:
     (bundle / WEIGHTS).write_bytes(surface_bytes(other))
     is_learnt, note = found(bundle)
     assert not is_learnt
-    assert 'not the file that the manifest speaks of' in note
+    assert 'not the file of the manifest' in note
 
 
 def test_a_file_elsewhere_is_not_read(bundle: Path, tmp_path: Path) -> None:

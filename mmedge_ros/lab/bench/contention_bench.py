@@ -12,7 +12,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,16 +67,6 @@ class Measured(NamedTuple):
     latency: float
     late: bool
     outlier: bool
-
-
-class Drone(Protocol):
-    """Chooses configurations of a table and is given what came of it."""
-
-    def choose(self) -> int:
-        """Return the configuration to run."""
-
-    def measured(self, index: int, latency: float, path: Path) -> None:
-        """Take the latency (s) of a decision while the table of a path is true."""
 
 
 class AdaptiveDrone:
@@ -140,20 +130,6 @@ class AdaptiveDrone:
         self._loop.decided(latency, trail, self._now)
 
 
-class StaticDrone:
-    """Keeps to the best configuration of a table."""
-
-    def __init__(self, tables: PublishedTables, known: FloatArray, limit: float) -> None:
-        self._index = best_choice(tables.accuracy, known, limit)
-
-    def choose(self) -> int:
-        """Return the configuration to run."""
-        return self._index
-
-    def measured(self, index: int, latency: float, path: Path) -> None:
-        """Ignore what was measured."""
-
-
 def noisy(random: np.random.Generator, noise: float) -> float:
     """Draw a factor by which a duration is off."""
     return float(max(1.0 + noise * random.standard_normal(), _SMALLEST_FACTOR))
@@ -176,8 +152,8 @@ def run_contention(
     factors = {path: table_factors(tables.latencies[path], space) for path in set(phases)}
     drone = AdaptiveDrone(tables, factors, phases[0], settings)
     flight = _fly(drone, tables, phases, settings)
-    rival = StaticDrone(tables, tables.latencies[phases[0]], settings.limit)
-    static = _fly(rival, tables, phases, settings)
+    best = best_choice(tables.accuracy, tables.latencies[phases[0]], settings.limit)
+    static = _fly(best, tables, phases, settings)
     return {
         'limit_ms': 1e3 * settings.limit,
         'decisions_per_phase': settings.decisions,
@@ -227,9 +203,12 @@ def published_steps(folder: Path) -> dict[str, Any]:
 
 
 def _fly(
-    drone: Drone, tables: PublishedTables, phases: list[Path], settings: ContentionSettings
+    drone: AdaptiveDrone | int,
+    tables: PublishedTables,
+    phases: list[Path],
+    settings: ContentionSettings,
 ) -> list[list[Measured]]:
-    """Return the decisions of each phase; every drone meets the same noise."""
+    """Return the decisions of each phase, of a drone or of one configuration in the same noise."""
     random = np.random.default_rng(settings.seed)
     flown = []
     for path in phases:
@@ -239,9 +218,10 @@ def _fly(
             factor = noisy(random, settings.noise)
             outlier = bool(random.random() < settings.outliers)
             factor *= float(random.uniform(*_OUTLIER)) if outlier else 1.0
-            index = drone.choose()
+            index = drone if isinstance(drone, int) else drone.choose()
             latency = float(real[index]) * factor
-            drone.measured(index, latency, path)
+            if isinstance(drone, AdaptiveDrone):
+                drone.measured(index, latency, path)
             late = latency > settings.limit and not outlier
             decisions.append(Measured(index, latency, late, outlier))
         flown.append(decisions)
@@ -278,18 +258,17 @@ def _phases(
             'regret_mean': round(float(regret.mean()), 3) if feasible else None,
         }
         if listed:
-            report['decisions'] = [_decision(tables, decision) for decision in decisions]
+            report['decisions'] = [
+                {
+                    'configuration': list(tables.grid.labels(decision.number)),
+                    'latency_ms': round(1e3 * decision.latency, 3),
+                    'late': decision.late,
+                    'outlier': decision.outlier,
+                }
+                for decision in decisions
+            ]
         reports.append(report)
     return reports
-
-
-def _decision(tables: PublishedTables, decision: Measured) -> dict[str, Any]:
-    return {
-        'configuration': list(tables.grid.labels(decision.number)),
-        'latency_ms': round(1e3 * decision.latency, 3),
-        'late': decision.late,
-        'outlier': decision.outlier,
-    }
 
 
 def _percent(share: float) -> float:

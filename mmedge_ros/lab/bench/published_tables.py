@@ -52,11 +52,11 @@ def read_tables(accuracy: Path, latencies: Sequence[Path]) -> PublishedTables:
     first = latencies[0]
     content = _load(first)
     grid = _grid_of(first, content)
-    found: dict[Path, FloatArray] = {}
+    tables: dict[Path, FloatArray] = {}
     for path in latencies:
-        if path not in found:
-            found[path] = _latencies(path, content if path == first else _load(path), grid)
-    return PublishedTables(grid, _accuracies(accuracy, _load(accuracy), grid, first), found)
+        if path not in tables:
+            tables[path] = _latencies(path, content if path == first else _load(path), grid)
+    return PublishedTables(grid, _accuracies(accuracy, _load(accuracy), grid, first), tables)
 
 
 def _latencies(path: Path, content: Any, grid: ConfigurationGrid) -> FloatArray:
@@ -101,7 +101,7 @@ def _grid_of(path: Path, content: Any) -> ConfigurationGrid:
             raise ConfigurationError(f'{path}: nested deeper than {_DEEPEST} choices')
         objects = [node for node in level if isinstance(node, dict)]
         names.append(dict.fromkeys(key for node in objects for key in node))
-        if math.prod(len(found) for found in names) > LARGEST_GRID:
+        if math.prod(len(keys) for keys in names) > LARGEST_GRID:
             raise ConfigurationError(
                 f'{path}: more than {LARGEST_GRID} configurations, or keys that differ '
                 'from place to place'
@@ -111,7 +111,7 @@ def _grid_of(path: Path, content: Any) -> ConfigurationGrid:
         raise ConfigurationError(f'{path}: holds {_kind(content)}, not nested objects')
     try:
         return ConfigurationGrid(
-            [Axis(f'choice {n + 1}', tuple(found)) for n, found in enumerate(names)]
+            [Axis(f'choice {n + 1}', tuple(keys)) for n, keys in enumerate(names)]
         )
     except ConfigurationError as err:
         raise ConfigurationError(f'{path}: {err}') from err
@@ -166,12 +166,12 @@ def _load(path: Path) -> Any:
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    content = dict(pairs)
+    if len(content) < len(pairs):
         keys = [key for key, _ in pairs]
         twice = next(key for key in keys if keys.count(key) > 1)
         raise ConfigurationError(f'the key {shown(twice)} is there twice')
-    return found
+    return content
 
 
 def _no_constant(name: str) -> NoReturn:

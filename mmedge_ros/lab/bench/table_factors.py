@@ -21,6 +21,7 @@ from mmedge_ros.configuration.configuration_space import (
     ConfigurationSpace,
     ModalityOptions,
 )
+from mmedge_ros.configuration.factorised_latency import OVERLOAD
 from mmedge_ros.configuration.queueing import last_unit_quantiles
 
 FloatArray = NDArray[np.float64]
@@ -28,8 +29,8 @@ IntArray = NDArray[np.intp]
 
 # Numbers above this are samples of sound in a unit, at so many per second.
 _FASTEST_HZ, _SAMPLES_HZ = 200.0, 16_000.0
-# A queue grows for so long (s), and drops nothing.
-_GROWING, _CAPACITY = 1.0, 1_000_000
+# Queues of the tables drop nothing.
+_CAPACITY = 1_000_000
 _STARTS, _EVALUATIONS = 12, 100
 # Pull of what a rate adds towards none (per s), and of unit times towards the start, which
 # decide where a table leaves it open.
@@ -138,7 +139,7 @@ def _parts(numbers: FloatArray, space: ConfigurationSpace) -> tuple[FloatArray, 
         rate_places, level_places = space.grid.places[:, 2 * m : 2 * m + 2].T
         rates = np.repeat(options.rates, len(options.levels))
         service = np.tile(units[: len(options.levels)], len(options.rates))
-        none, growing = np.zeros(len(service)), np.maximum(np.round(rates * _GROWING), 1.0)
+        none, growing = np.zeros(len(service)), np.maximum(np.round(rates * OVERLOAD), 1.0)
         [last] = last_unit_quantiles(service, none, none, 1.0 / rates, (0.0,), growing, _CAPACITY)
         slowest.append(last[rate_places * len(options.levels) + level_places])
         after.append(waits[: len(options.rates)][rate_places])

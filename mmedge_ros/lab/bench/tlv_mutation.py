@@ -33,7 +33,7 @@ _STATISTICS = (3700, 7500, 84000, 3700, 3, 4)
 
 @dataclass
 class MutationOutcome:
-    """What a run over mutated streams found; ``failures`` are sentences."""
+    """Counts of a run over mutated streams; ``failures`` are sentences."""
 
     streams: int = 0
     intact: int = 0
@@ -111,9 +111,9 @@ def _try_stream(
     except Exception as error:  # noqa: BLE001  # that none may come out is what is tried here
         outcome.failures.append(f'{name}: {type(error).__name__}: {error}')
         return
-    found = {packet.data for packet in packets}
+    parsed = {packet.data for packet in packets}
     intact = [frame for frame in frames if frame in stream]
-    lost = sum(frame not in found for frame in intact)
+    lost = sum(frame not in parsed for frame in intact)
     if lost:
         outcome.failures.append(f'{name}: {lost} of {len(intact)} intact packets not found')
     if _breaks_limits(points):

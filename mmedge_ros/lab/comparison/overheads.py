@@ -1,6 +1,6 @@
 """What deciding costs on this machine: optimiser, gate, aggregation and fusion, timed.
 
-The only part of a report that the clock decides about: another machine gives other figures.
+The only part of a report that depends on the machine.
 """
 
 from __future__ import annotations
@@ -48,15 +48,15 @@ def overheads(bundle: Path, kept: Path, digest: str) -> dict[str, Any]:
     if known is not None:
         return known
     brought = bundle_gate(bundle)
-    found = {
+    times = {
         'optimizer_us': {str(side**4): decision_times(side, _ROUNDS) for side in _SIDES},
         'gate_us': question_times(brought.gate if brought is not None else _made_up_gate()),
         'gate_is_trained': brought is not None,
         'aggregation_us': _aggregation_times(bundle),
     }
-    content = json.dumps({'digest': digest, 'overheads': found}, indent=2) + '\n'
+    content = json.dumps({'digest': digest, 'overheads': times}, indent=2) + '\n'
     write_files(kept, {KEPT: content.encode()})
-    return found
+    return times
 
 
 def _read(path: Path, digest: str) -> dict[str, Any] | None:
@@ -68,8 +68,8 @@ def _read(path: Path, digest: str) -> dict[str, Any] | None:
         return None
     if not isinstance(content, dict) or content.get('digest') != digest:
         return None
-    found = content.get('overheads')
-    return found if isinstance(found, dict) and set(found) == _TIMED else None
+    times = content.get('overheads')
+    return times if isinstance(times, dict) and set(times) == _TIMED else None
 
 
 def _made_up_gate() -> Gate:

@@ -30,7 +30,7 @@ from mmedge_ros.ros.waited_entities import defer
 
 
 class ConfigurationOptimizerNode(Node):
-    """Listens to units, decisions and the state of the system; publishes configurations."""
+    """Subscribes to units, decisions and the state of the system; publishes configurations."""
 
     def __init__(self, **node_options: Any) -> None:
         super().__init__('configuration_optimizer', **node_options)
@@ -75,7 +75,7 @@ class ConfigurationOptimizerNode(Node):
         self._unit_cost.add(time.perf_counter() - begun)
 
     def _on_receipt(self, message: msg.UnitReceipt) -> None:
-        if message.outcome not in (message.DROPPED, message.FAILED):  # told of before
+        if message.outcome not in (message.DROPPED, message.FAILED):  # counted at its receipt
             self._loop.unit_arrived(
                 message.modality,
                 time.monotonic(),
