@@ -59,7 +59,7 @@ def adaptation(
     ] = None,
     caps: Annotated[
         bool,
-        typer.Option('--caps', help='battery and computer of the flight hold the drone back, too'),
+        typer.Option('--caps', help='battery and computer of the flight cap configurations, too'),
     ] = False,
     as_json: Annotated[
         bool, typer.Option('--json', help='figures as JSON on standard output')
@@ -67,8 +67,8 @@ def adaptation(
 ) -> None:
     """Fly live while the processor is taken away in steps, with adaptation and without.
 
-    An oracle says in which steps some configuration would be in time. Player, recorder and
-    limiter run outside of what is limited.
+    An oracle gives the steps in which some configuration would be in time. Player, recorder and
+    limiter run outside the limit.
     """
     from mmedge_ros.commands.command_errors import plain_errors
     from mmedge_ros.commands.profile import percents_of
@@ -113,9 +113,9 @@ def _run(
     caps: bool,
 ) -> dict[str, Any]:
     from mmedge_ros.commands.profile import chosen_space
-    from mmedge_ros.lab.bench.cpu_step_figure import draw_adaptation
-    from mmedge_ros.lab.bench.cpu_step_flight import Course, fly_course
-    from mmedge_ros.lab.bench.cpu_step_report import SETTLING, WANTED, judged, verdict
+    from mmedge_ros.lab.bench.cpu_step_figure import draw_cpu_steps
+    from mmedge_ros.lab.bench.cpu_step_flight import CpuStepPlan, fly_cpu_steps
+    from mmedge_ros.lab.bench.cpu_step_report import SETTLING, WANTED, flight_figures, verdict
     from mmedge_ros.monitoring.machine import machine_description
     from mmedge_ros.records.run_record import software_identity
 
@@ -130,10 +130,10 @@ def _run(
 
     flown, runs = {}, {}
     for name, used in (('fixed', None), ('adaptive', path)):
-        course = Course(percents, phase_seconds, limit, used, caps)
-        flown[name], record = fly_course(bag, model, course, partial(show, name))
-        runs[name] = judged(flown[name], limit, _STRIDE)
-    figure = draw_adaptation(flown['adaptive'], flown['fixed'], record.states, limit)
+        plan = CpuStepPlan(percents, phase_seconds, limit, used, caps)
+        flown[name], record = fly_cpu_steps(bag, model, plan, partial(show, name))
+        runs[name] = flight_figures(flown[name], limit, _STRIDE)
+    figure = draw_cpu_steps(flown['adaptive'], flown['fixed'], record.states, limit)
     (out / figure.name).write_bytes(figure.png)
     report: dict[str, Any] = {
         'flight': str(bag),
@@ -226,12 +226,12 @@ def _table(report: dict[str, Any]) -> Table:
     oracles = {row['percent']: row for row in report['oracle']}
     adaptive, fixed = (report['runs'][name]['phases'] for name in ('adaptive', 'fixed'))
     for with_it, without in zip(adaptive, fixed, strict=True):
-        said = oracles[with_it['percent']]
-        best = min((row['p95_ms'] for row in said['flown']), default=None)
+        limits = oracles[with_it['percent']]
+        best = min((row['p95_ms'] for row in limits['flown']), default=None)
         add_row(
             table,
             f'{with_it["percent"]:g} %',
-            'yes' if said['feasible'] else 'no',
+            'yes' if limits['feasible'] else 'no',
             best,
             _percent(with_it['in_time']),
             with_it['p95_ms'],

@@ -219,14 +219,11 @@ class _Grade:
             if level != self.level or self._lost:
                 self.reason = self._figure.words(value) if level > Level.OK else ''
             self.level, self._lost = level, False
-        elif self._known_at is not None and not self._lost and self._gone(now):
+        elif self._known_at is not None and not self._lost and now - self._known_at >= self._hold:
             self._lost = True
             self._hysteresis = Hysteresis(self._figure.limits)
             self.level = max(self.level, Level.WARN)
             self.reason = f'{self._figure.name} unknown since it was lost'
-
-    def _gone(self, now: float) -> bool:
-        return self._known_at is not None and now - self._known_at >= self._hold
 
 
 class CapsPolicy:
@@ -265,8 +262,8 @@ class CapsPolicy:
         return _caps(chosen, reasons)
 
     def _figures(self, p: CapsParameters) -> list[_Figure]:
-        def above(worrying: float, bad: float = math.nan, rise: float = 0.0) -> Limits:
-            return Limits(worrying, bad, False, rise, p.margin, p.release)
+        def above(worrying: float, bad: float = math.nan) -> Limits:
+            return Limits(worrying, bad, False, 0.0, p.margin, p.release)
 
         def below(worrying: float, bad: float = math.nan) -> Limits:
             return Limits(worrying, bad, True, 0.0, p.margin, p.release)

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from mmedge_ros.configuration import ConfigurationError
 from mmedge_ros.configuration.caps_policy import Caps
 from mmedge_ros.data_types import ModalityConfiguration
-from mmedge_ros.parameter import unknown_name_message
 from mmedge_ros.untrusted_files import shown
 
 BoolArray = NDArray[np.bool_]
@@ -159,7 +158,7 @@ class ConfigurationSpace:
         The lowest rate and the cheapest level stay allowed, whatever the caps say: a drone
         that must save everything still needs an answer. A level that a modality lacks stands
         for the next cheaper one it has (see `highest_level`). Caps on modalities that the space
-        does not have and rates that are not numbers do not count; `check` finds them beforehand.
+        does not have and rates that are not numbers do not count.
         """
         key = dict(caps.rates), dict(caps.levels)
         if self._allowed is None or self._allowed[0] != key:
@@ -179,22 +178,6 @@ class ConfigurationSpace:
             allowed &= np.array(allowed_places)[self.grid.places[:, number]]
         allowed.flags.writeable = False
         return allowed
-
-    def check(self, caps: Caps) -> None:
-        """Refuse caps that name what the space does not have.
-
-        :raises ConfigurationError: naming the nearest modality or level
-        """
-        levels = {options.modality: options.levels for options in self.modalities}
-        for modality in (*caps.rates, *caps.levels):
-            if modality not in levels:
-                raise ConfigurationError(f'caps: {unknown_name_message(modality, levels)}')
-        for modality, level in caps.levels.items():
-            if level not in levels[modality] and level not in LEVELS_FROM_CHEAPEST:
-                raise ConfigurationError(
-                    f'caps: {modality} has no level {shown(level)}; choose one of '
-                    f'{", ".join(levels[modality])}'
-                )
 
 
 def highest_level(options: ModalityOptions, cap: str) -> int:

@@ -66,14 +66,12 @@ class Choice:
 
     ``feasible`` is False where nothing keeps the limit and the choice is the one that breaks
     it least; ``violation`` says by how much, in seconds (infinite where no latency is known).
-    ``kept`` is set where the current configuration stays although another scores better, and
-    ``caps_ignored`` where the caps allow nothing.
+    ``caps_ignored`` is set where the caps allow nothing.
     """
 
     index: int
     feasible: bool
     violation: float = 0.0
-    kept: bool = False
     caps_ignored: bool = False
 
 
@@ -129,18 +127,13 @@ class Optimizer:
             feasible = self._with_headroom(feasible, seconds, limit, current)
         net = score if current is None else score - self._switch_costs(current)
         index = _first_best(feasible, -net, seconds, cost)
-        kept = (
+        if (
             current is not None
-            and current != index
-            and bool(feasible[current])
+            and feasible[current]
             and not self._is_worth_it(net[index], score[current])
-        )
-        return Choice(
-            current if kept and current is not None else index,
-            feasible=True,
-            kept=kept,
-            caps_ignored=ignored,
-        )
+        ):
+            index = current
+        return Choice(index, feasible=True, caps_ignored=ignored)
 
     def _least_violation(
         self,

@@ -74,13 +74,8 @@ class PredictedLatency:
         """Return (size,) latencies in seconds that are kept with a probability in (0, 1)."""
         return np.exp(self.log_median + float(ndtri(probability)) * self.spread)
 
-    def chances(self, limit: float) -> FloatArray:
-        """Return (size,) probabilities to keep a limit in seconds; all 1 where there is none."""
-        chances: FloatArray = ndtr(self._scores(limit))
-        return chances
-
     def best_chance(self, limit: float, allowed: BoolArray | None = None) -> float:
-        """Return the largest of these probabilities; 0 where none is known.
+        """Return the largest probability to keep a limit in seconds; 0 where none is known.
 
         :param allowed: (size,) which to look at; all of them if that is none
         """

@@ -99,16 +99,6 @@ def test_other_caps_are_not_answered_with_those_before() -> None:
         assert subject.allowed(caps).tolist() == space().allowed(caps).tolist()
 
 
-def test_unknown_caps_are_found_beforehand() -> None:
-    space().check(Caps({'camera': 5.0}, {'radar': 'large'}))
-    with pytest.raises(ConfigurationError, match="the nearest valid one is 'radar'"):
-        space().check(Caps({'rader': 5.0}))
-    with pytest.raises(
-        ConfigurationError, match="camera has no level 'huge'; choose one of small"
-    ):
-        space().check(Caps(levels={'camera': 'huge'}))
-
-
 def test_the_shorter_limit_counts_and_none_is_none() -> None:
     assert Caps(latency_limit=0.05).limited(0.1) == 0.05
     assert Caps(latency_limit=0.2).limited(0.1) == 0.1

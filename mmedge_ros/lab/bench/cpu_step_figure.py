@@ -1,4 +1,4 @@
-"""A flight whose processor was taken away and given back, with and without adaptation, drawn."""
+"""Figure of CPU-step flights with and without adaptation."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from mmedge_ros.data_types import NS_PER_S
-from mmedge_ros.lab.bench.cpu_step_report import FlownCourse
+from mmedge_ros.lab.bench.cpu_step_report import CpuStepFlight
 from mmedge_ros.lab.evaluation.configuration_figure import draw_course, draw_states, draw_steps
 from mmedge_ros.lab.reporting.figure_style import (
     GREEN,
@@ -28,9 +28,9 @@ from mmedge_ros.monitoring.system_state import SystemState
 ADAPTATION = 'adaptation.png'
 
 
-def draw_adaptation(
-    adaptive: FlownCourse,
-    fixed: FlownCourse,
+def draw_cpu_steps(
+    adaptive: CpuStepFlight,
+    fixed: CpuStepFlight,
     states: Sequence[tuple[int, SystemState]],
     limit: float,
 ) -> FigureFile:
@@ -56,8 +56,8 @@ def draw_adaptation(
 
 def _draw(
     figure: Figure,
-    adaptive: FlownCourse,
-    fixed: FlownCourse,
+    adaptive: CpuStepFlight,
+    fixed: CpuStepFlight,
     states: Sequence[tuple[int, SystemState]],
     limit: float,
 ) -> None:
@@ -85,7 +85,7 @@ def _draw(
     lower.set_xlim(0.0, last)
 
 
-def _draw_latency(axes: Axes, flown: FlownCourse, limit: float, colour: str) -> None:
+def _draw_latency(axes: Axes, flown: CpuStepFlight, limit: float, colour: str) -> None:
     zero_ns = flown.phases[0].begin_ns
     ends = np.array([(d.window_end_ns - zero_ns) / NS_PER_S for d in flown.decisions])
     latencies = np.array([1e3 * d.latency for d in flown.decisions])

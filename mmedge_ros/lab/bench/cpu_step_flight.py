@@ -1,4 +1,4 @@
-"""Flies through a course: the real graph, whose share of the processor steps while it runs."""
+"""A CPU-step flight: the real graph, whose share of the processor steps while it runs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from mmedge_ros.data_types import Configuration, Decision
-from mmedge_ros.lab.bench.cpu_step_report import CoursePhase, FlownCourse
+from mmedge_ros.lab.bench.cpu_step_report import CpuStep, CpuStepFlight
 from mmedge_ros.monitoring.system_state import SystemState
 from mmedge_ros.replay.live_record import LiveRecord
 from mmedge_ros.replay.recording import Recording
@@ -24,18 +24,18 @@ from mmedge_ros.ros.sessions.own_context import limited_flight
 from mmedge_ros.ros.sessions.profile_session import after, with_deadline
 
 _START_TIME = 120.0
-# With all of the machine, before the course begins (s).
+# With all of the machine, before the first phase (s).
 _WARM_UP = 5.0
 _PATIENCE = 60.0
 
 
 @dataclass(frozen=True)
-class Course:
+class CpuStepPlan:
     """Shares of the machine (percent) in turn, each for so many seconds, under a limit (s).
 
     With ``profile`` the optimiser chooses, from the unit times of that file; without one the
     graph keeps to the rates and levels it starts with. Without ``caps`` the state of the system is
-    watched but holds nothing back, so that the processor alone tells.
+    recorded but caps nothing, so that the processor alone has an effect.
     """
 
     shares: Sequence[float]
@@ -45,8 +45,8 @@ class Course:
     caps: bool = False
 
 
-class CourseRecord(LiveRecord):
-    """What a course is judged by, as it was heard: instants of the graph, not of the recording."""
+class CpuStepRecord(LiveRecord):
+    """What the report is made of; instants of the graph, not of the recording."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -67,19 +67,19 @@ class CourseRecord(LiveRecord):
         self.states.append((stamp_ns, state))
 
     def add_features(self, features: Any) -> None:
-        """Leave units alone."""
+        """Ignore units."""
 
     def add_receipt(self, receipt: Any) -> None:
-        """Leave receipts alone."""
+        """Ignore receipts."""
 
 
-def fly_course(
+def fly_cpu_steps(
     bag: Path,
     model: Path,
-    course: Course,
+    plan: CpuStepPlan,
     on_phase: Callable[[float, float], None],
-) -> tuple[FlownCourse, CourseRecord]:
-    """Fly a recording over and over through a course.
+) -> tuple[CpuStepFlight, CpuStepRecord]:
+    """Fly a recording over and over while the share of the processor steps.
 
     Player and recorder run outside of what is limited, as does the limiter.
 
@@ -93,11 +93,11 @@ def fly_course(
             str(model),
             loop=True,
             wait_for=('recorder',),
-            optimise=course.profile is not None,
-            profile=str(course.profile or ''),
+            optimise=plan.profile is not None,
+            profile=str(plan.profile or ''),
         )
-    nodes = [_obeying(with_deadline(node, course.limit), course) for node in nodes]
-    record = CourseRecord()
+    nodes = [_obeying(with_deadline(node, plan.limit), plan) for node in nodes]
+    record = CpuStepRecord()
     with (
         tempfile.TemporaryDirectory(prefix='mmedge_') as scratch,
         limited_flight(nodes, partial(Recorder, record), Path(scratch)) as flight,
@@ -105,23 +105,23 @@ def fly_course(
         flight.spin(lambda: bool(record.decisions), _START_TIME)
         flight.spin(after(_WARM_UP), _PATIENCE)
         phases = []
-        for number, percent in enumerate(course.shares):
-            on_phase(number / len(course.shares), percent)
+        for number, percent in enumerate(plan.shares):
+            on_phase(number / len(plan.shares), percent)
             begin_ns = time.time_ns()
             flight.graph.limit(percent)
-            flight.spin(after(course.seconds), course.seconds + _PATIENCE)
-            phases.append(CoursePhase(percent, begin_ns, time.time_ns()))
+            flight.spin(after(plan.seconds), plan.seconds + _PATIENCE)
+            phases.append(CpuStep(percent, begin_ns, time.time_ns()))
         # What was decided last is still on its way.
-        flight.spin(after(2.0 * course.limit), _PATIENCE)
-    return FlownCourse(phases, record.decisions, record.configurations), record
+        flight.spin(after(2.0 * plan.limit), _PATIENCE)
+    return CpuStepFlight(phases, record.decisions, record.configurations), record
 
 
-def _obeying(node: NodeDescription, course: Course) -> NodeDescription:
-    """Let the optimiser keep the limit of the course; return any other node as it is."""
+def _obeying(node: NodeDescription, plan: CpuStepPlan) -> NodeDescription:
+    """Give the optimiser the limit of the plan; return any other node as it is."""
     if node.executable != OPTIMIZER:
         return node
-    parameters = {**node.parameters, 'adaptation.latency_limit': course.limit}
-    if not course.caps:
+    parameters = {**node.parameters, 'adaptation.latency_limit': plan.limit}
+    if not plan.caps:
         for grade in ('worrying', 'bad'):
             parameters[f'adaptation.caps.{grade}.camera_rate'] = 0.0
             parameters[f'adaptation.caps.{grade}.radar_rate'] = 0.0

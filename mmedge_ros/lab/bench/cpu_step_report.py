@@ -1,7 +1,7 @@
-"""How decisions fared while the processor was taken away and given back in steps.
+"""Report of a CPU-step flight: its share of the processor steps from one phase to the next.
 
-A course is a flight whose share of the processor steps from one phase to the next. The oracle
-says in which phases some configuration would have been in time: nobody can be blamed for others.
+The oracle gives the phases in which some configuration would have been in time; the others do not
+count.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from mmedge_ros.data_types import NS_PER_S, Configuration, Decision
 from mmedge_ros.records.device_profile import DeviceProfile
 from mmedge_ros.untrusted_files import shown
 
-# After a step of the processor this long (s) is everybody's to react in.
+# Decisions do not count for so long after a step of the processor, s.
 SETTLING = 2.0
 # Share of decisions in time that makes a phase a good one, and a configuration a feasible one.
 WANTED = 0.97
@@ -33,8 +33,8 @@ _MOST_REASONS = 200
 
 
 @dataclass(frozen=True)
-class CoursePhase:
-    """A stretch of a course under one share of the machine, in percent."""
+class CpuStep:
+    """A phase of a CPU-step flight under one share of the machine, in percent."""
 
     percent: float
     begin_ns: int
@@ -46,15 +46,15 @@ class CoursePhase:
 
 
 @dataclass(frozen=True)
-class FlownCourse:
-    """What one flight through a course left behind; instants on the clock of the graph."""
+class CpuStepFlight:
+    """Decisions and configurations of a CPU-step flight; instants on the clock of the graph."""
 
-    phases: Sequence[CoursePhase]
+    phases: Sequence[CpuStep]
     decisions: Sequence[Decision]
     configurations: Sequence[Configuration]
 
 
-def judged(flown: FlownCourse, limit: float, stride: float) -> dict[str, Any]:
+def flight_figures(flown: CpuStepFlight, limit: float, stride: float) -> dict[str, Any]:
     """Return figures of a flight, phase by phase and over all of it.
 
     :param limit: s, that decisions had to keep
@@ -67,7 +67,7 @@ def judged(flown: FlownCourse, limit: float, stride: float) -> dict[str, Any]:
     return {
         'phases': [
             {
-                **judged_phase(phase, flown.decisions, limit, stride),
+                **step_figures(phase, flown.decisions, limit, stride),
                 'changes': sum(
                     phase.begin_ns <= c.effective_from_ns < phase.end_ns for c in changes
                 ),
@@ -89,8 +89,8 @@ def judged(flown: FlownCourse, limit: float, stride: float) -> dict[str, Any]:
     }
 
 
-def judged_phase(
-    phase: CoursePhase, decisions: Iterable[Decision], limit: float, stride: float
+def step_figures(
+    phase: CpuStep, decisions: Iterable[Decision], limit: float, stride: float
 ) -> dict[str, Any]:
     """Return how many decisions were in time, outside the first 2 s of the phase.
 
@@ -122,17 +122,17 @@ def oracle(
     measured: Iterable[tuple[Phase, PhaseSamples]],
     limit: float,
 ) -> list[dict[str, Any]]:
-    """Say for each share of the machine whether some configuration is in time under it.
+    """Return for each share of the machine whether some configuration is in time under it.
 
-    Measured: fixed configurations that were flown under the share. Beside it what the latency
-    model says of all configurations, from the unit times of that share; the best of them is
-    the most accurate whose 95 % quantile keeps the limit.
+    ``flown`` are fixed configurations that were measured under the share, ``model`` the prediction
+    for all configurations from the unit times of that share; ``best`` is the most accurate whose
+    95 % quantile keeps the limit.
 
-    :param accuracy: (size,) as the optimiser knows it
+    :param accuracy: (size,) that the optimiser uses
     :param measured: fixed configurations are those that are checks
     :raises ConfigurationError: where none was flown
     """
-    found: dict[float, list[dict[str, Any]]] = {}
+    flown: dict[float, list[dict[str, Any]]] = {}
     for phase, samples in measured:
         index = space.index_of(phase.parts)
         if phase.is_check and index is not None and samples.latencies:
@@ -143,17 +143,17 @@ def oracle(
                 'in_time': round(float((latencies <= limit).mean()), 4),
                 'p95_ms': _quantile(latencies, 0.95),
             }
-            found.setdefault(phase.percent, []).append(row)
-    if not found:
+            flown.setdefault(phase.percent, []).append(row)
+    if not flown:
         raise ConfigurationError('no fixed configuration was flown, so that nothing is feasible')
     return [
         {
             'percent': percent,
             'feasible': max(row['in_time'] for row in rows) >= WANTED,
             'flown': rows,
-            'model': _model_says(profile, percent, space, accuracy, limit),
+            'model': _predicted(profile, percent, space, accuracy, limit),
         }
-        for percent, rows in found.items()
+        for percent, rows in flown.items()
     ]
 
 
@@ -192,7 +192,7 @@ def under_limit(profile: DeviceProfile, percent: float) -> DeviceProfile | None:
     return DeviceProfile(profile.description, stages)
 
 
-def _model_says(
+def _predicted(
     profile: DeviceProfile,
     percent: float,
     space: ConfigurationSpace,

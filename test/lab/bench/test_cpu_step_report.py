@@ -12,13 +12,13 @@ from mmedge_ros.configuration import ConfigurationError
 from mmedge_ros.configuration.configuration_space import ConfigurationSpace, ModalityOptions
 from mmedge_ros.configuration.profiling import Phase, PhaseSamples
 from mmedge_ros.data_types import NS_PER_S, Configuration, Decision
-from mmedge_ros.lab.bench.cpu_step_figure import draw_adaptation
+from mmedge_ros.lab.bench.cpu_step_figure import draw_cpu_steps
 from mmedge_ros.lab.bench.cpu_step_report import (
-    CoursePhase,
-    FlownCourse,
-    judged,
-    judged_phase,
+    CpuStep,
+    CpuStepFlight,
+    flight_figures,
     oracle,
+    step_figures,
     under_limit,
     verdict,
 )
@@ -34,8 +34,8 @@ def decision(at: float, latency: float, late: tuple[str, ...] = ()) -> Decision:
     return Decision(end_ns, end_ns, 'odom', (), {}, late=late, published_ns=published_ns)
 
 
-def phase(percent: float, begin: float, end: float) -> CoursePhase:
-    return CoursePhase(percent, ZERO_NS + round(begin * NS_PER_S), ZERO_NS + round(end * NS_PER_S))
+def phase(percent: float, begin: float, end: float) -> CpuStep:
+    return CpuStep(percent, ZERO_NS + round(begin * NS_PER_S), ZERO_NS + round(end * NS_PER_S))
 
 
 def every_stride(begin: float, end: float, latency: float) -> list[Decision]:
@@ -54,7 +54,7 @@ def configuration(number: int, at: float, index: int, reason: str = '') -> Confi
     )
 
 
-def flown() -> FlownCourse:
+def flown() -> CpuStepFlight:
     decisions = every_stride(0.0, 10.0, 0.05) + every_stride(10.0, 20.0, 0.15)
     course = [
         configuration(1, -5.0, 3, 'the most accurate'),
@@ -62,37 +62,37 @@ def flown() -> FlownCourse:
         configuration(3, 12.0, 0, 'hot'),
         configuration(4, 25.0, 3),
     ]
-    return FlownCourse([phase(100.0, 0.0, 10.0), phase(30.0, 10.0, 20.0)], decisions, course)
+    return CpuStepFlight([phase(100.0, 0.0, 10.0), phase(30.0, 10.0, 20.0)], decisions, course)
 
 
 def test_decisions_are_in_time_or_not_outside_of_the_two_seconds_after_a_step() -> None:
     slow_first = every_stride(0.0, 2.0, 0.5) + every_stride(2.0, 10.0, 0.1)
-    figures = judged_phase(phase(50.0, 0.0, 10.0), slow_first, 0.1, 0.1)
+    figures = step_figures(phase(50.0, 0.0, 10.0), slow_first, 0.1, 0.1)
     assert (figures['windows'], figures['decisions'], figures['in_time']) == (80, 80, 1.0)
     assert figures['p95_ms'] == 100.0
     late = [*slow_first[:-8], *every_stride(9.2, 10.0, 0.1001)]
-    assert judged_phase(phase(50.0, 0.0, 10.0), late, 0.1, 0.1)['in_time'] == 0.9
+    assert step_figures(phase(50.0, 0.0, 10.0), late, 0.1, 0.1)['in_time'] == 0.9
 
 
 def test_a_window_that_was_never_decided_is_late() -> None:
-    figures = judged_phase(phase(50.0, 0.0, 10.0), every_stride(0.0, 6.0, 0.01), 0.1, 0.1)
+    figures = step_figures(phase(50.0, 0.0, 10.0), every_stride(0.0, 6.0, 0.01), 0.1, 0.1)
     assert (figures['windows'], figures['in_time']) == (80, 0.5)
-    silent = judged_phase(phase(50.0, 0.0, 10.0), [], 0.1, 0.1)
+    silent = step_figures(phase(50.0, 0.0, 10.0), [], 0.1, 0.1)
     assert (silent['in_time'], silent['p95_ms']) == (0.0, None)
 
 
 def test_a_phase_shorter_than_the_settling_says_nothing() -> None:
-    figures = judged_phase(phase(50.0, 0.0, 1.5), every_stride(0.0, 1.5, 0.01), 0.1, 0.1)
+    figures = step_figures(phase(50.0, 0.0, 1.5), every_stride(0.0, 1.5, 0.01), 0.1, 0.1)
     assert (figures['windows'], figures['in_time']) == (0, None)
 
 
 def test_decisions_that_could_not_wait_for_a_unit_are_counted() -> None:
     decisions = [decision(3.0, 0.05, ('camera',)), decision(3.1, 0.05)]
-    assert judged_phase(phase(100.0, 0.0, 10.0), decisions, 0.1, 0.1)['without_units'] == 1
+    assert step_figures(phase(100.0, 0.0, 10.0), decisions, 0.1, 0.1)['without_units'] == 1
 
 
 def test_changes_are_those_of_rates_and_levels_during_the_course() -> None:
-    figures = judged(flown(), 0.1, 0.1)
+    figures = flight_figures(flown(), 0.1, 0.1)
     assert [p['changes'] for p in figures['phases']] == [0, 1]
     assert (figures['changes'], figures['changes_per_minute']) == (1, 3.0)
     assert [c['reason'] for c in figures['configurations']][1:3] == ['because', 'hot']
@@ -151,7 +151,7 @@ def test_a_profile_without_that_limit_says_nothing_of_it(details: dict[str, obje
 
 
 def test_the_verdict_counts_feasible_phases_alone() -> None:
-    runs = {'adaptive': judged(flown(), 0.1, 0.1)}
+    runs = {'adaptive': flight_figures(flown(), 0.1, 0.1)}
     oracles = [{'percent': 100.0, 'feasible': True}, {'percent': 30.0, 'feasible': False}]
     assert verdict(runs, oracles) == {'feasible_percents': [100.0], 'in_time': {'adaptive': 1.0}}
     oracles[1]['feasible'] = True
@@ -160,7 +160,7 @@ def test_the_verdict_counts_feasible_phases_alone() -> None:
 
 
 def test_both_flights_are_drawn(tmp_path: Path) -> None:
-    fixed = FlownCourse(flown().phases, flown().decisions, [])
-    drawn = draw_adaptation(flown(), fixed, [], 0.1)
+    fixed = CpuStepFlight(flown().phases, flown().decisions, [])
+    drawn = draw_cpu_steps(flown(), fixed, [], 0.1)
     assert drawn.png.startswith(b'\x89PNG')
-    assert draw_adaptation(fixed, fixed, [], 0.1).png != drawn.png
+    assert draw_cpu_steps(fixed, fixed, [], 0.1).png != drawn.png
