@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 bench_app = typer.Typer(
     no_args_is_help=True,
-    help='Judge parts of the system on tables, or live: figures anybody can repeat.',
+    help='Measure parts of the system on tables, or live: figures that can be repeated.',
 )
 bench_app.command()(adaptation)
 

@@ -24,8 +24,8 @@ from mmedge_ros.configuration.configuration_loop import (
 )
 from mmedge_ros.configuration.unit_time_profile import StageTime, UnitTimeProfile
 from mmedge_ros.data_types import NS_PER_S, StageTiming
-from mmedge_ros.lab.bench.bench_timing import Stopwatch
 from mmedge_ros.lab.bench.published_tables import PublishedTables, read_tables
+from mmedge_ros.lab.bench.stopwatch import Stopwatch
 from mmedge_ros.lab.bench.table_factors import TableFactors, table_factors, table_space
 
 FloatArray = NDArray[np.float64]

@@ -13,8 +13,8 @@ from mmedge_ros.configuration.configuration_space import ConfigurationSpace, Mod
 from mmedge_ros.configuration.factorised_latency import FactorisedLatency
 from mmedge_ros.configuration.optimizer import Optimizer
 from mmedge_ros.configuration.unit_time_profile import StageTime, UnitTimeProfile
-from mmedge_ros.lab.bench.bench_timing import Stopwatch
 from mmedge_ros.lab.bench.published_tables import PublishedTables
+from mmedge_ros.lab.bench.stopwatch import Stopwatch
 
 FloatArray = NDArray[np.float64]
 

@@ -18,9 +18,9 @@ from mmedge_ros.aggregation.fusion_runtime import FusionNetworkRuntime
 from mmedge_ros.aggregation.streaming_aggregator import StreamingAggregator, WindowState
 from mmedge_ros.data_types import NS_PER_S
 from mmedge_ros.encoding.bundle.model_bundle import load_bundle
-from mmedge_ros.lab.bench.bench_timing import Stopwatch
 from mmedge_ros.lab.bench.optimizer_bench import decision_times
-from mmedge_ros.lab.comparison.question_timing import question_times
+from mmedge_ros.lab.bench.stopwatch import Stopwatch
+from mmedge_ros.lab.comparison.gate_timing import gate_times
 from mmedge_ros.lab.reporting.report_files import write_files
 from mmedge_ros.skipping.bundle_gate import bundle_gate
 from mmedge_ros.skipping.gate import Gate
@@ -50,7 +50,7 @@ def overheads(bundle: Path, kept: Path, digest: str) -> dict[str, Any]:
     brought = bundle_gate(bundle)
     times = {
         'optimizer_us': {str(side**4): decision_times(side, _ROUNDS) for side in _SIDES},
-        'gate_us': question_times(brought.gate if brought is not None else _made_up_gate()),
+        'gate_us': gate_times(brought.gate if brought is not None else _made_up_gate()),
         'gate_is_trained': brought is not None,
         'aggregation_us': _aggregation_times(bundle),
     }

@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from mmedge_ros.data_types import CAMERA, NS_PER_S, Box, Detection, Measurement, UnitFeatures
-from mmedge_ros.lab.bench.bench_timing import Stopwatch
+from mmedge_ros.lab.bench.stopwatch import Stopwatch
 from mmedge_ros.skipping.feature_extractor import GateFeatureExtractor as _Extractor
 from mmedge_ros.skipping.gate import Gate
 from mmedge_ros.skipping.gate_features import OpenWindow
@@ -31,10 +31,10 @@ class _Moment(NamedTuple):
 
 
 _Watches: TypeAlias = Mapping[str, Stopwatch]
-_Ask: TypeAlias = Callable[[_Extractor, Gate, _Moment, _Watches], None]
+_Timed: TypeAlias = Callable[[_Extractor, Gate, _Moment, _Watches], None]
 
 
-def question_times(gate: Gate) -> dict[str, dict[str, float]]:
+def gate_times(gate: Gate) -> dict[str, dict[str, float]]:
     """Time a picture that is taken in, the features extracted after it, and the network.
 
     Five people are followed at 30 Hz, every picture changes the tracks, so that nothing can be
@@ -43,10 +43,10 @@ def question_times(gate: Gate) -> dict[str, dict[str, float]]:
     :return: quantiles in microseconds: of ``whole``, and of its parts ``taking in`` (which each
         unit costs, evaluated or not) and ``asking``, that is ``question`` and ``network``
     """
-    return {**_timed(gate, _whole), **_timed(gate, _asked), **_timed(gate, _in_parts)}
+    return {**_timed(gate, _whole), **_timed(gate, _evaluated), **_timed(gate, _in_parts)}
 
 
-def _timed(gate: Gate, ask: _Ask) -> dict[str, dict[str, float]]:
+def _timed(gate: Gate, timed: _Timed) -> dict[str, dict[str, float]]:
     extractor = _Extractor()
     watches = {name: Stopwatch() for name in _PARTS}
     for number, (features, state) in enumerate(_pictures()):
@@ -55,7 +55,7 @@ def _timed(gate: Gate, ask: _Ask) -> dict[str, dict[str, float]]:
         window = OpenWindow(now_ns + left_ns, now_ns, CAMERA, 8, _WINDOW_UNITS, 'medium')
         if number == _WARM_UP:
             watches = {name: Stopwatch() for name in watches}
-        ask(extractor, gate, _Moment(features, state, window), watches)
+        timed(extractor, gate, _Moment(features, state, window), watches)
     return {name: watch.microseconds() for name, watch in watches.items() if watch.is_used}
 
 
@@ -69,7 +69,7 @@ def _whole(
     watches['whole'].stop()
 
 
-def _asked(
+def _evaluated(
     extractor: _Extractor, gate: Gate, now: _Moment, watches: Mapping[str, Stopwatch]
 ) -> None:
     extractor.add(now.features, now.state)
@@ -100,10 +100,17 @@ def _pictures() -> Iterator[tuple[UnitFeatures, TrackerState]]:
         stamp_ns = NS_PER_S + number * _PERIOD_NS
         seen = [_measured(stamp_ns, person, random) for person in range(_PEOPLE)]
         state = tracker.step(state, stamp_ns, seen, True)
-        found = tuple(Detection(m.box, m.score, m.label) for m in seen if m.box is not None)
+        detections = tuple(Detection(m.box, m.score, m.label) for m in seen if m.box is not None)
         yield (
             UnitFeatures(
-                CAMERA, number, stamp_ns, stamp_ns, '', (), detections=found, image_size=(640, 480)
+                CAMERA,
+                number,
+                stamp_ns,
+                stamp_ns,
+                '',
+                (),
+                detections=detections,
+                image_size=(640, 480),
             ),
             state,
         )
