@@ -26,7 +26,7 @@ GOOD = SystemState(
 
 
 class Flight:
-    """A policy that hears a state four times a second."""
+    """A policy that takes a state four times a second."""
 
     def __init__(self, parameters: CapsParameters | None = None) -> None:
         self.policy = CapsPolicy(parameters)

@@ -17,7 +17,7 @@ SECOND = NS_PER_S
 
 
 class Latencies:
-    """A latency model that says what it is told."""
+    """A latency model with given medians."""
 
     def __init__(self) -> None:
         self.medians = [0.010, 0.020, 0.015, 0.030]

@@ -32,7 +32,7 @@ ENCODE = {'small': 0.010, 'medium': 0.018, 'large': 0.030}
 
 
 class Drone:
-    """Runs what it is told, on a machine that is ``slowness`` times as slow."""
+    """Runs the chosen configuration, on a machine that is ``slowness`` times as slow."""
 
     def __init__(self, limit: float = 0.1) -> None:
         parameters = ConfigurationLoopParameters(latency_limit=limit)
@@ -120,7 +120,7 @@ def test_a_radar_that_stutters_is_a_reason() -> None:
         made = drone.loop.update(round(drone.now * NS_PER_S), drone.now)
         if made is not None and 'radar brown-out' in made.reason:
             return
-    raise AssertionError('the radar was silent for two seconds, and nobody said so')
+    raise AssertionError('the radar was silent for two seconds without a reason')
 
 
 def test_configurations_do_not_change_all_the_time() -> None:
@@ -196,8 +196,8 @@ def test_decisions_that_come_late_although_every_unit_is_quick_lower_what_is_ask
     drone.latency = 0.3
     less = drone.fly(4.0)
     assert 'late decisions: not more than the machine keeps up with' in less.reason
-    asked = [c.of('camera').rate * ENCODE[c.of('camera').level] for c in (most, less)]
-    assert asked[1] < 0.7 * asked[0]
+    busy = [c.of('camera').rate * ENCODE[c.of('camera').level] for c in (most, less)]
+    assert busy[1] < 0.7 * busy[0]
     drone.latency = 0.02
     assert drone.fly(150.0).modalities == most.modalities
 

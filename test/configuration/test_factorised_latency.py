@@ -39,9 +39,9 @@ def model(scatter: float = 0.1) -> FactorisedLatency:
 
 def number(camera: tuple[float, str], radar: tuple[float, str]) -> int:
     parts = (ModalityConfiguration('camera', *camera), ModalityConfiguration('radar', *radar))
-    found = space().index_of(parts)
-    assert found is not None
-    return found
+    index = space().index_of(parts)
+    assert index is not None
+    return index
 
 
 def test_unloaded_it_is_the_slowest_modality_plus_transport_and_fusion() -> None:
@@ -93,8 +93,8 @@ def test_the_slowest_of_two_has_the_quantile_it_truly_has(spread: float, apart: 
     both = [np.full((1, 1), log, np.float32) for log in logs]
     widths = [np.full((1, 1), width, np.float32) for width in spreads]
     for probability in (0.5, 0.95):
-        found = math.log(float(_slowest(both, widths, probability)[0]))
-        kept = float(np.prod(ndtr((found - logs) / spreads)))
+        limit = math.log(float(_slowest(both, widths, probability)[0]))
+        kept = float(np.prod(ndtr((limit - logs) / spreads)))
         assert kept == pytest.approx(probability, abs=0.012)
 
 

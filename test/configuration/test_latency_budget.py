@@ -73,11 +73,11 @@ def test_the_limit_never_falls_below_the_floor_nor_rises_to_it() -> None:
 
 def test_a_decode_time_that_varies_a_little_is_no_news() -> None:
     budget = LatencyBudget(LatencyBudgetParameters(step=0.01))
-    found = set()
+    limits = set()
     for decode in (0.321, 0.3233, 0.3277, 0.3299):
         budget.take(model(decode=decode), 0.0)
-        found.add(budget.limit(USUAL, 0.1))
-    assert [reasons for _, reasons in found] == [('latency budget: model leaves 70 ms',)]
+        limits.add(budget.limit(USUAL, 0.1))
+    assert [reasons for _, reasons in limits] == [('latency budget: model leaves 70 ms',)]
 
 
 @pytest.mark.parametrize(

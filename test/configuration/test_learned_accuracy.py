@@ -46,7 +46,7 @@ SPACE = ConfigurationSpace(
 TABLE = AccuracyTable(np.linspace(0.3, 0.6, len(SPACE)), is_measured=True)
 SMALL = Indicators(tracks=2.0, track_height=20.0, smallest=15.0, score=0.5, motion=0.1)
 TALL = SMALL._replace(track_height=120.0)
-# Where people are small, a better level is worth more; who is tall is found anyway.
+# Where people are small, a better level is worth more; tall people are detected anyway.
 LEARNT = surface(level=('height', -0.05), all=('height', 0.05))
 
 numbers = st.floats() | st.sampled_from([0.0, 1e300, -1e300])
@@ -73,9 +73,9 @@ def test_a_scene_changes_what_a_level_is_worth() -> None:
 
 
 def test_nobody_followed_is_known_and_nobody_asked_is_not() -> None:
-    nobody, unknown = encoded(Indicators(tracks=0.0)), encoded(Indicators())
+    empty, unknown = encoded(Indicators(tracks=0.0)), encoded(Indicators())
     followed, height = FIELDS.index('followed'), FIELDS.index('height')
-    assert (nobody[followed], nobody[height]) == (0.0, 0.0)
+    assert (empty[followed], empty[height]) == (0.0, 0.0)
     assert np.isnan(unknown).all()
 
 
@@ -89,8 +89,8 @@ def test_many_scenes_are_encoded_as_each_of_them() -> None:
 def test_what_the_table_does_not_know_stays_unknown() -> None:
     values = TABLE.predict(Indicators()).copy()
     values[3] = math.nan
-    found = learnt(table=AccuracyTable(values, is_measured=True)).predict(SMALL)
-    assert np.flatnonzero(np.isnan(found)).tolist() == [3]
+    accuracies = learnt(table=AccuracyTable(values, is_measured=True)).predict(SMALL)
+    assert np.flatnonzero(np.isnan(accuracies)).tolist() == [3]
 
 
 def test_at_the_bounds_the_order_stays() -> None:
@@ -102,9 +102,9 @@ def test_at_the_bounds_the_order_stays() -> None:
 @given(st.lists(numbers, min_size=len(Indicators._fields), max_size=len(Indicators._fields)))
 def test_whatever_is_said_of_a_scene_predictions_are_accuracies(values: list[float]) -> None:
     with np.errstate(all='ignore'):
-        found = learnt().predict(Indicators(*values))
-    assert np.isfinite(found).all()
-    assert ((found >= 0.0) & (found <= 1.0)).all()
+        accuracies = learnt().predict(Indicators(*values))
+    assert np.isfinite(accuracies).all()
+    assert ((accuracies >= 0.0) & (accuracies <= 1.0)).all()
 
 
 def test_a_file_holds_what_was_learnt() -> None:
@@ -188,7 +188,7 @@ def bundle(tmp_path: Path) -> Path:
     return folder
 
 
-def found(bundle: Path, rate: float = 10.0) -> tuple[bool, str]:
+def predictor_of(bundle: Path, rate: float = 10.0) -> tuple[bool, str]:
     space = bundle_space(bundle, ('camera', 'radar'), {'camera': (rate,), 'radar': (20.0,)})
     made = bundle_predictor(bundle, space)
     assert np.isfinite(made.predictor.predict(SMALL)).all()
@@ -196,7 +196,7 @@ def found(bundle: Path, rate: float = 10.0) -> tuple[bool, str]:
 
 
 def test_a_bundle_with_a_predictor_is_flown_by_it(bundle: Path) -> None:
-    assert found(bundle) == (True, '')
+    assert predictor_of(bundle) == (True, '')
 
 
 def changed(bundle: Path, section: object) -> None:
@@ -206,7 +206,7 @@ def changed(bundle: Path, section: object) -> None:
 
 def test_without_its_file_the_table_is_used_and_that_is_said(bundle: Path) -> None:
     (bundle / WEIGHTS).unlink()
-    is_learnt, note = found(bundle)
+    is_learnt, note = predictor_of(bundle)
     assert not is_learnt
     assert note.startswith('accuracies come from the table alone')
     assert WEIGHTS in note
@@ -215,7 +215,7 @@ def test_without_its_file_the_table_is_used_and_that_is_said(bundle: Path) -> No
 def test_another_file_than_the_manifest_names_is_not_used(bundle: Path) -> None:
     other = replace(LEARNT, offset=LEARNT.offset + 0.1)
     (bundle / WEIGHTS).write_bytes(surface_bytes(other))
-    is_learnt, note = found(bundle)
+    is_learnt, note = predictor_of(bundle)
     assert not is_learnt
     assert 'not the file of the manifest' in note
 
@@ -224,17 +224,17 @@ def test_a_file_elsewhere_is_not_read(bundle: Path, tmp_path: Path) -> None:
     (bundle / WEIGHTS).rename(tmp_path / 'other.npz')
     digest = hashlib.sha256(surface_bytes(LEARNT)).hexdigest()
     changed(bundle, {'network': {'weights': '../other.npz', 'sha256': digest}})
-    assert not found(bundle)[0]
+    assert not predictor_of(bundle)[0]
 
 
 @pytest.mark.parametrize('section', [3, [], {'network': 5}, {'network': {'sha256': 4}}])
 def test_an_entry_that_cannot_be_read_is_said(bundle: Path, section: object) -> None:
     changed(bundle, section)
-    is_learnt, note = found(bundle)
+    is_learnt, note = predictor_of(bundle)
     assert not is_learnt
     assert note
 
 
 def test_an_entry_that_says_the_table_is_better_is_no_fault(bundle: Path) -> None:
     changed(bundle, {'used': 'table'})
-    assert found(bundle) == (False, '')
+    assert predictor_of(bundle) == (False, '')

@@ -231,7 +231,7 @@ def test_units_that_are_faster_because_less_is_asked_for_make_no_faster_machine(
     drone.fly(STRIDE, capacity=0.3)
     while drone.load > 0.3:
         drone.fly(STRIDE, capacity=0.3)
-    # What overload made slow is fast again as soon as less is asked for.
+    # What overload made slow is fast again as soon as the load is less.
     drone.guard.machine(1.0, drone.now)
     drone.fly(3.0, capacity=0.3)
     for number in range(100):

@@ -27,12 +27,12 @@ TRANSPORT, FUSION = 0.002, 0.003
 
 
 def trail(*stages: tuple[str, float]) -> Trail:
-    found, begin_ns = [], 0
+    timings, begin_ns = [], 0
     for name, seconds in stages:
         end_ns = begin_ns + round(seconds * NS_PER_S)
-        found.append(StageTiming(name, begin_ns, end_ns))
+        timings.append(StageTiming(name, begin_ns, end_ns))
         begin_ns = end_ns
-    return tuple(found)
+    return tuple(timings)
 
 
 def flown(phase: Phase, count: int = 60) -> PhaseSamples:

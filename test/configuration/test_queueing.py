@@ -55,8 +55,8 @@ def test_it_is_close_to_the_quantile_of_many_random_queues(load: float, toleranc
     ]
     expected = float(np.quantile(lasts, 0.95))
     service = load * interval
-    found = quantile(service, interval, 1.645, scatter=0.15 * service, units=units)
-    assert found == pytest.approx(expected, rel=tolerance)
+    predicted = quantile(service, interval, 1.645, scatter=0.15 * service, units=units)
+    assert predicted == pytest.approx(expected, rel=tolerance)
 
 
 def test_units_that_come_before_the_end_leave_that_time_to_encode_them() -> None:
@@ -76,9 +76,9 @@ def test_with_uneven_arrivals_it_is_the_recursion_itself() -> None:
     even = (counts - 1.0) * 0.05
     ahead = np.array([[end - arrivals[-int(n)]] for n in counts.ravel()]) - even
     arrays = [np.array([value]) for value in (service, 0.0, 0.0, 0.05)]
-    found = last_unit_quantiles(*arrays, (0.0,), np.array([float(units)]), 10**6, ahead)
+    quantiles = last_unit_quantiles(*arrays, (0.0,), np.array([float(units)]), 10**6, ahead)
     assert last == pytest.approx(0.023)
-    assert found[0, 0] == pytest.approx(last)
+    assert quantiles[0, 0] == pytest.approx(last)
 
 
 MS = 1_000_000
@@ -92,14 +92,14 @@ def units(
     seconds: float, rate: float = 30.0, first_ms: float = 0.0, delay_ms: float = 18.0
 ) -> list[tuple[int, int]]:
     """Stamps and arrivals of a sensor, in ns."""
-    found = []
+    arrivals = []
     for number in range(round(seconds * rate)):
         stamp_ns = BEGIN_NS + round(first_ms * MS + number * NS_PER_S / rate)
-        found.append((stamp_ns, stamp_ns + round(delay_ms * MS)))
-    return found
+        arrivals.append((stamp_ns, stamp_ns + round(delay_ms * MS)))
+    return arrivals
 
 
-def heard(given: Iterable[tuple[int, int]], rates: tuple[float, ...] = RATES) -> ArrivalTimes:
+def arrived(given: Iterable[tuple[int, int]], rates: tuple[float, ...] = RATES) -> ArrivalTimes:
     arrivals = ArrivalTimes(rates, COUNTS, STRIDE_MS / 1e3)
     for stamp_ns, available_ns in given:
         arrivals.arrived(stamp_ns, available_ns)
@@ -124,14 +124,14 @@ def test_it_is_the_least_time_that_rate_control_would_leave(
     first_ms: float, delay_ms: float
 ) -> None:
     given = units(2.0, first_ms=first_ms, delay_ms=delay_ms)
-    ahead = heard(given).ahead()
+    ahead = arrived(given).ahead()
     for column, rate in enumerate(RATES):
         for row, count in enumerate((1, 2, 3)):
             assert ahead[row, column] == pytest.approx(simulated(given, rate, count), abs=1e-6)
 
 
 def test_at_a_low_rate_the_last_picture_comes_well_before_the_end() -> None:
-    slow, _, fast = heard(units(2.0, first_ms=10.0)).ahead()[0]
+    slow, _, fast = arrived(units(2.0, first_ms=10.0)).ahead()[0]
     # Stamps at 10, 43, 77 ms; 43 is nearest the slot's middle, and is there at 61 ms.
     assert slow == pytest.approx(0.0387, abs=1e-3)
     assert fast == pytest.approx(0.0053, abs=1e-3)
@@ -142,29 +142,29 @@ def test_a_unit_that_sometimes_just_makes_it_counts_as_one_that_does() -> None:
         (stamp_ns, available_ns + (number // 3 % 4 == 0) * 14 * MS)
         for number, (stamp_ns, available_ns) in enumerate(units(2.0))
     ]
-    assert heard(given).ahead()[0, 2] < 0.0015
+    assert arrived(given).ahead()[0, 2] < 0.0015
 
 
 def test_too_little_says_nothing() -> None:
-    assert not heard(units(0.2)).ahead().any()
-    assert not heard([]).ahead().any()
+    assert not arrived(units(0.2)).ahead().any()
+    assert not arrived([]).ahead().any()
 
 
 def test_what_is_not_seen_any_more_says_nothing() -> None:
-    arrivals = heard(units(2.0))
+    arrivals = arrived(units(2.0))
     assert arrivals.ahead().any()
     assert not arrivals.ahead().any()
 
 
 def test_a_rate_above_what_is_seen_stays_at_the_worst() -> None:
     paused = units(2.0, rate=10.0, first_ms=30.0)
-    slow, middle, fast = heard(paused).ahead()[0]
+    slow, middle, fast = arrived(paused).ahead()[0]
     assert slow == pytest.approx(0.052, abs=1e-3)
     assert middle == fast == 0.0
 
 
 def test_another_clock_begins_anew() -> None:
-    arrivals = heard(units(2.0))
+    arrivals = arrived(units(2.0))
     jump_ns = -3600 * NS_PER_S
     for stamp_ns, available_ns in units(0.2):
         arrivals.arrived(stamp_ns + jump_ns, available_ns + jump_ns)
@@ -175,7 +175,7 @@ def test_another_clock_begins_anew() -> None:
     'hostile', [(0, 0), (-5, 10), (BEGIN_NS, BEGIN_NS - 1), (BEGIN_NS, 2**62), (2**62, 2**62)]
 )
 def test_times_that_cannot_be_do_no_harm(hostile: tuple[int, int]) -> None:
-    arrivals = heard(units(2.0))
+    arrivals = arrived(units(2.0))
     arrivals.arrived(*hostile)
     ahead = arrivals.ahead()
     assert np.isfinite(ahead).all()

@@ -59,9 +59,9 @@ def test_an_empty_scan_is_known_to_be_empty() -> None:
 def test_tracks_tell_their_sizes_and_how_fast_they_cross_the_picture() -> None:
     scene = SceneIndicators()
     scene.decided([track(20.0, 40.0, 0.4), track(60.0, 0.0, 0.8)])
-    found = scene.now
-    assert (found.tracks, found.track_height, found.smallest) == (2.0, 40.0, 20.0)
-    assert (found.score, found.motion) == (pytest.approx(0.6), pytest.approx(1.0))
+    now = scene.now
+    assert (now.tracks, now.track_height, now.smallest) == (2.0, 40.0, 20.0)
+    assert (now.score, now.motion) == (pytest.approx(0.6), pytest.approx(1.0))
 
 
 def test_a_track_that_the_camera_does_not_see_has_no_size() -> None:

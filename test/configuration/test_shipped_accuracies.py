@@ -39,9 +39,9 @@ def camera_at(space: ConfigurationSpace, rate: float, level: str) -> int:
         ModalityConfiguration(CAMERA, rate, level),
         ModalityConfiguration(RADAR, radar.rates[-1], radar.levels[-1]),
     )
-    found = space.index_of(parts)
-    assert found is not None
-    return found
+    index = space.index_of(parts)
+    assert index is not None
+    return index
 
 
 @pytest.mark.parametrize('name', BUNDLES)

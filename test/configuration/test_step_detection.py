@@ -8,12 +8,12 @@ from mmedge_ros.configuration.step_detection import NoiseEstimate, StepDetector
 
 def steps(deviations: list[float], noise: float = 1.0) -> list[tuple[int, float]]:
     detector = StepDetector()
-    found = []
+    steps = []
     for number, deviation in enumerate(deviations, start=1):
         height = detector.update(deviation, noise)
         if height is not None:
-            found.append((number, height))
-    return found
+            steps.append((number, height))
+    return steps
 
 
 def test_one_outlier_is_no_step_but_two_in_a_row_are() -> None:

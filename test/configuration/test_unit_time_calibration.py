@@ -30,7 +30,7 @@ class Machine:
         self._scatter, self._outliers = scatter, outliers
 
     def run(self, units: int, slower: float, level: str = 'medium') -> list[tuple[int, float]]:
-        """Return the steps that were found and after how many units."""
+        """Return the detected steps and after how many units."""
         profiled = 0.005 * (LEVELS.index(level) + 1)
         steps = []
         for number in range(1, units + 1):

@@ -68,7 +68,7 @@ class Cockpit:
 
 
 def watched(root: Path, detector: Path, state: str = names.SYSTEM_STATE) -> list[NodeDescription]:
-    """A monitor, and an optimiser that hears it on this topic."""
+    """A monitor, and an optimiser that subscribes to it."""
     options = GraphOptions(
         visualizer=False,
         detector=str(detector),
@@ -250,7 +250,7 @@ class TestGraph:
 
     @staticmethod
     def _check_the_units(bystander: Bystander, effective_ns: int) -> None:
-        """Every unit that arrived is heard of again, and 10 a second arrive from then on."""
+        """Every unit that arrived has a receipt, and 10 a second arrive from then on."""
         arrived: dict[tuple[str, int], int] = {}
         settled = {(f.modality, f.sequence) for f in bystander.features}
         for receipt in bystander.receipts:

@@ -32,14 +32,16 @@ def unit(modality: str, **known: object) -> SimpleNamespace:
 
 
 def test_how_a_picture_looks_is_in_its_message() -> None:
-    found = appearance_of_message(unit('camera', appearance=array.array('f', [0.5, 0.25, 0.125])))
-    assert found == Appearance(0.5, 0.25, 0.125)
+    appearance = appearance_of_message(
+        unit('camera', appearance=array.array('f', [0.5, 0.25, 0.125]))
+    )
+    assert appearance == Appearance(0.5, 0.25, 0.125)
 
 
 @pytest.mark.parametrize('sent', [[], [0.5], [0.1, 0.2, math.nan], [0.1, 0.2, math.inf, 0.3]])
 def test_what_is_no_appearance_is_unknown(sent: list[float]) -> None:
-    found = appearance_of_message(unit('camera', appearance=array.array('f', sent)))
-    assert all(math.isnan(value) for value in found)
+    appearance = appearance_of_message(unit('camera', appearance=array.array('f', sent)))
+    assert all(math.isnan(value) for value in appearance)
 
 
 def test_units_are_looked_at() -> None:

@@ -64,8 +64,8 @@ def test_recordings_survive_mutation(data_folder: Path) -> None:
         for seed in range(60):
             damaged = mutated(b''.join(frames), np.random.default_rng(seed))
             parser = TlvParser()
-            found = {packet.data for packet in parser.feed(damaged) + parser.finish()}
-            assert found.issuperset(frame for frame in frames if frame in damaged)
+            parsed = {packet.data for packet in parser.feed(damaged) + parser.finish()}
+            assert parsed.issuperset(frame for frame in frames if frame in damaged)
 
 
 def test_an_empty_stream_can_be_mutated_and_no_stream_is_no_run() -> None:
