@@ -24,11 +24,10 @@ from mmedge_ros.ros.sessions.live_session import bag_graph
 
 HOT = {f'sys/class/thermal/thermal_zone{n}/temp': '95000' for n in range(5)}
 COOL = dict.fromkeys(HOT, '45000')
-QUICK = {'adaptation.caps.release': 0.4, 'adaptation.caps.lookahead': 0.0}
 
 
 class Cockpit:
-    """Hears configurations, and is the autopilot's battery."""
+    """Subscribes to configurations, and publishes the autopilot's battery."""
 
     def __init__(self, bystander: Bystander) -> None:
         self.bystander = bystander
@@ -73,7 +72,7 @@ def watched(root: Path, detector: Path, state: str = names.SYSTEM_STATE) -> list
         visualizer=False,
         detector=str(detector),
         monitor={'root': str(root), 'slow_period': 0.1, 'rate': 10.0},
-        optimizer=QUICK,
+        optimizer={},
         remappings=(),
     )
     nodes = {node.name: node for node in perception_graph(options)}
