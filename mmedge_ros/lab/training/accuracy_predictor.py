@@ -180,7 +180,7 @@ class _Ridge:
         count = np.maximum(known.sum(axis=(0, 1)), 1)
         self._mean = np.where(known, fields, 0.0).sum(axis=(0, 1)) / count
         spread = np.sqrt((np.where(known, fields - self._mean, 0.0) ** 2).sum(axis=(0, 1)) / count)
-        # What never varied says nothing, and must not when it varies later.
+        # A field that never varied gets no weight, also when it varies later.
         self._scale = np.where(spread > 1e-6, 1.0 / np.maximum(spread, 1e-6), 0.0)
         targets = (windows.values - table) @ basis.vectors
         # The shape of the table stays where nothing is known: it was measured on more people.
@@ -245,7 +245,7 @@ class Comparison(NamedTuple):
 def compare(
     windows: Windows, predictions: FloatArray, table: FloatArray, space: ConfigurationSpace
 ) -> Comparison:
-    """Compare predictions (N, C, C) with a table (C,) that knows the configuration alone."""
+    """Compare predictions (N, C, C) with a table (C,) of configurations."""
     alone = np.broadcast_to(table, predictions.shape)
     drawn = Drawings.of(len(np.unique(windows.flights)))
 

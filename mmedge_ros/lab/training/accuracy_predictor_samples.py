@@ -121,16 +121,16 @@ def course_of(flight: EncodedFlight, task: PredictorFlight, on_share: OnShare) -
     for index in range(len(space)):
         parts = space.parts(index)
         if networks is None:
-            pipeline = remembering_pipeline(measured.setdefault(parts[0].level, {}))
+            pipeline = caching_pipeline(measured.setdefault(parts[0].level, {}))
         else:
             pipeline = task.bundle.pipeline(FUSION, networks)
         record = replay_encoded(flight, pipeline, Configuration(1, 0, parts), task.bundle.profile)
         rows.append(_row(record, counted, begin_ns, steps))
         on_share(_ENCODED + (1.0 - _ENCODED) * (index + 1) / len(space))
-    asked, overlaps, sought, placed, known = (
+    people, overlaps, sought, placed, known = (
         np.stack(column) for column in zip(*rows, strict=True)
     )
-    return FlightCourse(asked[0], overlaps, sought, placed, known)
+    return FlightCourse(people[0], overlaps, sought, placed, known)
 
 
 def kept(task: PredictorFlight) -> FlightCourse | None:
@@ -147,17 +147,17 @@ def kept(task: PredictorFlight) -> FlightCourse | None:
 def _row(
     record: RunRecord, truth: GroundTruth, begin_ns: int, steps: int
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]:
-    asked, overlaps, sought, placed = np.zeros((4, steps))
+    people, overlaps, sought, placed = np.zeros((4, steps))
     stream = stream_samples(record, truth)
     place = (stream.stamps_ns - begin_ns) // _STEP_NS
-    np.add.at(asked, place, 1.0)
+    np.add.at(people, place, 1.0)
     np.add.at(overlaps, place, stream.overlaps)
     places = place_samples(record, truth)
     place = (places.stamps_ns - begin_ns) // _STEP_NS
     within = (place >= 0) & (place < steps)
     np.add.at(sought, place[within], 1.0)
     np.add.at(placed, place[within], places.met[within])
-    return asked, overlaps, sought, placed, _known(record, begin_ns, steps)
+    return people, overlaps, sought, placed, _known(record, begin_ns, steps)
 
 
 def _known(record: RunRecord, begin_ns: int, steps: int) -> FloatArray:
@@ -195,8 +195,8 @@ class _Until(GroundTruth):
         return (now_ns for now_ns in self._truth.instants(step_ns) if now_ns < self._end_ns)
 
 
-def remembering_pipeline(measured: Measured) -> PerceptionPipeline:
-    """Return decision fusion that remembers in ``measured`` what units of one level measure."""
+def caching_pipeline(measured: Measured) -> PerceptionPipeline:
+    """Return decision fusion that caches the measurements of units of one level."""
     parameters = PipelineParameters(strategy=DECISION, skipping=SkipParameters(alpha=0.0))
     return PerceptionPipeline(parameters, measure=cached_source(parameters.fusion, measured))
 

@@ -1,4 +1,4 @@
-"""An accuracy predictor from two sets of flights to a copy of a bundle that says which is used."""
+"""An accuracy predictor from two sets of flights to a copy of a bundle with the better one."""
 
 from __future__ import annotations
 

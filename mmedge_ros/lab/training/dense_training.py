@@ -127,7 +127,7 @@ def train_dense(
     p = settings
     random = torch.Generator().manual_seed(p.seed)
     mean, deviation = inputs[rows].mean(axis=0), inputs[rows].std(axis=0)
-    # A field that never varied says nothing, and must not when it varies later.
+    # A field that never varied gets no weight, also when it varies later.
     scale = np.where(deviation > 1e-9, 1.0 / np.maximum(deviation, 1e-9), 0.0)
     fields, real = inputs.shape[1], torch.float64
     weights = [

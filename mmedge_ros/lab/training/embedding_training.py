@@ -122,7 +122,7 @@ def train_embedding(
         pictures, scans = _read(flights, chosen, rng)
         scale = sharpness.clamp(1.0, _GREATEST_SHARPNESS)
         likeness = scale * camera(pictures) @ radar(scans).T
-        # Moments close to each other look the same to both: they are not told apart.
+        # Moments close to each other look the same to both: they are not separated.
         likeness = likeness.masked_fill(torch.from_numpy(_too_close(chosen)), -1e4)
         own = torch.arange(size)
         loss = functional.cross_entropy(likeness, own) + functional.cross_entropy(likeness.T, own)

@@ -32,7 +32,7 @@ from mmedge_ros.lab.training.picture_set import describe_flight
 from mmedge_ros.replay.recording import Recording
 from mmedge_ros.sensing.radar.filter import RadarLimits
 
-# Boxes are not asked for here: of the detections hardly one is to be sorted out.
+# Boxes are not needed here: a high threshold leaves hardly one to sort out.
 _NO_BOXES = DetectorParameters(score_threshold=1.0)
 _LARGEST_FLOAT16 = 65504.0
 
@@ -79,17 +79,17 @@ def bundle_encoders(
     """
     encoders = _opened(bundle)
     geometry = RecordingGeometry(recording, sensor_frames(recording))
-    found: dict[tuple[str, str], RecordingEncoder] = {}
+    made: dict[tuple[str, str], RecordingEncoder] = {}
     for kind, encode in ((CAMERA, _camera_grids), (RADAR, _radar_grids)):
         for level in levels or encoders[kind].levels:
             configuration = ModalityConfiguration(kind, 0.0, level)
-            found[kind, level] = partial(encode, encoders[kind], configuration, geometry)
-    return found
+            made[kind, level] = partial(encode, encoders[kind], configuration, geometry)
+    return made
 
 
 @dataclass(frozen=True)
 class CacheTask:
-    """One flight to be encoded: with which bundle (``digest`` tells it from others), to where.
+    """One flight to be encoded: with which bundle (of this ``digest``), to where.
 
     ``levels`` are those it is encoded with, () for all.
     ``teacher`` is the detector that stands in for the truth, None where flights have their own.

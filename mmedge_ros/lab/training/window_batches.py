@@ -56,7 +56,7 @@ class WindowSource:
         return min(len(epoch_order(self.windows, self.settings, k)) for k in range(thinning))
 
     def epoch(self, epoch: int) -> Iterator[WindowBatch]:
-        """Return the batches of one epoch, as many as `__len__` says."""
+        """Return the batches of one epoch; their number is `__len__`."""
         batches = epoch_order(self.windows, self.settings, epoch)[: len(self)]
         return made_ahead(lambda k: self._batch(epoch, k, batches[k]), len(batches))
 

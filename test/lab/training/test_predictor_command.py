@@ -126,7 +126,7 @@ def test_what_was_replayed_is_not_replayed_again(
     assert np.isfinite(first.known[:, -1, 1]).all()
 
 
-def test_replays_that_remember_measurements_are_those_of_a_plain_pipeline(place: Path) -> None:
+def test_replays_with_cached_measurements_are_those_of_a_plain_pipeline(place: Path) -> None:
     write_short_flights(place / 'calibration', 1, 1.3)
     bundle = BundleUnderTest(place / 'tiny', NOMINAL, '')
     task = PredictorFlight(place / 'calibration' / 'flight_0', bundle, place / 'kept')
@@ -135,7 +135,7 @@ def test_replays_that_remember_measurements_are_those_of_a_plain_pipeline(place:
     for index in (0, len(task.space) - 1):
         parts = task.space.parts(index)
         configuration = accuracy_predictor_samples.Configuration(1, 0, parts)
-        remembering = accuracy_predictor_samples.remembering_pipeline(
+        remembering = accuracy_predictor_samples.caching_pipeline(
             measured.setdefault(parts[0].level, {})
         )
         plain = accuracy_predictor_samples.PerceptionPipeline(

@@ -189,7 +189,7 @@ def _require_design(network: Any, input_size: tuple[int, int]) -> None:
     names = tuple(dict(network.names).values())
     if names != GRID_CLASSES:
         raise TrainingError(
-            f'the network knows {", ".join(names)}, a feature grid holds '
+            f'the network has the classes {", ".join(names)}, a feature grid holds '
             f'{", ".join(GRID_CLASSES)}; train one with these classes'
         )
     if input_size[0] % STRIDES[-1] or input_size[1] % STRIDES[-1]:

@@ -2,7 +2,7 @@
 
 They have the depths of ResNet-18, 34 and 50 (He et al., arXiv 1512.03385), but a tenth of their
 width, and halve the resolution only once: a scan is a few dozen points. One branch sees the
-radar's view, one the scene from above; what the latter knows is brought together over range by
+radar's view, one the scene from above; the latter's features are pooled over range by
 attention and spread over the rows of the view.
 """
 

@@ -94,8 +94,8 @@ class AtRandom:
 class WindowRuns:
     """Runs of one encoded flight, each window alone and unloaded.
 
-    ``networks`` are the bundle's fusion networks, shared by all runs; ``number`` tells the
-    flight from others.
+    ``networks`` are the bundle's fusion networks, shared by all runs; ``number`` is
+    that of the flight.
     """
 
     flight: EncodedFlight
@@ -218,7 +218,7 @@ def window_quality(
 def smoothed(values: FloatArray, reach: int = 2) -> FloatArray:
     """Return means (N, ...) over a row and so many before and after it; NaN are left out.
 
-    One window alone says little of a level: people just detected or lost decide.
+    A single window depends too much on people just detected or lost.
     """
     means = np.full(values.shape, np.nan)
     for place in range(len(values)):

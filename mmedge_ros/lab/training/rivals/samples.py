@@ -42,7 +42,7 @@ class SelectionSamples(NamedTuple):
 class ImputationSamples(NamedTuple):
     """People in pictures before a missing one: inputs (N, F), and what became of them.
 
-    ``found`` (N,) says whether they are in the missing picture, ``moved`` (N, 4) how far they
+    ``found`` (N,) is whether they are in the missing picture, ``moved`` (N, 4) how far they
     moved there, ``boxes`` and ``truths`` (N, 4) are the boxes before and there, px.
     """
 

@@ -180,7 +180,7 @@ def test_networks_that_do_not_suit_are_refused(network: Any) -> None:
         CameraLevel(fused, GridProjection.empty(3), SIZE)
     with pytest.raises(TrainingError, match='both sides must be multiples of 32'):
         CameraLevel(fused, None, (160, 120))
-    with pytest.raises(TrainingError, match='the network knows person, car'):
+    with pytest.raises(TrainingError, match='the network has the classes person, car'):
         CameraLevel(lively(('person', 'car')), None, SIZE)
 
 
