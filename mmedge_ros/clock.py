@@ -30,23 +30,6 @@ class SystemClock:
         return time.monotonic_ns()
 
 
-class VirtualClock:
-    """A clock that moves only on command; for offline replay and for tests."""
-
-    def __init__(self, now_ns: int = 0) -> None:
-        self._now_ns = now_ns
-
-    def now_ns(self) -> int:
-        return self._now_ns
-
-    def monotonic_ns(self) -> int:
-        return self._now_ns
-
-    def advance_to(self, now_ns: int) -> None:
-        """Move to ``now_ns``; an instant in the past leaves the clock where it is."""
-        self._now_ns = max(self._now_ns, now_ns)
-
-
 class SteadyTime:
     """Adds up the time between readings of a clock.
 

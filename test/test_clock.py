@@ -7,8 +7,9 @@ import time
 
 from hypothesis import given
 from hypothesis import strategies as st
+from virtual_clock import VirtualClock
 
-from mmedge_ros.clock import SteadyTime, SystemClock, VirtualClock
+from mmedge_ros.clock import SteadyTime, SystemClock
 
 
 def test_the_system_clock_tells_wall_time_and_never_runs_back() -> None:

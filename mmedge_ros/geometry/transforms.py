@@ -14,19 +14,6 @@ from mmedge_ros.data_types import FloatArray
 from mmedge_ros.geometry import GeometryError
 from mmedge_ros.geometry.rotations import rotation_of
 
-__all__ = [
-    'GeometryError',
-    'StampedTransform',
-    'Transform',
-    'TransformTree',
-    'format_static_transform',
-    'parse_static_transform',
-    'quaternion_from_rotation',
-    'rotation_from_quaternion',
-    'static_transform',
-    'transform_from_message',
-]
-
 # Shorter than any quaternion meant as a rotation, longer than rounding errors of zeros.
 _MIN_QUATERNION_NORM = 1e-6
 

@@ -34,8 +34,13 @@ def recorded_transforms(
     for edge in static_transforms(bag, report):
         if edge.child in replaced:
             continue
+        if not (np.abs(edge.translation) <= _FARTHEST).all():
+            report(
+                f'static transform not used: {edge.parent!r} -> {edge.child!r} is '
+                f'{edge.translation.tolist()} m away; the limit is {_FARTHEST:.0e} m'
+            )
+            continue
         try:
-            _require_near(edge)
             tree.add(edge.parent, edge.child, edge.transform)
         except GeometryError as err:
             report(f'static transform not used: {err}')
@@ -57,14 +62,6 @@ def recorded_camera(bag: Bag, topic: str, report: Report) -> CameraModel | None:
         used = '' if camera is None else ', the next one was used'
         report(f'camera_info: messages without a usable calibration: {unusable}{used} ({reason})')
     return camera
-
-
-def _require_near(edge: StampedTransform) -> None:
-    if not (np.abs(edge.translation) <= _FARTHEST).all():
-        raise GeometryError(
-            f'{edge.parent!r} -> {edge.child!r} is {edge.translation.tolist()} m away; at most '
-            f'{_FARTHEST:.0e} m can be reckoned with'
-        )
 
 
 def static_transforms(bag: Bag, report: Report) -> Iterator[StampedTransform]:

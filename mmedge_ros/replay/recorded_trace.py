@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from mmedge_ros.data_types import NS_PER_S
-from mmedge_ros.monitoring import MonitoringError
 from mmedge_ros.monitoring.battery import battery_reading
 from mmedge_ros.monitoring.system_state import SystemState
 from mmedge_ros.monitoring.tegrastats import read_tegrastats
 from mmedge_ros.monitoring.trace import Trace
-from mmedge_ros.replay import BagError
+from mmedge_ros.replay import BagError, ReplayError
 from mmedge_ros.replay.bag import Bag
 from mmedge_ros.replay.wire_formats import SYSTEM_STATE, state_from_message
 from mmedge_ros.untrusted_files import shown
@@ -30,20 +29,18 @@ _READERS: dict[str, Callable[[Any], SystemState]] = {
 def read_trace_file(path: str | Path) -> Trace:
     """Read a trace: a rosbag2 folder, a single .mcap or .db3 file, or text of tegrastats.
 
-    :raises MonitoringError: if there is no system state in it
+    :raises ReplayError: if there is no system state in it
+    :raises MonitoringError: if a text holds no line of tegrastats
     """
     place = Path(path)
     try:
         is_bag = place.is_dir() or place.suffix in _BAGS
     except (OSError, ValueError) as error:
-        raise MonitoringError(f'{shown(str(path))} cannot be read: {error}') from error
+        raise ReplayError(f'{shown(str(path))} cannot be read: {error}') from error
     if not is_bag:
         return read_tegrastats(place)
-    try:
-        with Bag(place) as bag:
-            return trace_of_bag(bag)
-    except BagError as error:
-        raise MonitoringError(str(error)) from error
+    with Bag(place) as bag:
+        return trace_of_bag(bag)
 
 
 def trace_of_bag(bag: Bag) -> Trace:
@@ -51,12 +48,12 @@ def trace_of_bag(bag: Bag) -> Trace:
 
     Times are those of arrival, from the first message of the bag on.
 
-    :raises MonitoringError: if it has neither
+    :raises ReplayError: if it has neither
     """
     recorded = {t.msgtype: t.name for t in reversed(bag.topics) if t.count}
     kind = next((kind for kind in _READERS if kind in recorded), None)
     if kind is None:
-        raise MonitoringError(
+        raise ReplayError(
             f'{bag.path} has no topic of {" or ".join(_READERS)}: it cannot be played as a trace'
         )
     times: list[float] = []
@@ -72,7 +69,7 @@ def trace_of_bag(bag: Bag) -> Trace:
         times.append((message.log_ns - bag.begin_ns) / NS_PER_S)
         states.append(state)
     if not states:
-        raise MonitoringError(f'{bag.path}: no message of {recorded[kind]} can be used')
+        raise ReplayError(f'{bag.path}: no message of {recorded[kind]} can be used')
     words = f'{refused} messages of {recorded[kind]} cannot be used'
     problems = (*bag.problems, *((words,) if refused else ()))
     return Trace(tuple(times), tuple(states), bag.begin_ns, problems)

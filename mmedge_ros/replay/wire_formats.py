@@ -14,7 +14,6 @@ from struct import Struct, error
 from typing import Any
 
 from mmedge_ros.data_types import NS_PER_S
-from mmedge_ros.geometry import GeometryError
 from mmedge_ros.geometry.ego_motion import EgoReport, ego_state
 from mmedge_ros.monitoring.system_state import SystemState
 from mmedge_ros.monitoring.temperature import plausible_temperature
@@ -82,12 +81,13 @@ def _stamp_layout(raw: bytes | memoryview) -> Struct:
 def ego_report_from_bytes(raw: bytes, available_ns: int) -> EgoReport:
     """Read where the drone was and how it moved: pose in the header's frame, twist in the child's.
 
-    :raises GeometryError: for bytes that are no odometry in plain CDR, which is what all
-        middlewares of ROS 2 send, or numbers that are no pose or velocity
+    :raises BagError: for bytes that are no odometry in plain CDR, which is what all middlewares
+        of ROS 2 send
+    :raises GeometryError: for numbers that are no pose or velocity
     """
     layout = _LAYOUTS.get(raw[:2])
     if layout is None:
-        raise GeometryError(f'these {len(raw)} bytes are no odometry: not in plain CDR')
+        raise BagError(f'these {len(raw)} bytes are no odometry: not in plain CDR')
     try:
         seconds, nanoseconds, length = layout.begin.unpack_from(raw, _HEAD)
         begin = _HEAD + layout.begin.size
@@ -100,7 +100,7 @@ def ego_report_from_bytes(raw: bytes, available_ns: int) -> EgoReport:
         begin += -(begin - _HEAD) % _DOUBLE
         x, y, z, *numbers = layout.numbers.unpack_from(raw, begin)
     except (error, UnicodeDecodeError) as err:
-        raise GeometryError(f'these {len(raw)} bytes are no odometry: {err}') from err
+        raise BagError(f'these {len(raw)} bytes are no odometry: {err}') from err
     state = ego_state(
         seconds * NS_PER_S + nanoseconds, (x, y, z), numbers[:4], numbers[4:7], numbers[7:]
     )

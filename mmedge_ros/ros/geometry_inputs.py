@@ -20,6 +20,7 @@ from mmedge_ros.geometry.ego_motion import (
 from mmedge_ros.geometry.projection import CameraModel
 from mmedge_ros.geometry.transforms import transform_from_message
 from mmedge_ros.pipeline.decision_worker import Task
+from mmedge_ros.replay import BagError
 from mmedge_ros.replay.wire_formats import ego_report_from_bytes
 from mmedge_ros.ros.messages import names, qos
 from mmedge_ros.ros.waited_entities import defer
@@ -88,7 +89,7 @@ class GeometryInputs:
     def _on_odometry(self, raw: bytes) -> None:
         try:
             report = ego_report_from_bytes(raw, 0)
-        except GeometryError as err:
+        except (BagError, GeometryError) as err:
             self._node.get_logger().warning(f'not used: {err}', throttle_duration_sec=5.0)
             return
         self._has_odometry = True

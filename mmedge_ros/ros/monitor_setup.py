@@ -70,7 +70,7 @@ class Sources(NamedTuple):
 def monitor_sources(p: MonitorParameters, clock: Clock) -> Sources:
     """Return the sources that the parameters ask for.
 
-    :raises MonitoringError: if the trace cannot be played
+    :raises MmedgeError: if the trace cannot be played
     """
     if not p.trace:
         battery = Battery(clock, p.battery_age)

@@ -13,6 +13,7 @@ from itertools import pairwise
 from statistics import median_low
 
 from mmedge_ros.data_types import NS_PER_S
+from mmedge_ros.sensing import SensingError
 
 # From this share of the native rate on every unit passes: nominal and true rates of sensors
 # differ by some percent, and dropping one unit in twenty gains nothing.
@@ -46,7 +47,7 @@ class RateControl:
 
     def __init__(self, native_period_ns: int | None = None) -> None:
         if native_period_ns is not None and native_period_ns <= 0:
-            raise ValueError(f'native period is {native_period_ns} ns; it must be positive')
+            raise SensingError(f'native period is {native_period_ns} ns; it must be positive')
         self._given_ns = native_period_ns
         self.reset()
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from virtual_clock import VirtualClock
 
-from mmedge_ros.clock import VirtualClock
 from mmedge_ros.data_types import NS_PER_S
 from mmedge_ros.monitoring import MonitoringError
 from mmedge_ros.monitoring.battery import Battery, battery_reading

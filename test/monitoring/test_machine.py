@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 from machine_trees import bare_machine, laptop, orin_nano, proc_stat, write_files, xavier_nx
+from virtual_clock import VirtualClock
 
-from mmedge_ros.clock import VirtualClock
 from mmedge_ros.monitoring.load import GenericCores
 from mmedge_ros.monitoring.machine import machine_description, machine_probes
 from mmedge_ros.monitoring.system_files import SystemFiles

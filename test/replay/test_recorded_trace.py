@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from hand_made_flight import scene, sensors
 from rosbags.rosbag2 import StoragePlugin, Writer
+from virtual_clock import VirtualClock
 
-from mmedge_ros.clock import VirtualClock
 from mmedge_ros.data_types import NS_PER_S
 from mmedge_ros.lab.simulation.flight import record_flight
 from mmedge_ros.lab.simulation.flight_bag import BATTERY, SYSTEM, flight_types
@@ -21,6 +21,7 @@ from mmedge_ros.lab.simulation.system_dynamics import BatteryReading
 from mmedge_ros.monitoring import MonitoringError
 from mmedge_ros.monitoring.system_state import UNKNOWN, SystemState
 from mmedge_ros.monitoring.trace import Trace, TraceTime
+from mmedge_ros.replay import ReplayError
 from mmedge_ros.replay.bag import Bag
 from mmedge_ros.replay.recorded_trace import read_trace_file
 from mmedge_ros.replay.wire_formats import SYSTEM_STATE, state_from_message
@@ -81,7 +82,7 @@ def test_a_flight_with_nothing_but_its_battery_tells_that(tmp_path: Path) -> Non
 
 
 def test_a_recording_without_any_state_is_told(little_flight: Path) -> None:
-    with pytest.raises(MonitoringError, match='cannot be played as a trace'):
+    with pytest.raises(ReplayError, match='cannot be played as a trace'):
         read_trace_file(little_flight)
 
 
@@ -96,7 +97,7 @@ def little_flight(tmp_path: Path) -> Path:
 
 
 def test_a_folder_that_is_no_recording_is_told(tmp_path: Path) -> None:
-    with pytest.raises(MonitoringError, match='give a rosbag2 folder'):
+    with pytest.raises(ReplayError, match='give a rosbag2 folder'):
         read_trace_file(tmp_path)
 
 

@@ -140,14 +140,14 @@ def test_names_of_any_length_leave_the_numbers_where_they_are(name: str) -> None
 
 @pytest.mark.parametrize('raw', [b'', b'\0', b'\0\2' + 900 * b'\0', b'\0\7', b'\1\1\0\0'])
 def test_another_serialization_is_refused(raw: bytes) -> None:
-    with pytest.raises(GeometryError, match='plain CDR'):
+    with pytest.raises(BagError, match='plain CDR'):
         ego_report_from_bytes(raw, 0)
 
 
 # The covariance of the twist, at the end, is not read.
 @given(st.integers(4, len(serialized()) - 36 * 8 - 1))
 def test_what_was_cut_short_is_refused(length: int) -> None:
-    with pytest.raises(GeometryError):
+    with pytest.raises(BagError):
         ego_report_from_bytes(serialized()[:length], 0)
 
 
@@ -155,7 +155,7 @@ def test_what_was_cut_short_is_refused(length: int) -> None:
 def test_any_bytes_are_read_or_refused(raw: bytes, head: bytes) -> None:
     try:
         report = ego_report_from_bytes(head + raw, 0)
-    except GeometryError:
+    except (BagError, GeometryError):
         return
     assert np.isfinite(report.state.pose.translation).all()
 
@@ -164,5 +164,5 @@ def test_any_bytes_are_read_or_refused(raw: bytes, head: bytes) -> None:
 def test_a_flipped_byte_of_the_names_and_lengths_is_read_or_refused(place: int) -> None:
     raw = bytearray(serialized())
     raw[place] ^= 0xFF
-    with suppress(GeometryError):
+    with suppress(BagError, GeometryError):
         ego_report_from_bytes(bytes(raw), 0)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from mmedge_ros.clock import VirtualClock
+from virtual_clock import VirtualClock
+
 from mmedge_ros.data_types import NS_PER_S
 from mmedge_ros.sensing import SensingError
 from mmedge_ros.sensing.simulated_board.frames import BoardFrames, WalkingPerson

@@ -8,8 +8,8 @@ from typing import Any
 import cv2
 import numpy as np
 from numpy.typing import NDArray
+from virtual_clock import VirtualClock
 
-from mmedge_ros.clock import VirtualClock
 from mmedge_ros.geometry.projection import CameraModel
 from mmedge_ros.sensing import SensingError
 from mmedge_ros.sensing.camera.device import BGR, CameraFormat, Exposure, Shot

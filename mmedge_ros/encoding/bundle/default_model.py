@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from mmedge_ros.encoding import EncodingError
-from mmedge_ros.encoding.bundle.model_bundle import MANIFEST, SIMULATED, load_bundle
+from mmedge_ros.encoding.bundle.manifest import MANIFEST
+from mmedge_ros.encoding.bundle.model_bundle import SIMULATED, load_bundle
 from mmedge_ros.encoding.bundle.registry import KNOWN_MODELS
 from mmedge_ros.encoding.bundle.weights import fetched_models_folder
 

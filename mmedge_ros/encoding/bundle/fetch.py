@@ -16,7 +16,8 @@ import yaml
 
 from mmedge_ros import __version__
 from mmedge_ros.encoding import EncodingError
-from mmedge_ros.encoding.bundle.model_bundle import MANIFEST, REAL, load_bundle
+from mmedge_ros.encoding.bundle.manifest import MANIFEST
+from mmedge_ros.encoding.bundle.model_bundle import REAL, load_bundle
 from mmedge_ros.encoding.bundle.registry import KnownModel
 from mmedge_ros.encoding.bundle.weights import sha256_of
 

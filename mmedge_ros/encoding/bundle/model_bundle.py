@@ -35,24 +35,12 @@ from typing import Any
 
 from mmedge_ros.data_types import CAMERA, RADAR
 from mmedge_ros.encoding import EncodingError
-from mmedge_ros.encoding.bundle.manifest import MANIFEST, BundleFile, Levels, Manifest
+from mmedge_ros.encoding.bundle.manifest import BundleFile, Levels, Manifest
 from mmedge_ros.encoding.bundle.weights import require_weights
 from mmedge_ros.encoding.detector import Detector, DetectorParameters
 from mmedge_ros.encoding.feature_grid import CAMERA_GRID, GRID_FORMAT
 from mmedge_ros.encoding.onnx_detector import DEFAULT_INPUT_SIZE, OnnxDetector
 from mmedge_ros.encoding.ultralytics_export import exported_onnx
-
-__all__ = [
-    'MANIFEST',
-    'REAL',
-    'SIMULATED',
-    'ModelBundle',
-    'domain_warning',
-    'is_bundle',
-    'load_bundle',
-    'model_levels',
-    'open_detector',
-]
 
 REAL, SIMULATED = 'real', 'simulated'
 # Rises when the networks of a fusion are cut in another way; those of format 1 were steps.

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mmedge_ros.encoding.bundle.model_bundle import MANIFEST, load_bundle
+from mmedge_ros.encoding.bundle.manifest import MANIFEST
+from mmedge_ros.encoding.bundle.model_bundle import load_bundle
 from mmedge_ros.encoding.bundle.weights import sha256_of
 from mmedge_ros.lab.bench.contention_bench import published_steps
 from mmedge_ros.lab.comparison.measured_results import Result

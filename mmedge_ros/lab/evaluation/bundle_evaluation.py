@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mmedge_ros.encoding.bundle.model_bundle import MANIFEST, load_bundle
+from mmedge_ros.encoding.bundle.manifest import MANIFEST
+from mmedge_ros.encoding.bundle.model_bundle import load_bundle
 from mmedge_ros.encoding.bundle.weights import sha256_of
 from mmedge_ros.lab.evaluation import EvaluationError
 from mmedge_ros.lab.evaluation.bundle_cases import RADAR_ONLY, Case, CasePlan, plan_cases

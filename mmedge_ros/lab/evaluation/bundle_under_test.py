@@ -9,7 +9,8 @@ from pathlib import Path
 
 from mmedge_ros.aggregation.fusion_runtime import FusionNetworkRuntime
 from mmedge_ros.data_types import CAMERA, RADAR
-from mmedge_ros.encoding.bundle.model_bundle import MANIFEST, load_bundle
+from mmedge_ros.encoding.bundle.manifest import MANIFEST
+from mmedge_ros.encoding.bundle.model_bundle import load_bundle
 from mmedge_ros.encoding.bundle.weights import sha256_of
 from mmedge_ros.encoding.encoder_registry import EncoderSettings, encoder_kind
 from mmedge_ros.encoding.unit_encoder import UnitEncoder

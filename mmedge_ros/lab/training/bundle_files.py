@@ -15,7 +15,8 @@ from typing import Any
 import yaml
 
 from mmedge_ros import __version__
-from mmedge_ros.encoding.bundle.model_bundle import MANIFEST, REAL, SIMULATED
+from mmedge_ros.encoding.bundle.manifest import MANIFEST
+from mmedge_ros.encoding.bundle.model_bundle import REAL, SIMULATED
 from mmedge_ros.encoding.bundle.weights import sha256_of
 from mmedge_ros.encoding.feature_grid import GRID_FORMAT
 from mmedge_ros.lab.training import TrainingError

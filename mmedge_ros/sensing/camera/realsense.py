@@ -130,10 +130,12 @@ class RealSenseCamera:
             [[intrinsics.fx, 0, intrinsics.ppx], [0, intrinsics.fy, intrinsics.ppy], [0, 0, 1]],
             np.float64,
         )
+        reason = f'its distortion model is {name}'
         try:
-            if not model:
-                raise GeometryError(f'its distortion model is {name}')
-            return CameraModel(intrinsics.width, intrinsics.height, k, coefficients[:count], model)
+            if model:
+                d = coefficients[:count]
+                return CameraModel(intrinsics.width, intrinsics.height, k, d, model)
         except GeometryError as error:
-            self.notes = (*self.notes, f'its own calibration cannot be used: {error}')
-            return None
+            reason = str(error)
+        self.notes = (*self.notes, f'its own calibration cannot be used: {reason}')
+        return None

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from tiny_detector import write_tiny_detector
 
 from mmedge_ros.encoding import EncodingError
+from mmedge_ros.encoding.bundle.manifest import MANIFEST
 from mmedge_ros.encoding.bundle.model_bundle import (
-    MANIFEST,
     domain_warning,
     load_bundle,
     model_levels,

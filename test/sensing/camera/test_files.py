@@ -11,8 +11,8 @@ import pytest
 from camera_fakes import BEGIN_NS, MS, SECOND, FakeCapture, Waiting, picture
 from hypothesis import given
 from hypothesis import strategies as st
+from virtual_clock import VirtualClock
 
-from mmedge_ros.clock import VirtualClock
 from mmedge_ros.sensing import SensingError
 from mmedge_ros.sensing.camera.device import CameraDevice, CameraParameters, Shot
 from mmedge_ros.sensing.camera.files import (

@@ -8,8 +8,8 @@ import cv2
 import numpy as np
 import pytest
 from camera_fakes import BEGIN_NS, MS, SECOND, FakeDevice, calibration, picture
+from virtual_clock import VirtualClock
 
-from mmedge_ros.clock import VirtualClock
 from mmedge_ros.data_types import CAMERA, Configuration, ModalityConfiguration, SkipDecision
 from mmedge_ros.sensing import SensingError
 from mmedge_ros.sensing.camera.device import BGR, JPEG, CameraFrame, CameraParameters, Shot

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 from camera_fakes import BEGIN_NS, MS, picture
+from virtual_clock import VirtualClock
 
-from mmedge_ros.clock import VirtualClock
 from mmedge_ros.sensing import SensingError
 from mmedge_ros.sensing.camera.device import BGR, CameraParameters
 from mmedge_ros.sensing.camera.realsense import RealSenseCamera, load_pyrealsense2

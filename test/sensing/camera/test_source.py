@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 from camera_fakes import BEGIN_NS, FakeDevice, Waiting, picture
+from virtual_clock import VirtualClock
 
-from mmedge_ros.clock import VirtualClock
 from mmedge_ros.data_types import CAMERA
 from mmedge_ros.sensing import SensingError
 from mmedge_ros.sensing.camera.device import BGR, CameraFrame, CameraOpener, CameraParameters

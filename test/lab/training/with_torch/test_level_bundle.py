@@ -7,7 +7,8 @@ import pytest
 import torch
 from painted_flight import write_painted_set
 
-from mmedge_ros.encoding.bundle.model_bundle import MANIFEST, load_bundle, open_detector
+from mmedge_ros.encoding.bundle.manifest import MANIFEST
+from mmedge_ros.encoding.bundle.model_bundle import load_bundle, open_detector
 from mmedge_ros.encoding.ultralytics_network import new_network
 from mmedge_ros.lab.training import TrainingError
 from mmedge_ros.lab.training.checkpoint import save_checkpoint
