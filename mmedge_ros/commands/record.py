@@ -73,14 +73,14 @@ def record(
         set_profile(network)
         options = RecordOptions(
             out,
-            tuple(topics or ()),
-            transport,
-            tuple(format_static_transform(t) for t in transforms),
-            split_size,
-            min_free,
-            seconds,
-            clock,
-            TopicChoice(camera, radar, odometry),
+            topics=tuple(topics or ()),
+            image_transport=transport,
+            transforms=tuple(format_static_transform(t) for t in transforms),
+            split_size=split_size,
+            min_free=min_free,
+            seconds=seconds,
+            clock=clock,
+            drivers=TopicChoice(camera, radar, odometry),
         )
         say(f'recording to {out}; Ctrl-C ends it')
         is_new = not out.exists()

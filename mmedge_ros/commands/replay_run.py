@@ -130,13 +130,13 @@ def _live(request: ReplayRequest) -> RunRecord:
         str(request.bag),
         str(request.detector or ''),
         str(request.calibration or ''),
-        request.rate,
-        request.clock,
-        request.topics,
-        request.params,
-        request.out / 'logs',
-        request.optimise,
-        str(request.profile or ''),
+        rate=request.rate,
+        clock=request.clock,
+        topics=request.topics,
+        params=request.params,
+        logs=request.out / 'logs',
+        optimise=request.optimise,
+        profile=str(request.profile or ''),
     )
     with StatusLine(f'live replay of {request.bag.name}') as line:
         return replay_live(options, lambda share, live: line.show(share, live.newest))

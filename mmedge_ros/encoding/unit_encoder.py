@@ -117,9 +117,9 @@ def encoded_unit(
         unit.available_ns,
         unit.frame_id,
         unit.trail,
-        configuration.rate,
-        configuration.level,
-        configuration_id,
+        rate=configuration.rate,
+        level=configuration.level,
+        configuration_id=configuration_id,
         **content,
     )
 

@@ -191,13 +191,13 @@ def load_bundle(folder: Path) -> ModelBundle:
         folder,
         camera,
         radar,
-        embeddings,
-        fusion,
-        threshold,
-        manifest.file('gate', 'network') if manifest.has('gate') else None,
-        has_grid,
-        _domain(manifest),
-        manifest.content,
+        embeddings=embeddings,
+        fusion=fusion,
+        fusion_threshold=threshold,
+        gate=manifest.file('gate', 'network') if manifest.has('gate') else None,
+        has_grid=has_grid,
+        domain=_domain(manifest),
+        content=manifest.content,
     )
 
 

@@ -14,7 +14,8 @@ from typing import Any
 
 import yaml
 
-from mmedge_ros.encoding.bundle.model_bundle import MANIFEST, SIMULATED
+from mmedge_ros.encoding.bundle.manifest import MANIFEST
+from mmedge_ros.encoding.bundle.model_bundle import SIMULATED
 from mmedge_ros.lab.training import Report, TrainingError, part_of
 from mmedge_ros.lab.training.bundle_files import (
     LICENCE,

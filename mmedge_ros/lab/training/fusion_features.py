@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from mmedge_ros.data_types import CAMERA, RADAR
-from mmedge_ros.encoding.bundle.model_bundle import MANIFEST
+from mmedge_ros.encoding.bundle.manifest import MANIFEST
 from mmedge_ros.encoding.feature_grid import CAMERA_GRID, RADAR_GRID
 from mmedge_ros.lab.training import Report, TrainingError, part_of
 from mmedge_ros.lab.training.bundle_files import (

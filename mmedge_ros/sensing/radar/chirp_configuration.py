@@ -251,11 +251,11 @@ def parse_configuration(text: str, source: str = 'configuration') -> ChirpConfig
         dialect,
         sdk,
         platform,
-        profile,
-        frame,
-        monitor_of(commands, source),
-        int(channels.numbers[0]).bit_count(),
-        bool(extension and extension[-1].numbers[-1]),
+        profile=profile,
+        frame=frame,
+        monitor=monitor_of(commands, source),
+        receivers=int(channels.numbers[0]).bit_count(),
+        extended_velocity=bool(extension and extension[-1].numbers[-1]),
     )
     check_profile(profile, f'{source} line {last_of(commands, "profileCfg", source).line}')
     place = f'{source} line {last_of(commands, "frameCfg", source).line}'

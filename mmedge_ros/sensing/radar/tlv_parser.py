@@ -197,21 +197,18 @@ def _walk(
     for tlv in tlvs:
         if tlv.kind == DETECTED_POINTS and not _points_fit(data, tlv, version):
             return _DAMAGED
-    if header_bytes == SHORT_HEADER_BYTES:
-        subframe = 0
-    return _Verdict(
-        TlvPacket(
-            version,
-            platform,
-            frame,
-            cycles,
-            objects,
-            subframe,
-            header_bytes,
-            tuple(tlvs),
-            data,
-        )
+    packet = TlvPacket(
+        version,
+        platform,
+        frame,
+        cpu_cycles=cycles,
+        objects=objects,
+        subframe=0 if header_bytes == SHORT_HEADER_BYTES else subframe,
+        header_bytes=header_bytes,
+        tlvs=tuple(tlvs),
+        data=data,
     )
+    return _Verdict(packet)
 
 
 def _points_fit(data: bytes, tlv: Tlv, version: int) -> bool:
