@@ -125,12 +125,7 @@ def encoded_unit(
 
 
 class CameraEncoder:
-    """Detects people in pictures; the network of each level is opened at its first use.
-
-    :param open_level: opens the detector for a level and a device
-    :param levels: what ``open_level`` knows; () if it serves every name
-    :param default: the level that stands for ''
-    """
+    """Detects people in pictures; networks are opened at their first use (see `OpenedLevels`)."""
 
     modality = CAMERA
 
@@ -180,11 +175,7 @@ class RadarEncoder:
     """Decodes radar scans and drops what no target can have sent.
 
     With a bundle that has radar levels it also makes a feature grid and an embedding of what
-    is left; without one it needs no model.
-
-    :param open_level: opens the network for a level and a device
-    :param levels: what ``open_level`` knows
-    :param default: the level that stands for ''
+    is left (see `OpenedLevels`); without one it needs no model.
     """
 
     modality = RADAR

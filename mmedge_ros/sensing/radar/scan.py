@@ -52,7 +52,7 @@ class ScanCounts:
 class ScanMaker:
     """Makes scans of packets that follow each other.
 
-    :param baud: of the data port, from which the time of transmission follows
+    :param bytes_per_s: speed of the data port, from which the time of transmission follows
     """
 
     configuration: ChirpConfiguration
