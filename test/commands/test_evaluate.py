@@ -100,7 +100,7 @@ def test_results_that_are_handed_over_are_judged_before_those_of_the_bundle(
         (('--seeds', '3'), '--seeds is for flights simulated here'),
     ],
 )
-def test_what_cannot_be_asked_for_is_one_sentence(
+def test_options_that_cannot_be_are_one_sentence(
     tmp_path: Path, bundle: Path, flights: Path, options: tuple[str, ...], sentence: str
 ) -> None:
     result = run(flights, '--bundle', bundle, '--out', tmp_path, *options)

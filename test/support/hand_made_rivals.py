@@ -47,12 +47,12 @@ def by_field(name: str, fields: tuple[str, ...], weight: float, begin: float) ->
     return linear_network(len(fields), weights, np.array([begin]))
 
 
-def going_on(found: float = 5.0) -> TrainedImputer:
-    """Moves everybody on as they went."""
+def going_on(logit: float = 5.0) -> TrainedImputer:
+    """Moves people on as they went."""
     weights = np.zeros((len(PERSON_FIELDS), 5))
     first = PERSON_FIELDS.index('onward_right')
     weights[first : first + 4, 1:] = np.eye(4)
-    begin = np.array([found, 0.0, 0.0, 0.0, 0.0])
+    begin = np.array([logit, 0.0, 0.0, 0.0, 0.0])
     return TrainedImputer(linear_network(len(PERSON_FIELDS), weights, begin), np.ones(4))
 
 

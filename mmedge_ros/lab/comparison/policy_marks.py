@@ -49,7 +49,7 @@ def marks(report: Mapping[str, Any]) -> dict[str, Mark]:
 
 
 def few(report: Mapping[str, Any]) -> list[str]:
-    """Name the policies for panels that would drown in all of them: ours, then rivals."""
+    """Return the names of ours and few rivals, for panels without room for all."""
     names = [facts['name'] for facts in report['plan']['policies']]
     rivals = [name for name in names if name != OURS and not name.startswith(f'{OURS}_')]
     first = [name for name in _FIRST if name in rivals]
@@ -65,7 +65,7 @@ def base_case(
     share: float = 0.0,
     limit: float = 0.0,
 ) -> dict[str, Any] | None:
-    """Find a policy's case at the headline's protocol, share and limit, or at those named."""
+    """Return a policy's case at the headline's protocol, share and limit, or at those named."""
     headline = report['plan']['headline']
     return case_of(
         report,

@@ -41,7 +41,7 @@ class PolicyKind:
     execution: Execution
     short: str
     words: str
-    choosing: Choosing
+    choosing: Choosing = Choosing.HIGHEST
     needs: str = ''
     skips: bool = False
     learned: bool = True
@@ -57,28 +57,24 @@ _KINDS = (
         'blocking',
         'Waits for the end of the window and then encodes every unit of it anew, at the highest '
         'rates and levels.',
-        Choosing.HIGHEST,
     ),
     PolicyKind(
         Blocking('blocking_cached', cached=True),
         'blocking, cached',
         'Waits for the end of the window and then encodes the units that no window before had, '
         'at the highest rates and levels.',
-        Choosing.HIGHEST,
     ),
     PolicyKind(
         NonBlocking('non_blocking'),
         'non-blocking',
         'Encodes units as they come, at the highest rates and levels, and decides at the end of '
         'the window from whatever is ready.',
-        Choosing.HIGHEST,
     ),
     PolicyKind(
         NonBlocking('imputation', imputes=True),
         'imputation',
         'As non-blocking, but where the newest unit of a sensor is not ready a trained generator '
         'makes up its features.',
-        Choosing.HIGHEST,
         needs='imputation',
     ),
     PolicyKind(
@@ -101,7 +97,6 @@ _KINDS = (
         'pipelined, max',
         'Encodes units as they come and decides when all of the window are encoded, at the '
         'highest rates and levels.',
-        Choosing.HIGHEST,
     ),
     PolicyKind(
         Pipelined('pipelined_min'),

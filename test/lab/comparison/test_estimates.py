@@ -17,8 +17,8 @@ def test_a_figure_over_flights_weighs_people_not_flights() -> None:
         few.figures, {**few.totals, 'streamed': 1.0, 'stream_overlap': 1.0}, few.rows, few.levels
     )
     many = outcome(0.5)
-    found = Bootstrap.of(2).figure([few, many], STREAMING)
-    assert found.value == pytest.approx((1.0 + 50.0) / 101.0)
+    result = Bootstrap.of(2).figure([few, many], STREAMING)
+    assert result.value == pytest.approx((1.0 + 50.0) / 101.0)
 
 
 def test_quantiles_are_those_of_all_windows_together_without_dropped_ones() -> None:
@@ -34,10 +34,10 @@ def test_quantiles_are_those_of_all_windows_together_without_dropped_ones() -> N
 def test_without_a_decision_there_is_no_latency_and_no_error() -> None:
     flights = [outcome(latencies_ms=[math.nan, math.nan])] * 2
     bootstrap = Bootstrap.of(2)
-    found = {name: bootstrap.figure(flights, name) for name in FIGURES}
-    assert math.isnan(found[P95].value)
-    assert math.isnan(found['deadline_miss_rate'].value)
-    assert found['dropped_share'].value == 1.0
+    result = {name: bootstrap.figure(flights, name) for name in FIGURES}
+    assert math.isnan(result[P95].value)
+    assert math.isnan(result['deadline_miss_rate'].value)
+    assert result['dropped_share'].value == 1.0
 
 
 def test_a_paired_difference_is_surer_than_its_sides() -> None:
@@ -76,7 +76,7 @@ def test_accuracy_tracking_and_work_have_figures_of_their_own() -> None:
     assert value('power_w') == pytest.approx(8.0)
 
 
-def test_halves_are_what_blocking_makes_of_windows_whoever_is_judged() -> None:
+def test_halves_are_fixed_by_blocking_for_every_policy() -> None:
     blocking = [outcome(latencies_ms=[9.0] * 4, ious=[0.1, 0.9, 0.2, 0.8])]
     halves = Halves(blocking)
     assert halves.counts() == {'easy': 2, 'hard': 2}
@@ -87,7 +87,7 @@ def test_halves_are_what_blocking_makes_of_windows_whoever_is_judged() -> None:
     assert halves.quantile(bootstrap, other, 'hard', 'latency', 0.5).value == pytest.approx(2.0)
 
 
-def test_windows_with_nobody_in_them_are_neither_easy_nor_hard() -> None:
+def test_windows_without_people_are_neither_easy_nor_hard() -> None:
     blocking = outcome(latencies_ms=[9.0] * 4, ious=[0.1, 0.9, 0.2, 0.8])
     rows = blocking.rows.copy()
     rows[0, 4:6] = 0.0

@@ -42,10 +42,10 @@ def bundle(tmp_path_factory: pytest.TempPathFactory) -> BundleUnderTest:
 def flight(bundle: BundleUnderTest, tmp_path_factory: pytest.TempPathFactory) -> EncodedFlight:
     path = write_bag(tmp_path_factory.mktemp('set') / 'f', messages=recording_with_truth(1.2))
     with Recording(path) as recording:
-        found = load_flight(recording, PipelineParameters())
+        result = load_flight(recording, PipelineParameters())
         wanted = {'camera': ('large',), 'radar': ('large',)}
-        encode_flight(found, recording, bundle.encoders(), wanted)
-    return found
+        encode_flight(result, recording, bundle.encoders(), wanted)
+    return result
 
 
 @pytest.fixture(scope='module')
@@ -94,7 +94,7 @@ def test_people_in_dropped_windows_are_missed(
     assert gaps.column('people').sum() == full.column('people').sum()
 
 
-def test_who_drops_every_window_gets_nothing_instead_of_no_figure(
+def test_a_policy_that_drops_every_window_scores_zero_instead_of_no_figure(
     ours: PolicyRun, flight: EncodedFlight
 ) -> None:
     ends = tuple(decision.window_end_ns for decision in ours.schedule.decisions)
@@ -127,12 +127,12 @@ def test_without_ground_truth_there_is_nothing_to_judge_by(ours: PolicyRun) -> N
 def test_an_outcome_is_read_back_as_it_was(ours: PolicyRun, flight: EncodedFlight) -> None:
     outcome = judged(ours, flight)
     content = outcome_bytes(outcome, 'key')
-    found = read_outcome(content, 'key')
-    assert found is not None
-    assert found.totals == outcome.totals
-    assert found.levels == outcome.levels
-    np.testing.assert_array_equal(found.rows, outcome.rows)
-    assert set(found.figures.sums) == set(outcome.figures.sums)
+    result = read_outcome(content, 'key')
+    assert result is not None
+    assert result.totals == outcome.totals
+    assert result.levels == outcome.levels
+    np.testing.assert_array_equal(result.rows, outcome.rows)
+    assert set(result.figures.sums) == set(outcome.figures.sums)
     assert read_outcome(content, 'of another flight') is None
 
 

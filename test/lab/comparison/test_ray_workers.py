@@ -84,9 +84,9 @@ def test_outcomes_come_back_and_are_kept_here(
     ray: FakeRay, task: ComparisonTask, tmp_path: Path
 ) -> None:
     tasks = [replace(task, name=name, folder=tmp_path) for name in ('first', 'second')]
-    told: list[tuple[float, int]] = []
-    compare_on_ray('local', tasks, lambda share, whole: told.append((share, whole)))
-    assert told == [(0.0, 0), (0.5, 1), (1.0, 2)]
+    reported: list[tuple[float, int]] = []
+    compare_on_ray('local', tasks, lambda share, whole: reported.append((share, whole)))
+    assert reported == [(0.0, 0), (0.5, 1), (1.0, 2)]
     assert all(not each.pending() for each in tasks)
     assert ray.addresses == ['local']
     assert not ray.open

@@ -41,10 +41,10 @@ JSON = st.recursive(
 )
 
 
-def test_reports_are_told_apart_by_what_they_hold(tmp_path: Path) -> None:
+def test_the_kind_of_a_report_follows_from_its_content(tmp_path: Path) -> None:
     folders = [made.written(tmp_path / str(n), make()) for n, make in enumerate(REPORTS.values())]
-    found = read_results([folders[2], folders[0] / 'report.json', folders[1]])
-    gate, ablations, predictor = (found[name] for name in REPORTS)
+    result = read_results([folders[2], folders[0] / 'report.json', folders[1]])
+    gate, ablations, predictor = (result[name] for name in REPORTS)
     assert isinstance(gate, GateResult)
     assert gate.disagreement.value == pytest.approx(1 / 40)
     assert gate.early == 240
@@ -71,8 +71,8 @@ def test_a_bundle_keeps_results_and_everything_else_it_holds(tmp_path: Path) -> 
     enter_results(bundle, first)
     enter_results(bundle, other)
     enter_results(bundle, second)
-    found = bundle_results(bundle)
-    assert found == {**second, **other}
+    result = bundle_results(bundle)
+    assert result == {**second, **other}
     assert manifest.read_text().startswith(before)
     assert set(yaml.safe_load(manifest.read_text())) == {*yaml.safe_load(before), 'measured'}
     load_bundle(bundle)
@@ -83,10 +83,10 @@ def test_a_predictor_in_the_bundle_brings_its_own_figures(tmp_path: Path) -> Non
     manifest = bundle / 'manifest.yaml'
     section = yaml.safe_dump({'predictor': made.predictor(used=False)})
     manifest.write_text(manifest.read_text() + section)
-    found = bundle_results(bundle)['predictor']
-    assert isinstance(found, PredictorResult)
-    assert found.windows == 60.0
-    assert not found.is_used
+    result = bundle_results(bundle)['predictor']
+    assert isinstance(result, PredictorResult)
+    assert result.windows == 60.0
+    assert not result.is_used
     better = made.written(tmp_path / 'report', made.predictor())
     enter_results(bundle, read_results([better]))
     entered = bundle_results(bundle)['predictor']

@@ -32,9 +32,9 @@ OVERHEADS = {
 
 
 def judged(made: Comparison, overheads: Any = OVERHEADS, **more: Any) -> dict[str, dict[str, Any]]:
-    found = verdicts(Evidence(made, STATED, overheads, 'mmedge evaluate SET', **more))
-    assert len({verdict['key'] for verdict in found}) == len(found)
-    return {verdict['key']: verdict for verdict in found}
+    result = verdicts(Evidence(made, STATED, overheads, 'mmedge evaluate SET', **more))
+    assert len({verdict['key'] for verdict in result}) == len(result)
+    return {verdict['key']: verdict for verdict in result}
 
 
 def streaming(worth: Worth) -> dict[str, Any]:
@@ -67,11 +67,11 @@ def test_each_share_of_the_processor_has_a_verdict() -> None:
     def worth(case: ComparisonCase, flight: int) -> float:
         return better_ours(case, flight) - 0.3 * (case.policy == 'ours' and case.share == 50.0)
 
-    found = judged(comparison(worth))
-    assert found['streaming']['verdict'] == 'met'
-    assert found['streaming_50']['verdict'] == 'missed'
-    assert 'at 50 % of the processor' in found['streaming_50']['target']
-    assert '-0.200' in found['streaming_50']['by']
+    result = judged(comparison(worth))
+    assert result['streaming']['verdict'] == 'met'
+    assert result['streaming_50']['verdict'] == 'missed'
+    assert 'at 50 % of the processor' in result['streaming_50']['target']
+    assert '-0.200' in result['streaming_50']['by']
 
 
 @pytest.mark.parametrize('luck', [0.0, 1e-4, -1e-4])
@@ -100,13 +100,13 @@ def test_it_is_said_at_which_shares_and_limits_the_headline_is_shown() -> None:
     def worth(case: ComparisonCase, flight: int) -> float:
         return better_ours(case, flight) - 0.1 * (case.policy == 'ours' and case.share == 100.0)
 
-    found = judged(comparison(worth))
-    assert [found[k]['verdict'] for k in ('streaming', 'streaming_50', 'streaming_100ms')] == [
+    result = judged(comparison(worth))
+    assert [result[k]['verdict'] for k in ('streaming', 'streaming_50', 'streaming_100ms')] == [
         'not shown',
         'met',
         'not shown',
     ]
-    assert found['streaming']['why'].endswith(
+    assert result['streaming']['why'].endswith(
         'It is shown at 50 % of the processor and 50 ms, and not at 100 % of the processor and '
         '50 ms, 100 % of the processor and 100 ms.'
     )
@@ -114,7 +114,7 @@ def test_it_is_said_at_which_shares_and_limits_the_headline_is_shown() -> None:
     assert 'shown at none' in nowhere['why']
 
 
-def test_who_is_as_good_at_another_time_is_no_tie() -> None:
+def test_a_rival_as_good_at_another_time_is_no_tie() -> None:
     made = comparison(lambda case, flight: 0.5, latency=lambda case: 5.0 + len(case.policy))
     verdict = judged(made)['streaming']
     assert verdict['verdict'] == 'not shown'
@@ -154,10 +154,10 @@ def test_a_contention_step_is_judged_by_its_worst_phase(
     change: dict[str, Any], verdict: str
 ) -> None:
     stepped = STEPPED | {'phases': [PHASE, PHASE | {'late': 3} | change]}
-    found = judged(comparison(better_ours), contention=stepped)['contention']
-    assert found['verdict'] == verdict
-    assert 'late of 60 in H, C50' in found['found']
-    assert '0/60 late' in found['why']
+    result = judged(comparison(better_ours), contention=stepped)['contention']
+    assert result['verdict'] == verdict
+    assert 'late of 60 in H, C50' in result['found']
+    assert '0/60 late' in result['why']
 
 
 def test_an_ablation_is_no_rival() -> None:
@@ -175,17 +175,17 @@ def test_latency_is_judged_by_the_floor_of_one_encoding_and_its_way(
 ) -> None:
     # 10 ms to encode and 1.4 ms transport: 1.5 times that is 17.1 ms, p95 2.85 ms above.
     made = comparison(better_ours, latency=lambda case: ours_ms - 2.85)
-    found = judged(made)['latency']
-    assert found['verdict'] == verdict
-    assert 'floor of 11.4 ms' in found['found']
-    assert bool(found['why']) == (verdict == 'missed')
+    result = judged(made)['latency']
+    assert result['verdict'] == verdict
+    assert 'floor of 11.4 ms' in result['found']
+    assert bool(result['why']) == (verdict == 'missed')
 
 
 def test_blocking_is_compared_with_each_window_unloaded() -> None:
     made = comparison(better_ours, latency=lambda case: 98.5 if case.policy == 'blocking' else 8.5)
-    found = judged(made)['blocking']
-    assert found['verdict'] == 'met'
-    assert '90.0 %' in found['found']
+    result = judged(made)['blocking']
+    assert result['verdict'] == 'met'
+    assert '90.0 %' in result['found']
     slow = comparison(
         better_ours, latency=lambda case: 98.5 if case.policy == 'blocking' else 28.5
     )
@@ -208,20 +208,20 @@ def test_slow_or_wrong_deciding_is_missed() -> None:
 @pytest.mark.parametrize(('whole', 'verdict'), [(99.0, 'met'), (206.0, 'missed')])
 def test_asking_the_gate_costs_all_that_is_done_for_it(whole: float, verdict: str) -> None:
     times = {**OVERHEADS['gate_us'], 'whole': {'p50': whole, 'p95': 500.0}}
-    found = judged(comparison(better_ours), {**OVERHEADS, 'gate_us': times})['gate_time']
-    assert found['verdict'] == verdict
-    assert f'{whole:.0f} us' in found['found']
-    assert '20 us are taking in' in found['why']
-    assert 'Asking alone takes 20' in found['why']
+    result = judged(comparison(better_ours), {**OVERHEADS, 'gate_us': times})['gate_time']
+    assert result['verdict'] == verdict
+    assert f'{whole:.0f} us' in result['found']
+    assert '20 us are taking in' in result['why']
+    assert 'Asking alone takes 20' in result['why']
 
 
 def test_what_was_not_run_is_not_measured_and_says_what_it_needs() -> None:
     plan = plan_comparison(FACTS, 'non_blocking', 'stream')
-    found = judged(comparison(better_ours, plan=plan), None)
+    result = judged(comparison(better_ours, plan=plan), None)
     for key in ('streaming', 'latency', 'blocking', 'calls', 'optimizer', 'contention', 'gate'):
-        assert found[key]['verdict'] == 'not measured', key
-        assert found[key]['why'], key
-        assert found[key]['found'] == '–'
+        assert result[key]['verdict'] == 'not measured', key
+        assert result[key]['why'], key
+        assert result[key]['found'] == '–'
 
 
 def test_encoding_a_unit_twice_is_missed() -> None:

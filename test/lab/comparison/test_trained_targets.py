@@ -33,43 +33,43 @@ def judged(*reports: dict[str, Any], **more: Any) -> dict[str, dict[str, Any]]:
     return {verdict['key']: verdict for verdict in verdicts(evidence)}
 
 
-def test_what_nobody_measured_names_the_command_that_measures_it() -> None:
-    found = judged(bundle='people', accuracies='the table of the bundle')
+def test_what_was_not_measured_names_the_command_that_measures_it() -> None:
+    result = judged(bundle='people', accuracies='the table of the bundle')
     for key, command in (
         ('gate', 'mmedge train gate people --samples'),
         ('aggregation', 'mmedge train ablations'),
         ('whole_window', 'mmedge train ablations'),
         ('predictor', 'mmedge train predictor'),
     ):
-        assert found[key]['verdict'] == 'not measured'
-        assert found[key]['command'].startswith(command)
-        assert '--results' in found[key]['why']
-    assert 'chooses by the table of the bundle' in found['predictor']['why']
+        assert result[key]['verdict'] == 'not measured'
+        assert result[key]['command'].startswith(command)
+        assert '--results' in result[key]['why']
+    assert 'chooses by the table of the bundle' in result['predictor']['why']
 
 
 @pytest.mark.parametrize(('wrong', 'verdict'), [(1, 'met'), (2, 'met'), (3, 'missed')])
 def test_a_gate_is_judged_by_flights_it_never_saw(wrong: int, verdict: str) -> None:
-    found = judged(made.gate(wrong))['gate']
-    assert found['verdict'] == verdict
-    assert f'{100 * wrong / 40:.1f} %' in found['found']
-    assert '240 early decisions in 6 flights it never saw' in found['found']
-    assert '46.7 % that the rule allows' in found['found']
-    assert ('most careful' in found['why']) == (verdict == 'missed')
+    result = judged(made.gate(wrong))['gate']
+    assert result['verdict'] == verdict
+    assert f'{100 * wrong / 40:.1f} %' in result['found']
+    assert '240 early decisions in 6 flights it never saw' in result['found']
+    assert '46.7 % that the rule allows' in result['found']
+    assert ('most careful' in result['why']) == (verdict == 'missed')
 
 
 def test_without_flights_of_their_own_halves_judge_the_gate() -> None:
-    found = judged(made.gate(3, tested=False))['gate']
-    assert found['verdict'] == 'met'
-    assert found['found'].startswith('3.0 %')
-    assert 'halves of the flights' in found['found']
-    assert '2.00 points to spare' in found['by']
+    result = judged(made.gate(3, tested=False))['gate']
+    assert result['verdict'] == 'met'
+    assert result['found'].startswith('3.0 %')
+    assert 'halves of the flights' in result['found']
+    assert '2.00 points to spare' in result['by']
 
 
 def test_without_a_certified_threshold_the_promise_is_missed_and_figures_say_why() -> None:
-    found = judged(made.gate(4, certified=False))['gate']
-    assert found['verdict'] == 'missed'
-    assert 'no threshold is certified by 12 flights' in found['found']
-    assert '0.9, has 10.0 % of 240 early decisions differ' in found['why']
+    result = judged(made.gate(4, certified=False))['gate']
+    assert result['verdict'] == 'missed'
+    assert 'no threshold is certified by 12 flights' in result['found']
+    assert '0.9, has 10.0 % of 240 early decisions differ' in result['why']
 
 
 def test_results_for_another_bundle_say_so() -> None:
@@ -79,11 +79,11 @@ def test_results_for_another_bundle_say_so() -> None:
 
 @pytest.mark.parametrize(('last_unit', 'verdict'), [(40.0, 'met'), (52.0, 'missed')])
 def test_aggregation_is_judged_by_networks_trained_alike(last_unit: float, verdict: str) -> None:
-    found = judged(made.ablations(last_unit=last_unit))
-    assert found['aggregation']['verdict'] == verdict
-    assert found['whole_window']['verdict'] == 'met'
-    assert '3 seeds, 2 flights to learn from, 4 to be judged on' in found['aggregation']['found']
-    assert 'recall +0.000' in found['aggregation']['why']
+    result = judged(made.ablations(last_unit=last_unit))
+    assert result['aggregation']['verdict'] == verdict
+    assert result['whole_window']['verdict'] == 'met'
+    assert '3 seeds, 2 flights to learn from, 4 to be judged on' in result['aggregation']['found']
+    assert 'recall +0.000' in result['aggregation']['why']
 
 
 @pytest.mark.parametrize(
@@ -96,12 +96,12 @@ def test_aggregation_is_judged_by_networks_trained_alike(last_unit: float, verdi
     ],
 )
 def test_a_predictor_must_beat_the_table(high: float, used: bool, verdict: str) -> None:
-    found = judged(made.predictor(high, used=used), accuracies='the table')['predictor']
-    assert found['verdict'] == verdict
-    assert ('It is used' in found['why']) == used
-    assert ('So the table is used' in found['why']) != used
-    assert '60 windows of 6 held-out flights' in found['found']
-    assert 'The optimiser chooses by the table.' in found['why']
+    result = judged(made.predictor(high, used=used), accuracies='the table')['predictor']
+    assert result['verdict'] == verdict
+    assert ('It is used' in result['why']) == used
+    assert ('So the table is used' in result['why']) != used
+    assert '60 windows of 6 held-out flights' in result['found']
+    assert 'The optimiser chooses by the table.' in result['why']
 
 
 def test_networks_over_the_window_are_judged_in_flight_where_a_bundle_has_them() -> None:
@@ -111,7 +111,7 @@ def test_networks_over_the_window_are_judged_in_flight_where_a_bundle_has_them()
     with_it = comparison(
         lambda case, flight: 0.4 + 0.03 * flight + 0.1 * (case.policy == 'ours'), plan=plan
     )
-    found = judged(made=with_it)['aggregation_in_flight']
-    assert found['verdict'] == 'met'
-    assert '+0.100' in found['found']
-    assert 'Ours and no aggregation' in found['why']
+    result = judged(made=with_it)['aggregation_in_flight']
+    assert result['verdict'] == 'met'
+    assert '+0.100' in result['found']
+    assert 'Ours and no aggregation' in result['why']

@@ -68,7 +68,7 @@ def test_a_stream_that_keeps_up_drops_nothing() -> None:
     assert [d.window_end_ns for d in schedule.decisions] == [end_of(n) for n in range(1, 31)]
 
 
-def test_a_chooser_is_told_only_of_what_is_ready_and_obeyed_from_the_next_window() -> None:
+def test_a_chooser_knows_only_what_is_ready_and_is_followed_from_the_next_window() -> None:
     def choose(facts: Facts) -> tuple[float, str]:
         return (30.0, 'large') if len(facts.features.get(CAMERA, ())) < 8 else (10.0, 'small')
 

@@ -166,8 +166,8 @@ def test_a_publication_before_its_decision_is_named() -> None:
 
 def test_a_blocking_policy_that_peeks_is_named() -> None:
     broken = with_encoding(blocking(), 0, begin_ns=at(90), end_ns=at(110))
-    found = check(broken, ARRIVALS, BLOCKING)
-    assert found == [
+    result = check(broken, ARRIVALS, BLOCKING)
+    assert result == [
         f'camera 0 is encoded 10 ms before the end of its window {end_of(1)}, by a policy that '
         'waits for it'
     ]
@@ -236,15 +236,15 @@ EXECUTIONS = [
 
 @st.composite
 def units(draw: st.DrawFn) -> tuple[Arrival, ...]:
-    found = []
+    result = []
     for modality in (CAMERA, RADAR):
         gaps = draw(st.lists(st.integers(0, 300), max_size=14))
         when = draw(st.integers(0, 200))
         for sequence, gap in enumerate(gaps):
             when += gap
             delay = draw(st.integers(0, 40))
-            found.append(Arrival(modality, sequence, at(when - delay), at(when)))
-    return tuple(sorted(found, key=lambda a: a.available_ns))
+            result.append(Arrival(modality, sequence, at(when - delay), at(when)))
+    return tuple(sorted(result, key=lambda a: a.available_ns))
 
 
 @pytest.mark.parametrize(('policy', 'promises'), EXECUTIONS, ids=lambda given: str(given)[:20])

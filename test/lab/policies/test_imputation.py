@@ -48,14 +48,14 @@ def test_people_go_on_as_they_went() -> None:
     assert middles(going_on().impute(missing(499.0), ready)) == pytest.approx([118.0, 500.0], 0.01)
 
 
-def test_only_the_newest_picture_says_who_is_there() -> None:
+def test_only_the_newest_picture_says_which_people_are_there() -> None:
     ready = {CAMERA: [picture(433.0), picture(400.0, person(100.0, 240.0))]}
     assert middles(going_on().impute(missing(466.0), ready)) == []
 
 
-def test_whoever_is_not_expected_is_left_out() -> None:
+def test_people_who_are_not_expected_are_left_out() -> None:
     ready = {CAMERA: [picture(433.0, person(100.0, 240.0))]}
-    assert middles(going_on(found=-5.0).impute(missing(466.0), ready)) == []
+    assert middles(going_on(logit=-5.0).impute(missing(466.0), ready)) == []
 
 
 def test_nothing_is_made_up_of_nothing_nor_for_the_radar() -> None:
@@ -64,7 +64,7 @@ def test_nothing_is_made_up_of_nothing_nor_for_the_radar() -> None:
     assert going_on().impute(missing(466.0, RADAR), ready) is None
 
 
-def test_what_is_asked_of_the_network_is_motion_in_widths_and_time_in_seconds() -> None:
+def test_inputs_of_the_network_are_motion_in_widths_and_time_in_seconds() -> None:
     pictures = [
         picture(367.0, person(94.0, 240.0)),
         picture(400.0, person(100.0, 240.0), person(500.0, 240.0)),

@@ -62,7 +62,7 @@ def test_a_backlog_is_carried_in_the_stream_alone() -> None:
 
 
 @pytest.mark.parametrize('protocol', [SAMPLE, STREAM])
-def test_who_steers_is_told_what_is_known_and_obeyed(protocol: str) -> None:
+def test_steering_knows_what_has_happened_and_is_followed(protocol: str) -> None:
     chooser = FakeChooser(
         lambda facts: (30.0, 'large') if len(facts.latencies) < 4 else (10.0, 'small')
     )
@@ -96,12 +96,12 @@ def test_a_gate_lets_windows_be_decided_early_and_nothing_is_used_too_soon() -> 
     assert len(schedule.encodings) < len(arrivals_of(flight))
 
 
-def test_the_schedule_tells_of_the_very_decisions_of_the_record() -> None:
+def test_the_schedule_has_the_very_decisions_of_the_record() -> None:
     flight = encoded_flight(lambda _: 2, 2.0)
     schedule, record = POLICY.replay(flight, PerceptionPipeline(), settings())
-    told = [(d.window_end_ns, d.published_ns) for d in schedule.decisions]
-    assert told == [(d.window_end_ns, d.published_ns) for d in record.decisions]
-    assert len(told) == 20
+    reported = [(d.window_end_ns, d.published_ns) for d in schedule.decisions]
+    assert reported == [(d.window_end_ns, d.published_ns) for d in record.decisions]
+    assert len(reported) == 20
 
 
 def test_nothing_comes_of_nothing() -> None:

@@ -44,21 +44,21 @@ def test_nothing_ready_is_an_answer_too() -> None:
 
 
 def test_pictures_are_put_into_numbers() -> None:
-    found = asked(
+    result = asked(
         picture(300.0, person(100.0, 240.0)),
         picture(400.0, person(130.0, 240.0), person(400.0, 240.0, height=60.0, score=0.45)),
     )
     # Measured 5 ms before it was available.
-    assert found.picture_age == pytest.approx(0.105)
-    assert found.level == 1.0
-    assert (found.strong, found.borderline) == (2.0, 1.0)
-    assert found.tallest == pytest.approx(math.log(150.0))
-    assert found.smallest == pytest.approx(math.log(60.0))
-    assert (found.usual_strong, found.flicker) == (1.5, 0.5)
+    assert result.picture_age == pytest.approx(0.105)
+    assert result.level == 1.0
+    assert (result.strong, result.borderline) == (2.0, 1.0)
+    assert result.tallest == pytest.approx(math.log(150.0))
+    assert result.smallest == pytest.approx(math.log(60.0))
+    assert (result.usual_strong, result.flicker) == (1.5, 0.5)
     # Half a width in a tenth of a second; somebody new has no partner.
-    assert found.motion == pytest.approx(5.0)
-    assert found.drift == pytest.approx(5.0 * 0.105)
-    assert found.unmatched == 1.0
+    assert result.motion == pytest.approx(5.0)
+    assert result.drift == pytest.approx(5.0 * 0.105)
+    assert result.unmatched == 1.0
 
 
 def test_the_order_of_units_does_not_matter_and_levels_may_be_foreign() -> None:
@@ -68,26 +68,26 @@ def test_the_order_of_units_does_not_matter_and_levels_may_be_foreign() -> None:
 
 
 def test_scans_are_put_into_numbers() -> None:
-    found = asked(
+    result = asked(
         scan(300.0, (5.0, 0.0, 0.0, 0.0)),
         picture(350.0),
         scan(400.0, (5.0, 0.0, 0.0, 0.0), (3.0, 0.0, 0.0, 0.1), (8.0, 0.0, 0.0, -2.0)),
     )
-    assert found.returns_change == found.returns_news == pytest.approx(math.log(2.0))
-    assert found.moving == pytest.approx(math.log(2.0))
+    assert result.returns_change == result.returns_news == pytest.approx(math.log(2.0))
+    assert result.moving == pytest.approx(math.log(2.0))
 
 
 def test_embeddings_are_compared_where_there_are_any() -> None:
     def with_embedding(of: UnitFeatures, *values: float) -> UnitFeatures:
         return replace(of, embedding=np.array(values, np.float32))
 
-    found = asked(
+    result = asked(
         with_embedding(picture(300.0), 1.0, 0.0),
         with_embedding(picture(400.0), 0.0, 1.0),
         with_embedding(scan(400.0), 0.0, 2.0),
     )
-    assert (found.has_embeddings, found.picture_change) == (1.0, 1.0)
-    assert found.consistency == pytest.approx(1.0)
+    assert (result.has_embeddings, result.picture_change) == (1.0, 1.0)
+    assert result.consistency == pytest.approx(1.0)
     assert asked(picture(300.0), scan(300.0)).has_embeddings == 0.0
 
 
@@ -95,8 +95,8 @@ def test_what_cannot_be_meant_stays_finite() -> None:
     nan = float('nan')
     broken = Detection(Box(nan, 0.0, 10.0, 10.0), 0.9, 'person')
     flat = Detection(Box(5.0, 5.0, 5.0, 9.0), 0.9, 'person')
-    found = asked(picture(400.0, broken, flat), scan(400.0, (nan, nan, nan, nan)))
-    assert found.strong == 0.0
+    result = asked(picture(400.0, broken, flat), scan(400.0, (nan, nan, nan, nan)))
+    assert result.strong == 0.0
 
 
 def test_partners_are_taken_once_the_best_fits_first() -> None:

@@ -73,8 +73,8 @@ def test_every_policy_keeps_its_promises_and_gives_a_record(
     assert made.schedule.policy == name
     assert len(made.record.decisions) == len(made.schedule.decisions)
     assert len(made.schedule.decisions) + len(made.schedule.dropped) == 20
-    told = [d.published_ns for d in made.schedule.decisions]
-    assert [d.published_ns for d in made.record.decisions] == told
+    reported = [d.published_ns for d in made.schedule.decisions]
+    assert [d.published_ns for d in made.record.decisions] == reported
     assert calls(made) == made.record.units[CAMERA].encoded
     assert made.energy_joules > 0.0
     assert any(d.tracks for d in made.record.decisions)

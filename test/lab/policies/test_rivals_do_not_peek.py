@@ -126,9 +126,9 @@ class PeekingImputer:
     def impute(
         self, missing: UnitFeatures, ready: Mapping[str, Sequence[UnitFeatures]]
     ) -> UnitFeatures | None:
-        found = self._flight.features[missing.modality, '', missing.sequence]  # type: ignore[index]
-        assert isinstance(found, UnitFeatures)
-        return replace(found, stamp_ns=missing.stamp_ns)
+        result = self._flight.features[missing.modality, '', missing.sequence]  # type: ignore[index]
+        assert isinstance(result, UnitFeatures)
+        return replace(result, stamp_ns=missing.stamp_ns)
 
 
 class PeekingChooser:

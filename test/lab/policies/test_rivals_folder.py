@@ -81,9 +81,9 @@ def test_a_bundle_brings_its_rivals_or_none(bundle: Path) -> None:
 def test_a_rival_that_was_not_trained_is_not_there(tmp_path: Path, bundle: Path) -> None:
     only = Plugins(imputation=plugins_for(bundle).imputation)
     write_rivals(tmp_path / 'one', bundle, only)
-    found = read_rivals(tmp_path / 'one', bundle).plugins
-    assert (found.modality_gating, found.model_selection) == (None, None)
-    assert found.imputation is not None
+    result = read_rivals(tmp_path / 'one', bundle).plugins
+    assert (result.modality_gating, result.model_selection) == (None, None)
+    assert result.imputation is not None
 
 
 def test_those_of_other_encoders_are_refused_and_the_rest_of_a_bundle_may_change(
@@ -158,10 +158,10 @@ def test_rivals_can_be_taken_to_another_process(bundle: Path) -> None:
 @pytest.mark.parametrize('name', ['flight_people', 'fused_people'])
 def test_the_shipped_rivals_are_those_of_the_shipped_encoders(name: str) -> None:
     bundle = Path(__file__).resolve().parents[3] / 'models' / name
-    found = bundle_rivals(bundle).plugins
-    assert isinstance(found.modality_gating, TrainedGate)
-    assert isinstance(found.model_selection, TrainedSelector)
-    assert isinstance(found.imputation, TrainedImputer)
+    result = bundle_rivals(bundle).plugins
+    assert isinstance(result.modality_gating, TrainedGate)
+    assert isinstance(result.model_selection, TrainedSelector)
+    assert isinstance(result.imputation, TrainedImputer)
     # They say how they do on flights they had not seen, and take next to no room.
     index = json.loads((bundle / 'rivals' / INDEX).read_text())
     assert index['validation']['flights'] >= 4

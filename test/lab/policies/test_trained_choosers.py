@@ -105,7 +105,7 @@ def test_gates_that_break_their_promise_are_named() -> None:
 
 def facts(*pictures: float, people: int = 1) -> Facts:
     """Pictures that many ms after the beginning, asked about at 500 ms."""
-    found = [
+    result = [
         features(
             unit(ms, CAMERA, number),
             detections=tuple(person(100.0 + 120.0 * n, 240.0) for n in range(people)),
@@ -114,7 +114,7 @@ def facts(*pictures: float, people: int = 1) -> Facts:
         )
         for number, ms in enumerate(pictures)
     ]
-    return Facts(end_of(5), 500 * MS, {CAMERA: found} if found else {})
+    return Facts(end_of(5), 500 * MS, {CAMERA: result} if result else {})
 
 
 def test_a_trained_gate_rests_from_its_threshold_on_and_never_before_it_saw_anything() -> None:
@@ -166,8 +166,8 @@ def test_the_level_is_the_cheapest_that_falls_short_by_little() -> None:
 
 
 def test_before_anything_is_seen_it_is_the_best() -> None:
-    found = selector(1.0).configuration(Facts(end_of(0), 500 * MS))
-    assert found.of(CAMERA).level == 'large'
+    result = selector(1.0).configuration(Facts(end_of(0), 500 * MS))
+    assert result.of(CAMERA).level == 'large'
 
 
 def test_a_margin_is_counted_from_the_least_shortfall() -> None:
