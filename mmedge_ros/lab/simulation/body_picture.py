@@ -292,17 +292,17 @@ def _paint_face(
     pixels = fine * size * view.pixels_per_metre(float(outline.depths[body.first[part]]))
     if towards @ ahead < 0.15 or pixels < 5.0:
         return
-    shade = (0.45 * body.colours[part]).tolist()
+
+    def spot(place: FloatArray, wide: float, tall: float, colour: FloatArray) -> None:
+        x, y = ((view.canvas_of(place[None])[0][0] - corner) * fine - 0.5).tolist()
+        axes = (max(1, round(wide * pixels)), max(1, round(tall * pixels)))
+        centre = (round(x), round(y))
+        cv2.ellipse(colours, centre, axes, 0, 0, 360, (*colour.tolist(), _BARE), -1)
+
+    skin = body.colours[part]
     for side in (-0.38, 0.38):
         eye = skull + size * (0.86 * ahead + side * left + np.array([0.0, 0.0, -0.05]))
-        if (eye - skull) @ towards < 0.2 * size:
-            continue
-        place, _ = view.canvas_of(eye[None])
-        x, y = ((place[0] - corner) * fine - 0.5).tolist()
-        axes = (max(1, round(0.17 * pixels)), max(1, round(0.09 * pixels)))
-        cv2.ellipse(colours, (round(x), round(y)), axes, 0, 0, 360, (*shade, _BARE), -1)
-    mouth, _ = view.canvas_of((skull + size * (0.85 * ahead + np.array([0, 0, -0.75])))[None])
-    x, y = ((mouth[0] - corner) * fine - 0.5).tolist()
-    red = (0.75 * body.colours[part] * (0.85, 0.85, 1.1)).tolist()
-    axes = (max(1, round(0.25 * pixels)), max(1, round(0.06 * pixels)))
-    cv2.ellipse(colours, (round(x), round(y)), axes, 0, 0, 360, (*red, _BARE), -1)
+        if (eye - skull) @ towards >= 0.2 * size:
+            spot(eye, 0.17, 0.09, 0.45 * skin)
+    mouth = skull + size * (0.85 * ahead + np.array([0, 0, -0.75]))
+    spot(mouth, 0.25, 0.06, 0.75 * skin * (0.85, 0.85, 1.1))

@@ -93,7 +93,8 @@ class BuildingPicture:
         seen: dict[int, list[tuple[Face, FloatArray]]] = {}
         for i in np.flatnonzero(facing).tolist():
             outline = canvas[i] if whole[i] else _cut_outline(optical[i], view)
-            if outline is None or not _on_canvas(outline, view):
+            shape = (view.lens.height, view.lens.width)
+            if outline is None or area_of(outline, shape, 0.0).empty:
                 continue
             seen.setdefault(self._owner[i], []).append((self._faces[i], outline))
         for owner, faces in seen.items():
@@ -132,10 +133,6 @@ class BuildingPicture:
         shape = fixed_point(outline - (area.x0, area.y0))
         cv2.fillConvexPoly(mask, shape, 255, cv2.LINE_8, SHIFT)
         cv2.copyTo(warped, mask, area.of(canvas))
-
-
-def _on_canvas(outline: FloatArray, view: View) -> bool:
-    return not area_of(outline, (view.lens.height, view.lens.width), 0.0).empty
 
 
 def _cut_outline(corners: FloatArray, view: View) -> FloatArray | None:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, TypeAlias
 
 import cv2
 import numpy as np
@@ -13,13 +12,13 @@ import numpy as np
 from mmedge_ros.data_types import Box, FloatArray
 from mmedge_ros.lab.simulation import SimulationError
 from mmedge_ros.lab.simulation.body_picture import BodyPicture, ShadowPicture
-from mmedge_ros.lab.simulation.building_picture import BuildingPicture
+from mmedge_ros.lab.simulation.building_picture import BuildingPicture, SeenBuilding
 from mmedge_ros.lab.simulation.exposure import PictureNoise
 from mmedge_ros.lab.simulation.ground_picture import GroundPicture
-from mmedge_ros.lab.simulation.lamp_picture import LampPicture
+from mmedge_ros.lab.simulation.lamp_picture import LampPicture, SeenLamp
 from mmedge_ros.lab.simulation.outline import Outline, outlines_of, paint_ids
 from mmedge_ros.lab.simulation.painting_order import Standing, painting_order
-from mmedge_ros.lab.simulation.plant_picture import PlantPicture
+from mmedge_ros.lab.simulation.plant_picture import PlantPicture, SeenPlant
 from mmedge_ros.lab.simulation.textures import Image
 from mmedge_ros.lab.simulation.view import Lens, View, view_at
 from mmedge_ros.lab.simulation.world import World
@@ -51,19 +50,7 @@ class Picture:
     objects: tuple[SeenObject, ...]
 
 
-class _Seen(Protocol):
-    """A plant, lamp or building as seen at one instant."""
-
-    @property
-    def standing(self) -> Standing: ...
-
-    def paint(self, canvas: Image, view: View) -> None: ...
-
-    def paint_ids(self, ids: Image, number: int) -> None: ...
-
-
-class _Painter(Protocol):
-    def in_view(self, view: View) -> Iterator[_Seen]: ...
+_Seen: TypeAlias = SeenPlant | SeenLamp | SeenBuilding
 
 
 class _Thing(NamedTuple):
@@ -92,7 +79,7 @@ class CameraSimulator:
         self._lens = Lens(world.rig.camera)
 
     @cached_property
-    def _painters(self) -> tuple[_Painter, ...]:
+    def _painters(self) -> tuple[PlantPicture, LampPicture, BuildingPicture]:
         return PlantPicture(self._world), LampPicture(self._world), BuildingPicture(self._world)
 
     @cached_property
@@ -165,8 +152,8 @@ class CameraSimulator:
             x0, _, x1, _ = outline.bounds
             standing = Standing(outline.state.position[:2], x0, x1, _prism(outline))
             things.append(_Thing(standing, None, outline))
-        for painter in self._painters:
-            things += [_Thing(seen.standing, seen, None) for seen in painter.in_view(view)]
+        standing_in_view = (seen for painter in self._painters for seen in painter.in_view(view))
+        things += [_Thing(seen.standing, seen, None) for seen in standing_in_view]
         order = painting_order(view.position[:2], [thing.standing for thing in things])
         return [things[i] for i in order]
 

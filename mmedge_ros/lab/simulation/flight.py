@@ -45,7 +45,6 @@ from mmedge_ros.lab.simulation.flight_schedule import (
 )
 from mmedge_ros.lab.simulation.odometry import Odometry
 from mmedge_ros.lab.simulation.picture_records import (
-    Camera,
     PictureRecords,
     picture_records,
     pictures_of_workers,
@@ -67,7 +66,7 @@ Progress = Callable[[float], None]
 class Sensors:
     """The sensors of one flight."""
 
-    camera: Camera
+    camera: CameraSimulator
     radar: RadarSimulator
     odometry: Odometry
     dynamics: SystemDynamics

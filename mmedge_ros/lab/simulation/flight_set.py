@@ -43,8 +43,12 @@ def simulate_set(
     :param jobs: processes to use; 0 for one per processor
     :raises SimulationError: if a flight cannot be simulated; the others' processes are ended
     """
-    _require_different([flight.name for flight in flights])
-    shares = {flight.name: float(_is_whole(folder, flight)) for flight in flights}
+    shares: dict[str, float] = {}
+    for name, scenario, seed, seconds in flights:
+        if name in shares:
+            raise SimulationError(f'the set has two flights named {name!r}; rename one')
+        wanted = FlightDescription(scenario, seed, seconds)
+        shares[name] = float(read_description(folder / name) == wanted)
     todo = [flight for flight in flights if shares[flight.name] < 1.0]
 
     def update(name: str = '', share: float = 0.0) -> None:
@@ -63,14 +67,3 @@ def simulate_set(
     except WorkError as err:
         raise SimulationError(f'flight {err.name}: {err}') from err
     return [folder / flight.name for flight in flights]
-
-
-def _is_whole(folder: Path, flight: PlannedFlight) -> bool:
-    expected = FlightDescription(flight.scenario, flight.seed, flight.seconds)
-    return read_description(folder / flight.name) == expected
-
-
-def _require_different(names: list[str]) -> None:
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise SimulationError(f'the set has two flights named {twice[0]!r}; rename one')

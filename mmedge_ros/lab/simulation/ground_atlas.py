@@ -60,7 +60,8 @@ class GroundAtlas:
 
     def __init__(self, world: World, focal: float) -> None:
         random = np.random.default_rng((world.seed, world.ground.seed & 0x7FFFFFFF))
-        path = _path(world)
+        times = np.linspace(0.0, world.seconds, max(2, min(400, int(4 * world.seconds))))
+        path = np.array([world.path.state(float(t)).pose.translation for t in times])
         self.finest, maps = _maps(path, focal)
         self.far = _reach(self.finest, LEVELS - 1, focal, 1.0) / _CORNER
         painter = _Painter(world, self.finest, random)
@@ -77,12 +78,6 @@ class GroundAtlas:
             self.column[k] = left - ground_map.origin[0] / ground_map.resolution
             self.row[k] = -ground_map.origin[1] / ground_map.resolution
             left += columns
-
-
-def _path(world: World) -> FloatArray:
-    """Return places of the drone (K, 3) m through the flight."""
-    times = np.linspace(0.0, world.seconds, max(2, min(400, int(4 * world.seconds))))
-    return np.array([world.path.state(float(t)).pose.translation for t in times])
 
 
 def _maps(path: FloatArray, focal: float) -> tuple[float, list[GroundMap]]:

@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import cycle
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 from mmedge_ros.geometry.ego_motion import ODOMETRY_FRAME
 from mmedge_ros.lab.simulation import SimulationError
-from mmedge_ros.lab.simulation.camera import CameraSimulator, Picture
+from mmedge_ros.lab.simulation.camera import CameraSimulator
 from mmedge_ros.lab.simulation.flight_bag import CAMERA, CAMERA_INFO, GROUND_TRUTH, FlightRecord
 from mmedge_ros.lab.simulation.flight_messages import FlightMessages
 from mmedge_ros.lab.simulation.flight_schedule import camera_instants, stamp_ns
@@ -25,12 +25,6 @@ _SECONDS_EACH = 3.0
 _MOST = 8
 
 PictureRecords: TypeAlias = tuple[FlightRecord, ...]
-
-
-class Camera(Protocol):
-    """Takes pictures; see `mmedge_ros.lab.simulation.camera.CameraSimulator`."""
-
-    def picture(self, t: float) -> Picture: ...
 
 
 def useful_workers(seconds: float) -> int:
@@ -78,7 +72,7 @@ def _share_of_pictures(
 
 
 def picture_records(
-    world: World, camera: Camera, make: FlightMessages, first: int = 0, step: int = 1
+    world: World, camera: CameraSimulator, make: FlightMessages, first: int = 0, step: int = 1
 ) -> Iterator[PictureRecords]:
     """Return what each picture adds to a recording; of every ``step``-th one from ``first`` on."""
     instants = camera_instants(world)

@@ -31,7 +31,12 @@ def noise_tile(
     """
     # What changes slowly is made small and enlarged; what changes fast repeats sooner.
     if fine >= 8.0:
-        return _enlarged(noise_tile(random, size // 4, slope, coarse / 4.0, fine / 4.0), 4)
+        tile = noise_tile(random, size // 4, slope, coarse / 4.0, fine / 4.0)
+        # With a margin from the other side, so that it repeats as it did.
+        around = np.pad(tile, 2, mode='wrap')
+        side = 4 * len(around)
+        larger = cv2.resize(around, (side, side), interpolation=cv2.INTER_CUBIC)
+        return np.asarray(larger[8:-8, 8:-8], np.float32)
     if coarse <= size / 8.0 and size > 256:
         return np.tile(noise_tile(random, size // 2, slope, coarse, fine), (2, 2))
     spectrum = np.fft.rfft2(random.standard_normal((size, size), np.float32))
@@ -50,16 +55,6 @@ def pyramid(picture: Pixels, least: int) -> list[Pixels]:
         smaller = cv2.resize(pictures[-1], size, interpolation=cv2.INTER_AREA)
         pictures.append(cast(Pixels, smaller))
     return pictures
-
-
-def _enlarged(tile: Floats, times: int) -> Floats:
-    """Return a tile ``times`` as large that repeats as it did."""
-    size = tile.shape[0]
-    around = np.pad(tile, 2, mode='wrap')
-    side = times * (size + 4)
-    larger = cv2.resize(around, (side, side), interpolation=cv2.INTER_CUBIC)
-    cut = slice(2 * times, 2 * times + times * size)
-    return np.asarray(larger[cut, cut], np.float32)
 
 
 def surface_tile(surface: str, resolution: float, random: np.random.Generator) -> Image:
