@@ -1,4 +1,4 @@
-"""An accuracy predictor from two sets of flights to a copy of a bundle with the better one."""
+"""Learns an accuracy predictor from flights, and enters it in a bundle if it beats the table."""
 
 from __future__ import annotations
 
