@@ -7,10 +7,9 @@ from pathlib import Path
 import typer
 
 from mmedge_ros.commands.display import StatusLine, console, say
-from mmedge_ros.lab.simulation.flight import simulate_flight
+from mmedge_ros.lab.simulation.flight import simulate_flight, useful_workers
 from mmedge_ros.lab.simulation.flight_folder import add_preview
 from mmedge_ros.lab.simulation.flight_set import SetProgress, simulate_set
-from mmedge_ros.lab.simulation.picture_records import useful_workers
 from mmedge_ros.lab.simulation.scenario import Scenario, scenarios
 from mmedge_ros.lab.simulation.standard_sets import standard_set
 

@@ -12,14 +12,15 @@ from hand_made_streams import impossible_world, world_that_kills
 
 from mmedge_ros.lab.simulation import SimulationError
 from mmedge_ros.lab.simulation.camera import CameraSimulator
-from mmedge_ros.lab.simulation.flight import record_flight, simulate_flight
-from mmedge_ros.lab.simulation.flight_bag import CAMERA, CAMERA_INFO, GROUND_TRUTH
-from mmedge_ros.lab.simulation.flight_messages import FlightMessages
-from mmedge_ros.lab.simulation.picture_records import (
+from mmedge_ros.lab.simulation.flight import (
     picture_records,
     pictures_of_workers,
+    record_flight,
+    simulate_flight,
     useful_workers,
 )
+from mmedge_ros.lab.simulation.flight_bag import CAMERA, CAMERA_INFO, GROUND_TRUTH
+from mmedge_ros.lab.simulation.flight_messages import FlightMessages
 
 SECONDS = 0.5
 
