@@ -143,19 +143,19 @@ def evaluate(
     result in the end.
     """
     options = Options(
-        tuple(sets or ()),
-        bundle,
-        policies,
-        protocols,
-        limits or (_QUICK_LIMITS if quick else _LIMITS),
-        shares or (_QUICK_SHARES if quick else _SHARES),
-        profile,
-        most,
-        seconds,
-        quick,
-        rivals,
-        seeds,
-        tuple(results or ()),
+        sets=tuple(sets or ()),
+        bundle=bundle,
+        policies=policies,
+        protocols=protocols,
+        limits=limits or (_QUICK_LIMITS if quick else _LIMITS),
+        shares=shares or (_QUICK_SHARES if quick else _SHARES),
+        profile=profile,
+        flights=most,
+        seconds=seconds,
+        quick=quick,
+        rivals=rivals,
+        seeds=seeds,
+        results=tuple(results or ()),
     )
     with plain_errors():
         moved = _evaluate(options, Work(out, jobs, ray, timing), against, store)
@@ -186,19 +186,21 @@ class Options(NamedTuple):
         """The command that evaluates this again."""
         usual = (_QUICK_LIMITS, _QUICK_SHARES) if self.quick else (_LIMITS, _SHARES)
         words = ['mmedge', 'evaluate', *map(str, self.sets)]
-        for name, ordinary in (
-            ('bundle', _BUNDLE),
-            *(('policies', ''), ('protocols', ''), ('limits', usual[0]), ('shares', usual[1])),
-            *(
-                ('profile', None),
-                ('rivals', None),
-                ('flights', 0),
-                ('seconds', None),
-                ('seeds', 1),
-            ),
-        ):
+        ordinary = {
+            'bundle': _BUNDLE,
+            'policies': '',
+            'protocols': '',
+            'limits': usual[0],
+            'shares': usual[1],
+            'profile': None,
+            'rivals': None,
+            'flights': 0,
+            'seconds': None,
+            'seeds': 1,
+        }
+        for name, usual_value in ordinary.items():
             value = getattr(self, name)
-            if value != ordinary:
+            if value != usual_value:
                 words += [f'--{name}', str(value)]
         for path in self.results:
             words += ['--results', str(path)]
@@ -261,17 +263,17 @@ def _evaluate(options: Options, work: Work, against: Path | None, store: Path | 
     cost = partial(core_seconds, cases=len(plan.cases), has_networks=has_fusion)
     flights = _flights(options, work, cost)
     request = ComparisonRequest(
-        folder,
-        tuple(path.name for path in options.sets) or (SIMULATED,),
-        flights,
-        plan,
-        partial(run_case, rivals.plugins),
-        profile,
-        work.out,
-        work.jobs,
-        work.ray,
-        work.timing,
-        rivals.digest,
+        bundle=folder,
+        sets=tuple(path.name for path in options.sets) or (SIMULATED,),
+        flights=flights,
+        plan=plan,
+        run=partial(run_case, rivals.plugins),
+        profile=profile,
+        out=work.out,
+        jobs=work.jobs,
+        ray=work.ray,
+        timing=work.timing,
+        plugins=rivals.digest,
         without=tuple(without) if not options.policies else (),
         command=options.command,
         tables=tables_folder(),

@@ -20,7 +20,15 @@ def main(bundle: Path, flights: Path, out: Path) -> None:
     named = run.named_flights([('set', sorted(flights.iterdir()))])
     run.compare(
         run.ComparisonRequest(
-            bundle, ('set',), named, plan, run_fake, NOMINAL, out, jobs=1, timing=False
+            bundle=bundle,
+            sets=('set',),
+            flights=named,
+            plan=plan,
+            run=run_fake,
+            profile=NOMINAL,
+            out=out,
+            jobs=1,
+            timing=False,
         )
     )
 

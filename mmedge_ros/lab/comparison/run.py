@@ -45,7 +45,7 @@ CASES = 'cases'
 _FEW_FLIGHTS, _SEVERAL = 10, 2
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ComparisonRequest:
     """What to compare, and where.
 
