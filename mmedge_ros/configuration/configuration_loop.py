@@ -18,9 +18,7 @@ from mmedge_ros.configuration.accuracy_predictor import AccuracyPredictor, Indic
 from mmedge_ros.configuration.caps_policy import Caps, CapsParameters, CapsPolicy, ScanShare
 from mmedge_ros.configuration.change_rules import ChangeRules, ChangeRulesParameters
 from mmedge_ros.configuration.configuration_space import ConfigurationSpace
-from mmedge_ros.configuration.factorised_latency import (
-    FactorisedLatency,
-)
+from mmedge_ros.configuration.factorised_latency import FactorisedLatency
 from mmedge_ros.configuration.latency_budget import (
     LatencyBudget,
     LatencyBudgetParameters,
@@ -40,7 +38,7 @@ _SILENCE = 0.3
 _TOO_MUCH = 'late decisions: not more than the machine keeps up with'
 
 # Names of parameters that the latency model and its calibration had.
-_LATENCY = ('capacity', 'overload', 'stride')
+_LATENCY = ('capacity', 'overload')
 _CALIBRATION = (
     *('machine', 'modality', 'level', 'memory'),
     *('profile_error', 'downwards', 'smallest_step'),
@@ -55,6 +53,7 @@ class ConfigurationLoopParameters:
 
     REMOVED: ClassVar[Mapping[str, str]] = {
         **{f'latency.{name}': 'the latency model has no parameters' for name in _LATENCY},
+        'latency.stride': 'set stride',
         **{f'calibration.{name}': 'calibration has no parameters' for name in _CALIBRATION},
     }
 
@@ -65,6 +64,14 @@ class ConfigurationLoopParameters:
         's',
         0.001,
         60.0,
+    )
+    stride: float = parameter(
+        0.1,
+        'time between the ends of windows, as fusion has it: units that come well before an end '
+        'may take that much longer',
+        's',
+        0.01,
+        10.0,
     )
     budget: LatencyBudgetParameters = group(LatencyBudgetParameters)
     guard: LoadGuardParameters = group(LoadGuardParameters)
@@ -100,7 +107,7 @@ class ConfigurationLoop:
     ) -> None:
         self._parameters = p = parameters or ConfigurationLoopParameters()
         self._predictor = predictor
-        self._latency = FactorisedLatency(space, profile)
+        self._latency = FactorisedLatency(space, profile, p.stride)
         self._proven = ProvenLatency(self._latency, self._latency.pace)
         self._rules = ChangeRules(space, self._proven, p.reconfiguration)
         self._policy = CapsPolicy(p.caps)

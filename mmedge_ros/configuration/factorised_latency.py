@@ -42,9 +42,6 @@ _LEAST_SPREAD = 0.01
 _CAPACITY = 2
 # A queue is taken to have been growing for so long under overload, s.
 OVERLOAD = 1.0
-# Between the ends of windows, the default of fusion, s: units that arrive well before an end may
-# take that much longer.
-_STRIDE = 0.1
 # Arrivals are looked at so often, s.
 _LOOKED_AT = 0.5
 
@@ -54,6 +51,7 @@ class FactorisedLatency:
 
     ``load`` (size,) is the work of each in busy seconds per second, a stand-in for energy too.
 
+    :param stride: between the ends of windows, s
     :raises ConfigurationError: if the profile lacks a level of the space
     """
 
@@ -61,6 +59,7 @@ class FactorisedLatency:
         self,
         space: ConfigurationSpace,
         profile: UnitTimeProfile,
+        stride: float = 0.1,
     ) -> None:
         self._space = space
         kinds: list[tuple[str, Hashable, StageTime]] = []
@@ -92,7 +91,7 @@ class FactorisedLatency:
         self._growing, self._interval = np.maximum(growing, 1.0), 1.0 / self._rates
         counts = queue_lengths(int(self._growing.max()))
         self._arrivals = [
-            ArrivalTimes(options.rates, counts, _STRIDE) for options in space.modalities
+            ArrivalTimes(options.rates, counts, stride) for options in space.modalities
         ]
         self._places = {options.modality: m for m, options in enumerate(space.modalities)}
         self._levels = [len(options.levels) for options in space.modalities]

@@ -19,7 +19,7 @@ from live_graph import (
     wait_until,
 )
 
-from mmedge_ros.ros.graph.shared_memory import segments_of
+from mmedge_ros.ros.graph.middleware_files import segments_of
 
 # A machine without time for anything ends nothing in time either: this only tells an end from
 # none at all.

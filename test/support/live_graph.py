@@ -21,8 +21,8 @@ from rclpy.node import Node
 
 from mmedge_ros import msg
 from mmedge_ros.data_types import Decision, Trail
+from mmedge_ros.ros.graph.middleware_files import remove_unused, segments_of
 from mmedge_ros.ros.graph.process_group import ProcessGroup
-from mmedge_ros.ros.graph.shared_memory import remove_unused, segments_of
 from mmedge_ros.ros.messages import names, qos
 from mmedge_ros.ros.messages.conversions import from_time, from_track_array
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import psutil
 
 from mmedge_ros.ros.graph.description import NodeDescription, process_arguments
-from mmedge_ros.ros.graph.shared_memory import left_behind, remove_unused, segments_of
+from mmedge_ros.ros.graph.middleware_files import left_behind, remove_unused, segments_of
 from mmedge_ros.ros.node_main import NOT_MADE, PARENT_VARIABLE
 
 # Together less than the 3 s in which everything must be gone.

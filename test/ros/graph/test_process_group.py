@@ -12,8 +12,8 @@ import pytest
 from live_graph import abandoned, is_alive, wait_until
 
 from mmedge_ros.ros.graph.description import NodeDescription
+from mmedge_ros.ros.graph.middleware_files import left_behind, remove_unused, segments_of
 from mmedge_ros.ros.graph.process_group import ProcessGroup
-from mmedge_ros.ros.graph.shared_memory import left_behind, remove_unused, segments_of
 
 NODES = [NodeDescription('left', 'visualizer'), NodeDescription('right', 'visualizer')]
 ALL_GONE_WITHIN = 3.0

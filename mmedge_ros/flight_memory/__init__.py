@@ -1,0 +1,4 @@
+"""Moments of a flight, kept and searched.
+
+Reserved: no module yet.
+"""

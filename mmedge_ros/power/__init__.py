@@ -1,0 +1,4 @@
+"""Power policy by battery and load, and where models run.
+
+Reserved: no module yet.
+"""

@@ -1,0 +1,4 @@
+"""Questions about a flight, answered from what was perceived.
+
+Reserved: no module yet.
+"""

@@ -1,0 +1,4 @@
+"""What recurs: object memory of the picture stream, semantic memory of tracks.
+
+Reserved: no module yet.
+"""

@@ -1,0 +1,4 @@
+"""Pictures between processes: a ring in shared memory, without ROS.
+
+Reserved: no module yet.
+"""
