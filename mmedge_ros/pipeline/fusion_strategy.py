@@ -15,10 +15,10 @@ from mmedge_ros.fusion.feature_fusion import FeatureFusion, FusionNetworks
 from mmedge_ros.pipeline.perception_pipeline import (
     DECISION,
     FEATURE,
-    MeasurementSource,
     PerceptionPipeline,
     PipelineParameters,
 )
+from mmedge_ros.pipeline.pipeline_parts import MeasurementSource
 from mmedge_ros.skipping.bundle_gate import BundleGate, bundle_gate
 from mmedge_ros.skipping.early_decision import GatedDecision, Gating
 from mmedge_ros.skipping.skip_control import SkipControl

@@ -6,9 +6,8 @@ It reads no clock: the instant is passed in.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol, TypeAlias
 
 import numpy as np
 
@@ -16,7 +15,6 @@ from mmedge_ros.data_types import (
     CAMERA,
     RADAR,
     Decision,
-    Measurement,
     SkipDecision,
     Trail,
     UnitFeatures,
@@ -24,11 +22,15 @@ from mmedge_ros.data_types import (
     extend_trail,
 )
 from mmedge_ros.fusion import FusionError
-from mmedge_ros.fusion.decision_fusion import DecisionFusionParameters, fuse_detections
+from mmedge_ros.fusion.decision_fusion import DecisionFusionParameters
 from mmedge_ros.fusion.feature_fusion import FeatureFusion, FeatureFusionParameters
-from mmedge_ros.fusion.pairing import PairedUnits
 from mmedge_ros.geometry.sensor_rig import SensorRig
 from mmedge_ros.parameter import group, parameter
+from mmedge_ros.pipeline.pipeline_parts import (
+    EarlyDecision,
+    MeasurementSource,
+    decision_fusion_source,
+)
 from mmedge_ros.pipeline.unit_tracker import UnitTracker
 from mmedge_ros.pipeline.window_assembler import ClosedWindow, WindowAssembler, WindowParameters
 from mmedge_ros.skipping.early_decision import SceneChangeParameters
@@ -82,47 +84,6 @@ class PipelineParameters:
             return self.tracker
         begin = min(self.tracker.high_score, self.features.begin_score)
         return replace(self.tracker, high_score=begin)
-
-
-class EarlyDecision(Protocol):
-    """The part of a pipeline that may decide a window before all of it has arrived."""
-
-    def attach(self, windows: PerceptionPipeline) -> None:
-        """Work with this pipeline from now on."""
-
-    def unit_added(self, unit: UnitFeatures, now_ns: int) -> None:
-        """Enter a unit that was taken in."""
-
-    def decide(self, now_ns: int) -> list[Decision]:
-        """Decide the windows that need not be waited for, in order."""
-
-    def window_decided(self, decision: Decision) -> Decision:
-        """Finish with a window that was decided in full; return the decision to publish."""
-
-    def take_skips(self) -> Sequence[SkipDecision]:
-        """Return the leases since the last call, in order; a later one replaces an earlier."""
-
-    def reset(self) -> None:
-        """Forget windows, units and tracks."""
-
-
-# Where measurements come from: units that belong together, and where the sensors are.
-MeasurementSource: TypeAlias = Callable[[PairedUnits, SensorRig], list[Measurement]]
-
-
-def decision_fusion_source(parameters: DecisionFusionParameters) -> MeasurementSource:
-    """Return decision fusion as a source of measurements."""
-
-    def measure(units: PairedUnits, rig: SensorRig) -> list[Measurement]:
-        return fuse_detections(
-            units.camera,
-            units.scans,
-            rig.geometry_at(units.stamp_ns),
-            parameters,
-            [rig.geometry_at(scan.stamp_ns) for scan in units.scans],
-        )
-
-    return measure
 
 
 class PerceptionPipeline:

@@ -16,11 +16,10 @@ from mmedge_ros.lab.evaluation.encoded_flight import EncodedFlight, replay_encod
 from mmedge_ros.lab.gates.certificate import FlightOutcome
 from mmedge_ros.pipeline.fusion_strategy import gated_pipeline
 from mmedge_ros.pipeline.perception_pipeline import (
-    MeasurementSource,
     PerceptionPipeline,
     PipelineParameters,
-    decision_fusion_source,
 )
+from mmedge_ros.pipeline.pipeline_parts import MeasurementSource, decision_fusion_source
 from mmedge_ros.records.device_profile import DeviceProfile
 from mmedge_ros.records.run_record import RunRecord
 from mmedge_ros.skipping.agreement import decisions_agree
