@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from mmedge_ros.commands.bench_adaptation import adaptation
+from mmedge_ros.commands.tables import add_row, new_table, print_parts
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -25,7 +26,6 @@ bench_app.command()(adaptation)
 _LIMITS_MS = (60.0, 80.0, 120.0, 140.0, 160.0)
 _LONGEST_MS = 1e8
 _MOST_DECISIONS = 100_000
-_WIDTH = 120
 
 AccuracyOption = Annotated[
     Path,
@@ -126,47 +126,13 @@ def _plain_errors() -> Iterator[None]:
     try:
         yield
     except ConfigurationError as err:
-        from mmedge_ros.commands.command_errors import stop
+        from mmedge_ros.commands.errors import stop
 
         stop(str(err))
 
 
 def _print_json(report: dict[str, Any]) -> None:
     typer.echo(json.dumps(report, indent=2, allow_nan=False))
-
-
-def print_parts(*parts: Table | str) -> None:
-    """Print tables and sentences on standard output."""
-    from rich.console import Console
-
-    # Into a file or a pipe, tables are as wide as they are.
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        console = Console(highlight=False, width=_WIDTH)
-    for part in parts:
-        console.print(part, markup=False)
-
-
-def new_table(title: str, *columns: str) -> Table:
-    """Return a table without rows, the first column to the left."""
-    from rich.table import Table
-    from rich.text import Text
-
-    from mmedge_ros.commands.display import one_line
-
-    table = Table(title=Text(one_line(title)), title_justify='left', box=None, pad_edge=False)
-    for number, column in enumerate(columns):
-        table.add_column(column, justify='right' if number else 'left')
-    return table
-
-
-def add_row(table: Table, *cells: object) -> None:
-    """Add a row; nothing is shown as a dash."""
-    from rich.text import Text
-
-    from mmedge_ros.commands.display import one_line
-
-    table.add_row(*(Text(one_line('-' if cell is None else str(cell))) for cell in cells))
 
 
 def _optimizer_table(report: dict[str, Any]) -> Table:

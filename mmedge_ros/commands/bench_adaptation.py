@@ -70,7 +70,7 @@ def adaptation(
     An oracle gives the steps in which some configuration would be in time. Player, recorder and
     limiter run outside the limit.
     """
-    from mmedge_ros.commands.command_errors import plain_errors
+    from mmedge_ros.commands.errors import plain_errors
     from mmedge_ros.commands.profile import percents_of
 
     seconds = _seconds(limit)
@@ -80,7 +80,7 @@ def adaptation(
     if as_json:
         typer.echo(json.dumps(report, indent=2, allow_nan=False))
         return
-    from mmedge_ros.commands.bench import print_parts
+    from mmedge_ros.commands.tables import print_parts
 
     print_parts(_table(report), _summary(report))
     typer.echo(out / REPORT)
@@ -210,7 +210,7 @@ def _oracle(
 
 
 def _table(report: dict[str, Any]) -> Table:
-    from mmedge_ros.commands.bench import add_row, new_table
+    from mmedge_ros.commands.tables import add_row, new_table
 
     table = new_table(
         f'\n{report["phase_seconds"]:g} s for each share, limit {report["limit_ms"]:g} ms',

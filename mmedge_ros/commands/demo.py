@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from mmedge_ros.commands.command_options import NetworkOption
 from mmedge_ros.commands.display import StatusLine
+from mmedge_ros.commands.options import NetworkOption
 
 
 def demo(
@@ -40,7 +40,7 @@ def demo(
     """
     if bag is not None and (scenario or seconds is not None or seed is not None):
         raise typer.BadParameter('a recording is as it is; leave out --bag, or what it replaces')
-    from mmedge_ros.commands.command_errors import plain_errors
+    from mmedge_ros.commands.errors import plain_errors
 
     with plain_errors():
         if flight_only:

@@ -10,8 +10,8 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from mmedge_ros.commands.command_errors import plain_errors
 from mmedge_ros.commands.display import StatusLine, say
+from mmedge_ros.commands.errors import plain_errors
 
 SIMULATED = 'simulated'
 _BUNDLE = 'flight_people'

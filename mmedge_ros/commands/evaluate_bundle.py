@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from mmedge_ros.commands.command_errors import plain_errors
 from mmedge_ros.commands.display import StatusLine, say
+from mmedge_ros.commands.errors import plain_errors
 
 
 class Configurations(Enum):

@@ -59,7 +59,7 @@ def limit(
         share, command = _share_and_command(arguments, trace)
         code = _run(share, command, method, subprocess.DEVNULL if trace == STREAMED else None)
     except MonitoringError as err:
-        from mmedge_ros.commands.command_errors import stop
+        from mmedge_ros.commands.errors import stop
 
         stop(str(err))
     raise typer.Exit(code if code >= 0 else 128 - code)

@@ -9,9 +9,9 @@ from typing import Annotated, NoReturn
 import typer
 
 from mmedge_ros.commands.bench import bench_app
-from mmedge_ros.commands.command_errors import plain_errors
 from mmedge_ros.commands.demo import demo
 from mmedge_ros.commands.display import say
+from mmedge_ros.commands.errors import plain_errors
 from mmedge_ros.commands.evaluate import evaluate
 from mmedge_ros.commands.evaluate_bundle import evaluate_bundle
 from mmedge_ros.commands.limit import limit

@@ -14,8 +14,8 @@ import yaml
 from rich.console import Console
 from rich.table import Table
 
-from mmedge_ros.commands.command_errors import plain_errors
 from mmedge_ros.commands.display import StatusLine, one_line, say
+from mmedge_ros.commands.errors import plain_errors
 from mmedge_ros.commands.train import SetArgument
 
 if TYPE_CHECKING:

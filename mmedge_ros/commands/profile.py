@@ -59,7 +59,7 @@ def profile(
     """
     # Everything is compared with all of the machine.
     percents = list(dict.fromkeys([100.0, *percents_of(limits, '--limits')]))
-    from mmedge_ros.commands.command_errors import plain_errors
+    from mmedge_ros.commands.errors import plain_errors
 
     with plain_errors():
         _run(bundle, bag, out, percents, (seconds, max(seconds, longest)), checks)

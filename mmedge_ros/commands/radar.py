@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mmedge_ros.commands.command_errors import plain_errors
 from mmedge_ros.commands.display import say
+from mmedge_ros.commands.errors import plain_errors
 
 if TYPE_CHECKING:
     from mmedge_ros.sensing.simulated_board.board import SimulatedBoard

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from mmedge_ros.commands.command_errors import plain_errors
-from mmedge_ros.commands.command_options import (
+from mmedge_ros.commands.errors import plain_errors
+from mmedge_ros.commands.options import (
     BagArgument,
     CalibrationOption,
     CameraOption,

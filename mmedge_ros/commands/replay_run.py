@@ -8,8 +8,8 @@ from pathlib import Path
 
 import typer
 
-from mmedge_ros.commands.command_errors import stop
 from mmedge_ros.commands.display import StatusLine, console, say
+from mmedge_ros.commands.errors import stop
 from mmedge_ros.data_types import Decision
 from mmedge_ros.encoding.bundle.default_model import default_detector
 from mmedge_ros.encoding.bundle.model_bundle import open_detector

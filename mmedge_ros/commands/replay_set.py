@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from mmedge_ros.commands.command_errors import plain_errors
-from mmedge_ros.commands.command_options import DetectorOption, ParamsOption
 from mmedge_ros.commands.display import StatusLine, say
+from mmedge_ros.commands.errors import plain_errors
+from mmedge_ros.commands.options import DetectorOption, ParamsOption
 
 
 def replay_set(

@@ -8,9 +8,9 @@ from typing import Annotated
 
 import typer
 
-from mmedge_ros.commands.command_errors import plain_errors
-from mmedge_ros.commands.command_options import frame_span
 from mmedge_ros.commands.display import StatusLine, say
+from mmedge_ros.commands.errors import plain_errors
+from mmedge_ros.commands.options import frame_span
 from mmedge_ros.commands.train_replayed import (
     OutOption,
     train_gate,

@@ -9,8 +9,8 @@ from typing import Annotated
 
 import typer
 
-from mmedge_ros.commands.command_errors import plain_errors, stop
 from mmedge_ros.commands.display import StatusLine, say
+from mmedge_ros.commands.errors import plain_errors, stop
 
 BundleArgument = Annotated[str, typer.Argument(help='bundle folder, or the name of a bundle')]
 JobsOption = Annotated[

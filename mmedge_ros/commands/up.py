@@ -7,7 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from mmedge_ros.commands.command_options import (
+from mmedge_ros.commands.display import StatusLine, say
+from mmedge_ros.commands.options import (
     CalibrationOption,
     CameraOption,
     DetectorOption,
@@ -17,7 +18,6 @@ from mmedge_ros.commands.command_options import (
     RadarOption,
     RateOption,
 )
-from mmedge_ros.commands.display import StatusLine, say
 
 
 def up(
@@ -99,7 +99,7 @@ def up(
         raise typer.BadParameter(
             f'{board} is no file; name a recording, or person', param_hint='--simulated-radar'
         )
-    from mmedge_ros.commands.command_errors import plain_errors
+    from mmedge_ros.commands.errors import plain_errors
     from mmedge_ros.replay.recording import TopicChoice
 
     with plain_errors():

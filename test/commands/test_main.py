@@ -14,8 +14,8 @@ from bag_fixtures import recording, write_bag
 from typer.testing import CliRunner, Result
 
 from mmedge_ros.commands import replay_run
-from mmedge_ros.commands.command_errors import plain_errors
 from mmedge_ros.commands.display import StatusLine, say
+from mmedge_ros.commands.errors import plain_errors
 from mmedge_ros.commands.main import app
 from mmedge_ros.commands.replay_run import ReplayRequest
 from mmedge_ros.configuration import ConfigurationError

@@ -15,7 +15,7 @@ import pytest
 import typer
 from tiny_detector import write_tiny_detector
 
-from mmedge_ros.commands.command_errors import plain_errors
+from mmedge_ros.commands.errors import plain_errors
 from mmedge_ros.commands.replay_run import ReplayRequest, run_replay
 
 ROOT = Path(__file__).resolve().parents[2]

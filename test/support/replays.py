@@ -19,7 +19,7 @@ from typing import Any
 
 import typer
 
-from mmedge_ros.commands.command_errors import plain_errors
+from mmedge_ros.commands.errors import plain_errors
 from mmedge_ros.commands.replay_run import ReplayRequest, run_replay
 
 Message = tuple[str, int, Any]
