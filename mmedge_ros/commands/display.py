@@ -31,7 +31,7 @@ def _joined(text: str) -> str:
 
 
 class StatusLine:
-    """One line that tells how far a run is and what it sees; plain lines without a terminal.
+    """One line with a run's progress and what it sees; plain lines without a terminal.
 
     How far is a share, or the time it has taken where there is no end in sight.
     """

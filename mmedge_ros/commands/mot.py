@@ -42,9 +42,9 @@ def run_evaluate_mot(truth: Path, result: Path, report: Path | None = None) -> N
 
     :raises EvaluationError: for a file that cannot be used or written
     """
-    true_boxes, found = read_mot_text(truth), read_mot_text(result)
-    figures = evaluate_mot(true_boxes, found)
-    for note in (*true_boxes.notes, *found.notes):
+    true_boxes, boxes = read_mot_text(truth), read_mot_text(result)
+    figures = evaluate_mot(true_boxes, boxes)
+    for note in (*true_boxes.notes, *boxes.notes):
         say(f'note: {note}')
     if figures.result_ids is None:
         say(f'note: {result} has boxes without an id: the figures of identity are left out')
@@ -62,17 +62,17 @@ def run_track_mot(detections: Path, out: Path, camera: MotCamera) -> None:
 
     :raises EvaluationError: for a file that cannot be used or written
     """
-    found = read_mot_text(detections)
-    for note in found.notes:
+    boxes = read_mot_text(detections)
+    for note in boxes.notes:
         say(f'note: {note}')
-    if not len(found):
+    if not len(boxes):
         say(f'note: {detections} holds no box; neither will the result')
-    tracks = track_detections(found, camera)
+    tracks = track_detections(boxes, camera)
     write_mot_text(out, tracks)
-    used = camera.fitted(found)
+    used = camera.fitted(boxes)
     say(
-        f'{len(found)} boxes, picture {used.width} x {used.height} px at {used.fps:g} per second; '
-        f'confidences: {scores(found.confidences)[1]}'
+        f'{len(boxes)} boxes, picture {used.width} x {used.height} px at {used.fps:g} per second; '
+        f'confidences: {scores(boxes.confidences)[1]}'
     )
     say(f'{len(tracks)} boxes of {len(set(tracks.ids.tolist()))} tracks')
     typer.echo(out)
@@ -94,7 +94,7 @@ def _shown(value: float | None) -> str:
 
 
 def _json(figures: MotFigures) -> str:
-    """Return the figures by name; null for those that could not be asked."""
+    """Return the figures by name; null for those that are not defined."""
     known = {
         name: round(value, _DIGITS) if value is not None and math.isfinite(value) else None
         for name, value in dataclasses.asdict(figures).items()

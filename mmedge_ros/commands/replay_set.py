@@ -45,12 +45,12 @@ def replay_set(
         from mmedge_ros.lab.reporting.report_files import require_writable
         from mmedge_ros.lab.training.flight_pictures import flights_in
 
-        found = flights_in(flights)
+        folders = flights_in(flights)
         require_writable(out)
         reports = []
         with StatusLine(f'replaying {flights.name}') as line:
-            for number, flight in enumerate(found):
-                line.advance(number / len(found), flight.name)
+            for number, flight in enumerate(folders):
+                line.advance(number / len(folders), flight.name)
                 request = ReplayRequest(
                     flight, out, detector=detector, profile=profile, params=params
                 )
@@ -60,5 +60,5 @@ def replay_set(
             say(f'note: no flight below {flights} carries ground truth; there is no table')
             return
         write_table(rows, out)
-        say(f'a report of each of {len(found)} flights is below {out}')
+        say(f'a report of each of {len(folders)} flights is below {out}')
         typer.echo(table_markdown(rows))

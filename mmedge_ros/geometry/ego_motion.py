@@ -139,8 +139,8 @@ class EgoMotion:
         return replace(state, velocity=filled.velocity, angular_velocity=filled.angular_velocity)
 
 
-# Most instants are asked for several times: a scan's alone, and with its picture. States are
-# told apart by identity, so that what replaces one is never taken for it.
+# Most instants are looked up several times: a scan's alone, and with its picture. States are
+# distinguished by identity, so that what replaces one is never taken for it.
 @lru_cache(maxsize=64)
 def _between(before: EgoState, after: EgoState, stamp_ns: int) -> EgoState:
     span = (after.stamp_ns - before.stamp_ns) / NS_PER_S

@@ -154,7 +154,7 @@ def _calls(evidence: Evidence) -> Verdict:
     rate = {m: evidence.value(case, f'encoder_calls_per_s.{m}') for m in (CAMERA, RADAR)}
     once = all(abs(value - 1.0) < 1e-9 for value in each.values())
     why = (
-        'That features are the same bit for bit is asked by tests, not here: offline and live '
+        'That features are the same bit for bit is tested elsewhere: offline and live '
         'encode a unit once and keep it.'
     )
     if plan.has(BLOCKING, SAMPLE):

@@ -1,7 +1,7 @@
 """Offline replay in which configurations change in flight, as an optimiser's node changes them.
 
-Whoever steers hears of units, features, leases and decisions when its node would, and is asked
-for a configuration on a timer; what it answers reaches the encoders as fast as a receipt.
+The steering receives units, features, leases and decisions when its node would, and is queried
+for a configuration on a timer; its answer reaches the encoders as fast as a receipt.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ class SteeredReplay(OfflineReplay):
 
     ``configurations`` are those that were chosen, in order.
 
-    :param rate: how often the steering is asked, Hz
+    :param rate: how often the steering is queried, Hz
     :raises ReplayError: when run, if the steering has no answer before the first unit
     """
 
@@ -133,7 +133,7 @@ class SteeredReplay(OfflineReplay):
     def _begin(self, now_ns: int) -> None:
         first = self._steering.update(now_ns - _HEAD_START_NS)
         if first is None:
-            raise ReplayError('who chooses configurations has none to begin with')
+            raise ReplayError('the steering has no configuration to begin with')
         self.configurations.append(first)
         for server in self.servers.values():
             server.intake.control.schedule = ConfigurationSchedule(first)
@@ -154,7 +154,7 @@ class SteeredReplay(OfflineReplay):
 
     def _take_receipt(self, now_ns: int, receipt: UnitReceipt) -> None:
         super()._take_receipt(now_ns, receipt)
-        if receipt.outcome not in (UnitOutcome.DROPPED, UnitOutcome.FAILED):  # told of before
+        if receipt.outcome not in (UnitOutcome.DROPPED, UnitOutcome.FAILED):  # reported before
             self._steering.unit_arrived(
                 receipt.modality, now_ns, receipt.stamp_ns, receipt.available_ns
             )

@@ -148,7 +148,7 @@ def test_it_hears_of_rests() -> None:
 
 
 def test_who_has_nothing_to_begin_with_is_refused() -> None:
-    with pytest.raises(ReplayError, match='none to begin with'):
+    with pytest.raises(ReplayError, match='no configuration to begin with'):
         flown(Script([configuration(1, 2 * BEGIN_NS, 'small')]))
 
 
