@@ -240,8 +240,8 @@ def _evaluate(options: Options, work: Work, against: Path | None, store: Path | 
     )
     from mmedge_ros.lab.comparison.task import run_case
     from mmedge_ros.lab.evaluation import EvaluationError
-    from mmedge_ros.lab.policies.rivals_folder import bundle_rivals, read_rivals
     from mmedge_ros.lab.policies.settings import STATED
+    from mmedge_ros.lab.policies.trained_rivals import bundle_rivals, read_rivals
     from mmedge_ros.lab.reporting.report_files import require_writable
     from mmedge_ros.records.device_profile import read_profile
 

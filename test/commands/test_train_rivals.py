@@ -14,7 +14,7 @@ from typer.testing import CliRunner, Result
 
 from mmedge_ros.commands.main import app
 from mmedge_ros.lab.comparison import figures
-from mmedge_ros.lab.policies.rivals_folder import bundle_rivals, read_rivals, write_rivals
+from mmedge_ros.lab.policies.trained_rivals import bundle_rivals, read_rivals, write_rivals
 from mmedge_ros.lab.training.rivals import rivals_session
 from mmedge_ros.lab.training.rivals.rival_training import Trained
 

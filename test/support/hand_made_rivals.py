@@ -10,9 +10,9 @@ from mmedge_ros.data_types import CAMERA, RADAR, Configuration, ModalityConfigur
 from mmedge_ros.lab.policies.dense_network import DenseNetwork
 from mmedge_ros.lab.policies.imputation import PERSON_FIELDS, TrainedImputer
 from mmedge_ros.lab.policies.policy_features import POLICY_FIELDS
-from mmedge_ros.lab.policies.rivals_folder import Choices, choices_of, trained_gate
 from mmedge_ros.lab.policies.steering import Plugins
 from mmedge_ros.lab.policies.trained_choosers import TrainedSelector
+from mmedge_ros.lab.policies.trained_rivals import Choices, choices_of, trained_gate
 from mmedge_ros.lab.training.rivals.samples import (
     FlightSamples,
     GatingSamples,

@@ -131,8 +131,11 @@ def write_comparison(report: dict[str, Any], folder: Path) -> None:
 
     :raises EvaluationError: if the folder or a file in it cannot be written
     """
+    from mmedge_ros.lab.comparison.comparison_page import (
+        comparison_markdown,
+        render_comparison_page,
+    )
     from mmedge_ros.lab.comparison.figures import COMPARISON_FIGURES, draw_comparison
-    from mmedge_ros.lab.comparison.page import comparison_markdown, render_comparison_page
 
     figures = draw_comparison(report)
     pages = {TABLE: comparison_markdown(report), PAGE: render_comparison_page(report, figures)}

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from mmedge_ros.data_types import Configuration
 from mmedge_ros.lab.policies.causality import Promise
-from mmedge_ros.lab.policies.queueing import Thinning, WindowQueue, Windows, encode_all
+from mmedge_ros.lab.policies.encoder_servers import Thinning, WindowQueue, Windows, encode_all
 from mmedge_ros.lab.policies.schedule import (
     STREAM,
     Arrival,

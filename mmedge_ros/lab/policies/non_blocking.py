@@ -6,7 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from mmedge_ros.lab.policies.causality import Promise
-from mmedge_ros.lab.policies.queueing import Thinning, WindowQueue, Windows, encode_on_arrival
+from mmedge_ros.lab.policies.encoder_servers import (
+    Thinning,
+    WindowQueue,
+    Windows,
+    encode_on_arrival,
+)
 from mmedge_ros.lab.policies.schedule import (
     STREAM,
     Arrival,

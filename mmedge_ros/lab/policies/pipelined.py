@@ -15,7 +15,7 @@ from mmedge_ros.data_types import Configuration, ModalityConfiguration, Unit
 from mmedge_ros.lab.evaluation.encoded_flight import EncodedFlight, replay_encoded
 from mmedge_ros.lab.evaluation.steered_replay import Steering
 from mmedge_ros.lab.policies.causality import Promise
-from mmedge_ros.lab.policies.queueing import WindowQueue, Windows
+from mmedge_ros.lab.policies.encoder_servers import WindowQueue, Windows
 from mmedge_ros.lab.policies.schedule import (
     SAMPLE,
     STREAM,

@@ -36,8 +36,8 @@ from mmedge_ros.lab.evaluation.bundle_under_test import BundleUnderTest
 from mmedge_ros.lab.evaluation.encoded_flight import EncodedFlight
 from mmedge_ros.lab.evaluation.steered_replay import OptimiserSteering, Steering
 from mmedge_ros.lab.policies.causality import check
+from mmedge_ros.lab.policies.encoder_servers import arrivals_of
 from mmedge_ros.lab.policies.pipelined import Pipelined
-from mmedge_ros.lab.policies.queueing import arrivals_of
 from mmedge_ros.lab.policies.registry import Choosing, PolicyKind, policy_named
 from mmedge_ros.lab.policies.schedule import PROTOCOLS, STREAM, Arrival, Schedule
 from mmedge_ros.lab.policies.scheduled_replay import StoredFeatures, replay_schedule

@@ -12,8 +12,8 @@ from hand_made_units import MS
 
 from mmedge_ros.data_types import CAMERA, RADAR
 from mmedge_ros.lab.policies.causality import check
+from mmedge_ros.lab.policies.encoder_servers import arrivals_of
 from mmedge_ros.lab.policies.pipelined import Pipelined
-from mmedge_ros.lab.policies.queueing import arrivals_of
 from mmedge_ros.lab.policies.registry import POLICIES
 from mmedge_ros.lab.policies.schedule import SAMPLE, STREAM
 from mmedge_ros.lab.policies.steering import ChooserSteering

@@ -20,9 +20,9 @@ from mmedge_ros.lab.evaluation.bundle_under_test import BundleUnderTest
 from mmedge_ros.lab.evaluation.decision_log import decision_lines
 from mmedge_ros.lab.evaluation.encoded_flight import EncodedFlight
 from mmedge_ros.lab.policies.policy_run import PolicyRun, run_policy
-from mmedge_ros.lab.policies.rivals_folder import choices_of
 from mmedge_ros.lab.policies.schedule import SAMPLE, STREAM, Encoding
 from mmedge_ros.lab.policies.steering import Facts, Plugins
+from mmedge_ros.lab.policies.trained_rivals import choices_of
 from mmedge_ros.records.device_profile import DeviceProfile
 
 PROFILE = DeviceProfile(

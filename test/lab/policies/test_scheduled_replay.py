@@ -19,9 +19,9 @@ from mmedge_ros.lab.evaluation import EvaluationError
 from mmedge_ros.lab.evaluation.decision_log import decision_lines
 from mmedge_ros.lab.evaluation.latency_metrics import latency_metrics
 from mmedge_ros.lab.policies.blocking import Blocking
+from mmedge_ros.lab.policies.encoder_servers import arrivals_of
 from mmedge_ros.lab.policies.non_blocking import NonBlocking
 from mmedge_ros.lab.policies.pipelined import Pipelined
-from mmedge_ros.lab.policies.queueing import arrivals_of
 from mmedge_ros.lab.policies.schedule import SAMPLE, STREAM, Schedule, Use
 from mmedge_ros.lab.policies.scheduled_replay import replay_schedule
 from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline

@@ -17,8 +17,8 @@ from mmedge_ros.data_types import CAMERA, Box, Decision, UnitFeatures
 from mmedge_ros.lab.evaluation.bundle_under_test import BundleUnderTest
 from mmedge_ros.lab.policies.imputation import PERSON_FIELDS
 from mmedge_ros.lab.policies.policy_features import POLICY_FIELDS
-from mmedge_ros.lab.policies.rivals_folder import choices_of
 from mmedge_ros.lab.policies.settings import STATED
+from mmedge_ros.lab.policies.trained_rivals import choices_of
 from mmedge_ros.lab.training import TrainingError
 from mmedge_ros.lab.training.rivals.rival_training import area_under_curve
 from mmedge_ros.lab.training.rivals.sample_runs import (

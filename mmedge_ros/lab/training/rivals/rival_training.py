@@ -12,9 +12,9 @@ from scipy.stats import rankdata
 from mmedge_ros.data_types import Box, FloatArray
 from mmedge_ros.lab.policies.dense_network import logistic
 from mmedge_ros.lab.policies.imputation import PERSON_FIELDS, TrainedImputer, moved_boxes
-from mmedge_ros.lab.policies.rivals_folder import Choices, trained_gate
 from mmedge_ros.lab.policies.steering import Plugins
 from mmedge_ros.lab.policies.trained_choosers import TrainedGate, TrainedSelector, cheapest_within
+from mmedge_ros.lab.policies.trained_rivals import Choices, trained_gate
 from mmedge_ros.lab.training import TrainingError
 from mmedge_ros.lab.training.dense_training import (
     Fit,

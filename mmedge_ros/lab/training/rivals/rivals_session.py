@@ -12,8 +12,8 @@ from mmedge_ros.data_types import NS_PER_S
 from mmedge_ros.lab.evaluation.bundle_under_test import BundleUnderTest, open_bundle
 from mmedge_ros.lab.evaluation.flight_cases import CachedTruth, encoded_with_truth
 from mmedge_ros.lab.policies.policy_run import levels_needed
-from mmedge_ros.lab.policies.rivals_folder import choices_of, encoders_digest, write_rivals
 from mmedge_ros.lab.policies.settings import STATED
+from mmedge_ros.lab.policies.trained_rivals import choices_of, encoders_digest, write_rivals
 from mmedge_ros.lab.training import OnShare, Report
 from mmedge_ros.lab.training.bundle_files import require_free
 from mmedge_ros.lab.training.checkpoint import work_beside

@@ -39,10 +39,10 @@ from mmedge_ros.lab.policies.policy_features import (
     strong_detections,
 )
 from mmedge_ros.lab.policies.policy_run import PolicyRun, run_policy
-from mmedge_ros.lab.policies.rivals_folder import GATING, SELECTION, Choices
 from mmedge_ros.lab.policies.schedule import SAMPLE
 from mmedge_ros.lab.policies.scheduled_replay import StoredFeatures
 from mmedge_ros.lab.policies.steering import Facts, Plugins
+from mmedge_ros.lab.policies.trained_rivals import GATING, SELECTION, Choices
 from mmedge_ros.lab.training.rivals.samples import (
     GatingSamples,
     ImputationSamples,

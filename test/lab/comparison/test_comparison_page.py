@@ -13,13 +13,13 @@ import pytest
 from hand_made_outcomes import FACTS, better_ours, comparison
 
 from mmedge_ros.lab.comparison import condition_figures, figures
-from mmedge_ros.lab.comparison.figures import COMPARISON_FIGURES, draw_comparison
-from mmedge_ros.lab.comparison.page import (
+from mmedge_ros.lab.comparison.comparison_page import (
     cell,
     comparison_markdown,
     render_comparison_page,
     tiles,
 )
+from mmedge_ros.lab.comparison.figures import COMPARISON_FIGURES, draw_comparison
 from mmedge_ros.lab.comparison.plan import ComparisonPlan, plan_comparison
 from mmedge_ros.lab.comparison.report import comparison_report, figure_of
 from mmedge_ros.lab.comparison.run import problems

@@ -17,15 +17,15 @@ from mmedge_ros.lab.evaluation import EvaluationError
 from mmedge_ros.lab.policies.dense_network import network_bytes, network_from
 from mmedge_ros.lab.policies.imputation import TrainedImputer
 from mmedge_ros.lab.policies.policy_features import POLICY_FIELDS
-from mmedge_ros.lab.policies.rivals_folder import (
+from mmedge_ros.lab.policies.steering import Plugins
+from mmedge_ros.lab.policies.trained_choosers import TrainedGate, TrainedSelector
+from mmedge_ros.lab.policies.trained_rivals import (
     INDEX,
     bundle_rivals,
     choices_of,
     read_rivals,
     write_rivals,
 )
-from mmedge_ros.lab.policies.steering import Plugins
-from mmedge_ros.lab.policies.trained_choosers import TrainedGate, TrainedSelector
 
 
 @pytest.fixture
