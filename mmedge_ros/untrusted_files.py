@@ -11,7 +11,7 @@ _MAX_DEPTH = 40
 # Several times as fast where PyYAML was built with libyaml. It does not survive deep nesting,
 # which has to be refused before it builds anything.
 _LOADER: type[Any] = getattr(yaml, 'CSafeLoader', yaml.SafeLoader)
-_LONGEST_SHOWN = 80
+_LONGEST_SHOWN, _MOST_SHOWN, _MOST_BITS = 80, 20, 200
 
 
 class PlainYamlError(ValueError):
@@ -91,9 +91,13 @@ def load_shallow_yaml(raw: bytes, anchors: bool = True) -> Any:
 
 def shown(value: Any) -> str:
     """Show a value of such a file, cut to what fits a message."""
+    if isinstance(value, dict | list | tuple) and len(value) > _MOST_SHOWN:
+        return f'a {type(value).__name__} of {len(value)}'
+    if isinstance(value, int) and value.bit_length() > _MOST_BITS:
+        return 'a huge number'
     try:
         text = repr(value)
-    except ValueError:  # Python refuses to print the hugest integers
+    except ValueError:  # Python refuses to print the hugest integers, also within others
         return 'a huge number'
     return text if len(text) <= _LONGEST_SHOWN else f'{text[:_LONGEST_SHOWN]}...'
 

@@ -82,7 +82,12 @@ class NetworkGraph:
                 f'{self.path} has {len(ports)} tensors on one side, at most {_MOST_PORTS} are '
                 'read; it is no network of a fusion'
             )
-        return {port.name: self._shape(port) for port in ports}
+        try:
+            return {port.name: self._shape(port) for port in ports}
+        except UnicodeDecodeError as err:
+            raise AggregationError(
+                f'{self.path} names its tensors in bytes that are no text; export it again'
+            ) from err
 
     def _shape(self, port: Any) -> tuple[int, ...]:
         shape = tuple(port.shape or ())

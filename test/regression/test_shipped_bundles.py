@@ -31,7 +31,7 @@ FIGURES = {
 
 @pytest.fixture(scope='session')
 def flight(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return kept_flight(tmp_path_factory.mktemp('demo') / 'flight', DEMO_FLIGHT, lambda _: None, 1)
+    return kept_flight(tmp_path_factory.mktemp('demo') / 'flight', DEMO_FLIGHT, lambda _: None)
 
 
 def test_the_default_bundle_of_a_simulated_flight_is_the_one_with_fusion_networks() -> None:
