@@ -17,6 +17,7 @@ from mmedge_ros.lab.evaluation.box_comparison import BoxesComparison
 from mmedge_ros.lab.evaluation.decision_log import decision_lines
 from mmedge_ros.lab.evaluation.latency_metrics import latency_metrics, modalities_of
 from mmedge_ros.lab.evaluation.pseudo_labels import PseudoLabelComparison
+from mmedge_ros.lab.evaluation.report_pictures import NO_PICTURES, PICTURE_NAMES, RunPictures
 from mmedge_ros.lab.evaluation.trajectories import (
     Trajectory,
     configurations_in_order,
@@ -38,8 +39,9 @@ def write_report(
     folder: Path,
     comparison: BoxesComparison | None = None,
     taught: PseudoLabelComparison | None = None,
+    pictures: RunPictures = NO_PICTURES,
 ) -> dict[str, Any]:
-    """Write report.json, decisions.jsonl, the figures and report.html into a folder.
+    """Write report.json, decisions.jsonl, figures, pictures and report.html into a folder.
 
     The folder is made where it is missing; an earlier report in it is replaced, and only once
     the new one has been written in full.
@@ -58,9 +60,10 @@ def write_report(
     figures = draw_figures(record, tracks, accuracy)
     texts = {
         DECISIONS: decision_lines(record.decisions),
-        PAGE: render_run_page(report, figures),
+        PAGE: render_run_page(report, figures, pictures),
     }
-    write_report_files(report, Path(folder), texts, figures, (*FIGURE_NAMES, VIDEO))
+    known = (*FIGURE_NAMES, *PICTURE_NAMES, VIDEO)
+    write_report_files(report, Path(folder), texts, figures, known, pictures.files)
     return report
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
+from mmedge_ros.lab.evaluation.report_pictures import NO_PICTURES, RunPictures
 from mmedge_ros.lab.reporting.page import Tile, number, percent, render_page
 
 if TYPE_CHECKING:
@@ -61,13 +62,18 @@ _LACKS = (
 )
 
 
-def render_run_page(report: Mapping[str, Any], figures: Sequence[FigureFile]) -> str:
-    """Render the page of a run from the content of report.json and the figures."""
+def render_run_page(
+    report: Mapping[str, Any],
+    figures: Sequence[FigureFile],
+    pictures: RunPictures = NO_PICTURES,
+) -> str:
+    """Render the page of a run from the content of report.json, the figures and pictures."""
     problems = list(Counter(report['problems']).items())
     return render_page(
         'report.html.j2',
         report,
         figures,
+        pictures=pictures,
         title=recording_name(report['bag']),
         summary=summary(report),
         tiles=headline(report),

@@ -48,14 +48,17 @@ def write_report(
     pages: Mapping[str, str],
     figures: Sequence[FigureFile],
     known_figures: Iterable[str],
+    pictures: Mapping[str, bytes] | None = None,
 ) -> None:
-    """Write figures, pages and, last, report.json; figures of an earlier report go.
+    """Write figures, pictures, pages and, last, report.json; those of an earlier report go.
 
     :param pages: texts by the name of their file
-    :param known_figures: names of all that such a report may have
+    :param known_figures: names of all figures and pictures that such a report may have
+    :param pictures: contents by the name of their file
     :raises ReportError: if the folder or a file in it cannot be written
     """
     files = {figure.name: figure.png for figure in figures}
+    files |= pictures or {}
     files |= {name: text.encode(errors='replace') for name, text in pages.items()}
     files[REPORT] = (json.dumps(report, indent=2, allow_nan=False) + '\n').encode()
     write_files(folder, files, [name for name in known_figures if name not in files])
