@@ -29,6 +29,9 @@ case "$1 $2" in
   '-c '*)
     echo "${PYTHON_HAS:-3.11}"
     ;;
+  '-I -B')
+    exit "${EARLY:-3}"
+    ;;
   '-m venv')
     echo venv >>"$NOTES"
     mkdir -p "$3/bin" "$3/lib/python3.11/site-packages" && cp "$0" "$3/bin/python"
@@ -512,6 +515,26 @@ def test_training_gets_an_environment_of_its_own_in_which_that_of_the_flight_is_
     ready.notes()
     assert ready.run('train', '--help').stderr == ''
     assert ready.notes() == []
+
+
+def test_what_is_answered_early_installs_nothing(checkout: Checkout, ready: Checkout) -> None:
+    for code in (0, 2):
+        done = ready.run('train', '--help', EARLY=str(code))
+        assert (done.returncode, done.stderr, ready.notes()) == (code, '', [])
+    shutil.rmtree(checkout.root / '.venv')
+    assert checkout.run('fly', EARLY='2').returncode == 2
+    assert not (checkout.root / '.venv').exists()
+
+
+def test_install_brings_everything_and_ends_and_training_only_where_it_is_named(
+    checkout: Checkout,
+) -> None:
+    done = checkout.run('install')
+    assert (done.returncode, done.stdout) == (0, '')
+    assert kinds(checkout.notes()) == ['venv', *PIP, *BUILD]
+    assert checkout.run('install', 'train').returncode == 0
+    assert kinds(checkout.notes()) == ['venv', *PIP]
+    assert checkout.run('install', 'everything').returncode == 1
 
 
 def test_nothing_but_training_installs_torch(ready: Checkout) -> None:

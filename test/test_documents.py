@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import typer
 
+from mmedge_ros.commands.early_answers import WORDS_OF_THE_SCRIPT, read_table
 from mmedge_ros.commands.main import app
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -18,8 +19,6 @@ DOCUMENTS = sorted(
     key=lambda path: path.relative_to(ROOT).as_posix(),
 )
 COMMANDS = typer.main.get_command(app)
-# The script ./mmedge has one word of its own.
-WORDS_OF_THE_SCRIPT = {'test'}
 # Layers that are single modules, or explained beside the tables of rooms.
 NO_ROOMS = {'data_types', 'parameter', 'clock | untrusted_files'}
 NO_ROOMS |= {'worker_processes', 'lab', 'commands'}
@@ -113,7 +112,7 @@ def unknown_command(line: str) -> str | None:
     command: Any = COMMANDS
     for word in match[1].split():
         words = getattr(command, 'commands', None)
-        if words is None:
+        if words is None or word.startswith('-'):
             break
         if word not in words:
             return None if word == '...' else f'{line}: no {word}'
@@ -127,6 +126,23 @@ def unknown_command(line: str) -> str | None:
 def test_commands_and_their_options_exist(document: Path) -> None:
     problems = [unknown_command(line) for line in code(document.read_text())]
     assert [problem for problem in problems if problem] == []
+
+
+def options_that_nothing_has(text: str) -> set[str]:
+    """Options that stand in a text as code of their own, without a command, and exist nowhere."""
+    known = {n for e in read_table().values() for p in e['parameters'] for n in p['names']}
+    spans = re.findall(r'`+(--[a-z][\w-]*)[^`]*`+', text)
+    return set(spans) - known - {'--help'}
+
+
+@every_document
+def test_options_that_are_named_without_their_command_exist(document: Path) -> None:
+    text = re.sub(r'^  =.*?^  =+  =+  =+$\n\n', '', document.read_text(), flags=re.DOTALL | re.M)
+    assert options_that_nothing_has(text) == set()
+
+
+def test_an_option_that_does_not_exist_is_noticed() -> None:
+    assert options_that_nothing_has('`--limits 50ms`, `--lively` and ``--rate``') == {'--lively'}
 
 
 @pytest.mark.parametrize(

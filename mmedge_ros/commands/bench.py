@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from mmedge_ros.commands.bench_adaptation import adaptation
+from mmedge_ros.commands.options import latency_limits, one_latency_limit
 from mmedge_ros.commands.tables import add_row, new_table, print_parts
 
 if TYPE_CHECKING:
@@ -23,13 +24,17 @@ bench_app = typer.Typer(
 )
 bench_app.command()(adaptation)
 
-_LIMITS_MS = (60.0, 80.0, 120.0, 140.0, 160.0)
+_LIMITS = '60,80,120,140,160'
 _LONGEST_MS = 1e8
 _MOST_DECISIONS = 100_000
 
 AccuracyOption = Annotated[
     Path,
-    typer.Option('--accuracy', help='table of percent per configuration, and per class if any'),
+    typer.Option(
+        '--accuracy',
+        metavar='FILE',
+        help='table of percent per configuration, and per class if any',
+    ),
 ]
 JsonOption = Annotated[bool, typer.Option('--json', help='figures as JSON on standard output')]
 
@@ -38,21 +43,26 @@ JsonOption = Annotated[bool, typer.Option('--json', help='figures as JSON on sta
 def optimizer(
     accuracy: AccuracyOption,
     latency: Annotated[
-        list[Path], typer.Option('--latency', help='table of ms per configuration, repeatable')
+        list[Path],
+        typer.Option(
+            '--latency', metavar='FILE', help='table of ms per configuration, repeatable'
+        ),
     ],
-    limit: Annotated[
-        list[float] | None,
-        typer.Option('--limit', help='latency limit, ms, repeatable \\[60 80 120 140 160]'),
+    limits: Annotated[
+        list[str] | None,
+        typer.Option(
+            '--limits', metavar='MS,...', help='latency limits \\[60,80,120,140,160], repeatable'
+        ),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Compare the optimiser's answers with exhaustive search, and time it."""
-    limits = [_limit(value) for value in limit or _LIMITS_MS]
+    seconds = latency_limits(','.join(limits or [_LIMITS]), 0.0, _LONGEST_MS)
     with _plain_errors():
         from mmedge_ros.lab.bench.optimizer_bench import run_optimizer
         from mmedge_ros.lab.bench.published_tables import read_tables
 
-        report = run_optimizer(read_tables(accuracy, latency), limits)
+        report = run_optimizer(read_tables(accuracy, latency), seconds)
     if as_json:
         _print_json(report)
         return
@@ -66,23 +76,38 @@ def contention(
     accuracy: AccuracyOption,
     phases: Annotated[
         str,
-        typer.Option('--phases', help='latency tables that become true in turn: L1.json,L2.json'),
+        typer.Option(
+            '--phases',
+            metavar='FILE,...',
+            help='latency tables that become true in turn: L1.json,L2.json',
+        ),
     ],
-    limit: Annotated[float, typer.Option('--limit', help='latency limit, ms')],
+    limits: Annotated[
+        str, typer.Option('--limits', metavar='MS', help='latency limit, such as 120ms; one')
+    ],
     decisions: Annotated[
-        int, typer.Option('--decisions', min=1, max=_MOST_DECISIONS, help='in each phase')
+        int,
+        typer.Option('--decisions', metavar='N', min=1, max=_MOST_DECISIONS, help='in each phase'),
     ],
     noise: Annotated[
-        float, typer.Option('--noise', min=0.0, max=1.0, help='scatter of latencies, 0.15 = 15 %')
+        float,
+        typer.Option(
+            '--noise', metavar='SHARE', min=0.0, max=1.0, help='scatter of latencies, 0.15 = 15 %'
+        ),
     ] = 0.0,
     outliers: Annotated[
-        float, typer.Option('--outliers', min=0.0, max=1.0, help='share of far too long ones')
+        float,
+        typer.Option(
+            '--outliers', metavar='SHARE', min=0.0, max=1.0, help='share of far too long ones'
+        ),
     ] = 0.0,
-    seed: Annotated[int, typer.Option('--seed', min=0, help='of noise and outliers')] = 0,
+    seed: Annotated[
+        int, typer.Option('--seed', metavar='N', min=0, help='of noise and outliers')
+    ] = 0,
     as_json: JsonOption = False,
 ) -> None:
     """Fly through changing latencies knowing only the first table and what was measured."""
-    seconds = _limit(limit)
+    seconds = one_latency_limit(limits, 0.0, _LONGEST_MS)
     paths = [Path(name) for name in phases.split(',') if name.strip()]
     if not paths:
         raise typer.BadParameter('name at least one latency table', param_hint='--phases')
@@ -105,15 +130,6 @@ def contention(
         _contention_table('a static table', report['static_table']['phases']),
         _factors_line(report),
     )
-
-
-def _limit(milliseconds: float) -> float:
-    if not 0.0 < milliseconds <= _LONGEST_MS:
-        raise typer.BadParameter(
-            f'{milliseconds:g} ms; a limit lies above 0 and below {_LONGEST_MS:g}',
-            param_hint='--limit',
-        )
-    return milliseconds / 1e3
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from mmedge_ros.commands.display import say
+from mmedge_ros.commands.options import DetectorOption, one_latency_limit
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -28,33 +29,43 @@ _PROFILE = 'profile.yaml'
 
 
 def adaptation(
-    out: Annotated[Path, typer.Option('--out', help='folder of report, figure and profile')],
-    flight: Annotated[
+    out: Annotated[
+        Path, typer.Option('--out', metavar='FOLDER', help='folder of report, figure and profile')
+    ],
+    bag: Annotated[
         Path | None,
-        typer.Option('--flight', exists=True, help='recording to fly \\[one is simulated]'),
+        typer.Option(
+            '--bag', metavar='BAG', exists=True, help='recording to fly \\[one is simulated]'
+        ),
     ] = None,
-    bundle: Annotated[
-        str, typer.Option('--bundle', help='bundle folder or its name \\[what fits best]')
-    ] = '',
-    limit: Annotated[
-        str, typer.Option('--limit', help='latency that decisions have to keep')
+    detector: DetectorOption = None,
+    limits: Annotated[
+        str, typer.Option('--limits', metavar='MS', help='latency that decisions have to keep')
     ] = '100ms',
     shares: Annotated[
-        str, typer.Option('--shares', help='shares of the machine in turn, in percent')
+        str,
+        typer.Option(
+            '--shares', metavar='PERCENT,...', help='shares of the machine in turn, in percent'
+        ),
     ] = '100,50,30,100',
     phase_seconds: Annotated[
         float,
         typer.Option(
-            '--phase-seconds', min=_SHORTEST_PHASE, max=3600.0, help='how long each share holds'
+            '--phase-seconds',
+            metavar='S',
+            min=_SHORTEST_PHASE,
+            max=3600.0,
+            help='how long each share holds',
         ),
     ] = 15.0,
     profile: Annotated[
         Path | None,
         typer.Option(
             '--profile',
+            metavar='FILE',
             exists=True,
             dir_okay=False,
-            help='of this machine, with its --limits those shares \\[measured first]',
+            help='of this machine, measured with the same --shares \\[measured first]',
         ),
     ] = None,
     caps: Annotated[
@@ -73,10 +84,12 @@ def adaptation(
     from mmedge_ros.commands.errors import plain_errors
     from mmedge_ros.commands.profile import percents_of
 
-    seconds = _seconds(limit)
+    seconds = one_latency_limit(limits, 5.0, 5000.0)
     percents = percents_of(shares, '--shares')
     with plain_errors():
-        report = _run(out, flight, bundle, seconds, percents, phase_seconds, profile, caps)
+        report = _run(
+            out, bag, str(detector or ''), seconds, percents, phase_seconds, profile, caps
+        )
     if as_json:
         typer.echo(json.dumps(report, indent=2, allow_nan=False))
         return
@@ -86,26 +99,10 @@ def adaptation(
     typer.echo(out / REPORT)
 
 
-def _seconds(text: str) -> float:
-    """Read a limit such as 100ms, 0.1s or 100 (ms)."""
-    number, factor = text.strip(), 1e-3
-    if number.endswith('ms'):
-        number = number[:-2]
-    elif number.endswith('s'):
-        number, factor = number[:-1], 1.0
-    try:
-        seconds = factor * float(number)
-    except ValueError:
-        seconds = 0.0
-    if not 0.005 <= seconds <= 5.0:
-        raise typer.BadParameter(f'{text!r} is none of 5ms to 5s', param_hint='--limit')
-    return seconds
-
-
 def _run(
     out: Path,
     flight: Path | None,
-    bundle: str,
+    detector: str,
     limit: float,
     percents: list[float],
     phase_seconds: float,
@@ -121,7 +118,7 @@ def _run(
 
     out.mkdir(parents=True, exist_ok=True)
     bag = flight or _simulated(out, phase_seconds * len(percents))
-    model, space = chosen_space(bag, bundle)
+    model, space = chosen_space(bag, detector)
     path = profile_file or out / _PROFILE
     known, oracles = _oracle(bag, model, space, limit, percents, path, profile_file is None)
 

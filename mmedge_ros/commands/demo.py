@@ -13,21 +13,32 @@ from mmedge_ros.commands.options import NetworkOption
 
 
 def demo(
-    out: Annotated[Path, typer.Option('--out', help='folder of the report')] = Path('out/demo'),
+    out: Annotated[
+        Path, typer.Option('--out', metavar='FOLDER', help='folder of the report')
+    ] = Path('out/demo'),
     bag: Annotated[
         Path | None,
         typer.Option(
-            '--bag', exists=True, help='play this recording instead of a simulated flight'
+            '--bag',
+            metavar='BAG',
+            exists=True,
+            help='play this recording instead of a simulated flight',
         ),
     ] = None,
     scenario: Annotated[
-        str, typer.Option('--scenario', help='see mmedge simulate --list \\[street_day_middle]')
+        str,
+        typer.Option(
+            '--scenario',
+            metavar='NAME',
+            help='see mmedge simulate --list \\[street_day_middle]',
+        ),
     ] = '',
     seconds: Annotated[
-        float | None, typer.Option('--seconds', help='length of the simulated flight, s \\[20]')
+        float | None,
+        typer.Option('--seconds', metavar='S', help='length of the simulated flight, s \\[20]'),
     ] = None,
     seed: Annotated[
-        int | None, typer.Option('--seed', help='of the simulated flight \\[7]')
+        int | None, typer.Option('--seed', metavar='N', help='of the simulated flight \\[7]')
     ] = None,
     network: NetworkOption = False,
     flight_only: Annotated[

@@ -12,6 +12,10 @@ import typer
 
 from mmedge_ros.commands.display import StatusLine, say
 from mmedge_ros.commands.errors import plain_errors
+from mmedge_ros.commands.options import WORK, JobsOption
+
+# Panels of help.
+COMPARED, FLIGHTS, KEPT = 'What is compared', 'Flights', 'Kept figures'
 
 SIMULATED = 'simulated'
 _BUNDLE = 'flight_people'
@@ -34,81 +38,123 @@ def evaluate(
         ),
     ] = None,
     bundle: Annotated[
-        str, typer.Option('--bundle', help='bundle folder, or the name of a bundle')
+        str,
+        typer.Option('--bundle', metavar='BUNDLE', help='bundle folder, or the name of a bundle'),
     ] = _BUNDLE,
     policies: Annotated[
-        str, typer.Option('--policies', help='only these, e.g. ours,blocking \\[all]')
+        str,
+        typer.Option(
+            '--policies',
+            metavar='NAME,...',
+            help='only these, e.g. ours,blocking \\[all]',
+            rich_help_panel=COMPARED,
+        ),
     ] = '',
     protocols: Annotated[
         str,
         typer.Option(
             '--protocols',
+            metavar='NAME,...',
             help='sample: each window alone and unloaded; stream: overlapping, backlog carried '
             '\\[both]',
+            rich_help_panel=COMPARED,
         ),
     ] = '',
     limits: Annotated[
         str,
         typer.Option(
-            '--limits', help='latency limits, the first is the headline’s \\[50ms,100ms]'
+            '--limits',
+            metavar='MS,...',
+            help='latency limits, the first is the headline’s \\[50ms,100ms]',
+            rich_help_panel=COMPARED,
         ),
     ] = '',
     shares: Annotated[
         str,
         typer.Option(
             '--shares',
+            metavar='PERCENT,...',
             help='percent of the processor, the first is the headline’s \\[100,64,50; quick: '
             '100,50]',
+            rich_help_panel=COMPARED,
         ),
     ] = '',
     profile: Annotated[
         Path | None,
         typer.Option(
             '--profile',
+            metavar='FILE',
             exists=True,
             dir_okay=False,
             help='service times from a device profile \\[a board that is stated, 8, 17 and 30 ms '
             'per picture]',
+            rich_help_panel=COMPARED,
         ),
     ] = None,
     rivals: Annotated[
         Path | None,
         typer.Option(
             '--rivals',
+            metavar='FOLDER',
             exists=True,
             file_okay=False,
             help='trained rivals, as `mmedge train rivals` makes them \\[those of the bundle]',
+            rich_help_panel=COMPARED,
         ),
     ] = None,
     results: Annotated[
         list[Path] | None,
         typer.Option(
             '--results',
+            metavar='REPORT',
             exists=True,
             help='what gate, ablations or predictor were measured to be: report.json of their '
-            'training, or its folder; may be repeated \\[those of the bundle]',
+            'training, or its folder; repeatable \\[those of the bundle]',
             show_default=False,
+            rich_help_panel=COMPARED,
         ),
     ] = None,
     most: Annotated[
-        int, typer.Option('--flights', min=0, help='only so many, spread over the sets; 0: all')
+        int,
+        typer.Option(
+            '--flights',
+            metavar='N',
+            min=0,
+            help='only so many, spread over the sets; 0: all',
+            rich_help_panel=FLIGHTS,
+        ),
     ] = 0,
     seconds: Annotated[
         float | None,
-        typer.Option('--seconds', min=2.0, max=60.0, help='length of flights simulated here, s'),
+        typer.Option(
+            '--seconds',
+            metavar='S',
+            min=2.0,
+            max=60.0,
+            help='length of flights simulated here, s',
+            rich_help_panel=FLIGHTS,
+        ),
     ] = None,
     seeds: Annotated[
         int,
         typer.Option(
-            '--seeds', min=1, max=20, help='flights of each scenario simulated here, by seed'
+            '--seeds',
+            metavar='N',
+            min=1,
+            max=20,
+            help='flights of each scenario simulated here, by seed',
+            rich_help_panel=FLIGHTS,
         ),
     ] = 1,
-    jobs: Annotated[
-        int, typer.Option('--jobs', min=0, help='flights at once; 0: one per processor')
-    ] = 2,
+    jobs: JobsOption = 2,
     ray: Annotated[
         str,
-        typer.Option('--ray', help='spread flights over the Ray cluster at this address'),
+        typer.Option(
+            '--ray',
+            metavar='ADDRESS',
+            help='spread flights over the Ray cluster at this address',
+            rich_help_panel=WORK,
+        ),
     ] = '',
     quick: Annotated[
         bool,
@@ -117,25 +163,35 @@ def evaluate(
     timing: Annotated[
         bool,
         typer.Option(
-            '--timing/--no-timing', help='also time optimiser, gate and networks on this machine'
+            '--timing/--no-timing',
+            help='also time optimiser, gate and networks on this machine',
+            rich_help_panel=WORK,
         ),
     ] = True,
     against: Annotated[
         Path | None,
         typer.Option(
             '--against',
+            metavar='FILE',
             exists=True,
             dir_okay=False,
             help='kept figures to compare with; what moved is shown, and ends with code 1',
+            rich_help_panel=KEPT,
         ),
     ] = None,
     store: Annotated[
         Path | None,
-        typer.Option('--store', dir_okay=False, help='keep the figures for --against'),
+        typer.Option(
+            '--store',
+            metavar='FILE',
+            dir_okay=False,
+            help='keep the figures for --against',
+            rich_help_panel=KEPT,
+        ),
     ] = None,
-    out: Annotated[Path, typer.Option('--out', help='folder of the report')] = Path(
-        'out/evaluate'
-    ),
+    out: Annotated[
+        Path, typer.Option('--out', metavar='FOLDER', help='folder of the report')
+    ] = Path('out/evaluate'),
 ) -> None:
     """Compare ours with every rival on the same flights and models, and judge the promises.
 

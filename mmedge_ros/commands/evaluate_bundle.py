@@ -10,6 +10,7 @@ import typer
 
 from mmedge_ros.commands.display import StatusLine, say
 from mmedge_ros.commands.errors import plain_errors
+from mmedge_ros.commands.options import BundleArgument, JobsOption, SetArgument
 
 
 class Configurations(Enum):
@@ -20,19 +21,13 @@ class Configurations(Enum):
 
 
 def evaluate_bundle(
-    bundle: Annotated[str, typer.Argument(help='bundle folder, or the name of a bundle')],
-    flights: Annotated[
-        Path,
-        typer.Argument(
-            metavar='SET',
-            exists=True,
-            file_okay=False,
-            help='set: a folder with one folder per flight with ground truth',
-        ),
-    ],
+    bundle: BundleArgument,
+    flights: SetArgument,
     levels: Annotated[
         str,
-        typer.Option('--levels', help='only these, e.g. large, or small,large \\[all]'),
+        typer.Option(
+            '--levels', metavar='NAME,...', help='only these, e.g. large, or small,large \\[all]'
+        ),
     ] = '',
     configurations: Annotated[
         Configurations,
@@ -43,23 +38,25 @@ def evaluate_bundle(
         ),
     ] = Configurations.ALL,
     most: Annotated[
-        int, typer.Option('--flights', min=0, help='only so many, spread over the set; 0: all')
+        int,
+        typer.Option(
+            '--flights', metavar='N', min=0, help='only so many, spread over the set; 0: all'
+        ),
     ] = 0,
-    jobs: Annotated[
-        int, typer.Option('--jobs', min=0, help='flights at once; 0: one per processor')
-    ] = 2,
+    jobs: JobsOption = 2,
     profile: Annotated[
         Path | None,
         typer.Option(
             '--profile',
+            metavar='FILE',
             exists=True,
             dir_okay=False,
             help='service times from a device profile \\[nominal ones, every level alike]',
         ),
     ] = None,
-    out: Annotated[Path, typer.Option('--out', help='folder of the report')] = Path(
-        'out/evaluate-bundle'
-    ),
+    out: Annotated[
+        Path, typer.Option('--out', metavar='FOLDER', help='folder of the report')
+    ] = Path('out/evaluate-bundle'),
 ) -> None:
     """Judge a bundle by the ground truth of flights: by factor, configuration and strategy.
 

@@ -31,7 +31,9 @@ _NOT_FOUND, _NOT_EXECUTABLE = 127, 126
 def limit(
     arguments: Annotated[
         list[str],
-        typer.Argument(help='PERCENT -- COMMAND ...; with --trace only the command'),
+        typer.Argument(
+            metavar='PERCENT -- COMMAND...', help='with --trace only the command, after --'
+        ),
     ],
     trace: Annotated[
         str,
@@ -42,7 +44,8 @@ def limit(
         ),
     ] = '',
     method: Annotated[
-        str, typer.Option('--method', help='auto, cgroup (v2, if writable) or signals')
+        str,
+        typer.Option('--method', metavar='NAME', help='auto, cgroup (v2, if writable) or signals'),
     ] = 'auto',
 ) -> None:
     """Run a command with at most a share of the machine: 50 is half of all processors.

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import signal
+import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
+from typer.core import TyperGroup
 
 from mmedge_ros.commands.bench import bench_app
 from mmedge_ros.commands.demo import demo
 from mmedge_ros.commands.display import say
+from mmedge_ros.commands.early_answers import version_line
 from mmedge_ros.commands.errors import plain_errors
 from mmedge_ros.commands.evaluate import evaluate
 from mmedge_ros.commands.evaluate_bundle import evaluate_bundle
 from mmedge_ros.commands.limit import limit
 from mmedge_ros.commands.model import model_app
+from mmedge_ros.commands.old_spellings import respelled
 from mmedge_ros.commands.profile import profile as profile_machine
 from mmedge_ros.commands.radar import radar_app
 from mmedge_ros.commands.record import record
@@ -24,48 +29,31 @@ from mmedge_ros.commands.replay_set import replay_set
 from mmedge_ros.commands.train import train_app
 from mmedge_ros.commands.up import up
 
-app = typer.Typer(
-    name='mmedge',
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode='rich',
-    help='Real-time multimodal perception for drones: camera and mmWave radar, pipelined.',
-    epilog='./mmedge test runs format, lint, types and tests; its arguments go to pytest.',
-)
-
-app.add_typer(bench_app, name='bench')
-app.add_typer(model_app, name='model')
-app.add_typer(radar_app, name='radar')
-app.add_typer(train_app, name='train')
-app.command()(demo)
-app.command()(evaluate)
-app.command('evaluate-bundle')(evaluate_bundle)
-app.command()(limit)
-app.command('profile')(profile_machine)
-app.command()(record)
-app.command()(replay)
-app.command('replay-set')(replay_set)
-app.command()(up)
-
 MotArgument = Annotated[
-    Path, typer.Argument(exists=True, dir_okay=False, help='frame,id,x,y,w,h,conf,x,y,z')
+    Path,
+    typer.Argument(
+        metavar='FILE', exists=True, dir_okay=False, help='frame,id,x,y,w,h,conf,x,y,z'
+    ),
 ]
 
 
-@app.command()
 def simulate(
     out: Annotated[
-        Path | None, typer.Argument(help='folder of the flight, or of the flights of a set')
+        Path | None,
+        typer.Argument(metavar='[OUT]', help='folder of the flight, or of the flights of a set'),
     ] = None,
     scenario: Annotated[
-        str, typer.Option('--scenario', help='what is flown over, see --list \\[park_day_middle]')
+        str,
+        typer.Option(
+            '--scenario', metavar='NAME', help='what is flown over, see --list \\[park_day_middle]'
+        ),
     ] = '',
     seconds: Annotated[
-        float | None, typer.Option('--seconds', help='length of the flight, s \\[20]')
+        float | None, typer.Option('--seconds', metavar='S', help='length of the flight, s \\[20]')
     ] = None,
     seed: Annotated[
-        int | None, typer.Option('--seed', help='the same one gives the same flight \\[1]')
+        int | None,
+        typer.Option('--seed', metavar='N', help='the same one gives the same flight \\[1]'),
     ] = None,
     preview: Annotated[
         bool,
@@ -80,10 +68,15 @@ def simulate(
     ] = False,
     standard_set: Annotated[
         str,
-        typer.Option('--set', help='train, validation, calibration or test: the whole set'),
+        typer.Option(
+            '--set', metavar='NAME', help='train, validation, calibration or test: the whole set'
+        ),
     ] = '',
     jobs: Annotated[
-        int, typer.Option('--jobs', min=0, help='flights of a set at once; 0: one per processor')
+        int,
+        typer.Option(
+            '--jobs', metavar='N', min=0, help='flights of a set at once; 0: one per processor'
+        ),
     ] = 1,
 ) -> None:
     """Simulate a flight with ground truth, or a standard set of them, as recordings."""
@@ -120,11 +113,16 @@ def simulate(
             )
 
 
-@app.command()
 def parameters(
     write: Annotated[
         Path | None,
-        typer.Option('--write', exists=True, dir_okay=False, help='document to bring up to date'),
+        typer.Option(
+            '--write',
+            metavar='FILE',
+            exists=True,
+            dir_okay=False,
+            help='document to bring up to date',
+        ),
     ] = None,
 ) -> None:
     """Show every node's parameters as Markdown tables."""
@@ -137,12 +135,14 @@ def parameters(
             write_tables(write)
 
 
-@app.command('evaluate-mot')
 def evaluate_mot(
     truth: MotArgument,
     result: MotArgument,
     report: Annotated[
-        Path | None, typer.Option('--json', dir_okay=False, help='write the figures here as well')
+        Path | None,
+        typer.Option(
+            '--out', metavar='FILE', dir_okay=False, help='write the figures here as well, as JSON'
+        ),
     ] = None,
 ) -> None:
     """Judge any tracker's output in MOTChallenge text by the ground truth."""
@@ -152,19 +152,23 @@ def evaluate_mot(
         run_evaluate_mot(truth, result, report)
 
 
-@app.command('track-mot')
 def track_mot(
     detections: MotArgument,
     out: Annotated[
-        Path, typer.Option('--out', dir_okay=False, help='file for the tracks, the same format')
+        Path,
+        typer.Option(
+            '--out', metavar='FILE', dir_okay=False, help='file for the tracks, the same format'
+        ),
     ],
     width: Annotated[
-        int, typer.Option('--width', help='of the pictures, px; 0: extent of the boxes')
+        int,
+        typer.Option('--width', metavar='PX', help='of the pictures, px; 0: extent of the boxes'),
     ] = 0,
     height: Annotated[
-        int, typer.Option('--height', help='of the pictures, px; 0: extent of the boxes')
+        int,
+        typer.Option('--height', metavar='PX', help='of the pictures, px; 0: extent of the boxes'),
     ] = 0,
-    fps: Annotated[float, typer.Option('--fps', help='pictures per second')] = 25.0,
+    fps: Annotated[float, typer.Option('--fps', metavar='HZ', help='pictures per second')] = 25.0,
 ) -> None:
     """Track the boxes of any detector in MOTChallenge text, without radar."""
     from mmedge_ros.commands.mot import run_track_mot
@@ -172,6 +176,77 @@ def track_mot(
 
     with plain_errors():
         run_track_mot(detections, out, MotCamera(width, height, fps))
+
+
+# Panels of `mmedge --help` and the commands in each, in the order in which a newcomer needs them.
+PANELS: dict[str, dict[str, Callable[..., None] | typer.Typer]] = {
+    'Start': {'demo': demo, 'replay': replay, 'up': up, 'record': record},
+    'Simulate': {'simulate': simulate},
+    'Compare': {
+        'replay-set': replay_set,
+        'evaluate': evaluate,
+        'evaluate-bundle': evaluate_bundle,
+        'evaluate-mot': evaluate_mot,
+        'track-mot': track_mot,
+        'bench': bench_app,
+    },
+    'Models': {'model': model_app, 'train': train_app},
+    'Tools': {
+        'profile': profile_machine,
+        'radar': radar_app,
+        'limit': limit,
+        'parameters': parameters,
+    },
+}
+
+
+class _InPanels(TyperGroup):
+    """Lists commands in the order of their panels; typer itself lists groups first."""
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
+        """Return the names in order."""
+        return [name for commands in PANELS.values() for name in commands]
+
+
+app = typer.Typer(
+    name='mmedge',
+    cls=_InPanels,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode='rich',
+    epilog='./mmedge install sets everything up and ends; ./mmedge test runs format, lint, types '
+    'and tests, and hands its arguments to pytest.',
+)
+
+
+def _show_version(is_asked_for: bool) -> None:
+    if is_asked_for:
+        typer.echo(version_line())
+        raise typer.Exit
+
+
+@app.callback()
+def mmedge(
+    _version: Annotated[
+        bool,
+        typer.Option(
+            '--version',
+            is_eager=True,
+            callback=_show_version,
+            help='show version, commit, Python and ROS, and end',
+        ),
+    ] = False,
+) -> None:
+    """Real-time people tracking for drones: camera and mmWave radar, pipelined."""
+
+
+for panel, commands in PANELS.items():
+    for name, command in commands.items():
+        if isinstance(command, typer.Typer):
+            app.add_typer(command, name=name, rich_help_panel=panel)
+        else:
+            app.command(name, rich_help_panel=panel)(command)
 
 
 class _Stopped(SystemExit):
@@ -192,7 +267,10 @@ def main() -> None:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _stop)
     try:
-        app(prog_name='mmedge')
+        arguments, hints = respelled(sys.argv[1:])
+        for hint in hints:
+            say(f'note: {hint}')
+        app(arguments, prog_name='mmedge')
     except BaseException as err:
         if not _received:
             raise

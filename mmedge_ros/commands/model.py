@@ -16,7 +16,7 @@ from rich.table import Table
 
 from mmedge_ros.commands.display import StatusLine, one_line, say
 from mmedge_ros.commands.errors import plain_errors
-from mmedge_ros.commands.train import SetArgument
+from mmedge_ros.commands.options import BundleArgument, DetectorArgument, SetArgument
 
 if TYPE_CHECKING:
     from mmedge_ros.encoding.bundle.registry import KnownModel
@@ -25,10 +25,6 @@ if TYPE_CHECKING:
 model_app = typer.Typer(
     no_args_is_help=True, help='List, show, judge and fetch detectors and bundles.'
 )
-
-DetectorArgument = Annotated[
-    str, typer.Argument(metavar='BUNDLE', help='bundle folder, its name, or a weight file')
-]
 
 
 @model_app.command('list')
@@ -74,10 +70,16 @@ def show(bundle: DetectorArgument) -> None:
 
 @model_app.command('fetch')
 def fetch(
-    name: Annotated[str, typer.Argument(help='see `mmedge model list`')],
+    name: Annotated[str, typer.Argument(metavar='NAME', help='see `mmedge model list`')],
     source: Annotated[
         Path | None,
-        typer.Option('--from', exists=True, dir_okay=False, help='a file that is already here'),
+        typer.Option(
+            '--from',
+            metavar='FILE',
+            exists=True,
+            dir_okay=False,
+            help='a file that is already here',
+        ),
     ] = None,
     yes: Annotated[bool, typer.Option('--yes', help='agree without being asked')] = False,
 ) -> None:
@@ -125,11 +127,16 @@ def evaluate(
     bundle: DetectorArgument,
     flights: SetArgument,
     report: Annotated[
-        Path | None, typer.Option('--json', dir_okay=False, help='write the figures here as well')
+        Path | None,
+        typer.Option(
+            '--out', metavar='FILE', dir_okay=False, help='write the figures here as well, as JSON'
+        ),
     ] = None,
-    level: Annotated[str, typer.Option('--level', help='of the bundle; empty: its default')] = '',
+    level: Annotated[
+        str, typer.Option('--level', metavar='NAME', help='of the bundle; empty: its default')
+    ] = '',
     pictures: Annotated[
-        int, typer.Option('--pictures', min=1, help='about so many are looked at')
+        int, typer.Option('--pictures', metavar='N', min=1, help='about so many are looked at')
     ] = 1500,
 ) -> None:
     """Judge a detector of any origin on flights with ground truth."""
@@ -155,11 +162,14 @@ def evaluate(
 
 @model_app.command('accuracy')
 def accuracy(
-    bundle: DetectorArgument,
+    bundle: BundleArgument,
     report: Annotated[
         Path,
         typer.Argument(
-            exists=True, dir_okay=False, help='report.json of `mmedge evaluate-bundle`'
+            metavar='REPORT',
+            exists=True,
+            dir_okay=False,
+            help='report.json of `mmedge evaluate-bundle`',
         ),
     ],
 ) -> None:
@@ -211,7 +221,7 @@ def _table(*titles: str, right: Sequence[int] = ()) -> Table:
 
 @model_app.command('results')
 def results(
-    bundle: Annotated[str, typer.Argument(help='bundle folder, or the name of a bundle')],
+    bundle: BundleArgument,
     reports: Annotated[
         list[Path],
         typer.Argument(

@@ -1,19 +1,45 @@
-"""Options that several commands share."""
+"""Options that several commands share, and the panels of help they stand in."""
 
 from __future__ import annotations
 
+import math
+import re
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+# Panels of options in help; what a newcomer needs stands above them, in the panel "Options".
+RECORDING = 'Recording'
+LIVE = 'Live graph'
+TIMES = 'Service times'
+COMPARISON = 'Comparison'
+SETS = 'Sets to judge on'
+WORK = 'Work'
+
 BagArgument = Annotated[
-    Path, typer.Argument(exists=True, help='rosbag2 folder, or a single .mcap or .db3 file')
+    Path,
+    typer.Argument(
+        metavar='BAG', exists=True, help='rosbag2 folder, or a single .mcap or .db3 file'
+    ),
+]
+SetArgument = Annotated[
+    Path,
+    typer.Argument(
+        metavar='SET', exists=True, file_okay=False, help='set: a folder with a folder per flight'
+    ),
+]
+BundleArgument = Annotated[
+    str, typer.Argument(metavar='BUNDLE', help='bundle folder, or the name of a bundle')
+]
+DetectorArgument = Annotated[
+    str, typer.Argument(metavar='DETECTOR', help='bundle folder, its name, or a weight file')
 ]
 DetectorOption = Annotated[
     Path | None,
     typer.Option(
         '--detector',
+        metavar='DETECTOR',
         help='weights (.onnx, .pt), bundle folder, or the name of a bundle \\[what fits best]',
     ),
 ]
@@ -21,27 +47,55 @@ CalibrationOption = Annotated[
     Path | None,
     typer.Option(
         '--calibration',
+        metavar='FILE',
         exists=True,
         dir_okay=False,
         help='camera_info YAML (and transforms) to use instead of the recorded calibration',
+        rich_help_panel=RECORDING,
     ),
 ]
 ParamsOption = Annotated[
     Path | None,
-    typer.Option('--params', exists=True, dir_okay=False, help='ROS parameter file'),
+    typer.Option(
+        '--params', metavar='FILE', exists=True, dir_okay=False, help='ROS parameter file'
+    ),
 ]
-CameraOption = Annotated[str, typer.Option('--camera', help='camera topic, if not found by type')]
-RadarOption = Annotated[str, typer.Option('--radar', help='radar topic, if not found by type')]
+CameraOption = Annotated[
+    str,
+    typer.Option(
+        '--camera',
+        metavar='TOPIC',
+        help='camera topic, if not found by type',
+        rich_help_panel=RECORDING,
+    ),
+]
+RadarOption = Annotated[
+    str,
+    typer.Option(
+        '--radar',
+        metavar='TOPIC',
+        help='radar topic, if not found by type',
+        rich_help_panel=RECORDING,
+    ),
+]
 RateOption = Annotated[
     float,
-    typer.Option('--rate', min=0.05, max=20.0, help='speed of a live replay; not 1: on /clock'),
+    typer.Option(
+        '--rate',
+        metavar='FACTOR',
+        min=0.05,
+        max=20.0,
+        help='speed of a live replay; not 1: on /clock',
+        rich_help_panel=LIVE,
+    ),
 ]
 NetworkOption = Annotated[
     bool,
     typer.Option(
         '--network',
         help='let other machines take part, such as a laptop with RViz; without it nothing is '
-        'open beyond this machine (a FASTDDS_DEFAULT_PROFILES_FILE of yours goes before)',
+        'open beyond this machine (your own FASTDDS_DEFAULT_PROFILES_FILE takes precedence)',
+        rich_help_panel=LIVE,
     ),
 ]
 OptimiseOption = Annotated[
@@ -49,6 +103,17 @@ OptimiseOption = Annotated[
     typer.Option(
         '--optimise',
         help='choose rates and levels in flight by latency, battery and load (adds the monitor)',
+        rich_help_panel=LIVE,
+    ),
+]
+JobsOption = Annotated[
+    int,
+    typer.Option(
+        '--jobs',
+        metavar='N',
+        min=0,
+        help='flights at once; 0: one per processor',
+        rich_help_panel=WORK,
     ),
 ]
 
@@ -66,3 +131,34 @@ def frame_span(text: str) -> tuple[int | None, int | None]:
     if first and last and int(first) > int(last):
         raise typer.BadParameter(f'{text!r} ends before it begins', param_hint='--frames')
     return int(first) if first else None, int(last) if last else None
+
+
+def latency_limits(text: str, least_ms: float, most_ms: float) -> list[float]:
+    """Read latency limits such as 50ms,0.1s,80 (ms); returns s.
+
+    :raises BadParameter: for anything else, and for limits out of range
+    """
+    limits = [_seconds(part.strip()) for part in text.split(',')]
+    if not all(1e-3 * least_ms <= limit <= 1e-3 * most_ms and limit > 0.0 for limit in limits):
+        raise typer.BadParameter(
+            f'{text!r}: a latency limit reads 50ms, 0.05s or 50 (ms) and lies between '
+            f'{least_ms:g} and {most_ms:g} ms',
+            param_hint='--limits',
+        )
+    return limits
+
+
+def one_latency_limit(text: str, least_ms: float, most_ms: float) -> float:
+    """Read a single latency limit, as `latency_limits` does; returns s."""
+    limits = latency_limits(text, least_ms, most_ms)
+    if len(limits) > 1:
+        raise typer.BadParameter(f'{text!r}: one limit only here', param_hint='--limits')
+    return limits[0]
+
+
+def _seconds(limit: str) -> float:
+    factor = 1.0 if limit.endswith('s') and not limit.endswith('ms') else 1e-3
+    try:
+        return factor * float(re.sub('m?s$', '', limit))
+    except ValueError:
+        return math.nan

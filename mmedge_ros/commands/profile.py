@@ -21,26 +21,39 @@ _LEAST_PERCENT = 5.0
 def profile(
     bundle: Annotated[
         str,
-        typer.Argument(help='bundle folder, weights, or the name of a bundle \\[what fits best]'),
+        typer.Argument(
+            metavar='[DETECTOR]',
+            help='bundle folder, weights, or the name of a bundle \\[what fits best]',
+        ),
     ] = '',
     bag: Annotated[
         Path | None,
-        typer.Option('--bag', exists=True, help='recording to fly \\[a simulated flight]'),
+        typer.Option(
+            '--bag', metavar='BAG', exists=True, help='recording to fly \\[a simulated flight]'
+        ),
     ] = None,
     out: Annotated[
-        Path, typer.Option('--out', dir_okay=False, help='the profile to write')
+        Path, typer.Option('--out', metavar='FILE', dir_okay=False, help='the profile to write')
     ] = Path('out/profile.yaml'),
-    limits: Annotated[
+    shares: Annotated[
         str,
-        typer.Option('--limits', help='shares of the machine to measure with, in percent'),
+        typer.Option(
+            '--shares',
+            metavar='PERCENT,...',
+            help='shares of the machine to measure with, in percent',
+        ),
     ] = '100,64,50',
     seconds: Annotated[
-        float, typer.Option('--seconds', min=2.0, max=600.0, help='how long for each, at least')
+        float,
+        typer.Option(
+            '--seconds', metavar='S', min=2.0, max=600.0, help='how long for each, at least'
+        ),
     ] = 5.0,
     longest: Annotated[
         float,
         typer.Option(
             '--longest',
+            metavar='S',
             min=2.0,
             max=3600.0,
             help='how long for each at most, on a machine that takes its time',
@@ -49,7 +62,11 @@ def profile(
     checks: Annotated[
         int,
         typer.Option(
-            '--checks', min=0, max=81, help='whole configurations to compare predictions with'
+            '--checks',
+            metavar='N',
+            min=0,
+            max=81,
+            help='whole configurations to compare predictions with',
         ),
     ] = 3,
 ) -> None:
@@ -58,7 +75,7 @@ def profile(
     The profile serves mmedge replay --profile, and up or replay --optimise.
     """
     # Everything is compared with all of the machine.
-    percents = list(dict.fromkeys([100.0, *percents_of(limits, '--limits')]))
+    percents = list(dict.fromkeys([100.0, *percents_of(shares, '--shares')]))
     from mmedge_ros.commands.errors import plain_errors
 
     with plain_errors():

@@ -26,12 +26,18 @@ radar_app = typer.Typer(
 
 CaptureArgument = Annotated[
     Path,
-    typer.Argument(exists=True, dir_okay=False, help="bytes recorded from a radar's data port"),
+    typer.Argument(
+        metavar='CAPTURE',
+        exists=True,
+        dir_okay=False,
+        help="bytes recorded from a radar's data port",
+    ),
 ]
 ConfigurationOption = Annotated[
     Path | None,
     typer.Option(
         '--cfg',
+        metavar='FILE',
         exists=True,
         dir_okay=False,
         help='chirp configuration of the recording: gives velocities and the limits of points',
@@ -44,7 +50,8 @@ def decode(
     capture: CaptureArgument,
     configuration: ConfigurationOption = None,
     points: Annotated[
-        Path | None, typer.Option('--points', dir_okay=False, help='CSV file for the points')
+        Path | None,
+        typer.Option('--points', metavar='FILE', dir_okay=False, help='CSV file for the points'),
     ] = None,
 ) -> None:
     """Print a summary of a recording as JSON, and write its points."""
@@ -61,7 +68,10 @@ def decode(
 @radar_app.command()
 def check(
     configuration: Annotated[
-        Path, typer.Argument(exists=True, dir_okay=False, help='chirp configuration (.cfg)')
+        Path,
+        typer.Argument(
+            metavar='CFG', exists=True, dir_okay=False, help='chirp configuration (.cfg)'
+        ),
     ],
 ) -> None:
     """Check a chirp configuration, and print what a radar measures with it as JSON."""
@@ -76,9 +86,11 @@ def check(
 
 @radar_app.command()
 def fuzz(
-    count: Annotated[int, typer.Option('--count', min=1, help='mutated streams')] = 100_000,
+    count: Annotated[
+        int, typer.Option('--count', metavar='N', min=1, help='mutated streams')
+    ] = 100_000,
     seed: Annotated[
-        int, typer.Option('--seed', min=0, help='the same seed, the same streams')
+        int, typer.Option('--seed', metavar='N', min=0, help='the same seed, the same streams')
     ] = 0,
 ) -> None:
     """Feed the parser with damaged streams and check that it finds what came through whole."""
@@ -100,13 +112,19 @@ def simulate_board(
     capture: Annotated[
         Path | None,
         typer.Argument(
-            exists=True, dir_okay=False, help='recording to play; without one a person walks about'
+            metavar='[CAPTURE]',
+            exists=True,
+            dir_okay=False,
+            help='recording to play; without one a person walks about',
         ),
     ] = None,
     folder: Annotated[
-        Path | None, typer.Option('--folder', help='where the ports are put \\[a new folder]')
+        Path | None,
+        typer.Option('--out', metavar='FOLDER', help='where the ports are put \\[a new folder]'),
     ] = None,
-    sdk: Annotated[int, typer.Option('--sdk', min=2, max=3, help='without a recording')] = 3,
+    sdk: Annotated[
+        int, typer.Option('--sdk', metavar='N', min=2, max=3, help='without a recording')
+    ] = 3,
 ) -> None:
     """Be a radar board on two pseudo-terminals until Ctrl-C, or until standard input says `quit`.
 

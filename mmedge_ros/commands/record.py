@@ -9,42 +9,77 @@ import typer
 
 from mmedge_ros.commands.display import StatusLine, say
 from mmedge_ros.commands.errors import plain_errors
-from mmedge_ros.commands.options import NetworkOption
+from mmedge_ros.commands.options import LIVE, NetworkOption
+
+# Panel of help.
+DRIVERS = 'Drivers of your own'
 
 _TRANSPORTS = ('auto', 'raw', 'compressed')
 
 
 def record(
-    out: Annotated[Path | None, typer.Argument(help='folder to be made')] = None,
+    out: Annotated[Path | None, typer.Argument(metavar='[OUT]', help='folder to be made')] = None,
     topics: Annotated[
         list[str] | None,
-        typer.Option('--topics', help='record this instead of the usual topics, repeatable'),
+        typer.Option(
+            '--topics', metavar='TOPIC', help='record this instead of the usual topics, repeatable'
+        ),
     ] = None,
     transport: Annotated[
-        str, typer.Option('--image-transport', help='pictures: auto, raw or compressed')
+        str,
+        typer.Option(
+            '--image-transport', metavar='KIND', help='pictures: auto, raw or compressed'
+        ),
     ] = 'auto',
     split_size: Annotated[
-        int, typer.Option('--split-size', min=0, help='MB after which a new file begins; 0: never')
+        int,
+        typer.Option(
+            '--split-size', metavar='MB', min=0, help='after which a new file begins; 0: never'
+        ),
     ] = 1000,
     min_free: Annotated[
-        int, typer.Option('--min-free', min=0, help='MB to be kept free on the disk')
+        int,
+        typer.Option('--min-free', metavar='MB', min=0, help='to be kept free on the disk'),
     ] = 500,
     seconds: Annotated[
-        float, typer.Option('--seconds', min=0.0, help='end after this; 0: with Ctrl-C')
+        float,
+        typer.Option('--seconds', metavar='S', min=0.0, help='end after this; 0: with Ctrl-C'),
     ] = 0.0,
     extrinsics: Annotated[
         Path | None,
         typer.Option(
             '--extrinsics',
+            metavar='FILE',
             exists=True,
             dir_okay=False,
             help='YAML with static transforms to record, for graphs that publish no /tf_static',
+            rich_help_panel=DRIVERS,
         ),
     ] = None,
-    camera: Annotated[str, typer.Option('--camera', help="driver's image topic")] = '',
-    radar: Annotated[str, typer.Option('--radar', help="driver's point cloud topic")] = '',
-    odometry: Annotated[str, typer.Option('--odometry', help="autopilot's odometry topic")] = '',
-    clock: Annotated[bool, typer.Option('--clock', help='follow /clock')] = False,
+    camera: Annotated[
+        str,
+        typer.Option(
+            '--camera', metavar='TOPIC', help="driver's image topic", rich_help_panel=DRIVERS
+        ),
+    ] = '',
+    radar: Annotated[
+        str,
+        typer.Option(
+            '--radar', metavar='TOPIC', help="driver's point cloud topic", rich_help_panel=DRIVERS
+        ),
+    ] = '',
+    odometry: Annotated[
+        str,
+        typer.Option(
+            '--odometry',
+            metavar='TOPIC',
+            help="autopilot's odometry topic",
+            rich_help_panel=DRIVERS,
+        ),
+    ] = '',
+    clock: Annotated[
+        bool, typer.Option('--clock', help='follow /clock', rich_help_panel=LIVE)
+    ] = False,
     network: NetworkOption = False,
     which: Annotated[
         bool,

@@ -9,6 +9,9 @@ import typer
 
 from mmedge_ros.commands.errors import plain_errors
 from mmedge_ros.commands.options import (
+    COMPARISON,
+    LIVE,
+    TIMES,
     BagArgument,
     CalibrationOption,
     CameraOption,
@@ -24,7 +27,9 @@ from mmedge_ros.commands.options import (
 
 def replay(
     bag: BagArgument,
-    out: Annotated[Path, typer.Option('--out', help='folder of the report')] = Path('out/replay'),
+    out: Annotated[
+        Path, typer.Option('--out', metavar='FOLDER', help='folder of the report')
+    ] = Path('out/replay'),
     live: Annotated[
         bool, typer.Option('--live', help='through the ROS graph instead of in virtual time')
     ] = False,
@@ -34,15 +39,22 @@ def replay(
         Path | None,
         typer.Option(
             '--profile',
+            metavar='FILE',
             exists=True,
             dir_okay=False,
             help='service times from a device profile: the same result every time (offline); '
             'or what --optimise begins with',
+            rich_help_panel=TIMES,
         ),
     ] = None,
     save_profile: Annotated[
         Path | None,
-        typer.Option('--save-profile', help='write the measured service times as a profile'),
+        typer.Option(
+            '--save-profile',
+            metavar='FILE',
+            help='write the measured service times as a profile',
+            rich_help_panel=TIMES,
+        ),
     ] = None,
     optimise: OptimiseOption = False,
     params: ParamsOption = None,
@@ -50,16 +62,21 @@ def replay(
     radar: RadarOption = '',
     rate: RateOption = 1.0,
     clock: Annotated[
-        bool, typer.Option('--clock', help='run the live graph on /clock also at rate 1')
+        bool,
+        typer.Option(
+            '--clock', help='run the live graph on /clock also at rate 1', rich_help_panel=LIVE
+        ),
     ] = False,
     network: NetworkOption = False,
     boxes: Annotated[
         Path | None,
         typer.Option(
             '--boxes',
+            metavar='FILE',
             exists=True,
             dir_okay=False,
             help='CSV (frame,x0,y0,x1,y1,score) to compare with',
+            rich_help_panel=COMPARISON,
         ),
     ] = None,
     pseudo_labels: Annotated[
@@ -69,10 +86,17 @@ def replay(
             metavar='DETECTOR',
             help='compare with what this detector sees in the same pictures, where there is no '
             'ground truth: a weight file or bundle, or the name of one',
+            rich_help_panel=COMPARISON,
         ),
     ] = '',
     frames: Annotated[
-        str, typer.Option('--frames', help='FIRST:LAST camera frames to compare')
+        str,
+        typer.Option(
+            '--frames',
+            metavar='FIRST:LAST',
+            help='camera frames to compare',
+            rich_help_panel=COMPARISON,
+        ),
     ] = '',
     video: Annotated[
         bool,

@@ -9,22 +9,21 @@ import typer
 
 from mmedge_ros.commands.display import StatusLine, say
 from mmedge_ros.commands.errors import plain_errors
-from mmedge_ros.commands.options import DetectorOption, ParamsOption
+from mmedge_ros.commands.options import DetectorOption, ParamsOption, SetArgument
 
 
 def replay_set(
-    flights: Annotated[
-        Path,
-        typer.Argument(exists=True, file_okay=False, help='folder with one folder per flight'),
-    ],
+    flights: SetArgument,
     out: Annotated[
-        Path, typer.Option('--out', help='folder of the table and of the reports')
+        Path,
+        typer.Option('--out', metavar='FOLDER', help='folder of the table and of the reports'),
     ] = Path('out/replay-set'),
     detector: DetectorOption = None,
     profile: Annotated[
         Path | None,
         typer.Option(
             '--profile',
+            metavar='FILE',
             exists=True,
             dir_okay=False,
             help='service times from a device profile: the same result every time',

@@ -10,7 +10,7 @@ import typer
 
 from mmedge_ros.commands.display import StatusLine, say
 from mmedge_ros.commands.errors import plain_errors
-from mmedge_ros.commands.options import frame_span
+from mmedge_ros.commands.options import SETS, WORK, SetArgument, frame_span
 from mmedge_ros.commands.train_replayed import (
     OutOption,
     train_gate,
@@ -18,14 +18,12 @@ from mmedge_ros.commands.train_replayed import (
     train_rivals,
 )
 
+# Panels of help.
+TRUTH, ABLATIONS = 'Without ground truth', 'Ablations'
+
 train_app = typer.Typer(
     no_args_is_help=True, help='Train networks on flights with ground truth; needs torch.'
 )
-
-SetArgument = Annotated[
-    Path,
-    typer.Argument(exists=True, file_okay=False, help='set: a folder with one folder per flight'),
-]
 
 
 class Width(Enum):
@@ -53,28 +51,56 @@ class Precision(Enum):
 
 ValidationOption = Annotated[
     Path | None,
-    typer.Option('--validation', exists=True, file_okay=False, help='set to judge it on'),
+    typer.Option(
+        '--validation',
+        metavar='SET',
+        exists=True,
+        file_okay=False,
+        rich_help_panel=SETS,
+        help='set to judge it on',
+    ),
 ]
 TestOption = Annotated[
     Path | None,
-    typer.Option('--test', exists=True, file_okay=False, help='another set to judge it on'),
+    typer.Option(
+        '--test',
+        metavar='SET',
+        exists=True,
+        file_okay=False,
+        rich_help_panel=SETS,
+        help='another set to judge it on',
+    ),
 ]
 SeedOption = Annotated[
     int,
-    typer.Option('--seed', min=0, max=2**31, help='the same seed gives the same network'),
+    typer.Option(
+        '--seed', metavar='N', min=0, max=2**31, help='the same seed gives the same network'
+    ),
 ]
 ThreadsOption = Annotated[
-    int, typer.Option('--threads', min=0, max=64, help='0: as many as there are cores')
+    int,
+    typer.Option(
+        '--threads',
+        metavar='N',
+        min=0,
+        max=64,
+        help='0: as many as there are cores',
+        rich_help_panel=WORK,
+    ),
 ]
 PrecisionOption = Annotated[
     Precision,
     typer.Option(
         '--precision',
         help='float32, bfloat16, or auto: bfloat16 where the processor is made for it',
+        rich_help_panel=WORK,
     ),
 ]
 ResumeOption = Annotated[
-    bool, typer.Option('--resume', help='go on with a training that was cut short')
+    bool,
+    typer.Option(
+        '--resume', help='go on with a training that was cut short', rich_help_panel=WORK
+    ),
 ]
 
 
@@ -90,12 +116,20 @@ def detector(
     validation: ValidationOption = None,
     test: TestOption = None,
     epochs: Annotated[
-        int, typer.Option('--epochs', min=1, max=1000, help='how often each picture is seen')
+        int,
+        typer.Option(
+            '--epochs', metavar='N', min=1, max=1000, help='how often each picture is seen'
+        ),
     ] = 16,
     seed: SeedOption = 0,
     pictures: Annotated[
         int,
-        typer.Option('--pictures', min=1, help='about so many are taken, evenly from all flights'),
+        typer.Option(
+            '--pictures',
+            metavar='N',
+            min=1,
+            help='about so many are taken, evenly from all flights',
+        ),
     ] = 3600,
     threads: ThreadsOption = 0,
     width: Annotated[
@@ -105,7 +139,11 @@ def detector(
     resume: ResumeOption = False,
     keep_work: Annotated[
         bool,
-        typer.Option('--keep-work', help='keep the pictures and checkpoints beside the bundle'),
+        typer.Option(
+            '--keep-work',
+            help='keep the pictures and checkpoints beside the bundle',
+            rich_help_panel=WORK,
+        ),
     ] = False,
 ) -> None:
     """Train the small detector on simulated flights and write it as a bundle.
@@ -147,10 +185,19 @@ def detector(
 def levels(
     flights: SetArgument,
     narrow: Annotated[
-        Path, typer.Option('--narrow', exists=True, help='bundle or checkpoint of --width narrow')
+        Path,
+        typer.Option(
+            '--narrow',
+            metavar='FOLDER',
+            exists=True,
+            help='bundle or checkpoint of --width narrow',
+        ),
     ],
     wide: Annotated[
-        Path, typer.Option('--wide', exists=True, help='bundle or checkpoint of --width wide')
+        Path,
+        typer.Option(
+            '--wide', metavar='FOLDER', exists=True, help='bundle or checkpoint of --width wide'
+        ),
     ],
     out: OutOption,
     validation: ValidationOption = None,
@@ -189,63 +236,100 @@ def fusion(
         Path,
         typer.Option(
             '--narrow',
+            metavar='FOLDER',
             exists=True,
             help='work folder of `mmedge train detector --width narrow --keep-work`',
         ),
     ],
-    wide: Annotated[Path, typer.Option('--wide', exists=True, help='the same of --width wide')],
+    wide: Annotated[
+        Path,
+        typer.Option('--wide', metavar='FOLDER', exists=True, help='the same of --width wide'),
+    ],
     out: OutOption,
     validation: ValidationOption = None,
     test: TestOption = None,
     epochs: Annotated[
-        int, typer.Option('--epochs', min=1, max=1000, help='a fifth of the windows is in each')
+        int,
+        typer.Option(
+            '--epochs', metavar='N', min=1, max=1000, help='a fifth of the windows is in each'
+        ),
     ] = 8,
     seed: SeedOption = 0,
     threads: ThreadsOption = 0,
     processes: Annotated[
-        int, typer.Option('--processes', min=1, max=64, help='encode so many flights at a time')
+        int,
+        typer.Option(
+            '--jobs',
+            metavar='N',
+            min=1,
+            max=64,
+            help='flights encoded at once',
+            rich_help_panel=WORK,
+        ),
     ] = 2,
     precision: PrecisionOption = Precision.AUTO,
     features: Annotated[
         Path | None,
         typer.Option(
             '--features',
+            metavar='FOLDER',
             file_okay=False,
             help='folder that keeps encoders and features, for trainings with other seeds',
+            rich_help_panel=WORK,
         ),
     ] = None,
     teacher: Annotated[
         str,
         typer.Option(
-            '--teacher',
+            '--pseudo-labels',
+            metavar='DETECTOR',
             help='weights, bundle or name of a detector: its boxes are taken to be true',
+            rich_help_panel=TRUTH,
         ),
     ] = '',
     frames: Annotated[
-        str, typer.Option('--frames', help='FIRST:LAST camera frames the teacher labels')
+        str,
+        typer.Option(
+            '--frames',
+            metavar='FIRST:LAST',
+            help='camera frames that are labelled so',
+            rich_help_panel=TRUTH,
+        ),
     ] = '',
     without: Annotated[
         list[Part] | None,
-        typer.Option('--without', help='leave out a part of the aggregation, to compare'),
+        typer.Option(
+            '--without',
+            help='leave out a part of the aggregation, repeatable',
+            rich_help_panel=ABLATIONS,
+        ),
     ] = None,
     whole_window: Annotated[
         bool,
-        typer.Option('--whole-window', help='3-D convolutions in its place; cannot be flown'),
+        typer.Option(
+            '--whole-window',
+            help='3-D convolutions in its place; cannot be flown',
+            rich_help_panel=ABLATIONS,
+        ),
     ] = False,
     resume: ResumeOption = False,
     keep_work: Annotated[
         bool,
-        typer.Option('--keep-work', help='keep features and checkpoints beside the bundle'),
+        typer.Option(
+            '--keep-work',
+            help='keep features and checkpoints beside the bundle',
+            rich_help_panel=WORK,
+        ),
     ] = False,
 ) -> None:
     """Train feature fusion on top of trained detectors and write all of it as a bundle.
 
     Levels of camera and radar, temporal aggregation and fusion head. Where the flights have no
-    ground truth, a detector can stand in for it with --teacher.
+    ground truth, a detector can stand in for it with --pseudo-labels.
     """
     first, last = frame_span(frames)
     if frames and not teacher:
-        raise typer.BadParameter('it is for --teacher only', param_hint='--frames')
+        raise typer.BadParameter('it is for --pseudo-labels only', param_hint='--frames')
     with plain_errors():
         from mmedge_ros.encoding.bundle.default_model import default_detector
         from mmedge_ros.lab.training.epoch_training import usual_threads
@@ -290,23 +374,30 @@ def ablations(
     features: Annotated[
         Path,
         typer.Argument(
+            metavar='FEATURES',
             exists=True,
             file_okay=False,
             help='what `mmedge train fusion SET --validation SET --features FOLDER` left there',
         ),
     ],
-    out: Annotated[Path, typer.Option('--out', help='folder of the runs and their report')],
+    out: Annotated[
+        Path, typer.Option('--out', metavar='FOLDER', help='folder of the runs and their report')
+    ],
     seeds: Annotated[
-        int, typer.Option('--seeds', min=1, max=100, help='trainings of each network')
+        int, typer.Option('--seeds', metavar='N', min=1, max=100, help='trainings of each network')
     ] = 3,
     epochs: Annotated[
-        int, typer.Option('--epochs', min=1, max=1000, help='a fifth of the windows is in each')
+        int,
+        typer.Option(
+            '--epochs', metavar='N', min=1, max=1000, help='a fifth of the windows is in each'
+        ),
     ] = 2,
     flights: Annotated[
-        int, typer.Option('--flights', min=0, help='learn from so many only; 0: from all')
+        int,
+        typer.Option('--flights', metavar='N', min=0, help='learn from so many only; 0: from all'),
     ] = 0,
     judged: Annotated[
-        int, typer.Option('--judged', min=1, help='judge on about so many windows')
+        int, typer.Option('--judged', metavar='N', min=1, help='judge on about so many windows')
     ] = 450,
     threads: ThreadsOption = 0,
     precision: PrecisionOption = Precision.AUTO,

@@ -11,13 +11,17 @@ import typer
 
 from mmedge_ros.commands.display import StatusLine, say
 from mmedge_ros.commands.errors import plain_errors, stop
+from mmedge_ros.commands.options import SETS, WORK, BundleArgument, JobsOption, SetArgument
 
-BundleArgument = Annotated[str, typer.Argument(help='bundle folder, or the name of a bundle')]
-JobsOption = Annotated[
-    int, typer.Option('--jobs', min=0, help='flights at once; 0: one per processor')
+# Panel of help.
+CERTIFICATE = 'Certificate'
+
+ReportOption = Annotated[
+    Path, typer.Option('--report', metavar='FOLDER', help='folder of the report')
 ]
-ReportOption = Annotated[Path, typer.Option('--report', help='folder of the report')]
-OutOption = Annotated[Path, typer.Option('--out', help='folder of the bundle; must not exist yet')]
+OutOption = Annotated[
+    Path, typer.Option('--out', metavar='FOLDER', help='folder of the bundle; must not exist yet')
+]
 
 
 class Strategy(Enum):
@@ -37,32 +41,47 @@ class Method(Enum):
 
 def train_gate(
     bundle: BundleArgument,
-    samples: Annotated[
+    train: Annotated[
         Path,
-        typer.Option('--samples', exists=True, file_okay=False, help='set it learns from'),
+        typer.Option(
+            '--train', metavar='SET', exists=True, file_okay=False, help='set it learns from'
+        ),
     ],
     calibration: Annotated[
         Path,
         typer.Option(
-            '--calibration', exists=True, file_okay=False, help='set that certifies thresholds'
+            '--calibration',
+            metavar='SET',
+            exists=True,
+            file_okay=False,
+            help='set that certifies thresholds',
         ),
     ],
     out: OutOption,
     test: Annotated[
         Path | None,
-        typer.Option('--test', exists=True, file_okay=False, help='set to judge it on'),
+        typer.Option(
+            '--test',
+            metavar='SET',
+            exists=True,
+            file_okay=False,
+            rich_help_panel=SETS,
+            help='set to judge it on',
+        ),
     ] = None,
     shifted: Annotated[
         Path | None,
         typer.Option(
             '--shifted',
+            metavar='SET',
             exists=True,
             file_okay=False,
             help='set of another kind, on which the drift monitor should raise an alarm',
+            rich_help_panel=SETS,
         ),
     ] = None,
     level: Annotated[
-        str, typer.Option('--level', help='level of the camera that is flown')
+        str, typer.Option('--level', metavar='NAME', help='level of the camera that is flown')
     ] = 'medium',
     strategy: Annotated[
         Strategy, typer.Option('--strategy', help='auto: by networks where the bundle has them')
@@ -70,11 +89,24 @@ def train_gate(
     alpha: Annotated[
         float,
         typer.Option(
-            '--alpha', min=0.001, max=0.5, help='share of early decisions that may differ'
+            '--alpha',
+            metavar='SHARE',
+            min=0.001,
+            max=0.5,
+            help='share of early decisions that may differ',
+            rich_help_panel=CERTIFICATE,
         ),
     ] = 0.05,
     confidence: Annotated[
-        float, typer.Option('--confidence', min=0.5, max=0.999, help='that this is kept')
+        float,
+        typer.Option(
+            '--confidence',
+            metavar='SHARE',
+            min=0.5,
+            max=0.999,
+            help='that this is kept',
+            rich_help_panel=CERTIFICATE,
+        ),
     ] = 0.9,
     method: Annotated[
         Method,
@@ -82,10 +114,14 @@ def train_gate(
             '--method',
             help='student: approximate, from 10 flights on; hoeffding_bentkus: holds for any '
             'flights, needs 45 of them for 5 %',
+            rich_help_panel=CERTIFICATE,
         ),
     ] = Method.STUDENT,
     seed: Annotated[
-        int, typer.Option('--seed', min=0, max=2**31 - 1, help='the same seed gives the same gate')
+        int,
+        typer.Option(
+            '--seed', metavar='N', min=0, max=2**31 - 1, help='the same seed gives the same gate'
+        ),
     ] = 0,
     jobs: JobsOption = 2,
     report: ReportOption = Path('out/train-gate'),
@@ -104,7 +140,7 @@ def train_gate(
 
         request = GateRequest(
             default_detector(bundle),
-            samples,
+            train,
             calibration,
             out.absolute(),
             report,
@@ -132,28 +168,48 @@ def train_gate(
 
 def train_predictor(
     bundle: BundleArgument,
-    calibration: Annotated[
+    train: Annotated[
         Path,
-        typer.Option('--calibration', exists=True, file_okay=False, help='set it learns from'),
+        typer.Option(
+            '--train', metavar='SET', exists=True, file_okay=False, help='set it learns from'
+        ),
     ],
     test: Annotated[
         Path,
-        typer.Option('--test', exists=True, file_okay=False, help='set that it is judged on'),
+        typer.Option(
+            '--test',
+            metavar='SET',
+            exists=True,
+            file_okay=False,
+            rich_help_panel=SETS,
+            help='set that it is judged on',
+        ),
     ],
     out: OutOption,
     seconds: Annotated[
         float,
-        typer.Option('--seconds', min=0.0, help='use so much of each flight; 0: all of it'),
+        typer.Option(
+            '--seconds', metavar='S', min=0.0, help='use so much of each flight; 0: all of it'
+        ),
     ] = 6.0,
     test_flights: Annotated[
         int,
         typer.Option(
-            '--test-flights', min=0, help='judge on so many, spread over the set; 0: all'
+            '--test-flights',
+            metavar='N',
+            min=0,
+            help='judge on so many, spread over the set; 0: all',
         ),
     ] = 0,
-    samples: Annotated[
+    replays: Annotated[
         Path | None,
-        typer.Option('--samples', file_okay=False, help='folder that keeps what was replayed'),
+        typer.Option(
+            '--replays',
+            metavar='FOLDER',
+            file_okay=False,
+            help='folder that keeps what was replayed',
+            rich_help_panel=WORK,
+        ),
     ] = None,
     jobs: JobsOption = 2,
     report: ReportOption = Path('out/train-predictor'),
@@ -175,13 +231,13 @@ def train_predictor(
         folder = default_detector(bundle)
         request = PredictorRequest(
             folder,
-            calibration,
+            train,
             test,
             out.absolute(),
             report,
             seconds,
             test_flights,
-            samples,
+            replays,
             jobs,
         )
         with StatusLine(f'predictor for {folder.name}') as line:
@@ -199,30 +255,35 @@ def train_predictor(
 
 
 def train_rivals(
-    flights: Annotated[
-        Path,
-        typer.Argument(
-            exists=True, file_okay=False, help='set: a folder with one folder per flight'
-        ),
-    ],
+    flights: SetArgument,
     out: Annotated[
         Path,
         typer.Option(
             '--out',
+            metavar='FOLDER',
             help='folder of the rivals; must not exist yet. In BUNDLE/rivals they are found',
         ),
     ],
     bundle: Annotated[
-        str, typer.Option('--bundle', help='bundle folder, or the name of a bundle')
+        str,
+        typer.Option('--bundle', metavar='BUNDLE', help='bundle folder, or the name of a bundle'),
     ] = 'flight_people',
     validation: Annotated[
         Path | None,
-        typer.Option('--validation', exists=True, file_okay=False, help='set to judge them on'),
+        typer.Option(
+            '--validation',
+            metavar='SET',
+            exists=True,
+            file_okay=False,
+            rich_help_panel=SETS,
+            help='set to judge them on',
+        ),
     ] = None,
     threshold: Annotated[
         float | None,
         typer.Option(
             '--threshold',
+            metavar='SHARE',
             min=0.0,
             max=1.0,
             help='the camera rests if that is no loss with this probability',
@@ -232,6 +293,7 @@ def train_rivals(
         float | None,
         typer.Option(
             '--margin',
+            metavar='SHARE',
             min=0.0,
             max=1.0,
             help='by how much the quality of a window may fall short of that of the best level',
@@ -239,7 +301,9 @@ def train_rivals(
     ] = None,
     seed: Annotated[
         int,
-        typer.Option('--seed', min=0, max=2**31 - 1, help='the same seed gives the same rivals'),
+        typer.Option(
+            '--seed', metavar='N', min=0, max=2**31 - 1, help='the same seed gives the same rivals'
+        ),
     ] = 0,
     jobs: JobsOption = 2,
 ) -> None:

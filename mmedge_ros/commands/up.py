@@ -9,6 +9,7 @@ import typer
 
 from mmedge_ros.commands.display import StatusLine, say
 from mmedge_ros.commands.options import (
+    LIVE,
     CalibrationOption,
     CameraOption,
     DetectorOption,
@@ -19,25 +20,45 @@ from mmedge_ros.commands.options import (
     RateOption,
 )
 
+SENSORS = 'Sensors'
+
 
 def up(
     bag: Annotated[
-        Path | None, typer.Option('--bag', exists=True, help='play this recording as the sensors')
+        Path | None,
+        typer.Option(
+            '--bag',
+            metavar='BAG',
+            exists=True,
+            help='play this recording as the sensors',
+            rich_help_panel=SENSORS,
+        ),
     ] = None,
     loop: Annotated[
-        bool, typer.Option('--loop', help='start the recording over and over')
+        bool,
+        typer.Option('--loop', help='start the recording over and over', rich_help_panel=SENSORS),
     ] = False,
     rate: RateOption = 1.0,
-    clock: Annotated[bool, typer.Option('--clock', help='publish and follow /clock')] = False,
+    clock: Annotated[
+        bool, typer.Option('--clock', help='publish and follow /clock', rich_help_panel=LIVE)
+    ] = False,
     drivers: Annotated[
         bool,
         typer.Option(
-            '--drivers', help="start the package's own camera and radar drivers (see docs)"
+            '--drivers',
+            help="start the package's own camera and radar drivers (see docs)",
+            rich_help_panel=SENSORS,
         ),
     ] = False,
     video: Annotated[
         Path | None,
-        typer.Option('--video', exists=True, help='video or folder of pictures as the camera'),
+        typer.Option(
+            '--camera-file',
+            metavar='FILE',
+            exists=True,
+            help='video or folder of pictures as the camera',
+            rich_help_panel=SENSORS,
+        ),
     ] = None,
     board: Annotated[
         str,
@@ -45,6 +66,7 @@ def up(
             '--simulated-radar',
             metavar='FILE|person',
             help="recording of a radar's data port as the radar, or a person who walks about",
+            rich_help_panel=SENSORS,
         ),
     ] = '',
     detector: DetectorOption = None,
@@ -53,37 +75,58 @@ def up(
         Path | None,
         typer.Option(
             '--extrinsics',
+            metavar='FILE',
             exists=True,
             dir_okay=False,
             help='YAML with where the sensors sit, see config/extrinsics.yaml',
+            rich_help_panel=SENSORS,
         ),
     ] = None,
     params: ParamsOption = None,
     camera: CameraOption = '',
     radar: RadarOption = '',
     transport: Annotated[
-        str, typer.Option('--image-transport', help='raw or compressed pictures (without --bag)')
+        str,
+        typer.Option(
+            '--image-transport',
+            metavar='KIND',
+            help='raw or compressed pictures (without --bag)',
+            rich_help_panel=SENSORS,
+        ),
     ] = 'raw',
     transform: Annotated[
         list[str] | None,
-        typer.Option('--transform', help='"parent child x y z qx qy qz qw" (m), repeatable'),
+        typer.Option(
+            '--transforms',
+            metavar='TRANSFORM',
+            help='"parent child x y z qx qy qz qw" (m), repeatable',
+            rich_help_panel=SENSORS,
+        ),
     ] = None,
-    logs: Annotated[Path, typer.Option('--logs', help="folder of the nodes' logs")] = Path(
-        'out/logs'
-    ),
+    logs: Annotated[
+        Path,
+        typer.Option(
+            '--logs', metavar='FOLDER', help="folder of the nodes' logs", rich_help_panel=LIVE
+        ),
+    ] = Path('out/logs'),
     optimise: OptimiseOption = False,
     profile: Annotated[
         Path | None,
         typer.Option(
             '--profile',
+            metavar='FILE',
             exists=True,
             dir_okay=False,
             help='device profile of this machine (mmedge profile), for --optimise',
+            rich_help_panel=LIVE,
         ),
     ] = None,
     network: NetworkOption = False,
     single_process: Annotated[
-        bool, typer.Option('--single-process', help='all nodes in one process, to debug')
+        bool,
+        typer.Option(
+            '--single-process', help='all nodes in one process, to debug', rich_help_panel=LIVE
+        ),
     ] = False,
 ) -> None:
     """Start the graph and keep it running until Ctrl-C."""

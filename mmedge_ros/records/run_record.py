@@ -5,12 +5,11 @@ All instants are in the bag's own time: a live recorder subtracts the player's o
 
 from __future__ import annotations
 
-import subprocess
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from mmedge_ros import __version__
+from mmedge_ros import __version__, git_revision
 from mmedge_ros.data_types import Configuration, Decision, UnitFeatures
 from mmedge_ros.geometry.ego_motion import EgoMotion
 from mmedge_ros.geometry.projection import CameraModel
@@ -87,24 +86,7 @@ class RunRecord:
 
 def software_identity(bundle: Path | str) -> dict[str, str]:
     """Return version, git revision ('' outside a checkout) and the model's name."""
-    return {'version': __version__, 'git': _git_revision(), 'bundle': Path(bundle).name}
-
-
-def _git_revision() -> str:
-    root = Path(__file__).resolve().parents[2]
-    if not (root / '.git').exists():
-        return ''
-    try:
-        described = subprocess.run(
-            ['git', '-C', str(root), 'describe', '--always', '--dirty'],
-            capture_output=True,
-            text=True,
-            timeout=5,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return ''
-    return described.stdout.strip()
+    return {'version': __version__, 'git': git_revision(), 'bundle': Path(bundle).name}
 
 
 _MOST_REASONS = 50

@@ -24,13 +24,13 @@ def run(*arguments: object):  # type: ignore[no-untyped-def]
 def contention(folder: Path, *more: object):  # type: ignore[no-untyped-def]
     accuracy, quiet, busy = write_all(folder)
     phases = f'{quiet},{busy},{quiet}'
-    options = ('--limit', 70, '--decisions', 40)
+    options = ('--limits', 70, '--decisions', 40)
     return run('contention', '--accuracy', accuracy, '--phases', phases, *options, *more)
 
 
 def test_the_optimizer_bench_prints_json_and_nothing_else(tmp_path: Path) -> None:
     accuracy, quiet, busy = write_all(tmp_path)
-    options = ('--latency', quiet, '--latency', busy, '--limit', 50, '--limit', 1)
+    options = ('--latency', quiet, '--latency', busy, '--limits', '50ms,1ms')
     result = run('optimizer', '--accuracy', accuracy, *options, '--json')
     assert result.exit_code == 0, result.stderr
     report = json.loads(result.stdout)
@@ -103,7 +103,7 @@ def test_a_hostile_table_is_refused_in_a_sentence(
     bad = write(tmp_path / 'bad.json', content)
     for arguments in (
         ('optimizer', '--latency', bad),
-        ('contention', '--phases', bad, '--limit', 50, '--decisions', 5),
+        ('contention', '--phases', bad, '--limits', 50, '--decisions', 5),
     ):
         result = run(*arguments, '--accuracy', accuracy, '--json')
         assert result.exit_code == 1
@@ -115,8 +115,8 @@ def test_a_hostile_table_is_refused_in_a_sentence(
 @pytest.mark.parametrize(
     ('more', 'words'),
     [
-        (('--limit', 0), 'a limit lies above 0'),
-        (('--limit', 'nan'), 'a limit lies above 0'),
+        (('--limits', 0), 'a latency limit'),
+        (('--limits', 'nan'), 'a latency limit'),
         (('--decisions', 0), "Invalid value for '--decisions'"),
         (('--decisions', 99_999), 'too many'),
         (('--noise', 2), "Invalid value for '--noise'"),
@@ -155,7 +155,7 @@ def test_contention_in_published_tables_costs_few_late_decisions(
     folder = data_folder / 'mmedge_tables'
     names = ('H', 'C64', 'C50', 'H')
     phases = ','.join(str(folder / f'latency_table_{name}.json') for name in names)
-    options = ('--phases', phases, '--limit', 120, '--decisions', 60, '--json', *scatter)
+    options = ('--phases', phases, '--limits', 120, '--decisions', 60, '--json', *scatter)
     result = run('contention', '--accuracy', folder / 'accuracy_table.json', *options)
     report = json.loads(result.stdout)
     for phase in report['phases']:

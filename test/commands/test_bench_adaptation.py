@@ -13,13 +13,13 @@ from mmedge_ros.commands.bench import bench_app
 @pytest.mark.parametrize(
     ('arguments', 'words'),
     [
-        (('--limit', 'soon'), 'soon'),
-        (('--limit', '1ms'), '5ms to 5s'),
-        (('--limit', 'nan'), '5ms to 5s'),
+        (('--limits', 'soon'), 'soon'),
+        (('--limits', '1ms'), 'between 5 and 5000 ms'),
+        (('--limits', 'nan'), 'between 5 and 5000 ms'),
         (('--shares', '100,x'), 'PERCENT'),
         (('--shares', '100,0.5'), '100,0.5'),
         (('--phase-seconds', '1'), '--phase-seconds'),
-        (('--flight', 'nowhere'), 'nowhere'),
+        (('--bag', 'nowhere'), 'nowhere'),
     ],
 )
 def test_what_cannot_be_flown_is_refused_before_anything_is_done(

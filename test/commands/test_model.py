@@ -113,7 +113,7 @@ def test_a_detector_is_judged_in_a_table_and_as_json(tmp_path: Path, carried: Pa
     person = Seen('person', (100.0, 50.0, 120.0, 110.0))
     write_painted_flight(tmp_path / 'set/flight', pictures=3, seen=[person])
     report = tmp_path / 'out' / 'figures.json'
-    done = run('evaluate', carried, tmp_path / 'set', '--json', report)
+    done = run('evaluate', carried, tmp_path / 'set', '--out', report)
     assert done.exit_code == 0, done.stderr
     (row,) = [line for line in done.stdout.splitlines() if '20 px and more' in line]
     assert row.split()[-4:] == ['3', '1.000', '1.000', '1.000']

@@ -30,7 +30,7 @@ def test_detections_are_tracked_and_the_tracks_judged(folder: Path) -> None:
     tracked = run('track-mot', folder / 'det.txt', '--out', out, '--width', 640, '--height', 480)
     assert tracked.exit_code == 0
     assert tracked.stdout.strip() == str(out)
-    judged = run('evaluate-mot', folder / 'gt.txt', out, '--json', report)
+    judged = run('evaluate-mot', folder / 'gt.txt', out, '--out', report)
     assert judged.exit_code == 0
     figures = json.loads(report.read_text())
     assert figures['mota'] == 0.9  # the track is believed from the third frame on
@@ -42,7 +42,7 @@ def test_detections_are_tracked_and_the_tracks_judged(folder: Path) -> None:
 
 def test_figures_nobody_can_know_are_null_and_a_dash(folder: Path) -> None:
     report = folder / 'figures.json'
-    judged = run('evaluate-mot', folder / 'gt.txt', folder / 'det.txt', '--json', report)
+    judged = run('evaluate-mot', folder / 'gt.txt', folder / 'det.txt', '--out', report)
     figures = json.loads(report.read_text())
     assert (figures['idf1'], figures['id_switches'], figures['recall']) == (None, None, 1.0)
     assert 'without an id' in judged.stderr

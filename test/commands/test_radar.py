@@ -76,7 +76,7 @@ def test_mutating_prints_counts_and_fails_when_something_was_lost(
 
 def test_a_simulated_board_names_its_ports_and_obeys(capture: Path, tmp_path: Path) -> None:
     folder = tmp_path / 'ports'
-    out, err = run('simulate-board', capture, '--folder', folder, given='reset\nfly\nquit\n')
+    out, err = run('simulate-board', capture, '--out', folder, given='reset\nfly\nquit\n')
     assert json.loads(out) == {'command': str(folder / 'command'), 'data': str(folder / 'data')}
     assert 'done: reset' in err
     assert "no order 'fly'" in err

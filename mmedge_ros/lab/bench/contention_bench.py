@@ -198,7 +198,7 @@ def published_steps(folder: Path) -> dict[str, Any]:
         'static_phases': [{key: phase[key] for key in _OF_A_PHASE} for phase in static],
         'command': f'mmedge bench contention --accuracy ${_DATA}/{_FOLDER}/accuracy_table.json '
         f'--phases {",".join(f"${_DATA}/{_FOLDER}/{path.name}" for path in paths)} '
-        f'--limit {1e3 * _LIMIT:g} --decisions {_DECISIONS}',
+        f'--limits {1e3 * _LIMIT:g}ms --decisions {_DECISIONS}',
     }
 
 

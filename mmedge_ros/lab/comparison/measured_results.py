@@ -114,7 +114,8 @@ def read_gate(report: Fields) -> GateResult:
     alpha = report.number('alpha')
     split = next((r for r in report.rows('splits') if abs(r.number('alpha') - alpha) < 1e-9), None)
     bundle = report.part('bundle').text('name')
-    words = ' '.join(f'--{name} {folder}' for name, folder in sets.items())
+    options = {'samples': 'train'}
+    words = ' '.join(f'--{options.get(name, name)} {folder}' for name, folder in sets.items())
     streaming = rule.part('streaming_difference')
     return GateResult(
         bundle,
@@ -178,7 +179,7 @@ def read_predictor(report: Fields) -> PredictorResult:
     squared = ours.part('squared')
     learnt_from = report.part('calibration').text('set')
     return PredictorResult(
-        f'mmedge train predictor BUNDLE --calibration {learnt_from} --test {unseen.text("set")} '
+        f'mmedge train predictor BUNDLE --train {learnt_from} --test {unseen.text("set")} '
         '--out BUNDLE',
         report.text('used') == PREDICTOR,
         unseen.number('flights'),

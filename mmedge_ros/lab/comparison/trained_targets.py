@@ -64,7 +64,7 @@ def gate(evidence: Evidence) -> Iterator[Verdict]:
     else:
         yield _GATE.unmeasured(
             f'a gate replayed in closed loop beside a shadow run, {_HANDED}. {_rested(evidence)}',
-            f'mmedge train gate {evidence.bundle} --samples SET --calibration SET --test SET '
+            f'mmedge train gate {evidence.bundle} --train SET --calibration SET --test SET '
             '--out BUNDLE',
             _GATE.paper,
         )
@@ -210,7 +210,7 @@ def predictor(evidence: Evidence) -> Iterator[Verdict]:
     if not isinstance(result, PredictorResult):
         yield _PREDICTOR.unmeasured(
             f'a predictor trained on flights, {_HANDED}. {chosen}'.rstrip(),
-            f'mmedge train predictor {evidence.bundle} --calibration SET --test SET --out BUNDLE',
+            f'mmedge train predictor {evidence.bundle} --train SET --test SET --out BUNDLE',
             _PREDICTOR.paper,
         )
         return

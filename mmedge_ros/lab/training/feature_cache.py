@@ -215,7 +215,7 @@ def require_truth(flights: Sequence[Path]) -> None:
 def _no_truth(flight: Path, what: str) -> TrainingError:
     return TrainingError(
         f'{flight}: ground truth is needed, and this recording has {what}; use flights made by '
-        '`mmedge simulate`, or name a detector that stands in for it with --teacher'
+        '`mmedge simulate`, or name a detector that stands in for it with --pseudo-labels'
     )
 
 

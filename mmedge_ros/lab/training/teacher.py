@@ -90,7 +90,7 @@ class Teacher:
         if not any(scene.objects for scene in scenes):
             raise TrainingError(
                 f'{recording.bag.path}: {self.detector} finds nothing there that could be '
-                'learned; name another --teacher, or other --frames'
+                'learned; name another --pseudo-labels, or other --frames'
             )
         return GroundTruth(scenes)
 

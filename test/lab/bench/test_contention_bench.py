@@ -122,7 +122,7 @@ def test_every_published_phase_is_flown_and_the_static_table_beside_it(tmp_path:
     assert len(steps['phases']) == len(steps['static_phases']) == 4
     assert steps['static_phases'][2]['late'] == steps['decisions'] == 60
     assert max(phase['late'] for phase in steps['phases']) < 20
-    assert '--limit 120 --decisions 60' in steps['command']
+    assert '--limits 120ms --decisions 60' in steps['command']
 
 
 def test_the_tables_are_looked_for_below_the_data(

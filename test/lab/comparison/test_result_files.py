@@ -49,8 +49,7 @@ def test_the_kind_of_a_report_follows_from_its_content(tmp_path: Path) -> None:
     assert gate.disagreement.value == pytest.approx(1 / 40)
     assert gate.early == 240
     assert gate.command == (
-        'mmedge train gate people --samples train --calibration calibration --test test '
-        '--out BUNDLE'
+        'mmedge train gate people --train train --calibration calibration --test test --out BUNDLE'
     )
     assert isinstance(ablations, AblationResult)
     assert ablations.last_unit.value == pytest.approx(ablations.full * 0.2, abs=1e-3)

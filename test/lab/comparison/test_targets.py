@@ -142,7 +142,7 @@ STEPPED = {
     'names': ['H', 'C50'],
     'phases': [PHASE, PHASE | {'late': 3}],
     'static_phases': [PHASE | {'late': 0}, PHASE | {'late': 60}],
-    'command': 'mmedge bench contention --limit 120',
+    'command': 'mmedge bench contention --limits 120ms',
 }
 
 

@@ -36,7 +36,7 @@ def judged(*reports: dict[str, Any], **more: Any) -> dict[str, dict[str, Any]]:
 def test_what_was_not_measured_names_the_command_that_measures_it() -> None:
     result = judged(bundle='people', accuracies='the table of the bundle')
     for key, command in (
-        ('gate', 'mmedge train gate people --samples'),
+        ('gate', 'mmedge train gate people --train'),
         ('aggregation', 'mmedge train ablations'),
         ('whole_window', 'mmedge train ablations'),
         ('predictor', 'mmedge train predictor'),

@@ -112,7 +112,7 @@ def test_the_key_tells_flights_encoders_and_strides_apart() -> None:
 
 def test_a_flight_without_ground_truth_is_refused_in_a_sentence(tmp_path: Path) -> None:
     flight = write_crossing(tmp_path / 'blind', seconds=0.2, truth=False)
-    with pytest.raises(TrainingError, match=r'blind: ground truth is needed.*--teacher'):
+    with pytest.raises(TrainingError, match=r'blind: ground truth is needed.*--pseudo-labels'):
         write_flight(flight, tmp_path / 'cache', 'key', Opened(), STRIDE_NS)
     assert not (tmp_path / 'cache').exists()
 

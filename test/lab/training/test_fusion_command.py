@@ -37,7 +37,14 @@ def add_detectors(place: Path) -> None:
 def test_the_help_names_the_options() -> None:
     done = CliRunner().invoke(train_app, ['fusion', '--help'], env={'COLUMNS': '120'})
     assert done.exit_code == 0
-    for option in ('--narrow', '--wide', '--teacher', '--frames', '--without', '--whole-window'):
+    for option in (
+        '--narrow',
+        '--wide',
+        '--pseudo-labels',
+        '--frames',
+        '--without',
+        '--whole-window',
+    ):
         assert option in done.stdout
 
 
@@ -81,13 +88,13 @@ def test_flights_without_ground_truth_are_refused_at_once(place: Path) -> None:
     done = run(place)
     assert done.exit_code == 1
     assert 'ground truth is needed' in done.stderr
-    assert '--teacher' in done.stderr
+    assert '--pseudo-labels' in done.stderr
     assert not (place / '.out.training').exists()
 
 
 @pytest.mark.parametrize('frames', ['3', '9:3', 'a:b', ':-1'])
 def test_frames_that_are_no_span_are_refused(place: Path, frames: str) -> None:
-    done = run(place, '--teacher', 'yolox_nano', '--frames', frames)
+    done = run(place, '--pseudo-labels', 'yolox_nano', '--frames', frames)
     assert done.exit_code == 2
     assert '--frames' in done.stderr
 
@@ -95,7 +102,7 @@ def test_frames_that_are_no_span_are_refused(place: Path, frames: str) -> None:
 def test_frames_without_a_teacher_mean_nothing(place: Path) -> None:
     done = run(place, '--frames', '0:10')
     assert done.exit_code == 2
-    assert '--teacher' in done.stderr
+    assert '--pseudo-labels' in done.stderr
 
 
 @pytest.mark.skipif(

@@ -21,7 +21,7 @@ from mmedge_ros.skipping.gate_features import FIELDS
 
 
 def run(place: Path, *arguments: str | Path) -> Result:
-    known = ('--samples', place / 'samples', '--calibration', place / 'calibration')
+    known = ('--train', place / 'samples', '--calibration', place / 'calibration')
     paths = ('--out', place / 'out', '--report', place / 'report', '--jobs', '1')
     given = ['gate', place / 'tiny', *known, *paths, '--level', 'small', *arguments]
     return CliRunner().invoke(train_app, [str(argument) for argument in given])
@@ -38,7 +38,7 @@ def place(tmp_path: Path) -> Path:
 def test_the_help_names_the_options() -> None:
     done = CliRunner().invoke(train_app, ['gate', '--help'], env={'COLUMNS': '120'})
     assert done.exit_code == 0
-    for option in ('--samples', '--calibration', '--test', '--alpha', '--method', '--report'):
+    for option in ('--train', '--calibration', '--test', '--alpha', '--method', '--report'):
         assert option in done.stdout
 
 

@@ -33,7 +33,7 @@ from mmedge_ros.pipeline.perception_pipeline import PipelineParameters
 
 
 def run(place: Path, *arguments: str | Path) -> Result:
-    known = ('--calibration', place / 'calibration', '--test', place / 'test')
+    known = ('--train', place / 'calibration', '--test', place / 'test')
     paths = ('--out', place / 'out', '--report', place / 'report', '--jobs', '1')
     given = ['predictor', place / 'tiny', *known, *paths, *arguments]
     return CliRunner().invoke(train_app, [str(argument) for argument in given])
@@ -58,7 +58,7 @@ def place(tmp_path: Path) -> Path:
 def test_the_help_names_the_options() -> None:
     done = CliRunner().invoke(train_app, ['predictor', '--help'], env={'COLUMNS': '120'})
     assert done.exit_code == 0
-    for option in ('--calibration', '--test', '--seconds', '--samples', '--report'):
+    for option in ('--train', '--test', '--seconds', '--replays', '--report'):
         assert option in done.stdout
 
 

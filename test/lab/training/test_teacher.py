@@ -87,7 +87,7 @@ def test_a_teacher_that_finds_nothing_is_told(flight: Path, teach) -> None:
     teach()
     with (
         Recording(flight) as recording,
-        pytest.raises(TrainingError, match=r'finds nothing there .* --teacher'),
+        pytest.raises(TrainingError, match=r'finds nothing there .* --pseudo-labels'),
     ):
         Teacher(Path('blind'))(recording)
 
