@@ -14,6 +14,7 @@ from typer.core import TyperGroup
 from mmedge_ros.commands.bench import bench_app
 from mmedge_ros.commands.demo import demo
 from mmedge_ros.commands.display import say
+from mmedge_ros.commands.doctor import doctor
 from mmedge_ros.commands.early_answers import version_line
 from mmedge_ros.commands.errors import plain_errors
 from mmedge_ros.commands.evaluate import evaluate
@@ -180,7 +181,7 @@ def track_mot(
 
 # Panels of `mmedge --help` and the commands in each, in the order in which a newcomer needs them.
 PANELS: dict[str, dict[str, Callable[..., None] | typer.Typer]] = {
-    'Start': {'demo': demo, 'replay': replay, 'up': up, 'record': record},
+    'Start': {'demo': demo, 'replay': replay, 'up': up, 'record': record, 'doctor': doctor},
     'Simulate': {'simulate': simulate},
     'Compare': {
         'replay-set': replay_set,

@@ -12,6 +12,7 @@ import typer
 # Panels of options in help; what a newcomer needs stands above them, in the panel "Options".
 RECORDING = 'Recording'
 LIVE = 'Live graph'
+DRIVERS = 'Drivers of your own'
 TIMES = 'Service times'
 COMPARISON = 'Comparison'
 SETS = 'Sets to judge on'
@@ -76,6 +77,24 @@ RadarOption = Annotated[
         metavar='TOPIC',
         help='radar topic, if not found by type',
         rich_help_panel=RECORDING,
+    ),
+]
+DriverCameraOption = Annotated[
+    str,
+    typer.Option(
+        '--camera', metavar='TOPIC', help="driver's image topic", rich_help_panel=DRIVERS
+    ),
+]
+DriverRadarOption = Annotated[
+    str,
+    typer.Option(
+        '--radar', metavar='TOPIC', help="driver's point cloud topic", rich_help_panel=DRIVERS
+    ),
+]
+OdometryOption = Annotated[
+    str,
+    typer.Option(
+        '--odometry', metavar='TOPIC', help="autopilot's odometry topic", rich_help_panel=DRIVERS
     ),
 ]
 RateOption = Annotated[

@@ -9,10 +9,14 @@ import typer
 
 from mmedge_ros.commands.display import StatusLine, say
 from mmedge_ros.commands.errors import plain_errors
-from mmedge_ros.commands.options import LIVE, NetworkOption
-
-# Panel of help.
-DRIVERS = 'Drivers of your own'
+from mmedge_ros.commands.options import (
+    DRIVERS,
+    LIVE,
+    DriverCameraOption,
+    DriverRadarOption,
+    NetworkOption,
+    OdometryOption,
+)
 
 _TRANSPORTS = ('auto', 'raw', 'compressed')
 
@@ -56,27 +60,9 @@ def record(
             rich_help_panel=DRIVERS,
         ),
     ] = None,
-    camera: Annotated[
-        str,
-        typer.Option(
-            '--camera', metavar='TOPIC', help="driver's image topic", rich_help_panel=DRIVERS
-        ),
-    ] = '',
-    radar: Annotated[
-        str,
-        typer.Option(
-            '--radar', metavar='TOPIC', help="driver's point cloud topic", rich_help_panel=DRIVERS
-        ),
-    ] = '',
-    odometry: Annotated[
-        str,
-        typer.Option(
-            '--odometry',
-            metavar='TOPIC',
-            help="autopilot's odometry topic",
-            rich_help_panel=DRIVERS,
-        ),
-    ] = '',
+    camera: DriverCameraOption = '',
+    radar: DriverRadarOption = '',
+    odometry: OdometryOption = '',
     clock: Annotated[
         bool, typer.Option('--clock', help='follow /clock', rich_help_panel=LIVE)
     ] = False,

@@ -14,6 +14,7 @@ from mmedge_ros.commands.options import (
     CameraOption,
     DetectorOption,
     NetworkOption,
+    OdometryOption,
     OptimiseOption,
     ParamsOption,
     RadarOption,
@@ -85,6 +86,7 @@ def up(
     params: ParamsOption = None,
     camera: CameraOption = '',
     radar: RadarOption = '',
+    odometry: OdometryOption = '',
     transport: Annotated[
         str,
         typer.Option(
@@ -164,7 +166,7 @@ def up(
             detector=str(detector or ''),
             calibration=str(calibration or ''),
             params=params,
-            topics=TopicChoice(camera=camera, radar=radar),
+            topics=TopicChoice(camera=camera, radar=radar, odometry=odometry),
             image_transport=transport,
             transforms=tuple(transform or ()),
             extrinsics=str(extrinsics or ''),

@@ -1,12 +1,14 @@
-"""Says which input is missing and why: no publisher, a silent one, or incompatible QoS."""
+"""Says which input is missing and why: no publisher, a silent one, another type or QoS."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
+from mmedge_ros.preflight.graph_view import Endpoint, mismatch
 from mmedge_ros.ros.ros_clock import steady_clock
 
 SILENCE = 5.0
@@ -27,14 +29,18 @@ class InputWatch:
         self._monotonic = monotonic
         self._silence = silence
         self._heard: dict[str, float] = {}
-        self._wanted: dict[str, tuple[str, QoSProfile]] = {}
+        self._wanted: dict[str, tuple[str, Endpoint]] = {}
         self._warned: dict[str, float] = {}
         self._timer = node.create_timer(1.0, self.check, clock=steady_clock())
 
-    def expect(self, name: str, topic: str, profile: QoSProfile) -> None:
-        """Begin to expect the input called ``name`` (such as camera) on a topic."""
+    def expect(self, name: str, topic: str, profile: QoSProfile, kind: type | None = None) -> None:
+        """Begin to expect the input called ``name`` (such as camera) on a topic.
+
+        :param kind: class of its messages; publishers of another one are named
+        """
         self._heard[name] = self._monotonic()
-        self._wanted[name] = (topic, profile)
+        msgtype = message_type(kind) if kind else ''
+        self._wanted[name] = (topic, endpoint(self._node.get_name(), msgtype, profile))
 
     def heard(self, name: str) -> None:
         """Note that the input is there."""
@@ -70,23 +76,30 @@ class InputWatch:
         publishers = self._node.get_publishers_info_by_topic(resolved)
         if not publishers:
             return f'{text}: it has no publisher'
-        seen = ', '.join(sorted({publisher.node_name for publisher in publishers}))
-        reasons = ((p.node_name, _incompatible(p.qos_profile, wanted)) for p in publishers)
+        ends = [endpoint_of(publisher) for publisher in publishers]
+        seen = ', '.join(sorted({end.node for end in ends}))
+        reasons = ((end.node, mismatch(end, wanted)) for end in ends)
         refused = sorted({f'{node} {reason}' for node, reason in reasons if reason})
         if refused:
             return f'{text}; published by {seen}; incompatible: {"; ".join(refused)}'
         return f'{text}; published by {seen}, which sends none'
 
 
-def _incompatible(offered: QoSProfile, wanted: QoSProfile) -> str:
-    if (
-        wanted.reliability == ReliabilityPolicy.RELIABLE
-        and offered.reliability == ReliabilityPolicy.BEST_EFFORT
-    ):
-        return 'offers reliability BEST_EFFORT, RELIABLE is wanted'
-    if (
-        wanted.durability == DurabilityPolicy.TRANSIENT_LOCAL
-        and offered.durability == DurabilityPolicy.VOLATILE
-    ):
-        return 'offers durability VOLATILE, TRANSIENT_LOCAL is wanted'
-    return ''
+def endpoint_of(info: Any) -> Endpoint:
+    """Return a publisher or subscriber as rclpy describes it."""
+    return endpoint(info.node_name, info.topic_type, info.qos_profile)
+
+
+def endpoint(node: str, msgtype: str, profile: QoSProfile) -> Endpoint:
+    """Return one end of a topic with what matters of its quality of service."""
+    return Endpoint(
+        node,
+        msgtype,
+        profile.reliability == ReliabilityPolicy.RELIABLE,
+        profile.durability == DurabilityPolicy.TRANSIENT_LOCAL,
+    )
+
+
+def message_type(kind: type) -> str:
+    """Return the name of a message class, such as sensor_msgs/msg/Image."""
+    return f'{kind.__module__.partition(".")[0]}/msg/{kind.__name__}'

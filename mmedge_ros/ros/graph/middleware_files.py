@@ -36,20 +36,23 @@ def left_behind() -> set[Path]:
     return segments
 
 
-def remove_unused(segments: set[Path]) -> None:
-    """Remove those whose owner is gone and that no process has mapped, with all that belongs.
+def unused(segments: set[Path]) -> set[Path]:
+    """Return those whose owner is gone and that no process has mapped.
 
     The owner's lock is looked at as well, because processes in other containers cannot be seen.
     """
     if not segments:
-        return
+        return set()
     used: set[Path] = set()
     for pid in psutil.pids():
         used |= segments_of(pid)
-    for segment in segments - used:
+    return {s for s in segments - used if not _is_held(s.with_name(s.name + _LOCK))}
+
+
+def remove_unused(segments: set[Path]) -> None:
+    """Remove those that are `unused`, with all that belongs."""
+    for segment in unused(segments):
         lock = segment.with_name(segment.name + _LOCK)
-        if _is_held(lock):
-            continue
         for path in (segment, lock, segment.with_name(f'sem.{segment.name}_mutex')):
             with suppress(PermissionError):
                 path.unlink(missing_ok=True)

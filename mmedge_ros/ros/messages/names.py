@@ -1,5 +1,7 @@
 """Topic names of the graph; all relative, so that a namespace or a remap moves them."""
 
+from __future__ import annotations
+
 CAMERA_IMAGE = 'camera/image'
 CAMERA_IMAGE_COMPRESSED = 'camera/image/compressed'
 CAMERA_INFO = 'camera/camera_info'
@@ -25,3 +27,22 @@ CLOCK = '/clock'
 DIAGNOSTICS = '/diagnostics'
 TRANSFORMS = '/tf'
 STATIC_TRANSFORMS = '/tf_static'
+
+
+def driver_remappings(
+    camera: str = '', radar: str = '', odometry: str = ''
+) -> tuple[tuple[str, str], ...]:
+    """Point the graph's inputs at the topics of drivers, by image_transport's conventions."""
+    remaps: list[tuple[str, str]] = []
+    if camera:
+        namespace = camera.rpartition('/')[0]
+        remaps += [
+            (CAMERA_IMAGE, camera),
+            (CAMERA_IMAGE_COMPRESSED, f'{camera}/compressed'),
+            (CAMERA_INFO, f'{namespace}/camera_info' if namespace else 'camera_info'),
+        ]
+    if radar:
+        remaps.append((RADAR_POINTS, radar))
+    if odometry:
+        remaps.append((ODOMETRY, odometry))
+    return tuple(remaps)

@@ -60,7 +60,7 @@ class UnitEncoderNode(Node):
         subscription = self.create_subscription(
             kind, topic, self._on_unit, **qos.overridable(qos.SENSOR)
         )
-        self._watch.expect(p.modality, topic, subscription.qos_profile)
+        self._watch.expect(p.modality, topic, subscription.qos_profile, kind)
 
     def stop(self) -> None:
         """End the worker."""

@@ -23,9 +23,9 @@ from mmedge_ros.ros.graph.description import (
 )
 from mmedge_ros.ros.graph.middleware_profile import set_profile
 from mmedge_ros.ros.messages.interfaces import recorded_topics
+from mmedge_ros.ros.messages.names import driver_remappings
 from mmedge_ros.ros.nodes.bag_recorder import BagRecorder
 from mmedge_ros.ros.recording.session import MEGABYTE, RecordingLimits
-from mmedge_ros.ros.sessions.up_session import driver_remappings
 
 _SHOW_PERIOD = 0.2
 
@@ -44,6 +44,11 @@ class RecordOptions:
     clock: bool = False
     drivers: TopicChoice = field(default_factory=TopicChoice)
 
+    @property
+    def remappings(self) -> tuple[tuple[str, str], ...]:
+        """The graph's names to the topics of the drivers."""
+        return driver_remappings(self.drivers.camera, self.drivers.radar, self.drivers.odometry)
+
 
 def recorder_node(options: RecordOptions) -> NodeDescription:
     """Describe the recorder; the launch files and `mmedge record` both read it."""
@@ -59,7 +64,7 @@ def recorder_node(options: RecordOptions) -> NodeDescription:
             'limits.split_size': options.split_size,
             'limits.min_free': options.min_free,
         },
-        driver_remappings(options.drivers),
+        options.remappings,
         # Started again it would find its own folder in the way.
         respawn=False,
     )
@@ -67,7 +72,7 @@ def recorder_node(options: RecordOptions) -> NodeDescription:
 
 def rosbag2_command(options: RecordOptions, namespace: str = '') -> CommandDescription:
     """Describe `ros2 bag record` of the same topics, for ROS machines."""
-    named = dict(driver_remappings(options.drivers))
+    named = dict(options.remappings)
     topics = options.topics or recorded_topics()
     absolute = [_absolute(named.get(topic, topic), namespace) for topic in topics]
     command = ['ros2', 'bag', 'record', '-s', 'mcap', '-o', str(options.out)]

@@ -49,11 +49,15 @@ class DecisionRate:
 
 
 class StatusListener(Node):
-    """Keeps the newest decision, the decisions' rate and the player's state."""
+    """Keeps the newest decision, the decisions' rate and the player's state.
+
+    ``decided_at`` is when the decision came, s of the monotonic clock.
+    """
 
     def __init__(self, **node_options: Any) -> None:
         super().__init__('mmedge_status', **node_options)
         self.decision: Decision | None = None
+        self.decided_at = 0.0
         self.rate = DecisionRate()
         self.playback: PlaybackStatus | None = None
         self.create_subscription(msg.TrackArray, names.TRACKS, self._on_tracks, qos.RESULT)
@@ -78,6 +82,7 @@ class StatusListener(Node):
         with suppress(ValueError):  # half a status line is of no use
             self.decision = conversions.from_track_array(message)
             self.rate.add()
+            self.decided_at = time.monotonic()
 
     def _on_playback(self, message: msg.PlaybackState) -> None:
         with suppress(ValueError):

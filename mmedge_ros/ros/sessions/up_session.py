@@ -13,6 +13,7 @@ from mmedge_ros.encoding.bundle.default_model import default_detector
 from mmedge_ros.geometry import GeometryError
 from mmedge_ros.geometry.calibration import read_calibration
 from mmedge_ros.geometry.transforms import format_static_transform
+from mmedge_ros.preflight.graph_view import COMPRESSED, ODOMETRY
 from mmedge_ros.replay import ReplayError
 from mmedge_ros.replay.recording import Recording, TopicChoice
 from mmedge_ros.ros.graph.description import (
@@ -25,9 +26,11 @@ from mmedge_ros.ros.graph.middleware_profile import set_profile
 from mmedge_ros.ros.graph.process_group import ProcessGroup
 from mmedge_ros.ros.messages import names
 from mmedge_ros.ros.radar_setup import PERSON
+from mmedge_ros.ros.sessions.graph_snapshot import Input, graph_inputs
 from mmedge_ros.ros.sessions.live_session import bag_graph, optimizer_parameters
 from mmedge_ros.ros.sessions.own_context import spinning
 from mmedge_ros.ros.sessions.status_listener import StatusListener
+from mmedge_ros.ros.sessions.up_inputs import UpInputs
 from mmedge_ros.sensing.camera.device import FILE
 
 
@@ -78,8 +81,10 @@ def run_up(
         nodes = [single_process(nodes)]
     params = [options.params.resolve()] if options.params else []
     say(f'logs: {options.logs}')
+    # A recording's player waits for the others, and ends with an error where it cannot play.
+    inputs = None if options.bag else awaited_inputs(options)
     with ProcessGroup(nodes, options.logs, params, say) as group:
-        _follow(group, bool(options.bag) and not options.loop, show)
+        _follow(group, bool(options.bag) and not options.loop, show, inputs, say)
 
 
 def video_camera(path: str | Path) -> dict[str, Any]:
@@ -124,6 +129,7 @@ def describe_up(options: UpOptions) -> list[NodeDescription]:
                 optimise=options.optimise,
                 profile=options.profile,
             )
+    topics = options.topics
     return perception_graph(
         GraphOptions(
             detector=str(default_detector(options.detector).resolve()),
@@ -138,7 +144,7 @@ def describe_up(options: UpOptions) -> list[NodeDescription]:
             optimizer=(
                 optimizer_parameters(options.profile, options.params) if options.optimise else None
             ),
-            remappings=driver_remappings(options.topics),
+            remappings=names.driver_remappings(topics.camera, topics.radar, topics.odometry),
         )
     )
 
@@ -150,30 +156,26 @@ def _camera_parameters(options: UpOptions) -> dict[str, Any] | None:
     return {'image_transport': options.image_transport, **options.camera_driver}
 
 
-def driver_remappings(topics: TopicChoice) -> tuple[tuple[str, str], ...]:
-    """Point the graph's inputs at the topics of drivers, by image_transport's conventions."""
-    remaps: list[tuple[str, str]] = []
-    if topics.camera:
-        namespace = topics.camera.rpartition('/')[0]
-        remaps += [
-            (names.CAMERA_IMAGE, topics.camera),
-            (names.CAMERA_IMAGE_COMPRESSED, f'{topics.camera}/compressed'),
-            (names.CAMERA_INFO, f'{namespace}/camera_info' if namespace else 'camera_info'),
-        ]
-    if topics.radar:
-        remaps.append((names.RADAR_POINTS, topics.radar))
-    if topics.odometry:
-        remaps.append((names.ODOMETRY, topics.odometry))
-    return tuple(remaps)
+def awaited_inputs(options: UpOptions) -> dict[str, Input]:
+    """Return the inputs that the graph of these options waits for, by name."""
+    topics = options.topics
+    inputs = graph_inputs(topics.camera, topics.radar, topics.odometry)
+    if options.image_transport == 'compressed':
+        inputs[CAMERA] = inputs[COMPRESSED]
+    wanted = (*options.modalities, ODOMETRY)
+    return {name: inputs[name] for name in (CAMERA, RADAR, ODOMETRY) if name in wanted}
 
 
 def _follow(
     group: ProcessGroup,
     ends: bool,
     show: Callable[[float | None, Decision | None, float], None],
+    inputs: Mapping[str, Input] | None,
+    say: Callable[[str], None],
 ) -> None:
     looked = time.monotonic()
     with spinning(StatusListener) as (listener, spin_once):
+        up_inputs = UpInputs(listener, inputs, say) if inputs else None
         while True:
             spin_once()
             if time.monotonic() - looked < 0.1:
@@ -182,6 +184,8 @@ def _follow(
             for name in group.watch():
                 words = group.last_words(name, 1) or 'without a message'
                 raise ReplayError(f'{name} ended: {words}')
+            if up_inputs is not None:
+                up_inputs.look()
             show(listener.share(), listener.decision, listener.rate.value())
             if ends and listener.finished:
                 return

@@ -98,18 +98,23 @@ def _reason(error: Exception) -> str:
 
 # Bridges on TI's boards, with the USB interfaces of command and data port: the debug probe
 # XDS110 (BOOST boards), and Silicon Labs' CP2105 (ISK and AOP boards).
-_BRIDGES = {(0x0451, 0xBEF3): (0, 3), (0x10C4, 0xEA70): (0, 1)}
+RADAR_BRIDGES = {(0x0451, 0xBEF3): (0, 3), (0x10C4, 0xEA70): (0, 1)}
 _INTERFACE = re.compile(r'\.(\d+)$')
 
 
 class ListedPort(Protocol):
-    """What pyserial knows of a port."""
+    """What is known of a port, by pyserial or by the files of the kernel."""
 
-    device: str
-    vid: int | None
-    pid: int | None
-    serial_number: str | None
-    location: str | None
+    @property
+    def device(self) -> str: ...
+    @property
+    def vid(self) -> int | None: ...
+    @property
+    def pid(self) -> int | None: ...
+    @property
+    def serial_number(self) -> str | None: ...
+    @property
+    def location(self) -> str | None: ...
 
 
 class RadarPorts(NamedTuple):
@@ -128,7 +133,7 @@ def find_radar_ports(listed: Iterable[ListedPort], serial_number: str = '') -> R
     listed = sorted(listed, key=lambda port: port.device)
     boards: dict[str, dict[int, str]] = {}
     for port in listed:
-        if (port.vid, port.pid) in _BRIDGES:
+        if (port.vid, port.pid) in RADAR_BRIDGES:
             interface = _INTERFACE.search(port.location or '')
             number = int(interface.group(1)) if interface else -1
             boards.setdefault(port.serial_number or '', {})[number] = port.device
@@ -137,7 +142,7 @@ def find_radar_ports(listed: Iterable[ListedPort], serial_number: str = '') -> R
     complete = [
         RadarPorts(ports[command], ports[data])
         for ports in boards.values()
-        for command, data in _BRIDGES.values()
+        for command, data in RADAR_BRIDGES.values()
         if command in ports and data in ports
     ]
     if len(complete) == 1:

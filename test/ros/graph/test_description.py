@@ -11,7 +11,6 @@ import yaml
 from mmedge_ros.encoding import EncodingError
 from mmedge_ros.parameter import ParameterError
 from mmedge_ros.replay import ReplayError
-from mmedge_ros.replay.recording import TopicChoice
 from mmedge_ros.ros.graph.description import (
     GraphOptions,
     NodeDescription,
@@ -20,7 +19,8 @@ from mmedge_ros.ros.graph.description import (
     single_process,
 )
 from mmedge_ros.ros.graph.middleware_profile import profile_environment
-from mmedge_ros.ros.sessions.up_session import UpOptions, describe_up, driver_remappings
+from mmedge_ros.ros.messages.names import driver_remappings
+from mmedge_ros.ros.sessions.up_session import UpOptions, describe_up
 
 
 def parameters_of(nodes: list[NodeDescription], name: str) -> dict[str, object]:
@@ -142,12 +142,12 @@ def test_without_any_detector_the_remedy_is_named(monkeypatch: pytest.MonkeyPatc
 
 
 def test_topics_of_drivers_follow_the_conventions_of_image_transport() -> None:
-    assert driver_remappings(TopicChoice(camera='image')) == (
+    assert driver_remappings(camera='image') == (
         ('camera/image', 'image'),
         ('camera/image/compressed', 'image/compressed'),
         ('camera/camera_info', 'camera_info'),
     )
-    assert driver_remappings(TopicChoice()) == ()
+    assert driver_remappings() == ()
 
 
 def test_a_profile_is_found_in_the_install_or_in_the_sources(tmp_path: Path) -> None:

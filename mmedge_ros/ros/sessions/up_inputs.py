@@ -1,0 +1,90 @@
+"""Looks at the inputs of a graph that was started, and says which of them are missing."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+
+from mmedge_ros.data_types import CAMERA, RADAR
+from mmedge_ros.preflight.graph_view import ODOMETRY
+from mmedge_ros.preflight.input_report import InputReport, InputsNow
+from mmedge_ros.ros.diagnostics import PROBLEM_PREFIX
+from mmedge_ros.ros.messages import names
+from mmedge_ros.ros.sessions.graph_snapshot import Input, node_name, other_topics, view_topic
+from mmedge_ros.ros.sessions.status_listener import StatusListener
+
+_ENCODERS = (f'{CAMERA}_encoder', f'{RADAR}_encoder')
+_PERIOD = 0.5
+# Ten times the stride of decisions.
+_RECENT = 1.0
+
+
+class UpInputs:
+    """Asks the middleware for publishers, and takes from decisions which sensors are there.
+
+    :param listener: hears decisions; is spun by its owner
+    :param inputs: what the graph waits for, by name
+    :param say: called with sentences
+    """
+
+    def __init__(
+        self, listener: StatusListener, inputs: Mapping[str, Input], say: Callable[[str], None]
+    ) -> None:
+        self._listener = listener
+        self._inputs = inputs
+        self._say = say
+        self._looked = time.monotonic()
+        self._report = InputReport(self._looked)
+        self._troubles: dict[str, str] = {}
+        listener.create_subscription(DiagnosticArray, names.DIAGNOSTICS, self._on_status, 10)
+
+    def look(self) -> None:
+        """Say what is to be said; called often, works twice a second."""
+        now = time.monotonic()
+        if now - self._looked < _PERIOD:
+            return
+        self._looked = now
+        views = {name: view_topic(self._listener, i) for name, i in self._inputs.items()}
+        decision = self._listener.decision
+        present, degraded = frozenset[str](), tuple[str, ...]()
+        if decision is not None and now - self._listener.decided_at < _RECENT:
+            degraded = decision.degraded
+            present = frozenset(decision.newest_ns) - set(decision.lost)
+            if not any(text.startswith('no odometry') for text in degraded):
+                present |= {ODOMETRY}
+        elif views[ODOMETRY].publishers:
+            present |= {ODOMETRY}
+        inputs = InputsNow(
+            views, other_topics(self._listener, views), present, self._failures(), degraded
+        )
+        for sentence in self._report.update(inputs, now):
+            self._say(sentence)
+
+    def _on_status(self, message: DiagnosticArray) -> None:
+        for status in message.status:
+            node = node_name(status)
+            if node in (CAMERA, RADAR):
+                is_error = status.level == DiagnosticStatus.ERROR
+                self._troubles[node] = f'the driver says: {status.message}' if is_error else ''
+            elif node in _ENCODERS:
+                self._troubles[node] = _failing(status)
+
+    def _failures(self) -> dict[str, str]:
+        """Return why sensors cannot be used; a driver knows more than an encoder."""
+        failures = {
+            name: self._troubles.get(name) or self._troubles.get(f'{name}_encoder', '')
+            for name in (CAMERA, RADAR)
+        }
+        return {name: words for name, words in failures.items() if words}
+
+
+def _failing(status: DiagnosticStatus) -> str:
+    """Say why an encoder has not encoded anything of what came; '' if it has."""
+    values = {value.key: value.value for value in status.values}
+    problems = [key for key in values if key.startswith(PROBLEM_PREFIX)]
+    if not problems or values.get('encoded') != '0':
+        return ''
+    words = problems[0].removeprefix(PROBLEM_PREFIX)
+    return f'{values.get("received")} came and none could be used: {words}'
