@@ -81,7 +81,8 @@ class Accuracy:
     """All that is measured against the ground truth of a run.
 
     ``states`` are the samples at state times, ``stream`` those every 10 ms, ``at_once`` the
-    same as if every result had been published at its state time.
+    same as if every result had been published at its state time. ``followed`` is as
+    ``positions``, but in windows without a decision all visible people count as missed.
     """
 
     states: PersonSamples
@@ -91,6 +92,7 @@ class Accuracy:
     counts: BoxCounts
     tracking: MotFigures
     positions: MotFigures
+    followed: MotFigures
     scenarios: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
 
@@ -236,6 +238,7 @@ class _Judge:
         self._errors: list[ErrorSamples] = []
         self._boxes: list[tuple[int, MotFrame]] = []
         self._positions: list[tuple[int, MotFrame]] = []
+        self._missed: list[tuple[int, MotFrame]] = []
 
     def take(self, decision: Decision) -> None:
         """Compare a decision with what was true at its state time."""
@@ -272,10 +275,16 @@ class _Judge:
         match = match_boxes(frame, nothing)
         self._note(end_ns, frame, match)
         self._counts += BoxCounts(windows_without_decision=1)
-        self._boxes.append((end_ns, box_frame(frame, [], nothing, match)))
+        missed = (end_ns, box_frame(frame, [], nothing, match))
+        self._boxes.append(missed)
+        self._missed.append(missed)
 
     def result(self, at_once: bool) -> Accuracy:
         record, truth = self._record, self._truth
+        positions = evaluate_frames(_in_order(self._positions))
+        followed = positions
+        if self._positions and self._missed:
+            followed = evaluate_frames(_in_order([*self._positions, *self._missed]))
         return Accuracy(
             joined_people(self._people),
             stream_samples(record, truth),
@@ -283,7 +292,8 @@ class _Judge:
             joined_errors(self._errors),
             self._counts,
             evaluate_frames(_in_order(self._boxes)),
-            evaluate_frames(_in_order(self._positions)),
+            positions,
+            followed,
             (truth.scenes[0].scenario,) if truth.scenes[0].scenario else (),
             tuple(self._alignment.problems),
         )

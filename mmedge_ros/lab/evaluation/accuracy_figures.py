@@ -2,54 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from mmedge_ros.data_types import NS_PER_S, FloatArray
 from mmedge_ros.lab.evaluation.accuracy import Accuracy
 from mmedge_ros.lab.evaluation.accuracy_samples import PersonSamples
 from mmedge_ros.lab.evaluation.consistency import average_bounds, consistency_of
-from mmedge_ros.lab.evaluation.track_figures import (
-    draw_sensor,
-    frame_around,
-    ground_axes,
-    sensor_way,
-)
 from mmedge_ros.lab.evaluation.trajectories import start_ns
-from mmedge_ros.lab.evaluation.truth_alignment import Alignment
-from mmedge_ros.lab.evaluation.truth_matching import counted_people
 from mmedge_ros.lab.reporting.figure_style import (
     BLUE,
     GREEN,
     INK,
     MUTED,
     ORANGE,
-    SKY,
-    VERMILION,
     FigureFile,
-    label_columns,
+    Series,
     legend_above,
-    printable,
-    render,
+    render_over_time,
 )
-from mmedge_ros.records.ground_truth import PERSON
 from mmedge_ros.records.run_record import RunRecord
 
-STREAM, STRATA, TRUTH, NEES = 'accuracy.png', 'strata.png', 'truth.png', 'nees.png'
-ACCURACY_FIGURES = (STREAM, STRATA, TRUTH, NEES)
+STREAM, NEES = 'accuracy.png', 'nees.png'
+ACCURACY_FIGURES = (STREAM, NEES)
 _MOST_BINS = 300
 _FINEST_BIN = 0.1
 _DOF = 4
-_MOST_DECISIONS = 600
-_FARTHEST = 1000.0
-
-# Way of an object or a track: places (K, 2) as y and x, NaN where a line is broken.
-Ways = dict[tuple[int, str], list[FloatArray]]
 
 
 def draw_accuracy(record: RunRecord, accuracy: Accuracy | None) -> list[FigureFile]:
@@ -58,8 +39,6 @@ def draw_accuracy(record: RunRecord, accuracy: Accuracy | None) -> list[FigureFi
         return []
     drawn = [
         draw_stream(record, accuracy),
-        draw_strata(accuracy),
-        draw_truth(record),
         draw_nees(record, accuracy),
     ]
     return [figure for figure in drawn if figure is not None]
@@ -112,18 +91,23 @@ def draw_stream(record: RunRecord, accuracy: Accuracy) -> FigureFile | None:
         lower.set_title('How old the latest result was')
         lower.set_xlim(published.times.min() - 0.05, published.times.max() + 0.05)
 
+    series = [Series('streaming IoU', '', published.means)]
+    if len(at_once.times) == len(published.times):
+        series.append(Series('without latency', '', at_once.means))
+    (wide, narrow), readout = render_over_time(
+        draw, ((9.4, 4.8), (4.3, 5.4)), published.times, series
+    )
     return FigureFile(
         STREAM,
-        render(draw, 9.4, 4.8),
+        wide,
         'Streaming accuracy',
         'Every 10 ms the latest published result, its boxes moved on by their own velocities, is '
-        'compared with the truth of that moment; missed people count as zero, and so do all '
-        'people before the first result. The green line '
-        'is what the same results were worth had each been known at its state time: the orange '
-        'between them is what latency costs.',
+        'compared with the truth of that moment (0 for missed people); the orange between the '
+        'lines is what latency costs.',
         'Two charts over time: streaming IoU with and without latency, and the age of the '
         'latest result',
-        render(draw, 4.3, 5.4),
+        narrow,
+        readout,
     )
 
 
@@ -152,60 +136,6 @@ def _ages(record: RunRecord, zero_ns: int) -> FloatArray:
     ]
     step = max(len(rows) // (4 * _MOST_BINS), 1)
     return np.array(rows[::step], np.float64).reshape(-1, 3)
-
-
-def draw_strata(accuracy: Accuracy) -> FigureFile | None:
-    """Draw recall and mean IoU by size, range and occlusion; None without visible people."""
-    report = accuracy.report()
-    if not len(accuracy.states.ids):
-        return None
-    panels = {
-        'By height in the picture [px]': report['by_size'],
-        'By range [m]': report['by_range'],
-        'By what is to be seen': report['by_occlusion'],
-    }
-
-    def broad(figure: Figure) -> None:
-        row = figure.subplots(1, 3, sharey=True, width_ratios=(4, 4, 2.4))
-        for axes, (title, strata) in zip(row, panels.items(), strict=True):
-            _draw_bars(axes, title, strata)
-        row[0].set_ylabel('share')
-        figure.legend(*row[0].get_legend_handles_labels(), loc='outside upper right', ncol=3)
-
-    def narrow(figure: Figure) -> None:
-        column = figure.subplots(3, 1)
-        for axes, (title, strata) in zip(column, panels.items(), strict=True):
-            _draw_bars(axes, title, strata)
-            axes.set_ylabel('share')
-        figure.legend(*column[0].get_legend_handles_labels(), loc='outside upper center', ncol=3)
-
-    return FigureFile(
-        STRATA,
-        render(broad, 9.4, 3.3),
-        'Detection by stratum',
-        'Recall is the share of visible people, over all decisions, met by a box with an IoU of '
-        'at least 0.5; the mean IoU counts missed people as zero. The number of people (each '
-        'once per decision) stands below. Partly visible people are hidden, or cut by the edge '
-        'of the picture, by 10 to 50 %.',
-        'Bars of recall, mean IoU and streaming IoU by size, range and occlusion',
-        render(narrow, 4.3, 7.2),
-    )
-
-
-def _draw_bars(axes: Axes, title: str, strata: Mapping[str, Mapping[str, Any]]) -> None:
-    rows = np.arange(len(strata))
-    for place, (key, label, colour) in enumerate(
-        (
-            ('recall', 'recall', BLUE),
-            ('mean_iou', 'mean IoU', SKY),
-            ('streaming_mean_iou', 'streaming mean IoU', ORANGE),
-        )
-    ):
-        values = [stratum[key] for stratum in strata.values()]
-        axes.bar(rows + 0.27 * (place - 1), values, 0.25, color=colour, label=label)
-    label_columns(axes, [f'{printable(name)}\n({s["people"]})' for name, s in strata.items()])
-    axes.set_ylim(0.0, 1.02)
-    axes.set_title(title)
 
 
 def draw_nees(record: RunRecord, accuracy: Accuracy) -> FigureFile | None:
@@ -237,94 +167,18 @@ def draw_nees(record: RunRecord, accuracy: Accuracy) -> FigureFile | None:
         legend_above(axes, 'NEES of horizontal position and velocity')
 
     verdict = 'within' if consistency.in_bounds else 'outside'
+    (wide, narrow), readout = render_over_time(
+        draw, ((9.4, 3.6), (4.3, 4.5)), middles + 0.5, [Series('NEES per second', '', averages)]
+    )
     return FigureFile(
         NEES,
-        render(draw, 4.5, 4.5),
+        wide,
         'Covariance consistency (NEES)',
-        'The squared error of a track in units of its own uncertainty. The average of a '
-        f'consistent tracker is {_DOF}; above, it is overconfident, below, underconfident. '
-        f'The average of the {consistency.samples} samples that count as '
-        f'independent (one per track and second) is {consistency.mean:.2f}, {verdict} the bounds '
-        f'{consistency.bounds[0]:.2f} to {consistency.bounds[1]:.2f} for so many.',
+        f'The squared error of tracks in units of their own uncertainty: {_DOF} where that is '
+        f'right, more where it is too small; the average of {consistency.samples} independent '
+        f'samples is {consistency.mean:.2f}, {verdict} the bounds {consistency.bounds[0]:.2f} to '
+        f'{consistency.bounds[1]:.2f} for so many.',
         'Chart of the normalised estimation error squared over time with its bounds',
+        narrow,
+        readout,
     )
-
-
-def draw_truth(record: RunRecord) -> FigureFile | None:
-    """Draw the ways of everything true and of the tracks from above; None without any."""
-    true, tracked, seen = _ground_ways(record)
-    if not true or not tracked:
-        return None
-    way = sensor_way(record)
-    low, high = frame_around(np.concatenate([*seen, *_places(tracked)]), way)
-
-    def draw(figure: Figure) -> None:
-        axes = ground_axes(figure, low, high, 'Truth and tracks from above')
-        for (_, label), places in true.items():
-            line = np.array(places)
-            is_person = label == PERSON
-            axes.plot(
-                line[:, 0],
-                line[:, 1],
-                color=INK if is_person else MUTED,
-                linewidth=3.2 if is_person else 1.6,
-                linestyle='-' if is_person else '--',
-                alpha=0.35,
-                solid_capstyle='round',
-            )
-        for (_, label), places in tracked.items():
-            line = np.array(places)
-            colour = BLUE if label == PERSON else VERMILION
-            axes.plot(line[:, 0], line[:, 1], color=colour, linewidth=1.2)
-        draw_sensor(axes, way)
-        axes.plot([], [], color=INK, linewidth=3.2, alpha=0.35, label='true person')
-        axes.plot([], [], '--', color=MUTED, linewidth=1.6, alpha=0.6, label='other')
-        axes.plot([], [], color=BLUE, linewidth=1.2, label='track')
-        axes.plot([], [], color=VERMILION, linewidth=1.2, label='radar only')
-        axes.legend(loc='best', fontsize=7.5, frameon=True, framealpha=0.8, edgecolor='none')
-
-    return FigureFile(
-        TRUTH,
-        render(draw, 4.5, 4.5),
-        'Where people were, and where tracks were',
-        'Broad grey lines are the true ways of people, dashed ones those of cyclists, cars and '
-        'dogs; thin blue lines are the tracks of people, thin red ones tracks of the radar alone. '
-        'The triangle is the drone at the end of its dotted way. Everything is drawn in the '
-        'frame of the tracks, into which the truth is carried by the pose of the drone.',
-        f'Map of {len(true)} true ways and {len(tracked)} tracks',
-    )
-
-
-def _ground_ways(record: RunRecord) -> tuple[Ways, Ways, list[FloatArray]]:
-    """Return true ways, ways of tracks, and the places (K, 2) of people when visible."""
-    true: Ways = {}
-    tracked: Ways = {}
-    seen: list[FloatArray] = []
-    truth = record.truth
-    if truth is None:
-        return true, tracked, seen
-    alignment = Alignment(record, truth)
-    for decision in record.decisions[:: max(len(record.decisions) // _MOST_DECISIONS, 1)]:
-        frame = truth.frame_at(decision.state_ns)
-        if frame is None or decision.frame_id != record.frame_id:
-            continue
-        aligned = alignment.carry(frame, decision.state_ns, decision.frame_id)
-        if aligned is None:
-            continue
-        places = aligned.positions[:, 1::-1]
-        seen.append(places[counted_people(frame)])
-        for number, label, place in zip(frame.ids, frame.labels, places, strict=True):
-            true.setdefault((int(number), str(label)), []).append(place)
-        for track in decision.tracks:
-            place = np.asarray(track.position, np.float64)[1::-1]
-            if (np.abs(place) < _FARTHEST).all():
-                tracked.setdefault((track.id, _kind(track.label)), []).append(place)
-    return true, tracked, seen
-
-
-def _kind(label: str) -> str:
-    return PERSON if label == PERSON else ''
-
-
-def _places(ways: Mapping[tuple[int, str], list[FloatArray]]) -> list[FloatArray]:
-    return [np.array(places) for places in ways.values()]

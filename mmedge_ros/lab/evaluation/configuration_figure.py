@@ -40,9 +40,8 @@ def draw_configurations(record: RunRecord) -> FigureFile | None:
     if not record.configurations or not record.decisions:
         return None
     caption = (
-        'Top: latency of each decision, what was predicted of 95 % of them when the '
-        'configuration was chosen, and the limit it was chosen under. Middle: the rate of each '
-        'modality, with each level that lasts. Bottom: what the monitor saw.'
+        'Top: latency of each decision beside the limit and the prediction for 95 % of them; '
+        'middle: rate and level of each modality; bottom: what the monitor saw.'
     )
     return FigureFile(
         CONFIGURATIONS,
@@ -70,11 +69,11 @@ def _draw(figure: Figure, record: RunRecord) -> None:
     draw_steps(upper, times, predicted, ORANGE, 'predicted, 95 %')
     known = limits[np.isfinite(limits)]
     limit_outliers(upper, latencies, float(known.max()) if len(known) else 0.0, 'ms')
-    upper.set_ylabel('ms')
+    upper.set_ylabel('latency [ms]')
     legend_above(upper, 'Latency')
     draw_course(middle, times, course)
     draw_states(lower, record.states, zero_ns)
-    lower.set_xlabel('s')
+    lower.set_xlabel('time since the start of the recording [s]')
 
 
 def draw_course(axes: Axes, times: FloatArray, course: Sequence[Configuration]) -> None:
@@ -86,7 +85,7 @@ def draw_course(axes: Axes, times: FloatArray, course: Sequence[Configuration]) 
         rates = np.array([part.rate for part in parts])
         draw_steps(axes, times, rates, colour, printable(modality, 12))
         name_levels(axes, times, [(p.rate, p.level) for p in parts], colour)
-    axes.set_ylabel('Hz')
+    axes.set_ylabel('rate [Hz]')
     axes.set_ylim(bottom=0.0)
     legend_above(axes, 'Configuration')
 
@@ -139,11 +138,11 @@ def draw_states(
     if np.isfinite(loads).any():
         axes.plot(times, loads, color=BLUE, label='processor, %', linewidth=1.0)
     axes.set_ylim(0.0, 100.0)
-    axes.set_ylabel('%')
+    axes.set_ylabel('load [%]')
     if np.isfinite(volts).any():
         right = axes.twinx()
         right.plot(times, volts, color=VERMILION, linewidth=1.0)
-        right.set_ylabel('V', color=VERMILION)
+        right.set_ylabel('battery [V]', color=VERMILION)
         right.grid(visible=False)
         axes.plot([], [], color=VERMILION, label='battery, V')
     elif not known and not np.isfinite(loads).any():

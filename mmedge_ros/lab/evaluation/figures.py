@@ -24,7 +24,8 @@ from mmedge_ros.lab.evaluation.latency_metrics import (
     modalities_of,
     stage_quantiles,
 )
-from mmedge_ros.lab.evaluation.track_figures import draw_ranges, draw_tracks
+from mmedge_ros.lab.evaluation.top_view import TopView
+from mmedge_ros.lab.evaluation.track_figures import draw_ranges, draw_top_view
 from mmedge_ros.lab.evaluation.trajectories import Trajectory, start_ns
 from mmedge_ros.lab.reporting.figure_style import (
     BLUE,
@@ -32,6 +33,7 @@ from mmedge_ros.lab.reporting.figure_style import (
     INK,
     MOST_POINTS,
     FigureFile,
+    Series,
     draw_series,
     label_rows,
     legend_above,
@@ -41,29 +43,30 @@ from mmedge_ros.lab.reporting.figure_style import (
     note_beside,
     printable,
     render,
+    render_over_time,
 )
 from mmedge_ros.records.run_record import RunRecord
 
-LATENCY, STAGES, UNITS = 'latency.png', 'stages.png', 'units.png'
-FIGURE_NAMES = (
-    *(LATENCY, CONFIGURATIONS, STAGES, UNITS, 'tracks.png', 'ranges.png'),
-    *ACCURACY_FIGURES,
-)
-COUNTERS = ('received', 'encoded', 'late', 'dropped', 'skipped')
+LATENCY, STAGES = 'latency.png', 'stages.png'
+FIGURE_NAMES = (LATENCY, CONFIGURATIONS, STAGES, 'tracks.png', 'ranges.png', *ACCURACY_FIGURES)
+# Of earlier versions: they go when a report is written anew.
+RETIRED_FIGURES = ('units.png', 'strata.png', 'truth.png')
 _MOST_STAGES = 14
 _MOST_MODALITIES = 4
 
 
 def draw_figures(
-    record: RunRecord, tracks: Sequence[Trajectory], accuracy: Accuracy | None = None
+    record: RunRecord,
+    tracks: Sequence[Trajectory],
+    accuracy: Accuracy | None = None,
+    view: TopView | None = None,
 ) -> list[FigureFile]:
     """Draw every figure for which the run holds something, in the order of `FIGURE_NAMES`."""
     drawn = [
         draw_latency(record),
         draw_configurations(record),
         draw_stages(record),
-        draw_units(record),
-        draw_tracks(record, tracks),
+        draw_top_view(view),
         draw_ranges(record, tracks),
         *draw_accuracy(record, accuracy),
     ]
@@ -90,28 +93,31 @@ def draw_latency(record: RunRecord) -> FigureFile | None:
     if not record.decisions:
         return None
     timeline = _timeline(record)
-    caption = (
-        'Each point is one decision. Latency is how long after the end of its sensing window a '
-        'decision was published; age is how old the newest reading in it was by then. Both '
-        'belong together: a system can publish fast and still speak of old readings. '
-        'Solid lines are medians, dashed lines 95th percentiles.'
+    many = len(timeline.ends) > MOST_POINTS
+    caption = 'Bands hold the decisions of each short stretch' if many else 'Points are decisions'
+    caption += (
+        ': how long after the end of its window each was published, and how old its newest '
+        'reading was by then; solid lines are medians, dashed lines 95th percentiles.'
     )
-    if len(timeline.ends) > MOST_POINTS:
-        caption += (
-            ' There are too many decisions for points: the bands reach from the smallest to '
-            'the largest of each short stretch of time.'
-        )
     if timeline.warm:
-        caption += (
-            f' The shaded warm-up ({timeline.warm} decisions) is left out of these statistics.'
-        )
+        caption += f' The shaded warm-up ({timeline.warm} decisions) is left out of both.'
+    (wide, narrow), readout = render_over_time(
+        lambda figure: _draw_timeline(figure, timeline),
+        ((9.4, 4.6), (4.3, 5.4)),
+        timeline.ends,
+        [
+            Series('latency', ' ms', timeline.latencies),
+            *(Series(f'{name[:20]} age', ' ms', ages) for name, ages in timeline.ages.items()),
+        ],
+    )
     return FigureFile(
         LATENCY,
-        render(lambda figure: _draw_timeline(figure, timeline), 9.4, 4.6),
+        wide,
         'Latency and age',
         caption,
         'Two charts over time: latency of each decision, and age of each modality',
-        render(lambda figure: _draw_timeline(figure, timeline), 4.3, 5.4),
+        narrow,
+        readout,
     )
 
 
@@ -162,13 +168,12 @@ def _while_heard(ages: FloatArray) -> FloatArray:
 
 
 def _mark(axes: Axes, summary: Quantiles, colour: str, name: str) -> None:
-    """Draw median and 95th percentile as lines with their values in the legend."""
+    """Draw median and 95th percentile as lines, with their values in one entry of the legend."""
     if not np.isfinite(summary.p50):
         return
-    label = f'{name}median {milliseconds(summary.p50)}'
+    label = f'{name}median {milliseconds(summary.p50)}, p95 {milliseconds(summary.p95)}'
     axes.axhline(summary.p50, color=colour, linewidth=1.3, label=label)
-    label = f'{name}p95 {milliseconds(summary.p95)}'
-    axes.axhline(summary.p95, color=colour, linewidth=1.3, linestyle=(0, (4, 2)), label=label)
+    axes.axhline(summary.p95, color=colour, linewidth=1.3, linestyle=(0, (4, 2)))
 
 
 def _mark_deadline(axes: Axes, timeline: _Timeline) -> None:
@@ -210,52 +215,15 @@ def draw_stages(record: RunRecord) -> FigureFile | None:
         axes.set_title('Critical path: median | p95 [ms]')
 
     caption = (
-        'Where the time goes between a measurement and the decision made from it, for the '
-        'critical unit: the last one the decision had to wait for. Each bar begins where the '
-        'one above ends and is as long as the median; the thin line reaches to the 95th '
-        'percentile of that stage alone.'
+        'From the measurement of the last unit a decision waited for to that decision: each bar '
+        'is the median of a stage, and the thin line reaches to its 95th percentile.'
     )
     if len(path) < len(stages):
         caption += f' {len(stages) - len(path)} shorter stages are not drawn.'
     return FigureFile(
         STAGES,
-        render(draw, 4.5, 3.8),
+        render(draw, 6.2, 3.4),
         'Where the time goes',
         caption,
         'Bars of the median duration of each stage, one after the other',
-    )
-
-
-def draw_units(record: RunRecord) -> FigureFile | None:
-    """Draw what became of the units of each modality; None when none were counted."""
-    modalities = [m for m in modalities_of(record) if m in record.units][:_MOST_MODALITIES]
-    if not modalities:
-        return None
-    height = 0.8 / len(modalities)
-
-    def draw(figure: Figure) -> None:
-        axes = figure.subplots()
-        longest = 1
-        for place, modality in enumerate(modalities):
-            counts = [int(getattr(record.units[modality], name)) for name in COUNTERS]
-            rows = np.arange(len(COUNTERS)) - 0.4 + height * (place + 0.5)
-            colour = modality_colour(modality, place)
-            axes.barh(rows, counts, height * 0.9, color=colour, label=printable(modality))
-            for row, count in zip(rows, counts, strict=True):
-                note_beside(axes, f'{count}', (count, row))
-            longest = max(longest, *counts)
-        label_rows(axes, COUNTERS)
-        axes.set_xlim(0, longest * 1.15)
-        axes.set_xlabel('number of units')
-        legend_above(axes, 'What became of the units')
-
-    return FigureFile(
-        UNITS,
-        render(draw, 4.5, 3.8),
-        'What became of the readings',
-        'A unit is one camera frame or one radar scan. Every unit received should be encoded '
-        'once. Late ones were still in work when the first window they belong to had to close '
-        '(they still count as encoded), dropped ones fell out of a full queue, skipped ones '
-        'were left out on purpose.',
-        'Bars of the units received, encoded, late, dropped and skipped, by modality',
     )

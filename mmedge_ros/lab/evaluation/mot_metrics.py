@@ -24,7 +24,7 @@ from mmedge_ros.tracking.data_association import assign, intersection_over_union
 
 MINIMUM_IOU = 0.5
 # Shares of its frames from which a person counts as mostly tracked, and below which mostly lost.
-_MOSTLY_TRACKED, _MOSTLY_LOST = 0.8, 0.2
+MOSTLY_TRACKED, MOSTLY_LOST = 0.8, 0.2
 # Classes of the ground truth of 2016 and later (Milan et al., "MOT16", table 3).
 _PEDESTRIAN = 1
 # Person on a vehicle, static person, distractor, reflection: finding them is no mistake.
@@ -60,6 +60,8 @@ class MotFigures:
     true_ids: int
     result_ids: int | None
     frames: int
+    # Of the result's ids, those that were matched with a person in some frame.
+    matched_ids: int | None
 
     @property
     def matches(self) -> int:
@@ -102,6 +104,7 @@ class _Tally:
     true_boxes: int = 0
     result_boxes: int = 0
     result_ids: set[int] = field(default_factory=set)
+    matched_ids: set[int] = field(default_factory=set)
     matches: int = 0
     switches: int = 0
     covered: int = 0
@@ -195,6 +198,7 @@ def _take_frame(tally: _Tally, frame: MotFrame) -> None:
         tally.switches += person.last_match not in (NO_ID, result_ids[columns[column]])
     for row, column in pairs.items():
         tally.people[true_ids[row]].last_match = result_ids[column]
+        tally.matched_ids.add(result_ids[column])
         tally.overlap += float(iou[row, column])
     tally.matches += len(pairs)
     for row, number in enumerate(true_ids):
@@ -260,8 +264,8 @@ def _figures(tally: _Tally) -> MotFigures:
     has_ids = NO_ID not in tally.result_ids
     people = tally.people.values()
     shares = [person.matched / person.present for person in people]
-    tracked = sum(share >= _MOSTLY_TRACKED for share in shares)
-    lost = sum(share < _MOSTLY_LOST for share in shares)
+    tracked = sum(share >= MOSTLY_TRACKED for share in shares)
+    lost = sum(share < MOSTLY_LOST for share in shares)
     true, shown = tally.true_boxes, tally.result_boxes
     missed, extra = true - tally.matches, shown - tally.matches
     same = _identity_matches(tally.together) if has_ids else 0
@@ -287,6 +291,7 @@ def _figures(tally: _Tally) -> MotFigures:
         len(shares),
         len(tally.result_ids) if has_ids else None,
         tally.frames,
+        len(tally.matched_ids) if has_ids else None,
     )
 
 

@@ -15,6 +15,7 @@ from mmedge_ros.data_types import NS_PER_S
 from mmedge_ros.lab.evaluation.accuracy import Accuracy, accuracy_of
 from mmedge_ros.lab.evaluation.box_comparison import BoxesComparison
 from mmedge_ros.lab.evaluation.decision_log import decision_lines
+from mmedge_ros.lab.evaluation.glance import glance_figures, limits, sentences
 from mmedge_ros.lab.evaluation.latency_metrics import latency_metrics, modalities_of
 from mmedge_ros.lab.evaluation.pseudo_labels import PseudoLabelComparison
 from mmedge_ros.lab.evaluation.report_pictures import NO_PICTURES, PICTURE_NAMES, RunPictures
@@ -50,19 +51,21 @@ def write_report(
     :raises ReportError: when the folder or a file in it cannot be written
     """
     # Drawing takes a second to import, which commands that draw nothing should not pay.
-    from mmedge_ros.lab.evaluation.figures import FIGURE_NAMES, draw_figures
+    from mmedge_ros.lab.evaluation.figures import FIGURE_NAMES, RETIRED_FIGURES, draw_figures
     from mmedge_ros.lab.evaluation.report_page import render_run_page
+    from mmedge_ros.lab.evaluation.top_view import top_view
     from mmedge_ros.lab.evaluation.video import VIDEO
 
     tracks = trajectories(record)
     accuracy = accuracy_of(record, record.truth) if record.truth else None
     report = report_of(record, comparison, tracks, accuracy, taught)
-    figures = draw_figures(record, tracks, accuracy)
+    view = top_view(record, tracks)
+    figures = draw_figures(record, tracks, accuracy, view)
     texts = {
         DECISIONS: decision_lines(record.decisions),
-        PAGE: render_run_page(report, figures, pictures),
+        PAGE: render_run_page(report, figures, pictures, view and view.content()),
     }
-    known = (*FIGURE_NAMES, *PICTURE_NAMES, VIDEO)
+    known = (*FIGURE_NAMES, *RETIRED_FIGURES, *PICTURE_NAMES, VIDEO)
     write_report_files(report, Path(folder), texts, figures, known, pictures.files)
     return report
 
@@ -109,6 +112,7 @@ def report_of(
         'stages_ms': {n: {'p50': q.p50, 'p95': q.p95} for n, q in metrics.stages_ms.items()},
         'encoder_calls': {m: units[m]['encoded'] for m in modalities},
         'units': units,
+        'at_a_glance': glance_figures(record, tracks, accuracy),
         'decisions_with': _decisions_with(record),
         'configurations': _configurations(record),
         'tracks': [_track_summary(track) for track in tracks],
@@ -121,6 +125,10 @@ def report_of(
         'software': {'version': None, 'git': None, 'bundle': None} | record.software,
     }
     plain: dict[str, Any] = plain_values(report, _DIGITS)
+    plain['at_a_glance'] |= {
+        'sentences': sentences(plain),
+        'limits': [limit._asdict() for limit in limits(plain)],
+    }
     return plain
 
 

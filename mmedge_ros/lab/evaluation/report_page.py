@@ -66,8 +66,12 @@ def render_run_page(
     report: Mapping[str, Any],
     figures: Sequence[FigureFile],
     pictures: RunPictures = NO_PICTURES,
+    view: Mapping[str, Any] | None = None,
 ) -> str:
-    """Render the page of a run from the content of report.json, the figures and pictures."""
+    """Render the page of a run from the content of report.json, the figures and pictures.
+
+    :param view: the content of `top_view`
+    """
     problems = list(Counter(report['problems']).items())
     return render_page(
         'report.html.j2',
@@ -77,6 +81,7 @@ def render_run_page(
         title=recording_name(report['bag']),
         summary=summary(report),
         tiles=headline(report),
+        top_view=view,
         counters=COUNTERS,
         compared=_COMPARED,
         judged=_JUDGED,

@@ -12,28 +12,32 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Ellipse, Polygon
 from numpy.typing import NDArray
 
-from mmedge_ros.data_types import FloatArray
+from mmedge_ros.data_types import CAMERA, FloatArray
 from mmedge_ros.fusion.decision_fusion import DecisionFusionParameters
 from mmedge_ros.geometry.projection import CameraModel
-from mmedge_ros.lab.evaluation.trajectories import Trajectory, sensor_mount, sensor_pose
+from mmedge_ros.lab.evaluation.top_view import FARTHEST, TRACK, TRUE_PERSON, TopView, Way
+from mmedge_ros.lab.evaluation.trajectories import Trajectory
 from mmedge_ros.lab.reporting.figure_style import (
     CYCLE,
     INK,
     LINES,
     MUTED,
+    VERMILION,
     FigureFile,
+    Series,
     legend_above,
     render,
+    render_over_time,
 )
 from mmedge_ros.records.run_record import RunRecord
 
 TRACKS, RANGES = 'tracks.png', 'ranges.png'
 _MOST_TRACKS = 12
 _MOST_POINTS = 400
-_ELLIPSES = 7
 _GREY = '#c3cad1'
-# Nothing these sensors see is farther; a track there has diverged and would hide the others.
-_FARTHEST = 1000.0
+# So many moments of a run are drawn from above, each with its last seconds.
+_MOMENTS = 6
+_TRAIL = 2.0
 
 
 class _Line(NamedTuple):
@@ -42,46 +46,87 @@ class _Line(NamedTuple):
     style: str
 
 
-def draw_tracks(record: RunRecord, tracks: Sequence[Trajectory]) -> FigureFile | None:
-    """Draw the tracks from above with their uncertainty; None when there are none."""
-    sane = [track for track in tracks if len(_path(track))]
-    if not sane:
+def draw_top_view(view: TopView | None) -> FigureFile | None:
+    """Draw moments of a run from above; None where there is nothing to draw."""
+    if view is None:
         return None
-    lines, others = _styled(sane), sane[_MOST_TRACKS:]
-    way = sensor_way(record)
-    places = np.concatenate([_path(track)[:, 1::-1] for track in sane])
-    low, high = frame_around(places, way)
+    count = min(_MOMENTS, len(view.times))
+    moments = np.unique(np.linspace(0, len(view.times) - 1, count + 2)[1:-1].round().astype(int))
 
-    def draw(figure: Figure) -> None:
-        axes = ground_axes(figure, low, high, 'Tracks from above')
-        _draw_view(axes, record, reach=3.0 * float(high[1] - low[1]))
-        if others:
-            grey = _joined([_path(track) for track in others])
-            axes.plot(grey[:, 1], grey[:, 0], color=_GREY, linewidth=0.8)
-        for line in lines:
-            _draw_line(axes, line)
-        draw_sensor(axes, way)
-        figure.draw_without_rendering()  # settles where the ends of the lines are
-        _label_ends(axes, [(line, _path(line.track)[-1, 1::-1]) for line in lines])
+    def draw(figure: Figure, columns: int) -> None:
+        rows = -(-len(moments) // columns)
+        panels = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
+        for place, axes in enumerate(panels.ravel()):
+            if place >= len(moments):
+                axes.set_visible(False)
+                continue
+            _draw_moment(axes, view, int(moments[place]))
+            axes.set_xlabel('y, to the left [m]' if place >= len(moments) - columns else '')
+            axes.set_ylabel('x, ahead [m]' if place % columns == 0 else '')
 
     caption = (
-        'Each line is one confirmed track with its id, from the ring where it began to the dot '
-        'where it ended; colours only tell them apart. Ellipses hold one standard deviation of '
-        'the position. The triangle is the sensor'
+        f'Dots are tracks with their ids, {"rings the true people, " if view.has_truth else ""}'
+        'diamonds tracks of the radar alone, faint what is not seen at that moment, the triangle '
+        'is the sensor and the wedge what its camera sees; lines are the last two seconds and '
+        'ellipses one standard deviation.'
     )
-    moves = len(way) > 1
-    caption += ', where it was at the end of its dotted way' if moves else ''
-    seen = record.camera is not None and record.camera_pose is not None
-    caption += ', the shaded wedge what its camera sees.' if seen else '.'
-    if ((places < low) | (places > high)).any():
-        caption += ' A few far positions lie outside the figure.'
+    wide, tall = (view.high - view.low)[1], (view.high - view.low)[0]
+    shape = float(np.clip(tall / wide, 0.4, 2.0))
+    rows = -(-len(moments) // 3)
     return FigureFile(
         TRACKS,
-        render(draw, 4.5, 4.5),
-        'Where the tracks went',
-        caption + _left_out(tracks, sane, others),
-        f'Map of {len(lines)} tracks in front of the sensor',
+        render(lambda figure: draw(figure, 3), 9.4, 0.6 + rows * (3.0 * shape + 0.35)),
+        'From above',
+        caption,
+        f'{len(moments)} maps of tracks in front of the sensor, one after the other in time',
+        render(
+            lambda figure: draw(figure, 2),
+            4.6,
+            0.6 + -(-len(moments) // 2) * (2.1 * shape + 0.35),
+        ),
     )
+
+
+def _draw_moment(axes: Axes, view: TopView, place: int) -> None:
+    axes.set(aspect='equal', xlim=(view.high[1], view.low[1]), ylim=(view.low[0], view.high[0]))
+    axes.set_title(f'{view.times[place]:.1f} s')
+    x, y, heading = view.own[place]
+    if CAMERA in view.fields:
+        right, left, reach = view.fields[CAMERA]
+        angles = heading + np.linspace(right, left, 25)
+        corners = np.stack([y + reach * np.sin(angles), x + reach * np.cos(angles)], axis=1)
+        points = np.concatenate([[[y, x]], corners])
+        axes.add_patch(Polygon(points, facecolor=CYCLE[0], alpha=0.07, linewidth=0, zorder=0))
+    first = int(np.searchsorted(view.times, view.times[place] - _TRAIL))
+    for number, way in enumerate(view.ways):
+        rows = way.between(first, place)
+        if way.begin <= place < way.begin + len(way.rows) and np.isfinite(rows[-1, 0]):
+            _draw_way(axes, way, rows, CYCLE[number % len(CYCLE)])
+    marker = (3, 0, float(np.degrees(heading)))
+    axes.plot(y, x, marker=marker, color=INK, markersize=8, linestyle='')
+
+
+def _draw_way(axes: Axes, way: Way, rows: FloatArray, colour: str) -> None:
+    """Draw where an object was lately (N, 6), and where it is; faint where it is not seen."""
+    (x, y, seen), (long, short, angle) = rows[-1, :3], rows[-1, 3:]
+    alpha = 1.0 if seen else 0.35
+    if not way.is_track:
+        shape, size = ('o', 9.0) if way.kind == TRUE_PERSON else ('s', 5.0)
+        axes.plot(rows[:, 1], rows[:, 0], color=_GREY, linewidth=2.5, zorder=1)
+        axes.plot(y, x, shape, color=MUTED, markersize=size, markerfacecolor='none', alpha=alpha)
+        return
+    colour, shape = (colour, 'o') if way.kind == TRACK else (VERMILION, 'D')
+    axes.plot(rows[:, 1], rows[:, 0], color=colour, linewidth=1.2, alpha=alpha)
+    axes.plot(y, x, shape, color=colour, markersize=4.0, alpha=alpha)
+    if seen and np.isfinite(long):
+        ellipse = Ellipse((y, x), 2 * long, 2 * short, angle=90.0 - float(np.degrees(angle)))
+        ellipse.set(facecolor=colour, alpha=0.16, linewidth=0)
+        axes.add_patch(ellipse)
+    text = axes.annotate(
+        f'{way.id}', (y, x), (4, 4), textcoords='offset points', fontsize=7.5, color=colour
+    )
+    outline = patheffects.withStroke(linewidth=2, foreground='white')
+    text.set(path_effects=[outline], clip_on=True, alpha=alpha)
 
 
 def draw_ranges(record: RunRecord, tracks: Sequence[Trajectory]) -> FigureFile | None:
@@ -129,21 +174,32 @@ def draw_ranges(record: RunRecord, tracks: Sequence[Trajectory]) -> FigureFile |
             axes.plot([], [], '.', color=MUTED, label=f'{height:g} m tall person in its box')
         legend_above(axes, 'Distance over time')
 
-    caption = 'Lines are the distances of the tracks, with their ids at the end. '
+    caption = 'Lines are the distances of the tracks, with their ids at the end'
     caption += (
-        f'Dots are an independent guess: how far away a person {height:g} m tall would be to '
-        f'fill the box of the track (focal length × {height:g} m / box height). They stray '
-        f'where a person is bent, hidden or cut by the edge of the picture.'
+        f'; dots are the distance at which a person {height:g} m tall fills the box of the track '
+        f'(focal length × {height:g} m / box height).'
         if calibrated
-        else 'Without camera calibration there is no distance from box heights to compare with.'
+        else '; without camera calibration there is no distance from box heights to compare with.'
     )
+    times = np.unique(np.concatenate([line.track.times for line in lines]))
+    series = [Series(f'track {n.id}', ' m', _at(times, n, distance(n))) for n, _, _ in lines]
+    (wide, narrow), readout = render_over_time(draw, ((9.4, 4.2), (4.3, 4.6)), times, series)
     return FigureFile(
         RANGES,
-        render(draw, 4.5, 4.5),
-        'How far away they were',
+        wide,
+        'Distance of each track',
         caption + _left_out(tracks, sane, others),
         f'Chart of the distance of {len(lines)} tracks over time',
+        narrow,
+        readout,
     )
+
+
+def _at(times: FloatArray, track: Trajectory, values: FloatArray) -> FloatArray:
+    """Values of a track at all times (N,); NaN where there is none."""
+    row = np.full(len(times), np.nan)
+    row[np.searchsorted(times, track.times)] = values
+    return row
 
 
 def _left_out(
@@ -173,7 +229,7 @@ def _path(track: Trajectory) -> FloatArray:
 
 def _usable(track: Trajectory) -> NDArray[np.intp]:
     """Where in a track there is something to draw, thinned to a few hundred places."""
-    places: NDArray[np.intp] = np.flatnonzero((np.abs(track.positions) < _FARTHEST).all(axis=1))
+    places: NDArray[np.intp] = np.flatnonzero((np.abs(track.positions) < FARTHEST).all(axis=1))
     if len(places) > _MOST_POINTS:
         places = places[np.linspace(0, len(places) - 1, _MOST_POINTS).astype(int)]
     return places
@@ -183,85 +239,6 @@ def _joined(parts: Sequence[FloatArray]) -> FloatArray:
     """Put lines into one array with gaps between them: thousands are drawn as quickly."""
     gap = np.full((1, *parts[0].shape[1:]), np.nan)
     return np.concatenate([piece for part in parts for piece in (part, gap)])
-
-
-def _draw_line(axes: Axes, line: _Line) -> None:
-    path = _path(line.track)
-    across, ahead = path[:, 1], path[:, 0]
-    axes.plot(across, ahead, color=line.colour, linestyle=line.style, linewidth=1.8)
-    axes.plot(across[0], ahead[0], 'o', color=line.colour, markersize=5.5, markerfacecolor='white')
-    axes.plot(across[-1], ahead[-1], 'o', color=line.colour, markersize=5.5)
-    count = len(line.track.times)
-    for place in np.unique(np.linspace(0, count - 1, min(count, _ELLIPSES)).astype(int)):
-        ellipse = _ellipse(line.track.positions[place], line.track.covariances[place])
-        if ellipse is not None:
-            ellipse.set(facecolor=line.colour, alpha=0.16, linewidth=0)
-            axes.add_patch(ellipse)
-
-
-def _ellipse(position: FloatArray, covariance: FloatArray) -> Ellipse | None:
-    """One standard deviation of (y, x); None when the covariance is none."""
-    ground = covariance[1::-1, 1::-1]
-    if not (np.isfinite(ground).all() and (np.abs(position) < _FARTHEST).all()):
-        return None
-    values, vectors = np.linalg.eigh((ground + ground.T) / 2)
-    if values[0] <= 0 or values[1] > _FARTHEST:
-        return None
-    angle = np.degrees(np.arctan2(vectors[1, 1], vectors[0, 1]))
-    long, short = 2 * np.sqrt(values[1]), 2 * np.sqrt(values[0])
-    return Ellipse((position[1], position[0]), long, short, angle=angle)
-
-
-def sensor_way(record: RunRecord) -> FloatArray:
-    """Return where the sensor was, (K, 2) as y and x; one place where it stood still."""
-    poses = [
-        sensor_pose(record, d.state_ns, d.frame_id)
-        for d in record.decisions[:: max(len(record.decisions) // _MOST_POINTS, 1)]
-        if d.frame_id == record.frame_id
-    ] or [sensor_mount(record)]
-    way = np.array([pose.translation for pose in poses])[:, 1::-1]
-    near = way[(np.abs(way) < _FARTHEST).all(axis=1)]
-    return near if len(near) and np.ptp(near, axis=0).max() > 0.0 else way[-1:]
-
-
-def draw_sensor(axes: Axes, way: FloatArray) -> None:
-    """Draw the sensor's way (K, 2), and a triangle where it ends."""
-    axes.plot(way[:, 0], way[:, 1], ':', color=INK, linewidth=1.2)
-    axes.plot(way[-1, 0], way[-1, 1], marker='^', color=INK, markersize=8, linestyle='')
-
-
-def ground_axes(figure: Figure, low: FloatArray, high: FloatArray, title: str) -> Axes:
-    """Return the axes of a map between two corners (y, x), seen from above."""
-    axes = figure.subplots()
-    axes.set(aspect='equal', xlim=(high[0], low[0]), ylim=(low[1], high[1]))
-    axes.set(xlabel='y, to the left [m]', ylabel='x, ahead [m]')
-    axes.set_title(title)
-    return axes
-
-
-def frame_around(places: FloatArray, way: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the corners of a square around nearly all (y, x) places and the sensor's way."""
-    low = np.minimum(np.quantile(places, 0.003, axis=0), way.min(axis=0))
-    high = np.maximum(np.quantile(places, 0.997, axis=0), way.max(axis=0))
-    half = max(float((high - low).max()) * 0.57, 1.0)
-    middle = (low + high) / 2
-    return middle - half, middle + half
-
-
-def _draw_view(axes: Axes, record: RunRecord, reach: float) -> None:
-    """Shade the camera's horizontal field of view at the end, beyond the edge of the figure."""
-    if record.camera is None or record.camera_pose is None or not record.decisions:
-        return
-    last = record.decisions[-1]
-    camera, pose = record.camera, sensor_pose(record, last.state_ns, record.frame_id)
-    middle = camera.height / 2
-    edges = camera.bearing(np.array([[0.0, middle], [camera.width, middle]]))
-    rays = edges @ np.asarray(pose.rotation).T
-    if not np.isfinite(rays).all():
-        return
-    origin = np.asarray(pose.translation)[1::-1]
-    corners = [origin, *(origin + reach * ray[1::-1] for ray in rays)]
-    axes.add_patch(Polygon(corners, facecolor=CYCLE[0], alpha=0.07, linewidth=0, zorder=0))
 
 
 def _height_depths(boxes: FloatArray, camera: CameraModel, height: float) -> FloatArray:

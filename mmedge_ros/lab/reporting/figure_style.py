@@ -57,6 +57,43 @@ MOST_POINTS = 1500
 _BINS = 400
 
 
+class Series(NamedTuple):
+    """Values over time in a chart: what they are, their unit, and (N,) values, NaN for none."""
+
+    name: str
+    unit: str
+    values: FloatArray
+
+
+class Readout(NamedTuple):
+    """What can be read at a point of a chart over time: (N,) times in s and series of values.
+
+    ``frames`` say for the figure and its narrow form where the axes are: left, right, top and
+    bottom as shares of the picture, and the times at the left and right edge.
+    """
+
+    times: FloatArray
+    series: Sequence[Series]
+    frames: Sequence[tuple[float, ...]] = ()
+
+    def content(self) -> dict[str, Any]:
+        """Return it for the page, thinned to as many points as can be pointed at."""
+        step = max(-(-len(self.times) // MOST_POINTS), 1)
+        return {
+            't': _numbers(self.times[::step]),
+            'series': [[s.name, s.unit, _numbers(s.values[::step])] for s in self.series],
+            'frames': [[round(value, 4) for value in frame] for frame in self.frames],
+        }
+
+
+def _numbers(values: FloatArray) -> list[float | None]:
+    """Write values with three digits or the whole number; None where there is none."""
+    return [
+        float(f'{v:.3g}') if abs(v) < 100 else round(v, 2) if math.isfinite(v) else None
+        for v in values.tolist()
+    ]
+
+
 class FigureFile(NamedTuple):
     """A figure of the report: PNG file ``name``, and ``narrow`` for small screens if it is wide.
 
@@ -69,10 +106,37 @@ class FigureFile(NamedTuple):
     caption: str
     alternative: str
     narrow: bytes | None = None
+    readout: Readout | None = None
 
 
 def render(draw: Callable[[Figure], None], width: float, height: float, dpi: int = 160) -> bytes:
     """Draw a figure of that size (inches) and return it as PNG, equal bytes for equal input."""
+    return _rendered(draw, width, height, dpi)[0]
+
+
+def render_over_time(
+    draw: Callable[[Figure], None],
+    sizes: Sequence[tuple[float, float]],
+    times: FloatArray,
+    series: Sequence[Series],
+) -> tuple[list[bytes], Readout]:
+    """Draw charts over a common time in several sizes (inches), and say what is to be read.
+
+    :param draw: all axes it makes have the time along x
+    """
+    drawn = [_rendered(draw, width, height, 160) for width, height in sizes]
+    frames = []
+    for _, figure in drawn:
+        boxes = [axes.get_position() for axes in figure.axes]
+        left, right = min(box.x0 for box in boxes), max(box.x1 for box in boxes)
+        top, bottom = max(box.y1 for box in boxes), min(box.y0 for box in boxes)
+        frames.append((left, right, 1.0 - top, 1.0 - bottom, *figure.axes[0].get_xlim()))
+    return [png for png, _ in drawn], Readout(times, series, frames)
+
+
+def _rendered(
+    draw: Callable[[Figure], None], width: float, height: float, dpi: int
+) -> tuple[bytes, Figure]:
     with matplotlib.rc_context(_STYLE), warnings.catch_warnings():
         # A name in a script the font lacks is drawn as boxes; that is no reason to warn.
         warnings.filterwarnings('ignore', message='Glyph .* missing')
@@ -81,7 +145,7 @@ def render(draw: Callable[[Figure], None], width: float, height: float, dpi: int
         draw(figure)
         png = io.BytesIO()
         figure.savefig(png, format='png', dpi=dpi, metadata={'Software': None})
-    return png.getvalue()
+    return png.getvalue(), figure
 
 
 def modality_colour(modality: str, place: int) -> str:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -36,7 +38,8 @@ def render_page(
 ) -> str:
     """Render the page from the content of report.json and the figures.
 
-    Every text is escaped; images and style are inside, and there is no script.
+    Every text is escaped; images, style and one script are inside. The page lets a browser run
+    that script alone, by its hash; without any the charts are still pictures.
 
     :param template: name of the family's template
     :param content: what the template needs besides: ``title``, ``summary``, ``tiles``, ...
@@ -49,6 +52,8 @@ def render_page(
         lstrip_blocks=True,
     )
     written: dict[str, Callable[..., str]] = {
+        'anchor': anchor,
+        'capital': capital,
         'base64': lambda png: base64.b64encode(png).decode(),
         'number': number,
         'percent': percent,
@@ -57,8 +62,23 @@ def render_page(
     }
     environment.filters |= {**written, **(filters or {})}
     by_name = {figure.name.removesuffix('.png'): figure for figure in figures}
+    environment.policies['json.dumps_kwargs'] = {'separators': (',', ':'), 'allow_nan': False}
+    script = (_TEMPLATES / 'page.js.j2').read_text()
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     page = environment.get_template(template)
-    return page.render(report=report, figures=by_name, **content)
+    return page.render(
+        report=report,
+        figures=by_name,
+        contents=[],
+        script=script,
+        script_hash=f'sha256-{digest}',
+        **content,
+    )
+
+
+def anchor(title: str) -> str:
+    """Return a name for a place in the page."""
+    return re.sub('[^a-z0-9]+', '-', title.lower())[:40].strip('-') or 'section'
 
 
 def number(value: float | None, digits: int = 1, unit: str = '') -> str:
