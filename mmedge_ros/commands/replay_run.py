@@ -76,6 +76,7 @@ def run_replay(request: ReplayRequest) -> None:
             f'pseudo-labels of {taught.teacher}, not ground truth: mean IoU '
             f'{taught.decisions.mean_iou:.3f}, the detector alone {taught.detector.mean_iou:.3f}'
         )
+    say(' '.join(report['at_a_glance']['sentences']))
     latency = report['latency_ms']
     if latency['p50'] is not None:
         say(

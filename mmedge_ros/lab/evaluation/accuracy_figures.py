@@ -167,18 +167,17 @@ def draw_nees(record: RunRecord, accuracy: Accuracy) -> FigureFile | None:
         legend_above(axes, 'NEES of horizontal position and velocity')
 
     verdict = 'within' if consistency.in_bounds else 'outside'
-    (wide, narrow), readout = render_over_time(
-        draw, ((9.4, 3.6), (4.3, 4.5)), middles + 0.5, [Series('NEES per second', '', averages)]
+    (png,), readout = render_over_time(
+        draw, ((6.2, 3.8),), middles + 0.5, [Series('NEES per second', '', averages)]
     )
     return FigureFile(
         NEES,
-        wide,
+        png,
         'Covariance consistency (NEES)',
         f'The squared error of tracks in units of their own uncertainty: {_DOF} where that is '
         f'right, more where it is too small; the average of {consistency.samples} independent '
         f'samples is {consistency.mean:.2f}, {verdict} the bounds {consistency.bounds[0]:.2f} to '
         f'{consistency.bounds[1]:.2f} for so many.',
         'Chart of the normalised estimation error squared over time with its bounds',
-        narrow,
-        readout,
+        readout=readout,
     )

@@ -36,7 +36,7 @@ _MOST_TRACKS = 12
 _MOST_POINTS = 400
 _GREY = '#c3cad1'
 # So many moments of a run are drawn from above, each with its last seconds.
-_MOMENTS = 6
+_MOMENTS, _COLUMNS = 6, 3
 _TRAIL = 2.0
 
 
@@ -53,16 +53,15 @@ def draw_top_view(view: TopView | None) -> FigureFile | None:
     count = min(_MOMENTS, len(view.times))
     moments = np.unique(np.linspace(0, len(view.times) - 1, count + 2)[1:-1].round().astype(int))
 
-    def draw(figure: Figure, columns: int) -> None:
-        rows = -(-len(moments) // columns)
-        panels = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
+    def draw(figure: Figure) -> None:
+        panels = figure.subplots(rows, _COLUMNS, sharex=True, sharey=True, squeeze=False)
         for place, axes in enumerate(panels.ravel()):
             if place >= len(moments):
                 axes.set_visible(False)
                 continue
             _draw_moment(axes, view, int(moments[place]))
-            axes.set_xlabel('y, to the left [m]' if place >= len(moments) - columns else '')
-            axes.set_ylabel('x, ahead [m]' if place % columns == 0 else '')
+            axes.set_xlabel('y, to the left [m]' if place >= len(moments) - _COLUMNS else '')
+            axes.set_ylabel('x, ahead [m]' if place % _COLUMNS == 0 else '')
 
     caption = (
         f'Dots are tracks with their ids, {"rings the true people, " if view.has_truth else ""}'
@@ -70,20 +69,14 @@ def draw_top_view(view: TopView | None) -> FigureFile | None:
         'is the sensor and the wedge what its camera sees; lines are the last two seconds and '
         'ellipses one standard deviation.'
     )
-    wide, tall = (view.high - view.low)[1], (view.high - view.low)[0]
-    shape = float(np.clip(tall / wide, 0.4, 2.0))
-    rows = -(-len(moments) // 3)
+    tall, wide = view.high - view.low
+    rows = -(-len(moments) // _COLUMNS)
     return FigureFile(
         TRACKS,
-        render(lambda figure: draw(figure, 3), 9.4, 0.6 + rows * (3.0 * shape + 0.35)),
+        render(draw, 9.4, 0.6 + rows * (3.0 * float(tall / wide) + 0.35)),
         'From above',
         caption,
         f'{len(moments)} maps of tracks in front of the sensor, one after the other in time',
-        render(
-            lambda figure: draw(figure, 2),
-            4.6,
-            0.6 + -(-len(moments) // 2) * (2.1 * shape + 0.35),
-        ),
     )
 
 
@@ -183,15 +176,14 @@ def draw_ranges(record: RunRecord, tracks: Sequence[Trajectory]) -> FigureFile |
     )
     times = np.unique(np.concatenate([line.track.times for line in lines]))
     series = [Series(f'track {n.id}', ' m', _at(times, n, distance(n))) for n, _, _ in lines]
-    (wide, narrow), readout = render_over_time(draw, ((9.4, 4.2), (4.3, 4.6)), times, series)
+    (png,), readout = render_over_time(draw, ((6.2, 4.2),), times, series)
     return FigureFile(
         RANGES,
-        wide,
+        png,
         'Distance of each track',
         caption + _left_out(tracks, sane, others),
         f'Chart of the distance of {len(lines)} tracks over time',
-        narrow,
-        readout,
+        readout=readout,
     )
 
 

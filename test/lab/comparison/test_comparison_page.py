@@ -5,12 +5,12 @@ from __future__ import annotations
 import copy
 import json
 import math
-from html.parser import HTMLParser
 from types import ModuleType
 from typing import Any
 
 import pytest
 from hand_made_outcomes import FACTS, better_ours, comparison
+from page_outline import PageOutline
 
 from mmedge_ros.lab.comparison import condition_figures, figures
 from mmedge_ros.lab.comparison.comparison_page import (
@@ -89,41 +89,8 @@ def report() -> dict[str, Any]:
     return reported()
 
 
-class Page(HTMLParser):
-    """Notes tags left open, text, and everything that is fetched from elsewhere."""
-
-    VOID = ('meta', 'link', 'img', 'br')
-
-    def __init__(self, page: str) -> None:
-        super().__init__()
-        self.open: list[str] = []
-        self.text = ''
-        self.outside: list[str] = []
-        self.scripts = 0
-        self.feed(page)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.scripts += tag == 'script'
-        for name, value in attrs:
-            if name in ('src', 'href') and not (value or '').startswith('data:'):
-                self.outside.append(value or '')
-        if tag not in self.VOID:
-            self.open.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        if 'style' not in self.open:
-            self.text += data
-
-
-def page_of(report: dict[str, Any], figures: list[FigureFile] | None = None) -> Page:
-    page = Page(render_comparison_page(report, figures or []))
-    assert not page.open
-    assert not page.outside
-    assert not page.scripts
-    return page
+def page_of(report: dict[str, Any], figures: list[FigureFile] | None = None) -> PageOutline:
+    return PageOutline(render_comparison_page(report, figures or []))
 
 
 def test_the_page_begins_with_verdicts_and_has_every_figure(report: dict[str, Any]) -> None:

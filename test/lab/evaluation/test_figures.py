@@ -20,14 +20,16 @@ from mmedge_ros.lab.evaluation.figures import (
     draw_figures,
     draw_latency,
     draw_stages,
-    draw_units,
 )
 from mmedge_ros.lab.evaluation.report import report_of
-from mmedge_ros.lab.evaluation.track_figures import draw_ranges, draw_tracks
+from mmedge_ros.lab.evaluation.top_view import top_view
+from mmedge_ros.lab.evaluation.track_figures import draw_ranges, draw_top_view
 from mmedge_ros.lab.evaluation.trajectories import trajectories
 from mmedge_ros.lab.reporting.figure_style import milliseconds, printable
 from mmedge_ros.monitoring.system_state import SystemState
 from mmedge_ros.records.run_record import UnitCounts
+
+START_NS = 1_700_000_000_000_000_000
 
 
 def size_of(png):
@@ -44,9 +46,18 @@ def changed(record, **fields):
     return replace(record, decisions=decisions)
 
 
+def from_above(record):
+    return draw_top_view(top_view(record, trajectories(record)))
+
+
+def every_figure(record):
+    tracks = trajectories(record)
+    return draw_figures(record, tracks, None, top_view(record, tracks))
+
+
 def test_every_figure_is_drawn_with_a_caption_and_a_word_for_those_who_cannot_see(build_run):
     record = build_run(2.0)
-    figures = draw_figures(record, trajectories(record))
+    figures = every_figure(record)
     absent = (*ACCURACY_FIGURES, CONFIGURATIONS)
     expected = tuple(name for name in FIGURE_NAMES if name not in absent)
     assert tuple(figure.name for figure in figures) == expected
@@ -60,27 +71,27 @@ def test_every_figure_is_drawn_with_a_caption_and_a_word_for_those_who_cannot_se
 
 
 def test_nothing_is_drawn_of_a_run_in_which_nothing_happened(empty_run):
-    assert draw_figures(empty_run, []) == []
+    assert every_figure(empty_run) == []
 
 
 def test_one_modality_is_enough(build_run):
     record = build_run(2.0)
     decisions = [replace(d, newest_ns={'radar': d.newest_ns['radar']}) for d in record.decisions]
     only = replace(record, decisions=decisions, units={'radar': UnitCounts(received=3)})
-    assert len(draw_figures(only, trajectories(only))) == 5
+    assert len(every_figure(only)) == 4
 
 
 def test_without_calibration_ranges_are_drawn_and_said_to_have_no_comparison(build_run):
     record = replace(build_run(2.0), camera=None, camera_pose=None)
     figure = draw_ranges(record, trajectories(record))
-    assert 'Without camera calibration' in figure.caption
-    assert 'wedge' not in draw_tracks(record, trajectories(record)).caption
+    assert 'without camera calibration' in figure.caption
+    assert 'camera' not in top_view(record, trajectories(record)).fields
 
 
 def test_with_calibration_the_caption_explains_the_box_heights(build_run):
     record = build_run(2.0)
     assert '1.68 m / box height' in draw_ranges(record, trajectories(record)).caption
-    assert 'wedge' in draw_tracks(record, trajectories(record)).caption
+    assert 'camera' in top_view(record, trajectories(record)).fields
 
 
 def test_many_tracks_are_named_as_far_as_there_is_room(build_run):
@@ -91,26 +102,26 @@ def test_many_tracks_are_named_as_far_as_there_is_room(build_run):
         for i in range(1000, 3000)
     )
     tracks = trajectories(replace(record, decisions=[replace(first, tracks=crowd)]))
-    assert 'Only the 12 longest of 2000 tracks' in draw_tracks(record, tracks).caption
+    assert 'Only the 12 longest of 2000 tracks' in draw_ranges(record, tracks).caption
 
 
 @pytest.mark.parametrize('value', [np.nan, np.inf, 1e300])
 def test_tracks_that_diverged_are_not_drawn_but_counted(build_run, value):
     record = build_run(1.0)
     lost = changed(record, position=np.full(3, value))
-    assert draw_tracks(lost, trajectories(lost)) is None
+    assert from_above(lost) is None
     assert draw_ranges(lost, trajectories(lost)) is None
     first = record.decisions[0]
     half = (first.tracks[0], replace(first.tracks[1], position=np.full(3, value)))
     tracks = trajectories(replace(record, decisions=[replace(first, tracks=half)]))
-    caption = draw_tracks(record, tracks).caption
+    caption = draw_ranges(record, tracks).caption
     assert '1 tracks without a usable position are not drawn' in caption
 
 
 @pytest.mark.parametrize('value', [np.nan, np.inf, -1.0, 0.0, 1e300])
 def test_a_covariance_that_is_none_draws_no_ellipse(build_run, value):
     record = changed(build_run(1.0), covariance=np.full((6, 6), value))
-    assert size_of(draw_tracks(record, trajectories(record)).png)
+    assert size_of(from_above(record).png)
 
 
 def test_foreign_names_are_drawn_as_they_are(build_run):
@@ -124,7 +135,7 @@ def test_foreign_names_are_drawn_as_they_are(build_run):
     odd = replace(record, decisions=decisions, units={name: UnitCounts(5) for name in names})
     with warnings.catch_warnings():
         warnings.simplefilter('error')
-        assert len(draw_figures(odd, trajectories(odd))) == 5
+        assert len(every_figure(odd)) == 4
 
 
 def test_a_printable_name_is_short_and_without_formulas():
@@ -146,15 +157,11 @@ def test_without_trails_there_are_no_stages_to_draw(build_run):
     assert draw_stages(replace(record, decisions=decisions)) is None
 
 
-def test_without_counts_there_are_no_units_to_draw(build_run):
-    assert draw_units(replace(build_run(1.0), units={})) is None
-
-
 def test_very_many_decisions_are_drawn_as_bands(build_run):
     record = build_run(2.0)
     many = replace(record, decisions=record.decisions * 200)
-    assert 'bands' in draw_latency(many).caption
-    assert 'bands' not in draw_latency(record).caption
+    assert 'Bands' in draw_latency(many).caption
+    assert 'Bands' not in draw_latency(record).caption
 
 
 @pytest.mark.parametrize('late_ns', [10**12, -(10**12)])
@@ -210,3 +217,23 @@ def test_a_sensor_without_levels_has_none_named():
     axes = Figure().add_subplot()
     name_levels(axes, np.array([0.0, 1.0]), [(20.0, '')], 'black')
     assert not axes.texts
+
+
+def test_a_chart_over_time_can_be_read_where_its_axes_are(build_run):
+    record = build_run(2.0)
+    figure = draw_latency(record)
+    content = figure.readout.content()
+    assert content['t'] == [round((d.window_end_ns - START_NS) / 1e9, 2) for d in record.decisions]
+    name, unit, values = content['series'][0]
+    assert (name, unit) == ('latency', ' ms')
+    assert values == pytest.approx([1e3 * d.latency for d in record.decisions], rel=0.01)
+    for left, right, top, bottom, first, last in content['frames']:
+        assert 0.0 < left < right <= 1.0
+        assert 0.0 < top < bottom < 1.0
+        assert first < content['t'][0] < content['t'][-1] < last
+
+
+def test_no_more_can_be_read_than_can_be_pointed_at(build_run):
+    record = build_run(2.0)
+    many = replace(record, decisions=record.decisions * 1000)
+    assert len(draw_latency(many).readout.content()['t']) <= 1500

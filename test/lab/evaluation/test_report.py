@@ -20,9 +20,9 @@ from mmedge_ros.records.run_record import RunRecord, UnitCounts
 
 KEYS = {'bag', 'mode', 'windows', 'decisions', 'dropped', 'latency_ms', 'age_ms', 'deadline_ms'}
 KEYS |= {'deadline_miss_rate', 'stages_ms', 'encoder_calls', 'units', 'accuracy', 'tracking'}
-KEYS |= {'resources', 'software'}
+KEYS |= {'resources', 'software', 'at_a_glance'}
 FILES = ['decisions.jsonl', 'latency.png', 'ranges.png', 'report.html', 'report.json']
-FILES += ['stages.png', 'tracks.png', 'units.png']
+FILES += ['stages.png', 'tracks.png']
 COMPARISON = BoxesComparison(0.9, 0.8, 3, 0.95, 0.04, 40, 100, 110, 90, 80, 0, 39, 1, 0)
 
 
@@ -125,6 +125,7 @@ def test_a_new_report_replaces_the_old_one_and_leaves_nothing_of_it(
 ):
     write_report(build_run(1.0), tmp_path)
     (tmp_path / 'notes.txt').write_text('mine')
+    (tmp_path / 'units.png').write_bytes(b'of an earlier version')
     write_report(empty_run, tmp_path)
     names = ['decisions.jsonl', 'notes.txt', 'report.html', 'report.json']
     assert sorted(content_of(tmp_path)) == names
