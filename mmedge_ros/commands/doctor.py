@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 # s; together with the start of Python less than ten.
 _PATIENCE = 6.5
 _ENDING = 1.2
-_STATE_WIDTH, _SUBJECT_WIDTH = 7, 15
+_STATE_WIDTH, _SUBJECT_WIDTH = 7, 16
 _COLOURS = {'ok': 'green', 'note': 'yellow', 'wrong': 'bold red'}
 
 

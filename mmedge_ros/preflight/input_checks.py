@@ -35,8 +35,9 @@ CONTENTS = {
     BATTERY: ('battery state', ''),
     STATIC_TRANSFORMS: ('static transforms', '--extrinsics FILE'),
 }
-# The rest can be done without.
+# The rest can be done without; some of it is not even missed before a node asks for it.
 _WANTED = (CAMERA, RADAR)
+_OPTIONAL = (BATTERY, STATIC_TRANSFORMS)
 _COMPRESSED = '/compressed'
 # Hz; the lowest rates that are ever chosen.
 _SLOWEST = {CAMERA: 10.0, RADAR: 5.0, ODOMETRY: 10.0}
@@ -123,8 +124,9 @@ def check_inputs(graph: GraphView) -> list[Finding]:
         return [note('graph', 'no other node is there: nothing to look at', remedy)]
     findings = [ok('graph', ', '.join(graph.nodes))]
     for name, view in graph.inputs.items():
-        findings += _input(name, view, graph)
-    return findings
+        if name not in _OPTIONAL or view.publishers or view.subscribers:
+            findings += _input(name, view, graph)
+    return findings + _picture_size(graph)
 
 
 def _input(name: str, view: TopicView, graph: GraphView) -> Iterator[Finding]:
@@ -143,7 +145,9 @@ def _input(name: str, view: TopicView, graph: GraphView) -> Iterator[Finding]:
         remedy = 'their messages mix: stop all but one, or remap them'
         yield wrong(name, words, remedy)
     if view.problem:
-        yield wrong(name, f'{view.topic}: {view.problem}', "change the driver's settings")
+        words, remedy = f'{view.topic}: {view.problem}', "change the driver's settings"
+        is_needed = name in (*_WANTED, ODOMETRY)
+        yield wrong(name, words, remedy) if is_needed else note(name, words, remedy)
         return
     yield from _rate(name, view)
 
@@ -156,6 +160,17 @@ def _rate(name: str, view: TopicView) -> Iterator[Finding]:
         yield note(name, f'{words}: slow', remedy)
     else:
         yield ok(name, words)
+
+
+def _picture_size(graph: GraphView) -> list[Finding]:
+    """Note a calibration for pictures of another size, which is not used."""
+    camera, info = graph.inputs.get(CAMERA), graph.inputs.get(CAMERA_INFO)
+    if camera is None or info is None or not camera.detail or not info.detail:
+        return []
+    if camera.detail.startswith(info.detail.removeprefix('for ')):
+        return []
+    words = f'the calibration is {info.detail}, the pictures have {camera.detail}'
+    return [note(CAMERA_INFO, words, 'calibrate at this size, or change that of the pictures')]
 
 
 def measured_rate(arrivals: Sequence[Arrival]) -> float:

@@ -9,7 +9,7 @@ from mmedge_ros.preflight.graph_view import ODOMETRY, TopicView
 from mmedge_ros.preflight.input_checks import CONTENTS, Reason, remedy_for, why_missing
 
 # s. Long enough for nodes to find one another; together with the start of a graph less than six.
-PATIENCE = 4.0
+PATIENCE = 3.5
 _REPEAT = 60.0
 _MOST_REMARKS = 20
 
@@ -17,13 +17,15 @@ _MOST_REMARKS = 20
 class InputsNow(NamedTuple):
     """What is known of the inputs at one instant.
 
-    ``present``: names of those whose units take part in decisions; ``failures``: why those that
-    reach the machine cannot be used, by name; ``degraded``: what decisions do without.
+    ``present``: names of those whose units take part in decisions; ``idle``: of those for which a
+    node has waited in vain; ``failures``: why those that reach the machine cannot be used, by
+    name; ``degraded``: what decisions do without.
     """
 
     views: Mapping[str, TopicView]
     others: Mapping[str, str]
     present: frozenset[str] = frozenset()
+    idle: frozenset[str] = frozenset()
     failures: Mapping[str, str] = {}
     degraded: Sequence[str] = ()
 
@@ -49,7 +51,8 @@ class InputReport:
                 if self._said.pop(name, None) is not None:
                     sentences.append(f'{CONTENTS[name][0]} arrive on {view.topic}')
             elif now - self._present_at.get(name, self._begun) >= PATIENCE:
-                reason = _reason(name, view, inputs)
+                is_silent = name in inputs.idle or name in self._present_at
+                reason = _reason(name, view, inputs, is_silent)
                 if reason is not None and self._is_due(name, reason.words, now):
                     self._said[name] = reason.words, now
                     sentences.append(f'no {CONTENTS[name][0]}: {"; ".join(filter(None, reason))}')
@@ -67,13 +70,13 @@ class InputReport:
         return ['; '.join(filter(None, (text, remedy_for(text)))) for text in new]
 
 
-def _reason(name: str, view: TopicView, inputs: InputsNow) -> Reason | None:
+def _reason(name: str, view: TopicView, inputs: InputsNow, is_silent: bool) -> Reason | None:
     """Say why an input does not come; None while its subscriber is still starting."""
     if name in inputs.failures:
         return Reason(inputs.failures[name], '')
     reason = why_missing(name, view, inputs.others)
     if reason is not None and name == ODOMETRY:
         return Reason(f'{reason.words}, so that tracks move with the drone', reason.remedy)
-    if reason is not None or not view.subscribers:
-        return reason
-    return Reason(f'{view.senders} publishes {view.topic} and sends nothing', 'see its log')
+    if reason is None and is_silent:
+        return Reason(f'{view.senders} publishes {view.topic} and sends nothing', 'see its log')
+    return reason

@@ -8,6 +8,7 @@ from hand_made_graph import NOW_NS, arrivals, good_graph, view
 from mmedge_ros.data_types import CAMERA, RADAR
 from mmedge_ros.preflight.finding import Finding, State
 from mmedge_ros.preflight.graph_view import (
+    BATTERY,
     COMPRESSED,
     ODOMETRY,
     STATIC_TRANSFORMS,
@@ -128,6 +129,30 @@ def test_a_silent_publisher_two_publishers_and_unusable_messages_are_wrong() -> 
     assert by_subject(found)[CAMERA].words == 'usb_cam publishes /camera/image and sends nothing'
     assert [f.state for f in found if f.subject == RADAR] == [State.WRONG, State.OK]
     assert by_subject(found)[ODOMETRY].state is State.WRONG
+
+
+def test_a_calibration_for_another_size_is_noted_and_one_that_is_none_as_well() -> None:
+    heard = arrivals(20.0, 0.03)
+    camera = view(CAMERA, 'c', heard=heard, detail='640 x 480 px bgr8')
+    info = TopicView(
+        '/camera/camera_info', 'CameraInfo', (Endpoint('c', 'CameraInfo'),), (), heard
+    )
+
+    def judged(**fields: str) -> list[Finding]:
+        graph = good_graph(camera=camera, camera_info=info._replace(**fields))
+        return [f for f in check_inputs(graph) if f.subject == 'camera_info']
+
+    assert [f.state for f in judged(detail='for 640 x 480 px')] == [State.OK]
+    assert 'for 64 x 48 px, the pictures have 640' in judged(detail='for 64 x 48 px')[-1].words
+    assert [f.state for f in judged(problem='not calibrated')] == [State.NOTE]
+
+
+def test_a_battery_is_missed_only_where_a_node_waits_for_it() -> None:
+    battery = TopicView('/battery_state', 'BatteryState')
+    monitor = battery._replace(subscribers=(Endpoint('monitor', 'BatteryState'),))
+    assert BATTERY not in by_subject(check_inputs(good_graph(battery=battery)))
+    found = by_subject(check_inputs(good_graph(battery=monitor)))
+    assert found[BATTERY].state is State.NOTE
 
 
 @pytest.mark.parametrize(('rate', 'state'), [(3.0, State.NOTE), (9.5, State.OK)])

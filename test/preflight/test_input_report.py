@@ -37,7 +37,8 @@ def test_it_is_repeated_once_a_minute_and_at_once_for_another_reason() -> None:
     report = InputReport(0.0)
     assert len(said(report, inputs((CAMERA, view(CAMERA))), 63.0)) == 1
     assert len(said(report, inputs((CAMERA, view(CAMERA))), 65.0, 63.5)) == 1
-    (sentence,) = said(report, inputs((CAMERA, view(CAMERA, 'usb_cam'))), 70.0, 65.5)
+    silent = inputs((CAMERA, view(CAMERA, 'usb_cam')), idle=frozenset({CAMERA}))
+    (sentence,) = said(report, silent, 70.0, 65.5)
     assert 'usb_cam publishes /camera/image and sends nothing' in sentence
 
 
@@ -53,13 +54,15 @@ def test_an_input_that_stops_is_reported_as_well() -> None:
     report = InputReport(0.0)
     said(report, inputs((RADAR, view(RADAR, 'r')), present=frozenset({RADAR})), 100.0)
     gone = inputs((RADAR, view(RADAR, 'r')))
-    assert said(report, gone, 103.5, 100.5) == []
-    assert len(said(report, gone, 110.0, 104.0)) == 1
+    assert said(report, gone, 100.0 + PATIENCE - 0.5, 100.5) == []
+    assert len(said(report, gone, 110.0, 100.0 + PATIENCE)) == 1
 
 
 def test_an_encoder_that_is_still_starting_is_given_time() -> None:
-    starting = view(CAMERA, 'usb_cam')._replace(subscribers=())
-    assert said(InputReport(0.0), inputs((CAMERA, starting)), 30.0) == []
+    report = InputReport(0.0)
+    assert said(report, inputs((CAMERA, view(CAMERA, 'usb_cam'))), 30.0) == []
+    idle = inputs((CAMERA, view(CAMERA, 'usb_cam')), idle=frozenset({CAMERA}))
+    assert len(said(report, idle, 31.0, 30.5)) == 1
 
 
 def test_drivers_and_encoders_know_the_reason_better() -> None:

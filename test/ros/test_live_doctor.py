@@ -106,12 +106,12 @@ def lines_until(process: subprocess.Popen[str], words: str) -> list[str]:
 def test_up_says_soon_what_is_missing_and_doctor_says_it_too(
     bystander: Bystander, detector: Path, tmp_path: Path
 ) -> None:
-    radar = bystander.node.create_publisher(PointCloud2, names.RADAR_POINTS, qos.SENSOR)
     with up('--detector', str(detector), '--logs', str(tmp_path)) as process:
         said = lines_until(process, 'no odometry')
         assert 'no pictures: nothing publishes /camera/image; start its driver' in ' '.join(said)
         # It says how long it has been running every five seconds.
         assert not any(line.startswith('up: 0:00:10') for line in said)
+        radar = bystander.node.create_publisher(PointCloud2, names.RADAR_POINTS, qos.SENSOR)
         with publishing((radar, scan)):
             lines_until(process, 'radar points arrive on /radar/points')
             done = subprocess.run(

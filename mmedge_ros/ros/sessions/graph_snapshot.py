@@ -25,7 +25,9 @@ from sensor_msgs.msg import BatteryState, CameraInfo, CompressedImage, Image, Po
 
 from mmedge_ros import MmedgeError
 from mmedge_ros.data_types import CAMERA, RADAR
+from mmedge_ros.geometry.ego_motion import ODOMETRY_FRAME
 from mmedge_ros.geometry.projection import CameraModel
+from mmedge_ros.geometry.sensor_poses import BASE_FRAME
 from mmedge_ros.geometry.transforms import format_static_transform, transform_from_message
 from mmedge_ros.preflight.graph_view import (
     BATTERY,
@@ -115,7 +117,7 @@ def _calibration(message: Any) -> str:
 
 def _odometry(raw: bytes) -> str:
     report = ego_report_from_bytes(raw, 0)
-    return f'{report.base_frame} in {report.frame_id}'
+    return f'{report.base_frame or BASE_FRAME} in {report.frame_id or ODOMETRY_FRAME}'
 
 
 def view_topic(node: Node, wanted: Input) -> TopicView:

@@ -81,10 +81,17 @@ def run_up(
         nodes = [single_process(nodes)]
     params = [options.params.resolve()] if options.params else []
     say(f'logs: {options.logs}')
-    # A recording's player waits for the others, and ends with an error where it cannot play.
-    inputs = None if options.bag else awaited_inputs(options)
+
+    def watched(listener: StatusListener) -> UpInputs | None:
+        # A recording's player waits for the others, and ends with an error where it cannot play.
+        if options.bag:
+            return None
+        drivers = {CAMERA: options.camera_driver, RADAR: options.radar_driver}
+        own = {name for name, driver in drivers.items() if driver is not None}
+        return UpInputs(listener, awaited_inputs(options), own, say)
+
     with ProcessGroup(nodes, options.logs, params, say) as group:
-        _follow(group, bool(options.bag) and not options.loop, show, inputs, say)
+        _follow(group, bool(options.bag) and not options.loop, show, watched)
 
 
 def video_camera(path: str | Path) -> dict[str, Any]:
@@ -170,12 +177,11 @@ def _follow(
     group: ProcessGroup,
     ends: bool,
     show: Callable[[float | None, Decision | None, float], None],
-    inputs: Mapping[str, Input] | None,
-    say: Callable[[str], None],
+    watched: Callable[[StatusListener], UpInputs | None],
 ) -> None:
     looked = time.monotonic()
     with spinning(StatusListener) as (listener, spin_once):
-        up_inputs = UpInputs(listener, inputs, say) if inputs else None
+        inputs = watched(listener)
         while True:
             spin_once()
             if time.monotonic() - looked < 0.1:
@@ -184,8 +190,8 @@ def _follow(
             for name in group.watch():
                 words = group.last_words(name, 1) or 'without a message'
                 raise ReplayError(f'{name} ended: {words}')
-            if up_inputs is not None:
-                up_inputs.look()
+            if inputs is not None:
+                inputs.look()
             show(listener.share(), listener.decision, listener.rate.value())
             if ends and listener.finished:
                 return
