@@ -40,10 +40,9 @@ def draw_cpu_steps(
     :param limit: s
     """
     caption = (
-        'From above: latency of each decision with adaptation, with what was predicted of 95 % of '
-        'them when the configuration was chosen and the limit; the same without adaptation; '
-        'the rate of each modality, with each level that lasts; the share of the machine '
-        'that was left to the graph, and what the monitor saw.'
+        'From above: latency of each decision with adaptation beside limit and prediction; the '
+        'same without; rate and level of each modality; the share of the machine left to the '
+        'graph, and what the monitor saw.'
     )
     return FigureFile(
         ADAPTATION,
@@ -81,7 +80,7 @@ def _draw(
     draw_steps(lower, np.append(ends, last), shares, INK, 'share of the processor, %', LINES[1])
     draw_states(lower, [s for s in states if zero_ns <= s[0] <= end_ns], zero_ns, known=True)
     lower.set_ylim(0.0, 105.0)
-    lower.set_xlabel('s')
+    lower.set_xlabel('time [s]')
     lower.set_xlim(0.0, last)
 
 
@@ -92,4 +91,4 @@ def _draw_latency(axes: Axes, flown: CpuStepFlight, limit: float, colour: str) -
     draw_series(axes, ends, latencies, colour)
     axes.axhline(1e3 * limit, color=INK, linestyle=LINES[1], linewidth=1.2, label='limit')
     limit_outliers(axes, latencies[ends >= 0.0], 1e3 * limit, 'ms')
-    axes.set_ylabel('ms')
+    axes.set_ylabel('latency [ms]')

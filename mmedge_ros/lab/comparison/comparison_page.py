@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from mmedge_ros.lab.comparison.condition_figures import ROBUSTNESS, TIMELINE
@@ -32,29 +33,36 @@ if TYPE_CHECKING:
     from mmedge_ros.lab.reporting.figure_style import FigureFile
 
 _ORDER = (MET, MISSED, NOT_SHOWN, NOT_MEASURED)
-# Figures of a policy's table row: key, heading, and how it is written.
-COLUMNS = (
-    (STREAMING, 'streaming mean IoU', 'share'),
-    (MEAN_IOU, 'mean IoU', 'share'),
-    ('tracking.mota', 'MOTA', 'plain'),
-    ('tracking.idf1', 'IDF1', 'plain'),
-    (P50, 'latency p50', 'ms'),
-    (P95, 'p95', 'ms'),
-    ('latency_ms.p99', 'p99', 'ms'),
-    ('age_ms.camera.p50', 'age of picture p50', 'ms'),
-    ('age_ms.camera.p95', 'p95', 'ms'),
-    ('age_ms.radar.p50', 'age of scan p50', 'ms'),
-    ('waiting_ms.camera.p95', 'waiting, camera p95', 'ms'),
-    ('waiting_ms.radar.p95', 'radar p95', 'ms'),
-    ('deadline_miss_rate', 'late', 'percent'),
-    ('dropped_share', 'dropped', 'percent'),
-    ('rested_share', 'rested', 'percent'),
-    ('encoder_calls_per_s.camera', 'pictures encoded /s', 'plain'),
-    ('encoder_calls_per_s.radar', 'scans encoded /s', 'plain'),
-    ('encoder_busy.camera', 'camera encoder busy', 'percent'),
-    ('cpu_s_per_s', 'processor s per s', 'plain'),
-    ('power_w', 'power, model', 'watts'),
-)
+# Figures of a policy by the table they stand in: key, heading, and how it is written.
+COLUMN_GROUPS = {
+    'Accuracy and misses': (
+        (STREAMING, 'streaming mean IoU', 'share'),
+        (MEAN_IOU, 'mean IoU', 'share'),
+        ('tracking.mota', 'MOTA', 'plain'),
+        ('tracking.idf1', 'IDF1', 'plain'),
+        ('deadline_miss_rate', 'late', 'percent'),
+        ('dropped_share', 'dropped', 'percent'),
+        ('rested_share', 'rested', 'percent'),
+    ),
+    'Latency, age and waiting': (
+        (P50, 'latency p50', 'ms'),
+        (P95, 'p95', 'ms'),
+        ('latency_ms.p99', 'p99', 'ms'),
+        ('age_ms.camera.p50', 'age of picture p50', 'ms'),
+        ('age_ms.camera.p95', 'p95', 'ms'),
+        ('age_ms.radar.p50', 'age of scan p50', 'ms'),
+        ('waiting_ms.camera.p95', 'waiting, camera p95', 'ms'),
+        ('waiting_ms.radar.p95', 'radar p95', 'ms'),
+    ),
+    'Work and power': (
+        ('encoder_calls_per_s.camera', 'pictures encoded /s', 'plain'),
+        ('encoder_calls_per_s.radar', 'scans encoded /s', 'plain'),
+        ('encoder_busy.camera', 'camera encoder busy', 'percent'),
+        ('cpu_s_per_s', 'processor s per s', 'plain'),
+        ('power_w', 'power, model', 'watts'),
+    ),
+}
+COLUMNS = tuple(column for group in COLUMN_GROUPS.values() for column in group)
 # The figure of the paper beside each of ours, and its result.
 _PAPER = {
     PLANE: (
@@ -92,10 +100,10 @@ def render_comparison_page(report: Mapping[str, Any], figures: Sequence[FigureFi
         summary=summary(report),
         tiles=tiles(report),
         stories=[(figure, *_story(report, figure.name)) for figure in figures],
-        columns=COLUMNS,
+        groups=COLUMN_GROUPS,
         rows=list(_headline_rows(report)),
         others=list(_other_rows(report)),
-        strata=list(_strata(report)),
+        factors=list(_factors(report)),
         policies={facts['name']: facts for facts in report['plan']['policies']},
     )
 
@@ -268,6 +276,19 @@ def _strata(report: Mapping[str, Any]) -> Iterator[tuple[str, str, list[str]]]:
             half,
             [level_words(row['halves'][half]['streaming_mean_iou']) for row in rows],
         )
+
+
+def _factors(
+    report: Mapping[str, Any],
+) -> Iterator[tuple[str, list[str], list[tuple[Mapping[str, Any], list[str]]]]]:
+    """Yield each factor with its names, and for each policy the cells below them."""
+    policies = [facts for facts, _ in _headline_rows(report)]
+    for factor, group in groupby(_strata(report), key=lambda stratum: stratum[0]):
+        names, columns = zip(*((name, cells) for _, name, cells in group), strict=True)
+        rows = [
+            (facts, [cells[place] for cells in columns]) for place, facts in enumerate(policies)
+        ]
+        yield factor, list(names), rows
 
 
 def _story(report: Mapping[str, Any], name: str) -> tuple[str, str, str]:

@@ -19,16 +19,18 @@ from mmedge_ros.lab.reporting.figure_style import (
     INK,
     MUTED,
     FigureFile,
+    Series,
     label_columns,
     modality_colour,
     printable,
     render,
+    render_over_time,
     value_of,
 )
 
 ROBUSTNESS, TIMELINE = 'robustness.png', 'timeline.png'
 _WIDE, _NARROW = 9.4, 4.6
-_STREAMED, _LATENCY = 'streaming mean IoU', 'p95 latency, ms'
+_STREAMED, _LATENCY = 'streaming mean IoU', 'p95 latency [ms]'
 _NO_ESTIMATE: Mapping[str, float | None] = {'value': None, 'low': None, 'high': None}
 _MOST_IN_TIMELINE = 4
 # Windows over which the timeline's streaming IoU is averaged.
@@ -68,9 +70,8 @@ def draw_robustness(report: Mapping[str, Any]) -> FigureFile | None:
         render(lambda figure: draw(figure, columns), _WIDE, 2.7 * rows + 0.6),
         'Robustness',
         'Streaming mean IoU by what varies from flight to flight, in the easy and the hard half '
-        'of all windows (fixed beforehand by what blocking makes of each window alone), and with '
-        'less processor; the last panel is the p95 of the decision latency. 95 % intervals from '
-        'flights drawn anew; of one flight there is none.',
+        'of all windows (by what blocking makes of each alone) and with less processor, and last '
+        'the p95 of the latency, all with 95 % intervals.',
         'Streaming mean IoU by distance, surroundings, light, half and share of the processor',
         render(lambda figure: draw(figure, 1), _NARROW, 2.4 * len(panels) + 0.8),
     )
@@ -164,27 +165,53 @@ def draw_timeline(report: Mapping[str, Any]) -> FigureFile | None:
             )
             middle.plot(times, 1e3 * _values(rows['latency']), **style)
         upper.set_title('Streaming IoU (mean over half a second)')
+        upper.set_ylabel('IoU')
         upper.set_ylim(-0.02, 1.02)
         middle.axhline(report['plan']['headline']['limit_ms'], color=INK, lw=0.9, ls='--')
         middle.set_yscale('symlog', linthresh=10.0)
         middle.yaxis.set_major_formatter(ScalarFormatter())
-        middle.set_title('Decision latency, ms')
+        middle.set_title('Decision latency')
+        middle.set_ylabel('ms')
+        middle.set_ylim(bottom=min(0.0, middle.dataLim.y0))
         _draw_rates(lower, timeline['policies'][names[0]])
-        lower.set_title(f'Rates of {known[names[0]].label}, Hz, and the camera’s level')
-        lower.set_xlabel('time in the flight, s', color=MUTED)
+        lower.set_title(f'Rates of {known[names[0]].label}, and the camera’s level')
+        lower.set_ylabel('Hz')
+        lower.set_xlabel('time in the flight [s]', color=MUTED)
         handles, labels = upper.get_legend_handles_labels()
         columns = 4 if figure.get_figwidth() > _NARROW else 2
         figure.legend(handles, labels, loc='outside upper center', ncol=columns)
 
+    (wide, narrow), readout = render_over_time(
+        draw, ((_WIDE, 5.8), (_NARROW, 6.6)), *_readings(timeline['policies'], names, known)
+    )
     return FigureFile(
         TIMELINE,
-        render(draw, _WIDE, 5.8),
+        wide,
         f'One flight: {printable(timeline["flight"], 60)}',
-        'The flight in which accuracy varies most, window by window. The dashed line is the '
-        'latency limit; gaps are windows that were dropped.',
+        'The flight in which accuracy varies most, window by window: the dashed line is the '
+        'latency limit, and gaps are windows that were dropped.',
         'Streaming IoU, latency, rates and level over the time of a flight',
-        render(draw, _NARROW, 6.6),
+        narrow,
+        readout,
     )
+
+
+def _readings(
+    policies: Mapping[str, Any], names: Sequence[str], known: Mapping[str, Mark]
+) -> tuple[FloatArray, list[Series]]:
+    """Return the times of all policies, and IoU and latency of each at them."""
+    own = {name: _values(policies[name]['window_end_s']) for name in names}
+    times = np.unique(np.concatenate(list(own.values())))
+    series = []
+    for name in names:
+        for figure, words, unit, scale in (
+            ('streaming_mean_iou', 'IoU', '', 1.0),
+            ('latency', 'latency', ' ms', 1e3),
+        ):
+            values = np.full(len(times), np.nan)
+            values[np.searchsorted(times, own[name])] = scale * _values(policies[name][figure])
+            series.append(Series(f'{known[name].label}: {words}', unit, values))
+    return times, series
 
 
 def _draw_rates(axes: Axes, rows: Mapping[str, Any]) -> None:

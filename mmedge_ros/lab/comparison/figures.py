@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -44,7 +44,7 @@ _PLANES = {
 }
 _DIFFERENCES = (
     (STREAMING, 'Streaming mean IoU gained', 'ours minus the other'),
-    (P50, 'Median latency saved', 'the other minus ours, ms'),
+    (P50, 'Median latency saved', 'the other minus ours [ms]'),
 )
 # Of the paper, ms.
 _PAPER = {'aggregation': 5.4, 'optimiser': 8.2, 'gate': 8.6}
@@ -65,7 +65,7 @@ def draw_comparison(report: Mapping[str, Any]) -> list[FigureFile]:
 def draw_plane(report: Mapping[str, Any]) -> FigureFile:
     """Draw accuracy over latency, a point for each policy and limit (figure 11 of the paper)."""
     protocols = [p for p in _PLANES if p in report['plan']['protocols']]
-    known = marks(report)
+    known = joined_marks(report, protocols)
 
     def draw(figure: Figure, rows: int, columns: int) -> None:
         drawn = figure.subplots(rows, columns, squeeze=False).ravel()
@@ -79,41 +79,69 @@ def draw_plane(report: Mapping[str, Any]) -> FigureFile:
         PLANE,
         render(lambda figure: draw(figure, 1, len(protocols)), 9.4, 4.2 + legend / 2),
         'Accuracy and latency',
-        'One mark for each policy and latency limit, limits of a policy joined: up and to the '
-        'left is better. Across from median to p95 of the decision latency, upward the 95 % '
-        'interval from flights drawn anew. The dashed line is the latency limit of the headline. '
-        f'Latencies below {_LEAST_MS:g} ms, decisions made before the window ended among '
-        f'them, are drawn at {_LEAST_MS:g} ms.',
+        'One mark for each policy and latency limit, up and to the left is better; lines reach '
+        'across from median to p95 of the latency (at least '
+        f'{_LEAST_MS:g} ms) and upward over the 95 % interval, and the dashed line is the limit.',
         'Accuracy over latency of every policy, in streaming and for each window alone',
         render(lambda figure: draw(figure, len(protocols), 1), 4.6, 3.4 * len(protocols) + legend),
     )
 
 
+def joined_marks(report: Mapping[str, Any], protocols: Sequence[str]) -> dict[str, Mark]:
+    """Return the marks of policies; those that would lie on each other are one, by both names."""
+    joined: dict[tuple[Any, ...], tuple[str, Mark]] = {}
+    for policy, mark in marks(report).items():
+        places = tuple(tuple(_points(report, policy, protocol)) for protocol in protocols)
+        if places not in joined or not any(places):
+            joined[places if any(places) else (policy,)] = policy, mark
+            continue
+        first, known = joined[places]
+        joined[places] = first, known._replace(label=f'{known.label} = {mark.label}')
+    return dict(joined.values())
+
+
+class _Point(NamedTuple):
+    """A policy under one limit: latencies in ms, and its accuracy with the interval."""
+
+    median: float
+    p95: float
+    accuracy: float
+    low: float | None
+    high: float | None
+
+
+def _points(report: Mapping[str, Any], policy: str, protocol: str) -> list[_Point]:
+    points = []
+    for limit in report['plan']['limits_ms']:
+        row = base_case(report, policy, protocol, limit=limit)
+        if row is None:
+            continue
+        accuracy = figure_of(row, _PLANES[protocol][1])
+        median, p95 = (figure_of(row, figure)['value'] for figure in (P50, P95))
+        if accuracy['value'] is None or median is None or p95 is None:
+            continue
+        latencies = max(median, _LEAST_MS), max(p95, _LEAST_MS)
+        points.append(_Point(*latencies, accuracy['value'], accuracy['low'], accuracy['high']))
+    return points
+
+
 def _draw_plane(
     axes: Axes, report: Mapping[str, Any], protocol: str, known: Mapping[str, Mark]
 ) -> None:
-    title, name, words = _PLANES[protocol]
+    title, _, words = _PLANES[protocol]
     for number, (policy, mark) in enumerate(known.items()):
         # Ours is drawn last, above all others, and stands first in the legend.
         above = 30 - number
-        places = []
-        for limit in report['plan']['limits_ms']:
-            row = base_case(report, policy, protocol, limit=limit)
-            if row is None:
-                continue
-            accuracy = figure_of(row, name)
-            median, p95 = (figure_of(row, figure)['value'] for figure in (P50, P95))
-            if accuracy['value'] is None or median is None or p95 is None:
-                continue
-            here = max(median, _LEAST_MS)
-            places.append((here, accuracy['value']))
-            thin: dict[str, Any] = {'color': mark.colour, 'lw': 0.8, 'alpha': 0.55}
-            if accuracy['low'] is not None and accuracy['high'] is not None:
-                axes.plot([here] * 2, [accuracy['low'], accuracy['high']], zorder=above, **thin)
-            axes.plot([here, max(p95, _LEAST_MS)], [accuracy['value']] * 2, **thin)
-        if places:
+        points = _points(report, policy, protocol)
+        thin: dict[str, Any] = {'color': mark.colour, 'lw': 0.8, 'alpha': 0.55}
+        for point in points:
+            if point.low is not None and point.high is not None:
+                axes.plot([point.median] * 2, [point.low, point.high], zorder=above, **thin)
+            axes.plot([point.median, point.p95], [point.accuracy] * 2, **thin)
+        if points:
             axes.plot(
-                *zip(*places, strict=True),
+                [point.median for point in points],
+                [point.accuracy for point in points],
                 marker=mark.marker,
                 color=mark.colour,
                 label=mark.label,
@@ -125,7 +153,7 @@ def _draw_plane(
     axes.set_xscale('log')
     axes.xaxis.set_major_formatter(ScalarFormatter())
     axes.xaxis.set_minor_formatter(NullFormatter())
-    axes.set_xlabel('decision latency, ms (logarithmic)', color=MUTED)
+    axes.set_xlabel('decision latency [ms], logarithmic', color=MUTED)
     axes.set_ylabel(words)
     axes.set_title(title)
 
@@ -152,9 +180,8 @@ def draw_ablation(report: Mapping[str, Any]) -> FigureFile | None:
         ABLATION,
         render(lambda figure: draw(figure, 1, 2), 9.4, height),
         'Ours against each rival, and without each part',
-        'Paired differences in the same flights at the limits of the headline, with 95 % '
-        'intervals from flights drawn anew, both sides together. Right of the line ours is '
-        'better; a filled mark is an interval that excludes zero.',
+        'Paired differences in the same flights with 95 % intervals: right of the line ours is '
+        'better, and a filled mark is an interval that excludes zero.',
         'Differences of ours and every other policy in streaming mean IoU and median latency',
         render(lambda figure: draw(figure, 2, 1), 4.6, 2 * height),
     )
@@ -197,10 +224,12 @@ def draw_costs(report: Mapping[str, Any]) -> FigureFile | None:
     def draw(figure: Figure, lines: int, columns: int) -> None:
         drawn = figure.subplots(lines, columns, squeeze=False).ravel()
         _draw_work(drawn[0], rows, 'encoder_calls_per_s')
-        drawn[0].set_title('Encoder calls per second')
+        drawn[0].set_title('Encoder calls')
+        drawn[0].set_xlabel('calls per second', color=MUTED)
         label_rows(drawn[0], labels)
         _draw_work(drawn[1], rows, 'encoder_busy')
-        drawn[1].set_title('Encoders at work, s per s')
+        drawn[1].set_title('Encoders at work')
+        drawn[1].set_xlabel('seconds per second', color=MUTED)
         label_rows(drawn[1], labels if columns == 1 else [''] * len(labels))
         if overheads:
             _draw_overheads(drawn[2], overheads)
@@ -213,9 +242,13 @@ def draw_costs(report: Mapping[str, Any]) -> FigureFile | None:
         COSTS,
         render(lambda figure: draw(figure, 1, count), 9.4, height),
         'What it costs',
-        'Left and middle: work of the encoders in the protocol and at the limits of the headline, '
-        'by the service times of the profile. Right: what deciding costs on the machine that '
-        'made this report, beside the paper’s on a Jetson Orin Nano.',
+        'Work of the encoders by the service times of the profile'
+        + (
+            ', and at the right what deciding costs on the machine that made this report, '
+            'beside the paper’s on a Jetson Orin Nano.'
+            if overheads
+            else '.'
+        ),
         'Encoder calls and seconds of every policy, and times of aggregation, optimiser and gate',
         render(lambda figure: draw(figure, count, 1), 4.6, count * height),
     )
@@ -264,4 +297,5 @@ def _draw_overheads(axes: Axes, medians: Mapping[str, float]) -> None:
     label_rows(axes, list(medians))
     axes.set_xscale('log')
     axes.margins(x=0.25)
-    axes.set_title('Deciding, ms (log.)')
+    axes.set_title('Deciding')
+    axes.set_xlabel('ms, logarithmic', color=MUTED)

@@ -88,9 +88,8 @@ def draw_strata(report: Mapping[str, Any]) -> FigureFile | None:
         STRATA,
         render(lambda figure: draw(figure, rows, columns), 9.4, 2.9 * rows),
         'Accuracy by factor',
-        'Mean IoU at full rates and the highest level, missed people counting as zero, with '
-        '95 % intervals from flights drawn anew. Below each bar stands how many flights it '
-        'comes from: of two or three flights an interval says little.',
+        'Mean IoU at full rates and the highest level (0 for missed people) with 95 % intervals '
+        'and the number of flights below each bar.',
         'Bars of mean IoU by size, range, occlusion, light, distance and surroundings',
         render(lambda figure: draw(figure, len(panels), 1), 4.6, 2.5 * len(panels)),
     )
@@ -125,11 +124,8 @@ def draw_strategies(report: Mapping[str, Any]) -> FigureFile | None:
         STRATEGIES,
         render(lambda figure: draw(figure, 2, len(factors)), 9.4, 5.6),
         'Strategies beside each other',
-        'The same flights, full rates, the highest level: what is left when radar or camera units '
-        'are withheld, or when the fusion network is left out. Upper row: mean IoU of boxes, '
-        'which the radar alone has none of. Lower row: the share of visible people who have a '
-        'track of their own within 2 m, whatever sensor it is from. 95 % intervals from flights '
-        'drawn anew.',
+        'Mean IoU of boxes and share of visible people with a track of their own within 2 m, with '
+        'all sensors and with units of one withheld, in the same flights with 95 % intervals.',
         'Mean IoU and share of people placed, for each strategy, by light and by range',
         render(lambda figure: draw(figure, len(panels), 1), 4.6, 2.7 * len(panels)),
     )
@@ -153,8 +149,9 @@ def _draw_rivals(axes: Axes, strategies: Mapping[str, Any], factor: str, name: s
         axes.axvline(edge - 0.5, color='#e4e8ec', linewidth=0.7)
     label_columns(axes, _with_flights(own), 0.5)
     axes.set_ylim(-0.02, 1.02)
-    unit = ', m' if factor == 'range' else ''
-    axes.set_title(f'{capital(figure_words(name))} by {factor}{unit}')
+    axes.set_xlabel('range [m]' if factor == 'range' else factor)
+    axes.set_ylabel('IoU' if name == 'mean_iou' else 'share')
+    axes.set_title(f'{capital(figure_words(name))} by {factor}')
 
 
 def draw_differences(report: Mapping[str, Any]) -> FigureFile | None:
@@ -193,7 +190,7 @@ def draw_differences(report: Mapping[str, Any]) -> FigureFile | None:
                         )
             axes.axvline(0.0, color=INK, linewidth=1.0)
             label_rows(axes, [_stratum_words(*s) for s in strata])
-            axes.set_xlabel('difference')
+            axes.set_xlabel('difference (IoU, share)')
             axes.set_title(capital(figure_words(name)))
         _draw_legend(figure, drawn[0], columns)
 
@@ -202,9 +199,8 @@ def draw_differences(report: Mapping[str, Any]) -> FigureFile | None:
         DIFFERENCES,
         render(lambda figure: draw(figure, 1, 2), 9.4, height),
         'What fusion adds',
-        'Fusion minus another strategy in the same flights, with 95 % intervals from flights '
-        'drawn anew, both sides together. Right of the line fusion is better; a filled mark is '
-        'an interval that excludes zero.',
+        'Fusion minus another strategy in the same flights with 95 % intervals: right of the line '
+        'fusion is better, and a filled mark is an interval that excludes zero.',
         'Differences of fusion and other strategies with intervals, by light and range',
         render(lambda figure: draw(figure, 2, 1), 4.6, 2 * height),
     )

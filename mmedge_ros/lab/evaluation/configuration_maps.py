@@ -50,17 +50,16 @@ def draw_grid(report: Mapping[str, Any]) -> FigureFile:
         if c['mean_iou']['high'] is not None
     ]
     noise = (
-        f' Their 95 % intervals reach about {np.median(halves):.3f} up and down.' if halves else ''
+        f' (95 % intervals about ± {np.median(halves):.3f}, mostly shared by all cells)'
+        if halves
+        else ''
     )
     return FigureFile(
         GRID,
         render(lambda figure: maps(figure, 1, 2), 9.4, 4.3),
         f'Accuracy over {len(configurations)} configurations',
-        'Each cell is one configuration, replayed and judged over the whole set: rows are what '
-        'the camera does, columns what the radar does. Streaming mean IoU compares every 10 ms '
-        f'the latest published result with that moment.{noise} Most of that is what '
-        'flights differ by, which all configurations share: between two cells the noise is '
-        'smaller, and the text below counts the steps.',
+        'Each cell is one configuration over the whole set, rows what the camera does and columns '
+        f'what the radar does{noise}.',
         'Two heat maps of accuracy, camera configurations by radar configurations',
         render(lambda figure: maps(figure, 2, 1), 4.6, 8.0),
     )
@@ -140,9 +139,8 @@ def draw_axes(report: Mapping[str, Any]) -> FigureFile:
         AXES,
         render(lambda figure: panels(figure, 1, count), 9.4, 2.9),
         'What a rate or a level is worth',
-        'Averages over all configurations that share the rate or level, with 95 % intervals from '
-        'flights drawn anew. The intervals of one panel move together: the same flights are '
-        'drawn for all of them.',
+        'Averages over all configurations that share the rate or level, with 95 % intervals that '
+        'move together in each panel.',
         'Accuracy by camera rate, camera level, radar rate and radar level',
         render(lambda figure: panels(figure, -(-count // 2), 2), 4.6, 2.6 * -(-count // 2)),
     )

@@ -81,9 +81,8 @@ def draw_alpha(report: Mapping[str, Any]) -> FigureFile | None:
         ALPHA,
         render(lambda figure: draw(figure, 1, 2), 9.4, 3.4),
         'Promise, disagreement and saving',
-        'Thresholds were certified with a random half of the flights and judged in the other '
-        'half; small points are single splits. Where a half certified nothing, nothing is saved, '
-        'which counts in the mean of what is saved.',
+        'Thresholds certified with a random half of the flights and judged in the other half, '
+        'where nothing certified counts as nothing saved; small points are single splits.',
         'Share of differing early decisions, and of camera encodes saved, over alpha',
         render(lambda figure: draw(figure, 2, 1), 4.6, 6.2),
     )
@@ -123,9 +122,8 @@ def draw_rules(report: Mapping[str, Any]) -> FigureFile:
         RULES,
         render(draw, 7.2, 4.2),
         'The gate beside other rules',
-        'Down and to the right is better. Lines are 95 % intervals from flights drawn anew, '
-        'dotted what was promised, dashed the most that the rule allows to save. The best score '
-        'and chance are shown where they save about as much as the gate.',
+        'Down and to the right is better; lines are 95 % intervals, dotted what was promised and '
+        'dashed the most that the rule allows to save.',
         'Differing early decisions over camera encodes saved, for the gate and its rivals',
     )
 
@@ -165,9 +163,8 @@ def draw_reliability(report: Mapping[str, Any]) -> FigureFile | None:
         RELIABILITY,
         render(draw, 5.0, 4.2),
         'How sure and how often right',
-        'Early decisions in closed loop by the confidence they were made with, and how many they '
-        'are. A window is decided at the first confidence that suffices, so these are picked and '
-        'need not lie on the diagonal: thresholds are certified by replays.',
+        'Early decisions in closed loop, with their number, by confidence; windows are decided at '
+        'the first that suffices, so that the points need not lie on the diagonal.',
         'Share of equal early decisions over confidence',
     )
 
@@ -196,8 +193,8 @@ def draw_halves(report: Mapping[str, Any]) -> FigureFile:
         HALVES,
         render(lambda figure: draw(figure, 1, 2), 9.4, 3.4),
         'Easy half and hard half',
-        'Easy is the half of all windows in which the run without a gate does best by mean IoU; '
-        'which these are was settled before any gate was tried.',
+        'Easy is the half of all windows in which the run without a gate does best by mean IoU, '
+        'settled before any gate was tried.',
         'Bars of saving and disagreement in the easy and the hard half of the windows',
         render(lambda figure: draw(figure, 2, 1), 4.6, 6.2),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import math
+import re
 from types import ModuleType
 from typing import Any
 
@@ -183,3 +184,15 @@ def test_cells_have_as_many_digits_as_they_are_worth(
     value: float | None, form: str, words: str
 ) -> None:
     assert cell({'value': value, 'low': None, 'high': None}, form) == words
+
+
+def test_no_table_of_policies_is_wider_than_a_page(report: dict[str, Any]) -> None:
+    page = render_comparison_page(report, [])
+    heads = re.findall(r'<thead>.*?</thead>', page)
+    assert len(heads) > 5
+    assert max(head.count('<th ') for head in heads) <= 12
+
+
+def test_policies_that_did_the_same_share_a_mark(report: dict[str, Any]) -> None:
+    labels = [mark.label for mark in figures.joined_marks(report, ['stream', 'sample']).values()]
+    assert labels == ['ours = ours without skipping', 'blocking', 'non blocking']
