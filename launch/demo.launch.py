@@ -6,13 +6,20 @@ import sys
 from pathlib import Path
 
 from mmedge_ros.ros.graph.description import rviz_node
-from mmedge_ros.ros.graph.launch_actions import is_true, launch_description, share_file
+from mmedge_ros.ros.graph.launch_actions import (
+    VIEW,
+    is_true,
+    launch_description,
+    share_file,
+    view_port,
+)
 from mmedge_ros.ros.sessions.up_session import UpOptions, describe_up
 
 ARGUMENTS = [
     ('bag', '', 'recording to play; empty: a flight that is simulated once and kept'),
     ('loop', 'true', 'start over at the end'),
     ('rviz', 'true', 'show the tracks in RViz'),
+    VIEW,
 ]
 
 
@@ -27,7 +34,7 @@ def simulated_flight():
 def describe(values):
     """Describe the graph for the launch arguments' values."""
     bag = values['bag'] or str(simulated_flight())
-    nodes = describe_up(UpOptions(bag=bag, loop=is_true(values['loop'])))
+    nodes = describe_up(UpOptions(bag=bag, loop=is_true(values['loop']), view=view_port(values)))
     return (
         [*nodes, rviz_node(share_file('rviz', 'tracks.rviz'))]
         if is_true(values['rviz'])

@@ -5,6 +5,7 @@ from pathlib import Path
 from mmedge_ros.replay.recording import TopicChoice
 from mmedge_ros.ros.graph.description import rviz_node
 from mmedge_ros.ros.graph.launch_actions import (
+    VIEW,
     decimal,
     extrinsics_nodes,
     given,
@@ -12,6 +13,7 @@ from mmedge_ros.ros.graph.launch_actions import (
     launch_description,
     one_of,
     share_file,
+    view_port,
     whole,
 )
 from mmedge_ros.ros.recording.run import RecordOptions, recorder_node
@@ -45,6 +47,7 @@ ARGUMENTS = [
     ('detector', '', 'weights (.onnx, .pt) or bundle folder; empty takes the shipped bundle'),
     ('optimise', 'false', 'choose rates and levels in flight (adds monitor and optimiser)'),
     ('profile', '', 'device profile of this machine (mmedge profile), for optimise'),
+    VIEW,
     ('record', '', 'folder to be made for a recording of the flight; empty records nothing'),
     ('rviz', 'false', 'show pictures, returns and tracks in RViz'),
     ('use_sim_time', 'false', 'follow /clock'),
@@ -67,6 +70,7 @@ def describe(values):
             radar_driver=radar_driver(values),
             optimise=is_true(values['optimise']),
             profile=values['profile'],
+            view=view_port(values),
         )
     )
     nodes += extrinsics_nodes(extrinsics)

@@ -2,10 +2,12 @@
 
 from mmedge_ros.replay.recording import TopicChoice
 from mmedge_ros.ros.graph.launch_actions import (
+    VIEW,
     extrinsics_nodes,
     is_true,
     launch_description,
     one_of,
+    view_port,
 )
 from mmedge_ros.ros.sessions.up_session import UpOptions, describe_up
 
@@ -19,6 +21,7 @@ ARGUMENTS = [
     ('extrinsics', '', 'YAML with transforms, where /tf_static does not hold them'),
     ('optimise', 'false', 'choose rates and levels in flight (adds monitor and optimiser)'),
     ('profile', '', 'device profile of this machine (mmedge profile), for optimise'),
+    VIEW,
     ('use_sim_time', 'false', 'follow /clock, as under ros2 bag play --clock'),
 ]
 
@@ -36,6 +39,7 @@ def describe(values):
             extrinsics=extrinsics,
             optimise=is_true(values['optimise']),
             profile=values['profile'],
+            view=view_port(values),
         )
     )
     return nodes + extrinsics_nodes(extrinsics) if extrinsics else nodes

@@ -5,9 +5,11 @@ from pathlib import Path
 from mmedge_ros.replay.recording import TopicChoice
 from mmedge_ros.ros.graph.description import single_process
 from mmedge_ros.ros.graph.launch_actions import (
+    VIEW,
     decimal,
     is_true,
     launch_description,
+    view_port,
 )
 from mmedge_ros.ros.sessions.up_session import UpOptions, describe_up
 
@@ -22,6 +24,7 @@ ARGUMENTS = [
     ('radar', '', 'radar topic of the recording, if not found by type'),
     ('optimise', 'false', 'choose rates and levels in flight (adds monitor and optimiser)'),
     ('profile', '', 'device profile of this machine (mmedge profile), for optimise'),
+    VIEW,
     ('single_process', 'false', 'all nodes in one process, to debug'),
 ]
 
@@ -40,6 +43,7 @@ def describe(values):
             topics=TopicChoice(camera=values['camera'], radar=values['radar']),
             optimise=is_true(values['optimise']),
             profile=values['profile'],
+            view=view_port(values),
         )
     )
     return [single_process(nodes)] if is_true(values['single_process']) else nodes

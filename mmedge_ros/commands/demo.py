@@ -8,7 +8,8 @@ from typing import Annotated
 
 import typer
 
-from mmedge_ros.commands.display import StatusLine
+from mmedge_ros.commands.display import StatusLine, say
+from mmedge_ros.commands.live_view import ViewOption, open_view
 from mmedge_ros.commands.options import NetworkOption
 
 
@@ -41,13 +42,15 @@ def demo(
         int | None, typer.Option('--seed', metavar='N', help='of the simulated flight \\[7]')
     ] = None,
     network: NetworkOption = False,
+    view: ViewOption = False,
     flight_only: Annotated[
         bool, typer.Option('--flight-only', hidden=True, help='simulate the flight and end')
     ] = False,
 ) -> None:
     """Fly, perceive and report: a simulated flight, live, with every node a process.
 
-    Rates and levels are chosen by what this machine keeps up with.
+    Rates and levels are chosen by what this machine keeps up with. With --view the flight is
+    shown in the browser, and after the report it plays over and over until Ctrl-C.
     """
     if bag is not None and (scenario or seconds is not None or seed is not None):
         raise typer.BadParameter('a recording is as it is; leave out --bag, or what it replaces')
@@ -64,7 +67,20 @@ def demo(
 
         set_profile(network)
         flight = bag or _simulated(out / 'flight', scenario, seconds, seed)
-        run_replay(ReplayRequest(flight, out, live=True, optimise=True))
+        port = open_view(view)
+        run_replay(ReplayRequest(flight, out, live=True, optimise=True, view=port))
+        if port:
+            _play_on(flight, out / 'logs/view', port)
+
+
+def _play_on(flight: Path, logs: Path, port: int) -> None:
+    """Play the flight for those who watch, until interrupted."""
+    from mmedge_ros.ros.sessions.up_session import UpOptions, run_up
+
+    say('the report is written; the live view plays the flight over and over, Ctrl-C ends it')
+    options = UpOptions(bag=str(flight), loop=True, optimise=True, logs=logs, view=port)
+    with StatusLine('live view') as line:
+        run_up(options, line.show, say)
 
 
 def _simulated(folder: Path, scenario: str, seconds: float | None, seed: int | None) -> Path:

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from mmedge_ros.commands.errors import plain_errors
+from mmedge_ros.commands.live_view import ViewOption, open_view
 from mmedge_ros.commands.options import (
     COMPARISON,
     LIVE,
@@ -68,6 +69,7 @@ def replay(
         ),
     ] = False,
     network: NetworkOption = False,
+    view: ViewOption = False,
     boxes: Annotated[
         Path | None,
         typer.Option(
@@ -116,6 +118,8 @@ def replay(
     _check_combination(live, profile, rate, clock, optimise)
     if network and not live:
         raise typer.BadParameter('--network belongs to --live; offline nothing is published')
+    if view and not live:
+        raise typer.BadParameter('--view belongs to --live; offline there is nothing to watch')
     from mmedge_ros.commands.replay_run import ReplayRequest, run_replay
     from mmedge_ros.replay.recording import TopicChoice
     from mmedge_ros.ros.graph.middleware_profile import set_profile
@@ -140,6 +144,7 @@ def replay(
                 video=video,
                 optimise=optimise,
                 teacher=pseudo_labels,
+                view=open_view(view),
             )
         )
 

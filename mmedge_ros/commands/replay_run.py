@@ -59,6 +59,7 @@ class ReplayRequest:
     video: bool = False
     optimise: bool = False
     teacher: str = ''
+    view: int = 0
 
 
 def run_replay(request: ReplayRequest) -> None:
@@ -138,6 +139,7 @@ def _live(request: ReplayRequest) -> RunRecord:
         logs=request.out / 'logs',
         optimise=request.optimise,
         profile=str(request.profile or ''),
+        view=request.view,
     )
     with StatusLine(f'live replay of {request.bag.name}') as line:
         return replay_live(options, lambda share, live: line.show(share, live.newest))

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from mmedge_ros.commands.display import StatusLine, say
+from mmedge_ros.commands.live_view import ViewOption, open_view
 from mmedge_ros.commands.options import (
     LIVE,
     CalibrationOption,
@@ -124,6 +125,7 @@ def up(
         ),
     ] = None,
     network: NetworkOption = False,
+    view: ViewOption = False,
     single_process: Annotated[
         bool,
         typer.Option(
@@ -176,6 +178,7 @@ def up(
             single_process=single_process,
             optimise=optimise,
             profile=str(profile or ''),
+            view=open_view(view),
         )
         with StatusLine('up') as line:
             run_up(options, line.show, say)

@@ -44,23 +44,32 @@ class GeometryInputs:
         self._submit = submit
         self._calibration: tuple[Any, ...] = ()
         self._has_odometry = False
+        self._subscriptions: list[Any] = []
         if wants_camera:
-            node.create_subscription(
-                CameraInfo, names.CAMERA_INFO, self._on_camera_info, qos.SENSOR
-            )
+            self._listen(CameraInfo, names.CAMERA_INFO, self._on_camera_info, qos.SENSOR)
         # Ego motion comes often, and is looked up when a unit comes.
-        odometry = node.create_subscription(
-            Odometry, names.ODOMETRY, self._on_odometry, qos.FREQUENT_SENSOR, raw=True
+        defer(
+            self._listen(
+                Odometry, names.ODOMETRY, self._on_odometry, qos.FREQUENT_SENSOR, raw=True
+            )
         )
-        defer(odometry)
         try:
             from tf2_msgs.msg import TFMessage
         except ImportError:
             return
-        node.create_subscription(
-            TFMessage, '/tf_static', self._on_static_transforms, qos.STATIC_TRANSFORMS
-        )
-        defer(node.create_subscription(TFMessage, '/tf', self._on_transforms, qos.FREQUENT_SENSOR))
+        self._listen(TFMessage, '/tf_static', self._on_static_transforms, qos.STATIC_TRANSFORMS)
+        defer(self._listen(TFMessage, '/tf', self._on_transforms, qos.FREQUENT_SENSOR))
+
+    def close(self) -> None:
+        """Listen no more."""
+        for subscription in self._subscriptions:
+            self._node.destroy_subscription(subscription)
+        self._subscriptions.clear()
+
+    def _listen(self, *arguments: Any, **options: Any) -> Any:
+        subscription = self._node.create_subscription(*arguments, **options)
+        self._subscriptions.append(subscription)
+        return subscription
 
     def _on_camera_info(self, message: CameraInfo) -> None:
         size = (message.width, message.height, message.distortion_model)

@@ -10,6 +10,7 @@ from mmedge_ros.ros.encoder_setup import UnitEncoderParameters
 from mmedge_ros.ros.messages.interfaces import INTERFACES, PROFILES
 from mmedge_ros.ros.monitor_setup import MonitorParameters
 from mmedge_ros.ros.nodes.fusion import FusionParameters
+from mmedge_ros.ros.nodes.viewer import ViewerParameters
 from mmedge_ros.ros.nodes.visualizer import VisualizerParameters
 from mmedge_ros.ros.optimizer_setup import ConfigurationOptimizerParameters
 from mmedge_ros.ros.player_setup import BagPlayerParameters
@@ -30,6 +31,7 @@ NODES = {
     'bag_player': BagPlayerParameters,
     'bag_recorder': BagRecorderParameters,
     'visualizer': VisualizerParameters,
+    'viewer': ViewerParameters,
     'monitor': MonitorParameters,
     'configuration_optimizer': ConfigurationOptimizerParameters,
 }

@@ -13,6 +13,8 @@ from mmedge_ros.commands.main import app
 from mmedge_ros.commands.replay_run import ReplayRequest
 from mmedge_ros.lab.simulation import flight as flight_module
 from mmedge_ros.lab.simulation.flight_folder import FlightDescription, read_description
+from mmedge_ros.ros.sessions import up_session
+from mmedge_ros.ros.sessions.up_session import UpOptions
 
 
 @pytest.fixture
@@ -58,3 +60,18 @@ def test_a_recording_leaves_nothing_to_simulate(
     assert run('--bag', tmp_path, '--seconds', 1, '--out', tmp_path / 'out').exit_code == 2
     assert run('--bag', tmp_path, '--flight-only', '--out', tmp_path / 'out').exit_code == 0
     assert (played, list(tmp_path.iterdir())) == ([], [])
+
+
+def test_with_a_view_the_flight_plays_on_after_the_report(
+    tmp_path: Path, played: list[ReplayRequest], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    again: list[UpOptions] = []
+    monkeypatch.setattr(up_session, 'run_up', lambda options, *_: again.append(options))
+    monkeypatch.setattr('mmedge_ros.commands.demo.open_view', lambda wanted: 8123 * wanted)
+    arguments = ['--bag', tmp_path, '--out', tmp_path / 'out']
+    assert run(*arguments).exit_code == 0
+    assert ([request.view for request in played], again) == ([0], [])
+    assert run(*arguments, '--view').exit_code == 0
+    assert played[-1].view == 8123
+    (options,) = again
+    assert (options.bag, options.loop, options.view) == (str(tmp_path), True, 8123)

@@ -93,6 +93,7 @@ class TestUsage:
             (['replay', '{bag}', '--rate', '2'], '--live'),
             (['replay', '{bag}', '--clock'], '--live'),
             (['replay', '{bag}', '--network'], '--live'),
+            (['replay', '{bag}', '--view'], '--live'),
             (['replay', '{bag}', '--live', '--rate', '0'], '0.05'),
             (['replay', '{bag}', '--live', '--rate', '21'], '20'),
             (['replay', '{bag}', '--live', '--rate', 'fast'], '--rate'),

@@ -426,3 +426,21 @@ def test_every_argument_is_described(launch: Callable[..., list[Any]], name: str
 def test_switches_are_read_as_people_write_them() -> None:
     assert [is_true(text) for text in ('true', 'True', ' 1', 'on', 'yes')] == [True] * 5
     assert [is_true(text) for text in ('false', '0', '', 'off', 'no')] == [False] * 5
+
+
+@pytest.mark.parametrize('name', ['drone.launch.py', 'perception.launch.py'])
+def test_the_live_page_comes_with_a_monitor_where_it_is_wanted(
+    launch: Callable[..., list[Any]], detector: Path, name: str
+) -> None:
+    def names_of(view: str) -> set[str]:
+        return {node['name'] for node in nodes_of(launch(name, detector=str(detector), view=view))}
+
+    assert names_of('true') - names_of('false') == {'viewer', 'monitor'}
+
+
+def test_a_replay_has_a_live_page_where_it_is_wanted(
+    launch: Callable[..., list[Any]], little_bag: Path, detector: Path
+) -> None:
+    actions = launch('replay.launch.py', bag=str(little_bag), detector=str(detector), view='true')
+    by_name = {node['name']: node['parameters'][0] for node in nodes_of(actions)}
+    assert by_name['viewer']['port'] == 8080

@@ -29,7 +29,7 @@ def test_every_topic_has_its_row() -> None:
     table = topic_table()
     for interface in INTERFACES:
         assert f'| `{interface.topic}` | ' in table
-    assert '| camera, bag_player | unit_encoder, visualizer |' in table
+    assert '| camera, bag_player | unit_encoder, visualizer, viewer |' in table
 
 
 def test_every_parameter_has_a_description_and_its_row() -> None:

@@ -53,7 +53,7 @@ class GraphOptions:
     ``remappings`` apply to every node (such as camera/image to a driver's topic).
     ``camera`` and ``radar`` add our own drivers with these parameters; without them others are
     expected. ``monitor`` adds the monitor with these parameters, ``optimizer`` the node that
-    chooses configurations.
+    chooses configurations; ``viewer`` the live page.
     """
 
     modalities: tuple[str, ...] = (CAMERA, RADAR)
@@ -76,6 +76,7 @@ class GraphOptions:
     radar: Mapping[str, Any] | None = None
     monitor: Mapping[str, Any] | None = None
     optimizer: Mapping[str, Any] | None = None
+    viewer: Mapping[str, Any] | None = None
 
 
 def perception_graph(options: GraphOptions) -> list[NodeDescription]:
@@ -114,6 +115,8 @@ def perception_graph(options: GraphOptions) -> list[NodeDescription]:
                 options.remappings,
             )
         )
+    if options.viewer is not None:
+        nodes.append(_viewer(options, shared))
     if options.optimizer is not None:
         nodes.append(_optimizer(options, {**shared, **options.optimizer}))
     drivers = {'monitor': options.monitor, CAMERA: options.camera, RADAR: options.radar}
@@ -135,6 +138,17 @@ def _encoder_parameters(modality: str, options: GraphOptions) -> dict[str, Any]:
 
 def _model_parameters(options: GraphOptions) -> dict[str, Any]:
     return {'detector': options.detector, 'simulated': options.simulated}
+
+
+def _viewer(options: GraphOptions, shared: Mapping[str, Any]) -> NodeDescription:
+    given = {
+        **shared,
+        'calibration_file': options.calibration,
+        'transforms': list(options.transforms) or [''],
+        'image_transport': options.image_transport,
+        **(options.viewer or {}),
+    }
+    return NodeDescription('viewer', 'viewer', given, options.remappings)
 
 
 def _optimizer(options: GraphOptions, parameters: Mapping[str, Any]) -> NodeDescription:

@@ -20,6 +20,7 @@ from mmedge_ros.ros.graph.description import (
     transform_nodes,
 )
 from mmedge_ros.ros.graph.middleware_profile import profile_environment
+from mmedge_ros.viewing.live_page import DEFAULT_PORT
 
 # What every launch file takes: name, default and description.
 COMMON_ARGUMENTS = (
@@ -28,6 +29,14 @@ COMMON_ARGUMENTS = (
     ('params', '', 'ROS parameter file for all nodes, such as config/perception.yaml'),
     ('network', 'false', 'let other machines take part, such as a laptop with RViz'),
 )
+
+# What launch files of the graph take beside them.
+VIEW = ('view', 'false', 'serve a live page at 127.0.0.1 (the log says the port)')
+
+
+def view_port(values: Mapping[str, str]) -> int:
+    """Return the first port to try for the live page, 0 where none is wanted."""
+    return DEFAULT_PORT if is_true(values[VIEW[0]]) else 0
 
 
 def launch_commands(commands: Sequence[CommandDescription]) -> list[Any]:

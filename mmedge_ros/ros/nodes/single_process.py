@@ -22,6 +22,7 @@ _CLASSES = {
     'monitor': 'MonitorNode',
     'radar': 'RadarNode',
     'unit_encoder': 'UnitEncoderNode',
+    'viewer': 'Viewer',
     'visualizer': 'Visualizer',
 }
 

@@ -45,6 +45,7 @@ class LiveOptions:
     """What to replay through the graph and with what. Empty texts mean the default.
 
     ``optimise`` lets the graph choose rates and levels, by the unit times of ``profile``.
+    ``view`` is the port of the live page; 0 makes none.
     """
 
     bag: str
@@ -57,6 +58,7 @@ class LiveOptions:
     logs: Path | None = None
     optimise: bool = False
     profile: str = ''
+    view: int = 0
 
 
 Progress = Callable[[float, LiveRecord], None]
@@ -75,12 +77,14 @@ def bag_graph(
     wait_for: tuple[str, ...] = (),
     optimise: bool = False,
     profile: str = '',
+    view: int = 0,
 ) -> list[NodeDescription]:
     """Describe the graph that plays a recording.
 
     :param transforms: static ones that take the place of, or come on top of, the recorded ones
     :param optimise: add the optimiser, and a monitor that plays the recorded state if there is any
     :param profile: device profile for the optimiser
+    :param view: port of the live page, which shows the monitor's state as well; 0 makes none
     """
     topics = recording.topics
     chosen = {'camera': topics.camera, 'radar': topics.radar, 'odometry': topics.odometry}
@@ -103,8 +107,9 @@ def bag_graph(
             ),
             image_transport='compressed' if topics.compressed else 'raw',
             wait_for=(*wait_for, *((OPTIMIZER,) if optimise else ())),
-            monitor=monitor_parameters(recording) if optimise else None,
+            monitor=monitor_parameters(recording) if optimise or view else None,
             optimizer=optimizer_parameters(profile, params) if optimise else None,
+            viewer=viewer_parameters(view, params) if view else None,
         )
     )
 
@@ -124,6 +129,14 @@ def optimizer_parameters(profile: str, params: Path | None) -> dict[str, Any]:
     deadline = pipeline_parameters(params).windows.deadline
     given = {'profile': str(Path(profile).resolve())} if profile else {}
     return {'adaptation.latency_limit': deadline, **given}
+
+
+def viewer_parameters(port: int, params: Path | None) -> dict[str, Any]:
+    """Return the viewer's: late decisions are those beyond the deadline of the fusion node.
+
+    :raises ParameterError: for a parameter file that is none
+    """
+    return {'port': port, 'deadline': pipeline_parameters(params).windows.deadline}
 
 
 def replay_live(options: LiveOptions, on_progress: Progress | None = None) -> RunRecord:
@@ -150,6 +163,7 @@ def replay_live(options: LiveOptions, on_progress: Progress | None = None) -> Ru
             wait_for=('recorder',),
             optimise=options.optimise,
             profile=options.profile,
+            view=options.view,
         )
         first_ns, last_ns = recording.arrivals_ns()
         folder = options.logs or Path(scratch)

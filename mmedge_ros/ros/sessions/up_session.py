@@ -27,7 +27,11 @@ from mmedge_ros.ros.graph.process_group import ProcessGroup
 from mmedge_ros.ros.messages import names
 from mmedge_ros.ros.radar_setup import PERSON
 from mmedge_ros.ros.sessions.graph_snapshot import Input, graph_inputs
-from mmedge_ros.ros.sessions.live_session import bag_graph, optimizer_parameters
+from mmedge_ros.ros.sessions.live_session import (
+    bag_graph,
+    optimizer_parameters,
+    viewer_parameters,
+)
 from mmedge_ros.ros.sessions.own_context import spinning
 from mmedge_ros.ros.sessions.status_listener import StatusListener
 from mmedge_ros.ros.sessions.up_inputs import UpInputs
@@ -41,6 +45,7 @@ class UpOptions:
     ``camera_driver`` and ``radar_driver`` start the package's own drivers with these parameters
     (see `video_camera` and `simulated_radar`). ``extrinsics`` is a YAML with transforms.
     ``optimise`` adds monitor and optimiser; ``profile`` is the device profile it begins with.
+    ``view`` is the port of the live page; 0 makes none.
     """
 
     bag: str = ''
@@ -61,6 +66,7 @@ class UpOptions:
     single_process: bool = False
     optimise: bool = False
     profile: str = ''
+    view: int = 0
 
 
 def run_up(
@@ -135,6 +141,7 @@ def describe_up(options: UpOptions) -> list[NodeDescription]:
                 transforms=transforms,
                 optimise=options.optimise,
                 profile=options.profile,
+                view=options.view,
             )
     topics = options.topics
     return perception_graph(
@@ -147,7 +154,8 @@ def describe_up(options: UpOptions) -> list[NodeDescription]:
             radar=options.radar_driver,
             image_transport=options.image_transport,
             use_sim_time=options.clock,
-            monitor={} if options.optimise else None,
+            monitor={} if options.optimise or options.view else None,
+            viewer=viewer_parameters(options.view, options.params) if options.view else None,
             optimizer=(
                 optimizer_parameters(options.profile, options.params) if options.optimise else None
             ),

@@ -48,6 +48,25 @@ def test_there_is_an_encoder_for_each_modality_and_fusion_expects_them() -> None
     assert parameters_of(nodes, 'fusion')['pipeline.modalities'] == ['radar']
 
 
+def test_the_live_page_is_there_on_demand_and_knows_where_the_sensors_sit() -> None:
+    assert 'viewer' not in {node.name for node in perception_graph(GraphOptions())}
+    options = GraphOptions(
+        viewer={'port': 9000},
+        calibration='c.yaml',
+        transforms=('a b 0 0 0 0 0 0 1',),
+        image_transport='compressed',
+        remappings=(('camera/image', '/camera'),),
+    )
+    nodes = perception_graph(options)
+    (viewer,) = (node for node in nodes if node.name == 'viewer')
+    fusion = parameters_of(nodes, 'fusion')
+    assert viewer.parameters['port'] == 9000
+    assert viewer.parameters['image_transport'] == 'compressed'
+    for name in ('calibration_file', 'transforms', 'use_sim_time'):
+        assert viewer.parameters[name] == fusion[name]
+    assert viewer.remappings == options.remappings
+
+
 def test_the_player_waits_for_those_who_listen() -> None:
     nodes = perception_graph(GraphOptions(bag='x', wait_for=('recorder',)))
     assert parameters_of(nodes, 'bag_player')['wait_for'] == [

@@ -1,0 +1,247 @@
+"""The page's server: who may read, when it works, and what a bad browser cannot do."""
+
+from __future__ import annotations
+
+import json
+import re
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.client import HTTPConnection, HTTPResponse
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+import pytest
+
+from mmedge_ros.viewing import ViewingError, live_page
+from mmedge_ros.viewing.live_page import HOST, LivePage, free_port
+
+GREY = np.full((48, 64, 3), 90, np.uint8)
+PATIENCE = 10.0
+
+
+@pytest.fixture
+def page(monkeypatch: pytest.MonkeyPatch) -> Iterator[LivePage]:
+    monkeypatch.setattr(live_page, '_LOOK', 0.01)
+    page = LivePage(18080)
+    yield page
+    page.close()
+
+
+def eventually(condition: Callable[[], Any]) -> None:
+    """Wait for what another thread is about to do."""
+    end, pause = time.monotonic() + PATIENCE, threading.Event()
+    while not condition():
+        assert time.monotonic() < end
+        pause.wait(0.005)
+
+
+def request(page: LivePage, path: str, **headers: str) -> tuple[HTTPResponse, bytes]:
+    connection = HTTPConnection(HOST, page.port, timeout=PATIENCE)
+    connection.request('GET', path, headers={k.replace('_', '-'): v for k, v in headers.items()})
+    answer = connection.getresponse()
+    body = answer.read()
+    connection.close()
+    return answer, body
+
+
+class Browser:
+    """Looks at the states of a page."""
+
+    def __init__(self, page: LivePage) -> None:
+        self._connection = HTTPConnection(HOST, page.port, timeout=PATIENCE)
+        self._connection.request('GET', '/states')
+        self.answer = self._connection.getresponse()
+
+    def state(self) -> Any:
+        """Return the next state."""
+        while True:
+            line = self.answer.readline()
+            if line.startswith(b'data: '):
+                return json.loads(line[6:])
+
+    def close(self) -> None:
+        self.answer.close()
+        self._connection.close()
+
+
+@contextmanager
+def looking(page: LivePage) -> Iterator[Browser]:
+    browser = Browser(page)
+    yield browser
+    browser.close()
+
+
+def test_the_page_needs_nothing_from_elsewhere(page: LivePage) -> None:
+    answer, html = request(page, '/')
+    assert answer.status == 200
+    assert "default-src 'self'" in answer.headers['Content-Security-Policy']
+    paths = re.findall(r'(?:src|href)="([^"]+)"', html.decode())
+    scripts = [path for path in paths if not path.startswith('data:')]
+    for path in [*scripts, 'scene.js']:
+        answer, text = request(page, f'/{path}')
+        assert answer.status == 200
+        assert not re.search(rb'https?://', text)
+
+
+def test_every_element_a_script_fills_is_in_the_page() -> None:
+    folder = Path(live_page.__file__).parent / 'page'
+    ids = set(re.findall(r'\bid="([\w-]+)"', (folder / 'page.html').read_text()))
+    assert set(re.findall(r"\bat\('([\w-]+)'\)", (folder / 'page.js').read_text())) <= ids
+
+
+def test_states_reach_every_browser_that_looks(page: LivePage) -> None:
+    with looking(page) as one, looking(page) as other:
+        eventually(lambda: page.watchers == 2)
+        page.update({'number': 5})
+        assert (one.state(), other.state()) == ({'number': 5}, {'number': 5})
+    eventually(lambda: page.watchers == 0)
+
+
+def test_a_browser_that_comes_later_sees_the_present_state(page: LivePage) -> None:
+    page.update({'number': 5})
+    with looking(page) as browser:
+        assert browser.state() == {'number': 5}
+    with looking(page) as again:
+        assert again.state() == {'number': 5}
+
+
+def test_a_browser_that_stalls_delays_nothing_and_is_dropped(
+    page: LivePage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live_page._Handler, 'timeout', 0.3)
+    with looking(page), looking(page) as other:
+        eventually(lambda: page.watchers == 2)
+        begun = time.monotonic()
+        for number in range(100):
+            page.update({'number': number, 'filling': 'x' * 200_000})
+        assert time.monotonic() - begun < 5.0
+        while other.state()['number'] < 99:
+            pass
+        eventually(lambda: page.watchers == 1)
+
+
+def test_a_slow_browser_skips_to_the_newest_state(page: LivePage) -> None:
+    with looking(page) as browser:
+        eventually(lambda: page.watchers == 1)
+        for number in range(100):
+            page.update({'number': number, 'filling': 'x' * 200_000})
+        seen = [browser.state()['number']]
+        while seen[-1] < 99:
+            seen.append(browser.state()['number'])
+    assert len(seen) < 60
+
+
+def test_a_picture_is_drawn_once_and_only_for_those_who_want_it(page: LivePage) -> None:
+    calls: list[int] = []
+    page.show(lambda: calls.append(1) or GREY)
+    assert calls == []
+    answer, data = request(page, '/picture?after=0')
+    again, _ = request(page, '/picture?after=0')
+    assert len(calls) == 1
+    assert answer.headers['Picture-Number'] == again.headers['Picture-Number'] == '1'
+    shown = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR)
+    assert shown is not None
+    assert shown.shape == GREY.shape
+
+
+def test_pictures_may_change_their_size(page: LivePage) -> None:
+    after = '0'
+    for side in (10, 200, 1):
+        page.show(lambda side=side: np.zeros((side, 2 * side, 3), np.uint8))
+        answer, data = request(page, f'/picture?after={after}')
+        after = answer.headers['Picture-Number']
+        shown = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR)
+        assert shown is not None
+        assert shown.shape == (side, 2 * side, 3)
+
+
+def test_a_picture_that_cannot_be_drawn_is_passed_over(page: LivePage) -> None:
+    page.show(lambda: None)
+    answer, data = request(page, '/picture?after=0')
+    assert (answer.status, data, answer.headers['Picture-Number']) == (204, b'', '1')
+
+
+def test_without_a_newer_picture_the_answer_is_empty(
+    page: LivePage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live_page, '_HEARTBEAT', 0.05)
+    assert request(page, '/picture?after=0')[0].status == 204
+    page.show(lambda: GREY)
+    assert request(page, '/picture?after=1')[0].status == 204
+
+
+@pytest.mark.parametrize(
+    'path', ['/picture?after=x', '/picture?after=-1', '/picture?after=' + 40 * '9', '/picture?%']
+)
+def test_a_senseless_number_means_any_picture(page: LivePage, path: str) -> None:
+    page.show(lambda: GREY)
+    assert request(page, path)[0].status == 200
+
+
+@pytest.mark.parametrize('path', ['/../live_page.py', '/page/page.html', '/etc/passwd'])
+def test_nothing_but_the_page_is_served(page: LivePage, path: str) -> None:
+    assert request(page, path)[0].status == 404
+
+
+@pytest.mark.parametrize(
+    ('headers', 'status'),
+    [
+        ({'Host': 'localhost:9999'}, 200),
+        ({'Host': '[::1]:8080'}, 200),
+        ({'Host': 'evil.example'}, 403),
+        ({'Host': 'evil.example:8080'}, 403),
+        ({'Sec_Fetch_Site': 'same-origin'}, 200),
+        ({'Sec_Fetch_Site': 'cross-site', 'Sec_Fetch_Mode': 'no-cors'}, 403),
+        ({'Sec_Fetch_Site': 'same-site', 'Sec_Fetch_Mode': 'cors'}, 403),
+        ({'Sec_Fetch_Site': 'cross-site', 'Sec_Fetch_Mode': 'navigate'}, 200),
+    ],
+)
+def test_other_pages_in_the_same_browser_cannot_read_pictures(
+    page: LivePage, headers: dict[str, str], status: int
+) -> None:
+    page.show(lambda: GREY)
+    answer, _ = request(page, '/picture?after=0', **headers)
+    assert answer.status == status
+
+
+def test_a_taken_port_is_passed_over(page: LivePage) -> None:
+    assert free_port(page.port) > page.port
+    other = LivePage(page.port)
+    assert other.port > page.port
+    other.close()
+
+
+def test_no_free_port_is_said_with_a_remedy(
+    page: LivePage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live_page, '_PORTS_TRIED', 1)
+    for attempt in (LivePage, free_port):
+        with pytest.raises(ViewingError, match=r'no free port .* name another port'):
+            attempt(page.port)
+
+
+def test_only_this_machine_can_reach_it(page: LivePage) -> None:
+    assert page.address == f'http://127.0.0.1:{page.port}'
+    assert page._server.socket.getsockname()[0] == '127.0.0.1'
+
+
+def test_more_connections_than_browsers_make_are_refused(
+    page: LivePage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live_page, '_MOST_CONNECTIONS', 2)
+    small = LivePage(page.port)
+    held = [socket.create_connection((HOST, small.port)) for _ in range(2)]
+    for connection in held:
+        connection.sendall(b'GET /states HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    eventually(lambda: small.watchers == 2)
+    with socket.create_connection((HOST, small.port)) as third:
+        third.settimeout(PATIENCE)
+        assert third.recv(1) == b''
+    for connection in held:
+        connection.close()
+    small.close()
