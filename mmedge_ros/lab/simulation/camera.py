@@ -26,6 +26,18 @@ from mmedge_ros.lab.simulation.world import World
 # Ids of movers on the canvas of ids are 1 to 254; 255 is everything that stands.
 _STATIC = 255
 _MOST_MOVERS = 254
+_JPEG_QUALITY = 88
+
+
+def as_jpeg(picture: Image) -> bytes:
+    """Return a picture (H, W, 3) BGR as the simulated camera sends it.
+
+    :raises SimulationError: if OpenCV was built without JPEG
+    """
+    done, data = cv2.imencode('.jpg', picture, (cv2.IMWRITE_JPEG_QUALITY, _JPEG_QUALITY))
+    if not done:
+        raise SimulationError('OpenCV cannot write JPEG; install a build that can')
+    return bytes(data)
 
 
 class SeenObject(NamedTuple):

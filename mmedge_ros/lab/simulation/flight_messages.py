@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-import cv2
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -15,7 +14,7 @@ from mmedge_ros.geometry.ego_motion import ODOMETRY_FRAME, EgoState
 from mmedge_ros.geometry.projection import CameraModel
 from mmedge_ros.geometry.sensor_poses import BASE_FRAME
 from mmedge_ros.geometry.transforms import Transform, quaternion_from_rotation
-from mmedge_ros.lab.simulation import SimulationError
+from mmedge_ros.lab.simulation.camera import as_jpeg
 from mmedge_ros.lab.simulation.flight_bag import flight_types
 from mmedge_ros.lab.simulation.odometry import (
     ANGULAR_VELOCITY_NOISE,
@@ -30,7 +29,6 @@ from mmedge_ros.records.ground_truth import TrueObject, TrueScene
 CAMERA_FRAME = 'camera_optical_frame'
 RADAR_FRAME = 'radar_link'
 
-_JPEG_QUALITY = 88
 _RADAR_FIELDS = ('x', 'y', 'z', 'velocity', 'snr', 'noise')
 _FLOAT32 = 7  # sensor_msgs/PointField
 _DISCHARGING, _HEALTH_GOOD, _LITHIUM_POLYMER = 2, 1, 3  # sensor_msgs/BatteryState
@@ -52,14 +50,12 @@ class FlightMessages:
 
     def compressed_image(self, stamp_ns: int, picture: NDArray[np.uint8]) -> Any:
         """Return a JPEG of a (H, W, 3) BGR picture."""
-        done, data = cv2.imencode('.jpg', picture, (cv2.IMWRITE_JPEG_QUALITY, _JPEG_QUALITY))
-        if not done:
-            raise SimulationError('OpenCV cannot write JPEG; install a build that can')
+        data = np.frombuffer(as_jpeg(picture), np.uint8)
         return self._make(
             'sensor_msgs/msg/CompressedImage',
             header=self._header(stamp_ns, CAMERA_FRAME),
             format='bgr8; jpeg compressed bgr8',
-            data=data.reshape(-1),
+            data=data,
         )
 
     def camera_info(self, stamp_ns: int, camera: CameraModel) -> Any:

@@ -11,13 +11,22 @@ import itertools
 
 from mmedge_ros.lab.simulation import SimulationError
 from mmedge_ros.lab.simulation.flight_set import PlannedFlight
-from mmedge_ros.lab.simulation.scenario import DISTANCES, LIGHTS, SURROUNDINGS, Scenario
+from mmedge_ros.lab.simulation.scenario import (
+    DISTANCES,
+    LIGHTS,
+    SURROUNDINGS,
+    Scenario,
+    scenarios,
+)
 
 # The test set varies one thing at a time from here.
 BASELINE = Scenario('street', 'day', 'middle')
 
 # First seeds of the sets, so far apart that no two sets share one.
 _TRAIN, _VALIDATION, _CALIBRATION, _TEST_HARD = 1000, 2300, 3000, 4100
+_SCENES = 100_000
+# So many scenes are in the set that detectors learn from, 40 of each scenario.
+SCENES = 2400
 # A hover with a cyclist and a dog, a take-off at which the radar stutters, and cars passing.
 _TEST_SEEDS = (4006, 4007, 4010)
 _HARD = (
@@ -80,6 +89,17 @@ STANDARD_SETS: dict[str, tuple[PlannedFlight, ...]] = {
     'calibration': _spread(24, _CALIBRATION, 10.0),
     'test': _test(),
 }
+
+
+def scene_set(count: int = SCENES) -> tuple[PlannedFlight, ...]:
+    """Return the first scenes that detectors learn from, of which only pictures are taken.
+
+    The scenarios take turns, so that each is there equally often in every 60 of them.
+    """
+    known = scenarios()
+    # 37 and 60 share no divisor: neighbours differ in everything.
+    turns = (known[37 * number % len(known)] for number in range(count))
+    return _numbered(list(turns), _SCENES, 8.0)
 
 
 def standard_set(name: str) -> tuple[PlannedFlight, ...]:

@@ -124,7 +124,7 @@ def write_picture_set(
         digest, objects, seen, count = hashlib.sha256(), Counter[str](), 0, 0
         for flight in flights:
             for picture in labelled_pictures(flight, step):
-                files = _files(picture, f'{count:06d}')
+                files = _files(picture, count)
                 for name, content in files.items():
                     (part / name).write_bytes(content)
                     digest.update(content)
@@ -136,29 +136,55 @@ def write_picture_set(
                     on_progress(min(seen * step / max(total, 1), 1.0))
         if not count:
             raise TrainingError('not one picture of the flights can be used; look at them first')
-        description = {'path': '.', 'train': 'images', 'val': 'images'}
-        (part / 'data.yaml').write_text(
-            yaml.safe_dump({**description, 'names': dict(enumerate(CLASSES))}, sort_keys=False)
-        )
         of_class = {label: objects[label] for label in CLASSES}
         written = PictureSet(folder, digest.hexdigest(), count, described, of_class)
-        index = {'key': key, **{name: getattr(written, name) for name in _INDEXED}}
-        (part / INDEX).write_text(json.dumps(index, indent=1))
+        write_index(part, key, written)
     return written
 
 
-def _files(picture: LabelledPicture, name: str) -> dict[str, bytes]:
+def write_index(folder: Path, key: str, pictures: PictureSet) -> None:
+    """Write what a folder of pictures and labels holds, for ultralytics and for `open_pictures`.
+
+    :raises OSError: if it cannot be written
+    """
+    description = {'path': '.', 'train': 'images', 'val': 'images'}
+    (folder / 'data.yaml').write_text(
+        yaml.safe_dump({**description, 'names': dict(enumerate(CLASSES))}, sort_keys=False)
+    )
+    index = {'key': key, **{name: getattr(pictures, name) for name in _INDEXED}}
+    (folder / INDEX).write_text(json.dumps(index, indent=1))
+
+
+def open_pictures(folder: Path) -> PictureSet | None:
+    """Open a folder of pictures and labels that is whole; None for any other."""
+    known = read_index(folder / INDEX)
+    if not {*_INDEXED} <= set(known):
+        return None
+    return PictureSet(folder, *(known[name] for name in _INDEXED))
+
+
+def _files(picture: LabelledPicture, number: int) -> dict[str, bytes]:
     """Return the files of a picture; {} if it is damaged."""
     try:
         image = picture.image
     except SensingError:
         return {}
-    targets, ignored = _targets(picture.truth)
-    height, width = image.shape[:2]
+    return picture_files(number, _jpeg(picture, image), image.shape, picture.truth)
+
+
+def picture_files(
+    number: int, jpeg: bytes, shape: Sequence[int], truth: TrueFrame
+) -> dict[str, bytes]:
+    """Return the files of a picture by their places in the folder.
+
+    :param shape: of the picture, height and width first
+    """
+    targets, ignored = _targets(truth)
+    height, width = shape[:2]
     return {
-        f'images/{name}.jpg': _jpeg(picture, image),
-        f'labels/{name}.txt': _lines(picture.truth, targets, width, height),
-        f'ignored/{name}.txt': _lines(picture.truth, ignored, width, height),
+        f'images/{number:06d}.jpg': jpeg,
+        f'labels/{number:06d}.txt': _lines(truth, targets, width, height),
+        f'ignored/{number:06d}.txt': _lines(truth, ignored, width, height),
     }
 
 
