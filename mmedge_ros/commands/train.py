@@ -137,6 +137,9 @@ def detector(
     ] = Width.NARROW,
     precision: PrecisionOption = Precision.AUTO,
     resume: ResumeOption = False,
+    batch: Annotated[
+        int, typer.Option('--batch', min=1, max=1024, help='pictures in a step; 128 for a GPU')
+    ] = 16,
     keep_work: Annotated[
         bool,
         typer.Option(
@@ -146,7 +149,7 @@ def detector(
         ),
     ] = False,
 ) -> None:
-    """Train the small detector on simulated flights and write it as a bundle.
+    """Train the small detector on simulated flights or scenes and write it as a bundle.
 
     It finds people, cyclists, cars and dogs. The same seed on the same machine gives the same
     network. A training that is cut short goes on with --resume.
@@ -166,6 +169,7 @@ def detector(
                 threads=threads,
                 width=width.value,
                 precision=_precision(precision),
+                batch=batch,
             ),
             resume,
             keep_work,

@@ -30,7 +30,8 @@ class Batch(NamedTuple):
 class BatchSource:
     """Makes the batches of any epoch; the same for the same seed, whatever was made before.
 
-    ``size`` is the detector's input, ``crop`` the part of it that one picture shows.
+    ``size`` is the detector's input, ``crop`` the part of it that one picture shows. So many
+    ``threads`` make batches.
     """
 
     pictures: PictureSet
@@ -39,6 +40,7 @@ class BatchSource:
     batch: int
     seed: int
     augmentation: Augmentation
+    threads: int = 1
 
     def __len__(self) -> int:
         """Batches in an epoch; pictures that do not fill the last one wait for the next."""
@@ -51,21 +53,25 @@ class BatchSource:
         """
         numbers = picture_numbers(len(self.pictures), self.seed, epoch)
         groups = [list(islice(numbers, self.batch)) for _ in range(len(self))]
-        return made_ahead(lambda k: self._batch(epoch, k, groups[k], mosaic), len(groups))
+        return made_ahead(
+            lambda k: self._batch(epoch, k, groups[k], mosaic), len(groups), self.threads
+        )
 
     def _batch(self, epoch: int, place: int, numbers: Sequence[int], mosaic: bool) -> Batch:
         settings = self.augmentation if mosaic else replace(self.augmentation, mosaic=0.0)
+        # Mosaics take their parts from the batch: reading a picture takes longer than the rest.
+        loaded = [self.pictures.load(number) for number in numbers]
         made = [
             augmented(
-                self.pictures.load,
-                number,
-                len(self.pictures),
+                loaded.__getitem__,
+                position,
+                len(loaded),
                 self.size,
                 self.crop,
                 settings,
                 np.random.default_rng((self.seed, epoch, place, position)),
             )
-            for position, number in enumerate(numbers)
+            for position in range(len(loaded))
         ]
         return joined(made)
 

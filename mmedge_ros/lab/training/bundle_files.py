@@ -128,6 +128,10 @@ def data_facts(flights: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     :param flights: see ``picture_set.describe_flight``
     """
     described = list(flights)
+    scenes = [flight for flight in described if 'scenes' in flight]
+    if scenes:
+        # Drawn from the standard seeds, see `standard_sets.scene_set`.
+        return {name: value for flight in scenes for name, value in flight.items()}
     scenarios = Counter(str(flight.get('scenario', flight['name'])) for flight in described)
     return {
         'flights': len(described),

@@ -51,6 +51,7 @@ from mmedge_ros.lab.training.picture_set import (
     CLASSES,
     PictureSet,
     describe_flight,
+    open_pictures,
     write_picture_set,
 )
 from mmedge_ros.sensing.camera.image import Picture
@@ -67,6 +68,7 @@ STARTING_POINTS = {NARROW: 'narrow.pt', WIDE: 'wide.pt'}
 class DetectorRequest:
     """The request for a training: sets of flights by folder, and where the bundle goes.
 
+    ``flights`` may also be a folder of pictures with labels, see `open_pictures`; all are taken.
     ``judged`` names the sets the result is judged on, such as validation and test. The work
     folder beside the bundle holds pictures and checkpoints; it is removed at the end unless
     ``keep_work``.
@@ -95,11 +97,12 @@ def train_detector(request: DetectorRequest, report: Report) -> dict[str, Any]:
     """
     try:
         require_free(request.out)
-        flights = flights_in(request.flights)
+        pictures = open_pictures(request.flights)
+        flights = () if pictures else flights_in(request.flights)
         judged = {name: flights_in(folder) for name, folder in request.judged.items()}
         with work_folder(request.work, CHECKPOINT, request.resume) as work:
             prepare_torch(work, request.settings.threads)
-            pictures = write_picture_set(
+            pictures = pictures or write_picture_set(
                 flights,
                 work / 'pictures',
                 request.settings.pictures,
@@ -124,9 +127,7 @@ def _finish(
 ) -> dict[str, Any]:
     report(_TRAINED, 'exporting')
     network = request.work / 'network.onnx'
-    step = max(1, len(pictures) // _CHECKED_PICTURES)
-    shown = [pictures.load(n).image for n in range(0, len(pictures), step)][:_CHECKED_PICTURES]
-    check = export_detector(training.network, network, request.settings.size, shown)
+    check = export_detector(training.network, network, request.settings.size, _some(pictures))
     metrics = accuracy_by_set(network, judged, part_of(report, _TRAINED, 1.0))
     content = {
         'training': training_facts(pictures, request.settings, software_facts(training.device)),
@@ -204,7 +205,7 @@ def join_levels(request: LevelRequest, report: Report) -> dict[str, dict[str, An
     :raises EncodingError: if a library is missing
     """
     require_free(request.out)
-    flights = flights_in(request.flights)
+    described, shown = _described_pictures(request.flights)
     judged = {name: flights_in(folder) for name, folder in request.judged.items()}
     work = work_beside(request.out)
     try:
@@ -214,7 +215,6 @@ def join_levels(request: LevelRequest, report: Report) -> dict[str, dict[str, An
             NARROW: load_detector(request.narrow, NARROW),
             WIDE: load_detector(request.wide, WIDE),
         }
-        shown = _pictures(flights)
         levels, exports, metrics = {}, {}, {}
         for place, (level, (detector, size)) in enumerate(CAMERA_LEVELS.items()):
             network = part / f'{level}.onnx'
@@ -227,7 +227,7 @@ def join_levels(request: LevelRequest, report: Report) -> dict[str, dict[str, An
         for width, name in STARTING_POINTS.items():
             _save_starting_point(part / name, detectors[width])
         content = {
-            'domain': domain_of([describe_flight(flight) for flight in flights]),
+            'domain': domain_of(described),
             'camera': {'default': DEFAULT_LEVEL, 'levels': levels},
             'labels': list(CLASSES),
             'training': {
@@ -250,13 +250,23 @@ def join_levels(request: LevelRequest, report: Report) -> dict[str, dict[str, An
     return metrics
 
 
-def _pictures(flights: tuple[Path, ...]) -> list[Picture]:
-    """Return one picture of each of some flights."""
+def _described_pictures(folder: Path) -> tuple[list[dict[str, Any]], list[Picture]]:
+    """Describe flights or a set of pictures, and return some of the pictures."""
+    pictures = open_pictures(folder)
+    if pictures is not None:
+        return list(pictures.flights), _some(pictures)
+    flights = flights_in(folder)
     step = max(1, len(flights) // _CHECKED_PICTURES)
     shown: list[Picture] = []
     for flight in flights[::step]:
         shown += [image for image, _ in islice(readable(labelled_pictures(flight, 60)), 1)]
-    return shown[:_CHECKED_PICTURES]
+    return [describe_flight(flight) for flight in flights], shown[:_CHECKED_PICTURES]
+
+
+def _some(pictures: PictureSet) -> list[Picture]:
+    step = max(1, len(pictures) // _CHECKED_PICTURES)
+    chosen = range(0, len(pictures), step)[:_CHECKED_PICTURES]
+    return [pictures.load(number).image for number in chosen]
 
 
 def _save_starting_point(path: Path, detector: TrainedDetector) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -25,10 +26,15 @@ from mmedge_ros.lab.training.epoch_training import (
 from mmedge_ros.lab.training.picture_set import CLASSES, PictureSet
 
 CHECKPOINT = 'checkpoint.pt'
-_FORMAT = 1
-_WARM_UP, _LARGEST_GRADIENT, _AVERAGED_STEPS = 100, 10.0, 300
+_FORMAT = 2
+_WARM_UP, _LARGEST_GRADIENT, _AVERAGED_STEPS = 100, 10.0, 1000
+# How long a training is matters only from where its learning rate begins to fall.
+_LENGTH = ('epochs', 'plain_epochs')
+_LOADERS = 12  # threads that feed a GPU
 # Depth, width and greatest number of channels of a YOLO26, by width: 0.34 M parameters take
 # 8 ms for a picture of 640 x 480 px on one core, as long as YOLOX-nano; 1.0 M take 15 ms.
+# The wide one sees pictures in one size only, the narrow one also at two thirds of it.
+_SMALLEST = {'narrow': 0.55, 'wide': 0.7}
 SCALES = {'narrow': (0.33, 0.125, 512), 'wide': (0.5, 0.1875, 768)}
 
 
@@ -38,8 +44,9 @@ class DetectorSettings:
 
     ``size`` is width and height of the detector's input. It is trained on parts of pictures of
     the size ``crop``: a third of the work, and nothing in them is smaller. About so many
-    ``pictures`` are taken from the set. ``plain_epochs`` at the end do without mosaics, so
-    that the last the network sees looks like what it will see. ``threads`` is part of it
+    ``pictures`` are taken from flights. ``plain_epochs`` at the end do without mosaics, so that
+    the last the network sees looks like what it will see, and the learning rate falls in them;
+    until then a training can still be made longer. ``threads`` is part of it
     because sums depend on their order. ``precision`` is that of convolutions and what lies
     between them; weights, normalisation statistics and losses are float32 in any case.
     """
@@ -73,19 +80,31 @@ def detector_settings(
     threads: int,
     width: str = 'narrow',
     precision: str = FLOAT32,
+    batch: int = DetectorSettings.batch,
 ) -> DetectorSettings:
     """Return settings that differ from the usual ones in what a user decides.
 
     :param threads: see `usual_threads`
     :param width: one of `SCALES`
+    :param batch: pictures in a step; the learning rate grows with its square root
     """
     level = {'narrow': 'small', 'wide': 'large'}[width]
-    usual = DetectorSettings(
-        level, width, seed=seed, pictures=pictures, epochs=epochs, precision=precision
+    usual = DetectorSettings()
+    plain = max(1, round(usual.plain_epochs / usual.epochs * epochs))
+    return replace(
+        usual,
+        level=level,
+        width=width,
+        seed=seed,
+        pictures=pictures,
+        epochs=epochs,
+        plain_epochs=plain,
+        batch=batch,
+        learning_rate=usual.learning_rate * math.sqrt(batch / usual.batch),
+        threads=usual_threads(threads),
+        precision=precision,
+        augmentation=Augmentation(smallest=_SMALLEST[width]),
     )
-    share = usual.plain_epochs / DetectorSettings.epochs
-    plain = max(1, round(share * epochs))
-    return replace(usual, plain_epochs=plain, threads=usual_threads(threads))
 
 
 class DetectorTraining(EpochTraining):
@@ -111,6 +130,7 @@ class DetectorTraining(EpochTraining):
             min(settings.batch, len(pictures)),
             settings.seed,
             settings.augmentation,
+            _LOADERS if self.device == 'cuda' else 1,
         )
         parameters = TrainingParameters(
             settings.learning_rate,
@@ -120,8 +140,12 @@ class DetectorTraining(EpochTraining):
             _AVERAGED_STEPS,
             settings.epochs,
             len(self._source),
+            settings.epochs - settings.plain_epochs,
         )
-        facts = {'pictures': pictures.digest, 'settings': settings.plain()}
+        plain = settings.plain()
+        self._length = {name: plain.pop(name) for name in _LENGTH}
+        self._length['of_pictures'] = len(pictures)
+        facts = {'pictures': pictures.digest, 'settings': plain}
         super().__init__(network, parameters, folder / CHECKPOINT, {'format': _FORMAT, **facts})
         self._loss = DetectorLoss(network, settings.crop, len(CLASSES))
 
@@ -129,6 +153,21 @@ class DetectorTraining(EpochTraining):
     def network(self) -> Any:
         """The network so far: the average over the last steps."""
         return self._average
+
+    def _state(self) -> dict[str, Any]:
+        return {**super()._state(), 'length': self._length}
+
+    def _restore(self, content: dict[str, Any]) -> None:
+        super()._restore(content)
+        lengths = [self._length, dict(content['length'])]
+        falls = min(int(length['epochs']) - int(length['plain_epochs']) for length in lengths)
+        if lengths[0] != lengths[1] and self.epoch > falls:
+            raise TrainingError(
+                f'this training has come to epoch {self.epoch} of {lengths[1]["epochs"]} with '
+                f'{lengths[1]["of_pictures"]} pictures and can no longer have '
+                f'{lengths[0]["epochs"]} with {lengths[0]["of_pictures"]}: its learning rate '
+                f'falls from epoch {falls} on; go on with the same numbers'
+            )
 
     def _batches(self, epoch: int) -> Iterator[Batch]:
         last_with_mosaics = self._settings.epochs - self._settings.plain_epochs
@@ -206,4 +245,5 @@ def load_detector(place: Path, width: str) -> TrainedDetector:
         raise TrainingError(
             f'{path} is damaged or of another version ({str(err)[:200]}); train it anew'
         ) from err
+    settings = {**settings, **dict(content.get('length', {}))}
     return TrainedDetector(network.float().eval(), sha256_of(path), settings, epoch)

@@ -21,6 +21,8 @@ from mmedge_ros.lab.training.checkpoint import resume, save_checkpoint
 FLOAT32, BFLOAT16 = 'float32', 'bfloat16'
 _LAST_RATE = 0.02  # share of the learning rate left at the end
 _AHEAD = 2
+# torch has no public question for them.
+_BFLOAT16_INSTRUCTIONS = ('_is_amx_tile_supported', '_is_avx512_bf16_supported')
 
 Batch = TypeVar('Batch')
 
@@ -28,8 +30,10 @@ Batch = TypeVar('Batch')
 class TrainingParameters(NamedTuple):
     """AdamW with a learning rate that rises for ``warm_up`` steps and falls to the end.
 
-    Gradients are cut to the length ``largest_gradient``. The averaged network follows the last
-    ``averaged`` steps, fewer at the beginning. An epoch has so many ``steps``.
+    Before it falls it is kept for the first ``held`` epochs: so long nothing depends on how many
+    epochs there will be. Gradients are cut to the length ``largest_gradient``. The averaged
+    network follows the last ``averaged`` steps, fewer at the beginning. An epoch has so many
+    ``steps``.
     """
 
     learning_rate: float
@@ -39,6 +43,7 @@ class TrainingParameters(NamedTuple):
     averaged: int
     epochs: int
     steps: int
+    held: int = 0
 
 
 class EpochTraining(ABC):
@@ -107,7 +112,8 @@ class EpochTraining(ABC):
         import torch
 
         parameters = self._parameters
-        share = learning_rate_share(step, parameters.epochs * parameters.steps, parameters.warm_up)
+        total, held = (n * parameters.steps for n in (parameters.epochs, parameters.held))
+        share = learning_rate_share(step, total, parameters.warm_up, held)
         for group in self._optimizer.param_groups:
             group['lr'] = parameters.learning_rate * share
         self._learning.train()
@@ -156,12 +162,16 @@ class EpochTraining(ABC):
         torch.set_rng_state(content['generator'])
 
 
-def learning_rate_share(step: int, total: int, warm_up: int) -> float:
-    """Return the share of the learning rate: a short rise, then half a cosine down."""
+def learning_rate_share(step: int, total: int, warm_up: int, held: int = 0) -> float:
+    """Return the share of the learning rate: a short rise, then half a cosine down.
+
+    :param held: steps after which it begins to fall
+    """
     rise = min(warm_up, max(total // 10, 1))
     if step < rise:
         return (step + 1) / rise
-    share = (step - rise) / max(total - rise, 1)
+    begin = max(rise, held)
+    share = max(step - begin, 0) / max(total - begin, 1)
     return _LAST_RATE + (1.0 - _LAST_RATE) * 0.5 * (1.0 + math.cos(math.pi * share))
 
 
@@ -182,14 +192,15 @@ def _duration(seconds: float) -> str:
     return f'{seconds:.0f} s' if seconds < 90 else f'{seconds / 60:.0f} min'
 
 
-def made_ahead(make: Callable[[int], Batch], count: int) -> Iterator[Batch]:
-    """Yield ``make(0)`` to ``make(count - 1)``, made by a thread while the one before is used."""
-    with ThreadPoolExecutor(1, 'batches') as pool:
-        waiting = deque(pool.submit(make, place) for place in range(min(_AHEAD, count)))
+def made_ahead(make: Callable[[int], Batch], count: int, threads: int = 1) -> Iterator[Batch]:
+    """Yield ``make(0)`` to ``make(count - 1)``, made by threads while those before are used."""
+    ahead = _AHEAD * threads
+    with ThreadPoolExecutor(threads, 'batches') as pool:
+        waiting = deque(pool.submit(make, place) for place in range(min(ahead, count)))
         for place in range(count):
             made = waiting.popleft().result()
-            if place + _AHEAD < count:
-                waiting.append(pool.submit(make, place + _AHEAD))
+            if place + ahead < count:
+                waiting.append(pool.submit(make, place + ahead))
             yield made
 
 
@@ -224,8 +235,8 @@ def fastest_precision() -> str:
         return FLOAT32  # the training itself reports what is missing
     if torch.cuda.is_available():
         return BFLOAT16 if torch.cuda.is_bf16_supported(including_emulation=False) else FLOAT32
-    native = getattr(torch.cpu, '_is_amx_tile_supported', None)
-    return BFLOAT16 if native is not None and native() else FLOAT32
+    native = (getattr(torch.cpu, name, bool) for name in _BFLOAT16_INSTRUCTIONS)
+    return BFLOAT16 if any(supported() for supported in native) else FLOAT32
 
 
 def usual_threads(threads: int) -> int:

@@ -53,21 +53,22 @@ def write_scene_pictures(
 ) -> PictureSet:
     """Write the pictures of the first ``scenes`` standard scenes, unless the folder has them.
 
-    What a run that was cut short has written is kept, and so are the scenes of a smaller set.
+    What a run that was cut short has written is kept, and so are the scenes of a smaller set: the
+    larger one has the same digest, and a training can go on with it.
 
     :param jobs: processes to use; 0 for one per processor
     :raises TrainingError: if the folder holds something else or cannot be written
     """
     made_from = {'layout': _LAYOUT, 'simulator': SIMULATOR_VERSION, 'pairs': PAIRS}
-    digest = hashlib.sha256(json.dumps([made_from, scenes]).encode()).hexdigest()
+    digest = hashlib.sha256(json.dumps(made_from).encode()).hexdigest()
+    count = scenes * _PICTURES
     known = open_pictures(folder)
-    if known is not None and known.digest == digest:
+    if known is not None and (known.digest, len(known)) == (digest, count):
         return known
     try:
         _begin(folder, made_from)
         _write(folder, scene_set(scenes), jobs, report)
         facts = [{'name': 'scenes', 'scenes': scenes, 'simulator': SIMULATOR_VERSION}]
-        count = scenes * _PICTURES
         written = PictureSet(folder, digest, count, facts, _counted(folder, count))
         write_index(folder, digest, written)
     except WorkError as err:
