@@ -70,7 +70,10 @@ def simulate(
     standard_set: Annotated[
         str,
         typer.Option(
-            '--set', metavar='NAME', help='train, validation, calibration or test: the whole set'
+            '--set',
+            metavar='NAME',
+            help='train, validation, calibration, test or final: the whole set; scenes: the '
+            'pictures that detectors learn from',
         ),
     ] = '',
     jobs: Annotated[
@@ -84,6 +87,7 @@ def simulate(
     from mmedge_ros.commands.simulate import (
         list_scenarios,
         run_simulate,
+        run_simulate_scenes,
         run_simulate_set,
     )
 
@@ -101,7 +105,9 @@ def simulate(
     if jobs != 1 and not standard_set:
         raise typer.BadParameter('--jobs belongs to --set; one flight uses every processor')
     with plain_errors():
-        if standard_set:
+        if standard_set == 'scenes':
+            run_simulate_scenes(out, jobs)
+        elif standard_set:
             run_simulate_set(out, standard_set, jobs)
         else:
             run_simulate(

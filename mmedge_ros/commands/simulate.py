@@ -11,7 +11,8 @@ from mmedge_ros.lab.simulation.flight import simulate_flight, useful_workers
 from mmedge_ros.lab.simulation.flight_folder import add_preview
 from mmedge_ros.lab.simulation.flight_set import SetProgress, simulate_set
 from mmedge_ros.lab.simulation.scenario import Scenario, scenarios
-from mmedge_ros.lab.simulation.standard_sets import standard_set
+from mmedge_ros.lab.simulation.standard_sets import SCENES, standard_set
+from mmedge_ros.records.ground_truth import PERSON
 
 _PLACES = {
     'meadow': 'a meadow',
@@ -93,6 +94,22 @@ def run_simulate_set(out: Path, name: str, jobs: int) -> None:
         )
     for folder in folders:
         typer.echo(folder)
+
+
+def run_simulate_scenes(out: Path, jobs: int) -> None:
+    """Write the pictures of the standard scenes into ``out``, and print the folder.
+
+    :raises TrainingError: if they cannot be written
+    """
+    from mmedge_ros.lab.training.scene_pictures import write_scene_pictures
+
+    with StatusLine('scenes') as line:
+        pictures = write_scene_pictures(out, SCENES, jobs, line.advance)
+    people = pictures.objects[PERSON]
+    say(
+        f'{len(pictures)} pictures with {people} people; to learn from them: mmedge train detector'
+    )
+    typer.echo(out)
 
 
 def _words(progress: SetProgress) -> str:

@@ -24,7 +24,7 @@ BASELINE = Scenario('street', 'day', 'middle')
 
 # First seeds of the sets, so far apart that no two sets share one.
 _TRAIN, _VALIDATION, _CALIBRATION, _TEST_HARD = 1000, 2300, 3000, 4100
-_SCENES = 100_000
+_FINAL, _SCENES = 4200, 100_000
 # So many scenes are in the set that detectors learn from, 40 of each scenario.
 SCENES = 2400
 # A hover with a cyclist and a dog, a take-off at which the radar stutters, and cars passing.
@@ -83,11 +83,17 @@ def _test() -> tuple[PlannedFlight, ...]:
     return (*paired, *_numbered(list(_HARD), _TEST_HARD, 10.0))
 
 
+def _final() -> tuple[PlannedFlight, ...]:
+    """The test set, and flights of 24 more seeds, so that intervals can be drawn by seed."""
+    return (*_test(), *_spread(24, _FINAL, 10.0))
+
+
 STANDARD_SETS: dict[str, tuple[PlannedFlight, ...]] = {
     'train': _train(),
     'validation': _spread(12, _VALIDATION, 8.0),
     'calibration': _spread(24, _CALIBRATION, 10.0),
     'test': _test(),
+    'final': _final(),
 }
 
 

@@ -20,11 +20,15 @@ _FLIGHT_FILES = ('metadata.yaml', '*.mcap', '*.db3')
 
 
 class LabelledPicture(NamedTuple):
-    """A recorded picture: whose it is, its message, and all that is true at its stamp."""
+    """A recorded picture: whose it is, its message, and all that is true at its stamp.
+
+    ``number`` counts the pictures of the flight, also those that have no truth.
+    """
 
     flight: str
     message: Any
     truth: TrueFrame
+    number: int
 
     @property
     def image(self) -> Picture:
@@ -69,11 +73,14 @@ def count_pictures(flights: Sequence[Path]) -> int:
     return total
 
 
-def labelled_pictures(flight: Path, step: int = 1, first: int = 0) -> Iterator[LabelledPicture]:
+def labelled_pictures(
+    flight: Path, step: int = 1, first: int = 0, run: int = 1
+) -> Iterator[LabelledPicture]:
     """Yield every ``step``-th picture of a flight from ``first`` on that has a truth.
 
     Pictures whose stamp no true scene belongs to are passed over.
 
+    :param run: so many consecutive ones from each on
     :raises TrainingError: if the flight has no ground truth
     :raises BagError: if it cannot be read or has no camera
     """
@@ -86,11 +93,11 @@ def labelled_pictures(flight: Path, step: int = 1, first: int = 0) -> Iterator[L
                 'made by `mmedge simulate`'
             )
         for message in bag.messages([camera]):
-            if message.index < first or (message.index - first) % step:
+            if message.index < first or (message.index - first) % step >= run:
                 continue
             scene = truth.frame_at(header_stamp_ns(message.raw))
             if scene is not None:
-                yield LabelledPicture(flight.name, bag.deserialize(message), scene)
+                yield LabelledPicture(flight.name, bag.deserialize(message), scene, message.index)
 
 
 def readable(pictures: Iterator[LabelledPicture]) -> Iterator[tuple[Picture, TrueFrame]]:

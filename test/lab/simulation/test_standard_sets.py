@@ -12,6 +12,7 @@ from mmedge_ros.lab.simulation.standard_sets import BASELINE, STANDARD_SETS, sta
 
 def test_no_two_sets_share_a_seed_and_no_two_flights_a_name() -> None:
     seeds = {name: {flight.seed for flight in flights} for name, flights in STANDARD_SETS.items()}
+    seeds['final'] -= seeds['test']  # it holds the test set
     for one, other in itertools.combinations(seeds.values(), 2):
         assert not one & other
     for flights in STANDARD_SETS.values():
@@ -32,7 +33,14 @@ def test_the_sets_are_as_large_as_planned() -> None:
         'validation': (12, {8.0}),
         'calibration': (24, {10.0}),
         'test': (34, {10.0}),
+        'final': (58, {10.0}),
     }
+
+
+def test_the_final_set_is_the_test_set_and_flights_of_24_further_seeds() -> None:
+    test, final = standard_set('test'), standard_set('final')
+    assert final[: len(test)] == test
+    assert len({flight.seed for flight in final}) == 7 + 24
 
 
 def test_the_train_set_holds_every_combination() -> None:

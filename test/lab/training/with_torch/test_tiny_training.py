@@ -128,6 +128,36 @@ def test_a_training_that_was_cut_short_ends_as_if_nothing_had_happened(
     assert_equal(whole, resumed)
 
 
+def test_a_training_can_be_made_longer_until_its_learning_rate_falls(
+    pictures: PictureSet, tmp_path: Path
+) -> None:
+    longer = replace(TINY, epochs=3)  # the rate falls after the second
+    straight = trained(pictures, tmp_path / 'straight', longer)
+
+    def stop(share: float, words: str) -> None:
+        if share > 0.5:
+            raise StoppedError
+
+    folder = tmp_path / 'longer'
+    folder.mkdir()
+    with pytest.raises(StoppedError):
+        DetectorTraining(pictures, TINY, folder).run(stop)
+    changed = DetectorTraining(pictures, longer, folder)
+    changed.run()
+    assert_equal(straight, changed)
+    with pytest.raises(TrainingError, match='come to epoch 3 of 3'):
+        DetectorTraining(pictures, replace(TINY, epochs=4), folder)
+    with pytest.raises(TrainingError, match='can no longer have 3 with 48'):
+        DetectorTraining(replace(pictures, pictures=48), longer, folder)
+
+
+def test_a_set_of_pictures_is_trained_on_as_it_is(pictures: PictureSet, tmp_path: Path) -> None:
+    request = DetectorRequest(pictures.folder, tmp_path / 'walkers', settings=TINY)
+    train_detector(request, silent)
+    facts = load_bundle(tmp_path / 'walkers').content['training']['data']
+    assert facts['sha256'] == pictures.digest
+
+
 def test_it_learns(pictures: PictureSet, tmp_path: Path) -> None:
     training = trained(pictures, tmp_path / 'one', replace(TINY, epochs=10, learning_rate=5e-3))
     assert training.losses[-1] < 0.8 * training.losses[0]

@@ -1,0 +1,88 @@
+"""Training pictures of random scenes: real renderings, two scenes of them."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mmedge_ros.lab.simulation.build import CAMERA_PERIOD
+from mmedge_ros.lab.simulation.standard_sets import STANDARD_SETS, scene_set
+from mmedge_ros.lab.training import TrainingError
+from mmedge_ros.lab.training.picture_set import INDEX, open_pictures
+from mmedge_ros.lab.training.scene_pictures import PAIRS, instants, write_scene_pictures
+
+
+@pytest.fixture(scope='module')
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp('scenes') / 'set'
+    write_scene_pictures(folder, 1)
+    return folder
+
+
+def test_a_scene_gives_pairs_of_consecutive_pictures_with_boxes(folder: Path) -> None:
+    pictures = open_pictures(folder)
+    assert pictures is not None
+    assert len(pictures) == 2 * PAIRS
+    assert pictures.objects['person'] > 0
+    shown = [pictures.load(number) for number in range(len(pictures))]
+    assert {picture.image.shape for picture in shown} == {(480, 640, 3)}
+    change = [
+        float(np.abs(one.image.astype(int) - two.image).mean()) for one, two in pairwise(shown)
+    ]
+    # The second picture of a pair looks like the first, the next pair does not.
+    assert max(change[::2]) < min(change[1::2])
+
+
+def test_a_set_that_grows_keeps_its_pictures_and_its_digest(folder: Path) -> None:
+    before = open_pictures(folder)
+    first = folder / 'images' / '000000.jpg'
+    written = first.stat().st_mtime_ns
+    shares: list[float] = []
+    grown = write_scene_pictures(folder, 2, report=lambda share, words: shares.append(share))
+    assert before is not None
+    assert (len(before), len(grown)) == (2 * PAIRS, 4 * PAIRS)
+    assert grown.digest == before.digest
+    assert grown.objects['person'] > before.objects['person']
+    assert first.stat().st_mtime_ns == written
+    assert shares[-1] == 1.0
+
+
+def test_a_scene_that_was_cut_short_is_rendered_again(folder: Path) -> None:
+    last = folder / 'ignored' / f'{2 * PAIRS - 1:06d}.txt'
+    picture = folder / 'images' / f'{2 * PAIRS - 1:06d}.jpg'
+    content = picture.read_bytes()
+    last.unlink()
+    picture.write_bytes(content[:100])
+    (folder / INDEX).unlink()
+    write_scene_pictures(folder, 1)
+    assert picture.read_bytes() == content
+    assert last.is_file()
+
+
+def test_a_folder_with_something_else_in_it_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / 'mine.txt').write_text('mine')
+    with pytest.raises(TrainingError, match='holds something else'):
+        write_scene_pictures(tmp_path, 1)
+    assert [path.name for path in tmp_path.iterdir()] == ['mine.txt']
+
+
+def test_no_scene_shares_a_seed_with_a_flight_and_scenarios_take_turns() -> None:
+    scenes = scene_set()
+    flown = {flight.seed for flights in STANDARD_SETS.values() for flight in flights}
+    seeds = [scene.seed for scene in scenes]
+    assert len(set(seeds)) == len(seeds)
+    assert not flown & set(seeds)
+    assert len({scene.scenario for scene in scenes[:60]}) == 60
+    assert scene_set(7) == scenes[:7]
+
+
+def test_instants_lie_within_the_flight_a_camera_period_apart() -> None:
+    (scene,) = scene_set(1)
+    times = np.array(instants(scene)).reshape(-1, 2)
+    np.testing.assert_allclose(times[:, 1] - times[:, 0], CAMERA_PERIOD)
+    assert (np.diff(times[:, 0]) > 0.0).all()
+    assert times.min() >= 0.0
+    assert times.max() <= scene.seconds
