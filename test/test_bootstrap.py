@@ -13,7 +13,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-REAL_TOOLS = 'bash cat cut dirname env find flock grep readlink rm sed sha256sum sort tail uname'
+REAL_TOOLS = (
+    'bash cat cut dirname env find flock grep mkdir readlink rm sed sha256sum sort tail uname'
+)
 
 # One stand-in plays the system's Python, the one in .venv and (as `python -m pip`) pip. It notes
 # what it was asked to do in $NOTES; the tool named in $STOP_IN (pip: as it installs ROS) waits for
