@@ -46,7 +46,8 @@ class StepProgress:
         packages = len(re.findall(r'^Collecting ', text, re.MULTILINE))
         if not packages:
             return ''
-        return f'{packages} packages looked up, {self._fetched() / 1e6:.0f} MB fetched'
+        plural = '' if packages == 1 else 's'
+        return f'{packages} package{plural} looked up, {self._fetched() / 1e6:.0f} MB fetched'
 
     def _installed(self) -> int:
         return sum(1 for _ in self._log.parent.glob('lib/python*/site-packages/*.dist-info'))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -103,7 +104,7 @@ class Checkout:
         self._copy()
 
     def _copy(self) -> None:
-        for name in ('requirements', 'cmake', 'msg'):
+        for name in ('bootstrap', 'requirements', 'cmake', 'msg'):
             shutil.copytree(ROOT / name, self.root / name)
         for name in ('mmedge', 'CMakeLists.txt', 'package.xml'):
             shutil.copy(ROOT / name, self.root / name)
@@ -403,13 +404,62 @@ def test_a_second_interpreter_is_taken_where_the_first_does_not_suit(checkout: C
     assert checkout.run('--help').returncode == 0
 
 
-def test_another_processor_is_told_to_use_an_installed_ros(checkout: Checkout) -> None:
+def machine(checkout: Checkout, system: str, processor: str) -> Checkout:
     (checkout.tools / 'uname').unlink()
-    checkout.add_tool('uname', '#!/bin/sh\n[ "$1" = -s ] && echo Linux || echo aarch64\n')
-    done = checkout.run('--help')
+    checkout.add_tool('uname', f'#!/bin/sh\n[ "$1" = -s ] && echo {system} || echo {processor}\n')
+    return checkout
+
+
+@pytest.mark.parametrize(('system', 'processor'), [('Linux', 'riscv64'), ('Darwin', 'arm64')])
+def test_a_machine_without_wheels_is_pointed_to_an_installed_ros(
+    checkout: Checkout, system: str, processor: str
+) -> None:
+    done = machine(checkout, system, processor).run('demo')
     assert done.returncode == 1
-    assert 'aarch64' in done.stderr
+    assert f'{system} on {processor}' in done.stderr
     assert 'colcon build' in done.stderr
+    assert not (checkout.root / '.venv').exists()
+
+
+class TestAarch64:
+    """No ROS 2 wheels: what needs no graph is installed, and nothing is built."""
+
+    @pytest.fixture
+    def board(self, checkout: Checkout) -> Checkout:
+        (checkout.tools / 'g++').unlink()
+        return machine(checkout, 'Linux', 'aarch64')
+
+    def test_the_libraries_alone_are_installed_and_commands_run_from_the_sources(
+        self, board: Checkout
+    ) -> None:
+        done = board.run('replay', 'a bag')
+        assert done.stdout.splitlines() == [
+            *('mmedge_ros.commands.main', 'replay', 'a bag', f'cwd={board.root}'),
+            f'PYTHONPATH={board.root}',
+        ]
+        assert 'demo, up, record, profile and replay --live need ROS 2' in done.stderr
+        assert kinds(board.notes()) == ['venv', *ONE_PIP]
+        assert board.run('replay', 'a bag').stderr == ''
+        assert board.notes() == []
+
+    def test_a_python_without_headers_will_do(self) -> None:
+        probe = re.search(r"PROBE='(.*?)'\n", (ROOT / 'mmedge').read_text(), re.DOTALL)
+        assert probe is not None
+        no_headers = 'import sysconfig; sysconfig.get_path = lambda _: "/nowhere"\n' + probe[1]
+        lacking = {
+            name: subprocess.run(
+                [sys.executable, '-c', no_headers, name],
+                capture_output=True,
+                text=True,
+                check=True,
+            ).stdout.split()[1:]
+            for name in ('x86_64', 'aarch64')
+        }
+        assert lacking == {'x86_64': ['Python.h'], 'aarch64': []}
+
+    def test_the_tests_are_refused_with_the_reason(self, board: Checkout) -> None:
+        done = board.run('test')
+        assert (done.returncode, 'need ROS 2' in done.stderr) == (1, True)
 
 
 def test_a_link_and_another_folder_work_and_relative_paths_keep_their_meaning(
@@ -450,7 +500,7 @@ def test_the_tests_need_more_and_pass_their_arguments_on(ready: Checkout) -> Non
         'ruff format',
         'ruff check',
         'lint-imports',
-        'shellcheck mmedge',
+        'shellcheck -x',
         'mypy',
         'pytest -k',
     ]

@@ -54,7 +54,7 @@ def demo(
     """
     if bag is not None and (scenario or seconds is not None or seed is not None):
         raise typer.BadParameter('a recording is as it is; leave out --bag, or what it replaces')
-    from mmedge_ros.commands.errors import plain_errors
+    from mmedge_ros.commands.errors import plain_errors, require_ros
 
     with plain_errors():
         if flight_only:
@@ -62,6 +62,7 @@ def demo(
             if bag is None:
                 _simulated(out / 'flight', scenario, seconds, seed)
             return
+        require_ros()
         from mmedge_ros.commands.replay_run import ReplayRequest, run_replay
         from mmedge_ros.ros.graph.middleware_profile import set_profile
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NoReturn
@@ -11,6 +12,17 @@ from rich.markup import escape
 
 from mmedge_ros import MmedgeError
 from mmedge_ros.commands.display import console, one_line
+
+_NEEDS_ROS = (
+    'this command needs ROS 2 and the built package: ./mmedge brings both to x86-64 Linux, and '
+    'docs/install.md has the steps for other machines'
+)
+
+
+def require_ros() -> None:
+    """End with a sentence where there is no ROS 2, before anything takes long."""
+    if importlib.util.find_spec('rclpy') is None:
+        stop(f'rclpy is not installed; {_NEEDS_ROS}')
 
 
 @contextmanager
@@ -23,10 +35,7 @@ def plain_errors() -> Iterator[None]:
     except OSError as err:
         stop(f'{err.filename or "file"}: {err.strerror or err}')
     except ModuleNotFoundError as err:
-        stop(
-            f'{err.name} is not installed; this command needs ROS 2 and the built package '
-            '(./mmedge brings both)'
-        )
+        stop(f'{err.name} is not installed; {_NEEDS_ROS}')
 
 
 def stop(sentence: str) -> NoReturn:

@@ -75,3 +75,13 @@ def test_with_a_view_the_flight_plays_on_after_the_report(
     assert played[-1].view == 8123
     (options,) = again
     assert (options.bag, options.loop, options.view) == (str(tmp_path), True, 8123)
+
+
+def test_without_ros_the_demo_ends_before_anything_is_simulated(
+    tmp_path: Path, played: list[ReplayRequest], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr('importlib.util.find_spec', lambda _: None)
+    result = run('--out', tmp_path / 'out')
+    assert (result.exit_code, played) == (1, [])
+    assert 'docs/install.md' in result.stderr
+    assert not (tmp_path / 'out').exists()

@@ -1,0 +1,61 @@
+# shellcheck shell=bash
+# What `./mmedge test` runs, sourced by it: format, lint, types and tests, in its environment.
+# The script has set root, venv and python, and defined say and fail.
+# shellcheck disable=SC2154
+
+check() { # name, command...
+  local name=$1
+  shift
+  say "$name: ${*/#$venv\/bin\//}"
+  "$@" || failed+=("$name")
+}
+
+# Two workers, each with graphs in a ROS domain of its own. A graph of a dozen processes depends on
+# the clock, and a busy machine can make it late: tests that failed are tried again, alone and once
+# the machine has time. They are named, because a defect can show now and then only.
+run_live_tests() {
+  local cache=$venv/.live-tests code=0 try name before after
+  rm -rf "$cache"
+  "$python" -m pytest -o cache_dir="$cache" -n 2 --dist loadfile test/ros || code=$?
+  before=$(names_of_failed "$cache")
+  for try in second third; do
+    [[ $code == 1 && -n $before ]] || break
+    say "live tests that failed: a $try try, alone"
+    "$python" test/support/wait_for_calm.py >&2
+    code=0
+    "$python" -m pytest -o cache_dir="$cache" --last-failed test/ros || code=$?
+    after=$(names_of_failed "$cache")
+    while read -r name; do
+      grep -qxF -- "$name" <<<"$after" || say "unsteady: $name passed in its $try try"
+    done <<<"$before"
+    before=$after
+  done
+  return "$code"
+}
+
+names_of_failed() { # pytest's cache
+  sed -n 's/^ *"\(.*\)": true,\{0,1\}$/\1/p' "$1/v/cache/lastfailed" 2>/dev/null || true
+}
+
+run_tests() {
+  trap 'exit 130' INT
+  failed=()
+  cd "$root" || exit
+  export PATH=$venv/bin:$PATH
+  check format ruff format --check .
+  check lint ruff check .
+  check rooms lint-imports
+  check scripts shellcheck -x mmedge .ci/run bootstrap/tests.sh
+  check types mypy
+  if (($#)); then
+    check tests "$python" -m pytest "$@"
+  else
+    # Live graphs depend on the clock: they run after the rest, which takes all cores.
+    check tests "$python" -m pytest -n logical --dist loadfile --no-loadscope-reorder \
+      --ignore test/ros
+    check 'live tests' run_live_tests
+  fi
+  if ((${#failed[@]})); then
+    fail "failed: ${failed[*]}"
+  fi
+}
