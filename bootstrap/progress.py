@@ -37,7 +37,7 @@ class StepProgress:
         if built:
             return f'{built[-1][0]} of {built[-1][1]} files built'
         if '\nSuccessfully installed' in text:
-            return 'compiling what is imported'
+            return 'installed, almost done'
         to_install = _TO_INSTALL.search(text)
         if to_install:
             count = len(to_install[1].split(','))

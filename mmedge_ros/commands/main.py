@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib.metadata
+import re
 import signal
 import sys
 from collections.abc import Callable
@@ -256,6 +258,20 @@ for panel, commands in PANELS.items():
             app.command(name, rich_help_panel=panel)(command)
 
 
+# What Ubuntu's packages are too old for; matplotlib draws reports.
+_LEAST_VERSIONS = {'typer': (0, 12), 'matplotlib': (3, 7)}
+
+
+def old_libraries() -> list[str]:
+    """Name the libraries that are here but too old, with their versions."""
+    versions = {name: importlib.metadata.version(name) for name in _LEAST_VERSIONS}
+    return [
+        f'{name} {version}'
+        for name, version in versions.items()
+        if tuple(map(int, re.findall(r'\d+', version)[:2])) < _LEAST_VERSIONS[name]
+    ]
+
+
 class _Stopped(SystemExit):
     """Unwinds the stack, so that nothing is left running, and ends with a shell's exit code."""
 
@@ -274,6 +290,10 @@ def main() -> None:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _stop)
     try:
+        old = old_libraries()
+        if old:
+            say(f'mmedge: {" and ".join(old)}: too old; pip install -r requirements/ubuntu.txt')
+            raise SystemExit(1)
         arguments, hints = respelled(sys.argv[1:])
         for hint in hints:
             say(f'note: {hint}')

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import typer
@@ -67,9 +68,9 @@ def run_simulate(
             useful_workers(seconds),
             trace_only,
         )
-    use = f'to see what is made of it: mmedge replay {out}'
+    use = f'to see what is made of it: {shlex.join(["mmedge", "replay", str(out)])}'
     if trace_only:
-        use = f'the monitor plays its states with trace:={out}'
+        use = f'the monitor plays its states with {shlex.quote(f"trace:={out}")}'
     say(f'{seconds:g} s of {scenario}, seed {seed}; {use}')
     typer.echo(out)
     if preview:

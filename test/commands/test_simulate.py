@@ -57,6 +57,17 @@ class TestOneFlight:
         assert read_description(tmp_path / 'f') == FlightDescription('park_day_middle', 2, 0.5)
 
 
+@pytest.mark.parametrize(
+    ('options', 'hint'),
+    [((), "mmedge replay '{}/a flight'"), (('--trace-only',), "'trace:={}/a flight'")],
+)
+def test_a_hint_can_be_copied_where_the_path_has_spaces(
+    tmp_path: Path, grey: None, options: tuple[str, ...], hint: str
+) -> None:
+    done = run(str(tmp_path / 'a flight'), '--seconds', '0.3', *options)
+    assert hint.format(tmp_path) in done.stderr
+
+
 def test_a_trace_has_no_sensors_and_is_never_taken_for_the_flight(tmp_path: Path) -> None:
     out = tmp_path / 'flight'
     result = run(out, '--seconds', 0.5, '--trace-only')

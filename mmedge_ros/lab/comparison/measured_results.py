@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import PurePath
@@ -115,11 +116,11 @@ def read_gate(report: Fields) -> GateResult:
     split = next((r for r in report.rows('splits') if abs(r.number('alpha') - alpha) < 1e-9), None)
     bundle = report.part('bundle').text('name')
     options = {'samples': 'train'}
-    words = ' '.join(f'--{options.get(name, name)} {folder}' for name, folder in sets.items())
+    words = [w for name, folder in sets.items() for w in (f'--{options.get(name, name)}', folder)]
     streaming = rule.part('streaming_difference')
     return GateResult(
         bundle,
-        f'mmedge train gate {bundle} {words} --out BUNDLE',
+        shlex.join(['mmedge', 'train', 'gate', bundle, *words, '--out', 'BUNDLE']),
         alpha,
         report.flag('certified'),
         calibration_flights=report.number('calibration_flights'),
@@ -179,8 +180,8 @@ def read_predictor(report: Fields) -> PredictorResult:
     squared = ours.part('squared')
     learnt_from = report.part('calibration').text('set')
     return PredictorResult(
-        f'mmedge train predictor BUNDLE --train {learnt_from} --test {unseen.text("set")} '
-        '--out BUNDLE',
+        f'mmedge train predictor BUNDLE --train {shlex.quote(learnt_from)} '
+        f'--test {shlex.quote(unseen.text("set"))} --out BUNDLE',
         report.text('used') == PREDICTOR,
         unseen.number('flights'),
         unseen.number('windows'),

@@ -117,8 +117,8 @@ def _ray() -> Any:
         import ray.exceptions
     except ImportError as err:
         raise EvaluationError(
-            '--ray needs the package ray, which is not installed; `pip install mmedge_ros[ray]`, '
-            'or leave the option out'
+            '--ray needs the package ray, which is not installed; run '
+            "`pip install 'mmedge_ros[ray]'`, or leave the option out"
         ) from err
     return ray
 

@@ -8,6 +8,7 @@ goes on from its last epoch, and one that has ended is not done again.
 from __future__ import annotations
 
 import json
+import shlex
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -147,7 +148,7 @@ def _flights(features: Path, name: str) -> tuple[CachedFlight, ...]:
     if not folders:
         raise TrainingError(
             f'{folder} holds no features of flights; make them with `mmedge train fusion SET '
-            f'--validation SET --features {features}`'
+            f'--validation SET --features {shlex.quote(str(features))}`'
         )
     return tuple(read_flight(path) for path in folders)
 
