@@ -64,7 +64,7 @@ class TestOneFlight:
 def test_a_hint_can_be_copied_where_the_path_has_spaces(
     tmp_path: Path, grey: None, options: tuple[str, ...], hint: str
 ) -> None:
-    done = run(str(tmp_path / 'a flight'), '--seconds', '0.3', *options)
+    done = run(tmp_path / 'a flight', '--seconds', 0.5, *options)
     assert hint.format(tmp_path) in done.stderr
 
 
