@@ -119,7 +119,10 @@ def examined(
             return [note('graph', 'not looked at: there is no ROS 2')]
         view = look_at_graph(topics, _PATIENCE)
         if isinstance(view, str):
-            return [wrong('graph', view, 'see what is said of ROS above')]
+            remedy = (
+                'source ROS 2 and the workspace with mmedge_ros, or use ./mmedge; see software'
+            )
+            return [wrong('graph', view, remedy)]
         snapshot.append(view)
         return check_inputs(view)
 

@@ -107,6 +107,14 @@ def test_a_realsense_on_usb_2_is_noted(tmp_path: Path, speed: str, state: State)
     assert examined(tmp_path)['camera'].words.startswith('/dev/video0 D435I')
 
 
+def test_the_node_with_the_metadata_of_a_camera_is_left_out(tmp_path: Path) -> None:
+    plug_realsense(tmp_path, '5000')
+    plug(tmp_path, 'video4linux', 'video1', '2-1', 3)
+    write_files(tmp_path / 'sys/class/video4linux/video1', {'name': 'D435I', 'index': '1'})
+    findings = check_devices(SystemFiles(tmp_path), lambda _: ALL_RIGHTS)
+    assert len([f for f in findings if f.subject == 'camera']) == 1
+
+
 def test_rules_and_the_modem_manager_are_looked_for(tmp_path: Path) -> None:
     plug_board(tmp_path)
     write_files(tmp_path, {'proc/17/comm': 'ModemManager'})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from mmedge_ros.preflight.finding import State, examine, note, ok
+from mmedge_ros.preflight.finding import Finding, State, examine, note, ok
 
 
 def test_findings_come_by_section_in_the_order_of_the_checks() -> None:
@@ -16,13 +16,16 @@ def test_findings_come_by_section_in_the_order_of_the_checks() -> None:
 
 def test_a_check_that_hangs_becomes_a_finding_and_the_others_are_kept() -> None:
     ended = threading.Event()
+    threads = []
 
-    def hang() -> list[object]:
+    def hang() -> list[Finding]:
+        threads.append(threading.current_thread())
         ended.wait(60.0)
         return []
 
-    found = examine({'USB': hang, 'disk': lambda: [note('disk', 'full')]}, 0.1)  # type: ignore[dict-item]
+    found = examine({'USB': hang, 'disk': lambda: [note('disk', 'full')]}, 0.1)
     ended.set()
+    assert threads[0].daemon  # or the program could not end
     assert found['disk'] == [note('disk', 'full')]
     assert [(f.subject, f.state) for f in found['USB']] == [('USB', State.WRONG)]
     assert 'dmesg' in found['USB'][0].remedy

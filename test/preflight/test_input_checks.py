@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 from hand_made_graph import NOW_NS, arrivals, good_graph, view
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from mmedge_ros.data_types import CAMERA, RADAR
 from mmedge_ros.preflight.finding import Finding, State
@@ -20,6 +22,7 @@ from mmedge_ros.preflight.graph_view import (
     with_one_camera,
 )
 from mmedge_ros.preflight.input_checks import (
+    CONTENTS,
     check_clocks,
     check_frames,
     check_inputs,
@@ -241,3 +244,31 @@ def test_the_form_of_the_pictures_is_that_which_is_in_use() -> None:
     # An encoder that waits for raw pictures does not get compressed ones.
     assert chosen(raw._replace(subscribers=end), packed._replace(publishers=end)) == '/i'
     assert chosen(raw._replace(publishers=end), packed._replace(subscribers=end)) != '/i'
+
+
+TEXTS = st.text(max_size=12)
+STAMPS = st.integers(-(2**63), 2**63 - 1)
+ENDS = st.lists(st.builds(Endpoint, TEXTS, TEXTS, st.booleans(), st.booleans()), max_size=3)
+VIEWS = st.builds(
+    TopicView,
+    *(TEXTS, TEXTS, ENDS.map(tuple), ENDS.map(tuple)),
+    st.lists(st.builds(Arrival, STAMPS, STAMPS), max_size=4).map(tuple),
+    *(TEXTS, TEXTS, TEXTS),
+)
+STATUSES = st.builds(
+    NodeStatus, TEXTS, st.integers(0, 255), TEXTS, st.lists(TEXTS, max_size=2).map(tuple)
+)
+
+
+@settings(max_examples=60)
+@given(
+    st.dictionaries(st.sampled_from(list(CONTENTS)), VIEWS),
+    st.lists(STATUSES, max_size=3),
+    st.lists(TEXTS, max_size=2),
+)
+def test_whatever_a_graph_shows_is_judged_without_an_error(
+    inputs: dict[str, TopicView], statuses: list[NodeStatus], transforms: list[str]
+) -> None:
+    graph = GraphView(inputs, {'x': 'y'}, ('n',), tuple(statuses), tuple(transforms))
+    assert GraphView.from_json(graph.to_json()) == graph
+    assert all_checks(graph)

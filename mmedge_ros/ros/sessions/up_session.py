@@ -9,11 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from mmedge_ros.data_types import CAMERA, RADAR, Decision
+from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.bundle.default_model import default_detector
 from mmedge_ros.geometry import GeometryError
 from mmedge_ros.geometry.calibration import read_calibration
 from mmedge_ros.geometry.transforms import format_static_transform
+from mmedge_ros.preflight.finding import State
 from mmedge_ros.preflight.graph_view import COMPRESSED, ODOMETRY
+from mmedge_ros.preflight.model_checks import check_model
 from mmedge_ros.replay import ReplayError
 from mmedge_ros.replay.recording import Recording, TopicChoice
 from mmedge_ros.ros.graph.description import (
@@ -80,9 +83,11 @@ def run_up(
         decisions per second
     :param say: called with sentences about nodes that end or start
     :raises ReplayError: when the recording cannot be used or a node cannot run
+    :raises EncodingError: when there is no such model, or its files are damaged
     """
     set_profile()
     nodes = describe_up(options)
+    _check_model(options, say)
     if options.single_process:
         nodes = [single_process(nodes)]
     params = [options.params.resolve()] if options.params else []
@@ -169,6 +174,17 @@ def _camera_parameters(options: UpOptions) -> dict[str, Any] | None:
     if options.camera_driver is None:
         return None
     return {'image_transport': options.image_transport, **options.camera_driver}
+
+
+def _check_model(options: UpOptions, say: Callable[[str], None]) -> None:
+    """Say at once what an encoder would find out after seconds."""
+    if options.bag and not options.detector:
+        return  # chosen by the recording
+    for finding in check_model(options.detector)[0]:
+        if finding.state is State.WRONG:
+            raise EncodingError(finding.words)
+        if finding.state is State.NOTE and not options.bag:
+            say(f'{finding.words}; {finding.remedy}')
 
 
 def awaited_inputs(options: UpOptions) -> dict[str, Input]:
