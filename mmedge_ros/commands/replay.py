@@ -12,8 +12,8 @@ from mmedge_ros.commands.live_view import ViewOption, open_view
 from mmedge_ros.commands.options import (
     COMPARISON,
     LIVE,
+    RECORDING,
     TIMES,
-    BagArgument,
     CalibrationOption,
     CameraOption,
     DetectorOption,
@@ -27,7 +27,15 @@ from mmedge_ros.commands.options import (
 
 
 def replay(
-    bag: BagArgument,
+    bag: Annotated[
+        Path,
+        typer.Argument(
+            metavar='RECORDING',
+            exists=True,
+            help='rosbag2 folder, a single .mcap or .db3 file, a video file, or a folder of '
+            'pictures',
+        ),
+    ],
     out: Annotated[
         Path, typer.Option('--out', metavar='FOLDER', help='folder of the report')
     ] = Path('out/replay'),
@@ -108,8 +116,40 @@ def replay(
             'drawn in; it is kept apart from report.html, so that you decide who sees it',
         ),
     ] = False,
+    rerun: Annotated[
+        Path | None,
+        typer.Option(
+            '--rerun',
+            metavar='FILE',
+            help='also write FILE.rrd for the viewer of Rerun: pictures, tracks, radar returns '
+            'and latency on one timeline; needs rerun-sdk',
+        ),
+    ] = None,
+    fov: Annotated[
+        float | None,
+        typer.Option(
+            '--fov',
+            min=5.0,
+            max=150.0,
+            metavar='DEGREES',
+            help='angle of view across the longer side of a video, for ranges \\[70, about a '
+            "phone's]",
+            rich_help_panel=RECORDING,
+        ),
+    ] = None,
+    fps: Annotated[
+        float | None,
+        typer.Option(
+            '--fps',
+            metavar='HZ',
+            min=0.1,
+            max=480.0,
+            help='pictures per second of a folder of pictures \\[30]',
+            rich_help_panel=RECORDING,
+        ),
+    ] = None,
 ) -> None:
-    """Replay a recording and write a report."""
+    """Replay a recording, a video or a folder of pictures, and write a report."""
     span = frame_span(frames)
     if frames and boxes is None and not pseudo_labels:
         raise typer.BadParameter(
@@ -121,9 +161,15 @@ def replay(
     if view and not live:
         raise typer.BadParameter('--view belongs to --live; offline there is nothing to watch')
     from mmedge_ros.commands.replay_run import ReplayRequest, run_replay
+    from mmedge_ros.replay.picture_recording import PictureParameters, holds_pictures
     from mmedge_ros.replay.recording import TopicChoice
     from mmedge_ros.ros.graph.middleware_profile import set_profile
 
+    given = {name: value for name, value in (('fov', fov), ('fps', fps)) if value is not None}
+    if given and not holds_pictures(bag):
+        raise typer.BadParameter(
+            f'--{next(iter(given))} belongs to a video or a folder of pictures; {bag} is none'
+        )
     with plain_errors():
         set_profile(network)
         run_replay(
@@ -145,6 +191,8 @@ def replay(
                 optimise=optimise,
                 teacher=pseudo_labels,
                 view=open_view(view),
+                pictures=PictureParameters(**given),
+                rerun=rerun,
             )
         )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import typer
 
@@ -34,7 +35,9 @@ from mmedge_ros.records.device_profile import measured_profile, stage_durations,
 from mmedge_ros.records.run_record import RunRecord
 from mmedge_ros.replay.offline_session import OfflineOptions, replay_offline
 from mmedge_ros.replay.parameter_file import with_parameter_file
+from mmedge_ros.replay.picture_recording import PictureParameters
 from mmedge_ros.replay.recording import TopicChoice
+from mmedge_ros.viewing.rerun_file import open_rerun, write_rerun
 
 _NOTES_SHOWN = 5
 
@@ -60,6 +63,8 @@ class ReplayRequest:
     optimise: bool = False
     teacher: str = ''
     view: int = 0
+    pictures: PictureParameters = field(default_factory=PictureParameters)
+    rerun: Path | None = None
 
 
 def run_replay(request: ReplayRequest) -> None:
@@ -67,6 +72,7 @@ def run_replay(request: ReplayRequest) -> None:
     given = read_boxes(request.boxes) if request.boxes else None
     # Found out now rather than after the replay.
     teacher = _open_teacher(request.teacher) if request.teacher else None
+    rerun = open_rerun() if request.rerun else None
     require_writable(request.out)
     record = _live(request) if request.live else _offline(request)
     comparison, taught, refusal = _compared(record, request, given, teacher)
@@ -97,6 +103,8 @@ def run_replay(request: ReplayRequest) -> None:
         _save_profile(record, request.save_profile)
     if request.video:
         _write_video(record, request)
+    if request.rerun:
+        _write_rerun(record, request, request.rerun, rerun)
     if refusal:
         stop(refusal)
 
@@ -140,6 +148,7 @@ def _live(request: ReplayRequest) -> RunRecord:
         optimise=request.optimise,
         profile=str(request.profile or ''),
         view=request.view,
+        pictures=request.pictures,
     )
     with StatusLine(f'live replay of {request.bag.name}') as line:
         return replay_live(options, lambda share, live: line.show(share, live.newest))
@@ -160,6 +169,7 @@ def offline_record(
         str(request.calibration or ''),
         str(request.profile or ''),
         request.topics,
+        request.pictures,
     )
     if request.params:
         options = with_parameter_file(options, request.params)
@@ -180,7 +190,10 @@ def _taught(record: RunRecord, request: ReplayRequest, teacher: Detector) -> Pse
     from mmedge_ros.replay.recording import Recording
 
     first, last = frame_range(record, *request.frames)
-    with Recording(request.bag, request.topics) as recording, StatusLine('teacher') as line:
+    with (
+        Recording(request.bag, request.topics, pictures=request.pictures) as recording,
+        StatusLine('teacher') as line,
+    ):
         labels = teacher_labels(
             recorded_pictures(recording),
             teacher,
@@ -196,8 +209,24 @@ def _write_video(record: RunRecord, request: ReplayRequest) -> None:
     from mmedge_ros.replay.recording import Recording
 
     path = request.out / VIDEO
-    with Recording(request.bag, request.topics) as recording, StatusLine('video') as line:
+    with (
+        Recording(request.bag, request.topics, pictures=request.pictures) as recording,
+        StatusLine('video') as line,
+    ):
         write_video(record, recorded_pictures(recording), path, line.advance)
+    typer.echo(path)
+
+
+def _write_rerun(record: RunRecord, request: ReplayRequest, path: Path, rerun: Any) -> None:
+    """Read the pictures again and write the file of Rerun."""
+    from mmedge_ros.lab.evaluation.video import recorded_pictures
+    from mmedge_ros.replay.recording import Recording
+
+    with (
+        Recording(request.bag, request.topics, pictures=request.pictures) as recording,
+        StatusLine('rerun') as line,
+    ):
+        write_rerun(record, recorded_pictures(recording), path, rerun, line.advance)
     typer.echo(path)
 
 

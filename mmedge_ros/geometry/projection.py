@@ -106,6 +106,16 @@ class CameraModel:
         k[1, 1] /= bins[1]
         return cls(width // int(bins[0]), height // int(bins[1]), k, d, model)
 
+    def scaled(self, width: int, height: int) -> CameraModel:
+        """Return the model for the same pictures in another size, px."""
+        across, down = width / self.width, height / self.height
+        k = self.k.copy()
+        # The middle of pixel 0 lies at half a pixel, in every scale.
+        k[:2, 2] = (k[:2, 2] + 0.5) * (across, down) - 0.5
+        k[0, :2] *= across
+        k[1, 1] *= down
+        return CameraModel(width, height, k, self.d, self.model)
+
     def project(self, points_optical: ArrayLike) -> tuple[FloatArray, NDArray[np.bool_]]:
         """Return pixels (N, 2) of (N, 3) points in the optical frame, and which are in view.
 

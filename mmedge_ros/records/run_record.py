@@ -53,7 +53,8 @@ class RunRecord:
     calibration. ``ego`` is the way of the body through ``frame_id`` by odometry; without any,
     tracks live in the frame of the body. ``truth`` is None where the recording has none.
     ``configurations`` are those that were published, ``states`` the states of the system by
-    instant; both only of a live graph that has an optimiser and a monitor.
+    instant; both only of a live graph that has an optimiser and a monitor. ``picture_scale`` is
+    how much larger the recording's own pictures are than those that boxes here refer to.
     """
 
     bag: str
@@ -81,6 +82,7 @@ class RunRecord:
     software: dict[str, str] = field(default_factory=dict)
     profile: str = ''
     duration: float = 0.0
+    picture_scale: float = 1.0
     wall_time: float = 0.0
 
 

@@ -1,4 +1,4 @@
-"""Recorded flights: rosbag2 folders and single .mcap or .db3 files.
+"""Recorded flights: rosbag2 folders, single .mcap or .db3 files, and videos.
 
 Messages are read in log-time order with no more than a chunk of the file in memory, and
 deserialised only on demand. A broken recording is read up to the break, and
@@ -12,13 +12,19 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
 from mmedge_ros.replay import BagError
 from mmedge_ros.replay.bag_storage import LAST_NS, Part, TopicInfo, open_parts
 from mmedge_ros.replay.bag_topics import unknown_topic
+from mmedge_ros.replay.picture_recording import (
+    PictureParameters,
+    PicturePart,
+    holds_pictures,
+)
+from mmedge_ros.replay.wire_formats import header_stamp_ns
 from mmedge_ros.untrusted_files import brief
 
 
@@ -33,21 +39,43 @@ class BagMessage:
     index: int
 
 
+class Stamp(NamedTuple):
+    """When a message was measured (0 where its header cannot be read), and logged; in ns."""
+
+    stamp_ns: int
+    log_ns: int
+
+
+def stamp_of(message: BagMessage) -> int:
+    """Return the stamp of a message's header in ns, 0 where it cannot be read."""
+    try:
+        return header_stamp_ns(message.raw)
+    except BagError:
+        return 0
+
+
 class Bag:
     """A recording, open for reading; a context manager.
 
-    ``topics`` are sorted by name and list what can be read. ``begin_ns`` and ``end_ns`` are
-    the log times of the first and the last message. ``problems`` holds what was wrong, in
-    words; it may grow while messages are read.
+    ``topics`` are sorted by name and list what can be read. ``problems`` holds what was wrong,
+    in words; it may grow while messages are read. ``pictures`` is the video or the folder of
+    pictures this is, None for a bag.
 
+    :param parameters: of a video or a folder of pictures
     :raises BagError: if there is nothing to read
     """
 
-    def __init__(self, path: str | Path) -> None:
+    def __init__(self, path: str | Path, parameters: PictureParameters | None = None) -> None:
         self.path = Path(path)
         self.problems: list[str] = []
+        self.pictures: PicturePart | None = None
         try:
-            self._parts: list[Part] = open_parts(self.path, self._report)
+            if holds_pictures(self.path):
+                parameters = parameters or PictureParameters()
+                self.pictures = PicturePart(self.path, parameters, self._report)
+            self._parts: list[Part] = (
+                [self.pictures] if self.pictures else open_parts(self.path, self._report)
+            )
         except OSError as error:
             raise BagError(f'{self.path} cannot be read: {error}') from error
         counts: Counter[tuple[str, str]] = Counter()
@@ -59,10 +87,18 @@ class Bag:
             self.close()
             reasons = ''.join(f'; {problem}' for problem in self.problems)
             raise BagError(f'{self.path} holds no messages{reasons}')
-        filled = [part for part in self._parts if any(t.count for t in part.topics)]
-        self.begin_ns = min(part.begin_ns for part in filled)
-        self.end_ns = max(part.end_ns for part in filled)
+        self._filled = [part for part in self._parts if any(t.count for t in part.topics)]
         self._types = get_typestore(Stores.ROS2_KILTED)
+
+    @property
+    def begin_ns(self) -> int:
+        """Log time of the first message."""
+        return min(part.begin_ns for part in self._filled)
+
+    @property
+    def end_ns(self) -> int:
+        """Log time of the last message; of a video a guess, until it was read to its end."""
+        return max(part.end_ns for part in self._filled)
 
     def __enter__(self) -> Bag:
         return self
@@ -90,6 +126,16 @@ class Bag:
         if not self._parts:
             raise BagError(f'{self.path} is closed')
         return self._merged(frozenset(names))
+
+    def stamps(self, topics: Iterable[str]) -> Iterator[Stamp]:
+        """Return the times of the messages of these topics; those of a video are not decoded.
+
+        :raises BagError: as `messages`
+        """
+        names = tuple(topics)
+        if self.pictures is not None and names:
+            return (Stamp(time_ns, time_ns) for time_ns in self.pictures.times_ns())
+        return (Stamp(stamp_of(message), message.log_ns) for message in self.messages(names))
 
     def deserialize(self, message: BagMessage) -> Any:
         """Return the message as an object with the attributes of its ROS type.

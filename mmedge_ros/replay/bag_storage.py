@@ -47,8 +47,12 @@ class Part(Protocol):
 
     topics: tuple[TopicInfo, ...]
     definitions: dict[str, tuple[str, str]]
-    begin_ns: int
-    end_ns: int
+
+    @property
+    def begin_ns(self) -> int: ...
+
+    @property
+    def end_ns(self) -> int: ...
 
     def messages(self, names: frozenset[str]) -> Iterator[Record]:
         """Yield the messages of these topics in log-time order."""
@@ -191,7 +195,10 @@ def open_parts(path: Path, report: Report) -> list[Part]:
     :raises BagError: if this is no recording at all
     """
     if not path.exists():
-        raise BagError(f'{path} does not exist; give a rosbag2 folder, an .mcap or a .db3 file')
+        raise BagError(
+            f'{path} does not exist; give a rosbag2 folder, an .mcap or .db3 file, a video file '
+            'or a folder of pictures'
+        )
     if path.is_dir():
         return _open_folder(path, report)
     if path.suffix == '.bag':
@@ -215,7 +222,10 @@ def _open_folder(path: Path, report: Report) -> list[Part]:
         if file not in present:
             report(f'{file.name} is missing, although {METADATA} lists it')
     if not present:
-        raise BagError(f'{path} has no .mcap or .db3 file; give a rosbag2 folder')
+        raise BagError(
+            f'{path} has no .mcap or .db3 file, and no pictures (.jpg, .png) either; give a '
+            'rosbag2 folder, a video file or a folder of pictures'
+        )
     return [_open_file(file, report) for file in present]
 
 

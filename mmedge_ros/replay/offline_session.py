@@ -19,6 +19,7 @@ from mmedge_ros.records.device_profile import read_profile
 from mmedge_ros.records.run_record import RunRecord, software_identity
 from mmedge_ros.replay.input_problems import input_problems
 from mmedge_ros.replay.offline_replay import OfflineReplay
+from mmedge_ros.replay.picture_recording import PictureParameters
 from mmedge_ros.replay.recording import Recording, TopicChoice
 from mmedge_ros.sensing.radar.filter import RadarLimits
 
@@ -32,6 +33,7 @@ class OfflineOptions:
     calibration: str = ''
     profile: str = ''
     topics: TopicChoice = field(default_factory=TopicChoice)
+    pictures: PictureParameters = field(default_factory=PictureParameters)
     pipeline: PipelineParameters = field(default_factory=PipelineParameters)
     detection: DetectorParameters = field(default_factory=DetectorParameters)
     limits: RadarLimits = field(default_factory=RadarLimits)
@@ -47,7 +49,9 @@ def replay_offline(
     :raises EncodingError: when the detector cannot be used
     """
     begun, used = time.monotonic(), time.process_time()
-    with Recording(options.bag, options.topics, options.calibration) as recording:
+    with Recording(
+        options.bag, options.topics, options.calibration, options.pictures
+    ) as recording:
         profile = read_profile(Path(options.profile)) if options.profile else None
         model = replay_detector(recording, options.detector)
         # Without pictures there is no model either.
@@ -60,7 +64,8 @@ def replay_offline(
         pipeline.rig.add_transforms(recording.transforms)
         if recording.camera is not None:
             pipeline.rig.set_camera(recording.camera)
-        first_ns, last_ns = recording.arrivals_ns()
+        # Those of the units alone are known only after a video was read once.
+        first_ns, last_ns = recording.bag.begin_ns, recording.bag.end_ns
 
         def report(decision: Decision) -> None:
             if on_progress:
@@ -120,6 +125,7 @@ def begin_record(recording: Recording, parameters: PipelineParameters, mode: str
         ego=recording.ego_motion(),
         truth=recording.truth(),
         duration=(last_ns - first_ns) / NS_PER_S,
+        picture_scale=recording.picture_scale,
     )
 
 

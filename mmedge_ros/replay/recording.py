@@ -24,8 +24,9 @@ from mmedge_ros.parameter import parameter
 from mmedge_ros.pipeline.unit_intake import acquisition_trail, plausible_stamp
 from mmedge_ros.records.ground_truth import GroundTruth
 from mmedge_ros.replay import BagError, ReplayError
-from mmedge_ros.replay.bag import Bag, BagMessage
+from mmedge_ros.replay.bag import Bag, BagMessage, stamp_of
 from mmedge_ros.replay.bag_topics import TF_MESSAGE, choose_topics, is_tf_static
+from mmedge_ros.replay.picture_recording import PictureParameters
 from mmedge_ros.replay.playback import playback_sources
 from mmedge_ros.replay.recorded_calibration import recorded_camera, recorded_transforms
 from mmedge_ros.replay.recorded_truth import GROUND_TRUTH, read_truth
@@ -73,25 +74,31 @@ class TopicChoice:
 
 
 class Recording:
-    """A bag with its sensors found; a context manager.
+    """A bag or a video with its sensors found; a context manager.
 
     ``camera`` and ``transforms`` come from the bag, or from a calibration file where one is
-    given.
+    given. ``picture_scale`` is how much larger the pictures of a video are than those that it is
+    replayed with.
 
+    :param pictures: what a video or a folder of pictures does not say of itself
     :raises ReplayError: if there is nothing to play or a given file cannot be used
     """
 
     def __init__(
-        self, path: str | Path, choice: TopicChoice | None = None, calibration: str = ''
+        self,
+        path: str | Path,
+        choice: TopicChoice | None = None,
+        calibration: str = '',
+        pictures: PictureParameters | None = None,
     ) -> None:
         if not str(path):
-            raise ReplayError('no recording given; name a rosbag2 folder or file')
+            raise ReplayError('no recording given; name a rosbag2 folder or file, or a video')
         choice = choice or TopicChoice()
         self._problems: list[str] = []
         self._damaged: dict[str, tuple[str, int]] = {}
         self._repeated = RepeatedMessages()
         self._arrivals_ns: tuple[int, int] | None = None
-        self.bag = Bag(path)
+        self.bag = Bag(path, pictures)
         try:
             self._find_sensors(choice, calibration)
         except MmedgeError:
@@ -119,6 +126,10 @@ class Recording:
 
     def close(self) -> None:
         self.bag.close()
+
+    @property
+    def picture_scale(self) -> float:
+        return self.bag.pictures.scale if self.bag.pictures else 1.0
 
     @property
     def is_simulated(self) -> bool:
@@ -193,14 +204,16 @@ class Recording:
         """Return the stamp of every camera message; its arrival, where the stamp is not true."""
         if self.topics.camera is None:
             return []
-        stamps = ((self._stamp_ns(m), m.log_ns) for m in self.bag.messages([self.topics.camera]))
-        return [stamp if plausible_stamp(stamp, log) else log for stamp, log in stamps]
+        return [
+            stamp if plausible_stamp(stamp, log) else log
+            for stamp, log in self.bag.stamps([self.topics.camera])
+        ]
 
     def arrivals_ns(self) -> tuple[int, int]:
         """Return when the first and the last unit became available."""
         if self._arrivals_ns is None:
             topics = [s.topic for s in self.sources.values() if s.modality]
-            times = [message.log_ns for message in self.bag.messages(topics)]
+            times = [stamp.log_ns for stamp in self.bag.stamps(topics)]
             if not times:
                 reasons = ''.join(f'; {problem}' for problem in self.bag.problems)
                 raise ReplayError(f'{self.bag.path}: no unit of any sensor can be read{reasons}')
@@ -230,7 +243,7 @@ class Recording:
 
     def _is_repeated(self, message: BagMessage) -> bool:
         """Whether it is a copy; without true stamps equal scans may be two empty ones."""
-        stamp_ns = self._stamp_ns(message)
+        stamp_ns = stamp_of(message)
         return plausible_stamp(stamp_ns, message.log_ns) and self._repeated.is_repeated(
             message.topic, stamp_ns, message.raw
         )
@@ -249,15 +262,9 @@ class Recording:
         first, count = self._damaged.get(topic, (text, 0))
         self._damaged[topic] = first, count + 1
 
-    def _stamp_ns(self, message: BagMessage) -> int:
-        try:
-            return header_stamp_ns(message.raw)
-        except BagError:
-            return 0
-
     def _period_ns(self, topic: str) -> int | None:
-        sample = islice(self.bag.messages([topic]), _RATE_SAMPLE)
-        return native_period_ns([self._stamp_ns(message) for message in sample])
+        sample = islice(self.bag.stamps([topic]), _RATE_SAMPLE)
+        return native_period_ns([stamp.stamp_ns for stamp in sample])
 
     def _read_geometry(self, calibration: str) -> None:
         """Take calibration and transforms from the bag, where a file does not say otherwise."""
@@ -268,7 +275,10 @@ class Recording:
             self.transforms = recorded_transforms(self.bag, report, given.transforms)
         except GeometryError as err:
             raise ReplayError(str(err)) from err
-        if self.camera is None and self.topics.camera_info is not None:
+        if self.bag.pictures is not None:
+            self.camera, note = self.bag.pictures.calibrated(self.camera)
+            report(note)
+        elif self.camera is None and self.topics.camera_info is not None:
             self.camera = recorded_camera(self.bag, self.topics.camera_info, report)
 
 

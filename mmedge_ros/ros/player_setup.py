@@ -14,6 +14,7 @@ from sensor_msgs.msg import CameraInfo
 
 from mmedge_ros.parameter import group, parameter
 from mmedge_ros.replay.bag_topics import SensorTopics
+from mmedge_ros.replay.picture_recording import PictureParameters
 from mmedge_ros.replay.playback import playback_sources
 from mmedge_ros.replay.recording import TopicChoice
 from mmedge_ros.ros.messages import names, qos
@@ -24,7 +25,7 @@ from mmedge_ros.ros.messages.sensor_input import input_topic
 class BagPlayerParameters:
     """What is played, and how."""
 
-    bag: str = parameter('', 'rosbag2 folder or file')
+    bag: str = parameter('', 'rosbag2 folder or file, video file, or folder of pictures')
     rate: float = parameter(
         1.0, 'speed; other than 1 publishes /clock for a graph on simulated time', '', 0.05, 20.0
     )
@@ -36,6 +37,7 @@ class BagPlayerParameters:
     wait_for: tuple[str, ...] = parameter((), 'nodes to wait for before the first message')
     wait_time: float = parameter(30.0, 'how long to wait for them', 's', 0.0, 600.0)
     topics: TopicChoice = group(TopicChoice)
+    pictures: PictureParameters = group(PictureParameters)
 
     @property
     def simulated(self) -> bool:

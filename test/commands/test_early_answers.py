@@ -55,7 +55,7 @@ def test_the_table_is_that_of_the_command_line() -> None:
         ('reply', 'did you mean replay?'),
         ('bench optimiser', 'did you mean optimizer?'),
         ('--verson', 'did you mean --version?'),
-        ('replay', 'missing argument: BAG'),
+        ('replay', 'missing argument: RECORDING'),
         ('replay /no/such/bag', "there is no '/no/such/bag'"),
         ('replay . --lve', 'did you mean --live?'),
         ('replay . --out', '--out needs a value: --out FOLDER'),

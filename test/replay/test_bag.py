@@ -397,7 +397,7 @@ def test_a_folder_in_the_place_of_a_file_is_an_error(tmp_path: Path) -> None:
 def test_a_file_that_is_no_recording_is_named(tmp_path: Path) -> None:
     path = tmp_path / 'notes.txt'
     path.write_text('hello')
-    with pytest.raises(BagError, match=r'notes\.txt is not a recording'):
+    with pytest.raises(BagError, match=r'notes\.txt cannot be read as a video.*no recording'):
         Bag(path)
 
 

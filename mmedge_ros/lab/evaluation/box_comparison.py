@@ -172,7 +172,10 @@ def compare_with_boxes(
             f'{len(boxes)} frames have boxes and the recording holds {len(stamps)} pictures; '
             f'give the boxes of this recording or another range'
         )
-    frames = [_Frame(stamps[frame], [box for box, _ in boxes[frame]]) for frame in inside]
+    frames = [
+        _Frame(stamps[n], [_scaled(box, record.picture_scale) for box, _ in boxes[n]])
+        for n in inside
+    ]
     matches, track_boxes, undecided = _match_tracks(record, frames)
     given = sum(len(frame.given) for frame in frames)
     radar_matched, radar_boxes = _match_returns(record, frames)
@@ -194,6 +197,11 @@ def compare_with_boxes(
         frames_without_decision=undecided,
         frames_outside=len(wanted) - len(inside),
     )
+
+
+def _scaled(box: Box, scale: float) -> Box:
+    """Return a box of the recording's own pictures in pixels of those that were replayed."""
+    return Box(*(edge / scale for edge in box))
 
 
 def count_matches(given: Sequence[Box], boxes: Sequence[Box]) -> int:

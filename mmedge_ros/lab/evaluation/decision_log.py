@@ -24,15 +24,19 @@ def rounded(value: float, digits: int) -> float | None:
     return round(number, digits) + 0.0 if math.isfinite(number) else None
 
 
-def decision_lines(decisions: Iterable[Decision]) -> str:
-    """Return the text of a decision log."""
+def decision_lines(decisions: Iterable[Decision], scale: float = 1.0) -> str:
+    """Return the text of a decision log.
+
+    :param scale: how much larger the recording's own pictures are than those of the boxes
+    """
     return ''.join(
-        json.dumps(_decision_object(decision), allow_nan=False, separators=(',', ':')) + '\n'
+        json.dumps(_decision_object(decision, scale), allow_nan=False, separators=(',', ':'))
+        + '\n'
         for decision in decisions
     )
 
 
-def _decision_object(decision: Decision) -> dict[str, Any]:
+def _decision_object(decision: Decision, scale: float) -> dict[str, Any]:
     newest = sorted(decision.newest_ns.items())
     return {
         'window_end_ns': int(decision.window_end_ns),
@@ -48,20 +52,20 @@ def _decision_object(decision: Decision) -> dict[str, Any]:
         'lost': list(decision.lost),
         'late': list(decision.late),
         'degraded': list(decision.degraded),
-        'tracks': [_track_object(track, decision.frame_id) for track in decision.tracks],
+        'tracks': [_track_object(track, decision.frame_id, scale) for track in decision.tracks],
         'trail': [[s.stage, int(s.begin_ns), int(s.end_ns)] for s in decision.trail],
     }
 
 
-def _track_object(track: Track, frame_id: str) -> dict[str, Any]:
-    box = None if track.box is None else [rounded(edge, 2) for edge in track.box]
+def _track_object(track: Track, frame_id: str, scale: float) -> dict[str, Any]:
+    box = None if track.box is None else [rounded(edge * scale, 2) for edge in track.box]
     covariance = np.asarray(track.covariance, np.float64)[_UPPER].tolist()
     return {
         'id': int(track.id),
         'label': track.label,
         'score': rounded(track.score, 4),
         'box': box,
-        'box_velocity': [rounded(speed, 2) for speed in track.box_velocity],
+        'box_velocity': [rounded(speed * scale, 2) for speed in track.box_velocity],
         'position': [rounded(value, 4) for value in track.position],
         'velocity': [rounded(value, 4) for value in track.velocity],
         'covariance': [rounded(value, 8) for value in covariance],

@@ -62,7 +62,7 @@ def write_report(
     view = top_view(record, tracks)
     figures = draw_figures(record, tracks, accuracy, view)
     texts = {
-        DECISIONS: decision_lines(record.decisions),
+        DECISIONS: decision_lines(record.decisions, record.picture_scale),
         PAGE: render_run_page(report, figures, pictures, view and view.content()),
     }
     known = (*FIGURE_NAMES, *RETIRED_FIGURES, *PICTURE_NAMES, VIDEO)

@@ -59,6 +59,7 @@ class GraphOptions:
     modalities: tuple[str, ...] = (CAMERA, RADAR)
     bag: str = ''
     bag_topics: Mapping[str, str] = field(default_factory=dict)
+    bag_pictures: Mapping[str, float] = field(default_factory=dict)
     rate: float = 1.0
     loop: bool = False
     clock: bool = False
@@ -169,6 +170,7 @@ def _bag_player(options: GraphOptions) -> NodeDescription:
             'stride': options.stride,
             'wait_for': ['fusion', *encoders, *options.wait_for],
             **{f'topics.{name}': topic for name, topic in options.bag_topics.items()},
+            **{f'pictures.{name}': value for name, value in options.bag_pictures.items()},
         },
     )
 

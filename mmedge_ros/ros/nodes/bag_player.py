@@ -31,7 +31,7 @@ class BagPlayer(Node):
     def __init__(self, **node_options: Any) -> None:
         super().__init__('bag_player', **node_options)
         self._options = p = declare(self, BagPlayerParameters)
-        self._recording = Recording(p.bag, p.topics)
+        self._recording = Recording(p.bag, p.topics, pictures=p.pictures)
         self._stride_ns = round(p.stride * NS_PER_S)
         self._outputs = create_outputs(self, self._recording.topics)
         self._clock_output: Publisher | None = None

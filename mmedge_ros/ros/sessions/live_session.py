@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ from mmedge_ros.replay.offline_session import (
     replay_detector,
 )
 from mmedge_ros.replay.parameter_file import pipeline_parameters
+from mmedge_ros.replay.picture_recording import PictureParameters
 from mmedge_ros.replay.recording import Recording, TopicChoice
 from mmedge_ros.ros.graph.description import (
     OPTIMIZER,
@@ -54,6 +55,7 @@ class LiveOptions:
     rate: float = 1.0
     clock: bool = False
     topics: TopicChoice = field(default_factory=TopicChoice)
+    pictures: PictureParameters = field(default_factory=PictureParameters)
     params: Path | None = None
     logs: Path | None = None
     optimise: bool = False
@@ -86,6 +88,11 @@ def bag_graph(
     :param profile: device profile for the optimiser
     :param view: port of the live page, which shows the monitor's state as well; 0 makes none
     """
+    if calibration and recording.picture_scale > 1.0:
+        raise ReplayError(
+            'a live graph gets the pictures of this video scaled down, to which a calibration of '
+            'its own size does not apply; replay it offline, without --live'
+        )
     topics = recording.topics
     chosen = {'camera': topics.camera, 'radar': topics.radar, 'odometry': topics.odometry}
     model = replay_detector(recording, detector)
@@ -94,6 +101,9 @@ def bag_graph(
             modalities=recording.modalities,
             bag=str(recording.bag.path.resolve()),
             bag_topics={name: topic for name, topic in chosen.items() if topic},
+            bag_pictures=asdict(recording.bag.pictures.parameters)
+            if recording.bag.pictures
+            else {},
             rate=rate,
             loop=loop,
             clock=clock,
@@ -150,7 +160,7 @@ def replay_live(options: LiveOptions, on_progress: Progress | None = None) -> Ru
     parameters = pipeline_parameters(options.params)
     live = LiveRecord()
     with (
-        Recording(options.bag, options.topics, options.calibration) as recording,
+        Recording(options.bag, options.topics, options.calibration, options.pictures) as recording,
         tempfile.TemporaryDirectory(prefix='mmedge_') as scratch,
     ):
         nodes = bag_graph(

@@ -11,6 +11,7 @@ import pytest
 from camera_fakes import BEGIN_NS, MS, SECOND, FakeCapture, Waiting, picture
 from hypothesis import given
 from hypothesis import strategies as st
+from mp4_files import write_mp4
 from virtual_clock import VirtualClock
 
 from mmedge_ros.sensing import SensingError
@@ -21,8 +22,8 @@ from mmedge_ros.sensing.camera.files import (
     VideoFile,
     check_file,
     open_file,
-    picture_files,
 )
+from mmedge_ros.sensing.camera.video_reader import picture_files
 
 
 @pytest.fixture
@@ -69,28 +70,28 @@ def shades(device: CameraDevice, count: int) -> list[int]:
 # ------------------------------------------------------------------------------ pace
 
 
-def test_pictures_come_at_the_rate_and_are_stamped_when_they_were_due(
-    clock: VirtualClock, wait: Waiting
-) -> None:
-    pacer = Pacer(20.0, clock, wait)
+def test_pictures_are_stamped_when_they_were_due(clock: VirtualClock, wait: Waiting) -> None:
+    pacer, due = Pacer(20.0, clock, wait), iter(n * 50 * MS for n in range(5))
     exposures = []
-    for _ in range(5):
-        exposures.append(pacer.next())
+    while (exposure := pacer.exposure(due)) is not None:
+        exposures.append(exposure)
         clock.advance_to(clock.now_ns() + 7 * MS)
     assert [e.stamp_ns - BEGIN_NS for e in exposures] == [n * 50 * MS for n in range(5)]
     assert [e.missed for e in exposures] == [0] * 5
     assert wait.seconds == pytest.approx([0.0] + [0.043] * 4)
 
 
-def test_who_is_late_misses_pictures_and_does_not_hurry(
+def test_overdue_pictures_are_missed_and_the_next_ones_are_not_hurried(
     clock: VirtualClock, wait: Waiting
 ) -> None:
-    pacer = Pacer(20.0, clock, wait)
-    pacer.next()
+    pacer, due = Pacer(20.0, clock, wait), iter(n * 50 * MS for n in range(9))
+    pacer.exposure(due)
     clock.advance_to(BEGIN_NS + 230 * MS)
-    late = pacer.next()
+    late, then = pacer.exposure(due), pacer.exposure(due)
+    assert late is not None
+    assert then is not None
     assert (late.missed, late.stamp_ns - BEGIN_NS) == (3, 200 * MS)
-    assert pacer.next().stamp_ns - BEGIN_NS == 250 * MS
+    assert then.stamp_ns - BEGIN_NS == 250 * MS
 
 
 # ------------------------------------------------------------------------------ videos
@@ -103,7 +104,7 @@ def test_a_video_plays_once_at_its_own_pace(
     assert (camera.format.width, camera.format.height, camera.format.rate) == (64, 48, 10.0)
     seen = shades(camera, 99)
     assert seen == pytest.approx([20, 50, 80, 110, 140, 170], abs=3)
-    assert clock.now_ns() - BEGIN_NS == 6 * SECOND // 10
+    assert clock.now_ns() - BEGIN_NS == 5 * SECOND // 10
     camera.close()
 
 
@@ -155,20 +156,21 @@ def test_a_video_that_is_taken_away_is_a_camera_that_is_unplugged(
     camera.close()
 
 
-def test_a_video_without_a_picture_does_not_loop_for_ever(
-    clock: VirtualClock, wait: Waiting
-) -> None:
-    camera = VideoFile(Path(__file__), True, clock, wait, lambda *_: FakeCapture())
+def test_a_video_without_a_picture_is_refused(clock: VirtualClock, wait: Waiting) -> None:
     with pytest.raises(SensingError, match='holds no picture'):
-        camera.grab()
+        VideoFile(Path(__file__), True, clock, wait, lambda *_: FakeCapture())
 
 
-def test_a_video_that_names_no_rate_gets_a_usual_one(clock: VirtualClock, wait: Waiting) -> None:
-    capture = FakeCapture([picture()])
-    capture.properties[cv2.CAP_PROP_FPS] = 0.0
-    camera = VideoFile(Path(__file__), False, clock, wait, lambda *_: capture)
-    assert camera.format.rate == 20.0
-    assert camera.notes == ('it names no rate, 20 Hz are taken',)
+def test_a_video_keeps_the_pace_of_its_own_times(
+    tmp_path: Path, clock: VirtualClock, wait: Waiting
+) -> None:
+    path = tmp_path / 'phone.mp4'
+    write_mp4(path, [picture(20 * n) for n in range(4)], [0.02, 0.1, 0.05, 0.03], turn=90)
+    camera = VideoFile(path, False, clock, wait)
+    exposures = [camera.grab() for _ in range(4)]
+    assert [e.stamp_ns - BEGIN_NS for e in exposures if e] == [0, 20 * MS, 120 * MS, 170 * MS]
+    assert camera.grab() is None
+    camera.close()
 
 
 # ------------------------------------------------------------------------------ folders
@@ -180,7 +182,7 @@ def test_pictures_of_a_folder_come_in_the_order_of_their_numbers(
     assert [path.name for path in picture_files(folder)] == ['1.png', '2.png', '10.png']
     camera = PictureFolder(folder, 5.0, False, False, clock, wait)
     assert shades(camera, 9) == [20, 40, 200]
-    assert clock.now_ns() - BEGIN_NS == 3 * SECOND // 5
+    assert clock.now_ns() - BEGIN_NS == 2 * SECOND // 5
 
 
 def test_a_folder_starts_over_in_a_loop(folder: Path, clock: VirtualClock, wait: Waiting) -> None:

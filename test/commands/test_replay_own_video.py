@@ -1,0 +1,184 @@
+"""`mmedge replay VIDEO`: one's own video gives tracks, a report and a video by one command."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+import pytest
+from camera_fakes import picture
+from mp4_files import write_mp4
+from tiny_detector import write_tiny_detector
+from typer.testing import CliRunner, Result
+
+from mmedge_ros.commands import replay_run
+from mmedge_ros.commands.main import app
+from mmedge_ros.lab.evaluation.decision_log import decision_lines
+from mmedge_ros.lab.evaluation.report import report_of
+from mmedge_ros.lab.evaluation.video import recorded_pictures
+from mmedge_ros.lab.simulation.flight import simulate_flight
+from mmedge_ros.records.run_record import RunRecord
+from mmedge_ros.replay.picture_recording import PictureParameters
+from mmedge_ros.replay.recording import Recording
+from mmedge_ros.skipping.track_facts import overlap
+
+ROOT = Path(__file__).resolve().parents[2]
+PROFILE = ROOT / 'config/profiles/default.yaml'
+SHIPPED = ROOT / 'models/flight_people'
+RATE = 20.0
+
+
+def run(*arguments: object) -> Result:
+    words = ['replay', *map(str, arguments), '--profile', str(PROFILE)]
+    return CliRunner().invoke(app, words, env={'NO_COLOR': '1'})
+
+
+def decisions_in(log: str) -> dict[int, dict[str, Any]]:
+    return {d['window_end_ns']: d for d in map(json.loads, log.splitlines())}
+
+
+def decisions_of(out: Path) -> dict[int, dict[str, Any]]:
+    return decisions_in((out / 'decisions.jsonl').read_text())
+
+
+def plays(video: Path) -> bool:
+    reader = cv2.VideoCapture(str(video))
+    try:
+        return bool(reader.read()[0])
+    finally:
+        reader.release()
+
+
+@pytest.fixture(scope='module')
+def pictures(tmp_path_factory: pytest.TempPathFactory) -> list[Any]:
+    """Pictures of simulated people, at RATE."""
+    flight = tmp_path_factory.mktemp('flight') / 'near'
+    simulate_flight(flight, 'street_day_near', seed=5, seconds=2.5)
+    with Recording(flight) as recording:
+        return [shot.picture for shot in recorded_pictures(recording)]
+
+
+def test_a_turned_video_of_variable_rate_gives_the_tracks_of_the_plain_pictures(
+    tmp_path: Path, pictures: list[Any]
+) -> None:
+    folder, video = tmp_path / 'plain', tmp_path / 'phone.mp4'
+    folder.mkdir()
+    for number, shot in enumerate(pictures):
+        cv2.imwrite(str(folder / f'{number}.jpg'), shot, [cv2.IMWRITE_JPEG_QUALITY, 95])
+    # A phone in the dark: it leaves out two of five pictures, and shows the others longer.
+    kept = [n for n in range(len(pictures)) if n % 5 not in (1, 3)]
+    steps = np.diff([*kept, len(pictures)]) / RATE
+    write_mp4(video, [pictures[n] for n in kept], steps.tolist(), turn=90)
+
+    out = tmp_path / 'out'
+    done = run(video, '--detector', SHIPPED, '--video', '--out', out)
+    assert done.exit_code == 0, done.output
+    assert done.stdout.splitlines() == [str(out / 'report.html'), str(out / 'video.mp4')]
+    assert 'camera only' in done.stderr
+    assert '70 degrees across the longer side is assumed' in done.stderr
+    assert 'only ever seen simulated people' in done.stderr
+    assert 'mmedge model fetch yolox_nano' in done.stderr
+    rate = PictureParameters(fps=RATE)
+    request = replay_run.ReplayRequest(
+        folder, out, detector=SHIPPED, profile=PROFILE, pictures=rate
+    )
+    record = replay_run.offline_record(request)
+
+    turned, plain = decisions_of(out), decisions_in(decision_lines(record.decisions))
+    settled = sorted(turned.keys() & plain.keys())[-12:]
+    boxes = [
+        [[t['box'] for t in run_of[end]['tracks'] if t['box']] for run_of in (turned, plain)]
+        for end in settled
+    ]
+    assert sum(len(seen) for _, seen in boxes) >= 12
+    shares = [
+        max((overlap(box, other) for other in others), default=0.0)
+        for others, seen in boxes
+        for box in seen
+    ]
+    assert np.median(shares) > 0.8
+    assert np.mean(np.array(shares) > 0.5) > 0.9
+
+    assert plays(out / 'video.mp4')
+    report = json.loads((out / 'report.json').read_text())
+    assert report['units']['camera']['encoded'] == len(kept)
+
+
+@pytest.fixture(scope='module')
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_tiny_detector(tmp_path_factory.mktemp('model') / 'tiny.onnx')
+
+
+def standing(x: int, width: int, height: int) -> Any:
+    """A white person of half the picture's height."""
+    shot = picture(40, width, height)
+    shot[height // 4 : 3 * height // 4, x : x + height // 8] = 255
+    return shot
+
+
+@pytest.fixture
+def _undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Figures take seconds; they have tests of their own."""
+
+    def write(record: RunRecord, folder: Path, comparison: Any, taught: Any) -> dict[str, Any]:
+        report = report_of(record, comparison, taught=taught)
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / 'report.json').write_text(json.dumps(report))
+        lines = decision_lines(record.decisions, record.picture_scale)
+        (folder / 'decisions.jsonl').write_text(lines)
+        return report
+
+    monkeypatch.setattr(replay_run, 'write_report', write)
+
+
+@pytest.mark.usefixtures('_undrawn')
+def test_boxes_of_a_large_video_are_in_its_own_pixels(tmp_path: Path, tiny: Path) -> None:
+    video, width, height = tmp_path / 'uhd.mp4', 2560, 1920
+    write_mp4(video, [standing(1000, width, height)] * 12, [0.1] * 12)
+    boxes = tmp_path / 'boxes.csv'
+    with boxes.open('w') as file:
+        rows = csv.writer(file)
+        rows.writerow(['frame', 'x0', 'y0', 'x1', 'y1', 'score'])
+        rows.writerows([n, 1000, 480, 1240, 1440, 0.9] for n in range(8, 12))
+    done = run(video, '--detector', tiny, '--boxes', boxes, '--out', tmp_path / 'out')
+    assert done.exit_code == 0, done.output
+    assert '2560 x 1920 px, replayed at 1280 x 960' in done.stderr
+    last = list(decisions_of(tmp_path / 'out').values())[-1]
+    assert last['tracks'][0]['box'] == pytest.approx([1000, 480, 1240, 1440], abs=16)
+    report = json.loads((tmp_path / 'out' / 'report.json').read_text())
+    assert report['boxes_comparison']['coverage'] == 1.0
+
+
+def test_options_of_videos_are_refused_for_other_recordings(tmp_path: Path) -> None:
+    bag = tmp_path / 'flight.mcap'
+    bag.touch()
+    done = run(bag, '--fov', 60, '--out', tmp_path / 'out')
+    assert done.exit_code == 2
+    assert '--fov belongs to a video' in ' '.join(done.stderr.split())
+
+
+@pytest.mark.usefixtures('_undrawn')
+@pytest.mark.timeout(300)
+def test_a_street_at_night_gives_the_people_in_it(data_folder: Path, tmp_path: Path) -> None:
+    source = data_folder / 'millieye'
+    detector = data_folder / 'models' / 'yolox_nano.onnx'
+    labels = source / '20200729-213410_auto_person_boxes_yoloxnano.csv'
+    done = run(
+        source / '20200729-213410_video.mp4',
+        *('--detector', detector, '--boxes', labels, '--frames', '20:380', '--video'),
+        *('--out', tmp_path),
+    )
+    assert done.exit_code == 0, done.output
+    report = json.loads((tmp_path / 'report.json').read_text())
+    compared = report['boxes_comparison']
+    assert compared['coverage'] > 0.95
+    assert compared['precision'] > 0.95
+    assert compared['ids'] <= 5
+    people = Counter(len(d['tracks']) for d in decisions_of(tmp_path).values())
+    assert people.most_common(1)[0][0] == 3
+    assert plays(tmp_path / 'video.mp4')
