@@ -41,23 +41,25 @@ def replay_set(
             write_table,
         )
         from mmedge_ros.lab.evaluation.report import write_report
+        from mmedge_ros.lab.evaluation.set_page import write_set_page
         from mmedge_ros.lab.reporting.report_files import require_writable
         from mmedge_ros.lab.training.flight_pictures import flights_in
 
         folders = flights_in(flights)
         require_writable(out)
-        reports = []
+        reports = {}
         with StatusLine(f'replaying {flights.name}') as line:
             for number, flight in enumerate(folders):
                 line.advance(number / len(folders), flight.name)
                 request = ReplayRequest(
                     flight, out, detector=detector, profile=profile, params=params
                 )
-                reports.append(write_report(offline_record(request), out / flight.name))
-        rows = accuracy_table(reports)
+                reports[flight.name] = write_report(offline_record(request), out / flight.name)
+        rows = accuracy_table(list(reports.values()))
+        write_set_page(flights.name, reports, rows, out)
+        say(f'{len(folders)} flights, each with its own report: {out / "report.html"}')
         if not rows:
             say(f'note: no flight below {flights} carries ground truth; there is no table')
             return
         write_table(rows, out)
-        say(f'a report of each of {len(folders)} flights is below {out}')
         typer.echo(table_markdown(rows))

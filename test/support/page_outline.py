@@ -16,7 +16,7 @@ class PageOutline(HTMLParser):
     """Collects tags, visible text, data and anchors of a page.
 
     Every element is closed, nothing is fetched, no attribute holds a script, links lead to
-    places in the page, and the one script is that whose hash the page allows.
+    places in the page or to files beside it, and the page allows its one script by its hash.
     """
 
     def __init__(self, page: str) -> None:
@@ -65,7 +65,7 @@ class PageOutline(HTMLParser):
         for tag, name, value in self.attributes:
             if name in ('src', 'srcset') or (name == 'href' and tag != 'a'):
                 assert value.startswith('data:')
-            elif name == 'href':
+            elif name == 'href' and not value.startswith('./'):
                 assert value.removeprefix('#') in places
         (script,) = self._scripts
         digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()

@@ -27,25 +27,34 @@ _ADDED = (
 )
 
 
-# Title, key of the row, and digits; None for what is written as it is.
-_COLUMNS: tuple[tuple[str, str, int | None], ...] = (
+# By the table on the page: title, key of the row, and digits; None for what is written as it is.
+COLUMN_GROUPS: dict[str, tuple[tuple[str, str, int | None], ...]] = {
+    'Detection': (
+        ('flights', 'flights', None),
+        ('people', 'people', None),
+        ('streaming mean IoU', 'streaming_mean_iou', 3),
+        ('mean IoU', 'mean_iou', 3),
+        ('mean IoU, 20 px', 'mean_iou_20px', 3),
+        ('recall', 'recall', 3),
+        ('precision', 'precision', 3),
+    ),
+    'Tracking and places': (
+        ('MOTA', 'mota', 3),
+        ('IDF1', 'idf1', 3),
+        ('id switches', 'id_switches', None),
+        ('position error, m', 'position_error_m', 2),
+        ('at 20 m', 'position_error_at_20m', 2),
+        ('range error, m', 'range_error_m', 2),
+        ('NEES (4)', 'nees', 2),
+    ),
+    'Time': (
+        ('latency p95, ms', 'latency_p95_ms', 1),
+        ('camera age p95, ms', 'camera_age_p95_ms', 0),
+    ),
+}
+_COLUMNS = (
     ('scenario', 'scenario', None),
-    ('flights', 'flights', None),
-    ('people', 'people', None),
-    ('streaming mean IoU', 'streaming_mean_iou', 3),
-    ('mean IoU', 'mean_iou', 3),
-    ('mean IoU, 20 px', 'mean_iou_20px', 3),
-    ('recall', 'recall', 3),
-    ('precision', 'precision', 3),
-    ('MOTA', 'mota', 3),
-    ('IDF1', 'idf1', 3),
-    ('id switches', 'id_switches', None),
-    ('position error, m', 'position_error_m', 2),
-    ('at 20 m', 'position_error_at_20m', 2),
-    ('range error, m', 'range_error_m', 2),
-    ('NEES (4)', 'nees', 2),
-    ('latency p95, ms', 'latency_p95_ms', 1),
-    ('camera age p95, ms', 'camera_age_p95_ms', 0),
+    *(column for group in COLUMN_GROUPS.values() for column in group),
 )
 
 TableRow = Mapping[str, Any]
@@ -70,7 +79,7 @@ def accuracy_table(reports: Sequence[Mapping[str, Any]]) -> list[TableRow]:
 def table_markdown(rows: Sequence[TableRow]) -> str:
     """Write the table in Markdown, a line for each row."""
     head = [title for title, _, _ in _COLUMNS]
-    cells = [[_cell(row, key, digits) for _, key, digits in _COLUMNS] for row in rows]
+    cells = [[cell(row, key, digits) for _, key, digits in _COLUMNS] for row in rows]
     return markdown_table(head, cells)
 
 
@@ -151,7 +160,8 @@ def _greatest(values: Sequence[float | None]) -> float:
     return max((value for value in values if value is not None), default=math.nan)
 
 
-def _cell(row: TableRow, key: str, digits: int | None) -> str:
+def cell(row: TableRow, key: str, digits: int | None) -> str:
+    """Write a figure of a row; the NEES with its bounds."""
     if digits is None:
         return str(row[key])
     value = number(row[key], digits)

@@ -94,6 +94,12 @@ def _people(report: Mapping[str, Any]) -> Iterator[str]:
         length = f' in {report["duration_s"]:.0f} s' if report['duration_s'] else ''
         yield f'Up to {_counted(most)} tracked at once, under {_ids(ids)}{length}.'
         return
+    yield from people_words(glance)
+
+
+def people_words(glance: Mapping[str, Any]) -> Iterator[str]:
+    """Say how many people there were and how they were followed, where that is known."""
+    people = glance['people']
     if not people:
         yield 'Nobody came into view.'
     else:
