@@ -19,7 +19,6 @@ from mmedge_ros.lab.reporting.figure_style import (
     INK,
     MUTED,
     FigureFile,
-    Series,
     label_columns,
     modality_colour,
     printable,
@@ -27,6 +26,7 @@ from mmedge_ros.lab.reporting.figure_style import (
     render_over_time,
     value_of,
 )
+from mmedge_ros.lab.reporting.readout import Series
 
 ROBUSTNESS, TIMELINE = 'robustness.png', 'timeline.png'
 _WIDE, _NARROW = 9.4, 4.6

@@ -20,10 +20,10 @@ from mmedge_ros.lab.reporting.figure_style import (
     MUTED,
     ORANGE,
     FigureFile,
-    Series,
     legend_above,
     render_over_time,
 )
+from mmedge_ros.lab.reporting.readout import Series
 from mmedge_ros.records.run_record import RunRecord
 
 STREAM, NEES = 'accuracy.png', 'nees.png'

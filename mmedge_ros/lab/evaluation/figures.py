@@ -31,9 +31,7 @@ from mmedge_ros.lab.reporting.figure_style import (
     BLUE,
     GREEN,
     INK,
-    MOST_POINTS,
     FigureFile,
-    Series,
     draw_series,
     label_rows,
     legend_above,
@@ -45,6 +43,7 @@ from mmedge_ros.lab.reporting.figure_style import (
     render,
     render_over_time,
 )
+from mmedge_ros.lab.reporting.readout import MOST_POINTS, Series
 from mmedge_ros.records.run_record import RunRecord
 
 LATENCY, STAGES = 'latency.png', 'stages.png'

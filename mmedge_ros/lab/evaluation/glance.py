@@ -163,6 +163,8 @@ def _unit_limits(report: Mapping[str, Any]) -> Iterator[Limit]:
     for modality, (_, units) in _UNITS.items():
         counts = report['units'][modality]
         received = counts['received']
+        if not received and f'the recording has no {modality}' in report['problems']:
+            continue
         if not received:
             yield Limit(
                 f'No {units} were received.',

@@ -24,11 +24,11 @@ from mmedge_ros.lab.reporting.figure_style import (
     MUTED,
     VERMILION,
     FigureFile,
-    Series,
     legend_above,
     render,
     render_over_time,
 )
+from mmedge_ros.lab.reporting.readout import Series
 from mmedge_ros.records.run_record import RunRecord
 
 TRACKS, RANGES = 'tracks.png', 'ranges.png'

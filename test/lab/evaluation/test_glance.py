@@ -189,3 +189,5 @@ def test_a_silent_sensor_is_said_once(build_run: Callable[..., RunRecord]) -> No
     assert lacking(build_run, units=sound, decisions=silent) == [what]
     known = ['radar: nothing usable in the last 4.1 s']
     assert lacking(build_run, units=sound, decisions=silent, problems=known) == []
+    camera = {'camera': UnitCounts(received=40)}
+    assert lacking(build_run, units=camera, problems=['the recording has no radar']) == []

@@ -17,8 +17,9 @@ from mmedge_ros.lab.evaluation.report_page import (
 )
 from mmedge_ros.lab.evaluation.top_view import top_view
 from mmedge_ros.lab.evaluation.trajectories import trajectories
-from mmedge_ros.lab.reporting.figure_style import FigureFile, Readout, Series
+from mmedge_ros.lab.reporting.figure_style import FigureFile
 from mmedge_ros.lab.reporting.page import number, percent
+from mmedge_ros.lab.reporting.readout import Readout, Series
 
 FIGURE = FigureFile('latency.png', b'PNG', 'Latency', 'What is seen', 'A chart', b'SMALL')
 
