@@ -25,8 +25,9 @@ from mmedge_ros.lab.reporting.figure_style import (
     limit_outliers,
     modality_colour,
     printable,
-    render,
+    render_over_time,
 )
+from mmedge_ros.lab.reporting.readout import Series
 from mmedge_ros.monitoring.system_state import SystemState
 from mmedge_ros.records.run_record import RunRecord
 
@@ -43,14 +44,34 @@ def draw_configurations(record: RunRecord) -> FigureFile | None:
         'Top: latency of each decision beside the limit and the prediction for 95 % of them; '
         'middle: rate and level of each modality; bottom: what the monitor saw.'
     )
+    (wide, narrow), readout = render_over_time(
+        lambda figure: _draw(figure, record), ((9.4, 6.0), (4.3, 6.8)), *_readings(record)
+    )
     return FigureFile(
         CONFIGURATIONS,
-        render(lambda figure: _draw(figure, record), 9.4, 6.0),
+        wide,
         'Configurations',
         caption,
         'Three charts over time: latency with its limit and prediction; rates and levels; '
         'battery voltage and processor load',
+        narrow,
+        readout,
     )
+
+
+def _readings(record: RunRecord) -> tuple[FloatArray, list[Series]]:
+    """Return the ends of windows (N,) in s, and at each latency, limit and rates."""
+    ends_ns = np.array([decision.window_end_ns for decision in record.decisions])
+    course = configurations_in_order(record)
+    begins_ns = [configuration.effective_from_ns for configuration in course]
+    places = np.maximum(np.searchsorted(begins_ns, ends_ns, 'right') - 1, 0)
+    limits = np.array([1e3 * configuration.latency_limit for configuration in course])
+    latencies = np.array([1e3 * decision.latency for decision in record.decisions])
+    series = [Series('latency', ' ms', latencies), Series('limit', ' ms', limits[places])]
+    for modality in _modalities(course):
+        rates = np.array([configuration.of(modality).rate for configuration in course])
+        series.append(Series(f'{modality[:20]} rate', ' Hz', rates[places]))
+    return (ends_ns - start_ns(record)) / NS_PER_S, series
 
 
 def _draw(figure: Figure, record: RunRecord) -> None:
@@ -78,8 +99,7 @@ def _draw(figure: Figure, record: RunRecord) -> None:
 
 def draw_course(axes: Axes, times: FloatArray, course: Sequence[Configuration]) -> None:
     """Draw the rate of each modality over time, and name its level where it changes."""
-    modalities = list(dict.fromkeys(p.modality for c in course for p in c.modalities))
-    for place, modality in enumerate(modalities[:4]):
+    for place, modality in enumerate(_modalities(course)):
         parts = [c.of(modality) for c in course]
         colour = modality_colour(modality, place)
         rates = np.array([part.rate for part in parts])
@@ -88,6 +108,10 @@ def draw_course(axes: Axes, times: FloatArray, course: Sequence[Configuration]) 
     axes.set_ylabel('rate [Hz]')
     axes.set_ylim(bottom=0.0)
     legend_above(axes, 'Configuration')
+
+
+def _modalities(course: Sequence[Configuration]) -> list[str]:
+    return list(dict.fromkeys(p.modality for c in course for p in c.modalities))[:4]
 
 
 def draw_steps(

@@ -151,7 +151,7 @@ def _draw_timeline(figure: Figure, timeline: _Timeline) -> None:
     drawn = np.concatenate([*timeline.ages.values(), [0.0]])
     limit_outliers(lower, np.concatenate([*judged, [0.0]]), 0.0, 'ms', drawn)
     for axes in (upper, lower):
-        _shade_warmup(axes, timeline)
+        _shade_warmup(axes, timeline, 'warm-up' if axes is upper else '')
         axes.set_xlim(timeline.ends.min() - 0.05, timeline.ends.max() + 0.05)
     upper.set_ylabel('latency [ms]')
     lower.set_ylabel('age [ms]')
@@ -184,10 +184,10 @@ def _mark_deadline(axes: Axes, timeline: _Timeline) -> None:
     limit_outliers(axes, latencies, deadline_ms if visible else 0.0, 'ms')
 
 
-def _shade_warmup(axes: Axes, timeline: _Timeline) -> None:
+def _shade_warmup(axes: Axes, timeline: _Timeline, label: str) -> None:
     if timeline.warm:
         first, last = float(timeline.ends[0]), float(timeline.ends[timeline.warm - 1])
-        axes.axvspan(first - 1.0, last, color='#dfe4e9', linewidth=0, label='warm-up')
+        axes.axvspan(first - 1.0, last, color='#dfe4e9', linewidth=0, label=label)
 
 
 def draw_stages(record: RunRecord) -> FigureFile | None:

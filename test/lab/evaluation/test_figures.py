@@ -178,7 +178,7 @@ def test_durations_have_as_many_digits_as_they_are_worth():
 
 @pytest.mark.parametrize('states', [True, False])
 def test_the_course_of_configurations_is_drawn_and_told(build_run, states):
-    record = build_run(2.0)
+    record = build_run(4.0)
     begin_ns = record.decisions[0].window_end_ns
     record.configurations = [
         Configuration(
@@ -196,6 +196,10 @@ def test_the_course_of_configurations_is_drawn_and_told(build_run, states):
         record.states = [(begin_ns, SystemState()), (begin_ns + 10**9, battery)]
     figure = draw_configurations(record)
     assert size_of(figure.png)[0] >= 700
+    series = {name: values for name, _, values in figure.readout.content()['series']}
+    # The second configuration begins 2 s, that is 20 windows, after the first of them.
+    assert series['camera rate'][:22] == [30.0] * 20 + [10.0] * 2
+    assert series['limit'][19:21] == [50.0, None]
     first, second = report_of(record)['configurations']
     assert first['modalities'] == {'camera': {'rate': 30.0, 'level': 'large'}}
     assert (second['id'], second['reason']) == (2, 'because of $2')
