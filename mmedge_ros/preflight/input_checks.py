@@ -228,7 +228,14 @@ def check_frames(graph: GraphView, extrinsics: Sequence[str] = ()) -> list[Findi
 
     :param extrinsics: transforms of the user's file, "parent child x y z qx qy qz qw"
     """
-    reported = [text for status in graph.statuses for text in status.degraded]
+    odometry = graph.inputs.get(ODOMETRY)
+    reported = [
+        text
+        for status in graph.statuses
+        for text in status.degraded
+        # Where nothing publishes it, that is said of the input.
+        if not text.startswith('no odometry') or (odometry is not None and odometry.publishers)
+    ]
     if any(status.node == 'fusion' for status in graph.statuses):
         found = [note('fusion', text, remedy_for(text)) for text in reported]
         return found or [ok('fusion', 'calibration and places of all sensors are known')]

@@ -205,6 +205,8 @@ def test_what_fusion_does_without_is_passed_on_with_a_remedy() -> None:
     (found,) = check_frames(good_graph()._replace(statuses=(status,)))
     assert found.state is State.NOTE
     assert '--odometry' in found.remedy
+    unpublished = good_graph(odometry=view(ODOMETRY))._replace(statuses=(status,))
+    assert [f.state for f in check_frames(unpublished)] == [State.OK]  # said of the input
 
 
 def test_without_a_graph_of_ours_frames_are_looked_up_in_the_given_transforms() -> None:

@@ -126,6 +126,8 @@ def test_up_says_soon_what_is_missing_and_doctor_says_it_too(
     report = json.loads(done.stdout)
     topics = {f['subject']: f for f in report['sections']['topics']}
     assert topics[CAMERA]['words'] == 'nothing publishes /camera/image'
-    assert (topics[CAMERA]['state'], topics[RADAR]['state']) == ('wrong', State.OK.value)
-    assert 'fusion' in report['sections']['nodes'][-1]['words']
+    assert topics[CAMERA]['state'] == State.WRONG.value
+    # How much is heard within its time depends on the machine.
+    assert '/radar/points' in topics[RADAR]['words']
+    assert 'fusion' in topics['graph']['words']
     assert report['wrong'] >= 1
