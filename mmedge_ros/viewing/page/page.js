@@ -70,7 +70,7 @@ async function showPictures(signal) {
 function show() {
   showFigures(at('latencies'), latencyFigures(state));
   showFigures(at('system'), systemFigures(state.system));
-  at('no-system').hidden = Boolean(state.system);
+  at('no-system').hidden = at('system').children.length > 0;
   showModalities(state);
   drawSparkline(state);
   const count = state.tracks.length;
