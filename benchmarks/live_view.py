@@ -47,13 +47,14 @@ def read_states(port: int) -> None:
 
 
 def read_pictures(port: int) -> None:
-    """Request one picture after another for ever."""
+    """Request one picture after another."""
     connection, after = connected(port), '0'
-    while True:
-        connection.request('GET', f'/picture?after={after}')
-        answer = connection.getresponse()
-        after = answer.headers['Picture-Number'] or after
-        answer.read()
+    with suppress(OSError, HTTPException):  # until the page is gone
+        while True:
+            connection.request('GET', f'/picture?after={after}')
+            answer = connection.getresponse()
+            after = answer.headers['Picture-Number'] or after
+            answer.read()
 
 
 def connected(port: int) -> HTTPConnection:

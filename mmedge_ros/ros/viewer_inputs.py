@@ -16,6 +16,7 @@ from mmedge_ros.ros.geometry_inputs import GeometryInputs
 from mmedge_ros.ros.messages import conversions, names, qos
 from mmedge_ros.ros.messages.playback_messages import from_playback_state
 from mmedge_ros.ros.messages.sensor_input import input_topic
+from mmedge_ros.ros.waited_entities import defer
 from mmedge_ros.sensing.camera.image import decode_image
 from mmedge_ros.viewing.drawing import Picture
 from mmedge_ros.viewing.live_scene import LiveScene
@@ -54,7 +55,7 @@ class ViewerInputs:
                 names.UNIT_FEATURES,
                 conversions.from_features,
                 scene.add_unit,
-                qos.SENSOR,
+                qos.FREQUENT_SENSOR,
             ),
             (
                 msg.SystemState,
@@ -79,7 +80,11 @@ class ViewerInputs:
             ),
         ):
             take = partial(self._take, convert, enter)
-            self._subscriptions.append(node.create_subscription(kind, topic, take, profile))
+            subscription = node.create_subscription(kind, topic, take, profile)
+            # Units come often, and are looked at when a decision is shown.
+            if kind is msg.UnitFeatures:
+                defer(subscription)
+            self._subscriptions.append(subscription)
         self._geometry = GeometryInputs(node, self._know, wants_camera=not scene.rig.has_camera)
 
     def close(self) -> None:
