@@ -238,6 +238,7 @@ def test_every_pip_dependency_has_a_rosdep_key() -> None:
         'mcap': 'mcap-ros2-support',
         'onnxruntime': 'python3-onnxruntime-pip',
         'opencv-python-headless': 'python3-opencv',
+        'pillow': 'python3-pil',
         'pyserial': 'python3-serial',
         'pyyaml': 'python3-yaml',
         'rosbags': 'python3-rosbags-pip',

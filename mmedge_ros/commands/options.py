@@ -125,6 +125,15 @@ OptimiseOption = Annotated[
         rich_help_panel=LIVE,
     ),
 ]
+NoPicturesOption = Annotated[
+    bool,
+    typer.Option(
+        '--no-pictures',
+        help='a report without camera pictures; those of a real recording may show people who '
+        'can be recognised',
+    ),
+]
+
 JobsOption = Annotated[
     int,
     typer.Option(

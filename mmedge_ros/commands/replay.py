@@ -18,6 +18,7 @@ from mmedge_ros.commands.options import (
     CameraOption,
     DetectorOption,
     NetworkOption,
+    NoPicturesOption,
     OptimiseOption,
     ParamsOption,
     RadarOption,
@@ -112,8 +113,8 @@ def replay(
         bool,
         typer.Option(
             '--video',
-            help='also write video.mp4: what the camera saw, people included, with the tracks '
-            'drawn in; it is kept apart from report.html, so that you decide who sees it',
+            help='also write video.webm: the whole run as the camera saw it, with the tracks '
+            'drawn in; browsers and phones play it',
         ),
     ] = False,
     rerun: Annotated[
@@ -148,6 +149,7 @@ def replay(
             rich_help_panel=RECORDING,
         ),
     ] = None,
+    no_pictures: NoPicturesOption = False,
 ) -> None:
     """Replay a recording, a video or a folder of pictures, and write a report."""
     span = frame_span(frames)
@@ -188,6 +190,7 @@ def replay(
                 boxes=boxes,
                 frames=span,
                 video=video,
+                show_pictures=not no_pictures,
                 optimise=optimise,
                 teacher=pseudo_labels,
                 view=open_view(view),

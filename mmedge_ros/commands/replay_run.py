@@ -29,14 +29,16 @@ from mmedge_ros.lab.evaluation.pseudo_labels import (
     frame_range,
     teacher_labels,
 )
-from mmedge_ros.lab.evaluation.report import write_report
+from mmedge_ros.lab.evaluation.report import link_video, write_report
+from mmedge_ros.lab.evaluation.report_pictures import NO_PICTURES, RunPictures, run_pictures
+from mmedge_ros.lab.evaluation.timed_pictures import recorded_pictures
 from mmedge_ros.lab.reporting.report_files import require_writable
 from mmedge_ros.records.device_profile import measured_profile, stage_durations, write_profile
 from mmedge_ros.records.run_record import RunRecord
 from mmedge_ros.replay.offline_session import OfflineOptions, replay_offline
 from mmedge_ros.replay.parameter_file import with_parameter_file
 from mmedge_ros.replay.picture_recording import PictureParameters
-from mmedge_ros.replay.recording import TopicChoice
+from mmedge_ros.replay.recording import Recording, TopicChoice
 from mmedge_ros.viewing.rerun_file import open_rerun, write_rerun
 
 _NOTES_SHOWN = 5
@@ -60,6 +62,7 @@ class ReplayRequest:
     boxes: Path | None = None
     frames: tuple[int | None, int | None] = (None, None)
     video: bool = False
+    show_pictures: bool = True
     optimise: bool = False
     teacher: str = ''
     view: int = 0
@@ -77,7 +80,8 @@ def run_replay(request: ReplayRequest) -> None:
     record = _live(request) if request.live else _offline(request)
     comparison, taught, refusal = _compared(record, request, given, teacher)
     with console.status('writing the report'):
-        report = write_report(record, request.out, comparison, taught)
+        pictures = report_pictures(record, request)
+        report = write_report(record, request.out, comparison, taught, pictures)
     if taught is not None:
         say(
             f'pseudo-labels of {taught.teacher}, not ground truth: mean IoU '
@@ -176,6 +180,17 @@ def offline_record(
     return replay_offline(options, on_progress)
 
 
+def report_pictures(record: RunRecord, request: ReplayRequest) -> RunPictures:
+    """Read the pictures that the report shows; none where they are not wanted."""
+    if not request.show_pictures:
+        return NO_PICTURES
+    return run_pictures(record, lambda: _recording(request))
+
+
+def _recording(request: ReplayRequest) -> Recording:
+    return Recording(request.bag, request.topics, pictures=request.pictures)
+
+
 def _open_teacher(named: str) -> Detector:
     """Open the detector whose boxes stand in for labels, and run it once."""
     path = default_detector(named)
@@ -186,14 +201,8 @@ def _open_teacher(named: str) -> Detector:
 
 def _taught(record: RunRecord, request: ReplayRequest, teacher: Detector) -> PseudoLabelComparison:
     """Let the teacher look at the pictures again, and compare."""
-    from mmedge_ros.lab.evaluation.video import recorded_pictures
-    from mmedge_ros.replay.recording import Recording
-
     first, last = frame_range(record, *request.frames)
-    with (
-        Recording(request.bag, request.topics, pictures=request.pictures) as recording,
-        StatusLine('teacher') as line,
-    ):
+    with _recording(request) as recording, StatusLine('teacher') as line:
         labels = teacher_labels(
             recorded_pictures(recording),
             teacher,
@@ -205,27 +214,19 @@ def _taught(record: RunRecord, request: ReplayRequest, teacher: Detector) -> Pse
 
 def _write_video(record: RunRecord, request: ReplayRequest) -> None:
     """Read the pictures again and write the video; those of a run are never kept."""
-    from mmedge_ros.lab.evaluation.video import VIDEO, recorded_pictures, write_video
-    from mmedge_ros.replay.recording import Recording
+    from mmedge_ros.lab.evaluation.video import VIDEO, write_video
 
     path = request.out / VIDEO
-    with (
-        Recording(request.bag, request.topics, pictures=request.pictures) as recording,
-        StatusLine('video') as line,
-    ):
-        write_video(record, recorded_pictures(recording), path, line.advance)
+    with _recording(request) as recording, StatusLine('video') as line:
+        video = write_video(record, recorded_pictures(recording), path, line.advance)
+    link_video(request.out, path.name, video.words)
+    say(f'the video: {video.words}')
     typer.echo(path)
 
 
 def _write_rerun(record: RunRecord, request: ReplayRequest, path: Path, rerun: Any) -> None:
     """Read the pictures again and write the file of Rerun."""
-    from mmedge_ros.lab.evaluation.video import recorded_pictures
-    from mmedge_ros.replay.recording import Recording
-
-    with (
-        Recording(request.bag, request.topics, pictures=request.pictures) as recording,
-        StatusLine('rerun') as line,
-    ):
+    with _recording(request) as recording, StatusLine('rerun') as line:
         write_rerun(record, recorded_pictures(recording), path, rerun, line.advance)
     typer.echo(path)
 

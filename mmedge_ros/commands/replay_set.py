@@ -9,7 +9,7 @@ import typer
 
 from mmedge_ros.commands.display import StatusLine, say
 from mmedge_ros.commands.errors import plain_errors
-from mmedge_ros.commands.options import DetectorOption, ParamsOption, SetArgument
+from mmedge_ros.commands.options import DetectorOption, NoPicturesOption, ParamsOption, SetArgument
 
 
 def replay_set(
@@ -30,9 +30,10 @@ def replay_set(
         ),
     ] = None,
     params: ParamsOption = None,
+    no_pictures: NoPicturesOption = False,
 ) -> None:
     """Replay each flight of a set offline, with a report each, and one table of all scenarios."""
-    from mmedge_ros.commands.replay_run import ReplayRequest, offline_record
+    from mmedge_ros.commands.replay_run import ReplayRequest, offline_record, report_pictures
 
     with plain_errors():
         from mmedge_ros.lab.evaluation.accuracy_table import (
@@ -52,9 +53,16 @@ def replay_set(
             for number, flight in enumerate(folders):
                 line.advance(number / len(folders), flight.name)
                 request = ReplayRequest(
-                    flight, out, detector=detector, profile=profile, params=params
+                    flight,
+                    out,
+                    detector=detector,
+                    profile=profile,
+                    params=params,
+                    show_pictures=not no_pictures,
                 )
-                reports[flight.name] = write_report(offline_record(request), out / flight.name)
+                record = offline_record(request)
+                pictures = report_pictures(record, request)
+                reports[flight.name] = write_report(record, out / flight.name, pictures=pictures)
         rows = accuracy_table(list(reports.values()))
         write_set_page(flights.name, reports, rows, out)
         say(f'{len(folders)} flights, each with its own report: {out / "report.html"}')

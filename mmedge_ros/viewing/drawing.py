@@ -6,15 +6,15 @@ drawn here, so that both look the same.
 
 from __future__ import annotations
 
-import colorsys
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Sequence
+from itertools import pairwise
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from mmedge_ros.data_types import NS_PER_S, Decision, FloatArray, Track
+from mmedge_ros.data_types import NS_PER_S, Box, Decision, FloatArray, Track
+from mmedge_ros.viewing.label_placement import Area, place_labels
 
 Picture = NDArray[np.uint8]
 Colour = tuple[int, int, int]
@@ -29,28 +29,26 @@ _BLACK: Colour = (0, 0, 0)
 _FONT = cv2.FONT_HERSHEY_SIMPLEX
 # Height of capital letters at scale 1, in pixels.
 _FONT_HEIGHT = 22.0
-_GOLDEN_ANGLE = 0.381966
 # Tracks this much older or newer than a picture, in seconds, say nothing about it.
 _LONGEST_PREDICTION = 1.0
 
 
-class _Area(NamedTuple):
-    """Where a label lies, in whole pixels; x1 and y1 are outside."""
-
-    x0: int
-    y0: int
-    x1: int
-    y1: int
-
-    def overlaps(self, other: _Area) -> bool:
-        return (
-            self.x0 < other.x1 and other.x0 < self.x1 and self.y0 < other.y1 and other.y0 < self.y1
-        )
+# Okabe and Ito's palette, its blue lighter: apart for colour-blind people, and black is legible
+# on each. Its yellow stands for radar returns that move.
+_TRACK_COLOURS = (
+    (230, 159, 0),
+    (86, 180, 233),
+    (213, 94, 0),
+    (0, 158, 115),
+    (204, 121, 167),
+    (40, 125, 225),
+)
 
 
 def colour_of(number: int) -> tuple[float, float, float]:
-    """Return red, green, blue in 0..1 for a track; consecutive ids look different."""
-    return colorsys.hsv_to_rgb((number * _GOLDEN_ANGLE) % 1.0, 0.75, 1.0)
+    """Return red, green, blue in 0..1 for a track: the same id has the same colour."""
+    red, green, blue = _TRACK_COLOURS[number % len(_TRACK_COLOURS)]
+    return red / 255, green / 255, blue / 255
 
 
 def annotate(
@@ -59,38 +57,42 @@ def annotate(
     decision: Decision,
     origin: FloatArray | None = None,
     scale: float = 1.0,
+    truth: Sequence[Box] = (),
+    *,
+    ids_only: bool = False,
 ) -> Picture:
     """Return a copy of a picture with boxes, ids, ranges and speeds.
 
-    Boxes are moved from the state time of the tracks to the picture's ``stamp_ns``. Labels
-    stay inside the picture and do not cover each other; one without room is shortened, and
-    in the end left out.
+    Boxes are moved from the state time of the tracks to the picture's ``stamp_ns``. Labels are
+    placed by `place_labels`: one without room is shortened, and in the end left out.
 
     :param origin: (3,) where ranges are measured from, in the frame of the tracks; their
         origin if None
     :param scale: size of the picture relative to the one the boxes refer to
+    :param truth: boxes of the people who are really there, drawn dashed and white
+    :param ids_only: without ranges and speeds in the labels
     """
     drawn = picture.copy()
+    real = [area for box in truth if (area := _area(box, scale, drawn)) is not None]
     elapsed = (stamp_ns - decision.state_ns) / NS_PER_S
-    if abs(elapsed) > _LONGEST_PREDICTION:
-        return drawn
-    height, width = drawn.shape[:2]
-    thickness = max(1, round(height / 240))
-    shown: list[tuple[Track, _Area, Colour]] = []
-    for track in decision.tracks:
-        box = track.box_at(elapsed)
-        if box is None or not np.isfinite(box).all():
-            continue
-        # Beyond this OpenCV cannot reckon with coordinates.
-        corners = np.clip(np.multiply(box, scale), -max(width, height), 2 * max(width, height))
-        area = _Area(*(int(v) for v in np.rint(corners)))
-        red, green, blue = (int(255 * c) for c in colour_of(track.id))
-        shown.append((track, area, (blue, green, red)))
-        cv2.rectangle(drawn, area[:2], area[2:], (blue, green, red), thickness)
-    taken: list[_Area] = []
-    for track, area, colour in shown:
-        _label(drawn, area, _words(track, origin), colour, taken)
+    shown: list[tuple[Track, Area]] = []
+    for track in decision.tracks if abs(elapsed) <= _LONGEST_PREDICTION else ():
+        area = _area(track.box_at(elapsed), scale, drawn)
+        if area is not None:
+            shown.append((track, area))
+            thickness = _line_width(drawn)
+            cv2.rectangle(drawn, area[:2], area[2:], _track_colour(track), thickness)
+    for area in real:
+        _dashed(drawn, area)
+    texts = [_words(track, origin)[2 if ids_only else 0 :] for track, _ in shown]
+    _label_tracks(drawn, shown, texts, real)
     return drawn
+
+
+def legend(has_truth: bool) -> list[tuple[str, Colour]]:
+    """Return what the lines in an annotated picture are, for `status_bar`."""
+    words = [('coloured box: a track and its id', WHITE)]
+    return [*words, ('dashed white box: a person really there', WHITE)] if has_truth else words
 
 
 def draw_returns(picture: Picture, pixels: FloatArray, moving: NDArray[np.bool_]) -> None:
@@ -130,33 +132,62 @@ def _words(track: Track, origin: FloatArray | None) -> list[str]:
     return [f'{where}  {speed:.1f} m/s', where, str(track.id)]
 
 
-def _label(
-    picture: Picture, box: _Area, words: Sequence[str], colour: Colour, taken: list[_Area]
+def _area(box: Box | None, scale: float, picture: Picture) -> Area | None:
+    """Return a box in the pixels of a picture; None without a box that can be drawn."""
+    if box is None or not np.isfinite(box).all():
+        return None
+    # Beyond this OpenCV cannot reckon with coordinates.
+    side = max(picture.shape[:2])
+    return Area(*(int(v) for v in np.rint(np.clip(np.multiply(box, scale), -side, 2 * side))))
+
+
+def _track_colour(track: Track) -> Colour:
+    red, green, blue = (round(255 * c) for c in colour_of(track.id))
+    return blue, green, red
+
+
+def _line_width(picture: Picture) -> int:
+    return max(1, round(int(picture.shape[0]) / 300))
+
+
+def _dashed(picture: Picture, area: Area) -> None:
+    """Draw a dashed white rectangle; what lies below stays visible between the dashes."""
+    x0, y0, x1, y1 = area
+    corners = [(x0, y0), (x1, y0), (x1, y1), (x0, y1)]
+    width = _line_width(picture)
+    dash = 3 * width
+    for begin, end in zip(corners, [*corners[1:], corners[0]], strict=True):
+        length = max(abs(end[0] - begin[0]), abs(end[1] - begin[1]))
+        points = np.linspace(begin, end, max(length // dash, 1) + 1).round().astype(int).tolist()
+        for first, second in list(pairwise(points))[::2]:
+            cv2.line(picture, first, second, WHITE, width)
+
+
+def _label_tracks(
+    picture: Picture,
+    shown: Sequence[tuple[Track, Area]],
+    texts: Sequence[Sequence[str]],
+    others: Sequence[Area],
 ) -> None:
-    """Write the longest of ``words`` that has room at the box, and enter its area."""
+    """Write the longest of each track's texts that has room."""
     height, width = picture.shape[:2]
     scale = max(0.35, 0.45 * height / 480)
     pad, gap = max(1, round(4 * scale)), max(1, round(2 * scale))
-    for text in words:
-        (length, up), down = cv2.getTextSize(text, _FONT, scale, 1)
-        size = (length + 2 * pad, up + down + 2 * gap)
-        for x0, y0 in _places(box, *size):
-            x0 = min(max(x0, 0), width - size[0])
-            area = _Area(x0, y0, x0 + size[0], y0 + size[1])
-            if area.x0 < 0 or area.y0 < 0 or area.y1 > height:
-                continue
-            if not any(area.overlaps(other) for other in taken):
-                taken.append(area)
-                cv2.rectangle(picture, area[:2], (area.x1 - 1, area.y1 - 1), colour, -1)
-                baseline = (area.x0 + pad, area.y0 + gap + up)
-                cv2.putText(picture, text, baseline, _FONT, scale, _BLACK, 1, cv2.LINE_AA)
-                return
+    (_, up), down = cv2.getTextSize('0', _FONT, scale, 1)
 
+    def size(text: str) -> tuple[int, int]:
+        (length, _), _ = cv2.getTextSize(text, _FONT, scale, 1)
+        return length + 2 * pad, up + down + 2 * gap
 
-def _places(box: _Area, width: int, height: int) -> Iterator[tuple[int, int]]:
-    """Upper left corners a label of that size may have, best first."""
-    yield box.x0, box.y0 - height
-    yield box.x1 - width, box.y0 - height
-    yield box.x0, box.y1
-    for row in range(6):  # inside, below each other from the upper edge of the box
-        yield box.x0, max(box.y0, 0) + row * height
+    # The lines of a box are as wide as this on its outside.
+    edge = _line_width(picture) // 2 + 1
+    boxes = [Area(b.x0 - edge, b.y0 - edge, b.x1 + edge, b.y1 + edge) for _, b in shown]
+    sizes = [[size(text) for text in row] for row in texts]
+    labels = place_labels(width, height, boxes, sizes, others)
+    for (track, _), row, label in zip(shown, texts, labels, strict=True):
+        if label is None:
+            continue
+        area, colour = label.area, _track_colour(track)
+        cv2.rectangle(picture, area[:2], (area.x1 - 1, area.y1 - 1), colour, -1)
+        at = (area.x0 + pad, area.y0 + gap + up)
+        cv2.putText(picture, row[label.text], at, _FONT, scale, _BLACK, 1, cv2.LINE_AA)

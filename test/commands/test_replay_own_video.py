@@ -20,7 +20,8 @@ from mmedge_ros.commands import replay_run
 from mmedge_ros.commands.main import app
 from mmedge_ros.lab.evaluation.decision_log import decision_lines
 from mmedge_ros.lab.evaluation.report import report_of
-from mmedge_ros.lab.evaluation.video import recorded_pictures
+from mmedge_ros.lab.evaluation.report_pictures import NO_PICTURES
+from mmedge_ros.lab.evaluation.timed_pictures import recorded_pictures
 from mmedge_ros.lab.simulation.flight import simulate_flight
 from mmedge_ros.records.run_record import RunRecord
 from mmedge_ros.replay.picture_recording import PictureParameters
@@ -78,7 +79,7 @@ def test_a_turned_video_of_variable_rate_gives_the_tracks_of_the_plain_pictures(
     out = tmp_path / 'out'
     done = run(video, '--detector', SHIPPED, '--video', '--out', out)
     assert done.exit_code == 0, done.output
-    assert done.stdout.splitlines() == [str(out / 'report.html'), str(out / 'video.mp4')]
+    assert done.stdout.splitlines() == [str(out / 'report.html'), str(out / 'video.webm')]
     assert 'camera only' in done.stderr
     assert '70 degrees across the longer side is assumed' in done.stderr
     assert 'only ever seen simulated people' in done.stderr
@@ -104,7 +105,7 @@ def test_a_turned_video_of_variable_rate_gives_the_tracks_of_the_plain_pictures(
     assert np.median(shares) > 0.8
     assert np.mean(np.array(shares) > 0.5) > 0.9
 
-    assert plays(out / 'video.mp4')
+    assert plays(out / 'video.webm')
     report = json.loads((out / 'report.json').read_text())
     assert report['units']['camera']['encoded'] == len(kept)
 
@@ -125,7 +126,9 @@ def standing(x: int, width: int, height: int) -> Any:
 def _undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
     """Figures take seconds; they have tests of their own."""
 
-    def write(record: RunRecord, folder: Path, comparison: Any, taught: Any) -> dict[str, Any]:
+    def write(
+        record: RunRecord, folder: Path, comparison: Any, taught: Any, pictures: Any
+    ) -> dict[str, Any]:
         report = report_of(record, comparison, taught=taught)
         folder.mkdir(parents=True, exist_ok=True)
         (folder / 'report.json').write_text(json.dumps(report))
@@ -134,6 +137,7 @@ def _undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
         return report
 
     monkeypatch.setattr(replay_run, 'write_report', write)
+    monkeypatch.setattr(replay_run, 'run_pictures', lambda *_: NO_PICTURES)
 
 
 @pytest.mark.usefixtures('_undrawn')
@@ -181,4 +185,4 @@ def test_a_street_at_night_gives_the_people_in_it(data_folder: Path, tmp_path: P
     assert compared['ids'] <= 5
     people = Counter(len(d['tracks']) for d in decisions_of(tmp_path).values())
     assert people.most_common(1)[0][0] == 3
-    assert plays(tmp_path / 'video.mp4')
+    assert plays(tmp_path / 'video.webm')

@@ -43,7 +43,7 @@ def picture(width: int = 640, height: int = 480) -> Any:
 
 def columns_of(drawn: Any, number: int) -> list[int]:
     """Columns in which the colour of a track fills many rows: the sides of its box."""
-    colour = np.array([int(255 * c) for c in colour_of(number)])[::-1]
+    colour = np.array([round(255 * c) for c in colour_of(number)])[::-1]
     counts = (drawn == colour).all(axis=2).sum(axis=0)
     return np.flatnonzero(counts > 0.9 * counts.max()).tolist()
 
@@ -155,6 +155,43 @@ def test_a_box_that_cannot_be_drawn_does_no_harm(edge: float) -> None:
 def test_consecutive_tracks_look_different() -> None:
     colours = np.array([colour_of(number) for number in range(30)])
     assert np.abs(np.diff(colours, axis=0)).max(axis=1).min() > 0.3
+
+
+# How colours look with one kind of cones missing (Machado, Oliveira, Fernandes 2009), linear RGB.
+BLINDNESS = (
+    ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)),
+    ((0.152, 1.053, -0.205), (0.115, 0.786, 0.099), (-0.004, -0.048, 1.052)),
+    ((0.367, 0.861, -0.228), (0.280, 0.673, 0.047), (-0.012, 0.043, 0.969)),
+    ((1.256, -0.077, -0.179), (-0.078, 0.931, 0.148), (0.005, 0.691, 0.304)),
+)
+
+
+@pytest.mark.parametrize('matrix', BLINDNESS)
+def test_the_colours_of_tracks_stay_apart_for_colour_blind_people(matrix: Any) -> None:
+    linear = np.array([colour_of(number) for number in range(6)]) ** 2.2
+    seen = np.clip(linear @ np.array(matrix).T, 0.0, 1.0) ** (1 / 2.2)
+    lab = cv2.cvtColor(seen.astype(np.float32)[None], cv2.COLOR_RGB2Lab)[0]
+    apart = [float(np.linalg.norm(a - b)) for a, b in combinations(lab, 2)]
+    assert min(apart) > 14.0  # 2.3 is the least difference people notice
+
+
+def test_the_same_id_has_the_same_colour() -> None:
+    assert colour_of(3) == colour_of(3) != colour_of(4)
+
+
+def test_people_really_there_are_dashed_and_no_label_covers_them() -> None:
+    truth = [Box(100, 60, 160, 98)]  # right where the label of the track would be
+    known = decision(track(1, Box(100, 100, 200, 300)))
+    drawn = annotate(picture(), NOW_NS, known, truth=truth)
+    upper = (drawn[60, 100:160] == WHITE).all(axis=1)
+    assert 0.3 < upper.mean() < 0.9
+    assert (drawn[65:95, 105:155] == GREY).all()
+
+
+def test_ids_alone_leave_out_range_and_speed(monkeypatch: pytest.MonkeyPatch) -> None:
+    labels = Labels(monkeypatch)
+    annotate(picture(), NOW_NS, decision(track(7, Box(100, 100, 200, 300))), ids_only=True)
+    assert labels.texts == ['7']
 
 
 def test_returns_are_dots_and_those_that_move_stand_out() -> None:

@@ -25,12 +25,14 @@ from mmedge_ros.lab.evaluation.trajectories import (
     start_ns,
     trajectories,
 )
-from mmedge_ros.lab.reporting.report_files import plain_values
+from mmedge_ros.lab.reporting.report_files import kept_content, plain_values, write_files
 from mmedge_ros.lab.reporting.report_files import write_report as write_report_files
 from mmedge_ros.records.run_record import RunRecord, UnitCounts
 
 DECISIONS = 'decisions.jsonl'
 PAGE = 'report.html'
+# Where the page has room for the link to a video: it is written after the report.
+VIDEO_MARK = '<!-- video -->'
 _DIGITS = 6
 _MOST_CONFIGURATIONS = 1000
 
@@ -68,6 +70,18 @@ def write_report(
     known = (*FIGURE_NAMES, *RETIRED_FIGURES, *PICTURE_NAMES, VIDEO)
     write_report_files(report, Path(folder), texts, figures, known, pictures.files)
     return report
+
+
+def link_video(folder: Path, name: str, words: str) -> None:
+    """Name a video that was written beside a report in its page.
+
+    :param words: its length and size
+    :raises ReportError: when the page cannot be written
+    """
+    page = (kept_content(folder / PAGE) or b'').decode(errors='replace')
+    link = f'<p>The whole run as a video: <a href="{name}">{name}</a> ({words})</p>'
+    if VIDEO_MARK in page:
+        write_files(folder, {PAGE: page.replace(VIDEO_MARK, link).encode()})
 
 
 def report_of(

@@ -1,7 +1,6 @@
 """A run as a video: each picture with the result known at that instant.
 
-The result is the newest decision published when the picture became available. The video shows
-people, which a report does not.
+The result is the newest decision published when the picture became available.
 """
 
 from __future__ import annotations
@@ -9,6 +8,7 @@ from __future__ import annotations
 import os
 from bisect import insort
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
@@ -16,60 +16,37 @@ from typing import NamedTuple
 
 import cv2
 import numpy as np
-from numpy.typing import NDArray
 
-from mmedge_ros.data_types import CAMERA, NS_PER_S, Decision, FloatArray, UnitFeatures
-from mmedge_ros.fusion.decision_fusion import DecisionFusionParameters
-from mmedge_ros.geometry.ego_motion import carried
+from mmedge_ros.data_types import NS_PER_S, Decision
 from mmedge_ros.lab.evaluation import EvaluationError
-from mmedge_ros.lab.evaluation.radar_depths import RadarScans, sensor_geometry
-from mmedge_ros.lab.evaluation.trajectories import sensor_pose
-from mmedge_ros.pipeline.unit_intake import plausible_stamp
+from mmedge_ros.lab.evaluation.run_overlay import RunOverlay
+from mmedge_ros.lab.evaluation.timed_pictures import TimedPicture
 from mmedge_ros.records.run_record import RunRecord
-from mmedge_ros.replay.recording import Recording
-from mmedge_ros.sensing import SensingError
-from mmedge_ros.sensing.camera.image import decode_image
-from mmedge_ros.viewing.drawing import (
-    WARNING,
-    WHITE,
-    Colour,
-    Picture,
-    annotate,
-    draw_returns,
-    status_bar,
-)
+from mmedge_ros.viewing.drawing import WARNING, WHITE, Colour, Picture, legend, status_bar
 
-VIDEO = 'video.mp4'
+VIDEO = 'video.webm'
 
 # Smaller pictures are enlarged until labels can be read, larger ones make needless work.
 _NARROWEST, _WIDEST, _TALLEST = 640, 1280, 1280
 _BAR_HEIGHT = 24
 _DEFAULT_RATE = 20.0
 _SLOWEST_RATE, _FASTEST_RATE = 1.0, 240.0
-# MPEG-4 part 2: the one every OpenCV wheel can encode, and every player but browsers shows.
-_CODEC = 'mp4v'
+# The one that browsers and phones play and that every OpenCV wheel can encode: decision 15.
+_CODEC = 'VP80'
+# Half of the bits would go into the sensor's noise, and OpenCV lets nobody choose the bit rate.
+_SMOOTHING = 0.8
 
 
-class TimedPicture(NamedTuple):
-    """A picture (H, W, 3) uint8 BGR, when it was measured and when it was there to be used."""
+class VideoFile(NamedTuple):
+    """A video that was written: its pictures, length in s and size in bytes."""
 
-    stamp_ns: int
-    available_ns: int
-    picture: Picture
+    frames: int
+    seconds: float
+    size: int
 
-
-def recorded_pictures(recording: Recording) -> Iterator[TimedPicture]:
-    """Return the pictures by the time they were available; damaged ones are left out."""
-    for unit in recording.units():
-        if unit.modality != CAMERA:
-            continue
-        try:
-            picture = decode_image(unit.payload)
-        except SensingError:
-            continue
-        is_true = plausible_stamp(unit.stamp_ns, unit.available_ns)
-        stamp_ns = unit.stamp_ns if is_true else unit.available_ns
-        yield TimedPicture(stamp_ns, unit.available_ns, picture)
+    @property
+    def words(self) -> str:
+        return f'{self.seconds:.1f} s, {self.size / 1e6:.1f} MB'
 
 
 class _Layout(NamedTuple):
@@ -85,12 +62,11 @@ def write_video(
     pictures: Iterable[TimedPicture],
     path: Path,
     on_progress: Callable[[float], None] | None = None,
-) -> int:
+) -> VideoFile:
     """Write the video of a run; an earlier one is replaced once the new one is complete.
 
     :param pictures: those of the recording, by the time they were available
     :param on_progress: called with the share of the pictures written
-    :return: the number of frames
     :raises EvaluationError: when there is no picture or the video cannot be written
     """
     # The ending tells OpenCV the container.
@@ -105,6 +81,7 @@ def write_video(
                 raise EvaluationError(
                     f'the video {path} could not be written in full; is there room on its disk?'
                 )
+            size = part.stat().st_size
             part.replace(path)
         finally:
             part.unlink(missing_ok=True)
@@ -112,7 +89,7 @@ def write_video(
         raise EvaluationError(
             f'cannot write the video {path}: {err.strerror}; name a folder that can be written'
         ) from err
-    return frames
+    return VideoFile(frames, frames / frame_rate(record.camera_stamps_ns), size)
 
 
 def _write(
@@ -121,15 +98,15 @@ def _write(
     path: Path,
     on_progress: Callable[[float], None] | None,
 ) -> int:
-    overlay = _Overlay(record)
-    writer, layout, frames = None, _Layout(0, 0, 0), 0
+    writer, draw, frames = None, None, 0
     total = max(len(record.camera_stamps_ns), 1)
     try:
         for shot in pictures:
-            if writer is None:
+            if writer is None or draw is None:
                 layout = _layout(shot.picture)
+                draw = _Frames(record, layout)
                 writer = _open(path, frame_rate(record.camera_stamps_ns), layout)
-            writer.write(overlay.frame(shot, layout))
+            writer.write(draw.frame(shot))
             frames += 1
             if on_progress:
                 on_progress(min(frames / total, 1.0))
@@ -147,14 +124,28 @@ def _write(
 
 
 def _open(path: Path, rate: float, layout: _Layout) -> cv2.VideoWriter:
-    code = cv2.VideoWriter.fourcc(*_CODEC)
-    writer = cv2.VideoWriter(str(path), cv2.CAP_FFMPEG, code, rate, (layout.width, layout.height))
+    code, size = cv2.VideoWriter.fourcc(*_CODEC), (layout.width, layout.height)
+    with _native_messages_off():
+        writer = cv2.VideoWriter(str(path), cv2.CAP_FFMPEG, code, rate, size)
     if not writer.isOpened():
         raise EvaluationError(
             f'OpenCV {cv2.__version__} cannot encode {_CODEC} video here; install '
             'opencv-python-headless from PyPI (it brings FFmpeg), or leave out --video'
         )
     return writer
+
+
+@contextmanager
+def _native_messages_off() -> Iterator[None]:
+    """Keep from the terminal that OpenCV misses a tag, which WebM does not use."""
+    terminal, nothing = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(nothing, 2)
+        yield
+    finally:
+        os.dup2(terminal, 2)
+        os.close(terminal)
+        os.close(nothing)
 
 
 def _readable_frames(path: Path) -> int:
@@ -182,118 +173,42 @@ def _layout(picture: Picture) -> _Layout:
     return _Layout(across, down, down + bar)
 
 
-class _Overlay:
+class _Frames:
     """Draws the frames of a run in the order of time."""
 
-    def __init__(self, record: RunRecord) -> None:
-        self._record = record
-        self._decisions = sorted(record.decisions, key=lambda decision: decision.published_ns)
-        self._measured = {id(decision) for decision in record.decisions[record.warmup :]}
-        self._scans = RadarScans(record)
-        self._geometry = sensor_geometry(record)
-        self._moving_speed = DecisionFusionParameters().moving_speed
-        self._published = 0
-        self._newest: Decision | None = None
+    def __init__(self, record: RunRecord, layout: _Layout) -> None:
+        self._overlay = RunOverlay(record)
+        self._layout = layout
+        self._legend = legend(record.truth is not None)
+        self._waiting = sorted(record.decisions[record.warmup :], key=lambda d: -d.published_ns)
         self._latencies: list[float] = []
         self._begin_ns: int | None = None
 
-    def frame(self, shot: TimedPicture, layout: _Layout) -> Picture:
-        """Return one frame of the video."""
-        self._advance(shot.available_ns)
-        self._begin_ns = shot.available_ns if self._begin_ns is None else self._begin_ns
-        drawn, scale, offset = _fitted(shot.picture, layout)
-        self._draw_radar(drawn, shot.stamp_ns, scale)
-        if self._newest is not None:
-            drawn = annotate(drawn, shot.stamp_ns, self._newest, self._origin(), scale)
-        frame = np.zeros((layout.height, layout.width, 3), np.uint8)
-        x, y = offset
-        frame[y : y + drawn.shape[0], x : x + drawn.shape[1]] = drawn
-        bar = layout.height - layout.picture_height
-        words = self._status((shot.available_ns - self._begin_ns) / NS_PER_S, shot.available_ns)
-        frame[layout.picture_height :] = status_bar(layout.width, bar, words)
-        return frame
+    def frame(self, shot: TimedPicture) -> Picture:
+        """Return the next frame of the video."""
+        now_ns, layout = shot.available_ns, self._layout
+        while self._waiting and self._waiting[-1].published_ns <= now_ns:
+            insort(self._latencies, self._waiting.pop().latency)
+        self._begin_ns = now_ns if self._begin_ns is None else self._begin_ns
+        decision = self._overlay.known_at(now_ns)
+        smooth = np.asarray(cv2.GaussianBlur(shot.picture, (3, 3), _SMOOTHING), np.uint8)
+        size = layout.width, layout.picture_height
+        drawn = self._overlay.frame(shot._replace(picture=smooth), decision, *size, radar=True)
+        words = [(f'{(now_ns - self._begin_ns) / NS_PER_S:.1f} s', WHITE)]
+        words += self._status(decision, now_ns)
+        bar = status_bar(layout.width, layout.height - layout.picture_height, words)
+        return np.concatenate([drawn, bar])
 
-    def _advance(self, now_ns: int) -> None:
-        """Take in what was published by then."""
-        while (
-            self._published < len(self._decisions)
-            and self._decisions[self._published].published_ns <= now_ns
-        ):
-            decision = self._decisions[self._published]
-            self._published += 1
-            if self._newest is None or decision.window_end_ns >= self._newest.window_end_ns:
-                self._newest = decision
-            if id(decision) in self._measured:
-                insort(self._latencies, decision.latency)
-
-    def _origin(self) -> FloatArray | None:
-        """Where ranges are measured from, in the frame of the newest decision."""
-        newest = self._newest
-        if newest is None or newest.frame_id != self._record.frame_id:
-            return None
-        return sensor_pose(self._record, newest.state_ns, newest.frame_id).translation
-
-    def _draw_radar(self, picture: Picture, stamp_ns: int, scale: float) -> None:
-        scans = self._scans.before(stamp_ns)
-        if self._geometry is None or self._geometry.camera is None or not scans:
-            return
-        returns = np.concatenate([_placeable(scan) for scan in scans]).astype(np.float64)
-        in_frame = self._geometry.radar_pose.apply(returns[:, :3])
-        optical = self._geometry.camera_pose.inverse().apply(in_frame)
-        pixels, in_view = self._geometry.camera.project(optical)
-        speeds = np.concatenate([self._over_ground(scan) for scan in scans])
-        with np.errstate(invalid='ignore'):  # NaN where a radar gives no velocity
-            moving = np.abs(speeds) >= self._moving_speed
-        # The middle of pixel 0 lies at half a pixel, in every scale.
-        draw_returns(picture, (pixels[in_view] + 0.5) * scale - 0.5, moving[in_view])
-
-    def _over_ground(self, scan: UnitFeatures) -> FloatArray:
-        """Velocities (N,) of a scan's returns without the drone's own, where that is known."""
-        returns = _placeable(scan).astype(np.float64)
-        state = self._record.ego.nearest(scan.stamp_ns) if self._record.ego else None
-        if state is None or self._geometry is None:
-            return returns[:, 3]
-        geometry = carried(self._geometry, state, self._record.frame_id)
-        rays = returns[:, :3] / np.maximum(np.linalg.norm(returns[:, :3], axis=1), 1e-6)[:, None]
-        own = np.zeros(3) if geometry.radar_velocity is None else geometry.radar_velocity
-        return np.asarray(returns[:, 3] + geometry.radar_pose.rotate(rays) @ own)
-
-    def _status(self, elapsed: float, now_ns: int) -> list[tuple[str, Colour]]:
-        words = [(f'{elapsed:.1f} s', WHITE)]
-        decision = self._newest
+    def _status(self, decision: Decision | None, now_ns: int) -> list[tuple[str, Colour]]:
         if decision is None:
-            return [*words, ('no decision yet', WARNING)]
+            return [('no decision yet', WARNING)]
         missing = ' and '.join(sorted({*decision.lost}))
-        age_ms = (now_ns - decision.state_ns) / 1e6
         count = len(self._latencies)
         middle = self._latencies[(count - 1) // 2 : count // 2 + 1]
+        latency = [f'latency p50 {1e3 * sum(middle) / len(middle):.1f} ms'] if middle else []
         return [
-            *words,
             *([(f'{missing} missing', WARNING)] if missing else []),
-            (f'decision {age_ms:.0f} ms old', WHITE),
-            *(
-                [(f'latency p50 {1e3 * sum(middle) / len(middle):.1f} ms', WHITE)]
-                if middle
-                else []
-            ),
+            (f'decision {(now_ns - decision.state_ns) / 1e6:.0f} ms old', WHITE),
+            *((words, WHITE) for words in latency),
+            *self._legend,
         ]
-
-
-def _placeable(scan: UnitFeatures) -> NDArray[np.float32]:
-    return scan.returns[np.isfinite(scan.returns[:, :3]).all(axis=1)]
-
-
-def _fitted(picture: Picture, layout: _Layout) -> tuple[Picture, float, tuple[int, int]]:
-    """Bring a picture to the video's size, black beside it where its shape is another.
-
-    :return: the picture, its scale, and where its upper left corner lies
-    """
-    height, width = picture.shape[:2]
-    scale = min(layout.width / width, layout.picture_height / height)
-    size = (max(1, round(width * scale)), max(1, round(height * scale)))
-    method = cv2.INTER_AREA if scale < 1.0 else cv2.INTER_LINEAR
-    fitted = picture.copy()
-    if size != (width, height):
-        fitted = np.asarray(cv2.resize(picture, size, interpolation=method), np.uint8)
-    offset = ((layout.width - size[0]) // 2, (layout.picture_height - size[1]) // 2)
-    return fitted, scale, offset

@@ -18,7 +18,7 @@ from mmedge_ros.lab.evaluation.pseudo_labels import (
     frame_range,
     teacher_labels,
 )
-from mmedge_ros.lab.evaluation.video import TimedPicture
+from mmedge_ros.lab.evaluation.timed_pictures import TimedPicture
 
 FAR = moved(BOX, 200.0)
 # Half of it lies beside: an IoU of one third.
