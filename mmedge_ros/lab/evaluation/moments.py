@@ -23,6 +23,10 @@ from mmedge_ros.records.run_record import RunRecord
 KINDS = ('best', 'missed', 'false', 'renamed', 'crowded', 'uncertain', 'slowest')
 
 
+# At first nobody has a track yet, which says nothing of a run.
+_SETTLING_NS = NS_PER_S
+
+
 class Moment(NamedTuple):
     """A decision worth a look: one of `KINDS`, what it is called, and a sentence about it."""
 
@@ -82,7 +86,9 @@ def _against_truth(judged: list[_Judged]) -> Iterable[Moment]:
             f'with the truth (IoU) is {best.match.overlaps.mean():.2f}.',
             best.decision,
         )
-    missed = max(judged, key=lambda j: (j.missed, -float(j.match.overlaps.sum())))
+    begin_ns = judged[0].decision.state_ns + _SETTLING_NS
+    settled = [entry for entry in judged if entry.decision.state_ns >= begin_ns] or judged
+    missed = max(settled, key=lambda j: (j.missed, -float(j.match.overlaps.sum())))
     if missed.missed:
         yield Moment(
             'missed',

@@ -32,6 +32,13 @@ def test_best_and_worst_are_chosen_by_the_truth():
     assert '1 of 3 boxes meet no person' in moments['false'].sentence
 
 
+def test_people_without_a_track_in_the_first_second_are_not_the_worst():
+    truth = film(lambda ms: [true_person(1), true_person(2, FAR)], end=2000)
+    later = decided(1500, track(1))
+    record = run([decided(100), later, decided(1600, track(1), track(2, FAR))], truth)
+    assert kinds(record)['missed'].decision is later
+
+
 def test_a_change_of_id_is_a_moment():
     first, second = decided(200, track(1)), decided(400, track(5))
     moments = kinds(run([first, second], film(lambda ms: [true_person(1)])))
