@@ -14,6 +14,7 @@ import typer
 from typer.core import TyperGroup
 
 from mmedge_ros.commands.bench import bench_app
+from mmedge_ros.commands.calibrate import calibrate
 from mmedge_ros.commands.demo import demo
 from mmedge_ros.commands.display import say
 from mmedge_ros.commands.doctor import doctor
@@ -201,6 +202,7 @@ PANELS: dict[str, dict[str, Callable[..., None] | typer.Typer]] = {
     },
     'Models': {'model': model_app, 'train': train_app},
     'Tools': {
+        'calibrate': calibrate,
         'profile': profile_machine,
         'radar': radar_app,
         'limit': limit,

@@ -13,6 +13,7 @@ import numpy as np
 
 from mmedge_ros.data_types import (
     CAMERA,
+    NS_PER_S,
     RADAR,
     Decision,
     SkipDecision,
@@ -63,6 +64,15 @@ class PipelineParameters:
     )
     lag: float = parameter(
         0.5, 'units that come later than this after newer ones are not used', 's', 0.05, 5.0
+    )
+    time_offset: float = parameter(
+        0.0,
+        'how much later stamps of the radar are than those of the camera, as `mmedge calibrate` '
+        'measures it; taken off the later ones: positive off those of the radar, negative off '
+        'those of the camera',
+        's',
+        -0.5,
+        0.5,
     )
     strategy: str = parameter(
         AUTO,
@@ -118,6 +128,9 @@ class PerceptionPipeline:
                 'window or a longer stride, or strategy: decision'
             )
         self.assembler = WindowAssembler(p.windows, p.modalities)
+        offset_ns = round(p.time_offset * NS_PER_S)
+        # Only ever earlier: a measurement in the future of its arrival would be none.
+        self._late_ns = {RADAR: max(offset_ns, 0), CAMERA: max(-offset_ns, 0)}
         self.rig = rig = SensorRig()
         self._measures_all = measure is not None
         source = measure or decision_fusion_source(p.fusion)
@@ -151,10 +164,16 @@ class PerceptionPipeline:
 
     def add_receipt(self, receipt: UnitReceipt, now_ns: int) -> None:
         """Enter the receipt of a unit, which comes before or instead of its features."""
+        late_ns = self._late_ns.get(receipt.modality, 0)
+        if late_ns:
+            receipt = replace(receipt, stamp_ns=receipt.stamp_ns - late_ns)
         self.assembler.add_receipt(receipt, now_ns)
 
     def add_features(self, features: UnitFeatures, now_ns: int) -> bool:
         """Enter an encoded unit that arrived at ``now_ns``; False for one not to be used."""
+        late_ns = self._late_ns.get(features.modality, 0)
+        if late_ns:
+            features = _stamped_earlier(features, late_ns)
         self.rig.set_frames({features.modality: features.frame_id})
         if not self.assembler.add_features(features, now_ns):
             return False
@@ -340,6 +359,15 @@ class PerceptionPipeline:
             degraded=(*self.degraded, *without),
             trail=_critical_trail(window),
         )
+
+
+def _stamped_earlier(features: UnitFeatures, late_ns: int) -> UnitFeatures:
+    """Return a unit whose sensor stamps late as it was measured; its trail begins there."""
+    stamp_ns = features.stamp_ns - late_ns
+    trail = features.trail
+    if trail:
+        trail = (trail[0]._replace(begin_ns=trail[0].begin_ns - late_ns), *trail[1:])
+    return replace(features, stamp_ns=stamp_ns, trail=trail)
 
 
 def _critical_trail(window: ClosedWindow) -> Trail:

@@ -339,3 +339,34 @@ def test_the_parameters_reach_their_parts() -> None:
     (decision,) = fed(subject, [picture(60)]) + subject.poll(at(102))
     assert decision.lost == ()
     assert subject.tracker._pairing._lag_ns == 300 * MS
+
+
+@pytest.mark.parametrize(('offset', 'late'), [(0.04, RADAR), (-0.04, CAMERA)])
+def test_stamps_of_the_later_sensor_are_taken_back_by_the_time_offset(
+    offset: float, late: str
+) -> None:
+    subject = PerceptionPipeline(PipelineParameters(time_offset=offset))
+    subject.rig.set_camera(MODEL)
+    subject.rig.add_transforms([LOOKS_FORWARD, RADAR_MOUNT])
+    units = sorted(
+        [*pictures(10, 20), *(scan(15 + 50 * n, n) for n in range(20))],
+        key=lambda unit: unit.available_ns,
+    )
+    decisions: list[Decision] = []
+    for each in units:
+        subject.add_receipt(receipt(each), each.available_ns)
+        decisions += fed(subject, [each])
+    assert decisions
+    for decision in decisions:
+        before_ns = {
+            modality: max(
+                unit.stamp_ns
+                for unit in units
+                if unit.modality == modality and unit.available_ns <= decision.window_end_ns
+            )
+            for modality in (CAMERA, RADAR)
+        }
+        before_ns[late] -= 40 * MS
+        assert decision.newest_ns == before_ns
+        assert not decision.late
+        assert decision.trail[0].begin_ns <= decision.trail[0].end_ns
