@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from mmedge_ros.commands.bench_adaptation import adaptation
-from mmedge_ros.commands.options import latency_limits, one_latency_limit
+from mmedge_ros.commands.options import flag, latency_limits, one_latency_limit
 from mmedge_ros.commands.tables import add_row, new_table, print_parts
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ AccuracyOption = Annotated[
         help='table of percent per configuration, and per class if any',
     ),
 ]
-JsonOption = Annotated[bool, typer.Option('--json', help='figures as JSON on standard output')]
+JsonOption = Annotated[bool, flag('--json', help='figures as JSON on standard output')]
 
 
 @bench_app.command()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from mmedge_ros.commands.display import say
-from mmedge_ros.commands.options import DetectorOption, one_latency_limit
+from mmedge_ros.commands.options import DetectorOption, flag, one_latency_limit
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -70,11 +70,9 @@ def adaptation(
     ] = None,
     caps: Annotated[
         bool,
-        typer.Option('--caps', help='battery and computer of the flight cap configurations, too'),
+        flag('--caps', help='battery and computer of the flight cap configurations, too'),
     ] = False,
-    as_json: Annotated[
-        bool, typer.Option('--json', help='figures as JSON on standard output')
-    ] = False,
+    as_json: Annotated[bool, flag('--json', help='figures as JSON on standard output')] = False,
 ) -> None:
     """Fly live while the processor is taken away in steps, with adaptation and without.
 

@@ -10,7 +10,7 @@ import typer
 
 from mmedge_ros.commands.display import StatusLine, say
 from mmedge_ros.commands.live_view import ViewOption, open_view
-from mmedge_ros.commands.options import NetworkOption
+from mmedge_ros.commands.options import NetworkOption, flag
 
 
 def demo(
@@ -44,13 +44,14 @@ def demo(
     network: NetworkOption = False,
     view: ViewOption = False,
     flight_only: Annotated[
-        bool, typer.Option('--flight-only', hidden=True, help='simulate the flight and end')
+        bool, flag('--flight-only', hidden=True, help='simulate the flight and end')
     ] = False,
 ) -> None:
-    """Fly, perceive and report: a simulated flight, live, with every node a process.
+    """See it work: simulate a flight, track its people live, and write a report.
 
-    Rates and levels are chosen by what this machine keeps up with. With --view the flight is
-    shown in the browser, and after the report it plays over and over until Ctrl-C.
+    Every node is a process; rates and levels are chosen by what this machine keeps up with. With
+    --view the flight is shown in the browser, and after the report it plays over and over until
+    Ctrl-C.
     """
     if bag is not None and (scenario or seconds is not None or seed is not None):
         raise typer.BadParameter('a recording is as it is; leave out --bag, or what it replaces')

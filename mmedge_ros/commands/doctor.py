@@ -24,6 +24,7 @@ from mmedge_ros.commands.options import (
     DriverRadarOption,
     NetworkOption,
     OdometryOption,
+    flag,
 )
 from mmedge_ros.commands.tables import print_parts
 
@@ -60,7 +61,7 @@ def doctor(
         Path, typer.Option('--profile', metavar='FILE', help='device profile of this machine')
     ] = Path('out/profile.yaml'),
     network: NetworkOption = False,
-    as_json: Annotated[bool, typer.Option('--json', help='print JSON, for programs')] = False,
+    as_json: Annotated[bool, flag('--json', help='print JSON, for programs')] = False,
 ) -> None:
     """Say what is wrong with machine, ROS, sensors, topics and models, and what to do about it.
 

@@ -12,7 +12,7 @@ import typer
 
 from mmedge_ros.commands.display import StatusLine, say
 from mmedge_ros.commands.errors import plain_errors
-from mmedge_ros.commands.options import WORK, JobsOption
+from mmedge_ros.commands.options import WORK, JobsOption, flag
 
 # Panels of help.
 COMPARED, FLIGHTS, KEPT = 'What is compared', 'Flights', 'Kept figures'
@@ -158,11 +158,11 @@ def evaluate(
     ] = '',
     quick: Annotated[
         bool,
-        typer.Option('--quick', help='few short flights and settings: ten minutes on two cores'),
+        flag('--quick', help='few short flights and settings: ten minutes on two cores'),
     ] = False,
     timing: Annotated[
         bool,
-        typer.Option(
+        flag(
             '--timing/--no-timing',
             help='also time optimiser, gate and networks on this machine',
             rich_help_panel=WORK,

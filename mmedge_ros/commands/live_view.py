@@ -9,14 +9,12 @@ import time
 import webbrowser
 from typing import Annotated
 
-import typer
-
 from mmedge_ros.commands.display import say
-from mmedge_ros.commands.options import LIVE
+from mmedge_ros.commands.options import LIVE, flag
 
 ViewOption = Annotated[
     bool,
-    typer.Option(
+    flag(
         '--view',
         help='show pictures, tracks and latency live in the browser, at 127.0.0.1 alone',
         rich_help_panel=LIVE,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import inspect
 import re
 import signal
 import sys
@@ -25,6 +26,7 @@ from mmedge_ros.commands.evaluate_bundle import evaluate_bundle
 from mmedge_ros.commands.limit import limit
 from mmedge_ros.commands.model import model_app
 from mmedge_ros.commands.old_spellings import respelled
+from mmedge_ros.commands.options import flag
 from mmedge_ros.commands.profile import profile as profile_machine
 from mmedge_ros.commands.radar import radar_app
 from mmedge_ros.commands.record import record
@@ -61,15 +63,13 @@ def simulate(
     ] = None,
     preview: Annotated[
         bool,
-        typer.Option('--preview', help='also draw a contact sheet of the flight, preview.png'),
+        flag('--preview', help='also draw a contact sheet of the flight, preview.png'),
     ] = False,
     trace_only: Annotated[
         bool,
-        typer.Option('--trace-only', help='only battery and computer states, for the monitor'),
+        flag('--trace-only', help='only battery and computer states, for the monitor'),
     ] = False,
-    which: Annotated[
-        bool, typer.Option('--list', help='show the scenarios in words and end')
-    ] = False,
+    which: Annotated[bool, flag('--list', help='show the scenarios in words and end')] = False,
     standard_set: Annotated[
         str,
         typer.Option(
@@ -241,7 +241,7 @@ def _show_version(is_asked_for: bool) -> None:
 def mmedge(
     _version: Annotated[
         bool,
-        typer.Option(
+        flag(
             '--version',
             is_eager=True,
             callback=_show_version,
@@ -252,12 +252,21 @@ def mmedge(
     """Real-time people tracking for drones: camera and mmWave radar, pipelined."""
 
 
+def _help(command: Callable[..., None]) -> str:
+    """Return a command's docstring, a line for each paragraph: typer keeps its line breaks."""
+    paragraphs = inspect.cleandoc(command.__doc__ or '').split('\n\n')
+    return '\n\n'.join(' '.join(paragraph.split('\n')) for paragraph in paragraphs)
+
+
 for panel, commands in PANELS.items():
     for name, command in commands.items():
-        if isinstance(command, typer.Typer):
-            app.add_typer(command, name=name, rich_help_panel=panel)
-        else:
-            app.command(name, rich_help_panel=panel)(command)
+        if not isinstance(command, typer.Typer):
+            app.command(name, rich_help_panel=panel, help=_help(command))(command)
+            continue
+        app.add_typer(command, name=name, rich_help_panel=panel)
+        for info in command.registered_commands:
+            if info.callback is not None:
+                info.help = _help(info.callback)
 
 
 # What Ubuntu's packages are too old for; matplotlib draws reports.

@@ -16,7 +16,7 @@ from rich.table import Table
 
 from mmedge_ros.commands.display import StatusLine, one_line, say
 from mmedge_ros.commands.errors import plain_errors
-from mmedge_ros.commands.options import BundleArgument, DetectorArgument, SetArgument
+from mmedge_ros.commands.options import BundleArgument, DetectorArgument, SetArgument, flag
 
 if TYPE_CHECKING:
     from mmedge_ros.encoding.bundle.registry import KnownModel
@@ -81,7 +81,7 @@ def fetch(
             help='a file that is already here',
         ),
     ] = None,
-    yes: Annotated[bool, typer.Option('--yes', help='agree without being asked')] = False,
+    yes: Annotated[bool, flag('--yes', help='agree without being asked')] = False,
 ) -> None:
     """Download a detector for real people; its source and licence are shown first."""
     with plain_errors():

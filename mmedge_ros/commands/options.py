@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -17,6 +17,12 @@ TIMES = 'Service times'
 COMPARISON = 'Comparison'
 SETS = 'Sets to judge on'
 WORK = 'Work'
+
+
+def flag(name: str, **rest: Any) -> Any:
+    """Return an option without a value; typer's help would show one, <bool>."""
+    return typer.Option(name, metavar='', **rest)
+
 
 BagArgument = Annotated[
     Path,
@@ -110,7 +116,7 @@ RateOption = Annotated[
 ]
 NetworkOption = Annotated[
     bool,
-    typer.Option(
+    flag(
         '--network',
         help='let other machines take part, such as a laptop with RViz; without it nothing is '
         'open beyond this machine (your own FASTDDS_DEFAULT_PROFILES_FILE takes precedence)',
@@ -119,7 +125,7 @@ NetworkOption = Annotated[
 ]
 OptimiseOption = Annotated[
     bool,
-    typer.Option(
+    flag(
         '--optimise',
         help='choose rates and levels in flight by latency, battery and load (adds the monitor)',
         rich_help_panel=LIVE,

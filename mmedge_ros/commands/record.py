@@ -16,6 +16,7 @@ from mmedge_ros.commands.options import (
     DriverRadarOption,
     NetworkOption,
     OdometryOption,
+    flag,
 )
 
 _TRANSPORTS = ('auto', 'raw', 'compressed')
@@ -63,13 +64,11 @@ def record(
     camera: DriverCameraOption = '',
     radar: DriverRadarOption = '',
     odometry: OdometryOption = '',
-    clock: Annotated[
-        bool, typer.Option('--clock', help='follow /clock', rich_help_panel=LIVE)
-    ] = False,
+    clock: Annotated[bool, flag('--clock', help='follow /clock', rich_help_panel=LIVE)] = False,
     network: NetworkOption = False,
     which: Annotated[
         bool,
-        typer.Option('--list', help='print the usual topics and end; for ros2 bag record'),
+        flag('--list', help='print the usual topics and end; for ros2 bag record'),
     ] = False,
 ) -> None:
     """Record inputs, decisions and tracks of the running graph as a rosbag2 folder."""

@@ -23,6 +23,7 @@ from mmedge_ros.commands.options import (
     ParamsOption,
     RadarOption,
     RateOption,
+    flag,
     frame_span,
 )
 
@@ -41,7 +42,7 @@ def replay(
         Path, typer.Option('--out', metavar='FOLDER', help='folder of the report')
     ] = Path('out/replay'),
     live: Annotated[
-        bool, typer.Option('--live', help='through the ROS graph instead of in virtual time')
+        bool, flag('--live', help='through the ROS graph instead of in virtual time')
     ] = False,
     detector: DetectorOption = None,
     calibration: CalibrationOption = None,
@@ -73,9 +74,7 @@ def replay(
     rate: RateOption = 1.0,
     clock: Annotated[
         bool,
-        typer.Option(
-            '--clock', help='run the live graph on /clock also at rate 1', rich_help_panel=LIVE
-        ),
+        flag('--clock', help='run the live graph on /clock also at rate 1', rich_help_panel=LIVE),
     ] = False,
     network: NetworkOption = False,
     view: ViewOption = False,
@@ -111,7 +110,7 @@ def replay(
     ] = '',
     video: Annotated[
         bool,
-        typer.Option(
+        flag(
             '--video',
             help='also write video.webm: the whole run as the camera saw it, with the tracks '
             'drawn in; browsers and phones play it',
@@ -151,7 +150,7 @@ def replay(
     ] = None,
     no_pictures: NoPicturesOption = False,
 ) -> None:
-    """Replay a recording, a video or a folder of pictures, and write a report."""
+    """Track people in a recording, a video or a folder of pictures, and write a report."""
     span = frame_span(frames)
     if frames and boxes is None and not pseudo_labels:
         raise typer.BadParameter(

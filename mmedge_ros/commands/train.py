@@ -10,7 +10,7 @@ import typer
 
 from mmedge_ros.commands.display import StatusLine, say
 from mmedge_ros.commands.errors import plain_errors
-from mmedge_ros.commands.options import SETS, WORK, SetArgument, frame_span
+from mmedge_ros.commands.options import SETS, WORK, SetArgument, flag, frame_span
 from mmedge_ros.commands.train_replayed import (
     OutOption,
     train_gate,
@@ -98,9 +98,7 @@ PrecisionOption = Annotated[
 ]
 ResumeOption = Annotated[
     bool,
-    typer.Option(
-        '--resume', help='go on with a training that was cut short', rich_help_panel=WORK
-    ),
+    flag('--resume', help='go on with a training that was cut short', rich_help_panel=WORK),
 ]
 
 
@@ -142,7 +140,7 @@ def detector(
     ] = 16,
     keep_work: Annotated[
         bool,
-        typer.Option(
+        flag(
             '--keep-work',
             help='keep the pictures and checkpoints beside the bundle',
             rich_help_panel=WORK,
@@ -310,7 +308,7 @@ def fusion(
     ] = None,
     whole_window: Annotated[
         bool,
-        typer.Option(
+        flag(
             '--whole-window',
             help='3-D convolutions in its place; cannot be flown',
             rich_help_panel=ABLATIONS,
@@ -319,7 +317,7 @@ def fusion(
     resume: ResumeOption = False,
     keep_work: Annotated[
         bool,
-        typer.Option(
+        flag(
             '--keep-work',
             help='keep features and checkpoints beside the bundle',
             rich_help_panel=WORK,

@@ -20,6 +20,7 @@ from mmedge_ros.commands.options import (
     ParamsOption,
     RadarOption,
     RateOption,
+    flag,
 )
 
 SENSORS = 'Sensors'
@@ -38,15 +39,15 @@ def up(
     ] = None,
     loop: Annotated[
         bool,
-        typer.Option('--loop', help='start the recording over and over', rich_help_panel=SENSORS),
+        flag('--loop', help='start the recording over and over', rich_help_panel=SENSORS),
     ] = False,
     rate: RateOption = 1.0,
     clock: Annotated[
-        bool, typer.Option('--clock', help='publish and follow /clock', rich_help_panel=LIVE)
+        bool, flag('--clock', help='publish and follow /clock', rich_help_panel=LIVE)
     ] = False,
     drivers: Annotated[
         bool,
-        typer.Option(
+        flag(
             '--drivers',
             help="start the package's own camera and radar drivers (see docs)",
             rich_help_panel=SENSORS,
@@ -128,12 +129,10 @@ def up(
     view: ViewOption = False,
     single_process: Annotated[
         bool,
-        typer.Option(
-            '--single-process', help='all nodes in one process, to debug', rich_help_panel=LIVE
-        ),
+        flag('--single-process', help='all nodes in one process, to debug', rich_help_panel=LIVE),
     ] = False,
 ) -> None:
-    """Start the graph and keep it running until Ctrl-C."""
+    """Track people live beside your sensors, until Ctrl-C."""
     if transport not in ('raw', 'compressed'):
         raise typer.BadParameter('choose raw or compressed', param_hint='--image-transport')
     if bag is None and (loop or rate != 1.0):

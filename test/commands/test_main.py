@@ -188,9 +188,7 @@ class TestFailures:
         if command == 'replay':
             result = run('replay', str(bag), '--out', str(place))
         else:
-            detector = tmp_path / 'a.onnx'
-            detector.touch()
-            result = run('up', '--detector', str(detector), '--logs', str(place))
+            result = run('up', '--detector', 'flight_people', '--logs', str(place))
         assert (result.exit_code, result.stdout) == (1, '')
         assert str(place) in result.stderr.splitlines()[-1]
 
