@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 import mmedge_ros
-from mmedge_ros.records import run_record
 from mmedge_ros.records.run_record import count_failure, software_identity, unexpected
 
 
@@ -22,9 +21,7 @@ def test_a_result_names_version_revision_and_model() -> None:
 def test_outside_a_checkout_there_is_no_revision(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(
-        run_record, '__file__', str(tmp_path / 'mmedge_ros' / 'records' / 'run_record.py')
-    )
+    monkeypatch.setattr(mmedge_ros, '__file__', str(tmp_path / 'mmedge_ros/__init__.py'))
     assert software_identity('')['git'] == ''
 
 
@@ -33,9 +30,7 @@ def test_a_git_that_fails_or_is_missing_costs_nothing_but_the_revision(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, script: str | None
 ) -> None:
     (tmp_path / '.git').mkdir()
-    monkeypatch.setattr(
-        run_record, '__file__', str(tmp_path / 'mmedge_ros' / 'records' / 'run_record.py')
-    )
+    monkeypatch.setattr(mmedge_ros, '__file__', str(tmp_path / 'mmedge_ros/__init__.py'))
     programs = tmp_path / 'bin'
     programs.mkdir()
     if script is not None:
