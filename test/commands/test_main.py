@@ -84,7 +84,7 @@ class TestUsage:
         ('arguments', 'words'),
         [
             (['fly'], "'fly'"),
-            (['replay'], 'bag'),
+            (['replay'], 'RECORDING'),
             (['replay', '/no/such/bag'], '/no/such/bag'),
             (['replay', '{bag}', '--speed', '2'], '--speed'),
             (['demo', '--bag', '{bag}', '--seed', '2'], '--bag'),
