@@ -30,7 +30,7 @@ def bag(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def _undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
     """Figures take seconds; they have tests of their own."""
 
-    def write(record, folder, comparison, taught):  # type: ignore[no-untyped-def]
+    def write(record, folder, comparison, taught, *_):  # type: ignore[no-untyped-def]
         report = report_of(record, comparison, taught=taught)
         folder.mkdir(parents=True, exist_ok=True)
         (folder / 'report.json').write_text(json.dumps(report))

@@ -258,7 +258,7 @@ def test_a_replay_fills_accuracy_and_tracking(judged: Any) -> None:
 
 def test_a_replay_draws_the_figures_and_tells_of_them_on_the_page(judged: Any) -> None:
     _, _, folder = judged
-    for name in ('accuracy.png', 'strata.png', 'truth.png', 'nees.png'):
+    for name in ('accuracy.png', 'tracks.png', 'nees.png'):
         assert (folder / name).stat().st_size > 5000, name
     page = (folder / 'report.html').read_text()
     assert 'Against the ground truth' in page
@@ -281,7 +281,7 @@ def test_a_bag_without_truth_has_a_report_without_it(tmp_path: Path) -> None:
     report = write_report(record, tmp_path / 'out')
     assert (report['accuracy'], report['tracking']) == (None, None)
     assert not (tmp_path / 'out' / 'accuracy.png').exists()
-    assert 'ground truth' not in (tmp_path / 'out' / 'report.html').read_text()
+    assert 'Against the ground truth' not in (tmp_path / 'out' / 'report.html').read_text()
 
 
 def test_what_is_wrong_with_the_truth_is_told_in_the_report(tmp_path: Path) -> None:

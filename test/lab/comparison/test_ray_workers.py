@@ -128,5 +128,5 @@ def test_without_the_package_is_one_sentence(
     task: ComparisonTask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, 'ray', None)
-    with pytest.raises(EvaluationError, match=r'pip install mmedge_ros\[ray\]'):
+    with pytest.raises(EvaluationError, match=r"pip install 'mmedge_ros\[ray\]'"):
         compare_on_ray('local', [replace(task, folder=tmp_path)])
