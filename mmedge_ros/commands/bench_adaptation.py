@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from mmedge_ros.commands.display import say
-from mmedge_ros.commands.options import DetectorOption, flag, one_latency_limit
+from mmedge_ros.commands.options import DetectorOption, existing_file, flag, one_latency_limit
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -60,11 +60,8 @@ def adaptation(
     ] = 15.0,
     profile: Annotated[
         Path | None,
-        typer.Option(
+        existing_file(
             '--profile',
-            metavar='FILE',
-            exists=True,
-            dir_okay=False,
             help='of this machine, measured with the same --shares \\[measured first]',
         ),
     ] = None,

@@ -24,6 +24,7 @@ from mmedge_ros.commands.options import (
     DriverRadarOption,
     NetworkOption,
     OdometryOption,
+    existing_file,
     flag,
 )
 from mmedge_ros.commands.tables import print_parts
@@ -48,13 +49,8 @@ def doctor(
     detector: DetectorOption = None,
     extrinsics: Annotated[
         Path | None,
-        typer.Option(
-            '--extrinsics',
-            metavar='FILE',
-            exists=True,
-            dir_okay=False,
-            help='YAML with where the sensors sit',
-            rich_help_panel=DRIVERS,
+        existing_file(
+            '--extrinsics', help='YAML with where the sensors sit', rich_help_panel=DRIVERS
         ),
     ] = None,
     profile: Annotated[
@@ -76,22 +72,22 @@ def doctor(
 
         transforms = read_calibration(extrinsics).transforms if extrinsics else []
         set_profile(network)
-        found = examined(
+        sections = examined(
             [camera, radar, odometry],
             [format_static_transform(transform) for transform in transforms],
             str(detector or ''),
             profile,
         )
-    count = [f.state.value for findings in found.values() for f in findings].count
+    count = [f.state.value for findings in sections.values() for f in findings].count
     if as_json:
-        sections = {
+        plain = {
             section: [{**finding._asdict(), 'state': finding.state.value} for finding in findings]
-            for section, findings in found.items()
+            for section, findings in sections.items()
         }
-        content = {'wrong': count('wrong'), 'notes': count('note'), 'sections': sections}
+        content = {'wrong': count('wrong'), 'notes': count('note'), 'sections': plain}
         typer.echo(json.dumps(content, indent=2))
     else:
-        print_parts(*page(found), f'\n{count("wrong")} wrong, {count("note")} to note')
+        print_parts(*page(sections), f'\n{count("wrong")} wrong, {count("note")} to note')
     if count('wrong'):
         raise typer.Exit(1)
 
@@ -127,11 +123,11 @@ def examined(
         snapshot.append(view)
         return check_inputs(view)
 
-    found = examine({**_machine_checks(detector, profile), 'topics': look}, _PATIENCE + 0.5)
+    sections = examine({**_machine_checks(detector, profile), 'topics': look}, _PATIENCE + 0.5)
     if snapshot:
         view = snapshot[0]
         left = _PATIENCE + 1.0 - (time.monotonic() - begun)
-        found |= examine(
+        sections |= examine(
             {
                 'clocks': lambda: check_clocks(view),
                 'frames': lambda: check_frames(view, transforms),
@@ -139,7 +135,7 @@ def examined(
             },
             max(left, 0.5),
         )
-    return {section: findings for section, findings in found.items() if findings}
+    return {section: findings for section, findings in sections.items() if findings}
 
 
 def _machine_checks(detector: str, profile: Path) -> dict[str, Check]:
@@ -203,12 +199,12 @@ def look_at_graph(topics: Sequence[str], patience: float) -> GraphView | str:
         return f'cannot be looked at: {error}'
 
 
-def page(found: Mapping[str, Sequence[Finding]]) -> Iterator[Table | str]:
+def page(sections: Mapping[str, Sequence[Finding]]) -> Iterator[Table | str]:
     """Yield a heading and a table for each section; a remedy stands below what it is for."""
     from rich.table import Table
     from rich.text import Text
 
-    for section, findings in found.items():
+    for section, findings in sections.items():
         yield f'\n{section}'
         table = Table.grid(padding=(0, 2, 0, 0))
         table.add_column(justify='right', min_width=_STATE_WIDTH)

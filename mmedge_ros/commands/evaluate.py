@@ -12,7 +12,7 @@ import typer
 
 from mmedge_ros.commands.display import StatusLine, say
 from mmedge_ros.commands.errors import plain_errors
-from mmedge_ros.commands.options import WORK, JobsOption, flag
+from mmedge_ros.commands.options import WORK, JobsOption, existing_file, flag
 
 # Panels of help.
 COMPARED, FLIGHTS, KEPT = 'What is compared', 'Flights', 'Kept figures'
@@ -81,11 +81,8 @@ def evaluate(
     ] = '',
     profile: Annotated[
         Path | None,
-        typer.Option(
+        existing_file(
             '--profile',
-            metavar='FILE',
-            exists=True,
-            dir_okay=False,
             help='service times from a device profile \\[a board that is stated, 8, 17 and 30 ms '
             'per picture]',
             rich_help_panel=COMPARED,
@@ -170,11 +167,8 @@ def evaluate(
     ] = True,
     against: Annotated[
         Path | None,
-        typer.Option(
+        existing_file(
             '--against',
-            metavar='FILE',
-            exists=True,
-            dir_okay=False,
             help='kept figures to compare with; what moved is shown, and ends with code 1',
             rich_help_panel=KEPT,
         ),

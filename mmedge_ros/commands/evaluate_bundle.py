@@ -10,7 +10,7 @@ import typer
 
 from mmedge_ros.commands.display import StatusLine, say
 from mmedge_ros.commands.errors import plain_errors
-from mmedge_ros.commands.options import BundleArgument, JobsOption, SetArgument
+from mmedge_ros.commands.options import BundleArgument, JobsOption, SetArgument, existing_file
 
 
 class Configurations(Enum):
@@ -46,11 +46,8 @@ def evaluate_bundle(
     jobs: JobsOption = 2,
     profile: Annotated[
         Path | None,
-        typer.Option(
+        existing_file(
             '--profile',
-            metavar='FILE',
-            exists=True,
-            dir_okay=False,
             help='service times from a device profile \\[nominal ones, every level alike]',
         ),
     ] = None,

@@ -26,7 +26,7 @@ from mmedge_ros.commands.evaluate_bundle import evaluate_bundle
 from mmedge_ros.commands.limit import limit
 from mmedge_ros.commands.model import model_app
 from mmedge_ros.commands.old_spellings import respelled
-from mmedge_ros.commands.options import flag
+from mmedge_ros.commands.options import existing_file, flag
 from mmedge_ros.commands.profile import profile as profile_machine
 from mmedge_ros.commands.radar import radar_app
 from mmedge_ros.commands.record import record
@@ -126,11 +126,8 @@ def simulate(
 def parameters(
     write: Annotated[
         Path | None,
-        typer.Option(
+        existing_file(
             '--write',
-            metavar='FILE',
-            exists=True,
-            dir_okay=False,
             help='document to bring up to date',
         ),
     ] = None,

@@ -16,7 +16,13 @@ from rich.table import Table
 
 from mmedge_ros.commands.display import StatusLine, one_line, say
 from mmedge_ros.commands.errors import plain_errors
-from mmedge_ros.commands.options import BundleArgument, DetectorArgument, SetArgument, flag
+from mmedge_ros.commands.options import (
+    BundleArgument,
+    DetectorArgument,
+    SetArgument,
+    existing_file,
+    flag,
+)
 
 if TYPE_CHECKING:
     from mmedge_ros.encoding.bundle.registry import KnownModel
@@ -73,11 +79,8 @@ def fetch(
     name: Annotated[str, typer.Argument(metavar='NAME', help='see `mmedge model list`')],
     source: Annotated[
         Path | None,
-        typer.Option(
+        existing_file(
             '--from',
-            metavar='FILE',
-            exists=True,
-            dir_okay=False,
             help='a file that is already here',
         ),
     ] = None,

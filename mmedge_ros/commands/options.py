@@ -24,6 +24,18 @@ def flag(name: str, **rest: Any) -> Any:
     return typer.Option(name, metavar='', **rest)
 
 
+def existing_file(name: str, **rest: Any) -> Any:
+    """Return an option that names a file to read."""
+    return typer.Option(name, metavar='FILE', exists=True, dir_okay=False, **rest)
+
+
+def existing_set(name: str, **rest: Any) -> Any:
+    """Return an option that names a set of flights."""
+    return typer.Option(
+        name, metavar='SET', exists=True, file_okay=False, rich_help_panel=SETS, **rest
+    )
+
+
 BagArgument = Annotated[
     Path,
     typer.Argument(
@@ -52,20 +64,15 @@ DetectorOption = Annotated[
 ]
 CalibrationOption = Annotated[
     Path | None,
-    typer.Option(
+    existing_file(
         '--calibration',
-        metavar='FILE',
-        exists=True,
-        dir_okay=False,
         help='camera_info YAML (and transforms) to use instead of the recorded calibration',
         rich_help_panel=RECORDING,
     ),
 ]
 ParamsOption = Annotated[
     Path | None,
-    typer.Option(
-        '--params', metavar='FILE', exists=True, dir_okay=False, help='ROS parameter file'
-    ),
+    existing_file('--params', help='ROS parameter file'),
 ]
 CameraOption = Annotated[
     str,
@@ -133,13 +140,12 @@ OptimiseOption = Annotated[
 ]
 NoPicturesOption = Annotated[
     bool,
-    typer.Option(
+    flag(
         '--no-pictures',
         help='a report without camera pictures; those of a real recording may show people who '
         'can be recognised',
     ),
 ]
-
 JobsOption = Annotated[
     int,
     typer.Option(

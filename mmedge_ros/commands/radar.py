@@ -14,6 +14,7 @@ import typer
 
 from mmedge_ros.commands.display import say
 from mmedge_ros.commands.errors import plain_errors
+from mmedge_ros.commands.options import existing_file
 
 if TYPE_CHECKING:
     from mmedge_ros.sensing.simulated_board.board import SimulatedBoard
@@ -35,11 +36,8 @@ CaptureArgument = Annotated[
 ]
 ConfigurationOption = Annotated[
     Path | None,
-    typer.Option(
+    existing_file(
         '--cfg',
-        metavar='FILE',
-        exists=True,
-        dir_okay=False,
         help='chirp configuration of the recording: gives velocities and the limits of points',
     ),
 ]

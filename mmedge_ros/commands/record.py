@@ -16,6 +16,7 @@ from mmedge_ros.commands.options import (
     DriverRadarOption,
     NetworkOption,
     OdometryOption,
+    existing_file,
     flag,
 )
 
@@ -52,11 +53,8 @@ def record(
     ] = 0.0,
     extrinsics: Annotated[
         Path | None,
-        typer.Option(
+        existing_file(
             '--extrinsics',
-            metavar='FILE',
-            exists=True,
-            dir_okay=False,
             help='YAML with static transforms to record, for graphs that publish no /tf_static',
             rich_help_panel=DRIVERS,
         ),

@@ -23,6 +23,7 @@ from mmedge_ros.commands.options import (
     ParamsOption,
     RadarOption,
     RateOption,
+    existing_file,
     flag,
     frame_span,
 )
@@ -48,11 +49,8 @@ def replay(
     calibration: CalibrationOption = None,
     profile: Annotated[
         Path | None,
-        typer.Option(
+        existing_file(
             '--profile',
-            metavar='FILE',
-            exists=True,
-            dir_okay=False,
             help='service times from a device profile: the same result every time (offline); '
             'or what --optimise begins with',
             rich_help_panel=TIMES,
@@ -80,11 +78,8 @@ def replay(
     view: ViewOption = False,
     boxes: Annotated[
         Path | None,
-        typer.Option(
+        existing_file(
             '--boxes',
-            metavar='FILE',
-            exists=True,
-            dir_okay=False,
             help='CSV (frame,x0,y0,x1,y1,score) to compare with',
             rich_help_panel=COMPARISON,
         ),

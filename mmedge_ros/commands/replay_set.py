@@ -9,7 +9,13 @@ import typer
 
 from mmedge_ros.commands.display import StatusLine, say
 from mmedge_ros.commands.errors import plain_errors
-from mmedge_ros.commands.options import DetectorOption, NoPicturesOption, ParamsOption, SetArgument
+from mmedge_ros.commands.options import (
+    DetectorOption,
+    NoPicturesOption,
+    ParamsOption,
+    SetArgument,
+    existing_file,
+)
 
 
 def replay_set(
@@ -21,11 +27,8 @@ def replay_set(
     detector: DetectorOption = None,
     profile: Annotated[
         Path | None,
-        typer.Option(
+        existing_file(
             '--profile',
-            metavar='FILE',
-            exists=True,
-            dir_okay=False,
             help='service times from a device profile: the same result every time',
         ),
     ] = None,

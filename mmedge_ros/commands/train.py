@@ -10,7 +10,7 @@ import typer
 
 from mmedge_ros.commands.display import StatusLine, say
 from mmedge_ros.commands.errors import plain_errors
-from mmedge_ros.commands.options import SETS, WORK, SetArgument, flag, frame_span
+from mmedge_ros.commands.options import WORK, SetArgument, existing_set, flag, frame_span
 from mmedge_ros.commands.train_replayed import (
     OutOption,
     train_gate,
@@ -51,23 +51,15 @@ class Precision(Enum):
 
 ValidationOption = Annotated[
     Path | None,
-    typer.Option(
+    existing_set(
         '--validation',
-        metavar='SET',
-        exists=True,
-        file_okay=False,
-        rich_help_panel=SETS,
         help='set to judge it on',
     ),
 ]
 TestOption = Annotated[
     Path | None,
-    typer.Option(
+    existing_set(
         '--test',
-        metavar='SET',
-        exists=True,
-        file_okay=False,
-        rich_help_panel=SETS,
         help='another set to judge it on',
     ),
 ]

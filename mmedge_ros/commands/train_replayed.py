@@ -11,7 +11,14 @@ import typer
 
 from mmedge_ros.commands.display import StatusLine, say
 from mmedge_ros.commands.errors import plain_errors, stop
-from mmedge_ros.commands.options import SETS, WORK, BundleArgument, JobsOption, SetArgument
+from mmedge_ros.commands.options import (
+    SETS,
+    WORK,
+    BundleArgument,
+    JobsOption,
+    SetArgument,
+    existing_set,
+)
 
 # Panel of help.
 CERTIFICATE = 'Certificate'
@@ -60,12 +67,8 @@ def train_gate(
     out: OutOption,
     test: Annotated[
         Path | None,
-        typer.Option(
+        existing_set(
             '--test',
-            metavar='SET',
-            exists=True,
-            file_okay=False,
-            rich_help_panel=SETS,
             help='set to judge it on',
         ),
     ] = None,
@@ -176,12 +179,8 @@ def train_predictor(
     ],
     test: Annotated[
         Path,
-        typer.Option(
+        existing_set(
             '--test',
-            metavar='SET',
-            exists=True,
-            file_okay=False,
-            rich_help_panel=SETS,
             help='set that it is judged on',
         ),
     ],
@@ -270,12 +269,8 @@ def train_rivals(
     ] = 'flight_people',
     validation: Annotated[
         Path | None,
-        typer.Option(
+        existing_set(
             '--validation',
-            metavar='SET',
-            exists=True,
-            file_okay=False,
-            rich_help_panel=SETS,
             help='set to judge them on',
         ),
     ] = None,

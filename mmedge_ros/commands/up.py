@@ -20,6 +20,7 @@ from mmedge_ros.commands.options import (
     ParamsOption,
     RadarOption,
     RateOption,
+    existing_file,
     flag,
 )
 
@@ -76,11 +77,8 @@ def up(
     calibration: CalibrationOption = None,
     extrinsics: Annotated[
         Path | None,
-        typer.Option(
+        existing_file(
             '--extrinsics',
-            metavar='FILE',
-            exists=True,
-            dir_okay=False,
             help='YAML with where the sensors sit, see config/extrinsics.yaml',
             rich_help_panel=SENSORS,
         ),
@@ -116,11 +114,8 @@ def up(
     optimise: OptimiseOption = False,
     profile: Annotated[
         Path | None,
-        typer.Option(
+        existing_file(
             '--profile',
-            metavar='FILE',
-            exists=True,
-            dir_okay=False,
             help='device profile of this machine (mmedge profile), for --optimise',
             rich_help_panel=LIVE,
         ),

@@ -237,8 +237,8 @@ def check_frames(graph: GraphView, extrinsics: Sequence[str] = ()) -> list[Findi
         if not text.startswith('no odometry') or (odometry is not None and odometry.publishers)
     ]
     if any(status.node == 'fusion' for status in graph.statuses):
-        found = [note('fusion', text, remedy_for(text)) for text in reported]
-        return found or [ok('fusion', 'calibration and places of all sensors are known')]
+        findings = [note('fusion', text, remedy_for(text)) for text in reported]
+        return findings or [ok('fusion', 'calibration and places of all sensors are known')]
     frames = {
         name: graph.inputs[name].frame_id for name in (CAMERA, RADAR) if name in graph.inputs
     }

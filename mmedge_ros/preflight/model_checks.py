@@ -36,11 +36,11 @@ def check_model(detector: str) -> tuple[list[Finding], Path | None]:
     except EncodingError as error:
         return [wrong('model', str(error), 'see `mmedge model list`')], None
     levels = ', '.join(bundle.levels)
-    found = [ok('model', f'{bundle.name} in {path}: {len(files)} files as described, {levels}')]
+    findings = [ok('model', f'{bundle.name} in {path}: {len(files)} files as described, {levels}')]
     if warning:
         words, _, remedy = warning.partition('. ')
-        found.append(note('pictures', words, remedy))
-    return found, path
+        findings.append(note('pictures', words, remedy))
+    return findings, path
 
 
 def check_profile(
