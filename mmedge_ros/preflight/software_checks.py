@@ -46,11 +46,11 @@ def check_python(
     else:
         findings = [note('Python', f'{words}: 3.10 to 3.13 are tested', 'use one of those')]
     versions = {name: version_of(name, of) for name, of in PACKAGES.items()}
-    missing = [PACKAGES[name] for name, version in versions.items() if version is None]
+    missing = [PACKAGES[name] for name, number in versions.items() if number is None]
     if missing:
         remedy = 'rosdep install, or pip install them; ./mmedge brings them all'
         findings.append(wrong('packages', f'not installed: {", ".join(missing)}', remedy))
-    there = ', '.join(f'{name} {version}'.strip() for name, version in versions.items() if version)
+    there = ', '.join(f'{name} {number}'.strip() for name, number in versions.items() if number)
     return [*findings, ok('packages', there)] if there else findings
 
 
