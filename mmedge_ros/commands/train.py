@@ -130,6 +130,15 @@ def detector(
     batch: Annotated[
         int, typer.Option('--batch', min=1, max=1024, help='pictures in a step; 128 for a GPU')
     ] = 16,
+    begin_with: Annotated[
+        Path | None,
+        typer.Option(
+            '--begin-with',
+            metavar='PATH',
+            exists=True,
+            help='checkpoint to begin with, such as models/flight_people/narrow.pt',
+        ),
+    ] = None,
     keep_work: Annotated[
         bool,
         flag(
@@ -163,6 +172,7 @@ def detector(
             ),
             resume,
             keep_work,
+            begin_with,
         )
         with StatusLine(f'training {out.name}') as line:
             metrics = train_detector(request, line.advance)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -71,7 +71,7 @@ class DetectorRequest:
     ``flights`` may also be a folder of pictures with labels, see `open_pictures`; all are taken.
     ``judged`` names the sets the result is judged on, such as validation and test. The work
     folder beside the bundle holds pictures and checkpoints; it is removed at the end unless
-    ``keep_work``.
+    ``keep_work``. ``begin_with`` is the checkpoint of a detector of the same width.
     """
 
     flights: Path
@@ -80,6 +80,7 @@ class DetectorRequest:
     settings: DetectorSettings = field(default_factory=DetectorSettings)
     resume: bool = False
     keep_work: bool = False
+    begin_with: Path | None = None
 
     @property
     def work(self) -> Path:
@@ -108,7 +109,12 @@ def train_detector(request: DetectorRequest, report: Report) -> dict[str, Any]:
                 request.settings.pictures,
                 lambda share: report(_READ * share, 'reading flights'),
             )
-            training = DetectorTraining(pictures, request.settings, work)
+            start = None
+            if request.begin_with:
+                start = load_detector(request.begin_with, request.settings.width)
+                settings = replace(request.settings, begun_with=start.digest)
+                request = replace(request, settings=settings)
+            training = DetectorTraining(pictures, request.settings, work, start)
             training.run(part_of(report, _READ, _TRAINED))
             metrics = _finish(request, training, pictures, judged, report)
         if not request.keep_work:

@@ -49,6 +49,7 @@ class DetectorSettings:
     until then a training can still be made longer. ``threads`` is part of it
     because sums depend on their order. ``precision`` is that of convolutions and what lies
     between them; weights, normalisation statistics and losses are float32 in any case.
+    ``begun_with`` is the digest of the checkpoint whose network it begins with, if any.
     """
 
     level: str = 'small'
@@ -64,6 +65,7 @@ class DetectorSettings:
     weight_decay: float = 5e-4
     threads: int = 2
     precision: str = FLOAT32
+    begun_with: str = ''
     augmentation: Augmentation = field(default_factory=Augmentation)
 
     def plain(self) -> dict[str, Any]:
@@ -111,15 +113,24 @@ class DetectorTraining(EpochTraining):
     """The training of a detector.
 
     :param folder: where checkpoints are kept
+    :param start: what ``settings.begun_with`` names: a trained network of the same width
     :raises TrainingError: if a checkpoint there is damaged or of another training
     """
 
-    def __init__(self, pictures: PictureSet, settings: DetectorSettings, folder: Path) -> None:
+    def __init__(
+        self,
+        pictures: PictureSet,
+        settings: DetectorSettings,
+        folder: Path,
+        start: TrainedDetector | None = None,
+    ) -> None:
         self._settings = settings
         self._torch = torch = prepare_torch(folder, settings.threads)
         self.device = 'cuda' if torch.cuda.is_available() else 'cpu'
         torch.manual_seed(settings.seed)
         network = new_network(CLASSES, SCALES[settings.width]).to(self.device)
+        if start is not None:
+            network.load_state_dict(start.network.state_dict())
         self._half = settings.precision == BFLOAT16
         if self._half:
             network.to(memory_format=torch.channels_last)

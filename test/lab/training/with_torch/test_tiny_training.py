@@ -17,7 +17,11 @@ from mmedge_ros.encoding.bundle.model_bundle import load_bundle, open_detector
 from mmedge_ros.lab.training import TrainingError
 from mmedge_ros.lab.training.checkpoint import load_checkpoint, save_checkpoint
 from mmedge_ros.lab.training.detector_session import DetectorRequest, train_detector
-from mmedge_ros.lab.training.detector_training import DetectorSettings, DetectorTraining
+from mmedge_ros.lab.training.detector_training import (
+    DetectorSettings,
+    DetectorTraining,
+    load_detector,
+)
 from mmedge_ros.lab.training.flight_pictures import flights_in
 from mmedge_ros.lab.training.picture_set import PictureSet, write_picture_set
 
@@ -53,6 +57,10 @@ def weights(training: DetectorTraining) -> dict[str, object]:
 
 def assert_equal(one: DetectorTraining, two: DetectorTraining) -> None:
     assert one.losses == two.losses
+    assert_equal_weights(one, two)
+
+
+def assert_equal_weights(one: DetectorTraining, two: DetectorTraining) -> None:
     for name, value in weights(one).items():
         assert torch.equal(value, weights(two)[name]), name
 
@@ -104,6 +112,20 @@ def test_the_same_seed_gives_the_same_network_and_another_one_another(
     assert_equal(whole, trained(pictures, tmp_path / 'again', TINY))
     other = trained(pictures, tmp_path / 'other', replace(TINY, seed=4))
     assert other.losses != whole.losses
+
+
+def test_a_training_begins_with_a_trained_network_and_says_with_which(
+    whole: DetectorTraining, flights: Path, pictures: PictureSet, place: Path, tmp_path: Path
+) -> None:
+    start = load_detector(place, TINY.width)
+    (tmp_path / 'work').mkdir()
+    begun = DetectorTraining(pictures, TINY, tmp_path / 'work', start)
+    assert_equal_weights(begun, whole)
+    settings = replace(TINY, epochs=1, plain_epochs=1)
+    request = DetectorRequest(flights, tmp_path / 'more', {}, settings, begin_with=place)
+    train_detector(request, silent)
+    content = load_bundle(tmp_path / 'more').content
+    assert content['training']['settings']['begun_with'] == start.digest
 
 
 class StoppedError(Exception):
