@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from mmedge_ros.commands.bench_adaptation import adaptation
-from mmedge_ros.commands.options import flag, latency_limits, one_latency_limit
+from mmedge_ros.commands.options import flag, latency_limits, one_latency_limit, option
 from mmedge_ros.commands.tables import add_row, new_table, print_parts
 
 if TYPE_CHECKING:
@@ -29,30 +29,20 @@ _LONGEST_MS = 1e8
 _MOST_DECISIONS = 100_000
 
 AccuracyOption = Annotated[
-    Path,
-    typer.Option(
-        '--accuracy',
-        metavar='FILE',
-        help='table of percent per configuration, and per class if any',
-    ),
+    Path, option('--accuracy', 'FILE', 'table of percent per configuration, and per class if any')
 ]
-JsonOption = Annotated[bool, flag('--json', help='figures as JSON on standard output')]
+JsonOption = Annotated[bool, flag('--json', 'figures as JSON on standard output')]
 
 
 @bench_app.command()
 def optimizer(
     accuracy: AccuracyOption,
     latency: Annotated[
-        list[Path],
-        typer.Option(
-            '--latency', metavar='FILE', help='table of ms per configuration, repeatable'
-        ),
+        list[Path], option('--latency', 'FILE', 'table of ms per configuration, repeatable')
     ],
     limits: Annotated[
         list[str] | None,
-        typer.Option(
-            '--limits', metavar='MS,...', help='latency limits \\[60,80,120,140,160], repeatable'
-        ),
+        option('--limits', 'MS,...', 'latency limits \\[60,80,120,140,160], repeatable'),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -76,34 +66,19 @@ def contention(
     accuracy: AccuracyOption,
     phases: Annotated[
         str,
-        typer.Option(
-            '--phases',
-            metavar='FILE,...',
-            help='latency tables that become true in turn: L1.json,L2.json',
-        ),
+        option('--phases', 'FILE,...', 'latency tables that become true in turn: L1.json,L2.json'),
     ],
-    limits: Annotated[
-        str, typer.Option('--limits', metavar='MS', help='latency limit, such as 120ms; one')
-    ],
+    limits: Annotated[str, option('--limits', 'MS', 'latency limit, such as 120ms; one')],
     decisions: Annotated[
-        int,
-        typer.Option('--decisions', metavar='N', min=1, max=_MOST_DECISIONS, help='in each phase'),
+        int, option('--decisions', 'N', 'in each phase', min=1, max=_MOST_DECISIONS)
     ],
     noise: Annotated[
-        float,
-        typer.Option(
-            '--noise', metavar='SHARE', min=0.0, max=1.0, help='scatter of latencies, 0.15 = 15 %'
-        ),
+        float, option('--noise', 'SHARE', 'scatter of latencies, 0.15 = 15 %', min=0.0, max=1.0)
     ] = 0.0,
     outliers: Annotated[
-        float,
-        typer.Option(
-            '--outliers', metavar='SHARE', min=0.0, max=1.0, help='share of far too long ones'
-        ),
+        float, option('--outliers', 'SHARE', 'share of far too long ones', min=0.0, max=1.0)
     ] = 0.0,
-    seed: Annotated[
-        int, typer.Option('--seed', metavar='N', min=0, help='of noise and outliers')
-    ] = 0,
+    seed: Annotated[int, option('--seed', 'N', 'of noise and outliers', min=0)] = 0,
     as_json: JsonOption = False,
 ) -> None:
     """Fly through changing latencies knowing only the first table and what was measured."""

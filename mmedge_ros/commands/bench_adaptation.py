@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from mmedge_ros.commands.display import say
-from mmedge_ros.commands.options import DetectorOption, existing_file, flag, one_latency_limit
+from mmedge_ros.commands.options import (
+    DetectorOption,
+    existing_file,
+    flag,
+    one_latency_limit,
+    option,
+)
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -29,47 +35,33 @@ _PROFILE = 'profile.yaml'
 
 
 def adaptation(
-    out: Annotated[
-        Path, typer.Option('--out', metavar='FOLDER', help='folder of report, figure and profile')
-    ],
+    out: Annotated[Path, option('--out', 'FOLDER', 'folder of report, figure and profile')],
     bag: Annotated[
-        Path | None,
-        typer.Option(
-            '--bag', metavar='BAG', exists=True, help='recording to fly \\[one is simulated]'
-        ),
+        Path | None, option('--bag', 'BAG', 'recording to fly \\[one is simulated]', exists=True)
     ] = None,
     detector: DetectorOption = None,
     limits: Annotated[
-        str, typer.Option('--limits', metavar='MS', help='latency that decisions have to keep')
+        str, option('--limits', 'MS', 'latency that decisions have to keep')
     ] = '100ms',
     shares: Annotated[
-        str,
-        typer.Option(
-            '--shares', metavar='PERCENT,...', help='shares of the machine in turn, in percent'
-        ),
+        str, option('--shares', 'PERCENT,...', 'shares of the machine in turn, in percent')
     ] = '100,50,30,100',
     phase_seconds: Annotated[
         float,
-        typer.Option(
-            '--phase-seconds',
-            metavar='S',
-            min=_SHORTEST_PHASE,
-            max=3600.0,
-            help='how long each share holds',
+        option(
+            '--phase-seconds', 'S', 'how long each share holds', min=_SHORTEST_PHASE, max=3600.0
         ),
     ] = 15.0,
     profile: Annotated[
         Path | None,
         existing_file(
-            '--profile',
-            help='of this machine, measured with the same --shares \\[measured first]',
+            '--profile', 'of this machine, measured with the same --shares \\[measured first]'
         ),
     ] = None,
     caps: Annotated[
-        bool,
-        flag('--caps', help='battery and computer of the flight cap configurations, too'),
+        bool, flag('--caps', 'battery and computer of the flight cap configurations, too')
     ] = False,
-    as_json: Annotated[bool, flag('--json', help='figures as JSON on standard output')] = False,
+    as_json: Annotated[bool, flag('--json', 'figures as JSON on standard output')] = False,
 ) -> None:
     """Fly live while the processor is taken away in steps, with adaptation and without.
 

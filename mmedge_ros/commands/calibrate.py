@@ -16,6 +16,7 @@ from mmedge_ros.commands.options import (
     CameraOption,
     DetectorOption,
     RadarOption,
+    option,
 )
 from mmedge_ros.commands.tables import add_row, new_table, print_parts
 
@@ -35,10 +36,7 @@ _MEANINGS = {
 def calibrate(
     bag: BagArgument,
     out: Annotated[
-        Path,
-        typer.Option(
-            '--out', metavar='FILE', dir_okay=False, help='file to write the extrinsics to'
-        ),
+        Path, option('--out', 'FILE', 'file to write the extrinsics to', dir_okay=False)
     ] = Path('out/extrinsics.yaml'),
     detector: DetectorOption = None,
     calibration: CalibrationOption = None,

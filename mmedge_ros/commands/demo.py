@@ -10,41 +10,26 @@ import typer
 
 from mmedge_ros.commands.display import StatusLine, say
 from mmedge_ros.commands.live_view import ViewOption, open_view
-from mmedge_ros.commands.options import NetworkOption, flag
+from mmedge_ros.commands.options import NetworkOption, flag, option
 
 
 def demo(
-    out: Annotated[
-        Path, typer.Option('--out', metavar='FOLDER', help='folder of the report')
-    ] = Path('out/demo'),
+    out: Annotated[Path, option('--out', 'FOLDER', 'folder of the report')] = Path('out/demo'),
     bag: Annotated[
         Path | None,
-        typer.Option(
-            '--bag',
-            metavar='BAG',
-            exists=True,
-            help='play this recording instead of a simulated flight',
-        ),
+        option('--bag', 'BAG', 'play this recording instead of a simulated flight', exists=True),
     ] = None,
     scenario: Annotated[
-        str,
-        typer.Option(
-            '--scenario',
-            metavar='NAME',
-            help='see mmedge simulate --list \\[street_day_middle]',
-        ),
+        str, option('--scenario', 'NAME', 'see mmedge simulate --list \\[street_day_middle]')
     ] = '',
     seconds: Annotated[
-        float | None,
-        typer.Option('--seconds', metavar='S', help='length of the simulated flight, s \\[20]'),
+        float | None, option('--seconds', 'S', 'length of the simulated flight, s \\[20]')
     ] = None,
-    seed: Annotated[
-        int | None, typer.Option('--seed', metavar='N', help='of the simulated flight \\[7]')
-    ] = None,
+    seed: Annotated[int | None, option('--seed', 'N', 'of the simulated flight \\[7]')] = None,
     network: NetworkOption = False,
     view: ViewOption = False,
     flight_only: Annotated[
-        bool, flag('--flight-only', hidden=True, help='simulate the flight and end')
+        bool, flag('--flight-only', 'simulate the flight and end', hidden=True)
     ] = False,
 ) -> None:
     """See it work: simulate a flight, track its people live, and write a report.

@@ -26,6 +26,7 @@ from mmedge_ros.commands.options import (
     OdometryOption,
     existing_file,
     flag,
+    option,
 )
 from mmedge_ros.commands.tables import print_parts
 
@@ -48,16 +49,13 @@ def doctor(
     odometry: OdometryOption = '',
     detector: DetectorOption = None,
     extrinsics: Annotated[
-        Path | None,
-        existing_file(
-            '--extrinsics', help='YAML with where the sensors sit', rich_help_panel=DRIVERS
-        ),
+        Path | None, existing_file('--extrinsics', 'YAML with where the sensors sit', DRIVERS)
     ] = None,
-    profile: Annotated[
-        Path, typer.Option('--profile', metavar='FILE', help='device profile of this machine')
-    ] = Path('out/profile.yaml'),
+    profile: Annotated[Path, option('--profile', 'FILE', 'device profile of this machine')] = Path(
+        'out/profile.yaml'
+    ),
     network: NetworkOption = False,
-    as_json: Annotated[bool, flag('--json', help='print JSON, for programs')] = False,
+    as_json: Annotated[bool, flag('--json', 'print JSON, for programs')] = False,
 ) -> None:
     """Say what is wrong with machine, ROS, sensors, topics and models, and what to do about it.
 

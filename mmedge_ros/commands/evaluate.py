@@ -12,7 +12,7 @@ import typer
 
 from mmedge_ros.commands.display import StatusLine, say
 from mmedge_ros.commands.errors import plain_errors
-from mmedge_ros.commands.options import WORK, JobsOption, existing_file, flag
+from mmedge_ros.commands.options import WORK, JobsOption, existing_file, flag, option
 
 # Panels of help.
 COMPARED, FLIGHTS, KEPT = 'What is compared', 'Flights', 'Kept figures'
@@ -38,154 +38,118 @@ def evaluate(
         ),
     ] = None,
     bundle: Annotated[
-        str,
-        typer.Option('--bundle', metavar='BUNDLE', help='bundle folder, or the name of a bundle'),
+        str, option('--bundle', 'BUNDLE', 'bundle folder, or the name of a bundle')
     ] = _BUNDLE,
     policies: Annotated[
-        str,
-        typer.Option(
-            '--policies',
-            metavar='NAME,...',
-            help='only these, e.g. ours,blocking \\[all]',
-            rich_help_panel=COMPARED,
-        ),
+        str, option('--policies', 'NAME,...', 'only these, e.g. ours,blocking \\[all]', COMPARED)
     ] = '',
     protocols: Annotated[
         str,
-        typer.Option(
+        option(
             '--protocols',
-            metavar='NAME,...',
-            help='sample: each window alone and unloaded; stream: overlapping, backlog carried '
+            'NAME,...',
+            'sample: each window alone and unloaded; stream: overlapping, backlog carried '
             '\\[both]',
-            rich_help_panel=COMPARED,
+            COMPARED,
         ),
     ] = '',
     limits: Annotated[
         str,
-        typer.Option(
+        option(
             '--limits',
-            metavar='MS,...',
-            help='latency limits, the first is the headline’s \\[50ms,100ms]',
-            rich_help_panel=COMPARED,
+            'MS,...',
+            'latency limits, the first is the headline’s \\[50ms,100ms]',
+            COMPARED,
         ),
     ] = '',
     shares: Annotated[
         str,
-        typer.Option(
+        option(
             '--shares',
-            metavar='PERCENT,...',
-            help='percent of the processor, the first is the headline’s \\[100,64,50; quick: '
-            '100,50]',
-            rich_help_panel=COMPARED,
+            'PERCENT,...',
+            'percent of the processor, the first is the headline’s \\[100,64,50; quick: 100,50]',
+            COMPARED,
         ),
     ] = '',
     profile: Annotated[
         Path | None,
         existing_file(
             '--profile',
-            help='service times from a device profile \\[a board that is stated, 8, 17 and 30 ms '
+            'service times from a device profile \\[a board that is stated, 8, 17 and 30 ms '
             'per picture]',
-            rich_help_panel=COMPARED,
+            COMPARED,
         ),
     ] = None,
     rivals: Annotated[
         Path | None,
-        typer.Option(
+        option(
             '--rivals',
-            metavar='FOLDER',
+            'FOLDER',
+            'trained rivals, as `mmedge train rivals` makes them \\[those of the bundle]',
+            COMPARED,
             exists=True,
             file_okay=False,
-            help='trained rivals, as `mmedge train rivals` makes them \\[those of the bundle]',
-            rich_help_panel=COMPARED,
         ),
     ] = None,
     results: Annotated[
         list[Path] | None,
-        typer.Option(
+        option(
             '--results',
-            metavar='REPORT',
-            exists=True,
-            help='what gate, ablations or predictor were measured to be: report.json of their '
+            'REPORT',
+            'what gate, ablations or predictor were measured to be: report.json of their '
             'training, or its folder; repeatable \\[those of the bundle]',
+            COMPARED,
+            exists=True,
             show_default=False,
-            rich_help_panel=COMPARED,
         ),
     ] = None,
     most: Annotated[
-        int,
-        typer.Option(
-            '--flights',
-            metavar='N',
-            min=0,
-            help='only so many, spread over the sets; 0: all',
-            rich_help_panel=FLIGHTS,
-        ),
+        int, option('--flights', 'N', 'only so many, spread over the sets; 0: all', FLIGHTS, min=0)
     ] = 0,
     seconds: Annotated[
         float | None,
-        typer.Option(
-            '--seconds',
-            metavar='S',
-            min=2.0,
-            max=60.0,
-            help='length of flights simulated here, s',
-            rich_help_panel=FLIGHTS,
+        option(
+            '--seconds', 'S', 'length of flights simulated here, s', FLIGHTS, min=2.0, max=60.0
         ),
     ] = None,
     seeds: Annotated[
         int,
-        typer.Option(
+        option(
             '--seeds',
-            metavar='N',
+            'N',
+            'flights of each scenario simulated here, by seed',
+            FLIGHTS,
             min=1,
             max=20,
-            help='flights of each scenario simulated here, by seed',
-            rich_help_panel=FLIGHTS,
         ),
     ] = 1,
     jobs: JobsOption = 2,
     ray: Annotated[
         str,
-        typer.Option(
-            '--ray',
-            metavar='ADDRESS',
-            help='spread flights over the Ray cluster at this address',
-            rich_help_panel=WORK,
-        ),
+        option('--ray', 'ADDRESS', 'spread flights over the Ray cluster at this address', WORK),
     ] = '',
     quick: Annotated[
-        bool,
-        flag('--quick', help='few short flights and settings: ten minutes on two cores'),
+        bool, flag('--quick', 'few short flights and settings: ten minutes on two cores')
     ] = False,
     timing: Annotated[
         bool,
         flag(
-            '--timing/--no-timing',
-            help='also time optimiser, gate and networks on this machine',
-            rich_help_panel=WORK,
+            '--timing/--no-timing', 'also time optimiser, gate and networks on this machine', WORK
         ),
     ] = True,
     against: Annotated[
         Path | None,
         existing_file(
             '--against',
-            help='kept figures to compare with; what moved is shown, and ends with code 1',
-            rich_help_panel=KEPT,
+            'kept figures to compare with; what moved is shown, and ends with code 1',
+            KEPT,
         ),
     ] = None,
     store: Annotated[
         Path | None,
-        typer.Option(
-            '--store',
-            metavar='FILE',
-            dir_okay=False,
-            help='keep the figures for --against',
-            rich_help_panel=KEPT,
-        ),
+        option('--store', 'FILE', 'keep the figures for --against', KEPT, dir_okay=False),
     ] = None,
-    out: Annotated[
-        Path, typer.Option('--out', metavar='FOLDER', help='folder of the report')
-    ] = Path('out/evaluate'),
+    out: Annotated[Path, option('--out', 'FOLDER', 'folder of the report')] = Path('out/evaluate'),
 ) -> None:
     """Compare ours with every rival on the same flights and models, and judge the promises.
 

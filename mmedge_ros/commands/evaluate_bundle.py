@@ -10,7 +10,13 @@ import typer
 
 from mmedge_ros.commands.display import StatusLine, say
 from mmedge_ros.commands.errors import plain_errors
-from mmedge_ros.commands.options import BundleArgument, JobsOption, SetArgument, existing_file
+from mmedge_ros.commands.options import (
+    BundleArgument,
+    JobsOption,
+    SetArgument,
+    existing_file,
+    option,
+)
 
 
 class Configurations(Enum):
@@ -24,36 +30,30 @@ def evaluate_bundle(
     bundle: BundleArgument,
     flights: SetArgument,
     levels: Annotated[
-        str,
-        typer.Option(
-            '--levels', metavar='NAME,...', help='only these, e.g. large, or small,large \\[all]'
-        ),
+        str, option('--levels', 'NAME,...', 'only these, e.g. large, or small,large \\[all]')
     ] = '',
     configurations: Annotated[
         Configurations,
-        typer.Option(
+        option(
             '--configurations',
-            help='all: every rate and level of both sensors; full: full rates and the highest '
+            '',
+            'all: every rate and level of both sensors; full: full rates and the highest '
             'level only',
         ),
     ] = Configurations.ALL,
     most: Annotated[
-        int,
-        typer.Option(
-            '--flights', metavar='N', min=0, help='only so many, spread over the set; 0: all'
-        ),
+        int, option('--flights', 'N', 'only so many, spread over the set; 0: all', min=0)
     ] = 0,
     jobs: JobsOption = 2,
     profile: Annotated[
         Path | None,
         existing_file(
-            '--profile',
-            help='service times from a device profile \\[nominal ones, every level alike]',
+            '--profile', 'service times from a device profile \\[nominal ones, every level alike]'
         ),
     ] = None,
-    out: Annotated[
-        Path, typer.Option('--out', metavar='FOLDER', help='folder of the report')
-    ] = Path('out/evaluate-bundle'),
+    out: Annotated[Path, option('--out', 'FOLDER', 'folder of the report')] = Path(
+        'out/evaluate-bundle'
+    ),
 ) -> None:
     """Judge a bundle by the ground truth of flights: by factor, configuration and strategy.
 

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from mmedge_ros.commands.options import option
+
 if TYPE_CHECKING:
     from mmedge_ros.lab.cpu_limit.limit_trace import LimitTrace
 
@@ -37,15 +39,14 @@ def limit(
     ],
     trace: Annotated[
         str,
-        typer.Option(
+        option(
             '--trace',
-            metavar='FILE',
-            help='lines of seconds,percent instead; -: percentages from standard input',
+            'FILE',
+            'lines of seconds,percent instead; -: percentages from standard input',
         ),
     ] = '',
     method: Annotated[
-        str,
-        typer.Option('--method', metavar='NAME', help='auto, cgroup (v2, if writable) or signals'),
+        str, option('--method', 'NAME', 'auto, cgroup (v2, if writable) or signals')
     ] = 'auto',
 ) -> None:
     """Run a command with at most a share of the machine: 50 is half of all processors.

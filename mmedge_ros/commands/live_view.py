@@ -15,9 +15,7 @@ from mmedge_ros.commands.options import LIVE, flag
 ViewOption = Annotated[
     bool,
     flag(
-        '--view',
-        help='show pictures, tracks and latency live in the browser, at 127.0.0.1 alone',
-        rich_help_panel=LIVE,
+        '--view', 'show pictures, tracks and latency live in the browser, at 127.0.0.1 alone', LIVE
     ),
 ]
 

@@ -26,7 +26,7 @@ from mmedge_ros.commands.evaluate_bundle import evaluate_bundle
 from mmedge_ros.commands.limit import limit
 from mmedge_ros.commands.model import model_app
 from mmedge_ros.commands.old_spellings import respelled
-from mmedge_ros.commands.options import existing_file, flag
+from mmedge_ros.commands.options import existing_file, flag, option
 from mmedge_ros.commands.profile import profile as profile_machine
 from mmedge_ros.commands.radar import radar_app
 from mmedge_ros.commands.record import record
@@ -49,41 +49,32 @@ def simulate(
         typer.Argument(metavar='[OUT]', help='folder of the flight, or of the flights of a set'),
     ] = None,
     scenario: Annotated[
-        str,
-        typer.Option(
-            '--scenario', metavar='NAME', help='what is flown over, see --list \\[park_day_middle]'
-        ),
+        str, option('--scenario', 'NAME', 'what is flown over, see --list \\[park_day_middle]')
     ] = '',
     seconds: Annotated[
-        float | None, typer.Option('--seconds', metavar='S', help='length of the flight, s \\[20]')
+        float | None, option('--seconds', 'S', 'length of the flight, s \\[20]')
     ] = None,
     seed: Annotated[
-        int | None,
-        typer.Option('--seed', metavar='N', help='the same one gives the same flight \\[1]'),
+        int | None, option('--seed', 'N', 'the same one gives the same flight \\[1]')
     ] = None,
     preview: Annotated[
-        bool,
-        flag('--preview', help='also draw a contact sheet of the flight, preview.png'),
+        bool, flag('--preview', 'also draw a contact sheet of the flight, preview.png')
     ] = False,
     trace_only: Annotated[
-        bool,
-        flag('--trace-only', help='only battery and computer states, for the monitor'),
+        bool, flag('--trace-only', 'only battery and computer states, for the monitor')
     ] = False,
-    which: Annotated[bool, flag('--list', help='show the scenarios in words and end')] = False,
+    which: Annotated[bool, flag('--list', 'show the scenarios in words and end')] = False,
     standard_set: Annotated[
         str,
-        typer.Option(
+        option(
             '--set',
-            metavar='NAME',
-            help='train, validation, calibration, test or final: the whole set; scenes: the '
+            'NAME',
+            'train, validation, calibration, test or final: the whole set; scenes: the '
             'pictures that detectors learn from',
         ),
     ] = '',
     jobs: Annotated[
-        int,
-        typer.Option(
-            '--jobs', metavar='N', min=0, help='flights of a set at once; 0: one per processor'
-        ),
+        int, option('--jobs', 'N', 'flights of a set at once; 0: one per processor', min=0)
     ] = 1,
 ) -> None:
     """Simulate a flight with ground truth, or a standard set of them, as recordings."""
@@ -124,13 +115,7 @@ def simulate(
 
 
 def parameters(
-    write: Annotated[
-        Path | None,
-        existing_file(
-            '--write',
-            help='document to bring up to date',
-        ),
-    ] = None,
+    write: Annotated[Path | None, existing_file('--write', 'document to bring up to date')] = None,
 ) -> None:
     """Show every node's parameters as Markdown tables."""
     with plain_errors():
@@ -147,9 +132,7 @@ def evaluate_mot(
     result: MotArgument,
     report: Annotated[
         Path | None,
-        typer.Option(
-            '--out', metavar='FILE', dir_okay=False, help='write the figures here as well, as JSON'
-        ),
+        option('--out', 'FILE', 'write the figures here as well, as JSON', dir_okay=False),
     ] = None,
 ) -> None:
     """Judge any tracker's output in MOTChallenge text by the ground truth."""
@@ -162,20 +145,15 @@ def evaluate_mot(
 def track_mot(
     detections: MotArgument,
     out: Annotated[
-        Path,
-        typer.Option(
-            '--out', metavar='FILE', dir_okay=False, help='file for the tracks, the same format'
-        ),
+        Path, option('--out', 'FILE', 'file for the tracks, the same format', dir_okay=False)
     ],
     width: Annotated[
-        int,
-        typer.Option('--width', metavar='PX', help='of the pictures, px; 0: extent of the boxes'),
+        int, option('--width', 'PX', 'of the pictures, px; 0: extent of the boxes')
     ] = 0,
     height: Annotated[
-        int,
-        typer.Option('--height', metavar='PX', help='of the pictures, px; 0: extent of the boxes'),
+        int, option('--height', 'PX', 'of the pictures, px; 0: extent of the boxes')
     ] = 0,
-    fps: Annotated[float, typer.Option('--fps', metavar='HZ', help='pictures per second')] = 25.0,
+    fps: Annotated[float, option('--fps', 'HZ', 'pictures per second')] = 25.0,
 ) -> None:
     """Track the boxes of any detector in MOTChallenge text, without radar."""
     from mmedge_ros.commands.mot import run_track_mot
@@ -240,9 +218,9 @@ def mmedge(
         bool,
         flag(
             '--version',
+            'show version, commit, Python and ROS, and end',
             is_eager=True,
             callback=_show_version,
-            help='show version, commit, Python and ROS, and end',
         ),
     ] = False,
 ) -> None:

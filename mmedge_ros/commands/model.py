@@ -22,6 +22,7 @@ from mmedge_ros.commands.options import (
     SetArgument,
     existing_file,
     flag,
+    option,
 )
 
 if TYPE_CHECKING:
@@ -77,14 +78,8 @@ def show(bundle: DetectorArgument) -> None:
 @model_app.command('fetch')
 def fetch(
     name: Annotated[str, typer.Argument(metavar='NAME', help='see `mmedge model list`')],
-    source: Annotated[
-        Path | None,
-        existing_file(
-            '--from',
-            help='a file that is already here',
-        ),
-    ] = None,
-    yes: Annotated[bool, flag('--yes', help='agree without being asked')] = False,
+    source: Annotated[Path | None, existing_file('--from', 'a file that is already here')] = None,
+    yes: Annotated[bool, flag('--yes', 'agree without being asked')] = False,
 ) -> None:
     """Download a detector for real people; its source and licence are shown first."""
     with plain_errors():
@@ -131,15 +126,11 @@ def evaluate(
     flights: SetArgument,
     report: Annotated[
         Path | None,
-        typer.Option(
-            '--out', metavar='FILE', dir_okay=False, help='write the figures here as well, as JSON'
-        ),
+        option('--out', 'FILE', 'write the figures here as well, as JSON', dir_okay=False),
     ] = None,
-    level: Annotated[
-        str, typer.Option('--level', metavar='NAME', help='of the bundle; empty: its default')
-    ] = '',
+    level: Annotated[str, option('--level', 'NAME', 'of the bundle; empty: its default')] = '',
     pictures: Annotated[
-        int, typer.Option('--pictures', metavar='N', min=1, help='about so many are looked at')
+        int, option('--pictures', 'N', 'about so many are looked at', min=1)
     ] = 1500,
 ) -> None:
     """Judge a detector of any origin on flights with ground truth."""

@@ -19,21 +19,26 @@ SETS = 'Sets to judge on'
 WORK = 'Work'
 
 
-def flag(name: str, **rest: Any) -> Any:
-    """Return an option without a value; typer's help would show one, <bool>."""
-    return typer.Option(name, metavar='', **rest)
-
-
-def existing_file(name: str, **rest: Any) -> Any:
-    """Return an option that names a file to read."""
-    return typer.Option(name, metavar='FILE', exists=True, dir_okay=False, **rest)
-
-
-def existing_set(name: str, **rest: Any) -> Any:
-    """Return an option that names a set of flights."""
+def option(name: str, metavar: str, words: str, panel: str = '', **rest: Any) -> Any:
+    """Return an option with a value; an Enum's values need no metavar ('')."""
     return typer.Option(
-        name, metavar='SET', exists=True, file_okay=False, rich_help_panel=SETS, **rest
+        name, metavar=metavar or None, help=words, rich_help_panel=panel or None, **rest
     )
+
+
+def flag(name: str, words: str, panel: str = '', **rest: Any) -> Any:
+    """Return an option without a value; typer's help would show one, <bool>."""
+    return typer.Option(name, metavar='', help=words, rich_help_panel=panel or None, **rest)
+
+
+def existing_file(name: str, words: str, panel: str = '') -> Any:
+    """Return an option that names a file to read."""
+    return option(name, 'FILE', words, panel, exists=True, dir_okay=False)
+
+
+def existing_set(name: str, words: str, panel: str = SETS) -> Any:
+    """Return an option that names a set of flights."""
+    return option(name, 'SET', words, panel, exists=True, file_okay=False)
 
 
 BagArgument = Annotated[
@@ -56,105 +61,68 @@ DetectorArgument = Annotated[
 ]
 DetectorOption = Annotated[
     Path | None,
-    typer.Option(
+    option(
         '--detector',
-        metavar='DETECTOR',
-        help='weights (.onnx, .pt), bundle folder, or the name of a bundle \\[what fits best]',
+        'DETECTOR',
+        'weights (.onnx, .pt), bundle folder, or the name of a bundle \\[what fits best]',
     ),
 ]
 CalibrationOption = Annotated[
     Path | None,
     existing_file(
         '--calibration',
-        help='camera_info YAML (and transforms) to use instead of the recorded calibration',
-        rich_help_panel=RECORDING,
+        'camera_info YAML (and transforms) to use instead of the recorded calibration',
+        RECORDING,
     ),
 ]
-ParamsOption = Annotated[
-    Path | None,
-    existing_file('--params', help='ROS parameter file'),
-]
+ParamsOption = Annotated[Path | None, existing_file('--params', 'ROS parameter file')]
 CameraOption = Annotated[
-    str,
-    typer.Option(
-        '--camera',
-        metavar='TOPIC',
-        help='camera topic, if not found by type',
-        rich_help_panel=RECORDING,
-    ),
+    str, option('--camera', 'TOPIC', 'camera topic, if not found by type', RECORDING)
 ]
 RadarOption = Annotated[
-    str,
-    typer.Option(
-        '--radar',
-        metavar='TOPIC',
-        help='radar topic, if not found by type',
-        rich_help_panel=RECORDING,
-    ),
+    str, option('--radar', 'TOPIC', 'radar topic, if not found by type', RECORDING)
 ]
-DriverCameraOption = Annotated[
-    str,
-    typer.Option(
-        '--camera', metavar='TOPIC', help="driver's image topic", rich_help_panel=DRIVERS
-    ),
-]
+DriverCameraOption = Annotated[str, option('--camera', 'TOPIC', "driver's image topic", DRIVERS)]
 DriverRadarOption = Annotated[
-    str,
-    typer.Option(
-        '--radar', metavar='TOPIC', help="driver's point cloud topic", rich_help_panel=DRIVERS
-    ),
+    str, option('--radar', 'TOPIC', "driver's point cloud topic", DRIVERS)
 ]
 OdometryOption = Annotated[
-    str,
-    typer.Option(
-        '--odometry', metavar='TOPIC', help="autopilot's odometry topic", rich_help_panel=DRIVERS
-    ),
+    str, option('--odometry', 'TOPIC', "autopilot's odometry topic", DRIVERS)
 ]
 RateOption = Annotated[
     float,
-    typer.Option(
-        '--rate',
-        metavar='FACTOR',
-        min=0.05,
-        max=20.0,
-        help='speed of a live replay; not 1: on /clock',
-        rich_help_panel=LIVE,
+    option(
+        '--rate', 'FACTOR', 'speed of a live replay; not 1: on /clock', LIVE, min=0.05, max=20.0
     ),
 ]
 NetworkOption = Annotated[
     bool,
     flag(
         '--network',
-        help='let other machines take part, such as a laptop with RViz; without it nothing is '
-        'open beyond this machine (your own FASTDDS_DEFAULT_PROFILES_FILE takes precedence)',
-        rich_help_panel=LIVE,
+        'let other machines take part, such as a laptop with RViz; without it nothing is '
+        'open beyond this machine (your own FASTDDS_DEFAULT_PROFILES_FILE takes '
+        'precedence)',
+        LIVE,
     ),
 ]
 OptimiseOption = Annotated[
     bool,
     flag(
         '--optimise',
-        help='choose rates and levels in flight by latency, battery and load (adds the monitor)',
-        rich_help_panel=LIVE,
+        'choose rates and levels in flight by latency, battery and load (adds the monitor)',
+        LIVE,
     ),
 ]
 NoPicturesOption = Annotated[
     bool,
     flag(
         '--no-pictures',
-        help='a report without camera pictures; those of a real recording may show people who '
+        'a report without camera pictures; those of a real recording may show people who '
         'can be recognised',
     ),
 ]
 JobsOption = Annotated[
-    int,
-    typer.Option(
-        '--jobs',
-        metavar='N',
-        min=0,
-        help='flights at once; 0: one per processor',
-        rich_help_panel=WORK,
-    ),
+    int, option('--jobs', 'N', 'flights at once; 0: one per processor', WORK, min=0)
 ]
 
 

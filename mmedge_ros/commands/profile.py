@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from mmedge_ros.commands.display import console, say
+from mmedge_ros.commands.options import option
 
 if TYPE_CHECKING:
     from mmedge_ros.configuration.configuration_space import ConfigurationSpace
@@ -27,47 +28,30 @@ def profile(
         ),
     ] = '',
     bag: Annotated[
-        Path | None,
-        typer.Option(
-            '--bag', metavar='BAG', exists=True, help='recording to fly \\[a simulated flight]'
-        ),
+        Path | None, option('--bag', 'BAG', 'recording to fly \\[a simulated flight]', exists=True)
     ] = None,
-    out: Annotated[
-        Path, typer.Option('--out', metavar='FILE', dir_okay=False, help='the profile to write')
-    ] = Path('out/profile.yaml'),
+    out: Annotated[Path, option('--out', 'FILE', 'the profile to write', dir_okay=False)] = Path(
+        'out/profile.yaml'
+    ),
     shares: Annotated[
-        str,
-        typer.Option(
-            '--shares',
-            metavar='PERCENT,...',
-            help='shares of the machine to measure with, in percent',
-        ),
+        str, option('--shares', 'PERCENT,...', 'shares of the machine to measure with, in percent')
     ] = '100,64,50',
     seconds: Annotated[
-        float,
-        typer.Option(
-            '--seconds', metavar='S', min=2.0, max=600.0, help='how long for each, at least'
-        ),
+        float, option('--seconds', 'S', 'how long for each, at least', min=2.0, max=600.0)
     ] = 5.0,
     longest: Annotated[
         float,
-        typer.Option(
+        option(
             '--longest',
-            metavar='S',
+            'S',
+            'how long for each at most, on a machine that takes its time',
             min=2.0,
             max=3600.0,
-            help='how long for each at most, on a machine that takes its time',
         ),
     ] = 60.0,
     checks: Annotated[
         int,
-        typer.Option(
-            '--checks',
-            metavar='N',
-            min=0,
-            max=81,
-            help='whole configurations to compare predictions with',
-        ),
+        option('--checks', 'N', 'whole configurations to compare predictions with', min=0, max=81),
     ] = 3,
 ) -> None:
     """Measure how long everything takes on this machine, all of it at work.

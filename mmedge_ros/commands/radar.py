@@ -14,7 +14,7 @@ import typer
 
 from mmedge_ros.commands.display import say
 from mmedge_ros.commands.errors import plain_errors
-from mmedge_ros.commands.options import existing_file
+from mmedge_ros.commands.options import existing_file, option
 
 if TYPE_CHECKING:
     from mmedge_ros.sensing.simulated_board.board import SimulatedBoard
@@ -37,8 +37,7 @@ CaptureArgument = Annotated[
 ConfigurationOption = Annotated[
     Path | None,
     existing_file(
-        '--cfg',
-        help='chirp configuration of the recording: gives velocities and the limits of points',
+        '--cfg', 'chirp configuration of the recording: gives velocities and the limits of points'
     ),
 ]
 
@@ -48,8 +47,7 @@ def decode(
     capture: CaptureArgument,
     configuration: ConfigurationOption = None,
     points: Annotated[
-        Path | None,
-        typer.Option('--points', metavar='FILE', dir_okay=False, help='CSV file for the points'),
+        Path | None, option('--points', 'FILE', 'CSV file for the points', dir_okay=False)
     ] = None,
 ) -> None:
     """Print a summary of a recording as JSON, and write its points."""
@@ -84,12 +82,8 @@ def check(
 
 @radar_app.command()
 def fuzz(
-    count: Annotated[
-        int, typer.Option('--count', metavar='N', min=1, help='mutated streams')
-    ] = 100_000,
-    seed: Annotated[
-        int, typer.Option('--seed', metavar='N', min=0, help='the same seed, the same streams')
-    ] = 0,
+    count: Annotated[int, option('--count', 'N', 'mutated streams', min=1)] = 100_000,
+    seed: Annotated[int, option('--seed', 'N', 'the same seed, the same streams', min=0)] = 0,
 ) -> None:
     """Feed the parser with damaged streams and check that it finds what came through whole."""
     with plain_errors():
@@ -117,12 +111,9 @@ def simulate_board(
         ),
     ] = None,
     folder: Annotated[
-        Path | None,
-        typer.Option('--out', metavar='FOLDER', help='where the ports are put \\[a new folder]'),
+        Path | None, option('--out', 'FOLDER', 'where the ports are put \\[a new folder]')
     ] = None,
-    sdk: Annotated[
-        int, typer.Option('--sdk', metavar='N', min=2, max=3, help='without a recording')
-    ] = 3,
+    sdk: Annotated[int, option('--sdk', 'N', 'without a recording', min=2, max=3)] = 3,
 ) -> None:
     """Be a radar board on two pseudo-terminals until Ctrl-C, or until standard input says `quit`.
 

@@ -18,6 +18,7 @@ from mmedge_ros.commands.options import (
     OdometryOption,
     existing_file,
     flag,
+    option,
 )
 
 _TRANSPORTS = ('auto', 'raw', 'compressed')
@@ -27,46 +28,35 @@ def record(
     out: Annotated[Path | None, typer.Argument(metavar='[OUT]', help='folder to be made')] = None,
     topics: Annotated[
         list[str] | None,
-        typer.Option(
-            '--topics', metavar='TOPIC', help='record this instead of the usual topics, repeatable'
-        ),
+        option('--topics', 'TOPIC', 'record this instead of the usual topics, repeatable'),
     ] = None,
     transport: Annotated[
-        str,
-        typer.Option(
-            '--image-transport', metavar='KIND', help='pictures: auto, raw or compressed'
-        ),
+        str, option('--image-transport', 'KIND', 'pictures: auto, raw or compressed')
     ] = 'auto',
     split_size: Annotated[
-        int,
-        typer.Option(
-            '--split-size', metavar='MB', min=0, help='after which a new file begins; 0: never'
-        ),
+        int, option('--split-size', 'MB', 'after which a new file begins; 0: never', min=0)
     ] = 1000,
     min_free: Annotated[
-        int,
-        typer.Option('--min-free', metavar='MB', min=0, help='to be kept free on the disk'),
+        int, option('--min-free', 'MB', 'to be kept free on the disk', min=0)
     ] = 500,
     seconds: Annotated[
-        float,
-        typer.Option('--seconds', metavar='S', min=0.0, help='end after this; 0: with Ctrl-C'),
+        float, option('--seconds', 'S', 'end after this; 0: with Ctrl-C', min=0.0)
     ] = 0.0,
     extrinsics: Annotated[
         Path | None,
         existing_file(
             '--extrinsics',
-            help='YAML with static transforms to record, for graphs that publish no /tf_static',
-            rich_help_panel=DRIVERS,
+            'YAML with static transforms to record, for graphs that publish no /tf_static',
+            DRIVERS,
         ),
     ] = None,
     camera: DriverCameraOption = '',
     radar: DriverRadarOption = '',
     odometry: OdometryOption = '',
-    clock: Annotated[bool, flag('--clock', help='follow /clock', rich_help_panel=LIVE)] = False,
+    clock: Annotated[bool, flag('--clock', 'follow /clock', LIVE)] = False,
     network: NetworkOption = False,
     which: Annotated[
-        bool,
-        flag('--list', help='print the usual topics and end; for ros2 bag record'),
+        bool, flag('--list', 'print the usual topics and end; for ros2 bag record')
     ] = False,
 ) -> None:
     """Record inputs, decisions and tracks of the running graph as a rosbag2 folder."""

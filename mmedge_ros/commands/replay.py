@@ -26,6 +26,7 @@ from mmedge_ros.commands.options import (
     existing_file,
     flag,
     frame_span,
+    option,
 )
 
 
@@ -39,11 +40,9 @@ def replay(
             'pictures',
         ),
     ],
-    out: Annotated[
-        Path, typer.Option('--out', metavar='FOLDER', help='folder of the report')
-    ] = Path('out/replay'),
+    out: Annotated[Path, option('--out', 'FOLDER', 'folder of the report')] = Path('out/replay'),
     live: Annotated[
-        bool, flag('--live', help='through the ROS graph instead of in virtual time')
+        bool, flag('--live', 'through the ROS graph instead of in virtual time')
     ] = False,
     detector: DetectorOption = None,
     calibration: CalibrationOption = None,
@@ -51,19 +50,14 @@ def replay(
         Path | None,
         existing_file(
             '--profile',
-            help='service times from a device profile: the same result every time (offline); '
-            'or what --optimise begins with',
-            rich_help_panel=TIMES,
+            'service times from a device profile: the same result every time (offline); or '
+            'what --optimise begins with',
+            TIMES,
         ),
     ] = None,
     save_profile: Annotated[
         Path | None,
-        typer.Option(
-            '--save-profile',
-            metavar='FILE',
-            help='write the measured service times as a profile',
-            rich_help_panel=TIMES,
-        ),
+        option('--save-profile', 'FILE', 'write the measured service times as a profile', TIMES),
     ] = None,
     optimise: OptimiseOption = False,
     params: ParamsOption = None,
@@ -71,76 +65,64 @@ def replay(
     radar: RadarOption = '',
     rate: RateOption = 1.0,
     clock: Annotated[
-        bool,
-        flag('--clock', help='run the live graph on /clock also at rate 1', rich_help_panel=LIVE),
+        bool, flag('--clock', 'run the live graph on /clock also at rate 1', LIVE)
     ] = False,
     network: NetworkOption = False,
     view: ViewOption = False,
     boxes: Annotated[
         Path | None,
-        existing_file(
-            '--boxes',
-            help='CSV (frame,x0,y0,x1,y1,score) to compare with',
-            rich_help_panel=COMPARISON,
-        ),
+        existing_file('--boxes', 'CSV (frame,x0,y0,x1,y1,score) to compare with', COMPARISON),
     ] = None,
     pseudo_labels: Annotated[
         str,
-        typer.Option(
+        option(
             '--pseudo-labels',
-            metavar='DETECTOR',
-            help='compare with what this detector sees in the same pictures, where there is no '
+            'DETECTOR',
+            'compare with what this detector sees in the same pictures, where there is no '
             'ground truth: a weight file or bundle, or the name of one',
-            rich_help_panel=COMPARISON,
+            COMPARISON,
         ),
     ] = '',
     frames: Annotated[
-        str,
-        typer.Option(
-            '--frames',
-            metavar='FIRST:LAST',
-            help='camera frames to compare',
-            rich_help_panel=COMPARISON,
-        ),
+        str, option('--frames', 'FIRST:LAST', 'camera frames to compare', COMPARISON)
     ] = '',
     video: Annotated[
         bool,
         flag(
             '--video',
-            help='also write video.webm: the whole run as the camera saw it, with the tracks '
-            'drawn in; browsers and phones play it',
+            'also write video.webm: the whole run as the camera saw it, with the tracks drawn '
+            'in; browsers and phones play it',
         ),
     ] = False,
     rerun: Annotated[
         Path | None,
-        typer.Option(
+        option(
             '--rerun',
-            metavar='FILE',
-            help='also write FILE.rrd for the viewer of Rerun: pictures, tracks, radar returns '
-            'and latency on one timeline; needs rerun-sdk',
+            'FILE',
+            'also write FILE.rrd for the viewer of Rerun: pictures, tracks, radar returns and '
+            'latency on one timeline; needs rerun-sdk',
         ),
     ] = None,
     fov: Annotated[
         float | None,
-        typer.Option(
+        option(
             '--fov',
+            'DEGREES',
+            "angle of view across the longer side of a video, for ranges \\[70, about a phone's]",
+            RECORDING,
             min=5.0,
             max=150.0,
-            metavar='DEGREES',
-            help='angle of view across the longer side of a video, for ranges \\[70, about a '
-            "phone's]",
-            rich_help_panel=RECORDING,
         ),
     ] = None,
     fps: Annotated[
         float | None,
-        typer.Option(
+        option(
             '--fps',
-            metavar='HZ',
+            'HZ',
+            'pictures per second of a folder of pictures \\[30]',
+            RECORDING,
             min=0.1,
             max=480.0,
-            help='pictures per second of a folder of pictures \\[30]',
-            rich_help_panel=RECORDING,
         ),
     ] = None,
     no_pictures: NoPicturesOption = False,

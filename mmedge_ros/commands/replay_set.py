@@ -15,21 +15,20 @@ from mmedge_ros.commands.options import (
     ParamsOption,
     SetArgument,
     existing_file,
+    option,
 )
 
 
 def replay_set(
     flights: SetArgument,
     out: Annotated[
-        Path,
-        typer.Option('--out', metavar='FOLDER', help='folder of the table and of the reports'),
+        Path, option('--out', 'FOLDER', 'folder of the table and of the reports')
     ] = Path('out/replay-set'),
     detector: DetectorOption = None,
     profile: Annotated[
         Path | None,
         existing_file(
-            '--profile',
-            help='service times from a device profile: the same result every time',
+            '--profile', 'service times from a device profile: the same result every time'
         ),
     ] = None,
     params: ParamsOption = None,

@@ -10,9 +10,11 @@ import typer
 
 from mmedge_ros.commands.display import StatusLine, say
 from mmedge_ros.commands.errors import plain_errors
-from mmedge_ros.commands.options import WORK, SetArgument, existing_set, flag, frame_span
+from mmedge_ros.commands.options import WORK, SetArgument, existing_set, flag, frame_span, option
 from mmedge_ros.commands.train_replayed import (
     OutOption,
+    SeedOption,
+    ValidationOption,
     train_gate,
     train_predictor,
     train_rivals,
@@ -49,49 +51,20 @@ class Precision(Enum):
     BFLOAT16 = 'bfloat16'
 
 
-ValidationOption = Annotated[
-    Path | None,
-    existing_set(
-        '--validation',
-        help='set to judge it on',
-    ),
-]
-TestOption = Annotated[
-    Path | None,
-    existing_set(
-        '--test',
-        help='another set to judge it on',
-    ),
-]
-SeedOption = Annotated[
-    int,
-    typer.Option(
-        '--seed', metavar='N', min=0, max=2**31, help='the same seed gives the same network'
-    ),
-]
+TestOption = Annotated[Path | None, existing_set('--test', 'another set to judge it on')]
 ThreadsOption = Annotated[
-    int,
-    typer.Option(
-        '--threads',
-        metavar='N',
-        min=0,
-        max=64,
-        help='0: as many as there are cores',
-        rich_help_panel=WORK,
-    ),
+    int, option('--threads', 'N', '0: as many as there are cores', WORK, min=0, max=64)
 ]
 PrecisionOption = Annotated[
     Precision,
-    typer.Option(
+    option(
         '--precision',
-        help='float32, bfloat16, or auto: bfloat16 where the processor is made for it',
-        rich_help_panel=WORK,
+        '',
+        'float32, bfloat16, or auto: bfloat16 where the processor is made for it',
+        WORK,
     ),
 ]
-ResumeOption = Annotated[
-    bool,
-    flag('--resume', help='go on with a training that was cut short', rich_help_panel=WORK),
-]
+ResumeOption = Annotated[bool, flag('--resume', 'go on with a training that was cut short', WORK)]
 
 
 @train_app.callback()
@@ -106,46 +79,32 @@ def detector(
     validation: ValidationOption = None,
     test: TestOption = None,
     epochs: Annotated[
-        int,
-        typer.Option(
-            '--epochs', metavar='N', min=1, max=1000, help='how often each picture is seen'
-        ),
+        int, option('--epochs', 'N', 'how often each picture is seen', min=1, max=1000)
     ] = 16,
     seed: SeedOption = 0,
     pictures: Annotated[
-        int,
-        typer.Option(
-            '--pictures',
-            metavar='N',
-            min=1,
-            help='about so many are taken, evenly from all flights',
-        ),
+        int, option('--pictures', 'N', 'about so many are taken, evenly from all flights', min=1)
     ] = 3600,
     threads: ThreadsOption = 0,
     width: Annotated[
-        Width, typer.Option('--width', help='narrow (0.34 M parameters) or wide (1.0 M)')
+        Width, option('--width', '', 'narrow (0.34 M parameters) or wide (1.0 M)')
     ] = Width.NARROW,
     precision: PrecisionOption = Precision.AUTO,
     resume: ResumeOption = False,
     batch: Annotated[
-        int, typer.Option('--batch', min=1, max=1024, help='pictures in a step; 128 for a GPU')
+        int, option('--batch', 'N', 'pictures in a step; 128 for a GPU', min=1, max=1024)
     ] = 16,
     begin_with: Annotated[
         Path | None,
-        typer.Option(
+        option(
             '--begin-with',
-            metavar='PATH',
+            'PATH',
+            'checkpoint to begin with, such as models/flight_people/narrow.pt',
             exists=True,
-            help='checkpoint to begin with, such as models/flight_people/narrow.pt',
         ),
     ] = None,
     keep_work: Annotated[
-        bool,
-        flag(
-            '--keep-work',
-            help='keep the pictures and checkpoints beside the bundle',
-            rich_help_panel=WORK,
-        ),
+        bool, flag('--keep-work', 'keep the pictures and checkpoints beside the bundle', WORK)
     ] = False,
 ) -> None:
     """Train the small detector on simulated flights or scenes and write it as a bundle.
@@ -189,19 +148,10 @@ def detector(
 def levels(
     flights: SetArgument,
     narrow: Annotated[
-        Path,
-        typer.Option(
-            '--narrow',
-            metavar='FOLDER',
-            exists=True,
-            help='bundle or checkpoint of --width narrow',
-        ),
+        Path, option('--narrow', 'FOLDER', 'bundle or checkpoint of --width narrow', exists=True)
     ],
     wide: Annotated[
-        Path,
-        typer.Option(
-            '--wide', metavar='FOLDER', exists=True, help='bundle or checkpoint of --width wide'
-        ),
+        Path, option('--wide', 'FOLDER', 'bundle or checkpoint of --width wide', exists=True)
     ],
     out: OutOption,
     validation: ValidationOption = None,
@@ -238,92 +188,58 @@ def fusion(
     flights: SetArgument,
     narrow: Annotated[
         Path,
-        typer.Option(
+        option(
             '--narrow',
-            metavar='FOLDER',
+            'FOLDER',
+            'work folder of `mmedge train detector --width narrow --keep-work`',
             exists=True,
-            help='work folder of `mmedge train detector --width narrow --keep-work`',
         ),
     ],
-    wide: Annotated[
-        Path,
-        typer.Option('--wide', metavar='FOLDER', exists=True, help='the same of --width wide'),
-    ],
+    wide: Annotated[Path, option('--wide', 'FOLDER', 'the same of --width wide', exists=True)],
     out: OutOption,
     validation: ValidationOption = None,
     test: TestOption = None,
     epochs: Annotated[
-        int,
-        typer.Option(
-            '--epochs', metavar='N', min=1, max=1000, help='a fifth of the windows is in each'
-        ),
+        int, option('--epochs', 'N', 'a fifth of the windows is in each', min=1, max=1000)
     ] = 8,
     seed: SeedOption = 0,
     threads: ThreadsOption = 0,
     processes: Annotated[
-        int,
-        typer.Option(
-            '--jobs',
-            metavar='N',
-            min=1,
-            max=64,
-            help='flights encoded at once',
-            rich_help_panel=WORK,
-        ),
+        int, option('--jobs', 'N', 'flights encoded at once', WORK, min=1, max=64)
     ] = 2,
     precision: PrecisionOption = Precision.AUTO,
     features: Annotated[
         Path | None,
-        typer.Option(
+        option(
             '--features',
-            metavar='FOLDER',
+            'FOLDER',
+            'folder that keeps encoders and features, for trainings with other seeds',
+            WORK,
             file_okay=False,
-            help='folder that keeps encoders and features, for trainings with other seeds',
-            rich_help_panel=WORK,
         ),
     ] = None,
     teacher: Annotated[
         str,
-        typer.Option(
+        option(
             '--pseudo-labels',
-            metavar='DETECTOR',
-            help='weights, bundle or name of a detector: its boxes are taken to be true',
-            rich_help_panel=TRUTH,
+            'DETECTOR',
+            'weights, bundle or name of a detector: its boxes are taken to be true',
+            TRUTH,
         ),
     ] = '',
     frames: Annotated[
-        str,
-        typer.Option(
-            '--frames',
-            metavar='FIRST:LAST',
-            help='camera frames that are labelled so',
-            rich_help_panel=TRUTH,
-        ),
+        str, option('--frames', 'FIRST:LAST', 'camera frames that are labelled so', TRUTH)
     ] = '',
     without: Annotated[
         list[Part] | None,
-        typer.Option(
-            '--without',
-            help='leave out a part of the aggregation, repeatable',
-            rich_help_panel=ABLATIONS,
-        ),
+        option('--without', '', 'leave out a part of the aggregation, repeatable', ABLATIONS),
     ] = None,
     whole_window: Annotated[
-        bool,
-        flag(
-            '--whole-window',
-            help='3-D convolutions in its place; cannot be flown',
-            rich_help_panel=ABLATIONS,
-        ),
+        bool, flag('--whole-window', '3-D convolutions in its place; cannot be flown', ABLATIONS)
     ] = False,
     resume: ResumeOption = False,
     keep_work: Annotated[
-        bool,
-        flag(
-            '--keep-work',
-            help='keep features and checkpoints beside the bundle',
-            rich_help_panel=WORK,
-        ),
+        bool, flag('--keep-work', 'keep features and checkpoints beside the bundle', WORK)
     ] = False,
 ) -> None:
     """Train feature fusion on top of trained detectors and write all of it as a bundle.
@@ -384,25 +300,15 @@ def ablations(
             help='what `mmedge train fusion SET --validation SET --features FOLDER` left there',
         ),
     ],
-    out: Annotated[
-        Path, typer.Option('--out', metavar='FOLDER', help='folder of the runs and their report')
-    ],
-    seeds: Annotated[
-        int, typer.Option('--seeds', metavar='N', min=1, max=100, help='trainings of each network')
-    ] = 3,
+    out: Annotated[Path, option('--out', 'FOLDER', 'folder of the runs and their report')],
+    seeds: Annotated[int, option('--seeds', 'N', 'trainings of each network', min=1, max=100)] = 3,
     epochs: Annotated[
-        int,
-        typer.Option(
-            '--epochs', metavar='N', min=1, max=1000, help='a fifth of the windows is in each'
-        ),
+        int, option('--epochs', 'N', 'a fifth of the windows is in each', min=1, max=1000)
     ] = 2,
     flights: Annotated[
-        int,
-        typer.Option('--flights', metavar='N', min=0, help='learn from so many only; 0: from all'),
+        int, option('--flights', 'N', 'learn from so many only; 0: from all', min=0)
     ] = 0,
-    judged: Annotated[
-        int, typer.Option('--judged', metavar='N', min=1, help='judge on about so many windows')
-    ] = 450,
+    judged: Annotated[int, option('--judged', 'N', 'judge on about so many windows', min=1)] = 450,
     threads: ThreadsOption = 0,
     precision: PrecisionOption = Precision.AUTO,
     resume: ResumeOption = False,

@@ -12,22 +12,23 @@ import typer
 from mmedge_ros.commands.display import StatusLine, say
 from mmedge_ros.commands.errors import plain_errors, stop
 from mmedge_ros.commands.options import (
-    SETS,
     WORK,
     BundleArgument,
     JobsOption,
     SetArgument,
     existing_set,
+    option,
 )
 
 # Panel of help.
 CERTIFICATE = 'Certificate'
 
-ReportOption = Annotated[
-    Path, typer.Option('--report', metavar='FOLDER', help='folder of the report')
-]
-OutOption = Annotated[
-    Path, typer.Option('--out', metavar='FOLDER', help='folder of the bundle; must not exist yet')
+ReportOption = Annotated[Path, option('--report', 'FOLDER', 'folder of the report')]
+OutOption = Annotated[Path, option('--out', 'FOLDER', 'folder of the bundle; must not exist yet')]
+TrainOption = Annotated[Path, existing_set('--train', 'set it learns from', '')]
+ValidationOption = Annotated[Path | None, existing_set('--validation', 'set to judge it on')]
+SeedOption = Annotated[
+    int, option('--seed', 'N', 'the same seed gives the same result', min=0, max=2**31 - 1)
 ]
 
 
@@ -48,84 +49,51 @@ class Method(Enum):
 
 def train_gate(
     bundle: BundleArgument,
-    train: Annotated[
-        Path,
-        typer.Option(
-            '--train', metavar='SET', exists=True, file_okay=False, help='set it learns from'
-        ),
-    ],
+    train: TrainOption,
     calibration: Annotated[
         Path,
-        typer.Option(
-            '--calibration',
-            metavar='SET',
-            exists=True,
-            file_okay=False,
-            help='set that certifies thresholds',
-        ),
+        existing_set('--calibration', 'set that certifies thresholds', ''),
     ],
     out: OutOption,
-    test: Annotated[
-        Path | None,
-        existing_set(
-            '--test',
-            help='set to judge it on',
-        ),
-    ] = None,
+    test: Annotated[Path | None, existing_set('--test', 'set to judge it on')] = None,
     shifted: Annotated[
         Path | None,
-        typer.Option(
-            '--shifted',
-            metavar='SET',
-            exists=True,
-            file_okay=False,
-            help='set of another kind, on which the drift monitor should raise an alarm',
-            rich_help_panel=SETS,
+        existing_set(
+            '--shifted', 'set of another kind, on which the drift monitor should raise an alarm'
         ),
     ] = None,
     level: Annotated[
-        str, typer.Option('--level', metavar='NAME', help='level of the camera that is flown')
+        str, option('--level', 'NAME', 'level of the camera that is flown')
     ] = 'medium',
     strategy: Annotated[
-        Strategy, typer.Option('--strategy', help='auto: by networks where the bundle has them')
+        Strategy, option('--strategy', '', 'auto: by networks where the bundle has them')
     ] = Strategy.AUTO,
     alpha: Annotated[
         float,
-        typer.Option(
+        option(
             '--alpha',
-            metavar='SHARE',
+            'SHARE',
+            'share of early decisions that may differ',
+            CERTIFICATE,
             min=0.001,
             max=0.5,
-            help='share of early decisions that may differ',
-            rich_help_panel=CERTIFICATE,
         ),
     ] = 0.05,
     confidence: Annotated[
         float,
-        typer.Option(
-            '--confidence',
-            metavar='SHARE',
-            min=0.5,
-            max=0.999,
-            help='that this is kept',
-            rich_help_panel=CERTIFICATE,
-        ),
+        option('--confidence', 'SHARE', 'that this is kept', CERTIFICATE, min=0.5, max=0.999),
     ] = 0.9,
     method: Annotated[
         Method,
-        typer.Option(
+        option(
             '--method',
-            help='student: approximate, from 10 flights on; hoeffding_bentkus: holds for any '
+            '',
+            'student: approximate, from 10 flights on; hoeffding_bentkus: holds for any '
             'flights, needs 45 of them for 5 %',
-            rich_help_panel=CERTIFICATE,
+            CERTIFICATE,
         ),
     ] = Method.STUDENT,
-    seed: Annotated[
-        int,
-        typer.Option(
-            '--seed', metavar='N', min=0, max=2**31 - 1, help='the same seed gives the same gate'
-        ),
-    ] = 0,
+    seed: SeedOption = 0,
     jobs: JobsOption = 2,
     report: ReportOption = Path('out/train-gate'),
 ) -> None:
@@ -171,43 +139,19 @@ def train_gate(
 
 def train_predictor(
     bundle: BundleArgument,
-    train: Annotated[
-        Path,
-        typer.Option(
-            '--train', metavar='SET', exists=True, file_okay=False, help='set it learns from'
-        ),
-    ],
-    test: Annotated[
-        Path,
-        existing_set(
-            '--test',
-            help='set that it is judged on',
-        ),
-    ],
+    train: TrainOption,
+    test: Annotated[Path, existing_set('--test', 'set that it is judged on')],
     out: OutOption,
     seconds: Annotated[
-        float,
-        typer.Option(
-            '--seconds', metavar='S', min=0.0, help='use so much of each flight; 0: all of it'
-        ),
+        float, option('--seconds', 'S', 'use so much of each flight; 0: all of it', min=0.0)
     ] = 6.0,
     test_flights: Annotated[
-        int,
-        typer.Option(
-            '--test-flights',
-            metavar='N',
-            min=0,
-            help='judge on so many, spread over the set; 0: all',
-        ),
+        int, option('--test-flights', 'N', 'judge on so many, spread over the set; 0: all', min=0)
     ] = 0,
     replays: Annotated[
         Path | None,
-        typer.Option(
-            '--replays',
-            metavar='FOLDER',
-            file_okay=False,
-            help='folder that keeps what was replayed',
-            rich_help_panel=WORK,
+        option(
+            '--replays', 'FOLDER', 'folder that keeps what was replayed', WORK, file_okay=False
         ),
     ] = None,
     jobs: JobsOption = 2,
@@ -257,49 +201,39 @@ def train_rivals(
     flights: SetArgument,
     out: Annotated[
         Path,
-        typer.Option(
+        option(
             '--out',
-            metavar='FOLDER',
-            help='folder of the rivals; must not exist yet. In BUNDLE/rivals they are found',
+            'FOLDER',
+            'folder of the rivals; must not exist yet. In BUNDLE/rivals they are found',
         ),
     ],
     bundle: Annotated[
-        str,
-        typer.Option('--bundle', metavar='BUNDLE', help='bundle folder, or the name of a bundle'),
+        str, option('--bundle', 'BUNDLE', 'bundle folder, or the name of a bundle')
     ] = 'flight_people',
     validation: Annotated[
-        Path | None,
-        existing_set(
-            '--validation',
-            help='set to judge them on',
-        ),
+        Path | None, existing_set('--validation', 'set to judge them on')
     ] = None,
     threshold: Annotated[
         float | None,
-        typer.Option(
+        option(
             '--threshold',
-            metavar='SHARE',
+            'SHARE',
+            'the camera rests if that is no loss with this probability',
             min=0.0,
             max=1.0,
-            help='the camera rests if that is no loss with this probability',
         ),
     ] = None,
     margin: Annotated[
         float | None,
-        typer.Option(
+        option(
             '--margin',
-            metavar='SHARE',
+            'SHARE',
+            'by how much the quality of a window may fall short of that of the best level',
             min=0.0,
             max=1.0,
-            help='by how much the quality of a window may fall short of that of the best level',
         ),
     ] = None,
-    seed: Annotated[
-        int,
-        typer.Option(
-            '--seed', metavar='N', min=0, max=2**31 - 1, help='the same seed gives the same rivals'
-        ),
-    ] = 0,
+    seed: SeedOption = 0,
     jobs: JobsOption = 2,
 ) -> None:
     """Train the rivals that `mmedge evaluate` compares with, for the encoders of a bundle.

@@ -22,6 +22,7 @@ from mmedge_ros.commands.options import (
     RateOption,
     existing_file,
     flag,
+    option,
 )
 
 SENSORS = 'Sensors'
@@ -30,47 +31,32 @@ SENSORS = 'Sensors'
 def up(
     bag: Annotated[
         Path | None,
-        typer.Option(
-            '--bag',
-            metavar='BAG',
-            exists=True,
-            help='play this recording as the sensors',
-            rich_help_panel=SENSORS,
-        ),
+        option('--bag', 'BAG', 'play this recording as the sensors', SENSORS, exists=True),
     ] = None,
-    loop: Annotated[
-        bool,
-        flag('--loop', help='start the recording over and over', rich_help_panel=SENSORS),
-    ] = False,
+    loop: Annotated[bool, flag('--loop', 'start the recording over and over', SENSORS)] = False,
     rate: RateOption = 1.0,
-    clock: Annotated[
-        bool, flag('--clock', help='publish and follow /clock', rich_help_panel=LIVE)
-    ] = False,
+    clock: Annotated[bool, flag('--clock', 'publish and follow /clock', LIVE)] = False,
     drivers: Annotated[
         bool,
-        flag(
-            '--drivers',
-            help="start the package's own camera and radar drivers (see docs)",
-            rich_help_panel=SENSORS,
-        ),
+        flag('--drivers', "start the package's own camera and radar drivers (see docs)", SENSORS),
     ] = False,
     video: Annotated[
         Path | None,
-        typer.Option(
+        option(
             '--camera-file',
-            metavar='FILE',
+            'FILE',
+            'video or folder of pictures as the camera',
+            SENSORS,
             exists=True,
-            help='video or folder of pictures as the camera',
-            rich_help_panel=SENSORS,
         ),
     ] = None,
     board: Annotated[
         str,
-        typer.Option(
+        option(
             '--simulated-radar',
-            metavar='FILE|person',
-            help="recording of a radar's data port as the radar, or a person who walks about",
-            rich_help_panel=SENSORS,
+            'FILE|person',
+            "recording of a radar's data port as the radar, or a person who walks about",
+            SENSORS,
         ),
     ] = '',
     detector: DetectorOption = None,
@@ -78,9 +64,7 @@ def up(
     extrinsics: Annotated[
         Path | None,
         existing_file(
-            '--extrinsics',
-            help='YAML with where the sensors sit, see config/extrinsics.yaml',
-            rich_help_panel=SENSORS,
+            '--extrinsics', 'YAML with where the sensors sit, see config/extrinsics.yaml', SENSORS
         ),
     ] = None,
     params: ParamsOption = None,
@@ -89,42 +73,31 @@ def up(
     odometry: OdometryOption = '',
     transport: Annotated[
         str,
-        typer.Option(
-            '--image-transport',
-            metavar='KIND',
-            help='raw or compressed pictures (without --bag)',
-            rich_help_panel=SENSORS,
-        ),
+        option('--image-transport', 'KIND', 'raw or compressed pictures (without --bag)', SENSORS),
     ] = 'raw',
     transform: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
             '--transforms',
-            metavar='TRANSFORM',
-            help='"parent child x y z qx qy qz qw" (m), repeatable',
-            rich_help_panel=SENSORS,
+            'TRANSFORM',
+            '"parent child x y z qx qy qz qw" (m), repeatable',
+            SENSORS,
         ),
     ] = None,
-    logs: Annotated[
-        Path,
-        typer.Option(
-            '--logs', metavar='FOLDER', help="folder of the nodes' logs", rich_help_panel=LIVE
-        ),
-    ] = Path('out/logs'),
+    logs: Annotated[Path, option('--logs', 'FOLDER', "folder of the nodes' logs", LIVE)] = Path(
+        'out/logs'
+    ),
     optimise: OptimiseOption = False,
     profile: Annotated[
         Path | None,
         existing_file(
-            '--profile',
-            help='device profile of this machine (mmedge profile), for --optimise',
-            rich_help_panel=LIVE,
+            '--profile', 'device profile of this machine (mmedge profile), for --optimise', LIVE
         ),
     ] = None,
     network: NetworkOption = False,
     view: ViewOption = False,
     single_process: Annotated[
-        bool,
-        flag('--single-process', help='all nodes in one process, to debug', rich_help_panel=LIVE),
+        bool, flag('--single-process', 'all nodes in one process, to debug', LIVE)
     ] = False,
 ) -> None:
     """Track people live beside your sensors, until Ctrl-C."""
