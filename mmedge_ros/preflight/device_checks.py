@@ -116,14 +116,11 @@ def _cameras(
         yield note('camera', 'no video device on this machine', remedy)
     for camera in cameras:
         words = f'{camera.device} {camera.name}'.rstrip()
-        slow = camera.vid == _INTEL and camera.speed < _USB_3
-        if _is_barred(files, camera, rights):
-            yield _barred(files, 'camera', words, camera, rights)
-        elif slow:
+        found = ok('camera', words)
+        if camera.vid == _INTEL and camera.speed < _USB_3:
             remedy = 'use a USB 3 port and its short cable'
-            yield note('camera', f'{words} on USB 2: only small formats', remedy)
-        else:
-            yield ok('camera', words)
+            found = note('camera', f'{words} on USB 2: only small formats', remedy)
+        yield _barred(files, 'camera', words, camera, rights) or found
 
 
 def _radar(
@@ -139,12 +136,8 @@ def _radar(
     except SensingError as error:
         yield note('radar', str(error), 'name the ports, or one board, in the parameters')
         words = ', '.join(board.device for board in boards)
-    barred = [board for board in boards if _is_barred(files, board, rights)]
-    yield _barred(files, 'radar', words, barred[0], rights) if barred else ok('radar', words)
-
-
-def _is_barred(files: SystemFiles, device: UsbDevice, rights: Callable[[Path], Rights]) -> bool:
-    return not rights(files.root / device.device.lstrip('/')).usable
+    barred = (_barred(files, 'radar', words, board, rights) for board in boards)
+    yield next(filter(None, barred), ok('radar', words))
 
 
 def _barred(
@@ -153,13 +146,15 @@ def _barred(
     words: str,
     device: UsbDevice,
     rights: Callable[[Path], Rights],
-) -> Finding:
-    """Say why a device cannot be used."""
+) -> Finding | None:
+    """Say why a device cannot be used; None if it can."""
     path = files.root / device.device.lstrip('/')
+    usable, group, entered = rights(path)
+    if usable:
+        return None
     if not os.path.lexists(path):
         remedy = f'in a container: pass it on, `docker run --device {device.device}`'
         return wrong(subject, f'{words}: the kernel knows it, but {path} is not there', remedy)
-    _, group, entered = rights(path)
     group = group or ('video' if subject == 'camera' else 'dialout')
     remedy = f'`sudo usermod -aG {group} $USER`, then log in again'
     if entered:

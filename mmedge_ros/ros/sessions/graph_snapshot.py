@@ -6,7 +6,6 @@ It runs as a process of its own, because a middleware that hangs or crashes must
 
 from __future__ import annotations
 
-import math
 import os
 import sys
 import time
@@ -247,17 +246,11 @@ def node_status(status: Any) -> NodeStatus:
     )
 
 
-def take_snapshot(
-    inputs: Mapping[str, Input], until: float = math.inf, settling: float = _SETTLING
-) -> GraphView:
-    """Look at the graph: first who is there, then what they send.
-
-    :param until: instant of the monotonic clock at which it has to end, s
-    :param settling: how long it takes until everything is discovered, s
-    """
+def take_snapshot(inputs: Mapping[str, Input]) -> GraphView:
+    """Look at the graph: first who is there, then what they send."""
     with spinning(lambda context: GraphLook(inputs, context=context)) as (node, spin_once):
-        settled = time.monotonic() + settling
-        end = min(settled + _LISTENING, until)
+        settled = time.monotonic() + _SETTLING
+        end = settled + _LISTENING
         while time.monotonic() < end and (time.monotonic() < settled or node.others):
             node.look()
             spin_once()
@@ -267,13 +260,12 @@ def take_snapshot(
 def main(arguments: Sequence[str]) -> None:
     """Print a snapshot as JSON.
 
-    :param arguments: when to end (s, monotonic), topics of camera, radar and odometry ('': usual)
+    :param arguments: topics of camera, radar and odometry ('': usual)
     """
     # Whatever a middleware prints goes elsewhere.
     out = os.dup(1)
     os.dup2(2, 1)
-    until, *topics = arguments
-    text = take_snapshot(graph_inputs(*topics), float(until)).to_json()
+    text = take_snapshot(graph_inputs(*arguments)).to_json()
     with os.fdopen(out, 'w') as file:
         file.write(text)
 
