@@ -42,11 +42,10 @@ class BoxTrack:
 
 @dataclass
 class _Growing:
+    """The newest box's corners; rows of time, middle x and y, distance, and 1 where it is cut."""
+
     corners: FloatArray
-    times: list[float] = field(default_factory=list)
-    middles: list[FloatArray] = field(default_factory=list)
-    distances: list[float] = field(default_factory=list)
-    cut: list[bool] = field(default_factory=list)
+    rows: list[tuple[float, ...]] = field(default_factory=list)
 
 
 def people(detections: tuple[Detection, ...]) -> list[Detection]:
@@ -67,8 +66,8 @@ def link_boxes(sightings: Sightings, geometry: SensorGeometry) -> list[BoxTrack]
         newest = now
         at = sightings.geometry_at(picture.stamp_ns, geometry)
         boxes = place_boxes(people(picture.detections), at, sightings.camera, height)
-        ended += [one for one in growing if now - one.times[-1] > _LONGEST_PAUSE]
-        growing = [one for one in growing if now - one.times[-1] <= _LONGEST_PAUSE]
+        ended += [one for one in growing if now - one.rows[-1][0] > _LONGEST_PAUSE]
+        growing = [one for one in growing if now - one.rows[-1][0] <= _LONGEST_PAUSE]
         owners = _owners(growing, boxes.corners)
         for n, corners in enumerate(boxes.corners):
             one = owners.get(n)
@@ -76,20 +75,13 @@ def link_boxes(sightings: Sightings, geometry: SensorGeometry) -> list[BoxTrack]
                 one = _Growing(corners)
                 growing.append(one)
             one.corners = corners
-            one.times.append(now)
-            one.middles.append((corners[:2] + corners[2:]) / 2.0 - _PIXEL_MIDDLE)
-            one.distances.append(float(boxes.distances[n]))
+            middle = (corners[:2] + corners[2:]) / 2.0 - _PIXEL_MIDDLE
             aside = corners[0] <= _BORDER or corners[2] >= sightings.camera.width - _BORDER
-            one.cut.append(bool(boxes.cut[n] or aside))
+            one.rows.append((now, *middle, boxes.distances[n], boxes.cut[n] or aside))
+    tables = [np.array(one.rows) for one in ended + growing if len(one.rows) >= _FEWEST]
     return [
-        BoxTrack(
-            np.array(one.times),
-            sightings.camera.bearing(np.array(one.middles)),
-            np.array(one.distances),
-            np.array(one.cut),
-        )
-        for one in ended + growing
-        if len(one.times) >= _FEWEST
+        BoxTrack(rows[:, 0], sightings.camera.bearing(rows[:, 1:3]), rows[:, 3], rows[:, 4] > 0.0)
+        for rows in tables
     ]
 
 

@@ -61,7 +61,8 @@ def radar_offset(sightings: Sightings, course: EgoCourse, radar_pose: Transform)
     scans = [(sightings.seconds(s.stamp_ns), s.returns) for s in sightings.scans if len(s.returns)]
     times = np.concatenate([np.full(len(returns), t) for t, returns in scans])
     returns = np.concatenate([returns for _, returns in scans]).astype(np.float64)
-    known = np.flatnonzero(np.isfinite(returns[:, 3]))
+    # A return at the radar itself has no direction.
+    known = np.flatnonzero(np.isfinite(returns[:, 3]) & returns[:, :3].any(axis=1))
     known = known[:: max(-(-len(known) // _MOST_RETURNS), 1)]
     if not len(known):
         return DopplerFit(None, np.eye(3))

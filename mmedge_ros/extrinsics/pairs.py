@@ -7,7 +7,7 @@ and the one upwards, which some do not.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -108,19 +108,10 @@ class Pairs:
 
     def select(self, chosen: NDArray[np.intp] | NDArray[np.bool_]) -> Pairs:
         """Return some of the pairs, their returns numbered anew."""
-        _, returned = np.unique(self.returned[chosen], return_inverse=True)
-        return replace(
-            self,
-            returned=returned,
-            track=self.track[chosen],
-            times=self.times[chosen],
-            ranges=self.ranges[chosen],
-            left=self.left[chosen],
-            up=self.up[chosen],
-            velocities=self.velocities[chosen],
-            disagreement=self.disagreement[chosen],
-            off_path=self.off_path[chosen],
-        )
+        columns = (f.name for f in fields(self) if f.name not in ('people', 'radar_in_camera'))
+        rows = {name: getattr(self, name)[chosen] for name in columns}
+        rows['returned'] = np.unique(rows['returned'], return_inverse=True)[1]
+        return replace(self, **rows)
 
     def errors(self, parameters: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return measured less predicted cosines, to the left and upwards, each (P,).
