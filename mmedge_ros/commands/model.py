@@ -136,12 +136,13 @@ def evaluate(
     """Judge a detector of any origin on flights with ground truth."""
     with plain_errors():
         from mmedge_ros.encoding.bundle.default_model import default_detector
-        from mmedge_ros.lab.reporting.report_files import plain_values, write_files
+        from mmedge_ros.lab.reporting.report_files import write_files
         from mmedge_ros.lab.training.detector_evaluation import (
             evaluate_agreement,
             evaluate_detector,
         )
         from mmedge_ros.lab.training.flight_pictures import flights_in
+        from mmedge_ros.records.plain_values import plain_values
 
         path = default_detector(bundle)
         with StatusLine(f'judging {path.name}') as line:

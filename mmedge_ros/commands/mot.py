@@ -16,6 +16,7 @@ from mmedge_ros.lab.evaluation.mot_metrics import MINIMUM_IOU, MotFigures, evalu
 from mmedge_ros.lab.evaluation.mot_text import read_mot_text, scores, write_mot_text
 from mmedge_ros.lab.evaluation.mot_tracking import MotCamera, track_detections
 from mmedge_ros.lab.reporting.report_files import write_files
+from mmedge_ros.records.plain_values import plain_values
 
 _DIGITS = 6
 _ROWS = (
@@ -95,8 +96,5 @@ def _shown(value: float | None) -> str:
 
 def _json(figures: MotFigures) -> str:
     """Return the figures by name; null for those that are not defined."""
-    known = {
-        name: round(value, _DIGITS) if value is not None and math.isfinite(value) else None
-        for name, value in dataclasses.asdict(figures).items()
-    }
+    known = plain_values(dataclasses.asdict(figures), _DIGITS)
     return json.dumps({'minimum_iou': MINIMUM_IOU, **known}, indent=2, allow_nan=False) + '\n'

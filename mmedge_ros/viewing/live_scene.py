@@ -10,7 +10,7 @@ import math
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import cv2
@@ -30,6 +30,7 @@ from mmedge_ros.fusion.return_placement import speeds_over_ground, thinned
 from mmedge_ros.geometry.sensor_poses import SensorGeometry
 from mmedge_ros.geometry.sensor_rig import SensorRig
 from mmedge_ros.monitoring.system_state import SystemState
+from mmedge_ros.records.plain_values import plain_values
 from mmedge_ros.replay.playback import PlaybackStatus
 from mmedge_ros.viewing.drawing import Picture, annotate, colour_of
 from mmedge_ros.viewing.recent_figures import RecentDecisions, RecentUnits
@@ -40,6 +41,7 @@ _MOST_RETURNS = 400
 _WIDEST = 640
 # Length of the camera's field of view as drawn, m.
 _VIEW_LENGTH = 4.0
+_DIGITS = 4
 
 
 class LiveScene:
@@ -127,7 +129,7 @@ class LiveScene:
                 ],
                 'rig': _shown_rig(geometry),
             }
-        plain: dict[str, Any] = _plain(state)
+        plain: dict[str, Any] = plain_values(state, _DIGITS)
         # Plain already, and many.
         plain['returns'] = [] if decision is None else self._recent_returns(decision.window_end_ns)
         return plain
@@ -255,18 +257,3 @@ def _shown_state(state: SystemState | None) -> dict[str, Any] | None:
         'temperature': state.temperature,
         'throttled': state.throttled,
     }
-
-
-def _plain(value: Any) -> Any:
-    """Return a value as JSON knows it: rounded numbers, None for what is not finite."""
-    if isinstance(value, (bool, str)) or value is None:
-        return value
-    if isinstance(value, (int, np.integer)):
-        return int(value)
-    if isinstance(value, (float, np.floating)):
-        return round(float(value), 4) if math.isfinite(value) else None
-    if isinstance(value, np.ndarray):
-        return _plain(value.tolist())
-    if isinstance(value, Mapping):
-        return {str(name): _plain(part) for name, part in value.items()}
-    return [_plain(part) for part in value]

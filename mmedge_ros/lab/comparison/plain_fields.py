@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from mmedge_ros.lab.evaluation import EvaluationError
 from mmedge_ros.lab.evaluation.flight_bootstrap import Estimate
+from mmedge_ros.records.plain_values import plain_values
 from mmedge_ros.untrusted_files import shown
 
 _MOST_ROWS = 10_000
@@ -104,12 +105,4 @@ class Fields(NamedTuple):
 
 def plain_record(record: Any) -> dict[str, Any]:
     """Return what `Fields.record` reads back, rounded, None where there is no number."""
-    return {f.name: _plain(getattr(record, f.name)) for f in fields(record)}
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Estimate):
-        return [_plain(part) for part in value]
-    if isinstance(value, float):
-        return round(value, _DIGITS) if math.isfinite(value) else None
-    return value
+    return {f.name: plain_values(getattr(record, f.name), _DIGITS) for f in fields(record)}

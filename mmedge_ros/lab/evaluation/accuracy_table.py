@@ -16,7 +16,8 @@ from typing import Any
 from mmedge_ros.lab.evaluation.consistency import Consistency
 from mmedge_ros.lab.evaluation.mot_metrics import share
 from mmedge_ros.lab.reporting.page import markdown_table, number
-from mmedge_ros.lab.reporting.report_files import plain_values, write_files
+from mmedge_ros.lab.reporting.report_files import write_files
+from mmedge_ros.records.plain_values import plain_values
 
 ALL = 'all'
 UNNAMED = 'unnamed'

@@ -28,8 +28,8 @@ from mmedge_ros.lab.evaluation.truth_matching import (
     covered_boxes,
     uncounted_people,
 )
-from mmedge_ros.lab.reporting.report_files import plain_values
 from mmedge_ros.records.ground_truth import PERSON, Conditions, TrueFrame
+from mmedge_ros.records.plain_values import plain_values
 from mmedge_ros.tracking.data_association import intersection_over_union
 
 # Recall and precision are those of detections from this score on.

@@ -25,8 +25,9 @@ from mmedge_ros.lab.evaluation.trajectories import (
     start_ns,
     trajectories,
 )
-from mmedge_ros.lab.reporting.report_files import kept_content, plain_values, write_files
+from mmedge_ros.lab.reporting.report_files import kept_content, write_files
 from mmedge_ros.lab.reporting.report_files import write_report as write_report_files
+from mmedge_ros.records.plain_values import plain_values
 from mmedge_ros.records.run_record import RunRecord, UnitCounts
 
 DECISIONS = 'decisions.jsonl'

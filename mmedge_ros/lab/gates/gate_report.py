@@ -15,7 +15,8 @@ from mmedge_ros.lab.evaluation.flight_bootstrap import Drawings, interval
 from mmedge_ros.lab.gates.certificate import Certificate
 from mmedge_ros.lab.gates.loop_figures import FlightFigures, GateFigures, saved, saving_ceiling
 from mmedge_ros.lab.reporting.page import Tile, number, percent, render_page
-from mmedge_ros.lab.reporting.report_files import plain_values, write_report
+from mmedge_ros.lab.reporting.report_files import write_report
+from mmedge_ros.records.plain_values import plain_values
 from mmedge_ros.skipping.audits import AuditParameters, DriftMonitor
 
 if TYPE_CHECKING:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import math
 import os
 import zipfile
 from collections.abc import Iterable, Mapping, Sequence
@@ -62,19 +61,6 @@ def write_report(
     files |= {name: text.encode(errors='replace') for name, text in pages.items()}
     files[REPORT] = (json.dumps(report, indent=2, allow_nan=False) + '\n').encode()
     write_files(folder, files, [name for name in known_figures if name not in files])
-
-
-def plain_values(value: Any, digits: int) -> Any:
-    """Return values that JSON can hold: rounded numbers, None for NaN and infinity."""
-    if isinstance(value, Mapping):
-        return {str(key): plain_values(item, digits) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain_values(item, digits) for item in value]
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, float):
-        return round(value, digits) + 0.0 if math.isfinite(value) else None
-    return value
 
 
 def kept_content(path: Path) -> bytes | None:
