@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from mmedge_ros.encoding.bundle.model_bundle import open_detector
-from mmedge_ros.encoding.detector import DetectorParameters
+from mmedge_ros.encoding.detector import Detector, DetectorParameters
 from mmedge_ros.lab.evaluation.detector_accuracy import DetectorAccuracy, judge_detector
 from mmedge_ros.lab.evaluation.picture_agreement import (
     Agreement,
@@ -44,9 +44,7 @@ def evaluate_detector(
     :raises TrainingError: if a flight has no ground truth
     :raises BagError: if a flight cannot be read
     """
-    parameters = DetectorParameters(score_threshold=_LOWEST_SCORE, labels=(PERSON,))
-    opened = open_detector(detector, parameters, level)
-    total = count_pictures(flights)
+    opened, total = _opened(detector, level), count_pictures(flights)
     step = max(1, total // max(pictures, 1))
 
     def chosen() -> Iterator[tuple[Picture, TrueFrame]]:
@@ -76,9 +74,7 @@ def evaluate_agreement(
     :raises TrainingError: if a flight has no ground truth
     :raises BagError: if a flight cannot be read
     """
-    parameters = DetectorParameters(score_threshold=_LOWEST_SCORE, labels=(PERSON,))
-    opened = open_detector(detector, parameters, level)
-    total = count_pictures(flights)
+    opened, total = _opened(detector, level), count_pictures(flights)
     step = max(2, total // max(pairs, 1))
     judged: list[tuple[ShownBoxes, ShownBoxes]] = []
     for flight in flights:
@@ -95,6 +91,11 @@ def evaluate_agreement(
                     on_progress(min(len(judged) * step / max(total, 1), 1.0))
             first = picture.number, shown
     return agreement_at(judged)
+
+
+def _opened(detector: Path, level: str) -> Detector:
+    parameters = DetectorParameters(score_threshold=_LOWEST_SCORE, labels=(PERSON,))
+    return open_detector(detector, parameters, level)
 
 
 def accuracy_by_set(
