@@ -14,6 +14,7 @@ import json
 import os
 import platform
 import shutil
+import stat
 import sys
 import textwrap
 from collections.abc import Iterator, Sequence
@@ -178,11 +179,18 @@ def _check_value(name: str, parameter: dict[str, Any], value: str) -> None:
         raise UsageError(f'{name}: {value!r} is none of {", ".join(parameter["choices"])}')
     if kind in ('int', 'float'):
         _check_number(name, parameter, value)
-    if kind in ('file', 'folder', 'path') and not Path(value).exists():
-        raise UsageError(f'{name}: there is no {value!r}')
-    if kind == 'file' and Path(value).is_dir():
+    if kind in ('file', 'folder', 'path'):
+        _check_path(name, kind, value)
+
+
+def _check_path(name: str, kind: str, value: str) -> None:
+    try:
+        is_folder = stat.S_ISDIR(Path(value).stat().st_mode)
+    except (OSError, ValueError):
+        raise UsageError(f'{name}: there is no {value[:200]!r}') from None
+    if kind == 'file' and is_folder:
         raise UsageError(f'{name}: {value!r} is a folder, and a file is needed')
-    if kind == 'folder' and not Path(value).is_dir():
+    if kind == 'folder' and not is_folder:
         raise UsageError(f'{name}: {value!r} is a file, and a folder is needed')
 
 

@@ -57,6 +57,7 @@ def test_the_table_is_that_of_the_command_line() -> None:
         ('--verson', 'did you mean --version?'),
         ('replay', 'missing argument: RECORDING'),
         ('replay /no/such/bag', "there is no '/no/such/bag'"),
+        (f'replay {"a" * 5000}', 'there is no'),
         ('replay . --lve', 'did you mean --live?'),
         ('replay . --out', '--out needs a value: --out FOLDER'),
         ('replay . --live=yes', '--live takes no value'),
