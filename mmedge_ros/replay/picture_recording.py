@@ -125,6 +125,7 @@ class PicturePart:
 
     def messages(self, names: frozenset[str]) -> Iterator[Record]:
         pictures = self._open()
+        left_out, first = 0, ''
         try:
             for time_ns in self._times_of(pictures):
                 if _INFO in names:
@@ -134,11 +135,14 @@ class PicturePart:
                 try:
                     picture = pictures.retrieve()
                 except SensingError as error:
-                    self._report(f'a picture was left out: {error}')
+                    left_out, first = left_out + 1, first or str(error)
                 else:
                     yield self._record(time_ns, _IMAGE, _IMAGE_TYPE, _image_fields(picture))
         finally:
             pictures.close()
+        if left_out:
+            others = f', and {left_out - 1} more' if left_out > 1 else ''
+            self._report(f'a picture was left out: {first}{others}')
 
     def times_ns(self) -> Iterator[int]:
         """Yield the pictures' times; none is decoded twice, or at all once they are known."""

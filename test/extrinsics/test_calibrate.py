@@ -40,6 +40,15 @@ def test_the_motion_of_a_drone_tells_the_time_offset_to_milliseconds(late: float
     assert degrees(result)[0] == pytest.approx(5.0, abs=0.5)
 
 
+def test_returns_at_the_radar_itself_do_not_stop_the_clock() -> None:
+    seen = walked(late=0.08, shakes=True)
+    nothing = np.zeros((1, seen.scans[0].returns.shape[1]), np.float32)
+    scans = [replace(s, returns=np.concatenate([s.returns, nothing])) for s in seen.scans]
+    result = calibrate(replace(seen, scans=tuple(scans)))
+    assert result.time_by_ego
+    assert result.time_offset == pytest.approx(0.08, abs=0.005)
+
+
 def test_without_odometry_the_time_offset_comes_from_people() -> None:
     result = calibrate(walked(late=0.08))
     assert not result.time_by_ego

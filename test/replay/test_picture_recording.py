@@ -82,6 +82,17 @@ def test_a_folder_of_pictures_has_the_rate_that_is_given(tmp_path: Path) -> None
     assert stamps == [0, 100 * MS, 200 * MS, 300 * MS]
 
 
+def test_many_damaged_pictures_make_one_note(tmp_path: Path) -> None:
+    folder = folder_of(tmp_path / 'pictures')
+    for number in (1, 3):
+        (folder / f'{number}.png').write_bytes(b'no picture')
+    with Recording(folder) as recording:
+        list(recording.units())
+        (note,) = [text for text in recording.bag.problems if 'left out' in text]
+    assert note.startswith('a picture was left out: 1.png')
+    assert note.endswith(', and 1 more')
+
+
 def test_a_damaged_picture_is_noted_and_its_frame_number_kept(tmp_path: Path) -> None:
     folder = folder_of(tmp_path / 'pictures')
     (folder / '1.png').write_bytes(b'\x89PNG\r\n\x1a\n')

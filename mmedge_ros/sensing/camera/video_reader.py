@@ -248,10 +248,13 @@ class FolderReader:
 def picture_files(folder: Path) -> list[Path]:
     """Return the pictures of a folder, numbers in their names in numerical order.
 
+    Folders and pipes of such a name are passed over: from a pipe one could wait for ever.
+
     :raises SensingError: when there are none
     """
     try:
-        files = [f for f in folder.iterdir() if f.suffix.lower() in PICTURE_SUFFIXES]
+        named = [f for f in folder.iterdir() if f.suffix.lower() in PICTURE_SUFFIXES]
+        files = [f for f in named if f.is_file() or not f.exists()]
     except OSError as error:
         raise SensingError(f'{folder}: {error.strerror or error}') from error
     if not files:

@@ -227,6 +227,14 @@ def test_a_folder_whose_pictures_are_all_damaged_is_refused(tmp_path: Path) -> N
         FolderReader(tmp_path, 10.0)
 
 
+@pytest.mark.timeout(10)
+def test_a_pipe_among_the_pictures_holds_up_nothing(tmp_path: Path) -> None:
+    write_pictures(tmp_path, ['1.png', '3.png'])
+    os.mkfifo(tmp_path / '2.png')
+    (tmp_path / '4.png').mkdir()
+    assert len(played(FolderReader(tmp_path, 10.0))) == 2
+
+
 def test_a_photograph_is_turned_as_its_tag_says(tmp_path: Path) -> None:
     lying = cv2.rotate(marked(3), cv2.ROTATE_90_COUNTERCLOCKWISE)
     jpeg = cv2.imencode('.jpg', lying)[1].tobytes()
