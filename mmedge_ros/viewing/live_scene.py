@@ -68,7 +68,7 @@ class LiveScene:
         self._decisions = RecentDecisions(self._clock)
         self._units: dict[str, RecentUnits] = {}
         self._origin: FloatArray | None = None
-        self.has_ended = False
+        self._playback: PlaybackStatus | None = None
 
     def add_decision(self, decision: Decision) -> None:
         """Take in a published decision."""
@@ -93,7 +93,7 @@ class LiveScene:
 
     def set_playback(self, status: PlaybackStatus) -> None:
         """Take in how far a recording has been played."""
-        self.has_ended = status.finished
+        self._playback = status
 
     def set_system(self, state: SystemState) -> None:
         """Take in the state of computer and battery."""
@@ -105,7 +105,8 @@ class LiveScene:
         silence = None if self._decided_at is None else self._clock() - self._decided_at
         state: dict[str, Any] = {
             'silence': silence,
-            'ended': self.has_ended,
+            'replayed': self._playback is not None,
+            'ended': self._playback is not None and self._playback.finished,
             'latency': self._decisions.figures(),
             'deadline': self._deadline,
             'modalities': self._modalities(),

@@ -71,6 +71,7 @@ function show() {
   showFigures(at('latencies'), latencyFigures(state));
   showFigures(at('system'), systemFigures(state.system));
   at('no-system').hidden = at('system').children.length > 0;
+  at('origin').textContent = state.replayed ? 'as recorded, where the recording holds them' : '';
   showModalities(state);
   drawSparkline(state);
   const count = state.tracks.length;
