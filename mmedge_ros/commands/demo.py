@@ -10,7 +10,7 @@ import typer
 
 from mmedge_ros.commands.display import StatusLine, say
 from mmedge_ros.commands.live_view import ViewOption, open_view
-from mmedge_ros.commands.options import NetworkOption, flag, option
+from mmedge_ros.commands.options import NetworkOption, NoPicturesOption, flag, option
 
 
 def demo(
@@ -28,6 +28,7 @@ def demo(
     seed: Annotated[int | None, option('--seed', 'N', 'of the simulated flight \\[7]')] = None,
     network: NetworkOption = False,
     view: ViewOption = False,
+    no_pictures: NoPicturesOption = False,
     flight_only: Annotated[
         bool, flag('--flight-only', 'simulate the flight and end', hidden=True)
     ] = False,
@@ -55,7 +56,11 @@ def demo(
         set_profile(network)
         flight = bag or _simulated(out / 'flight', scenario, seconds, seed)
         port = open_view(view)
-        run_replay(ReplayRequest(flight, out, live=True, optimise=True, view=port))
+        run_replay(
+            ReplayRequest(
+                flight, out, live=True, optimise=True, view=port, show_pictures=not no_pictures
+            )
+        )
         if port:
             _play_on(flight, out / 'logs/view', port)
 
