@@ -181,7 +181,8 @@ INTERFACES = (
         RESULT,
         ('visualizer',),
         (),
-        'tracks for RViz',
+        'tracks for RViz and Foxglove',
+        recorded=True,
     ),
     Interface(
         names.STATUS_MARKER,
