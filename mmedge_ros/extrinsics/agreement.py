@@ -70,8 +70,5 @@ def agreement(
         shown += int(in_view.sum())
         inside += int((np.any(held, axis=0) & in_view).sum())
     return Agreement(
-        filled / boxes if boxes else np.nan,
-        inside / shown if shown else np.nan,
-        boxes,
-        shown,
+        filled / boxes if boxes else np.nan, inside / shown if shown else np.nan, boxes, shown
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -84,18 +85,13 @@ class Estimate:
 class CalibrationResult:
     """What was estimated, by the names yaw, pitch, roll and time; poses of both sensors.
 
-    ``returns`` of moving people during ``moments`` of two seconds were used. ``notes`` say in
-    words why something is not observable.
+    ``notes`` say in words why something is not observable.
     """
 
     estimates: dict[str, Estimate]
     geometry: SensorGeometry
     before: Agreement
     after: Agreement
-    returns: int
-    moments: int
-    people: int
-    spread: float
     time_by_ego: bool
     notes: tuple[str, ...]
 
@@ -132,19 +128,19 @@ def calibrate(
     on_progress(0.5)
     has_elevation = _measures_elevation(sightings)
     returns = moving_returns(sightings, still, radar_late)
-    in_camera = _radar_in_camera(start)
+    in_camera = start.camera_pose.inverse().compose(start.radar_pose)
+    fitted = partial(_fitted, tracks, returns, in_camera, has_elevation)
     prior = Prior(np.zeros(4), _BEFORE)
     free = np.array([True, has_elevation, True, True])
     if by_ego is None or by_ego.deviation > _SURE:
-        fit = _fitted(tracks, returns, in_camera, prior, free, has_elevation)
-        if by_ego is not None:
-            by_ego = _joined(by_ego, fit)
+        fit = fitted(prior, free)
+        by_ego = by_ego and _joined(by_ego, fit)
     if by_ego is not None:
         free[3] = False
         prior = Prior(np.array([0.0, 0.0, 0.0, by_ego.seconds]), _BEFORE)
-        fit = _fitted(tracks, returns, in_camera, prior, free, has_elevation)
+        fit = fitted(prior, free)
     on_progress(0.8)
-    if not np.degrees(fit.spread.left) < np.degrees(_WIDEST_SPREAD):
+    if not fit.spread.left < _WIDEST_SPREAD:
         raise ExtrinsicsError(
             'moving returns do not follow the people in the pictures (their directions spread by '
             f'{np.degrees(fit.spread.left):.1f} degrees); something else moves, or the lens is '
@@ -155,7 +151,8 @@ def calibrate(
     if held[0]:
         raise ExtrinsicsError(f'people moved too little to tell where the radar points; {_WALK}')
     if held.any():
-        fit = _fitted(tracks, returns, in_camera, prior, free & ~held, has_elevation)
+        prior = Prior(np.where(held, 0.0, prior.centre), _BEFORE)
+        fit = fitted(prior, free & ~held)
         halves = np.where(held, np.nan, _halves(fit, by_ego))
     geometry = _with_radar_turned(start, turned(fit.parameters[:3]))
     on_progress(1.0)
@@ -167,10 +164,6 @@ def calibrate(
         geometry,
         agreement(sightings, returns, start, 0.0),
         agreement(sightings, returns, geometry, float(fit.parameters[3])),
-        fit.returns,
-        fit.blocks,
-        fit.people,
-        fit.spread.left,
         by_ego is not None,
         _notes(halves, has_elevation),
     )
@@ -209,10 +202,6 @@ def _joined(by_ego: ClockOffset, fit: RotationFit) -> ClockOffset:
     return ClockOffset(float(mean), float(weights.sum() ** -0.5), by_ego.blocks)
 
 
-def _radar_in_camera(geometry: SensorGeometry) -> Transform:
-    return geometry.camera_pose.inverse().compose(geometry.radar_pose)
-
-
 def _with_radar_turned(geometry: SensorGeometry, turn: FloatArray) -> SensorGeometry:
     rotation = geometry.radar_pose.rotation @ turn
     return replace(geometry, radar_pose=replace(geometry.radar_pose, rotation=rotation))
@@ -222,14 +211,16 @@ def _fitted(
     tracks: Sequence[BoxTrack],
     returns: MovingReturns,
     radar_in_camera: Transform,
+    has_elevation: bool,
     prior: Prior,
     free: NDArray[np.bool_],
-    has_elevation: bool,
 ) -> RotationFit:
     """Fit, pair anew by what was fitted, and so on until nothing changes."""
-    spare = 0.15 if free[3] else 0.0
+    # How wrong the time may be, s: at first, and once it was fitted.
+    first_spare, spare = (0.15, 0.05) if free[3] else (0.0, 0.0)
     late = float(prior.centre[3])
-    pairs = _enough(pair_by_range(tracks, returns, radar_in_camera, late, spare))
+    paired = partial(pair_by_range, tracks, returns, radar_in_camera)
+    pairs = _enough(paired(late, first_spare))
     parameters = prior.centre + np.array([scan_yaw(pairs, late), 0.0, 0.0, 0.0])
     spread = Spread(up=Spread().up if has_elevation else np.inf)
     # The yaw is known to a degree only, and comes first.
@@ -237,9 +228,7 @@ def _fitted(
     fit: RotationFit | None = None
     for turn in range(_MOST_ROUNDS):
         if turn:
-            pairs = pair_by_range(
-                tracks, returns, radar_in_camera, parameters[3], 0.05 if free[3] else 0.0
-            )
+            pairs = paired(parameters[3], spare)
         chosen = pairs_on_paths(pairs, parameters, 1.5 * spread.left)
         if turn > 1:
             chosen = without_strangers(chosen, parameters, spread.left)

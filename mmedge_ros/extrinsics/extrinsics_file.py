@@ -92,11 +92,7 @@ def _camera(camera: CameraModel) -> dict[str, Any]:
         'image_height': camera.height,
         'camera_matrix': {'rows': 3, 'cols': 3, 'data': _numbers(camera.k)},
         'distortion_model': camera.model,
-        'distortion_coefficients': {
-            'rows': 1,
-            'cols': len(camera.d),
-            'data': _numbers(camera.d),
-        },
+        'distortion_coefficients': {'rows': 1, 'cols': len(camera.d), 'data': _numbers(camera.d)},
     }
 
 

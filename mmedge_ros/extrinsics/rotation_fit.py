@@ -58,7 +58,6 @@ class RotationFit(NamedTuple):
     spread: Spread
     blocks: int
     people: int
-    returns: int
     distance: float
 
 
@@ -108,7 +107,6 @@ def fit_rotation(
         spread,
         len(np.unique(moments)),
         len(np.unique(pairs.track)),
-        int(pairs.returned.max()) + 1,
         float(np.median(pairs.ranges)),
     )
 

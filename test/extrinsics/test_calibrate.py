@@ -9,6 +9,7 @@ import pytest
 from hand_made_walk import across, along, stands, walked
 
 from mmedge_ros.extrinsics import ExtrinsicsError
+from mmedge_ros.extrinsics import calibrate as module
 from mmedge_ros.extrinsics.calibrate import CalibrationResult, calibrate
 
 
@@ -47,6 +48,15 @@ def test_returns_at_the_radar_itself_do_not_stop_the_clock() -> None:
     result = calibrate(replace(seen, scans=tuple(scans)))
     assert result.time_by_ego
     assert result.time_offset == pytest.approx(0.08, abs=0.005)
+
+
+def test_a_time_that_is_not_sure_enough_is_left_as_it_was(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, '_WIDEST', np.array([1.0, 1.0, 1.0, 1e-6]))
+    result = calibrate(walked(late=0.08, shakes=True))
+    assert not result.estimates['time'].observable
+    assert result.time_offset == 0.0
 
 
 def test_without_odometry_the_time_offset_comes_from_people() -> None:
