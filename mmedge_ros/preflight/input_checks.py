@@ -91,6 +91,11 @@ def why_missing(name: str, view: TopicView, others: Mapping[str, str]) -> Reason
     return Reason(f'{view.senders} on {view.topic}: {reasons}', remedy)
 
 
+def sends_nothing(view: TopicView) -> Reason:
+    """Describe publishers that are there and silent."""
+    return Reason(f'{view.senders} publishes {view.topic} and sends nothing', 'see its log')
+
+
 def _foreign_type(name: str, view: TopicView, types: str) -> Reason:
     words = f'{view.topic} holds {types} from {view.senders}, {view.msgtype} is wanted'
     if name == CAMERA and 'CompressedImage' in types:
@@ -133,8 +138,7 @@ def _input(name: str, view: TopicView, graph: GraphView) -> Iterator[Finding]:
     reason = why_missing(name, view, graph.others)
     is_expected = bool(view.subscribers) and name in _WANTED
     if reason is None and not view.arrivals and name != STATIC_TRANSFORMS:
-        words = f'{view.senders} publishes {view.topic} and sends nothing'
-        reason = Reason(words, f'look at the log of {view.senders}')
+        reason = sends_nothing(view)
     if reason is not None:
         # Without a publisher and a subscriber there is only nothing.
         is_wrong = is_expected or (name in _WANTED and bool(view.publishers))

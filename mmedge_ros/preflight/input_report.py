@@ -6,7 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from mmedge_ros.preflight.graph_view import ODOMETRY, TopicView
-from mmedge_ros.preflight.input_checks import CONTENTS, Reason, remedy_for, why_missing
+from mmedge_ros.preflight.input_checks import (
+    CONTENTS,
+    Reason,
+    remedy_for,
+    sends_nothing,
+    why_missing,
+)
 
 # s. Long enough for nodes to find one another; together with the start of a graph less than six.
 PATIENCE = 3.5
@@ -78,5 +84,5 @@ def _reason(name: str, view: TopicView, inputs: InputsNow, is_silent: bool) -> R
     if reason is not None and name == ODOMETRY:
         return Reason(f'{reason.words}, so that tracks move with the drone', reason.remedy)
     if reason is None and is_silent:
-        return Reason(f'{view.senders} publishes {view.topic} and sends nothing', 'see its log')
+        return sends_nothing(view)
     return reason
