@@ -144,11 +144,11 @@ def replay(
     from mmedge_ros.ros.graph.middleware_profile import set_profile
 
     given = {name: value for name, value in (('fov', fov), ('fps', fps)) if value is not None}
-    if given and not holds_pictures(bag):
-        raise typer.BadParameter(
-            f'--{next(iter(given))} belongs to a video or a folder of pictures; {bag} is none'
-        )
     with plain_errors():
+        if given and not holds_pictures(bag):
+            raise typer.BadParameter(
+                f'--{next(iter(given))} belongs to a video or a folder of pictures; {bag} is none'
+            )
         set_profile(network)
         run_replay(
             ReplayRequest(

@@ -114,10 +114,7 @@ def run_replay(request: ReplayRequest) -> None:
 
 
 def _compared(
-    record: RunRecord,
-    request: ReplayRequest,
-    given: PseudoLabels | None,
-    teacher: Detector | None,
+    record: RunRecord, request: ReplayRequest, given: PseudoLabels | None, teacher: Detector | None
 ) -> tuple[BoxesComparison | None, PseudoLabelComparison | None, str]:
     """Make the comparisons of a request; the text says which could not be made and why."""
     comparison, taught, refusal = None, None, ''

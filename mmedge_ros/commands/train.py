@@ -165,13 +165,7 @@ def levels(
     with plain_errors():
         from mmedge_ros.lab.training.detector_session import LevelRequest, join_levels
 
-        request = LevelRequest(
-            flights,
-            narrow,
-            wide,
-            out.absolute(),
-            _judged(validation, test),
-        )
+        request = LevelRequest(flights, narrow, wide, out.absolute(), _judged(validation, test))
         with StatusLine(f'joining {out.name}') as line:
             metrics = join_levels(request, line.advance)
     for level, by_set in metrics.items():

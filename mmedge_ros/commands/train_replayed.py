@@ -51,8 +51,7 @@ def train_gate(
     bundle: BundleArgument,
     train: TrainOption,
     calibration: Annotated[
-        Path,
-        existing_set('--calibration', 'set that certifies thresholds', ''),
+        Path, existing_set('--calibration', 'set that certifies thresholds', '')
     ],
     out: OutOption,
     test: Annotated[Path | None, existing_set('--test', 'set to judge it on')] = None,
@@ -173,15 +172,7 @@ def train_predictor(
 
         folder = default_detector(bundle)
         request = PredictorRequest(
-            folder,
-            train,
-            test,
-            out.absolute(),
-            report,
-            seconds,
-            test_flights,
-            replays,
-            jobs,
+            folder, train, test, out.absolute(), report, seconds, test_flights, replays, jobs
         )
         with StatusLine(f'predictor for {folder.name}') as line:
             content = build_predictor(request, line.advance)
