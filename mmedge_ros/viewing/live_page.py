@@ -18,7 +18,7 @@ from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from socketserver import TCPServer
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import parse_qs, urlsplit
 
 import cv2
@@ -39,6 +39,7 @@ _MOST_CONNECTIONS = 32
 # What may wait in the system for a slow browser, bytes: it shows what is new, not what it missed.
 _SEND_BUFFER = 1 << 16
 _PAGE = Path(__file__).parent / 'page'
+Listening = TypeVar('Listening')
 _FILES = {
     '/': ('page.html', 'text/html; charset=utf-8'),
     '/page.css': ('page.css', 'text/css; charset=utf-8'),
@@ -63,13 +64,8 @@ def free_port(port: int = DEFAULT_PORT) -> int:
 
     :raises ViewingError: when none is free
     """
-    for number in range(port, _last(port) + 1):
-        with socket.socket() as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            with suppress(OSError):
-                probe.bind((HOST, number))
-                return number
-    raise _no_port(port)
+    with _at_free_port(port, lambda number: socket.create_server((HOST, number))) as probe:
+        return int(probe.getsockname()[1])
 
 
 class _Newest:
@@ -108,7 +104,7 @@ class LivePage:
         self._count = 0
         self.is_open = True
         self._counting = threading.Lock()
-        self._server = _open_server(port, self)
+        self._server = _at_free_port(port, lambda number: _Server(number, self))
         self._thread = threading.Thread(
             target=self._server.serve_forever, kwargs={'poll_interval': _LOOK}, daemon=True
         )
@@ -214,28 +210,22 @@ class _Server(ThreadingHTTPServer):
             super().handle_error(request, client_address)
 
 
-def _last(port: int) -> int:
-    return min(port + _PORTS_TRIED, 65536) - 1
-
-
-def _no_port(port: int) -> ViewingError:
-    return ViewingError(
-        f'the live view has no free port from {port} to {_last(port)}; stop what listens there '
-        'or name another port (parameter port of the node viewer)'
-    )
-
-
-def _open_server(port: int, page: LivePage) -> _Server:
-    for number in range(port, _last(port) + 1):
+def _at_free_port(port: int, listen: Callable[[int], Listening]) -> Listening:
+    """Return what listens at the first port, from ``port`` on, at which it can."""
+    last = min(port + _PORTS_TRIED, 65536) - 1
+    for number in range(port, last + 1):
         try:
-            return _Server(number, page)
+            return listen(number)
         except OSError as err:
             if err.errno not in (errno.EADDRINUSE, errno.EACCES):
                 raise ViewingError(
                     f'the live view cannot listen on {HOST}:{number}: {err.strerror}; name '
                     'another port'
                 ) from err
-    raise _no_port(port)
+    raise ViewingError(
+        f'the live view has no free port from {port} to {last}; stop what listens there or name '
+        'another port (parameter port of the node viewer)'
+    )
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -277,14 +267,15 @@ class _Handler(BaseHTTPRequestHandler):
         follows_link = self.headers.get('Sec-Fetch-Mode') == 'navigate'
         return name in _OWN_NAMES and (site in _OWN_SITES or follows_link)
 
-    def _answer(self, body: bytes, kind: str, **more: str) -> None:
-        self.send_response(HTTPStatus.OK if body else HTTPStatus.NO_CONTENT)
-        for name, value in {**_HEADERS, **more}.items():
+    def _begin(self, status: HTTPStatus, **headers: str) -> None:
+        self.send_response(status)
+        for name, value in {**_HEADERS, **headers}.items():
             self.send_header(name.replace('_', '-'), value)
-        if body:
-            self.send_header('Content-Type', kind)
-        self.send_header('Content-Length', str(len(body)))
         self.end_headers()
+
+    def _answer(self, body: bytes, kind: str, **headers: str) -> None:
+        status = HTTPStatus.OK if body else HTTPStatus.NO_CONTENT
+        self._begin(status, Content_Type=kind, Content_Length=str(len(body)), **headers)
         self.wfile.write(body)
 
     def _send_picture(self, after: int) -> None:
@@ -295,12 +286,7 @@ class _Handler(BaseHTTPRequestHandler):
         """Send states as server-sent events until the browser goes away."""
         self.close_connection = True
         self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER)
-        self.send_response(HTTPStatus.OK)
-        for name, value in _HEADERS.items():
-            self.send_header(name, value)
-        self.send_header('Content-Type', 'text/event-stream')
-        self.send_header('Connection', 'close')
-        self.end_headers()
+        self._begin(HTTPStatus.OK, Content_Type='text/event-stream', Connection='close')
         number = 0
         with self.server.page.watching(), suppress(OSError):
             self.wfile.write(b'retry: 1000\n\n')
