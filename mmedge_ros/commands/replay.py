@@ -131,7 +131,7 @@ def replay(
     span = frame_span(frames)
     if frames and boxes is None and not pseudo_labels:
         raise typer.BadParameter(
-            'the frames of what? name a file with --boxes, or a detector with --pseudo-labels'
+            '--frames belongs to --boxes or --pseudo-labels; name what is to be compared'
         )
     _check_combination(live, profile, rate, clock, optimise)
     if network and not live:

@@ -102,7 +102,7 @@ def _domain(environment: Mapping[str, str]) -> Iterator[Finding]:
     remedy = f'export a ROS_DOMAIN_ID from 0 to {_LAST_SAFE_DOMAIN}, the same everywhere'
     domain = int(text or 0) if _NUMBER.fullmatch(text) else _LAST_DOMAIN + 1
     if domain > _LAST_DOMAIN:
-        yield wrong('domain', f'ROS_DOMAIN_ID is {text[:40]!r}, which is none', remedy)
+        yield wrong('domain', f'ROS_DOMAIN_ID is {text[:40]!r}, which is no domain', remedy)
     elif domain > _LAST_SAFE_DOMAIN:
         yield note('domain', f'{domain}: its ports may be taken by other programs', remedy)
     else:
