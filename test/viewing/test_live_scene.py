@@ -18,6 +18,7 @@ from mmedge_ros.data_types import Box, Configuration, ModalityConfiguration
 from mmedge_ros.geometry.projection import CameraModel
 from mmedge_ros.geometry.transforms import parse_static_transform
 from mmedge_ros.monitoring.system_state import SystemState
+from mmedge_ros.replay.playback import PlaybackStatus
 from mmedge_ros.viewing.live_scene import LiveScene
 
 RADAR_ABOVE_BASE = 'base_link radar_link 0 0 2 0 0 0 1'
@@ -98,6 +99,16 @@ def test_the_field_of_view_is_drawn_where_the_camera_is_calibrated(scene: LiveSc
     assert rig['corners'][0] == pytest.approx([4.0, 4.0, 3.0])
     scene.add_decision(a_decision())
     assert scene.snapshot()['rig'] is None
+
+
+def test_a_replay_is_told_from_a_flight_and_says_when_it_has_ended(scene: LiveScene) -> None:
+    snapshot = scene.snapshot()
+    flags = [(snapshot['replayed'], snapshot['ended'])]
+    for finished in (False, True):
+        scene.set_playback(PlaybackStatus('bag', 0, 1.0, 0, NOW_NS, finished, {}))
+        snapshot = scene.snapshot()
+        flags.append((snapshot['replayed'], snapshot['ended']))
+    assert flags == [(False, False), (True, False), (True, True)]
 
 
 def test_what_is_not_known_of_the_computer_is_none(scene: LiveScene) -> None:
