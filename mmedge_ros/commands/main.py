@@ -63,14 +63,18 @@ def simulate(
     trace_only: Annotated[
         bool, flag('--trace-only', 'only battery and computer states, for the monitor')
     ] = False,
+    patrol: Annotated[
+        bool,
+        flag('--patrol', 'fly from station to station, while people leave and come back'),
+    ] = False,
     which: Annotated[bool, flag('--list', 'show the scenarios in words and end')] = False,
     standard_set: Annotated[
         str,
         option(
             '--set',
             'NAME',
-            'train, validation, calibration, test or final: the whole set; scenes: the '
-            'pictures that detectors learn from',
+            'train, validation, calibration, test, final or long: the whole set; scenes: '
+            'the pictures that detectors learn from',
         ),
     ] = '',
     jobs: Annotated[
@@ -91,7 +95,7 @@ def simulate(
     if out is None:
         raise typer.BadParameter('name the folder to write, or ask for --list')
     chosen = scenario or seconds is not None or seed is not None
-    if standard_set and (chosen or preview or trace_only):
+    if standard_set and (chosen or preview or trace_only or patrol):
         raise typer.BadParameter(
             '--set decides on scenarios, seconds and seeds, and writes whole flights without '
             'preview'
@@ -111,6 +115,7 @@ def simulate(
                 20.0 if seconds is None else seconds,
                 preview,
                 trace_only,
+                patrol,
             )
 
 

@@ -53,6 +53,7 @@ def run_simulate(
     seconds: float,
     preview: bool = False,
     trace_only: bool = False,
+    patrol: bool = False,
 ) -> None:
     """Simulate one flight and print where it is, and its contact sheet where wanted.
 
@@ -67,6 +68,7 @@ def run_simulate(
             lambda share: line.advance(share, f'{share * seconds:.1f} s'),
             useful_workers(seconds),
             trace_only,
+            patrol,
         )
     use = f'to see what is made of it: {shlex.join(["mmedge", "replay", str(out)])}'
     if trace_only:
@@ -79,7 +81,7 @@ def run_simulate(
         from mmedge_ros.lab.simulation.contact_sheet import contact_sheet
 
         with console.status('drawing the contact sheet'):
-            path = add_preview(out, contact_sheet(build_world(scenario, seed, seconds)))
+            path = add_preview(out, contact_sheet(build_world(scenario, seed, seconds, patrol)))
         typer.echo(path)
 
 

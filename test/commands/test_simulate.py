@@ -79,6 +79,13 @@ def test_a_trace_has_no_sensors_and_is_never_taken_for_the_flight(tmp_path: Path
     assert read_description(out) == replace(wanted, trace_only=True) != wanted
 
 
+def test_a_patrol_says_so_in_its_description(tmp_path: Path, grey: None) -> None:
+    out = tmp_path / 'flight'
+    assert run(out, '--seconds', 0.5, '--patrol').exit_code == 0
+    wanted = FlightDescription('park_day_middle', 1, 0.5)
+    assert read_description(out) == replace(wanted, patrol=True) != wanted
+
+
 def test_a_preview_lies_in_the_flights_folder(tmp_path: Path, grey: None) -> None:
     out = tmp_path / 'flight'
     result = run(out, '--seconds', 0.5, '--scenario', 'meadow_day_near', '--preview')

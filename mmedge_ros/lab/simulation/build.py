@@ -15,6 +15,7 @@ from mmedge_ros.lab.simulation import SimulationError
 from mmedge_ros.lab.simulation.cast import draw_cast, middle_of_people
 from mmedge_ros.lab.simulation.flight_path import DronePath, draw_track
 from mmedge_ros.lab.simulation.light import draw_light
+from mmedge_ros.lab.simulation.patrol import draw_patrol
 from mmedge_ros.lab.simulation.scenario import DistanceBand, Stream, find_scenario, generator
 from mmedge_ros.lab.simulation.site import Clearing, lay_out
 from mmedge_ros.lab.simulation.world import Rig, Timing, World
@@ -90,9 +91,10 @@ def _draw_camera(random: np.random.Generator) -> CameraModel:
 LONGEST = 3600.0
 
 
-def build_world(name: str, seed: int, seconds: float) -> World:
+def build_world(name: str, seed: int, seconds: float, patrol: bool = False) -> World:
     """Return the world of a flight of ``seconds``; the same arguments give the same world.
 
+    :param patrol: the drone flies from station to station, and movers come and go
     :raises SimulationError: for an unknown scenario, a negative seed or an impossible duration
     """
     scenario = find_scenario(name)
@@ -101,12 +103,17 @@ def build_world(name: str, seed: int, seconds: float) -> World:
     if not 0.0 < seconds <= LONGEST or not math.isfinite(seconds):
         raise SimulationError(f'a flight of {seconds} s; it must last 0 to {LONGEST:g} s')
     band = scenario.band
-    track = draw_track(band, seed, seconds)
+    tour = draw_patrol(band, seed, seconds) if patrol else None
+    track = draw_track(band, seed, seconds) if tour is None else tour.track
     light = draw_light(scenario.light, seed)
     clearing = Clearing(track.positions[::10], track.stage)
-    site = lay_out(scenario.surroundings, clearing, scenario.light, seed)
-    movers = draw_cast(scenario, site, track, seed, seconds)
-    aim = middle_of_people(movers, np.clip(track.times, 0.0, seconds))
+    axis = None if tour is None else tour.axis
+    site = lay_out(scenario.surroundings, clearing, scenario.light, seed, axis)
+    movers = draw_cast(scenario, site, track, seed, seconds, tour)
+    if tour is None:
+        aim = middle_of_people(movers, np.clip(track.times, 0.0, seconds))
+    else:
+        aim = tour.aim
     return World(
         scenario=scenario,
         seed=seed,
@@ -119,4 +126,5 @@ def build_world(name: str, seed: int, seconds: float) -> World:
         movers=movers,
         path=DronePath(track, aim, seed),
         rig=draw_rig(band, light.exposure, seed),
+        patrol=patrol,
     )

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from mmedge_ros.data_types import FloatArray
 from mmedge_ros.lab.simulation.articulated import ArticulatedMover, Course, Shape, course_through
+from mmedge_ros.lab.simulation.crowd import draw_crowd
 from mmedge_ros.lab.simulation.flight_path import MARGIN, Track, knots
 from mmedge_ros.lab.simulation.obstacles import Block, distance_to_line
+from mmedge_ros.lab.simulation.patrol import Patrol
 from mmedge_ros.lab.simulation.people import draw_person
 from mmedge_ros.lab.simulation.road_users import draw_car, draw_cyclist, draw_dog
 from mmedge_ros.lab.simulation.scenario import Scenario, Stream, generator
@@ -24,48 +25,39 @@ from mmedge_ros.lab.simulation.traffic import (
     loop_around,
     walk,
 )
+from mmedge_ros.lab.simulation.visitors import draw_comers_and_goers, draw_trips
 from mmedge_ros.lab.simulation.world import Mover
-
-FEWEST, MOST = 2, 9  # people in a flight
 
 # Mean radar cross-sections at 60-77 GHz, m^2.
 _CROSS_SECTION = {'person': 0.8, 'child': 0.4, 'dog': 0.15, 'cyclist': 1.5, 'car': 15.0}
 # Vehicles pass below a drone that is so high, m.
 _CLEAR_HEIGHT = 3.5
-_KINDS = ('single', 'pair', 'group', 'idler', 'runner')
-_SHARES = (0.36, 0.26, 0.2, 0.11, 0.07)
 _CYCLIST = {'meadow': 0.45, 'park': 0.5, 'street': 0.35, 'yard': 0.25}
 _CAR = {'meadow': 0.0, 'park': 0.0, 'street': 0.4, 'yard': 0.3}
 _DOG = {'meadow': 0.5, 'park': 0.5, 'street': 0.25, 'yard': 0.2}
 
 
-@dataclass
-class _Crowd:
-    """People and dogs before they walk.
-
-    ``facing`` rad is the heading at rest, NaN for the heading of the last motion.
-    """
-
-    walkers: list[Walker] = field(default_factory=list)
-    facing: list[float] = field(default_factory=list)
-    kinds: list[str] = field(default_factory=list)
-
-    def add(self, walker: Walker, facing: float, kind: str = 'person') -> None:
-        self.walkers.append(walker)
-        self.facing.append(facing)
-        self.kinds.append(kind)
-
-
 def draw_cast(
-    scenario: Scenario, site: Site, track: Track, seed: int, seconds: float
+    scenario: Scenario,
+    site: Site,
+    track: Track,
+    seed: int,
+    seconds: float,
+    patrol: Patrol | None = None,
 ) -> tuple[Mover, ...]:
-    """Draw all movers, parked cars included, numbered from 1."""
+    """Draw all movers, parked cars included, numbered from 1; on a ``patrol`` they come and go."""
     random = generator(seed, Stream.MOTION)
     looks = generator(seed, Stream.LOOKS)
-    traffic, forbidden = _draw_traffic(scenario, site, track, seconds, random)
+    if patrol is None:
+        traffic, forbidden = _draw_traffic(scenario, site, track, seconds, random)
+    else:
+        traffic, forbidden = draw_trips(scenario, site, patrol, seconds, random)
     stage = Stage(track, scenario.band, site.obstacles(forbidden), random)
-    crowd = _draw_crowd(stage, seconds, random)
-    if random.random() < _DOG[scenario.surroundings]:
+    if patrol is None:
+        crowd = draw_crowd(stage, seconds, random)
+    else:
+        crowd = draw_comers_and_goers(patrol, scenario.band, stage.obstacles, seconds, random)
+    if patrol is None and random.random() < _DOG[scenario.surroundings]:
         owner = int(random.integers(len(crowd.walkers)))
         start = crowd.walkers[owner].start + np.array([0.9, 0.4])
         crowd.add(Walker(start, 2.2, companion=owner, roams=2.5), math.nan, 'dog')
@@ -115,70 +107,6 @@ def _draw_traffic(
     loop = loop_around(way, lane)
     courses = draw_passes(loop, speed, count, track.stage, seconds, random)
     return [(label, course) for course in courses], ((carriageway(way),) if label == 'car' else ())
-
-
-def _draw_crowd(stage: Stage, seconds: float, random: np.random.Generator) -> _Crowd:
-    crowd = _Crowd()
-    count = int(random.integers(FEWEST, MOST + 1))
-    while len(crowd.walkers) < count:
-        room = count - len(crowd.walkers)
-        kind = str(random.choice(_KINDS, p=_SHARES)) if room > 1 else 'single'
-        start = _free_start(stage, crowd)
-        walks = Walker(start, random.uniform(0.9, 1.7), _draw_pauses(seconds, random))
-        if kind == 'group':
-            _add_group(crowd, start, min(int(random.integers(2, 5)), room), seconds, random)
-        elif kind == 'pair':
-            crowd.add(walks, math.nan)
-            apart = random.choice((-1.0, 1.0)) * random.uniform(0.6, 0.85)
-            second = replace(
-                walks, start=start + np.array([0.0, apart]), speed=1.15 * walks.speed,
-                companion=len(crowd.walkers) - 1, beside=apart,
-            )  # fmt: skip
-            crowd.add(second, math.nan, 'child' if random.random() < 0.25 else 'person')
-        elif kind == 'runner':
-            crowd.add(
-                replace(walks, speed=random.uniform(2.3, 3.0), pauses=()), math.nan, 'runner'
-            )
-        elif kind == 'idler':
-            crowd.add(replace(walks, speed=0.0), random.uniform(-math.pi, math.pi))
-        else:
-            crowd.add(walks, math.nan, 'child' if random.random() < 0.06 else 'person')
-    return crowd
-
-
-def _add_group(
-    crowd: _Crowd, middle: FloatArray, size: int, seconds: float, random: np.random.Generator
-) -> None:
-    """Add people that stand in a circle and talk; sometimes they break up."""
-    radius = 0.3 + 0.13 * size
-    first = random.uniform(0.0, 2.0 * math.pi)
-    leaves = random.random() < 0.35
-    for i in range(size):
-        angle = first + 2.0 * math.pi * i / size + random.normal(0.0, 0.15)
-        place = middle + radius * np.array([math.cos(angle), math.sin(angle)])
-        speed = 0.0
-        pauses: tuple[tuple[float, float], ...] = ()
-        if leaves:
-            until = random.uniform(0.2, 0.9) * min(seconds, 12.0)
-            speed, pauses = random.uniform(0.9, 1.5), ((-math.inf, until),)
-        crowd.add(Walker(place, speed, pauses), angle + math.pi)
-
-
-def _draw_pauses(seconds: float, random: np.random.Generator) -> tuple[tuple[float, float], ...]:
-    if random.random() < 0.65:
-        return ()
-    begin = random.uniform(0.0, seconds)
-    return ((begin, begin + random.uniform(1.5, 5.0)),)
-
-
-def _free_start(stage: Stage, crowd: _Crowd) -> FloatArray:
-    """Draw a place at the flight's begin that keeps off the others'."""
-    place = stage.place(0.0, room=0.9)
-    for _ in range(10):
-        if all(math.dist(place, walker.start) > 1.2 for walker in crowd.walkers):
-            break
-        place = stage.place(0.0, room=0.9)
-    return place
 
 
 def _draw_shape(kind: str, random: np.random.Generator) -> Shape:

@@ -161,6 +161,7 @@ def simulate_flight(
     on_progress: Progress | None = None,
     workers: int = 1,
     trace_only: bool = False,
+    patrol: bool = False,
 ) -> None:
     """Simulate a flight and write it into a rosbag2 folder (mcap), which is whole or not there.
 
@@ -170,6 +171,7 @@ def simulate_flight(
     :param on_progress: called with the share done, 0..1
     :param workers: processes that take the pictures, see `useful_workers`; 1 does without
     :param trace_only: write the states of computer and battery alone, without any sensor
+    :param patrol: as `build_world` has it
     :raises SimulationError: for an unknown scenario, numbers out of bounds, or a folder that
         cannot be written
     """
@@ -179,10 +181,11 @@ def simulate_flight(
         )
     if not 0 <= seed <= LARGEST_SEED:
         raise SimulationError(f'seed {seed}; it must be a whole number of 0 to {LARGEST_SEED}')
-    world = build_world(scenario, seed, seconds)
+    make_world = partial(build_world, scenario, seed, seconds, patrol)
+    world = make_world()
     pictures = None
     if workers > 1 and not trace_only:
-        pictures = pictures_of_workers(partial(build_world, scenario, seed, seconds), workers)
+        pictures = pictures_of_workers(make_world, workers)
     record_flight(
         Path(folder), world, standard_sensors(world), on_progress, pictures, trace_only=trace_only
     )
@@ -231,7 +234,11 @@ def record_flight(
     :param pictures: takes the pictures in place of the camera
     """
     description = FlightDescription(
-        world.scenario.name, world.seed, world.seconds, trace_only=trace_only
+        world.scenario.name,
+        world.seed,
+        world.seconds,
+        trace_only=trace_only,
+        patrol=world.patrol,
     )
     with whole_folder(folder) as part, pictures or nullcontext() as taken:
         if trace_only:

@@ -37,6 +37,7 @@ class FlightDescription:
     """What a flight was made from: enough to make it again, byte for byte.
 
     ``trace_only``: it holds the states of computer and battery, and no sensor's data.
+    ``patrol``: as `build_world` has it.
     """
 
     scenario: str
@@ -44,9 +45,10 @@ class FlightDescription:
     seconds: float
     simulator: int = SIMULATOR_VERSION
     trace_only: bool = False
+    patrol: bool = False
 
     def values(self) -> dict[str, Any]:
-        """Return what is stored with the flight; a whole one does not mention traces."""
+        """Return what is stored with the flight; what is not so is not mentioned."""
         return {name: value for name, value in asdict(self).items() if value is not False}
 
 
@@ -65,6 +67,7 @@ def _described(folder: Path) -> FlightDescription | None:
             float(content['seconds']),
             int(content['simulator']),
             bool(content.get('trace_only', False)),
+            bool(content.get('patrol', False)),
         )
     except (PlainYamlError, KeyError, TypeError, ValueError):
         return None

@@ -57,8 +57,8 @@ def draw_track(band: DistanceBand, seed: int, seconds: float) -> Track:
     times = knots(seconds, STEP)
     middle = 0.5 * (band.nearest + band.farthest)
     manoeuvre = str(random.choice(_MANOEUVRES))
-    distance = middle * random.uniform(0.93, 1.07) + _wander(times, random, 0.05 * middle)
-    angle = random.uniform(-math.pi, math.pi) + _wander(times, random, 0.6 / middle)
+    distance = middle * random.uniform(0.93, 1.07) + wander(times, random, 0.05 * middle)
+    angle = random.uniform(-math.pi, math.pi) + wander(times, random, 0.6 / middle)
     speed = random.uniform(0.8, 3.8) * random.choice((-1.0, 1.0))
     way = speed * _activity(times, seconds, random)
     if manoeuvre == 'orbit':
@@ -71,19 +71,19 @@ def draw_track(band: DistanceBand, seed: int, seconds: float) -> Track:
         depth = 0.3 * (band.farthest - band.nearest)
         distance += 0.5 * depth * np.sin(way / (0.5 * depth) + random.uniform(-1.0, 1.0))
     height = random.uniform(band.lowest, band.highest)
-    altitude = height + _wander(times, random, 0.25)
+    altitude = height + wander(times, random, 0.25)
     take_off = 0.0
     if random.random() < _TAKE_OFF_SHARE:
         take_off = min(random.uniform(2.5, 4.0), 0.5 * seconds)
         if take_off <= _SPIN_UP:
             take_off = 0.0  # too short to spin up in: the flight begins in the air
     if take_off:
-        share = _smooth_step((times - _SPIN_UP) / (take_off - _SPIN_UP))
+        share = smooth_step((times - _SPIN_UP) / (take_off - _SPIN_UP))
         altitude = _TAKE_OFF_HEIGHT + (altitude - _TAKE_OFF_HEIGHT) * share
         # It climbs on the spot and leaves when it is nearly up.
         still = np.clip(times - 0.7 * take_off, 0.0, None)
         angle, distance = np.interp(still, times, angle), np.interp(still, times, distance)
-    flat = _smoothed(np.column_stack([np.cos(angle), np.sin(angle)]) * distance[:, None], 0.4)
+    flat = smoothed(np.column_stack([np.cos(angle), np.sin(angle)]) * distance[:, None], 0.4)
     return Track(times, np.column_stack([flat, altitude]), np.zeros(2), manoeuvre == 'sweep')
 
 
@@ -95,7 +95,7 @@ class DronePath:
         towards = aim - track.positions[:, :2]
         yaw = np.unwrap(np.arctan2(towards[:, 1], towards[:, 0]))
         sweep = math.radians(13.0 if track.sweeps else 5.0)
-        yaw = _smoothed(yaw, 0.5) + _wander(track.times, random, sweep)
+        yaw = smoothed(yaw, 0.5) + wander(track.times, random, sweep)
         place = Curve(track.positions, STEP, track.times[0])
         lean = _lean(place, track.times, yaw)
         self._curve = Curve(
@@ -161,18 +161,18 @@ def _lean(place: Curve, times: FloatArray, yaw: FloatArray) -> FloatArray:
     lift = _GRAVITY + push[:, 2]
     pitch = np.arctan2(forward, lift)
     roll = -np.arctan2(left, np.hypot(forward, lift))
-    return _smoothed(np.column_stack([pitch, roll]), 0.1)
+    return smoothed(np.column_stack([pitch, roll]), 0.1)
 
 
 def _activity(times: FloatArray, seconds: float, random: np.random.Generator) -> FloatArray:
     """Return seconds spent moving until each instant, (K,): a flight pauses now and then."""
     wave = np.sin(2.0 * math.pi * times / random.uniform(9.0, 20.0) + random.uniform(-3.1, 3.1))
-    share = _smooth_step(0.5 + 1.5 * (wave + 0.45))
+    share = smooth_step(0.5 + 1.5 * (wave + 0.45))
     moving = np.cumsum(share) * STEP
     return np.asarray(moving - np.interp(0.5 * seconds, times, moving), np.float64)
 
 
-def _wander(times: FloatArray, random: np.random.Generator, amplitude: float) -> FloatArray:
+def wander(times: FloatArray, random: np.random.Generator, amplitude: float) -> FloatArray:
     """Return slow drift about 0, (K,), such as wind and a pilot's thumb make."""
     frequency = random.uniform(0.05, 0.35, 3)
     phase = random.uniform(0.0, 2.0 * math.pi, 3)
@@ -180,11 +180,12 @@ def _wander(times: FloatArray, random: np.random.Generator, amplitude: float) ->
     return np.asarray(amplitude * waves @ random.uniform(0.2, 0.5, 3), np.float64)
 
 
-def _smooth_step(x: FloatArray) -> FloatArray:
+def smooth_step(x: FloatArray) -> FloatArray:
+    """Return 0 to 1 for ``x`` of 0 to 1, with no speed and no acceleration at either end."""
     x = np.clip(x, 0.0, 1.0)
     return np.asarray(x**3 * (10.0 - 15.0 * x + 6.0 * x * x), np.float64)
 
 
-def _smoothed(values: FloatArray, sigma: float) -> FloatArray:
+def smoothed(values: FloatArray, sigma: float) -> FloatArray:
     """Smooth rows over time with a Gaussian of ``sigma`` s."""
     return np.asarray(gaussian_filter1d(values, sigma / STEP, axis=0, mode='nearest'), np.float64)

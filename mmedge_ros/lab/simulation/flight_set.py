@@ -20,6 +20,12 @@ class PlannedFlight(NamedTuple):
     scenario: str
     seed: int
     seconds: float
+    patrol: bool = False
+
+    @property
+    def description(self) -> FlightDescription:
+        """What the whole flight is described as."""
+        return FlightDescription(self.scenario, self.seed, self.seconds, patrol=self.patrol)
 
 
 class SetProgress(NamedTuple):
@@ -44,11 +50,11 @@ def simulate_set(
     :raises SimulationError: if a flight cannot be simulated; the others' processes are ended
     """
     shares: dict[str, float] = {}
-    for name, scenario, seed, seconds in flights:
+    for flight in flights:
+        name = flight.name
         if name in shares:
             raise SimulationError(f'the set has two flights named {name!r}; rename one')
-        wanted = FlightDescription(scenario, seed, seconds)
-        shares[name] = float(read_description(folder / name) == wanted)
+        shares[name] = float(read_description(folder / name) == flight.description)
     todo = [flight for flight in flights if shares[flight.name] < 1.0]
 
     def update(name: str = '', share: float = 0.0) -> None:
@@ -61,7 +67,12 @@ def simulate_set(
             on_progress(SetProgress(done / total, whole, len(shares)))
 
     update()
-    works = {f.name: partial(simulate_flight, folder / f.name, *f[1:]) for f in todo}
+    works = {
+        f.name: partial(
+            simulate_flight, folder / f.name, f.scenario, f.seed, f.seconds, patrol=f.patrol
+        )
+        for f in todo
+    }
     try:
         do_works(works, jobs, (SimulationError,), update)
     except WorkError as err:

@@ -215,13 +215,18 @@ _CONCRETE: Colour = (150, 155, 160)
 _QUARTER = 0.5 * math.pi
 
 
-def lay_out(name: str, clearing: Clearing, light: str, seed: int) -> Site:
-    """Draw one site; ``light`` decides only whether its lamps are lit."""
+def lay_out(
+    name: str, clearing: Clearing, light: str, seed: int, axis: float | None = None
+) -> Site:
+    """Draw one site; ``light`` decides only whether its lamps are lit.
+
+    :param axis: rad, the line of sight; None for that in the middle of the flight
+    """
     ahead = clearing.stage - clearing.eyes[len(clearing.eyes) // 2, :2]
     layout = Layout(
         generator(seed, Stream.SURROUNDINGS),
         clearing,
-        axis=math.atan2(ahead[1], ahead[0]),
+        axis=math.atan2(ahead[1], ahead[0]) if axis is None else axis,
         lit=light in ('dusk', 'lamps'),
     )
     {'meadow': _meadow, 'park': _park, 'street': _street, 'yard': _yard}[name](layout)

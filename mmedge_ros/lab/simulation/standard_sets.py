@@ -37,6 +37,14 @@ _HARD = (
 )
 
 
+# Patrols of ten minutes, each begun with a battery that lasts so long.
+_LONG = (
+    (Scenario('park', 'day', 'middle'), 5010),
+    (Scenario('street', 'dusk', 'middle'), 5008),
+    (Scenario('yard', 'lamps', 'near'), 5006),
+)
+
+
 def _flight(scenario: Scenario, seed: int, seconds: float) -> PlannedFlight:
     return PlannedFlight(f'{scenario.name}_{seed}', scenario.name, seed, seconds)
 
@@ -88,12 +96,18 @@ def _final() -> tuple[PlannedFlight, ...]:
     return (*_test(), *_spread(24, _FINAL, 10.0))
 
 
+def _long() -> tuple[PlannedFlight, ...]:
+    """Patrols, on which people, dogs, cyclists and cars leave and come back."""
+    return tuple(_flight(*drawn, 600.0)._replace(patrol=True) for drawn in _LONG)
+
+
 STANDARD_SETS: dict[str, tuple[PlannedFlight, ...]] = {
     'train': _train(),
     'validation': _spread(12, _VALIDATION, 8.0),
     'calibration': _spread(24, _CALIBRATION, 10.0),
     'test': _test(),
     'final': _final(),
+    'long': _long(),
 }
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from scipy.ndimage import gaussian_filter1d
@@ -34,13 +35,30 @@ _LOOK_AHEAD = (0, 4, 9)
 _VEHICLE_REACH = 1.5
 
 
+class Area(Protocol):
+    """Gives places to walk to."""
+
+    def place(self, t: float, begin: FloatArray) -> FloatArray:
+        """Return a place (2,) m to be at from about ``t`` s on, reached from ``begin`` (2,) m."""
+
+
+class Visit(NamedTuple):
+    """A time from ``begin`` to ``end`` s within an ``area``; then one leaves to ``exits``."""
+
+    begin: float
+    end: float
+    area: Area
+    exits: Area
+
+
 @dataclass(frozen=True, eq=False)
 class Walker:
     """How one of the crowd moves, from ``start`` (2,) m.
 
     ``speed`` m/s, 0 for one that stays. ``pauses`` are (begin, end) s. ``companion`` is the
     index of an earlier one to keep ``beside`` m to the left of, -1 for none; one that
-    ``roams`` strays as many metres about the companion instead.
+    ``roams`` strays as many metres about the companion instead. One with ``visits``, in the
+    order of time, comes and goes; others stay on the stage.
     """
 
     start: FloatArray
@@ -49,6 +67,16 @@ class Walker:
     companion: int = -1
     beside: float = 0.0
     roams: float = 0.0
+    visits: tuple[Visit, ...] = ()
+
+    def area(self, t: float, stage: Area) -> Area:
+        """Return where its places are at ``t`` s; ``stage`` for one that does not come and go."""
+        if not self.visits:
+            return stage
+        begun = [visit for visit in self.visits if visit.begin <= t]
+        if begun and t < begun[-1].end:
+            return begun[-1].area
+        return begun[-1].exits if begun else self.visits[0].exits
 
 
 class Stage:
@@ -107,6 +135,7 @@ def walk(
     velocity, goal, strays = np.zeros_like(place), place.copy(), np.zeros_like(place)
     active = np.array([[not any(b <= t < e for b, e in w.pauses) for w in walkers] for t in times])
     speeds = np.array([w.speed for w in walkers]) * active
+    areas = [walker.area(float(times[0]), stage) for walker in walkers]
     line = np.empty((len(times), *place.shape))
     for k, t in enumerate(times):
         line[k] = place
@@ -117,8 +146,10 @@ def walk(
                 goal[i] = place[walker.companion] + strays[i]
             elif walker.companion >= 0:
                 goal[i] = _beside(place, velocity, walker, goal[i])
-            elif walker.speed > 0.0 and math.dist(goal[i], place[i]) < _ARRIVED:
-                goal[i] = stage.place(float(t) + 4.0, place[i])
+            elif walker.speed > 0.0:
+                area = walker.area(float(t), stage)
+                if area is not areas[i] or math.dist(goal[i], place[i]) < _ARRIVED:
+                    areas[i], goal[i] = area, area.place(float(t) + 4.0, place[i])
         coming = vehicles[np.minimum(k + np.array(_LOOK_AHEAD), len(times) - 1)].reshape(-1, 2)
         velocity = _step(place, velocity, goal, speeds[k], coming, stage.obstacles)
         place = place + STEP * velocity
@@ -180,6 +211,11 @@ class Loop:
 
     points: FloatArray
 
+    @property
+    def length(self) -> float:
+        """Of the whole loop, m."""
+        return _SPACING * len(self.points)
+
     def at(self, distance: FloatArray) -> FloatArray:
         """Return places (K, 2) m at distances (K,) m along the loop."""
         steps = np.mod(distance / _SPACING, len(self.points))
@@ -226,7 +262,7 @@ def draw_passes(
     times = knots(seconds, STEP)
     courses: list[Course] = []
     taken: list[float] = []
-    length = _SPACING * len(loop.points)
+    length = loop.length
     for _ in range(8 * count):
         if len(courses) == count:
             break

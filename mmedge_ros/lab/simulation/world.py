@@ -186,7 +186,10 @@ class Rig:
 
 @dataclass(frozen=True, eq=False)
 class World:
-    """One flight: everything the sensors could see. Instants run from 0 to ``seconds``."""
+    """One flight: everything the sensors could see. Instants run from 0 to ``seconds``.
+
+    On a ``patrol`` the drone flies from station to station, and movers come and go.
+    """
 
     scenario: Scenario
     seed: int
@@ -199,3 +202,4 @@ class World:
     movers: tuple[Mover, ...]
     path: FlightPath
     rig: Rig
+    patrol: bool = False

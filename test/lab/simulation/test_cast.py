@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from mmedge_ros.lab.simulation.build import build_world
-from mmedge_ros.lab.simulation.cast import FEWEST, MOST
+from mmedge_ros.lab.simulation.crowd import FEWEST, MOST
 from mmedge_ros.lab.simulation.obstacles import Block, Obstacles
 from mmedge_ros.lab.simulation.scenario import DISTANCES, SURROUNDINGS
 from mmedge_ros.lab.simulation.world import World

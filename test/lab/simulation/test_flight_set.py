@@ -62,6 +62,16 @@ class TestOneAfterAnother:
         assert after[FLIGHTS[0].name] == before[FLIGHTS[0].name]
         assert after[longer.name] != before[longer.name]
 
+    def test_a_patrol_is_described_and_no_other_flight_is_taken_for_it(
+        self, tmp_path: Path
+    ) -> None:
+        plain = FLIGHTS[0]
+        patrol = plain._replace(patrol=True)
+        (folder,) = simulate_set(tmp_path, [plain])
+        assert 'patrol' not in (folder / FLIGHT_FILE).read_text()
+        simulate_set(tmp_path, [patrol])
+        assert read_description(folder) == patrol.description != plain.description
+
     def test_a_flight_without_its_recording_is_made_again(self, tmp_path: Path) -> None:
         first, _ = simulate_set(tmp_path, FLIGHTS)
         (first / f'{first.name}.mcap').unlink()

@@ -34,6 +34,7 @@ def test_the_sets_are_as_large_as_planned() -> None:
         'calibration': (24, {10.0}),
         'test': (34, {10.0}),
         'final': (58, {10.0}),
+        'long': (3, {600.0}),
     }
 
 
@@ -41,6 +42,18 @@ def test_the_final_set_is_the_test_set_and_flights_of_24_further_seeds() -> None
     test, final = standard_set('test'), standard_set('final')
     assert final[: len(test)] == test
     assert len({flight.seed for flight in final}) == 7 + 24
+
+
+def test_the_long_flights_are_patrols_of_different_places_and_lights() -> None:
+    flights = standard_set('long')
+    assert all(flight.patrol for flight in flights)
+    drawn = [find_scenario(flight.scenario) for flight in flights]
+    assert len({s.surroundings for s in drawn}) == len({s.light for s in drawn}) == 3
+
+
+def test_no_flight_of_another_set_is_a_patrol() -> None:
+    others = (flights for name, flights in STANDARD_SETS.items() if name != 'long')
+    assert not any(flight.patrol for flights in others for flight in flights)
 
 
 def test_the_train_set_holds_every_combination() -> None:
