@@ -292,7 +292,6 @@ def _evaluate(options: Options, work: Work, against: Path | None, store: Path | 
         command=options.command,
         tables=tables_folder(),
         results=results,
-        seeds=options.seeds,
     )
     seconds = flight_seconds([path for _, path in flights])
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import errno
 import json
+import shutil
 from pathlib import Path
 
 import pytest
+import yaml
 from bag_fixtures import recording, write_bag
 from tiny_bundle import write_tiny_bundle
 from truth_fixtures import recording_with_truth
@@ -15,6 +17,11 @@ from typer.testing import CliRunner, Result
 from mmedge_ros.commands.main import app
 from mmedge_ros.lab.evaluation import bundle_evaluation
 from mmedge_ros.lab.reporting import report_files
+from mmedge_ros.lab.simulation.flight_folder import (
+    FLIGHT_FILE,
+    FlightDescription,
+    read_description,
+)
 
 
 @pytest.fixture(scope='module')
@@ -66,7 +73,7 @@ def test_flights_are_judged_by_processes_of_their_own_and_once_only(
     # The detector is exact: what is missed is the time before a track is confirmed.
     assert overall['mean_iou']['value'] > 0.4
     assert overall['precision']['value'] == 1.0
-    assert any('only 2 flights' in problem for problem in first['problems'])
+    assert any('only 2 seeds of flights' in problem for problem in first['problems'])
     for name in ('report.html', 'report.md'):
         assert (tmp_path / name).is_file()
     monkeypatch.setattr(bundle_evaluation, 'write_evaluation', lambda report, folder: None)
@@ -74,6 +81,25 @@ def test_flights_are_judged_by_processes_of_their_own_and_once_only(
     assert run(bundle, flights, *options).exit_code == 0
     assert stamps
     assert all(path.stat().st_mtime_ns == stamp for path, stamp in stamps.items())
+
+
+@pytest.mark.usefixtures('undrawn')
+def test_flights_that_share_a_seed_are_one_draw(
+    tmp_path: Path, bundle: Path, flights: Path
+) -> None:
+    shutil.copytree(flights, tmp_path / 'set')
+    for flight in (tmp_path / 'set').iterdir():
+        description = FlightDescription('park_day_near', 7, 0.8)
+        (flight / FLIGHT_FILE).write_text(yaml.safe_dump(description.values()))
+        assert read_description(flight) == description
+    out = tmp_path / 'out'
+    result = run(bundle, tmp_path / 'set', '--configurations', 'full', '--out', out)
+    assert result.exit_code == 0, result.output
+    report = json.loads((out / 'report.json').read_text())
+    assert report['bootstrap']['seeds'] == 1
+    assert report['strategies']['fusion']['overall']['mean_iou']['low'] is None
+    assert any('only 1 seed of flights' in problem for problem in report['problems'])
+    assert 'of 1 seed' in (out / 'report.md').read_text()
 
 
 @pytest.mark.usefixtures('undrawn')

@@ -62,4 +62,4 @@ def evaluation(
         for case in plan.cases
     }
     names = tuple(f'flight_{number}' for number in range(flights))
-    return Evaluation(plan, names, figures, Drawings.of(flights, 300))
+    return Evaluation(plan, names, figures, Drawings.of(range(flights), 300))

@@ -137,15 +137,11 @@ def summary(report: Mapping[str, Any]) -> str:
     plan = report['plan']
     count = len(report['flights'])
     drawn = report['bootstrap']
-    seeds = drawn['unit'] != 'flight'
-    scenarios = (
-        f' ({count // drawn["units"]} seeds of {drawn["units"]} scenarios)' if seeds else ''
-    )
     return (
         f'{len(plan["policies"])} policies over the same encoders, heads and {count} simulated '
-        f'flight{"" if count == 1 else "s"}{scenarios}. {_headline_words(report)} In brackets '
-        f'95 % intervals, the {"scenario, and of each its seeds," if seeds else "flight"} being '
-        'the unit that is drawn.'
+        f'flight{"" if count == 1 else "s"} of {drawn["seeds"]} '
+        f'seed{"" if drawn["seeds"] == 1 else "s"}. {_headline_words(report)} In brackets 95 % '
+        'intervals drawn by seed: flights that share one are drawn together.'
     )
 
 

@@ -1,13 +1,13 @@
 """Every figure of a comparison with its interval: quotients of totals, and quantiles.
 
-The unit that is drawn is the flight, for all cases the same flights, so that differences of
+The unit that is drawn is the seed of flights, for all cases the same ones, so that differences of
 two cases are paired.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
@@ -97,23 +97,23 @@ ERRORS = MappingProxyType({f'accuracy.{name}': name for name in MEDIANS})
 
 
 class Drawn(NamedTuple):
-    """A figure, and what it is in each drawing (B,)."""
+    """A figure, what it is in each drawing (B,), and of how many seeds."""
 
     value: float
     drawn: FloatArray
-    flights: int
+    seeds: int
 
     @property
     def estimate(self) -> Estimate:
         """The figure with its interval."""
-        return Estimate(self.value, *interval(self.drawn, self.flights))
+        return Estimate(self.value, *interval(self.drawn, self.seeds))
 
     def minus(self, other: Drawn) -> Estimate:
         """This minus another one of the same drawings."""
         count = min(len(self.drawn), len(other.drawn))
         difference = self.drawn[:count] - other.drawn[:count]
         return Estimate(
-            self.value - other.value, *interval(difference, min(self.flights, other.flights))
+            self.value - other.value, *interval(difference, min(self.seeds, other.seeds))
         )
 
     def over(self, other: Drawn) -> Estimate:
@@ -122,24 +122,19 @@ class Drawn(NamedTuple):
         with np.errstate(invalid='ignore', divide='ignore'):
             share = self.drawn[:count] / other.drawn[:count]
         value = self.value / other.value if other.value else math.nan
-        return Estimate(value, *interval(share, min(self.flights, other.flights)))
+        return Estimate(value, *interval(share, min(self.seeds, other.seeds)))
 
 
 @dataclass(frozen=True)
 class Bootstrap:
-    """Draws flights, the same for every figure."""
+    """Draws the seeds of flights, the same for every figure."""
 
     drawings: Drawings
 
     @staticmethod
-    def of(flights: int) -> Bootstrap:
-        """Return one for so many flights."""
-        return Bootstrap(Drawings.of(flights))
-
-    @staticmethod
-    def within(scenarios: Sequence[str]) -> Bootstrap:
-        """Return one that draws scenarios, and flights of each; ``scenarios`` are by flight."""
-        return Bootstrap(Drawings.within(scenarios))
+    def of(seeds: Sequence[Hashable]) -> Bootstrap:
+        """Return one for flights of these ``seeds``, one of each flight."""
+        return Bootstrap(Drawings.of(seeds))
 
     def figure(self, outcomes: Sequence[Outcome], name: str) -> Drawn:
         """Return a figure of `FIGURES`."""
@@ -155,7 +150,7 @@ class Bootstrap:
             return Drawn(
                 figure.offset + figure.scale * ratio.value,
                 figure.offset + figure.scale * ratio.drawn,
-                ratio.flights,
+                ratio.seeds,
             )
         columns = [figure.scale * outcome.column(figure.column) for outcome in outcomes]
         return self.quantile(columns, figure.q)
@@ -167,12 +162,12 @@ class Bootstrap:
             drawn = (weights @ above) / (weights @ below)
         total = float(below.sum())
         value = float(above.sum()) / total if total else math.nan
-        return Drawn(value, drawn, int(np.count_nonzero(below)))
+        return Drawn(value, drawn, self.drawings.count(below != 0.0))
 
     def quantile(self, columns: Sequence[FloatArray], q: float | None) -> Drawn:
         """Return a quantile, or for None the mean, of values of all flights; NaN are left out."""
         known = [column[np.isfinite(column)] for column in columns]
-        flights = sum(len(part) > 0 for part in known)
+        seeds = self.drawings.count([len(part) > 0 for part in known])
         values = np.concatenate(known) if known else np.zeros(0)
         weights = self.drawings.weights[:QUANTILE_RESAMPLES]
         if not len(values):
@@ -182,8 +177,8 @@ class Bootstrap:
             return self.quotient(sums, np.array([float(len(part)) for part in known]))
         if q >= 1.0:
             # The largest value has no interval worth the name.
-            return Drawn(float(values.max()), np.full(len(weights), math.nan), flights)
-        return Drawn(float(np.quantile(values, q)), _drawn(known, values, weights, q), flights)
+            return Drawn(float(values.max()), np.full(len(weights), math.nan), seeds)
+        return Drawn(float(np.quantile(values, q)), _drawn(known, values, weights, q), seeds)
 
 
 def _drawn(

@@ -62,18 +62,18 @@ _TIMELINE = ('latency', 'rate_camera', 'rate_radar', 'decided')
 class Comparison:
     """The outcome of each case in every flight, in the order of ``flights``.
 
-    ``scenarios`` is that of each flight where several seeds of each were flown; () otherwise.
+    ``seeds`` are those that flights were simulated from; () where each has its own.
     """
 
     plan: ComparisonPlan
     flights: tuple[str, ...]
     outcomes: Mapping[ComparisonCase, Sequence[Outcome]]
-    scenarios: tuple[str, ...] = ()
+    seeds: tuple[str, ...] = ()
 
     @cached_property
     def bootstrap(self) -> Bootstrap:
         """The drawings, the same for all figures."""
-        return Bootstrap.within(self.scenarios or self.flights)
+        return Bootstrap.of(self.seeds or self.flights)
 
     @cached_property
     def halves(self) -> Halves | None:
@@ -120,8 +120,8 @@ def comparison_report(comparison: Comparison) -> dict[str, Any]:
             },
         },
         'bootstrap': {
-            'unit': 'scenario and flight' if comparison.scenarios else 'flight',
-            'units': len(set(comparison.scenarios or comparison.flights)),
+            'unit': 'seed',
+            'seeds': len(set(comparison.seeds or comparison.flights)),
             'resamples': len(comparison.bootstrap.drawings.weights),
             'resamples_of_quantiles': QUANTILE_RESAMPLES,
             'confidence': CONFIDENCE,

@@ -33,16 +33,16 @@ from mmedge_ros.lab.evaluation.bundle_under_test import (
     flight_digest,
     open_bundle,
 )
+from mmedge_ros.lab.evaluation.flight_bootstrap import flight_seeds
 from mmedge_ros.lab.evaluation.flight_workers import OnProgress, work_through
 from mmedge_ros.lab.policies.schedule import SAMPLE
 from mmedge_ros.lab.reporting.report_files import write_report
-from mmedge_ros.lab.simulation.flight_folder import read_description
 from mmedge_ros.records.device_profile import DeviceProfile
 from mmedge_ros.records.run_record import software_identity
 
 TABLE, PAGE = 'report.md', 'report.html'
 CASES = 'cases'
-_FEW_FLIGHTS, _SEVERAL = 10, 2
+_FEW_SEEDS = 10
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,7 +71,6 @@ class ComparisonRequest:
     command: str = 'mmedge evaluate'
     tables: Path | None = None
     results: Mapping[str, Result] = field(default_factory=dict)
-    seeds: int = 1
 
 
 def compare(
@@ -101,7 +100,7 @@ def compare(
         request.plan,
         tuple(task.name for task in tasks),
         {case: [_result(task, case) for task in tasks] for case in request.plan.cases},
-        _scenarios(request),
+        flight_seeds([path for _, path in request.flights]),
     )
     timed = (
         overheads(bundle.folder, request.out, f'{bundle.digest} {tasks[0].extra}')
@@ -145,12 +144,12 @@ def write_comparison(report: dict[str, Any], folder: Path) -> None:
 def problems(report: dict[str, Any]) -> list[str]:
     """Return what a reader must know before any figure."""
     sentences = []
-    count, unit = report['bootstrap']['units'], report['bootstrap']['unit'].split()[0]
+    count = report['bootstrap']['seeds']
     names = [facts['name'] for facts in report['plan']['policies']]
-    if count < _FEW_FLIGHTS:
+    if count < _FEW_SEEDS:
         sentences.append(
-            f'only {count} {unit}{"" if count == 1 else "s"}: intervals over so few are much too '
-            'narrow, and over one there are none'
+            f'only {count} seed{"" if count == 1 else "s"} of flights: intervals over so few '
+            'are much too narrow, and over one there are none'
         )
     sentences += [
         f'flight {name} could not be used as a whole: {"; ".join(reasons)}'
@@ -215,14 +214,6 @@ def _result(task: ComparisonTask, case: ComparisonCase) -> Outcome:
             'full or failing disk and run the same command again'
         )
     return outcome
-
-
-def _scenarios(request: ComparisonRequest) -> tuple[str, ...]:
-    """Return the scenario of each flight where there are several flights of each; else ()."""
-    if request.seeds < _SEVERAL:
-        return ()
-    described = [(name, read_description(path)) for name, path in request.flights]
-    return tuple(name if flight is None else flight.scenario for name, flight in described)
 
 
 def _accuracies(manifest: Mapping[str, Any]) -> str:

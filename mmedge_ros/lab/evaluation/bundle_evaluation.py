@@ -19,7 +19,7 @@ from mmedge_ros.lab.evaluation.bundle_under_test import (
     open_bundle,
 )
 from mmedge_ros.lab.evaluation.case_figures import CaseFigures
-from mmedge_ros.lab.evaluation.flight_bootstrap import Drawings
+from mmedge_ros.lab.evaluation.flight_bootstrap import Drawings, flight_seeds
 from mmedge_ros.lab.evaluation.flight_cases import FlightTask
 from mmedge_ros.lab.evaluation.flight_workers import OnProgress, evaluate_flights
 from mmedge_ros.lab.reporting.report_files import write_report
@@ -29,7 +29,7 @@ from mmedge_ros.records.run_record import software_identity
 
 TABLE, PAGE = 'report.md', 'report.html'
 CASES = 'cases'
-_FEW_FLIGHTS = 10
+_FEW_SEEDS = 10
 
 # A median desk machine, every level alike: what is judged is what units are worth, and the
 # latencies of one machine must not decide about it.
@@ -89,7 +89,7 @@ def evaluate_bundle(
         plan,
         tuple(task.name for task in tasks),
         {case: [_result(task, case) for task in tasks] for case in plan.cases},
-        Drawings.of(len(tasks)),
+        Drawings.of(flight_seeds(request.flights)),
     )
     report = _described(request, bundle) | evaluation_report(evaluation)
     report['problems'] = _problems(report)
@@ -155,11 +155,11 @@ def _seconds(flights: tuple[Path, ...]) -> float | None:
 
 def _problems(report: dict[str, Any]) -> list[str]:
     problems = []
-    count = len(report['flights'])
-    if count < _FEW_FLIGHTS:
+    count = report['bootstrap']['seeds']
+    if count < _FEW_SEEDS:
         problems.append(
-            f'only {count} flight{"" if count == 1 else "s"}: intervals over so few are much too '
-            'narrow, and over one there are none'
+            f'only {count} seed{"" if count == 1 else "s"} of flights: intervals over so few '
+            'are much too narrow, and over one there are none'
         )
     if not report['bundle']['fusion']:
         problems.append(

@@ -113,20 +113,22 @@ def summary(report: Mapping[str, Any]) -> str:
     full = report['full_configuration']
     camera = _level(full['camera_level'])
     radar = _level(full['radar_level'])
-    count = len(report['configurations'])
+    count, seeds = len(report['configurations']), report['bootstrap']['seeds']
     words = (
-        f'Judged by the ground truth of {len(report["flights"])} simulated flights. The figures '
+        f'Judged by the ground truth of {len(report["flights"])} simulated flights of '
+        f'{seeds} seed{"" if seeds == 1 else "s"}. The figures '
         f'are those of camera{camera} at {full["camera_rate"]:g} Hz and radar{radar} at '
         f'{full["radar_rate"]:g} Hz'
     )
     if count > 1:
         words += f', one of {count} configurations judged'
-    return f'{words}; in brackets 95 % intervals, the flight being the unit that is drawn.'
+    drawn = 'in brackets 95 % intervals drawn by seed: flights that share one are drawn together'
+    return f'{words}; {drawn}.'
 
 
 def _verdict(claim: Mapping[str, Any]) -> str:
     if claim['holds'] is None:
-        return 'too few flights' if claim['value'] is not None else UNKNOWN
+        return 'too few seeds' if claim['value'] is not None else UNKNOWN
     if claim['holds']:
         return 'yes'
     return 'no' if (claim['high'] or 0.0) < 0.0 else 'not shown'

@@ -89,7 +89,8 @@ def evaluation_report(evaluation: Evaluation) -> dict[str, Any]:
         'full_configuration': _configuration(plan.full),
         'flights': list(evaluation.flights),
         'bootstrap': {
-            'unit': 'flight',
+            'unit': 'seed',
+            'seeds': evaluation.drawings.count(np.ones(len(evaluation.flights), np.bool_)),
             'resamples': len(evaluation.drawings.weights),
             'confidence': CONFIDENCE,
         },
@@ -317,8 +318,7 @@ def _axes(evaluation: Evaluation) -> dict[str, list[dict[str, Any]]]:
         for value in _axis_values(evaluation.plan, axis):
             chosen = [c for c in evaluation.plan.grid if getattr(c, axis) == value]
             pooled = [flight for case in chosen for flight in evaluation.figures[case]]
-            # The same flights are drawn for all of them.
-            drawings = Drawings(np.tile(evaluation.drawings.weights, (1, len(chosen))))
+            drawings = evaluation.drawings.repeated(len(chosen))
             means.setdefault(axis, []).append(
                 {'value': value}
                 | {

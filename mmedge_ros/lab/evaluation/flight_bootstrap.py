@@ -1,26 +1,30 @@
-"""Confidence intervals over flights: bootstrap with the flight as the unit that is drawn.
+"""Confidence intervals over flights: bootstrap with the seed as the unit that is drawn.
 
-People of one flight share a drone, a light and a path, so they are no independent samples;
-flights are. Intervals are percentiles (Efron 1979), and too narrow over few flights.
+People of one flight share a drone, a light and a path, and flights of one seed share their people
+and ways in another light or place, so neither are independent samples; seeds are. Intervals are
+percentiles (Efron 1979), and too narrow over few seeds.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mmedge_ros.data_types import FloatArray
 from mmedge_ros.lab.evaluation.case_figures import MEDIANS, QUOTIENTS, CaseFigures, Stratum
+from mmedge_ros.lab.simulation.flight_folder import read_description
 
 RESAMPLES = 4000
 CONFIDENCE = 0.95
 # Medians take a sort's worth of work for each drawing.
 _MEDIAN_RESAMPLES = 400
-_FEWEST_FLIGHTS = 2
+_FEWEST_SEEDS = 2
 _SEED = 20251122
 
 
@@ -37,39 +41,42 @@ class Estimate(NamedTuple):
         return self.low > 0.0 or self.high < 0.0
 
 
+def flight_seeds(flights: Sequence[Path]) -> tuple[str, ...]:
+    """Return what each recording counts as: its seed, or itself where it does not say."""
+    described = [(flight, read_description(flight)) for flight in flights]
+    return tuple(str(flight if known is None else known.seed) for flight, known in described)
+
+
 @dataclass(frozen=True)
 class Drawings:
-    """How often each of F flights was drawn in each of B drawings: ``weights`` (B, F)."""
+    """How often each of F flights was drawn in each of B drawings: ``weights`` (B, F).
+
+    ``seeds`` (F,) are numbered; flights of one seed are drawn together.
+    """
 
     weights: FloatArray
+    seeds: NDArray[np.int64]
 
     @staticmethod
-    def of(flights: int, resamples: int = RESAMPLES) -> Drawings:
-        """Draw; the same numbers always, so that a report can be made again."""
-        random = np.random.default_rng(_SEED)
-        shares = np.full(flights, 1.0 / flights) if flights else np.zeros(0)
-        return Drawings(random.multinomial(flights, shares, resamples).astype(np.float64))
+    def of(seeds: Sequence[Hashable], resamples: int = RESAMPLES) -> Drawings:
+        """Draw; the same numbers always, so that a report can be made again.
 
-    @staticmethod
-    def within(groups: Sequence[str], resamples: int = RESAMPLES) -> Drawings:
-        """Draw groups, and of each that was drawn as many flights as it has, from its own.
-
-        Flights of a group are more alike than others; where each is alone in its group this is
-        what `of` draws.
-
-        :param groups: that of each flight
+        :param seeds: that of each flight
         """
-        if len(set(groups)) == len(groups):
-            return Drawings.of(len(groups), resamples)
+        places = {seed: place for place, seed in enumerate(dict.fromkeys(seeds))}
+        numbers = np.array([places[seed] for seed in seeds], np.int64)
         random = np.random.default_rng(_SEED)
-        names = sorted(set(groups))
-        drawn = random.multinomial(len(names), np.full(len(names), 1.0 / len(names)), resamples)
-        weights = np.zeros((resamples, len(groups)))
-        for times, name in zip(drawn.T, names, strict=True):
-            places = [place for place, group in enumerate(groups) if group == name]
-            shares = np.full(len(places), 1.0 / len(places))
-            weights[:, places] = random.multinomial(times * len(places), shares)
-        return Drawings(weights)
+        shares = np.full(len(places), 1.0 / len(places)) if places else np.zeros(0)
+        drawn = random.multinomial(len(places), shares, resamples).astype(np.float64)
+        return Drawings(drawn[:, numbers], numbers)
+
+    def repeated(self, times: int) -> Drawings:
+        """Return the drawings of the same flights ``times`` over, all drawn together."""
+        return Drawings(np.tile(self.weights, (1, times)), np.tile(self.seeds, times))
+
+    def count(self, known: Sequence[bool] | NDArray[np.bool_]) -> int:
+        """Return how many seeds the flights (F,) that are ``known`` have."""
+        return len(np.unique(self.seeds[np.asarray(known, np.bool_)]))
 
     def estimate(self, flights: Sequence[CaseFigures], stratum: Stratum, figure: str) -> Estimate:
         """Estimate a figure of a stratum over flights."""
@@ -104,7 +111,7 @@ class Drawings:
         return float(above.sum() / total) if total else math.nan, drawn
 
     def _count(self, flights: Sequence[CaseFigures], stratum: Stratum, figure: str) -> int:
-        return flights_with(flights, stratum, QUOTIENTS[figure][1])
+        return self.count([f.value(stratum, QUOTIENTS[figure][1]) > 0.0 for f in flights])
 
     def _median(self, flights: Sequence[CaseFigures], stratum: Stratum, column: int) -> Estimate:
         parts = [flight.errors_of(stratum) for flight in flights]
@@ -118,7 +125,7 @@ class Drawings:
         drawn = np.array(
             [_weighted_median(values, w[owners]) for w in self.weights[:_MEDIAN_RESAMPLES]]
         )
-        count = sum(len(part) > 0 for part in known)
+        count = self.count([len(part) > 0 for part in known])
         return Estimate(float(np.median(values)), *interval(drawn, count))
 
 
@@ -127,10 +134,10 @@ def flights_with(flights: Sequence[CaseFigures], stratum: Stratum, column: str) 
     return sum(flight.value(stratum, column) > 0.0 for flight in flights)
 
 
-def interval(drawn: FloatArray, flights: int) -> tuple[float, float]:
-    """Return the interval that drawn figures lie in; NaN of fewer than two flights."""
+def interval(drawn: FloatArray, seeds: int) -> tuple[float, float]:
+    """Return the interval that drawn figures lie in; NaN of fewer than two seeds."""
     known = drawn[np.isfinite(drawn)]
-    if flights < _FEWEST_FLIGHTS or not len(known):
+    if seeds < _FEWEST_SEEDS or not len(known):
         return math.nan, math.nan
     low, high = np.quantile(known, [(1.0 - CONFIDENCE) / 2.0, (1.0 + CONFIDENCE) / 2.0])
     return float(low), float(high)

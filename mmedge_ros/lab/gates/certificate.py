@@ -1,6 +1,7 @@
 """Which threshold keeps a promise: Learn then Test with flights as samples.
 
-Of each flight it is known how many windows were decided early in closed loop, and how many of
+Flights of one seed share their people and ways: together they are one sample, here "a flight".
+Of each it is known how many windows were decided early in closed loop, and how many of
 those differ from the reference. The promise: of early decisions at most a share ``alpha``
 differs. For each threshold the null hypothesis is that it breaks the promise; those that are
 rejected are safe, with a family-wise error of at most 1 - ``confidence`` (Angelopoulos, Bates,

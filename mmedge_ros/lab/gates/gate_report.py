@@ -55,7 +55,8 @@ class GateEvidence:
     """What was replayed: of each threshold and rival the figures of the same judged flights.
 
     ``rivals`` are keyed by rule and value; ``splits`` by alpha; ``alpha`` is the wanted one;
-    ``audits`` say by set and flight whether audited decisions were equal.
+    ``audits`` say by set and flight whether audited decisions were equal; ``seeds`` are those of
+    the judged flights, () where each has its own.
     """
 
     rows: tuple[tuple[FlightFigures, ...], ...]
@@ -65,6 +66,7 @@ class GateEvidence:
     splits: Mapping[float, Sequence[Split]]
     alpha: float
     audits: Mapping[str, Sequence[Sequence[bool]]] = field(default_factory=dict)
+    seeds: tuple[str, ...] = ()
 
     @property
     def judged(self) -> int:
@@ -74,7 +76,7 @@ class GateEvidence:
 
 def gate_report(evidence: GateEvidence) -> dict[str, Any]:
     """Return all figures as plain values; None where there is no figure."""
-    drawings = Drawings.of(evidence.judged)
+    drawings = Drawings.of(evidence.seeds or range(evidence.judged))
     ceiling = saving_ceiling(_UNITS, _SENSED_SHARE)
     chosen = _chosen(evidence)
     report = {
@@ -142,7 +144,7 @@ def _rules(
 def _rule(
     name: str, value: float, flights: Sequence[FlightFigures], drawings: Drawings
 ) -> dict[str, Any]:
-    """Describe a rule, with intervals from drawing flights anew."""
+    """Describe a rule, with intervals from drawing seeds anew."""
     early = np.array([float(flight.outcome.early) for flight in flights])
     differing = np.array([float(flight.outcome.differing) for flight in flights])
     units = np.array([float(sum(w.full for w in flight.windows)) for flight in flights])
@@ -184,7 +186,7 @@ def _streaming(drawings: Drawings, flights: Sequence[FlightFigures]) -> dict[str
         for streams in ([f.stream for f in flights], [f.reference_stream for f in flights])
     )
     drawn = _quotients(drawings, *with_gate) - _quotients(drawings, *without)
-    low, high = interval(drawn, len(flights))
+    low, high = interval(drawn, drawings.count(with_gate[1] > 0.0))
     totals = [
         float(above.sum() / below.sum()) if below.sum() else math.nan
         for above, below in (with_gate, without)
@@ -193,7 +195,7 @@ def _streaming(drawings: Drawings, flights: Sequence[FlightFigures]) -> dict[str
 
 
 def _interval(drawings: Drawings, above: FloatArray, below: FloatArray) -> list[float]:
-    return list(interval(_quotients(drawings, above, below), len(above)))
+    return list(interval(_quotients(drawings, above, below), drawings.count(below > 0.0)))
 
 
 def _quotients(drawings: Drawings, above: FloatArray, below: FloatArray) -> FloatArray:

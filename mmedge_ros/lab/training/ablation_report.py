@@ -63,8 +63,8 @@ def page(table: Mapping[str, Any]) -> str:
         'which the newest picture alone, without any of these networks, is worth most; *best '
         'worth* is that at the best threshold of each network. *Range error* is the mean over '
         'flights of the median share by which ranges are wrong. In brackets: 95 % of the '
-        'differences from the full network when flights and seeds are drawn anew, the same ones '
-        'for both.',
+        'differences from the full network when trainings and the seeds of flights are drawn '
+        'anew, the same ones for both.',
     ]
     titles = list(_FIGURE_TITLES.values())
     others = [variant for variant in VARIANTS if variant.name != FULL]

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mmedge_ros.data_types import FloatArray
-from mmedge_ros.lab.evaluation.flight_bootstrap import RESAMPLES, interval
+from mmedge_ros.lab.evaluation.flight_bootstrap import RESAMPLES, Drawings, interval
 from mmedge_ros.lab.training import TrainingError
 from mmedge_ros.lab.training.fusion_settings import AGGREGATION, DIFFERENCES, SHIFT
 from mmedge_ros.lab.training.window_judging import JUDGED_CONFIGURATIONS, THRESHOLDS, Judgement
@@ -48,7 +48,7 @@ class Run(NamedTuple):
 
     ``figures`` by configuration and NETWORK or NEWEST_PICTURE: counts (F, T, 7) of the judged
     ``flights`` at THRESHOLDS. ``seconds`` of processor time it took, without those before it
-    was cut short.
+    was cut short. ``flight_seeds`` are those of the flights, () where each has its own.
     """
 
     variant: str
@@ -57,6 +57,7 @@ class Run(NamedTuple):
     losses: tuple[float, ...]
     seconds: float
     figures: Mapping[str, Mapping[str, Any]]
+    flight_seeds: tuple[str, ...] = ()
 
     def counts(self, configuration: str, what: str = NETWORK) -> FloatArray:
         """Return counts (F, T, 7)."""
@@ -97,7 +98,10 @@ def load_run(path: Path) -> Run:
             tuple(map(float, content['losses'])),
             float(content['seconds']),
             content['figures'],
+            tuple(map(str, content.get('flight_seeds', ()))),
         )
+        if len(run.flight_seeds) not in (0, len(run.flights)):
+            raise ValueError('not every flight has a seed')
         shape = len(run.flights), len(THRESHOLDS), _COLUMNS
         for name in JUDGED_CONFIGURATIONS:
             for what in (NETWORK, NEWEST_PICTURE):
@@ -115,7 +119,7 @@ def tabulate(runs: Sequence[Run]) -> dict[str, Any]:
 
     The threshold all are compared at is the one at which the newest picture alone, without any
     of the networks, is worth most. Differences from ``full`` are of means over seeds; their
-    intervals come from drawing flights and seeds, the same ones for both.
+    intervals come from drawing trainings and the seeds of flights, the same ones for both.
 
     :raises TrainingError: if runs are missing or of other flights
     """
@@ -128,7 +132,7 @@ def tabulate(runs: Sequence[Run]) -> dict[str, Any]:
             '--resume, or name another --out'
         )
     flights = runs[0].flights
-    drawn = _drawings(len(flights), len(seeds))
+    drawn = _drawings(runs[0].flight_seeds or flights, len(seeds))
     configurations = {}
     for name in JUDGED_CONFIGURATIONS:
         alone = runs[0].counts(name, NEWEST_PICTURE)[None]
@@ -164,16 +168,17 @@ def tabulate(runs: Sequence[Run]) -> dict[str, Any]:
 
 
 def _compared(
-    counts: FloatArray, full: FloatArray, common: int, drawn: tuple[FloatArray, FloatArray]
+    counts: FloatArray, full: FloatArray, common: int, drawn: tuple[Drawings, FloatArray]
 ) -> dict[str, Any]:
     """Describe a variant's counts (S, F, T, 7) beside those of the full network."""
     entry: dict[str, Any] = {}
     for figure in FIGURES:
         by_seed = [_value(counts[s : s + 1, :, common], figure) for s in range(len(counts))]
         entry[figure] = _spread(by_seed)
-        ours, theirs = (_drawn(c[:, :, common], figure, drawn) for c in (counts, full))
+        weights = drawn[0].weights, drawn[1]
+        ours, theirs = (_drawn(c[:, :, common], figure, weights) for c in (counts, full))
         value = float(np.mean(by_seed)) - _value(full[:, :, common], figure)
-        low, high = interval(ours - theirs, counts.shape[1])
+        low, high = interval(ours - theirs, len(np.unique(drawn[0].seeds)))
         entry[figure]['less_full'] = [_plain(x) for x in (value, low, high)]
     best = [
         max((_value(counts[s : s + 1, :, k], 'worth'), -k) for k in range(len(THRESHOLDS)))
@@ -193,11 +198,11 @@ def _spread(values: Sequence[float]) -> dict[str, Any]:
     }
 
 
-def _drawings(flights: int, seeds: int) -> tuple[FloatArray, FloatArray]:
-    """Return how often flights (B, F) and seeds (B, S) are drawn; the same always."""
-    random = np.random.default_rng(_SEED)
-    made = [random.multinomial(n, np.full(n, 1.0 / n), RESAMPLES) for n in (flights, seeds)]
-    return made[0].astype(np.float64), made[1].astype(np.float64)
+def _drawings(flight_seeds: Sequence[str], trainings: int) -> tuple[Drawings, FloatArray]:
+    """Return how often flights and trainings (B, S) are drawn; the same always."""
+    random = np.random.default_rng((_SEED, trainings))
+    drawn = random.multinomial(trainings, np.full(trainings, 1.0 / trainings), RESAMPLES)
+    return Drawings.of(flight_seeds), drawn.astype(np.float64)
 
 
 def _value(counts: FloatArray, figure: str) -> float:

@@ -139,7 +139,8 @@ def _run(
             NEWEST_PICTURE: [counts_by_threshold(alone) for _, alone in by_flight],
         }
     names = tuple(flight.name for flight in judged.flights)
-    return Run(variant.name, settings.seed, names, tuple(training.losses), seconds, figures)
+    seeds = tuple(flight.seed for flight in judged.flights)
+    return Run(variant.name, settings.seed, names, tuple(training.losses), seconds, figures, seeds)
 
 
 def _flights(features: Path, name: str) -> tuple[CachedFlight, ...]:

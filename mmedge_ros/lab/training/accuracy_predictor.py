@@ -243,11 +243,18 @@ class Comparison(NamedTuple):
 
 
 def compare(
-    windows: Windows, predictions: FloatArray, table: FloatArray, space: ConfigurationSpace
+    windows: Windows,
+    predictions: FloatArray,
+    table: FloatArray,
+    space: ConfigurationSpace,
+    seeds: Sequence[str],
 ) -> Comparison:
-    """Compare predictions (N, C, C) with a table (C,) of configurations."""
+    """Compare predictions (N, C, C) with a table (C,) of configurations.
+
+    :param seeds: those of all flights, by their number
+    """
     alone = np.broadcast_to(table, predictions.shape)
-    drawn = Drawings.of(len(np.unique(windows.flights)))
+    drawn = Drawings.of([seeds[flight] for flight in np.unique(windows.flights)])
 
     def compared(ours: FloatArray, theirs: FloatArray) -> tuple[float, float, Estimate]:
         return float(ours.mean()), float(theirs.mean()), _mean(ours - theirs, windows, drawn)
@@ -302,4 +309,4 @@ def _mean(values: FloatArray, windows: Windows, drawn: Drawings) -> Estimate:
     counts = np.array([np.count_nonzero(windows.flights == flight) for flight in known])
     with np.errstate(invalid='ignore'):
         means = (drawn.weights @ sums) / (drawn.weights @ counts)
-    return Estimate(float(values.mean()), *interval(means, len(known)))
+    return Estimate(float(values.mean()), *interval(means, drawn.count(counts > 0)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -21,6 +22,7 @@ from mmedge_ros.data_types import CAMERA, RADAR, FloatArray
 from mmedge_ros.encoding.bundle.manifest import MANIFEST
 from mmedge_ros.lab.evaluation.bundle_evaluation import NOMINAL, flights_of
 from mmedge_ros.lab.evaluation.bundle_under_test import BundleUnderTest, open_bundle
+from mmedge_ros.lab.evaluation.flight_bootstrap import flight_seeds
 from mmedge_ros.lab.evaluation.measured_accuracy import without_entry
 from mmedge_ros.lab.reporting.report_files import REPORT, require_writable, write_files
 from mmedge_ros.lab.training import Report, TrainingError
@@ -88,7 +90,8 @@ def build_predictor(request: PredictorRequest, report: Report) -> dict[str, Any]
     make_of_flights(works, request.jobs, report)
     learnt_from, unseen = (windows_of([_course(task) for task in of]) for of in (tasks, judged))
     learnt = learn(learnt_from, table, space)
-    content = _content(request, learnt, learnt_from, unseen, table, space)
+    seeds = flight_seeds([task.path for task in judged])
+    content = _content(request, learnt, learnt_from, unseen, table, space, seeds)
     write_files(request.report, {REPORT: (json.dumps(content, indent=1) + '\n').encode()})
     _write_bundle(request, learnt, content)
     if request.samples is None:
@@ -103,13 +106,14 @@ def _content(
     unseen: Windows,
     table: FloatArray,
     space: ConfigurationSpace,
+    seeds: Sequence[str],
 ) -> dict[str, Any]:
     predictions = predicted(unseen, learnt.surface, table, space)
     refitted = learnt_from.values.mean(axis=0)
     # Two tables: the one the bundle has, and the best that the same windows give.
     against = {
-        'table_of_the_bundle': compare(unseen, predictions, table, space),
-        'table_of_the_same_windows': compare(unseen, predictions, refitted, space),
+        'table_of_the_bundle': compare(unseen, predictions, table, space, seeds),
+        'table_of_the_same_windows': compare(unseen, predictions, refitted, space, seeds),
     }
     is_better = all(comparison.is_better for comparison in against.values())
     return {

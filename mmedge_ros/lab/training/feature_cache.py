@@ -26,6 +26,7 @@ from mmedge_ros.data_types import CAMERA, NS_PER_S, RADAR, Unit
 from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.feature_grid import CAMERA_GRID, RADAR_GRID
 from mmedge_ros.fusion.radar_grid import RADAR_INPUT
+from mmedge_ros.lab.evaluation.flight_bootstrap import flight_seeds
 from mmedge_ros.lab.training import TrainingError
 from mmedge_ros.lab.training.checkpoint import read_index, whole_folder
 from mmedge_ros.lab.training.window_truth import WindowTruth, window_truth
@@ -75,7 +76,8 @@ class UnitTimes(NamedTuple):
 class CachedFlight:
     """One flight: ``grids`` by modality (or SCAN) and level, ``units`` by modality, the truth.
 
-    ``size`` is width and height of the pictures; for ``key`` see `cache_key`.
+    ``size`` is width and height of the pictures; for ``key`` see `cache_key`. ``seed`` is that of
+    the simulated flight, else the recording itself.
     """
 
     name: str
@@ -84,6 +86,7 @@ class CachedFlight:
     units: dict[str, UnitTimes]
     truth: WindowTruth
     key: str = ''
+    seed: str = ''
 
     def levels(self, modality: str) -> tuple[str, ...]:
         """Return the levels of a modality."""
@@ -147,7 +150,8 @@ def write_flight(
             **times,
         }
         np.savez(part / _UNITS, **arrays)
-        index = {'key': key, 'name': flight.name, 'size': list(size)}
+        (seed,) = flight_seeds([flight])
+        index = {'key': key, 'name': flight.name, 'size': list(size), 'seed': seed}
         (part / _INDEX).write_text(json.dumps(index))
 
 
@@ -176,7 +180,8 @@ def read_flight(folder: Path) -> CachedFlight:
             grids[kind, level] = grid
         width, height = map(int, index['size'])
         name, key = str(index['name']), str(index['key'])
-        return CachedFlight(name, (width, height), grids, units, truth, key)
+        seed = str(index.get('seed', name))
+        return CachedFlight(name, (width, height), grids, units, truth, key, seed)
     except (OSError, ValueError, KeyError, TypeError, EOFError, BadZipFile) as err:
         raise TrainingError(
             f'{folder} cannot be used ({str(err)[:200]}); remove it and go on with --resume'

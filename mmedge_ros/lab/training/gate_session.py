@@ -12,6 +12,7 @@ from typing import Any
 from mmedge_ros.data_types import CAMERA, RADAR, Configuration, ModalityConfiguration
 from mmedge_ros.lab.evaluation.bundle_evaluation import NOMINAL
 from mmedge_ros.lab.evaluation.bundle_under_test import BundleUnderTest, open_bundle
+from mmedge_ros.lab.evaluation.flight_bootstrap import flight_seeds
 from mmedge_ros.lab.gates.certificate import FEWEST_FLIGHTS, STUDENT, Certificate
 from mmedge_ros.lab.gates.gate_file import write_bundle_gate
 from mmedge_ros.lab.gates.gate_report import (
@@ -131,27 +132,34 @@ def build_gate(request: GateRequest, report: Report) -> dict[str, Any]:
     if judged:
         rest = part_of(report, _CALIBRATED, 1.0)
         tested = replay_trials(judged, trials, name, request.jobs, rest, TEST)
-    table = table_of(own, calibrated)
+    seeds = {
+        name: flight_seeds([flight.path for flight in of_set]) for name, of_set in flights.items()
+    }
+    table = table_of(own, calibrated, seeds[CALIBRATION])
     certificates = [
         table.certified(alpha, request.confidence, request.method)
         for alpha in sorted({*ALPHAS, request.alpha})
     ]
-    pool = table_of(own, [*calibrated, *tested] if judged else calibrated)
+    judges = seeds[TEST if judged else CALIBRATION]
+    pool = table
+    if judged:
+        pool = table_of(own, [*calibrated, *tested], (*seeds[CALIBRATION], *judges))
     evidence = GateEvidence(
-        table_of(own, tested).rows,
+        table_of(own, tested, judges).rows,
         table.thresholds,
         {t.key: [flight[t.key] for flight in tested] for t in trials if t not in own},
         tuple(certificates),
         {
             alpha: tuple(
                 across_splits(pool, alpha, _SPLITS, request.confidence, request.method)
-                if pool.flights >= 2 * FEWEST_FLIGHTS
+                if len(set(pool.seeds)) >= 2 * FEWEST_FLIGHTS
                 else ()
             )
             for alpha in SPLIT_ALPHAS
         },
         request.alpha,
         _audits(request, flights, fit, certificates),
+        judges,
     )
     content = {
         **_described(request, bundle, strategy, fit, table),
@@ -244,10 +252,11 @@ def _flights(
             flights[name].append(
                 GateFlight(path, len(folders), bundle, strategy, (configuration,), kept)
             )
-    if len(flights[CALIBRATION]) < FEWEST_FLIGHTS:
+    count = len(set(flight_seeds([flight.path for flight in flights[CALIBRATION]])))
+    if count < FEWEST_FLIGHTS:
         raise TrainingError(
-            f'{request.calibration} holds {len(flights[CALIBRATION])} flights; fewer than '
-            f'{FEWEST_FLIGHTS} certify nothing'
+            f'{request.calibration} holds flights of {count} seeds; fewer than {FEWEST_FLIGHTS} '
+            'certify nothing'
         )
     return flights
 

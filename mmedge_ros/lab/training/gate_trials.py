@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mmedge_ros.lab.gates.certificate import STUDENT, Certificate, certify
+from mmedge_ros.lab.gates.certificate import STUDENT, Certificate, FlightOutcome, certify
 from mmedge_ros.lab.gates.closed_loop import AtRandom, FlightLoop, MaxScore
 from mmedge_ros.lab.gates.gate_file import gate_bytes
 from mmedge_ros.lab.gates.loop_figures import (
@@ -144,14 +144,20 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 class Table(NamedTuple):
-    """Figures of the gate in closed loop: of each threshold those of the same flights."""
+    """Figures of the gate in closed loop: of each threshold those of the same flights.
+
+    ``seeds`` are those of the flights: flights of one seed are one sample.
+    """
 
     thresholds: tuple[float, ...]
     rows: tuple[tuple[FlightFigures, ...], ...]
+    seeds: tuple[str, ...]
 
-    def of(self, flights: Sequence[int]) -> Table:
-        """Return the table of some of the flights, by their place."""
-        return Table(self.thresholds, tuple(tuple(row[f] for f in flights) for row in self.rows))
+    def of(self, seeds: Sequence[str]) -> Table:
+        """Return the table of the flights of some seeds."""
+        places = [place for place, seed in enumerate(self.seeds) if seed in seeds]
+        rows = tuple(tuple(row[place] for place in places) for row in self.rows)
+        return Table(self.thresholds, rows, tuple(self.seeds[place] for place in places))
 
     @property
     def flights(self) -> int:
@@ -169,8 +175,15 @@ class Table(NamedTuple):
 
         :raises SkippingError: for anything that cannot be tested
         """
-        outcomes = [[flight.outcome for flight in row] for row in self.rows]
+        outcomes = [self._by_seed(row) for row in self.rows]
         return certify(self.thresholds, outcomes, alpha, confidence, method)
+
+    def _by_seed(self, row: Sequence[FlightFigures]) -> list[FlightOutcome]:
+        sums = {seed: FlightOutcome(0, 0, 0) for seed in self.seeds}
+        for seed, flight in zip(self.seeds, row, strict=True):
+            pairs = zip(sums[seed], flight.outcome, strict=True)
+            sums[seed] = FlightOutcome(*(one + other for one, other in pairs))
+        return list(sums.values())
 
 
 class SplitResult(NamedTuple):
@@ -210,12 +223,20 @@ def replay_trials(
     return [tried(flight, trials, name) for flight in flights]
 
 
-def table_of(trials: Sequence[Trial], figures: Sequence[Mapping[str, FlightFigures]]) -> Table:
-    """Arrange the figures of the gate that `replay_trials` returned."""
+def table_of(
+    trials: Sequence[Trial],
+    figures: Sequence[Mapping[str, FlightFigures]],
+    seeds: Sequence[str],
+) -> Table:
+    """Arrange the figures of the gate that `replay_trials` returned.
+
+    :param seeds: those of the flights
+    """
     own = sorted((t for t in trials if t.rule == GATE), key=lambda t: -t.threshold)
     return Table(
         tuple(trial.threshold for trial in own),
         tuple(tuple(flight[trial.key] for flight in figures) for trial in own),
+        tuple(seeds),
     )
 
 
@@ -227,18 +248,20 @@ def across_splits(
     method: str = STUDENT,
     seed: int = 0,
 ) -> list[SplitResult]:
-    """Certify with a random half of the flights and judge on the other half, repeatedly.
+    """Certify with the flights of a random half of the seeds and judge on the other half's.
+
+    That is done ``splits`` times.
 
     :raises SkippingError: for anything that cannot be tested
     """
     random = np.random.default_rng(seed)
-    count = table.flights
+    seeds = list(dict.fromkeys(table.seeds))
     results = []
     for _ in range(splits):
-        order = random.permutation(count)
-        half = (count + 1) // 2
-        certificate = table.of(order[:half].tolist()).certified(alpha, confidence, method)
-        tested = table.of(order[half:].tolist()).at(certificate.threshold)
+        order = [seeds[place] for place in random.permutation(len(seeds))]
+        half = (len(order) + 1) // 2
+        certificate = table.of(order[:half]).certified(alpha, confidence, method)
+        tested = table.of(order[half:]).at(certificate.threshold)
         windows = [window for flight in tested for window in flight.windows]
         results.append(
             SplitResult(

@@ -6,6 +6,7 @@ import copy
 import json
 import math
 import re
+from dataclasses import replace
 from types import ModuleType
 from typing import Any
 
@@ -139,6 +140,18 @@ def test_foreign_names_are_shown_as_they_are(report: dict[str, Any]) -> None:
     assert name[:40] in page.text
 
 
+def test_the_intervals_are_drawn_by_seed() -> None:
+    made = comparison(better_ours)
+    paired = replace(made, seeds=('a', 'a', 'b', 'b', 'c', 'c'))
+    widths = []
+    for case in (made, paired):
+        low, high = case.figure(case.plan.cases[0], 'accuracy.mean_iou').estimate[1:]
+        widths.append(high - low)
+    assert widths[1] > 1.2 * widths[0]
+    report = comparison_report(paired)
+    assert report['bootstrap']['seeds'] == 3
+
+
 @pytest.mark.parametrize(
     'plan',
     [
@@ -152,7 +165,7 @@ def test_foreign_names_are_shown_as_they_are(report: dict[str, Any]) -> None:
 def test_whatever_was_left_out_the_rest_is_shown(plan: ComparisonPlan) -> None:
     report = reported(plan, None, flights=1)
     page = page_of(report, draw_comparison(report))
-    assert any('only 1 flight' in problem for problem in report['problems'])
+    assert any('only 1 seed of flights' in problem for problem in report['problems'])
     assert 'not measured' in page.text
     assert comparison_markdown(report)
 

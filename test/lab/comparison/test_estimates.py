@@ -17,13 +17,13 @@ def test_a_figure_over_flights_weighs_people_not_flights() -> None:
         few.figures, {**few.totals, 'streamed': 1.0, 'stream_overlap': 1.0}, few.rows, few.levels
     )
     many = outcome(0.5)
-    result = Bootstrap.of(2).figure([few, many], STREAMING)
+    result = Bootstrap.of(range(2)).figure([few, many], STREAMING)
     assert result.value == pytest.approx((1.0 + 50.0) / 101.0)
 
 
 def test_quantiles_are_those_of_all_windows_together_without_dropped_ones() -> None:
     flights = [outcome(latencies_ms=[1.0, 2.0, math.nan]), outcome(latencies_ms=[3.0, 100.0])]
-    bootstrap = Bootstrap.of(2)
+    bootstrap = Bootstrap.of(range(2))
     assert bootstrap.figure(flights, 'latency_ms.p50').value == pytest.approx(2.5)
     assert bootstrap.figure(flights, 'latency_ms.max').value == pytest.approx(100.0)
     assert bootstrap.figure(flights, 'latency_ms.mean').value == pytest.approx(26.5)
@@ -33,7 +33,7 @@ def test_quantiles_are_those_of_all_windows_together_without_dropped_ones() -> N
 
 def test_without_a_decision_there_is_no_latency_and_no_error() -> None:
     flights = [outcome(latencies_ms=[math.nan, math.nan])] * 2
-    bootstrap = Bootstrap.of(2)
+    bootstrap = Bootstrap.of(range(2))
     result = {name: bootstrap.figure(flights, name) for name in FIGURES}
     assert math.isnan(result[P95].value)
     assert math.isnan(result['deadline_miss_rate'].value)
@@ -64,7 +64,7 @@ def test_accuracy_tracking_and_work_have_figures_of_their_own() -> None:
             idtp=7.0,
         )
     ] * 2
-    bootstrap = Bootstrap.of(2)
+    bootstrap = Bootstrap.of(range(2))
 
     def value(name: str) -> float:
         return bootstrap.figure(flights, name).value
@@ -81,7 +81,7 @@ def test_halves_are_fixed_by_blocking_for_every_policy() -> None:
     halves = Halves(blocking)
     assert halves.counts() == {'easy': 2, 'hard': 2}
     other = [outcome(latencies_ms=[1.0, 2.0, 3.0, 4.0], ious=[1.0, 0.0, 1.0, 0.0])]
-    bootstrap = Bootstrap.of(1)
+    bootstrap = Bootstrap.of(range(1))
     easy, hard = (halves.share(bootstrap, other, h, 'overlap', 'people') for h in ('easy', 'hard'))
     assert (easy.value, hard.value) == (0.0, 1.0)
     assert halves.quantile(bootstrap, other, 'hard', 'latency', 0.5).value == pytest.approx(2.0)
@@ -98,9 +98,9 @@ def test_windows_without_people_are_neither_easy_nor_hard() -> None:
 def test_windows_another_policy_lacks_are_left_out() -> None:
     halves = Halves([outcome(latencies_ms=[9.0] * 4, ious=[0.1, 0.9, 0.2, 0.8])])
     short = outcome(latencies_ms=[1.0, 2.0], ious=[0.5, 0.5])
-    assert halves.share(Bootstrap.of(1), [short], 'easy', 'overlap', 'people').value == 0.5
+    assert halves.share(Bootstrap.of(range(1)), [short], 'easy', 'overlap', 'people').value == 0.5
     assert np.isnan(
         halves.share(
-            Bootstrap.of(1), [outcome(latencies_ms=[])], 'easy', 'overlap', 'people'
+            Bootstrap.of(range(1)), [outcome(latencies_ms=[])], 'easy', 'overlap', 'people'
         ).value
     )

@@ -47,7 +47,7 @@ def walk() -> tuple[CaseFigures, dict]:
 
 def test_figures_are_those_of_the_report_of_the_run(walk) -> None:
     figures, report = walk
-    drawings = Drawings.of(1, 10)
+    drawings = Drawings.of(range(1), 10)
     for name in ('mean_iou', 'mean_iou_20px', 'streaming_mean_iou', 'recall', 'precision'):
         assert drawings.estimate([figures], OVERALL, name).value == pytest.approx(report[name])
     for name in MEDIANS:
@@ -100,7 +100,9 @@ def test_errors_are_told_apart_by_range_and_flight_but_not_by_size(walk) -> None
     assert len(figures.errors_of(Stratum('light', 'day'))) == 9
     assert len(figures.errors_of(NIGHT)) == 0
     assert figures.errors_of(Stratum('size', '20-40')) is None
-    estimate = Drawings.of(1, 10).estimate([figures], Stratum('size', '20-40'), 'range_error_m')
+    estimate = Drawings.of(range(1), 10).estimate(
+        [figures], Stratum('size', '20-40'), 'range_error_m'
+    )
     assert math.isnan(estimate.value)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -105,6 +106,18 @@ def test_the_certified_threshold_speaks_for_the_gate() -> None:
     assert ours['hard_half']['saved'] == 0.0
     assert rules['fixed']['disagreement'] == pytest.approx(0.2)
     assert ours['saving_decisions'] == {'early': 120, 'disagreement': ours['disagreement']}
+
+
+def test_the_intervals_are_drawn_by_seed() -> None:
+    def interval_of(seeds: tuple[str, ...]) -> list[float | None]:
+        report = gate_report(replace(evidence(), seeds=seeds))
+        found: list[float | None] = report['rules'][0]['disagreement_interval']
+        return found
+
+    apart, in_pairs = interval_of(()), interval_of(('a', 'b', 'a', 'b', 'a', 'b'))
+    assert apart == interval_of(tuple('abcdef'))
+    assert in_pairs[1] - in_pairs[0] > apart[1] - apart[0]
+    assert interval_of(('same',) * 6) == [None, None]
 
 
 def test_a_rival_is_shown_where_it_saves_as_much() -> None:

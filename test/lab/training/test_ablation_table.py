@@ -41,6 +41,17 @@ def test_means_and_spreads_are_over_seeds() -> None:
     assert entry_of(table, 'no_shift', 'mean_iou')['mean'] == pytest.approx(27.5 / TALL, abs=1e-4)
 
 
+def test_flights_that_share_a_seed_are_one_draw() -> None:
+    def table(flight_seeds: tuple[str, ...]) -> dict[str, Any]:
+        made = runs(lambda _, seed: 44.0 + 11.0 * seed)
+        return tabulate([run._replace(flight_seeds=flight_seeds) for run in made])
+
+    *_, high = entry_of(table(('1', '1', '2', '2')), 'no_shift')['less_full']
+    assert high == 0.0
+    *_, high = entry_of(table(('1', '1', '1', '1')), 'no_shift')['less_full']
+    assert high is None
+
+
 def test_all_are_compared_at_the_best_threshold_of_the_newest_picture() -> None:
     table = tabulate(runs(lambda *_: 50.0))
     entry = table['configurations'][FULL]

@@ -35,6 +35,7 @@ LEVEL = np.array([LEVELS.index(camera.level) for camera, _ in PARTS], float)
 RATE = np.array([math.log(camera.rate / 10.0) for camera, _ in PARTS])
 TABLE = 0.3 + 0.05 * LEVEL + 0.06 * RATE
 COUNT = len(SPACE)
+SEEDS = tuple('abcdefghij')
 
 
 def windows(
@@ -58,7 +59,7 @@ def windows(
 def test_what_the_scene_tells_is_learnt() -> None:
     learnt = learn(windows(10, 0), TABLE, SPACE)
     unseen = windows(6, 1)
-    result = compare(unseen, predicted(unseen, learnt.surface, TABLE, SPACE), TABLE, SPACE)
+    result = compare(unseen, predicted(unseen, learnt.surface, TABLE, SPACE), TABLE, SPACE, SEEDS)
     assert result.squared[0] < 0.4 * result.squared[1]
     assert result.within[0] < 0.5 * result.within[1]
     assert result.regret[0] < 0.7 * result.regret[1]
@@ -80,14 +81,23 @@ def test_what_is_flown_is_what_was_judged() -> None:
 def test_where_nothing_is_told_the_table_keeps_its_say() -> None:
     learnt = learn(windows(8, 0, height_tells=False), TABLE, SPACE)
     unseen = windows(8, 1, height_tells=False)
-    result = compare(unseen, predicted(unseen, learnt.surface, TABLE, SPACE), TABLE, SPACE)
+    result = compare(unseen, predicted(unseen, learnt.surface, TABLE, SPACE), TABLE, SPACE, SEEDS)
     assert not result.is_better
     assert result.regret[2].value <= 0.001
 
 
+def test_flights_of_one_seed_prove_nothing() -> None:
+    learnt = learn(windows(10, 0), TABLE, SPACE)
+    unseen = windows(6, 1)
+    predictions = predicted(unseen, learnt.surface, TABLE, SPACE)
+    result = compare(unseen, predictions, TABLE, SPACE, ('a',) * 6)
+    assert math.isnan(result.squared[2].high)
+    assert not result.is_better
+
+
 def test_a_table_is_not_better_than_itself() -> None:
     unseen = windows(5, 1)
-    result = compare(unseen, np.broadcast_to(TABLE, (60, COUNT, COUNT)), TABLE, SPACE)
+    result = compare(unseen, np.broadcast_to(TABLE, (60, COUNT, COUNT)), TABLE, SPACE, SEEDS)
     assert result.squared[2] == (0.0, 0.0, 0.0)
     assert not result.is_better
 

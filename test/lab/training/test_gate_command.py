@@ -82,7 +82,7 @@ def test_too_few_flights_certify_nothing(place: Path) -> None:
     write_short_flights(place / 'calibration', 2, 0.7)
     done = run(place)
     assert done.exit_code == 1
-    assert 'holds 2 flights' in done.stderr
+    assert 'holds flights of 2 seeds' in done.stderr
 
 
 @pytest.fixture

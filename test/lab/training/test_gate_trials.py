@@ -126,7 +126,7 @@ def table(shares: list[float], rates: list[float]) -> Table:
         early = round(40 * share)
         wrong = [int(random.binomial(early, min(rate * h, 1.0))) for h in harder]
         rows.append(tuple(flight(40, early, w) for w in wrong))
-    return Table((0.95, 0.9, 0.8, 0.7)[: len(rows)], tuple(rows))
+    return Table((0.95, 0.9, 0.8, 0.7)[: len(rows)], tuple(rows), tuple(map(str, range(60))))
 
 
 def test_what_one_half_certifies_mostly_holds_in_the_other() -> None:
@@ -147,4 +147,23 @@ def test_a_row_is_found_by_its_threshold() -> None:
     found = table([0.2, 0.4], [0.0, 0.0])
     assert found.at(0.9)[0].outcome.early == 16
     assert found.at(math.inf) == ()
-    assert found.of([0, 3]).flights == 2
+    assert found.of(['0', '3']).flights == 2
+
+
+def test_flights_of_one_seed_are_one_sample_of_a_certificate() -> None:
+    found = table([0.2], [0.0])
+    shared = found._replace(seeds=tuple(str(number // 6) for number in range(60)))
+    apart, together = (some.certified(0.05) for some in (found, shared))
+    assert (apart.flights, together.flights) == (60, 10)
+    assert together.early == apart.early
+    one = found._replace(seeds=('same',) * 60)
+    assert not one.certified(0.05).holds
+
+
+def test_a_split_parts_seeds_and_not_flights_of_a_seed() -> None:
+    pairs = tuple(str(number // 2) for number in range(60))
+    results = across_splits(table([0.2], [0.0])._replace(seeds=pairs), 0.05, splits=4)
+    for result in results:
+        assert result.certificate.flights == 15
+        # The others' 30 flights have 40 windows each.
+        assert result.windows == 1200
