@@ -589,6 +589,18 @@ def test_install_brings_everything_and_ends_and_training_only_where_it_is_named(
     assert checkout.run('install', 'everything').returncode == 1
 
 
+def test_other_trackers_are_installed_only_where_they_are_named(ready: Checkout) -> None:
+    assert ready.run('install', 'rivals').returncode == 0
+    lines = ready.notes_file.read_text().splitlines()
+    assert [' '.join(line.split()) for line in lines if line] == [
+        'pip-m pip install --no-compile -r rivals.txt',
+        'pip-m pip install --no-compile --no-deps -r rivals_alone.txt',
+    ]
+    ready.notes()
+    assert ready.run('install', 'rivals').returncode == 0
+    assert ready.notes() == []
+
+
 def test_nothing_but_training_installs_torch(ready: Checkout) -> None:
     assert ready.run('demo').returncode == 0
     assert not (ready.root / '.venv-train').exists()

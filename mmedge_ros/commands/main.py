@@ -139,12 +139,24 @@ def evaluate_mot(
         Path | None,
         option('--out', 'FILE', 'write the figures here as well, as JSON', dir_okay=False),
     ] = None,
+    rivals: Annotated[
+        bool,
+        flag(
+            '--rivals',
+            'RESULT holds detections: track them with SORT, ByteTrack, norfair and this tracker',
+        ),
+    ] = False,
+    fps: Annotated[float, option('--fps', 'HZ', 'pictures per second, for --rivals')] = 25.0,
 ) -> None:
     """Judge any tracker's output in MOTChallenge text by the ground truth."""
-    from mmedge_ros.commands.mot import run_evaluate_mot
+    from mmedge_ros.commands.mot import run_evaluate_mot, run_evaluate_rivals
+    from mmedge_ros.lab.evaluation.mot_tracking import MotCamera
 
     with plain_errors():
-        run_evaluate_mot(truth, result, report)
+        if rivals:
+            run_evaluate_rivals(truth, result, MotCamera(fps=fps), report)
+        else:
+            run_evaluate_mot(truth, result, report)
 
 
 def track_mot(

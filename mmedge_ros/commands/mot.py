@@ -6,15 +6,18 @@ import dataclasses
 import json
 import math
 from pathlib import Path
+from typing import Any
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
 from mmedge_ros.commands.display import say
+from mmedge_ros.lab.evaluation import EvaluationError
 from mmedge_ros.lab.evaluation.mot_metrics import MINIMUM_IOU, MotFigures, evaluate_mot
-from mmedge_ros.lab.evaluation.mot_text import read_mot_text, scores, write_mot_text
+from mmedge_ros.lab.evaluation.mot_text import NO_ID, read_mot_text, scores, write_mot_text
 from mmedge_ros.lab.evaluation.mot_tracking import MotCamera, track_detections
+from mmedge_ros.lab.evaluation.rival_trackers import OURS, RIVALS, track_with_rival
 from mmedge_ros.lab.reporting.report_files import write_files
 from mmedge_ros.records.plain_values import plain_values
 
@@ -36,6 +39,7 @@ _ROWS = (
     ('partially_tracked', 'partially tracked', 'people in between'),
     ('mostly_lost', 'mostly lost', 'people matched in less than 20 %'),
 )
+_SHORT_ROWS = ('mota', 'idf1', 'id_switches', 'false_positives', 'false_negatives', 'result_ids')
 
 
 def run_evaluate_mot(truth: Path, result: Path, report: Path | None = None) -> None:
@@ -50,12 +54,46 @@ def run_evaluate_mot(truth: Path, result: Path, report: Path | None = None) -> N
     if figures.result_ids is None:
         say(f'note: {result} has boxes without an id: the figures of identity are left out')
     if report is not None:
-        write_files(report.parent, {report.name: _json(figures).encode()})
+        _write(report, dataclasses.asdict(figures))
     say(
         f'{figures.frames} frames, {figures.true_boxes} true boxes of {figures.true_ids} people, '
         f'{figures.result_boxes} boxes to judge, matched at an IoU of {MINIMUM_IOU:g}'
     )
     Console(highlight=False).print(_table(figures))
+
+
+def run_evaluate_rivals(
+    truth: Path, detections: Path, camera: MotCamera, report: Path | None = None
+) -> None:
+    """Track detections with this tracker and its rivals, and compare their figures.
+
+    :raises EvaluationError: for a file that cannot be used or written, or without the rivals
+    """
+    true_boxes, boxes = read_mot_text(truth), read_mot_text(detections)
+    if (boxes.ids != NO_ID).any():
+        raise EvaluationError(
+            f'{detections} has ids: it is the result of a tracker. With --rivals, give the '
+            'detections that each is to track, with the id -1'
+        )
+    for note in (*true_boxes.notes, *boxes.notes):
+        say(f'note: {note}')
+    results = {name: track_with_rival(name, boxes, camera.fps) for name in RIVALS}
+    results[OURS] = track_detections(boxes, camera)
+    figures = {name: evaluate_mot(true_boxes, result) for name, result in results.items()}
+    if report is not None:
+        known = {name: dataclasses.asdict(values) for name, values in figures.items()}
+        _write(report, {'trackers': known})
+    some = figures[OURS]
+    say(
+        f'{some.frames} frames, {some.true_boxes} true boxes of {some.true_ids} people, '
+        f'{len(boxes)} detections, matched at an IoU of {MINIMUM_IOU:g}'
+    )
+    table = Table('tracker', box=None, pad_edge=False)
+    for title in ('MOTA', 'IDF1', 'id switches', 'false', 'missed', 'ids'):
+        table.add_column(title, justify='right')
+    for name, values in figures.items():
+        table.add_row(name, *(_shown(getattr(values, row)) for row in _SHORT_ROWS))
+    Console(highlight=False).print(table)
 
 
 def run_track_mot(detections: Path, out: Path, camera: MotCamera) -> None:
@@ -94,7 +132,7 @@ def _shown(value: float | None) -> str:
     return str(value) if isinstance(value, int) else f'{value:.3f}'
 
 
-def _json(figures: MotFigures) -> str:
-    """Return the figures by name; null for those that are not defined."""
-    known = plain_values(dataclasses.asdict(figures), _DIGITS)
-    return json.dumps({'minimum_iou': MINIMUM_IOU, **known}, indent=2, allow_nan=False) + '\n'
+def _write(path: Path, values: dict[str, Any]) -> None:
+    """Write figures; null for those that are not defined."""
+    known = plain_values({'minimum_iou': MINIMUM_IOU, **values}, _DIGITS)
+    write_files(path.parent, {path.name: (json.dumps(known, indent=2) + '\n').encode()})
