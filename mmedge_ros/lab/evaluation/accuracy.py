@@ -7,7 +7,7 @@ tracks of people. Definitions: `truth_matching`, `tracking_accuracy`, `consisten
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from itertools import pairwise
 from typing import Any
@@ -26,6 +26,7 @@ from mmedge_ros.lab.evaluation.accuracy_samples import (
     stream_samples,
     windows_without_decision,
 )
+from mmedge_ros.lab.evaluation.appearances import MetTrack, appearances, returns_report
 from mmedge_ros.lab.evaluation.consistency import consistency_of, thinned
 from mmedge_ros.lab.evaluation.mot_metrics import MotFigures, MotFrame, evaluate_frames
 from mmedge_ros.lab.evaluation.tracking_accuracy import (
@@ -83,6 +84,7 @@ class Accuracy:
     ``states`` are the samples at state times, ``stream`` those every 10 ms, ``at_once`` the
     same as if every result had been published at its state time. ``followed`` is as
     ``positions``, but in windows without a decision all visible people count as missed.
+    ``returns`` says who came into view and who came back.
     """
 
     states: PersonSamples
@@ -93,6 +95,7 @@ class Accuracy:
     tracking: MotFigures
     positions: MotFigures
     followed: MotFigures
+    returns: Mapping[str, Any]
     scenarios: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
 
@@ -146,7 +149,10 @@ class Accuracy:
 
     def tracking_report(self) -> dict[str, Any]:
         """Return the values under ``tracking`` of report.json."""
-        return tracking_report(self.tracking) | {'positions': position_report(self.positions)}
+        return tracking_report(self.tracking) | {
+            'positions': position_report(self.positions),
+            'returns': dict(self.returns),
+        }
 
     @property
     def independent_errors(self) -> ErrorSamples:
@@ -239,6 +245,7 @@ class _Judge:
         self._boxes: list[tuple[int, MotFrame]] = []
         self._positions: list[tuple[int, MotFrame]] = []
         self._missed: list[tuple[int, MotFrame]] = []
+        self._met: list[MetTrack] = []
 
     def take(self, decision: Decision) -> None:
         """Compare a decision with what was true at its state time."""
@@ -250,13 +257,17 @@ class _Judge:
         match = match_boxes(frame, boxes)
         self._note(decision.state_ns, frame, match)
         self._boxes.append((decision.window_end_ns, box_frame(frame, shown, boxes, match)))
+        met = np.flatnonzero(match.partners >= 0)
+        places = np.flatnonzero(counted_people(frame))[met]
+        self._met += [
+            MetTrack(decision.state_ns, int(frame.ids[place]), shown[partner].id)
+            for place, partner in zip(places, match.partners[met], strict=True)
+        ]
         aligned = self._alignment.carry(frame, decision.state_ns, decision.frame_id)
         if aligned is None:
             return
         tracks = decision.tracks
         self._positions.append((decision.window_end_ns, position_frame(frame, aligned, tracks)))
-        met = np.flatnonzero(match.partners >= 0)
-        places = np.flatnonzero(counted_people(frame))[met]
         self._errors.append(
             error_samples(
                 decision.state_ns,
@@ -294,6 +305,7 @@ class _Judge:
             evaluate_frames(_in_order(self._boxes)),
             positions,
             followed,
+            returns_report(appearances(truth.scenes), self._met),
             (truth.scenes[0].scenario,) if truth.scenes[0].scenario else (),
             tuple(self._alignment.problems),
         )

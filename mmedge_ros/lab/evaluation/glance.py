@@ -95,6 +95,17 @@ def _people(report: Mapping[str, Any]) -> Iterator[str]:
         yield f'Up to {_counted(most)} tracked at once, under {_ids(ids)}{length}.'
         return
     yield from people_words(glance)
+    yield from _returns(report['tracking']['returns'])
+
+
+def _returns(returns: Mapping[str, Any]) -> Iterator[str]:
+    """Say how many people came back, and whether under the id they had."""
+    if count := returns['came_back']:
+        yield (
+            f'After at least {returns["away_s"]:.0f} s out of view people came back {count} '
+            f'time{"" if count == 1 else "s"}, {returns["same_id"]} of them under their '
+            'earlier id.'
+        )
 
 
 def people_words(glance: Mapping[str, Any]) -> Iterator[str]:
