@@ -256,7 +256,8 @@ class _Judge:
         shown, boxes = person_boxes(decision.tracks, 0.0, self._size)
         match = match_boxes(frame, boxes)
         self._note(decision.state_ns, frame, match)
-        self._boxes.append((decision.window_end_ns, box_frame(frame, shown, boxes, match)))
+        ids = [track.id for track in shown]
+        self._boxes.append((decision.window_end_ns, box_frame(frame, ids, boxes, match)))
         met = np.flatnonzero(match.partners >= 0)
         places = np.flatnonzero(counted_people(frame))[met]
         self._met += [

@@ -87,8 +87,9 @@ class MotFrame(NamedTuple):
 
 @dataclass
 class _Person:
-    """State of one true object: its last match, and how often it was lost."""
+    """State of one true object: its matches so far, and how often it was lost."""
 
+    ids: set[int] = field(default_factory=set)
     last_match: int = NO_ID
     present: int = 0
     matched: int = 0
@@ -139,10 +140,19 @@ def evaluate_frames(frames: Iterable[MotFrame]) -> MotFigures:
 
     Without a true id in any frame their shares are NaN.
     """
+    return _figures(_tallied(frames))
+
+
+def ids_by_person(frames: Iterable[MotFrame]) -> dict[int, set[int]]:
+    """Return the result ids that each true id was matched with, matched as for the figures."""
+    return {number: person.ids for number, person in _tallied(frames).people.items()}
+
+
+def _tallied(frames: Iterable[MotFrame]) -> _Tally:
     tally = _Tally()
     for frame in frames:
         _take_frame(tally, frame)
-    return _figures(tally)
+    return tally
 
 
 def _frames(truth: MotBoxes, result: MotBoxes) -> Iterator[MotFrame]:
@@ -197,7 +207,9 @@ def _take_frame(tally: _Tally, frame: MotFrame) -> None:
         person = tally.people[true_ids[rows[row]]]
         tally.switches += person.last_match not in (NO_ID, result_ids[columns[column]])
     for row, column in pairs.items():
-        tally.people[true_ids[row]].last_match = result_ids[column]
+        person = tally.people[true_ids[row]]
+        person.last_match = result_ids[column]
+        person.ids.add(result_ids[column])
         tally.matched_ids.add(result_ids[column])
         tally.overlap += float(iou[row, column])
     tally.matches += len(pairs)

@@ -59,15 +59,13 @@ def position_report(figures: MotFigures) -> dict[str, Any]:
     return values | {'motp_m': (1.0 - closeness) * POSITION_GATE / (1.0 - MINIMUM_IOU)}
 
 
-def box_frame(
-    frame: TrueFrame, tracks: Sequence[Track], boxes: FloatArray, match: Match
-) -> MotFrame:
-    """Return the visible people and the boxes (M, 4) of ``tracks`` that are judged."""
+def box_frame(frame: TrueFrame, ids: Sequence[int], boxes: FloatArray, match: Match) -> MotFrame:
+    """Return the visible people and the boxes (M, 4) of tracks with ``ids`` that are judged."""
     people = frame.select(counted_people(frame))
     judged = np.flatnonzero(~match.ignored)
     return MotFrame(
         people.ids.tolist(),
-        [tracks[place].id for place in judged.tolist()],
+        [ids[place] for place in judged.tolist()],
         intersection_over_union(people.boxes, boxes[judged]),
     )
 
