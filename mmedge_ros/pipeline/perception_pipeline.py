@@ -25,6 +25,7 @@ from mmedge_ros.data_types import (
 from mmedge_ros.fusion import FusionError
 from mmedge_ros.fusion.decision_fusion import DecisionFusionParameters
 from mmedge_ros.fusion.feature_fusion import FeatureFusion, FeatureFusionParameters
+from mmedge_ros.geometry.camera_turn import view_of
 from mmedge_ros.geometry.sensor_rig import SensorRig
 from mmedge_ros.parameter import group, parameter
 from mmedge_ros.pipeline.pipeline_parts import (
@@ -135,7 +136,13 @@ class PerceptionPipeline:
         self._measures_all = measure is not None
         source = measure or decision_fusion_source(p.fusion)
         tracker = Tracker(p.tracking(feature_fusion is not None), calibration)
-        self.tracker = UnitTracker(tracker, lambda units: source(units, rig), p.pairing, p.lag)
+        self.tracker = UnitTracker(
+            tracker,
+            lambda units: source(units, rig),
+            p.pairing,
+            p.lag,
+            lambda stamp_ns: view_of(rig.geometry_at(stamp_ns)),
+        )
         self._frame_id = ''
         if early_decision is not None:
             early_decision.attach(self)

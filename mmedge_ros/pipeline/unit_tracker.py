@@ -8,18 +8,27 @@ from typing import NamedTuple, TypeAlias
 
 from mmedge_ros.data_types import Measurement, Track, UnitFeatures
 from mmedge_ros.fusion.pairing import PairedUnits, UnitPairing
+from mmedge_ros.geometry.camera_turn import CameraView
 from mmedge_ros.tracking.track import TrackerState
 from mmedge_ros.tracking.tracker import Tracker
 
 Measure: TypeAlias = Callable[[PairedUnits], list[Measurement]]
 
 
+def _no_view(_stamp_ns: int) -> None:
+    """Without a calibration boxes are predicted in the picture alone."""
+
+
 class TrackerStep(NamedTuple):
-    """Measurements of one instant; ``has_picture`` also where a picture showed no person."""
+    """Measurements of one instant; ``has_picture`` also where a picture showed no person.
+
+    ``view`` is where the camera looked, None where that is not known.
+    """
 
     stamp_ns: int
     measurements: list[Measurement]
     has_picture: bool
+    view: CameraView | None = None
 
 
 class FixedLagTracker:
@@ -70,11 +79,18 @@ class UnitTracker:
     :param measure: turns units that belong together into measurements
     :param pairing: how long before a picture a scan may be to be fused with it, s
     :param lag: units older than the newest by more than this are too late, s
+    :param view_at: returns where the camera looks at an instant
     """
 
     def __init__(
-        self, tracker: Tracker, measure: Measure, pairing: float = 0.1, lag: float = 0.5
+        self,
+        tracker: Tracker,
+        measure: Measure,
+        pairing: float = 0.1,
+        lag: float = 0.5,
+        view_at: Callable[[int], CameraView | None] = _no_view,
     ) -> None:
+        self._view_at = view_at
         self._measure = measure
         self._pairing = UnitPairing(pairing, lag)
         self._tracks = FixedLagTracker(tracker)
@@ -111,7 +127,12 @@ class UnitTracker:
         self._tracks.update(
             kept,
             [
-                TrackerStep(group.stamp_ns, self._measure(group), group.camera is not None)
+                TrackerStep(
+                    group.stamp_ns,
+                    self._measure(group),
+                    group.camera is not None,
+                    self._view_at(group.stamp_ns),
+                )
                 for group in groups
             ],
         )

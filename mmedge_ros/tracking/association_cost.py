@@ -26,6 +26,20 @@ POSITION_GATE = 16.27
 # 99.9 % with four: position and radial velocity.
 CLUSTER_GATE = 18.47
 
+# Variances of centres and heights of detected boxes, in box heights: more than those that the
+# filter of boxes takes, for bodies that are hidden in part.
+_CENTRE_NOISE, _HEIGHT_NOISE = 0.08**2, 0.12**2
+# Beyond this a box that overlaps is no less likely.
+_MOST_DISTANCE = 2.0 * POSITION_GATE
+# A box less likely than this is rather somebody else's, of whom nothing is known yet.
+_LEAST_LIKELY = 24.0
+# What an overlap of all is worth, and ranges: they are the only way to tell people apart who
+# walk behind each other. Ranges further apart than three deviations are wrong.
+_OVERLAP_WEIGHT, _RANGE_WEIGHT, _MOST_RANGE = 5.0, 2.0, 9.0
+# Tracks without a box are continued by boxes that continue no other.
+_BEGINNING = 14.0
+_SHORTEST_SIGHT = 1e-3
+
 _NOTHING = Box(0.0, 0.0, 0.0, 0.0)
 _NO_VALUES = np.zeros(4)
 
@@ -33,23 +47,95 @@ _NO_VALUES = np.zeros(4)
 def box_cost(
     tracks: Sequence[TrackState], measurements: Sequence[Measurement], minimum_iou: float
 ) -> FloatArray:
-    """Distance in space plus disagreement of boxes, for confident detections.
+    """Disagreement of boxes in the picture and of ranges, for confident detections.
 
-    A box that overlaps the predicted one continues its track whatever its range says: the
-    range of a lone box is the least certain thing about it.
+    Twice the negative log likelihood of centre and height, but for constants, so that a lost
+    track, which may be anywhere, takes no box from one that is well known. A box that overlaps
+    the predicted one continues its track whatever its range says: the range of a lone box is the
+    least certain thing about it. Tracks without a box are compared in space.
+    """
+    overlap, both = _overlaps(tracks, measurements)
+    distance, surprise = _picture_distances(tracks, measurements)
+    distance = np.minimum(distance, _MOST_DISTANCE)
+    near = (distance <= POSITION_GATE) | (overlap >= minimum_iou)
+    near &= distance + surprise <= _LEAST_LIKELY
+    cost = distance + surprise - _OVERLAP_WEIGHT * overlap
+    cost += _RANGE_WEIGHT * np.minimum(_range_distance(tracks, measurements), _MOST_RANGE)
+    if not both.all():
+        in_space = _nearer_distance(tracks, measurements)
+        near = np.where(both, near, in_space <= POSITION_GATE)
+        cost = np.where(both, cost, in_space + _BEGINNING)
+    return np.where(near, cost, np.inf)
+
+
+def _picture_distances(
+    tracks: Sequence[TrackState], measurements: Sequence[Measurement]
+) -> tuple[FloatArray, FloatArray]:
+    """Squared Mahalanobis distances (N, M) of centres and heights of boxes.
+
+    And the logarithms (N, 1) of the determinants of the covariances they are under, 0 for a
+    track that is known exactly.
+    """
+    states = [t.box for t in tracks]
+    predicted = stacked([_NO_VALUES if s is None else s.values for s in states])
+    corners = np.array([m.box if m.box is not None else _NOTHING for m in measurements])
+    heights = np.maximum(predicted[:, 3], 1.0)[:, None]
+    measured = (corners[:, :2] + corners[:, 2:]) / 2.0
+    apart = (measured[None] - predicted[:, None, :2]) / heights[..., None]
+    grown = (corners[:, 3] - corners[:, 1] - predicted[:, 3:]) / heights
+    centre = np.array([[0.0 if s is None else s.centre.value] for s in states]) + _CENTRE_NOISE
+    size = np.array([[0.0 if s is None else s.size.value] for s in states]) + _HEIGHT_NOISE
+    distance = np.einsum('nmi,nmi->nm', apart, apart) / centre + grown**2 / size
+    determinants = np.log((centre / _CENTRE_NOISE) ** 2 * size / _HEIGHT_NOISE)
+    return distance, determinants
+
+
+def _range_distance(
+    tracks: Sequence[TrackState], measurements: Sequence[Measurement]
+) -> FloatArray:
+    """Squared Mahalanobis distance of ranges along the sights to the tracks.
+
+    Of a measurement in doubt the range that agrees better counts.
+    """
+    means = stacked([t.mean for t in tracks])[:, :3]
+    covariances = stacked([t.covariance for t in tracks])[:, :3, :3]
+    readings = [*measurements, *(m.otherwise for m in measurements if m.otherwise is not None)]
+    origins = stacked([m.origin for m in readings])
+    sights = means[:, None] - origins
+    ranges = np.maximum(np.sqrt(np.einsum('nmi,nmi->nm', sights, sights)), _SHORTEST_SIGHT)
+    sights /= ranges[..., None]
+    variances = np.einsum('nmi,nij,nmj->nm', sights, covariances, sights)
+    seen = stacked([m.position for m in readings]) - origins
+    lengths = np.maximum(np.sqrt(np.einsum('mi,mi->m', seen, seen)), _SHORTEST_SIGHT)
+    noises = np.einsum('mi,mij,mj->m', seen, stacked([m.covariance for m in readings]), seen)
+    squared = (ranges - lengths) ** 2 / (variances + noises / lengths**2)
+    return _better(squared, measurements)
+
+
+def place_cost(tracks: Sequence[TrackState], measurements: Sequence[Measurement]) -> FloatArray:
+    """Distance in space alone."""
+    distance = _nearer_distance(tracks, measurements)
+    return np.where(distance <= POSITION_GATE, distance, np.inf)
+
+
+def _nearer_distance(
+    tracks: Sequence[TrackState], measurements: Sequence[Measurement]
+) -> FloatArray:
+    """Squared Mahalanobis distance of positions; of those in doubt the nearer place counts."""
+    others = [m.otherwise for m in measurements if m.otherwise is not None]
+    return _better(position_distance(tracks, [*measurements, *others]), measurements)
+
+
+def _better(distance: FloatArray, measurements: Sequence[Measurement]) -> FloatArray:
+    """Return the lesser distances (N, M) of measurements and of what holds otherwise.
+
+    :param distance: (N, M + K), those of the K measurements in doubt once more at the end
     """
     count = len(measurements)
-    # Of those in doubt the nearer of both places counts.
     doubtful = [j for j, m in enumerate(measurements) if m.otherwise is not None]
-    others = [m.otherwise for m in measurements if m.otherwise is not None]
-    distance = position_distance(tracks, [*measurements, *others])
     if doubtful:
         distance[:, doubtful] = np.minimum(distance[:, doubtful], distance[:, count:])
-        distance = distance[:, :count]
-    overlap, both = _overlaps(tracks, measurements)
-    near = (distance <= POSITION_GATE) | (both & (overlap >= minimum_iou))
-    cost = np.minimum(distance / POSITION_GATE, 2.0) + np.where(both, 1.0 - overlap, 1.0)
-    return np.where(near, cost, np.inf)
+    return distance[:, :count]
 
 
 def overlap_cost(

@@ -10,6 +10,7 @@ import numpy as np
 from scipy.special import expit
 
 from mmedge_ros.data_types import CAMERA, NS_PER_S, RADAR, Box, FloatArray, Measurement, Track
+from mmedge_ros.geometry.camera_turn import CameraView, turned_pixels
 from mmedge_ros.tracking.covariance_calibration import (
     NO_INNOVATIONS,
     CovarianceCalibration,
@@ -17,6 +18,7 @@ from mmedge_ros.tracking.covariance_calibration import (
     Situation,
     updated_history,
 )
+from mmedge_ros.tracking.existence import after_miss, gained
 from mmedge_ros.tracking.height_bias import (
     UNKNOWN,
     HeightBias,
@@ -34,10 +36,11 @@ from mmedge_ros.tracking.kalman_filter import (
     update_boxes,
 )
 
-# Of pedestrian detectors: a centre lies within 4 % of the height, a width or height within
-# 8 %. People walk about half their height per second across the picture; they grow in it by
-# their speed over their distance, which is a fifth per second at 7 m.
-_BOX_NOISE = BoxNoise(centre=RateNoise(0.04, 0.5, 0.8), size=RateNoise(0.08, 0.2, 0.2))
+# Of pedestrian detectors: a centre lies within 5 % of the height, a width or height within
+# 9 %. People walk up to half their height per second across the picture; they grow in it by
+# their speed over their distance, which is a fifth per second at 7 m. They go on as they walk:
+# boxes that follow each detection lose their way while people are hidden.
+_BOX_NOISE = BoxNoise(centre=RateNoise(0.05, 0.3, 0.3), size=RateNoise(0.09, 0.2, 0.1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +50,8 @@ class TrackState:
     ``updated_ns`` maps each modality to its last update, ``strong_ns`` is that by a confident
     detection (its beginning for a track of the radar); ``box`` lives on while the camera
     is away, so that the object is matched again where it should be. ``support`` grows by one
-    with each picture that shows it and shrinks with each that does not, within limits.
+    with each picture that shows it and shrinks with each that does not, within limits;
+    ``evidence`` is how much speaks for it, see `existence`.
     ``height_bias`` is how tall its body is; ``misassociation`` (3, 3) is the covariance of its
     position if the returns that range it, or that its height bias was learned from, were another
     object's. ``innovations`` is how well it has predicted its boxes.
@@ -63,6 +67,7 @@ class TrackState:
     updated_ns: dict[str, int]
     strong_ns: int
     hits: int = 1
+    evidence: float = 0.0
     confirmed: bool = False
     support: int = 0
     height_bias: HeightBias = UNKNOWN
@@ -91,10 +96,14 @@ class TrackState:
         A tentative track of the camera also loses a hit: clutter comes and goes, and would
         otherwise collect enough hits in time.
         """
-        is_doubted = self.box is not None and not self.confirmed
-        if not is_doubted and self.support <= 0:
+        if self.box is None:
             return self
-        return replace(self, hits=self.hits - is_doubted, support=max(self.support - 1, 0))
+        return replace(
+            self,
+            hits=self.hits - (not self.confirmed),
+            evidence=after_miss(self.evidence),
+            support=max(self.support - 1, 0),
+        )
 
     def reported_covariance(
         self,
@@ -138,11 +147,12 @@ class TrackState:
 
 @dataclass(frozen=True, slots=True)
 class TrackerState:
-    """Everything the tracker knows at one instant."""
+    """Everything the tracker knows at one instant; ``view`` is that of boxes in the picture."""
 
     stamp_ns: int = 0
     tracks: tuple[TrackState, ...] = ()
     next_id: int = 1
+    view: CameraView | None = None
 
 
 def start_track(
@@ -174,6 +184,7 @@ def start_track(
         born_ns=measurement.stamp_ns,
         updated_ns=dict.fromkeys(measurement.seen_by, measurement.stamp_ns),
         strong_ns=measurement.stamp_ns,
+        evidence=gained(measurement),
         support=int(measurement.box is not None),
     )
 
@@ -204,11 +215,21 @@ def updated(
     )
 
 
-def predicted_boxes(tracks: Sequence[TrackState], dt: float) -> list[BoxState | None]:
-    """Return the boxes of tracks ``dt`` seconds on."""
+def predicted_boxes(
+    tracks: Sequence[TrackState],
+    dt: float,
+    before: CameraView | None = None,
+    after: CameraView | None = None,
+) -> list[BoxState | None]:
+    """Return the boxes of tracks ``dt`` seconds on, and after the camera has turned."""
     boxes: list[BoxState | None] = [track.box for track in tracks]
     at = [i for i, box in enumerate(boxes) if box is not None]
-    for i, box in zip(at, predict_boxes([b for b in boxes if b], dt, _BOX_NOISE), strict=True):
+    ahead = predict_boxes([b for b in boxes if b], dt, _BOX_NOISE)
+    if ahead and before is not None and after is not None and before is not after:
+        centres = turned_pixels(stacked([b.values[:2] for b in ahead]), before, after)
+        for box, centre in zip(ahead, centres, strict=True):
+            box.values[:2] = centre
+    for i, box in zip(at, ahead, strict=True):
         boxes[i] = box
     return boxes
 

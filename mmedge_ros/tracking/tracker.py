@@ -14,12 +14,14 @@ from typing import ClassVar
 import numpy as np
 
 from mmedge_ros.data_types import NS_PER_S, Box, FloatArray, Measurement, Track
+from mmedge_ros.geometry.camera_turn import CameraView
 from mmedge_ros.parameter import parameter
 from mmedge_ros.tracking.association_cost import (
     POSITION_GATE,
     box_cost,
     cluster_cost,
     overlap_cost,
+    place_cost,
     position_distance,
 )
 from mmedge_ros.tracking.covariance_calibration import (
@@ -27,6 +29,7 @@ from mmedge_ros.tracking.covariance_calibration import (
     crowding_along_sight,
 )
 from mmedge_ros.tracking.data_association import assign
+from mmedge_ros.tracking.existence import after_measurement
 from mmedge_ros.tracking.height_bias import unbiased
 from mmedge_ros.tracking.kalman_filter import predict, stacked
 from mmedge_ros.tracking.state_update import corrected_states
@@ -48,6 +51,9 @@ _Match = tuple[int, Measurement]
 # more often than right: what was missed is hidden, has left, or never was.
 _SHOWN_SUPPORT = 2
 _MOST_SUPPORT = _SHOWN_SUPPORT + 2
+# Evidence for a track of the camera from which it is reported, and below which it is no more,
+# until it is seen again or its time is over.
+_BELIEVED, _GIVEN_UP = 1.0, -0.67
 
 
 @dataclass(frozen=True)
@@ -80,8 +86,9 @@ class TrackerParameters:
     # Gain of the score's exponential average: half of it is of the last two pictures.
     score_gain: float = 0.3
     confirm_hits: int = parameter(
-        3,
-        'detections before a track of the camera is shown; a picture without it takes one back',
+        2,
+        'detections before a track of the camera is shown, more where their scores are low; a '
+        'picture without it takes one back',
         '',
         1,
         100,
@@ -149,14 +156,16 @@ class Tracker:
         stamp_ns: int,
         measurements: Sequence[Measurement],
         has_picture: bool | None = None,
+        view: CameraView | None = None,
     ) -> TrackerState:
         """Advance to ``stamp_ns`` and take in the measurements of one unit or fused pair.
 
         :param has_picture: whether a picture is among the units, also one without detections;
             None if only one with boxes counts
+        :param view: where the camera looks by then; boxes move in the picture as it turns
         """
         p = self.parameters
-        tracks = self._advance(state, stamp_ns)
+        tracks = self._advance(state, stamp_ns, view)
         boxes = [m for m in measurements if m.box is not None and m.score >= p.high_score]
         weak = [m for m in measurements if m.box is not None and m.score < p.high_score]
         clusters = [m for m in measurements if m.box is None]
@@ -169,6 +178,8 @@ class Tracker:
         known = [i for i, t in enumerate(tracks) if t.confirmed]
         boxes = _match(tracks, free, boxes, fit, matches, known)
         boxes = _match(tracks, free, boxes, fit, matches)
+        # Who passes close by moves further in the picture than people do from picture to picture.
+        boxes = _match(tracks, free, boxes, place_cost, matches, fresh)
         weak = [m for m in weak if m.score >= p.low_score]
         overlap = partial(overlap_cost, minimum_iou=p.minimum_iou)
         _match(tracks, free, weak, overlap, matches, fresh)
@@ -188,7 +199,9 @@ class Tracker:
         begun = self._initiate(state.next_id, boxes)
         clusters = _apart_from([*tracks, *begun], clusters)
         begun += self._initiate(state.next_id + len(begun), clusters)
-        return TrackerState(stamp_ns, (*tracks, *begun), state.next_id + len(begun))
+        return TrackerState(
+            stamp_ns, (*tracks, *begun), state.next_id + len(begun), view or state.view
+        )
 
     def report(
         self, state: TrackerState, at_ns: int, recent_ns: int, size: tuple[int, int] = (0, 0)
@@ -199,7 +212,9 @@ class Tracker:
         :param size: width and height of the picture, to which boxes are clipped
         """
         confirmed = TrackerState(
-            state.stamp_ns, tuple(t for t in state.tracks if t.confirmed), state.next_id
+            state.stamp_ns,
+            tuple(t for t in state.tracks if t.confirmed and t.evidence > _GIVEN_UP),
+            state.next_id,
         )
         shown, p = [], self.parameters
         tracks = self._advance(confirmed, at_ns)
@@ -225,7 +240,9 @@ class Tracker:
         doubtful = (now_ns - track.strong_ns) / NS_PER_S > p.fresh_time
         return not doubtful and track.camera_age(now_ns) <= p.box_time
 
-    def _advance(self, state: TrackerState, stamp_ns: int) -> list[TrackState]:
+    def _advance(
+        self, state: TrackerState, stamp_ns: int, view: CameraView | None = None
+    ) -> list[TrackState]:
         """Predict the tracks, and delete those that were not seen for too long."""
         tracks = [t for t in state.tracks if not self._is_lost(t, stamp_ns)]
         if not tracks:
@@ -240,7 +257,11 @@ class Tracker:
         return [
             replace(track, mean=mean, covariance=covariance, box=box)
             for track, mean, covariance, box in zip(
-                tracks, means, covariances, predicted_boxes(tracks, dt), strict=True
+                tracks,
+                means,
+                covariances,
+                predicted_boxes(tracks, dt, state.view, view),
+                strict=True,
             )
         ]
 
@@ -303,6 +324,7 @@ class Tracker:
             if measurement.score >= p.high_score:
                 strong_ns = now_ns
         hits = track.hits + 1
+        evidence = after_measurement(track.evidence, measurement, track.confirmed)
         return replace(
             track,
             label=label,
@@ -310,13 +332,16 @@ class Tracker:
             updated_ns={**track.updated_ns, **dict.fromkeys(measurement.seen_by, now_ns)},
             strong_ns=strong_ns,
             hits=hits,
-            confirmed=track.confirmed or self._is_believed(hits, has_box),
+            evidence=evidence,
+            confirmed=track.confirmed or self._is_believed(hits, evidence, has_box),
             support=support,
         )
 
-    def _is_believed(self, hits: int, has_box: bool) -> bool:
+    def _is_believed(self, hits: int, evidence: float, has_box: bool) -> bool:
         p = self.parameters
-        return hits >= (p.confirm_hits if has_box else p.confirm_hits_radar)
+        if not has_box:
+            return hits >= p.confirm_hits_radar
+        return hits >= p.confirm_hits and evidence >= _BELIEVED
 
     def _is_lost(self, track: TrackState, now_ns: int) -> bool:
         p = self.parameters
@@ -329,7 +354,7 @@ class Tracker:
             for number, measurement in enumerate(measurements, next_id)
         ]
         return [
-            replace(track, confirmed=self._is_believed(track.hits, track.box is not None))
+            replace(track, confirmed=self._is_believed(1, track.evidence, track.box is not None))
             for track in begun
         ]
 

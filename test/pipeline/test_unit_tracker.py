@@ -80,7 +80,7 @@ class Historian:
     """A tracker whose only memory is what it was given."""
 
     def step(
-        self, state: Any, stamp_ns: int, measurements: Sequence[Any], has_picture: bool
+        self, state: Any, stamp_ns: int, measurements: Sequence[Any], has_picture: bool, view: None
     ) -> History:
         assert stamp_ns >= state.stamp_ns
         steps = (*getattr(state, 'steps', ()), *measurements)

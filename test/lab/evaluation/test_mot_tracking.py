@@ -71,7 +71,7 @@ def test_a_frame_is_reported_without_knowing_what_follows() -> None:
 def test_the_parameters_are_those_of_the_pipeline() -> None:
     detections = without_ids(walkers(range(1, 20)))
     at_once = PipelineParameters(tracker=TrackerParameters(confirm_hits=1))
-    assert track_detections(detections, CAMERA).frames.min() == 3
+    assert track_detections(detections, CAMERA).frames.min() == 2
     assert track_detections(detections, CAMERA, at_once).frames.min() == 1
 
 

@@ -1,0 +1,46 @@
+"""How pixels move when the camera turns."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from mmedge_ros.data_types import FloatArray
+from mmedge_ros.geometry.projection import CameraModel
+from mmedge_ros.geometry.sensor_poses import SensorGeometry
+
+
+class CameraView(NamedTuple):
+    """A camera and where it looks: ``rotation`` (3, 3) maps optical to tracking coordinates."""
+
+    camera: CameraModel
+    rotation: FloatArray
+
+
+def view_of(geometry: SensorGeometry) -> CameraView | None:
+    """Return the view of the camera of sensors; None without a calibration."""
+    if geometry.camera is None:
+        return None
+    return CameraView(geometry.camera, geometry.camera_pose.rotation)
+
+
+def turned_pixels(pixels: FloatArray, before: CameraView, after: CameraView) -> FloatArray:
+    """Return where pixels (N, 2) of far points lie after the camera has turned.
+
+    What a lens distorts is left out: it bends a move by a few per cent of that move. Pixels that
+    would come to lie behind the camera stay where they are.
+    """
+    turn = after.rotation.T @ before.rotation
+    k = before.camera.k
+    rays = np.column_stack([(pixels - k[:2, 2]) / (k[0, 0], k[1, 1]), np.ones(len(pixels))])
+    rays = rays @ turn.T
+    ahead = rays[:, 2] > _LEAST_DEPTH
+    plane = rays[:, :2] / np.where(ahead, rays[:, 2], 1.0)[:, None]
+    k = after.camera.k
+    moved: FloatArray = plane * (k[0, 0], k[1, 1]) + k[:2, 2]
+    return np.where(ahead[:, None], moved, pixels)
+
+
+# The cosine of 84 degrees.
+_LEAST_DEPTH = 0.1
