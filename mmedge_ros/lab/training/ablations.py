@@ -139,7 +139,7 @@ def _run(
             NEWEST_PICTURE: [counts_by_threshold(alone) for _, alone in by_flight],
         }
     names = tuple(flight.name for flight in judged.flights)
-    seeds = tuple(flight.seed for flight in judged.flights)
+    seeds = tuple(flight.seed or flight.name for flight in judged.flights)
     return Run(variant.name, settings.seed, names, tuple(training.losses), seconds, figures, seeds)
 
 
