@@ -36,7 +36,8 @@ def after_measurement(evidence: float, measurement: Measurement, is_confirmed: b
     A poor detection where something is known to be speaks neither for nor against it.
     """
     gain = gained(measurement)
-    return min(_KEPT * evidence + (max(gain, 0.0) if is_confirmed else gain), MOST)
+    after = _KEPT * evidence + (max(gain, 0.0) if is_confirmed else gain)
+    return max(min(after, MOST), LEAST)
 
 
 def after_miss(evidence: float) -> float:

@@ -31,7 +31,7 @@ from mmedge_ros.tracking.covariance_calibration import (
 from mmedge_ros.tracking.data_association import assign
 from mmedge_ros.tracking.existence import after_measurement
 from mmedge_ros.tracking.height_bias import unbiased
-from mmedge_ros.tracking.kalman_filter import predict, stacked
+from mmedge_ros.tracking.kalman_filter import BoxState, predict, stacked
 from mmedge_ros.tracking.state_update import corrected_states
 from mmedge_ros.tracking.track import (
     TrackerState,
@@ -110,8 +110,8 @@ class TrackerParameters:
         0.0,
         5.0,
     )
-    # A box not seen for longer (s) starts anew: its rates are those of an earlier step of a walk.
-    box_restart_time: float = 0.5
+    # A box not seen for longer (s) starts anew: by then people walk another way.
+    box_restart_time: float = 1.0
     # A track the camera has seen within this (s), nine pictures at 30 Hz, owns the radar returns
     # around it, and may be continued by detections too weak to begin one.
     fresh_time: float = 0.3
@@ -301,19 +301,21 @@ class Tracker:
         ]
         boxes = corrected_boxes(tracks, [m.box for m in believed], fresh)
         return [
-            replace(
-                self._counted(track, measurement, box is not None),
-                mean=mean,
-                covariance=covariance,
-                box=box,
-            )
+            self._counted(track, measurement, mean, covariance, box)
             for track, measurement, mean, covariance, box in zip(
                 tracks, believed, states.means, states.covariances, boxes, strict=True
             )
         ]
 
-    def _counted(self, track: TrackState, measurement: Measurement, has_box: bool) -> TrackState:
-        """Enter a measurement into what is counted of a track."""
+    def _counted(
+        self,
+        track: TrackState,
+        measurement: Measurement,
+        mean: FloatArray,
+        covariance: FloatArray,
+        box: BoxState | None,
+    ) -> TrackState:
+        """Enter a measurement, and what the track comes to by it."""
         p, now_ns = self.parameters, measurement.stamp_ns
         label, score, strong_ns = track.label, track.score, track.strong_ns
         support = track.support
@@ -329,11 +331,14 @@ class Tracker:
             track,
             label=label,
             score=score,
+            mean=mean,
+            covariance=covariance,
+            box=box,
             updated_ns={**track.updated_ns, **dict.fromkeys(measurement.seen_by, now_ns)},
             strong_ns=strong_ns,
             hits=hits,
             evidence=evidence,
-            confirmed=track.confirmed or self._is_believed(hits, evidence, has_box),
+            confirmed=track.confirmed or self._is_believed(hits, evidence, box is not None),
             support=support,
         )
 

@@ -465,7 +465,7 @@ def test_the_score_follows_the_detections_slowly() -> None:
 def test_after_a_while_unseen_a_box_begins_anew() -> None:
     watch = Watch()
     watch.follow(20, lambda ms: [seen(ms, 5.0, -1.0 + 1e-3 * ms, velocity=0.0)])
-    watch.follow(15, lambda ms: [cluster(ms, 5.0, 0.0, 0.0)])
+    watch.follow(25, lambda ms: [cluster(ms, 5.0, 0.0, 0.0)])
     (track,) = watch.step(seen(watch.ms, 5.0, 0.2, velocity=0.0))
     assert track.box == pytest.approx(box_of(5.0, 0.2))
 
