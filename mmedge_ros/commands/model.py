@@ -16,6 +16,7 @@ from rich.table import Table
 
 from mmedge_ros.commands.display import StatusLine, one_line, say
 from mmedge_ros.commands.errors import plain_errors
+from mmedge_ros.commands.model_build import build
 from mmedge_ros.commands.options import (
     BundleArgument,
     DetectorArgument,
@@ -30,8 +31,9 @@ if TYPE_CHECKING:
     from mmedge_ros.lab.evaluation.detector_accuracy import DetectorAccuracy, StratumAccuracy
 
 model_app = typer.Typer(
-    no_args_is_help=True, help='List, show, judge and fetch detectors and bundles.'
+    no_args_is_help=True, help='List, show, judge, fetch and build detectors and bundles.'
 )
+model_app.command('build')(build)
 
 
 @model_app.command('list')

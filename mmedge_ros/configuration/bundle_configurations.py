@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,13 +14,20 @@ from mmedge_ros.configuration.accuracy_predictor import (
     bundle_accuracy,
 )
 from mmedge_ros.configuration.configuration_space import (
-    LEVELS_FROM_CHEAPEST,
     ConfigurationSpace,
     ModalityOptions,
+    from_cheapest,
 )
 from mmedge_ros.configuration.learned_accuracy import LearnedAccuracy, bundle_surface
+from mmedge_ros.configuration.unit_time_profile import (
+    StageTime,
+    UnitTimeProfile,
+    assumed_unit_times,
+    stage_time,
+)
 from mmedge_ros.data_types import CAMERA
 from mmedge_ros.encoding.bundle.model_bundle import load_bundle, model_levels
+from mmedge_ros.untrusted_files import shown
 
 
 def bundle_levels(model: Path, modality: str) -> tuple[str, ...]:
@@ -35,9 +43,7 @@ def bundle_levels(model: Path, modality: str) -> tuple[str, ...]:
         entry = manifest_of(model).get(modality)
         listed = entry.get('levels') if isinstance(entry, Mapping) else None
         levels = tuple(map(str, listed)) if isinstance(listed, Mapping) else ()
-    if set(levels) <= set(LEVELS_FROM_CHEAPEST):
-        levels = tuple(level for level in LEVELS_FROM_CHEAPEST if level in levels)
-    return levels or ('',)
+    return from_cheapest(levels) or ('',)
 
 
 def bundle_space(
@@ -67,6 +73,39 @@ def manifest_of(model: Path) -> Mapping[str, Any]:
     :raises EncodingError: if it cannot be read
     """
     return load_bundle(model).content if model.is_dir() else {}
+
+
+def bundle_unit_times(model: Path, space: ConfigurationSpace) -> tuple[UnitTimeProfile, bool]:
+    """Return unit times to begin with where no profile was measured.
+
+    They are assumed, but for camera levels whose ``encode_ms`` (median and p95) the manifest
+    says; True if it says all of them.
+
+    :raises EncodingError: if the manifest cannot be read
+    :raises ConfigurationError: for times that cannot be
+    """
+    assumed = assumed_unit_times(space)
+    camera = manifest_of(model).get(CAMERA)
+    levels = camera['levels'] if isinstance(camera, Mapping) else {}
+    measured = {
+        (CAMERA, level): _encode_time(level, entry['encode_ms'])
+        for level, entry in levels.items()
+        if 'encode_ms' in entry
+    }
+    known = {key: measured.get(key, time) for key, time in assumed.units.items()}
+    is_measured = all(key in measured for key in known if key[0] == CAMERA)
+    return replace(assumed, units=known), is_measured
+
+
+def _encode_time(level: str, entry: Any) -> StageTime:
+    times = [entry.get(name) if isinstance(entry, Mapping) else None for name in ('median', 'p95')]
+    known = [1e-3 * time for time in times if isinstance(time, int | float)]
+    if len(known) < len(times):
+        raise ConfigurationError(
+            f'camera.levels.{level}.encode_ms of the manifest must be {{median: ms, p95: ms}}, '
+            f'not {shown(entry)}'
+        )
+    return stage_time(*known)
 
 
 class BundlePredictor(NamedTuple):

@@ -180,6 +180,13 @@ class ConfigurationSpace:
         return allowed
 
 
+def from_cheapest(levels: Sequence[str]) -> tuple[str, ...]:
+    """Return levels in ascending order of cost: other names than the usual stay as listed."""
+    if set(levels) <= set(LEVELS_FROM_CHEAPEST):
+        return tuple(level for level in LEVELS_FROM_CHEAPEST if level in levels)
+    return tuple(levels)
+
+
 def highest_level(options: ModalityOptions, cap: str) -> int:
     """Return the place of the most expensive level that a cap leaves to a modality.
 

@@ -48,6 +48,7 @@ class OnnxDetector:
     :param grid: shape that the grid must have, of the form that feature_grid describes;
         pictures are then fitted onto its canvas first
     :param embedding: network that makes the embedding of the grid
+    :param labels: what the network's class names are called instead; classes of one label are one
     :raises EncodingError: if a file is no such network, or the device is not there
     """
 
@@ -58,6 +59,7 @@ class OnnxDetector:
         device: str = 'cpu',
         grid: tuple[int, int, int] | None = None,
         embedding: Path | None = None,
+        labels: Mapping[str, str] | None = None,
     ) -> None:
         stages = [path] if isinstance(path, Path) else list(path)
         self._parameters = parameters or DetectorParameters()
@@ -75,7 +77,10 @@ class OnnxDetector:
         outputs = self._network.run(black)
         answer = np.asarray(outputs[self._answer], np.float32)
         self._head = find_head(answer, self._input_size, metadata, self._place)
-        self._names = class_names(metadata, self._head.classes, self._place)
+        own = class_names(metadata, self._head.classes, self._place)
+        self._names = tuple((labels or {}).get(name, name) for name in own)
+        # Suppression tells objects of several classes apart, unless they go by one label.
+        self._classes = np.array([self._names.index(name) for name in self._names])
         self._kept = _kept_classes(self._names, self._parameters.labels, self._place)
         canvas = Canvas.in_input(CANVAS, self._input_size) if grid else None
         self._letterbox = Letterbox(self._input_size, self._head.style, port.dtype, canvas)
@@ -83,7 +88,8 @@ class OnnxDetector:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        return tuple(n for n, kept in zip(self._names, self._kept, strict=True) if kept)
+        kept = (name for name, kept in zip(self._names, self._kept, strict=True) if kept)
+        return tuple(dict.fromkeys(kept))
 
     @property
     def input_size(self) -> tuple[int, int]:
@@ -126,6 +132,7 @@ class OnnxDetector:
         parameters = self._parameters
         with np.errstate(invalid='ignore', over='ignore'):  # hostile values are dropped or cut
             candidates = self._head.candidates(output, parameters.score_threshold, self._kept)
+            candidates = candidates._replace(classes=self._classes[candidates.classes])
             if self._head.overlapping:
                 order = best_boxes(candidates, parameters.iou_threshold)
             else:

@@ -110,6 +110,28 @@ def _do_in_processes(
         _end([worker.process for worker in working.values()])
 
 
+def value_within(name: str, seconds: float, work: Callable[[], Any], expected: Expected) -> Any:
+    """Return what a function returns in a process of its own, which is killed if it takes long.
+
+    :param work: must be one that can be pickled, as what it returns
+    :param expected: what it raises where it cannot be done
+    :raises WorkError: if it cannot be done or is not done in time
+    """
+    worker = _begin(name, partial(_values, partial(_once, work)), expected)
+    try:
+        with worker.connection:
+            if not worker.connection.poll(seconds):
+                raise WorkError(name, f'not done after {seconds:g} s')
+            return _received(worker)
+    finally:
+        worker.process.kill()
+        worker.process.join()
+
+
+def _once(work: Callable[[], Any]) -> Iterable[Any]:
+    return (work(),)
+
+
 @contextmanager
 def worker_streams(
     sources: Mapping[str, Source], expected: Expected

@@ -14,14 +14,18 @@ from builtin_interfaces.msg import Time
 
 from mmedge_ros import msg
 from mmedge_ros.configuration import ConfigurationError
-from mmedge_ros.configuration.bundle_configurations import bundle_predictor, bundle_space
+from mmedge_ros.configuration.bundle_configurations import (
+    bundle_predictor,
+    bundle_space,
+    bundle_unit_times,
+)
 from mmedge_ros.configuration.configuration_loop import (
     ConfigurationLoop,
     ConfigurationLoopParameters,
 )
 from mmedge_ros.configuration.latency_budget import LatencyDemand
 from mmedge_ros.configuration.scene_indicators import SceneIndicators
-from mmedge_ros.configuration.unit_time_profile import assumed_unit_times, unit_times_from_profile
+from mmedge_ros.configuration.unit_time_profile import unit_times_from_profile
 from mmedge_ros.data_types import CAMERA, NS_PER_S, RADAR, RETURN_FIELDS, Box
 from mmedge_ros.encoding.bundle.default_model import default_detector
 from mmedge_ros.parameter import group, parameter
@@ -88,8 +92,9 @@ def optimizer_setup(p: ConfigurationOptimizerParameters) -> OptimizerSetup:
     if p.profile:
         times = unit_times_from_profile(read_profile(Path(p.profile)), space)
     else:
-        times = assumed_unit_times(space)
-        notes.append('no device profile: unit times are guessed until measured (mmedge profile)')
+        times, measured = bundle_unit_times(model, space)
+        begin = 'begin with those in the bundle' if measured else 'are guessed until measured'
+        notes.append(f'no device profile: unit times {begin} (mmedge profile)')
     accuracies = bundle_predictor(model, space)
     if accuracies.note:
         notes.append(accuracies.note)

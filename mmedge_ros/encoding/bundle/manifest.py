@@ -59,10 +59,14 @@ Stages = tuple[BundleFile, ...]
 
 @dataclass(frozen=True)
 class Levels:
-    """The stages of each level of a modality (one where a level is one graph)."""
+    """The stages of each level of a modality (one where a level is one graph).
+
+    ``labels`` are what a level's own class names are called outside, where they differ.
+    """
 
     stages: dict[str, Stages] = field(default_factory=dict)
     default: str = ''
+    labels: dict[str, Mapping[str, str]] = field(default_factory=dict)
 
 
 class Manifest:
@@ -100,7 +104,12 @@ class Manifest:
                 f'{self.path} has {modality}.default {default!r}, which is none of its levels '
                 f'({", ".join(stages)})'
             )
-        return Levels(stages, default)
+        labels = {
+            level: self._labels(entry['labels'], f'{modality}.levels.{level}.labels')
+            for level, entry in entries.items()
+            if 'labels' in entry
+        }
+        return Levels(stages, default, labels)
 
     def file(self, section: str, name: str) -> BundleFile:
         """Return a file that is the entry ``name`` of a section."""
@@ -115,6 +124,12 @@ class Manifest:
                 'from 0 to 1'
             )
         return float(value)
+
+    def _labels(self, entry: Any, where: str) -> Mapping[str, str]:
+        return {
+            own: self._text(label, f'{where}.{own}')
+            for own, label in self._mapping(entry, where).items()
+        }
 
     def _stages(self, entry: Any, where: str) -> Stages:
         fields = self._mapping(entry, where)

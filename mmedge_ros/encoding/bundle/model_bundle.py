@@ -23,6 +23,7 @@ A level is one graph or a list of stages that run one after another (tapped_netw
 ``camera`` are optional; ``grid`` says that all levels put out feature grids (feature_grid),
 which embedding and fusion need. Of ``gate`` only the file is known here (skipping/bundle_gate
 reads the rest); entries this module does not know (metrics, profiles) are left to others.
+``labels`` of a level, such as {pedestrian: person}, renames classes of its network.
 """
 
 from __future__ import annotations
@@ -250,7 +251,8 @@ def open_detector(
     bundle = load_bundle(path)
     stages = [_as_onnx(stage, parameters) for stage in bundle.camera_stages(level)]
     grid = CAMERA_GRID if bundle.has_grid else None
-    return OnnxDetector(stages, parameters, device, grid, bundle.embedding(CAMERA))
+    labels = bundle.camera.labels.get(level or bundle.default)
+    return OnnxDetector(stages, parameters, device, grid, bundle.embedding(CAMERA), labels)
 
 
 def is_bundle(path: Path) -> bool:

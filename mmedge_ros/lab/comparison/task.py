@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
 
+from mmedge_ros.configuration.configuration_space import LEVELS_FROM_CHEAPEST
 from mmedge_ros.lab.comparison.outcome import (
     Outcome,
     outcome_bytes,
@@ -14,7 +15,6 @@ from mmedge_ros.lab.comparison.outcome import (
     read_outcome,
 )
 from mmedge_ros.lab.comparison.plan import ComparisonCase
-from mmedge_ros.lab.evaluation.bundle_cases import LEVELS
 from mmedge_ros.lab.evaluation.bundle_under_test import BundleUnderTest, software_digest
 from mmedge_ros.lab.evaluation.cached_networks import CachedNetworks
 from mmedge_ros.lab.evaluation.encoded_flight import EncodedFlight
@@ -128,7 +128,9 @@ def compare_flight(
         return
     report = on_progress or (lambda _: None)
     encoders = task.bundle.encoders()
-    levels = {modality: encoder.levels or LEVELS for modality, encoder in encoders.items()}
+    levels = {
+        modality: encoder.levels or LEVELS_FROM_CHEAPEST for modality, encoder in encoders.items()
+    }
     with Recording(task.flight) as recording:
         flight = encoded_with_truth(
             recording, encoders, levels, lambda share: report(_ENCODING_SHARE * share)

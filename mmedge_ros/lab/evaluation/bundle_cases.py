@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import difflib
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from mmedge_ros.configuration.configuration_space import from_cheapest
 from mmedge_ros.data_types import CAMERA, RADAR, Configuration, ModalityConfiguration
 from mmedge_ros.lab.evaluation import EvaluationError
 
 RATES: Mapping[str, tuple[float, ...]] = {CAMERA: (10.0, 20.0, 30.0), RADAR: (5.0, 10.0, 20.0)}
-# From the cheapest to the most expensive; stands for every level where a bundle has one model.
-LEVELS = ('small', 'medium', 'large')
 
 
 class Strategy(NamedTuple):
@@ -147,15 +146,9 @@ def _levels(known: Sequence[str], wanted: Sequence[str]) -> tuple[str, ...]:
     """Levels of a modality in ascending order; one that stands for all where there is one."""
     if not known:
         return ('any',)
-    chosen = [level for level in known if not wanted or level in wanted]
-    if not chosen:
-        return (_ascending(known)[-1],)
-    return tuple(_ascending(chosen))
-
-
-def _ascending(levels: Iterable[str]) -> list[str]:
-    order = {level: place for place, level in enumerate(LEVELS)}
-    return sorted(levels, key=lambda level: order.get(level, len(order)))
+    ascending = from_cheapest(known)
+    chosen = tuple(level for level in ascending if not wanted or level in wanted)
+    return chosen or ascending[-1:]
 
 
 def _require_known(known: Mapping[str, Sequence[str]], wanted: Sequence[str]) -> None:

@@ -102,17 +102,18 @@ def write_manifest(folder: Path, name: str, content: Mapping[str, Any]) -> None:
     (folder / MANIFEST).write_text(text, encoding='utf-8')
 
 
-def finish_bundle(part: Path, folder: Path) -> None:
+def finish_bundle(part: Path, folder: Path, largest: float = LARGEST_BUNDLE) -> None:
     """Move a written bundle to its place on the same disk, where it comes into being whole.
 
+    :param largest: bytes that it may have; the default is what fits into a repository
     :raises TrainingError: if it is larger than a bundle may be
     :raises OSError: if it cannot be moved
     """
     total = sum(path.stat().st_size for path in part.iterdir())
-    if total > LARGEST_BUNDLE:
+    if total > largest:
         raise TrainingError(
             f'the bundle in {part} has {total / 1e6:.1f} MB and may have '
-            f'{LARGEST_BUNDLE / 1e6:.0f}; use narrower networks'
+            f'{largest / 1e6:.0f}; use narrower networks'
         )
     for path in part.iterdir():
         with path.open('rb') as file:

@@ -130,7 +130,7 @@ def _write_scene(folder: Path, first: int, scene: PlannedFlight) -> None:
     for place, instant in enumerate(instants(scene)):
         picture = camera.picture(instant)
         files = picture_files(
-            first + place, as_jpeg(picture.image), picture.image.shape, _truth(picture.objects)
+            first + place, as_jpeg(picture.image), picture.image.shape, truth_of(picture.objects)
         )
         for name, content in files.items():
             # The last file says that the scene is whole, so it must be so itself.
@@ -147,7 +147,7 @@ def instants(scene: PlannedFlight) -> list[float]:
     return [float(t) for begin in begins for t in (begin, begin + CAMERA_PERIOD)]
 
 
-def _truth(objects: Sequence[SeenObject]) -> TrueFrame:
+def truth_of(objects: Sequence[SeenObject]) -> TrueFrame:
     """Return what is in a picture; where in the world it is does not matter here."""
     nowhere = np.full((len(objects), 3), np.nan)
     return TrueFrame(

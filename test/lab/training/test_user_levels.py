@@ -1,0 +1,265 @@
+"""Bundles of networks that a user brings."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+import yaml
+from hand_made_networks import (
+    BOX,
+    end_to_end_network,
+    endless_network,
+    ultralytics_network,
+)
+from painted_crossing import write_crossings
+from tiny_detector import write_tiny_detector
+
+from mmedge_ros.configuration.bundle_configurations import (
+    bundle_levels,
+    bundle_predictor,
+    bundle_space,
+    bundle_unit_times,
+)
+from mmedge_ros.data_types import CAMERA, RADAR
+from mmedge_ros.encoding import EncodingError
+from mmedge_ros.encoding.bundle.model_bundle import load_bundle, open_detector
+from mmedge_ros.lab.evaluation.bundle_evaluation import EvaluationRequest
+from mmedge_ros.lab.training import TrainingError
+from mmedge_ros.lab.training.level_trial import (
+    Trial,
+    TrialPicture,
+    class_labels,
+    trial_of,
+    try_network,
+)
+from mmedge_ros.lab.training.user_levels import (
+    UserLevels,
+    ascending,
+    build_bundle,
+    default_level,
+    judge_levels,
+    named_levels,
+)
+from mmedge_ros.records.ground_truth import TrueFrame
+
+ROOT = Path(__file__).resolve().parents[3]
+RATES = {CAMERA: (10.0, 20.0, 30.0), RADAR: (5.0, 10.0, 20.0)}
+# A white person on black, which the tiny detectors find to the pixel.
+_WHITE = (200.0, 100.0, 260.0, 300.0)
+
+
+def picture() -> TrialPicture:
+    image = np.zeros((480, 640, 3), np.uint8)
+    x0, y0, x1, y1 = map(int, _WHITE)
+    image[y0:y1, x0:x1] = 255
+    nowhere = np.full((1, 3), np.nan)
+    truth = TrueFrame(
+        np.array([1]),
+        np.array(['person']),
+        np.array([_WHITE]),
+        np.array([1.0]),
+        nowhere,
+        nowhere,
+        nowhere[:, 0],
+    )
+    return TrialPicture(cv2.imencode('.jpg', image)[1].tobytes(), truth)
+
+
+def built(out: Path, weights: Mapping[str, Path], **rest: str) -> dict[str, Trial]:
+    request = UserLevels(weights, out, (416, 320), **rest)
+    return build_bundle(request, [picture()], lambda _share, _words: None)
+
+
+def trial(milliseconds: float) -> Trial:
+    return Trial((416, 320), ('person',), {}, 1e-3 * milliseconds, 2e-3 * milliseconds, 2, 1.0)
+
+
+def test_levels_fly_by_their_measured_times(tmp_path: Path) -> None:
+    weights = {
+        'heavy': write_tiny_detector(tmp_path / 'a.onnx', 640, 512, score=0.7),
+        'light': write_tiny_detector(tmp_path / 'b.onnx', score=0.8),
+    }
+    trials = built(tmp_path / 'own', weights, licence='MIT')
+    assert list(trials) == ['light', 'heavy']
+    assert trials['light'].recall == 1.0
+    bundle = load_bundle(tmp_path / 'own')
+    assert bundle.content['licence'] == 'MIT'
+    assert bundle_levels(bundle.folder, CAMERA) == ('light', 'heavy')
+    space = bundle_space(bundle.folder, (CAMERA, RADAR), RATES)
+    times, measured = bundle_unit_times(bundle.folder, space)
+    assert measured
+    for level, its in trials.items():
+        assert times.units[CAMERA, level].median == pytest.approx(its.median, abs=1e-6)
+        (detection,) = open_detector(bundle.folder, level=level).detect(white()).detections
+        assert detection.label == 'person'
+    assert bundle_predictor(bundle.folder, space).source.startswith('assumed')
+
+
+def white() -> np.ndarray:
+    jpeg = np.frombuffer(picture().jpeg, np.uint8)
+    return np.asarray(cv2.imdecode(jpeg, cv2.IMREAD_COLOR), np.uint8)
+
+
+def test_a_bundle_without_times_begins_with_assumed_ones(tmp_path: Path) -> None:
+    built(tmp_path / 'own', {'one': write_tiny_detector(tmp_path / 'a.onnx')})
+    manifest = tmp_path / 'own' / 'manifest.yaml'
+    content = yaml.safe_load(manifest.read_text())
+    del content['camera']['levels']['one']['encode_ms']
+    manifest.write_text(yaml.safe_dump(content))
+    space = bundle_space(tmp_path / 'own', (CAMERA,), RATES)
+    times, measured = bundle_unit_times(tmp_path / 'own', space)
+    assert not measured
+    assert times.units[CAMERA, 'one'].median == 0.015
+
+
+def test_classes_of_other_names_are_people_and_one_object_is_one(tmp_path: Path) -> None:
+    weights = {'own': ultralytics_network(tmp_path / 'a.onnx', ('pedestrian', 'People'))}
+    trials = built(tmp_path / 'own', weights)
+    assert trials['own'].labels == {'pedestrian': 'person', 'People': 'person'}
+    detector = open_detector(tmp_path / 'own')
+    (detection,) = detector.detect(white()).detections
+    assert detector.labels == ('person',)
+    # 640 x 480 px become 416 x 312, with 4 rows of padding above and below.
+    scale, (x0, y0, x1, y1) = 640 / 416, BOX
+    expected = [scale * side for side in (x0, y0 - 4, x1, y1 - 4)]
+    assert list(detection.box) == pytest.approx(expected)
+
+
+def test_a_network_with_suppression_inside_is_a_level(tmp_path: Path) -> None:
+    trials = built(tmp_path / 'own', {'own': end_to_end_network(tmp_path / 'a.onnx')})
+    assert trials['own'].input_size == (416, 320)
+    assert len(open_detector(tmp_path / 'own').detect(white()).detections) == 1
+
+
+def test_a_network_without_people_is_refused_unless_told_which_they_are(tmp_path: Path) -> None:
+    path = ultralytics_network(tmp_path / 'a.onnx', ('boat', 'buoy'))
+    with pytest.raises(TrainingError, match=r'none of the classes .* \(boat, buoy\).*--people'):
+        built(tmp_path / 'own', {'own': path})
+    assert not any(p.name.startswith(('own', '.own')) for p in tmp_path.iterdir())
+    assert built(tmp_path / 'own', {'own': path}, people='boat')['own'].labels == {
+        'boat': 'person'
+    }
+    with pytest.raises(TrainingError, match="no class 'ship' either"):
+        class_labels(('boat',), 'ship', 'a.onnx')
+    assert class_labels(('person', 'car'), 'ship', 'a.onnx') == {}
+
+
+def test_a_network_that_sees_people_everywhere_is_refused(tmp_path: Path) -> None:
+    path = ultralytics_network(tmp_path / 'a.onnx', ('person',), boxes=60)
+    with pytest.raises(TrainingError, match='sees 60 people where two are'):
+        trial_of(path, [picture()])
+
+
+def test_a_network_that_hangs_is_given_up(tmp_path: Path) -> None:
+    path = endless_network(tmp_path / 'a.onnx')
+    with pytest.raises(TrainingError, match=r"level 'slow' .* not done after 5 s; use a smaller"):
+        try_network('slow', path, [picture()], longest=5.0)
+
+
+def test_a_file_that_is_no_network_is_told_with_its_level(tmp_path: Path) -> None:
+    path = tmp_path / 'a.onnx'
+    path.write_bytes(b'no network')
+    with pytest.raises(TrainingError, match=r"level 'own' cannot be made from a.onnx: .*a.onnx"):
+        built(tmp_path / 'own', {'own': path})
+
+
+@pytest.mark.parametrize(
+    ('texts', 'words'),
+    [
+        (['small'], 'does not read NAME=FILE'),
+        (['../x={a}'], 'does not read NAME=FILE'),
+        (['any={a}'], 'does not read NAME=FILE'),
+        (['one={a}', 'one={b}'], "level 'one' is named twice"),
+        (['one={a}', 'two={a}'], "levels 'one' and 'two' are one and the same"),
+        (['one={a}', 'two={copy}'], "levels 'one' and 'two' are one and the same"),
+        (['one={a}.none'], 'do not exist'),
+        ([], '0 levels'),
+    ],
+)
+def test_wrong_levels_are_told(tmp_path: Path, texts: list[str], words: str) -> None:
+    files = {
+        'a': write_tiny_detector(tmp_path / 'a.onnx'),
+        'b': write_tiny_detector(tmp_path / 'b.onnx', score=0.5),
+        'copy': write_tiny_detector(tmp_path / 'copy.onnx'),
+    }
+    with pytest.raises((TrainingError, EncodingError), match=words):
+        named_levels([text.format(**files) for text in texts])
+
+
+def test_the_usual_names_must_mean_ascending_cost() -> None:
+    with pytest.raises(TrainingError, match=r"'small' takes 30.0 ms .* 'large' 20.0 ms"):
+        ascending({'small': trial(30.0), 'large': trial(20.0)})
+    # What differs by less than the machine does stays as it was named.
+    assert list(ascending({'large': trial(20.0), 'small': trial(21.0)})) == ['small', 'large']
+    assert list(ascending({'small': trial(30.0), 'nano': trial(20.0)})) == ['nano', 'small']
+
+
+def test_the_default_level_keeps_up_with_the_camera() -> None:
+    assert default_level({'a': trial(10.0), 'b': trial(30.0), 'c': trial(40.0)}) == 'b'
+    assert default_level({'a': trial(50.0), 'b': trial(60.0)}) == 'a'
+
+
+def test_weights_in_a_second_file_are_refused(tmp_path: Path) -> None:
+    import onnx
+
+    model = onnx.load(str(write_tiny_detector(tmp_path / 'a.onnx')))
+    onnx.save_model(model, str(tmp_path / 'a.onnx'), save_as_external_data=True, size_threshold=0)
+    with pytest.raises(TrainingError, match='export it as one file'):
+        built(tmp_path / 'own', {'own': tmp_path / 'a.onnx'})
+
+
+def test_a_full_disk_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write_tiny_detector(tmp_path / 'a.onnx')
+
+    def full(descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, 'fsync', full)
+    with pytest.raises(TrainingError, match='No space left on device; make room'):
+        built(tmp_path / 'own', {'own': path})
+    assert [p.name for p in tmp_path.iterdir()] == ['a.onnx']
+
+
+def test_a_place_that_is_taken_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / 'own').mkdir()
+    (tmp_path / 'own/mine').write_text('x')
+    with pytest.raises(TrainingError, match='exists already'):
+        built(tmp_path / 'own', {'own': write_tiny_detector(tmp_path / 'a.onnx')})
+
+
+def test_accuracies_of_a_set_are_what_the_optimiser_reads(tmp_path: Path) -> None:
+    flights = tuple(write_crossings(tmp_path / 'set', flights=1).iterdir())
+    weights = {'own': write_tiny_detector(tmp_path / 'a.onnx')}
+    out = tmp_path / 'own'
+    built(out, weights)
+    request = EvaluationRequest(out, 'set', flights, tmp_path / 'report')
+    judge_levels(out, request, lambda _share, _whole: None)
+    space = bundle_space(out, (CAMERA, RADAR), RATES)
+    predictor = bundle_predictor(out, space)
+    assert predictor.source == 'the table of the bundle'
+    assert len(space) == 3 * 3
+
+
+def test_the_shipped_networks_and_anothers_make_a_bundle(tmp_path: Path) -> None:
+    data = os.environ.get('MMEDGE_DATA')
+    if not data:
+        pytest.skip('MMEDGE_DATA is not set: yolox_nano.onnx is not here')
+    shipped = ROOT / 'models/flight_people'
+    weights = {
+        'nano': Path(data) / 'models/yolox_nano.onnx',
+        'ours': shipped / 'small.onnx',
+    }
+    trials = built(tmp_path / 'own', weights)
+    assert set(trials) == {'nano', 'ours'}
+    assert trials['nano'].input_size == (416, 416)
+    assert load_bundle(tmp_path / 'own').content['labels'] == ['person', 'cyclist', 'car', 'dog']
+    plain, level = open_detector(weights['nano']), open_detector(tmp_path / 'own', level='nano')
+    image = np.asarray(np.random.default_rng(1).integers(0, 256, (480, 640, 3)), np.uint8)
+    assert level.detect(image).detections == plain.detect(image).detections
+    assert level.labels == plain.labels
