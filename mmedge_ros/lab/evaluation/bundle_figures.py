@@ -190,6 +190,7 @@ def draw_differences(report: Mapping[str, Any]) -> FigureFile | None:
                         )
             axes.axvline(0.0, color=INK, linewidth=1.0)
             label_rows(axes, [_stratum_words(*s) for s in strata])
+            axes.locator_params(axis='x', nbins=5)
             axes.set_xlabel('difference (IoU, share)')
             axes.set_title(capital(figure_words(name)))
         _draw_legend(figure, drawn[0], columns)
