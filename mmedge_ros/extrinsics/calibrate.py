@@ -46,7 +46,7 @@ _WIDEST = np.array([*np.radians([3.0, 6.0, 6.0]), 0.06])
 # What no number of returns averages out, as deviations measured on simulated flights: boxes and
 # bodies are not centred alike (rad; m upwards, as the chest reflects more than the legs), and the
 # way people step (s), where the time comes from them and not from ego motion.
-_SYSTEMATIC = np.array([*np.radians([0.1, 0.3, 0.4]), 0.02])
+_SYSTEMATIC = np.array([*np.radians([0.2, 0.3, 0.5]), 0.02])
 _SYSTEMATIC_HEIGHT = 0.2
 _SYSTEMATIC_BY_EGO = 0.001
 # A rough protractor, and clocks of one computer.
