@@ -238,8 +238,8 @@ class Measurement:
     ``lasting`` says which part (3, 3) of the covariance is an error that the next readings of
     a modality repeat, such as that of a person taller than others. ``otherwise`` is what holds
     if the returns inside the box come from another object; ``odds`` is the logarithm of the odds
-    that they are not. ``height_deviation`` is how far (relative) bodies differ in height where
-    the range is from that of the box, else NaN.
+    that they are not. ``height_deviation`` is how far (relative) ranges of a source differ from
+    one body to another where the box or a network gave the range, else NaN.
     """
 
     stamp_ns: int

@@ -16,6 +16,7 @@ from mmedge_ros.commands.train_replayed import (
     SeedOption,
     ValidationOption,
     train_gate,
+    train_noise,
     train_predictor,
     train_rivals,
 )
@@ -341,6 +342,7 @@ def ablations(
 
 
 train_app.command('gate')(train_gate)
+train_app.command('noise')(train_noise)
 train_app.command('predictor')(train_predictor)
 train_app.command('rivals')(train_rivals)
 

@@ -1,4 +1,4 @@
-"""`mmedge train gate`, `predictor` and `rivals`: what is learned from replayed flights."""
+"""`mmedge train gate`, `noise`, `predictor`, `rivals`: what is learned from replayed flights."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from mmedge_ros.commands.options import (
     BundleArgument,
     JobsOption,
     SetArgument,
+    existing_file,
     existing_set,
     option,
 )
@@ -134,6 +135,37 @@ def train_gate(
                 f'allow is in {report / PAGE}. More flights, or a larger --alpha, may do'
             )
     typer.echo(out)
+
+
+def train_noise(
+    bundle: BundleArgument,
+    train: Annotated[
+        list[Path], existing_set('--train', 'set it learns from; may be given again', '')
+    ],
+    profile: Annotated[
+        Path | None,
+        existing_file(
+            '--profile', 'service times from a device profile: the same result every time'
+        ),
+    ] = None,
+) -> None:
+    """Fit how large the errors of tracks are with a bundle, and write that into the bundle.
+
+    Afterwards the covariances of tracks fit their errors on average (NEES 4).
+    """
+    with plain_errors():
+        from mmedge_ros.encoding.bundle.default_model import default_detector
+        from mmedge_ros.lab.training.flight_pictures import flights_in
+        from mmedge_ros.lab.training.noise_fit import fit_noise_scale, write_noise_scale
+
+        folder = default_detector(bundle)
+        flights = [flight for chosen in train for flight in flights_in(chosen)]
+        with StatusLine(f'noise of {folder.name}') as line:
+            fit = fit_noise_scale(folder, flights, profile, line.advance)
+        write_noise_scale(folder, fit)
+        for what, nees in (('as it was', fit.before), ('on seeds left out', fit.left_out)):
+            say(f'mean NEES {what}: {nees.value:.2f} ({nees.low:.2f} to {nees.high:.2f})')
+    typer.echo(f'{fit.scale:.3g}')
 
 
 def train_predictor(

@@ -191,7 +191,11 @@ def _range_of_box(
     distance, deviation = detection.distance, detection.distance_deviation
     if distance > 0.0 and deviation > 0.0:  # NaN is not
         # A network makes the same mistake again where it sees the same again.
-        return _RangeReading('learned', distance, deviation / _SQRT2, deviation / _SQRT2)
+        half = deviation / _SQRT2
+        # Like bodies of another height, they are wrong by the same factor each time.
+        return _RangeReading(
+            'learned', distance, half, half, height_deviation=deviation / distance
+        )
     doubt = by_height * (2.5 if is_cut else 1.0)
     # How much of a cut body is in the picture says nothing of how tall it is.
     return _RangeReading(

@@ -1,4 +1,4 @@
-"""What a bundle brings to the pipeline: feature fusion, a gate, a covariance calibration."""
+"""What a bundle brings to the pipeline: feature fusion, a gate, the scale of noise."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from mmedge_ros.pipeline.pipeline_parts import MeasurementSource
 from mmedge_ros.skipping.bundle_gate import BundleGate, bundle_gate
 from mmedge_ros.skipping.early_decision import GatedDecision, Gating
 from mmedge_ros.skipping.skip_control import SkipControl
-from mmedge_ros.tracking.covariance_calibration import CovarianceCalibration, read_calibration
+from mmedge_ros.tracking.noise_scale import USUAL_SCALE, read_noise_scale
 
 _LOG = logging.getLogger(__name__)
 
@@ -56,10 +56,10 @@ def fusion_strategy(model: Path | None, parameters: PipelineParameters) -> str:
 def open_pipeline(
     model: Path | None, parameters: PipelineParameters, networks: FusionNetworks | None = None
 ) -> PerceptionPipeline:
-    """Make the pipeline with the strategy of the bundle, its gate and its calibration.
+    """Make the pipeline with the strategy of the bundle, its gate and its noise scale.
 
     :param networks: fusion networks of the bundle, if they are open already
-    :raises EncodingError: as ``fusion_strategy``, and if networks or calibration cannot be used
+    :raises EncodingError: as ``fusion_strategy``, and if networks or noise scale cannot be used
     :raises FusionError: if they do not fit this version, or windows overlap too much for them
     :raises SkippingError: if the gate of the bundle cannot be used
     """
@@ -78,15 +78,17 @@ def _gated(
     model: Path | None, parameters: PipelineParameters, fusion: FeatureFusion | None
 ) -> PerceptionPipeline:
     """Make the pipeline, with the gate of the model if it has one that can be used."""
-    calibration = read_calibration(model) if model is not None and is_bundle(model) else None
+    noise_scale = USUAL_SCALE
+    if model is not None and is_bundle(model):
+        noise_scale = read_noise_scale(model)
     gate = _gate_of(model, parameters, DECISION if fusion is None else FEATURE)
     if gate is None:
-        return PerceptionPipeline(parameters, fusion, calibration=calibration)
+        return PerceptionPipeline(parameters, fusion, noise_scale=noise_scale)
     windows, skipping = parameters.windows, parameters.skipping
     threshold = gate.threshold(skipping.alpha)
     control = SkipControl(skipping, threshold, windows.window, windows.stride, gate.slow)
     gating = Gating(gate.gate, control, parameters.scene_change)
-    return gated_pipeline(gating, parameters, fusion, calibration=calibration)
+    return gated_pipeline(gating, parameters, fusion, noise_scale=noise_scale)
 
 
 def gated_pipeline(
@@ -94,14 +96,14 @@ def gated_pipeline(
     parameters: PipelineParameters | None = None,
     fusion: FeatureFusion | None = None,
     measure: MeasurementSource | None = None,
-    calibration: CovarianceCalibration | None = None,
+    noise_scale: float = 1.0,
 ) -> PerceptionPipeline:
     """Make a pipeline whose gate decides some windows before they end."""
     p = parameters or PipelineParameters()
     high_score = p.tracking(fusion is not None).high_score
     early = GatedDecision(gating, high_score, p.windows.window)
     return PerceptionPipeline(
-        p, fusion, early_decision=early, measure=measure, calibration=calibration
+        p, fusion, early_decision=early, measure=measure, noise_scale=noise_scale
     )
 
 

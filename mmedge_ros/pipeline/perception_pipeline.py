@@ -37,7 +37,6 @@ from mmedge_ros.pipeline.unit_tracker import UnitTracker
 from mmedge_ros.pipeline.window_assembler import ClosedWindow, WindowAssembler, WindowParameters
 from mmedge_ros.skipping.early_decision import SceneChangeParameters
 from mmedge_ros.skipping.skip_control import SkipParameters
-from mmedge_ros.tracking.covariance_calibration import CovarianceCalibration
 from mmedge_ros.tracking.track import TrackerState
 from mmedge_ros.tracking.tracker import Tracker, TrackerParameters
 
@@ -105,7 +104,7 @@ class PerceptionPipeline:
     :param early_decision: decides some windows before they end; None waits for all
     :param measure: where measurements come from, units of added modalities included; None is
         decision fusion, which does without those: they count only as units and by their age
-    :param calibration: of reported covariances; None reports what the filter says
+    :param noise_scale: how much larger errors usually are than the tracker's noise models say
     :raises FusionError: if windows overlap too much for feature fusion
     """
 
@@ -116,12 +115,12 @@ class PerceptionPipeline:
         *,
         early_decision: EarlyDecision | None = None,
         measure: MeasurementSource | None = None,
-        calibration: CovarianceCalibration | None = None,
+        noise_scale: float = 1.0,
     ) -> None:
         self.parameters = p = parameters or PipelineParameters()
         self.feature_fusion = feature_fusion
         self.early_decision = early_decision
-        self.calibration = calibration
+        self.noise_scale = noise_scale
         if feature_fusion is not None and p.windows.window > _MOST_OVERLAP * p.windows.stride:
             raise FusionError(
                 f'windows of {p.windows.window:g} s every {p.windows.stride:g} s overlap more '
@@ -135,7 +134,7 @@ class PerceptionPipeline:
         self.rig = rig = SensorRig()
         self._measures_all = measure is not None
         source = measure or decision_fusion_source(p.fusion)
-        tracker = Tracker(p.tracking(feature_fusion is not None), calibration)
+        tracker = Tracker(p.tracking(feature_fusion is not None), noise_scale)
         self.tracker = UnitTracker(
             tracker,
             lambda units: source(units, rig),

@@ -1,8 +1,8 @@
 """Height bias: how much taller or shorter than most a tracked body is, learned from the radar.
 
-A range from the height of a box is wrong by the same factor each time. Where radar and box range
-a body together that factor is learned, and the box alone becomes nearly as good a measure of the
-range as the radar.
+A range from the height of a box, or by a network, is wrong by the same factor each time. Where
+radar and box range a body together that factor is learned, and the box alone becomes nearly as
+good a measure of the range as the radar.
 """
 
 from __future__ import annotations

@@ -11,13 +11,6 @@ from scipy.special import expit
 
 from mmedge_ros.data_types import CAMERA, NS_PER_S, RADAR, Box, FloatArray, Measurement, Track
 from mmedge_ros.geometry.camera_turn import CameraView, turned_pixels
-from mmedge_ros.tracking.covariance_calibration import (
-    NO_INNOVATIONS,
-    CovarianceCalibration,
-    InnovationHistory,
-    Situation,
-    updated_history,
-)
 from mmedge_ros.tracking.existence import after_miss, gained
 from mmedge_ros.tracking.height_bias import (
     UNKNOWN,
@@ -35,6 +28,7 @@ from mmedge_ros.tracking.kalman_filter import (
     start_box,
     update_boxes,
 )
+from mmedge_ros.tracking.noise_scale import UNLEARNED, NoiseScale, updated_scale
 
 # Of pedestrian detectors: a centre lies within 5 % of the height, a width or height within
 # 9 %. People walk up to half their height per second across the picture; they grow in it by
@@ -54,7 +48,8 @@ class TrackState:
     ``evidence`` is how much speaks for it, see `existence`.
     ``height_bias`` is how tall its body is; ``misassociation`` (3, 3) is the covariance of its
     position if the returns that range it, or that its height bias was learned from, were another
-    object's. ``innovations`` is how well it has predicted its boxes.
+    object's. ``noise_scale`` is how much larger its errors are than
+    the noise models say.
     """
 
     id: int
@@ -72,7 +67,7 @@ class TrackState:
     support: int = 0
     height_bias: HeightBias = UNKNOWN
     misassociation: FloatArray | None = None
-    innovations: InnovationHistory = NO_INNOVATIONS
+    noise_scale: NoiseScale = UNLEARNED
 
     @property
     def last_update_ns(self) -> int:
@@ -105,26 +100,16 @@ class TrackState:
             support=max(self.support - 1, 0),
         )
 
-    def reported_covariance(
-        self,
-        now_ns: int,
-        misassociation_share: float,
-        calibration: CovarianceCalibration | None = None,
-        crowding: float = 0.0,
-    ) -> FloatArray:
-        """Return the covariance (6, 6) to report.
+    def scaled_covariance(self, usual_scale: float, misassociation_share: float) -> FloatArray:
+        """Return the covariance (6, 6) of the state.
 
+        :param usual_scale: of `read_noise_scale`
         :param misassociation_share: probability that the radar ranges another object in its place
-        :param crowding: of `crowding_along_sight`
         """
         covariance = self.covariance.copy()
         if self.misassociation is not None:
             covariance[:3, :3] += misassociation_share * self.misassociation
-        if calibration is None:
-            return covariance
-        age = (now_ns - self.born_ns) / NS_PER_S
-        situation = Situation(age, self.radar_age(now_ns), crowding)
-        return calibration.reported(self.mean, covariance, self.innovations, situation)
+        return self.noise_scale.factor(usual_scale) * covariance
 
     def report(
         self, now_ns: int, box: Box | None, recent_ns: int, covariance: FloatArray
@@ -211,7 +196,7 @@ def updated(
         track,
         height_bias=bias,
         misassociation=spread,
-        innovations=updated_history(track.innovations, measurement, distance),
+        noise_scale=updated_scale(track.noise_scale, measurement, distance),
     )
 
 

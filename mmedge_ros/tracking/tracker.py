@@ -24,10 +24,6 @@ from mmedge_ros.tracking.association_cost import (
     place_cost,
     position_distance,
 )
-from mmedge_ros.tracking.covariance_calibration import (
-    CovarianceCalibration,
-    crowding_along_sight,
-)
 from mmedge_ros.tracking.data_association import assign
 from mmedge_ros.tracking.existence import after_measurement
 from mmedge_ros.tracking.height_bias import unbiased
@@ -61,13 +57,13 @@ class TrackerParameters:
     """How people move, and when a track is believed."""
 
     REMOVED: ClassVar[Mapping[str, str]] = {
-        'claim_correction': 'covariances are calibrated by covariance_calibration.yaml of the '
-        'model bundle; set tracker.calibrated_covariance: false for what the filter says',
+        'calibrated_covariance': 'the filter learns the scale of its covariances itself',
+        'claim_correction': 'the filter learns the scale of its covariances itself',
         'stranger_share': 'it is fixed at 0.02',
     }
 
     acceleration: float = parameter(
-        1.5,
+        0.8,
         'how briskly people change their walk; more follows turns faster, less is smoother',
         'm/s^2',
         0.05,
@@ -127,26 +123,21 @@ class TrackerParameters:
     # Share of objects that the radar ranges by the returns of another object in the same box for
     # long, such as people who stand while others walk before them. Widens the reported range only.
     misassociation_share: float = 0.02
-    calibrated_covariance: bool = parameter(
-        True,
-        'report covariances calibrated by the errors in flights, where the model bundle has a '
-        'covariance_calibration.yaml; false reports what the filter says; tracking is the same',
-    )
 
 
 class Tracker:
     """Stateless but for its parameters: every call passes the state in and out.
 
-    :param calibration: of reported covariances; None reports the filter's
+    :param noise_scale: how much larger errors usually are than the noise models say
     """
 
     def __init__(
         self,
         parameters: TrackerParameters | None = None,
-        calibration: CovarianceCalibration | None = None,
+        noise_scale: float = 1.0,
     ) -> None:
         self.parameters = p = parameters or TrackerParameters()
-        self._calibration = calibration if p.calibrated_covariance else None
+        self._noise_scale = noise_scale
         self._acceleration = np.array([p.acceleration, p.acceleration, p.vertical_acceleration])
         self._start_speed = np.array([p.start_speed, p.start_speed, 0.2 * p.start_speed])
 
@@ -217,18 +208,12 @@ class Tracker:
             state.next_id,
         )
         shown, p = [], self.parameters
-        tracks = self._advance(confirmed, at_ns)
-        crowding = crowding_along_sight(
-            np.array([t.mean[:3] for t in tracks]), [t.innovations.origin for t in tracks]
-        )
-        for track, crowded in zip(tracks, crowding, strict=True):
+        for track in self._advance(confirmed, at_ns):
             box = None
             if track.box is not None and self._is_seen(track, at_ns):
                 box = _clip(track.box.box(), size)
                 box = box if box.width >= 1.0 and box.height >= 1.0 else None
-            covariance = track.reported_covariance(
-                at_ns, p.misassociation_share, self._calibration, crowded
-            )
+            covariance = track.scaled_covariance(self._noise_scale, p.misassociation_share)
             shown.append(track.report(at_ns, box, recent_ns, covariance))
         return tuple(sorted(shown, key=lambda t: t.id))
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 from pathlib import Path
 
 import pytest
@@ -26,7 +25,7 @@ from mmedge_ros.pipeline.perception_pipeline import PipelineParameters
 from mmedge_ros.pipeline.window_assembler import WindowParameters
 from mmedge_ros.skipping.early_decision import GatedDecision, SceneChangeParameters
 from mmedge_ros.skipping.skip_control import SkipParameters
-from mmedge_ros.tracking.covariance_calibration import CALIBRATION_FILE
+from mmedge_ros.tracking.noise_scale import NOISE_FILE, USUAL_SCALE
 
 ENTRY = {'weights': 'network.onnx', 'sha256': '0' * 64}
 CAMERA_PART = {'default': 'small', 'levels': {'small': ENTRY}}
@@ -153,18 +152,17 @@ def test_a_gate_that_is_not_the_manifests_is_an_error_at_the_start(tmp_path: Pat
             open_pipeline(model, parameters())
 
 
-def test_covariances_are_calibrated_by_the_bundle_and_only_by_it(tmp_path: Path) -> None:
+def test_the_noise_scale_is_the_bundles_where_it_has_one(tmp_path: Path) -> None:
     model = with_gate(bundle(tmp_path / 'm'))
     gated, ungated = parameters(), parameters(skipping=SkipParameters(alpha=0.0))
     for chosen in (gated, ungated):
-        assert open_pipeline(model, chosen).calibration is None
-        assert open_pipeline(tmp_path / 'yolox.onnx', chosen).calibration is None
-    shipped = Path(__file__).parents[2] / 'models' / 'flight_people' / CALIBRATION_FILE
-    shutil.copy(shipped, model)
+        assert open_pipeline(model, chosen).noise_scale == USUAL_SCALE
+        assert open_pipeline(tmp_path / 'yolox.onnx', chosen).noise_scale == USUAL_SCALE
+    (model / NOISE_FILE).write_text('scale: 3.5')
     for chosen in (gated, ungated):
-        assert open_pipeline(model, chosen).calibration is not None
-    (model / CALIBRATION_FILE).write_text('height: 3')
-    with pytest.raises(EncodingError, match='height'):
+        assert open_pipeline(model, chosen).noise_scale == 3.5
+    (model / NOISE_FILE).write_text('scale: -1')
+    with pytest.raises(EncodingError, match=r'0\.01 to 100'):
         open_pipeline(model, ungated)
 
 
@@ -176,7 +174,7 @@ def test_an_unknown_strategy_is_refused() -> None:
 def test_fusion_takes_the_model_that_the_encoder_takes(tmp_path: Path, monkeypatch) -> None:
     model = fusing(tmp_path / 'm')
     assert model_of_encoders(str(model), False, parameters()) == model
-    # Decision fusion needs its gate and its covariance calibration.
+    # Decision fusion needs its gate and its noise scale.
     assert model_of_encoders(str(model), False, parameters('decision')) == model
     assert model_of_encoders(str(model), False, parameters(modalities=(RADAR,))) is None
     with pytest.raises(EncodingError, match='no detector'):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -24,7 +23,6 @@ from mmedge_ros.geometry.projection import CameraModel
 from mmedge_ros.geometry.sensor_poses import OPTICAL_TO_BODY
 from mmedge_ros.geometry.transforms import StampedTransform
 from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline, PipelineParameters
-from mmedge_ros.tracking.covariance_calibration import CovarianceCalibration, read_calibration
 
 MODEL = CameraModel(
     640, 480, np.array([[450.0, 0, 320], [0, 450, 240], [0, 0, 1]]), np.zeros(0), 'none'
@@ -49,10 +47,8 @@ def scan(available: float, sequence: int = 0) -> UnitFeatures:
     return features(unit(available, RADAR, sequence, delay=2.0))
 
 
-def pipeline(
-    *transforms: StampedTransform, calibration: CovarianceCalibration | None = None
-) -> PerceptionPipeline:
-    subject = PerceptionPipeline(calibration=calibration)
+def pipeline(*transforms: StampedTransform, noise_scale: float = 1.0) -> PerceptionPipeline:
+    subject = PerceptionPipeline(noise_scale=noise_scale)
     subject.rig.set_camera(MODEL)
     subject.rig.add_transforms(transforms or [LOOKS_FORWARD, RADAR_MOUNT])
     return subject
@@ -239,14 +235,12 @@ def test_features_without_a_trail_make_a_decision_without_one() -> None:
     assert decision.published(at(104)).trail == ()
 
 
-def test_a_calibration_changes_the_reported_covariances_and_nothing_else() -> None:
-    shipped = read_calibration(Path(__file__).parents[2] / 'models' / 'flight_people')
-    (plain,), (calibrated,) = (
-        fed(pipeline(calibration=calibration), pictures(20, 20))[-1].tracks
-        for calibration in (None, shipped)
+def test_a_noise_scale_multiplies_covariances_and_changes_nothing_else() -> None:
+    (plain,), (scaled,) = (
+        fed(pipeline(noise_scale=scale), pictures(20, 20))[-1].tracks for scale in (1.0, 3.0)
     )
-    np.testing.assert_array_equal(plain.position, calibrated.position)
-    assert not np.allclose(plain.covariance, calibrated.covariance)
+    np.testing.assert_array_equal(plain.position, scaled.position)
+    np.testing.assert_allclose(3.0 * plain.covariance, scaled.covariance)
 
 
 # ------------------------------------------------------------------------------ geometry

@@ -618,7 +618,8 @@ def simulated_walk(random: np.random.Generator, steps: int) -> np.ndarray:
     """True states (steps, 6) of a person who moves as the filter's model has it."""
     dt = PERIOD / 1e3
     move = np.kron([[1.0, dt], [0.0, 1.0]], np.eye(3))
-    density = np.diag(np.square([1.5, 1.5, 0.3]))
+    brisk = TrackerParameters().acceleration
+    density = np.diag(np.square([brisk, brisk, 0.3]))
     noise = np.kron([[dt**3 / 3, dt**2 / 2], [dt**2 / 2, dt]], density)
     velocity = random.normal(0.0, [1.5, 1.5, 0.3])
     states = [np.concatenate([[12.0, random.uniform(-3, 3), 0.0], velocity])]

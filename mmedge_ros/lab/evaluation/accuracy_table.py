@@ -134,6 +134,7 @@ def _row(scenario: str, reports: Sequence[Mapping[str, Any]]) -> TableRow:
         'nees_high': high,
         'nees_samples': nees.samples,
         'nees_in_bounds': nees.in_bounds,
+        'nees_outside_95': nees.outside,
         'latency_p95_ms': _greatest([report['latency_ms']['p95'] for report in reports]),
         'camera_age_p95_ms': _greatest(
             [report['age_ms'].get('camera', {}).get('p95') for report in reports]
@@ -147,8 +148,11 @@ def _added(parts: Sequence[Mapping[str, Any]]) -> dict[str, int]:
 
 def _nees(parts: Sequence[Mapping[str, Any]]) -> Consistency:
     samples = sum(part['samples'] for part in parts)
-    mean = _weighted([(part['mean'], part['samples']) for part in parts])
-    return Consistency(parts[0]['dof'] if parts else 4, samples, mean)
+    mean, outside = (
+        _weighted([(part[key], part['samples']) for part in parts])
+        for key in ('mean', 'outside_95')
+    )
+    return Consistency(parts[0]['dof'] if parts else 4, samples, mean, outside)
 
 
 def _weighted(values: Sequence[tuple[float | None, int]]) -> float:

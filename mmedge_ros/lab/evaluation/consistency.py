@@ -24,11 +24,15 @@ _CONFIDENCE = 0.95
 
 @dataclass(frozen=True, slots=True)
 class Consistency:
-    """Average NEES of ``samples`` independent samples with its 95 % bounds, NaN without any."""
+    """Average NEES of ``samples`` independent samples with its 95 % bounds, NaN without any.
+
+    ``outside`` is the share of single samples beyond the bound that 95 % of them should keep.
+    """
 
     dof: int
     samples: int = 0
     mean: float = math.nan
+    outside: float = math.nan
 
     @property
     def bounds(self) -> tuple[float, float]:
@@ -51,6 +55,7 @@ class Consistency:
             'high': high,
             'samples': self.samples,
             'in_bounds': self.in_bounds,
+            'outside_95': self.outside,
         }
 
 
@@ -66,7 +71,10 @@ def average_bounds(dof: int, samples: int) -> tuple[float, float]:
 def consistency_of(values: FloatArray, dof: int) -> Consistency:
     """Average independent NEES samples (N,); values that are not finite are left out."""
     finite = values[np.isfinite(values)]
-    return Consistency(dof, len(finite), float(finite.mean()) if len(finite) else math.nan)
+    if not len(finite):
+        return Consistency(dof)
+    bound = chdtri(dof, 1.0 - _CONFIDENCE)
+    return Consistency(dof, len(finite), float(finite.mean()), float((finite > bound).mean()))
 
 
 def nees(errors: FloatArray, covariances: FloatArray) -> FloatArray:

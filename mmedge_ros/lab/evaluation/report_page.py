@@ -181,7 +181,10 @@ def _nees_note(accuracy: Mapping[str, Any] | None) -> str:
     nees = accuracy['nees']
     bounds = f'{number(nees["low"], 2)} to {number(nees["high"], 2)}'
     where = 'within' if nees['in_bounds'] else 'outside'
-    return f'{where} {bounds}; {nees["dof"]} is consistent'
+    return (
+        f'{where} {bounds}; {nees["dof"]} is consistent; '
+        f'{number(100.0 * nees["outside_95"], 0)} % of samples outside their own 95 % bound'
+    )
 
 
 def _strata(accuracy: Mapping[str, Any] | None) -> list[tuple[str, str, Mapping[str, Any]]]:

@@ -55,6 +55,7 @@ def test_the_bounds_of_the_nees_narrow_with_more_flights():
     assert many['nees_high'] - many['nees_low'] < one['nees_high'] - one['nees_low']
     assert one['nees'] == many['nees'] == 0.0
     assert one['nees_in_bounds'] is False
+    assert one['nees_outside_95'] == many['nees_outside_95'] == 0.0
 
 
 def test_reports_without_truth_are_left_out():
