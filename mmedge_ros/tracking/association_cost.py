@@ -200,6 +200,12 @@ def _overlaps(
     return intersection_over_union(predicted, measured), exists
 
 
+def box_overlaps(first: Sequence[TrackState], second: Sequence[TrackState]) -> FloatArray:
+    """IoU (N, M) of the boxes of tracks that have one."""
+    corners = [_corners([t.box.values for t in tracks if t.box]) for tracks in (first, second)]
+    return intersection_over_union(*corners)
+
+
 def _corners(values: Sequence[FloatArray]) -> FloatArray:
     """Corners (N, 4) of boxes given by centre x, centre y, width, height."""
     boxes = stacked(values)

@@ -19,6 +19,7 @@ from mmedge_ros.parameter import parameter
 from mmedge_ros.tracking.association_cost import (
     POSITION_GATE,
     box_cost,
+    box_overlaps,
     cluster_cost,
     overlap_cost,
     place_cost,
@@ -50,6 +51,8 @@ _MOST_SUPPORT = _SHOWN_SUPPORT + 2
 # Evidence for a track of the camera from which it is reported, and below which it is no more,
 # until it is seen again or its time is over.
 _BELIEVED, _GIVEN_UP = 1.0, -0.67
+# A track that began this short a time (s) ago, on an older one that is not seen: one person.
+_NEW_TIME, _SAME_OVERLAP = 0.5, 0.5
 
 
 @dataclass(frozen=True)
@@ -187,6 +190,7 @@ class Tracker:
             has_picture = any(m.box is not None for m in measurements)
         if has_picture:
             tracks = [t if t.camera_age(stamp_ns) <= 0.0 else t.missed() for t in tracks]
+            tracks = _merged(tracks, stamp_ns)
         begun = self._initiate(state.next_id, boxes)
         clusters = _apart_from([*tracks, *begun], clusters)
         begun += self._initiate(state.next_id + len(begun), clusters)
@@ -369,6 +373,40 @@ def _match(
     matches += zip(chosen, (measurements[column] for _, column in best.pairs), strict=True)
     free.difference_update(chosen)
     return [measurements[j] for j in best.columns]
+
+
+def _merged(tracks: list[TrackState], now_ns: int) -> list[TrackState]:
+    """Give new tracks back to older ones that they lie on and that are not seen beside them.
+
+    Who comes out from behind another is first seen in part, which may not look like the person
+    that went there.
+    """
+    boxed = [t for t in tracks if t.box is not None]
+    new = [
+        t
+        for t in boxed
+        if t.camera_age(now_ns) <= 0.0 and (now_ns - t.born_ns) / NS_PER_S <= _NEW_TIME
+    ]
+    unseen = [t for t in boxed if t.confirmed and t.camera_age(now_ns) > 0.0]
+    if not new or not unseen:
+        return tracks
+    overlaps = box_overlaps(new, unseen)
+    pairs = assign(np.where(overlaps >= _SAME_OVERLAP, 1.0 - overlaps, np.inf)).pairs
+    taken = {new[i].id: unseen[j] for i, j in pairs if unseen[j].born_ns < new[i].born_ns}
+    gone = {old.id for old in taken.values()}
+    return [
+        replace(
+            t,
+            id=taken[t.id].id,
+            born_ns=taken[t.id].born_ns,
+            hits=t.hits + taken[t.id].hits,
+            confirmed=True,
+        )
+        if t.id in taken
+        else t
+        for t in tracks
+        if t.id not in gone
+    ]
 
 
 def _apart_from(tracks: list[TrackState], measurements: list[Measurement]) -> list[Measurement]:

@@ -141,6 +141,22 @@ def test_who_is_in_view_and_not_seen_is_reported_no_more_but_found_again() -> No
     assert again.id == known.id
 
 
+def test_who_went_behind_something_and_comes_out_looking_taller_keeps_the_id() -> None:
+    def upper(ms: float) -> Measurement:
+        whole = box_of(5.0, 0.0)
+        part = whole._replace(y1=whole.y0 + 0.55 * whole.height)
+        return replace(seen(ms, 5.0, 0.0), box=part)
+
+    watch = Watch()
+    (known,) = watch.follow(10, lambda ms: [upper(ms)])[-1]
+    for _ in range(8):
+        watch.picture()
+    tracks = [watch.picture(seen(watch.ms, 5.0, 0.0)) for _ in range(4)]
+    assert tracks[-1] is not None
+    assert tracks[-1].id == known.id
+    assert len(watch.state.tracks) == 1
+
+
 def test_a_camera_that_turns_fast_loses_nobody() -> None:
     def turned(degrees: float) -> Transform:
         return Transform(
