@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from mmedge_ros.data_types import Box, FloatArray, Measurement
+from mmedge_ros.data_types import RADAR, Box, FloatArray, Measurement
 from mmedge_ros.tracking.data_association import intersection_over_union
 from mmedge_ros.tracking.kalman_filter import (
     inverse_3,
@@ -60,7 +60,11 @@ def box_cost(
     near = (distance <= POSITION_GATE) | (overlap >= minimum_iou)
     near &= distance + surprise <= _LEAST_LIKELY
     cost = distance + surprise - _OVERLAP_WEIGHT * overlap
-    cost += _RANGE_WEIGHT * np.minimum(_range_distance(tracks, measurements), _MOST_RANGE)
+    # What the camera says of ranges is in the heights of boxes already.
+    ranged = np.array([RADAR in m.seen_by for m in measurements])
+    if ranged.any():
+        apart = np.minimum(_range_distance(tracks, measurements), _MOST_RANGE)
+        cost += _RANGE_WEIGHT * np.where(ranged, apart, 0.0)
     if not both.all():
         in_space = _nearer_distance(tracks, measurements)
         near = np.where(both, near, in_space <= POSITION_GATE)
