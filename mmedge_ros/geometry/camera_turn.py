@@ -10,6 +10,9 @@ from mmedge_ros.data_types import FloatArray
 from mmedge_ros.geometry.projection import CameraModel
 from mmedge_ros.geometry.sensor_poses import SensorGeometry
 
+# The cosine of 84 degrees.
+_LEAST_DEPTH = 0.1
+
 
 class CameraView(NamedTuple):
     """A camera and where it looks: ``rotation`` (3, 3) maps optical to tracking coordinates."""
@@ -42,5 +45,13 @@ def turned_pixels(pixels: FloatArray, before: CameraView, after: CameraView) -> 
     return np.where(ahead[:, None], moved, pixels)
 
 
-# The cosine of 84 degrees.
-_LEAST_DEPTH = 0.1
+class CameraTurn(NamedTuple):
+    """How the camera turned from one view to the other, in ``seconds``."""
+
+    before: CameraView
+    after: CameraView
+    seconds: float
+
+    def speeds(self, pixels: FloatArray) -> FloatArray:
+        """Return how fast the turning moves what is at pixels (N, 2) by now, (N, 2) px/s."""
+        return (pixels - turned_pixels(pixels, self.after, self.before)) / self.seconds

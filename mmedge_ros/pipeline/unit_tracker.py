@@ -6,13 +6,16 @@ import copy
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeAlias
 
-from mmedge_ros.data_types import Measurement, Track, UnitFeatures
+from mmedge_ros.data_types import NS_PER_S, Measurement, Track, UnitFeatures
 from mmedge_ros.fusion.pairing import PairedUnits, UnitPairing
-from mmedge_ros.geometry.camera_turn import CameraView
+from mmedge_ros.geometry.camera_turn import CameraTurn, CameraView
 from mmedge_ros.tracking.track import TrackerState
 from mmedge_ros.tracking.tracker import Tracker
 
 Measure: TypeAlias = Callable[[PairedUnits], list[Measurement]]
+
+# Over so long the turning of the camera is taken that moves boxes on.
+_TURN_NS = 300_000_000
 
 
 def _no_view(_stamp_ns: int) -> None:
@@ -67,10 +70,14 @@ class FixedLagTracker:
             del self._states[:count]
 
     def report(
-        self, at_ns: int, recent_ns: int, size: tuple[int, int] = (0, 0)
+        self,
+        at_ns: int,
+        recent_ns: int,
+        size: tuple[int, int] = (0, 0),
+        turn: CameraTurn | None = None,
     ) -> tuple[Track, ...]:
         """Return the confirmed tracks predicted to ``at_ns``; see `Tracker.report`."""
-        return self._tracker.report(self.state, at_ns, recent_ns, size)
+        return self._tracker.report(self.state, at_ns, recent_ns, size, turn)
 
 
 class UnitTracker:
@@ -142,4 +149,8 @@ class UnitTracker:
         self, at_ns: int, recent_ns: int, size: tuple[int, int] = (0, 0)
     ) -> tuple[Track, ...]:
         """Return the confirmed tracks predicted to ``at_ns``; see `Tracker.report`."""
-        return self._tracks.report(at_ns, recent_ns, size)
+        before, after = self._view_at(at_ns - _TURN_NS), self._view_at(at_ns)
+        turn = None
+        if before is not None and after is not None:
+            turn = CameraTurn(before, after, _TURN_NS / NS_PER_S)
+        return self._tracks.report(at_ns, recent_ns, size, turn)

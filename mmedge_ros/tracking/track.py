@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import expit
 
 from mmedge_ros.data_types import CAMERA, NS_PER_S, RADAR, Box, FloatArray, Measurement, Track
-from mmedge_ros.geometry.camera_turn import CameraView, turned_pixels
+from mmedge_ros.geometry.camera_turn import CameraTurn, CameraView, turned_pixels
 from mmedge_ros.tracking.existence import after_miss, gained
 from mmedge_ros.tracking.height_bias import (
     UNKNOWN,
@@ -112,10 +112,23 @@ class TrackState:
         return self.noise_scale.factor(usual_scale) * covariance
 
     def report(
-        self, now_ns: int, box: Box | None, recent_ns: int, covariance: FloatArray
+        self,
+        now_ns: int,
+        box: Box | None,
+        recent_ns: int,
+        covariance: FloatArray,
+        turn: CameraTurn | None = None,
     ) -> Track:
-        """Turn into the published form; ``recent_ns`` bounds what counts as *seen by*."""
-        rates = self.box.rates if self.box is not None and box is not None else np.zeros(2)
+        """Turn into the published form.
+
+        :param recent_ns: bounds what counts as *seen by*
+        :param turn: how the camera turns, which moves boxes beside their own rates
+        """
+        rates = np.zeros(2)
+        if self.box is not None and box is not None:
+            rates = self.box.rates[:2]
+            if turn is not None:
+                rates = rates + turn.speeds(self.box.values[None, :2])[0]
         return Track(
             id=self.id,
             label=self.label,

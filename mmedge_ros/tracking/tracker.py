@@ -14,7 +14,7 @@ from typing import ClassVar
 import numpy as np
 
 from mmedge_ros.data_types import NS_PER_S, Box, FloatArray, Measurement, Track
-from mmedge_ros.geometry.camera_turn import CameraView
+from mmedge_ros.geometry.camera_turn import CameraTurn, CameraView
 from mmedge_ros.parameter import parameter
 from mmedge_ros.tracking.association_cost import (
     POSITION_GATE,
@@ -199,26 +199,33 @@ class Tracker:
         )
 
     def report(
-        self, state: TrackerState, at_ns: int, recent_ns: int, size: tuple[int, int] = (0, 0)
+        self,
+        state: TrackerState,
+        at_ns: int,
+        recent_ns: int,
+        size: tuple[int, int] = (0, 0),
+        turn: CameraTurn | None = None,
     ) -> tuple[Track, ...]:
         """Return the confirmed tracks predicted to ``at_ns``, by id.
 
         :param recent_ns: a modality counts as having seen a track if it did after this
         :param size: width and height of the picture, to which boxes are clipped
+        :param turn: how the camera has turned before ``at_ns``, None where that is not known
         """
         confirmed = TrackerState(
             state.stamp_ns,
             tuple(t for t in state.tracks if t.confirmed and t.evidence > _GIVEN_UP),
             state.next_id,
+            state.view,
         )
         shown, p = [], self.parameters
-        for track in self._advance(confirmed, at_ns):
+        for track in self._advance(confirmed, at_ns, turn and turn.after):
             box = None
             if track.box is not None and self._is_seen(track, at_ns):
                 box = _clip(track.box.box(), size)
                 box = box if box.width >= 1.0 and box.height >= 1.0 else None
             covariance = track.scaled_covariance(self._noise_scale, p.misassociation_share)
-            shown.append(track.report(at_ns, box, recent_ns, covariance))
+            shown.append(track.report(at_ns, box, recent_ns, covariance, turn))
         return tuple(sorted(shown, key=lambda t: t.id))
 
     def _is_seen(self, track: TrackState, now_ns: int) -> bool:

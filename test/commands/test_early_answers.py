@@ -157,7 +157,7 @@ class TestFreshClone:
         """As much of the sources as this takes, without .venv."""
         root = tmp_path / 'a clone'
         for name in ('mmedge_ros/commands', 'requirements', 'cmake', 'msg'):
-            shutil.copytree(ROOT / name, root / name)
+            shutil.copytree(ROOT / name, root / name, ignore=shutil.ignore_patterns('__pycache__'))
         for name in ('mmedge', 'mmedge_ros/__init__.py', 'CMakeLists.txt', 'package.xml'):
             shutil.copy(ROOT / name, root / name)
         return root

@@ -33,10 +33,10 @@ def test_detections_are_tracked_and_the_tracks_judged(folder: Path) -> None:
     judged = run('evaluate-mot', folder / 'gt.txt', out, '--out', report)
     assert judged.exit_code == 0
     figures = json.loads(report.read_text())
-    assert figures['mota'] == 0.9  # the track is believed from the third frame on
-    assert (figures['id_switches'], figures['false_negatives']) == (0, 2)
+    assert figures['mota'] == 0.95  # the track is believed from the second frame on
+    assert (figures['id_switches'], figures['false_negatives']) == (0, 1)
     rows = dict(line.split()[:2] for line in judged.stdout.splitlines() if line.strip())
-    assert (rows['MOTA'], rows['IDF1']) == ('0.900', '0.947')
+    assert (rows['MOTA'], rows['IDF1']) == ('0.950', '0.974')
     assert 'MOTA' not in judged.stderr
 
 
@@ -94,7 +94,7 @@ def test_rivals_are_compared_on_the_same_detections(folder: Path) -> None:
     assert list(trackers) == ['SORT', 'ByteTrack', 'norfair', 'mmedge']
     assert all(figures['id_switches'] == 0 for figures in trackers.values())
     rows = dict(line.split()[:2] for line in judged.stdout.splitlines() if line.strip())
-    assert rows['mmedge'] == '0.900'
+    assert rows['mmedge'] == '0.950'
 
 
 def test_tracks_are_not_tracked_again(folder: Path) -> None:

@@ -26,14 +26,14 @@ def test_tracks_of_a_flight_live_in_the_frame_of_its_odometry(tmp_path: Path, to
     assert {d.frame_id for d in record.decisions} == {'odom'}
     assert not any('no odometry' in problem for problem in record.problems)
     # The box keeps its size, and with it its distance from a drone that flies at 2 m/s, until
-    # it goes over the returns and the radar knows better.
+    # it goes over the returns and the radar knows better. A track begins at rest.
     shown = [d for d in record.decisions if d.tracks]
     by_camera = list(takewhile(lambda d: RADAR not in d.tracks[0].seen_by, shown))
     first, last = by_camera[0], by_camera[-1]
     gained = last.tracks[0].position[0] - first.tracks[0].position[0]
     elapsed = (last.state_ns - first.state_ns) / 1e9
     assert elapsed > 0.4
-    assert SPEED - 0.1 <= gained / elapsed <= SPEED + 0.6
+    assert 0.75 * SPEED <= gained / elapsed <= SPEED + 0.6
 
 
 def test_odometry_comes_in_the_order_it_was_received(tmp_path: Path) -> None:

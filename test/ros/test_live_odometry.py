@@ -26,4 +26,5 @@ def test_tracks_of_a_live_flight_live_in_the_frame_of_its_odometry(
     gained = last.tracks[0].position[0] - first.tracks[0].position[0]
     elapsed = (last.state_ns - first.state_ns) / 1e9
     assert elapsed > 0.3
-    assert SPEED - 0.2 <= gained / elapsed <= SPEED + 0.7
+    # A track begins at rest.
+    assert 0.75 * SPEED <= gained / elapsed <= SPEED + 0.7

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from scipy.stats import chi2
 
 from mmedge_ros.data_types import CAMERA, RADAR, Box, Measurement, Track
-from mmedge_ros.geometry.camera_turn import CameraView
+from mmedge_ros.geometry.camera_turn import CameraTurn, CameraView
 from mmedge_ros.geometry.projection import CameraModel
 from mmedge_ros.geometry.rotations import rotation_by
 from mmedge_ros.geometry.sensor_poses import OPTICAL_TO_BODY
@@ -185,6 +185,27 @@ def test_a_camera_that_turns_fast_loses_nobody() -> None:
         boxes = {t.id: t.box for t in tracker.report(state, now, now - 1)}
         shown.append([i for i, box in boxes.items() if box is not None])
     assert shown[5:] == [[1, 2]] * 35
+
+
+def test_a_box_is_reported_where_a_turning_camera_sees_it_and_moves_on_with_it() -> None:
+    k = np.array([[FOCAL, 0, WIDTH / 2], [0, FOCAL, HEIGHT / 2], [0, 0, 1]])
+    camera = CameraModel(WIDTH, HEIGHT, k, np.zeros(0), 'plumb_bob')
+
+    def view(left: float) -> CameraView:
+        return CameraView(camera, rotation_by(np.array([0.0, 0.0, left])) @ OPTICAL_TO_BODY)
+
+    tracker, state = Tracker(), TrackerState()
+    for n in range(10):
+        state = tracker.step(state, at(PERIOD * n), [seen(PERIOD * n, 5.0, 0.0)], True, view(0.0))
+    now = state.stamp_ns
+    still = tracker.report(state, now, now - 1)[0]
+    turn = CameraTurn(view(-0.04), view(0.02), 0.3)
+    turning = tracker.report(state, now, now - 1, SIZE, turn)[0]
+    assert still.box is not None
+    assert turning.box is not None
+    assert turning.box.x0 - still.box.x0 == pytest.approx(0.02 * FOCAL, rel=0.02)
+    assert still.box_velocity == pytest.approx((0.0, 0.0), abs=1.0)
+    assert turning.box_velocity == pytest.approx((0.06 * FOCAL / 0.3, 0.0), abs=2.0)
 
 
 def test_a_person_can_be_shown_at_once() -> None:
