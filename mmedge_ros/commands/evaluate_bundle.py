@@ -57,7 +57,7 @@ def evaluate_bundle(
 ) -> None:
     """Judge a bundle by the ground truth of flights: by factor, configuration and strategy.
 
-    Every figure has a 95 % interval from drawing flights anew. What was judged before is kept:
+    Every figure has a 95 % interval from drawing seeds anew. What was judged before is kept:
     a run that is cut short goes on where it was.
     """
     with plain_errors():
