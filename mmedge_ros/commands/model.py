@@ -67,11 +67,16 @@ def show(bundle: DetectorArgument) -> None:
     with plain_errors():
         from mmedge_ros.encoding.bundle.default_model import default_detector
         from mmedge_ros.encoding.bundle.model_bundle import load_bundle
+        from mmedge_ros.lab.training.fitted_parts import Fit, fitted_parts
 
         described = load_bundle(default_detector(bundle))
         for file in described.files():
             file.verified()
         say(f'{described.folder}: all files are those of the manifest')
+        if described.folder.is_dir():
+            for part, fit in fitted_parts(described.folder).items():
+                if fit is not Fit.FITTED:
+                    say(f'{part}: {fit.value}')
         typer.echo(
             yaml.safe_dump(dict(described.content), sort_keys=False, allow_unicode=True).rstrip()
         )
@@ -193,14 +198,12 @@ def accuracy(
         from mmedge_ros.encoding.bundle.default_model import default_detector
         from mmedge_ros.encoding.bundle.manifest import MANIFEST
         from mmedge_ros.encoding.bundle.model_bundle import load_bundle
-        from mmedge_ros.lab.evaluation.measured_accuracy import read_report, with_accuracy
-        from mmedge_ros.lab.reporting.report_files import write_files
+        from mmedge_ros.lab.evaluation.measured_accuracy import read_report
+        from mmedge_ros.lab.training.fitted_parts import enter_accuracy
 
         folder = load_bundle(default_detector(bundle)).folder
-        manifest = folder / MANIFEST
-        text = with_accuracy(manifest.read_text(), read_report(report))
-        write_files(folder, {MANIFEST: text.encode()})
-    typer.echo(manifest)
+        enter_accuracy(folder, read_report(report))
+    typer.echo(folder / MANIFEST)
 
 
 def _agreed() -> bool:

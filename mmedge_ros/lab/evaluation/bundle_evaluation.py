@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from mmedge_ros.encoding.bundle.manifest import MANIFEST
 from mmedge_ros.encoding.bundle.model_bundle import load_bundle
@@ -30,6 +30,7 @@ from mmedge_ros.records.run_record import software_identity
 TABLE, PAGE = 'report.md', 'report.html'
 CASES = 'cases'
 _FEW_SEEDS = 10
+_Flight = TypeVar('_Flight')
 
 # A median desk machine, every level alike: what is judged is what units are worth, and the
 # latencies of one machine must not decide about it.
@@ -174,7 +175,7 @@ def _problems(report: dict[str, Any]) -> list[str]:
     return problems
 
 
-def flights_of(flights: Sequence[Path], most: int) -> tuple[Path, ...]:
+def flights_of(flights: Sequence[_Flight], most: int) -> tuple[_Flight, ...]:
     """Return ``most`` of the flights of a set, spread over it; all of them for 0."""
     if not most or most >= len(flights):
         return tuple(flights)

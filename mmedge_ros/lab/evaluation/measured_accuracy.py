@@ -77,8 +77,12 @@ def accuracy_entry(report: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in entry.items() if value is not None}
 
 
-def with_accuracy(manifest: str, report: Mapping[str, Any]) -> str:
+def with_accuracy(
+    manifest: str, report: Mapping[str, Any], facts: Mapping[str, Any] | None = None
+) -> str:
     """Return the text of a manifest with the table of a report, in the place of an earlier one.
+
+    :param facts: more entries of the table's, plain values
 
     :raises ConfigurationError: if the report is about another manifest, or lacks figures
     """
@@ -90,7 +94,7 @@ def with_accuracy(manifest: str, report: Mapping[str, Any]) -> str:
             f'the report is about a manifest with SHA-256 {shown(judged)}, which is not this one; '
             'evaluate the bundle again'
         )
-    entry = accuracy_entry(report)
+    entry = accuracy_entry(report) | dict(facts or {})
     rows = entry.pop('configurations')
     head = yaml.safe_dump(entry, sort_keys=False, width=90, default_flow_style=None)
     lines = [f'  {line}' for line in head.splitlines()]

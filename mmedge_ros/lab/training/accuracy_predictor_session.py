@@ -24,6 +24,7 @@ from mmedge_ros.lab.evaluation.bundle_evaluation import NOMINAL, flights_of
 from mmedge_ros.lab.evaluation.bundle_under_test import BundleUnderTest, open_bundle
 from mmedge_ros.lab.evaluation.flight_bootstrap import flight_seeds
 from mmedge_ros.lab.evaluation.measured_accuracy import without_entry
+from mmedge_ros.lab.policies.trained_rivals import encoders_digest
 from mmedge_ros.lab.reporting.report_files import REPORT, require_writable, write_files
 from mmedge_ros.lab.training import Report, TrainingError
 from mmedge_ros.lab.training.accuracy_predictor import (
@@ -43,6 +44,7 @@ from mmedge_ros.lab.training.accuracy_predictor_samples import (
 )
 from mmedge_ros.lab.training.bundle_files import bundle_copy, require_free
 from mmedge_ros.lab.training.checkpoint import work_beside
+from mmedge_ros.lab.training.fitted_parts import ENCODERS
 from mmedge_ros.lab.training.flight_pictures import flights_in
 from mmedge_ros.lab.training.flight_works import FlightFolders, make_of_flights, missing
 from mmedge_ros.records.run_record import software_identity
@@ -177,6 +179,7 @@ def _write_bundle(request: PredictorRequest, learnt: Learnt, content: dict[str, 
     if is_used:
         digest = hashlib.sha256(data).hexdigest()
         entry = {'network': {'weights': WEIGHTS, 'sha256': digest, 'bytes': len(data)}, **entry}
+    entry[ENCODERS] = encoders_digest(request.bundle)
     with bundle_copy(request.bundle, request.out) as copy:
         (copy / WEIGHTS).unlink(missing_ok=True)
         plain = without_entry((copy / MANIFEST).read_text(), SECTION)

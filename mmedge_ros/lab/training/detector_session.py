@@ -237,7 +237,7 @@ def join_levels(request: LevelRequest, report: Report) -> dict[str, dict[str, An
             'camera': {'default': DEFAULT_LEVEL, 'levels': levels},
             'labels': list(CLASSES),
             'training': {
-                width: _facts(place, detectors[width])
+                width: {**_facts(place, detectors[width]), 'sha256': detectors[width].digest}
                 for width, place in ((NARROW, request.narrow), (WIDE, request.wide))
             },
             'export': exports,

@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from mmedge_ros.encoding.bundle.model_bundle import FUSION_FORMAT, FUSION_PARTS, load_bundle
+from mmedge_ros.lab.evaluation.bundle_evaluation import flights_of
+from mmedge_ros.lab.policies.trained_rivals import encoders_digest
 from mmedge_ros.lab.training import Report, TrainingError, part_of
 from mmedge_ros.lab.training.bundle_files import (
     LICENCE,
@@ -29,6 +31,7 @@ from mmedge_ros.lab.training.checkpoint import disk_error, new_folder, work_besi
 from mmedge_ros.lab.training.detector_training import TrainedDetector, checkpoint_of, load_detector
 from mmedge_ros.lab.training.epoch_training import prepare_torch
 from mmedge_ros.lab.training.feature_cache import require_truth
+from mmedge_ros.lab.training.fitted_parts import ENCODERS
 from mmedge_ros.lab.training.flight_pictures import flights_in
 from mmedge_ros.lab.training.fusion_features import Features, FeaturesRequest, prepare_features
 from mmedge_ros.lab.training.fusion_settings import NARROW, WIDE, FusionSettings
@@ -48,11 +51,12 @@ _JUDGED = 500
 class FusionRequest:
     """The request for a training: flights and detectors by folder, and where the bundle goes.
 
-    ``judged`` names the sets the result is judged on; the one named validation also chooses the
-    best epoch and the threshold. ``features`` is a folder that keeps what encoders make of
-    flights (about 130 MB per flight of 8 s) for other trainings; without it that lies in the
-    work folder beside the bundle, which is removed at the end unless ``keep_work``.
-    ``teacher`` is a detector that stands in for the ground truth.
+    ``most`` of the flights are learned from, spread over the set; 0 for all. ``judged`` names the
+    sets the result is judged on; the one named validation also chooses the best epoch and the
+    threshold. ``features`` is a folder that keeps what encoders make of flights (about 130 MB per
+    flight of 8 s) for other trainings; without it that lies in the work folder beside the bundle,
+    which is removed at the end unless ``keep_work``. ``teacher`` is a detector that stands in for
+    the ground truth.
     """
 
     flights: Path
@@ -66,6 +70,7 @@ class FusionRequest:
     processes: int = 2
     resume: bool = False
     keep_work: bool = False
+    most: int = 0
 
     @property
     def work(self) -> Path:
@@ -83,7 +88,7 @@ def train_fusion(request: FusionRequest, report: Report) -> dict[str, Any]:
     """
     try:
         require_free(request.out)
-        sets = {'': flights_in(request.flights)}
+        sets = {'': flights_of(flights_in(request.flights), request.most)}
         sets |= {name: flights_in(folder) for name, folder in request.judged.items()}
         for place in (request.narrow, request.wide):
             checkpoint_of(place)
@@ -161,6 +166,7 @@ def _train(
             },
             'settings': settings.plain(),
             'course': training.facts(),
+            ENCODERS: encoders_digest(features.parts.folder),
             'software': software_facts(training.device),
         },
         'licence': LICENCE,

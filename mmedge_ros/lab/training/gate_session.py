@@ -22,10 +22,12 @@ from mmedge_ros.lab.gates.gate_report import (
     gate_report,
     write_gate_report,
 )
+from mmedge_ros.lab.policies.trained_rivals import encoders_digest
 from mmedge_ros.lab.reporting.report_files import require_writable
 from mmedge_ros.lab.training import Report, TrainingError, part_of
 from mmedge_ros.lab.training.bundle_files import bundle_copy, require_free
 from mmedge_ros.lab.training.checkpoint import work_beside
+from mmedge_ros.lab.training.fitted_parts import ENCODERS
 from mmedge_ros.lab.training.flight_pictures import flights_in
 from mmedge_ros.lab.training.flight_works import FlightFolders, make_of_flights
 from mmedge_ros.lab.training.gate_training import (
@@ -289,6 +291,7 @@ def _write_bundle(
         'camera_level': request.level,
         'samples': fit.samples,
         'sample_flights': fit.flights,
+        ENCODERS: encoders_digest(request.bundle),
     }
     with bundle_copy(request.bundle, request.out) as copy:
         write_bundle_gate(copy, fit.gate, strategy, [CAMERA], certificates, facts)

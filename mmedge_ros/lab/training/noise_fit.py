@@ -11,8 +11,10 @@ import numpy as np
 from mmedge_ros.data_types import FloatArray
 from mmedge_ros.lab.evaluation.accuracy import accuracy_of
 from mmedge_ros.lab.evaluation.flight_bootstrap import Drawings, Estimate, flight_seeds, interval
+from mmedge_ros.lab.policies.trained_rivals import encoders_digest
 from mmedge_ros.lab.reporting.report_files import write_files
 from mmedge_ros.lab.training import TrainingError
+from mmedge_ros.lab.training.fitted_parts import ENCODERS
 from mmedge_ros.replay.offline_session import OfflineOptions, replay_offline
 from mmedge_ros.tracking.noise_scale import NOISE_FILE, read_noise_scale
 
@@ -88,6 +90,7 @@ def fitted_scale(scale: float, nees: Sequence[FloatArray], seeds: Sequence[str])
 def write_noise_scale(bundle: Path, fit: NoiseFit) -> None:
     """Put the scale into a bundle.
 
+    :raises EncodingError: if the manifest cannot be read
     :raises ReportError: if it cannot be written
     """
     text = (
@@ -95,5 +98,6 @@ def write_noise_scale(bundle: Path, fit: NoiseFit) -> None:
         f'# `mmedge train noise` from {fit.samples} samples; mean NEES {fit.left_out.value:.2f} '
         f'({fit.left_out.low:.2f} to {fit.left_out.high:.2f}) on seeds left out.\n'
         f'scale: {fit.scale:.3g}\n'
+        f'{ENCODERS}: {encoders_digest(bundle)}\n'
     )
     write_files(bundle, {NOISE_FILE: text.encode()})

@@ -14,14 +14,11 @@ from typing import Any
 from mmedge_ros import __version__
 from mmedge_ros.configuration.configuration_space import LEVELS_FROM_CHEAPEST, from_cheapest
 from mmedge_ros.encoding import EncodingError
-from mmedge_ros.encoding.bundle.manifest import MANIFEST
 from mmedge_ros.encoding.bundle.model_bundle import open_detector
 from mmedge_ros.encoding.bundle.weights import require_weights, sha256_of
 from mmedge_ros.encoding.ultralytics_export import exported_onnx
 from mmedge_ros.lab.evaluation.bundle_evaluation import EvaluationRequest, evaluate_bundle
 from mmedge_ros.lab.evaluation.flight_workers import OnProgress
-from mmedge_ros.lab.evaluation.measured_accuracy import with_accuracy
-from mmedge_ros.lab.reporting.report_files import write_files
 from mmedge_ros.lab.training import Report, TrainingError
 from mmedge_ros.lab.training.bundle_files import (
     file_entry,
@@ -30,6 +27,7 @@ from mmedge_ros.lab.training.bundle_files import (
     write_manifest,
 )
 from mmedge_ros.lab.training.checkpoint import new_folder, work_beside
+from mmedge_ros.lab.training.fitted_parts import enter_accuracy
 from mmedge_ros.lab.training.level_trial import CLASS_WORDS, Trial, TrialPicture, try_network
 from mmedge_ros.monitoring.machine import machine_description
 
@@ -207,7 +205,5 @@ def judge_levels(
     :raises ReplayError: if a flight cannot be used
     """
     report = evaluate_bundle(request, on_progress)
-    manifest = bundle / MANIFEST
-    text = with_accuracy(manifest.read_text(encoding='utf-8'), report)
-    write_files(bundle, {MANIFEST: text.encode()})
+    enter_accuracy(bundle, report)
     return report

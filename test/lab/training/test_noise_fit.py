@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tiny_bundle import write_tiny_bundle
 from typer.testing import CliRunner
 
 from mmedge_ros.commands.train import train_app
@@ -26,8 +27,9 @@ def test_the_scale_makes_the_mean_nees_right(tmp_path: Path) -> None:
     assert fit.scale == pytest.approx(3.0, rel=0.05)
     assert fit.before.value == pytest.approx(6.0, rel=0.05)
     assert fit.left_out.low < 4.0 < fit.left_out.high
-    write_noise_scale(tmp_path, fit)
-    assert read_noise_scale(tmp_path) == pytest.approx(fit.scale, rel=0.01)
+    bundle = write_tiny_bundle(tmp_path / 'tiny')
+    write_noise_scale(bundle, fit)
+    assert read_noise_scale(bundle) == pytest.approx(fit.scale, rel=0.01)
 
 
 def test_flights_of_a_seed_are_left_out_together() -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from mmedge_ros.data_types import NS_PER_S
+from mmedge_ros.lab.evaluation.bundle_evaluation import flights_of
 from mmedge_ros.lab.evaluation.bundle_under_test import BundleUnderTest, open_bundle
 from mmedge_ros.lab.evaluation.flight_cases import CachedTruth, encoded_with_truth
 from mmedge_ros.lab.policies.policy_run import levels_needed
@@ -92,7 +93,10 @@ def collected(task: RivalFlight) -> FlightSamples:
 
 @dataclass(frozen=True)
 class RivalsRequest:
-    """The request for rivals: a bundle, a set to learn from and one to judge them on."""
+    """The request for rivals: a bundle, a set to learn from and one to judge them on.
+
+    ``most`` and ``most_judged`` flights of these are taken, spread over the set; 0 for all.
+    """
 
     bundle: Path
     flights: Path
@@ -100,6 +104,8 @@ class RivalsRequest:
     validation: Path | None = None
     settings: RivalSettings = field(default_factory=RivalSettings)
     jobs: int = 1
+    most: int = 0
+    most_judged: int = 0
 
 
 def build_rivals(request: RivalsRequest, report: Report) -> dict[str, Any]:
@@ -157,11 +163,11 @@ def _tasks(
     made_from = f'{bundle.digest} {encoders_digest(request.bundle)}'
     folders = FlightFolders(work_beside(request.out), made_from)
 
-    def of_set(folder: Path | None) -> list[RivalFlight]:
+    def of_set(folder: Path | None, most: int) -> list[RivalFlight]:
         tasks = []
-        for path in flights_in(folder) if folder is not None else ():
+        for path in flights_of(flights_in(folder), most) if folder is not None else ():
             kept = folders.of(path)
             tasks.append(RivalFlight(path, len(folders), bundle, kept))
         return tasks
 
-    return of_set(request.flights), of_set(request.validation)
+    return of_set(request.flights, request.most), of_set(request.validation, request.most_judged)

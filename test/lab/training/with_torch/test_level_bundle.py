@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -16,6 +19,7 @@ from mmedge_ros.lab.training.detector_session import LevelRequest, join_levels
 from mmedge_ros.lab.training.detector_training import SCALES, DetectorSettings, load_detector
 from mmedge_ros.lab.training.epoch_training import prepare_torch
 from mmedge_ros.lab.training.picture_set import CLASSES
+from mmedge_ros.lab.training.refit import RefitRequest, do_step, refit_steps, require_detectors
 
 
 def silent(share: float, words: str) -> None: ...
@@ -84,6 +88,29 @@ def test_a_detector_of_the_other_width_is_refused(request_of: LevelRequest) -> N
     swapped = LevelRequest(
         request_of.flights, request_of.wide, request_of.narrow, request_of.out.with_name('other')
     )
-    with pytest.raises(TrainingError, match="'wide' detector and was given as --narrow"):
+    wrong = "'wide' detector and was given as --narrow"
+    with pytest.raises(TrainingError, match=wrong):
         join_levels(swapped, silent)
     assert not swapped.out.exists()
+    paths = swapped.narrow, swapped.wide, swapped.flights, swapped.out, swapped.out
+    with pytest.raises(TrainingError, match=wrong):
+        require_detectors(RefitRequest(*paths))
+
+
+def test_a_refit_makes_levels_anew_for_other_detectors_only(joined: LevelRequest) -> None:
+    place = joined.out.parent
+    for name in ('validation', 'test'):
+        write_painted_set(place / 'sets' / name, flights=1, pictures=2)
+    refit = RefitRequest(joined.narrow, joined.wide, joined.flights, place / 'sets', place / 'new')
+    shutil.copytree(joined.out, refit.out / 'flight_people')
+    assert not do_step(refit_steps(refit, ['levels'])[0], silent)
+    torch.manual_seed(1)
+    other = place / 'other.pt'
+    settings = DetectorSettings(width='narrow').plain()
+    network = new_network(CLASSES, SCALES['narrow']).state_dict()
+    save_checkpoint(other, {'settings': settings, 'average': network, 'epoch': 1})
+    step = refit_steps(replace(refit, narrow=other), ['levels'])[-1]
+    assert step.lacking() == 'stale: made from other detectors'
+    assert do_step(step, silent)
+    assert step.lacking() == ''
+    assert (refit.out / 'flight_people.stale' / MANIFEST).is_file()
