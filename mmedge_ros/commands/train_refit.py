@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated
 
 import typer
@@ -88,11 +89,12 @@ def train_refit(
         for step, reason in planned:
             say(f'{step.title}: {f"to be made ({reason})" if reason else "there"}')
         if not only_plan and any(reason for _, reason in planned):
-            require_detectors(request)
-            for step in chosen:
-                begun = time.monotonic()
-                with StatusLine(step.title) as line:
-                    done = do_step(step, line.advance)
-                if done:
-                    say(f'{step.title}: made in {(time.monotonic() - begun) / 60:.1f} min')
+            with TemporaryDirectory() as folder:
+                require_detectors(request, Path(folder))
+                for step in chosen:
+                    begun = time.monotonic()
+                    with StatusLine(step.title) as line:
+                        done = do_step(step, line.advance)
+                    if done:
+                        say(f'{step.title}: made in {(time.monotonic() - begun) / 60:.1f} min')
     typer.echo(out)

@@ -12,7 +12,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from mmedge_ros.configuration.learned_accuracy import WEIGHTS
@@ -146,16 +145,16 @@ def do_step(step: Step, report: Report) -> bool:
     return True
 
 
-def require_detectors(request: RefitRequest) -> None:
+def require_detectors(request: RefitRequest, folder: Path) -> None:
     """Open both detectors, before anything takes long.
 
+    :param folder: where libraries may keep their settings until all is done
     :raises TrainingError: if one is none, damaged, or of another width
     :raises EncodingError: if a library is missing
     """
-    with TemporaryDirectory() as folder:
-        prepare_torch(Path(folder), request.settings.threads)
-        load_detector(request.narrow, NARROW)
-        load_detector(request.wide, WIDE)
+    prepare_torch(folder, request.settings.threads)
+    load_detector(request.narrow, NARROW)
+    load_detector(request.wide, WIDE)
 
 
 def _bundle_steps(request: RefitRequest) -> list[Step]:
@@ -205,7 +204,7 @@ def _set_step(request: RefitRequest, name: str) -> Step:
 def _bundle_lacking(
     bundle: Path, detectors: dict[str, str], learned: tuple[int, int] | None = None
 ) -> str:
-    """Compare what a bundle was made from: detectors, and for fusion the epochs and flights."""
+    """Compare what a bundle was made from: detectors, and epochs and flights of a fusion."""
     if not (bundle / MANIFEST).is_file():
         return MISSING
     training = Manifest(bundle).section('training')
@@ -216,7 +215,7 @@ def _bundle_lacking(
     if digests != detectors:
         return 'stale: made from other detectors'
     epochs, flights = _entry(training, 'settings', 'epochs'), _entry(training, 'data', 'flights')
-    if learned is not None and (epochs, flights) != learned:
+    if learned is not None and (epochs != learned[0] or (flights or 0) < learned[1]):
         return f'stale: learned in {epochs} epochs from {flights} flights'
     return ''
 
@@ -300,7 +299,8 @@ def _predict(request: RefitRequest, bundle: Path, report: Report) -> None:
         report,
     )
     names = [name for name in (WEIGHTS, MANIFEST) if (copy / name).is_file()]
-    write_files(bundle, {name: (copy / name).read_bytes() for name in names})
+    files = {name: (copy / name).read_bytes() for name in names}
+    write_files(bundle, files, {WEIGHTS} - files.keys())
     shutil.rmtree(copy)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -128,8 +129,14 @@ def test_other_detectors_make_bundles_stale_with_all_their_parts(
     assert '' not in planned.values()
 
 
-def test_a_fusion_of_fewer_epochs_is_stale(request_of: RefitRequest) -> None:
+def test_a_fusion_of_other_epochs_or_fewer_flights_is_stale(request_of: RefitRequest) -> None:
     bundle = write_bundle(request_of, FUSED_BUNDLE)
+    few = replace(request_of, flights=30)
+    assert reasons(few, 'fusion') == {f'fusion of {FUSED_BUNDLE}': ''}
+    change(bundle, lambda content: content['training']['data'].update(flights=30))
+    assert reasons(few, 'fusion') == {f'fusion of {FUSED_BUNDLE}': ''}
+    assert '30 flights' in reasons(request_of, 'fusion')[f'fusion of {FUSED_BUNDLE}']
+    change(bundle, lambda content: content['training']['data'].update(flights=90))
     change(bundle, lambda content: content['training']['settings'].update(epochs=2))
     planned = reasons(request_of, 'fusion')
     assert planned[f'fusion of {FUSED_BUNDLE}'] == 'stale: learned in 2 epochs from 90 flights'

@@ -94,7 +94,7 @@ def test_a_detector_of_the_other_width_is_refused(request_of: LevelRequest) -> N
     assert not swapped.out.exists()
     paths = swapped.narrow, swapped.wide, swapped.flights, swapped.out, swapped.out
     with pytest.raises(TrainingError, match=wrong):
-        require_detectors(RefitRequest(*paths))
+        require_detectors(RefitRequest(*paths), request_of.out.parent)
 
 
 def test_a_refit_makes_levels_anew_for_other_detectors_only(joined: LevelRequest) -> None:
