@@ -36,6 +36,7 @@ _STRAY = 0.02
 _LOG_STRAY = math.log(_STRAY)
 # Cosine of the angle up to which two directions differ by errors only.
 _SAME_SIGHT = 0.5
+_IDENTITY = np.eye(3)
 # Standard deviation of an unknown range, relative to the measured one.
 _UNKNOWN_RANGE = 0.4
 
@@ -115,12 +116,12 @@ def corrected_states(
     """
     means = stacked([t.mean for t in tracks])
     covariances = stacked([t.covariance for t in tracks])
-    predicted = _predicted(means, covariances, measurements)
+    turns = _sight_turns(means, measurements)
+    predicted = _predicted(means, covariances, measurements, turns)
     count = len(tracks)
     others = _alternatives(tracks, measurements, predicted.distance, exchange_rate)
     if not others:
-        added = _repeated(tracks, measurements, acceleration)
-        added = _along_sights(added, means, measurements)
+        added = _turned(_repeated(tracks, measurements, acceleration), turns)
         own = _corrected(means, covariances, measurements, predicted, added)
         sure, distances = np.ones(count), predicted.distance
         return Correction(own.means, own.covariances, sure, np.zeros(count), distances)
@@ -129,13 +130,14 @@ def corrected_states(
     seen = [*measurements, *(o.measurement for o in others)]
     added = _repeated([tracks[i] for i in places], seen, acceleration)
     means, covariances = means[places], covariances[places]
-    added = _along_sights(added, means, seen)
+    rest_turns = _sight_turns(means[count:], seen[count:])
+    added = _turned(added, np.concatenate([turns, rest_turns]))
     for row, other in enumerate(others, count):
         if _EXCHANGED[other.column]:
             covariances[row] += _only_bearing(measurements[other.place], start_speed)
             # What another object's readings repeat is not known from this one's.
             added[row] = 0.0
-    rest = _predicted(means[count:], covariances[count:], seen[count:])
+    rest = _predicted(means[count:], covariances[count:], seen[count:], rest_turns)
     predicted = _Prediction(*(np.concatenate(pair) for pair in zip(predicted, rest, strict=True)))
     tried = _corrected(means, covariances, seen, predicted, added)
     odds = np.array([_odds(m) for m in measurements])
@@ -146,24 +148,28 @@ def corrected_states(
 
 
 def _predicted(
-    means: FloatArray, covariances: FloatArray, measurements: Sequence[Measurement]
+    means: FloatArray,
+    covariances: FloatArray,
+    measurements: Sequence[Measurement],
+    turns: FloatArray,
 ) -> _Prediction:
-    """Compare measured positions with those of states (N, 6)."""
+    """Compare measured positions with those of states (N, 6).
+
+    :param turns: see `_sight_turns`
+    """
     positions = stacked([m.position for m in measurements])
-    noises = _along_sights(stacked([m.covariance for m in measurements]), means, measurements)
+    noises = _turned(stacked([m.covariance for m in measurements]), turns)
     weights, determinants = inverse_3(covariances[:, :3, :3] + noises)
     distance = weighted_square(positions - means[:, :3], weights)
     return _Prediction(positions, noises, distance, determinants)
 
 
-def _along_sights(
-    noises: FloatArray, means: FloatArray, measurements: Sequence[Measurement]
-) -> FloatArray:
-    """Turn the noises (N, 3, 3) of boxes into the lines of sight to where their tracks are.
+def _sight_turns(means: FloatArray, measurements: Sequence[Measurement]) -> FloatArray:
+    """Rotations (N, 3, 3) from the lines of sight of boxes to those to where their tracks are.
 
-    A box gives a good bearing and a poor range. Taken along the ray of each picture, rays
-    that differ by the errors of bearings would all but meet where they come from: every
-    picture would pull the track towards the camera, by a fifth of its range in the end.
+    A box gives a good bearing and a poor range. With its noise taken along the ray of each
+    picture, rays that differ by the errors of bearings would all but meet where they come from:
+    every picture would pull the track towards the camera, by a fifth of its range in the end.
     """
     origins = stacked([m.origin for m in measurements])
     seen = stacked([m.position for m in measurements]) - origins
@@ -171,19 +177,23 @@ def _along_sights(
     lengths = np.sqrt(
         np.einsum('ij,ij->i', seen, seen) * np.einsum('ij,ij->i', predicted, predicted)
     )
-    cosines = np.einsum('ij,ij->i', seen, predicted) / np.maximum(lengths, 1e-6)
+    lengths = np.maximum(lengths, 1e-12)
+    cosines = np.einsum('ij,ij->i', seen, predicted) / lengths
     # Not for what lies in quite another direction, nor for clusters: their range is measured.
     turned = (cosines > _SAME_SIGHT) & np.array([m.box is not None for m in measurements])
-    if not turned.any():
-        return noises
-    axes = np.cross(seen, predicted)[turned] / lengths[turned, None]
-    skew = np.zeros((len(axes), 3, 3))
-    skew[:, [2, 0, 1], [1, 2, 0]] = axes
-    skew[:, [1, 2, 0], [2, 0, 1]] = -axes
-    turns = np.eye(3) + skew + skew @ skew / (1.0 + cosines[turned])[:, None, None]
-    along = noises.copy()
-    along[turned] = turns @ noises[turned] @ np.swapaxes(turns, -1, -2)
-    return along
+    x, y, z = seen.T / lengths
+    u, v, w = predicted.T
+    skew = np.zeros((len(seen), 3, 3))
+    skew[:, 2, 1], skew[:, 0, 2], skew[:, 1, 0] = y * w - z * v, z * u - x * w, x * v - y * u
+    skew -= np.swapaxes(skew, -1, -2)
+    turns: FloatArray = _IDENTITY + skew + skew @ skew / np.maximum(1.0 + cosines, 1.0)[:, None, None]
+    turns[~turned] = _IDENTITY
+    return turns
+
+
+def _turned(noises: FloatArray, turns: FloatArray) -> FloatArray:
+    """Turn covariances (N, 3, 3)."""
+    return turns @ noises @ np.swapaxes(turns, -1, -2)
 
 
 def _alternatives(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import expit
@@ -37,8 +38,7 @@ from mmedge_ros.tracking.noise_scale import UNLEARNED, NoiseScale, updated_scale
 _BOX_NOISE = BoxNoise(centre=RateNoise(0.05, 0.3, 0.3), size=RateNoise(0.09, 0.2, 0.1))
 
 
-@dataclass(frozen=True, slots=True)
-class TrackState:
+class TrackState(NamedTuple):
     """A track between updates, its mean (6,) and covariance (6, 6) at the tracker's time.
 
     ``updated_ns`` maps each modality to its last update, ``strong_ns`` is that by a confident
@@ -93,8 +93,7 @@ class TrackState:
         """
         if self.box is None:
             return self
-        return replace(
-            self,
+        return self._replace(
             hits=self.hits - (not self.confirmed),
             evidence=after_miss(self.evidence),
             support=max(self.support - 1, 0),
@@ -205,8 +204,7 @@ def updated(
     if measurement.otherwise is not None or exchanged > 0.0:
         since = track.radar_age(measurement.stamp_ns)
         bias = updated_bias(bias, measurement, own, exchanged, since)
-    return replace(
-        track,
+    return track._replace(
         height_bias=bias,
         misassociation=spread,
         noise_scale=updated_scale(track.noise_scale, measurement, distance),

@@ -7,7 +7,7 @@ hidden, so that a late unit can be put in its place by stepping again from an ea
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
 
@@ -251,7 +251,7 @@ class Tracker:
             self._acceleration,
         )
         return [
-            replace(track, mean=mean, covariance=covariance, box=box)
+            track._replace(mean=mean, covariance=covariance, box=box)
             for track, mean, covariance, box in zip(
                 tracks,
                 means,
@@ -323,8 +323,7 @@ class Tracker:
                 strong_ns = now_ns
         hits = track.hits + 1
         evidence = after_measurement(track.evidence, measurement, track.confirmed)
-        return replace(
-            track,
+        return track._replace(
             label=label,
             score=score,
             mean=mean,
@@ -355,7 +354,7 @@ class Tracker:
             for number, measurement in enumerate(measurements, next_id)
         ]
         return [
-            replace(track, confirmed=self._is_believed(1, track.evidence, track.box is not None))
+            track._replace(confirmed=self._is_believed(1, track.evidence, track.box is not None))
             for track in begun
         ]
 
@@ -402,8 +401,7 @@ def _merged(tracks: list[TrackState], now_ns: int) -> list[TrackState]:
     taken = {new[i].id: unseen[j] for i, j in pairs if unseen[j].born_ns < new[i].born_ns}
     gone = {old.id for old in taken.values()}
     return [
-        replace(
-            t,
+        t._replace(
             id=taken[t.id].id,
             born_ns=taken[t.id].born_ns,
             hits=t.hits + taken[t.id].hits,
