@@ -139,7 +139,7 @@ def _answers(report: Mapping[str, Any]) -> Iterator[str]:
     if latency is None:
         return
     when = f'{_whole_ms(abs(latency))} {"before" if latency < 0 else "after"}'
-    words = f'An answer came every {report["stride_ms"]:.0f} ms, {when} its window’s end'
+    words = f'An answer came every {report["stride_ms"]:.0f} ms, typically {when} its window’s end'
     for modality, (name, _) in _UNITS.items():
         age = report['age_ms'][modality]['p50']
         if age is not None:
@@ -147,8 +147,8 @@ def _answers(report: Mapping[str, Any]) -> Iterator[str]:
             break
     error = report['accuracy'] and report['accuracy']['position_error_m']
     if error is not None:
-        words += f'; positions were {error:.{2 if error < 1 else 1}f} m off'
-    yield f'{words} (medians).'
+        words += f'; positions were typically {error:.{2 if error < 1 else 1}f} m off'
+    yield f'{words}.'
 
 
 def _counted(people: int, verb: str = '') -> str:
@@ -227,4 +227,5 @@ def _decision_limits(report: Mapping[str, Any]) -> Iterator[Limit]:
 
 
 def _percent(share: float) -> str:
-    return f'{max(100 * share, 1):.0f} %'
+    """Say a share; never all of them where a few are left, nor none."""
+    return f'{min(max(100 * share, 1), 100 if share >= 1.0 else 99):.0f} %'

@@ -143,7 +143,7 @@ def headline(report: Mapping[str, Any]) -> list[Tile]:
     """Choose the figures at the top of the page."""
     latency, camera = report['latency_ms'], report['age_ms']['camera']
     labels = Counter(track['label'] for track in report['tracks'])
-    words = ', '.join(f'{n} × {label[:20]}' for label, n in labels.most_common(3))
+    words = ', '.join(f'{label[:20]}: {n}' for label, n in labels.most_common(3))
     dropped = f', {report["dropped"]} dropped' if report['dropped'] else ''
     early = f', {report["early"]} early' if report['early'] else ''
     missed = percent(report['deadline_miss_rate'])
@@ -157,10 +157,10 @@ def headline(report: Mapping[str, Any]) -> list[Tile]:
             f'of {number(report["windows"], 0)} windows{dropped}{early}',
         ),
         Tile('latency, median', _ms(latency['p50']), 'publication − window end'),
-        Tile('latency, p95', _ms(latency['p95']), f'at most {_ms(latency["max"])}'),
+        Tile('latency, p95', _ms(latency['p95']), f'longest {_ms(latency["max"])}'),
         Tile('camera age, p95', _ms(camera['p95']), f'median {_ms(camera["p50"])}'),
         Tile('deadline misses', missed, f'deadline {_ms(report["deadline_ms"])}'),
-        Tile('tracks', number(len(report['tracks']), 0), words or 'none was confirmed'),
+        Tile('ids given', number(len(report['tracks']), 0), words or 'no track was confirmed'),
     ]
 
 
@@ -171,7 +171,7 @@ def _streaming_tile(accuracy: Mapping[str, Any]) -> Tile:
     return Tile(
         'streaming mean IoU',
         number(accuracy['streaming_mean_iou'], 3),
-        f'latency costs {number(lost, 3)}',
+        f'overlap of boxes, 0 to 1; latency takes {number(lost, 3)}',
     )
 
 

@@ -84,7 +84,7 @@ def test_the_headline_has_the_figures_people_ask_for(build_run):
     assert tiles['latency, p95'].value == f'{report["latency_ms"]["p95"]:.1f} ms'
     assert tiles['camera age, p95'].value == f'{report["age_ms"]["camera"]["p95"]:.1f} ms'
     assert tiles['deadline misses'].value == '0.0\N{NO-BREAK SPACE}%'
-    assert tiles['tracks'].value == '2'
+    assert tiles['ids given'].value == '2'
 
 
 @pytest.mark.parametrize(
