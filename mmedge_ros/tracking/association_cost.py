@@ -42,6 +42,7 @@ _SHORTEST_SIGHT = 1e-3
 
 _NOTHING = Box(0.0, 0.0, 0.0, 0.0)
 _NO_VALUES = np.zeros(4)
+_EXACT = (0.0, 0.0)
 
 
 def box_cost(
@@ -87,8 +88,8 @@ def _picture_distances(
     measured = (corners[:, :2] + corners[:, 2:]) / 2.0
     apart = (measured[None] - predicted[:, None, :2]) / heights[..., None]
     grown = (corners[:, 3] - corners[:, 1] - predicted[:, 3:]) / heights
-    centre = np.array([[0.0 if s is None else s.centre.value] for s in states]) + _CENTRE_NOISE
-    size = np.array([[0.0 if s is None else s.size.value] for s in states]) + _HEIGHT_NOISE
+    spreads = np.array([_EXACT if s is None else (s.centre.value, s.size.value) for s in states])
+    centre, size = spreads[:, :1] + _CENTRE_NOISE, spreads[:, 1:] + _HEIGHT_NOISE
     distance = np.einsum('nmi,nmi->nm', apart, apart) / centre + grown**2 / size
     determinants = np.log((centre / _CENTRE_NOISE) ** 2 * size / _HEIGHT_NOISE)
     return distance, determinants
