@@ -186,7 +186,8 @@ def _sight_turns(means: FloatArray, measurements: Sequence[Measurement]) -> Floa
     skew = np.zeros((len(seen), 3, 3))
     skew[:, 2, 1], skew[:, 0, 2], skew[:, 1, 0] = y * w - z * v, z * u - x * w, x * v - y * u
     skew -= np.swapaxes(skew, -1, -2)
-    turns: FloatArray = _IDENTITY + skew + skew @ skew / np.maximum(1.0 + cosines, 1.0)[:, None, None]
+    bent = np.maximum(1.0 + cosines, 1.0)[:, None, None]
+    turns: FloatArray = _IDENTITY + skew + skew @ skew / bent
     turns[~turned] = _IDENTITY
     return turns
 

@@ -140,7 +140,8 @@ def test_without_ground_truth_no_more_is_said_than_is_known() -> None:
 )
 def test_the_latency_is_said_for_people(published: float, words: str) -> None:
     report = report_of(run([decided(100, track(), state=80, published=published)]))
-    assert f'An answer came every 100 ms, typically {words} its window’s end' in ' '.join(sentences(report))
+    said = ' '.join(sentences(report))
+    assert f'An answer came every 100 ms, typically {words} its window’s end' in said
 
 
 def test_a_run_that_decided_nothing_says_so(empty_run: RunRecord) -> None:
