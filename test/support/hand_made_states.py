@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -28,7 +27,7 @@ def boxed(
 def track(number: int = 1, box: BoxState | None = None, **values: Any) -> TrackState:
     """A track that is shown if it has a box."""
     found = TrackState(number, 'person', 0.9, np.zeros(6), np.eye(6), box, 0, {CAMERA: 0}, 0)
-    return replace(found, **{'confirmed': True, 'support': 4, **values})
+    return found._replace(**{'confirmed': True, 'support': 4, **values})
 
 
 def state(stamp_ns: int, *tracks: TrackState) -> TrackerState:
