@@ -68,7 +68,10 @@ class Detection:
     """An object seen in one picture.
 
     ``distance`` from the camera and its standard deviation in m; NaN where only the box is
-    known. Detections are equal if box, score and label are: NaN is not even equal to itself.
+    known. ``item`` is the number of the object that the encoder remembers, unique within its
+    run, 0 where it remembers none: a followed picture says by it which detection of the encoded
+    one it moved. Detections are equal if box, score and label are: NaN is not even equal to
+    itself.
     """
 
     box: Box
@@ -76,6 +79,7 @@ class Detection:
     label: str
     distance: float = field(default=float('nan'), compare=False)
     distance_deviation: float = field(default=float('nan'), compare=False)
+    item: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -157,7 +161,8 @@ class UnitFeatures:
     NaN where the sensor gives none), in the sensor's frame ``frame_id``. ``embedding`` is
     (E,) float32 and ``grid`` (C, H, W) float16; both may be empty. ``image_size`` is
     (width, height) of the original picture, (0, 0) for other modalities; ``appearance`` is how
-    that picture looks.
+    that picture looks. ``followed``: the picture was not encoded; its detections are those of
+    the last encoded one, moved with the image, and it has neither grid nor embedding.
     """
 
     modality: str
@@ -175,6 +180,7 @@ class UnitFeatures:
     grid: NDArray[np.float16] = field(default_factory=lambda: np.zeros((0, 0, 0), np.float16))
     image_size: tuple[int, int] = (0, 0)
     appearance: Appearance = _UNKNOWN
+    followed: bool = False
 
     @property
     def key(self) -> UnitKey:
@@ -183,12 +189,17 @@ class UnitFeatures:
 
 @dataclass(frozen=True, slots=True)
 class ModalityConfiguration:
-    """How one modality is sensed and encoded. ``rate`` in Hz is an upper bound, 0 = native."""
+    """How one modality is sensed and encoded. ``rate`` in Hz is an upper bound, 0 = native.
+
+    With ``reuse`` n about every n-th unit is encoded, and in the others what was seen is
+    followed; 1 or 0: every unit is encoded.
+    """
 
     modality: str
     rate: float = 0.0
     level: str = ''
     device: str = 'cpu'
+    reuse: int = 1
 
 
 @dataclass(frozen=True, slots=True)

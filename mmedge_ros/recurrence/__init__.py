@@ -1,4 +1,1 @@
-"""What recurs: object memory of the picture stream, semantic memory of tracks.
-
-Reserved: no module yet.
-"""
+"""What recurs: object memory of the picture stream, semantic memory of tracks (reserved)."""
