@@ -186,6 +186,11 @@ class UnitFeatures:
     def key(self) -> UnitKey:
         return UnitKey(self.modality, self.sequence, self.stamp_ns)
 
+    @property
+    def stage(self) -> str:
+        """Name of the stage of the trail in which an encoder made this of the unit."""
+        return 'follow' if self.followed else 'encode'
+
 
 @dataclass(frozen=True, slots=True)
 class ModalityConfiguration:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
+import cv2
 import numpy as np
 
 from mmedge_ros.data_types import (
@@ -23,6 +24,7 @@ from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.bundle.model_bundle import model_levels, open_detector
 from mmedge_ros.encoding.detector import Detector, DetectorParameters
 from mmedge_ros.encoding.radar_network import RadarNetwork, open_radar_network, radar_levels
+from mmedge_ros.recurrence.object_memory import ObjectMemory
 from mmedge_ros.sensing.camera.image import Picture, decode_image
 from mmedge_ros.sensing.radar.filter import RadarLimits, filter_returns
 from mmedge_ros.sensing.radar.point_cloud import decode_points
@@ -125,7 +127,11 @@ def encoded_unit(
 
 
 class CameraEncoder:
-    """Detects people in pictures; networks are opened at their first use (see `OpenedLevels`)."""
+    """Detects people in pictures; networks are opened at their first use (see `OpenedLevels`).
+
+    With ``reuse`` in the configuration it encodes some pictures only, and follows what it
+    remembers in the others (`ObjectMemory`).
+    """
 
     modality = CAMERA
 
@@ -135,6 +141,7 @@ class CameraEncoder:
         self.levels = levels
         self.problems: Counter[str] = Counter()
         self._networks = OpenedLevels(open_level, levels, default)
+        self._memory = ObjectMemory()
 
     @classmethod
     def from_path(cls, path: Path, parameters: DetectorParameters | None = None) -> CameraEncoder:
@@ -150,20 +157,39 @@ class CameraEncoder:
     def encode(
         self, unit: Unit, configuration: ModalityConfiguration, configuration_id: int
     ) -> UnitFeatures:
-        level = self._networks.name(configuration.level)
-        detector = self._networks.get(level, configuration.device)
+        configuration = replace(configuration, level=self._networks.name(configuration.level))
+        due = self._memory.due(unit, configuration)
         image = decode_image(unit.payload)
-        output = detector.detect(image)
+        grey = _grey(image) if configuration.reuse > 1 else None
+        followed = None if due or grey is None else self._memory.follow(grey)
+        if followed is not None:
+            content: dict[str, Any] = {'detections': followed, 'followed': True}
+        else:
+            content = self._detect(unit, configuration, image, grey)
         return encoded_unit(
             unit,
-            replace(configuration, level=level),
+            configuration,
             configuration_id,
-            detections=output.detections,
-            embedding=output.embedding,
-            grid=output.grid,
             image_size=(image.shape[1], image.shape[0]),
             appearance=appearance_of(image),
+            **content,
         )
+
+    def _detect(
+        self,
+        unit: Unit,
+        configuration: ModalityConfiguration,
+        image: Picture,
+        grey: Picture | None,
+    ) -> dict[str, Any]:
+        """Encode a picture in full; remember it if it has a grey copy to be followed by."""
+        # If the network fails, the next picture must not be followed from an older one.
+        self._memory.forget()
+        output = self._networks.get(configuration.level, configuration.device).detect(image)
+        detections = output.detections
+        if grey is not None:
+            detections = self._memory.remember(unit, configuration, grey, detections)
+        return {'detections': detections, 'embedding': output.embedding, 'grid': output.grid}
 
     def warm_up(self) -> None:
         """Open every level on the CPU and run it once: a change of level then costs nothing."""
@@ -233,6 +259,13 @@ class RadarEncoder:
         if self._networks is not None:
             for _ in self._networks.all_on(ModalityConfiguration(self.modality).device):
                 pass
+
+
+def _grey(picture: Picture) -> Picture:
+    """Return a picture (H, W, 3) BGR as (H, W); an empty one stays empty."""
+    if not picture.size:
+        return picture[:, :, 0]
+    return np.asarray(cv2.cvtColor(picture, cv2.COLOR_BGR2GRAY), np.uint8)
 
 
 # So many rows are looked at, spread over the picture; a row of 640 pixels takes 2 us.

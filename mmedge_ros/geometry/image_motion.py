@@ -109,8 +109,7 @@ def _usable(boxes: FloatArray, size: tuple[int, int]) -> NDArray[np.bool_]:
     with np.errstate(invalid='ignore'):
         large = (boxes[:, 2:] - boxes[:, :2] >= _SMALLEST).all(axis=1)
         inside = (boxes[:, :2] < size).all(axis=1) & (boxes[:, 2:] > 0.0).all(axis=1)
-    usable: NDArray[np.bool_] = np.isfinite(boxes).all(axis=1) & large & inside
-    return usable
+    return np.asarray(np.isfinite(boxes).all(axis=1) & large & inside, bool)
 
 
 def _points_in(boxes: FloatArray) -> NDArray[np.float32]:
@@ -143,14 +142,13 @@ def _flow(
     before: Grey, after: Grey, points: NDArray[np.float32]
 ) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
     ends, status, _ = cv2.calcOpticalFlowPyrLK(
-        before, after, points, None, winSize=_WINDOW, maxLevel=_LEVELS, criteria=_CRITERIA
+        before, after, points, points.copy(), winSize=_WINDOW, maxLevel=_LEVELS, criteria=_CRITERIA
     )
-    return ends, status.ravel().astype(bool)
+    return np.asarray(ends, np.float32), np.asarray(status, bool).ravel()
 
 
 def _within(points: NDArray[np.float32], size: tuple[int, int]) -> NDArray[np.bool_]:
-    within: NDArray[np.bool_] = ((points >= 0.0) & (points <= np.subtract(size, 1))).all(axis=1)
-    return within
+    return np.asarray(((points >= 0.0) & (points <= np.subtract(size, 1))).all(axis=1), bool)
 
 
 def _median_motion(

@@ -46,7 +46,7 @@ class EncoderWorker:
         on_features: Callable[[UnitFeatures], None],
         capacity: int = 2,
     ) -> None:
-        self.encoded = 0
+        self.encoded = self.followed = 0
         self.failures: Counter[str] = Counter()
         self._encoder = encoder
         self._clock = clock
@@ -122,5 +122,8 @@ class EncoderWorker:
         trail = extend_trail(unit.trail, 'queue', begin_ns)
         begin_ns = trail[-1].end_ns
         end_ns = begin_ns + self._clock.monotonic_ns() - begun
-        self.encoded += 1
-        self._on_features(replace(features, trail=extend_trail(trail, 'encode', end_ns)))
+        if features.followed:
+            self.followed += 1
+        else:
+            self.encoded += 1
+        self._on_features(replace(features, trail=extend_trail(trail, features.stage, end_ns)))

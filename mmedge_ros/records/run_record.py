@@ -23,9 +23,10 @@ class UnitCounts:
     """Units of one modality, counted apart by what became of them.
 
     captured: measured by the sensor; transferred: handed over by the driver; received: seen
-    by the encoder; thinned: above the configured rate; failed: could not be decoded; late:
-    not encoded when the first window they belong to had to close; lost: transferred but never
-    received, or received and then neither encoded nor reported.
+    by the encoder; followed: not encoded, its objects are those of an earlier unit, moved;
+    thinned: above the configured rate; failed: could not be decoded; late: still in work when the
+    first window they belong to had to close; lost: transferred but never received, or received
+    and then neither encoded, followed nor reported.
     """
 
     captured: int = 0
@@ -38,6 +39,7 @@ class UnitCounts:
     lost: int = 0
     failed: int = 0
     thinned: int = 0
+    followed: int = 0
 
 
 @dataclass

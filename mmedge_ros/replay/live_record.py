@@ -132,7 +132,8 @@ class LiveRecord:
         stride_ns = round(record.stride * NS_PER_S)
         for features in record.features:
             entry = counts[features.modality]
-            entry.encoded += 1
+            entry.followed += features.followed
+            entry.encoded += not features.followed
             settled[features.modality] += 1
             end_ns = -(-features.available_ns // stride_ns) * stride_ns
             decided_ns = published.get(end_ns)

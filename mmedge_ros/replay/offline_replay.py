@@ -184,8 +184,10 @@ class OfflineReplay:
             return
         taken_ns = time.perf_counter_ns() - begun
         if self._profile is not None:
-            stage = self._profile.encode_stage(unit.modality, features.level)
-            taken_ns = self._profiled(stage, unit.modality, unit.sequence)
+            seconds = self._profile.sample_work(
+                unit.modality, features.level, unit.sequence, features.followed
+            )
+            taken_ns = round(seconds * NS_PER_S)
         self._at(now_ns + taken_ns, self._encoded, server, features, now_ns, admitted)
 
     def _idle(self, now_ns: int, server: _Server) -> None:
@@ -199,9 +201,12 @@ class OfflineReplay:
         begun_ns: int,
         admitted: Admitted,
     ) -> None:
-        server.counts.encoded += 1
+        if features.followed:
+            server.counts.followed += 1
+        else:
+            server.counts.encoded += 1
         trail = extend_trail(admitted.unit.trail, 'queue', begun_ns)
-        features = replace(features, trail=extend_trail(trail, 'encode', now_ns))
+        features = replace(features, trail=extend_trail(trail, features.stage, now_ns))
         delay_ns = self._profiled('features.transport', features.modality, features.sequence)
         self._at(now_ns + delay_ns, self._take_features, features)
         self._serve(now_ns, server)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -22,6 +24,7 @@ from mmedge_ros.data_types import (
     Detection,
     ModalityConfiguration,
     Unit,
+    UnitFeatures,
 )
 from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.bundle.weights import sha256_of
@@ -58,6 +61,25 @@ class FakeDetector:
 
     def warm_up(self) -> None:
         self.warm_ups += 1
+
+
+class WideDetector(FakeDetector):
+    """Sees an object that is large enough to be followed."""
+
+    def detect(self, image: Image) -> DetectorOutput:
+        super().detect(image)
+        return replace(FOUND, detections=(Detection(Box(40, 20, 80, 90), 0.5, 'person'),))
+
+
+class FailingDetector(WideDetector):
+    """Fails when it is told to."""
+
+    fails = False
+
+    def detect(self, image: Image) -> DetectorOutput:
+        if self.fails:
+            raise EncodingError('the network failed')
+        return super().detect(image)
 
 
 class FakeLevels:
@@ -270,3 +292,74 @@ def test_of_hardly_a_picture_nothing_is_known(shape: tuple[int, ...]) -> None:
 def test_a_picture_of_few_rows_is_looked_at() -> None:
     assert appearance_of(scene()[:5]).brightness == pytest.approx(0.5, abs=0.05)
     assert len(Appearance._fields) == 3
+
+
+class FakeCamera:
+    """A picture that moves to the right, shown to an encoder at 30 Hz."""
+
+    def __init__(self, encoder: CameraEncoder) -> None:
+        self._encoder = encoder
+        rng = np.random.default_rng(0)
+        small = rng.integers(0, 256, (30, 40, 3), np.uint8)
+        self._scene = np.asarray(cv2.resize(small, (160, 120)), np.uint8)
+        self._count = 0
+
+    def show(self, configuration: ModalityConfiguration, frames: int = 1) -> list[UnitFeatures]:
+        shown = []
+        for _ in range(frames):
+            unit = camera_unit(np.roll(self._scene, self._count, axis=1), self._count)
+            stamp_ns = 1_700_000_000_000_000_000 + self._count * 33_333_333
+            unit = replace(unit, stamp_ns=stamp_ns, available_ns=stamp_ns)
+            shown.append(self._encoder.encode(unit, configuration, 1))
+            self._count += 1
+        return shown
+
+
+def test_with_reuse_some_pictures_are_followed_in_place_of_encoded() -> None:
+    levels = FakeLevels()
+    levels.detectors['', 'cpu'] = WideDetector()
+    camera = FakeCamera(CameraEncoder(levels))
+    units = camera.show(ModalityConfiguration(CAMERA, reuse=3), 40)
+    followed = [unit for unit in units if unit.followed]
+    assert len(levels.detectors['', 'cpu'].pictures) == 40 - len(followed)
+    assert len(followed) >= 20
+    assert all(unit.grid.size == unit.embedding.size == 0 for unit in followed)
+    assert all(unit.image_size == (160, 120) for unit in units)
+    for before, after in pairwise(units[20:]):
+        if after.followed:
+            assert after.detections[0].item == before.detections[0].item > 0
+            moved = np.subtract(after.detections[0].box, before.detections[0].box)
+            np.testing.assert_allclose(moved, (1, 0, 1, 0), atol=0.2)
+
+
+@pytest.mark.parametrize('reuse', [0, 1])
+def test_without_reuse_units_are_what_the_detector_says(reuse: int) -> None:
+    units = FakeCamera(CameraEncoder(FakeLevels())).show(
+        ModalityConfiguration(CAMERA, reuse=reuse), 12
+    )
+    assert not any(unit.followed for unit in units)
+    assert all(unit.detections is FOUND.detections for unit in units)
+
+
+def test_after_a_change_of_level_the_next_picture_is_encoded() -> None:
+    camera = FakeCamera(CameraEncoder(FakeLevels(), ('small', 'large'), 'small'))
+    small = ModalityConfiguration(CAMERA, reuse=6)
+    assert any(unit.followed for unit in camera.show(small, 20))
+    for level in ('large', 'small', 'large', 'small'):
+        assert not camera.show(replace(small, level=level))[0].followed
+
+
+def test_a_picture_is_not_followed_from_one_that_the_network_failed_on() -> None:
+    detector = FailingDetector()
+    levels = FakeLevels()
+    levels.detectors['', 'cpu'] = detector
+    camera = FakeCamera(CameraEncoder(levels))
+    configuration = ModalityConfiguration(CAMERA, reuse=6)
+    camera.show(configuration, 20)
+    detector.fails = True
+    with pytest.raises(EncodingError):
+        camera.show(configuration, 7)
+    with pytest.raises(EncodingError):
+        camera.show(configuration)
+    detector.fails = False
+    assert not camera.show(configuration)[0].followed

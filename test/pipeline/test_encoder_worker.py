@@ -6,6 +6,7 @@ import logging
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -41,6 +42,16 @@ class Gate:
 
     def wait_until_entered(self) -> None:
         assert self.entered.acquire(timeout=10)
+
+
+class FollowingEncoder(FakeEncoder):
+    """Follows what it saw in every second unit."""
+
+    def encode(
+        self, unit: Unit, configuration: ModalityConfiguration, configuration_id: int
+    ) -> UnitFeatures:
+        features = super().encode(unit, configuration, configuration_id)
+        return replace(features, followed=unit.sequence % 2 == 1)
 
 
 @contextmanager
@@ -253,3 +264,14 @@ def test_units_offered_from_many_threads_are_all_accounted_for() -> None:
     assert sorted(n for n, s in said if s is RECEIVED) == list(range(400))
     assert sorted(n for n, s in said if s is not RECEIVED) == list(range(400))
     assert worker.encoded + worker.intake.dropped == 400
+
+
+def test_a_followed_unit_is_counted_apart_and_has_a_stage_of_its_own() -> None:
+    out = Collected()
+    with running(FollowingEncoder(), out) as worker:
+        for number in range(2):
+            worker.offer(unit(50.0 * number, sequence=number))
+            out.wait_for(2 * number + 2)
+    features = [item for item in out.items if isinstance(item, UnitFeatures)]
+    assert [f.trail[-1].stage for f in features] == ['encode', 'follow']
+    assert (worker.encoded, worker.followed) == (1, 1)

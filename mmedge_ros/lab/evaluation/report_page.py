@@ -26,6 +26,7 @@ COUNTERS = (
     ('transferred', 'handed over by the driver'),
     ('received', 'seen by the encoder'),
     ('encoded', 'encoded, each once'),
+    ('followed', 'not encoded: objects of an earlier unit moved with the image'),
     ('skipped', 'skipped on purpose, by a skip lease'),
     ('thinned', 'above the configured rate'),
     ('dropped', 'fell out of a full queue'),

@@ -94,6 +94,7 @@ class UnitEncoderNode(Node):
         return {
             'received': intake.received,
             'encoded': self._worker.encoded,
+            'followed': self._worker.followed,
             'waiting': len(intake),
             'dropped': intake.dropped,
             'skipped': intake.skipped,
