@@ -255,7 +255,8 @@ class Measurement:
     a modality repeat, such as that of a person taller than others. ``otherwise`` is what holds
     if the returns inside the box come from another object; ``odds`` is the logarithm of the odds
     that they are not. ``height_deviation`` is how far (relative) ranges of a source differ from
-    one body to another where the box or a network gave the range, else NaN.
+    one body to another where the box or a network gave the range, else NaN. ``repeated``: what
+    the camera says is an earlier detection moved with the image, and no new evidence.
     """
 
     stamp_ns: int
@@ -274,6 +275,7 @@ class Measurement:
     otherwise: Measurement | None = None
     odds: float = 0.0
     height_deviation: float = float('nan')
+    repeated: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from statistics import median
 from typing import NamedTuple
@@ -112,8 +112,15 @@ def fuse_detections(
     inside = returns.inside(boxes.corners)
     owner = _owners(boxes, returns, inside, parameters)
     measurements = _measure_boxes(at_ns, boxes, returns, owner, geometry, parameters)
+    if camera is not None and camera.followed:
+        measurements = [_repeated(measurement) for measurement in measurements]
     free = returns.select(np.asarray(~inside.any(axis=0)))
     return measurements + _measure_clusters(at_ns, free, geometry, parameters)
+
+
+def _repeated(measurement: Measurement) -> Measurement:
+    other = measurement.otherwise
+    return replace(measurement, repeated=True, otherwise=other and _repeated(other))
 
 
 def _owners(

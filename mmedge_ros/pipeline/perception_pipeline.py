@@ -25,6 +25,7 @@ from mmedge_ros.data_types import (
 from mmedge_ros.fusion import FusionError
 from mmedge_ros.fusion.decision_fusion import DecisionFusionParameters
 from mmedge_ros.fusion.feature_fusion import FeatureFusion, FeatureFusionParameters
+from mmedge_ros.fusion.followed_pictures import FollowedPictures
 from mmedge_ros.geometry.camera_turn import view_of
 from mmedge_ros.geometry.sensor_rig import SensorRig
 from mmedge_ros.parameter import group, parameter
@@ -143,6 +144,7 @@ class PerceptionPipeline:
             lambda stamp_ns: view_of(rig.geometry_at(stamp_ns)),
         )
         self._frame_id = ''
+        self._followed = FollowedPictures()
         if early_decision is not None:
             early_decision.attach(self)
         self._start_over()
@@ -186,7 +188,7 @@ class PerceptionPipeline:
         self._follow_restart()
         if not (self._measures_all or features.modality in (CAMERA, RADAR)):
             return True  # it belongs to its windows, but the fusions here know nothing of it
-        if self.feature_fusion is not None:
+        if self.feature_fusion is not None and not features.followed:
             self._enter(features, self.feature_fusion)
         # Of pictures the tracker is given what feature fusion makes of them, when it does.
         if self.feature_fusion is None or features.modality != CAMERA:
@@ -261,6 +263,7 @@ class PerceptionPipeline:
                 for picture in pictures
                 if picture.key in fused
             ]
+            new += self._moved_on(pictures)
             if new:
                 tracker.update(new)
         state_ns = min(max(self._state_ns, tracker.newest_ns or now_ns), now_ns)
@@ -288,6 +291,7 @@ class PerceptionPipeline:
         self._waiting: list[UnitFeatures] = []
         self._newest_ns: dict[str, int] = {}
         self._unusable: list[UnitFeatures] = []
+        self._followed.reset()
         if self.feature_fusion is not None:
             self.feature_fusion.reset()
         if self.early_decision is not None:
@@ -317,7 +321,8 @@ class PerceptionPipeline:
     def _take_picture(self, window: ClosedWindow, fusion: FeatureFusion) -> tuple[str, ...]:
         """Give the tracker what was fused in the place of the window's new pictures.
 
-        Where nothing could be fused it gets the pictures without a usable grid as they are.
+        Where nothing could be fused it gets the pictures without a usable grid as they are. In
+        pictures that were followed, what was fused of an encoded one moves on.
 
         :return: what the decision has to do without, in words
         """
@@ -329,14 +334,23 @@ class PerceptionPipeline:
             for unit in window.fresh
             if unit.key in fused
         ]
+        for unit in window.fresh:
+            if unit.key in fused:
+                self._followed.add(unit, fused[unit.key].detections)
         if not fused:
             pictures = [unit for unit in unusable if unit.modality == CAMERA]
+        pictures += self._moved_on(window.fresh)
         if pictures:
             self.tracker.update(pictures)
         return tuple(
             f'{modality} units without a usable feature grid take no part in feature fusion'
             for modality in sorted({unit.modality for unit in unusable})
         )
+
+    def _moved_on(self, units: Iterable[UnitFeatures]) -> list[UnitFeatures]:
+        """Return the followed pictures among units with fused detections, where there are any."""
+        moved = ((unit, self._followed.moved(unit)) for unit in units if unit.followed)
+        return [replace(unit, detections=found) for unit, found in moved if found is not None]
 
     def _decide(self, window: ClosedWindow) -> Decision:
         self._absorb(window.end_ns)

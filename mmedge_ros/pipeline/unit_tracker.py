@@ -137,7 +137,8 @@ class UnitTracker:
                 TrackerStep(
                     group.stamp_ns,
                     self._measure(group),
-                    group.camera is not None,
+                    # Only a picture that was encoded can say that somebody is not there.
+                    group.camera is not None and not group.camera.followed,
                     self._view_at(group.stamp_ns),
                 )
                 for group in groups

@@ -191,7 +191,7 @@ class Tracker:
         if has_picture:
             tracks = [t if t.camera_age(stamp_ns) <= 0.0 else t.missed() for t in tracks]
             tracks = _merged(tracks, stamp_ns)
-        begun = self._initiate(state.next_id, boxes)
+        begun = self._initiate(state.next_id, [m for m in boxes if not m.repeated])
         clusters = _apart_from([*tracks, *begun], clusters)
         begun += self._initiate(state.next_id + len(begun), clusters)
         return TrackerState(
@@ -313,6 +313,10 @@ class Tracker:
     ) -> TrackState:
         """Enter a measurement, and what the track comes to by it."""
         p, now_ns = self.parameters, measurement.stamp_ns
+        seen_ns = {**track.updated_ns, **dict.fromkeys(measurement.seen_by, now_ns)}
+        if measurement.repeated:
+            # It says where the object is by now, and nothing anew of whether it is there.
+            return track._replace(mean=mean, covariance=covariance, box=box, updated_ns=seen_ns)
         label, score, strong_ns = track.label, track.score, track.strong_ns
         support = track.support
         if measurement.box is not None:
@@ -329,7 +333,7 @@ class Tracker:
             mean=mean,
             covariance=covariance,
             box=box,
-            updated_ns={**track.updated_ns, **dict.fromkeys(measurement.seen_by, now_ns)},
+            updated_ns=seen_ns,
             strong_ns=strong_ns,
             hits=hits,
             evidence=evidence,
