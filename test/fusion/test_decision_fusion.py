@@ -364,3 +364,13 @@ def test_whatever_is_seen_measurements_are_finite_with_positive_covariances(
         assert np.isfinite(result.covariance).all()
         assert np.linalg.eigvalsh(result.covariance).min() > 0
         assert np.isfinite(result.radial_velocity) == (RADAR in result.seen_by)
+
+
+def test_what_a_followed_picture_shows_is_marked_as_repeated_and_clusters_are_not() -> None:
+    followed = replace(camera_unit(box_of(6.0, 0.7)), followed=True)
+    person, other = fuse(followed, scan(*body(6.0, 0.7, 0.8), *body(5.0, 4.5, -0.9), *walls()))
+    assert person.repeated
+    assert person.otherwise is not None
+    assert person.otherwise.repeated
+    assert other.box is None
+    assert not other.repeated

@@ -324,3 +324,40 @@ def test_windows_that_overlap_too_much_are_refused() -> None:
     with pytest.raises(FusionError, match=r'2 s every 0\.05 s'):
         PerceptionPipeline(parameters, networks)
     PerceptionPipeline(parameters)
+
+
+def followed(available: float, sequence: int, by: float, item: int = 1) -> UnitFeatures:
+    """The object that the encoder remembers has moved to the right, by pixels."""
+    x0, y0, x1, y1 = ENCODERS_OWN
+    moved = Detection(Box(x0 + by, y0, x1 + by, y1), 0.9, 'person', item=item)
+    unit_of = picture(available, sequence)
+    return replace(unit_of, detections=(moved,), followed=True, grid=np.zeros((0, 0, 0)))
+
+
+def remembered(available: float, sequence: int) -> UnitFeatures:
+    own = Detection(ENCODERS_OWN, 0.9, 'person', item=1)
+    return replace(picture(available, sequence), detections=(own,))
+
+
+def test_in_followed_pictures_fused_detections_move_on_and_no_network_runs() -> None:
+    networks = FakeFusionNetworks()
+    subject = pipeline(networks)
+    fed(subject, [remembered(20, 0), followed(53, 1, 5.0), followed(86, 2, 9.0), picture(120, 3)])
+    boxes = [each.detections[0].box for each in tracker_units(subject, CAMERA)]
+    assert [box.x0 - boxes[0].x0 for box in boxes] == pytest.approx([0.0, 5.0, 9.0])
+    assert boxes[0] == pytest.approx(SEEN, abs=0.5)
+    assert subject.feature_fusion is not None
+    assert not subject.feature_fusion.refused
+
+
+def test_a_picture_followed_from_one_fused_for_an_earlier_window_moves_on_too() -> None:
+    subject = pipeline(FakeFusionNetworks())
+    fed(subject, [remembered(90, 0), followed(123, 1, 5.0), picture(220, 2)])
+    boxes = [each.detections[0].box for each in tracker_units(subject, CAMERA)]
+    assert [box.x0 - boxes[0].x0 for box in boxes] == pytest.approx([0.0, 5.0])
+
+
+def test_a_picture_followed_from_an_unknown_one_is_left_out() -> None:
+    subject = pipeline(FakeFusionNetworks())
+    fed(subject, [remembered(20, 0), followed(53, 1, 5.0, item=9), picture(120, 2)])
+    assert len(tracker_units(subject, CAMERA)) == 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -270,3 +270,17 @@ def test_the_newest_stamp_is_that_of_the_units_taken_in(units: list[UnitFeatures
     tracker = history_keeper()
     tracker.update(units)
     assert tracker.newest_ns == max((u.stamp_ns for u in units), default=0)
+
+
+def test_only_a_picture_that_was_encoded_counts_as_a_miss() -> None:
+    person = Measurement(
+        at(0), 'person', 0.9, Box(0, 0, 10, 20), np.array([5.0, 0.0, 0.0]), np.eye(3), np.nan, 0.1,
+        np.zeros(3), (CAMERA,), 'height',
+    )  # fmt: skip
+    tracker = UnitTracker(Tracker(), lambda group: [person] if group.stamp_ns == at(0) else [])
+    tracker.update([measured(0)])
+    (begun,) = tracker.state.tracks
+    tracker.update([replace(measured(33, sequence=1), followed=True)])
+    assert tracker.state.tracks[0].evidence == begun.evidence
+    tracker.update([measured(66, sequence=2)])
+    assert tracker.state.tracks[0].evidence < begun.evidence

@@ -738,3 +738,37 @@ def test_a_hidden_person_is_still_followed_by_the_radar_where_it_should_be() -> 
     (track,) = watch.step(cluster(watch.ms, 7.1, -1.1, velocity=0.0))
     assert track.seen_by == (CAMERA, RADAR)
     assert track.age == 0.0
+
+
+# ------------------------------------------------------------------------------ followed pictures
+
+
+def copied(ms: float, x: float, y: float) -> Measurement:
+    """A detection of an earlier picture, moved with the image."""
+    return replace(seen(ms, x, y), repeated=True)
+
+
+def test_copies_begin_no_track_and_confirm_none() -> None:
+    watch = Watch()
+    assert watch.follow(5, lambda ms: [copied(ms, 5.0, 0.0)])[-1] == ()
+    watch.step(seen(watch.ms, 5.0, 0.0))
+    (before,) = watch.state.tracks
+    for _ in range(4):
+        watch.ms += PERIOD
+        assert watch.step(copied(watch.ms, 5.0, 0.0)) == ()
+    (after,) = watch.state.tracks
+    assert (after.hits, after.evidence, after.score) == (
+        before.hits,
+        before.evidence,
+        before.score,
+    )
+
+
+def test_a_track_goes_where_its_copies_go() -> None:
+    watch = Watch()
+    watch.follow(6, lambda ms: [seen(ms, 5.0, 0.0)])
+    for n in range(1, 4):
+        (track,) = watch.step(copied(watch.ms, 5.0, 0.1 * n))
+        watch.ms += PERIOD
+    assert track.position[1] == pytest.approx(0.3, abs=0.1)
+    assert track.box is not None
