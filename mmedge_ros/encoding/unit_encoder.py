@@ -161,7 +161,7 @@ class CameraEncoder:
         due = self._memory.due(unit, configuration)
         image = decode_image(unit.payload)
         grey = _grey(image) if configuration.reuse > 1 else None
-        followed = None if due or grey is None else self._memory.follow(grey)
+        followed = None if due or grey is None else self._memory.follow(unit, grey)
         if followed is not None:
             content: dict[str, Any] = {'detections': followed, 'followed': True}
         else:

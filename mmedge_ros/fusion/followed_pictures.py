@@ -16,7 +16,7 @@ import numpy as np
 
 from mmedge_ros.data_types import NS_PER_S, Box, Detection, UnitFeatures
 
-# Encoded pictures of the last second at the most: what is followed is at most 0.15 s older.
+# Encoded pictures of the last second at 30 Hz: what is followed is at most 0.35 s newer.
 _MOST_BASES = 30
 # A fused box overlaps the encoder's box of the same object more than this (IoU).
 _SAME_OBJECT = 0.3

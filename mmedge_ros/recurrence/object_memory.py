@@ -23,9 +23,11 @@ from mmedge_ros.data_types import (
 from mmedge_ros.geometry.image_motion import Grey, box_motion, moved_boxes
 from mmedge_ros.sensing.rate_control import RateControl
 
-# What was seen longer ago is not followed: people turn and hide each other meanwhile, and an
-# object that comes into view is not seen before the next encoded picture.
+# Image motion is lost over a longer gap between two pictures.
 LONGEST_GAP_NS = 150_000_000
+# What was detected longer ago is not followed: people turn and hide each other meanwhile, and an
+# object that comes into view is not seen before the next encoded picture. Ten pictures at 30 Hz.
+LONGEST_FOLLOWED_NS = 350_000_000
 # Below this share of followed points in all boxes together the memory is no longer trusted.
 _LEAST_FOLLOWED = 0.5
 # Cameras run at multiples of this (Hz). The grid of encoded pictures must not move with each
@@ -76,21 +78,21 @@ class ObjectMemory:
         """Make the next picture a full one."""
         self._picture: Grey | None = None
         self._under: tuple[str, str, float, int] | None = None
-        self._encoded_ns = 0
+        self._encoded_ns = self._picture_ns = 0
         self._detections: tuple[Detection, ...] = ()
 
     def due(self, unit: Unit, configuration: ModalityConfiguration) -> bool:
         """Say whether this picture must be encoded; call it once for each picture, in order."""
         takes = self._grid.takes(unit.stamp_ns, configuration.rate, configuration.reuse)
-        gap_ns = unit.stamp_ns - self._encoded_ns
         return (
             takes
             or configuration.reuse <= 1
             or self._under != _key(configuration)
-            or not 0 < gap_ns <= LONGEST_GAP_NS
+            or not 0 < unit.stamp_ns - self._picture_ns <= LONGEST_GAP_NS
+            or unit.stamp_ns - self._encoded_ns > LONGEST_FOLLOWED_NS
         )
 
-    def follow(self, grey: Grey) -> tuple[Detection, ...] | None:
+    def follow(self, unit: Unit, grey: Grey) -> tuple[Detection, ...] | None:
         """Return the remembered detections moved to this picture (H, W).
 
         None if the memory is empty, the picture has another size, or most points were lost: the
@@ -102,7 +104,7 @@ class ObjectMemory:
         motion = box_motion(self._picture, grey, boxes)
         if len(boxes) and motion.followed.mean() < _LEAST_FOLLOWED:
             return None
-        self._picture = grey
+        self._picture, self._picture_ns = grey, unit.stamp_ns
         found = motion.followed > 0.0
         shift = motion.shift.copy()
         if found.any():
@@ -125,7 +127,7 @@ class ObjectMemory:
         """Keep what was detected in an encoded picture (H, W); return it with item numbers."""
         self._picture = grey
         self._under = _key(configuration)
-        self._encoded_ns = unit.stamp_ns
+        self._encoded_ns = self._picture_ns = unit.stamp_ns
         self._detections = tuple(replace(d, item=self._next_item()) for d in detections)
         return self._detections
 

@@ -109,8 +109,8 @@ def remembering(picture: Grey, seen: tuple[Detection, ...] = SEEN) -> ObjectMemo
 def test_remembered_objects_move_with_the_picture_and_keep_everything_else() -> None:
     picture = texture()
     memory = remembering(picture)
-    first = memory.follow(shifted(picture, 3))
-    second = memory.follow(shifted(picture, 6))
+    first = memory.follow(unit(START_NS + 1), shifted(picture, 3))
+    second = memory.follow(unit(START_NS + 1), shifted(picture, 6))
     assert first is not None
     assert second is not None
     np.testing.assert_allclose(
@@ -135,28 +135,28 @@ def test_an_object_lost_alone_moves_as_the_others() -> None:
     picture[90:140, 190:230] = 80
     gone = shifted(picture, 4)
     memory = remembering(picture, (*SEEN[:1], *SEEN[:1], SEEN[1]))
-    moved = memory.follow(gone)
+    moved = memory.follow(unit(START_NS + 1), gone)
     assert moved is not None
     np.testing.assert_allclose(moved[2].box, np.add(SEEN[1].box, (4, 0, 4, 0)), atol=0.3)
 
 
 def test_a_memory_of_an_empty_picture_follows_nothing() -> None:
-    assert remembering(texture(), ()).follow(texture(1)) == ()
+    assert remembering(texture(), ()).follow(unit(START_NS + 1), texture(1)) == ()
 
 
 @pytest.mark.parametrize('picture', [texture(1), np.full(SIZE[::-1], 7, np.uint8)])
 def test_when_most_points_are_lost_the_picture_must_be_encoded(picture: Grey) -> None:
-    assert remembering(texture()).follow(picture) is None
+    assert remembering(texture()).follow(unit(START_NS + 1), picture) is None
 
 
 def test_a_picture_of_another_size_must_be_encoded() -> None:
-    assert remembering(texture()).follow(texture()[::2, ::2]) is None
+    assert remembering(texture()).follow(unit(START_NS + 1), texture()[::2, ::2]) is None
 
 
 def test_an_empty_memory_follows_nothing() -> None:
     memory = remembering(texture())
     memory.forget()
-    assert memory.follow(texture()) is None
+    assert memory.follow(unit(START_NS + 1), texture()) is None
 
 
 def warm() -> tuple[ObjectMemory, int]:
@@ -195,6 +195,29 @@ def test_another_configuration_begins_with_an_encoded_picture(
 ) -> None:
     memory, following = warm()
     assert memory.due(unit(following), changed)
+
+
+def test_a_reuse_of_six_encodes_every_sixth_picture() -> None:
+    memory, six = ObjectMemory(), ModalityConfiguration(CAMERA, reuse=6)
+    due = []
+    for time in stamps(30.0):
+        due.append(memory.due(unit(time), six))
+        if due[-1]:
+            memory.remember(unit(time), six, texture(), SEEN)
+        else:
+            memory.follow(unit(time), texture())
+    assert sum(due[24:]) == pytest.approx(96 / 6, abs=1)
+
+
+def test_what_was_encoded_long_ago_is_followed_no_further() -> None:
+    memory, slow = ObjectMemory(), ModalityConfiguration(CAMERA, rate=10.0, reuse=10)
+    for time in stamps(10.0):
+        if memory.due(unit(time), slow):
+            memory.remember(unit(time), slow, texture(), SEEN)
+            encoded_ns = time
+        else:
+            memory.follow(unit(time), texture())
+            assert time - encoded_ns <= 350_000_000
 
 
 @pytest.mark.parametrize('gap_ns', [-50_000_000, 400_000_000])
