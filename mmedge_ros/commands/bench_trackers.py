@@ -35,7 +35,7 @@ def trackers(
     ] = Path('out/bench-trackers'),
     bundle: Annotated[
         str, option('--detector', 'BUNDLE', 'bundle folder, or the name of a bundle')
-    ] = 'fused_people',
+    ] = 'flight_people',
     level: Annotated[str, option('--level', 'NAME', 'level that detects')] = 'large',
     only: Annotated[
         str, option('--only', 'NAME,...', 'only these trackers \\[all], e.g. SORT,mmedge')

@@ -31,7 +31,7 @@ def default_detector(named: str = '', simulated: bool = False) -> Path:
     What is named goes first: a path, or the name of a bundle that was fetched or is shipped.
     Without a name simulated pictures get the shipped bundle; real ones a fetched bundle, else
     $MMEDGE_DATA/models/yolox_nano.onnx, and the shipped bundle only if there is neither. Of
-    several bundles one whose networks fuse goes first.
+    several bundles one goes first whose networks fuse, unless they are no better than rules.
 
     :param simulated: the pictures come from the simulator
     :raises EncodingError: when there is none; the message says how to get one
@@ -92,7 +92,7 @@ def _named(named: str) -> Path:
 
 
 class _Bundle(NamedTuple):
-    """A bundle at hand: whether it is made for simulated pictures, and brings fusion networks."""
+    """A bundle at hand: whether it is made for simulated pictures, and fuses better than rules."""
 
     path: Path
     simulated: bool
@@ -103,7 +103,7 @@ def _bundles() -> Iterator[_Bundle]:
     for folder in bundle_folders():
         try:
             bundle = load_bundle(folder)
-            yield _Bundle(folder, bundle.domain == SIMULATED, bundle.has_fusion)
+            yield _Bundle(folder, bundle.domain == SIMULATED, bundle.fuses_better)
         except EncodingError:
             # Not passed over: opening it says what is wrong with it.
             yield _Bundle(folder, simulated=False, fuses=False)

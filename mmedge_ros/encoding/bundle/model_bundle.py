@@ -94,6 +94,17 @@ class ModelBundle:
     def has_fusion(self) -> bool:
         return bool(self.fusion)
 
+    @property
+    def fuses_better(self) -> bool:
+        """Whether it has fusion networks, and nobody found that they are no better than rules.
+
+        Where their gain was measured, its interval (`accuracy.fusion_gain.low`) must exclude zero.
+        """
+        accuracy = self.content.get('accuracy')
+        gain = accuracy.get('fusion_gain') if isinstance(accuracy, Mapping) else None
+        low = gain.get('low') if isinstance(gain, Mapping) else None
+        return self.has_fusion and (not isinstance(low, int | float) or low > 0.0)
+
     def entries(self, level: str = '', modality: str = CAMERA) -> tuple[BundleFile, ...]:
         """Return what the manifest says of a level's stages; '' is the default level.
 

@@ -21,6 +21,8 @@ import yaml
 
 from mmedge_ros.configuration import ConfigurationError
 from mmedge_ros.data_types import CAMERA, RADAR
+from mmedge_ros.lab.evaluation.bundle_cases import DECISION_FUSION
+from mmedge_ros.lab.evaluation.case_figures import OVERALL
 from mmedge_ros.untrusted_files import shown
 
 MEASURE = '0.9 streaming mean IoU + 0.1 people placed within 2 m, the same service times for all'
@@ -72,6 +74,7 @@ def accuracy_entry(report: Mapping[str, Any]) -> dict[str, Any]:
         'command': 'mmedge evaluate-bundle, then mmedge model accuracy',
         'steps': steps.get('steps'),
         'steps_down_beyond_noise': len(steps.get('falls', ())),
+        'fusion_gain': _fusion_gain(report),
         'configurations': [_row(row) for row in report['configurations']],
     }
     return {key: value for key, value in entry.items() if value is not None}
@@ -112,6 +115,15 @@ def without_entry(manifest: str, name: str) -> str:
     entry = rf'^{re.escape(name)}:.*\n(?:[ \t].*\n|\n)*'
     plain = re.sub(entry, '', manifest, flags=re.MULTILINE)
     return plain if plain.endswith('\n') else plain + '\n'
+
+
+def _fusion_gain(report: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return what fusion by networks adds to streaming IoU beside fusion by rules, if measured."""
+    for row in report.get('differences', ()):
+        wanted = (DECISION_FUSION.name, OVERALL.name, _FIGURES[0][0])
+        if (row['against'], row['stratum'], row['figure']) == wanted:
+            return {name: row[name] for name in ('value', 'low', 'high')}
+    return None
 
 
 def _row(row: Mapping[str, Any]) -> dict[str, Any]:

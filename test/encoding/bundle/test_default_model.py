@@ -77,6 +77,27 @@ def test_of_several_bundles_one_that_fuses_goes_first(shipped: Path) -> None:
     assert default_detector(simulated=True) == fusing
 
 
+@pytest.mark.parametrize(
+    ('gain', 'goes_first'),
+    [
+        ('{value: 0.02, low: 0.01, high: 0.03}', True),
+        ('{value: 0.01, low: -0.01, high: 0.03}', False),
+        ('{value: -0.01, low: -0.02, high: -0.01}', False),
+        ('{value: 0.01, low: null, high: null}', True),
+        ('much', True),
+    ],
+)
+def test_a_bundle_whose_fusion_was_measured_goes_first_only_if_it_beats_rules(
+    shipped: Path, gain: str, goes_first: bool
+) -> None:
+    fusing = shipped.parent / 'xenon'
+    fusing.mkdir()
+    write_grid_bundle(fusing, domain='simulated')
+    with (fusing / 'manifest.yaml').open('a') as manifest:
+        manifest.write(f'accuracy: {{fusion_gain: {gain}}}\n')
+    assert default_detector(simulated=True) == (fusing if goes_first else shipped)
+
+
 def test_real_pictures_get_the_fetched_bundle(shipped: Path, fetched: Path, data: Path) -> None:
     assert default_detector() == fetched
 

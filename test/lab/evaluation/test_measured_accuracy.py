@@ -80,6 +80,25 @@ def test_the_manifest_says_how_it_was_measured_and_keeps_the_rest() -> None:
     assert '0.9 streaming mean IoU' in entry['measure']
 
 
+def test_the_manifest_says_what_the_fusion_networks_add_beside_rules() -> None:
+    measured = {
+        'factor': 'all',
+        'stratum': 'all',
+        'figure': 'streaming_mean_iou',
+        'against': 'decision_fusion',
+        'value': -0.01,
+        'low': -0.02,
+        'high': -0.004,
+        'excludes_zero': True,
+    }
+    others = [measured | {'stratum': 'night'}, measured | {'against': 'camera_only'}]
+    judged = report(*ROWS) | {'differences': [*others, measured]}
+    entry = yaml.safe_load(with_accuracy(MANIFEST, judged))['accuracy']
+    assert entry['fusion_gain'] == {'value': -0.01, 'low': -0.02, 'high': -0.004}
+    alone = report(*ROWS) | {'differences': others}
+    assert 'fusion_gain' not in yaml.safe_load(with_accuracy(MANIFEST, alone))['accuracy']
+
+
 def test_a_newer_table_takes_the_place_of_an_older_one() -> None:
     first = with_accuracy(MANIFEST, report(*ROWS))
     followed = first.replace('accuracy:', 'gate: {}\naccuracy:') + 'more: 1\n'
