@@ -192,6 +192,10 @@ class UnitFeatures:
         return 'follow' if self.followed else 'encode'
 
 
+# With more, objects are followed for longer than image motion is good for (0.35 s at 30 Hz).
+MOST_REUSE = 10
+
+
 @dataclass(frozen=True, slots=True)
 class ModalityConfiguration:
     """How one modality is sensed and encoded. ``rate`` in Hz is an upper bound, 0 = native.

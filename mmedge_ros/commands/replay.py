@@ -28,6 +28,7 @@ from mmedge_ros.commands.options import (
     frame_span,
     option,
 )
+from mmedge_ros.data_types import MOST_REUSE
 
 
 def replay(
@@ -60,6 +61,17 @@ def replay(
         option('--save-profile', 'FILE', 'write the measured service times as a profile', TIMES),
     ] = None,
     optimise: OptimiseOption = False,
+    reuse: Annotated[
+        int,
+        option(
+            '--reuse',
+            'N',
+            'encode about every N-th picture, and follow the detected objects by image motion in '
+            'the others: less load, a little less accuracy',
+            min=1,
+            max=MOST_REUSE,
+        ),
+    ] = 1,
     params: ParamsOption = None,
     camera: CameraOption = '',
     radar: RadarOption = '',
@@ -134,6 +146,8 @@ def replay(
             '--frames belongs to --boxes or --pseudo-labels; name what is to be compared'
         )
     _check_combination(live, profile, rate, clock, optimise)
+    if reuse > 1 and optimise:
+        raise typer.BadParameter('--reuse is fixed, and --optimise encodes every picture it takes')
     if network and not live:
         raise typer.BadParameter('--network belongs to --live; offline nothing is published')
     if view and not live:
@@ -172,6 +186,7 @@ def replay(
                 view=open_view(view),
                 pictures=PictureParameters(**given),
                 rerun=rerun,
+                reuse=reuse,
             )
         )
 

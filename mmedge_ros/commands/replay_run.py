@@ -68,6 +68,7 @@ class ReplayRequest:
     view: int = 0
     pictures: PictureParameters = field(default_factory=PictureParameters)
     rerun: Path | None = None
+    reuse: int = 1
 
 
 def run_replay(request: ReplayRequest) -> None:
@@ -150,6 +151,7 @@ def _live(request: ReplayRequest) -> RunRecord:
         profile=str(request.profile or ''),
         view=request.view,
         pictures=request.pictures,
+        reuse=request.reuse,
     )
     with StatusLine(f'live replay of {request.bag.name}') as line:
         return replay_live(options, lambda share, live: line.show(share, live.newest))
@@ -171,6 +173,7 @@ def offline_record(
         str(request.profile or ''),
         request.topics,
         request.pictures,
+        reuse=request.reuse,
     )
     if request.params:
         options = with_parameter_file(options, request.params)

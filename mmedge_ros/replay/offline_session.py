@@ -8,7 +8,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from mmedge_ros.data_types import CAMERA, NS_PER_S, RADAR, Decision
+from mmedge_ros.data_types import (
+    CAMERA,
+    NS_PER_S,
+    RADAR,
+    Configuration,
+    Decision,
+    ModalityConfiguration,
+)
 from mmedge_ros.encoding.bundle.default_model import default_detector
 from mmedge_ros.encoding.bundle.model_bundle import domain_warning
 from mmedge_ros.encoding.detector import DetectorParameters
@@ -26,7 +33,10 @@ from mmedge_ros.sensing.radar.filter import RadarLimits
 
 @dataclass(frozen=True)
 class OfflineOptions:
-    """What to replay and with what. Empty texts mean the default."""
+    """What to replay and with what. Empty texts mean the default.
+
+    About every ``reuse``-th picture is encoded.
+    """
 
     bag: str
     detector: str = ''
@@ -37,6 +47,7 @@ class OfflineOptions:
     pipeline: PipelineParameters = field(default_factory=PipelineParameters)
     detection: DetectorParameters = field(default_factory=DetectorParameters)
     limits: RadarLimits = field(default_factory=RadarLimits)
+    reuse: int = 1
 
 
 def replay_offline(
@@ -73,6 +84,10 @@ def replay_offline(
                 on_progress(min(max(share, 0.0), 1.0), decision)
 
         replay = OfflineReplay(pipeline, encoders, profile, recording.periods_ns, report)
+        if CAMERA in replay.servers and options.reuse > 1:
+            part = ModalityConfiguration(CAMERA, reuse=options.reuse)
+            schedule = replay.servers[CAMERA].intake.control.schedule
+            schedule.add(Configuration(modalities=(part,)))
         replay.run(recording.events())
         record = begin_record(recording, options.pipeline, 'offline')
         replay.fill(record)

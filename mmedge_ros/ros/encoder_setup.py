@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from mmedge_ros.data_types import CAMERA
+from mmedge_ros.data_types import CAMERA, MOST_REUSE
 from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.bundle.default_model import default_detector
 from mmedge_ros.encoding.bundle.model_bundle import domain_warning
@@ -43,6 +43,14 @@ class UnitEncoderParameters:
         0.0, 'upper bound until a Configuration says otherwise; 0 encodes every unit', 'Hz', 0.0
     )
     level: str = parameter('', 'model level until a Configuration says otherwise')
+    reuse: int = parameter(
+        1,
+        'about every n-th picture is encoded, and in the others the detected objects are followed '
+        'by image motion, until a Configuration says otherwise; 1 encodes every one',
+        '',
+        1,
+        MOST_REUSE,
+    )
     device: str = parameter('cpu', 'where the network runs: cpu, cuda or tensorrt')
     queue: int = parameter(
         2, 'units that may wait; when full the oldest is dropped and counted', '', 1, 100

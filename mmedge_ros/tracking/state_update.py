@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mmedge_ros.data_types import NS_PER_S, FloatArray, Measurement
+from mmedge_ros.data_types import CAMERA, NS_PER_S, FloatArray, Measurement
 from mmedge_ros.tracking.association_cost import POSITION_GATE
 from mmedge_ros.tracking.kalman_filter import (
     inverse_3,
@@ -308,12 +308,16 @@ def _repeated(
     Readings with correlated errors, taken as independent ones with (1 + r) / (1 - r) times the
     variance, average out as they do in truth, r being the correlation of one to the next. How
     long an error lasts does not matter beyond the time in which people walk as far as it is
-    large: with that time the filter's deviation is as large as the error.
+    large: with that time the filter's deviation is as large as the error. All of the error of a
+    box that was moved on from an earlier picture is that of the one detection it comes from.
     """
     added = np.zeros((len(tracks), 3, 3))
     at, elapsed, errors = [], [], []
     for i, (track, measurement) in enumerate(zip(tracks, measurements, strict=True)):
-        for modality, lasting in measurement.lasting.items():
+        lasts_in = measurement.lasting
+        if measurement.repeated:
+            lasts_in = {**lasts_in, CAMERA: measurement.covariance}
+        for modality, lasting in lasts_in.items():
             last_ns = track.updated_ns.get(modality)
             if last_ns is not None:
                 at.append(i)

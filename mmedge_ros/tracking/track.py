@@ -195,6 +195,8 @@ def updated(
     :param exchanged: probability that the track has gone over to another body
     :param distance: squared Mahalanobis distance from the predicted position
     """
+    if measurement.repeated:
+        return track
     spread = track.misassociation
     # Also returns that a track was begun by, before a box came to it, may be another object's.
     if own >= 0.5 and (measurement.otherwise or (spread is None and RADAR in track.updated_ns)):

@@ -764,11 +764,31 @@ def test_copies_begin_no_track_and_confirm_none() -> None:
     )
 
 
-def test_a_track_goes_where_its_copies_go() -> None:
+def test_a_box_goes_where_its_copies_go() -> None:
+    def step(ms: float, by_px: float) -> Measurement:
+        measurement = copied(ms, 5.0, 0.0)
+        box = measurement.box
+        assert box is not None
+        return replace(measurement, box=Box(box.x0 + by_px, box.y0, box.x1 + by_px, box.y1))
+
+    watch = Watch()
+    (before,) = watch.follow(6, lambda ms: [seen(ms, 5.0, 0.0)])[-1]
+    for n in range(1, 4):
+        (track,) = watch.step(step(watch.ms, 3.0 * n))
+        watch.ms += PERIOD
+    assert before.box is not None
+    assert track.box is not None
+    assert track.box.x0 - before.box.x0 == pytest.approx(9.0, abs=4.0)
+
+
+def test_copies_of_one_detection_tell_no_more_than_it_did() -> None:
     watch = Watch()
     watch.follow(6, lambda ms: [seen(ms, 5.0, 0.0)])
-    for n in range(1, 4):
-        (track,) = watch.step(copied(watch.ms, 5.0, 0.1 * n))
+    (once,) = watch.state.tracks
+    for _ in range(5):
+        watch.step(copied(watch.ms, 5.0, 0.0))
         watch.ms += PERIOD
-    assert track.position[1] == pytest.approx(0.3, abs=0.1)
-    assert track.box is not None
+    (copies,) = watch.state.tracks
+    assert np.trace(copies.covariance[:3, :3]) >= 0.95 * np.trace(once.covariance[:3, :3])
+    assert copies.noise_scale == once.noise_scale
+    assert copies.height_bias == once.height_bias

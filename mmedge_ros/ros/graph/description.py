@@ -50,7 +50,8 @@ class GraphOptions:
 
     ``bag`` adds a player for that recording, whose stamps are moved by a multiple of
     ``stride`` (s); ``simulated``: the pictures come from the simulator.
-    ``remappings`` apply to every node (such as camera/image to a driver's topic).
+    About every ``reuse``-th picture is encoded. ``remappings`` apply to every node (such as
+    camera/image to a driver's topic).
     ``camera`` and ``radar`` add our own drivers with these parameters; without them others are
     expected. ``monitor`` adds the monitor with these parameters, ``optimizer`` the node that
     chooses configurations; ``viewer`` the live page.
@@ -69,6 +70,7 @@ class GraphOptions:
     calibration: str = ''
     transforms: tuple[str, ...] = ()
     image_transport: str = 'raw'
+    reuse: int = 1
     use_sim_time: bool = False
     visualizer: bool = True
     wait_for: tuple[str, ...] = ()
@@ -134,7 +136,11 @@ def perception_graph(options: GraphOptions) -> list[NodeDescription]:
 def _encoder_parameters(modality: str, options: GraphOptions) -> dict[str, Any]:
     if modality != CAMERA:
         return _model_parameters(options)
-    return {**_model_parameters(options), 'image_transport': options.image_transport}
+    return {
+        **_model_parameters(options),
+        'image_transport': options.image_transport,
+        'reuse': options.reuse,
+    }
 
 
 def _model_parameters(options: GraphOptions) -> dict[str, Any]:

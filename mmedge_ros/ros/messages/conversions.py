@@ -86,10 +86,12 @@ def to_features(features: core.UnitFeatures) -> msg.UnitFeatures:
                 y1=float(d.box.y1),
                 score=float(d.score),
                 label=d.label,
+                item=d.item,
             )
             for d in features.detections
         ],
         image_size=np.array(features.image_size, np.uint16),
+        followed=features.followed,
         available=to_time(features.available_ns),
         trail=to_trail(features.trail),
     )
@@ -143,7 +145,7 @@ def from_features(message: msg.UnitFeatures) -> core.UnitFeatures:
         message.level,
         message.configuration_id,
         tuple(
-            core.Detection(core.Box(d.x0, d.y0, d.x1, d.y1), d.score, d.label)
+            core.Detection(core.Box(d.x0, d.y0, d.x1, d.y1), d.score, d.label, item=d.item)
             for d in message.detections
         ),
         returns,
@@ -151,6 +153,7 @@ def from_features(message: msg.UnitFeatures) -> core.UnitFeatures:
         np.frombuffer(message.grid, np.dtype('<f2')).reshape(shape),
         (width, height),
         appearance_of_message(message),
+        message.followed,
     )
 
 
@@ -161,7 +164,11 @@ def to_configuration(configuration: core.Configuration, now_ns: int) -> msg.Conf
         effective_from=to_time(configuration.effective_from_ns),
         modalities=[
             msg.ModalityConfiguration(
-                modality=m.modality, rate=float(m.rate), level=m.level, device=m.device
+                modality=m.modality,
+                rate=float(m.rate),
+                level=m.level,
+                device=m.device,
+                reuse=m.reuse,
             )
             for m in configuration.modalities
         ],
@@ -178,7 +185,9 @@ def from_configuration(message: msg.Configuration, device: str = 'cpu') -> core.
         message.id,
         from_time(message.effective_from),
         tuple(
-            core.ModalityConfiguration(m.modality, m.rate, m.level, m.device or device)
+            core.ModalityConfiguration(
+                m.modality, m.rate, m.level, m.device or device, max(m.reuse, 1)
+            )
             for m in message.modalities
         ),
         message.latency_limit,

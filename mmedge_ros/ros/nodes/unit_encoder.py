@@ -43,7 +43,7 @@ class UnitEncoderNode(Node):
         self._worker = EncoderWorker(
             self._encoder, self._ros_clock, self._publish_receipt, self._publish_features, p.queue
         )
-        initial = ModalityConfiguration(p.modality, p.rate, p.level, p.device)
+        initial = ModalityConfiguration(p.modality, p.rate, p.level, p.device, p.reuse)
         self._worker.configure(Configuration(modalities=(initial,)))
         self._watch = InputWatch(self, time.monotonic)
         watch = EncoderWatch(self._watch, p)

@@ -46,7 +46,8 @@ class LiveOptions:
     """What to replay through the graph and with what. Empty texts mean the default.
 
     ``optimise`` lets the graph choose rates and levels, by the unit times of ``profile``.
-    ``view`` is the port of the live page; 0 makes none.
+    ``view`` is the port of the live page; 0 makes none. About every ``reuse``-th picture is
+    encoded.
     """
 
     bag: str
@@ -61,6 +62,7 @@ class LiveOptions:
     optimise: bool = False
     profile: str = ''
     view: int = 0
+    reuse: int = 1
 
 
 Progress = Callable[[float, LiveRecord], None]
@@ -80,6 +82,7 @@ def bag_graph(
     optimise: bool = False,
     profile: str = '',
     view: int = 0,
+    reuse: int = 1,
 ) -> list[NodeDescription]:
     """Describe the graph that plays a recording.
 
@@ -87,6 +90,7 @@ def bag_graph(
     :param optimise: add the optimiser, and a monitor that plays the recorded state if there is any
     :param profile: device profile for the optimiser
     :param view: port of the live page, which shows the monitor's state as well; 0 makes none
+    :param reuse: about every n-th picture is encoded
     """
     if calibration and recording.picture_scale > 1.0:
         raise ReplayError(
@@ -116,6 +120,7 @@ def bag_graph(
                 *transforms,
             ),
             image_transport='compressed' if topics.compressed else 'raw',
+            reuse=reuse,
             wait_for=(*wait_for, *((OPTIMIZER,) if optimise else ())),
             monitor=monitor_parameters(recording) if optimise or view else None,
             optimizer=optimizer_parameters(profile, params) if optimise else None,
@@ -174,6 +179,7 @@ def replay_live(options: LiveOptions, on_progress: Progress | None = None) -> Ru
             optimise=options.optimise,
             profile=options.profile,
             view=options.view,
+            reuse=options.reuse,
         )
         first_ns, last_ns = recording.arrivals_ns()
         folder = options.logs or Path(scratch)

@@ -57,13 +57,19 @@ def units(draw: st.DrawFn) -> core.UnitFeatures:
         draw(words),
         draw(counts),
         tuple(
-            core.Detection(Box(*draw(st.tuples(small, small, small, small))), 0.5, draw(words))
+            core.Detection(
+                Box(*draw(st.tuples(small, small, small, small))),
+                0.5,
+                draw(words),
+                item=draw(counts),
+            )
             for _ in range(draw(st.integers(0, 3)))
         ),
         returns,
         random.normal(size=draw(st.integers(0, 5))).astype(np.float32),
         random.normal(size=shape).astype(np.float16),
         draw(st.tuples(st.integers(0, 2**16 - 1), st.integers(0, 2**16 - 1))),
+        followed=draw(st.booleans()),
     )
 
 
@@ -77,6 +83,7 @@ def test_encoded_units_come_back_as_they_were(unit: core.UnitFeatures) -> None:
             np.testing.assert_array_equal(now, was)
         else:
             assert now == was, name
+    assert [d.item for d in back.detections] == [d.item for d in unit.detections]
 
 
 def _with(message: msg.UnitFeatures, **values: Any) -> msg.UnitFeatures:
@@ -132,7 +139,12 @@ def test_an_outcome_of_a_later_version_is_refused() -> None:
 @given(
     counts,
     instants,
-    st.lists(st.builds(core.ModalityConfiguration, modalities, small, words, words), max_size=3),
+    st.lists(
+        st.builds(
+            core.ModalityConfiguration, modalities, small, words, words, st.integers(1, 2**32 - 1)
+        ),
+        max_size=3,
+    ),
     small,
     words,
 )
@@ -156,6 +168,12 @@ def test_a_configuration_without_a_device_leaves_the_encoder_on_its_own() -> Non
     message = msg.Configuration(modalities=[msg.ModalityConfiguration(modality='camera')])
     assert conversions.from_configuration(message).of('camera').device == 'cpu'
     assert conversions.from_configuration(message, 'cuda').of('camera').device == 'cuda'
+
+
+def test_a_reuse_of_0_is_one_that_nobody_has_set() -> None:
+    message = msg.Configuration(modalities=[msg.ModalityConfiguration(modality='camera')])
+    assert message.modalities[0].reuse == 0
+    assert conversions.from_configuration(message).of('camera').reuse == 1
 
 
 def test_a_lease_is_read() -> None:
