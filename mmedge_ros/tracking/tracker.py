@@ -314,18 +314,18 @@ class Tracker:
         """Enter a measurement, and what the track comes to by it."""
         p, now_ns = self.parameters, measurement.stamp_ns
         seen_ns = {**track.updated_ns, **dict.fromkeys(measurement.seen_by, now_ns)}
-        if measurement.repeated:
-            # It says where the object is by now, and nothing anew of whether it is there.
-            return track._replace(mean=mean, covariance=covariance, box=box, updated_ns=seen_ns)
         label, score, strong_ns = track.label, track.score, track.strong_ns
-        support = track.support
+        support, hits = track.support, track.hits
+        if not measurement.repeated:
+            # What was detected once stands for its copies, but is not detected more often by them.
+            hits += 1
         if measurement.box is not None:
-            # A camera that detects what the radar follows needs no second look.
-            support = min(support + 1, _MOST_SUPPORT) if track.box else _SHOWN_SUPPORT
+            if not measurement.repeated:
+                # A camera that detects what the radar follows needs no second look.
+                support = min(support + 1, _MOST_SUPPORT) if track.box else _SHOWN_SUPPORT
             label, score = measurement.label, score + p.score_gain * (measurement.score - score)
             if measurement.score >= p.high_score:
                 strong_ns = now_ns
-        hits = track.hits + 1
         evidence = after_measurement(track.evidence, measurement, track.confirmed)
         return track._replace(
             label=label,

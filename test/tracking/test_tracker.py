@@ -757,11 +757,21 @@ def test_copies_begin_no_track_and_confirm_none() -> None:
         watch.ms += PERIOD
         assert watch.step(copied(watch.ms, 5.0, 0.0)) == ()
     (after,) = watch.state.tracks
-    assert (after.hits, after.evidence, after.score) == (
-        before.hits,
-        before.evidence,
-        before.score,
-    )
+    assert (after.hits, after.support) == (before.hits, before.support)
+
+
+def test_a_detection_stands_for_the_pictures_in_which_it_is_followed() -> None:
+    """Or somebody would be shown later, and given up earlier, the fewer pictures are encoded."""
+
+    def evidence(copies: int) -> float:
+        watch = Watch()
+        watch.follow(4, lambda ms: [seen(ms, 5.0, 0.0, 0.5)])
+        for _ in range(copies):
+            watch.step(copied(watch.ms, 5.0, 0.0))
+            watch.ms += PERIOD
+        return watch.state.tracks[0].evidence
+
+    assert evidence(3) > evidence(0)
 
 
 def test_a_box_goes_where_its_copies_go() -> None:
