@@ -22,6 +22,7 @@ Grey = NDArray[np.uint8]
 # their boxes hold background at the rim: a quarter of the box at each side is left out.
 _COLUMNS, _ROWS = 3, 5
 _POINTS = _COLUMNS * _ROWS
+_ONE, _OTHER = np.triu_indices(_POINTS, 1)
 _RIM = 0.25
 # Three points have a median shift that one wrong point cannot move far.
 _ENOUGH = 3
@@ -29,6 +30,8 @@ _ENOUGH = 3
 _SMALLEST = 2.0
 _WINDOW = (13, 13)
 _LEVELS = 3
+# px around the points that are looked at: half a window of the coarsest of four levels, and more.
+_AROUND = 64
 _CRITERIA = (cv2.TERM_CRITERIA_EPS | cv2.TERM_CRITERIA_COUNT, 10, 0.03)
 # px; how near a point must come back to its beginning.
 _RETURN = 1.0
@@ -72,9 +75,10 @@ def box_motion(before: Grey, after: Grey, boxes: FloatArray) -> ImageMotion:
         ends = ends.reshape(points.shape)
         kept = kept.reshape(points.shape[:2])
         followed[usable] = kept.mean(axis=1)
-        for row in np.flatnonzero(kept.sum(axis=1) >= _ENOUGH):
-            index, mask = usable[row], kept[row]
-            shift[index], scale[index] = _median_motion(points[row][mask], ends[row][mask])
+        enough = kept.sum(axis=1) >= _ENOUGH
+        if enough.any():
+            at = usable[enough]
+            shift[at], scale[at] = _median_motions(points[enough], ends[enough], kept[enough])
     return ImageMotion(moved_boxes(boxes, shift, scale), shift, scale, followed)
 
 
@@ -130,9 +134,15 @@ def _followed(
     ends, kept = points.copy(), _within(points, size)
     begin = points[kept]
     if len(begin):
+        # Most of the work is on the pictures, not on the points: only the part around them.
+        corner = np.maximum(begin.min(axis=0).astype(int) - _AROUND, 0)
+        right, down = begin.max(axis=0).astype(int) + _AROUND
+        part = slice(corner[1], down), slice(corner[0], right)
+        before, after, begin = before[part], after[part], begin - corner.astype(np.float32)
         there, found = _flow(before, after, begin)
         back, returned = _flow(after, before, there)
         near = np.linalg.norm(back - begin, axis=1) <= _RETURN
+        there += corner.astype(np.float32)
         ends[kept] = there
         kept[kept] = found & returned & near & _within(there, size)
     return ends, kept
@@ -151,14 +161,29 @@ def _within(points: NDArray[np.float32], size: tuple[int, int]) -> NDArray[np.bo
     return np.asarray(((points >= 0.0) & (points <= np.subtract(size, 1))).all(axis=1), bool)
 
 
-def _median_motion(
-    begins: NDArray[np.float32], ends: NDArray[np.float32]
-) -> tuple[FloatArray, float]:
-    """Return the median shift of points (K, 2), and the median change of their distances."""
-    shift = np.median(ends - begins, axis=0)
-    one, other = np.triu_indices(len(begins), 1)
-    first = np.linalg.norm(begins[one] - begins[other], axis=1)
-    last = np.linalg.norm(ends[one] - ends[other], axis=1)
-    apart = first > 0.0
-    scale = float(np.median(last[apart] / first[apart])) if apart.any() else 1.0
-    return shift, float(np.clip(scale, 1.0 - _SCALE, 1.0 + _SCALE))
+def _median_motions(
+    begins: NDArray[np.float32], ends: NDArray[np.float32], kept: NDArray[np.bool_]
+) -> tuple[FloatArray, FloatArray]:
+    """Return the median shifts (N, 2) of points (N, K, 2), and those of changes of distances (N,).
+
+    :param kept: (N, K) which points count; at least one of each row
+    """
+    shifts = _medians((ends - begins).transpose(0, 2, 1), kept[:, None])
+    first = np.linalg.norm(begins[:, _ONE] - begins[:, _OTHER], axis=2)
+    last = np.linalg.norm(ends[:, _ONE] - ends[:, _OTHER], axis=2)
+    apart = kept[:, _ONE] & kept[:, _OTHER] & (first > 0.0)
+    scales = np.ones(len(begins))
+    some = apart.any(axis=1)
+    ratios = last[some] / np.where(apart[some], first[some], 1.0)
+    scales[some] = _medians(ratios, apart[some])
+    return shifts, np.clip(scales, 1.0 - _SCALE, 1.0 + _SCALE)
+
+
+def _medians(values: NDArray[np.float32], kept: NDArray[np.bool_]) -> FloatArray:
+    """Return the medians along the last axis of those values that are kept."""
+    ordered = np.sort(np.where(kept, values, np.float32(np.inf)), axis=-1)
+    counts = np.broadcast_to(kept, values.shape).sum(axis=-1, keepdims=True)
+    low = np.take_along_axis(ordered, (counts - 1) // 2, axis=-1)
+    high = np.take_along_axis(ordered, counts // 2, axis=-1)
+    medians: FloatArray = ((low + high) / 2.0)[..., 0].astype(float)
+    return medians
