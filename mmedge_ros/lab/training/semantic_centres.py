@@ -1,0 +1,123 @@
+"""What a semantic memory begins with: centres, whitening and thresholds from labelled vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from mmedge_ros.data_types import FloatArray
+from mmedge_ros.lab.training import TrainingError
+from mmedge_ros.recurrence.semantic_memory import SemanticCentres, accumulated, whitened
+
+# Share of the within-class covariance that is replaced by its mean variance: with fewer vectors
+# than dimensions it has directions without any spread, in which noise would decide.
+_SHRUNK = 0.2
+_TINY = 1e-9
+_DIGITS = 6
+
+
+def fit_semantic_centres(
+    vectors: Sequence[FloatArray],
+    labels: Sequence[int],
+    held_out: Sequence[FloatArray],
+    held_out_labels: Sequence[int],
+    error: float = 0.02,
+) -> SemanticCentres:
+    """Fit centres and whitening on some vectors, and thresholds on others.
+
+    A threshold is the least margin from which on, of the held-out objects that left at no earlier
+    tap, at most a share ``error`` would be recalled wrongly: (wrong + 1) / (recalled + 2), so
+    that few objects prove nothing. It is inf where there is no such margin. Thresholds hold for
+    objects of all classes alike: what is hot has no weight.
+
+    :param vectors: (N, D_l) for each tap
+    :param labels: (N,), 0 to J - 1; each class must be there
+    :param held_out: (M, D_l) for each tap, of other objects
+    :param held_out_labels: (M,)
+    :raises TrainingError: if vectors and labels do not fit together, or a class has none
+    """
+    known, others = np.asarray(labels, int), np.asarray(held_out_labels, int)
+    _require_fitting(vectors, known, held_out, others)
+    classes = int(known.max()) + 1
+    counts = np.bincount(known, minlength=classes).astype(float)
+    if not counts.all() or known.min() < 0:
+        missing = np.flatnonzero(counts == 0.0).tolist()
+        raise TrainingError(
+            f'classes {missing} have no vector; number those that there are from 0'
+        )
+    centres, origins, whitening, similarities = [], [], [], []
+    for of_tap, held in zip(vectors, held_out, strict=True):
+        means = np.stack([of_tap[known == j].mean(axis=0) for j in range(classes)])
+        origin = means.mean(axis=0)
+        white = _whitening(of_tap - means[known])
+        centres.append(means)
+        origins.append(origin)
+        whitening.append(white)
+        near = whitened(held, origin, white) @ whitened(means, origin, white).T
+        similarities.append(near)
+    return SemanticCentres(
+        tuple(centres),
+        counts,
+        tuple(origins),
+        tuple(whitening),
+        _thresholds(similarities, others, error),
+        np.zeros(len(centres)),
+    )
+
+
+def _whitening(apart: FloatArray) -> FloatArray:
+    """Return the symmetric inverse root (D, D) of the shrunk covariance of vectors (N, D)."""
+    covariance = apart.T @ apart / len(apart)
+    size = len(covariance)
+    mean = np.trace(covariance) / size
+    shrunk = (1.0 - _SHRUNK) * covariance + (_SHRUNK * mean + _TINY) * np.eye(size)
+    values, axes = np.linalg.eigh(shrunk)
+    root: FloatArray = (axes / np.sqrt(values)) @ axes.T
+    return root
+
+
+def _thresholds(
+    similarities: Sequence[FloatArray], labels: np.ndarray, error: float
+) -> FloatArray:
+    """Return the least safe margin at each tap, for what is left of the objects (M,) by then."""
+    left = np.ones(len(labels), np.bool_)
+    thresholds = np.full(len(similarities), np.inf)
+    for layer in range(len(similarities)):
+        scores = accumulated(similarities[: layer + 1])
+        ordered = np.sort(scores, axis=1)
+        margins = ordered[:, -1] - (ordered[:, -2] if scores.shape[1] > 1 else 0.0)
+        right = scores.argmax(axis=1) == labels
+        thresholds[layer] = _least_safe(margins[left], right[left], error)
+        left &= margins < thresholds[layer]
+    return thresholds
+
+
+def _least_safe(margins: FloatArray, right: np.ndarray, error: float) -> float:
+    order = np.argsort(-margins, kind='stable')
+    recalled = np.arange(1, len(order) + 1)
+    wrong = np.cumsum(~right[order])
+    safe = np.flatnonzero((wrong + 1) / (recalled + 2) <= error)
+    # Above no margin: nothing is told apart there.
+    least = float(margins[order][safe[-1]]) if len(safe) else np.inf
+    return round(least, _DIGITS) if least > 0.0 else np.inf
+
+
+def _require_fitting(
+    vectors: Sequence[FloatArray],
+    labels: np.ndarray,
+    held_out: Sequence[FloatArray],
+    held_out_labels: np.ndarray,
+) -> None:
+    taps = list(zip(vectors, held_out, strict=False))
+    fits = len(vectors) == len(held_out) > 0 and len(labels) > 0
+    for one, other in taps:
+        fits &= one.ndim == other.ndim == 2 and one.shape[1:] == other.shape[1:]
+        fits &= len(one) == len(labels) and len(other) == len(held_out_labels)
+        fits &= bool(np.isfinite(one).all() and np.isfinite(other).all())
+    if not fits:
+        shapes = [(one.shape, other.shape) for one, other in taps]
+        raise TrainingError(
+            f'vectors {shapes} of {len(vectors)} and {len(held_out)} taps do not fit '
+            f'{len(labels)} and {len(held_out_labels)} labels, or hold what is no number'
+        )

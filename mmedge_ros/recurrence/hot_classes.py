@@ -1,0 +1,79 @@
+"""Which classes are met at present: the fast memory of a semantic memory.
+
+Frequencies, times since the last sight, and from both a score that halves twice with each window
+of looks without the class; the fast memory holds as few classes as make up nearly all of the
+scores (SMTM, "Boosting Mobile CNN Inference through Semantic Memory", arXiv 2112.02644).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mmedge_ros.data_types import FloatArray
+from mmedge_ros.parameter import parameter
+
+_KEPT_PER_WINDOW = 0.25
+
+
+@dataclass(frozen=True)
+class HotClassParameters:
+    """How long classes are remembered, and how many of them."""
+
+    window: int = parameter(
+        64, 'a class that was not met in so many looks counts a quarter', '', 1, 100_000
+    )
+    coverage: float = parameter(
+        0.95, 'share of the scores that the fast memory holds', '', 0.1, 1.0
+    )
+
+
+class HotClasses:
+    """Counts looks by class and says which classes are hot; belongs to one thread."""
+
+    def __init__(self, classes: int, parameters: HotClassParameters | None = None) -> None:
+        self._classes = classes
+        self._parameters = parameters or HotClassParameters()
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget what was met."""
+        self._frequency = np.zeros(self._classes)
+        self._since = np.zeros(self._classes, np.int64)
+
+    def met(self, label: int) -> None:
+        """Enter a look that showed a class.
+
+        :param label: 0 to classes - 1
+        """
+        self._since += 1
+        self._since[label] = 0
+        self._frequency[label] += 1.0
+
+    @property
+    def scores(self) -> FloatArray:
+        """Return the score of each class (J,), 0 for those that were never met."""
+        windows = self._since // self._parameters.window
+        scores: FloatArray = self._frequency * _KEPT_PER_WINDOW ** np.minimum(windows, 50)
+        return scores
+
+    @property
+    def shares(self) -> FloatArray:
+        """Return the share (J,) of each class in the scores; equal ones before the first look."""
+        scores = self.scores
+        total = scores.sum()
+        return scores / total if total > 0.0 else np.full(self._classes, 1.0 / self._classes)
+
+    @property
+    def hot(self) -> NDArray[np.bool_]:
+        """Mark (J,) the fewest classes that hold the wanted share of the scores."""
+        scores = self.scores
+        order = np.argsort(-scores, kind='stable')
+        held = np.cumsum(scores[order])
+        hot = np.zeros(self._classes, np.bool_)
+        if held.size and held[-1] > 0.0:
+            enough = np.searchsorted(held, self._parameters.coverage * held[-1] - 1e-9)
+            hot[order[: int(enough) + 1]] = True
+        return hot & (scores > 0.0)

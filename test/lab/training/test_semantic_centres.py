@@ -1,0 +1,91 @@
+"""Centres and thresholds of a semantic memory, from vectors whose classes are known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from mmedge_ros.data_types import FloatArray
+from mmedge_ros.lab.training import TrainingError
+from mmedge_ros.lab.training.semantic_centres import fit_semantic_centres
+from mmedge_ros.recurrence.hot_classes import HotClasses
+from mmedge_ros.recurrence.semantic_memory import SemanticMemory
+
+CLASSES, SIZE = 4, 12
+
+
+def objects(
+    number: int, seed: int, apart: tuple[float, ...] = (1.0, 3.0), common: float = 0.0
+) -> tuple[list[FloatArray], FloatArray]:
+    """Vectors of two taps, the second telling classes better; ``common`` spreads all of them."""
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(CLASSES, size=number)
+    labels[:CLASSES] = np.arange(CLASSES)
+    one = rng.normal(size=(number, SIZE))
+    one[:, -1] *= 1.0 + common
+    vectors = [a * np.eye(CLASSES, SIZE)[labels] + 0.4 * one + 5.0 for a in apart]
+    return vectors, labels
+
+
+def fitted(error: float = 0.05, **more: object) -> SemanticMemory:
+    known, held = objects(600, 1, **more), objects(800, 2, **more)
+    return SemanticMemory(fit_semantic_centres(*known, *held, error))
+
+
+def outcome(memory: SemanticMemory, **more: object) -> tuple[float, float]:
+    """Share of new objects that are recalled, and of those the share that is right."""
+    memory.hot = HotClasses(CLASSES)
+    for label in range(CLASSES):
+        memory.hot.met(label)
+    vectors, labels = objects(1000, 3, **more)
+    right = []
+    for row, label in enumerate(labels):
+        lookup = memory.lookup()
+        for of_tap in vectors:
+            lookup.add(of_tap[row])
+        if lookup.recall is not None:
+            right.append(lookup.recall.label == label)
+    return len(right) / len(labels), float(np.mean(right)) if right else 1.0
+
+
+def test_no_more_of_new_objects_are_recalled_wrongly_than_was_asked() -> None:
+    recalled, right = outcome(fitted(0.05))
+    assert recalled > 0.8
+    assert right > 0.93
+
+
+def test_who_asks_for_fewer_errors_gets_fewer_recalls() -> None:
+    shares = [outcome(fitted(error), apart=(0.6, 0.9)) for error in (0.01, 0.1)]
+    assert shares[0][0] < shares[1][0]
+    assert shares[0][1] >= shares[1][1]
+
+
+def test_a_tap_that_tells_nothing_apart_recalls_nothing() -> None:
+    memory = fitted(0.02, apart=(0.0, 3.0))
+    vectors, _ = objects(50, 4, apart=(0.0, 3.0))
+    memory.hot.met(0)
+    assert all(memory.lookup().add(vector) is None for vector in vectors[0])
+
+
+def test_few_objects_prove_nothing() -> None:
+    known, held = objects(600, 1), objects(20, 2)
+    assert np.isinf(fit_semantic_centres(*known, *held, 0.02).thresholds).all()
+
+
+def test_what_varies_within_all_classes_does_not_hide_what_tells_them_apart() -> None:
+    recalled, right = outcome(fitted(0.05, common=30.0), common=30.0)
+    assert recalled > 0.7
+    assert right > 0.9
+
+
+def test_vectors_and_labels_that_do_not_fit_are_refused() -> None:
+    known, held = objects(50, 1), objects(50, 2)
+    with pytest.raises(TrainingError, match='do not fit 49 and 50 labels'):
+        fit_semantic_centres(known[0], known[1][:-1], *held)
+    with pytest.raises(TrainingError, match='2 and 1 taps'):
+        fit_semantic_centres(*known, held[0][:1], held[1])
+    with pytest.raises(TrainingError, match=r'classes \[0\] have no vector'):
+        fit_semantic_centres(known[0], np.maximum(known[1], 1), *held)
+    known[0][0][3, 3] = np.nan
+    with pytest.raises(TrainingError, match='no number'):
+        fit_semantic_centres(*known, *held)
