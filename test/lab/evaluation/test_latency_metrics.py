@@ -86,6 +86,13 @@ def test_stages_stand_in_the_order_of_the_path():
     assert (result['queue'].p50, result['encode'].p50, result['wait'].p50) == (2.0, 10.0, 3.0)
 
 
+def test_stages_of_which_each_trail_has_one_stand_in_one_place_of_the_path():
+    encoded = stages(('acquisition', 30), ('transport', 4), ('encode', 10), ('fusion', 1))
+    followed = stages(('acquisition', 1), ('transport', 1), ('follow', 2), ('fusion', 1))
+    result = stage_quantiles([encoded, encoded, followed])
+    assert list(result) == ['acquisition', 'transport', 'follow', 'encode', 'fusion']
+
+
 def test_a_stage_that_occurs_twice_counts_with_its_sum():
     trail = stages(('transport', 2), ('encode', 10), ('transport', 3))
     result = stage_quantiles([trail])
