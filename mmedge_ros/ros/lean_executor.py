@@ -15,8 +15,10 @@ from rclpy.node import Node
 
 from mmedge_ros.ros.waited_entities import Ready, WaitedEntities
 
-_FOR_EVER = -1
 _NS_PER_S = 1_000_000_000
+# A signal wakes the wait before it ends the context. Where the wait was about to begin anew just
+# then, nothing would wake it again, and a node without timers would not end.
+_LONGEST_WAIT_NS = _NS_PER_S
 # Messages of a subscription that are taken before timers and the others have their turn.
 _MOST_AT_ONCE = 10
 _MOST_DEFERRED = 200
@@ -65,7 +67,8 @@ class LeanExecutor(SingleThreadedExecutor):
     def spin_once(self, timeout_sec: float | None = None) -> None:
         """Wait, and execute all that is ready then.
 
-        :param timeout_sec: most seconds to wait; None or a negative number for ever
+        :param timeout_sec: most seconds to wait; None or a negative number for as long as nothing
+            has to be looked at again, a second
         """
         if self._tasks:
             self._leave_to_rclpy()
@@ -116,7 +119,7 @@ class LeanExecutor(SingleThreadedExecutor):
             self._has_changed = False
             guards = [guard for guard in (self._guard, self._sigint_gc) if guard is not None]
             self._entities = WaitedEntities(self.get_nodes(), guards, self._context)
-        timeout_ns = _FOR_EVER
+        timeout_ns = _LONGEST_WAIT_NS
         if timeout_sec is not None and timeout_sec >= 0.0:
             timeout_ns = round(timeout_sec * _NS_PER_S)
         self._is_waiting = True

@@ -74,6 +74,15 @@ def test_nobody_waits_longer_than_asked_for(executor: LeanExecutor, node: Node) 
         executor.spin_once(timeout_sec=0.0)
 
 
+def test_a_wait_that_nothing_wakes_comes_back_to_see_whether_the_graph_has_ended(
+    executor: LeanExecutor, node: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hears(node, lambda _: None)
+    monkeypatch.setattr(lean_executor, '_LONGEST_WAIT_NS', 10_000_000)
+    for _ in range(3):  # without it this test would not end
+        executor.spin_once()
+
+
 def test_a_flooded_subscription_leaves_the_timer_its_turn(
     executor: LeanExecutor, node: Node
 ) -> None:
