@@ -259,8 +259,8 @@ class Measurement:
     a modality repeat, such as that of a person taller than others. ``otherwise`` is what holds
     if the returns inside the box come from another object; ``odds`` is the logarithm of the odds
     that they are not. ``height_deviation`` is how far (relative) ranges of a source differ from
-    one body to another where the box or a network gave the range, else NaN. ``repeated``: what
-    the camera says is an earlier detection moved with the image, and no new evidence.
+    one body to another where the box or a network gave the range, else NaN. ``repeated``: the box
+    is that of an earlier detection, moved with the image, and has its error.
     """
 
     stamp_ns: int

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mmedge_ros.data_types import NS_PER_S, Box, Detection, UnitFeatures
+from mmedge_ros.geometry.box_overlap import overlap
 
 # Encoded pictures of the last second at 30 Hz: what is followed is at most 0.35 s newer.
 _MOST_BASES = 30
@@ -91,8 +92,8 @@ def _motions(base: _Base, detections: Iterable[Detection]) -> Iterable[_Motion]:
 
 def _own(box: Box, motions: list[_Motion]) -> _Motion | None:
     """Return the motion of the object that a box lies on."""
-    best = max(motions, key=lambda m: _overlap(box, m.before), default=None)
-    return best if best is not None and _overlap(box, best.before) > _SAME_OBJECT else None
+    best = max(motions, key=lambda m: overlap(box, m.before), default=None)
+    return best if best is not None and overlap(box, best.before) > _SAME_OBJECT else None
 
 
 def _usual(motions: list[_Motion]) -> _Motion:
@@ -115,13 +116,3 @@ def _moved(detection: Detection, motion: _Motion, gap: float) -> Detection:
         distance=detection.distance / scale,
         distance_deviation=math.hypot(detection.distance_deviation, _RANGE_SPEED * gap),
     )
-
-
-def _overlap(one: Box, other: Box) -> float:
-    """Intersection over union."""
-    width = min(one.x1, other.x1) - max(one.x0, other.x0)
-    height = min(one.y1, other.y1) - max(one.y0, other.y0)
-    if width <= 0.0 or height <= 0.0:
-        return 0.0
-    common = width * height
-    return common / (one.width * one.height + other.width * other.height - common)

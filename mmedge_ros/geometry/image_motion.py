@@ -44,12 +44,11 @@ _SCALE = 0.03
 class ImageMotion:
     """The motion of N boxes between two pictures.
 
-    ``boxes`` (N, 4): x0, y0, x1, y1 in px after the motion. ``shift`` (N, 2) px of the centres
-    and ``scale`` (N,) of the sides; 0 and 1 where too few points were followed, the box then
-    stays where it was. ``followed`` (N,) is the share 0..1 of points that were followed.
+    ``shift`` (N, 2) px of the centres and ``scale`` (N,) of the sides, 0 and 1 where too few
+    points were followed; `moved_boxes` applies them. ``followed`` (N,) is the share 0..1 of points
+    that were followed.
     """
 
-    boxes: FloatArray
     shift: FloatArray
     scale: FloatArray
     followed: FloatArray
@@ -79,7 +78,7 @@ def box_motion(before: Grey, after: Grey, boxes: FloatArray) -> ImageMotion:
         if enough.any():
             at = usable[enough]
             shift[at], scale[at] = _median_motions(points[enough], ends[enough], kept[enough])
-    return ImageMotion(moved_boxes(boxes, shift, scale), shift, scale, followed)
+    return ImageMotion(shift, scale, followed)
 
 
 def moved_boxes(boxes: FloatArray, shift: FloatArray, scale: FloatArray) -> FloatArray:

@@ -137,7 +137,7 @@ class UnitTracker:
                 TrackerStep(
                     group.stamp_ns,
                     self._measure(group),
-                    # Only a picture that was encoded can say that somebody is not there.
+                    # Only a picture that was encoded can say that a person is not there.
                     group.camera is not None and not group.camera.followed,
                     self._view_at(group.stamp_ns),
                 )

@@ -12,6 +12,7 @@ from math import hypot, inf, log, sqrt
 from typing import NamedTuple
 
 from mmedge_ros.data_types import CAMERA, NS_PER_S, Detection, UnitFeatures
+from mmedge_ros.geometry.box_overlap import overlap
 from mmedge_ros.skipping.gate_features import GateFeatures, OpenWindow
 from mmedge_ros.skipping.recent_units import (
     RecentUnits,
@@ -22,7 +23,7 @@ from mmedge_ros.skipping.recent_units import (
     returned,
 )
 from mmedge_ros.skipping.shown_history import ShownHistory
-from mmedge_ros.skipping.track_facts import Corners, StateFacts, TrackFacts, overlap, state_facts
+from mmedge_ros.skipping.track_facts import Corners, StateFacts, TrackFacts, state_facts
 from mmedge_ros.tracking.track import TrackerState
 
 # Two boxes mean the same person from here on.

@@ -18,6 +18,7 @@ from typer.testing import CliRunner, Result
 
 from mmedge_ros.commands import replay_run
 from mmedge_ros.commands.main import app
+from mmedge_ros.geometry.box_overlap import overlap
 from mmedge_ros.lab.evaluation.decision_log import decision_lines
 from mmedge_ros.lab.evaluation.report import report_of
 from mmedge_ros.lab.evaluation.report_pictures import NO_PICTURES
@@ -26,7 +27,6 @@ from mmedge_ros.lab.simulation.flight import simulate_flight
 from mmedge_ros.records.run_record import RunRecord
 from mmedge_ros.replay.picture_recording import PictureParameters
 from mmedge_ros.replay.recording import Recording
-from mmedge_ros.skipping.track_facts import overlap
 
 ROOT = Path(__file__).resolve().parents[2]
 PROFILE = ROOT / 'config/profiles/default.yaml'

@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mmedge_ros.data_types import CAMERA, RADAR, Box, Measurement
+from mmedge_ros.geometry.box_overlap import overlap
 from mmedge_ros.skipping.feature_extractor import GateFeatureExtractor
 from mmedge_ros.skipping.gate_features import FIELDS, GateFeatures, OpenWindow
-from mmedge_ros.skipping.track_facts import overlap
 from mmedge_ros.tracking.track import TrackerState
 from mmedge_ros.tracking.tracker import Tracker
 

@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mmedge_ros.data_types import Box
+from mmedge_ros.geometry.box_overlap import overlap
 from mmedge_ros.skipping.shown_history import ShownHistory
-from mmedge_ros.skipping.track_facts import StateFacts, overlap, state_facts
+from mmedge_ros.skipping.track_facts import StateFacts, state_facts
 
 MS = 1_000_000
 # Ids, each with where it is and where it goes (px, px/s).

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mmedge_ros.data_types import Box
-from mmedge_ros.skipping.track_facts import overlap, state_facts
+from mmedge_ros.geometry.box_overlap import overlap
+from mmedge_ros.skipping.track_facts import state_facts
 from mmedge_ros.tracking.data_association import intersection_over_union
 
 EDGES = st.integers(-20, 20).map(float)

@@ -96,7 +96,7 @@ class ModelBundle:
 
     @property
     def fuses_better(self) -> bool:
-        """Whether it has fusion networks, and nobody found that they are no better than rules.
+        """Whether it has fusion networks that were not measured to be no better than rules.
 
         Where their gain was measured, its interval (`accuracy.fusion_gain.low`) must exclude zero.
         """

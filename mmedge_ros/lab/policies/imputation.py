@@ -14,9 +14,9 @@ from typing import NamedTuple
 import numpy as np
 
 from mmedge_ros.data_types import CAMERA, NS_PER_S, RADAR, Box, Detection, FloatArray, UnitFeatures
+from mmedge_ros.geometry.box_overlap import overlap
 from mmedge_ros.lab.policies.dense_network import DenseNetwork, logistic
 from mmedge_ros.lab.policies.policy_features import partners, strong_detections
-from mmedge_ros.skipping.track_facts import overlap
 
 # Weaker detections are not made up.
 LEAST_SCORE = 0.3

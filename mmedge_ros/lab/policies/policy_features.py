@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mmedge_ros.data_types import CAMERA, NS_PER_S, RADAR, Box, Detection, FloatArray, UnitFeatures
+from mmedge_ros.geometry.box_overlap import overlap
 from mmedge_ros.lab.policies.steering import Facts
-from mmedge_ros.skipping.track_facts import overlap
 
 # Detections from here on begin tracks.
 STRONG = 0.4

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata
 
 from mmedge_ros.data_types import Box, FloatArray
+from mmedge_ros.geometry.box_overlap import overlap
 from mmedge_ros.lab.policies.dense_network import logistic
 from mmedge_ros.lab.policies.imputation import PERSON_FIELDS, TrainedImputer, moved_boxes
 from mmedge_ros.lab.policies.steering import Plugins
@@ -33,7 +34,6 @@ from mmedge_ros.lab.training.rivals.samples import (
     SelectionSamples,
 )
 from mmedge_ros.parameter import parameter
-from mmedge_ros.skipping.track_facts import overlap
 
 Marks = NDArray[np.bool_]
 
