@@ -43,7 +43,7 @@ class SceneIndicators:
 
     def encoded(self, unit: UnitFeatures) -> None:
         """Take an encoded unit; costs some 30 microseconds."""
-        if unit.modality == CAMERA:
+        if unit.modality == CAMERA and not unit.followed:
             self.take_appearance(unit.appearance)
         elif unit.modality == RADAR:
             self.take_returns(unit.returns)

@@ -9,7 +9,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
-import cv2
 import numpy as np
 
 from mmedge_ros.data_types import (
@@ -25,7 +24,13 @@ from mmedge_ros.encoding.bundle.model_bundle import model_levels, open_detector
 from mmedge_ros.encoding.detector import Detector, DetectorParameters
 from mmedge_ros.encoding.radar_network import RadarNetwork, open_radar_network, radar_levels
 from mmedge_ros.recurrence.object_memory import ObjectMemory
-from mmedge_ros.sensing.camera.image import Picture, decode_image
+from mmedge_ros.sensing.camera.image import (
+    Picture,
+    decode_half_grey,
+    decode_image,
+    half_grey,
+    quick_format,
+)
 from mmedge_ros.sensing.radar.filter import RadarLimits, filter_returns
 from mmedge_ros.sensing.radar.point_cloud import decode_points
 
@@ -159,20 +164,27 @@ class CameraEncoder:
     ) -> UnitFeatures:
         configuration = replace(configuration, level=self._networks.name(configuration.level))
         due = self._memory.due(unit, configuration)
+        if not due:
+            followed = self._memory.follow(unit, decode_half_grey(unit.payload))
+            if followed is not None:
+                size = quick_format(unit.payload)[:2]
+                return encoded_unit(
+                    unit,
+                    configuration,
+                    configuration_id,
+                    image_size=size,
+                    detections=followed,
+                    followed=True,
+                )
         image = decode_image(unit.payload)
-        grey = _grey(image) if configuration.reuse > 1 else None
-        followed = None if due or grey is None else self._memory.follow(unit, grey)
-        if followed is not None:
-            content: dict[str, Any] = {'detections': followed, 'followed': True}
-        else:
-            content = self._detect(unit, configuration, image, grey)
+        grey = half_grey(image) if configuration.reuse > 1 else None
         return encoded_unit(
             unit,
             configuration,
             configuration_id,
             image_size=(image.shape[1], image.shape[0]),
             appearance=appearance_of(image),
-            **content,
+            **self._detect(unit, configuration, image, grey),
         )
 
     def _detect(
@@ -259,13 +271,6 @@ class RadarEncoder:
         if self._networks is not None:
             for _ in self._networks.all_on(ModalityConfiguration(self.modality).device):
                 pass
-
-
-def _grey(picture: Picture) -> Picture:
-    """Return a picture (H, W, 3) BGR as (H, W); an empty one stays empty."""
-    if not picture.size:
-        return picture[:, :, 0]
-    return np.asarray(cv2.cvtColor(picture, cv2.COLOR_BGR2GRAY), np.uint8)
 
 
 # So many rows are looked at, spread over the picture; a row of 640 pixels takes 2 us.

@@ -22,16 +22,31 @@ Grey = NDArray[np.uint8]
 # their boxes hold background at the rim: a quarter of the box at each side is left out.
 _COLUMNS, _ROWS = 3, 5
 _POINTS = _COLUMNS * _ROWS
-_ONE, _OTHER = np.triu_indices(_POINTS, 1)
 _RIM = 0.25
+_SHARES = np.stack(
+    np.meshgrid(np.linspace(_RIM, 1.0 - _RIM, _COLUMNS), np.linspace(_RIM, 1.0 - _RIM, _ROWS)), -1
+).reshape(_POINTS, 2)
+# The size follows from points far apart: neighbours say little of it.
+_ONE, _OTHER = (
+    np.array(pair)
+    for pair in zip(
+        *(
+            (i, j)
+            for i in range(_POINTS)
+            for j in range(i + 2 * _COLUMNS, _POINTS)
+            if abs(i % _COLUMNS - j % _COLUMNS) != 1
+        ),
+        strict=True,
+    )
+)
 # Three points have a median shift that one wrong point cannot move far.
 _ENOUGH = 3
 # A box narrower than this (px) holds no image to follow.
 _SMALLEST = 2.0
-_WINDOW = (13, 13)
+_WINDOW = (9, 9)
 _LEVELS = 3
 # px around the points that are looked at: half a window of the coarsest of four levels, and more.
-_AROUND = 64
+_AROUND = 48
 _CRITERIA = (cv2.TERM_CRITERIA_EPS | cv2.TERM_CRITERIA_COUNT, 10, 0.03)
 # px; how near a point must come back to its beginning.
 _RETURN = 1.0
@@ -117,12 +132,8 @@ def _usable(boxes: FloatArray, size: tuple[int, int]) -> NDArray[np.bool_]:
 
 def _points_in(boxes: FloatArray) -> NDArray[np.float32]:
     """Return the grids of points of boxes, (N, points, 2)."""
-    across, down = np.meshgrid(
-        np.linspace(_RIM, 1.0 - _RIM, _COLUMNS), np.linspace(_RIM, 1.0 - _RIM, _ROWS)
-    )
-    shares = np.column_stack([across.ravel(), down.ravel()])
     sides = boxes[:, None, 2:] - boxes[:, None, :2]
-    return (boxes[:, None, :2] + shares * sides).astype(np.float32)
+    return (boxes[:, None, :2] + _SHARES * sides).astype(np.float32)
 
 
 def _followed(
@@ -181,8 +192,10 @@ def _median_motions(
 def _medians(values: NDArray[np.float32], kept: NDArray[np.bool_]) -> FloatArray:
     """Return the medians along the last axis of those values that are kept."""
     ordered = np.sort(np.where(kept, values, np.float32(np.inf)), axis=-1)
-    counts = np.broadcast_to(kept, values.shape).sum(axis=-1, keepdims=True)
-    low = np.take_along_axis(ordered, (counts - 1) // 2, axis=-1)
-    high = np.take_along_axis(ordered, counts // 2, axis=-1)
-    medians: FloatArray = ((low + high) / 2.0)[..., 0].astype(float)
+    size = values.shape[-1]
+    counts = np.broadcast_to(np.count_nonzero(kept, axis=-1), values.shape[:-1])
+    first = np.arange(counts.size).reshape(counts.shape) * size
+    flat = ordered.ravel()
+    low, high = flat[first + (counts - 1) // 2], flat[first + counts // 2]
+    medians: FloatArray = ((low + high) / 2.0).astype(float)
     return medians

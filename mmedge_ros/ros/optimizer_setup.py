@@ -127,7 +127,7 @@ class _SeenTrack(NamedTuple):
 
 def look_at_unit(scene: SceneIndicators, message: msg.UnitFeatures) -> None:
     """Pass on what an encoded unit says of the scene; unreadable returns are left out."""
-    if message.modality == CAMERA:
+    if message.modality == CAMERA and not message.followed:
         scene.take_appearance(appearance_of_message(message))
     elif message.modality == RADAR and len(message.returns) % len(RETURN_FIELDS) == 0:
         returns = np.frombuffer(message.returns, np.float32)

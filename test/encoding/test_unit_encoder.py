@@ -325,6 +325,7 @@ def test_with_reuse_some_pictures_are_followed_in_place_of_encoded() -> None:
     assert len(followed) >= 20
     assert all(unit.grid.size == unit.embedding.size == 0 for unit in followed)
     assert all(unit.image_size == (160, 120) for unit in units)
+    assert all(math.isnan(unit.appearance.brightness) == unit.followed for unit in units)
     for before, after in pairwise(units[20:]):
         if after.followed:
             assert after.detections[0].item == before.detections[0].item > 0
@@ -342,7 +343,9 @@ def test_without_reuse_units_are_what_the_detector_says(reuse: int) -> None:
 
 
 def test_after_a_change_of_level_the_next_picture_is_encoded() -> None:
-    camera = FakeCamera(CameraEncoder(FakeLevels(), ('small', 'large'), 'small'))
+    levels = FakeLevels()
+    levels.detectors = {(level, 'cpu'): WideDetector() for level in ('small', 'large')}
+    camera = FakeCamera(CameraEncoder(levels, ('small', 'large'), 'small'))
     small = ModalityConfiguration(CAMERA, reuse=6)
     assert any(unit.followed for unit in camera.show(small, 20))
     for level in ('large', 'small', 'large', 'small'):

@@ -208,9 +208,9 @@ def test_a_run_without_anything_has_no_stages() -> None:
     assert stage_durations(record(decisions=[decided()])) == {}
 
 
-def test_following_takes_its_own_stage_or_else_a_quarter_of_encoding() -> None:
+def test_following_takes_its_own_stage_or_else_a_share_of_encoding() -> None:
     flat = DeviceProfile('', {'camera.encode': (0.02,) * 6})
     assert flat.sample_work('camera', '', 1, followed=False) == pytest.approx(0.02)
-    assert flat.sample_work('camera', '', 1, followed=True) == pytest.approx(0.005)
-    own = DeviceProfile('', {'camera.encode': (0.02,) * 6, 'camera.follow': (0.003,) * 6})
-    assert own.sample_work('camera', '', 1, followed=True) == pytest.approx(0.003)
+    assert flat.sample_work('camera', '', 1, followed=True) == pytest.approx(0.003)
+    own = DeviceProfile('', {'camera.encode': (0.02,) * 6, 'camera.follow': (0.002,) * 6})
+    assert own.sample_work('camera', '', 1, followed=True) == pytest.approx(0.002)

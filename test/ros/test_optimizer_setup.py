@@ -26,9 +26,8 @@ MODEL = Path(__file__).resolve().parents[2] / 'models' / 'flight_people'
 
 def unit(modality: str, **known: object) -> SimpleNamespace:
     nothing = array.array('f')
-    return SimpleNamespace(
-        **{'modality': modality, 'embedding': nothing, 'returns': nothing, **known}
-    )
+    defaults = {'followed': False, 'embedding': nothing, 'returns': nothing}
+    return SimpleNamespace(**{'modality': modality, **defaults, **known})
 
 
 def test_how_a_picture_looks_is_in_its_message() -> None:
@@ -50,6 +49,13 @@ def test_units_are_looked_at() -> None:
     returns = np.zeros((3, 5), np.float32)
     look_at_unit(scene, unit('radar', returns=array.array('f', returns.tobytes())))
     assert (scene.now.brightness, scene.now.returns) == (0.5, 3.0)
+
+
+def test_a_followed_picture_changes_nothing_in_the_scene() -> None:
+    scene = SceneIndicators()
+    look_at_unit(scene, unit('camera', appearance=array.array('f', [0.5, 0.25, 0.125])))
+    look_at_unit(scene, unit('camera', followed=True, appearance=array.array('f')))
+    assert scene.now.brightness == 0.5
 
 
 def test_returns_that_do_not_fit_together_tell_nothing() -> None:

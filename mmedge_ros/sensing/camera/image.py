@@ -104,6 +104,27 @@ def decode_image(message: Any) -> Picture:
     return _decode_compressed(message)
 
 
+def decode_half_grey(message: Any) -> Picture:
+    """Return the picture of an Image or CompressedImage in grey, at half its size, uint8.
+
+    An odd side is rounded up. A JPEG costs a third of `decode_image`: its decoder halves it.
+
+    :raises SensingError: as `decode_image` does
+    """
+    if hasattr(message, 'encoding'):
+        return half_grey(_decode_raw(message))
+    return _decode_compressed(message, cv2.IMREAD_REDUCED_GRAYSCALE_2)
+
+
+def half_grey(picture: Picture) -> Picture:
+    """Return a picture (H, W, 3) BGR in grey at half its size; an odd side is rounded up."""
+    size = ((picture.shape[1] + 1) // 2, (picture.shape[0] + 1) // 2)
+    if not picture.size:
+        return np.zeros(size[::-1], np.uint8)
+    grey = cv2.cvtColor(picture, cv2.COLOR_BGR2GRAY)
+    return np.asarray(cv2.resize(grey, size, interpolation=cv2.INTER_AREA), np.uint8)
+
+
 def quick_format(message: Any) -> PictureFormat:
     """Return size and encoding of an Image or CompressedImage without decoding it.
 
@@ -162,14 +183,17 @@ def _decode_raw(message: Any) -> Picture:
     return converted
 
 
-def _decode_compressed(message: Any) -> Picture:
+def _decode_compressed(message: Any, how: int = cv2.IMREAD_COLOR) -> Picture:
     kind = quick_format(message)
     data = byte_view(message.data, 'compressed image')
     try:
-        picture = cv2.imdecode(data, cv2.IMREAD_COLOR | cv2.IMREAD_IGNORE_ORIENTATION)
+        picture = cv2.imdecode(data, how | cv2.IMREAD_IGNORE_ORIENTATION)
     except cv2.error as error:
         raise SensingError(f'damaged {kind.encoding} image ({error})') from error
-    if picture is None or picture.shape != (kind.height, kind.width, 3):
+    expected = (kind.height, kind.width, 3)
+    if how == cv2.IMREAD_REDUCED_GRAYSCALE_2:
+        expected = ((kind.height + 1) // 2, (kind.width + 1) // 2)
+    if picture is None or picture.shape != expected:
         raise SensingError(f'damaged {kind.encoding} image: the decoder refuses it')
     decoded: Picture = np.asarray(picture, np.uint8)
     return decoded

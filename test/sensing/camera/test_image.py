@@ -19,7 +19,9 @@ from mmedge_ros.sensing.camera.image import (
     MAX_PIXELS,
     SUPPORTED_ENCODINGS,
     PictureFormat,
+    decode_half_grey,
     decode_image,
+    half_grey,
     quick_format,
 )
 
@@ -252,6 +254,30 @@ def test_a_decompression_bomb_is_refused_by_its_header() -> None:
 def test_a_jpeg_full_of_fill_bytes_is_refused_quickly() -> None:
     with pytest.raises(SensingError, match='no frame header'):
         decode_image(compressed(b'\xff\xd8' + b'\xff' * 5_000_000))
+
+
+@pytest.mark.parametrize('size', [(12, 16), (11, 16), (12, 15), (1, 1)])
+def test_half_in_grey_is_the_same_from_a_raw_picture_a_jpeg_and_a_decoded_one(
+    size: tuple[int, int],
+) -> None:
+    picture = cv2.resize(gradient(), size[::-1])
+    message = raw('bgr8', picture.tobytes(), 3 * size[1], width=size[1], height=size[0])
+    expected = half_grey(picture)
+    assert expected.shape == ((size[0] + 1) // 2, (size[1] + 1) // 2)
+    np.testing.assert_array_equal(decode_half_grey(message), expected)
+    decoded = decode_half_grey(compressed(jpeg(picture)))
+    assert decoded.shape == expected.shape
+    assert np.abs(decoded.astype(float) - expected).mean() < 6.0
+
+
+def test_half_of_a_picture_without_pixels_has_none() -> None:
+    assert half_grey(np.zeros((0, 7, 3), np.uint8)).shape == (0, 4)
+
+
+@pytest.mark.parametrize('data', [b'', b'no picture', jpeg(gradient())[:60]])
+def test_half_of_a_damaged_picture_is_an_error(data: bytes) -> None:
+    with pytest.raises(SensingError):
+        decode_half_grey(compressed(data))
 
 
 def test_the_format_is_known_without_decoding() -> None:
