@@ -210,6 +210,12 @@ class ModalityConfiguration:
     device: str = 'cpu'
     reuse: int = 1
 
+    def words(self) -> str:
+        """Name rate, level and reuse, as ``camera 30 Hz medium 1 of 2 encoded``."""
+        rate = f'{self.rate:g} Hz' if self.rate else 'native rate'
+        reuse = f'1 of {self.reuse} encoded' if self.reuse > 1 else ''
+        return ' '.join(filter(None, (self.modality, rate, self.level, reuse)))
+
 
 @dataclass(frozen=True, slots=True)
 class Configuration:

@@ -129,7 +129,7 @@ def chosen_space(bag: Path, bundle: str) -> tuple[Path, ConfigurationSpace]:
     with Recording(bag) as recording:
         model = replay_detector(recording, bundle).resolve()
     rates = {CAMERA: rules.camera_rates, RADAR: rules.radar_rates}
-    return model, bundle_space(model, rules.modalities, rates)
+    return model, bundle_space(model, rules.modalities, rates, rules.camera_reuse)
 
 
 def made_profile(

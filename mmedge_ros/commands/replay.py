@@ -147,7 +147,7 @@ def replay(
         )
     _check_combination(live, profile, rate, clock, optimise)
     if reuse > 1 and optimise:
-        raise typer.BadParameter('--reuse is fixed, and --optimise encodes every picture it takes')
+        raise typer.BadParameter('--reuse is fixed, and --optimise chooses it')
     if network and not live:
         raise typer.BadParameter('--network belongs to --live; offline nothing is published')
     if view and not live:

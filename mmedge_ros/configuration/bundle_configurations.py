@@ -47,9 +47,12 @@ def bundle_levels(model: Path, modality: str) -> tuple[str, ...]:
 
 
 def bundle_space(
-    model: Path, modalities: Sequence[str], rates: Mapping[str, Sequence[float]]
+    model: Path,
+    modalities: Sequence[str],
+    rates: Mapping[str, Sequence[float]],
+    camera_reuse: Sequence[int] = (1,),
 ) -> ConfigurationSpace:
-    """Return every rate with every level of each modality.
+    """Return every rate with every level of each modality, and every reuse of the camera's.
 
     Where a modality is encoded is left to its encoder: the device is empty.
 
@@ -60,7 +63,11 @@ def bundle_space(
     return ConfigurationSpace(
         [
             ModalityOptions(
-                modality, tuple(rates[modality]), bundle_levels(model, modality), device=''
+                modality,
+                tuple(rates[modality]),
+                bundle_levels(model, modality),
+                device='',
+                reuse=tuple(sorted(camera_reuse, reverse=True)) if modality == CAMERA else (1,),
             )
             for modality in modalities
         ]

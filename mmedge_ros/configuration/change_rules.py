@@ -153,4 +153,4 @@ def _reason(
 def _changes(before: Configuration, parts: tuple[ModalityConfiguration, ...]) -> str:
     """Name the parts that were different before."""
     changed = [before.of(part.modality) for part in parts if before.of(part.modality) != part]
-    return ', '.join(f'{part.modality} {part.rate:g} Hz {part.level}' for part in changed)
+    return ', '.join(part.words() for part in changed)

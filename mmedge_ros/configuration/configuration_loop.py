@@ -138,6 +138,11 @@ class ConfigurationLoop:
             level = ''
         self._latency.observe_unit(modality, level, encode, now)
 
+    def unit_followed(self, modality: str, follow: float, now: float) -> None:
+        """Learn from a unit in which following what was seen before took ``follow`` seconds."""
+        self.counts.units += 1
+        self._latency.observe_followed(modality, follow, now)
+
     def unit_arrived(
         self, modality: str, now: float, stamp_ns: int = 0, available_ns: int = 0
     ) -> None:

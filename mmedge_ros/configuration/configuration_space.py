@@ -1,4 +1,4 @@
-"""Which rates and levels each modality offers, and the numbered grid of their combinations."""
+"""Which rates, levels and reuse each modality offers, and the numbered grid of combinations."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 
 from mmedge_ros.configuration import ConfigurationError
 from mmedge_ros.configuration.caps_policy import Caps
-from mmedge_ros.data_types import ModalityConfiguration
+from mmedge_ros.data_types import MOST_REUSE, ModalityConfiguration
 from mmedge_ros.untrusted_files import shown
 
 BoolArray = NDArray[np.bool_]
+FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
 
 # Above this an exact search takes longer than a millisecond is worth, and arrays grow large.
@@ -85,13 +86,15 @@ class ConfigurationGrid:
 class ModalityOptions:
     """What can be chosen for one modality.
 
-    ``rates`` in Hz, ascending; ``levels`` from the cheapest to the most expensive.
+    ``rates`` in Hz, ascending; ``levels`` from the cheapest to the most expensive; ``reuse`` n
+    encodes about every n-th unit, from the cheapest: descending.
     """
 
     modality: str
     rates: tuple[float, ...]
     levels: tuple[str, ...]
     device: str = 'cpu'
+    reuse: tuple[int, ...] = (1,)
 
     def __post_init__(self) -> None:
         for rate in self.rates:
@@ -104,13 +107,34 @@ class ModalityOptions:
             raise ConfigurationError(
                 f'{self.modality}: list every rate once, the lowest first, not {shown(self.rates)}'
             )
+        if (
+            not self.reuse
+            or list(self.reuse) != sorted(set(self.reuse), reverse=True)
+            or not 1 <= self.reuse[-1] <= self.reuse[0] <= MOST_REUSE
+        ):
+            raise ConfigurationError(
+                f'{self.modality}: a reuse of {shown(self.reuse)}; list numbers from 1 to '
+                f'{MOST_REUSE}, each once'
+            )
+
+
+class ModalityColumns(NamedTuple):
+    """What each configuration of a space has of one modality, (size,).
+
+    ``rate`` in Hz; ``level`` is the place among the levels, 0 the cheapest.
+    """
+
+    rate: FloatArray
+    level: IntArray
+    reuse: IntArray
 
 
 class ConfigurationSpace:
-    """The configurations of any number of modalities: every rate with every level of each.
+    """The configurations of any number of modalities: every rate, level and reuse of each.
 
-    Configurations are numbered so that within each modality rates come before levels, and
-    number 0 is the cheapest: all lowest rates and levels.
+    Configurations are numbered so that within each modality rates come before levels, these before
+    reuse, and number 0 is the cheapest: all lowest rates and levels, the most reuse. ``columns``
+    has what they are, modality by modality.
 
     :raises ConfigurationError: for a modality without rates or levels, or too many of them
     """
@@ -122,7 +146,19 @@ class ConfigurationSpace:
             rates = tuple(f'{rate:g}' for rate in options.rates)
             axes.append(Axis(f'{options.modality} rate', rates))
             axes.append(Axis(f'{options.modality} level', options.levels))
+            if len(options.reuse) > 1:
+                axes.append(Axis(f'{options.modality} reuse', tuple(map(str, options.reuse))))
         self.grid = ConfigurationGrid(axes)
+        places = iter(self.grid.places.T)
+        self.columns = tuple(
+            ModalityColumns(
+                np.array(options.rates)[next(places)],
+                next(places),
+                np.array(options.reuse)[next(places) if len(options.reuse) > 1 else 0]
+                + np.zeros(self.grid.size, np.intp),
+            )
+            for options in self.modalities
+        )
         self._allowed: tuple[Any, BoolArray] | None = None
 
     def __len__(self) -> int:
@@ -130,15 +166,15 @@ class ConfigurationSpace:
 
     def parts(self, index: int) -> tuple[ModalityConfiguration, ...]:
         """Return configuration ``index`` modality by modality."""
-        places = self.grid.places[index]
         return tuple(
             ModalityConfiguration(
                 options.modality,
-                options.rates[places[2 * m]],
-                options.levels[places[2 * m + 1]],
+                float(column.rate[index]),
+                options.levels[column.level[index]],
                 options.device,
+                int(column.reuse[index]),
             )
-            for m, options in enumerate(self.modalities)
+            for options, column in zip(self.modalities, self.columns, strict=True)
         )
 
     def index_of(self, parts: Sequence[ModalityConfiguration]) -> int | None:
@@ -147,9 +183,16 @@ class ConfigurationSpace:
         places: list[int] = []
         for options in self.modalities:
             part = given.get(options.modality)
-            if part is None or part.rate not in options.rates or part.level not in options.levels:
+            if (
+                part is None
+                or part.rate not in options.rates
+                or part.level not in options.levels
+                or part.reuse not in options.reuse
+            ):
                 return None
             places += [options.rates.index(part.rate), options.levels.index(part.level)]
+            if len(options.reuse) > 1:
+                places.append(options.reuse.index(part.reuse))
         return self.grid.index(places)
 
     def allowed(self, caps: Caps) -> BoolArray:
@@ -166,16 +209,14 @@ class ConfigurationSpace:
         return self._allowed[1]
 
     def _respecting(self, caps: Caps) -> BoolArray:
-        axes = []
-        for options in self.modalities:
-            rate = caps.rates.get(options.modality, math.inf)
-            rates = [math.isnan(rate) or r <= rate for r in options.rates]
-            highest = highest_level(options, caps.levels.get(options.modality, ''))
-            axes += [rates, [place <= highest for place in range(len(options.levels))]]
-            rates[0] = True
         allowed = np.ones(self.grid.size, bool)
-        for number, allowed_places in enumerate(axes):
-            allowed &= np.array(allowed_places)[self.grid.places[:, number]]
+        for options, column in zip(self.modalities, self.columns, strict=True):
+            rate = caps.rates.get(options.modality, math.inf)
+            if not math.isnan(rate):
+                allowed &= column.rate <= max(rate, options.rates[0])
+            allowed &= column.level <= highest_level(
+                options, caps.levels.get(options.modality, '')
+            )
         allowed.flags.writeable = False
         return allowed
 

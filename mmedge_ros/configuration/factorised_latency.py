@@ -8,7 +8,7 @@ included, plus transport and fusion (MMEdge, 3.3: max(L_E, L_S) x N + L_A, then 
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from functools import reduce
 from typing import Any
 
@@ -31,6 +31,8 @@ SmallFloats = NDArray[np.float32]
 
 _FUSION = 'fusion'
 _TRANSPORT = 'transport'
+# Levels are words, so that no level is called this.
+_FOLLOWED = ('followed',)
 _PROBABILITIES = (0.5, 0.95)
 _Z95 = 1.6449
 _SLOPE = math.sqrt(2.0 / math.pi)
@@ -63,29 +65,42 @@ class FactorisedLatency:
     ) -> None:
         self._space = space
         kinds: list[tuple[str, Hashable, StageTime]] = []
-        # Of every (rate, level) of all modalities, one after the other: its rate, its kind.
+        # Of every (rate, level, reuse) of all modalities, one after the other: its rate, its kind,
+        # its reuse, and the kind of its followed units.
         rates: list[float] = []
         used: list[int] = []
+        reuse: list[int] = []
+        follows: list[int] = []
         self._own: list[slice] = []
         for options in space.modalities:
-            count = len(options.levels)
-            self._own.append(slice(len(rates), len(rates) + count * len(options.rates)))
-            rates += np.repeat(options.rates, count).tolist()
-            used += [*range(len(kinds), len(kinds) + count)] * len(options.rates)
+            count, ways = len(options.levels), len(options.reuse)
+            size = len(options.rates) * count * ways
+            self._own.append(slice(len(rates), len(rates) + size))
+            rates += np.repeat(options.rates, count * ways).tolist()
+            levels = np.arange(len(kinds), len(kinds) + count)
+            used += [*np.repeat(levels, ways).tolist()] * len(options.rates)
+            reuse += [*options.reuse] * (size // ways)
+            has_followed = options.reuse != (1,)
+            follows += [len(kinds) + count if has_followed else -1] * size
             for level in options.levels:
                 if (options.modality, level) not in profile.units:
                     raise ConfigurationError(
                         f'the profile has no unit time of {options.modality} {level}'
                     )
                 kinds.append((options.modality, level, profile.units[options.modality, level]))
+            if has_followed:
+                kinds.append((options.modality, _FOLLOWED, profile.follow_time(options)))
         kinds += [('', _TRANSPORT, profile.transport), ('', _FUSION, profile.fusion)]
         self.calibration = UnitTimeCalibration(kinds)
         self._rates, self._used = np.array(rates), np.array(used)
+        self._reuse = np.array(reuse, np.float64)
+        # Where nothing is followed any kind serves: it is multiplied by zero.
+        self._follows = np.where(np.array(follows) < 0, self._used, follows)
         # Busy seconds per second by the profile: the encoder's, and for each unit what carries it
         # on. In flight only shares of it are known, so it stays what it is.
         median = np.array([stage.median for _, _, stage in kinds])
         around = profile.transport.median + profile.fusion.median
-        busy = self._rates * (median[self._used] + around)
+        busy = self._rates * (self._mean_work(median) + around)
         self.load: FloatArray = reduce(np.add, self._on_axes(busy)).ravel()
         growing = np.round(self._rates * OVERLOAD)
         self._growing, self._interval = np.maximum(growing, 1.0), 1.0 / self._rates
@@ -94,9 +109,9 @@ class FactorisedLatency:
             ArrivalTimes(options.rates, counts, stride) for options in space.modalities
         ]
         self._places = {options.modality: m for m, options in enumerate(space.modalities)}
-        self._levels = [len(options.levels) for options in space.modalities]
+        self._per_rate = [len(o.levels) * len(o.reuse) for o in space.modalities]
         self._ahead = np.zeros((len(counts), len(rates)))
-        self._busy = self._rates * median[self._used]
+        self._busy = self._rates * self._mean_work(median)
         self._looked, self._time = -math.inf, SteadyTime()
 
     def unit_arrived(self, modality: str, stamp_ns: int, available_ns: int) -> None:
@@ -108,6 +123,10 @@ class FactorisedLatency:
         """Learn how long a unit was encoded, s."""
         self.calibration.observe(modality, level, encode, now)
 
+    def observe_followed(self, modality: str, follow: float, now: float) -> None:
+        """Learn how long what was seen before was followed in a unit, s."""
+        self.calibration.observe(modality, _FOLLOWED, follow, now)
+
     def observe_transport(self, duration: float, now: float) -> None:
         """Learn how long the features of a unit travelled, s."""
         self.calibration.observe('', _TRANSPORT, duration, now)
@@ -118,11 +137,21 @@ class FactorisedLatency:
 
     def pace(self, index: int) -> float:
         """Return how many seconds per second the encoders work, by the last prediction."""
-        places = self._space.grid.places[index]
+        sizes = [own.stop - own.start for own in self._own]
+        places = np.unravel_index(index, sizes)
         return sum(
-            float(self._busy[own.start + places[2 * m] * levels + places[2 * m + 1]])
-            for m, (own, levels) in enumerate(zip(self._own, self._levels, strict=True))
+            float(self._busy[own.start + place])
+            for own, place in zip(self._own, places, strict=True)
         )
+
+    def _mean_work(self, medians: FloatArray) -> FloatArray:
+        """Return the mean time per unit, s, of every (rate, level, reuse).
+
+        :param medians: of each kind
+        """
+        encode, follow = medians[self._used], medians[self._follows]
+        mean: FloatArray = (encode + (self._reuse - 1.0) * follow) / self._reuse
+        return mean
 
     def predict(self, now: float) -> PredictedLatency:
         """Return what is known at ``now`` (s, monotonic) of every configuration.
@@ -132,8 +161,8 @@ class FactorisedLatency:
         """
         self._look_at_arrivals(now)
         times = self.calibration.predict(now)
-        self._busy = self._rates * times[0][self._used]
-        logs, spreads = self._last_units(*(values[self._used] for values in times))
+        self._busy = self._rates * self._mean_work(times[0])
+        logs, spreads = self._last_units(times, times[0][self._follows])
         low, high = (_slowest(logs, spreads, p) for p in _PROBABILITIES)
         # Transport and fusion come on top of the slowest modality, independent of it.
         after = slice(len(times[0]) - 2, None)
@@ -146,14 +175,20 @@ class FactorisedLatency:
         return PredictedLatency(log_total, spread, self.load)
 
     def _last_units(
-        self, median: FloatArray, scatter: FloatArray, ignorance: FloatArray
+        self, times: Iterable[FloatArray], follow: FloatArray
     ) -> tuple[list[SmallFloats], list[SmallFloats]]:
-        """Return log median and spread of each modality's last unit, by its rate and level."""
+        """Return log median and spread of each modality's last unit, which is an encoded one.
+
+        :param times: medians, scatters and ignorances of all kinds
+        """
+        median, scatter, ignorance = (values[self._used] for values in times)
         scatter, ignorance = median * scatter, median * ignorance
         scores = (0.0, _Z95)
         seconds = last_unit_quantiles(
             *(median, scatter, ignorance, self._interval, scores, self._growing, _CAPACITY),
             self._ahead,
+            self._reuse,
+            follow / median,
         )
         logs = np.log(np.maximum(seconds, _SOONEST)).astype(np.float32)
         spread = np.maximum(logs[1] - logs[0], _LEAST_SPREAD) / _Z95
@@ -164,8 +199,8 @@ class FactorisedLatency:
         if self._time.now - self._looked < _LOOKED_AT:
             return
         self._looked = self._time.now
-        for arrivals, own, levels in zip(self._arrivals, self._own, self._levels, strict=True):
-            self._ahead[:, own] = np.repeat(arrivals.ahead(), levels, axis=1)
+        for arrivals, own, count in zip(self._arrivals, self._own, self._per_rate, strict=True):
+            self._ahead[:, own] = np.repeat(arrivals.ahead(), count, axis=1)
 
     def _on_axes(self, values: NDArray[Any]) -> list[NDArray[Any]]:
         """Put what belongs to each modality on an axis of its own, of as many as there are.

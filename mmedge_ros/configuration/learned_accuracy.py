@@ -128,14 +128,14 @@ def surface_terms(space: ConfigurationSpace) -> FloatArray:
     rates = {CAMERA: np.full(len(space), _CAMERA_RATE), RADAR: np.full(len(space), _RADAR_RATE)}
     for m, options in enumerate(space.modalities):
         if options.modality in rates:
-            rates[options.modality] = np.array(options.rates)[space.grid.places[:, 2 * m]]
+            rates[options.modality] = space.columns[m].rate
         if options.modality == CAMERA:
             if not set(options.levels) <= set(LEVELS_FROM_CHEAPEST):
                 raise ConfigurationError(
                     f'the accuracy predictor does not know the levels {", ".join(options.levels)}'
                 )
             ranks = [LEVELS_FROM_CHEAPEST.index(name) - _MIDDLE_LEVEL for name in options.levels]
-            level = np.array(ranks, float)[space.grid.places[:, 2 * m + 1]]
+            level = np.array(ranks, float)[space.columns[m].level]
     if CAMERA not in modalities:
         raise ConfigurationError('the accuracy predictor is for a camera, and there is none')
     rate = np.log(rates[CAMERA] / _CAMERA_RATE) / math.log(_CAMERA_STEP)

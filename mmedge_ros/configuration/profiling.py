@@ -22,6 +22,7 @@ from mmedge_ros.configuration.factorised_latency import FactorisedLatency
 from mmedge_ros.configuration.unit_time_profile import (
     FUSION,
     TRANSPORT,
+    follow_stage_name,
     stage_name,
     unit_times_from_profile,
 )
@@ -48,7 +49,7 @@ class Phase:
 
     def words(self) -> str:
         """Name the phase."""
-        shown = ', '.join(f'{p.modality} {p.rate:g} Hz {p.level}'.strip() for p in self.parts)
+        shown = ', '.join(part.words() for part in self.parts)
         return f'{shown}, {self.percent:g} % of the machine'
 
 
@@ -68,6 +69,7 @@ class PhaseSamples:
             counts = {DECISIONS: len(self.latencies)}
         else:
             stages = [_encode_stage(part.modality, part.level) for part in phase.parts]
+            stages += [follow_stage_name(p.modality) for p in phase.parts if p.reuse > 1]
             if self.work_share(phase) <= _KEEPS_UP:
                 stages += [TRANSPORT, FUSION]
             counts = {name: len(self.durations[name]) for name in stages}
@@ -82,15 +84,17 @@ class PhaseSamples:
         for part in phase.parts:
             values = self.durations[_encode_stage(part.modality, part.level)]
             if values:
-                shares.append(part.rate * float(np.median(values)))
+                shares.append(part.rate * float(np.median(values)) / part.reuse)
         return max(shares)
 
     def add_unit(self, modality: str, level: str, trail: Trail) -> None:
-        """Take the trail of an encoded unit."""
+        """Take the trail of a unit, encoded or followed."""
         for stage in trail:
             seconds = (stage.end_ns - stage.begin_ns) / NS_PER_S
             if stage.stage == 'encode':
                 self.durations[_encode_stage(modality, level)].append(seconds)
+            elif stage.stage == 'follow':
+                self.durations[follow_stage_name(modality)].append(seconds)
             elif stage.stage == 'transport':
                 self.durations[_RECEIPT].append(seconds)
 
@@ -111,21 +115,29 @@ def profile_phases(
     """Return what to run: per share of the machine as many phases as levels, then checks.
 
     In phase k every modality runs its level k (its last one where it has fewer) at its highest
-    rate. Checks are whole configurations spread over the space, with all of the machine.
+    rate. Where there is reuse to choose, one more phase at the first level has the least of it
+    above 1. Checks are whole configurations spread over the space, with all of the machine.
     """
     most = max(len(options.levels) for options in space.modalities)
+    steps = [(step, False) for step in range(most)]
+    if any(options.reuse != (1,) for options in space.modalities):
+        steps.append((0, True))
     phases = [
         Phase(
             tuple(
                 ModalityConfiguration(
-                    o.modality, o.rates[-1], o.levels[min(step, len(o.levels) - 1)], o.device
+                    o.modality,
+                    o.rates[-1],
+                    o.levels[min(step, len(o.levels) - 1)],
+                    o.device,
+                    min((n for n in o.reuse if n > 1), default=1) if reuses else 1,
                 )
                 for o in space.modalities
             ),
             percent,
         )
         for percent in percents
-        for step in range(most)
+        for step, reuses in steps
     ]
     count = min(checks, len(space))
     # From the cheapest to the most expensive.

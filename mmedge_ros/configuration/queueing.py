@@ -43,6 +43,8 @@ def last_unit_quantiles(
     units: FloatArray,
     capacity: int,
     ahead: FloatArray | float = 0.0,
+    reuse: FloatArray | float = 1.0,
+    followed: FloatArray | float = 1.0,
 ) -> FloatArray:
     """Return quantiles of the time from a window's end until its last unit is finished.
 
@@ -62,22 +64,36 @@ def last_unit_quantiles(
     :param capacity: units that can wait
     :param ahead: (`queue_lengths`, size) s, by how much earlier than that the last so many
         units begin to arrive; times are negative for a unit that is finished before the end
+    :param reuse: (size,) of so many units one is encoded; the last one is, and others are followed
+    :param followed: (size,) time of a followed unit, as a share of ``service``
     :return: (n, size)
     """
     count = queue_lengths(max(int(units.max(initial=1.0)), 1))
     full = capacity + 1.0
     early = np.broadcast_to(ahead, (len(count), len(service)))
-    waited = count * service - (count - 1.0) * interval - early
+    work, full_work = (_work(n, reuse, followed) for n in (count, full))
+    own_work = np.maximum(1.0, followed)
+    waited = work * service - (count - 1.0) * interval - early
     mean = np.where(count <= units, waited, -np.inf)
-    spread = _spread(count, scatter, ignorance)
-    full_spread, own_spread = (_spread(n, scatter, ignorance) for n in (full, 1.0))
+    spread, full_spread, own_spread = (
+        _spread(n, scatter, ignorance) for n in (work, full_work, own_work)
+    )
     finished = []
     for score in standard_scores:
         longest = (mean + score * spread).max(axis=0)
-        bound = full * service + score * full_spread - early[0]
-        own = service + score * own_spread - early[0]
+        bound = full_work * service + score * full_spread - early[0]
+        own = own_work * service + score * own_spread - early[0]
         finished.append(np.maximum(np.minimum(longest, bound), own))
     return np.stack(finished)
+
+
+def _work(
+    count: FloatArray | float, reuse: FloatArray | float, followed: FloatArray | float
+) -> FloatArray | float:
+    """Return how long so many units take, as a multiple of the time of an encoded one."""
+    encoded = np.ceil(count / np.asarray(reuse))
+    work: FloatArray = encoded + (count - encoded) * followed
+    return work
 
 
 def _spread(count: FloatArray | float, scatter: FloatArray, ignorance: FloatArray) -> FloatArray:

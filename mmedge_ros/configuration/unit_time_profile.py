@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 
 from mmedge_ros.configuration import ConfigurationError
-from mmedge_ros.configuration.configuration_space import ConfigurationSpace
-from mmedge_ros.records.device_profile import PROBABILITIES, DeviceProfile
+from mmedge_ros.configuration.configuration_space import ConfigurationSpace, ModalityOptions
+from mmedge_ros.records.device_profile import FOLLOW_SHARE, PROBABILITIES, DeviceProfile
 from mmedge_ros.untrusted_files import shown
 
 TRANSPORT = 'features.transport'
@@ -35,11 +35,28 @@ class StageTime(NamedTuple):
 
 @dataclass(frozen=True)
 class UnitTimeProfile:
-    """What was measured: (modality, level) -> time per unit, and what every decision costs."""
+    """What was measured: (modality, level) -> time per unit, and what every decision costs.
+
+    ``follow``: modality -> time to follow in a unit what was seen before, where it was measured.
+    """
 
     units: Mapping[tuple[str, str], StageTime]
     transport: StageTime
     fusion: StageTime
+    follow: Mapping[str, StageTime] = field(default_factory=dict)
+
+    def follow_time(self, options: ModalityOptions) -> StageTime:
+        """Return the time of following; where it was not measured, a share of the middle level's.
+
+        :raises KeyError: for a modality that was not measured
+        """
+        known = self.follow.get(options.modality)
+        if known is not None:
+            return known
+        middle = options.levels[len(options.levels) // 2]
+        return StageTime(
+            FOLLOW_SHARE * self.units[options.modality, middle].median, _ASSUMED_SCATTER
+        )
 
 
 def stage_time(median: float, p95: float) -> StageTime:
@@ -53,6 +70,11 @@ def stage_time(median: float, p95: float) -> StageTime:
             f'must ascend from {_SHORTEST:g} to {_LONGEST:g} s'
         )
     return StageTime(median, max(math.log(p95 / median) / _Z95, 0.01))
+
+
+def follow_stage_name(modality: str) -> str:
+    """Return the name of a modality's follow stage in a device profile."""
+    return f'{modality}.follow'
 
 
 def stage_name(modality: str, level: str) -> str:
@@ -75,7 +97,12 @@ def unit_times_from_profile(profile: DeviceProfile, space: ConfigurationSpace) -
             if name not in profile.stages and len(options.levels) == 1:
                 name = f'{options.modality}.encode'
             units[options.modality, level] = _stage(profile, name)
-    return UnitTimeProfile(units, _stage(profile, TRANSPORT), _stage(profile, FUSION))
+    follow = {
+        options.modality: _stage(profile, name)
+        for options in space.modalities
+        if (name := follow_stage_name(options.modality)) in profile.stages
+    }
+    return UnitTimeProfile(units, _stage(profile, TRANSPORT), _stage(profile, FUSION), follow)
 
 
 def _stage(profile: DeviceProfile, name: str) -> StageTime:

@@ -20,7 +20,7 @@ from mmedge_ros.untrusted_files import PlainYamlError, load_plain_yaml, shown
 _MAX_BYTES = 200_000
 # Measured on a flight with six people, JPEG of 640 x 480 px decoded: 1.6 ms to follow, 10.4 ms to
 # encode at `medium`.
-_FOLLOW_SHARE = 0.15
+FOLLOW_SHARE = 0.15
 PROBABILITIES = (0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 
 
@@ -46,15 +46,18 @@ class DeviceProfile:
         """Draw the time in seconds of encoding a unit, or of following what was seen before.
 
         A profile without the stage ``<modality>.follow`` is taken to need 0.15 of the time of
-        encoding for it.
+        encoding at the default level for it.
 
         :raises RecordError: for a modality the profile does not know
         """
-        follow, encode = f'{modality}.follow', self.encode_stage(modality, level)
-        if followed and follow in self.stages:
-            return self.sample(follow, modality, sequence)
-        share = _FOLLOW_SHARE if followed else 1.0
-        return share * self.sample(encode, modality, sequence)
+        encode = self.encode_stage(modality, level)
+        if not followed:
+            return self.sample(encode, modality, sequence)
+        if f'{modality}.follow' in self.stages:
+            return self.sample(f'{modality}.follow', modality, sequence)
+        default = f'{modality}.encode'
+        stage = default if default in self.stages else encode
+        return FOLLOW_SHARE * self.sample(stage, modality, sequence)
 
     def sample(self, stage: str, key: str, sequence: int) -> float:
         """Draw a duration in seconds, seeded by stage, key and sequence alone.

@@ -26,7 +26,7 @@ from mmedge_ros.configuration.configuration_loop import (
 from mmedge_ros.configuration.latency_budget import LatencyDemand
 from mmedge_ros.configuration.scene_indicators import SceneIndicators
 from mmedge_ros.configuration.unit_time_profile import unit_times_from_profile
-from mmedge_ros.data_types import CAMERA, NS_PER_S, RADAR, RETURN_FIELDS, Box
+from mmedge_ros.data_types import CAMERA, MOST_REUSE, NS_PER_S, RADAR, RETURN_FIELDS, Box
 from mmedge_ros.encoding.bundle.default_model import default_detector
 from mmedge_ros.parameter import group, parameter
 from mmedge_ros.records.device_profile import read_profile
@@ -50,6 +50,13 @@ class ConfigurationOptimizerParameters:
     )
     radar_rates: tuple[float, ...] = parameter(
         (5.0, 10.0, 20.0), 'rates of the radar to choose from, the lowest first', 'Hz', 0.1, 1000.0
+    )
+    camera_reuse: tuple[int, ...] = parameter(
+        (1, 2, 3, 6),
+        'how sparsely pictures may be encoded: 2 encodes about every 2nd one and follows what was '
+        'detected in the others; 1 encodes every one',
+        minimum=1,
+        maximum=MOST_REUSE,
     )
     detector: str = parameter(
         '', 'the model whose levels are chosen; that of the encoders, see there'
@@ -87,7 +94,7 @@ def optimizer_setup(p: ConfigurationOptimizerParameters) -> OptimizerSetup:
                 f'modalities: there are no rates for {modality!r}; choose from {", ".join(rates)}'
             )
     model = default_detector(p.detector, p.simulated)
-    space = bundle_space(model, p.modalities, rates)
+    space = bundle_space(model, p.modalities, rates, p.camera_reuse)
     notes = []
     if p.profile:
         times = unit_times_from_profile(read_profile(Path(p.profile)), space)
@@ -147,10 +154,19 @@ def look_at_tracks(scene: SceneIndicators, message: msg.TrackArray) -> None:
     scene.decided(tracks)
 
 
-def encode_seconds(message: msg.UnitFeatures) -> float:
-    """Return how long a unit took to encode by its trail; NaN where unknown."""
+def take_duration(loop: ConfigurationLoop, message: msg.UnitFeatures, now: float) -> None:
+    """Pass on how long a unit took to encode, or to follow, by its trail."""
+    if message.followed:
+        loop.unit_followed(message.modality, stage_seconds(message, 'follow'), now)
+    else:
+        taken = stage_seconds(message, 'encode')
+        loop.unit_encoded(message.modality, message.level, taken, now)
+
+
+def stage_seconds(message: msg.UnitFeatures, name: str) -> float:
+    """Return how long a stage of a unit took by its trail; NaN where unknown."""
     for stage in reversed(message.trail):
-        if stage.stage == 'encode':
+        if stage.stage == name:
             return (from_time(stage.end) - from_time(stage.begin)) / NS_PER_S
     return math.nan
 

@@ -47,6 +47,37 @@ def test_a_bundle_tells_what_its_configurations_reach() -> None:
     assert np.isnan(values[1:-1]).all()
 
 
+REUSING = ConfigurationSpace(
+    [
+        ModalityOptions('camera', (30.0,), ('small', 'large'), '', (6, 2, 1)),
+        ModalityOptions('radar', (5.0, 20.0), ('',), ''),
+    ]
+)
+
+
+def test_what_reuse_costs_is_as_measured_else_as_expected() -> None:
+    listed = [
+        row([30, 'large'], [20], 0.6),
+        row([30, 'large'], [5], 0.5),
+        row([30, 'small'], [20], 0.4),
+        row([30, 'large', 2], [20], 0.58),
+    ]
+    table = bundle_accuracy({'accuracy': {'configurations': listed}}, REUSING)
+    assert table is not None
+    levels_reuse_rates = (2, 3, 2)
+    values = table.predict(Indicators()).reshape(levels_reuse_rates)
+    assert values[1, :, 1].tolist() == pytest.approx([0.567, 0.58, 0.6])
+    assert values[1, :, 0].tolist() == pytest.approx([0.467, 0.48, 0.5])
+    assert values[0, :, 1].tolist() == pytest.approx([0.367, 0.392, 0.4])
+    assert np.isnan(values[0, :, 0]).all()
+
+
+def test_reuse_is_assumed_to_cost_a_little() -> None:
+    values = assumed_accuracy(REUSING).predict(Indicators()).reshape(REUSING.grid.shape)
+    assert (np.diff(values, axis=2) > 0.0).all()
+    assert np.abs(np.diff(values, axis=2)).max() < 0.05
+
+
 def test_a_bundle_without_accuracies_has_none() -> None:
     assert bundle_accuracy({'name': 'x'}, SPACE) is None
 
@@ -68,6 +99,7 @@ def test_what_cannot_be_chosen_is_left_out() -> None:
         ({'configurations': [row([10, 'small'], [5], math.nan)]}, 'the value must be in 0..1'),
         ({'configurations': [row('10', [5], 0.5)]}, r'camera must be \[rate, level\]'),  # type: ignore[arg-type]
         ({'configurations': [row(['x'], [5], 0.5)]}, "'x' is no rate"),
+        ({'configurations': [row([10, 'small', 'x'], [5], 0.5)]}, "'x' is no reuse"),
         ({'configurations': [row([25, 'small'], [5], 0.5)]}, 'none of the configurations'),
     ],
 )

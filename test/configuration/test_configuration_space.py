@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -56,6 +57,34 @@ def test_caps_leave_what_is_at_most_as_fast_and_as_large() -> None:
     kept = [space().parts(index) for index in range(81) if allowed[index]]
     assert len(kept) == 2 * 3 * 3 * 1
     assert all(camera.rate <= 20.0 and radar.level == 'small' for camera, radar in kept)
+
+
+def reusing() -> ConfigurationSpace:
+    camera = ModalityOptions('camera', (10.0, 30.0), LEVELS, reuse=(6, 3, 1))
+    return ConfigurationSpace([camera, ModalityOptions('radar', (5.0, 20.0), ('',))])
+
+
+def test_reuse_is_chosen_with_every_rate_and_level_the_most_of_it_the_cheapest() -> None:
+    made = reusing()
+    assert len(made) == 2 * 3 * 3 * 2
+    assert made.parts(0)[0] == ModalityConfiguration('camera', 10.0, 'small', 'cpu', 6)
+    assert made.parts(len(made) - 1)[0] == ModalityConfiguration('camera', 30.0, 'large')
+    assert [made.index_of(made.parts(n)) for n in range(len(made))] == list(range(len(made)))
+    assert made.index_of([replace(part, reuse=2) for part in made.parts(0)]) is None
+
+
+def test_caps_say_nothing_of_reuse() -> None:
+    made = reusing()
+    allowed = made.allowed(Caps({'camera': 10.0}, {'camera': 'small'}))
+    kept = [made.parts(n)[0] for n in range(len(made)) if allowed[n]]
+    assert {part.reuse for part in kept} == {1, 3, 6}
+    assert {(part.rate, part.level) for part in kept} == {(10.0, 'small')}
+
+
+@pytest.mark.parametrize('reuse', [(), (1, 2), (2, 2), (3, 0), (11, 1)])
+def test_a_reuse_that_is_none_is_refused(reuse: tuple[int, ...]) -> None:
+    with pytest.raises(ConfigurationError, match='camera: a reuse of'):
+        ModalityOptions('camera', (10.0,), LEVELS, reuse=reuse)
 
 
 def test_the_cheapest_stays_allowed_whatever_the_caps() -> None:

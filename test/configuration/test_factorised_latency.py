@@ -64,6 +64,56 @@ def test_a_rate_the_encoder_cannot_follow_costs_a_full_queue() -> None:
     assert overloaded > 2.5 * relaxed
 
 
+def with_reuse(**units: StageTime) -> tuple[ConfigurationSpace, FactorisedLatency]:
+    camera = ModalityOptions('camera', (10.0, 30.0), ('medium', 'large'), reuse=(3, 1))
+    made = ConfigurationSpace([camera, ModalityOptions('radar', (20.0,), ('',))])
+    times = {
+        ('camera', 'medium'): StageTime(0.020, 0.1),
+        ('camera', 'large'): StageTime(0.040, 0.1),
+        ('radar', ''): StageTime(0.001, 0.1),
+    }
+    profile = UnitTimeProfile(times, StageTime(TRANSPORT, 0.1), StageTime(FUSION, 0.1), units)
+    return made, FactorisedLatency(made, profile)
+
+
+def test_with_reuse_the_mean_is_the_load_and_the_full_time_the_latency() -> None:
+    made, latency = with_reuse(camera=StageTime(0.004, 0.1))
+    every, third = (
+        made.index_of(
+            (
+                ModalityConfiguration('camera', 30.0, 'large', reuse=reuse),
+                ModalityConfiguration('radar', 20.0, ''),
+            )
+        )
+        for reuse in (1, 3)
+    )
+    assert every is not None
+    assert third is not None
+    medians = latency.predict(0.0).quantiles(0.5)
+    assert medians[third] == pytest.approx(0.040 + TRANSPORT + FUSION, rel=0.05)
+    assert medians[every] > 2.0 * medians[third]
+    assert latency.pace(every) == pytest.approx(30 * 0.040 + 20 * 0.001)
+    assert latency.pace(third) == pytest.approx(10 * 0.040 + 20 * 0.004 + 20 * 0.001)
+
+
+def test_how_long_following_takes_is_learnt() -> None:
+    made, latency = with_reuse()
+    for step in range(200):
+        if step % 3:
+            latency.observe_followed('camera', 0.012, step / 30)
+        else:
+            latency.observe_unit('camera', 'large', 0.040, step / 30)
+    latency.predict(6.7)
+    third = made.index_of(
+        (
+            ModalityConfiguration('camera', 30.0, 'large', reuse=3),
+            ModalityConfiguration('radar', 20.0, ''),
+        )
+    )
+    assert third is not None
+    assert latency.pace(third) == pytest.approx(10 * 0.040 + 20 * 0.012 + 20 * 0.001, rel=0.1)
+
+
 def test_the_quantile_is_that_of_simulated_decisions() -> None:
     random = np.random.default_rng(1)
     latency = model(scatter=0.2)

@@ -66,6 +66,25 @@ def test_every_level_runs_while_all_sensors_are_at_work() -> None:
     assert {p.parts[1].rate for p in phases} == {20.0}
 
 
+def test_where_reuse_can_be_chosen_following_is_measured_too() -> None:
+    camera = ModalityOptions('camera', (10.0, 30.0), ('small', 'medium'), '', (6, 2, 1))
+    reusing = ConfigurationSpace([camera, ModalityOptions('radar', (20.0,), ('',), '')])
+    phases = profile_phases(reusing, [100.0], 0)
+    assert [(p.parts[0].level, p.parts[0].reuse) for p in phases] == [
+        ('small', 1),
+        ('medium', 1),
+        ('small', 2),
+    ]
+    samples = [(phase, flown(phase, 60)) for phase in phases]
+    assert samples[2][1].lacking(phases[2]) == {'camera.follow': 0}
+    for _ in range(30):
+        samples[2][1].add_unit('camera', 'small', trail(('follow', 0.002)))
+    assert not samples[2][1].lacking(phases[2])
+    made = device_profile('here', samples, reusing, {}, {})
+    assert made.stages['camera.follow'] == pytest.approx([0.002] * 6)
+    assert unit_times_from_profile(made, reusing).follow['camera'].median == pytest.approx(0.002)
+
+
 def test_checks_are_spread_over_all_configurations() -> None:
     checks = [p for p in profile_phases(SPACE, [100.0], 3) if p.is_check]
     assert [SPACE.index_of(p.parts) for p in checks] == [0, 13, 26]

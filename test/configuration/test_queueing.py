@@ -12,11 +12,11 @@ from mmedge_ros.sensing.rate_control import RateControl
 
 
 def quantile(  # type: ignore[no-untyped-def]
-    service, interval, score=0.0, scatter=0.0, ignorance=0.0, units=15, capacity=10**6
+    service, interval, score=0.0, scatter=0.0, ignorance=0.0, units=15, capacity=10**6, **reuse
 ) -> float:
     arrays = (np.array([value]) for value in (service, scatter, ignorance, interval))
     growing = np.array([float(units)])
-    return float(last_unit_quantiles(*arrays, (score,), growing, capacity)[0, 0])
+    return float(last_unit_quantiles(*arrays, (score,), growing, capacity, **reuse)[0, 0])
 
 
 @pytest.mark.parametrize('service', [0.01, 0.033, 0.034, 0.05, 0.2])
@@ -25,6 +25,23 @@ def test_without_scatter_it_is_the_recursion_itself(service: float) -> None:
     arrivals = [interval * n for n in range(units)]
     last = completion_times(arrivals, [service] * units)[-1] - arrivals[-1]
     assert quantile(service, interval, units=units) == pytest.approx(last)
+
+
+@pytest.mark.parametrize('service', [0.01, 0.04, 0.06, 0.09, 0.2])
+@pytest.mark.parametrize('reuse', [2, 3, 6])
+def test_with_reuse_it_is_the_recursion_that_ends_with_an_encoded_unit(
+    service: float, reuse: int
+) -> None:
+    interval, units = 1 / 30, 12
+    arrivals = [interval * n for n in range(units)]
+    services = [service * (0.15 if n % reuse else 1.0) for n in reversed(range(units))]
+    last = completion_times(arrivals, services)[-1] - arrivals[-1]
+    found = quantile(service, interval, units=units, reuse=float(reuse), followed=0.15)
+    assert found == pytest.approx(last, rel=0.1)  # not every length of a queue is looked at
+
+
+def test_where_following_takes_longer_it_counts() -> None:
+    assert quantile(0.01, 0.1, reuse=2.0, followed=1.5) == pytest.approx(0.015)
 
 
 def test_below_saturation_only_the_last_unit_is_waited_for() -> None:

@@ -107,7 +107,7 @@ def test_rates_that_a_predictor_was_not_trained_for_are_flown_by_the_table() -> 
 def test_what_a_user_sets_is_few_and_what_is_fixed_now_is_one_warning(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    assert len(declared(ConfigurationOptimizerParameters)) <= 35
+    assert len(declared(ConfigurationOptimizerParameters)) <= 36
     optimizer = 'adaptation.reconfiguration.control.optimizer'
     former = {
         'adaptation.guard.patience': ('it is fixed at 15.0', 3.0),

@@ -224,10 +224,7 @@ def _changes(configurations: Sequence[Configuration]) -> list[Configuration]:
 
 
 def _in_words(configuration: Configuration) -> str:
-    return ', '.join(
-        f'{part.modality} {part.rate:g} Hz {part.level}'.strip()
-        for part in configuration.modalities
-    )
+    return ', '.join(part.words() for part in configuration.modalities)
 
 
 def _quantile(values: np.ndarray[Any, np.dtype[np.float64]], probability: float) -> float | None:

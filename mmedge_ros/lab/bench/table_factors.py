@@ -136,7 +136,8 @@ def _parts(numbers: FloatArray, space: ConfigurationSpace) -> tuple[FloatArray, 
     slowest: list[FloatArray] = []
     after = [np.full(len(space), rest)]
     for m, options in enumerate(space.modalities):
-        rate_places, level_places = space.grid.places[:, 2 * m : 2 * m + 2].T
+        level_places = space.columns[m].level
+        rate_places = np.searchsorted(space.modalities[m].rates, space.columns[m].rate)
         rates = np.repeat(options.rates, len(options.levels))
         service = np.tile(units[: len(options.levels)], len(options.rates))
         none, growing = np.zeros(len(service)), np.maximum(np.round(rates * OVERLOAD), 1.0)

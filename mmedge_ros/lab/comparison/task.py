@@ -20,6 +20,7 @@ from mmedge_ros.lab.evaluation.cached_networks import CachedNetworks
 from mmedge_ros.lab.evaluation.encoded_flight import EncodedFlight
 from mmedge_ros.lab.evaluation.flight_cases import CachedTruth, encoded_with_truth
 from mmedge_ros.lab.policies.policy_run import PolicyRun, run_policy
+from mmedge_ros.lab.policies.registry import policy_named
 from mmedge_ros.lab.policies.steering import Plugins
 from mmedge_ros.lab.reporting.report_files import kept_content, write_files
 from mmedge_ros.replay.recording import Recording
@@ -133,7 +134,11 @@ def compare_flight(
     }
     with Recording(task.flight) as recording:
         flight = encoded_with_truth(
-            recording, encoders, levels, lambda share: report(_ENCODING_SHARE * share)
+            recording,
+            encoders,
+            levels,
+            lambda share: report(_ENCODING_SHARE * share),
+            with_greys=any(policy_named(case.policy).reuses for case in pending),
         )
     assert flight.truth is not None  # it is one that can be judged
     truth, networks = CachedTruth(flight.truth), task.bundle.networks()

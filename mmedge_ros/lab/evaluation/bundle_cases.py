@@ -13,6 +13,7 @@ from mmedge_ros.data_types import CAMERA, RADAR, Configuration, ModalityConfigur
 from mmedge_ros.lab.evaluation import EvaluationError
 
 RATES: Mapping[str, tuple[float, ...]] = {CAMERA: (10.0, 20.0, 30.0), RADAR: (5.0, 10.0, 20.0)}
+REUSE = (1, 2, 3, 6)
 
 
 class Strategy(NamedTuple):

@@ -34,7 +34,7 @@ _PACKAGE = Path(__file__).resolve().parents[2]
 _DECIDING = (
     'data_types.py',
     *('aggregation', 'encoding', 'fusion', 'geometry', 'pipeline', 'records', 'replay'),
-    *('sensing', 'tracking', 'lab/evaluation'),
+    *('recurrence', 'sensing', 'tracking', 'lab/evaluation'),
 )
 
 

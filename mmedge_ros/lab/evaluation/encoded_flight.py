@@ -12,8 +12,12 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+import numpy as np
+
 from mmedge_ros.data_types import (
+    CAMERA,
     RADAR,
+    Appearance,
     Configuration,
     ModalityConfiguration,
     Unit,
@@ -22,6 +26,7 @@ from mmedge_ros.data_types import (
 from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.unit_encoder import UnitEncoder
 from mmedge_ros.geometry.ego_motion import EgoReport
+from mmedge_ros.geometry.image_motion import Grey
 from mmedge_ros.geometry.projection import CameraModel
 from mmedge_ros.geometry.transforms import StampedTransform
 from mmedge_ros.lab.evaluation.steered_replay import SteeredReplay, Steering
@@ -29,11 +34,22 @@ from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline, Pipeline
 from mmedge_ros.records.device_profile import DeviceProfile
 from mmedge_ros.records.ground_truth import GroundTruth
 from mmedge_ros.records.run_record import RunRecord
+from mmedge_ros.recurrence.object_memory import ObjectMemory
 from mmedge_ros.replay import ReplayError
 from mmedge_ros.replay.offline_replay import OfflineReplay
 from mmedge_ros.replay.offline_session import begin_record
 from mmedge_ros.replay.recording import Recording
 from mmedge_ros.sensing import SensingError
+from mmedge_ros.sensing.camera.image import decode_half_grey, decode_image, half_grey
+
+_NO_GRID, _NO_EMBEDDING = np.zeros((0, 0, 0), np.float16), np.zeros(0, np.float32)
+
+
+class _Greys(NamedTuple):
+    """A picture in grey at half its size, as an encoder has it that encodes or follows it."""
+
+    encoded: Grey
+    followed: Grey
 
 
 class _Place(NamedTuple):
@@ -49,7 +65,8 @@ class EncodedFlight:
     """A recording in memory: what arrived when, and the features of each unit at each level.
 
     ``events`` hold units without their payload. ``levels`` are those of each modality's encoder,
-    () where one model or none serves every level. Features are added by `encode_flight`.
+    () where one model or none serves every level. Features are added by `encode_flight`, and
+    with ``greys`` the pictures by which units can be followed instead of encoded.
     """
 
     record: RunRecord
@@ -59,6 +76,7 @@ class EncodedFlight:
     camera: CameraModel | None
     levels: dict[str, tuple[str, ...]] = field(default_factory=dict)
     features: dict[_Place, UnitFeatures | Exception] = field(default_factory=dict)
+    greys: dict[int, _Greys] = field(default_factory=dict)
 
     @property
     def modalities(self) -> tuple[str, ...]:
@@ -99,10 +117,14 @@ def encode_flight(
     encoders: Mapping[str, UnitEncoder],
     wanted: Mapping[str, Collection[str]],
     on_progress: Callable[[float], None] | None = None,
+    *,
+    with_greys: bool = False,
 ) -> None:
     """Encode every unit of a recording once per level; what is there already is kept.
 
     :param wanted: levels to encode, by modality
+    :param with_greys: keep what replays with ``reuse`` in the configuration need: 160 kB for each
+        picture of 640 x 480 px
     :param on_progress: called with the share done, 0..1
     """
     for modality, encoder in encoders.items():
@@ -115,8 +137,18 @@ def encode_flight(
                 place = _Place(unit.modality, level, unit.sequence)
                 if place not in flight.features:
                     flight.features[place] = _encoded(encoder, unit, level)
+            if with_greys and unit.modality == CAMERA:
+                _keep_greys(flight, unit)
         if on_progress:
             on_progress((number + 1) / total)
+
+
+def _keep_greys(flight: EncodedFlight, unit: Unit) -> None:
+    try:
+        greys = _Greys(half_grey(decode_image(unit.payload)), decode_half_grey(unit.payload))
+    except SensingError:
+        return
+    flight.greys[unit.sequence] = greys
 
 
 def _distinct_levels(levels: tuple[str, ...], wanted: Iterable[str]) -> list[str]:
@@ -131,15 +163,42 @@ def _encoded(encoder: UnitEncoder, unit: Unit, level: str) -> UnitFeatures | Exc
 
 
 class StoredEncoder:
-    """Returns the features of each unit from memory."""
+    """Returns the features of each unit from memory, and follows as `CameraEncoder` does."""
 
     def __init__(self, flight: EncodedFlight, modality: str) -> None:
         self.modality = modality
         self.levels = flight.levels[modality]
         self.problems: Counter[str] = Counter()
         self._features = flight.features
+        self._greys = flight.greys
+        self._memory = ObjectMemory()
 
     def encode(
+        self, unit: Unit, configuration: ModalityConfiguration, configuration_id: int
+    ) -> UnitFeatures:
+        if self.modality != CAMERA or not self._greys:
+            return self._stored(unit, configuration, configuration_id)
+        due, greys = self._memory.due(unit, configuration), self._greys.get(unit.sequence)
+        followed = None if due or greys is None else self._memory.follow(unit, greys.followed)
+        if followed is None:
+            self._memory.forget()
+        features = self._stored(unit, configuration, configuration_id)
+        if followed is not None:
+            return replace(
+                features,
+                detections=followed,
+                followed=True,
+                grid=_NO_GRID,
+                embedding=_NO_EMBEDDING,
+                appearance=Appearance(),
+            )
+        if configuration.reuse <= 1 or greys is None:
+            return features
+        detections = features.detections
+        remembered = self._memory.remember(unit, configuration, greys.encoded, detections)
+        return replace(features, detections=remembered)
+
+    def _stored(
         self, unit: Unit, configuration: ModalityConfiguration, configuration_id: int
     ) -> UnitFeatures:
         level = configuration.level if self.levels else ''

@@ -155,12 +155,15 @@ def encoded_with_truth(
     encoders: Mapping[str, UnitEncoder],
     levels: Mapping[str, Collection[str]],
     on_progress: Callable[[float], None],
+    *,
+    with_greys: bool = False,
 ) -> EncodedFlight:
     """Read a flight that can be judged and encode its units with the ``levels`` of a modality.
 
     What of it could not be read is in the problems of its record.
 
     :param on_progress: called with the share done, 0..1
+    :param with_greys: as of `encode_flight`
     :raises EvaluationError: if it lacks a sensor or the truth
     :raises ReplayError: if it cannot be read
     :raises EncodingError: if the bundle cannot be used
@@ -178,7 +181,7 @@ def encoded_with_truth(
             f'{recording.bag.path}: the recording has no {missing[0]}; use flights with camera '
             'and radar, as `mmedge simulate` writes them'
         )
-    encode_flight(flight, recording, encoders, levels, on_progress)
+    encode_flight(flight, recording, encoders, levels, on_progress, with_greys=with_greys)
     flight.record.problems += [
         *recording.bag.problems,
         *recording.problems,

@@ -82,8 +82,13 @@ class OptimiserSteering:
         if self.loop.scene is not None:
             self.loop.scene.encoded(features)
         if self._learns:
-            taken = encode_seconds(features.trail)
-            self.loop.unit_encoded(features.modality, features.level, taken, now_ns / NS_PER_S)
+            now = now_ns / NS_PER_S
+            if features.followed:
+                taken = stage_seconds(features.trail, 'follow')
+                self.loop.unit_followed(features.modality, taken, now)
+            else:
+                taken = stage_seconds(features.trail, 'encode')
+                self.loop.unit_encoded(features.modality, features.level, taken, now)
 
     def resting(self, skip: SkipDecision, now_ns: int) -> None:
         self.loop.resting(skip.modality, max(skip.skip_until_ns, now_ns) / NS_PER_S)
@@ -179,9 +184,9 @@ class SteeredReplay(OfflineReplay):
         record.configurations = list(self.configurations)
 
 
-def encode_seconds(trail: Trail) -> float:
-    """Return how long a unit was encoded by its trail; NaN where that does not tell."""
+def stage_seconds(trail: Trail, name: str) -> float:
+    """Return how long a stage of a unit took by its trail; NaN where that does not tell."""
     for stage in reversed(trail):
-        if stage.stage == 'encode':
+        if stage.stage == name:
             return (stage.end_ns - stage.begin_ns) / NS_PER_S
     return math.nan

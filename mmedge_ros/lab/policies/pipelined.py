@@ -167,10 +167,11 @@ def _replayed(
 
 
 def _encodings(record: RunRecord, window_end_ns: int | None = None) -> tuple[Encoding, ...]:
-    """Return every run of an encoder, by its beginning."""
+    """Return every run of an encoder, by its beginning; following is one."""
     encodings = []
     for unit in record.features:
-        encode = next(stage for stage in reversed(unit.trail) if stage.stage == 'encode')
+        work = 'follow' if unit.followed else 'encode'
+        encode = next(stage for stage in reversed(unit.trail) if stage.stage == work)
         span = (encode.begin_ns, encode.end_ns, window_end_ns)
         encodings.append(Encoding(unit.modality, unit.sequence, unit.level, *span))
     return tuple(sorted(encodings, key=lambda e: (e.begin_ns, e.end_ns)))

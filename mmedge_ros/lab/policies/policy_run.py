@@ -31,7 +31,7 @@ from mmedge_ros.data_types import (
 from mmedge_ros.encoding.bundle.model_bundle import model_levels
 from mmedge_ros.fusion.feature_fusion import FusionNetworks
 from mmedge_ros.lab.evaluation import EvaluationError
-from mmedge_ros.lab.evaluation.bundle_cases import RATES
+from mmedge_ros.lab.evaluation.bundle_cases import RATES, REUSE
 from mmedge_ros.lab.evaluation.bundle_under_test import BundleUnderTest
 from mmedge_ros.lab.evaluation.encoded_flight import EncodedFlight
 from mmedge_ros.lab.evaluation.steered_replay import OptimiserSteering, Steering
@@ -118,7 +118,7 @@ def run_policy(
 ) -> PolicyRun:
     """Run a policy over an encoded flight.
 
-    :param flight: encoded with `levels_needed`
+    :param flight: encoded with `levels_needed`, and with greys for a policy that reuses
     :param cpu_share: 0..1, share of the processor; the optimiser begins with the bundle's profile
         in any case
     :param latency_limit: T_max, s: what the optimiser keeps to, and when pipelined windows close
@@ -132,7 +132,9 @@ def run_policy(
     kind = policy_named(name)
     plugins = plugins or Plugins()
     _require(kind, protocol, latency_limit, plugins)
-    choices = _choices(bundle.folder, bundle.digest)
+    # A window alone has no picture before it that could be followed.
+    reuse = REUSE if kind.reuses and protocol == STREAM else (1,)
+    choices = _choices(bundle.folder, bundle.digest, reuse)
     device = slowed(bundle.profile, cpu_share)
     windows = WindowParameters(deadline=latency_limit)
     arrivals = arrivals_of(flight)
@@ -194,8 +196,12 @@ class _Choices(NamedTuple):
 
 
 @functools.lru_cache(maxsize=8)
-def _choices(folder: Path, digest: str) -> _Choices:  # noqa: ARG001  # another content, another
-    space = bundle_space(folder, (CAMERA, RADAR), RATES)
+def _choices(
+    folder: Path,
+    digest: str,  # noqa: ARG001  # another content, another
+    camera_reuse: tuple[int, ...] = (1,),
+) -> _Choices:
+    space = bundle_space(folder, (CAMERA, RADAR), RATES, camera_reuse)
     predictor = bundle_predictor(folder, space).predictor
     return _Choices(space, predictor, model_levels(folder)[1])
 

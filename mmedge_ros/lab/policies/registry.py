@@ -35,7 +35,8 @@ class PolicyKind:
 
     ``short`` is for figures, ``words`` is one sentence for readers. ``needs`` names the field of
     `Plugins` it cannot do without, '' for none. ``skips``: the bundle's gate is used, if it has
-    one; ``learned``: its fusion network.
+    one; ``learned``: its fusion network; ``reuses``: what chooses may encode fewer pictures and
+    follow what was detected in the others.
     """
 
     execution: Execution
@@ -45,6 +46,7 @@ class PolicyKind:
     needs: str = ''
     skips: bool = False
     learned: bool = True
+    reuses: bool = False
 
     @property
     def name(self) -> str:
@@ -112,6 +114,14 @@ _KINDS = (
         'bundle brings a gate.',
         Choosing.OPTIMISER,
         skips=True,
+        reuses=True,
+    ),
+    PolicyKind(
+        Pipelined('ours_without_reuse'),
+        'no reuse',
+        'Ours with an optimiser that encodes every picture that it takes.',
+        Choosing.OPTIMISER,
+        skips=True,
     ),
     PolicyKind(
         Pipelined('ours_without_optimiser'),
@@ -126,12 +136,14 @@ _KINDS = (
         'Ours with an optimiser that believes the device profile for ever.',
         Choosing.PROFILE,
         skips=True,
+        reuses=True,
     ),
     PolicyKind(
         Pipelined('ours_without_skipping'),
         'no skipping',
         'Ours without a gate: every window is decided in full.',
         Choosing.OPTIMISER,
+        reuses=True,
     ),
     PolicyKind(
         Blocking('ours_without_pipelining', cached=True),
@@ -146,6 +158,7 @@ _KINDS = (
         Choosing.OPTIMISER,
         skips=True,
         learned=False,
+        reuses=True,
     ),
 )
 

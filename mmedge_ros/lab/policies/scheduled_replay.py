@@ -49,12 +49,13 @@ class StoredFeatures:
     def of(
         self, unit: UnitKey, part: ModalityConfiguration, configuration_id: int = 0
     ) -> UnitFeatures | None:
-        """Return the features of a unit; None where it could not be encoded.
+        """Return the features of a unit, encoded in full; None where it could not be encoded.
 
         :raises ReplayError: if it was not encoded with the level
         """
         try:
-            return self._encoders[unit[0]].encode(self.units[unit], part, configuration_id)
+            every = replace(part, reuse=1)
+            return self._encoders[unit[0]].encode(self.units[unit], every, configuration_id)
         except (SensingError, EncodingError):
             return None
 

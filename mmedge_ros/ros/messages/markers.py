@@ -126,10 +126,5 @@ def status_text(decision: core.Decision, configuration: core.Configuration | Non
 def _configured(configuration: core.Configuration | None) -> str:
     if configuration is None:
         return 'configuration: native rates, default levels'
-    parts = [
-        ' '.join(
-            filter(None, [m.modality, f'{m.rate:g} Hz' if m.rate else 'native rate', m.level])
-        )
-        for m in configuration.modalities
-    ]
-    return f'configuration {configuration.id}: {", ".join(parts) or "native rates"}'
+    parts = ', '.join(part.words() for part in configuration.modalities)
+    return f'configuration {configuration.id}: {parts or "native rates"}'

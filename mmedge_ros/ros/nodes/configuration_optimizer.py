@@ -18,11 +18,11 @@ from mmedge_ros.ros.optimizer_setup import (
     ConfigurationOptimizerParameters,
     Cost,
     demand_from_message,
-    encode_seconds,
     look_at_tracks,
     look_at_unit,
     optimizer_setup,
     seconds_until,
+    take_duration,
 )
 from mmedge_ros.ros.parameters import declare
 from mmedge_ros.ros.ros_clock import RosClock, steady_clock
@@ -67,9 +67,7 @@ class ConfigurationOptimizerNode(Node):
 
     def _on_features(self, message: msg.UnitFeatures) -> None:
         begun = time.perf_counter()
-        self._loop.unit_encoded(
-            message.modality, message.level, encode_seconds(message), time.monotonic()
-        )
+        take_duration(self._loop, message, time.monotonic())
         if self._loop.scene is not None:
             look_at_unit(self._loop.scene, message)
         self._unit_cost.add(time.perf_counter() - begun)

@@ -190,7 +190,7 @@ def _decode_compressed(message: Any, how: int = cv2.IMREAD_COLOR) -> Picture:
         picture = cv2.imdecode(data, how | cv2.IMREAD_IGNORE_ORIENTATION)
     except cv2.error as error:
         raise SensingError(f'damaged {kind.encoding} image ({error})') from error
-    expected = (kind.height, kind.width, 3)
+    expected: tuple[int, ...] = (kind.height, kind.width, 3)
     if how == cv2.IMREAD_REDUCED_GRAYSCALE_2:
         expected = ((kind.height + 1) // 2, (kind.width + 1) // 2)
     if picture is None or picture.shape != expected:

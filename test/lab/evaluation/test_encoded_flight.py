@@ -102,11 +102,13 @@ class GriddedEncoder:
         pass
 
 
-def encoded(bag: Path, with_encoders: dict[str, UnitEncoder], *levels: str) -> EncodedFlight:
+def encoded(
+    bag: Path, with_encoders: dict[str, UnitEncoder], *levels: str, with_greys: bool = False
+) -> EncodedFlight:
     with Recording(bag) as source:
         flight = load_flight(source, PipelineParameters())
         wanted = dict.fromkeys(with_encoders, levels or ('small', 'large'))
-        encode_flight(flight, source, with_encoders, wanted)
+        encode_flight(flight, source, with_encoders, wanted, with_greys=with_greys)
     return flight
 
 
@@ -149,6 +151,16 @@ def test_stored_features_give_the_decisions_of_encoders_at_work(
     # And again: a replay leaves nothing behind in the flight.
     again = replay(flight, PerceptionPipeline(), chosen, NOMINAL)
     assert decision_lines(again.decisions) == expected
+
+
+def test_pictures_that_are_followed_are_the_same_ones_too(bag: Path, bundle: Path) -> None:
+    parts = (ModalityConfiguration(CAMERA, level='large', reuse=3), ModalityConfiguration(RADAR))
+    chosen = Configuration(1, 0, parts)
+    expected = played(bag, PerceptionPipeline(), encoders(bundle), chosen)
+    flight = encoded(bag, encoders(bundle), 'large', '', with_greys=True)
+    record = replay(flight, PerceptionPipeline(), chosen, NOMINAL)
+    assert np.mean([unit.followed for unit in record.features if unit.modality == CAMERA]) > 0.4
+    assert decision_lines(record.decisions) == expected
 
 
 @pytest.mark.parametrize('level', ['small', 'large'])

@@ -30,7 +30,7 @@ from mmedge_ros.data_types import (
 )
 from mmedge_ros.lab.evaluation.decision_log import decision_lines
 from mmedge_ros.lab.evaluation.encoded_flight import replay_encoded
-from mmedge_ros.lab.evaluation.steered_replay import OptimiserSteering, encode_seconds
+from mmedge_ros.lab.evaluation.steered_replay import OptimiserSteering, stage_seconds
 from mmedge_ros.pipeline.fusion_strategy import gated_pipeline
 from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline
 from mmedge_ros.records.run_record import RunRecord
@@ -65,7 +65,7 @@ class Script:
 
     def features_ready(self, features: UnitFeatures, now_ns: int) -> None:
         self.told.append((f'{features.modality} ready', now_ns))
-        self.encode_seconds.append(encode_seconds(features.trail))
+        self.encode_seconds.append(stage_seconds(features.trail, 'encode'))
 
     def resting(self, skip: SkipDecision, now_ns: int) -> None:
         self.told.append((f'{skip.modality} rests', now_ns))
@@ -186,4 +186,4 @@ def test_the_optimiser_gives_up_a_level_that_turns_out_too_slow(learns: bool, le
 
 
 def test_a_trail_without_encoding_says_nothing() -> None:
-    assert math.isnan(encode_seconds(()))
+    assert math.isnan(stage_seconds((), 'encode'))

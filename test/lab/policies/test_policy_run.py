@@ -112,6 +112,17 @@ def test_ours_gives_up_levels_where_the_processor_is_taken_away(
     assert last_level('pipelined_min', 1.0) == 'small'
 
 
+def test_ours_may_follow_pictures_where_the_processor_is_taken_away(
+    flight: EncodedFlight, bundle: BundleUnderTest
+) -> None:
+    def reuses(name: str) -> set[int]:
+        made = run(name, flight, bundle, cpu_share=0.5)
+        return {d.configuration.of(CAMERA).reuse for d in made.schedule.decisions}
+
+    assert max(reuses('ours')) > 1
+    assert reuses('ours_without_reuse') == {1}
+
+
 def test_skipping_needs_a_gate_and_is_left_out_without_skipping(
     tmp_path: Path, flight: EncodedFlight
 ) -> None:
@@ -157,7 +168,8 @@ def test_ours_uses_the_time_that_units_come_before_a_window_ends(
     protocol: str, flight: EncodedFlight, bundle: BundleUnderTest
 ) -> None:
     """At half the processor the large level takes 60 ms: too long after the end, not before it."""
-    made = run('ours', flight, bundle, protocol=protocol, cpu_share=0.5, latency_limit=0.05)
+    name = 'ours_without_reuse'
+    made = run(name, flight, bundle, protocol=protocol, cpu_share=0.5, latency_limit=0.05)
     last = made.schedule.decisions[-5:]
     cameras = {decision.configuration.of(CAMERA) for decision in last}
     assert {(part.rate, part.level) for part in cameras} == {(10.0, 'large')}
