@@ -115,7 +115,7 @@ class SemanticMemory:
         hot: HotClasses | None = None,
         parameters: SemanticMemoryParameters | None = None,
     ) -> None:
-        _require_fitting(centres)
+        require_fitting(centres)
         self._given = centres
         self._parameters = parameters or SemanticMemoryParameters()
         self.hot = hot or HotClasses(len(centres.centres[0]))
@@ -135,6 +135,11 @@ class SemanticMemory:
     def layers(self) -> int:
         """How many taps there are."""
         return len(self._centres)
+
+    @property
+    def classes(self) -> int:
+        """How many classes there are."""
+        return len(self._centres[0])
 
     @property
     def agreement(self) -> float:
@@ -263,7 +268,11 @@ def accumulated(similarities: Sequence[FloatArray]) -> FloatArray:
     return total / (2.0 ** len(similarities) - 1.0)
 
 
-def _require_fitting(centres: SemanticCentres) -> None:
+def require_fitting(centres: SemanticCentres) -> None:
+    """Make sure that the parts fit together.
+
+    :raises RecurrenceError: if they do not, or hold what is no number
+    """
     layers = len(centres.centres)
     parts = (centres.origins, centres.whitening, centres.thresholds, centres.priors)
     sizes = tuple(len(part) for part in parts)

@@ -22,6 +22,7 @@ _LARGEST_MANIFEST_BYTES = 1 << 20
 _SHA256_DIGITS = 64
 _GATE_SUFFIX = '.npz'
 _MOST_STAGES = 32
+_MOST_NAMES = 100
 
 
 @dataclass(frozen=True)
@@ -115,6 +116,20 @@ class Manifest:
         """Return a file that is the entry ``name`` of a section."""
         return self._file(self.section(section).get(name), f'{section}.{name}')
 
+    def stages(self, section: str) -> Stages:
+        """Return the files of a section that is a network in stages, or of one file."""
+        return self._stages(self.section(section), section)
+
+    def names(self, section: str, name: str, most: int) -> tuple[str, ...]:
+        """Return a list of 1 to ``most`` texts, all different."""
+        return self._names(self.section(section).get(name), f'{section}.{name}', most)
+
+    def names_by_name(self, section: str, name: str) -> dict[str, tuple[str, ...]]:
+        """Return a mapping from names to lists of texts; {} if it is not there."""
+        where = f'{section}.{name}'
+        lists = self._mapping(self.section(section).get(name) or {}, where)
+        return {k: self._names(v, f'{where}.{k}', _MOST_NAMES) for k, v in lists.items()}
+
     def share(self, section: str, name: str) -> float:
         value: Any = self.section(section).get(name)
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
@@ -130,6 +145,16 @@ class Manifest:
             own: self._text(label, f'{where}.{own}')
             for own, label in self._mapping(entry, where).items()
         }
+
+    def _names(self, entry: Any, where: str, most: int) -> tuple[str, ...]:
+        texts = entry if isinstance(entry, list) else []
+        names = tuple(self._text(text, where) for text in texts)
+        if not 1 <= len(names) <= most or len(set(names)) < len(names):
+            raise EncodingError(
+                f'{self.path} has {where} {str(entry)[:80]!r}; it must be a list of 1 to {most} '
+                'texts, all different'
+            )
+        return names
 
     def _stages(self, entry: Any, where: str) -> Stages:
         fields = self._mapping(entry, where)
