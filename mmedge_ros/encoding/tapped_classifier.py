@@ -14,8 +14,8 @@ It is the section ``recogniser`` of a bundle's manifest::
 
 Each stage but the last puts out first what its tap gives: the mean of its feature map (1, D), or
 the map itself (1, D, h, w). The last one puts out ``logits`` (1, J) and, where there are
-attributes, ``attributes`` (1, A). A stage with a tap may put out ``attributes_<number>`` (1, A),
-too, its number from 1: what is known of them at that exit. ``memory`` is optional.
+attributes, ``attributes`` (1, A). A stage with a tap may put out ``exit_<number>`` (1, J + A),
+too, its number from 1: what a head of its own says there. ``memory`` is optional.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from mmedge_ros.recurrence.stored_centres import read_centres
 
 SECTION = 'recogniser'
 FORMAT = 1
-LOGITS, ATTRIBUTES = 'logits', 'attributes'
+LOGITS, ATTRIBUTES, EXIT = 'logits', 'attributes', 'exit_{}'
 _MOST_CLASSES = 10_000
 _LARGEST_SIDE = 1024
 _NO_ATTRIBUTES = np.zeros(0, np.float32)
@@ -146,6 +146,10 @@ class TappedClassifier:
             )
         return softmax(logits), _flat(tensors.get(ATTRIBUTES))
 
+    def at_exit(self, state: TapState) -> NDArray[np.float32]:
+        """Return what the head of the last stage that ran says (J + A,); empty without a head."""
+        return _flat(state.made.get(EXIT.format(state.block)))
+
     def vectors(self, blob: NDArray[np.float32]) -> tuple[list[FloatArray], FloatArray]:
         """Run everything; return the vector (D_l,) of each tap, and the probabilities (J,)."""
         state = self.network.start(blob)
@@ -232,7 +236,7 @@ class MemorisedClassifier:
             for layer in range(memory.layers):
                 recall = lookup.add(np.asarray(state.pooled, float))
                 if recall is not None and not recall.is_audit:
-                    known = _flat(state.tensors.get(f'{ATTRIBUTES}_{layer + 1}'))
+                    known = self.classifier.at_exit(state)[len(self.classifier.classes) :]
                     label = memory.recalled(lookup)
                     return Look(label, float('nan'), LabelSource.MEMORY, layer + 1, known)
                 if layer + 1 < memory.layers:

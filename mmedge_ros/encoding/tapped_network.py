@@ -7,7 +7,7 @@ it, and its first output is what the stage is about, its *activation*.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -26,13 +26,14 @@ Tensors = Mapping[str, Tensor]
 class TapState:
     """A run that has come through ``block`` of its stages, and can go on from here at any time.
 
-    ``activation`` is what the last of them put out, mostly (1, C, H, W); ``tensors`` are all
-    that later stages, or the outputs, still need.
+    ``activation`` is what the last of them put out first, mostly (1, C, H, W), ``made`` all that
+    it put out; ``tensors`` are all that later stages, or the outputs, still need.
     """
 
     block: int
     activation: Tensor
     tensors: Tensors
+    made: Tensors = field(default_factory=dict)
 
     @property
     def pooled(self) -> NDArray[np.float32]:
@@ -116,7 +117,7 @@ class TappedNetwork:
         if number + 1 == self.blocks:
             later = set(self.outputs)
         live = {name: value for name, value in {**tensors, **made}.items() if name in later}
-        return TapState(number + 1, np.asarray(made[names[0]]), live)
+        return TapState(number + 1, np.asarray(made[names[0]]), live, made)
 
     def _named(self, blob: Tensor | Tensors) -> Tensors:
         if isinstance(blob, Mapping):

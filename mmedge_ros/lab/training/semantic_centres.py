@@ -23,6 +23,7 @@ def fit_semantic_centres(
     held_out: Sequence[FloatArray],
     held_out_labels: Sequence[int],
     error: float = 0.02,
+    whole: Sequence[int] | None = None,
 ) -> SemanticCentres:
     """Fit centres and whitening on some vectors, and thresholds on others.
 
@@ -35,6 +36,9 @@ def fit_semantic_centres(
     :param labels: (N,), 0 to J - 1; each class must be there
     :param held_out: (M, D_l) for each tap, of other objects
     :param held_out_labels: (M,)
+    :param whole: (M,) what the whole classifier says of the held-out objects: then ``error`` is by
+        how much the share of right ones may fall below its own, because running on would not
+        help where it is wrong as well
     :raises TrainingError: if vectors and labels do not fit together, or a class has none
     """
     known, others = np.asarray(labels, int), np.asarray(held_out_labels, int)
@@ -61,7 +65,7 @@ def fit_semantic_centres(
         counts,
         tuple(origins),
         tuple(whitening),
-        _thresholds(similarities, others, error),
+        _thresholds(similarities, others, error, others if whole is None else np.asarray(whole)),
         np.zeros(len(centres)),
     )
 
@@ -78,7 +82,7 @@ def _whitening(apart: FloatArray) -> FloatArray:
 
 
 def _thresholds(
-    similarities: Sequence[FloatArray], labels: np.ndarray, error: float
+    similarities: Sequence[FloatArray], labels: np.ndarray, error: float, whole: np.ndarray
 ) -> FloatArray:
     """Return the least safe margin at each tap, for what is left of the objects (M,) by then."""
     left = np.ones(len(labels), np.bool_)
@@ -87,17 +91,24 @@ def _thresholds(
         scores = accumulated(similarities[: layer + 1])
         ordered = np.sort(scores, axis=1)
         margins = ordered[:, -1] - (ordered[:, -2] if scores.shape[1] > 1 else 0.0)
-        right = scores.argmax(axis=1) == labels
-        thresholds[layer] = _least_safe(margins[left], right[left], error)
+        wrong = (scores.argmax(axis=1) != labels).astype(int) - (whole != labels)
+        thresholds[layer] = least_safe(margins[left], wrong[left], error)
         left &= margins < thresholds[layer]
     return thresholds
 
 
-def _least_safe(margins: FloatArray, right: np.ndarray, error: float) -> float:
+def least_safe(margins: FloatArray, wrong: np.ndarray, error: float) -> float:
+    """Return the least margin from which on at most a share ``error`` of objects go wrong.
+
+    Few objects prove nothing: one more is taken to go wrong, of two more.
+
+    :param margins: (M,) of the objects
+    :param wrong: (M,) 1 for those that leaving makes wrong, -1 for those it puts right, else 0
+    :return: inf where there is no such margin
+    """
     order = np.argsort(-margins, kind='stable')
     recalled = np.arange(1, len(order) + 1)
-    wrong = np.cumsum(~right[order])
-    safe = np.flatnonzero((wrong + 1) / (recalled + 2) <= error)
+    safe = np.flatnonzero((np.cumsum(wrong[order]) + 1) / (recalled + 2) <= error)
     # Above no margin: nothing is told apart there.
     least = float(margins[order][safe[-1]]) if len(safe) else np.inf
     return round(least, _DIGITS) if least > 0.0 else np.inf
