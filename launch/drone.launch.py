@@ -46,6 +46,7 @@ ARGUMENTS = [
     ('image_transport', 'raw', 'raw or compressed pictures on the graph'),
     ('detector', '', 'weights (.onnx, .pt) or bundle folder; empty takes the shipped bundle'),
     ('optimise', 'false', 'choose rates and levels in flight (adds monitor and optimiser)'),
+    ('recogniser', '', 'says more of tracked objects: `bundle`, or a bundle folder with one'),
     ('profile', '', 'device profile of this machine (mmedge profile), for optimise'),
     VIEW,
     ('record', '', 'folder to be made for a recording of the flight; empty records nothing'),
@@ -70,6 +71,7 @@ def describe(values):
             radar_driver=radar_driver(values),
             optimise=is_true(values['optimise']),
             profile=values['profile'],
+            recogniser=values['recogniser'],
             view=view_port(values),
         )
     )

@@ -20,6 +20,7 @@ ARGUMENTS = [
     ('calibration', '', 'camera_info YAML to use instead of the published calibration'),
     ('extrinsics', '', 'YAML with transforms, where /tf_static does not hold them'),
     ('optimise', 'false', 'choose rates and levels in flight (adds monitor and optimiser)'),
+    ('recogniser', '', 'says more of tracked objects: `bundle`, or a bundle folder with one'),
     ('profile', '', 'device profile of this machine (mmedge profile), for optimise'),
     VIEW,
     ('use_sim_time', 'false', 'follow /clock, as under ros2 bag play --clock'),
@@ -39,6 +40,7 @@ def describe(values):
             extrinsics=extrinsics,
             optimise=is_true(values['optimise']),
             profile=values['profile'],
+            recogniser=values['recogniser'],
             view=view_port(values),
         )
     )

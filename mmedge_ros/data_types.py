@@ -110,6 +110,13 @@ class UnitOutcome(IntEnum):
     THINNED = 4
 
 
+class DetectionKey(NamedTuple):
+    """Names a detection: the camera unit by its sequence, and its place in that."""
+
+    unit_sequence: int
+    place: int
+
+
 class UnitKey(NamedTuple):
     """Identifies a unit across nodes; the stamp keeps keys apart after an encoder restarts."""
 
@@ -266,7 +273,8 @@ class Measurement:
     if the returns inside the box come from another object; ``odds`` is the logarithm of the odds
     that they are not. ``height_deviation`` is how far (relative) ranges of a source differ from
     one body to another where the box or a network gave the range, else NaN. ``repeated``: the box
-    is that of an earlier detection, moved with the image, and has its error.
+    is that of an earlier detection, moved with the image, and has its error. ``detection`` names
+    the encoder's detection whose box it is; None for clusters.
     """
 
     stamp_ns: int
@@ -286,6 +294,50 @@ class Measurement:
     odds: float = 0.0
     height_deviation: float = float('nan')
     repeated: bool = False
+    detection: DetectionKey | None = None
+
+
+class LabelSource(IntEnum):
+    """Where the label of a track is from; the values are those of Track.msg."""
+
+    DETECTOR = 0
+    FULL = 1
+    MEMORY = 2
+    REUSED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class TrackLabel:
+    """What a recogniser says of a track.
+
+    ``confidence`` in 0..1. ``attributes`` are like ``bottom red`` or ``backpack``. ``exit`` counts
+    the stages of the classifier that ran at the last look. ``is_novel``: nothing of this label was
+    there for a while.
+    """
+
+    track_id: int
+    label: str
+    confidence: float
+    attributes: tuple[str, ...] = ()
+    source: LabelSource = LabelSource.FULL
+    exit: int = 0
+    is_novel: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Novelty:
+    """Something came into view that had not been there for a while.
+
+    ``position`` (3,) m in ``frame_id`` at ``stamp_ns``; ``reason`` says in words what is new.
+    """
+
+    stamp_ns: int
+    frame_id: str
+    track_id: int
+    label: str
+    confidence: float
+    position: FloatArray
+    reason: str
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -294,7 +346,8 @@ class Track:
 
     ``position`` (3,) m and ``velocity`` (3,) m/s in the decision's frame, ``covariance``
     (6, 6) of both. ``box`` is None while the camera does not see the object. ``age`` is the
-    time since the last measurement update, in seconds.
+    time since the last measurement update, in seconds. ``detection`` names the newest one in it.
+    ``recognised`` is what a recogniser says of it; its label is then that of the track.
     """
 
     id: int
@@ -307,6 +360,8 @@ class Track:
     seen_by: tuple[str, ...]
     age: float
     box_velocity: tuple[float, float] = (0.0, 0.0)
+    detection: DetectionKey | None = None
+    recognised: TrackLabel | None = None
 
     def box_at(self, elapsed: float) -> Box | None:
         """Return the box moved with its own velocity by ``elapsed`` seconds."""

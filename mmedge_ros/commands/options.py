@@ -105,6 +105,15 @@ NetworkOption = Annotated[
         LIVE,
     ),
 ]
+RecogniserOption = Annotated[
+    str,
+    option(
+        '--recogniser',
+        'BUNDLE',
+        'say more of tracked objects: class, colours, and what is new in view; `bundle` takes the '
+        "recogniser of the detector's bundle, or name a bundle folder with one",
+    ),
+]
 OptimiseOption = Annotated[
     bool,
     flag(

@@ -23,6 +23,7 @@ from mmedge_ros.commands.options import (
     ParamsOption,
     RadarOption,
     RateOption,
+    RecogniserOption,
     existing_file,
     flag,
     frame_span,
@@ -72,6 +73,7 @@ def replay(
             max=MOST_REUSE,
         ),
     ] = 1,
+    recogniser: RecogniserOption = '',
     params: ParamsOption = None,
     camera: CameraOption = '',
     radar: RadarOption = '',
@@ -187,6 +189,7 @@ def replay(
                 pictures=PictureParameters(**given),
                 rerun=rerun,
                 reuse=reuse,
+                recogniser=recogniser,
             )
         )
 

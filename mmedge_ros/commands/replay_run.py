@@ -15,6 +15,7 @@ from mmedge_ros.data_types import Decision
 from mmedge_ros.encoding.bundle.default_model import default_detector
 from mmedge_ros.encoding.bundle.model_bundle import open_detector
 from mmedge_ros.encoding.detector import Detector, DetectorParameters
+from mmedge_ros.encoding.recogniser_parameters import RecogniserParameters
 from mmedge_ros.lab.evaluation import EvaluationError
 from mmedge_ros.lab.evaluation.box_comparison import (
     BoxesComparison,
@@ -69,6 +70,7 @@ class ReplayRequest:
     pictures: PictureParameters = field(default_factory=PictureParameters)
     rerun: Path | None = None
     reuse: int = 1
+    recogniser: str = ''
 
 
 def run_replay(request: ReplayRequest) -> None:
@@ -152,6 +154,7 @@ def _live(request: ReplayRequest) -> RunRecord:
         view=request.view,
         pictures=request.pictures,
         reuse=request.reuse,
+        recogniser=request.recogniser,
     )
     with StatusLine(f'live replay of {request.bag.name}') as line:
         return replay_live(options, lambda share, live: line.show(share, live.newest))
@@ -174,6 +177,7 @@ def offline_record(
         request.topics,
         request.pictures,
         reuse=request.reuse,
+        recogniser=RecogniserParameters(model=request.recogniser),
     )
     if request.params:
         options = with_parameter_file(options, request.params)

@@ -20,6 +20,7 @@ from mmedge_ros.commands.options import (
     ParamsOption,
     RadarOption,
     RateOption,
+    RecogniserOption,
     existing_file,
     flag,
     option,
@@ -94,6 +95,7 @@ def up(
             '--profile', 'device profile of this machine (mmedge profile), for --optimise', LIVE
         ),
     ] = None,
+    recogniser: RecogniserOption = '',
     network: NetworkOption = False,
     view: ViewOption = False,
     single_process: Annotated[
@@ -146,6 +148,7 @@ def up(
             optimise=optimise,
             profile=str(profile or ''),
             view=open_view(view),
+            recogniser=recogniser,
         )
         with StatusLine('up') as line:
             run_up(options, line.show, say)

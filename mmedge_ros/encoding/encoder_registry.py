@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from mmedge_ros.data_types import CAMERA, RADAR
 from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.detector import DetectorParameters
+from mmedge_ros.encoding.recogniser_parameters import RecogniserParameters
 from mmedge_ros.sensing.radar.filter import RadarLimits
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ class EncoderSettings:
     model: Path | None = None
     detection: DetectorParameters = field(default_factory=DetectorParameters)
     limits: RadarLimits = field(default_factory=RadarLimits)
+    recogniser: RecogniserParameters = field(default_factory=RecogniserParameters)
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,7 @@ def _camera_encoder(settings: EncoderSettings) -> UnitEncoder:
 
     if settings.model is None:
         raise EncodingError('the encoder of the camera needs a detector; name one')
-    return CameraEncoder.from_path(settings.model, settings.detection)
+    return CameraEncoder.from_path(settings.model, settings.detection, settings.recogniser)
 
 
 def _radar_encoder(settings: EncoderSettings) -> UnitEncoder:

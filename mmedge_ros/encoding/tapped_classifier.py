@@ -5,6 +5,7 @@ It is the section ``recogniser`` of a bundle's manifest::
     recogniser:
       format: 1
       classes: [person black, person red, car white]
+      labels: [person, car]
       input: {size: [32, 48], mean: [...], deviation: [...], rgb: true, margin: 0.1, square: false}
       stages:
         - {weights: recogniser_1.onnx, sha256: 5f70bf18a086...}
@@ -15,7 +16,8 @@ It is the section ``recogniser`` of a bundle's manifest::
 Each stage but the last puts out first what its tap gives: the mean of its feature map (1, D), or
 the map itself (1, D, h, w). The last one puts out ``logits`` (1, J) and, where there are
 attributes, ``attributes`` (1, A). A stage with a tap may put out ``exit_<number>`` (1, J + A),
-too, its number from 1: what a head of its own says there. ``memory`` is optional.
+too, its number from 1: what a head of its own says there. ``labels``, ``memory`` and
+``attributes`` are optional.
 """
 
 from __future__ import annotations
@@ -23,14 +25,13 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import IntEnum
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mmedge_ros.data_types import FloatArray
+from mmedge_ros.data_types import FloatArray, LabelSource
 from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.bundle.manifest import BundleFile, Manifest
 from mmedge_ros.encoding.crops import CropForm
@@ -49,24 +50,15 @@ FORMAT = 1
 LOGITS, ATTRIBUTES, EXIT = 'logits', 'attributes', 'exit_{}'
 _MOST_CLASSES = 10_000
 _LARGEST_SIDE = 1024
-_NO_ATTRIBUTES = np.zeros(0, np.float32)
-
-
-class LabelSource(IntEnum):
-    """What said the class of an object; the values are those of Track.msg."""
-
-    DETECTOR = 0
-    FULL = 1
-    MEMORY = 2
-    REUSED = 3
+_NO_ATTRIBUTES, _NO_SHARES = np.zeros(0, np.float32), np.zeros(0)
 
 
 class Look(NamedTuple):
     """What a classifier says of one crop.
 
     ``label`` is the number of the class, ``certainty`` 0..1 (NaN of one that was recalled);
-    ``exit`` counts the stages that ran. ``attributes`` (A,) are logits; empty where there are
-    none.
+    ``exit`` counts the stages that ran. ``attributes`` (A,) are logits, empty where there are
+    none; ``shares`` (J,) are the probabilities of all classes, empty of one that was recalled.
     """
 
     label: int
@@ -74,17 +66,23 @@ class Look(NamedTuple):
     source: LabelSource
     exit: int
     attributes: NDArray[np.float32] = _NO_ATTRIBUTES
+    shares: FloatArray = _NO_SHARES
 
 
 @dataclass(frozen=True)
 class ClassifierDescription:
-    """What a manifest says of a classifier. ``attributes`` are the values of each, in order."""
+    """What a manifest says of a classifier.
+
+    ``attributes`` are the values of each, in order. A class whose name begins with one of
+    ``labels`` is that label, and the rest of its name is one more attribute.
+    """
 
     classes: tuple[str, ...]
     form: CropForm
     stages: tuple[BundleFile, ...]
     memory: BundleFile | None = None
     attributes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    labels: tuple[str, ...] = ()
 
     def attribute_values(self, logits: NDArray[np.float32]) -> dict[str, tuple[str, float]]:
         """Return the likeliest value of each attribute, and its probability.
@@ -251,8 +249,8 @@ class MemorisedClassifier:
     def _full(self, state: TapState) -> Look:
         probabilities, attributes = self.classifier.outcome(state)
         best = int(probabilities.argmax())
-        blocks = self.classifier.network.blocks
-        return Look(best, float(probabilities[best]), LabelSource.FULL, blocks, attributes)
+        certainty, blocks = float(probabilities[best]), self.classifier.network.blocks
+        return Look(best, certainty, LabelSource.FULL, blocks, attributes, probabilities)
 
 
 def describe_classifier(folder: Path) -> ClassifierDescription | None:
@@ -272,9 +270,14 @@ def describe_classifier(folder: Path) -> ClassifierDescription | None:
         )
     attributes = manifest.names_by_name(SECTION, 'attributes')
     memory = manifest.file(SECTION, 'memory') if section.get('memory') is not None else None
-    classes = manifest.names(SECTION, 'classes', _MOST_CLASSES)
+    labels = manifest.names(SECTION, 'labels', _MOST_CLASSES) if 'labels' in section else ()
     return ClassifierDescription(
-        classes, _form(manifest), manifest.stages(SECTION), memory, attributes
+        manifest.names(SECTION, 'classes', _MOST_CLASSES),
+        _form(manifest),
+        manifest.stages(SECTION),
+        memory,
+        attributes,
+        labels,
     )
 
 

@@ -23,6 +23,8 @@ from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.bundle.model_bundle import model_levels, open_detector
 from mmedge_ros.encoding.detector import Detector, DetectorParameters
 from mmedge_ros.encoding.radar_network import RadarNetwork, open_radar_network, radar_levels
+from mmedge_ros.encoding.recogniser_parameters import RecogniserParameters
+from mmedge_ros.encoding.track_recogniser import TrackRecogniser, open_track_recogniser
 from mmedge_ros.recurrence.object_memory import ObjectMemory
 from mmedge_ros.sensing.camera.image import (
     Picture,
@@ -135,28 +137,44 @@ class CameraEncoder:
     """Detects people in pictures; networks are opened at their first use (see `OpenedLevels`).
 
     With ``reuse`` in the configuration it encodes some pictures only, and follows what it
-    remembers in the others (`ObjectMemory`).
+    remembers in the others (`ObjectMemory`). ``recogniser`` says more of tracked objects, from
+    the pictures encoded last; None where none is wanted.
     """
 
     modality = CAMERA
 
     def __init__(
-        self, open_level: OpenLevel, levels: tuple[str, ...] = (), default: str = ''
+        self,
+        open_level: OpenLevel,
+        levels: tuple[str, ...] = (),
+        default: str = '',
+        recogniser: TrackRecogniser | None = None,
     ) -> None:
         self.levels = levels
+        self.recogniser = recogniser
         self.problems: Counter[str] = Counter()
         self._networks = OpenedLevels(open_level, levels, default)
         self._memory = ObjectMemory()
 
     @classmethod
-    def from_path(cls, path: Path, parameters: DetectorParameters | None = None) -> CameraEncoder:
+    def from_path(
+        cls,
+        path: Path,
+        parameters: DetectorParameters | None = None,
+        recogniser: RecogniserParameters | None = None,
+    ) -> CameraEncoder:
         """Use a bundle folder or a weight file.
 
-        :raises EncodingError: if a bundle's manifest cannot be read
+        :raises EncodingError: if a bundle's manifest cannot be read, or it lacks a recogniser that
+            is asked for
         """
         levels, default = model_levels(path)
+        threads = (parameters or DetectorParameters()).threads
         return cls(
-            lambda level, device: open_detector(path, parameters, level, device), levels, default
+            lambda level, device: open_detector(path, parameters, level, device),
+            levels,
+            default,
+            open_track_recogniser(path, recogniser or RecogniserParameters(), threads),
         )
 
     def encode(
@@ -201,12 +219,16 @@ class CameraEncoder:
         detections = output.detections
         if grey is not None:
             detections = self._memory.remember(unit, configuration, grey, detections)
+        if self.recogniser is not None:
+            self.recogniser.pictures.keep(unit.sequence, image, detections)
         return {'detections': detections, 'embedding': output.embedding, 'grid': output.grid}
 
     def warm_up(self) -> None:
         """Open every level on the CPU and run it once: a change of level then costs nothing."""
         for detector in self._networks.all_on(ModalityConfiguration(self.modality).device):
             detector.warm_up()
+        if self.recogniser is not None:
+            self.recogniser.warm_up()
 
 
 class RadarEncoder:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mmedge_ros.data_types import Detection, FloatArray
+from mmedge_ros.data_types import Detection, DetectionKey, FloatArray
 from mmedge_ros.geometry.projection import CameraModel
 from mmedge_ros.geometry.sensor_poses import SensorGeometry
 
@@ -18,7 +18,8 @@ _BODY_RADIUS = 0.25
 class PlacedBoxes(NamedTuple):
     """Detections (N) with rays (N, 3), distances (N,), and optical depth per distance (N,).
 
-    ``corners`` (N, 4) are those of their boxes; ``cut`` (N,) are boxes at the edge.
+    ``corners`` (N, 4) are those of their boxes; ``cut`` (N,) are boxes at the edge; ``names`` (N)
+    are those of the detections.
     """
 
     detections: tuple[Detection, ...]
@@ -27,6 +28,7 @@ class PlacedBoxes(NamedTuple):
     distances: FloatArray
     cosines: FloatArray
     cut: NDArray[np.bool_]
+    names: tuple[DetectionKey, ...] = ()
 
     @staticmethod
     def nothing() -> PlacedBoxes:
@@ -39,11 +41,16 @@ def place_boxes(
     geometry: SensorGeometry,
     camera: CameraModel,
     person_height: float,
+    unit_sequence: int = 0,
 ) -> PlacedBoxes:
-    """Find the ray of each box and how far away a person who fills it stands."""
-    usable = [d for d in detections if d.box.width >= 1 and d.box.height >= 2]
-    if not usable:
+    """Find the ray of each box and how far away a person who fills it stands.
+
+    :param detections: all of the unit ``unit_sequence``
+    """
+    places = [i for i, d in enumerate(detections) if d.box.width >= 1 and d.box.height >= 2]
+    if not places:
         return PlacedBoxes.nothing()
+    usable = [detections[i] for i in places]
     corners = np.array([d.box for d in usable])
     x0, y0, x1, y1 = corners.T
     pixels = np.empty((3, len(usable), 2))
@@ -56,13 +63,15 @@ def place_boxes(
     # A poor calibration may have no ray for the edge of the picture.
     keep = np.isfinite(distances) & (cosines > 0.0)
     cut = (y0 <= 2.0) | (y1 >= camera.height - 2.0)
+    kept = np.flatnonzero(keep).tolist()
     return PlacedBoxes(
-        tuple(usable[i] for i in np.flatnonzero(keep).tolist()),
+        tuple(usable[i] for i in kept),
         corners[keep],
         centre[keep],
         distances[keep],
         cosines[keep],
         cut[keep],
+        tuple(DetectionKey(unit_sequence, places[i]) for i in kept),
     )
 
 

@@ -108,7 +108,13 @@ def fuse_detections(
     returns = place_returns(scans, at_ns, geometry, parameters.moving_speed, scan_geometries)
     boxes = PlacedBoxes.nothing()
     if camera is not None and geometry.camera is not None:
-        boxes = place_boxes(camera.detections, geometry, geometry.camera, parameters.person_height)
+        boxes = place_boxes(
+            camera.detections,
+            geometry,
+            geometry.camera,
+            parameters.person_height,
+            camera.sequence,
+        )
     inside = returns.inside(boxes.corners)
     owner = _owners(boxes, returns, inside, parameters)
     measurements = _measure_boxes(at_ns, boxes, returns, owner, geometry, parameters)
@@ -292,6 +298,7 @@ def _at_ranges(
                 otherwise=measurements[place] if by_radar else None,
                 odds=odds[i],
                 height_deviation=reading.height_deviation,
+                detection=boxes.names[place],
             )
         )
     return measurements

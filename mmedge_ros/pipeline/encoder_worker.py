@@ -11,6 +11,7 @@ from dataclasses import replace
 from mmedge_ros.clock import Clock
 from mmedge_ros.data_types import (
     Configuration,
+    Decision,
     SkipDecision,
     Unit,
     UnitFeatures,
@@ -19,6 +20,7 @@ from mmedge_ros.data_types import (
     extend_trail,
 )
 from mmedge_ros.encoding import EncodingError
+from mmedge_ros.encoding.track_recogniser import Recognised, TrackRecogniser
 from mmedge_ros.encoding.unit_encoder import UnitEncoder
 from mmedge_ros.pipeline.unit_intake import Admitted, UnitIntake, receipt_of
 from mmedge_ros.records.run_record import count_failure, unexpected
@@ -27,15 +29,21 @@ from mmedge_ros.sensing import SensingError
 _LOG = logging.getLogger(__name__)
 
 
+def _ignore(_: Recognised, __: Decision) -> None:
+    """Nobody wants to know."""
+
+
 class EncoderWorker:
     """Takes units from any thread and encodes them one after the other.
 
     Whatever goes wrong with a unit, the next one is encoded: a sensor is not lost to one bad
-    message or to an unforeseen error, which is counted, reported and logged.
+    message or to an unforeseen error, which is counted, reported and logged. While no unit waits
+    it recognises the tracks of the newest decision, where the encoder has a ``recogniser``.
 
     :param on_receipt: called for each receipt, before inference, from the offering thread or
         (for failures) from the worker
     :param on_features: called for each encoded unit from the worker
+    :param on_recognised: called with what was recognised in each decision, from the worker
     """
 
     def __init__(
@@ -45,6 +53,7 @@ class EncoderWorker:
         on_receipt: Callable[[UnitReceipt], None],
         on_features: Callable[[UnitFeatures], None],
         capacity: int = 2,
+        on_recognised: Callable[[Recognised, Decision], None] = _ignore,
     ) -> None:
         self.encoded = self.followed = 0
         self.failures: Counter[str] = Counter()
@@ -52,6 +61,9 @@ class EncoderWorker:
         self._clock = clock
         self._on_receipt = on_receipt
         self._on_features = on_features
+        self._on_recognised = on_recognised
+        self.recogniser: TrackRecogniser | None = getattr(encoder, 'recogniser', None)
+        self._decision: Decision | None = None
         self.intake = UnitIntake(encoder.modality, capacity)
         self._changed = threading.Condition()
         self._stopping = False
@@ -77,6 +89,12 @@ class EncoderWorker:
                 self._on_receipt(receipt)
             self._changed.notify()
 
+    def offer_tracks(self, decision: Decision) -> None:
+        """Have the tracks of a decision recognised when no unit waits; only of the newest one."""
+        with self._changed:
+            self._decision = decision
+            self._changed.notify()
+
     def configure(self, configuration: Configuration) -> None:
         """Enter a configuration; it applies by stamp."""
         with self._changed:
@@ -90,11 +108,16 @@ class EncoderWorker:
     def _run(self) -> None:
         while True:
             with self._changed:
-                self._changed.wait_for(lambda: self._stopping or len(self.intake) > 0)
+                self._changed.wait_for(self._has_work)
                 if self._stopping:
                     return
                 admitted = self.intake.take()
+                decision = None
+                if admitted is None:
+                    decision, self._decision = self._decision, None
             if admitted is None:
+                if decision is not None:
+                    self._recognise(decision)
                 continue
             try:
                 self._encode(admitted)
@@ -102,6 +125,21 @@ class EncoderWorker:
             except Exception as err:  # noqa: BLE001
                 if count_failure(self.failures, unexpected(err)):
                     _LOG.exception('a unit of the %s is lost', admitted.unit.modality)
+
+    def _has_work(self) -> bool:
+        return self._stopping or len(self.intake) > 0 or self._decision is not None
+
+    def _recognise(self, decision: Decision) -> None:
+        if self.recogniser is None:
+            return
+        try:
+            recognised = self.recogniser.recognise(decision)
+            for problem in recognised.problems:
+                count_failure(self.failures, problem)
+            self._on_recognised(recognised, decision)
+        except Exception as err:  # noqa: BLE001
+            if count_failure(self.failures, unexpected(err)):
+                _LOG.exception('tracks are not recognised')
 
     def _encode(self, admitted: Admitted) -> None:
         unit = admitted.unit

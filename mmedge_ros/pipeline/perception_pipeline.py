@@ -17,6 +17,7 @@ from mmedge_ros.data_types import (
     RADAR,
     Decision,
     SkipDecision,
+    TrackLabel,
     Trail,
     UnitFeatures,
     UnitReceipt,
@@ -34,6 +35,7 @@ from mmedge_ros.pipeline.pipeline_parts import (
     MeasurementSource,
     decision_fusion_source,
 )
+from mmedge_ros.pipeline.track_labels import TrackLabels
 from mmedge_ros.pipeline.unit_tracker import UnitTracker
 from mmedge_ros.pipeline.window_assembler import ClosedWindow, WindowAssembler, WindowParameters
 from mmedge_ros.skipping.early_decision import SceneChangeParameters
@@ -143,6 +145,7 @@ class PerceptionPipeline:
             p.lag,
             lambda stamp_ns: view_of(rig.geometry_at(stamp_ns)),
         )
+        self._labels = TrackLabels()
         self._frame_id = ''
         self._followed = FollowedPictures()
         if early_decision is not None:
@@ -199,6 +202,10 @@ class PerceptionPipeline:
             self._absorb(self.assembler.next_end_ns or 0)
             self.early_decision.unit_added(features, now_ns)
         return True
+
+    def add_labels(self, labels: Iterable[TrackLabel]) -> None:
+        """Enter what a recogniser says of tracks; decisions from now on hold it."""
+        self._labels.add(labels)
 
     def next_poll_ns(self, now_ns: int) -> int | None:
         """Return when `poll` can next have something to do, None before the first unit."""
@@ -292,6 +299,7 @@ class PerceptionPipeline:
         self._newest_ns: dict[str, int] = {}
         self._unusable: list[UnitFeatures] = []
         self._followed.reset()
+        self._labels.reset()
         if self.feature_fusion is not None:
             self.feature_fusion.reset()
         if self.early_decision is not None:
@@ -368,8 +376,10 @@ class PerceptionPipeline:
             window_end_ns=window.end_ns,
             state_ns=self._state_ns,
             frame_id=self.rig.frame_id,
-            tracks=self.tracker.report(
-                self._state_ns, window.end_ns - self.assembler.window_ns, self.rig.picture_size
+            tracks=self._labels.attached(
+                self.tracker.report(
+                    self._state_ns, window.end_ns - self.assembler.window_ns, self.rig.picture_size
+                )
             ),
             newest_ns=dict(self._newest_ns),
             configuration_ids=tuple(sorted({u.configuration_id for u in window.members})),

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from mmedge_ros import __version__, git_revision
-from mmedge_ros.data_types import Configuration, Decision, UnitFeatures
+from mmedge_ros.data_types import Configuration, Decision, Novelty, UnitFeatures
 from mmedge_ros.geometry.ego_motion import EgoMotion
 from mmedge_ros.geometry.projection import CameraModel
 from mmedge_ros.geometry.transforms import Transform
@@ -57,6 +57,8 @@ class RunRecord:
     ``configurations`` are those that were published, ``states`` the states of the system by
     instant; both only of a live graph that has an optimiser and a monitor. ``picture_scale`` is
     how much larger the recording's own pictures are than those that boxes here refer to.
+    ``novelties`` are what came into view after a while, ``recognition`` says how tracks got their
+    labels; both are empty without a recogniser.
     """
 
     bag: str
@@ -86,6 +88,8 @@ class RunRecord:
     duration: float = 0.0
     picture_scale: float = 1.0
     wall_time: float = 0.0
+    novelties: list[Novelty] = field(default_factory=list)
+    recognition: dict[str, object] = field(default_factory=dict)
 
 
 def software_identity(bundle: Path | str) -> dict[str, str]:

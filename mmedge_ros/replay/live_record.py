@@ -11,6 +11,7 @@ from mmedge_ros.data_types import (
     NS_PER_S,
     Configuration,
     Decision,
+    Novelty,
     StageTiming,
     Trail,
     UnitFeatures,
@@ -42,6 +43,7 @@ class LiveRecord:
         self._outcomes: dict[UnitKey, UnitOutcome] = {}
         self._configurations: dict[int, Configuration] = {}
         self._states: list[tuple[int, SystemState]] = []
+        self._novelties: list[Novelty] = []
 
     @property
     def newest(self) -> Decision | None:
@@ -58,6 +60,9 @@ class LiveRecord:
         """Take in an encoded unit; its grid is not kept. It arrived, receipt or not."""
         self._outcomes.setdefault(features.key, UnitOutcome.RECEIVED)
         self._features.append(replace(features, grid=_NO_GRID))
+
+    def add_novelty(self, novelty: Novelty) -> None:
+        self._novelties.append(novelty)
 
     def add_receipt(self, receipt: UnitReceipt) -> None:
         """Take in a receipt; what became of a unit replaces that it arrived."""
@@ -98,6 +103,9 @@ class LiveRecord:
         record.configurations = [
             replace(c, effective_from_ns=c.effective_from_ns - offset_ns)
             for c in self._configurations.values()
+        ]
+        record.novelties = [
+            replace(novelty, stamp_ns=novelty.stamp_ns - offset_ns) for novelty in self._novelties
         ]
         record.states = [(stamp_ns - offset_ns, state) for stamp_ns, state in self._states]
         earliest_ns = min((f.available_ns for f in record.features), default=first_ns)

@@ -12,7 +12,7 @@ import heapq
 import itertools
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -21,7 +21,9 @@ import numpy as np
 from mmedge_ros.data_types import (
     NS_PER_S,
     Decision,
+    Novelty,
     SkipDecision,
+    TrackLabel,
     Unit,
     UnitFeatures,
     UnitOutcome,
@@ -29,6 +31,7 @@ from mmedge_ros.data_types import (
     extend_trail,
 )
 from mmedge_ros.encoding import EncodingError
+from mmedge_ros.encoding.track_recogniser import Recognised, TrackRecogniser
 from mmedge_ros.encoding.unit_encoder import UnitEncoder
 from mmedge_ros.geometry.ego_motion import EgoReport
 from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline
@@ -40,6 +43,8 @@ from mmedge_ros.sensing.radar.filter import PROBLEM_WORDS
 
 _LONGEST_SILENCE_NS = 5 * NS_PER_S
 _NO_GRID = np.zeros((0, 0, 0), np.float16)
+# A look at a track takes so long where times are those of a profile: more than was measured.
+_LOOK_NS = 1_000_000
 
 
 class _Server:
@@ -51,6 +56,8 @@ class _Server:
         self.busy = False
         self.counts = UnitCounts()
         self.failures: Counter[str] = Counter()
+        self.recogniser: TrackRecogniser | None = getattr(encoder, 'recogniser', None)
+        self.decision: Decision | None = None
 
 
 class OfflineReplay:
@@ -72,8 +79,10 @@ class OfflineReplay:
         periods = native_periods_ns or {}
         self.pipeline = pipeline
         self.servers = {m: _Server(e, periods.get(m)) for m, e in encoders.items()}
+        self._recognising = [s for s in self.servers.values() if s.recogniser is not None]
         self.decisions: list[Decision] = []
         self.features: list[UnitFeatures] = []
+        self.novelties: list[Novelty] = []
         self._profile = profile
         self._on_decision = on_decision
         self._events: list[tuple[int, int, Callable[..., None], tuple[Any, ...]]] = []
@@ -98,6 +107,10 @@ class OfflineReplay:
     def fill(self, record: RunRecord) -> None:
         record.decisions = self.decisions
         record.features = self.features
+        record.novelties = self.novelties
+        for server in self._recognising:
+            if server.recogniser is not None:
+                record.recognition = server.recogniser.figures()
         record.dropped = self.pipeline.assembler.counts.dropped_windows
         for modality, server in self.servers.items():
             counts, intake = server.counts, server.intake
@@ -169,6 +182,9 @@ class OfflineReplay:
         admitted = server.intake.take()
         server.busy = admitted is not None
         if admitted is None:
+            decision, server.decision = server.decision, None
+            if decision is not None:
+                self._recognise(now_ns, server, decision)
             return
         unit = admitted.unit
         begun = time.perf_counter_ns()
@@ -192,6 +208,28 @@ class OfflineReplay:
 
     def _idle(self, now_ns: int, server: _Server) -> None:
         self._serve(now_ns, server)
+
+    def _take_decision(self, now_ns: int, server: _Server, decision: Decision) -> None:
+        """Have the tracks of a decision recognised when no unit waits, as live."""
+        server.decision = decision
+        if not server.busy:
+            self._serve(now_ns, server)
+
+    def _recognise(self, now_ns: int, server: _Server, decision: Decision) -> None:
+        begun = time.perf_counter_ns()
+        recognised = server.recogniser.recognise(decision) if server.recogniser else Recognised()
+        taken_ns = time.perf_counter_ns() - begun
+        if self._profile is not None:
+            taken_ns = recognised.looks * _LOOK_NS
+        for problem in recognised.problems:
+            count_failure(server.failures, problem)
+        self.novelties += recognised.novelties
+        server.busy = True
+        self._at(now_ns + taken_ns, self._idle, server)
+        self._at(now_ns + taken_ns, self._take_labels, recognised.labels)
+
+    def _take_labels(self, _: int, labels: Sequence[TrackLabel]) -> None:
+        self.pipeline.add_labels(labels)
 
     def _encoded(
         self,
@@ -278,6 +316,8 @@ class OfflineReplay:
             self._free_ns = max(self._free_ns, now_ns) + taken_ns
             done = decision.published(self._free_ns)
             self.decisions.append(done)
+            for server in self._recognising:
+                self._at(self._free_ns, self._take_decision, server, done)
             if self._on_decision:
                 self._on_decision(done)
             begun = time.perf_counter_ns()

@@ -20,6 +20,7 @@ from mmedge_ros.encoding.bundle.default_model import default_detector
 from mmedge_ros.encoding.bundle.model_bundle import domain_warning
 from mmedge_ros.encoding.detector import DetectorParameters
 from mmedge_ros.encoding.encoder_registry import EncoderSettings, encoder_kind
+from mmedge_ros.encoding.recogniser_parameters import RecogniserParameters
 from mmedge_ros.pipeline.fusion_strategy import fusion_strategy, open_pipeline
 from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline, PipelineParameters
 from mmedge_ros.records.device_profile import read_profile
@@ -48,6 +49,7 @@ class OfflineOptions:
     detection: DetectorParameters = field(default_factory=DetectorParameters)
     limits: RadarLimits = field(default_factory=RadarLimits)
     reuse: int = 1
+    recogniser: RecogniserParameters = field(default_factory=RecogniserParameters)
 
 
 def replay_offline(
@@ -67,7 +69,7 @@ def replay_offline(
         model = replay_detector(recording, options.detector)
         # Without pictures there is no model either.
         fused_by = model if CAMERA in recording.modalities else None
-        settings = EncoderSettings(fused_by, options.detection, options.limits)
+        settings = EncoderSettings(fused_by, options.detection, options.limits, options.recogniser)
         encoders = {m: encoder_kind(m).make(settings) for m in recording.modalities}
         for encoder in encoders.values():
             encoder.warm_up()

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from mmedge_ros.encoding.detector import DetectorParameters
+from mmedge_ros.encoding.recogniser_parameters import RecogniserParameters
 from mmedge_ros.parameter import ParameterError, build
 from mmedge_ros.pipeline.perception_pipeline import PipelineParameters
 from mmedge_ros.replay.offline_session import OfflineOptions
@@ -20,7 +21,8 @@ _MAX_BYTES = 1_000_000
 _PIPELINE = ('fusion', 'pipeline.')
 _DETECTION = ('camera_encoder', 'detection.')
 _LIMITS = ('radar_encoder', 'limits.')
-_ALL = (_PIPELINE, _DETECTION, _LIMITS)
+_RECOGNISER = ('camera_encoder', 'recogniser.')
+_ALL = (_PIPELINE, _DETECTION, _LIMITS, _RECOGNISER)
 
 
 def with_parameter_file(options: OfflineOptions, path: Path) -> OfflineOptions:
@@ -41,6 +43,9 @@ def with_parameter_file(options: OfflineOptions, path: Path) -> OfflineOptions:
             pipeline=build(PipelineParameters, parts[0]),
             detection=build(DetectorParameters, parts[1]),
             limits=build(RadarLimits, parts[2]),
+            recogniser=build(
+                RecogniserParameters, {'model': options.recogniser.model, **parts[3]}
+            ),
         )
     except ParameterError as err:
         raise ParameterError(f'{path}: {err}') from err

@@ -10,7 +10,16 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit
 
-from mmedge_ros.data_types import CAMERA, NS_PER_S, RADAR, Box, FloatArray, Measurement, Track
+from mmedge_ros.data_types import (
+    CAMERA,
+    NS_PER_S,
+    RADAR,
+    Box,
+    DetectionKey,
+    FloatArray,
+    Measurement,
+    Track,
+)
 from mmedge_ros.geometry.camera_turn import CameraTurn, CameraView, turned_pixels
 from mmedge_ros.tracking.existence import after_miss, gained
 from mmedge_ros.tracking.height_bias import (
@@ -68,6 +77,7 @@ class TrackState(NamedTuple):
     height_bias: HeightBias = UNKNOWN
     misassociation: FloatArray | None = None
     noise_scale: NoiseScale = UNLEARNED
+    detection: DetectionKey | None = None
 
     @property
     def last_update_ns(self) -> int:
@@ -139,6 +149,7 @@ class TrackState(NamedTuple):
             seen_by=tuple(sorted(m for m, t in self.updated_ns.items() if t > recent_ns)),
             age=(now_ns - self.last_update_ns) / NS_PER_S,
             box_velocity=(float(rates[0]), float(rates[1])),
+            detection=self.detection,
         )
 
 
@@ -183,6 +194,7 @@ def start_track(
         strong_ns=measurement.stamp_ns,
         evidence=gained(measurement),
         support=int(measurement.box is not None),
+        detection=None if measurement.repeated else measurement.detection,
     )
 
 

@@ -315,10 +315,11 @@ class Tracker:
         p, now_ns = self.parameters, measurement.stamp_ns
         seen_ns = {**track.updated_ns, **dict.fromkeys(measurement.seen_by, now_ns)}
         label, score, strong_ns = track.label, track.score, track.strong_ns
-        support, hits = track.support, track.hits
+        support, hits, detection = track.support, track.hits, track.detection
         if not measurement.repeated:
             # What was detected once stands for its copies, but is not detected more often by them.
             hits += 1
+            detection = measurement.detection or detection
         if measurement.box is not None:
             if not measurement.repeated:
                 # A camera that detects what the radar follows needs no second look.
@@ -339,6 +340,7 @@ class Tracker:
             evidence=evidence,
             confirmed=track.confirmed or self._is_believed(hits, evidence, box is not None),
             support=support,
+            detection=detection,
         )
 
     def _is_believed(self, hits: int, evidence: float, has_box: bool) -> bool:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from mmedge_ros.data_types import Decision, Track
+from mmedge_ros.data_types import Decision, Track, TrackLabel
 from mmedge_ros.lab.evaluation.latency_metrics import critical_age_ms
 
 _UPPER = np.triu_indices(6)
@@ -72,4 +72,16 @@ def _track_object(track: Track, frame_id: str, scale: float) -> dict[str, Any]:
         'frame_id': frame_id,
         'seen_by': list(track.seen_by),
         'age_ms': rounded(track.age * 1e3, 3),
+        **_recognised_object(track.recognised),
+    }
+
+
+def _recognised_object(known: TrackLabel | None) -> dict[str, Any]:
+    if known is None:
+        return {}
+    return {
+        'label_confidence': rounded(known.confidence, 4),
+        'label_source': known.source.name.lower(),
+        'attributes': list(known.attributes),
+        'novel': known.is_novel,
     }

@@ -18,6 +18,7 @@ from mmedge_ros.lab.evaluation.decision_log import decision_lines
 from mmedge_ros.lab.evaluation.glance import glance_figures, limits, sentences
 from mmedge_ros.lab.evaluation.latency_metrics import latency_metrics, modalities_of
 from mmedge_ros.lab.evaluation.pseudo_labels import PseudoLabelComparison
+from mmedge_ros.lab.evaluation.recognition_report import recognition_report
 from mmedge_ros.lab.evaluation.report_pictures import NO_PICTURES, PICTURE_NAMES, RunPictures
 from mmedge_ros.lab.evaluation.trajectories import (
     Trajectory,
@@ -133,6 +134,7 @@ def report_of(
         'tracks': [_track_summary(track) for track in tracks],
         'accuracy': None if accuracy is None else accuracy.report(),
         'tracking': None if accuracy is None else accuracy.tracking_report(),
+        'recognition': recognition_report(record),
         'boxes_comparison': None if comparison is None else dataclasses.asdict(comparison),
         'pseudo_labels': None if taught is None else dataclasses.asdict(taught),
         'problems': [*record.problems, *(accuracy.problems if accuracy else ())],

@@ -26,6 +26,7 @@ from mmedge_ros.encoding.tapped_classifier import (
     TappedClassifier,
 )
 from mmedge_ros.lab.simulation.flight_folder import SIMULATOR_VERSION
+from mmedge_ros.lab.simulation.world import LABELS
 from mmedge_ros.lab.training import Report, TrainingError
 from mmedge_ros.lab.training.bundle_files import bundle_copy, file_entry, require_free
 from mmedge_ros.lab.training.checkpoint import disk_error, work_beside, work_folder
@@ -125,6 +126,7 @@ def write_recogniser(
         section = {
             'format': FORMAT,
             'classes': list(CLASSES),
+            'labels': list(LABELS),
             'input': {
                 'size': list(FORM.size),
                 'mean': list(FORM.mean),

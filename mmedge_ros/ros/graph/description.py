@@ -50,8 +50,9 @@ class GraphOptions:
 
     ``bag`` adds a player for that recording, whose stamps are moved by a multiple of
     ``stride`` (s); ``simulated``: the pictures come from the simulator.
-    About every ``reuse``-th picture is encoded. ``remappings`` apply to every node (such as
-    camera/image to a driver's topic).
+    About every ``reuse``-th picture is encoded; ``recogniser`` is the encoder's parameter
+    ``recogniser.model``. ``remappings`` apply to every node (such as camera/image to a driver's
+    topic).
     ``camera`` and ``radar`` add our own drivers with these parameters; without them others are
     expected. ``monitor`` adds the monitor with these parameters, ``optimizer`` the node that
     chooses configurations; ``viewer`` the live page.
@@ -71,6 +72,7 @@ class GraphOptions:
     transforms: tuple[str, ...] = ()
     image_transport: str = 'raw'
     reuse: int = 1
+    recogniser: str = ''
     use_sim_time: bool = False
     visualizer: bool = True
     wait_for: tuple[str, ...] = ()
@@ -140,6 +142,7 @@ def _encoder_parameters(modality: str, options: GraphOptions) -> dict[str, Any]:
         **_model_parameters(options),
         'image_transport': options.image_transport,
         'reuse': options.reuse,
+        'recogniser.model': options.recogniser,
     }
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import array
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from builtin_interfaces.msg import Time
+from geometry_msgs.msg import Point
 from std_msgs.msg import Header
 
 from mmedge_ros import data_types as core
@@ -229,7 +231,17 @@ def to_track(track: core.Track) -> msg.Track:
         box_velocity=np.array(track.box_velocity, np.float32),
         seen_by=list(track.seen_by),
         age=float(track.age),
+        label_confidence=float('nan'),
+        detection_valid=track.detection is not None,
     )
+    if track.detection is not None:
+        result.unit_sequence = track.detection.unit_sequence
+        result.detection_index = track.detection.place
+    if track.recognised is not None:
+        known = track.recognised
+        result.label_source, result.exit = int(known.source), known.exit
+        result.label_confidence, result.novel = float(known.confidence), known.is_novel
+        result.attributes = list(known.attributes)
     position = result.pose.pose.position
     position.x, position.y, position.z = (float(v) for v in track.position)
     heading = math.atan2(track.velocity[1], track.velocity[0])
@@ -271,6 +283,26 @@ def from_track(message: msg.Track) -> core.Track:
         tuple(message.seen_by),
         message.age,
         (float(message.box_velocity[0]), float(message.box_velocity[1])),
+        core.DetectionKey(message.unit_sequence, message.detection_index)
+        if message.detection_valid
+        else None,
+        _recognised(message),
+    )
+
+
+def _recognised(message: msg.Track) -> core.TrackLabel | None:
+    """:raises ValueError: for a source this version does not know."""
+    source = core.LabelSource(message.label_source)
+    if source is core.LabelSource.DETECTOR:
+        return None
+    return core.TrackLabel(
+        message.id,
+        message.label,
+        message.label_confidence,
+        tuple(message.attributes),
+        source,
+        message.exit,
+        message.novel,
     )
 
 
@@ -323,3 +355,70 @@ def same_length(message: Any, *names: str) -> None:
     if len(set(lengths.values())) > 1:
         text = ', '.join(f'{count} {name}' for name, count in lengths.items())
         raise ValueError(f'{type(message).__name__} lists {text}')
+
+
+def to_track_labels(labels: Sequence[core.TrackLabel], stamp_ns: int) -> msg.TrackLabels:
+    return msg.TrackLabels(
+        header=header(stamp_ns),
+        labels=[
+            msg.TrackLabel(
+                track_id=one.track_id,
+                label=one.label,
+                confidence=float(one.confidence),
+                attributes=list(one.attributes),
+                source=int(one.source),
+                exit=one.exit,
+                novel=one.is_novel,
+            )
+            for one in labels
+        ],
+    )
+
+
+def from_track_labels(message: msg.TrackLabels) -> list[core.TrackLabel]:
+    """:raises ValueError: for a source this version does not know, or no confidence of 0..1."""
+    labels = [
+        core.TrackLabel(
+            one.track_id,
+            one.label,
+            one.confidence,
+            tuple(one.attributes),
+            core.LabelSource(one.source),
+            one.exit,
+            one.novel,
+        )
+        for one in message.labels
+    ]
+    for one in labels:
+        if not 0.0 <= one.confidence <= 1.0:
+            raise ValueError(f'track {one.track_id}: confidence {one.confidence:g} of its label')
+    return labels
+
+
+def to_novelty(novelty: core.Novelty) -> msg.Novelty:
+    x, y, z = (float(value) for value in novelty.position)
+    return msg.Novelty(
+        header=header(novelty.stamp_ns, novelty.frame_id),
+        track_id=novelty.track_id,
+        label=novelty.label,
+        confidence=float(novelty.confidence),
+        position=Point(x=x, y=y, z=z),
+        reason=novelty.reason,
+    )
+
+
+def from_novelty(message: msg.Novelty) -> core.Novelty:
+    """:raises ValueError: for a position that is not finite."""
+    point = message.position
+    position = np.array([point.x, point.y, point.z])
+    if not np.isfinite(position).all():
+        raise ValueError(f'novelty of track {message.track_id}: a position that is not finite')
+    return core.Novelty(
+        from_time(message.header.stamp),
+        message.header.frame_id,
+        message.track_id,
+        message.label,
+        message.confidence,
+        position,
+        message.reason,
+    )

@@ -91,6 +91,7 @@ class FusionNode(Node):
         self.create_subscription(
             msg.UnitFeatures, names.UNIT_FEATURES, self._on_features, qos.RESULT
         )
+        self.create_subscription(msg.TrackLabels, names.TRACK_LABELS, self._on_labels, qos.RESULT)
 
     def stop(self) -> None:
         """End the worker."""
@@ -112,6 +113,14 @@ class FusionNode(Node):
             self.get_logger().warning(f'features not used: {err}', throttle_duration_sec=5.0)
             return
         self._worker.submit(lambda pipeline, now_ns: pipeline.add_features(features, now_ns))
+
+    def _on_labels(self, message: msg.TrackLabels) -> None:
+        try:
+            labels = conversions.from_track_labels(message)
+        except ValueError as err:
+            self.get_logger().warning(f'labels not used: {err}', throttle_duration_sec=5.0)
+            return
+        self._worker.submit(lambda pipeline, _now_ns: pipeline.add_labels(labels), urgent=False)
 
     def _publish(self, decision: Decision) -> None:
         if not self.context.ok():

@@ -11,10 +11,12 @@ from rclpy.node import Node
 from mmedge_ros import msg
 from mmedge_ros.data_types import (
     Configuration,
+    Decision,
     ModalityConfiguration,
     UnitFeatures,
     UnitReceipt,
 )
+from mmedge_ros.encoding.track_recogniser import Recognised
 from mmedge_ros.pipeline.encoder_worker import EncoderWorker
 from mmedge_ros.ros.diagnostics import Diagnostics, problem_figures
 from mmedge_ros.ros.encoder_setup import EncoderWatch, UnitEncoderParameters, make_encoder
@@ -41,7 +43,12 @@ class UnitEncoderNode(Node):
         self._receipts = self.create_publisher(msg.UnitReceipt, names.UNIT_RECEIPTS, qos.RESULT)
         self._features = self.create_publisher(msg.UnitFeatures, names.UNIT_FEATURES, qos.RESULT)
         self._worker = EncoderWorker(
-            self._encoder, self._ros_clock, self._publish_receipt, self._publish_features, p.queue
+            self._encoder,
+            self._ros_clock,
+            self._publish_receipt,
+            self._publish_features,
+            p.queue,
+            self._publish_recognised,
         )
         initial = ModalityConfiguration(p.modality, p.rate, p.level, p.device, p.reuse)
         self._worker.configure(Configuration(modalities=(initial,)))
@@ -54,6 +61,10 @@ class UnitEncoderNode(Node):
             msg.Configuration, names.CONFIGURATION, self._on_configuration, qos.LATCHED
         )
         self.create_subscription(msg.SkipDecision, names.SKIP_DECISION, self._on_skip, qos.RESULT)
+        if self._worker.recogniser is not None:
+            self._labels = self.create_publisher(msg.TrackLabels, names.TRACK_LABELS, qos.RESULT)
+            self._novelties = self.create_publisher(msg.Novelty, names.NOVELTIES, qos.RESULT)
+            self.create_subscription(msg.TrackArray, names.TRACKS, self._on_tracks, qos.RESULT)
         self._worker.start()
         # Last, so that a player that waits for this subscription meets a warm encoder.
         topic, kind = input_topic(p.modality, p.image_transport)
@@ -79,6 +90,23 @@ class UnitEncoderNode(Node):
     def _on_skip(self, message: msg.SkipDecision) -> None:
         self._worker.lease(conversions.from_skip_decision(message))
 
+    def _on_tracks(self, message: msg.TrackArray) -> None:
+        try:
+            decision = conversions.from_track_array(message)
+        except ValueError as err:
+            self.get_logger().warning(f'tracks not used: {err}', throttle_duration_sec=5.0)
+            return
+        self._worker.offer_tracks(decision)
+
+    def _publish_recognised(self, recognised: Recognised, decision: Decision) -> None:
+        if not self.context.ok():
+            return
+        message = conversions.to_track_labels(recognised.labels, decision.state_ns)
+        self._labels.publish(message)
+        for novelty in recognised.novelties:
+            self.get_logger().info(f'new in view: {novelty.label}, {novelty.reason}')
+            self._novelties.publish(conversions.to_novelty(novelty))
+
     def _publish_receipt(self, receipt: UnitReceipt) -> None:
         if receipt.reason:
             self.get_logger().warning(receipt.reason, throttle_duration_sec=5.0)
@@ -90,7 +118,7 @@ class UnitEncoderNode(Node):
             self._features.publish(conversions.to_features(features))
 
     def _figures(self) -> dict[str, object]:
-        intake = self._worker.intake
+        intake, recogniser = self._worker.intake, self._worker.recogniser
         return {
             'received': intake.received,
             'encoded': self._worker.encoded,
@@ -104,6 +132,7 @@ class UnitEncoderNode(Node):
             # Copies are taken because the worker goes on counting.
             **problem_figures(self._options.modality, self._worker.failures.copy()),
             **problem_figures(self._options.modality, self._encoder.problems.copy()),
+            **(recogniser.figures() if recogniser is not None else {}),
         }
 
 

@@ -23,6 +23,7 @@ class Recorder(Node):
         self._record = record
         kinds: tuple[tuple[type, str, Any, Callable[[Any], None]], ...] = (
             (msg.TrackArray, names.TRACKS, qos.RECORD, self._on_tracks),
+            (msg.Novelty, names.NOVELTIES, qos.RESULT, self._on_novelty),
             (msg.UnitFeatures, names.UNIT_FEATURES, qos.RECORD, self._on_features),
             (msg.UnitReceipt, names.UNIT_RECEIPTS, qos.RECORD, self._on_receipt),
             (msg.PlaybackState, names.PLAYBACK, qos.LATCHED, self._on_playback),
@@ -44,6 +45,9 @@ class Recorder(Node):
 
     def _on_tracks(self, message: msg.TrackArray) -> None:
         self._record.add_decision(conversions.from_track_array(message))
+
+    def _on_novelty(self, message: msg.Novelty) -> None:
+        self._record.add_novelty(conversions.from_novelty(message))
 
     def _on_features(self, message: msg.UnitFeatures) -> None:
         self._record.add_features(conversions.from_features(message))

@@ -47,7 +47,7 @@ class LiveOptions:
 
     ``optimise`` lets the graph choose rates and levels, by the unit times of ``profile``.
     ``view`` is the port of the live page; 0 makes none. About every ``reuse``-th picture is
-    encoded.
+    encoded. ``recogniser`` says more of tracked objects.
     """
 
     bag: str
@@ -63,6 +63,7 @@ class LiveOptions:
     profile: str = ''
     view: int = 0
     reuse: int = 1
+    recogniser: str = ''
 
 
 Progress = Callable[[float, LiveRecord], None]
@@ -83,6 +84,7 @@ def bag_graph(
     profile: str = '',
     view: int = 0,
     reuse: int = 1,
+    recogniser: str = '',
 ) -> list[NodeDescription]:
     """Describe the graph that plays a recording.
 
@@ -91,6 +93,7 @@ def bag_graph(
     :param profile: device profile for the optimiser
     :param view: port of the live page, which shows the monitor's state as well; 0 makes none
     :param reuse: about every n-th picture is encoded
+    :param recogniser: `bundle`, or a bundle folder, that says more of tracked objects
     """
     if calibration and recording.picture_scale > 1.0:
         raise ReplayError(
@@ -121,6 +124,7 @@ def bag_graph(
             ),
             image_transport='compressed' if topics.compressed else 'raw',
             reuse=reuse,
+            recogniser=recogniser,
             wait_for=(*wait_for, *((OPTIMIZER,) if optimise else ())),
             monitor=monitor_parameters(recording) if optimise or view else None,
             optimizer=optimizer_parameters(profile, params) if optimise else None,
@@ -180,6 +184,7 @@ def replay_live(options: LiveOptions, on_progress: Progress | None = None) -> Ru
             profile=options.profile,
             view=options.view,
             reuse=options.reuse,
+            recogniser=options.recogniser,
         )
         first_ns, last_ns = recording.arrivals_ns()
         folder = options.logs or Path(scratch)

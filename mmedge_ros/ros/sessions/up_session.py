@@ -48,7 +48,8 @@ class UpOptions:
     ``camera_driver`` and ``radar_driver`` start the package's own drivers with these parameters
     (see `video_camera` and `simulated_radar`). ``extrinsics`` is a YAML with transforms.
     ``optimise`` adds monitor and optimiser; ``profile`` is the device profile it begins with.
-    ``view`` is the port of the live page; 0 makes none.
+    ``view`` is the port of the live page; 0 makes none. ``recogniser`` says more of tracked
+    objects.
     """
 
     bag: str = ''
@@ -70,6 +71,7 @@ class UpOptions:
     optimise: bool = False
     profile: str = ''
     view: int = 0
+    recogniser: str = ''
 
 
 def run_up(
@@ -147,6 +149,7 @@ def describe_up(options: UpOptions) -> list[NodeDescription]:
                 optimise=options.optimise,
                 profile=options.profile,
                 view=options.view,
+                recogniser=options.recogniser,
             )
     topics = options.topics
     return perception_graph(
@@ -159,6 +162,7 @@ def describe_up(options: UpOptions) -> list[NodeDescription]:
             radar=options.radar_driver,
             image_transport=options.image_transport,
             use_sim_time=options.clock,
+            recogniser=options.recogniser,
             monitor={} if options.optimise or options.view else None,
             viewer=viewer_parameters(options.view, options.params) if options.view else None,
             optimizer=(

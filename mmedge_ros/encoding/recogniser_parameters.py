@@ -1,0 +1,25 @@
+"""What recognises tracked objects; nothing here opens a network."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from mmedge_ros.parameter import group, parameter
+from mmedge_ros.recurrence.semantic_memory import SemanticMemoryParameters
+from mmedge_ros.recurrence.track_recognition import RecognitionParameters
+
+
+@dataclass(frozen=True)
+class RecogniserParameters:
+    """What recognises tracked objects, and how often."""
+
+    model: str = parameter(
+        '',
+        'what says more of tracked objects than the detector does: `bundle` for the recogniser of '
+        "the detector's bundle, or a bundle folder with one (`mmedge model tap`); empty for none",
+    )
+    memory: bool = parameter(
+        True, 'leave the recogniser early where its semantic memory recalls the class'
+    )
+    tracks: RecognitionParameters = group(RecognitionParameters)
+    recall: SemanticMemoryParameters = field(default_factory=SemanticMemoryParameters)

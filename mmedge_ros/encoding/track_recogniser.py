@@ -1,0 +1,195 @@
+"""Recognises tracked objects in the last pictures of the camera's encoder.
+
+The encoder alone holds pixels and boxes. It keeps its last encoded pictures, and crops are cut
+from them by the unit and the detection that a track names.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from mmedge_ros.data_types import Box, Decision, Detection, LabelSource, Novelty, Track, TrackLabel
+from mmedge_ros.encoding import EncodingError
+from mmedge_ros.encoding.bundle.model_bundle import is_bundle
+from mmedge_ros.encoding.crops import as_input, crop_input
+from mmedge_ros.encoding.detector import Image
+from mmedge_ros.encoding.recogniser_parameters import RecogniserParameters
+from mmedge_ros.encoding.tapped_classifier import (
+    ClassifierDescription,
+    MemorisedClassifier,
+    describe_classifier,
+    open_classifier,
+)
+from mmedge_ros.geometry.box_overlap import overlap
+from mmedge_ros.recurrence.track_recognition import (
+    NamedLook,
+    TrackRecognition,
+    recalled_shares,
+)
+
+# Two decisions look back on at most so many encoded pictures at 30 Hz.
+_KEPT = 6
+# A detection is that of a track if it covers the track's box so much (IoU).
+_SAME = 0.3
+
+
+class _Kept(NamedTuple):
+    sequence: int
+    picture: Image
+    detections: tuple[Detection, ...]
+
+
+class RecentPictures:
+    """The last encoded pictures with what was detected in them; one thread's."""
+
+    def __init__(self) -> None:
+        self._kept: deque[_Kept] = deque(maxlen=_KEPT)
+
+    def keep(self, sequence: int, picture: Image, detections: tuple[Detection, ...]) -> None:
+        """Keep a picture (H, W, 3); it is not copied, and must not be changed any more."""
+        self._kept.append(_Kept(sequence, picture, detections))
+
+    def find(self, track: Track) -> tuple[Image, Box] | None:
+        """Return the picture of a track's newest detection and where it is; None if it is gone."""
+        if track.detection is None:
+            return None
+        for kept in reversed(self._kept):
+            if kept.sequence == track.detection.unit_sequence:
+                box = _box_in(kept.detections, track)
+                return None if box is None else (kept.picture, box)
+        return None
+
+
+def _box_in(detections: Sequence[Detection], track: Track) -> Box | None:
+    """Return the box of the detection that a track names, or of one that lies where it is.
+
+    Feature fusion makes detections of its own, whose places say nothing here.
+    """
+    place = track.detection.place if track.detection else -1
+    if track.box is None:
+        return None
+    named = detections[place : place + 1] if place >= 0 else ()
+    for one in (*named, *detections):
+        if overlap(one.box, track.box) >= _SAME:
+            return one.box
+    return track.box
+
+
+@dataclass(frozen=True)
+class Recognised:
+    """What was recognised in one decision; ``looks`` counts the tracks that were looked at."""
+
+    labels: tuple[TrackLabel, ...] = ()
+    novelties: tuple[Novelty, ...] = ()
+    problems: tuple[str, ...] = ()
+    looks: int = 0
+
+
+class TrackRecogniser:
+    """Looks at the tracks of decisions; belongs to the thread of the camera's encoder."""
+
+    def __init__(
+        self,
+        classifier: MemorisedClassifier,
+        description: ClassifierDescription,
+        parameters: RecogniserParameters | None = None,
+    ) -> None:
+        p = parameters or RecogniserParameters()
+        self.classifier = classifier
+        self.pictures = RecentPictures()
+        self.recognition = TrackRecognition(description.classes, description.labels, p.tracks)
+        self._description = description
+
+    def recognise(self, decision: Decision) -> Recognised:
+        """Look at the tracks of a decision that are due; return what is known of all."""
+        recognition, now_ns = self.recognition, decision.state_ns
+        sources: dict[int, LabelSource] = {}
+        problems = []
+        for track in recognition.due(decision.tracks, now_ns):
+            found = self.pictures.find(track)
+            if found is None:
+                continue
+            try:
+                look = self._look(*found)
+            except EncodingError as err:
+                problems.append(str(err))
+                continue
+            recognition.looked(track, look, now_ns)
+            sources[track.id] = look.source
+        labels = recognition.labels(decision.tracks, sources, now_ns)
+        new = recognition.novelties(decision.tracks, labels, now_ns, decision.frame_id)
+        marked = {novelty.track_id for novelty in new}
+        if marked:
+            labels = [
+                replace(label, is_novel=True) if label.track_id in marked else label
+                for label in labels
+            ]
+        return Recognised(tuple(labels), tuple(new), tuple(problems), len(sources))
+
+    def warm_up(self) -> None:
+        """Run once on an empty crop; the semantic memory learns nothing from it."""
+        form = self._description.form
+        empty = np.zeros((form.size[1], form.size[0], 3), np.uint8)
+        self.classifier.classifier.classify(as_input(empty, form))
+
+    def _look(self, picture: Image, box: Box) -> NamedLook:
+        look = self.classifier.look(crop_input(picture, box, self._description.form))
+        shares = look.shares
+        if look.source is LabelSource.MEMORY:
+            shares = recalled_shares(look.label, len(self._description.classes))
+        values = self._description.attribute_values(look.attributes)
+        return NamedLook(shares, values, look.source, look.exit)
+
+    def figures(self) -> dict[str, object]:
+        """Return what diagnostics and reports show: shares of labels, exits, and the memory."""
+        counts, looks = self.recognition.counts, self.classifier.counts
+        memory = self.classifier.memory
+        hot = (
+            ''
+            if memory is None
+            else ', '.join(
+                name
+                for name, is_hot in zip(self._description.classes, memory.hot.hot, strict=True)
+                if is_hot
+            )
+        )
+        return {
+            'labels_reused': counts.reused,
+            'labels_from_memory': counts.memory,
+            'labels_in_full': counts.full,
+            'labels_waiting': counts.waiting,
+            'novelties': counts.novelties,
+            'exits': ' '.join(str(count) for count in looks.exits),
+            'recognition_saved': f'{looks.saved:.3f}',
+            'memory_agreement': '' if memory is None else f'{memory.agreement:.3f}',
+            'hot_classes': hot,
+        }
+
+
+def open_track_recogniser(
+    model: Path, parameters: RecogniserParameters, threads: int = 1
+) -> TrackRecogniser | None:
+    """Open what the parameters ask for; None for nothing.
+
+    :param model: the detector
+    :raises EncodingError: if there is no recogniser, or it cannot be opened
+    """
+    if not parameters.model:
+        return None
+    folder = model if parameters.model == 'bundle' else Path(parameters.model).expanduser()
+    description = describe_classifier(folder) if is_bundle(folder) else None
+    if description is None:
+        raise EncodingError(
+            f'{folder} has no recogniser; name a bundle with one (`mmedge train recogniser`, '
+            '`mmedge model tap`), or leave recogniser.model empty'
+        )
+    classifier = open_classifier(
+        description, threads, memory=parameters.recall, with_memory=parameters.memory
+    )
+    return TrackRecogniser(classifier, description, parameters)
