@@ -16,7 +16,7 @@ from mmedge_ros.recurrence.semantic_memory import SemanticCentres, require_fitti
 
 _MOST_LAYERS = 64
 # A memory of 5 MB is large: 100 classes with 8 taps of 512 values take 3 MB.
-_LARGEST_BYTES = 64 << 20
+LARGEST_BYTES = 64 << 20
 _REMEDY = 'fit the semantic memory of this classifier again'
 _OF_LAYER = ('centres', 'origin', 'whitening')
 _OF_ALL = ('counts', 'thresholds', 'priors')
@@ -68,7 +68,7 @@ def read_centres(path: Path) -> SemanticCentres:
 def _arrays(path: Path) -> Mapping[str, FloatArray]:
     try:
         size = path.stat().st_size
-        if size > _LARGEST_BYTES:
+        if size > LARGEST_BYTES:
             raise RecurrenceError(f'{path} has {size} bytes, too many for a semantic memory')
         with np.load(path, allow_pickle=False) as file:
             return {name: np.asarray(file[name], float) for name in file.files}
