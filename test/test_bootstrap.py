@@ -606,6 +606,18 @@ def test_nothing_but_training_installs_torch(ready: Checkout) -> None:
     assert not (ready.root / '.venv-train').exists()
 
 
+def test_a_classifier_is_tapped_where_onnx_is(ready: Checkout) -> None:
+    (ready.root / '.venv/lib/python3.11/site-packages/onnx').mkdir(parents=True)
+    done = ready.run('model', 'tap', 'x.onnx')  # as after ./mmedge test
+    assert (done.returncode, ready.notes()) == (0, [])
+    (ready.root / '.venv/lib/python3.11/site-packages/onnx').rmdir()
+    done = ready.run('model', 'tap', 'x.onnx')
+    assert (done.returncode, done.stdout.splitlines()[1:4]) == (0, ['model', 'tap', 'x.onnx'])
+    assert kinds(ready.notes()) == ['venv', *PIP]
+    assert ready.run('model', 'list').returncode == 0
+    assert ready.notes() == []
+
+
 def test_a_cut_short_installation_of_torch_is_begun_afresh_and_leaves_the_rest(
     ready: Checkout,
 ) -> None:

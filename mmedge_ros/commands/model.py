@@ -17,6 +17,7 @@ from rich.table import Table
 from mmedge_ros.commands.display import StatusLine, one_line, say
 from mmedge_ros.commands.errors import plain_errors
 from mmedge_ros.commands.model_build import build
+from mmedge_ros.commands.model_tap import tap
 from mmedge_ros.commands.options import (
     BundleArgument,
     DetectorArgument,
@@ -34,6 +35,7 @@ model_app = typer.Typer(
     no_args_is_help=True, help='List, show, judge, fetch and build detectors and bundles.'
 )
 model_app.command('build')(build)
+model_app.command('tap')(tap)
 
 
 @model_app.command('list')
