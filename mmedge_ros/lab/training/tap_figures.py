@@ -86,7 +86,7 @@ def pass_pictures(
 ) -> Passed:
     """Run all pictures through all stages; every third of a class is held out.
 
-    :raises TrainingError: if too few of a class can be read
+    :raises TrainingError: if too few of a class can be read, or a tap puts out what is no number
     """
     for _ in range(_WARM_UP):
         _through(classifier, np.zeros((1, 3, form.size[1], form.size[0]), np.float32))
@@ -121,6 +121,14 @@ def pass_pictures(
     )
 
 
+def _require_numbers(tap: FloatArray, stage: int) -> None:
+    if not np.isfinite(tap).all():
+        raise TrainingError(
+            f'stage {stage} puts out what is no number; look whether --mean and --deviation are '
+            'those of the training, and export the model in float32'
+        )
+
+
 def _through(
     classifier: TappedClassifier, blob: NDArray[np.float32]
 ) -> tuple[list[FloatArray], int, list[float]]:
@@ -131,6 +139,7 @@ def _through(
     for _ in range(classifier.taps):
         seconds.append(time.thread_time() - begun)
         taps.append(np.asarray(state.pooled, float))
+        _require_numbers(taps[-1], state.block)
         begun = time.thread_time()
         if state.block < classifier.taps:
             state = classifier.network.advance(state)

@@ -177,6 +177,11 @@ def test_what_is_no_picture_is_passed_over_and_counted_where_it_is_called_one(
     assert (figures.unreadable, figures.fitted, figures.held_out) == (1, 8, 4)
 
 
+def test_an_input_that_a_stage_cannot_bear_is_named(small: TapRequest) -> None:
+    tiny, model = (1e-38, 1e-38, 1e-38), small.model.with_name('residual.onnx')
+    assert 'what is no number' in refused(dataclasses.replace(small, model=model, deviation=tiny))
+
+
 def only_broken(request: TapRequest) -> None:
     for file in (request.pictures / 'red').iterdir():
         file.write_bytes(file.read_bytes()[:60])
