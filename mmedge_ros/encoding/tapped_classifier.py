@@ -1,30 +1,10 @@
-"""A classifier in stages with a tap after each, and the semantic memory that leaves it early.
-
-It is the section ``recogniser`` of a bundle's manifest::
-
-    recogniser:
-      format: 1
-      classes: [person black, person red, car white]
-      labels: [person, car]
-      input: {size: [32, 48], mean: [...], deviation: [...], rgb: true, margin: 0.1, square: false}
-      stages:
-        - {weights: recogniser_1.onnx, sha256: 5f70bf18a086...}
-        - {weights: recogniser_2.onnx, sha256: 3e23e8160039...}
-      memory: {weights: recogniser.npz, sha256: 2c624232cc60...}
-      attributes: {bottom: [black, grey, white], backpack: [no, yes]}
-
-Each stage but the last puts out first what its tap gives: the mean of its feature map (1, D), or
-the map itself (1, D, h, w). The last one puts out ``logits`` (1, J) and, where there are
-attributes, ``attributes`` (1, A). A stage with a tap may put out ``exit_<number>`` (1, J + A),
-too, its number from 1: what a head of its own says there. ``labels``, ``memory`` and
-``attributes`` are optional.
-"""
+"""A classifier in stages with a tap after each, and the semantic memory that leaves it early."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -33,8 +13,13 @@ from numpy.typing import NDArray
 
 from mmedge_ros.data_types import FloatArray, LabelSource
 from mmedge_ros.encoding import EncodingError
-from mmedge_ros.encoding.bundle.manifest import BundleFile, Manifest
-from mmedge_ros.encoding.crops import CropForm
+from mmedge_ros.encoding.classifier_description import (
+    ATTRIBUTES,
+    EXIT,
+    LOGITS,
+    ClassifierDescription,
+    softmax,
+)
 from mmedge_ros.encoding.tapped_network import TappedNetwork, TapState
 from mmedge_ros.recurrence import RecurrenceError
 from mmedge_ros.recurrence.hot_classes import HotClasses, HotClassParameters
@@ -45,11 +30,6 @@ from mmedge_ros.recurrence.semantic_memory import (
 )
 from mmedge_ros.recurrence.stored_centres import read_centres
 
-SECTION = 'recogniser'
-FORMAT = 1
-LOGITS, ATTRIBUTES, EXIT = 'logits', 'attributes', 'exit_{}'
-_MOST_CLASSES = 10_000
-_LARGEST_SIDE = 1024
 _NO_ATTRIBUTES, _NO_SHARES = np.zeros(0, np.float32), np.zeros(0)
 
 
@@ -67,38 +47,6 @@ class Look(NamedTuple):
     exit: int
     attributes: NDArray[np.float32] = _NO_ATTRIBUTES
     shares: FloatArray = _NO_SHARES
-
-
-@dataclass(frozen=True)
-class ClassifierDescription:
-    """What a manifest says of a classifier.
-
-    ``attributes`` are the values of each, in order. A class whose name begins with one of
-    ``labels`` is that label, and the rest of its name is one more attribute.
-    """
-
-    classes: tuple[str, ...]
-    form: CropForm
-    stages: tuple[BundleFile, ...]
-    memory: BundleFile | None = None
-    attributes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    labels: tuple[str, ...] = ()
-
-    def attribute_values(self, logits: NDArray[np.float32]) -> dict[str, tuple[str, float]]:
-        """Return the likeliest value of each attribute, and its probability.
-
-        :param logits: (A,), or empty where an exit knows none
-        """
-        found: dict[str, tuple[str, float]] = {}
-        begin = 0
-        for name, values in self.attributes.items():
-            part = logits[begin : begin + len(values)]
-            begin += len(values)
-            if len(part) == len(values) and np.isfinite(part).all():
-                shares = softmax(part)
-                best = int(shares.argmax())
-                found[name] = (values[best], float(shares[best]))
-        return found
 
 
 class TappedClassifier:
@@ -136,11 +84,15 @@ class TappedClassifier:
         """Run what is left; return what `classify` does."""
         tensors = self.network.finish(state)
         logits = np.asarray(tensors[LOGITS], float).reshape(-1)
-        if logits.shape != (len(self.classes),) or not np.isfinite(logits).all():
+        if logits.shape != (len(self.classes),):
             raise EncodingError(
                 f'{self.network.place} puts out logits of shape {logits.shape} for '
-                f'{len(self.classes)} classes, or what is no number; use weights and manifest of '
-                'one and the same bundle'
+                f'{len(self.classes)} classes; use weights and manifest of one and the same bundle'
+            )
+        if not np.isfinite(logits).all():
+            raise EncodingError(
+                f'{self.network.place} put out logits that are not finite; the crop is not '
+                'recognised. If it happens often, look at mean and deviation of its input'
             )
         return softmax(logits), _flat(tensors.get(ATTRIBUTES))
 
@@ -162,8 +114,8 @@ class TappedClassifier:
 class LookCounts:
     """What became of the crops: how many left at each exit, and how many ran through.
 
-    ``seconds`` is the processor's time; the share that was saved compares it with ``full_seconds``
-    for each crop, the mean of those that ran through.
+    ``seconds`` is the processor's time, lookups included; the share that was saved compares it
+    with the mean time of the whole classifier alone, ``full_seconds`` for those that ran through.
     """
 
     exits: list[int]
@@ -205,6 +157,7 @@ class MemorisedClassifier:
         self.classifier = classifier
         self.memory = memory
         self.counts = LookCounts([0] * classifier.taps)
+        self._lookup_seconds = 0.0
 
     def look(self, blob: NDArray[np.float32]) -> Look:
         """Recognise one crop.
@@ -213,6 +166,7 @@ class MemorisedClassifier:
         :raises EncodingError: if the network fails on it
         """
         begun = time.thread_time()
+        self._lookup_seconds = 0.0
         found = self._look(blob)
         taken = time.thread_time() - begun
         counts = self.counts
@@ -221,7 +175,7 @@ class MemorisedClassifier:
             counts.exits[found.exit - 1] += 1
         else:
             counts.full += 1
-            counts.full_seconds += taken
+            counts.full_seconds += taken - self._lookup_seconds
         return found
 
     def _look(self, blob: NDArray[np.float32]) -> Look:
@@ -232,7 +186,9 @@ class MemorisedClassifier:
         try:
             lookup = memory.lookup()
             for layer in range(memory.layers):
+                begun = time.thread_time()
                 recall = lookup.add(np.asarray(state.pooled, float))
+                self._lookup_seconds += time.thread_time() - begun
                 if recall is not None and not recall.is_audit:
                     known = self.classifier.at_exit(state)[len(self.classifier.classes) :]
                     label = memory.recalled(lookup)
@@ -241,7 +197,9 @@ class MemorisedClassifier:
                     state = network.advance(state)
             self.counts.checked += lookup.recall is not None
             found = self._full(state)
+            begun = time.thread_time()
             memory.classified(lookup, found.label, found.certainty)
+            self._lookup_seconds += time.thread_time() - begun
         except RecurrenceError as err:
             raise EncodingError(f'{network.place}: {err}') from err
         return found
@@ -251,34 +209,6 @@ class MemorisedClassifier:
         best = int(probabilities.argmax())
         certainty, blocks = float(probabilities[best]), self.classifier.network.blocks
         return Look(best, certainty, LabelSource.FULL, blocks, attributes, probabilities)
-
-
-def describe_classifier(folder: Path) -> ClassifierDescription | None:
-    """Return what a bundle says of its recogniser; None if it has none.
-
-    :raises EncodingError: if the manifest, or this section of it, cannot be used
-    """
-    manifest = Manifest(folder)
-    if not manifest.has(SECTION):
-        return None
-    section = manifest.section(SECTION)
-    known = section.get('format')
-    if known != FORMAT or isinstance(known, bool):
-        raise EncodingError(
-            f'{manifest.path} has {SECTION}.format {str(known)[:80]!r}, this version reads '
-            f'{FORMAT}; make the recogniser with this version'
-        )
-    attributes = manifest.names_by_name(SECTION, 'attributes')
-    memory = manifest.file(SECTION, 'memory') if section.get('memory') is not None else None
-    labels = manifest.names(SECTION, 'labels', _MOST_CLASSES) if 'labels' in section else ()
-    return ClassifierDescription(
-        manifest.names(SECTION, 'classes', _MOST_CLASSES),
-        _form(manifest),
-        manifest.stages(SECTION),
-        memory,
-        attributes,
-        labels,
-    )
 
 
 def open_classifier(
@@ -307,40 +237,5 @@ def open_classifier(
     return MemorisedClassifier(classifier, remembered)
 
 
-def softmax(logits: NDArray[np.floating]) -> FloatArray:
-    """Return probabilities (J,) from logits (J,)."""
-    powers = np.exp(np.asarray(logits, float) - np.max(logits))
-    probabilities: FloatArray = powers / powers.sum()
-    return probabilities
-
-
 def _flat(values: Any) -> NDArray[np.float32]:
     return _NO_ATTRIBUTES if values is None else np.asarray(values, np.float32).reshape(-1)
-
-
-def _form(manifest: Manifest) -> CropForm:
-    """Return the form of the input, from the entry ``input``."""
-    entry = manifest.section(SECTION).get('input')
-    given = dict(entry) if isinstance(entry, Mapping) else {}
-    try:
-        width, height = (int(side) for side in given.pop('size'))
-        triples = {
-            name: tuple(float(value) for value in given.pop(name))
-            for name in ('mean', 'deviation')
-            if name in given
-        }
-        flags = {name: bool(given.pop(name)) for name in ('rgb', 'square') if name in given}
-        margin = float(given.pop('margin', CropForm._field_defaults['margin']))
-        form = CropForm((width, height), **triples, **flags, margin=margin)  # type: ignore[arg-type]
-        usable = 1 <= width <= _LARGEST_SIDE and 1 <= height <= _LARGEST_SIDE and not given
-        usable = usable and 0.0 <= margin <= 1.0 and len(form.mean) == len(form.deviation) == 3
-        usable = usable and bool(np.isfinite(form.mean).all()) and min(form.deviation) > 0.0
-    except (KeyError, TypeError, ValueError, OverflowError):
-        usable = False
-    if not usable:
-        raise EncodingError(
-            f'{manifest.path} has {SECTION}.input {str(entry)[:80]!r}; it must be like '
-            '{size: [32, 48], mean: [0.5, 0.5, 0.5], deviation: [0.25, 0.25, 0.25], rgb: true, '
-            'margin: 0.1, square: false}'
-        )
-    return form

@@ -17,15 +17,11 @@ import numpy as np
 from mmedge_ros.data_types import Box, Decision, Detection, LabelSource, Novelty, Track, TrackLabel
 from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.bundle.model_bundle import is_bundle
+from mmedge_ros.encoding.classifier_description import ClassifierDescription, describe_classifier
 from mmedge_ros.encoding.crops import as_input, crop_input
 from mmedge_ros.encoding.detector import Image
 from mmedge_ros.encoding.recogniser_parameters import RecogniserParameters
-from mmedge_ros.encoding.tapped_classifier import (
-    ClassifierDescription,
-    MemorisedClassifier,
-    describe_classifier,
-    open_classifier,
-)
+from mmedge_ros.encoding.tapped_classifier import MemorisedClassifier, open_classifier
 from mmedge_ros.geometry.box_overlap import overlap
 from mmedge_ros.recurrence.track_recognition import (
     NamedLook,

@@ -11,7 +11,7 @@ from hand_made_classifiers import residual_classifier, write_model, write_pictur
 from typer.testing import CliRunner, Result
 
 from mmedge_ros.commands.model import model_app
-from mmedge_ros.encoding.tapped_classifier import describe_classifier
+from mmedge_ros.encoding.classifier_description import describe_classifier
 
 
 @pytest.fixture(autouse=True)

@@ -15,6 +15,7 @@ from hand_made_units import MS, Collected, FakeEncoder, ManualClock, at, unit
 from mmedge_ros.data_types import (
     CAMERA,
     Configuration,
+    Decision,
     ModalityConfiguration,
     SkipDecision,
     Unit,
@@ -23,6 +24,7 @@ from mmedge_ros.data_types import (
     UnitReceipt,
 )
 from mmedge_ros.encoding import EncodingError
+from mmedge_ros.encoding.track_recogniser import Recognised
 from mmedge_ros.pipeline.encoder_worker import EncoderWorker
 from mmedge_ros.sensing import SensingError
 
@@ -275,3 +277,73 @@ def test_a_followed_unit_is_counted_apart_and_has_a_stage_of_its_own() -> None:
     features = [item for item in out.items if isinstance(item, UnitFeatures)]
     assert [f.trail[-1].stage for f in features] == ['encode', 'follow']
     assert (worker.encoded, worker.followed) == (1, 1)
+
+
+class FakeRecogniser:
+    """Notes the decisions whose tracks it is shown, and waits at a gate if there is one."""
+
+    def __init__(self, fails: bool = False) -> None:
+        self.seen: list[int] = []
+        self._fails = fails
+
+    def recognise(self, decision: Decision) -> Recognised:
+        self.seen.append(decision.window_end_ns)
+        if self._fails:
+            raise RuntimeError('unforeseen')
+        return Recognised(problems=('one crop was none',))
+
+
+class RecognisingEncoder(FakeEncoder):
+    recogniser: Any = None
+
+
+def a_decision_at(end_ns: int) -> Decision:
+    return Decision(end_ns, end_ns, 'odom', (), {})
+
+
+def test_tracks_are_recognised_when_no_unit_waits_and_only_those_of_the_newest_decision() -> None:
+    gate, told = Gate(), threading.Semaphore(0)
+    encoder = RecognisingEncoder(work=gate)
+    encoder.recogniser = FakeRecogniser()
+    out = Collected()
+    worker = EncoderWorker(
+        encoder, ManualClock(at(0)), out, out, on_recognised=lambda *_: told.release()
+    )
+    worker.start()
+    try:
+        worker.offer(unit(50.0, sequence=0))
+        gate.wait_until_entered()
+        worker.offer(unit(100.0, sequence=1))
+        for end_ns in (1, 2, 3):
+            worker.offer_tracks(a_decision_at(end_ns))
+        gate.opened.release()
+        gate.wait_until_entered()
+        assert encoder.recogniser.seen == [], 'a unit goes first'
+        gate.opened.release()
+        assert told.acquire(timeout=10)
+        assert encoder.recogniser.seen == [3]
+        assert worker.failures == {'one crop was none': 1}
+    finally:
+        worker.stop(10.0)
+
+
+def test_a_recogniser_that_fails_costs_no_unit(caplog: pytest.LogCaptureFixture) -> None:
+    encoder = RecognisingEncoder()
+    encoder.recogniser = FakeRecogniser(fails=True)
+    out = Collected()
+    with caplog.at_level(logging.CRITICAL), running(encoder, out) as worker:
+        worker.offer_tracks(a_decision_at(1))
+        worker.offer(unit(50.0))
+        out.wait_for(2)
+        worker.offer(unit(100.0, sequence=1))
+        out.wait_for(4)
+    assert worker.encoded == 2
+
+
+def test_tracks_that_nobody_recognises_are_left_alone() -> None:
+    out = Collected()
+    with running(FakeEncoder(), out) as worker:
+        worker.offer_tracks(a_decision_at(1))
+        worker.offer(unit(50.0))
+        out.wait_for(2)
+    assert worker.failures.total() == 0

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mmedge_ros.encoding.classifier_description import ATTRIBUTES, LOGITS
 from mmedge_ros.encoding.onnx_session import open_session, runtime_errors
-from mmedge_ros.encoding.tapped_classifier import ATTRIBUTES, LOGITS
 from mmedge_ros.encoding.tapped_network import TappedNetwork
 from mmedge_ros.lab.training import TrainingError
 from mmedge_ros.lab.training.classifier_graph import ClassifierGraph, onnx_library

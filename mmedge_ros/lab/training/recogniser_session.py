@@ -15,16 +15,9 @@ from numpy.typing import NDArray
 
 from mmedge_ros.data_types import FloatArray
 from mmedge_ros.encoding.bundle.manifest import MANIFEST
-from mmedge_ros.encoding.tapped_classifier import (
-    ATTRIBUTES as ATTRIBUTE_OUTPUT,
-)
-from mmedge_ros.encoding.tapped_classifier import (
-    EXIT,
-    FORMAT,
-    LOGITS,
-    SECTION,
-    TappedClassifier,
-)
+from mmedge_ros.encoding.classifier_description import ATTRIBUTES as ATTRIBUTE_OUTPUT
+from mmedge_ros.encoding.classifier_description import EXIT, FORMAT, LOGITS, SECTION
+from mmedge_ros.encoding.tapped_classifier import TappedClassifier
 from mmedge_ros.lab.simulation.flight_folder import SIMULATOR_VERSION
 from mmedge_ros.lab.simulation.world import LABELS
 from mmedge_ros.lab.training import Report, TrainingError
@@ -85,7 +78,7 @@ class Outputs(NamedTuple):
         return said
 
 
-def train_recogniser(request: RecogniserRequest, report: Report) -> dict[str, Any]:
+def run_recogniser(request: RecogniserRequest, report: Report) -> dict[str, Any]:
     """Train a recogniser, fit its semantic memory, and write the bundle.
 
     :return: its figures on scenes that it did not learn from

@@ -12,13 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mmedge_ros.data_types import Box, FloatArray
+from mmedge_ros.encoding.classifier_description import SECTION, describe_classifier
 from mmedge_ros.encoding.crops import CropForm, as_input, cut
 from mmedge_ros.encoding.detector import Image
 from mmedge_ros.encoding.tapped_classifier import (
-    SECTION,
     MemorisedClassifier,
     TappedClassifier,
-    describe_classifier,
     open_classifier,
 )
 from mmedge_ros.lab.training import Report, TrainingError

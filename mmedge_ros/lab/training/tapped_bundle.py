@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from mmedge_ros.encoding.classifier_description import FORMAT, SECTION
 from mmedge_ros.encoding.crops import CropForm
-from mmedge_ros.encoding.tapped_classifier import FORMAT, SECTION, TappedClassifier
+from mmedge_ros.encoding.tapped_classifier import TappedClassifier
 from mmedge_ros.lab.training import Report, TrainingError, part_of
 from mmedge_ros.lab.training.bundle_files import (
     file_entry,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -202,6 +203,63 @@ def same_track(one: core.Track, other: core.Track) -> bool:
     return all(np.array_equal(getattr(one, n), getattr(other, n)) for n in arrays) and all(
         getattr(one, n) == getattr(other, n) for n in plain
     )
+
+
+def a_label(**values: Any) -> core.TrackLabel:
+    given_values: dict[str, Any] = {
+        'track_id': 3,
+        'label': 'dog',
+        'confidence': 0.75,
+        'attributes': ('brown', 'light'),
+        'source': core.LabelSource.MEMORY,
+        'exit': 2,
+        'is_novel': True,
+    }
+    return core.TrackLabel(**{**given_values, **values})
+
+
+def test_a_track_keeps_what_was_recognised_and_which_detection_is_its_newest() -> None:
+    track = a_track(label='dog', recognised=a_label(), detection=core.DetectionKey(70_000, 9))
+    assert same_track(conversions.from_track(serialised(conversions.to_track(track))), track)
+
+
+def test_a_track_that_was_not_recognised_says_so() -> None:
+    message = serialised(conversions.to_track(a_track()))
+    assert (message.label_source, message.detection_valid) == (0, False)
+    assert math.isnan(message.label_confidence)
+    assert conversions.from_track(message).recognised is None
+
+
+def test_labels_of_tracks_come_back_as_they_were() -> None:
+    labels = [a_label(), a_label(track_id=4, source=core.LabelSource.FULL, attributes=())]
+    message = serialised(conversions.to_track_labels(labels, NOW_NS))
+    assert conversions.from_track_labels(message) == labels
+    assert conversions.from_time(message.header.stamp) == NOW_NS
+
+
+@pytest.mark.parametrize('broken', [{'source': 9}, {'confidence': math.nan}, {'confidence': 7.0}])
+def test_labels_that_cannot_be_true_are_refused(broken: dict[str, Any]) -> None:
+    message = conversions.to_track_labels([a_label()], NOW_NS)
+    _with(message.labels[0], **broken)
+    with pytest.raises(ValueError, match=r'.+'):
+        conversions.from_track_labels(message)
+
+
+def test_a_label_source_of_a_later_version_is_refused() -> None:
+    with pytest.raises(ValueError, match='7'):
+        conversions.from_track(_with(conversions.to_track(a_track()), label_source=7))
+
+
+def test_a_novelty_comes_back_as_it_was() -> None:
+    place = np.array([1.0, 2.0, 3.0])
+    novelty = core.Novelty(NOW_NS, 'odom', 3, 'dog', 0.75, place, 'the first dog')
+    back = conversions.from_novelty(serialised(conversions.to_novelty(novelty)))
+    np.testing.assert_array_equal(back.position, place)
+    for name in ('stamp_ns', 'frame_id', 'track_id', 'label', 'confidence', 'reason'):
+        assert getattr(back, name) == getattr(novelty, name), name
+    nowhere = replace(novelty, position=np.array([math.nan, 0.0, 0.0]))
+    with pytest.raises(ValueError, match='not finite'):
+        conversions.from_novelty(conversions.to_novelty(nowhere))
 
 
 def test_decisions_come_back_as_they_were() -> None:

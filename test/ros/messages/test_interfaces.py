@@ -10,6 +10,7 @@ import pytest
 from camera_fakes import picture
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, ReliabilityPolicy
+from tiny_recogniser import write_tiny_recogniser
 
 from mmedge_ros.ros.messages.interfaces import (
     INTERFACES,
@@ -41,7 +42,12 @@ def arguments(
         'radar': [['simulated:=person']],
         'bag_player': [[f'bag:={little_bag}'], [f'bag:={raw_bag}', 'clock:=true']],
         'bag_recorder': [[f'out:={tmp_path / "out"}']],
-        'unit_encoder': [['modality:=radar'], encoder, [*encoder, 'image_transport:=compressed']],
+        'unit_encoder': [
+            ['modality:=radar'],
+            encoder,
+            [*encoder, 'image_transport:=compressed'],
+            [*encoder, f'recogniser.model:={write_tiny_recogniser(tmp_path / "recogniser")}'],
+        ],
         'fusion': [[]],
         'visualizer': [[]],
         'monitor': [[], [f'trace:={trace}']],

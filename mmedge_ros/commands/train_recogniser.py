@@ -1,0 +1,77 @@
+"""`mmedge train recogniser`: what tracked objects look like, learned from random scenes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mmedge_ros.commands.display import StatusLine, say
+from mmedge_ros.commands.errors import plain_errors
+from mmedge_ros.commands.options import WORK, BundleArgument, JobsOption, flag, option
+from mmedge_ros.commands.train_replayed import OutOption, SeedOption
+
+
+def train_recogniser(
+    bundle: BundleArgument,
+    out: OutOption,
+    crops: Annotated[
+        Path,
+        option('--crops', 'FOLDER', 'keeps the crops of the scenes, for other trainings', WORK),
+    ] = Path('out/crops'),
+    scenes: Annotated[
+        int, option('--scenes', 'N', 'random scenes to take crops from', min=20, max=2400)
+    ] = 860,
+    epochs: Annotated[
+        int, option('--epochs', 'N', 'how often as many crops are seen', min=1, max=1000)
+    ] = 12,
+    seed: SeedOption = 0,
+    threads: Annotated[
+        int, option('--threads', 'N', '0: as many as there are cores', WORK, min=0, max=64)
+    ] = 0,
+    jobs: JobsOption = 2,
+    resume: Annotated[
+        bool, flag('--resume', 'go on with a training that was cut short', WORK)
+    ] = False,
+) -> None:
+    """Train the recogniser of class, colours, backpack and child, and its semantic memory.
+
+    It learns from crops of simulated scenes, every tap of it is taught to tell the classes apart,
+    and it goes into a copy of BUNDLE.
+    """
+    with plain_errors():
+        from mmedge_ros.encoding.bundle.default_model import default_detector
+        from mmedge_ros.lab.training.epoch_training import (
+            fastest_precision,
+            prepare_torch,
+            usual_threads,
+        )
+
+        folder = default_detector(bundle)
+        prepare_torch(out.absolute().parent, usual_threads(threads))
+        from mmedge_ros.lab.training.recogniser_session import (
+            RecogniserRequest,
+            describe,
+            run_recogniser,
+        )
+        from mmedge_ros.lab.training.recogniser_training import RecogniserSettings
+
+        request = RecogniserRequest(
+            folder,
+            out.absolute(),
+            crops,
+            RecogniserSettings(
+                scenes=scenes,
+                epochs=epochs,
+                seed=seed,
+                threads=usual_threads(threads),
+                precision=fastest_precision(),
+            ),
+            jobs,
+            resume,
+        )
+        with StatusLine(f'training {out.name}') as line:
+            figures = run_recogniser(request, line.advance)
+    say(describe(figures))
+    typer.echo(out)

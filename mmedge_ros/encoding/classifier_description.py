@@ -1,0 +1,149 @@
+"""What the manifest of a bundle says of its recogniser.
+
+It is the section ``recogniser``::
+
+    recogniser:
+      format: 1
+      classes: [person black, person red, car white]
+      labels: [person, car]
+      input: {size: [32, 48], mean: [...], deviation: [...], rgb: true, margin: 0.1, square: false}
+      stages:
+        - {weights: recogniser_1.onnx, sha256: 5f70bf18a086...}
+        - {weights: recogniser_2.onnx, sha256: 3e23e8160039...}
+      memory: {weights: recogniser.npz, sha256: 2c624232cc60...}
+      attributes: {bottom: [black, grey, white], backpack: [no, yes]}
+
+Each stage but the last puts out first what its tap gives: the mean of its feature map (1, D), or
+the map itself (1, D, h, w). The last one puts out ``logits`` (1, J) and, where there are
+attributes, ``attributes`` (1, A). A stage with a tap may put out ``exit_<number>`` (1, J + A),
+too, its number from 1: what a head of its own says there. ``labels``, ``memory`` and
+``attributes`` are optional.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mmedge_ros.data_types import FloatArray
+from mmedge_ros.encoding import EncodingError
+from mmedge_ros.encoding.bundle.manifest import BundleFile, Manifest
+from mmedge_ros.encoding.crops import CropForm
+
+SECTION = 'recogniser'
+FORMAT = 1
+LOGITS, ATTRIBUTES, EXIT = 'logits', 'attributes', 'exit_{}'
+_MOST_CLASSES = 10_000
+_LARGEST_SIDE = 1024
+
+
+@dataclass(frozen=True)
+class ClassifierDescription:
+    """What a manifest says of a classifier.
+
+    ``attributes`` are the values of each, in order. A class whose name begins with one of
+    ``labels`` is that label, and the rest of its name is one more attribute.
+    """
+
+    classes: tuple[str, ...]
+    form: CropForm
+    stages: tuple[BundleFile, ...]
+    memory: BundleFile | None = None
+    attributes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    labels: tuple[str, ...] = ()
+
+    def attribute_values(self, logits: NDArray[np.float32]) -> dict[str, tuple[str, float]]:
+        """Return the likeliest value of each attribute, and its probability.
+
+        :param logits: (A,), or empty where an exit knows none
+        """
+        found: dict[str, tuple[str, float]] = {}
+        begin = 0
+        for name, values in self.attributes.items():
+            part = logits[begin : begin + len(values)]
+            begin += len(values)
+            if len(part) == len(values) and np.isfinite(part).all():
+                shares = softmax(part)
+                best = int(shares.argmax())
+                found[name] = (values[best], float(shares[best]))
+        return found
+
+
+def describe_classifier(folder: Path) -> ClassifierDescription | None:
+    """Return what a bundle says of its recogniser; None if it has none.
+
+    :raises EncodingError: if the manifest, or this section of it, cannot be used
+    """
+    manifest = Manifest(folder)
+    if not manifest.has(SECTION):
+        return None
+    section = manifest.section(SECTION)
+    known = section.get('format')
+    if known != FORMAT or isinstance(known, bool):
+        raise EncodingError(
+            f'{manifest.path} has {SECTION}.format {str(known)[:80]!r}, this version reads '
+            f'{FORMAT}; make the recogniser with this version'
+        )
+    attributes = manifest.names_by_name(SECTION, 'attributes')
+    memory = manifest.file(SECTION, 'memory') if section.get('memory') is not None else None
+    labels = manifest.names(SECTION, 'labels', _MOST_CLASSES) if 'labels' in section else ()
+    return ClassifierDescription(
+        manifest.names(SECTION, 'classes', _MOST_CLASSES),
+        _form(manifest),
+        manifest.stages(SECTION),
+        memory,
+        attributes,
+        labels,
+    )
+
+
+def softmax(logits: NDArray[np.floating]) -> FloatArray:
+    """Return probabilities (J,) from logits (J,)."""
+    powers = np.exp(np.asarray(logits, float) - np.max(logits))
+    probabilities: FloatArray = powers / powers.sum()
+    return probabilities
+
+
+def _form(manifest: Manifest) -> CropForm:
+    """Return the form of the input, from the entry ``input``."""
+    entry = manifest.section(SECTION).get('input')
+    given = dict(entry) if isinstance(entry, Mapping) else {}
+    try:
+        width, height = (_whole(side) for side in given.pop('size'))
+        triples = {
+            name: tuple(float(value) for value in given.pop(name))
+            for name in ('mean', 'deviation')
+            if name in given
+        }
+        flags = {name: _flag(given.pop(name)) for name in ('rgb', 'square') if name in given}
+        margin = float(given.pop('margin', CropForm._field_defaults['margin']))
+        form = CropForm((width, height), **triples, **flags, margin=margin)  # type: ignore[arg-type]
+        usable = 1 <= width <= _LARGEST_SIDE and 1 <= height <= _LARGEST_SIDE and not given
+        usable = usable and 0.0 <= margin <= 1.0 and len(form.mean) == len(form.deviation) == 3
+        usable = usable and bool(np.isfinite(form.mean).all()) and min(form.deviation) > 0.0
+    except (KeyError, TypeError, ValueError, OverflowError):
+        usable = False
+    if not usable:
+        raise EncodingError(
+            f'{manifest.path} has {SECTION}.input {str(entry)[:80]!r}; it must be like '
+            '{size: [32, 48], mean: [0.5, 0.5, 0.5], deviation: [0.25, 0.25, 0.25], rgb: true, '
+            'margin: 0.1, square: false}'
+        )
+    return form
+
+
+def _whole(value: Any) -> int:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise TypeError(value)
+    return value
+
+
+def _flag(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise TypeError(value)
+    return value

@@ -1,0 +1,165 @@
+"""A classifier is left early where its memory recalls the class, and says so."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+from numpy.typing import NDArray
+from tiny_recogniser import CLASSES, SIZE, write_tiny_recogniser
+
+from mmedge_ros.data_types import LabelSource
+from mmedge_ros.encoding import EncodingError
+from mmedge_ros.encoding.classifier_description import describe_classifier
+from mmedge_ros.encoding.crops import as_input
+from mmedge_ros.encoding.tapped_classifier import MemorisedClassifier, open_classifier
+
+BLUE, GREEN, RED = (250, 10, 10), (10, 250, 10), (10, 10, 250)
+
+
+@pytest.fixture(scope='module')
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_tiny_recogniser(tmp_path_factory.mktemp('bundle') / 'tiny')
+
+
+@pytest.fixture
+def bundle(kept: Path, tmp_path: Path) -> Path:
+    """A copy that a test may spoil."""
+    return Path(shutil.copytree(kept, tmp_path / 'tiny'))
+
+
+def opened(folder: Path, **options: Any) -> MemorisedClassifier:
+    description = describe_classifier(folder)
+    assert description is not None
+    return open_classifier(description, **options)
+
+
+def blob(colour: tuple[int, int, int], folder: Path) -> NDArray[np.float32]:
+    description = describe_classifier(folder)
+    assert description is not None
+    return as_input(np.full((20, 15, 3), colour, np.uint8), description.form)
+
+
+def spoil(folder: Path, **changes: Any) -> None:
+    path = folder / 'manifest.yaml'
+    content = yaml.safe_load(path.read_text())
+    content['recogniser'] |= changes
+    path.write_text(yaml.safe_dump(content))
+
+
+def test_the_first_look_runs_through_and_gives_class_certainty_and_attributes(kept: Path) -> None:
+    look = opened(kept).look(blob(GREEN, kept))
+    assert CLASSES[look.label] == 'person green'
+    assert (look.source, look.exit) == (LabelSource.FULL, 2)
+    assert look.certainty > 0.99
+    assert look.shares.argmax() == look.label
+    description = describe_classifier(kept)
+    assert description is not None
+    assert description.attribute_values(look.attributes)['light'][0] == 'yes'
+
+
+def test_a_class_that_was_just_met_is_recalled_at_the_tap(kept: Path) -> None:
+    classifier = opened(kept)
+    first = classifier.look(blob(GREEN, kept))
+    second = classifier.look(blob(GREEN, kept))
+    assert (second.label, second.source, second.exit) == (first.label, LabelSource.MEMORY, 1)
+    assert second.shares.size == 0
+    assert (classifier.counts.exits, classifier.counts.full) == ([1], 1)
+
+
+def test_at_an_exit_attributes_are_those_of_the_head_there(kept: Path) -> None:
+    classifier = opened(kept)
+    classifier.look(blob(GREEN, kept))
+    look = classifier.look(blob(GREEN, kept))
+    description = describe_classifier(kept)
+    assert description is not None
+    assert description.attribute_values(look.attributes)['light'][0] == 'no'
+
+
+def test_another_class_than_the_hot_ones_runs_through(kept: Path) -> None:
+    classifier = opened(kept)
+    classifier.look(blob(GREEN, kept))
+    look = classifier.look(blob(RED, kept))
+    assert (CLASSES[look.label], look.source) == ('dog red', LabelSource.FULL)
+
+
+def test_without_its_memory_every_look_runs_through(kept: Path) -> None:
+    classifier = opened(kept, with_memory=False)
+    for _ in range(3):
+        assert classifier.look(blob(BLUE, kept)).source is LabelSource.FULL
+    assert classifier.counts.full == 3
+
+
+def test_what_was_saved_is_unknown_before_a_look_ran_through_and_counts_lookups(
+    kept: Path,
+) -> None:
+    classifier = opened(kept)
+    assert np.isnan(classifier.counts.saved)
+    for _ in range(5):
+        classifier.look(blob(BLUE, kept))
+    counts = classifier.counts
+    assert counts.looks == 5
+    assert counts.seconds > counts.full_seconds > 0.0
+
+
+def test_a_bundle_without_the_section_has_no_recogniser(tmp_path: Path) -> None:
+    (tmp_path / 'manifest.yaml').write_text('name: other\n')
+    assert describe_classifier(tmp_path) is None
+
+
+@pytest.mark.parametrize(
+    ('changes', 'words'),
+    [
+        ({'format': 2}, 'format'),
+        ({'classes': []}, 'classes'),
+        ({'classes': ['a', 'a', 'b']}, 'all different'),
+        ({'labels': 'person'}, 'labels'),
+        ({'stages': []}, 'stages'),
+        ({'attributes': {'light': []}}, 'attributes.light'),
+        ({'input': {'size': [6.5, 8]}}, 'input'),
+        ({'input': {'size': [6, 8], 'rgb': 'no'}}, 'input'),
+        ({'input': {'size': [6, 8], 'deviation': [0.0, 1.0, 1.0]}}, 'input'),
+        ({'input': {'size': [6, 8], 'margin': float('nan')}}, 'input'),
+        ({'input': {'size': [6, 8], 'padding': 3}}, 'input'),
+        ({'input': None}, 'input'),
+    ],
+)
+def test_a_manifest_that_is_wrong_is_refused_by_the_name_of_the_entry(
+    bundle: Path, changes: dict[str, Any], words: str
+) -> None:
+    spoil(bundle, **changes)
+    with pytest.raises(EncodingError, match=words):
+        describe_classifier(bundle)
+
+
+def test_a_file_that_is_not_the_manifests_is_refused(bundle: Path) -> None:
+    (bundle / 'recogniser.npz').write_bytes(b'something else')
+    with pytest.raises(EncodingError, match='bytes'):
+        opened(bundle)
+
+
+def test_a_memory_of_other_classes_is_refused(bundle: Path) -> None:
+    spoil(bundle, classes=['person blue', 'person green'])
+    with pytest.raises(EncodingError, match='3 classes for a classifier of 2'):
+        opened(bundle)
+
+
+def test_stages_that_put_out_no_logits_are_refused(bundle: Path) -> None:
+    content = yaml.safe_load((bundle / 'manifest.yaml').read_text())
+    spoil(bundle, stages=content['recogniser']['stages'][:1])
+    with pytest.raises(EncodingError, match='logits'):
+        opened(bundle)
+
+
+def test_a_crop_that_gives_no_number_is_an_error_and_the_next_one_is_recognised(
+    kept: Path,
+) -> None:
+    classifier = opened(kept)
+    broken = np.full((1, 3, SIZE[1], SIZE[0]), np.nan, np.float32)
+    with pytest.raises(EncodingError, match='not finite'):
+        classifier.look(broken)
+    assert CLASSES[classifier.look(blob(RED, kept)).label] == 'dog red'

@@ -1,0 +1,96 @@
+"""A replay recognises tracks as the live graph does, and the same way every time."""
+
+from __future__ import annotations
+
+import pytest
+from bag_fixtures import recording, write_bag
+from tiny_detector import write_tiny_detector
+from tiny_recogniser import write_tiny_recogniser
+
+from mmedge_ros.data_types import LabelSource
+from mmedge_ros.encoding import EncodingError
+from mmedge_ros.encoding.recogniser_parameters import RecogniserParameters
+from mmedge_ros.lab.evaluation.decision_log import decision_lines
+from mmedge_ros.lab.evaluation.recognition_report import recognition_report
+from mmedge_ros.records.device_profile import DeviceProfile, write_profile
+from mmedge_ros.records.run_record import RunRecord
+from mmedge_ros.replay.offline_session import OfflineOptions, replay_offline
+
+STAGES = ('camera.encode', 'radar.encode', 'receipt.transport', 'features.transport', 'fusion')
+
+
+@pytest.fixture(scope='module')
+def options(tmp_path_factory: pytest.TempPathFactory) -> OfflineOptions:
+    folder = tmp_path_factory.mktemp('flight')
+    profile = folder / 'profile.yaml'
+    write_profile(DeviceProfile('', dict.fromkeys(STAGES, (0.001,) * 6)), profile)
+    bag = write_bag(folder / 'flight', messages=recording(2.0))
+    detector = write_tiny_detector(folder / 'tiny.onnx')
+    return OfflineOptions(str(bag), str(detector), profile=str(profile))
+
+
+@pytest.fixture(scope='module')
+def model(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return str(write_tiny_recogniser(tmp_path_factory.mktemp('models') / 'tiny'))
+
+
+def recognised(options: OfflineOptions, model: str) -> RunRecord:
+    return replay_offline(
+        OfflineOptions(
+            options.bag,
+            options.detector,
+            profile=options.profile,
+            recogniser=RecogniserParameters(model=model),
+        )
+    )
+
+
+def test_tracks_have_labels_and_what_is_new_is_in_the_record(
+    options: OfflineOptions, model: str
+) -> None:
+    record = recognised(options, model)
+    labels = [track.recognised for d in record.decisions for track in d.tracks if track.recognised]
+    assert {label.label for label in labels} == {'person'}
+    assert labels[-1].attributes[0] == 'blue'
+    assert [novelty.reason for novelty in record.novelties] == ['the first person']
+    report = recognition_report(record)
+    assert report is not None
+    assert report['labels']['full'] == 1, 'later looks are recalled'
+    assert report['labels']['memory'] >= 1
+    assert report['labels']['reused'] > report['labels']['full'] + report['labels']['memory']
+    assert report['novelties'][0]['label'] == 'person'
+
+
+def test_two_replays_give_the_same_decisions_byte_for_byte(
+    options: OfflineOptions, model: str
+) -> None:
+    first, second = (recognised(options, model) for _ in range(2))
+    assert decision_lines(first.decisions) == decision_lines(second.decisions)
+
+
+def test_without_a_recogniser_nothing_is_recognised_and_the_report_has_no_word_of_it(
+    options: OfflineOptions,
+) -> None:
+    record = replay_offline(options)
+    assert all(track.recognised is None for d in record.decisions for track in d.tracks)
+    assert recognition_report(record) is None
+
+
+def test_recognising_changes_no_box_and_no_place(options: OfflineOptions, model: str) -> None:
+    plain, with_labels = replay_offline(options), recognised(options, model)
+    for one, other in zip(plain.decisions, with_labels.decisions, strict=True):
+        assert [t.box for t in one.tracks] == [t.box for t in other.tracks]
+        assert [t.position.tolist() for t in one.tracks] == [
+            t.position.tolist() for t in other.tracks
+        ]
+
+
+def test_a_detector_without_a_recogniser_of_its_own_is_refused(options: OfflineOptions) -> None:
+    with pytest.raises(EncodingError, match='has no recogniser'):
+        recognised(options, 'bundle')
+
+
+def test_labels_are_full_only_at_the_first_look(options: OfflineOptions, model: str) -> None:
+    record = recognised(options, model)
+    sources = [t.recognised.source for d in record.decisions for t in d.tracks if t.recognised]
+    assert sources.index(LabelSource.FULL) < sources.index(LabelSource.MEMORY)
