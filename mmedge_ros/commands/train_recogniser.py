@@ -42,6 +42,7 @@ def train_recogniser(
     """
     with plain_errors():
         from mmedge_ros.encoding.bundle.default_model import default_detector
+        from mmedge_ros.lab.training.checkpoint import work_beside
         from mmedge_ros.lab.training.epoch_training import (
             fastest_precision,
             prepare_torch,
@@ -49,7 +50,7 @@ def train_recogniser(
         )
 
         folder = default_detector(bundle)
-        prepare_torch(out.absolute().parent, usual_threads(threads))
+        prepare_torch(work_beside(out.absolute()), usual_threads(threads))
         from mmedge_ros.lab.training.recogniser_session import (
             RecogniserRequest,
             describe,

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mmedge_ros.lab.simulation.world import Mover
+from mmedge_ros.lab.simulation.world import Body, Mover
 
 COLOURS = ('black', 'grey', 'white', 'red', 'brown', 'yellow', 'green', 'blue')
 # Below this value (0..1) there is no colour; dull ones need more.
@@ -53,9 +53,15 @@ def look_of(mover: Mover) -> MoverLook:
     if 'torso' not in colours:
         return MoverLook(mover.label, colour)
     bottom = colour_name(colours['skirt' if 'skirt' in colours else 'hips'])
-    height = float((body.centres[:, 2] + body.radii).max())
-    child = mover.label == 'person' and height < _GROWN_UP
+    child = mover.label == 'person' and _top_of_head(body) < _GROWN_UP
     return MoverLook(mover.label, colour, bottom, child, 'backpack' in colours)
+
+
+def _top_of_head(body: Body) -> float:
+    """Return how high a head reaches, m: hands may be higher."""
+    head = body.names.index('head')
+    spheres = slice(body.first[head], body.first[head + 1])
+    return float((body.centres[spheres, 2] + body.radii[spheres]).max())
 
 
 def looks_of(movers: Sequence[Mover]) -> Mapping[int, MoverLook]:

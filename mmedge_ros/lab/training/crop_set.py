@@ -7,6 +7,7 @@ the JPEG that the camera sends, with room around the box, so that a training can
 from __future__ import annotations
 
 import io
+import zipfile
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -114,7 +115,7 @@ def read_crops(files: Sequence[Path]) -> CropSet:
         try:
             with np.load(path, allow_pickle=False) as file:
                 groups.append(CropSet(*(file[name] for name in _PARTS)))
-        except (OSError, ValueError, KeyError, EOFError) as err:
+        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as err:
             raise TrainingError(f'{path} cannot be read ({err}); remove it') from err
     if not any(len(group.crops) for group in groups):
         raise TrainingError('the scenes show no object that is large enough; take more of them')

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -98,14 +99,16 @@ def run_recogniser(request: RecogniserRequest, report: Report) -> dict[str, Any]
         except OSError as err:
             raise disk_error(folder, CHECKPOINT, err) from err
         figures = write_recogniser(training.network, crops, settings, request)
-        for path in folder.iterdir():
-            path.unlink()
+    shutil.rmtree(work, ignore_errors=True)
     report(1.0, 'written')
     return figures
 
 
 def write_recogniser(
-    network: RecogniserNetwork, crops: CropSet, settings: RecogniserSettings, request: Any
+    network: RecogniserNetwork,
+    crops: CropSet,
+    settings: RecogniserSettings,
+    request: RecogniserRequest,
 ) -> dict[str, Any]:
     """Fit the semantic memory of a trained network, and write the bundle with both."""
     centres = fit_memory(network, crops)

@@ -1,0 +1,62 @@
+"""Crops of scenes are kept, show what they say, and are cut with room around the box."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mmedge_ros.data_types import Box
+from mmedge_ros.lab.simulation.appearance import MoverLook
+from mmedge_ros.lab.training import TrainingError
+from mmedge_ros.lab.training.crop_set import CROP_SIZE, CropSet, kept_crop, read_crops, write_crops
+from mmedge_ros.lab.training.recogniser_labels import CLASSES, UNKNOWN, facts_of
+
+
+@pytest.fixture(scope='module')
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, CropSet]:
+    folder = tmp_path_factory.mktemp('crops')
+    return folder, write_crops(folder, 1)
+
+
+def test_the_crops_of_a_scene_say_of_what_they_are(made: tuple[Path, CropSet]) -> None:
+    crops = made[1]
+    assert crops.crops.shape[1:] == (CROP_SIZE[1], CROP_SIZE[0], 3)
+    assert len({len(part) for part in crops}) == 1
+    assert crops.heights.min() >= 14.0
+    assert set(crops.scenes.tolist()) == {0}
+    for number in np.unique(crops.objects):
+        of_one = crops.facts[crops.objects == number]
+        assert (of_one == of_one[0]).all(), 'an object looks the same in all pictures'
+
+
+def test_what_was_cut_short_goes_on_where_it_was(made: tuple[Path, CropSet]) -> None:
+    folder, crops = made
+    before = {path: path.stat().st_mtime_ns for path in folder.iterdir()}
+    again = write_crops(folder, 1)
+    assert {path: path.stat().st_mtime_ns for path in folder.iterdir()} == before
+    np.testing.assert_array_equal(again.crops, crops.crops)
+
+
+def test_a_damaged_file_is_refused_by_its_name(tmp_path: Path) -> None:
+    path = tmp_path / 'crops_00000.npz'
+    path.write_bytes(b'PK\x03\x04')
+    with pytest.raises(TrainingError, match='crops_00000'):
+        read_crops([path])
+
+
+def test_a_kept_crop_has_the_box_in_its_middle() -> None:
+    picture = np.zeros((100, 100, 3), np.uint8)
+    picture[30:70, 40:60] = 255
+    crop = kept_crop(picture, Box(40.0, 30.0, 60.0, 70.0))
+    assert crop[CROP_SIZE[1] // 2, CROP_SIZE[0] // 2].min() == 255
+    assert crop[0].max() == crop[:, 0].max() == 0
+
+
+def test_of_cars_nothing_is_said_that_only_people_have() -> None:
+    car, child = MoverLook('car', 'red'), MoverLook('person', 'red', 'blue', child=True)
+    assert CLASSES[facts_of(car).kind] == 'car red'
+    assert facts_of(car)[1:] == (UNKNOWN,) * 3
+    assert facts_of(child)[2:] == (0, 1)
+    assert facts_of(MoverLook('cyclist', 'red', 'blue')).child == UNKNOWN

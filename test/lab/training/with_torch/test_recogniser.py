@@ -1,0 +1,117 @@
+"""A recogniser learns colours, and what is written is what was trained."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from mmedge_ros.data_types import LabelSource
+from mmedge_ros.encoding.classifier_description import describe_classifier
+from mmedge_ros.encoding.crops import as_input
+from mmedge_ros.encoding.tapped_classifier import open_classifier
+from mmedge_ros.lab.training import TrainingError
+from mmedge_ros.lab.training.crop_set import CROP_SIZE, CropSet, SeenCrop, crop_set
+from mmedge_ros.lab.training.networks.recogniser_network import RecogniserNetwork, pooled
+from mmedge_ros.lab.training.recogniser_labels import CLASSES, Facts
+from mmedge_ros.lab.training.recogniser_session import (
+    RecogniserRequest,
+    fit_memory,
+    learned,
+    write_recogniser,
+)
+from mmedge_ros.lab.training.recogniser_training import (
+    FORM,
+    RecogniserSettings,
+    RecogniserTraining,
+    attribute_logits,
+    plain_inputs,
+    varied_inputs,
+)
+
+SETTINGS = RecogniserSettings(scenes=20, epochs=3, batch=64, threads=1)
+
+
+def painted(kind: int, scene: int) -> SeenCrop:
+    """A crop in a colour of its class, on noise that differs from scene to scene."""
+    random = np.random.default_rng((kind, scene))
+    crop = random.integers(60, 120, (CROP_SIZE[1], CROP_SIZE[0], 3)).astype(np.uint8)
+    middle = np.array([kind % 4, kind // 4 % 4, kind // 16]) * (75, 75, 200)
+    crop[18:54, 12:36] = middle
+    return SeenCrop(crop, Facts(kind, kind % 8, kind % 2, -1), 40.0, 0, scene, kind)
+
+
+@pytest.fixture(scope='module')
+def crops() -> CropSet:
+    return crop_set([painted(k, scene) for k in range(len(CLASSES)) for scene in range(20)])
+
+
+@pytest.fixture(scope='module')
+def network(crops: CropSet, tmp_path_factory: pytest.TempPathFactory) -> RecogniserNetwork:
+    training = RecogniserTraining(learned(crops), SETTINGS, tmp_path_factory.mktemp('work'))
+    training.run()
+    assert training.losses[-1] < training.losses[0]
+    return training.network
+
+
+def test_a_training_that_was_cut_short_ends_as_one_that_was_not(
+    crops: CropSet, network: RecogniserNetwork, tmp_path: Path
+) -> None:
+    class CutError(Exception):
+        pass
+
+    def cut(share: float, _: str) -> None:
+        if share > 0.5:
+            raise CutError
+
+    with pytest.raises(CutError):
+        RecogniserTraining(learned(crops), SETTINGS, tmp_path).run(cut)
+    resumed = RecogniserTraining(learned(crops), SETTINGS, tmp_path)
+    assert resumed.epoch == 1
+    resumed.run()
+    for name, value in resumed.network.state_dict().items():
+        assert torch.equal(value, network.state_dict()[name]), name
+
+
+def test_what_is_written_recognises_in_flight_what_the_network_does(
+    crops: CropSet, network: RecogniserNetwork, tmp_path: Path
+) -> None:
+    bundle, out = tmp_path / 'bundle', tmp_path / 'out'
+    bundle.mkdir()
+    (bundle / 'manifest.yaml').write_text('name: tiny\n')
+    write_recogniser(network, crops, SETTINGS, RecogniserRequest(bundle, out, tmp_path))
+    description = describe_classifier(out)
+    assert description is not None
+    classifier = open_classifier(description, with_memory=False)
+    with torch.no_grad():
+        wanted = network(plain_inputs(crops.crops[::40]))[-1][:, : len(CLASSES)].argmax(dim=1)
+    for crop, label in zip(crops.crops[::40], wanted.tolist(), strict=True):
+        # In flight the crop is cut from the picture with its own margin.
+        inside = crop[9:63, 6:42]
+        look = classifier.look(as_input(inside, FORM))
+        assert look.source is LabelSource.FULL
+        assert look.label == label
+        assert look.attributes.shape == (attribute_logits(),)
+
+
+def test_without_a_crop_of_each_class_no_memory_is_fitted(
+    crops: CropSet, network: RecogniserNetwork
+) -> None:
+    few = crops.rows(crops.facts[:, 0] != 3)
+    with pytest.raises(TrainingError, match=CLASSES[3]):
+        fit_memory(network, few)
+
+
+def test_inputs_vary_within_what_detectors_and_light_do(crops: CropSet) -> None:
+    plain = plain_inputs(crops.crops[:8])
+    varied = varied_inputs(crops.crops[:8], np.random.default_rng(1))
+    assert plain.shape == varied.shape == (8, 3, FORM.size[1], FORM.size[0])
+    assert 0.01 < float((plain - varied).abs().mean()) < 1.5
+
+
+def test_strips_keep_what_is_above_apart_from_what_is_below() -> None:
+    features = torch.zeros(1, 2, 6, 4)
+    features[0, 0, :2], features[0, 1, 4:] = 1.0, 1.0
+    assert pooled(features).tolist() == [[1.0, 0.0, 0.0, 0.0, 0.0, 1.0]]
