@@ -36,6 +36,8 @@ from mmedge_ros.lab.worker_processes import WorkError, do_works
 CROP_SIZE, CROP_MARGIN = (48, 72), 0.3
 # Smaller or more hidden objects (px, share) are not taken.
 LEAST_HEIGHT, LEAST_VISIBILITY = 14.0, 0.5
+# Of ten scenes, those that thresholds are fitted on, and those that only judge.
+_EVERY, _FITTED, _JUDGED = 10, (7, 8), (9,)
 _SCENES_EACH = 20
 _PARTS = ('crops', 'facts', 'heights', 'lights', 'scenes', 'objects')
 
@@ -146,6 +148,21 @@ def kept_crop(picture: Image, box: Box) -> Image:
     return np.asarray(
         cv2.resize(np.ascontiguousarray(part), CROP_SIZE, interpolation=how), np.uint8
     )
+
+
+def learned(crops: CropSet) -> CropSet:
+    """Return the crops of scenes that are learned from."""
+    return crops.rows(~np.isin(crops.scenes % _EVERY, (*_FITTED, *_JUDGED)))
+
+
+def fitted_on(crops: CropSet) -> CropSet:
+    """Return the crops of scenes that thresholds are fitted on."""
+    return crops.rows(np.isin(crops.scenes % _EVERY, _FITTED))
+
+
+def judged(crops: CropSet) -> CropSet:
+    """Return the crops of scenes that only judge."""
+    return crops.rows(np.isin(crops.scenes % _EVERY, _JUDGED))
 
 
 def _file(folder: Path, first: int) -> Path:

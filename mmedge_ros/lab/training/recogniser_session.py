@@ -24,7 +24,7 @@ from mmedge_ros.lab.simulation.world import LABELS
 from mmedge_ros.lab.training import Report, TrainingError
 from mmedge_ros.lab.training.bundle_files import bundle_copy, file_entry, require_free
 from mmedge_ros.lab.training.checkpoint import disk_error, work_beside, work_folder
-from mmedge_ros.lab.training.crop_set import CropSet, write_crops
+from mmedge_ros.lab.training.crop_set import CropSet, fitted_on, judged, learned, write_crops
 from mmedge_ros.lab.training.network_export import write_graph
 from mmedge_ros.lab.training.networks.recogniser_network import RecogniserNetwork
 from mmedge_ros.lab.training.recogniser_labels import ATTRIBUTES, CLASSES, UNKNOWN, label_of
@@ -41,8 +41,6 @@ from mmedge_ros.recurrence.semantic_memory import SemanticCentres
 from mmedge_ros.recurrence.stored_centres import centres_as_bytes
 
 MEMORY_FILE = 'recogniser.npz'
-# Of ten scenes, those that thresholds are fitted on, and those that only judge.
-_EVERY, _FITTED, _JUDGED = 10, (7, 8), (9,)
 _BATCH = 256
 # Objects that centres are the mean of, of each class at most.
 _CENTRE_OBJECTS = 800
@@ -150,21 +148,6 @@ def write_recogniser(
             encoding='utf-8',
         )
     return figures
-
-
-def learned(crops: CropSet) -> CropSet:
-    """Return the crops of scenes that are learned from."""
-    return crops.rows(~np.isin(crops.scenes % _EVERY, (*_FITTED, *_JUDGED)))
-
-
-def fitted_on(crops: CropSet) -> CropSet:
-    """Return the crops of scenes that thresholds are fitted on."""
-    return crops.rows(np.isin(crops.scenes % _EVERY, _FITTED))
-
-
-def judged(crops: CropSet) -> CropSet:
-    """Return the crops of scenes that only judge."""
-    return crops.rows(np.isin(crops.scenes % _EVERY, _JUDGED))
 
 
 def outputs_of(network: RecogniserNetwork, crops: CropSet) -> Outputs:
