@@ -24,6 +24,7 @@ def fit_semantic_centres(
     held_out_labels: Sequence[int],
     error: float = 0.02,
     whole: Sequence[int] | None = None,
+    classes: int | None = None,
 ) -> SemanticCentres:
     """Fit centres and whitening on some vectors, and thresholds on others.
 
@@ -33,41 +34,59 @@ def fit_semantic_centres(
     objects of all classes alike: what is hot has no weight.
 
     :param vectors: (N, D_l) for each tap
-    :param labels: (N,), 0 to J - 1; each class must be there
+    :param labels: (N,), 0 to J - 1; each class must be there, unless ``classes`` are given
     :param held_out: (M, D_l) for each tap, of other objects
     :param held_out_labels: (M,)
     :param whole: (M,) what the whole classifier says of the held-out objects: then ``error`` is by
         how much the share of right ones may fall below its own, because running on would not
         help where it is wrong as well
+    :param classes: J; those without a vector lie in the middle of the others, as near to one as
+        to another, until the first of them is met
     :raises TrainingError: if vectors and labels do not fit together, or a class has none
     """
     known, others = np.asarray(labels, int), np.asarray(held_out_labels, int)
     _require_fitting(vectors, known, held_out, others)
-    classes = int(known.max()) + 1
-    counts = np.bincount(known, minlength=classes).astype(float)
-    if not counts.all() or known.min() < 0:
+    counts = np.bincount(np.maximum(known, 0), minlength=classes or 0).astype(float)
+    if known.min() < 0 or (not counts.all() if classes is None else len(counts) > classes):
         missing = np.flatnonzero(counts == 0.0).tolist()
         raise TrainingError(
             f'classes {missing} have no vector; number those that there are from 0'
+            if classes is None
+            else f'labels {known.min()} to {known.max()} of {classes} classes'
         )
-    centres, origins, whitening, similarities = [], [], [], []
-    for of_tap, held in zip(vectors, held_out, strict=True):
-        means = np.stack([of_tap[known == j].mean(axis=0) for j in range(classes)])
-        origin = means.mean(axis=0)
-        white = _whitening(of_tap - means[known])
+    there = counts > 0.0
+    centres, origins, whitening = [], [], []
+    for of_tap in vectors:
+        means = np.zeros((len(counts), of_tap.shape[1]))
+        means[there] = [of_tap[known == j].mean(axis=0) for j in np.flatnonzero(there)]
+        origin = means[there].mean(axis=0)
+        means[~there] = origin
         centres.append(means)
         origins.append(origin)
-        whitening.append(white)
-        near = whitened(held, origin, white) @ whitened(means, origin, white).T
-        similarities.append(near)
-    return SemanticCentres(
-        tuple(centres),
-        counts,
-        tuple(origins),
-        tuple(whitening),
-        _thresholds(similarities, others, error, others if whole is None else np.asarray(whole)),
-        np.zeros(len(centres)),
+        whitening.append(_whitening(of_tap - means[known]))
+    unsafe, priors = np.full(len(centres), np.inf), np.zeros(len(centres))
+    fitted = SemanticCentres(
+        tuple(centres), counts, tuple(origins), tuple(whitening), unsafe, priors
     )
+    return with_thresholds(fitted, held_out, held_out_labels, error, whole)
+
+
+def with_thresholds(
+    centres: SemanticCentres,
+    held_out: Sequence[FloatArray],
+    held_out_labels: Sequence[int],
+    error: float,
+    whole: Sequence[int] | None = None,
+) -> SemanticCentres:
+    """Return centres with thresholds of another ``error``; see `fit_semantic_centres`."""
+    parts = zip(held_out, centres.centres, centres.origins, centres.whitening, strict=True)
+    similarities = [
+        whitened(held, origin, white) @ whitened(known, origin, white).T
+        for held, known, origin, white in parts
+    ]
+    labels = np.asarray(held_out_labels, int)
+    said = labels if whole is None else np.asarray(whole, int)
+    return centres._replace(thresholds=_thresholds(similarities, labels, error, said))
 
 
 def _whitening(apart: FloatArray) -> FloatArray:

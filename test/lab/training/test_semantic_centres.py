@@ -89,3 +89,22 @@ def test_vectors_and_labels_that_do_not_fit_are_refused() -> None:
     known[0][0][3, 3] = np.nan
     with pytest.raises(TrainingError, match='no number'):
         fit_semantic_centres(*known, *held)
+
+
+def test_a_class_without_a_vector_is_near_to_nothing_until_it_is_met() -> None:
+    known, held = objects(600, 1), objects(800, 2)
+    memory = SemanticMemory(fit_semantic_centres(*known, *held, 0.05, classes=CLASSES + 1))
+    assert memory.classes == CLASSES + 1
+    lookup = memory.lookup()
+    odd = [np.full(SIZE, 5.0) + 3.0 * np.eye(SIZE)[CLASSES + 2] for _ in range(2)]
+    for layer, vector in enumerate(odd):
+        assert memory.similarity(vector, layer)[CLASSES] == 0.0
+        lookup.add(vector)
+    memory.classified(lookup, CLASSES, 0.95)
+    assert memory.similarity(odd[0], 0)[CLASSES] > 0.99
+
+
+def test_labels_of_more_classes_than_there_are_are_refused() -> None:
+    known, held = objects(600, 1), objects(800, 2)
+    with pytest.raises(TrainingError, match='labels 0 to 3 of 3 classes'):
+        fit_semantic_centres(*known, *held, classes=CLASSES - 1)
