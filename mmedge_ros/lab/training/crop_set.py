@@ -36,8 +36,10 @@ from mmedge_ros.lab.worker_processes import WorkError, do_works
 CROP_SIZE, CROP_MARGIN = (48, 72), 0.3
 # Smaller or more hidden objects (px, share) are not taken.
 LEAST_HEIGHT, LEAST_VISIBILITY = 14.0, 0.5
-# Of ten scenes, those that thresholds are fitted on, and those that only judge.
+# Of ten scenes, those that thresholds are fitted on, and those that only judge. Scenarios come
+# back every 60 scenes: by number alone, six of them would judge, none of them by day.
 _EVERY, _FITTED, _JUDGED = 10, (7, 8), (9,)
+_SCENARIOS = 60
 _SCENES_EACH = 20
 _PARTS = ('crops', 'facts', 'heights', 'lights', 'scenes', 'objects')
 
@@ -152,17 +154,23 @@ def kept_crop(picture: Image, box: Box) -> Image:
 
 def learned(crops: CropSet) -> CropSet:
     """Return the crops of scenes that are learned from."""
-    return crops.rows(~np.isin(crops.scenes % _EVERY, (*_FITTED, *_JUDGED)))
+    return crops.rows(~np.isin(_places(crops), (*_FITTED, *_JUDGED)))
 
 
 def fitted_on(crops: CropSet) -> CropSet:
     """Return the crops of scenes that thresholds are fitted on."""
-    return crops.rows(np.isin(crops.scenes % _EVERY, _FITTED))
+    return crops.rows(np.isin(_places(crops), _FITTED))
 
 
 def judged(crops: CropSet) -> CropSet:
     """Return the crops of scenes that only judge."""
-    return crops.rows(np.isin(crops.scenes % _EVERY, _JUDGED))
+    return crops.rows(np.isin(_places(crops), _JUDGED))
+
+
+def _places(crops: CropSet) -> NDArray[np.int32]:
+    """Return the place (N,) of each crop's scene in its ten, so that each scenario has all."""
+    places: NDArray[np.int32] = (crops.scenes + crops.scenes // _SCENARIOS) % _EVERY
+    return places
 
 
 def _file(folder: Path, first: int) -> Path:

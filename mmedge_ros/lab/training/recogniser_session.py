@@ -24,7 +24,13 @@ from mmedge_ros.lab.simulation.world import LABELS
 from mmedge_ros.lab.training import Report, TrainingError
 from mmedge_ros.lab.training.bundle_files import bundle_copy, file_entry, require_free
 from mmedge_ros.lab.training.checkpoint import disk_error, work_beside, work_folder
-from mmedge_ros.lab.training.crop_set import CropSet, fitted_on, judged, learned, write_crops
+from mmedge_ros.lab.training.crop_set import (
+    CropSet,
+    fitted_on,
+    judged,
+    learned,
+    write_crops,
+)
 from mmedge_ros.lab.training.network_export import write_graph
 from mmedge_ros.lab.training.networks.recogniser_network import RecogniserNetwork
 from mmedge_ros.lab.training.recogniser_labels import ATTRIBUTES, CLASSES, UNKNOWN, label_of
@@ -134,7 +140,7 @@ def write_recogniser(
             'attributes': {name: list(values) for name, values in ATTRIBUTES.items()},
             'training': {
                 'scenes': settings.scenes,
-                'simulator': SIMULATOR_VERSION,
+                    'simulator': SIMULATOR_VERSION,
                 'crops': len(learned(crops).crops),
                 'settings': settings.plain(),
             },

@@ -9,8 +9,19 @@ import pytest
 
 from mmedge_ros.data_types import Box
 from mmedge_ros.lab.simulation.appearance import MoverLook
+from mmedge_ros.lab.simulation.scenario import LIGHTS, find_scenario
+from mmedge_ros.lab.simulation.standard_sets import scene_set
 from mmedge_ros.lab.training import TrainingError
-from mmedge_ros.lab.training.crop_set import CROP_SIZE, CropSet, kept_crop, read_crops, write_crops
+from mmedge_ros.lab.training.crop_set import (
+    CROP_SIZE,
+    CropSet,
+    fitted_on,
+    judged,
+    kept_crop,
+    learned,
+    read_crops,
+    write_crops,
+)
 from mmedge_ros.lab.training.recogniser_labels import CLASSES, UNKNOWN, facts_of
 
 
@@ -60,3 +71,33 @@ def test_of_cars_nothing_is_said_that_only_people_have() -> None:
     assert facts_of(car)[1:] == (UNKNOWN,) * 3
     assert facts_of(child)[2:] == (0, 1)
     assert facts_of(MoverLook('cyclist', 'red', 'blue')).child == UNKNOWN
+
+
+SCENES = 1400
+
+
+def one_crop_of_each_scene() -> CropSet:
+    scenes = np.arange(SCENES, dtype=np.int32)
+    lights = [LIGHTS.index(find_scenario(scene.scenario).light) for scene in scene_set(SCENES)]
+    return CropSet(
+        np.zeros((SCENES, 1, 1, 3), np.uint8),
+        np.zeros((SCENES, 4), np.int8),
+        np.full(SCENES, 30.0, np.float32),
+        np.array(lights, np.int8),
+        scenes,
+        np.zeros(SCENES, np.int32),
+    )
+
+
+def test_every_scene_learns_or_fits_or_judges() -> None:
+    crops = one_crop_of_each_scene()
+    parts = [part(crops).scenes for part in (learned, fitted_on, judged)]
+    assert sorted(np.concatenate(parts).tolist()) == list(range(SCENES))
+    assert [round(len(part) / SCENES, 2) for part in parts] == [0.7, 0.2, 0.1]
+
+
+def test_every_light_and_every_scenario_judges() -> None:
+    crops = judged(one_crop_of_each_scene())
+    assert set(crops.lights.tolist()) == set(range(len(LIGHTS)))
+    scenarios = {scene_set(SCENES)[number].scenario for number in crops.scenes}
+    assert len(scenarios) == 60
