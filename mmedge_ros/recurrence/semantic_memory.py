@@ -13,6 +13,7 @@ a hit is checked by the whole classifier.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -83,7 +84,7 @@ class Lookup:
         self._memory = memory
         self.vectors: list[FloatArray] = []
         self.recall: Recall | None = None
-        self._similarities: list[FloatArray] = []
+        self._total: FloatArray | None = None
 
     def add(self, vector: FloatArray) -> Recall | None:
         """Take the vector (D_l,) of the next tap; return what is recalled, if anything is.
@@ -95,8 +96,9 @@ class Lookup:
         layer = len(self.vectors)
         self.vectors.append(self._memory.checked(vector, layer))
         if self.recall is None:
-            self._similarities.append(self._memory.similarity(self.vectors[-1], layer))
-            self.recall = self._memory.decided(accumulated(self._similarities), layer)
+            similarity = 2.0**layer * self._memory.similarity(self.vectors[-1], layer)
+            self._total = similarity if self._total is None else self._total + similarity
+            self.recall = self._memory.decided(self._total / (2.0 ** (layer + 1) - 1.0), layer)
         return self.recall
 
 
@@ -203,21 +205,25 @@ class SemanticMemory:
     def similarity(self, vector: FloatArray, layer: int) -> FloatArray:
         """Return the cosines (J,) between a vector and the centres of a tap, whitened."""
         with np.errstate(invalid='ignore', over='ignore'):
-            white = self._whitened(vector[None], layer)[0]
-            similarity: FloatArray = self._white[layer] @ white
+            white = ((vector - self._given.origins[layer])[None] @ self._given.whitening[layer])[0]
+            length = math.sqrt(np.add.reduce(white * white))
+            similarity: FloatArray = self._white[layer] @ (white / max(length, _TINY))
         return similarity
 
     def decided(self, similarity: FloatArray, layer: int) -> Recall | None:
         """Return what similarities (J,) accumulated up to a tap recall."""
         threshold = self._threshold(layer)
-        if not np.isfinite(similarity).all() or not np.isfinite(threshold):
+        if not np.isfinite(threshold) or not np.isfinite(similarity).all():
             return None
-        favour = np.log(np.maximum(self.hot.shares * len(similarity), _RAREST))
-        scores = similarity + self._given.priors[layer] * favour
-        best = int(np.argmax(scores))
-        others = np.delete(scores, best)
-        margin = float(scores[best] - others.max()) if others.size else 0.0
-        if not self.hot.hot[best] or margin < threshold:
+        scores, prior = similarity.copy(), self._given.priors[layer]
+        if prior:
+            scores += prior * np.log(np.maximum(self.hot.shares * len(scores), _RAREST))
+        best = int(scores.argmax())
+        if not self.hot.hot[best]:
+            return None
+        highest, scores[best] = float(scores[best]), -np.inf
+        margin = highest - float(scores.max()) if len(scores) > 1 else 0.0
+        if margin < threshold:
             return None
         is_audit = (self._hits + 1) % self._parameters.audit_every == 0
         return Recall(best, layer, margin, is_audit)
