@@ -25,11 +25,14 @@ def train_recogniser(
     ] = 860,
     epochs: Annotated[
         int, option('--epochs', 'N', 'how often as many crops are seen', min=1, max=1000)
-    ] = 12,
+    ] = 16,
     seed: SeedOption = 0,
     threads: Annotated[
-        int, option('--threads', 'N', '0: as many as there are cores', WORK, min=0, max=64)
-    ] = 0,
+        int,
+        option(
+            '--threads', 'N', 'more than one helps little: steps are small', WORK, min=1, max=64
+        ),
+    ] = 1,
     jobs: JobsOption = 2,
     resume: Annotated[
         bool, flag('--resume', 'go on with a training that was cut short', WORK)
@@ -46,11 +49,10 @@ def train_recogniser(
         from mmedge_ros.lab.training.epoch_training import (
             fastest_precision,
             prepare_torch,
-            usual_threads,
         )
 
         folder = default_detector(bundle)
-        prepare_torch(work_beside(out.absolute()), usual_threads(threads))
+        prepare_torch(work_beside(out.absolute()), threads)
         from mmedge_ros.lab.training.recogniser_session import (
             RecogniserRequest,
             describe,
@@ -66,7 +68,7 @@ def train_recogniser(
                 scenes=scenes,
                 epochs=epochs,
                 seed=seed,
-                threads=usual_threads(threads),
+                threads=threads,
                 precision=fastest_precision(),
             ),
             jobs,

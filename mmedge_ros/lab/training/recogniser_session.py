@@ -140,7 +140,7 @@ def write_recogniser(
             'attributes': {name: list(values) for name, values in ATTRIBUTES.items()},
             'training': {
                 'scenes': settings.scenes,
-                    'simulator': SIMULATOR_VERSION,
+                'simulator': SIMULATOR_VERSION,
                 'crops': len(learned(crops).crops),
                 'settings': settings.plain(),
             },

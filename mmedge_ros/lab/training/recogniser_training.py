@@ -44,13 +44,13 @@ _FREQUENCY_POWER = 0.5
 class RecogniserSettings:
     """Two trainings with equal settings on one machine give the same network."""
 
-    scenes: int = 1400
-    epochs: int = 12
+    scenes: int = 860
+    epochs: int = 16
     batch: int = 128
     seed: int = 0
     learning_rate: float = 3e-3
     weight_decay: float = 0.02
-    threads: int = 2
+    threads: int = 1
     precision: str = FLOAT32
 
     def plain(self) -> dict[str, Any]:
