@@ -19,6 +19,7 @@ from mmedge_ros.records.run_record import RunRecord
 # From this share on something is worth a sentence at the top of a report.
 _WORTH_SAYING = 0.01
 _UNITS = {CAMERA: ('picture', 'pictures'), RADAR: ('radar scan', 'radar scans')}
+_MOST_NEW = 5
 _SHARES = (
     ('mostly_followed', 'for most of the time'),
     ('partly_followed', 'for part of the time'),
@@ -74,7 +75,7 @@ def sentences(report: Mapping[str, Any]) -> list[str]:
     """Say in plain words what happened, from the content of report.json."""
     if not report['decisions']:
         return ['No answer was given, so that there is nothing to say about people.']
-    words = [*_people(report), *_answers(report)]
+    words = [*_people(report), *_new_in_view(report), *_answers(report)]
     if not report['accuracy']:
         words.append(
             'This recording has no ground truth: how many people there really were, and how '
@@ -96,6 +97,16 @@ def _people(report: Mapping[str, Any]) -> Iterator[str]:
         return
     yield from people_words(glance)
     yield from _returns(report['tracking']['returns'])
+
+
+def _new_in_view(report: Mapping[str, Any]) -> Iterator[str]:
+    """Say what a recogniser announced as new, and when."""
+    new = (report.get('recognition') or {}).get('novelties', ())
+    if not new:
+        return
+    shown = ', '.join(f'{one["label"]} ({one["at_s"]:.1f} s)' for one in new[:_MOST_NEW])
+    more = f' and {len(new) - _MOST_NEW} more' if len(new) > _MOST_NEW else ''
+    yield f'New in view, after none was there for a while: {shown}{more}.'
 
 
 def _returns(returns: Mapping[str, Any]) -> Iterator[str]:

@@ -6,10 +6,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 from hand_made_truth import BOX, decided, film, moved, run, scene, track, true_person
 
-from mmedge_ros.data_types import Decision
+from mmedge_ros.data_types import NS_PER_S, Decision, Novelty
 from mmedge_ros.lab.evaluation.glance import limits, sentences
 from mmedge_ros.lab.evaluation.report import report_of
 from mmedge_ros.records.ground_truth import GroundTruth
@@ -142,6 +143,22 @@ def test_the_latency_is_said_for_people(published: float, words: str) -> None:
     report = report_of(run([decided(100, track(), state=80, published=published)]))
     said = ' '.join(sentences(report))
     assert f'An answer came every 100 ms, typically {words} its window’s end' in said
+
+
+def test_what_was_new_in_view_is_said_with_its_time_and_not_all_of_it() -> None:
+    record = run([decided(100, track())])
+    end_ns = record.decisions[0].window_end_ns
+    seen = [
+        Novelty(end_ns + n * NS_PER_S, 'odom', n, label, 0.9, np.zeros(3), 'new')
+        for n, label in enumerate(['person', 'dog', 'car', 'dog', 'car', 'dog', 'car'])
+    ]
+    assert 'New in view' not in ' '.join(report_of(record)['at_a_glance']['sentences'])
+    report = report_of(replace(record, novelties=seen))
+    assert (
+        'New in view, after none was there for a while: person (0.0 s), dog (1.0 s), car (2.0 s), '
+        'dog (3.0 s), car (4.0 s) and 2 more.'
+    ) in report['at_a_glance']['sentences']
+    assert len(report['recognition']['novelties']) == 7
 
 
 def test_a_run_that_decided_nothing_says_so(empty_run: RunRecord) -> None:
