@@ -7,6 +7,7 @@ Matas, "Forward-backward error", ICPR 2010); the box moves by the medians of wha
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import cv2
@@ -82,8 +83,8 @@ def box_motion(before: Grey, after: Grey, boxes: FloatArray) -> ImageMotion:
     boxes = np.asarray(boxes, float).reshape(-1, 4)
     count = len(boxes)
     shift, scale, followed = np.zeros((count, 2)), np.ones(count), np.zeros(count)
-    usable = np.flatnonzero(_usable(boxes, size))
-    if len(usable):
+    usable = _usable(boxes, size)
+    if usable:
         points = _points_in(boxes[usable])
         ends, kept = _followed(before, after, points.reshape(-1, 2))
         ends = ends.reshape(points.shape)
@@ -91,7 +92,7 @@ def box_motion(before: Grey, after: Grey, boxes: FloatArray) -> ImageMotion:
         followed[usable] = kept.mean(axis=1)
         enough = kept.sum(axis=1) >= _ENOUGH
         if enough.any():
-            at = usable[enough]
+            at = np.array(usable)[enough]
             shift[at], scale[at] = _median_motions(points[enough], ends[enough], kept[enough])
     return ImageMotion(shift, scale, followed)
 
@@ -122,12 +123,20 @@ def _common_size(before: Grey, after: Grey) -> tuple[int, int]:
     return before.shape[1], before.shape[0]
 
 
-def _usable(boxes: FloatArray, size: tuple[int, int]) -> NDArray[np.bool_]:
-    """Say which boxes are finite, large enough, and overlap the picture."""
-    with np.errstate(invalid='ignore'):
-        large = (boxes[:, 2:] - boxes[:, :2] >= _SMALLEST).all(axis=1)
-        inside = (boxes[:, :2] < size).all(axis=1) & (boxes[:, 2:] > 0.0).all(axis=1)
-    return np.asarray(np.isfinite(boxes).all(axis=1) & large & inside, bool)
+def _usable(boxes: FloatArray, size: tuple[int, int]) -> list[int]:
+    """Return the places of boxes that are finite, large enough, and overlap the picture."""
+    width, height = size
+    # Comparisons with NaN are false. For a few boxes a loop is faster than array operations.
+    return [
+        place
+        for place, (x0, y0, x1, y1) in enumerate(boxes.tolist())
+        if -math.inf < x0 < width
+        and -math.inf < y0 < height
+        and 0.0 < x1 < math.inf
+        and 0.0 < y1 < math.inf
+        and x1 - x0 >= _SMALLEST
+        and y1 - y0 >= _SMALLEST
+    ]
 
 
 def _points_in(boxes: FloatArray) -> NDArray[np.float32]:
@@ -151,7 +160,7 @@ def _followed(
         before, after, begin = before[part], after[part], begin - corner.astype(np.float32)
         there, found = _flow(before, after, begin)
         back, returned = _flow(after, before, there)
-        near = np.linalg.norm(back - begin, axis=1) <= _RETURN
+        near = _lengths(back - begin) <= _RETURN
         there += corner.astype(np.float32)
         ends[kept] = there
         kept[kept] = found & returned & near & _within(there, size)
@@ -168,7 +177,10 @@ def _flow(
 
 
 def _within(points: NDArray[np.float32], size: tuple[int, int]) -> NDArray[np.bool_]:
-    return np.asarray(((points >= 0.0) & (points <= np.subtract(size, 1))).all(axis=1), bool)
+    right, down = points[:, 0], points[:, 1]
+    width, height = size
+    inside = (right >= 0.0) & (right <= width - 1) & (down >= 0.0) & (down <= height - 1)
+    return np.asarray(inside, bool)
 
 
 def _median_motions(
@@ -178,24 +190,34 @@ def _median_motions(
 
     :param kept: (N, K) which points count; at least one of each row
     """
-    shifts = _medians((ends - begins).transpose(0, 2, 1), kept[:, None])
-    first = np.linalg.norm(begins[:, _ONE] - begins[:, _OTHER], axis=2)
-    last = np.linalg.norm(ends[:, _ONE] - ends[:, _OTHER], axis=2)
-    apart = kept[:, _ONE] & kept[:, _OTHER] & (first > 0.0)
-    scales = np.ones(len(begins))
-    some = apart.any(axis=1)
-    ratios = last[some] / np.where(apart[some], first[some], 1.0)
-    scales[some] = _medians(ratios, apart[some])
-    return shifts, np.clip(scales, 1.0 - _SCALE, 1.0 + _SCALE)
+    both = np.stack([begins, ends])
+    first, last = _lengths(both.take(_ONE, axis=2) - both.take(_OTHER, axis=2))
+    apart = kept.take(_ONE, axis=1) & kept.take(_OTHER, axis=1) & (first > 0.0)
+    # Both coordinates and the ratios in one go: most of the time would be that of the calls.
+    values = np.empty((len(begins), 3, _ONE.size), np.float32)
+    counts = np.zeros(values.shape, bool)
+    values[:, :2, :_POINTS] = (ends - begins).transpose(0, 2, 1)
+    counts[:, :2, :_POINTS] = kept[:, None]
+    values[:, 2] = last / np.where(apart, first, 1.0)
+    counts[:, 2] = apart
+    # Where no two points are apart nothing is known of the size.
+    lost = ~apart.any(axis=1)
+    values[lost, 2, 0], counts[lost, 2, 0] = 1.0, True
+    medians = _medians(values, counts)
+    return medians[:, :2], np.clip(medians[:, 2], 1.0 - _SCALE, 1.0 + _SCALE)
+
+
+def _lengths(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return the lengths of vectors (..., 2), as `np.linalg.norm` does in more steps."""
+    right, down = vectors[..., 0], vectors[..., 1]
+    return np.asarray(np.sqrt(right * right + down * down), np.float32)
 
 
 def _medians(values: NDArray[np.float32], kept: NDArray[np.bool_]) -> FloatArray:
-    """Return the medians along the last axis of those values that are kept."""
-    ordered = np.sort(np.where(kept, values, np.float32(np.inf)), axis=-1)
+    """Return the medians along the last axis of those values that are kept, of one or more."""
     size = values.shape[-1]
-    counts = np.broadcast_to(np.count_nonzero(kept, axis=-1), values.shape[:-1])
-    first = np.arange(counts.size).reshape(counts.shape) * size
-    flat = ordered.ravel()
-    low, high = flat[first + (counts - 1) // 2], flat[first + counts // 2]
-    medians: FloatArray = ((low + high) / 2.0).astype(float)
-    return medians
+    ordered = np.sort(np.where(kept, values, np.float32(np.inf)), axis=-1).reshape(-1, size)
+    counts = kept.sum(axis=-1).ravel()
+    rows = np.arange(len(counts))
+    medians = (ordered[rows, (counts - 1) // 2] + ordered[rows, counts // 2]) / 2.0
+    return np.asarray(medians.reshape(values.shape[:-1]), float)

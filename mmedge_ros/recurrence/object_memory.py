@@ -115,9 +115,9 @@ class ObjectMemory:
         if found.any():
             shift[~found] = np.median(shift[found], axis=0)
         self._detections = tuple(
-            replace(detection, box=Box(*(float(side) for side in box)))
+            replace(detection, box=Box(*box))
             for detection, box in zip(
-                self._detections, moved_boxes(boxes, shift, motion.scale), strict=True
+                self._detections, moved_boxes(boxes, shift, motion.scale).tolist(), strict=True
             )
         )
         return self._detections

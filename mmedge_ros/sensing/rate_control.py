@@ -54,6 +54,7 @@ class RateControl:
     def reset(self) -> None:
         """Forget the stream, but not a native period that was given."""
         self._recent: deque[int] = deque(maxlen=_MEMORY)
+        self._found_ns: int | None = None
         self._admitted_ns: int | None = None
 
     @property
@@ -61,7 +62,7 @@ class RateControl:
         """The native period in nanoseconds, None while it is not known yet."""
         if self._given_ns is not None:
             return self._given_ns
-        return native_period_ns(self._recent) if len(self._recent) > _ENOUGH else None
+        return self._found_ns
 
     def admits(self, stamp_ns: int, rate: float) -> bool:
         """Say whether the unit passes at ``rate`` (Hz; 0, negative or NaN = native).
@@ -92,3 +93,5 @@ class RateControl:
         if stamp_ns < newest_ns - _JUMP_NS:
             self.reset()
         self._recent.append(stamp_ns)
+        if self._given_ns is None and len(self._recent) > _ENOUGH:
+            self._found_ns = native_period_ns(self._recent)
