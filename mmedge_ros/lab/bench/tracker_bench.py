@@ -9,18 +9,17 @@ fusion, because feature fusion makes other ones.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from mmedge_ros.data_types import CAMERA, NS_PER_S, FloatArray
 from mmedge_ros.geometry.ego_motion import EgoReport
+from mmedge_ros.lab.bench.flight_sums import Figure, SummedFlights, Sums
 from mmedge_ros.lab.evaluation import EvaluationError
 from mmedge_ros.lab.evaluation.encoded_flight import set_up_geometry
-from mmedge_ros.lab.evaluation.flight_bootstrap import Drawings, Estimate, interval
 from mmedge_ros.lab.evaluation.kept_detections import DetectedFlight
 from mmedge_ros.lab.evaluation.mot_metrics import MotFrame, evaluate_frames, ids_by_person
 from mmedge_ros.lab.evaluation.rival_trackers import OURS, RIVALS
@@ -46,15 +45,6 @@ LONGEST_HIDDEN = 2.0
 _DIGITS = 5
 
 
-class Figure(NamedTuple):
-    """A quotient of two sums over flights: ``offset`` + ``sign`` * above / below."""
-
-    above: str
-    below: str
-    offset: float = 0.0
-    sign: float = 1.0
-
-
 FIGURES: Mapping[str, Figure] = {
     'mota': Figure('errors', 'true_boxes', 1.0, -1.0),
     'idf1': Figure('same', 'boxes'),
@@ -63,7 +53,6 @@ FIGURES: Mapping[str, Figure] = {
 }
 # What is summed up of each flight.
 COLUMNS = ('errors', 'true_boxes', 'same', 'boxes', 'switches', 'minutes', 'ids', 'people')
-Sums = Mapping[str, float]
 
 
 class ShownBoxes(NamedTuple):
@@ -75,35 +64,14 @@ class ShownBoxes(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Comparison:
-    """Of each tracker its `Sums` in each flight, and how flights are drawn."""
+class Comparison(SummedFlights):
+    """What each tracker did in each flight: sums of `COLUMNS`."""
 
-    trackers: Mapping[str, Sequence[Sums]]
-    drawings: Drawings
-
-    @property
-    def seeds(self) -> int:
-        """How many seeds the flights have."""
-        return len(np.unique(self.drawings.seeds))
-
-    def estimate(self, tracker: str, figure: str) -> Estimate:
-        """Estimate a figure of a tracker."""
-        value, drawn = self._drawn(tracker, figure)
-        return Estimate(value, *interval(drawn, self.seeds))
-
-    def difference(self, ours: str, rival: str, figure: str) -> Estimate:
-        """Estimate ours minus the rival's, in the same flights."""
-        value, drawn = self._drawn(ours, figure)
-        other, other_drawn = self._drawn(rival, figure)
-        return Estimate(value - other, *interval(drawn - other_drawn, self.seeds))
-
-    def total(self, tracker: str, column: str) -> float:
-        """Return the sum over all flights."""
-        return sum(sums[column] for sums in self.trackers[tracker])
+    figures: Mapping[str, Figure] = field(default_factory=lambda: FIGURES)
 
     def report(self) -> dict[str, Any]:
         """Return all figures, totals and differences; None where there is nothing to divide by."""
-        names = list(self.trackers)
+        names = list(self.subjects)
         values: dict[str, Any] = plain_values(
             {
                 'trackers': {
@@ -129,18 +97,6 @@ class Comparison:
             _DIGITS,
         )
         return values
-
-    def _drawn(self, tracker: str, name: str) -> tuple[float, FloatArray]:
-        figure, flights = FIGURES[name], self.trackers[tracker]
-        above, below = (
-            np.array([sums[column] for sums in flights]) for column in (figure.above, figure.below)
-        )
-        weights = self.drawings.weights
-        with np.errstate(invalid='ignore', divide='ignore'):
-            drawn = figure.offset + figure.sign * (weights @ above) / (weights @ below)
-        total = float(below.sum())
-        share = float(above.sum()) / total if total else math.nan
-        return figure.offset + figure.sign * share, drawn
 
 
 def known_trackers(names: Sequence[str]) -> tuple[str, ...]:
