@@ -230,28 +230,31 @@ def replay_encoded(
     configuration: Configuration | Steering,
     profile: DeviceProfile,
     modalities: Collection[str] = (),
+    encoders: Mapping[str, UnitEncoder] | None = None,
 ) -> RunRecord:
     """Replay an encoded flight in virtual time, in one configuration or in chosen ones.
 
     :param pipeline: a new one; it is given the calibration here
     :param configuration: rates and levels, or what chooses them in flight
     :param modalities: those whose units arrive; () for all that were recorded
+    :param encoders: by modality, in place of a `StoredEncoder`
     :raises ReplayError: if the profile lacks a stage, or a unit was not encoded with its level
     """
     arriving = [m for m in flight.modalities if not modalities or m in modalities]
     # A withheld sensor is still mounted on the drone.
     set_up_geometry(flight, pipeline, [m for m in flight.modalities if m not in arriving])
-    encoders: dict[str, UnitEncoder] = {m: StoredEncoder(flight, m) for m in arriving}
+    given = encoders or {}
+    working = {m: given.get(m) or StoredEncoder(flight, m) for m in arriving}
     if isinstance(configuration, Configuration):
-        replay = OfflineReplay(pipeline, encoders, profile, flight.periods_ns)
+        replay = OfflineReplay(pipeline, working, profile, flight.periods_ns)
         for server in replay.servers.values():
             server.intake.control.schedule.add(configuration)
     else:
-        replay = SteeredReplay(pipeline, encoders, profile, configuration, flight.periods_ns)
+        replay = SteeredReplay(pipeline, working, profile, configuration, flight.periods_ns)
     replay.run(
         event
         for event in flight.events
-        if not isinstance(event, Unit) or event.modality in encoders
+        if not isinstance(event, Unit) or event.modality in working
     )
     record = replace(flight.record, features=[], units={}, problems=[], decisions=[])
     replay.fill(record)
