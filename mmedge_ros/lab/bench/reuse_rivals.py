@@ -68,6 +68,7 @@ ROWS: Mapping[str, ReuseRow] = {
         ReuseRow('small n=2', 'the other pictures encoded at small', reuse=2, between=CHEAPER),
         ReuseRow('15 Hz', 'half of the pictures', rate=15.0),
         ReuseRow('10 Hz', 'a third of the pictures', rate=10.0),
+        ReuseRow('5 Hz', 'a sixth of the pictures', rate=5.0),
         ReuseRow('large n=2', 'object memory, every second picture encoded', LARGE, 2),
     )
 }
