@@ -11,7 +11,6 @@ import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from mmedge_ros.parameter import parameter
 from mmedge_ros.untrusted_files import shown
 
 _MOST_CONSUMERS = 16
@@ -22,13 +21,8 @@ _LONGEST_NAME = 64
 class LatencyBudgetParameters:
     """How far consumers of decisions may shorten the latency limit."""
 
-    floor: float = parameter(
-        0.02,
-        'the limit is never made shorter than this, whatever consumers announce',
-        's',
-        0.001,
-        60.0,
-    )
+    # The limit is never made shorter than this (s), whatever consumers announce.
+    floor: float = 0.02
     # An announcement that claims to hold for longer (s) is not used: a consumer that dies holds
     # the limit short for no more than this.
     longest_lease: float = 5.0

@@ -57,7 +57,8 @@ class FeatureFusionParameters:
     )
     # Relative standard deviation of the distances the networks give; docs/test_set_results.md.
     distance_deviation: float = 0.15
-    threads: int = parameter(1, 'threads of the fusion networks', '', 1, 64)
+    # Of the networks; more would take cores from the encoders.
+    threads: int = 1
 
     def decoding(self, bundle_threshold: float) -> DecodingParameters:
         """Return how maps are decoded, with the bundle's threshold unless there is an own one."""

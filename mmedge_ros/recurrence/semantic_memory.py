@@ -21,7 +21,6 @@ from typing import NamedTuple
 import numpy as np
 
 from mmedge_ros.data_types import FloatArray
-from mmedge_ros.parameter import parameter
 from mmedge_ros.recurrence import RecurrenceError
 from mmedge_ros.recurrence.hot_classes import HotClasses
 
@@ -56,16 +55,14 @@ class SemanticCentres(NamedTuple):
 class SemanticMemoryParameters:
     """How careful a semantic memory is."""
 
-    audit_every: int = parameter(
-        64, 'so many hits until one is checked by the whole classifier', '', 1, 100_000
-    )
-    error: float = parameter(0.02, 'share of wrong hits above which thresholds rise', '', 0.0, 0.5)
-    sure: float = parameter(
-        0.9, 'the classifier must be so sure of a class that its centres learn', '', 0.0, 1.0
-    )
-    most_counted: int = parameter(
-        50, 'centres move as if they were the mean of at most so many vectors', '', 1, 10_000
-    )
+    # So many hits until one is checked by the whole classifier.
+    audit_every: int = 64
+    # Share of wrong hits above which thresholds rise.
+    error: float = 0.02
+    # The classifier must be so sure of a class that its centres learn.
+    sure: float = 0.9
+    # Centres move as if they were the mean of at most so many vectors.
+    most_counted: int = 50
 
 
 class Recall(NamedTuple):

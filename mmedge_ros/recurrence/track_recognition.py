@@ -34,10 +34,6 @@ class RecognitionParameters:
     refresh: float = parameter(
         2.0, 'a track whose label is sure is looked at again after this', 's', 0.1, 600.0
     )
-    sure: float = parameter(
-        0.75, 'the looks at a track must agree so much for its label to be taken', '', 0.0, 1.0
-    )
-    looks: int = parameter(3, 'most tracks that are looked at in one decision', '', 1, 100)
     absent: float = parameter(
         60.0,
         'a label that was absent for so long is a novelty when it appears',
@@ -45,6 +41,10 @@ class RecognitionParameters:
         0.1,
         36_000.0,
     )
+    # The looks at a track must agree so much for its label to be taken.
+    sure: float = 0.75
+    # Most tracks that are looked at in one decision.
+    looks: int = 3
     # In lower boxes (px) nothing can be recognised.
     smallest: float = 12.0
     # Looks at a track before it can be a novelty; more are later and surer.

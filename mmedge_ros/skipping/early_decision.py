@@ -12,7 +12,6 @@ import numpy as np
 
 from mmedge_ros.data_types import CAMERA, Decision, SkipDecision, UnitFeatures
 from mmedge_ros.geometry.sensor_rig import SensorRig
-from mmedge_ros.parameter import parameter
 from mmedge_ros.skipping.agreement import decisions_agree
 from mmedge_ros.skipping.feature_extractor import GateFeatureExtractor
 from mmedge_ros.skipping.gate import EarlyDecisionClassifier
@@ -29,13 +28,8 @@ _NO_GRID = np.zeros((0, 0, 0), np.float16)
 class SceneChangeParameters:
     """What counts as a change while a sensor rests."""
 
-    hits: int = parameter(
-        2,
-        'detections after which a new track ends a rest; a ghost is rarely seen twice',
-        '',
-        1,
-        50,
-    )
+    # Detections after which a new track ends a rest; a ghost is rarely seen twice.
+    hits: int = 2
     # A rest ends when the standard deviation of a position has grown by this factor and by so much
     # (m): small ones may double without anything having happened.
     growth: float = 2.0

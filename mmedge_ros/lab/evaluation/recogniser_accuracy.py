@@ -29,7 +29,6 @@ from mmedge_ros.lab.simulation.flight_folder import read_description
 from mmedge_ros.records.ground_truth import PERSON, TrueFrame
 from mmedge_ros.replay.recorded_truth import read_truth
 from mmedge_ros.replay.recording import Recording
-from mmedge_ros.replay.wire_formats import header_stamp_ns
 from mmedge_ros.sensing import SensingError
 from mmedge_ros.sensing.camera.image import decode_image
 
@@ -92,7 +91,7 @@ def looks_at_flight(
         for number, unit in enumerate(u for u in recording.units() if u.modality == 'camera'):
             if number % step or truth is None:
                 continue
-            frame = truth.frame_at(header_stamp_ns(unit.payload))
+            frame = truth.frame_at(unit.stamp_ns)
             if on_progress:
                 on_progress(min((number + 1) / stamps, 1.0))
             if frame is None:
