@@ -19,6 +19,7 @@ from mmedge_ros.encoding.bundle.manifest import MANIFEST
 from mmedge_ros.encoding.classifier_description import ATTRIBUTES as ATTRIBUTE_OUTPUT
 from mmedge_ros.encoding.classifier_description import EXIT, FORMAT, LOGITS, SECTION
 from mmedge_ros.encoding.tapped_classifier import TappedClassifier
+from mmedge_ros.lab.evaluation.measured_accuracy import without_entry
 from mmedge_ros.lab.simulation.flight_folder import SIMULATOR_VERSION
 from mmedge_ros.lab.simulation.world import LABELS
 from mmedge_ros.lab.training import Report, TrainingError
@@ -147,12 +148,11 @@ def write_recogniser(
             'accuracy': figures,
         }
         path = part / MANIFEST
-        content = yaml.safe_load(path.read_text(encoding='utf-8'))
-        content[SECTION] = plain_values(section, 4)
-        path.write_text(
-            yaml.safe_dump(content, sort_keys=False, width=96, allow_unicode=True),
-            encoding='utf-8',
-        )
+        # The rest of the text stays as it was written.
+        text = without_entry(path.read_text(encoding='utf-8'), SECTION)
+        entry = {SECTION: plain_values(section, 4)}
+        text += yaml.safe_dump(entry, sort_keys=False, width=96, default_flow_style=None)
+        path.write_text(text, encoding='utf-8')
     return figures
 
 
