@@ -45,7 +45,7 @@ ARGUMENTS = [
     ('odometry', '', "autopilot's odometry topic, such as /mavros/local_position/odom"),
     ('image_transport', 'raw', 'raw or compressed pictures on the graph'),
     ('detector', '', 'weights (.onnx, .pt) or bundle folder; empty takes the shipped bundle'),
-    ('optimise', 'false', 'choose rates and levels in flight (adds monitor and optimiser)'),
+    ('optimise', 'false', 'choose rates and levels in flight'),
     ('recogniser', '', 'says more of tracked objects: `bundle`, or a bundle folder with one'),
     ('profile', '', 'device profile of this machine (mmedge profile), for optimise'),
     VIEW,

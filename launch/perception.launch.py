@@ -19,7 +19,7 @@ ARGUMENTS = [
     ('detector', '', 'weights (.onnx, .pt) or bundle folder; empty takes the shipped bundle'),
     ('calibration', '', 'camera_info YAML to use instead of the published calibration'),
     ('extrinsics', '', 'YAML with transforms, where /tf_static does not hold them'),
-    ('optimise', 'false', 'choose rates and levels in flight (adds monitor and optimiser)'),
+    ('optimise', 'false', 'choose rates and levels in flight'),
     ('recogniser', '', 'says more of tracked objects: `bundle`, or a bundle folder with one'),
     ('profile', '', 'device profile of this machine (mmedge profile), for optimise'),
     VIEW,

@@ -202,10 +202,18 @@ class UnitFeatures:
 # With more, objects are followed for longer than image motion is good for (0.35 s at 30 Hz).
 MOST_REUSE = 10
 
+# The rate of a modality that rests until the next configuration, and for so long (s) at most: a
+# configuration that no other one follows must not blind. From then on it is sensed at this rate.
+STANDBY = -1.0
+LONGEST_STANDBY = 15.0
+RATE_AFTER_STANDBY = 10.0
+
 
 @dataclass(frozen=True, slots=True)
 class ModalityConfiguration:
-    """How one modality is sensed and encoded. ``rate`` in Hz is an upper bound, 0 = native.
+    """How one modality is sensed and encoded.
+
+    ``rate`` in Hz is an upper bound, 0 = native, `STANDBY` = no unit is taken.
 
     With ``reuse`` n about every n-th unit is encoded, and in the others what was seen is
     followed; 1 or 0: every unit is encoded.
@@ -220,6 +228,8 @@ class ModalityConfiguration:
     def words(self) -> str:
         """Name rate, level and reuse, as ``camera 30 Hz medium 1 of 2 encoded``."""
         rate = f'{self.rate:g} Hz' if self.rate else 'native rate'
+        if self.rate == STANDBY:
+            return f'{self.modality} standing by'
         reuse = f'1 of {self.reuse} encoded' if self.reuse > 1 else ''
         return ' '.join(filter(None, (self.modality, rate, self.level, reuse)))
 
@@ -245,6 +255,23 @@ class Configuration:
             if part.modality == modality:
                 return part
         return ModalityConfiguration(modality)
+
+    def over(self, set_up: ModalityConfiguration) -> Configuration:
+        """Return it within how a modality was set up: its rate and the least reuse stay bounds.
+
+        The level that was set up holds where none is named, and all of it where the modality is
+        not listed.
+        """
+        part = next((p for p in self.modalities if p.modality == set_up.modality), set_up)
+        rates = [rate for rate in (part.rate, set_up.rate) if rate > 0.0]
+        merged = replace(
+            part,
+            rate=part.rate if part.rate == STANDBY else min(rates, default=0.0),
+            level=part.level or set_up.level,
+            reuse=max(part.reuse, set_up.reuse),
+        )
+        others = tuple(p for p in self.modalities if p.modality != set_up.modality)
+        return replace(self, modalities=(*others, merged))
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from mmedge_ros.data_types import (
     CAMERA,
     RADAR,
+    STANDBY,
     Box,
     Configuration,
     Decision,
@@ -91,3 +92,25 @@ def test_features_that_carry_nothing_are_empty_arrays_of_the_right_shape() -> No
 def test_a_box_has_a_width_and_a_height() -> None:
     box = Box(10.0, 20.0, 25.0, 60.0)
     assert (box.width, box.height) == (15.0, 40.0)
+
+
+SET_UP = ModalityConfiguration(CAMERA, 15.0, 'large', 'cuda', 2)
+
+
+def test_what_was_set_up_stays_a_bound_on_a_configuration() -> None:
+    asked = Configuration(modalities=(ModalityConfiguration(CAMERA, 30.0, '', 'cuda', 1),))
+    assert asked.over(SET_UP).of(CAMERA) == SET_UP
+    less = ModalityConfiguration(CAMERA, 10.0, 'small', 'cuda', 3)
+    assert Configuration(modalities=(less,)).over(SET_UP).of(CAMERA) == less
+
+
+def test_a_modality_that_is_not_listed_stays_as_set_up() -> None:
+    radar = ModalityConfiguration(RADAR, 5.0)
+    made = Configuration(modalities=(radar,)).over(SET_UP)
+    assert (made.of(CAMERA), made.of(RADAR)) == (SET_UP, radar)
+
+
+def test_standby_is_no_rate_that_a_set_up_raises() -> None:
+    rests = Configuration(modalities=(ModalityConfiguration(CAMERA, STANDBY),))
+    assert rests.over(SET_UP).of(CAMERA).rate == STANDBY
+    assert rests.of(CAMERA).words() == 'camera standing by'

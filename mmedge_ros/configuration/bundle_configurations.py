@@ -25,7 +25,7 @@ from mmedge_ros.configuration.unit_time_profile import (
     assumed_unit_times,
     stage_time,
 )
-from mmedge_ros.data_types import CAMERA
+from mmedge_ros.data_types import CAMERA, RADAR
 from mmedge_ros.encoding.bundle.model_bundle import load_bundle, model_levels
 from mmedge_ros.untrusted_files import shown
 
@@ -44,6 +44,19 @@ def bundle_levels(model: Path, modality: str) -> tuple[str, ...]:
         listed = entry.get('levels') if isinstance(entry, Mapping) else None
         levels = tuple(map(str, listed)) if isinstance(listed, Mapping) else ()
     return from_cheapest(levels) or ('',)
+
+
+def bundle_defaults(model: Path) -> dict[str, str]:
+    """Return the level of each modality that is used where none is named; '' where unknown.
+
+    :raises EncodingError: if a bundle's manifest cannot be read
+    """
+    content = manifest_of(model)
+    entries = {m: content.get(m) for m in (CAMERA, RADAR)}
+    return {
+        m: str(entry.get('default', '')) if isinstance(entry, Mapping) else ''
+        for m, entry in entries.items()
+    }
 
 
 def bundle_space(

@@ -12,7 +12,7 @@ import math
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -36,13 +36,14 @@ class Caps:
     """Nothing above these may be chosen; what is not listed is free.
 
     ``rates`` in Hz and ``levels`` by modality; ``latency_limit`` in seconds replaces a longer
-    one. ``reasons`` name where the caps come from.
+    one. ``reasons`` name where the caps come from. ``reuse`` is the least by modality.
     """
 
     rates: Mapping[str, float] = field(default_factory=dict)
     levels: Mapping[str, str] = field(default_factory=dict)
     latency_limit: float = math.inf
     reasons: tuple[str, ...] = ()
+    reuse: Mapping[str, int] = field(default_factory=dict)
 
     def limited(self, latency_limit: float) -> float:
         """Return the shorter of two limits; one that is not a number does not count."""
@@ -63,9 +64,8 @@ class WorryingCaps:
         'medium',
         'most expensive level of every modality; one that lacks it keeps to the next cheaper one',
     )
-    latency_limit: float = parameter(
-        0.0, 'latency limit if it is shorter than the usual one', 's', 0.0, 60.0
-    )
+    # A latency limit (s) that replaces a longer one.
+    latency_limit: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -84,6 +84,10 @@ class BadCaps(WorryingCaps):
 class CapsParameters:
     """From when on the state of the system caps rates and levels, and how much."""
 
+    REMOVED: ClassVar[Mapping[str, str]] = dict.fromkeys(
+        ('charge_worrying', 'charge_bad'), 'states of power go by the charge, see power.high'
+    )
+
     cells: int = parameter(
         0,
         'cells of the flight battery in series; 0 guesses from the highest voltage seen',
@@ -97,8 +101,6 @@ class CapsParameters:
     cell_voltage_bad: float = parameter(
         3.35, 'voltage per cell below which regulators begin to drop out', 'V', 0.0, 10.0
     )
-    charge_worrying: float = parameter(0.25, 'charge that is low below', '', 0.0, 1.0)
-    charge_bad: float = parameter(0.12, 'charge that only just brings it home', '', 0.0, 1.0)
     temperature_worrying: float = parameter(
         80.0, 'hottest zone; Jetsons throttle at 95 to 99', 'C', 0.0, 150.0
     )
@@ -274,12 +276,6 @@ class CapsPolicy:
                 below(p.cell_voltage_worrying, p.cell_voltage_bad),
                 self._cell_volts,
                 lambda v: f'voltage sag: {v:.2f} V per cell',
-            ),
-            _Figure(
-                'charge',
-                below(p.charge_worrying, p.charge_bad),
-                lambda s: s.charge,
-                lambda v: f'battery charge {100 * v:.0f} %',
             ),
             _Figure(
                 'temperature',

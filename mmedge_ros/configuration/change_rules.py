@@ -70,6 +70,7 @@ class ChangeRules:
         limit: float,
         caps: Caps = NO_CAPS,
         within: BoolArray | None = None,
+        power: Caps = NO_CAPS,
     ) -> Configuration | None:
         """Return a new configuration, or None while the present one stays.
 
@@ -80,12 +81,13 @@ class ChangeRules:
         :param accuracy: (size,) predicted, 0..1
         :param limit: latency limit, s; NaN for none
         :param within: (size,) what may be chosen, beside the caps
+        :param power: more caps, of which the tighter hold; their reasons are not used
         """
         if not self._may_change(now_ns):
             return None
         limit = caps.limited(limit)
         predicted = self._latency.predict(monotonic)
-        allowed = self._space.allowed(caps)
+        allowed = self._space.allowed(caps) & self._space.allowed(power)
         if within is not None and (allowed & within).any():
             allowed = allowed & within
         chosen = self._choice.decide(predicted, accuracy, limit, allowed)

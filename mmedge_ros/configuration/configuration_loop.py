@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mmedge_ros.configuration.accuracy_predictor import AccuracyPredictor, Indicators
-from mmedge_ros.configuration.caps_policy import Caps, CapsParameters, CapsPolicy, ScanShare
+from mmedge_ros.configuration.caps_policy import Caps, CapsParameters
 from mmedge_ros.configuration.change_rules import ChangeRules, ChangeRulesParameters
 from mmedge_ros.configuration.configuration_space import ConfigurationSpace
 from mmedge_ros.configuration.factorised_latency import FactorisedLatency
@@ -27,10 +27,12 @@ from mmedge_ros.configuration.latency_budget import (
 from mmedge_ros.configuration.load_guard import LoadGuard, LoadGuardParameters
 from mmedge_ros.configuration.predicted_latency import ProvenLatency
 from mmedge_ros.configuration.scene_indicators import SceneIndicators
+from mmedge_ros.configuration.sensing_bounds import ConfigurationIssue, SensingBounds
 from mmedge_ros.configuration.unit_time_profile import UnitTimeProfile
-from mmedge_ros.data_types import RADAR, Configuration, ModalityConfiguration, Trail
+from mmedge_ros.data_types import Configuration, ModalityConfiguration, Trail
 from mmedge_ros.monitoring.system_state import SystemState
 from mmedge_ros.parameter import group, parameter
+from mmedge_ros.power.power_policy import PowerParameters
 
 _NS = 1e-9
 # A longer gap between decisions (s, beyond the limit) counts as a late one.
@@ -76,6 +78,7 @@ class ConfigurationLoopParameters:
     budget: LatencyBudgetParameters = group(LatencyBudgetParameters)
     guard: LoadGuardParameters = group(LoadGuardParameters)
     caps: CapsParameters = group(CapsParameters)
+    power: PowerParameters = group(PowerParameters)
     reconfiguration: ChangeRulesParameters = group(ChangeRulesParameters)
 
 
@@ -110,21 +113,25 @@ class ConfigurationLoop:
         self._latency = FactorisedLatency(space, profile, p.stride)
         self._proven = ProvenLatency(self._latency, self._latency.pace)
         self._rules = ChangeRules(space, self._proven, p.reconfiguration)
-        self._policy = CapsPolicy(p.caps)
+        self.bounds = SensingBounds(p.caps, p.power)
         self._guard = LoadGuard(p.guard)
         self._space = space
         self.budget = LatencyBudget(p.budget)
-        self._scans = ScanShare()
         self._has_levels = {o.modality: o.levels != ('',) for o in space.modalities}
         self.counts = LoopCounts()
         # Fed from outside with units and tracks; None where the predictor does not use it.
         self.scene = SceneIndicators() if predictor.uses_indicators else None
-        self.current: Configuration | None = None
+        self._issue = ConfigurationIssue(p.reconfiguration.lead)
         self.reasons: tuple[str, ...] = ()
         # That of the configuration in use.
         self._limit = p.latency_limit
         self._decided_at = math.inf
         self._running: tuple[ModalityConfiguration, ...] = ()
+
+    @property
+    def current(self) -> Configuration | None:
+        """The configuration that was issued last."""
+        return self._issue.current
 
     @property
     def rejected(self) -> int:
@@ -152,13 +159,11 @@ class ConfigurationLoop:
         :param available_ns: when its last byte came, on that clock
         """
         self._latency.unit_arrived(modality, stamp_ns, available_ns)
-        if modality == RADAR:
-            self._scans.arrived(now)
+        self.bounds.unit_arrived(modality, now)
 
     def resting(self, modality: str, until: float) -> None:
         """Note that a modality is not sensed until then (s, monotonic): a skip lease."""
-        if modality == RADAR:
-            self._scans.excuse(until)
+        self.bounds.resting(modality, until)
 
     def decided(self, latency: float, trail: Trail, now: float) -> None:
         """Learn from a decision: its latency (s) and the trail of its critical unit."""
@@ -177,7 +182,7 @@ class ConfigurationLoop:
     def system_state(self, state: SystemState, now: float) -> None:
         """Take the state of battery and computer."""
         self.counts.states += 1
-        self._policy.take(state, now)
+        self.bounds.take(state, now)
 
     def demanded(self, demand: LatencyDemand, now: float) -> bool:
         """Take what a consumer of decisions announces; return whether it is used."""
@@ -189,9 +194,10 @@ class ConfigurationLoop:
         :param now_ns: on the ROS clock
         """
         self._count_silence(now)
-        caps = self._policy.caps(now, self._scans.share(now))
+        bounds = self.bounds.at(now)
         limit, shorter = self.budget.limit(self._parameters.latency_limit, now)
-        caps, within = self._guarded(replace(caps, reasons=(*caps.reasons, *shorter)), now)
+        caps = replace(bounds.caps, reasons=(*bounds.reasons, *shorter))
+        caps, within = self._guarded(caps, now)
         self.reasons = caps.reasons
         self._limit = caps.limited(limit)
         made = self._rules.step(
@@ -201,17 +207,20 @@ class ConfigurationLoop:
             limit,
             caps,
             within,
+            bounds.power,
         )
-        if made is None:
+        if made is not None:
+            self._note_load(made, now)
+            self.bounds.configured(made, now)
+        wanted = self._rules.current
+        if wanted is None:
             return None
-        self.counts.changes += 1
-        self._scans.configure(made.of(RADAR).rate, now)
-        self._note_load(made, now)
         if not self._predictor.is_measured:
             # Numbers that only put configurations in order are no accuracy.
-            made = replace(made, predicted_accuracy=math.nan)
-        self.current = made
-        return made
+            wanted = replace(wanted, predicted_accuracy=math.nan)
+        issued = self._issue.issued(wanted, bounds, now_ns)
+        self.counts.changes += issued is not None
+        return issued
 
     def _count_silence(self, now: float) -> None:
         """Count decisions that fail to arrive as late ones, after the first."""

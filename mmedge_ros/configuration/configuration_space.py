@@ -26,6 +26,8 @@ LARGEST_GRID = 100_000
 LEVELS_FROM_CHEAPEST = ('small', 'medium', 'large')
 
 _HIGHEST_RATE = 10_000.0
+# So many sets of caps are remembered: a flight meets a few.
+_KEPT_CAPS = 16
 
 
 class Axis(NamedTuple):
@@ -159,7 +161,7 @@ class ConfigurationSpace:
             )
             for options in self.modalities
         )
-        self._allowed: tuple[Any, BoolArray] | None = None
+        self._allowed: dict[Any, BoolArray] = {}
 
     def __len__(self) -> int:
         return self.grid.size
@@ -201,12 +203,15 @@ class ConfigurationSpace:
         The lowest rate and the cheapest level stay allowed, whatever the caps say: a drone
         that must save everything still needs an answer. A level that a modality lacks stands
         for the next cheaper one it has (see `highest_level`). Caps on modalities that the space
-        does not have and rates that are not numbers do not count.
+        does not have and rates that are not numbers do not count. A least reuse that a modality
+        does not offer stands for the next one below it.
         """
-        key = dict(caps.rates), dict(caps.levels)
-        if self._allowed is None or self._allowed[0] != key:
-            self._allowed = key, self._respecting(caps)
-        return self._allowed[1]
+        key = tuple(tuple(sorted(of.items())) for of in (caps.rates, caps.levels, caps.reuse))
+        if key not in self._allowed:
+            if len(self._allowed) >= _KEPT_CAPS:
+                self._allowed.clear()
+            self._allowed[key] = self._respecting(caps)
+        return self._allowed[key]
 
     def _respecting(self, caps: Caps) -> BoolArray:
         allowed = np.ones(self.grid.size, bool)
@@ -217,6 +222,9 @@ class ConfigurationSpace:
             allowed &= column.level <= highest_level(
                 options, caps.levels.get(options.modality, '')
             )
+            least = caps.reuse.get(options.modality, 1)
+            offered = next((n for n in options.reuse if n <= least), options.reuse[-1])
+            allowed &= column.reuse >= offered
         allowed.flags.writeable = False
         return allowed
 

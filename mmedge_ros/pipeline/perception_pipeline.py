@@ -15,6 +15,7 @@ from mmedge_ros.data_types import (
     CAMERA,
     NS_PER_S,
     RADAR,
+    Configuration,
     Decision,
     SkipDecision,
     TrackLabel,
@@ -206,6 +207,10 @@ class PerceptionPipeline:
     def add_labels(self, labels: Iterable[TrackLabel]) -> None:
         """Enter what a recogniser says of tracks; decisions from now on hold it."""
         self._labels.add(labels)
+
+    def configure(self, configuration: Configuration) -> None:
+        """Note how sensing is configured: a modality that stands by is not lost."""
+        self.assembler.schedule.add(configuration)
 
     def next_poll_ns(self, now_ns: int) -> int | None:
         """Return when `poll` can next have something to do, None before the first unit."""

@@ -12,8 +12,16 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from mmedge_ros.data_types import NS_PER_S, UnitFeatures, UnitKey, UnitOutcome, UnitReceipt
+from mmedge_ros.data_types import (
+    NS_PER_S,
+    STANDBY,
+    UnitFeatures,
+    UnitKey,
+    UnitOutcome,
+    UnitReceipt,
+)
 from mmedge_ros.parameter import parameter
+from mmedge_ros.sensing.capture_control import ConfigurationSchedule
 
 _CATCH_UP_NS = 2 * NS_PER_S
 _JUMP_NS = NS_PER_S
@@ -112,6 +120,8 @@ class WindowAssembler:
         self._catch_up_ns = max(_CATCH_UP_NS, 2 * self.deadline_ns)
         self.counts = AssemblerCounts()
         self.on_close: Callable[[ClosedWindow], None] | None = None
+        # Where known: a modality that stands by is not lost.
+        self.schedule = ConfigurationSchedule()
         self.reset()
 
     def reset(self) -> None:
@@ -300,11 +310,18 @@ class WindowAssembler:
             critical.arrived_ns if critical else now_ns,
             late=_modalities(waiting),
             skipped=_modalities(k for k, t in self._skipped.items() if begin_ns < t <= end_ns),
-            lost=tuple(sorted(m for m, t in self._newest_ns.items() if t <= begin_ns)),
+            lost=self._lost(begin_ns, end_ns),
         )
         if self.on_close is not None:
             self.on_close(closed)
         return closed
+
+    def _lost(self, begin_ns: int, end_ns: int) -> tuple[str, ...]:
+        """Return the modalities that sent nothing in a window, and should have."""
+        silent = sorted(m for m, newest in self._newest_ns.items() if newest <= begin_ns)
+        # What has just begun to be sensed again had no time to send anything.
+        known = (self.schedule.at(begin_ns), self.schedule.at(end_ns)) if silent else ()
+        return tuple(m for m in silent if all(c.of(m).rate != STANDBY for c in known))
 
     def _forget(self, end_ns: int) -> None:
         """Drop what no open window can contain; units still pending then are never coming."""

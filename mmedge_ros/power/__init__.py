@@ -1,4 +1,1 @@
-"""Power policy by battery and load, and where models run.
-
-Reserved: no module yet.
-"""
+"""What perception may spend, by the battery: states of power, and what each allows."""

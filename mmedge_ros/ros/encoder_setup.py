@@ -41,13 +41,13 @@ class UnitEncoderParameters:
         'whether to warn of one that was trained on simulated pictures only',
     )
     rate: float = parameter(
-        0.0, 'upper bound until a Configuration says otherwise; 0 encodes every unit', 'Hz', 0.0
+        0.0, 'upper bound, whatever a Configuration says; 0 encodes every unit', 'Hz', 0.0
     )
     level: str = parameter('', 'model level until a Configuration says otherwise')
     reuse: int = parameter(
         1,
         'about every n-th picture is encoded, and in the others the detected objects are followed '
-        'by image motion, until a Configuration says otherwise; 1 encodes every one',
+        'by image motion; a Configuration may ask for fewer; 1 encodes every one',
         '',
         1,
         MOST_REUSE,

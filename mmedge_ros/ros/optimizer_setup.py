@@ -15,6 +15,8 @@ from builtin_interfaces.msg import Time
 from mmedge_ros import msg
 from mmedge_ros.configuration import ConfigurationError
 from mmedge_ros.configuration.bundle_configurations import (
+    bundle_defaults,
+    bundle_levels,
     bundle_predictor,
     bundle_space,
     bundle_unit_times,
@@ -23,6 +25,7 @@ from mmedge_ros.configuration.configuration_loop import (
     ConfigurationLoop,
     ConfigurationLoopParameters,
 )
+from mmedge_ros.configuration.fixed_configuration import FixedConfiguration
 from mmedge_ros.configuration.latency_budget import LatencyDemand
 from mmedge_ros.configuration.scene_indicators import SceneIndicators
 from mmedge_ros.configuration.unit_time_profile import unit_times_from_profile
@@ -37,6 +40,11 @@ from mmedge_ros.ros.messages.conversions import appearance_of_message, from_time
 class ConfigurationOptimizerParameters:
     """What can be chosen, and by which rules."""
 
+    optimise: bool = parameter(
+        True,
+        'choose rates and levels; otherwise all stays as set up, but within the bounds that '
+        'battery, heat and load set',
+    )
     rate: float = parameter(10.0, 'how often it is decided', 'Hz', 0.5, 100.0)
     modalities: tuple[str, ...] = parameter(
         (CAMERA, RADAR), 'sensors whose rates and levels are chosen: camera, radar'
@@ -74,7 +82,7 @@ class ConfigurationOptimizerParameters:
 class OptimizerSetup:
     """``notes`` name what is missing, ``source`` where accuracies come from."""
 
-    loop: ConfigurationLoop
+    loop: ConfigurationLoop | FixedConfiguration
     notes: tuple[str, ...]
     source: str
     size: int
@@ -88,12 +96,16 @@ def optimizer_setup(p: ConfigurationOptimizerParameters) -> OptimizerSetup:
     :raises ConfigurationError: if profile, accuracies or rates do not suit the model
     """
     rates = {CAMERA: p.camera_rates, RADAR: p.radar_rates}
+    model = default_detector(p.detector, p.simulated)
+    if not p.optimise:
+        levels = {modality: bundle_levels(model, modality) for modality in p.modalities}
+        fixed = FixedConfiguration(levels, bundle_defaults(model), p.adaptation)
+        return OptimizerSetup(fixed, (), 'none: it does not optimise', 0)
     for modality in p.modalities:
         if modality not in rates:
             raise ConfigurationError(
                 f'modalities: there are no rates for {modality!r}; choose from {", ".join(rates)}'
             )
-    model = default_detector(p.detector, p.simulated)
     space = bundle_space(model, p.modalities, rates, p.camera_reuse)
     notes = []
     if p.profile:
@@ -169,6 +181,11 @@ def stage_seconds(message: msg.UnitFeatures, name: str) -> float:
         if stage.stage == name:
             return (from_time(stage.end) - from_time(stage.begin)) / NS_PER_S
     return math.nan
+
+
+def seen_tracks(message: msg.TrackArray) -> list[tuple[int, bool]]:
+    """Return the ids of tracks, and whether the camera has seen each lately."""
+    return [(track.id, track.box_valid or CAMERA in track.seen_by) for track in message.tracks]
 
 
 def demand_from_message(message: msg.LatencyDemand, now_ns: int) -> LatencyDemand:

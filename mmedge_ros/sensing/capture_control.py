@@ -11,10 +11,18 @@ from collections import deque
 from enum import Enum
 from typing import Generic, TypeVar
 
-from mmedge_ros.data_types import NS_PER_S, Configuration, SkipDecision
+from mmedge_ros.data_types import (
+    LONGEST_STANDBY,
+    NS_PER_S,
+    RATE_AFTER_STANDBY,
+    STANDBY,
+    Configuration,
+    SkipDecision,
+)
 from mmedge_ros.sensing.rate_control import RateControl
 
 _KEPT_CONFIGURATIONS = 8
+_LONGEST_STANDBY_NS = round(LONGEST_STANDBY * NS_PER_S)
 
 
 class Admission(Enum):
@@ -78,7 +86,12 @@ class CaptureControl:
 
     def admit(self, stamp_ns: int) -> Admission:
         """Judge the unit measured at ``stamp_ns``."""
-        rate = self.schedule.at(stamp_ns).of(self.modality).rate
+        configuration = self.schedule.at(stamp_ns)
+        rate = configuration.of(self.modality).rate
+        if rate == STANDBY:
+            if 0 <= stamp_ns - configuration.effective_from_ns < _LONGEST_STANDBY_NS:
+                return Admission.THINNED
+            rate = RATE_AFTER_STANDBY
         if not self._rate_control.admits(stamp_ns, rate):
             return Admission.THINNED
         return Admission.SKIPPED if self._skips(stamp_ns) else Admission.TAKE

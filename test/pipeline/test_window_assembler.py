@@ -10,7 +10,16 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from mmedge_ros.data_types import CAMERA, RADAR, Unit, UnitFeatures, UnitOutcome
+from mmedge_ros.data_types import (
+    CAMERA,
+    RADAR,
+    STANDBY,
+    Configuration,
+    ModalityConfiguration,
+    Unit,
+    UnitFeatures,
+    UnitOutcome,
+)
 from mmedge_ros.pipeline.window_assembler import ClosedWindow, WindowAssembler, WindowParameters
 
 
@@ -280,6 +289,18 @@ def test_a_silent_sensor_is_lost_once_a_window_holds_nothing_of_it() -> None:
     assert [w.lost for w in windows] == [(RADAR,)] * 5 + [(CAMERA, RADAR)] * 3
     encoded(assembler, unit(850, RADAR), 860)
     assert assembler.poll(at(902))[0].lost == (CAMERA,)
+
+
+def test_a_sensor_that_stands_by_is_not_lost_until_it_should_have_sent_something() -> None:
+    assembler = WindowAssembler()
+    encoded(assembler, unit(50), 60)
+    encoded(assembler, unit(51, RADAR), 60)
+    for number, (begin, rate) in enumerate([(100, STANDBY), (700, 10.0)], 1):
+        part = ModalityConfiguration(CAMERA, rate)
+        assembler.schedule.add(Configuration(number, at(begin), (part,)))
+    windows = {w.end_ns: w.lost for ms in range(100, 1403, 2) for w in assembler.poll(at(ms))}
+    assert windows[at(700)] == windows[at(1100)] == (RADAR,)
+    assert windows[at(1300)] == (CAMERA, RADAR)
 
 
 def test_a_sensor_last_heard_of_at_the_begin_of_a_window_is_lost_in_it() -> None:

@@ -12,7 +12,7 @@ from machine_trees import orin_nano, write_files
 from sensor_msgs.msg import BatteryState
 
 from mmedge_ros import msg
-from mmedge_ros.data_types import NS_PER_S, UnitOutcome
+from mmedge_ros.data_types import NS_PER_S, STANDBY, UnitOutcome
 from mmedge_ros.monitoring.system_state import SystemState
 from mmedge_ros.replay.recording import Recording
 from mmedge_ros.ros.graph.description import GraphOptions, NodeDescription, perception_graph
@@ -36,6 +36,10 @@ class Cockpit:
         node.create_subscription(
             msg.Configuration, names.CONFIGURATION, self.configurations.append, qos.LATCHED
         )
+        self.powers: list[msg.PowerState] = []
+        node.create_subscription(
+            msg.PowerState, names.POWER_STATE, self.powers.append, qos.LATCHED
+        )
         self._battery = node.create_publisher(BatteryState, names.BATTERY_STATE, qos.SENSOR)
         self._stamp_ns = 1
         self.volts, self.charge = 16.2, 0.9
@@ -44,6 +48,15 @@ class Cockpit:
     def wait_for_reason(self, words: str) -> msg.Configuration:
         """Wait for a configuration with these words in its reason."""
         return self._wait(lambda newest: words in newest.reason)
+
+    def wait_for_burst(self) -> msg.Configuration:
+        """Wait until the camera of a drone that saves all it can is awake."""
+        return self._wait(
+            lambda newest: 'power critical' in newest.reason and self.rate(newest) > 0.0
+        )
+
+    def wait_for_power(self, state: int) -> None:
+        self.bystander.wait_until(lambda: self.powers and self.powers[-1].state == state)
 
     def wait_until_free(self) -> msg.Configuration:
         """Wait for a configuration that nothing caps."""
@@ -116,10 +129,17 @@ class TestReasons:
 
     def test_a_low_charge_is_a_reason_and_is_released(self, drone: tuple[Cockpit, Path]) -> None:
         cockpit, _ = drone
+        cockpit.charge = 0.5
+        half = cockpit.wait_for_reason('saving power')
+        assert {p.modality: p.reuse for p in half.modalities}['camera'] >= 3
         cockpit.charge = 0.1
-        assert cockpit.rate(cockpit.wait_for_reason('battery charge 10 %')) == 10.0
+        assert cockpit.rate(cockpit.wait_for_reason('stands by')) == STANDBY
+        cockpit.wait_for_power(msg.PowerState.CRITICAL)
+        # A timer wakes it, in bursts.
+        assert cockpit.rate(cockpit.wait_for_burst()) == 10.0
         cockpit.charge = 0.9
         cockpit.wait_until_free()
+        cockpit.wait_for_power(msg.PowerState.UNCONSTRAINED)
 
     def test_heat_is_a_reason_and_is_released(self, drone: tuple[Cockpit, Path]) -> None:
         cockpit, root = drone

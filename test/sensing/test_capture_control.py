@@ -8,7 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mmedge_ros.data_types import CAMERA, RADAR, Configuration, ModalityConfiguration, SkipDecision
+from mmedge_ros.data_types import (
+    CAMERA,
+    LONGEST_STANDBY,
+    RADAR,
+    RATE_AFTER_STANDBY,
+    STANDBY,
+    Configuration,
+    ModalityConfiguration,
+    SkipDecision,
+)
 from mmedge_ros.sensing.capture_control import (
     Admission,
     CaptureControl,
@@ -177,6 +186,23 @@ def test_the_rate_changes_with_the_configuration() -> None:
     assert found[:20] == found[40:] == [TAKE] * 20
     assert found[20:40].count(TAKE) == 10
     assert found[20:40].count(THINNED) == 10
+
+
+def test_a_sensor_that_stands_by_takes_nothing_until_the_next_configuration() -> None:
+    control = CaptureControl(CAMERA, native_period_ns=PERIOD * MS)
+    control.schedule.add(configuration(1, 1000, STANDBY))
+    control.schedule.add(configuration(2, 6000, 0.0))
+    assert set(verdicts(control, 0, 1000)) == {TAKE}
+    assert set(verdicts(control, 1000, 6000)) == {THINNED}
+    assert set(verdicts(control, 6000, 7000)) == {TAKE}
+
+
+def test_standing_by_ends_by_itself_where_nothing_follows_it() -> None:
+    control = CaptureControl(CAMERA, native_period_ns=PERIOD * MS)
+    control.schedule.add(configuration(1, 0, STANDBY))
+    end = round(1000 * LONGEST_STANDBY)
+    assert TAKE not in verdicts(control, 0, end)
+    assert verdicts(control, end, end + 1000).count(TAKE) == RATE_AFTER_STANDBY
 
 
 def test_a_configuration_of_another_sensor_thins_nothing() -> None:

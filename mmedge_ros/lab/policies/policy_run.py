@@ -51,6 +51,7 @@ from mmedge_ros.pipeline.perception_pipeline import (
     PipelineParameters,
 )
 from mmedge_ros.pipeline.window_assembler import WindowParameters
+from mmedge_ros.power.power_policy import NEVER
 from mmedge_ros.records.device_profile import DeviceProfile
 from mmedge_ros.records.run_record import RunRecord
 from mmedge_ros.skipping.skip_control import SkipParameters
@@ -234,7 +235,8 @@ def _steering(
         return None
     space, predictor = choices.space, choices.predictor
     times = _unit_times(profile, space)
-    parameters = ConfigurationLoopParameters(windows.deadline)
+    # Its rivals know no battery: what is compared is the choice under a latency limit.
+    parameters = ConfigurationLoopParameters(windows.deadline, power=NEVER)
     learns = kind.choosing is Choosing.OPTIMISER
     return lambda: OptimiserSteering(
         ConfigurationLoop(space, times, predictor, parameters), learns

@@ -16,6 +16,7 @@ from mmedge_ros import data_types as core
 from mmedge_ros import msg
 from mmedge_ros.data_types import NS_PER_S
 from mmedge_ros.pipeline.unit_intake import plausible_stamp
+from mmedge_ros.power.power_policy import PowerState
 
 
 def to_time(ns: int) -> Time:
@@ -393,6 +394,17 @@ def from_track_labels(message: msg.TrackLabels) -> list[core.TrackLabel]:
         if not 0.0 <= one.confidence <= 1.0:
             raise ValueError(f'track {one.track_id}: confidence {one.confidence:g} of its label')
     return labels
+
+
+def to_power_state(state: PowerState, now_ns: int) -> msg.PowerState:
+    """:param now_ns: when it was found."""
+    return msg.PowerState(
+        header=header(now_ns, ''),
+        state=int(state.mode),
+        charge=float(state.charge),
+        alpha=float(state.alpha),
+        reason=state.reason,
+    )
 
 
 def to_novelty(novelty: core.Novelty) -> msg.Novelty:

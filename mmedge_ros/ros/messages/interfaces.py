@@ -128,8 +128,17 @@ INTERFACES = (
         'mmedge_ros/msg/Configuration',
         LATCHED,
         ('configuration_optimizer',),
-        ('unit_encoder', 'visualizer', 'viewer', *_DRIVERS),
+        ('unit_encoder', 'fusion', 'visualizer', 'viewer', *_DRIVERS),
         'rate and level of each modality, from a stamp on',
+        recorded=True,
+    ),
+    Interface(
+        names.POWER_STATE,
+        'mmedge_ros/msg/PowerState',
+        LATCHED,
+        ('configuration_optimizer',),
+        (),
+        'what the battery leaves to perception',
         recorded=True,
     ),
     Interface(

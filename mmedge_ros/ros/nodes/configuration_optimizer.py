@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable
 from typing import Any
 
 from rclpy.node import Node
 
 from mmedge_ros import msg
+from mmedge_ros.configuration.configuration_loop import ConfigurationLoop
+from mmedge_ros.power.power_policy import PowerState
 from mmedge_ros.replay.wire_formats import state_from_message
 from mmedge_ros.ros.diagnostics import Diagnostics
 from mmedge_ros.ros.input_watch import InputWatch
@@ -22,6 +25,7 @@ from mmedge_ros.ros.optimizer_setup import (
     look_at_unit,
     optimizer_setup,
     seconds_until,
+    seen_tracks,
     take_duration,
 )
 from mmedge_ros.ros.parameters import declare
@@ -38,24 +42,32 @@ class ConfigurationOptimizerNode(Node):
         self._ros_clock = RosClock(self)
         self._setup = optimizer_setup(p)
         self._loop = self._setup.loop
+        # What learns and chooses; None where all stays as set up, within bounds.
+        self._choice = self._loop if isinstance(self._loop, ConfigurationLoop) else None
+        self._power: PowerState | None = None
         for note in self._setup.notes:
             self.get_logger().warning(note)
         self._unit_cost, self._decision_cost = Cost(), Cost()
         self._configurations = self.create_publisher(
             msg.Configuration, names.CONFIGURATION, qos.LATCHED
         )
+        self._power_states = self.create_publisher(msg.PowerState, names.POWER_STATE, qos.LATCHED)
         self._watch = InputWatch(self, time.monotonic)
         self._watch.expect('tracks', names.TRACKS, qos.RESULT)
         self._watch.expect('system state', names.SYSTEM_STATE, qos.RESULT)
         self._diagnostics = Diagnostics(self, self, self._figures)
-        for kind, topic, take in (
-            (msg.UnitFeatures, names.UNIT_FEATURES, self._on_features),
+        subscriptions: list[tuple[type, str, Callable[[Any], None]]] = [
             (msg.UnitReceipt, names.UNIT_RECEIPTS, self._on_receipt),
             (msg.SkipDecision, names.SKIP_DECISION, self._on_skip),
             (msg.TrackArray, names.TRACKS, self._on_tracks),
             (msg.SystemState, names.SYSTEM_STATE, self._on_state),
-            (msg.LatencyDemand, names.LATENCY_DEMAND, self._on_demand),
-        ):
+        ]
+        if self._choice is not None:
+            subscriptions += [
+                (msg.UnitFeatures, names.UNIT_FEATURES, self._on_features),
+                (msg.LatencyDemand, names.LATENCY_DEMAND, self._on_demand),
+            ]
+        for kind, topic, take in subscriptions:
             # Nothing follows from them before it is decided again.
             defer(self.create_subscription(kind, topic, take, qos.FREQUENT_RESULT))
         self._timer = self.create_timer(1.0 / p.rate, self._decide, clock=steady_clock())
@@ -66,10 +78,11 @@ class ConfigurationOptimizerNode(Node):
         return [*self._watch.missing(), *self._setup.notes]
 
     def _on_features(self, message: msg.UnitFeatures) -> None:
+        assert self._choice is not None
         begun = time.perf_counter()
-        take_duration(self._loop, message, time.monotonic())
-        if self._loop.scene is not None:
-            look_at_unit(self._loop.scene, message)
+        take_duration(self._choice, message, time.monotonic())
+        if self._choice.scene is not None:
+            look_at_unit(self._choice.scene, message)
         self._unit_cost.add(time.perf_counter() - begun)
 
     def _on_receipt(self, message: msg.UnitReceipt) -> None:
@@ -87,20 +100,24 @@ class ConfigurationOptimizerNode(Node):
 
     def _on_tracks(self, message: msg.TrackArray) -> None:
         self._watch.heard('tracks')
+        self._loop.bounds.tracked(seen_tracks(message), time.monotonic())
+        if self._choice is None:
+            return
         trail = conversions.from_trail(message.trail)
-        self._loop.decided(float(message.latency), trail, time.monotonic())
-        if self._loop.scene is not None:
-            look_at_tracks(self._loop.scene, message)
+        self._choice.decided(float(message.latency), trail, time.monotonic())
+        if self._choice.scene is not None:
+            look_at_tracks(self._choice.scene, message)
 
     def _on_state(self, message: msg.SystemState) -> None:
         self._watch.heard('system state')
         self._loop.system_state(state_from_message(message), time.monotonic())
 
     def _on_demand(self, message: msg.LatencyDemand) -> None:
+        assert self._choice is not None
         demand = demand_from_message(message, self._ros_clock.now_ns())
-        if not self._loop.demanded(demand, time.monotonic()):
+        if not self._choice.demanded(demand, time.monotonic()):
             self.get_logger().warning(
-                f'latency demand not used: {self._loop.budget.problem}',
+                f'latency demand not used: {self._choice.budget.problem}',
                 throttle_duration_sec=5.0,
             )
 
@@ -112,27 +129,49 @@ class ConfigurationOptimizerNode(Node):
         if made is not None and self.context.ok():
             self._configurations.publish(conversions.to_configuration(made, now_ns))
             self.get_logger().info(f'configuration {made.id}: {made.reason}')
+        power = self._loop.bounds.power.state
+        if power != self._power and self.context.ok():
+            if self._power is None or power.mode is not self._power.mode:
+                self.get_logger().info(f'power {power.mode.name}: {power.reason}')
+            self._power = power
+            self._power_states.publish(conversions.to_power_state(power, now_ns))
 
     def _figures(self) -> dict[str, object]:
         counts, current = self._loop.counts, self._loop.current
-        budget = self._loop.budget
+        power = self._loop.bounds.power.state
+        bounded = {
+            'power state': power.mode.name,
+            'power alpha': f'{power.alpha:.2f}',
+            'power reason': power.reason,
+            'bursts': self._loop.bounds.standby.bursts,
+        }
+        return (
+            bounded
+            | (self._learned() if self._choice is not None else {})
+            | {
+                'configuration': current.id if current is not None else '',
+                'reason': current.reason if current is not None else '',
+                'caps': '; '.join(self._loop.reasons),
+                'changes': counts.changes,
+                'states': counts.states,
+                'decision (us, median)': self._decision_cost.microseconds(),
+            }
+        )
+
+    def _learned(self) -> dict[str, object]:
+        assert self._choice is not None
+        counts, budget = self._choice.counts, self._choice.budget
         return {
-            'configuration': current.id if current is not None else '',
-            'reason': current.reason if current is not None else '',
             'configurations to choose from': self._setup.size,
             'accuracies': self._setup.source,
-            'caps': '; '.join(self._loop.reasons),
             'units': counts.units,
-            'durations not used': self._loop.rejected,
+            'durations not used': self._choice.rejected,
             'decisions': counts.decisions,
             'late decisions': counts.late,
-            'changes': counts.changes,
-            'states': counts.states,
             'consumers': ', '.join(budget.consumers(time.monotonic())),
             'latency demands': budget.taken,
             'latency demands not used': budget.refused,
             'last one not used': budget.problem,
-            'decision (us, median)': self._decision_cost.microseconds(),
             'calibration (us per unit, median)': self._unit_cost.microseconds(),
         }
 

@@ -91,6 +91,9 @@ class FusionNode(Node):
         self.create_subscription(
             msg.UnitFeatures, names.UNIT_FEATURES, self._on_features, qos.RESULT
         )
+        self.create_subscription(
+            msg.Configuration, names.CONFIGURATION, self._on_configuration, qos.LATCHED
+        )
         self.create_subscription(msg.TrackLabels, names.TRACK_LABELS, self._on_labels, qos.RESULT)
 
     def stop(self) -> None:
@@ -113,6 +116,10 @@ class FusionNode(Node):
             self.get_logger().warning(f'features not used: {err}', throttle_duration_sec=5.0)
             return
         self._worker.submit(lambda pipeline, now_ns: pipeline.add_features(features, now_ns))
+
+    def _on_configuration(self, message: msg.Configuration) -> None:
+        made = conversions.from_configuration(message)
+        self._worker.submit(lambda pipeline, _now_ns: pipeline.configure(made), urgent=False)
 
     def _on_labels(self, message: msg.TrackLabels) -> None:
         try:

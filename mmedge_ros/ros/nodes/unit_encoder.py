@@ -50,8 +50,8 @@ class UnitEncoderNode(Node):
             p.queue,
             self._publish_recognised,
         )
-        initial = ModalityConfiguration(p.modality, p.rate, p.level, p.device, p.reuse)
-        self._worker.configure(Configuration(modalities=(initial,)))
+        self._set_up = ModalityConfiguration(p.modality, p.rate, p.level, p.device, p.reuse)
+        self._worker.configure(Configuration(modalities=(self._set_up,)))
         self._watch = InputWatch(self, time.monotonic)
         watch = EncoderWatch(self._watch, p)
         if watch.warning:
@@ -85,7 +85,8 @@ class UnitEncoderNode(Node):
         self._sequence += 1
 
     def _on_configuration(self, message: msg.Configuration) -> None:
-        self._worker.configure(conversions.from_configuration(message, self._options.device))
+        made = conversions.from_configuration(message, self._options.device)
+        self._worker.configure(made.over(self._set_up))
 
     def _on_skip(self, message: msg.SkipDecision) -> None:
         self._worker.lease(conversions.from_skip_decision(message))

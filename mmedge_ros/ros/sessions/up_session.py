@@ -47,7 +47,8 @@ class UpOptions:
 
     ``camera_driver`` and ``radar_driver`` start the package's own drivers with these parameters
     (see `video_camera` and `simulated_radar`). ``extrinsics`` is a YAML with transforms.
-    ``optimise`` adds monitor and optimiser; ``profile`` is the device profile it begins with.
+    ``optimise`` lets the graph choose rates and levels, by the unit times of ``profile``; else all
+    stays as set up, within what battery and computer allow.
     ``view`` is the port of the live page; 0 makes none. ``recogniser`` says more of tracked
     objects.
     """
@@ -163,11 +164,12 @@ def describe_up(options: UpOptions) -> list[NodeDescription]:
             image_transport=options.image_transport,
             use_sim_time=options.clock,
             recogniser=options.recogniser,
-            monitor={} if options.optimise or options.view else None,
+            monitor={},
             viewer=viewer_parameters(options.view, options.params) if options.view else None,
-            optimizer=(
-                optimizer_parameters(options.profile, options.params) if options.optimise else None
-            ),
+            optimizer={
+                'optimise': options.optimise,
+                **optimizer_parameters(options.profile, options.params),
+            },
             remappings=names.driver_remappings(topics.camera, topics.radar, topics.odometry),
         )
     )
