@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -17,7 +16,7 @@ from mmedge_ros.monitoring.system_state import SystemState
 from mmedge_ros.replay.live_record import LiveRecord
 from mmedge_ros.replay.recording import Recording
 from mmedge_ros.ros.graph.description import OPTIMIZER, NodeDescription
-from mmedge_ros.ros.graph.middleware_profile import profile_environment
+from mmedge_ros.ros.graph.middleware_profile import set_profile
 from mmedge_ros.ros.recording.recorder import Recorder
 from mmedge_ros.ros.sessions.live_session import bag_graph
 from mmedge_ros.ros.sessions.own_context import limited_flight
@@ -86,7 +85,7 @@ def fly_cpu_steps(
     :param on_phase: called with the share done and the share of the machine that begins
     :raises ReplayError: when the recording cannot be used or the graph does not run
     """
-    os.environ.update(profile_environment())
+    set_profile()
     with Recording(bag) as recording:
         nodes = bag_graph(
             recording,

@@ -19,7 +19,7 @@ from mmedge_ros.ros.graph.description import (
     process_arguments,
     transform_nodes,
 )
-from mmedge_ros.ros.graph.middleware_profile import profile_environment
+from mmedge_ros.ros.graph.middleware_profile import node_environment
 from mmedge_ros.viewing.live_page import DEFAULT_PORT
 
 # What every launch file takes: name, default and description.
@@ -115,7 +115,7 @@ def launch_description(
 
     def start(context: Any) -> list[Any]:
         values = {name: LaunchConfiguration(name).perform(context) for name, _, _ in declared}
-        variables = profile_environment(network=is_true(values['network']))
+        variables = node_environment(network=is_true(values['network']))
         described = describe(values)
         commands = [part for part in described if isinstance(part, CommandDescription)]
         nodes = [part for part in described if isinstance(part, NodeDescription)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -19,7 +18,7 @@ from mmedge_ros.data_types import NS_PER_S, Configuration
 from mmedge_ros.replay import ReplayError
 from mmedge_ros.replay.recording import Recording
 from mmedge_ros.ros.graph.description import NodeDescription
-from mmedge_ros.ros.graph.middleware_profile import profile_environment
+from mmedge_ros.ros.graph.middleware_profile import set_profile
 from mmedge_ros.ros.messages import conversions, names, qos
 from mmedge_ros.ros.sessions.live_session import bag_graph
 from mmedge_ros.ros.sessions.own_context import LimitedFlight, limited_flight
@@ -115,7 +114,7 @@ def measure(
         stage, how often it was measured); nothing is when the phase begins
     :raises ReplayError: when the recording cannot be used or the graph does not run
     """
-    os.environ.update(profile_environment())
+    set_profile()
     with Recording(bag) as recording:
         absent = {o.modality for o in space.modalities} - set(recording.modalities)
         if absent:

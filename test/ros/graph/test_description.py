@@ -18,7 +18,7 @@ from mmedge_ros.ros.graph.description import (
     process_arguments,
     single_process,
 )
-from mmedge_ros.ros.graph.middleware_profile import profile_environment
+from mmedge_ros.ros.graph.middleware_profile import node_environment, profile_environment
 from mmedge_ros.ros.messages.names import driver_remappings
 from mmedge_ros.ros.sessions.up_session import UpOptions, describe_up
 
@@ -198,3 +198,13 @@ def test_the_network_has_a_profile_of_its_own_and_the_reach_that_ros_is_told() -
 @pytest.mark.parametrize('variable', ['FASTRTPS', 'FASTDDS'])
 def test_a_profile_of_the_user_is_left_alone(variable: str) -> None:
     assert profile_environment({f'{variable}_DEFAULT_PROFILES_FILE': 'mine.xml'}) == {}
+
+
+def test_nodes_keep_the_memory_of_pictures_unless_the_user_says_otherwise() -> None:
+    name = 'MALLOC_MMAP_THRESHOLD_'
+    # More than a 4K picture of three bytes per pixel.
+    assert int(node_environment({})[name]) > 3840 * 2160 * 3
+    assert name not in node_environment({name: '1000'})
+    chosen = node_environment({'FASTDDS_DEFAULT_PROFILES_FILE': 'mine.xml'})
+    assert name in chosen
+    assert 'FASTDDS_DEFAULT_PROFILES_FILE' not in chosen
