@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from mmedge_ros.data_types import CAMERA, RADAR
 from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.detector import DetectorParameters
+from mmedge_ros.encoding.opened_levels import HeldLevel
 from mmedge_ros.encoding.recogniser_parameters import RecogniserParameters
 from mmedge_ros.sensing.radar.filter import RadarLimits
 
@@ -27,12 +28,16 @@ _GROUP = 'mmedge_ros.encoders'
 
 @dataclass(frozen=True)
 class EncoderSettings:
-    """What an encoder is made from; ``model`` is a bundle or weight file, None without one."""
+    """What an encoder is made from; ``model`` is a bundle or weight file, None without one.
+
+    With ``held`` one level is held at a time, as in flight.
+    """
 
     model: Path | None = None
     detection: DetectorParameters = field(default_factory=DetectorParameters)
     limits: RadarLimits = field(default_factory=RadarLimits)
     recogniser: RecogniserParameters = field(default_factory=RecogniserParameters)
+    held: HeldLevel | None = None
 
 
 @dataclass(frozen=True)
@@ -50,7 +55,9 @@ def _camera_encoder(settings: EncoderSettings) -> UnitEncoder:
 
     if settings.model is None:
         raise EncodingError('the encoder of the camera needs a detector; name one')
-    return CameraEncoder.from_path(settings.model, settings.detection, settings.recogniser)
+    return CameraEncoder.from_path(
+        settings.model, settings.detection, settings.recogniser, settings.held
+    )
 
 
 def _radar_encoder(settings: EncoderSettings) -> UnitEncoder:
@@ -58,7 +65,9 @@ def _radar_encoder(settings: EncoderSettings) -> UnitEncoder:
 
     if settings.model is None:
         return RadarEncoder(settings.limits)
-    return RadarEncoder.from_path(settings.model, settings.limits, settings.detection.threads)
+    return RadarEncoder.from_path(
+        settings.model, settings.limits, settings.detection.threads, settings.held
+    )
 
 
 # Readers of recordings know the modalities, and open no network: those are imported when made.

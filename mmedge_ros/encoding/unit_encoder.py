@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -19,9 +19,9 @@ from mmedge_ros.data_types import (
     Unit,
     UnitFeatures,
 )
-from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.bundle.model_bundle import model_levels, open_detector
 from mmedge_ros.encoding.detector import Detector, DetectorParameters
+from mmedge_ros.encoding.opened_levels import HeldLevel, levels_of
 from mmedge_ros.encoding.radar_network import RadarNetwork, open_radar_network, radar_levels
 from mmedge_ros.encoding.recogniser_parameters import RecogniserParameters
 from mmedge_ros.encoding.track_recogniser import TrackRecogniser, open_track_recogniser
@@ -35,54 +35,6 @@ from mmedge_ros.sensing.camera.image import (
 )
 from mmedge_ros.sensing.radar.filter import RadarLimits, filter_returns
 from mmedge_ros.sensing.radar.point_cloud import decode_points
-
-Network = TypeVar('Network')
-
-
-class OpenedLevels(Generic[Network]):
-    """Opens each level once per device, and remembers those that cannot be opened.
-
-    :param open_level: opens the network of a level on a device
-    :param levels: what ``open_level`` knows; () where one network serves all names
-    :param default: the level that stands for ''
-    """
-
-    def __init__(
-        self,
-        open_level: Callable[[str, str], Network],
-        levels: tuple[str, ...],
-        default: str,
-    ) -> None:
-        self._open = open_level
-        self._levels = levels
-        self._default = default
-        self._opened: dict[tuple[str, str], Network | EncodingError] = {}
-
-    def name(self, level: str) -> str:
-        return level or self._default
-
-    def get(self, level: str, device: str) -> Network:
-        """Return the network of a level.
-
-        :raises EncodingError: if it cannot be opened, or could not before
-        """
-        key = (level if self._levels else '', device)
-        if key not in self._opened:
-            try:
-                self._opened[key] = self._open(*key)
-            except EncodingError as err:
-                # Kept: hashing and parsing a broken file again would slow down every unit.
-                self._opened[key] = err
-        network = self._opened[key]
-        if isinstance(network, EncodingError):
-            raise EncodingError(str(network))
-        return network
-
-    def all_on(self, device: str) -> Iterator[Network]:
-        """Yield the network of every level; errors as for ``get``."""
-        for level in self._levels or (self._default,):
-            yield self.get(level, device)
-
 
 OpenLevel = Callable[[str, str], Detector]
 OpenRadarLevel = Callable[[str, str], RadarNetwork]
@@ -134,8 +86,10 @@ def encoded_unit(
 
 
 class CameraEncoder:
-    """Detects people in pictures; networks are opened at their first use (see `OpenedLevels`).
+    """Detects people in pictures.
 
+    Networks are opened at their first use, or in flight one at a time (`OpenedLevels`,
+    `HeldLevels`).
     With ``reuse`` in the configuration it encodes some pictures only, and follows what it
     remembers in the others (`ObjectMemory`). ``recogniser`` says more of tracked objects, from
     the pictures encoded last; None where none is wanted.
@@ -149,11 +103,13 @@ class CameraEncoder:
         levels: tuple[str, ...] = (),
         default: str = '',
         recogniser: TrackRecogniser | None = None,
+        held: HeldLevel | None = None,
     ) -> None:
         self.levels = levels
         self.recogniser = recogniser
         self.problems: Counter[str] = Counter()
-        self._networks = OpenedLevels(open_level, levels, default)
+        self._networks = levels_of(open_level, levels, default, Detector.warm_up, held)
+        self._device = (held or HeldLevel()).device
         self._memory = ObjectMemory()
 
     @classmethod
@@ -162,6 +118,7 @@ class CameraEncoder:
         path: Path,
         parameters: DetectorParameters | None = None,
         recogniser: RecogniserParameters | None = None,
+        held: HeldLevel | None = None,
     ) -> CameraEncoder:
         """Use a bundle folder or a weight file.
 
@@ -175,12 +132,14 @@ class CameraEncoder:
             levels,
             default,
             open_track_recogniser(path, recogniser or RecogniserParameters(), threads),
+            held,
         )
 
     def encode(
         self, unit: Unit, configuration: ModalityConfiguration, configuration_id: int
     ) -> UnitFeatures:
-        configuration = replace(configuration, level=self._networks.name(configuration.level))
+        level = self._networks.serving(configuration.level, configuration.device)
+        configuration = replace(configuration, level=level)
         due = self._memory.due(unit, configuration)
         if not due:
             followed = self._memory.follow(unit, decode_half_grey(unit.payload))
@@ -223,9 +182,13 @@ class CameraEncoder:
             self.recogniser.pictures.keep(unit.sequence, image, detections)
         return {'detections': detections, 'embedding': output.embedding, 'grid': output.grid}
 
+    def level_figures(self) -> dict[str, object]:
+        """Return what diagnostics show of the levels."""
+        return self._networks.figures()
+
     def warm_up(self) -> None:
-        """Open every level on the CPU and run it once: a change of level then costs nothing."""
-        for detector in self._networks.all_on(ModalityConfiguration(self.modality).device):
+        """Open levels and run them once: every one, or where one is held, the first."""
+        for detector in self._networks.warm(self._device):
             detector.warm_up()
         if self.recogniser is not None:
             self.recogniser.warm_up()
@@ -235,7 +198,7 @@ class RadarEncoder:
     """Decodes radar scans and drops what no target can have sent.
 
     With a bundle that has radar levels it also makes a feature grid and an embedding of what
-    is left (see `OpenedLevels`); without one it needs no model.
+    is left, opened as by `CameraEncoder`; without one it needs no model.
     """
 
     modality = RADAR
@@ -246,14 +209,20 @@ class RadarEncoder:
         open_level: OpenRadarLevel | None = None,
         levels: tuple[str, ...] = (),
         default: str = '',
+        held: HeldLevel | None = None,
     ) -> None:
         self.levels = levels
         self.problems: Counter[str] = Counter()
         self._limits = limits
-        self._networks = OpenedLevels(open_level, levels, default) if open_level else None
+        self._networks = (
+            levels_of(open_level, levels, default, _opened_warm, held) if open_level else None
+        )
+        self._device = (held or HeldLevel()).device
 
     @classmethod
-    def from_path(cls, path: Path, limits: RadarLimits, threads: int = 1) -> RadarEncoder:
+    def from_path(
+        cls, path: Path, limits: RadarLimits, threads: int = 1, held: HeldLevel | None = None
+    ) -> RadarEncoder:
         """Use the radar levels of a bundle; of one without any, or a weight file, nothing.
 
         :raises EncodingError: if the bundle's manifest cannot be read
@@ -266,6 +235,7 @@ class RadarEncoder:
             lambda level, device: open_radar_network(path, level, device, threads),
             levels,
             default,
+            held,
         )
 
     def encode(
@@ -277,7 +247,7 @@ class RadarEncoder:
             self.problems['no_velocity'] += 1
         level, grid, embedding = configuration.level, _NO_GRID, _NO_EMBEDDING
         if self._networks is not None:
-            level = self._networks.name(level)
+            level = self._networks.serving(level, configuration.device)
             grid, embedding = self._networks.get(level, configuration.device).encode(returns)
         return encoded_unit(
             unit,
@@ -288,11 +258,19 @@ class RadarEncoder:
             grid=grid,
         )
 
+    def level_figures(self) -> dict[str, object]:
+        """Return what diagnostics show of the levels."""
+        return {} if self._networks is None else self._networks.figures()
+
     def warm_up(self) -> None:
-        """Open every level; each runs on an empty scan when it is opened."""
+        """Open levels as the camera's encoder; each runs on an empty scan when it is opened."""
         if self._networks is not None:
-            for _ in self._networks.all_on(ModalityConfiguration(self.modality).device):
+            for _ in self._networks.warm(self._device):
                 pass
+
+
+def _opened_warm(network: RadarNetwork) -> None:
+    """Nothing is left to do: it ran on an empty scan when it was opened."""
 
 
 # So many rows are looked at, spread over the picture; a row of 640 pixels takes 2 us.

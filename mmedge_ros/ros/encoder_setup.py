@@ -11,6 +11,7 @@ from mmedge_ros.encoding.bundle.default_model import default_detector
 from mmedge_ros.encoding.bundle.model_bundle import domain_warning
 from mmedge_ros.encoding.detector import DetectorParameters
 from mmedge_ros.encoding.encoder_registry import EncoderSettings, encoder_kind
+from mmedge_ros.encoding.opened_levels import HeldLevel
 from mmedge_ros.encoding.recogniser_parameters import RecogniserParameters
 from mmedge_ros.encoding.unit_encoder import UnitEncoder
 from mmedge_ros.parameter import group, parameter
@@ -73,7 +74,8 @@ def make_encoder(p: UnitEncoderParameters) -> UnitEncoder:
     except EncodingError:
         if p.detector or p.modality == CAMERA:
             raise  # other sensors alone need no model
-    return kind.make(EncoderSettings(model, p.detection, p.limits, p.recogniser))
+    held = HeldLevel(p.level, p.device)
+    return kind.make(EncoderSettings(model, p.detection, p.limits, p.recogniser, held))
 
 
 class EncoderWatch:

@@ -134,6 +134,8 @@ class UnitEncoderNode(Node):
             **problem_figures(self._options.modality, self._worker.failures.copy()),
             **problem_figures(self._options.modality, self._encoder.problems.copy()),
             **(recogniser.figures() if recogniser is not None else {}),
+            # Not every modality that a package adds has levels.
+            **getattr(self._encoder, 'level_figures', dict)(),
         }
 
 

@@ -1,0 +1,254 @@
+"""The networks of a modality's levels: which are opened, which one serves, and when they go."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from enum import Enum
+from typing import Generic, NamedTuple, TypeVar
+
+import psutil
+
+from mmedge_ros.encoding import EncodingError
+
+_LOG = logging.getLogger(__name__)
+
+Network = TypeVar('Network')
+_Key = tuple[str, str]
+
+# A level that was not wanted for so long (s) is released: an optimiser may come back to it.
+HOLD = 10.0
+_MB = 1e6
+
+
+class OpenedLevels(Generic[Network]):
+    """Opens each level once per device, and remembers those that cannot be opened.
+
+    :param open_level: opens the network of a level on a device
+    :param levels: what ``open_level`` knows; () where one network serves all names
+    :param default: the level that stands for ''
+    """
+
+    def __init__(
+        self,
+        open_level: Callable[[str, str], Network],
+        levels: tuple[str, ...],
+        default: str,
+    ) -> None:
+        self._open = open_level
+        self._levels = levels
+        self._default = default
+        self._opened: dict[_Key, Network | EncodingError] = {}
+
+    def name(self, level: str) -> str:
+        return level or self._default
+
+    def serving(self, level: str, device: str) -> str:  # noqa: ARG002  # others need it
+        """Return the level that serves where this one is wanted: here it always does itself."""
+        return self.name(level)
+
+    def get(self, level: str, device: str) -> Network:
+        """Return the network of a level.
+
+        :raises EncodingError: if it cannot be opened, or could not before
+        """
+        key = self._key(level, device)
+        if key not in self._opened:
+            try:
+                self._opened[key] = self._open(*key)
+            except EncodingError as err:
+                # Kept: hashing and parsing a broken file again would slow down every unit.
+                self._opened[key] = err
+        network = self._opened[key]
+        if isinstance(network, EncodingError):
+            raise EncodingError(str(network))
+        return network
+
+    def warm(self, device: str) -> Iterator[Network]:
+        """Yield the networks that are to run once before the first unit: here every level's.
+
+        :raises EncodingError: as `get`
+        """
+        for level in self._levels or (self._default,):
+            yield self.get(level, device)
+
+    def figures(self) -> dict[str, object]:
+        """Return what diagnostics show."""
+        return {}
+
+    def _key(self, level: str, device: str) -> _Key:
+        return (self.name(level) if self._levels else '', device)
+
+
+class BrickState(Enum):
+    """What a level's network is doing, as diagnostics say it."""
+
+    RELEASED = 'released'
+    LOADING = 'loading'
+    RESIDENT = 'resident'
+    FAILED = 'failed'
+
+
+class HeldLevels(OpenedLevels[Network]):
+    """Holds the level in use; the next one loads in a thread of its own while that one serves.
+
+    A level that was not wanted for a while is released, and its memory goes back to the system.
+    One that cannot be opened does not take the place of one that serves. ``get`` and ``serving``
+    belong to one thread.
+
+    :param warm_up: runs a network once, so that no unit pays for it
+    :param first: the level that is opened at once, and ``device`` where
+    :param monotonic: seconds
+    """
+
+    def __init__(
+        self,
+        open_level: Callable[[str, str], Network],
+        levels: tuple[str, ...],
+        default: str,
+        warm_up: Callable[[Network], None],
+        first: str = '',
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        super().__init__(open_level, levels, default)
+        self._warm_up = warm_up
+        self._first = first
+        self._monotonic = monotonic
+        self._wanted_at: dict[_Key, float] = {}
+        self._current: _Key | None = None
+        self._loading: dict[_Key, threading.Thread] = {}
+        self._costs: dict[_Key, tuple[float, float]] = {}
+
+    def serving(self, level: str, device: str) -> str:
+        """Return the level that serves, and begin to load the wanted one if it is another.
+
+        Where nothing serves yet, the wanted one is opened at once.
+        """
+        key, now = self._key(level, device), self._monotonic()
+        self._wanted_at[key] = now
+        found = self._opened.get(key)
+        if self._current is None or (found is not None and not isinstance(found, EncodingError)):
+            self._current = key
+        elif found is None and key not in self._loading:
+            self._load(key)
+        self._wanted_at[self._current] = now
+        self._release_others(now)
+        return self._current[0] if self._levels else self.name(level)
+
+    def get(self, level: str, device: str) -> Network:
+        """Return the network of a level; where it is not there yet, that of the one that serves.
+
+        :raises EncodingError: if nothing serves
+        """
+        key = self._key(level, device)
+        if self._current is not None and key not in self._opened:
+            key = self._current
+        return super().get(*key)
+
+    def warm(self, device: str) -> Iterator[Network]:
+        """Yield the network of the first level.
+
+        :raises EncodingError: as `get`
+        """
+        self.serving(self._first, device)
+        yield self.get(self._first, device)
+
+    def wait(self, timeout: float) -> None:
+        """Wait for what is loading, at most so long (s)."""
+        for thread in list(self._loading.values()):
+            thread.join(timeout)
+
+    def figures(self) -> dict[str, object]:
+        """Return the state of each level, and what the last loading of it took."""
+        keys = {*self._opened, *self._loading, *self._costs}
+        return {
+            f'level {level or "all"} on {device}': self._described((level, device))
+            for level, device in sorted(keys)
+        }
+
+    def state(self, level: str, device: str) -> BrickState:
+        """Return what the network of a level is doing."""
+        key = self._key(level, device)
+        if key in self._loading:
+            return BrickState.LOADING
+        found = self._opened.get(key)
+        if found is None:
+            return BrickState.RELEASED
+        return BrickState.FAILED if isinstance(found, EncodingError) else BrickState.RESIDENT
+
+    def _described(self, key: _Key) -> str:
+        words = self.state(*key).value
+        if key in self._costs:
+            seconds, megabytes = self._costs[key]
+            words += f', loaded in {1e3 * seconds:.0f} ms with {megabytes:.0f} MB'
+        return words
+
+    def _load(self, key: _Key) -> None:
+        thread = threading.Thread(target=self._loaded, args=(key,), name='level', daemon=True)
+        self._loading[key] = thread
+        thread.start()
+
+    def _loaded(self, key: _Key) -> None:
+        begun, before = time.monotonic(), _resident()
+        try:
+            network = self._open(*key)
+            self._warm_up(network)
+            self._costs[key] = (time.monotonic() - begun, (_resident() - before) / _MB)
+            self._opened[key] = network
+        except EncodingError as err:
+            self._opened[key] = err
+            _LOG.warning('level %s cannot be opened, another one serves on: %s', key[0], err)
+        except Exception as err:  # noqa: BLE001
+            # A runtime of a device may fail in any way.
+            self._opened[key] = EncodingError(f'level {key[0]}: {type(err).__name__}: {err}')
+            _LOG.exception('level %s cannot be opened, another one serves on', key[0])
+        finally:
+            del self._loading[key]
+
+    def _release_others(self, now: float) -> None:
+        for key, wanted_at in list(self._wanted_at.items()):
+            if key == self._current or now - wanted_at < HOLD or key in self._loading:
+                continue
+            del self._wanted_at[key]
+            # Not the errors: a broken file need not be read again.
+            if not isinstance(self._opened.get(key), EncodingError):
+                network = self._opened.pop(key, None)
+                threading.Thread(target=_release, args=([network],), daemon=True).start()
+                del network
+
+
+class HeldLevel(NamedTuple):
+    """In flight one level is held at a time: this one first, on this device."""
+
+    level: str = ''
+    device: str = 'cpu'
+
+
+def levels_of(
+    open_level: Callable[[str, str], Network],
+    levels: tuple[str, ...],
+    default: str,
+    warm_up: Callable[[Network], None],
+    held: HeldLevel | None,
+) -> OpenedLevels[Network]:
+    """Return levels that are held one at a time, or all of them where ``held`` is None."""
+    if held is None:
+        return OpenedLevels(open_level, levels, default)
+    return HeldLevels(open_level, levels, default, warm_up, held.level)
+
+
+def _release(networks: list[object]) -> None:
+    """Let go of networks, and give their memory back to the system."""
+    networks.clear()
+    gc.collect()
+    with suppress(OSError, AttributeError):  # of glibc alone
+        ctypes.CDLL('libc.so.6').malloc_trim(0)
+
+
+def _resident() -> int:
+    return int(psutil.Process().memory_info().rss)
