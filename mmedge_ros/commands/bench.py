@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from mmedge_ros.commands.bench_adaptation import adaptation
+from mmedge_ros.commands.bench_power import power
 from mmedge_ros.commands.bench_reuse import reuse
 from mmedge_ros.commands.bench_trackers import trackers
 from mmedge_ros.commands.options import flag, latency_limits, one_latency_limit, option
@@ -27,6 +28,7 @@ bench_app = typer.Typer(
 bench_app.command()(adaptation)
 bench_app.command()(trackers)
 bench_app.command()(reuse)
+bench_app.command()(power)
 
 _LIMITS = '60,80,120,140,160'
 _LONGEST_MS = 1e8

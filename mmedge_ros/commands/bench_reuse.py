@@ -56,12 +56,8 @@ def reuse(
     with plain_errors():
         from mmedge_ros.encoding.bundle.default_model import default_detector
         from mmedge_ros.lab.bench.flight_sums import SummedFlights
-        from mmedge_ros.lab.bench.reuse_bench import (
-            FIGURES,
-            ReuseBench,
-            accuracy_report,
-            known_rows,
-        )
+        from mmedge_ros.lab.bench.judged_rows import FIGURES, RowBench, accuracy_report
+        from mmedge_ros.lab.bench.reuse_bench import FILES, known_rows, replay_row
         from mmedge_ros.lab.bench.reuse_times import time_report, timed_flight
         from mmedge_ros.lab.evaluation.bundle_evaluation import NOMINAL, flights_of
         from mmedge_ros.lab.evaluation.bundle_under_test import open_bundle
@@ -74,7 +70,9 @@ def reuse(
         require_writable(out)
         rows = known_rows([name.strip() for name in only.split(',') if name.strip()], folder)
         service_times = NOMINAL if profile is None else read_profile(profile)
-        bench = ReuseBench(open_bundle(folder, service_times), rows, out / 'flights')
+        bench = RowBench(
+            open_bundle(folder, service_times), rows, out / 'flights', replay_row, FILES
+        )
         sums, times = [], []
         measured = flights_of(folders, timed) if timed else ()
         with StatusLine(f'judging {flights.name}') as line:
@@ -101,7 +99,7 @@ def reuse(
             'bundle': folder.name,
             'profile': service_times.description,
             'words': {row.name: row.words for row in rows},
-            'accuracy': accuracy_report(summed),
+            'accuracy': accuracy_report(summed, rows[0].name),
             'timed': [flight.name for flight in measured],
             'times': time_report(times),
         }

@@ -16,7 +16,7 @@ from enum import IntEnum
 
 from mmedge_ros.monitoring.system_state import SystemState
 from mmedge_ros.parameter import parameter
-from mmedge_ros.power.battery_charge import BatteryCharge
+from mmedge_ros.power.battery_charge import BatteryCharge, Charge
 
 # Where a battery was heard and is silent now.
 _LOST_ALPHA = 0.5
@@ -93,7 +93,7 @@ class PowerPolicy:
     def take(self, state: SystemState, now: float) -> None:
         """Take a state of the system."""
         charge = self._charge.update(state, now)
-        if math.isfinite(charge):
+        if math.isfinite(charge.value):
             is_first, self._known_at = self._known_at is None, now
             self._step(charge, now, is_first)
 
@@ -112,8 +112,11 @@ class PowerPolicy:
         """Return the charge above the reserve, as a share of all that is above it."""
         return max((charge - self._p.reserve) / (1.0 - self._p.reserve), 0.0)
 
-    def _step(self, charge: float, now: float, is_first: bool) -> None:
-        wanted = self._wanted(self.usable(charge))
+    def _step(self, charge: Charge, now: float, is_first: bool) -> None:
+        wanted = self._wanted(self.usable(charge.value))
+        if wanted is PowerMode.CRITICAL and charge.is_rough:
+            # A guess may make perception save, and not blind it.
+            wanted = PowerMode.PROPORTIONAL
         present = self.state.mode
         if wanted is present:
             self._due = None
@@ -123,7 +126,7 @@ class PowerPolicy:
             self._due = wanted, now
         elif now - self._due[1] >= self._p.dwell:
             present, self._due = wanted, None
-        self.state = self._made(present, charge)
+        self.state = self._made(present, charge.value)
 
     def _wanted(self, usable: float) -> PowerMode:
         """Return the state that a usable charge asks for, with hysteresis towards better ones."""

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mmedge_ros.lab.bench.discharge import REPORTS, VOLTAGE_ALONE, discharge, flown
 from mmedge_ros.monitoring.system_state import SystemState
 from mmedge_ros.power.power_allowance import SPARSEST, PowerAllowance, allowance_of
 from mmedge_ros.power.power_policy import PowerMode, PowerParameters, PowerPolicy, PowerState
@@ -135,16 +136,32 @@ def test_motor_sag_is_no_discharge() -> None:
     assert charges[-1] == pytest.approx(0.7, abs=0.05)
 
 
-def test_a_voltage_without_a_current_is_taken_at_its_highest() -> None:
+def test_a_voltage_without_a_current_is_taken_in_hover() -> None:
     flight = Flight()
     for n in range(400):
-        sag = 0.15 if n // 40 % 3 == 2 else 0.0
+        # Hovering takes off 0.15 V, climbs twice as much.
+        sag = 0.3 if n // 40 % 3 == 2 else 0.15
         flight.fly(SystemState(voltage=4 * (3.80 - sag)))
     assert flight.states[-1].charge == pytest.approx(0.4, abs=0.02)
 
 
+def test_a_guessed_charge_makes_perception_save_and_never_blinds_it() -> None:
+    flight = Flight()
+    state = flight.fly(SystemState(voltage=4 * 3.4), 120.0)
+    assert (state.mode, state.alpha) == (PowerMode.PROPORTIONAL, 0.0)
+
+
+@pytest.mark.parametrize('report', REPORTS)
+def test_a_discharge_with_climbs_passes_each_state_once(report: str) -> None:
+    found = flown(discharge(report))
+    assert found.modes[:2] == [PowerMode.UNCONSTRAINED, PowerMode.PROPORTIONAL]
+    assert found.modes[2:] == ([] if report == VOLTAGE_ALONE else [PowerMode.CRITICAL])
+
+
 def test_a_supply_of_five_volts_is_no_battery() -> None:
-    assert Flight().fly(SystemState(voltage=5.1), 60.0).reason == 'no battery was heard'
+    assert (
+        Flight().fly(SystemState(voltage=5.1, current=2.0), 60.0).reason == 'no battery was heard'
+    )
 
 
 @given(

@@ -48,7 +48,8 @@ def novelty_counts(
 
     :param minutes: how long the flight was
     """
-    new = [one for one in known if one.class_away >= CLASS_UNSEEN]
+    # Several that come at once are one new class.
+    new = {(o.label, o.begin_ns): o for o in known if o.class_away >= CLASS_UNSEEN}.values()
     left = sorted(novelties, key=lambda novelty: novelty.stamp_ns)
     in_time = late = missed = 0
     delays = []

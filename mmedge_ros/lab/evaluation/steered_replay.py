@@ -156,6 +156,7 @@ class SteeredReplay(OfflineReplay):
     def _reconfigure(self, _: int, made: Configuration) -> None:
         for server in self.servers.values():
             server.intake.control.schedule.add(made)
+        self.pipeline.configure(made)
 
     def _take_receipt(self, now_ns: int, receipt: UnitReceipt) -> None:
         super()._take_receipt(now_ns, receipt)

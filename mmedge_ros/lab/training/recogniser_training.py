@@ -15,6 +15,8 @@ from torch import Tensor
 from torch.nn import functional
 
 from mmedge_ros.encoding.crops import CropForm
+from mmedge_ros.lab.simulation.appearance import COLOURS
+from mmedge_ros.lab.simulation.world import LABELS
 from mmedge_ros.lab.training.crop_set import CROP_MARGIN, CropSet
 from mmedge_ros.lab.training.epoch_training import (
     BFLOAT16,
@@ -27,7 +29,8 @@ from mmedge_ros.lab.training.networks.recogniser_network import SIZE, Recogniser
 from mmedge_ros.lab.training.recogniser_labels import ATTRIBUTES, CLASSES, UNKNOWN
 
 CHECKPOINT = 'checkpoint.pt'
-FORM = CropForm(SIZE)
+# With room around the box: detectors leave wheels out.
+FORM = CropForm(SIZE, margin=0.2)
 _WARM_UP, _LARGEST_GRADIENT, _AVERAGED_STEPS = 100, 5.0, 400
 # How far (share of the box) detected boxes lie off true ones, and how light and noise vary.
 _SHIFT, _STRETCH = 0.07, 0.1
@@ -36,8 +39,10 @@ _GAIN, _TINT, _NOISE = 0.25, 0.06, 0.02
 _TAP_WEIGHTS = (0.5, 0.6, 0.8, 1.0)
 _ATTRIBUTE_WEIGHT = 0.3
 _SMOOTHING = 0.05
-# Frequent classes are seen more often than rare ones, by the root of how much more there are.
-_FREQUENCY_POWER = 0.5
+# Frequent classes are seen more often than rare ones, by this power of how much more there are.
+_FREQUENCY_POWER = 0.3
+# A wrong label is worse than a wrong colour.
+_LABEL_WEIGHT = 1.0
 
 
 @dataclass(frozen=True)
@@ -178,6 +183,10 @@ def _loss(values: Tensor, facts: Tensor) -> Tensor:
     """Return the loss of the logits (N, classes + attributes) of one tap."""
     classes = values[:, : len(CLASSES)]
     loss = functional.cross_entropy(classes, facts[:, 0], label_smoothing=_SMOOTHING)
+    # Classes are listed label by label, each with all colours.
+    of_label = classes.reshape(len(values), len(LABELS), -1).logsumexp(dim=2)
+    labels = torch.div(facts[:, 0], len(COLOURS), rounding_mode='floor')
+    loss = loss + _LABEL_WEIGHT * functional.cross_entropy(of_label, labels)
     begin = len(CLASSES)
     for number, names in enumerate(ATTRIBUTES.values(), start=1):
         part = values[:, begin : begin + len(names)]

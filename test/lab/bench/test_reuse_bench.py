@@ -10,16 +10,10 @@ from hand_made_truth import scene, true_person
 from tiny_bundle import write_tiny_bundle
 
 from mmedge_ros.data_types import CAMERA, Box
-from mmedge_ros.lab.bench import reuse_bench
+from mmedge_ros.lab.bench import judged_rows
 from mmedge_ros.lab.bench.flight_sums import SummedFlights, Sums
-from mmedge_ros.lab.bench.reuse_bench import (
-    FIGURES,
-    ReuseBench,
-    accuracy_report,
-    known_rows,
-    replay_row,
-    sums_of,
-)
+from mmedge_ros.lab.bench.judged_rows import FIGURES, RowBench, accuracy_report, sums_of
+from mmedge_ros.lab.bench.reuse_bench import known_rows, replay_row
 from mmedge_ros.lab.bench.reuse_rivals import EVERY, ROWS
 from mmedge_ros.lab.evaluation import EvaluationError
 from mmedge_ros.lab.evaluation.accuracy import accuracy_of
@@ -45,7 +39,7 @@ def test_sums_make_the_figures_of_a_run() -> None:
     record = played(EVERY)
     accuracy = accuracy_of(record, truth, at_once=False)
     assert accuracy is not None
-    flights = SummedFlights({EVERY: [sums_of(accuracy)]}, Drawings.of(['1']), FIGURES)
+    flights = SummedFlights({EVERY: [sums_of(accuracy, record)]}, Drawings.of(['1']), FIGURES)
     report, tracking = accuracy.report(), accuracy.tracking
     for name in ('streaming_mean_iou', 'mean_iou', 'precision', 'recall'):
         assert flights.estimate(EVERY, name).value == pytest.approx(report[name])
@@ -80,7 +74,7 @@ def test_differences_are_to_every_picture_encoded() -> None:
         Drawings.of(['1', '2']),
         FIGURES,
     )
-    row = accuracy_report(flights)['10 Hz']['streaming_mean_iou']
+    row = accuracy_report(flights, EVERY)['10 Hz']['streaming_mean_iou']
     assert row['value'] == pytest.approx(0.6)
     assert row['difference'] == pytest.approx({'value': -0.1, 'low': -0.1, 'high': -0.1})
 
@@ -90,11 +84,11 @@ def test_a_flight_is_judged_once_for_each_row(
 ) -> None:
     judged: list[list[str]] = []
 
-    def judge(flight, bundle, rows, on_progress):  # type: ignore[no-untyped-def]
+    def judge(flight, bundle, rows, replay, on_progress):  # type: ignore[no-untyped-def]
         judged.append([row.name for row in rows])
         return {row.name: {'streamed': float(len(judged))} for row in rows}
 
-    monkeypatch.setattr(reuse_bench, 'judged_flight', judge)
+    monkeypatch.setattr(judged_rows, 'judged_flight', judge)
     flight = tmp_path / 'flight'
     flight.mkdir()
     (flight / 'bag').write_text('recorded')
@@ -102,7 +96,7 @@ def test_a_flight_is_judged_once_for_each_row(
     def sums(digest: str, *names: str) -> dict[str, Sums]:
         bundle = BundleUnderTest(tmp_path, NOMINAL, digest)
         rows = tuple(ROWS[name] for name in names)
-        return ReuseBench(bundle, rows, tmp_path / 'kept').sums(flight)
+        return RowBench(bundle, rows, tmp_path / 'kept', replay_row).sums(flight)
 
     first = sums('a', EVERY)
     assert sums('a', EVERY, '10 Hz')[EVERY] == first[EVERY]

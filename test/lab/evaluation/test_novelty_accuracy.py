@@ -32,6 +32,11 @@ def test_an_announcement_within_a_second_is_in_time_and_a_later_one_is_late() ->
     assert found.delays == (0.6, 3.0)
 
 
+def test_several_of_a_class_that_come_at_once_are_announced_by_one_novelty() -> None:
+    found = counts([appears('dog', 1.0, 9.0), appears('dog', 1.0, 5.0)], [told('dog', 1.5)])
+    assert (found.in_time, found.missed, found.false) == (1, 0, 0)
+
+
 def test_what_nobody_announces_is_missed() -> None:
     assert counts([appears('dog', 1.0, 9.0)], []).missed == 1
 
