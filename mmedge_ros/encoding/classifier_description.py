@@ -11,13 +11,15 @@ It is the section ``recogniser``::
         - {weights: recogniser_1.onnx, sha256: 5f70bf18a086...}
         - {weights: recogniser_2.onnx, sha256: 3e23e8160039...}
       memory: {weights: recogniser.npz, sha256: 2c624232cc60...}
+      exits: [25.1]
       attributes: {bottom: [black, grey, white], backpack: [no, yes]}
 
 Each stage but the last puts out first what its tap gives: the mean of its feature map (1, D), or
 the map itself (1, D, h, w). The last one puts out ``logits`` (1, J) and, where there are
 attributes, ``attributes`` (1, A). A stage with a tap may put out ``exit_<number>`` (1, J + A),
-too, its number from 1: what a head of its own says there. ``labels``, ``memory`` and
-``attributes`` are optional.
+too, its number from 1: what a head of its own says there. Where its likeliest class has odds
+(p / (1 - p)) of at least the entry of ``exits``, the rest need not run. ``labels``, ``memory``,
+``exits`` and ``attributes`` are optional.
 """
 
 from __future__ import annotations
@@ -40,6 +42,7 @@ FORMAT = 1
 LOGITS, ATTRIBUTES, EXIT = 'logits', 'attributes', 'exit_{}'
 _MOST_CLASSES = 10_000
 _LARGEST_SIDE = 1024
+_TINY = 1e-12
 
 
 @dataclass(frozen=True)
@@ -47,7 +50,8 @@ class ClassifierDescription:
     """What a manifest says of a classifier.
 
     ``attributes`` are the values of each, in order. A class whose name begins with one of
-    ``labels`` is that label, and the rest of its name is one more attribute.
+    ``labels`` is that label, and the rest of its name is one more attribute. ``exits`` are the
+    least odds at which each tap is left.
     """
 
     classes: tuple[str, ...]
@@ -56,6 +60,7 @@ class ClassifierDescription:
     memory: BundleFile | None = None
     attributes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     labels: tuple[str, ...] = ()
+    exits: tuple[float, ...] = ()
 
     def attribute_values(self, logits: NDArray[np.float32]) -> dict[str, tuple[str, float]]:
         """Return the likeliest value of each attribute, and its probability.
@@ -99,7 +104,18 @@ def describe_classifier(folder: Path) -> ClassifierDescription | None:
         memory,
         attributes,
         labels,
+        _exits(manifest),
     )
+
+
+def odds(logits: NDArray[np.floating], label: int) -> float:
+    """Return how much likelier a class is than all others (J,) together: p / (1 - p) of softmax.
+
+    It tells sure ones apart whose softmax all rounds to 1.
+    """
+    powers = np.exp(np.asarray(logits, float) - float(logits[label]))
+    powers[label] = 0.0
+    return 1.0 / max(float(powers.sum()), _TINY)
 
 
 def softmax(logits: NDArray[np.floating]) -> FloatArray:
@@ -107,6 +123,24 @@ def softmax(logits: NDArray[np.floating]) -> FloatArray:
     powers = np.exp(np.asarray(logits, float) - np.max(logits))
     probabilities: FloatArray = powers / powers.sum()
     return probabilities
+
+
+def _exits(manifest: Manifest) -> tuple[float, ...]:
+    """Return the least odds of each tap, from the entry ``exits``; empty without one."""
+    section = manifest.section(SECTION)
+    entry = section.get('exits', [])
+    most = len(section['stages']) - 1
+    usable = isinstance(entry, list) and len(entry) <= most
+    if not usable or not all(_is_positive(value) for value in entry):
+        raise EncodingError(
+            f'{manifest.path} has {SECTION}.exits {str(entry)[:80]!r}; it must list the least '
+            f'odds of at most {most} taps, such as [25.1, 8.0]'
+        )
+    return tuple(float(value) for value in entry)
+
+
+def _is_positive(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and value > 0.0
 
 
 def _form(manifest: Manifest) -> CropForm:

@@ -19,7 +19,9 @@ class RecogniserParameters:
         "the detector's bundle, or a bundle folder with one (`mmedge model tap`); empty for none",
     )
     memory: bool = parameter(
-        True, 'leave the recogniser early where its semantic memory recalls the class'
+        False,
+        'leave the recogniser early where its semantic memory recalls the class, not where an '
+        'exit head is sure of it, which saves more',
     )
     tracks: RecognitionParameters = group(RecognitionParameters)
     recall: SemanticMemoryParameters = field(default_factory=SemanticMemoryParameters)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from mmedge_ros.encoding.classifier_description import (
     EXIT,
     LOGITS,
     ClassifierDescription,
+    odds,
     softmax,
 )
 from mmedge_ros.encoding.tapped_network import TappedNetwork, TapState
@@ -137,13 +139,22 @@ class LookCounts:
 
 
 class MemorisedClassifier:
-    """A classifier that is left as soon as its semantic memory recalls the class; one thread's.
+    """A classifier that is left as soon as it is known what a crop shows; one thread's.
 
-    :param memory: None runs every crop through
+    Its semantic memory may recall the class, or the head of a tap may be sure of it.
+
+    :param memory: None asks the heads
+    :param exits: the least odds at which the head of each tap is believed; () runs every crop
+        through
     :raises EncodingError: if memory and classifier do not fit together
     """
 
-    def __init__(self, classifier: TappedClassifier, memory: SemanticMemory | None) -> None:
+    def __init__(
+        self,
+        classifier: TappedClassifier,
+        memory: SemanticMemory | None,
+        exits: Sequence[float] = (),
+    ) -> None:
         if memory is not None and memory.layers > classifier.taps:
             raise EncodingError(
                 f'a semantic memory of {memory.layers} taps for {classifier.network.place}, which '
@@ -156,6 +167,7 @@ class MemorisedClassifier:
             )
         self.classifier = classifier
         self.memory = memory
+        self.exits = tuple(exits)
         self.counts = LookCounts([0] * classifier.taps)
         self._lookup_seconds = 0.0
 
@@ -171,7 +183,7 @@ class MemorisedClassifier:
         taken = time.thread_time() - begun
         counts = self.counts
         counts.seconds += taken
-        if found.source is LabelSource.MEMORY:
+        if found.exit < self.classifier.network.blocks:
             counts.exits[found.exit - 1] += 1
         else:
             counts.full += 1
@@ -182,7 +194,7 @@ class MemorisedClassifier:
         network, memory = self.classifier.network, self.memory
         state = network.start(blob)
         if memory is None:
-            return self._full(state)
+            return self._by_heads(state)
         try:
             lookup = memory.lookup()
             for layer in range(memory.layers):
@@ -204,6 +216,22 @@ class MemorisedClassifier:
             raise EncodingError(f'{network.place}: {err}') from err
         return found
 
+    def _by_heads(self, state: TapState) -> Look:
+        """Leave where the head of a tap is sure enough."""
+        classes = len(self.classifier.classes)
+        for tap, least in enumerate(self.exits, start=1):
+            said = self.classifier.at_exit(state) if math.isfinite(least) else _NO_ATTRIBUTES
+            if len(said) >= classes and np.isfinite(said[:classes]).all():
+                logits = said[:classes]
+                best = int(logits.argmax())
+                if odds(logits, best) >= least:
+                    shares = softmax(logits)
+                    certainty, known = float(shares[best]), said[classes:]
+                    return Look(best, certainty, LabelSource.FULL, tap, known, shares)
+            if tap < len(self.exits):
+                state = self.classifier.network.advance(state)
+        return self._full(state)
+
     def _full(self, state: TapState) -> Look:
         probabilities, attributes = self.classifier.outcome(state)
         best = int(probabilities.argmax())
@@ -222,13 +250,13 @@ def open_classifier(
 ) -> MemorisedClassifier:
     """Open a classifier with its semantic memory.
 
-    :param with_memory: False runs every crop through, as where the bundle has no memory
+    :param with_memory: False asks the exit heads, where the bundle has any
     :raises EncodingError: if a file is not the manifest's, or the parts do not fit together
     """
     stages = [stage.verified() for stage in description.stages]
     classifier = TappedClassifier(description.classes, stages, threads, device)
     if description.memory is None or not with_memory:
-        return MemorisedClassifier(classifier, None)
+        return MemorisedClassifier(classifier, None, description.exits)
     try:
         centres: SemanticCentres = read_centres(description.memory.verified())
         remembered = SemanticMemory(centres, HotClasses(len(centres.counts), hot), memory)

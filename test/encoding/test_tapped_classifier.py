@@ -163,3 +163,28 @@ def test_a_crop_that_gives_no_number_is_an_error_and_the_next_one_is_recognised(
     with pytest.raises(EncodingError, match='not finite'):
         classifier.look(broken)
     assert CLASSES[classifier.look(blob(RED, kept)).label] == 'dog red'
+
+
+def test_without_a_memory_a_head_that_is_sure_enough_is_believed(bundle: Path) -> None:
+    spoil(bundle, exits=[0.9])
+    classifier = opened(bundle, with_memory=False)
+    look = classifier.look(blob(BLUE, bundle))
+    assert CLASSES[look.label] == 'person blue'
+    assert (look.source, look.exit) == (LabelSource.FULL, 1)
+    assert look.shares.shape == (3,)
+    assert look.attributes.tolist() == [1.0, 0.0]
+    assert (classifier.counts.exits, classifier.counts.full) == ([1], 0)
+
+
+def test_without_a_memory_a_head_that_is_unsure_is_not_believed(bundle: Path) -> None:
+    spoil(bundle, exits=[1000.0])
+    classifier = opened(bundle, with_memory=False)
+    assert classifier.look(blob(BLUE, bundle)).exit == 2
+    assert (classifier.counts.exits, classifier.counts.full) == ([0], 1)
+
+
+@pytest.mark.parametrize('exits', [[0.0], [-1.0], [True], ['x'], [1.0, 1.0], 'x', {'a': 1}])
+def test_exits_that_are_no_odds_of_taps_are_an_error(bundle: Path, exits: Any) -> None:
+    spoil(bundle, exits=exits)
+    with pytest.raises(EncodingError, match='least odds of at most 1 taps'):
+        describe_classifier(bundle)

@@ -38,7 +38,7 @@ def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def recogniser(bundle: Path) -> TrackRecogniser:
-    made = open_track_recogniser(bundle, RecogniserParameters(model='bundle'))
+    made = open_track_recogniser(bundle, RecogniserParameters('bundle', memory=True))
     assert made is not None
     made.warm_up()
     return made
@@ -93,7 +93,7 @@ def test_a_class_that_was_just_met_is_recalled_for_the_next_track(
 
 
 def test_without_its_memory_nothing_is_recalled(bundle: Path) -> None:
-    made = open_track_recogniser(bundle, RecogniserParameters('bundle', memory=False))
+    made = open_track_recogniser(bundle, RecogniserParameters('bundle'))
     assert made is not None
     made.pictures.keep(1, painted(BLUE, BLUE), DETECTIONS)
     found = made.recognise(decision(track(1, LEFT), track(2, RIGHT, place=1)))

@@ -40,7 +40,7 @@ def recognised(options: OfflineOptions, model: str) -> RunRecord:
             options.bag,
             options.detector,
             profile=options.profile,
-            recogniser=RecogniserParameters(model=model),
+            recogniser=RecogniserParameters(model, memory=True),
         )
     )
 

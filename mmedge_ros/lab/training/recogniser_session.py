@@ -32,6 +32,7 @@ from mmedge_ros.lab.training.crop_set import (
     learned,
     write_crops,
 )
+from mmedge_ros.lab.training.exit_thresholds import fit_exits
 from mmedge_ros.lab.training.network_export import write_graph
 from mmedge_ros.lab.training.networks.recogniser_network import RecogniserNetwork
 from mmedge_ros.lab.training.recogniser_labels import ATTRIBUTES, CLASSES, UNKNOWN, label_of
@@ -138,6 +139,7 @@ def write_recogniser(
             },
             'stages': [file_entry(path) for path in stages],
             'memory': file_entry(part / MEMORY_FILE),
+            'exits': list(fit_heads(network, crops)),
             'attributes': {name: list(values) for name, values in ATTRIBUTES.items()},
             'training': {
                 'scenes': settings.scenes,
@@ -191,6 +193,16 @@ def fit_memory(
         # No car is brown and no dog is blue, green, red or yellow.
         classes=len(CLASSES),
     )
+
+
+def fit_heads(
+    network: RecogniserNetwork, crops: CropSet, error: float = _ERROR
+) -> tuple[float, ...]:
+    """Return the odds from which on each tap is left, on crops that were not learned from."""
+    others = fitted_on(crops)
+    held = outputs_of(network, others)
+    heads = [logits[:, : len(CLASSES)] for logits in held.logits[:-1]]
+    return fit_exits(heads, held.whole, others.facts[:, 0], error)
 
 
 def accuracy(network: RecogniserNetwork, crops: CropSet) -> dict[str, Any]:

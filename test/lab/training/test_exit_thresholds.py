@@ -1,0 +1,43 @@
+"""A tap is left where leaving costs no more than it may."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mmedge_ros.lab.training.exit_thresholds import NEVER, fit_exits
+
+LABELS = np.arange(300) % 3
+
+
+def logits(wrong: np.ndarray, sure: np.ndarray) -> np.ndarray:
+    """Logits that name the class, or the next one where wrong, by so much."""
+    said = (LABELS + wrong) % 3
+    return np.eye(3)[said] * sure[:, None]
+
+
+def test_a_head_that_is_always_right_is_always_left() -> None:
+    sure = np.linspace(0.5, 8.0, 300)
+    (least,) = fit_exits([logits(np.zeros(300, int), sure)], LABELS, LABELS, 0.02)
+    assert least < 1.0
+
+
+def test_a_head_that_is_wrong_where_it_is_unsure_is_left_where_it_is_sure() -> None:
+    sure = np.linspace(0.5, 8.0, 300)
+    (least,) = fit_exits([logits((sure < 3.0).astype(int), sure)], LABELS, LABELS, 0.02)
+    # The odds where it begins to be right: e to the 3rd against two others.
+    assert 0.3 * np.exp(3.0) < least < np.exp(3.2)
+
+
+def test_a_head_that_is_wrong_where_it_is_sure_is_never_left() -> None:
+    wrong = np.ones(300, int)
+    assert fit_exits([logits(wrong, np.full(300, 9.0))], LABELS, LABELS, 0.02) == (NEVER,)
+
+
+def test_being_wrong_where_the_whole_classifier_is_wrong_as_well_costs_nothing() -> None:
+    wrong, sure = np.ones(300, int), np.full(300, 4.0)
+    (least,) = fit_exits([logits(wrong, sure)], (LABELS + 1) % 3, LABELS, 0.02)
+    assert least < NEVER
+
+
+def test_a_tap_without_a_head_is_never_left() -> None:
+    assert fit_exits([None], LABELS, LABELS, 0.02) == (NEVER,)
