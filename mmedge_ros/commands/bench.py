@@ -13,6 +13,7 @@ import typer
 
 from mmedge_ros.commands.bench_adaptation import adaptation
 from mmedge_ros.commands.bench_power import power
+from mmedge_ros.commands.bench_recognition import recognition
 from mmedge_ros.commands.bench_reuse import reuse
 from mmedge_ros.commands.bench_trackers import trackers
 from mmedge_ros.commands.options import flag, latency_limits, one_latency_limit, option
@@ -29,6 +30,7 @@ bench_app.command()(adaptation)
 bench_app.command()(trackers)
 bench_app.command()(reuse)
 bench_app.command()(power)
+bench_app.command()(recognition)
 
 _LIMITS = '60,80,120,140,160'
 _LONGEST_MS = 1e8

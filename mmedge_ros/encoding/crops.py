@@ -70,15 +70,19 @@ def as_input(crop: Image, form: CropForm) -> NDArray[np.float32]:
         )
     if not crop.size:
         raise EncodingError('a crop without a pixel; cut it from inside the picture')
-    shrinks = crop.shape[1] > form.size[0] and crop.shape[0] > form.size[1]
-    resized = cv2.resize(
-        crop, form.size, interpolation=cv2.INTER_AREA if shrinks else cv2.INTER_LINEAR
-    )
-    planes = resized[:, :, ::-1] if form.rgb else resized
+    pixels = resized(crop, form.size)
+    planes = pixels[:, :, ::-1] if form.rgb else pixels
     scale = 1.0 / (255.0 * np.array(form.deviation, np.float32))
     shift = np.array(form.mean, np.float32) / np.array(form.deviation, np.float32)
     values = planes.astype(np.float32) * scale - shift
     return np.ascontiguousarray(values.transpose(2, 0, 1)[None])
+
+
+def resized(crop: Image, size: tuple[int, int]) -> Image:
+    """Return a crop (H, W, 3) in another size (width and height, px)."""
+    shrinks = crop.shape[1] > size[0] and crop.shape[0] > size[1]
+    how = cv2.INTER_AREA if shrinks else cv2.INTER_LINEAR
+    return np.asarray(cv2.resize(crop, size, interpolation=how), np.uint8)
 
 
 def _pixels(low: float, high: float, size: int) -> tuple[int, int]:

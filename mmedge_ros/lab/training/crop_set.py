@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mmedge_ros.data_types import Box
-from mmedge_ros.encoding.crops import cut
+from mmedge_ros.encoding.crops import cut, resized
 from mmedge_ros.encoding.detector import Image
 from mmedge_ros.lab.simulation import SimulationError
 from mmedge_ros.lab.simulation.appearance import looks_of
@@ -144,12 +144,7 @@ def kept_crop(picture: Image, box: Box) -> Image:
 
     :raises EncodingError: if nothing of it lies in the picture
     """
-    part = cut(picture, box, CROP_MARGIN)
-    shrinks = part.shape[1] > CROP_SIZE[0] and part.shape[0] > CROP_SIZE[1]
-    how = cv2.INTER_AREA if shrinks else cv2.INTER_LINEAR
-    return np.asarray(
-        cv2.resize(np.ascontiguousarray(part), CROP_SIZE, interpolation=how), np.uint8
-    )
+    return resized(np.ascontiguousarray(cut(picture, box, CROP_MARGIN)), CROP_SIZE)
 
 
 def learned(crops: CropSet) -> CropSet:

@@ -58,7 +58,7 @@ def labelled_pictures(
         wrong = missing or others
         lack = 'no folder for' if missing else 'folders that are none of the classes:'
         raise TrainingError(
-            f'{folder} has {lack} {_listed(wrong)}; name the folders as the lines of --labels'
+            f'{folder} has {lack} {_listed(wrong)}; name the folders as the classes'
         )
     return LabelledPictures(classes, tuple(_files(folders[name], most) for name in classes))
 

@@ -223,11 +223,15 @@ def _alternating(passed: Passed) -> Iterator[int]:
         yield from (number for number in row if number is not None)
 
 
+def shown_part(picture: Image, form: CropForm) -> Image:
+    """Return what a classifier is shown of a picture: all, or with ``square`` its middle."""
+    if not form.square:
+        return picture
+    height, width = picture.shape[:2]
+    side = min(height, width)
+    left, top = (width - side) // 2, (height - side) // 2
+    return cut(picture, Box(left, top, left + side, top + side))
+
+
 def _input(picture: Image, form: CropForm) -> NDArray[np.float32]:
-    """Return a whole picture, or with ``square`` the square in its middle, as an input."""
-    if form.square:
-        height, width = picture.shape[:2]
-        side = min(height, width)
-        left, top = (width - side) // 2, (height - side) // 2
-        picture = cut(picture, Box(left, top, left + side, top + side))
-    return as_input(picture, form)
+    return as_input(shown_part(picture, form), form)

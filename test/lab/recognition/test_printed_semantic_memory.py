@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from mmedge_ros.data_types import FloatArray
-from mmedge_ros.lab.bench.printed_semantic_memory import PrintedSemanticMemory
+from mmedge_ros.lab.recognition.printed_semantic_memory import PrintedSemanticMemory
 from mmedge_ros.lab.training.semantic_centres import fit_semantic_centres
 from mmedge_ros.recurrence.hot_classes import HotClasses
 from mmedge_ros.recurrence.semantic_memory import SemanticMemory
