@@ -19,7 +19,7 @@ from mmedge_ros.lab.recognition.subject import Subject
 
 FULL, PRINTED, GUARDED, HEADS = 'full', 'printed', 'guarded', 'heads'
 EPS = (0.005, 0.01, 0.02, 0.05, 0.1)
-TAUS = (0.01, 0.03, 0.1, 0.3, 1.0)
+TAUS = (0.01, 0.03, 0.05, 0.1, 0.2, 0.5)
 # Looks that the label of a track is kept for: a second at ten looks a second.
 _KEPT = 10
 _SPARSER = (2, 3)

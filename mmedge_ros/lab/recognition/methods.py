@@ -159,7 +159,7 @@ class GuardedRecall:
 class ExitHeads:
     """Leaves where the head of a tap is sure enough (BranchyNet, arXiv 1709.01686).
 
-    :param thresholds: (L,) of the log odds of the likeliest class; see `fit_heads`
+    :param thresholds: (L,) of the odds of the likeliest class; see `fit_heads`
     """
 
     hot = 0
@@ -180,7 +180,7 @@ class ExitHeads:
         for stage, logits, threshold in self._heads:
             of_crop = logits[row]
             label = int(of_crop.argmax())
-            if log_odds(of_crop, label) >= threshold:
+            if odds(of_crop, label) >= threshold:
                 return Answer(label, stage, time.thread_time() - begun)
         return self._whole.look(row, track)._replace(seconds=time.thread_time() - begun)
 
@@ -223,14 +223,14 @@ class ConstantHotClasses(HotClasses):
         return marked & (self.scores > 0.0)
 
 
-def log_odds(logits: FloatArray, label: int) -> float:
-    """Return the logarithm of how much likelier a class is than all others (J,) together.
+def odds(logits: FloatArray, label: int) -> float:
+    """Return how much likelier a class is than all others (J,) together: p / (1 - p) of softmax.
 
-    It grows with the softmax, and tells sure ones apart that all round to 1.
+    It tells sure ones apart whose softmax all rounds to 1.
     """
     powers = np.exp(logits - logits[label])
     powers[label] = 0.0
-    return -float(np.log(max(powers.sum(), _TINY)))
+    return 1.0 / max(float(powers.sum()), _TINY)
 
 
 def fit_heads(kept: KeptOutputs, labels: NDArray[np.int64], eps: float) -> tuple[float, ...]:
@@ -246,7 +246,7 @@ def fit_heads(kept: KeptOutputs, labels: NDArray[np.int64], eps: float) -> tuple
             thresholds.append(float('inf'))
             continue
         said = logits.argmax(axis=1)
-        sure = np.array([log_odds(row, best) for row, best in zip(logits, said, strict=True)])
+        sure = np.array([odds(row, best) for row, best in zip(logits, said, strict=True)])
         wrong = (said != labels).astype(int) - whole_wrong
         thresholds.append(least_safe(sure[left], wrong[left], eps))
         left &= sure < thresholds[-1]

@@ -96,12 +96,12 @@ def _taps(figure: Figure, report: Mapping[str, Any]) -> None:
     for place, name in enumerate(shown):
         exits = rows[name]['exits'][1:]
         places = np.arange(len(exits)) + (place - (len(shown) - 1) / 2) * width
-        colour = _COLOURS.get(report['families'][name][0], INK)
-        right.bar(places, exits, width, color=colour, label=name)
+        family = report['families'][name][0]
+        right.bar(places, exits, width, color=_COLOURS.get(family, INK), label=family)
     label_columns(right, [str(stage) for stage in range(1, len(report['stage_ms']) + 1)])
     right.set_xlabel('stages that ran')
     right.set_ylabel('share of looks')
-    legend_above(right, FOUR)
+    legend_above(right, f'Where looks end, {FOUR}')
 
 
 def _fast_memory(figure: Figure, report: Mapping[str, Any]) -> None:

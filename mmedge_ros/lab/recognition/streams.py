@@ -1,7 +1,8 @@
 """Streams of looks as a flight would bring them, drawn from the crops that judge.
 
-Objects come one after another. Each is looked at so many times, its crops again and again in the
-order of time, and is a track of its own. Which class comes next is drawn.
+Objects come one after another, each as a track of its own: its crops in the order of time, six at
+most. Which class comes next is drawn. Classes with few crops do not come, because the same crops
+would come again and again.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ from numpy.typing import NDArray
 from mmedge_ros.data_types import FloatArray
 from mmedge_ros.lab.recognition.bench_crops import LabelledCrops
 
-VISIT = 12
+VISIT = 6
+# So many crops a class must have to come, where two classes or more do.
+FEWEST_CROPS = 30
 SCENE = 300
 _ACTIVE_IN_A_SCENE = 4
 DRIFT_LEVELS = 5
@@ -58,7 +61,7 @@ class Stream(NamedTuple):
 def make_stream(crops: LabelledCrops, kind: StreamKind, looks: int, seed: int) -> Stream:
     """Draw a stream; the same one for the same seed."""
     random = np.random.default_rng((seed, len(kind.words), looks))
-    known = np.unique(crops.labels)
+    known = _classes(crops)
     objects = {
         label: [np.flatnonzero(crops.objects == one) for one in np.unique(crops.objects[of])]
         for label, of in ((label, crops.labels == label) for label in known.tolist())
@@ -77,6 +80,13 @@ def make_stream(crops: LabelledCrops, kind: StreamKind, looks: int, seed: int) -
     if kind.drifts:
         levels = np.arange(looks) * DRIFT_LEVELS // looks
     return Stream(np.concatenate(rows), np.concatenate(tracks), levels)
+
+
+def _classes(crops: LabelledCrops) -> NDArray[np.int64]:
+    """Return the classes that come."""
+    labels, counts = np.unique(crops.labels, return_counts=True)
+    enough: NDArray[np.int64] = labels[counts >= FEWEST_CROPS]
+    return enough if len(enough) > 1 else labels
 
 
 def _parts(
@@ -100,6 +110,5 @@ def _parts(
 
 
 def _visit(members: NDArray[np.intp], random: np.random.Generator) -> NDArray[np.intp]:
-    """Return the crops of an object, from any of them on, again and again."""
-    first = int(random.integers(len(members)))
-    return np.resize(np.roll(members, -first), VISIT)
+    """Return the crops of an object, from any of them on."""
+    return np.roll(members, -int(random.integers(len(members))))[:VISIT]
