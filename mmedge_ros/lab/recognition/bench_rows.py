@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from mmedge_ros.lab.recognition.methods import (
@@ -30,11 +31,14 @@ _STREAMS_OF_PICTURES = (FOUR, LONG_TAIL)
 
 
 class BenchRow(NamedTuple):
-    """A method with a setting, made anew for each stream; ``streams``: only these, all if none."""
+    """A method with a setting, made anew for each stream; ``streams``: only these, all if none.
+
+    Those of the memories also take what `PrintedRecall` and `GuardedRecall` take last.
+    """
 
     family: str
     setting: float
-    make: Callable[[], Method]
+    make: Callable[..., Method]
     streams: Sequence[str] = ()
 
 
@@ -57,56 +61,37 @@ def absent(subject: Subject) -> Mapping[str, str]:
 def _rows(subject: Subject) -> Iterator[tuple[str, BenchRow]]:
     kept, centres = subject.kept, subject.centres
 
-    def full() -> Method:
-        return FullRuns(kept)
-
+    full = partial(FullRuns, kept)
     yield FULL, BenchRow(FULL, 0.0, full)
     if centres is not None:
         for tau in TAUS:
-            yield f'{PRINTED} tau={tau:g}', BenchRow(PRINTED, tau, printed(subject, tau))
+            make = partial(PrintedRecall, kept, centres, tau)
+            yield f'{PRINTED} tau={tau:g}', BenchRow(PRINTED, tau, make)
         for eps in EPS:
-            yield f'{GUARDED} eps={eps:g}', BenchRow(GUARDED, eps, guarded(subject, eps))
+            yield f'{GUARDED} eps={eps:g}', BenchRow(GUARDED, eps, _guarded(subject, eps))
     if subject.has_heads:
         for eps in EPS:
-            yield f'{HEADS} eps={eps:g}', BenchRow(HEADS, eps, _heads(subject, eps))
+            make_heads = partial(ExitHeads, kept, subject.heads_of(eps))
+            yield f'{HEADS} eps={eps:g}', BenchRow(HEADS, eps, make_heads)
     for every in _SPARSER:
         yield f'each {every}. look', BenchRow('sparser', every, _every(full, every))
     yield 'track labels', BenchRow('track labels', _KEPT, _every(full, _KEPT))
     if centres is not None:
-        inner = guarded(subject, _TRACKED_EPS)
+        inner = _guarded(subject, _TRACKED_EPS)
         name = f'track labels + {GUARDED} eps={_TRACKED_EPS:g}'
         yield name, BenchRow(name, _KEPT, _every(inner, _KEPT))
+    pictures = partial(ReusedBlocks, subject.classifier, subject.form, subject.crops.crops)
     for limit in _HISTOGRAM_LIMITS:
-        made = _blocks(subject, limit, moves=False)
-        yield f'DeepMon-like {limit:g}', BenchRow('DeepMon', limit, made, _STREAMS_OF_PICTURES)
+        name, same = f'DeepMon-like {limit:g}', partial(pictures, limit)
+        yield name, BenchRow('DeepMon', limit, same, _STREAMS_OF_PICTURES)
     for limit in _NOISE_RATIOS:
-        made = _blocks(subject, limit, moves=True)
-        name = f'DeepCache-like {limit:g} dB'
-        yield name, BenchRow('DeepCache', limit, made, _STREAMS_OF_PICTURES)
+        name, moved = f'DeepCache-like {limit:g} dB', partial(pictures, limit, moves=True)
+        yield name, BenchRow('DeepCache', limit, moved, _STREAMS_OF_PICTURES)
 
 
-def printed(subject: Subject, tau: float) -> Callable[[], Method]:
-    """Return what makes the printed memory."""
-    assert subject.centres is not None
-    centres = subject.centres
-    return lambda: PrintedRecall(subject.kept, centres, tau)
+def _guarded(subject: Subject, eps: float) -> Callable[..., Method]:
+    return partial(GuardedRecall, subject.kept, subject.centres_of(eps), eps)
 
 
-def guarded(subject: Subject, eps: float) -> Callable[[], Method]:
-    """Return what makes the guarded memory."""
-    centres = subject.centres_of(eps)
-    return lambda: GuardedRecall(subject.kept, centres, eps)
-
-
-def _heads(subject: Subject, eps: float) -> Callable[[], Method]:
-    thresholds = subject.heads_of(eps)
-    return lambda: ExitHeads(subject.kept, thresholds)
-
-
-def _every(inner: Callable[[], Method], every: int) -> Callable[[], Method]:
+def _every(inner: Callable[..., Method], every: int) -> Callable[[], Method]:
     return lambda: KeptLabels(inner(), every)
-
-
-def _blocks(subject: Subject, limit: float, *, moves: bool) -> Callable[[], Method]:
-    of = subject.classifier, subject.form, subject.crops.crops, limit
-    return lambda: ReusedBlocks(*of, moves=moves)

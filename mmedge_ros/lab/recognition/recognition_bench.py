@@ -21,9 +21,7 @@ from mmedge_ros.lab.recognition.bench_rows import (
 from mmedge_ros.lab.recognition.methods import (
     ConstantHotClasses,
     FullRuns,
-    GuardedRecall,
     Method,
-    PrintedRecall,
 )
 from mmedge_ros.lab.recognition.stream_runs import StreamRun, figures_of, run_stream
 from mmedge_ros.lab.recognition.streams import (
@@ -38,7 +36,6 @@ from mmedge_ros.lab.recognition.streams import (
 from mmedge_ros.lab.recognition.subject import Subject, separability
 from mmedge_ros.lab.training import Report
 from mmedge_ros.records.plain_values import plain_values
-from mmedge_ros.recurrence.hot_classes import HotClasses
 from mmedge_ros.recurrence.semantic_memory import SemanticMemory
 
 # The most accuracy that a setting may lose to be chosen.
@@ -50,7 +47,6 @@ _SIZED_STREAMS = ('ten active', 'long tail 10:1')
 _AFTER_A_SWITCH = 100
 _BIN = 20
 _DIGITS = 5
-Make = Callable[[HotClasses | None, bool], Method]
 
 
 @dataclass(frozen=True)
@@ -117,10 +113,7 @@ class RecognitionBench:
         """Return what explains the figures of the memories; nothing without one."""
         if self.subject.centres is None:
             return {}
-        makes = {
-            PRINTED: _printed(self.subject, rows[shown[PRINTED]].setting),
-            GUARDED: _guarded(self.subject, rows[shown[GUARDED]].setting),
-        }
+        makes = {name: rows[shown[name]].make for name in (PRINTED, GUARDED)}
         both = {name: runs[SCENES][shown[name]] for name in (PRINTED, GUARDED)}
         return {
             'fast_memory': {stream: self._sizes(stream, makes) for stream in _SIZED_STREAMS},
@@ -129,7 +122,7 @@ class RecognitionBench:
             'bytes': memory_bytes(self.subject),
         }
 
-    def _runs(self, stream: str, make: Callable[[], Method]) -> list[StreamRun]:
+    def _runs(self, stream: str, make: Callable[..., Method]) -> list[StreamRun]:
         return [
             run_stream(
                 make(),
@@ -142,22 +135,22 @@ class RecognitionBench:
     def _figures(self, runs: Mapping[str, Sequence[StreamRun]]) -> dict[str, dict[str, Any]]:
         return figures_of(runs, self.subject.kept.stage_seconds, self.watts, FULL)
 
-    def _sizes(self, stream: str, makes: Mapping[str, Make]) -> dict[str, Any]:
+    def _sizes(self, stream: str, makes: Mapping[str, Callable[..., Method]]) -> dict[str, Any]:
         """Return the figures of fast memories of constant sizes beside the adaptive one."""
         classes = len(self.subject.classifier.classes)
-        runs = {FULL: self._runs(stream, lambda: FullRuns(self.subject.kept))}
+        runs = {FULL: self._runs(stream, partial(FullRuns, self.subject.kept))}
         for name, make in makes.items():
-            runs[f'{name} adaptive'] = self._runs(stream, partial(make, None, True))
+            runs[f'{name} adaptive'] = self._runs(stream, make)
             for size in _SIZES:
                 runs[f'{name} {size}'] = self._runs(stream, _of_size(make, classes, size))
         return self._figures(runs)
 
-    def _drift(self, makes: Mapping[str, Make]) -> dict[str, Any]:
+    def _drift(self, makes: Mapping[str, Callable[..., Method]]) -> dict[str, Any]:
         """Return accuracy and early exits at each level, with centres that learn and without."""
-        runs = {FULL: self._runs(DRIFT, lambda: FullRuns(self.subject.kept))}
+        runs = {FULL: self._runs(DRIFT, partial(FullRuns, self.subject.kept))}
         for name, make in makes.items():
-            runs[f'{name} learning'] = self._runs(DRIFT, partial(make, None, True))
-            runs[f'{name} fixed'] = self._runs(DRIFT, partial(make, None, False))
+            runs[f'{name} learning'] = self._runs(DRIFT, make)
+            runs[f'{name} fixed'] = self._runs(DRIFT, partial(make, learns=False))
         last = len(self.subject.kept.stage_seconds)
         report = {}
         for name, of in runs.items():
@@ -169,19 +162,8 @@ class RecognitionBench:
         return report
 
 
-def _of_size(make: Make, classes: int, size: int) -> Callable[[], Method]:
-    return lambda: make(ConstantHotClasses(classes, size), True)
-
-
-def _printed(subject: Subject, tau: float) -> Make:
-    centres = subject.centres
-    assert centres is not None
-    return lambda hot, learns: PrintedRecall(subject.kept, centres, tau, hot, learns=learns)
-
-
-def _guarded(subject: Subject, eps: float) -> Make:
-    centres = subject.centres_of(eps)
-    return lambda hot, learns: GuardedRecall(subject.kept, centres, eps, hot, learns=learns)
+def _of_size(make: Callable[..., Method], classes: int, size: int) -> Callable[[], Method]:
+    return lambda: make(ConstantHotClasses(classes, size))
 
 
 def headline(figures: Mapping[str, Any], rows: Mapping[str, BenchRow]) -> dict[str, Any]:
