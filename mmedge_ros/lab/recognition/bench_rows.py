@@ -15,14 +15,12 @@ from mmedge_ros.lab.recognition.methods import (
     PrintedRecall,
 )
 from mmedge_ros.lab.recognition.reused_pictures import ReusedBlocks
-from mmedge_ros.lab.recognition.streams import FOUR, LONG_TAIL
+from mmedge_ros.lab.recognition.streams import FOUR, LONG_TAIL, VISIT
 from mmedge_ros.lab.recognition.subject import Subject
 
 FULL, PRINTED, GUARDED, HEADS = 'full', 'printed', 'guarded', 'heads'
 EPS = (0.005, 0.01, 0.02, 0.05, 0.1)
 TAUS = (0.01, 0.03, 0.05, 0.1, 0.2, 0.5)
-# Looks that the label of a track is kept for: a second at ten looks a second.
-_KEPT = 10
 _SPARSER = (2, 3)
 _TRACKED_EPS = 0.01
 _HISTOGRAM_LIMITS, _NOISE_RATIOS = (0.1, 0.3), (25.0, 20.0)
@@ -75,11 +73,11 @@ def _rows(subject: Subject) -> Iterator[tuple[str, BenchRow]]:
             yield f'{HEADS} eps={eps:g}', BenchRow(HEADS, eps, make_heads)
     for every in _SPARSER:
         yield f'each {every}. look', BenchRow('sparser', every, _every(full, every))
-    yield 'track labels', BenchRow('track labels', _KEPT, _every(full, _KEPT))
+    yield 'track labels', BenchRow('track labels', VISIT, _every(full, VISIT))
     if centres is not None:
         inner = _guarded(subject, _TRACKED_EPS)
         name = f'track labels + {GUARDED} eps={_TRACKED_EPS:g}'
-        yield name, BenchRow(name, _KEPT, _every(inner, _KEPT))
+        yield name, BenchRow(name, VISIT, _every(inner, VISIT))
     pictures = partial(ReusedBlocks, subject.classifier, subject.form, subject.crops.crops)
     for limit in _HISTOGRAM_LIMITS:
         name, same = f'DeepMon-like {limit:g}', partial(pictures, limit)
