@@ -33,7 +33,7 @@ def bundle(tmp_path: Path) -> Path:
 
 
 def run(bundle: Path, crops: Path, out: Path) -> Result:
-    options = ['--crops', crops, '--out', out, '--looks', 320, '--seeds', 2, '--watts', 5]
+    options = ['--crops', crops, '--out', out, '--looks', 321, '--seeds', 2, '--watts', 5]
     return CliRunner().invoke(bench_app, ['recognition', str(bundle), *map(str, options)])
 
 

@@ -31,6 +31,7 @@ from mmedge_ros.lab.recognition.streams import (
     KINDS,
     SCENE,
     SCENES,
+    drift_levels,
     make_stream,
 )
 from mmedge_ros.lab.recognition.subject import Subject, separability
@@ -152,13 +153,15 @@ class RecognitionBench:
             runs[f'{name} learning'] = self._runs(DRIFT, make)
             runs[f'{name} fixed'] = self._runs(DRIFT, partial(make, learns=False))
         last = len(self.subject.kept.stage_seconds)
+        at = [drift_levels(self.looks) == level for level in range(DRIFT_LEVELS)]
         report = {}
         for name, of in runs.items():
-            right = np.concatenate([np.array_split(run.right, DRIFT_LEVELS) for run in of], axis=1)
-            early = np.concatenate(
-                [np.array_split(run.stages < last, DRIFT_LEVELS) for run in of], axis=1
-            )
-            report[name] = {'accuracy': right.mean(axis=1), 'early': early.mean(axis=1)}
+            right = np.array([run.right for run in of])
+            early = np.array([run.stages < last for run in of])
+            report[name] = {
+                'accuracy': [right[:, looks].mean() for looks in at],
+                'early': [early[:, looks].mean() for looks in at],
+            }
         return report
 
 

@@ -60,6 +60,7 @@ class Stream(NamedTuple):
 
 def make_stream(crops: LabelledCrops, kind: StreamKind, looks: int, seed: int) -> Stream:
     """Draw a stream; the same one for the same seed."""
+    # Other words of a kind draw another stream.
     random = np.random.default_rng((seed, len(kind.words), looks))
     known = _classes(crops)
     objects = {
@@ -76,10 +77,14 @@ def make_stream(crops: LabelledCrops, kind: StreamKind, looks: int, seed: int) -
             rows.append(seen)
             tracks.append(np.full(len(seen), track))
             drawn, track = drawn + len(seen), track + 1
-    levels = np.zeros(looks, np.int64)
-    if kind.drifts:
-        levels = np.arange(looks) * DRIFT_LEVELS // looks
+    levels = drift_levels(looks) if kind.drifts else np.zeros(looks, np.int64)
     return Stream(np.concatenate(rows), np.concatenate(tracks), levels)
+
+
+def drift_levels(looks: int) -> NDArray[np.int64]:
+    """Return how far (T,) the light has drifted at each look, 0..4."""
+    levels: NDArray[np.int64] = np.arange(looks) * DRIFT_LEVELS // looks
+    return levels
 
 
 def _classes(crops: LabelledCrops) -> NDArray[np.int64]:
