@@ -12,10 +12,9 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from mmedge_ros.data_types import FloatArray
+from mmedge_ros.encoding.classifier_description import odds
 from mmedge_ros.lab.recognition.kept_outputs import KeptOutputs
 from mmedge_ros.lab.recognition.printed_semantic_memory import PrintedSemanticMemory
-from mmedge_ros.lab.training.semantic_centres import least_safe
 from mmedge_ros.recurrence.hot_classes import HotClasses
 from mmedge_ros.recurrence.semantic_memory import (
     SemanticCentres,
@@ -26,7 +25,6 @@ from mmedge_ros.recurrence.semantic_memory import (
 # The error above which the flying memory becomes stricter is twice what its thresholds allow.
 _AUDITED = 2.0
 _NEVER_MOVED = 10**12
-_TINY = 1e-12
 
 
 class Answer(NamedTuple):
@@ -159,7 +157,7 @@ class GuardedRecall:
 class ExitHeads:
     """Leaves where the head of a tap is sure enough (BranchyNet, arXiv 1709.01686).
 
-    :param thresholds: (L,) of the odds of the likeliest class; see `fit_heads`
+    :param thresholds: (L,) of the odds of the likeliest class; see `fit_exits`
     """
 
     hot = 0
@@ -221,33 +219,3 @@ class ConstantHotClasses(HotClasses):
         marked = np.zeros(len(self.scores), np.bool_)
         marked[np.argsort(-self.scores, kind='stable')[: self._size]] = True
         return marked & (self.scores > 0.0)
-
-
-def odds(logits: FloatArray, label: int) -> float:
-    """Return how much likelier a class is than all others (J,) together: p / (1 - p) of softmax.
-
-    It tells sure ones apart whose softmax all rounds to 1.
-    """
-    powers = np.exp(logits - logits[label])
-    powers[label] = 0.0
-    return 1.0 / max(float(powers.sum()), _TINY)
-
-
-def fit_heads(kept: KeptOutputs, labels: NDArray[np.int64], eps: float) -> tuple[float, ...]:
-    """Return the threshold of each head, fitted as those of the semantic memory are.
-
-    :param kept: outputs (M,) of crops that thresholds are fitted on
-    :param eps: by how much the share of right ones may fall below the whole classifier's
-    """
-    left, thresholds = np.ones(len(labels), np.bool_), []
-    whole_wrong = (kept.whole != labels).astype(int)
-    for logits in kept.heads:
-        if logits is None:
-            thresholds.append(float('inf'))
-            continue
-        said = logits.argmax(axis=1)
-        sure = np.array([odds(row, best) for row, best in zip(logits, said, strict=True)])
-        wrong = (said != labels).astype(int) - whole_wrong
-        thresholds.append(least_safe(sure[left], wrong[left], eps))
-        left &= sure < thresholds[-1]
-    return tuple(thresholds)

@@ -15,9 +15,9 @@ from mmedge_ros.encoding.tapped_classifier import TappedClassifier, open_classif
 from mmedge_ros.lab.evaluation import EvaluationError
 from mmedge_ros.lab.recognition.bench_crops import LabelledCrops, read_bench_crops
 from mmedge_ros.lab.recognition.kept_outputs import KeptOutputs, drifted, run_crops
-from mmedge_ros.lab.recognition.methods import fit_heads
 from mmedge_ros.lab.recognition.streams import DRIFT_LEVELS
 from mmedge_ros.lab.training import Report, part_of
+from mmedge_ros.lab.training.exit_thresholds import fit_exits
 from mmedge_ros.lab.training.semantic_centres import with_thresholds
 from mmedge_ros.recurrence.semantic_memory import SemanticCentres, accumulated, whitened
 from mmedge_ros.recurrence.stored_centres import read_centres
@@ -58,7 +58,7 @@ class Subject:
 
     def heads_of(self, eps: float) -> tuple[float, ...]:
         """Return the thresholds of the heads for an error."""
-        return fit_heads(self.fitted, self.fitted_labels, eps)
+        return fit_exits(self.fitted.heads, self.fitted.whole, self.fitted_labels, eps)
 
 
 def open_subject(bundle: Path, folder: Path, most: int, report: Report) -> Subject:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -13,7 +14,7 @@ from mmedge_ros.lab.training.semantic_centres import least_safe
 
 # Above any odds: a tap with this threshold is never left.
 NEVER = 1e15
-_DIGITS = 4
+_SCALE = 1e4
 
 
 def fit_exits(
@@ -40,6 +41,7 @@ def fit_exits(
         sure = np.array([odds(row, best) for row, best in zip(logits, said, strict=True)])
         wrong = (said != labels).astype(int) - whole_wrong
         least = least_safe(sure[left], wrong[left], error)
-        thresholds.append(round(least, _DIGITS) if np.isfinite(least) else NEVER)
+        # Downwards, or those just at it would stay.
+        thresholds.append(math.floor(least * _SCALE) / _SCALE if math.isfinite(least) else NEVER)
         left &= sure < thresholds[-1]
     return tuple(thresholds)

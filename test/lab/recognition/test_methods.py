@@ -12,11 +12,10 @@ from mmedge_ros.lab.recognition.methods import (
     GuardedRecall,
     KeptLabels,
     PrintedRecall,
-    fit_heads,
-    odds,
 )
 from mmedge_ros.lab.recognition.recognition_bench import lock_in
 from mmedge_ros.lab.recognition.stream_runs import StreamRun
+from mmedge_ros.lab.training.exit_thresholds import fit_exits
 
 SURE, UNSURE = [9.0, 0.0, 0.0], [0.2, 0.1, 0.0]
 
@@ -33,25 +32,12 @@ def test_a_closed_head_is_not_even_asked() -> None:
     assert ExitHeads(kept, (float('inf'),)).look(0, 0)[:2] == (1, 2)
 
 
-def test_a_head_that_errs_where_it_is_sure_is_closed() -> None:
-    labels = np.arange(300) % 3
-    right = outputs_of(labels, heads=9.0 * np.eye(3)[labels])
-    wrong = outputs_of(labels, heads=9.0 * np.eye(3)[(labels + 1) % 3])
-    assert np.isfinite(fit_heads(right, labels, 0.01)[0])
-    assert fit_heads(wrong, labels, 0.01) == (float('inf'),)
-
-
 def test_a_head_that_is_as_good_as_the_whole_is_left_at_however_unsure_it_is() -> None:
     labels = np.arange(300) % 3
     unsure = outputs_of(labels, heads=0.1 * np.eye(3)[labels])
-    (threshold,) = fit_heads(unsure, labels, 0.01)
+    (threshold,) = fit_exits(unsure.heads, unsure.whole, labels, 0.01)
     method = ExitHeads(unsure, (threshold,))
     assert {method.look(row, 0).stages for row in range(300)} == {1}
-
-
-def test_odds_tell_sure_ones_apart_whose_softmax_is_one() -> None:
-    assert odds(np.array([25.0, 0.0]), 0) > odds(np.array([20.0, 0.0]), 0) > 1e8
-    assert odds(np.zeros(3), 1) == 0.5
 
 
 def test_the_label_of_a_track_is_kept_for_so_many_looks() -> None:

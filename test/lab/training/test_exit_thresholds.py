@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from mmedge_ros.encoding.classifier_description import odds
 from mmedge_ros.lab.training.exit_thresholds import NEVER, fit_exits
 
 LABELS = np.arange(300) % 3
@@ -41,3 +42,8 @@ def test_being_wrong_where_the_whole_classifier_is_wrong_as_well_costs_nothing()
 
 def test_a_tap_without_a_head_is_never_left() -> None:
     assert fit_exits([None], LABELS, LABELS, 0.02) == (NEVER,)
+
+
+def test_odds_tell_sure_ones_apart_whose_softmax_is_one() -> None:
+    assert odds(np.array([25.0, 0.0]), 0) > odds(np.array([20.0, 0.0]), 0) > 1e8
+    assert odds(np.zeros(3), 1) == 0.5
