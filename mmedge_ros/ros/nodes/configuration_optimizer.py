@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from rclpy.node import Node
@@ -28,6 +29,7 @@ from mmedge_ros.ros.optimizer_setup import (
     seen_tracks,
     take_duration,
 )
+from mmedge_ros.ros.optimizer_status import optimizer_figures
 from mmedge_ros.ros.parameters import declare
 from mmedge_ros.ros.ros_clock import RosClock, steady_clock
 from mmedge_ros.ros.waited_entities import defer
@@ -42,7 +44,7 @@ class ConfigurationOptimizerNode(Node):
         self._ros_clock = RosClock(self)
         self._setup = optimizer_setup(p)
         self._loop = self._setup.loop
-        # What learns and chooses; None where all stays as set up, within bounds.
+        # None where all stays as set up, within bounds.
         self._choice = self._loop if isinstance(self._loop, ConfigurationLoop) else None
         self._power: PowerState | None = None
         for note in self._setup.notes:
@@ -55,7 +57,8 @@ class ConfigurationOptimizerNode(Node):
         self._watch = InputWatch(self, time.monotonic)
         self._watch.expect('tracks', names.TRACKS, qos.RESULT)
         self._watch.expect('system state', names.SYSTEM_STATE, qos.RESULT)
-        self._diagnostics = Diagnostics(self, self, self._figures)
+        figures = partial(optimizer_figures, self._setup, self._decision_cost, self._unit_cost)
+        self._diagnostics = Diagnostics(self, self, figures)
         subscriptions: list[tuple[type, str, Callable[[Any], None]]] = [
             (msg.UnitReceipt, names.UNIT_RECEIPTS, self._on_receipt),
             (msg.SkipDecision, names.SKIP_DECISION, self._on_skip),
@@ -135,45 +138,6 @@ class ConfigurationOptimizerNode(Node):
                 self.get_logger().info(f'power {power.mode.name}: {power.reason}')
             self._power = power
             self._power_states.publish(conversions.to_power_state(power, now_ns))
-
-    def _figures(self) -> dict[str, object]:
-        counts, current = self._loop.counts, self._loop.current
-        power = self._loop.bounds.power.state
-        bounded = {
-            'power state': power.mode.name,
-            'power alpha': f'{power.alpha:.2f}',
-            'power reason': power.reason,
-            'bursts': self._loop.bounds.standby.bursts,
-        }
-        return (
-            bounded
-            | (self._learned() if self._choice is not None else {})
-            | {
-                'configuration': current.id if current is not None else '',
-                'reason': current.reason if current is not None else '',
-                'caps': '; '.join(self._loop.reasons),
-                'changes': counts.changes,
-                'states': counts.states,
-                'decision (us, median)': self._decision_cost.microseconds(),
-            }
-        )
-
-    def _learned(self) -> dict[str, object]:
-        assert self._choice is not None
-        counts, budget = self._choice.counts, self._choice.budget
-        return {
-            'configurations to choose from': self._setup.size,
-            'accuracies': self._setup.source,
-            'units': counts.units,
-            'durations not used': self._choice.rejected,
-            'decisions': counts.decisions,
-            'late decisions': counts.late,
-            'consumers': ', '.join(budget.consumers(time.monotonic())),
-            'latency demands': budget.taken,
-            'latency demands not used': budget.refused,
-            'last one not used': budget.problem,
-            'calibration (us per unit, median)': self._unit_cost.microseconds(),
-        }
 
 
 def main(args: list[str] | None = None) -> None:

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import sys
 import time
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from rclpy.node import Node
 
 from mmedge_ros import msg
 from mmedge_ros.data_types import Decision, SkipDecision
-from mmedge_ros.geometry.calibration import read_calibration
-from mmedge_ros.geometry.transforms import parse_static_transform
-from mmedge_ros.parameter import group, parameter
 from mmedge_ros.pipeline.decision_worker import DecisionWorker
-from mmedge_ros.pipeline.fusion_strategy import model_of_encoders, open_pipeline
-from mmedge_ros.pipeline.perception_pipeline import PipelineParameters
 from mmedge_ros.ros.diagnostics import Diagnostics
+from mmedge_ros.ros.fusion_setup import FusionParameters, fusion_pipeline
 from mmedge_ros.ros.fusion_status import FusionStatus
 from mmedge_ros.ros.geometry_inputs import GeometryInputs
 from mmedge_ros.ros.input_watch import InputWatch
@@ -26,25 +22,7 @@ from mmedge_ros.ros.node_main import run_nodes
 from mmedge_ros.ros.parameters import declare
 from mmedge_ros.ros.ros_clock import RosClock
 
-
-@dataclass(frozen=True)
-class FusionParameters:
-    """The fusion node."""
-
-    detector: str = parameter(
-        '',
-        'model of the camera encoder, see there: a bundle may bring networks that fuse',
-    )
-    simulated: bool = parameter(
-        False, 'the pictures come from the simulator; decides which model an empty name takes'
-    )
-    calibration_file: str = parameter(
-        '', 'camera_info YAML (and transforms) that takes the place of what is published'
-    )
-    transforms: tuple[str, ...] = parameter(
-        (), 'static transforms, each "parent child x y z qx qy qz qw" in m'
-    )
-    pipeline: PipelineParameters = group(PipelineParameters)
+T = TypeVar('T')
 
 
 class FusionNode(Node):
@@ -54,12 +32,7 @@ class FusionNode(Node):
         super().__init__('fusion', **node_options)
         parameters = declare(self, FusionParameters)
         self._ros_clock = RosClock(self)
-        p = parameters.pipeline
-        model = model_of_encoders(parameters.detector, parameters.simulated, p)
-        self._pipeline = open_pipeline(model, p)
-        self._pipeline.rig.add_transforms(
-            [parse_static_transform(t) for t in parameters.transforms]
-        )
+        self._pipeline = fusion_pipeline(parameters)
         self._tracks = self.create_publisher(
             msg.TrackArray, names.TRACKS, **qos.overridable(qos.RESULT)
         )
@@ -76,11 +49,6 @@ class FusionNode(Node):
         self._diagnostics = Diagnostics(self, self._status, self._figures)
         for modality in parameters.pipeline.modalities:
             self._watch.expect(modality, names.UNIT_FEATURES, qos.RESULT)
-        if parameters.calibration_file:
-            calibration = read_calibration(parameters.calibration_file)
-            self._pipeline.rig.add_transforms(calibration.transforms)
-            if calibration.camera is not None:
-                self._pipeline.rig.set_camera(calibration.camera)
         self._geometry_inputs = GeometryInputs(
             self, self._worker.submit, wants_camera=not self._pipeline.rig.has_camera
         )
@@ -101,33 +69,33 @@ class FusionNode(Node):
         self._worker.stop()
 
     def _on_receipt(self, message: msg.UnitReceipt) -> None:
-        try:
-            receipt = conversions.from_receipt(message)
-        except ValueError as err:
-            self.get_logger().warning(f'receipt not used: {err}', throttle_duration_sec=5.0)
-            return
-        self._worker.submit(lambda pipeline, now_ns: pipeline.add_receipt(receipt, now_ns))
+        receipt = self._converted(conversions.from_receipt, message, 'receipt')
+        if receipt is not None:
+            self._worker.submit(lambda pipeline, now_ns: pipeline.add_receipt(receipt, now_ns))
 
     def _on_features(self, message: msg.UnitFeatures) -> None:
         self._watch.heard(message.modality)
-        try:
-            features = conversions.from_features(message)
-        except ValueError as err:
-            self.get_logger().warning(f'features not used: {err}', throttle_duration_sec=5.0)
-            return
-        self._worker.submit(lambda pipeline, now_ns: pipeline.add_features(features, now_ns))
+        features = self._converted(conversions.from_features, message, 'features')
+        if features is not None:
+            self._worker.submit(lambda pipeline, now_ns: pipeline.add_features(features, now_ns))
 
     def _on_configuration(self, message: msg.Configuration) -> None:
         made = conversions.from_configuration(message)
         self._worker.submit(lambda pipeline, _now_ns: pipeline.configure(made), urgent=False)
 
     def _on_labels(self, message: msg.TrackLabels) -> None:
+        labels = self._converted(conversions.from_track_labels, message, 'labels')
+        if labels is not None:
+            self._worker.submit(
+                lambda pipeline, _now_ns: pipeline.add_labels(labels), urgent=False
+            )
+
+    def _converted(self, convert: Callable[[Any], T], message: Any, words: str) -> T | None:
         try:
-            labels = conversions.from_track_labels(message)
+            return convert(message)
         except ValueError as err:
-            self.get_logger().warning(f'labels not used: {err}', throttle_duration_sec=5.0)
-            return
-        self._worker.submit(lambda pipeline, _now_ns: pipeline.add_labels(labels), urgent=False)
+            self.get_logger().warning(f'{words} not used: {err}', throttle_duration_sec=5.0)
+            return None
 
     def _publish(self, decision: Decision) -> None:
         if not self.context.ok():
