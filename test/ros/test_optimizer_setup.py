@@ -10,8 +10,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from mmedge_ros.configuration.fixed_configuration import FixedConfiguration
 from mmedge_ros.configuration.scene_indicators import SceneIndicators
-from mmedge_ros.data_types import Appearance
+from mmedge_ros.data_types import CAMERA, Appearance, ModalityConfiguration
+from mmedge_ros.monitoring.system_state import SystemState
 from mmedge_ros.parameter import build, declared
 from mmedge_ros.ros.messages.conversions import appearance_of_message
 from mmedge_ros.ros.optimizer_setup import (
@@ -19,6 +21,7 @@ from mmedge_ros.ros.optimizer_setup import (
     look_at_tracks,
     look_at_unit,
     optimizer_setup,
+    seen_tracks,
 )
 
 MODEL = Path(__file__).resolve().parents[2] / 'models' / 'flight_people'
@@ -122,3 +125,37 @@ def test_what_a_user_sets_is_few_and_what_is_fixed_now_is_one_warning(
         [record] = caplog.records
         assert name in record.getMessage()
         assert words in record.getMessage()
+
+
+def test_without_optimising_all_stays_as_set_up_within_bounds() -> None:
+    setup = optimizer_setup(build(ConfigurationOptimizerParameters, {'optimise': False}))
+    assert isinstance(setup.loop, FixedConfiguration)
+    assert setup.notes == ()
+    assert setup.loop.update(10**9, 1.0) is None
+    setup.loop.system_state(SystemState(charge=0.5), 1.0)
+    made = setup.loop.update(2 * 10**9, 2.0)
+    assert made is not None
+    # The level in use is medium, which saving allows.
+    assert (made.of(CAMERA).level, made.of(CAMERA).reuse) == ('', 4)
+
+
+def test_a_modality_that_a_package_adds_is_bounded_as_well() -> None:
+    values = {'optimise': False, 'modalities': ['camera', 'lidar']}
+    setup = optimizer_setup(build(ConfigurationOptimizerParameters, values))
+    setup.loop.system_state(SystemState(charge=0.5), 1.0)
+    made = setup.loop.update(10**9, 1.0)
+    assert made is not None
+    assert made.of('lidar') == ModalityConfiguration('lidar', device='')
+
+
+def test_a_track_that_the_camera_saw_in_the_window_needs_no_burst() -> None:
+    def track(number: int, box_valid: bool, *seen_by: str) -> SimpleNamespace:
+        return SimpleNamespace(id=number, box_valid=box_valid, seen_by=list(seen_by))
+
+    tracks = [
+        track(1, True, 'camera'),
+        track(2, False, 'camera', 'radar'),
+        track(3, False, 'radar'),
+    ]
+    seen = seen_tracks(SimpleNamespace(tracks=tracks))
+    assert seen == [(1, True), (2, True), (3, False)]
