@@ -1,4 +1,7 @@
-"""Pictures between processes: a ring in shared memory, without ROS.
+"""Pictures and embeddings between processes: a ring in shared memory, without ROS."""
 
-Reserved: no module yet.
-"""
+from mmedge_ros import MmedgeError
+
+
+class TransportError(MmedgeError):
+    """Shared memory that cannot be made, entered or believed."""

@@ -1,0 +1,301 @@
+"""A token-aware ring of slots in shared memory: one process writes, several read.
+
+The buffer of Nanomind (token-aware buffer manager): a slot goes FREE -> WRITING -> READY ->
+READING -> FREE. A slot has one state byte of its writer (FREE, WRITING, READY) and one for each
+reader (READY, READING, FREE), so that each byte has one owner at a time: the writer's while the
+slot is FREE or WRITING, and each reader's from READY on. Readers do not wait for each other; a
+slot is free again when every reader is done with it.
+
+Why this is correct: every change of a state is made under a lock of the kernel that is held for
+microseconds and released with its process (`SharedSegment.exclusive`). So a reader that claims
+a slot and a writer that wants it cannot both succeed, on any processor. Pixels are written and
+read outside the lock, by whom the state names. A claim has a lease: when it is over, or its reader
+is gone, the writer takes the slot back and counts it; a reader that was only slow sees at the end,
+by the sequence number, that its slot was overwritten, and gives up what it read (``torn``).
+Reading is in order: a reader that claims a slot is done with all older ones.
+
+A writer that finds no free slot drops the oldest unread one (live), or waits first (replay).
+Slots whose tokens would exceed the budget count as not free: embeddings are admitted by tokens.
+"""
+
+from __future__ import annotations
+
+import array
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from mmedge_ros.transport import TransportError
+from mmedge_ros.transport.ring_layout import (
+    MOST_READERS,
+    MOST_SLOTS,
+    Bytes,
+    RingMemory,
+    SlotContent,
+    SlotHeader,
+    SlotState,
+    ring_size,
+)
+from mmedge_ros.transport.shared_segment import SharedSegment, remove_leftovers
+
+# As deep as the queue of the topic that announces pictures.
+SLOTS = 5
+# Reading takes milliseconds; a brick may take longer and then says so.
+LEASE = 1.0
+
+_LOOK = 0.0005
+
+
+class Written(NamedTuple):
+    """Where a reader finds what was written."""
+
+    slot: int
+    sequence: int
+
+
+@dataclass
+class WriterCounts:
+    """``dropped`` unread, ``reclaimed`` from the dead or late, ``overrun``: no slot to write."""
+
+    written: int = 0
+    dropped: int = 0
+    reclaimed: int = 0
+    overrun: int = 0
+
+
+@dataclass
+class ReaderCounts:
+    """``missed``: never seen; ``torn``: overwritten while it was read."""
+
+    read: int = 0
+    missed: int = 0
+    torn: int = 0
+    reclaimed: int = 0
+
+
+class RingWriter:
+    """Makes a ring and writes to it; one thread, one slot at a time.
+
+    :param token_budget: most tokens that lie in slots unread; 0 for no limit
+    :raises TransportError: if there is not enough shared memory
+    """
+
+    def __init__(self, slot_bytes: int, slots: int = SLOTS, token_budget: int = 0) -> None:
+        if slot_bytes < 1 or not 2 <= slots <= MOST_SLOTS:
+            raise TransportError(f'no ring of {slots} slots of {slot_bytes} bytes; 2 to 64 slots')
+        self.counts = WriterCounts()
+        self.slot_bytes = slot_bytes
+        remove_leftovers()
+        self._token_budget = token_budget
+        self._segment = SharedSegment(size=ring_size(slots, slot_bytes))
+        self._memory = RingMemory.made(self._segment, slots, slot_bytes, token_budget, os.getpid())
+        self._ring, self._slots = self._memory.ring, self._memory.slots
+
+    @property
+    def name(self) -> str:
+        return self._segment.name
+
+    def write(self, data: Bytes, header: SlotHeader, patience: float = 0.0) -> Written | None:
+        """Copy bytes into a slot; None if every slot is being read.
+
+        :param patience: how long to wait for a free slot before an unread one is dropped, s
+        """
+        slot = self.claim(data.size, header.tokens, patience)
+        if slot is None:
+            return None
+        np.copyto(self.view(slot, data.size), data)
+        return self.publish(slot, header, data.size)
+
+    def claim(self, size: int, tokens: int = 0, patience: float = 0.0) -> int | None:
+        """Return a slot to write in (`view`, `publish`); None if every slot is being read.
+
+        :raises TransportError: for what never fits a slot or the budget
+        """
+        if not 0 < size <= self.slot_bytes or (self._token_budget and tokens > self._token_budget):
+            raise TransportError(
+                f'{size} bytes with {tokens} tokens do not fit a ring for '
+                f'{self.slot_bytes} bytes and {self._token_budget} tokens'
+            )
+        deadline = time.monotonic() + patience
+        while True:
+            with self._segment.exclusive():
+                self._reclaim()
+                slot = self._free_slot(tokens)
+                is_over = time.monotonic() >= deadline
+                if slot is None and is_over:
+                    slot = self._overwritten_slot(tokens)
+                if slot is not None:
+                    self._slots['state'][slot] = SlotState.WRITING
+                    return slot
+            if is_over:
+                self.counts.overrun += 1
+                return None
+            time.sleep(_LOOK)
+
+    def view(self, slot: int, size: int) -> Bytes:
+        """Return the bytes of a claimed slot, to write to in place."""
+        return self._memory.bytes_of(slot, size)
+
+    def publish(self, slot: int, header: SlotHeader, size: int) -> Written:
+        """Hand a claimed slot to the readers."""
+        entry = self._slots[slot]
+        self._memory.describe(slot, header, size)
+        with self._segment.exclusive():
+            sequence = int(self._ring['newest'][0]) + 1
+            self._ring['newest'][0] = entry['sequence'] = sequence
+            entry['readers'] = SlotState.READY
+            entry['state'] = SlotState.READY
+        self.counts.written += 1
+        return Written(slot, sequence)
+
+    def close(self) -> None:
+        """End the ring; readers keep what they are reading."""
+        self._segment.close()
+
+    def _reclaim(self) -> None:
+        """Take back slots whose owners are gone or late."""
+        states, readers = self._slots['state'], self._slots['readers']
+        abandoned = states == SlotState.WRITING  # our own, given up by an error
+        states[abandoned] = SlotState.FREE
+        late = (readers == SlotState.READING) & (self._slots['leases'] < time.monotonic_ns())
+        for number in self._attached():
+            if not self._segment.has_guest(number):
+                late[:, number] = readers[:, number] == SlotState.READING
+                readers[:, number] = SlotState.FREE
+                self._ring['readers'][0, number] = 0
+        readers[late] = SlotState.FREE
+        self.counts.reclaimed += int(abandoned.sum() + late.sum())
+
+    def _attached(self) -> list[int]:
+        return [int(number) for number in np.flatnonzero(self._ring['readers'][0])]
+
+    def _unread(self) -> list[int]:
+        """Slots that some reader has not finished, the oldest first; without readers all."""
+        attached = self._attached()
+        waiting = self._slots['state'] == SlotState.READY
+        if attached:
+            waiting &= (self._slots['readers'][:, attached] != SlotState.FREE).any(axis=1)
+        slots = [int(slot) for slot in np.flatnonzero(waiting)]
+        return sorted(slots, key=lambda slot: int(self._slots['sequence'][slot]))
+
+    def _free_slot(self, tokens: int) -> int | None:
+        unread = self._unread()
+        held = sum(int(self._slots['tokens'][slot]) for slot in unread)
+        if self._token_budget and held + tokens > self._token_budget:
+            return None
+        free = [slot for slot in range(len(self._slots)) if slot not in unread]
+        # The newest stays as long as possible, for a reader that comes late.
+        return min(free, key=lambda slot: int(self._slots['sequence'][slot]), default=None)
+
+    def _overwritten_slot(self, tokens: int) -> int | None:
+        attached = self._attached()
+        for slot in self._unread():
+            if (self._slots['readers'][slot, attached] == SlotState.READING).any():
+                continue
+            self._slots['state'][slot] = SlotState.FREE
+            self.counts.dropped += 1
+            found = self._free_slot(tokens)
+            if found is not None:
+                return found
+        return None
+
+
+class RingReader:
+    """Enters a ring and reads slots that a message has named; one thread, one slot at a time.
+
+    :raises TransportError: if there is no such ring on this machine, it is another user's, it is
+        none of this version, or it has too many readers
+    """
+
+    def __init__(self, name: str) -> None:
+        self.counts = ReaderCounts()
+        self.name = name
+        self._last = 0
+        self._segment = SharedSegment(name)
+        try:
+            self._memory = RingMemory.entered(self._segment)
+            self._ring, self._slots = self._memory.ring, self._memory.slots
+            with self._segment.exclusive():
+                self._number = self._segment.become_guest(MOST_READERS)
+                states = self._slots['readers'][:, self._number]
+                # Of a predecessor that was killed.
+                if self._ring['readers'][0, self._number]:
+                    self.counts.reclaimed = int((states == SlotState.READING).sum())
+                is_newest = self._slots['sequence'] == self._ring['newest'][0]
+                states[:] = np.where(is_newest, SlotState.READY, SlotState.FREE)
+                self._ring['readers'][0, self._number] = os.getpid()
+        except TransportError:
+            self._segment.close()
+            raise
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether somebody may still write."""
+        return self._segment.has_owner()
+
+    @contextmanager
+    def bind(self, slot: int, sequence: int, lease: float = LEASE) -> Iterator[SlotContent | None]:
+        """Claim a slot while its bytes are used in place; None if it has something newer.
+
+        :param lease: after which the writer may take the slot back, s
+        :raises TransportError: if the slot does not hold what its header says, or, at the end, if
+            it was overwritten: what was read is worth nothing then
+        """
+        claimed = self._claim(slot, sequence, lease)
+        if claimed is None:
+            yield None
+            return
+        header, size = claimed
+        try:
+            yield SlotContent(header, self._memory.bytes_of(slot, size))
+        finally:
+            is_intact = self._release(slot, sequence)
+        if not is_intact:
+            self.counts.torn += 1
+            raise TransportError(
+                f'{self.name}: slot {slot} was overwritten after its lease of {lease:g} s'
+            )
+        self.counts.read += 1
+
+    def copy(self, slot: int, sequence: int) -> tuple[SlotHeader, array.array[int]] | None:
+        """Return what a slot holds, in memory of our own; None if it has something newer."""
+        data = array.array('B')
+        with self.bind(slot, sequence) as content:
+            if content is None:
+                return None
+            data.frombytes(content.data.data)
+        return content.header, data
+
+    def close(self) -> None:
+        """Leave the ring."""
+        self._segment.close()
+
+    def _claim(self, slot: int, sequence: int, lease: float) -> tuple[SlotHeader, int] | None:
+        if not 0 <= slot < len(self._slots):
+            raise TransportError(f'{self.name} has no slot {slot}')
+        entry = self._slots[slot]
+        with self._segment.exclusive():
+            if entry['state'] != SlotState.READY or entry['sequence'] != sequence:
+                return None
+            claimed = self._memory.header_of(slot)
+            states = self._slots['readers'][:, self._number]
+            states[self._slots['sequence'] < sequence] = SlotState.FREE
+            states[slot] = SlotState.READING
+            entry['leases'][self._number] = time.monotonic_ns() + int(lease * 1e9)
+        if self._last:
+            self.counts.missed += max(sequence - self._last - 1, 0)
+        self._last = sequence
+        return claimed
+
+    def _release(self, slot: int, sequence: int) -> bool:
+        entry = self._slots[slot]
+        with self._segment.exclusive():
+            if entry['state'] != SlotState.READY or entry['sequence'] != sequence:
+                return False
+            entry['readers'][self._number] = SlotState.FREE
+            return True
