@@ -11,7 +11,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from struct import Struct, error
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from mmedge_ros.data_types import NS_PER_S
 from mmedge_ros.geometry.ego_motion import EgoReport, ego_state
@@ -76,6 +79,49 @@ def _stamp_layout(raw: bytes | memoryview) -> Struct:
             'with a header'
         )
     return _LAYOUTS[head].stamp
+
+
+class RawPicture(NamedTuple):
+    """A sensor_msgs/Image in its bytes.
+
+    ``about`` is stamp (ns), width, height, encoding, step and whether it is big-endian;
+    ``data`` views the message.
+    """
+
+    about: tuple[int, int, int, str, int, bool]
+    frame_id: str
+    data: NDArray[np.uint8]
+
+
+def picture_from_bytes(raw: bytes) -> RawPicture:
+    """Find the pixels of a serialised sensor_msgs/Image without copying them.
+
+    :raises BagError: for bytes that are none in plain CDR
+    """
+    layout = _LAYOUTS.get(raw[:2])
+    if layout is None:
+        raise BagError(f'these {len(raw)} bytes are no picture: not in plain CDR')
+    number = layout.length
+    try:
+        seconds, nanoseconds, length = layout.begin.unpack_from(raw, _HEAD)
+        begin = _HEAD + layout.begin.size
+        frame_id = raw[begin : begin + length].rstrip(b'\0').decode()
+        begin += length + -length % number.size
+        (height,), (width,), (length,) = (
+            number.unpack_from(raw, begin + at * number.size) for at in range(3)
+        )
+        begin += 3 * number.size
+        encoding = raw[begin : begin + length].rstrip(b'\0').decode()
+        begin += length
+        is_bigendian = bool(raw[begin])
+        begin += 1
+        begin += -(begin - _HEAD) % number.size
+        (step,), (size,) = (number.unpack_from(raw, begin + at * number.size) for at in range(2))
+        data = np.frombuffer(raw, np.uint8, size, begin + 2 * number.size)
+    except (error, UnicodeDecodeError, IndexError, ValueError) as err:
+        raise BagError(f'these {len(raw)} bytes are no picture: {err}') from err
+    stamp_ns = seconds * NS_PER_S + nanoseconds
+    return RawPicture((stamp_ns, width, height, encoding, step, is_bigendian), frame_id, data)
 
 
 def ego_report_from_bytes(raw: bytes, available_ns: int) -> EgoReport:

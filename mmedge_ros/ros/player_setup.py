@@ -18,7 +18,7 @@ from mmedge_ros.replay.picture_recording import PictureParameters
 from mmedge_ros.replay.playback import playback_sources
 from mmedge_ros.replay.recording import TopicChoice
 from mmedge_ros.ros.messages import names, qos
-from mmedge_ros.ros.messages.sensor_input import input_topic
+from mmedge_ros.ros.messages.sensor_input import doorbell_topic, input_topic
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,10 @@ def wait_for_peers(
         missing = [name for name in node_names if name not in present]
         if node_names:
             missing += [
-                f'a subscriber of {topic}' for topic in topics if not node.count_subscribers(topic)
+                f'a subscriber of {topic}'
+                for topic in topics
+                if not node.count_subscribers(topic)
+                and not node.count_subscribers(doorbell_topic(topic))
             ]
         if not missing or time.monotonic() > deadline or ended.wait(_LOOK):
             return missing

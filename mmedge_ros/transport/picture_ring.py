@@ -82,13 +82,20 @@ class RingWriter:
     """Makes a ring and writes to it; one thread, one slot at a time.
 
     :param token_budget: most tokens that lie in slots unread; 0 for no limit
+    :param counts: of the ring before this one, to count on
     :raises TransportError: if there is not enough shared memory
     """
 
-    def __init__(self, slot_bytes: int, slots: int = SLOTS, token_budget: int = 0) -> None:
+    def __init__(
+        self,
+        slot_bytes: int,
+        slots: int = SLOTS,
+        token_budget: int = 0,
+        counts: WriterCounts | None = None,
+    ) -> None:
         if slot_bytes < 1 or not 2 <= slots <= MOST_SLOTS:
             raise TransportError(f'no ring of {slots} slots of {slot_bytes} bytes; 2 to 64 slots')
-        self.counts = WriterCounts()
+        self.counts = counts or WriterCounts()
         self.slot_bytes = slot_bytes
         remove_leftovers()
         self._token_budget = token_budget
@@ -210,10 +217,11 @@ class RingReader:
 
     :raises TransportError: if there is no such ring on this machine, it is another user's, it is
         none of this version, or it has too many readers
+    :param counts: of the ring before this one, to count on
     """
 
-    def __init__(self, name: str) -> None:
-        self.counts = ReaderCounts()
+    def __init__(self, name: str, counts: ReaderCounts | None = None) -> None:
+        self.counts = counts or ReaderCounts()
         self.name = name
         self._last = 0
         self._segment = SharedSegment(name)
@@ -225,7 +233,7 @@ class RingReader:
                 states = self._slots['readers'][:, self._number]
                 # Of a predecessor that was killed.
                 if self._ring['readers'][0, self._number]:
-                    self.counts.reclaimed = int((states == SlotState.READING).sum())
+                    self.counts.reclaimed += int((states == SlotState.READING).sum())
                 is_newest = self._slots['sequence'] == self._ring['newest'][0]
                 states[:] = np.where(is_newest, SlotState.READY, SlotState.FREE)
                 self._ring['readers'][0, self._number] = os.getpid()

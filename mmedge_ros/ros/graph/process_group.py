@@ -18,6 +18,7 @@ import psutil
 from mmedge_ros.ros.graph.description import NodeDescription, process_arguments
 from mmedge_ros.ros.graph.middleware_files import left_behind, remove_unused, segments_of
 from mmedge_ros.ros.node_main import NOT_MADE, PARENT_VARIABLE
+from mmedge_ros.transport.shared_segment import remove_leftovers
 
 # Together less than the 3 s in which everything must be gone.
 _GRACE = ((signal.SIGINT, 1.5), (signal.SIGTERM, 0.5), (signal.SIGKILL, 0.5))
@@ -132,6 +133,7 @@ class ProcessGroup:
             self._running.clear()
             remove_unused(self._segments)
             self._segments.clear()
+            remove_leftovers()
 
     def _may_respawn(self, name: str, code: int) -> bool:
         """Return whether starting again can help; it cannot where a node was misconfigured."""

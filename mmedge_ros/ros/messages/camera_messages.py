@@ -12,7 +12,9 @@ from sensor_msgs.msg import CameraInfo, CompressedImage, Image
 from mmedge_ros.geometry.projection import CameraModel
 from mmedge_ros.ros.messages import names, qos
 from mmedge_ros.ros.messages.conversions import header
+from mmedge_ros.ros.picture_output import PictureOutput
 from mmedge_ros.sensing.camera.device import CameraFrame, CameraParameters
+from mmedge_ros.transport.ring_layout import SlotHeader
 
 
 class CameraOutputs:
@@ -26,6 +28,7 @@ class CameraOutputs:
             else (Image, names.CAMERA_IMAGE)
         )
         self._pictures = node.create_publisher(kind, topic, **qos.overridable(qos.SENSOR))
+        self._raw = None if parameters.compressed else PictureOutput(node, self._pictures)
         self._calibration = node.create_publisher(
             CameraInfo, names.CAMERA_INFO, **qos.overridable(qos.SENSOR)
         )
@@ -36,8 +39,24 @@ class CameraOutputs:
             self._calibration.publish(to_camera_info(calibration, frame.stamp_ns, self._frame_id))
         if isinstance(frame.image, bytes):
             self._pictures.publish(to_compressed_image(frame, self._frame_id))
-        else:
-            self._pictures.publish(to_image(frame.image, frame.stamp_ns, self._frame_id))
+        elif self._raw is not None:
+            picture = np.ascontiguousarray(frame.image)
+            height, width = picture.shape[:2]
+            self._raw.publish(
+                picture.reshape(-1),
+                SlotHeader(frame.stamp_ns, width, height, 'bgr8', 3 * width),
+                self._frame_id,
+                lambda: to_image(picture, frame.stamp_ns, self._frame_id),
+            )
+
+    def figures(self) -> dict[str, object]:
+        """Return counts of the ring, where pictures are raw."""
+        return self._raw.figures() if self._raw is not None else {}
+
+    def close(self) -> None:
+        """Let go of the shared memory."""
+        if self._raw is not None:
+            self._raw.close()
 
 
 def to_compressed_image(frame: CameraFrame, frame_id: str) -> CompressedImage:

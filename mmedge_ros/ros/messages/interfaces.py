@@ -61,6 +61,15 @@ INTERFACES = (
         recorded=True,
     ),
     Interface(
+        names.CAMERA_IMAGE_SLOT,
+        'mmedge_ros/msg/PictureSlot',
+        SENSOR,
+        _SOURCES,
+        ('unit_encoder',),
+        'a raw picture lies in shared memory of this machine; `camera/image` is then only sent '
+        'where something else subscribes to it',
+    ),
+    Interface(
         names.CAMERA_INFO,
         'sensor_msgs/msg/CameraInfo',
         SENSOR,

@@ -67,6 +67,14 @@ def input_topic(modality: str, image_transport: str) -> tuple[str, type]:
         raise EncodingError(f'{modality}: no message type {kind.message_type}: {err}') from err
 
 
+def doorbell_topic(image_topic: str) -> str:
+    """Return the topic that says which slot of a ring a raw picture of an Image topic is in.
+
+    It follows the Image topic, so that one remap moves both.
+    """
+    return f'{image_topic}/slot'
+
+
 def _time_since(instant_ns: Any, system_ns: int) -> int:
     """Nanoseconds since a middleware time; none for one that is missing or absurd."""
     if not isinstance(instant_ns, int) or not 0 <= system_ns - instant_ns < 10_000_000_000:

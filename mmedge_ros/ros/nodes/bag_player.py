@@ -12,17 +12,20 @@ from rclpy.publisher import Publisher
 from rosgraph_msgs.msg import Clock as ClockMessage
 
 from mmedge_ros import msg
-from mmedge_ros.data_types import NS_PER_S
+from mmedge_ros.data_types import CAMERA, NS_PER_S
 from mmedge_ros.replay.playback import Pace, Playback, live_offset_ns
 from mmedge_ros.replay.recording import Recording
 from mmedge_ros.ros.messages import conversions, names, playback_messages, qos
 from mmedge_ros.ros.node_main import run_nodes
 from mmedge_ros.ros.parameters import declare
+from mmedge_ros.ros.picture_output import PictureOutput
 from mmedge_ros.ros.player_setup import BagPlayerParameters, create_outputs, wait_for_peers
 
 _CLOCK_PERIOD = 0.01
 # From the moment that we see everybody, seconds in which they find each other as well.
 _LEAD = 1.0
+# A picture that waits this long for an encoder is late anyway, s.
+_PATIENCE = 0.1
 
 
 class BagPlayer(Node):
@@ -34,6 +37,9 @@ class BagPlayer(Node):
         self._recording = Recording(p.bag, p.topics, pictures=p.pictures)
         self._stride_ns = round(p.stride * NS_PER_S)
         self._outputs = create_outputs(self, self._recording.topics)
+        self._pictures: PictureOutput | None = None
+        if CAMERA in self._outputs and not self._recording.topics.compressed:
+            self._pictures = PictureOutput(self, self._outputs[CAMERA], _PATIENCE)
         self._clock_output: Publisher | None = None
         if p.simulated:
             self._clock_output = self.create_publisher(ClockMessage, names.CLOCK, 10)
@@ -67,6 +73,8 @@ class BagPlayer(Node):
         """End playing."""
         self._ended.set()
         self._thread.join(1.0)
+        if self._pictures is not None:
+            self._pictures.close()
         self._recording.close()
 
     def _play(self) -> None:
@@ -82,7 +90,10 @@ class BagPlayer(Node):
         for due in self._playback:
             if not self._wait_until(due.due_ns):
                 return
-            self._outputs[due.source].publish(due.data)
+            if due.source == CAMERA and self._pictures is not None:
+                self._pictures.publish_serialised(due.data)
+            else:
+                self._outputs[due.source].publish(due.data)
         self._finished = True
         self._publish_state()
         for problem, count in self._playback.problems.items():

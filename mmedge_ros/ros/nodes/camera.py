@@ -63,7 +63,8 @@ class CameraNode(Node):
     def stop(self) -> None:
         """End both threads."""
         self._stream.stop()
-        self._thread.join(_LOOK)
+        self._thread.join(2 * _LOOK)
+        self._outputs.close()
 
     def missing(self) -> list[str]:
         """Say what is wrong with the camera."""
@@ -95,6 +96,7 @@ class CameraNode(Node):
             'rate': f'{self._reader.rate:.2f}',
             'calibrated': self._reader.calibration is not None,
             **asdict(self._reader.counts),
+            **self._outputs.figures(),
         }
 
 

@@ -44,6 +44,7 @@ from mmedge_ros.replay.wire_formats import ego_report_from_bytes, header_stamp_n
 from mmedge_ros.ros.input_watch import endpoint_of, message_type
 from mmedge_ros.ros.messages import names, qos
 from mmedge_ros.ros.messages.conversions import from_time
+from mmedge_ros.ros.messages.sensor_input import doorbell_topic
 from mmedge_ros.ros.sessions.own_context import spinning
 from mmedge_ros.sensing.camera.image import quick_format
 from mmedge_ros.sensing.radar.point_cloud import decode_points
@@ -123,12 +124,16 @@ def view_topic(node: Node, wanted: Input) -> TopicView:
     """Return the ends of a topic, without this node's own."""
     topic = node.resolve_topic_name(wanted.topic)
     publishers = node.get_publishers_info_by_topic(topic)
-    subscribers = node.get_subscriptions_info_by_topic(topic)
+    kind = message_type(wanted.kind)
+    subscribers = [endpoint_of(info) for info in node.get_subscriptions_info_by_topic(topic)]
+    # Who takes raw pictures from a ring takes the Image where there is none.
+    rung = node.get_subscriptions_info_by_topic(doorbell_topic(topic))
+    subscribers += [endpoint_of(info)._replace(msgtype=kind) for info in rung]
     return TopicView(
         topic,
-        message_type(wanted.kind),
+        kind,
         tuple(endpoint_of(info) for info in publishers),
-        tuple(endpoint_of(info) for info in subscribers if info.node_name != node.get_name()),
+        tuple(end for end in subscribers if end.node != node.get_name()),
     )
 
 
