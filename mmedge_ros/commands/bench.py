@@ -15,6 +15,7 @@ from mmedge_ros.commands.bench_adaptation import adaptation
 from mmedge_ros.commands.bench_power import power
 from mmedge_ros.commands.bench_recognition import recognition
 from mmedge_ros.commands.bench_reuse import reuse
+from mmedge_ros.commands.bench_ring import ring
 from mmedge_ros.commands.bench_trackers import trackers
 from mmedge_ros.commands.options import flag, latency_limits, one_latency_limit, option
 from mmedge_ros.commands.tables import add_row, new_table, print_parts
@@ -31,6 +32,7 @@ bench_app.command()(trackers)
 bench_app.command()(reuse)
 bench_app.command()(power)
 bench_app.command()(recognition)
+bench_app.command()(ring)
 
 _LIMITS = '60,80,120,140,160'
 _LONGEST_MS = 1e8

@@ -101,7 +101,6 @@ class RingWriter:
         self._token_budget = token_budget
         self._segment = SharedSegment(size=ring_size(slots, slot_bytes))
         self._memory = RingMemory.made(self._segment, slots, slot_bytes, token_budget, os.getpid())
-        self._ring, self._slots = self._memory.ring, self._memory.slots
 
     @property
     def name(self) -> str:
@@ -137,7 +136,7 @@ class RingWriter:
                 if slot is None and is_over:
                     slot = self._overwritten_slot(tokens)
                 if slot is not None:
-                    self._slots['state'][slot] = SlotState.WRITING
+                    self._memory.states[slot] = SlotState.WRITING
                     return slot
             if is_over:
                 self.counts.overrun += 1
@@ -150,13 +149,13 @@ class RingWriter:
 
     def publish(self, slot: int, header: SlotHeader, size: int) -> Written:
         """Hand a claimed slot to the readers."""
-        entry = self._slots[slot]
-        self._memory.describe(slot, header, size)
+        memory = self._memory
+        memory.describe(slot, header, size)
         with self._segment.exclusive():
-            sequence = int(self._ring['newest'][0]) + 1
-            self._ring['newest'][0] = entry['sequence'] = sequence
-            entry['readers'] = SlotState.READY
-            entry['state'] = SlotState.READY
+            sequence = int(memory.newest[0]) + 1
+            memory.newest[0] = memory.sequences[slot] = sequence
+            memory.readers[slot] = SlotState.READY
+            memory.states[slot] = SlotState.READY
         self.counts.written += 1
         return Written(slot, sequence)
 
@@ -166,45 +165,52 @@ class RingWriter:
 
     def _reclaim(self) -> None:
         """Take back slots whose owners are gone or late."""
-        states, readers = self._slots['state'], self._slots['readers']
-        abandoned = states == SlotState.WRITING  # our own, given up by an error
-        states[abandoned] = SlotState.FREE
-        late = (readers == SlotState.READING) & (self._slots['leases'] < time.monotonic_ns())
+        memory, now_ns = self._memory, time.monotonic_ns()
+        for slot, state in enumerate(memory.states.tolist()):
+            if state == SlotState.WRITING:  # our own, given up by an error
+                memory.states[slot] = SlotState.FREE
+                self.counts.reclaimed += 1
+        readers = memory.readers.tolist()
         for number in self._attached():
-            if not self._segment.has_guest(number):
-                late[:, number] = readers[:, number] == SlotState.READING
-                readers[:, number] = SlotState.FREE
-                self._ring['readers'][0, number] = 0
-        readers[late] = SlotState.FREE
-        self.counts.reclaimed += int(abandoned.sum() + late.sum())
+            is_gone = not self._segment.has_guest(number)
+            for slot, states in enumerate(readers):
+                is_over = is_gone or memory.leases[slot, number] < now_ns
+                if states[number] == SlotState.READING and is_over:
+                    memory.readers[slot, number] = SlotState.FREE
+                    self.counts.reclaimed += 1
+            if is_gone:
+                memory.attached[number] = 0
 
     def _attached(self) -> list[int]:
-        return [int(number) for number in np.flatnonzero(self._ring['readers'][0])]
+        return [number for number, pid in enumerate(self._memory.attached.tolist()) if pid]
 
     def _unread(self) -> list[int]:
         """Slots that some reader has not finished, the oldest first; without readers all."""
-        attached = self._attached()
-        waiting = self._slots['state'] == SlotState.READY
-        if attached:
-            waiting &= (self._slots['readers'][:, attached] != SlotState.FREE).any(axis=1)
-        slots = [int(slot) for slot in np.flatnonzero(waiting)]
-        return sorted(slots, key=lambda slot: int(self._slots['sequence'][slot]))
+        attached, readers = self._attached(), self._memory.readers.tolist()
+        slots = [
+            slot
+            for slot, state in enumerate(self._memory.states.tolist())
+            if state == SlotState.READY
+            and (not attached or any(readers[slot][number] for number in attached))
+        ]
+        return sorted(slots, key=self._memory.sequences.tolist().__getitem__)
 
     def _free_slot(self, tokens: int) -> int | None:
         unread = self._unread()
-        held = sum(int(self._slots['tokens'][slot]) for slot in unread)
-        if self._token_budget and held + tokens > self._token_budget:
-            return None
-        free = [slot for slot in range(len(self._slots)) if slot not in unread]
+        if self._token_budget:
+            held = sum(int(self._memory.tokens[slot]) for slot in unread)
+            if held + tokens > self._token_budget:
+                return None
+        free = [slot for slot in range(len(self._memory.states)) if slot not in unread]
         # The newest stays as long as possible, for a reader that comes late.
-        return min(free, key=lambda slot: int(self._slots['sequence'][slot]), default=None)
+        return min(free, key=self._memory.sequences.tolist().__getitem__, default=None)
 
     def _overwritten_slot(self, tokens: int) -> int | None:
-        attached = self._attached()
+        attached, memory = self._attached(), self._memory
         for slot in self._unread():
-            if (self._slots['readers'][slot, attached] == SlotState.READING).any():
+            if any(memory.readers[slot, number] == SlotState.READING for number in attached):
                 continue
-            self._slots['state'][slot] = SlotState.FREE
+            memory.states[slot] = SlotState.FREE
             self.counts.dropped += 1
             found = self._free_slot(tokens)
             if found is not None:
@@ -226,17 +232,16 @@ class RingReader:
         self._last = 0
         self._segment = SharedSegment(name)
         try:
-            self._memory = RingMemory.entered(self._segment)
-            self._ring, self._slots = self._memory.ring, self._memory.slots
+            self._memory = memory = RingMemory.entered(self._segment)
             with self._segment.exclusive():
                 self._number = self._segment.become_guest(MOST_READERS)
-                states = self._slots['readers'][:, self._number]
+                states = memory.readers[:, self._number]
                 # Of a predecessor that was killed.
-                if self._ring['readers'][0, self._number]:
+                if memory.attached[self._number]:
                     self.counts.reclaimed += int((states == SlotState.READING).sum())
-                is_newest = self._slots['sequence'] == self._ring['newest'][0]
+                is_newest = memory.sequences == memory.newest[0]
                 states[:] = np.where(is_newest, SlotState.READY, SlotState.FREE)
-                self._ring['readers'][0, self._number] = os.getpid()
+                memory.attached[self._number] = os.getpid()
         except TransportError:
             self._segment.close()
             raise
@@ -284,26 +289,29 @@ class RingReader:
         self._segment.close()
 
     def _claim(self, slot: int, sequence: int, lease: float) -> tuple[SlotHeader, int] | None:
-        if not 0 <= slot < len(self._slots):
+        memory = self._memory
+        if not 0 <= slot < len(memory.states):
             raise TransportError(f'{self.name} has no slot {slot}')
-        entry = self._slots[slot]
         with self._segment.exclusive():
-            if entry['state'] != SlotState.READY or entry['sequence'] != sequence:
+            if not self._holds(slot, sequence):
                 return None
-            claimed = self._memory.header_of(slot)
-            states = self._slots['readers'][:, self._number]
-            states[self._slots['sequence'] < sequence] = SlotState.FREE
+            claimed = memory.header_of(slot)
+            states = memory.readers[:, self._number]
+            states[memory.sequences < sequence] = SlotState.FREE
             states[slot] = SlotState.READING
-            entry['leases'][self._number] = time.monotonic_ns() + int(lease * 1e9)
+            memory.leases[slot, self._number] = time.monotonic_ns() + int(lease * 1e9)
         if self._last:
             self.counts.missed += max(sequence - self._last - 1, 0)
         self._last = sequence
         return claimed
 
     def _release(self, slot: int, sequence: int) -> bool:
-        entry = self._slots[slot]
         with self._segment.exclusive():
-            if entry['state'] != SlotState.READY or entry['sequence'] != sequence:
-                return False
-            entry['readers'][self._number] = SlotState.FREE
-            return True
+            is_intact = self._holds(slot, sequence)
+            if is_intact:
+                self._memory.readers[slot, self._number] = SlotState.FREE
+        return is_intact
+
+    def _holds(self, slot: int, sequence: int) -> bool:
+        is_ready = self._memory.states[slot] == SlotState.READY
+        return bool(is_ready and self._memory.sequences[slot] == sequence)

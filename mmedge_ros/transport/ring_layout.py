@@ -85,13 +85,19 @@ class SlotContent(NamedTuple):
 class RingMemory:
     """A ring's tables as arrays over its segment.
 
-    ``ring`` has the one record of its header, ``slots`` one of each slot.
+    Of each slot: ``states`` of its writer, ``sequences``, ``tokens``; for each reader (slots,
+    MOST_READERS) ``readers``, which are their states, and ``leases``. Of the ring: process ids of
+    the readers that are ``attached`` (MOST_READERS,), and the ``newest`` sequence number (1,).
     """
 
     def __init__(self, segment: SharedSegment, slots: int, slot_bytes: int) -> None:
         self.slot_bytes = slot_bytes
-        self.ring = np.frombuffer(segment.memory, _RING, 1)
-        self.slots = np.frombuffer(segment.memory, _SLOT, slots, _padded(_RING.itemsize, _LINE))
+        self._ring = np.frombuffer(segment.memory, _RING, 1)
+        self._slots = np.frombuffer(segment.memory, _SLOT, slots, _padded(_RING.itemsize, _LINE))
+        self.attached, self.newest = self._ring['readers'][0], self._ring['newest']
+        self.states, self.sequences = self._slots['state'], self._slots['sequence']
+        self.readers, self.leases = self._slots['readers'], self._slots['leases']
+        self.tokens = self._slots['tokens']
         self._memory = segment.memory
 
     @classmethod
@@ -100,7 +106,7 @@ class RingMemory:
     ) -> RingMemory:
         """Write the header of a new ring."""
         memory = cls(segment, slots, slot_bytes)
-        memory.ring[0] = (_MAGIC, _VERSION, slots, slot_bytes, 0, token_budget, writer, 0)
+        memory._ring[0] = (_MAGIC, _VERSION, slots, slot_bytes, 0, token_budget, writer, 0)
         return memory
 
     @classmethod
@@ -123,7 +129,7 @@ class RingMemory:
 
     def bytes_of(self, slot: int, size: int) -> Bytes:
         """View the first bytes of a slot."""
-        begin = _first_slot(len(self.slots)) + slot * _padded(self.slot_bytes, _LINE)
+        begin = _first_slot(len(self._slots)) + slot * _padded(self.slot_bytes, _LINE)
         return np.frombuffer(self._memory, np.uint8, size, begin)
 
     def describe(self, slot: int, header: SlotHeader, size: int) -> None:
@@ -131,7 +137,7 @@ class RingMemory:
 
         :raises TransportError: for an encoding of more than 16 bytes
         """
-        entry, encoding = self.slots[slot], header.encoding.encode()
+        entry, encoding = self._slots[slot], header.encoding.encode()
         if len(encoding) > _SLOT['encoding'].itemsize:
             raise TransportError(f'{header.encoding!r} is too long for the name of an encoding')
         for field in ('stamp_ns', 'width', 'height', 'step', 'is_bigendian', 'tokens'):
@@ -143,7 +149,7 @@ class RingMemory:
 
         :raises TransportError: if that does not fit the slot
         """
-        entry = self.slots[slot]
+        entry = self._slots[slot]
         size = int(entry['size'])
         header = SlotHeader(
             int(entry['stamp_ns']),
