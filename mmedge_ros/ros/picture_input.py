@@ -19,7 +19,7 @@ from mmedge_ros.transport import TransportError
 from mmedge_ros.transport.picture_ring import ReaderCounts, RingReader
 
 _LOOK = 0.2
-# Stamps that are remembered while pictures come both ways: seconds of them.
+# Stamps that are remembered for when pictures come both ways: seconds of them.
 _REMEMBERED = 64
 
 
@@ -62,6 +62,9 @@ class PictureInput:
 
     def _subscribe(self) -> Any:
         self._is_both = False
+        # A recording that is played again has the same stamps.
+        self._image_stamps.clear()
+        self._ring_stamps.clear()
         return self._node.create_subscription(
             Image, names.CAMERA_IMAGE, self._on_image, **qos.overridable(qos.SENSOR)
         )

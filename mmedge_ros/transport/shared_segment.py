@@ -33,8 +33,8 @@ _NAME = re.compile(rf'{PREFIX}[0-9a-z_]{{1,64}}')
 _FLOCK = struct.Struct('hhqqi4x')
 # Bytes that are locked: for a change of state, by the owner, and by each other participant.
 _CHANGE, _OWNER, _FIRST_GUEST = 0, 1, 2
-# A change takes microseconds; who holds it longer is stopped.
-_LONGEST_CHANGE = 0.1
+# A change takes microseconds, but a limit of the processor may stop who is in one for a while.
+_LONGEST_CHANGE = 1.0
 _LOOK = 0.0001
 
 

@@ -91,6 +91,10 @@ class Encoder:
     def figure(self, name: str) -> int:
         return int(str(self.input.figures()[f'ring_{name}']))
 
+    def start_over(self) -> None:
+        """Let the next picture have the first stamp again."""
+        self._next_ns = SECOND
+
     def meet(self, driver: Any) -> None:
         """Let a driver take pictures until one of them has come."""
         begin = len(self.stamps)
@@ -178,7 +182,7 @@ def test_a_larger_picture_gets_a_larger_ring(encoder: Encoder, driver: Driver) -
     sent = encoder.watch(driver, lambda: encoder.figure('read') > 10, side=64)
     begin = encoder.stamps.index(sent[0])
     assert encoder.stamps[begin:] == sent
-    assert len(list(FOLDER.glob(f'{PREFIX}*'))) >= 1
+    assert len(list(FOLDER.glob(f'{PREFIX}{os.getpid()}_*'))) == 1
 
 
 def test_when_the_driver_goes_a_foreign_one_is_heard_and_back_again(
@@ -201,6 +205,21 @@ def test_when_the_driver_goes_a_foreign_one_is_heard_and_back_again(
     finally:
         other.end()
     assert len(set(encoder.stamps)) == len(encoder.stamps)
+
+
+def test_a_recording_that_is_played_again_is_heard_again(encoder: Encoder, driver: Driver) -> None:
+    encoder.watch(driver, lambda: not encoder.takes_images)
+    driver.end()
+    encoder.stay(lambda: encoder.takes_images)
+    encoder.start_over()
+    other = Driver('other_driver')
+    try:
+        encoder.meet(other)
+        begin = len(encoder.stamps)
+        sent = encoder.watch(other, lambda: not encoder.takes_images)
+        assert encoder.stamps[begin:] == sent
+    finally:
+        other.end()
 
 
 def test_a_ring_that_may_not_be_entered_is_no_loss(
@@ -281,7 +300,7 @@ class TestGraph:
             ),
             NodeDescription('camera_encoder', 'unit_encoder', {'detector': str(detector)}),
         ]
-        before = set(FOLDER.glob(f'{PREFIX}*'))
+        cameras = []
         with ProcessGroup(nodes, tmp_path / 'logs') as group:
             bystander.group = group
             count = bystander.node.count_subscribers
@@ -298,10 +317,15 @@ class TestGraph:
             assert int(bystander.figure('camera', 'ring_written')) >= 20
             # Killed in the middle of whatever it does, and started again.
             bystander.wait_until(lambda: 'camera' in group.pids)
-            os.kill(group.pids['camera'], signal.SIGKILL)
+            cameras.append(group.pids['camera'])
+            os.kill(cameras[0], signal.SIGKILL)
+            bystander.wait_until(lambda: group.pids.get('camera', cameras[0]) != cameras[0])
             bystander.wait_for_units('camera', 20)
             bystander.wait_until(lambda: count('/camera/image') == 0)
-        assert set(FOLDER.glob(f'{PREFIX}*')) <= before
+            cameras.append(group.pids['camera'])
+            assert list(FOLDER.glob(f'{PREFIX}{cameras[1]}_*'))
+        for pid in cameras:
+            assert not list(FOLDER.glob(f'{PREFIX}{pid}_*'))
 
     def test_a_raw_recording_is_encoded_whole_through_the_ring(
         self, raw_bag: Path, detector: Path, bystander: Bystander, tmp_path: Path

@@ -7,7 +7,6 @@ puts embeddings into a ring and prints where, and `costs` measures binding besid
 from __future__ import annotations
 
 import json
-import resource
 import sys
 import time
 from pathlib import Path
@@ -134,7 +133,8 @@ def encode_until_done(folder: Path, count: int) -> None:
 def costs(folder: Path, way: str, count: int, side: int) -> dict[str, float]:
     """Measure what handing an embedding on costs beside running both bricks.
 
-    :return: processor time per embedding (ms), and memory above that of the loaded bricks (MB)
+    :return: processor time per embedding (ms), and the peak of memory above that of
+        the loaded bricks, with the slots of the ring (MB)
     """
     tokens = (side // PATCH) ** 2
     vision, decoder = opened(folder / VISION), opened(folder / DECODER)
@@ -144,19 +144,26 @@ def costs(folder: Path, way: str, count: int, side: int) -> dict[str, float]:
     encode, decode = (
         (encode_in_place, decode_in_place) if way == 'bind' else (encode_and_copy, copy_and_decode)
     )
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    # Forgets the peak of loading (proc(5)).
+    Path('/proc/self/clear_refs').write_text('5')
+    before = _memory_kb('VmRSS')
     begun = time.process_time()
     for _ in range(count):
         at = encode(vision, writer, given)
         assert at is not None
         decode(decoder, reader, at)
     spent = time.process_time() - begun
-    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - peak
+    grown = _memory_kb('VmHWM') - before
     return {
         'embedding_mb': 4 * tokens * WIDTH / 1e6,
         'processor_ms': 1e3 * spent / count,
         'memory_mb': grown * 1024 / 1e6,
     }
+
+
+def _memory_kb(name: str) -> int:
+    status = Path('/proc/self/status').read_text()
+    return int(status.split(f'{name}:')[1].split()[0])
 
 
 if __name__ == '__main__':
