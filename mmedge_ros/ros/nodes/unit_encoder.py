@@ -7,7 +7,6 @@ import time
 from typing import Any
 
 from rclpy.node import Node
-from sensor_msgs.msg import Image
 
 from mmedge_ros import msg
 from mmedge_ros.data_types import (
@@ -23,11 +22,11 @@ from mmedge_ros.ros.diagnostics import Diagnostics, problem_figures
 from mmedge_ros.ros.encoder_setup import EncoderWatch, UnitEncoderParameters, make_encoder
 from mmedge_ros.ros.input_watch import InputWatch
 from mmedge_ros.ros.messages import conversions, names, qos
-from mmedge_ros.ros.messages.sensor_input import input_topic, received_unit
+from mmedge_ros.ros.messages.sensor_input import received_unit
 from mmedge_ros.ros.node_main import run_nodes
 from mmedge_ros.ros.parameters import declare
-from mmedge_ros.ros.picture_input import PictureInput
 from mmedge_ros.ros.ros_clock import RosClock
+from mmedge_ros.ros.unit_input import UnitInput
 
 
 class UnitEncoderNode(Node):
@@ -69,22 +68,13 @@ class UnitEncoderNode(Node):
             self.create_subscription(msg.TrackArray, names.TRACKS, self._on_tracks, qos.RESULT)
         self._worker.start()
         # Last, so that a player that waits for this subscription meets a warm encoder.
-        topic, kind = input_topic(p.modality, p.image_transport)
-        self._pictures: PictureInput | None = None
-        if kind is Image:
-            self._pictures = PictureInput(self, self._on_unit)
-            subscription = self._pictures.images
-        else:
-            subscription = self.create_subscription(
-                kind, topic, self._on_unit, **qos.overridable(qos.SENSOR)
-            )
-        self._watch.expect(p.modality, topic, subscription.qos_profile, kind)
+        self._input = UnitInput(self, p.modality, p.image_transport, self._on_unit)
+        self._input.expect_in(self._watch)
 
     def stop(self) -> None:
         """End the worker."""
         self._worker.stop()
-        if self._pictures is not None:
-            self._pictures.close()
+        self._input.close()
 
     def _on_unit(self, message: Any, info: Any) -> None:
         modality = self._options.modality
@@ -146,6 +136,7 @@ class UnitEncoderNode(Node):
             # Not every modality that a package adds has levels.
             **getattr(self._encoder, 'level_figures', dict)(),
             **(self._pictures.figures() if self._pictures is not None else {}),
+            **self._input.figures(),
         }
 
 
