@@ -18,7 +18,7 @@ from mmedge_ros.ros.ros_clock import steady_clock
 from mmedge_ros.transport import TransportError
 from mmedge_ros.transport.picture_ring import ReaderCounts, RingReader
 
-_LOOK = 0.2
+_LOOK = 0.5
 # Stamps that are remembered for when pictures come both ways: seconds of them.
 _REMEMBERED = 64
 

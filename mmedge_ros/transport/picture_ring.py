@@ -201,9 +201,13 @@ class RingWriter:
             held = sum(int(self._memory.tokens[slot]) for slot in unread)
             if held + tokens > self._token_budget:
                 return None
-        free = [slot for slot in range(len(self._memory.states)) if slot not in unread]
-        # The newest stays as long as possible, for a reader that comes late.
-        return min(free, key=self._memory.sequences.tolist().__getitem__, default=None)
+        sequences, newest = self._memory.sequences.tolist(), int(self._memory.newest[0])
+        free = [slot for slot in range(len(sequences)) if slot not in unread]
+        # One that was used just now is still in the cache of the processor; the newest stays,
+        # for a reader that comes late.
+        return min(
+            free, key=lambda slot: (sequences[slot] == newest, -sequences[slot]), default=None
+        )
 
     def _overwritten_slot(self, tokens: int) -> int | None:
         attached, memory = self._attached(), self._memory
@@ -296,10 +300,12 @@ class RingReader:
             if not self._holds(slot, sequence):
                 return None
             claimed = memory.header_of(slot)
-            states = memory.readers[:, self._number]
-            states[memory.sequences < sequence] = SlotState.FREE
-            states[slot] = SlotState.READING
-            memory.leases[slot, self._number] = time.monotonic_ns() + int(lease * 1e9)
+            number = self._number
+            for other, of_other in enumerate(memory.sequences.tolist()):
+                if of_other < sequence:
+                    memory.readers[other, number] = SlotState.FREE
+            memory.readers[slot, number] = SlotState.READING
+            memory.leases[slot, number] = time.monotonic_ns() + int(lease * 1e9)
         if self._last:
             self.counts.missed += max(sequence - self._last - 1, 0)
         self._last = sequence

@@ -231,6 +231,27 @@ def test_embeddings_are_admitted_by_tokens(make: Callable[..., RingWriter]) -> N
         write(101)
 
 
+@pytest.mark.parametrize(
+    'about',
+    [
+        SlotHeader(1, 2**32, 1, 'mono8', 1),
+        SlotHeader(2**63, 1, 1, 'mono8', 1),
+        SlotHeader(1, 1, 1, 'an_encoding_of_more_bytes', 1),
+        SlotHeader(1, 1, -1, 'mono8', 1),
+    ],
+)
+def test_what_a_header_has_no_room_for_is_refused_and_the_ring_goes_on(
+    make: Callable[..., RingWriter], about: SlotHeader
+) -> None:
+    writer = make(2)
+    reader = RingReader(writer.name)
+    for _ in range(3):
+        with pytest.raises(TransportError):
+            writer.write(pixels(1), about)
+    assert value_of(reader, put(writer, 4)) == 4
+    assert writer.counts.reclaimed == 3
+
+
 def test_a_picture_is_no_embedding(make: Callable[..., RingWriter]) -> None:
     writer = make()
     reader = RingReader(writer.name)
