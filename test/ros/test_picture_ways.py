@@ -150,7 +150,8 @@ def test_pictures_move_to_the_ring_and_none_is_lost_or_doubled_on_the_way(
     encoder.meet(driver)
     begin = len(encoder.stamps)
     sent = encoder.watch(driver, lambda: not encoder.takes_images)
-    sent += encoder.watch(driver, lambda: encoder.figure('read') > 20)
+    read = encoder.figure('read')
+    sent += encoder.watch(driver, lambda: encoder.figure('read') > read + 20)
     assert encoder.stamps[begin:] == sent
     assert driver.outputs.figures()['ring_dropped'] == 0
     assert (encoder.figure('missed'), encoder.figure('torn')) == (0, 0)
@@ -179,7 +180,8 @@ def test_an_image_is_made_only_while_somebody_else_takes_it(
 
 def test_a_larger_picture_gets_a_larger_ring(encoder: Encoder, driver: Driver) -> None:
     encoder.watch(driver, lambda: not encoder.takes_images)
-    sent = encoder.watch(driver, lambda: encoder.figure('read') > 10, side=64)
+    read = encoder.figure('read')
+    sent = encoder.watch(driver, lambda: encoder.figure('read') > read + 10, side=64)
     begin = encoder.stamps.index(sent[0])
     assert encoder.stamps[begin:] == sent
     assert len(list(FOLDER.glob(f'{PREFIX}{os.getpid()}_*'))) == 1
