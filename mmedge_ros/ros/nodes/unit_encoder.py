@@ -135,7 +135,6 @@ class UnitEncoderNode(Node):
             **(recogniser.figures() if recogniser is not None else {}),
             # Not every modality that a package adds has levels.
             **getattr(self._encoder, 'level_figures', dict)(),
-            **(self._pictures.figures() if self._pictures is not None else {}),
             **self._input.figures(),
         }
 
