@@ -33,6 +33,7 @@ class FusionNode(Node):
         parameters = declare(self, FusionParameters)
         self._ros_clock = RosClock(self)
         self._pipeline = fusion_pipeline(parameters)
+        self._refusals: dict[str, Any] = {}
         self._tracks = self.create_publisher(
             msg.TrackArray, names.TRACKS, **qos.overridable(qos.RESULT)
         )
@@ -94,7 +95,9 @@ class FusionNode(Node):
         try:
             return convert(message)
         except ValueError as err:
-            self.get_logger().warning(f'{words} not used: {err}', throttle_duration_sec=5.0)
+            # Throttled apart: a logger throttles by where it is called.
+            refusals = self._refusals.setdefault(words, self.get_logger().get_child(words))
+            refusals.warning(f'{words} not used: {err}', throttle_duration_sec=5.0)
             return None
 
     def _publish(self, decision: Decision) -> None:
