@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from ring_processes import SIDE, header, pixels, ring_process, words_of
 
@@ -344,6 +344,8 @@ def test_a_link_is_not_followed(tmp_path: Path, make: Callable[..., RingWriter])
         link.unlink()
 
 
+# Each example makes a ring, and collects what a refused reader leaves.
+@settings(max_examples=30)
 @given(
     where=st.integers(0, 700),
     what=st.binary(min_size=1, max_size=64),
