@@ -89,10 +89,11 @@ class SensingBounds:
     def at(self, now: float) -> Bounds:
         """Return what may be chosen now."""
         state = self.power.update(now)
-        if state.mode is PowerMode.CRITICAL is not self._mode:
+        is_critical = state.mode is PowerMode.CRITICAL
+        if is_critical and self._mode is not PowerMode.CRITICAL:
             self.standby.reset(now)
         self._mode = state.mode
-        stands_by = state.mode is PowerMode.CRITICAL and not self.standby.is_awake(now)
+        stands_by = is_critical and not self.standby.is_awake(now)
         caps = self._policy.caps(now, self._scans.share(now))
         return Bounds(caps, power_caps(state), stands_by)
 

@@ -91,6 +91,8 @@ def _at_rest(volts: FloatArray, amperes: FloatArray, cells: int) -> float:
     spread = amperes - amperes.mean()
     if np.ptp(amperes) < _LEAST_SPREAD:
         return float(np.median(volts))
-    ohms = -float(spread @ (volts - volts.mean())) / float(spread @ spread)
+    # Numbers that no battery has make an unknown charge.
+    with np.errstate(over='ignore', invalid='ignore'):
+        ohms = -float(spread @ (volts - volts.mean())) / float(spread @ spread)
     ohms = min(max(ohms, 0.0), _MOST_OHMS * cells)
     return float(np.median(volts + ohms * amperes))

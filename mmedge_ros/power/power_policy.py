@@ -1,7 +1,7 @@
 """Three states of power by the charge of the battery, and what each leaves to perception.
 
 After Nanomind: above a high charge nothing is held back (UNCONSTRAINED), below a low one
-perception stands by and wakes for events (CRITICAL), and between them (PROPORTIONAL) a number
+perception may stand by and wake for events (CRITICAL), and between them (PROPORTIONAL) a number
 alpha falls from 1 to 0. There the rate is not interpolated, as that breaks tracking: pictures are
 encoded less often instead, and objects followed in the others.
 
@@ -44,13 +44,10 @@ class PowerParameters:
     high: float = parameter(
         0.6, 'usable charge up to which perception saves, the more the lower it is', '', 0.0, 1.0
     )
-    low: float = parameter(
-        0.25,
-        'usable charge up to which perception stands by, and wakes for events; 0 never stands by '
-        'as long as any is left',
-        '',
-        0.0,
-        1.0,
+    low: float = parameter(0.25, 'usable charge at which it saves all it can', '', 0.0, 1.0)
+    standby: bool = parameter(
+        False,
+        'below that the camera stands by and wakes for events, and sees a sixth of the people',
     )
     # To be better again, charge must be above a limit by this much,
     hysteresis: float = 0.03
@@ -63,6 +60,8 @@ class PowerParameters:
     hold: float = 5.0
 
 
+# With all three states.
+STANDING_BY = PowerParameters(standby=True)
 # What never saves, as long as the battery is not empty.
 NEVER = PowerParameters(reserve=0.0, high=0.0, low=0.0)
 
@@ -114,7 +113,7 @@ class PowerPolicy:
 
     def _step(self, charge: Charge, now: float, is_first: bool) -> None:
         wanted = self._wanted(self.usable(charge.value))
-        if wanted is PowerMode.CRITICAL and charge.is_rough:
+        if wanted is PowerMode.CRITICAL and (charge.is_rough or not self._p.standby):
             # A guess may make perception save, and not blind it.
             wanted = PowerMode.PROPORTIONAL
         present = self.state.mode
@@ -134,9 +133,9 @@ class PowerPolicy:
         low = p.low + (p.hysteresis if present is PowerMode.CRITICAL else 0.0)
         saves = present is not PowerMode.UNCONSTRAINED
         high = p.high + (p.hysteresis if saves and p.high > p.low else 0.0)
-        if usable <= low:
-            return PowerMode.CRITICAL
-        return PowerMode.PROPORTIONAL if usable <= high else PowerMode.UNCONSTRAINED
+        if usable > high:
+            return PowerMode.UNCONSTRAINED
+        return PowerMode.CRITICAL if usable <= low else PowerMode.PROPORTIONAL
 
     def _made(self, mode: PowerMode, charge: float) -> PowerState:
         usable = self.usable(charge)

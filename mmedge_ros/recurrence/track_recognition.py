@@ -31,9 +31,6 @@ _DOUBTFUL_LOOKS = 6
 class RecognitionParameters:
     """How often tracks are looked at, and when something is new."""
 
-    refresh: float = parameter(
-        2.0, 'a track whose label is sure is looked at again after this', 's', 0.1, 600.0
-    )
     absent: float = parameter(
         60.0,
         'a label that was absent for so long is a novelty when it appears',
@@ -41,6 +38,8 @@ class RecognitionParameters:
         0.1,
         36_000.0,
     )
+    # A track whose label is sure is looked at again after this (s).
+    refresh: float = 2.0
     # The looks at a track must agree so much for its label to be taken.
     sure: float = 0.75
     # Most tracks that are looked at in one decision.

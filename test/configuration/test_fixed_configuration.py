@@ -6,9 +6,11 @@ from typing import Any
 
 import pytest
 
+from mmedge_ros.configuration.configuration_loop import ConfigurationLoopParameters
 from mmedge_ros.configuration.fixed_configuration import FixedConfiguration
 from mmedge_ros.data_types import CAMERA, RADAR, STANDBY, Configuration
 from mmedge_ros.monitoring.system_state import SystemState
+from mmedge_ros.power.power_policy import STANDING_BY
 from mmedge_ros.power.standby import PERIOD
 
 LEVELS = {CAMERA: ('small', 'medium', 'large'), RADAR: ('',)}
@@ -19,7 +21,8 @@ class Drone:
     """Decides ten times a second, on a state of the system."""
 
     def __init__(self, default: str = 'medium') -> None:
-        self.loop = FixedConfiguration(LEVELS, {CAMERA: default, RADAR: ''})
+        parameters = ConfigurationLoopParameters(power=STANDING_BY)
+        self.loop = FixedConfiguration(LEVELS, {CAMERA: default, RADAR: ''}, parameters)
         self.now = 20.0
         self.made: list[Configuration] = []
 

@@ -12,7 +12,13 @@ from hypothesis import strategies as st
 from mmedge_ros.lab.bench.discharge import REPORTS, VOLTAGE_ALONE, discharge, flown
 from mmedge_ros.monitoring.system_state import SystemState
 from mmedge_ros.power.power_allowance import SPARSEST, PowerAllowance, allowance_of
-from mmedge_ros.power.power_policy import PowerMode, PowerParameters, PowerPolicy, PowerState
+from mmedge_ros.power.power_policy import (
+    STANDING_BY,
+    PowerMode,
+    PowerParameters,
+    PowerPolicy,
+    PowerState,
+)
 
 PERIOD = 0.25
 # With the default reserve of 0.2: where usable charge is 0.6 and 0.25.
@@ -23,7 +29,7 @@ class Flight:
     """A policy that takes a state of the system four times a second."""
 
     def __init__(self, parameters: PowerParameters | None = None) -> None:
-        self.policy = PowerPolicy(parameters)
+        self.policy = PowerPolicy(parameters or STANDING_BY)
         self.now = 50.0
         self.states: list[PowerState] = []
 
@@ -82,6 +88,17 @@ def test_a_noisy_charge_changes_the_state_at_most_once_per_crossing(noise: list[
     assert flight.modes == [PowerMode.UNCONSTRAINED, PowerMode.PROPORTIONAL]
     reuse = [allowance_of(state).reuse for state in flight.states]
     assert reuse == sorted(reuse)
+
+
+def test_by_default_the_camera_never_stands_by_and_saves_all_it_can_instead() -> None:
+    state = Flight(PowerParameters()).fly(charged(0.05), 60.0)
+    assert (state.mode, state.alpha) == (PowerMode.PROPORTIONAL, 0.0)
+    assert allowance_of(state).reuse == SPARSEST
+
+
+def test_with_no_high_limit_only_an_empty_battery_saves() -> None:
+    flight = Flight(PowerParameters(high=0.0))
+    assert flight.fly(charged(0.25), 60.0).mode is PowerMode.UNCONSTRAINED
 
 
 def test_a_short_dip_is_no_change_but_a_critical_charge_is_one_at_once() -> None:

@@ -85,7 +85,7 @@ def watched(root: Path, detector: Path, state: str = names.SYSTEM_STATE) -> list
         visualizer=False,
         detector=str(detector),
         monitor={'root': str(root), 'slow_period': 0.1, 'rate': 10.0},
-        optimizer={},
+        optimizer={'adaptation.power.standby': True},
         remappings=(),
     )
     nodes = {node.name: node for node in perception_graph(options)}

@@ -6,7 +6,7 @@ current times the internal resistance.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -14,7 +14,12 @@ import numpy as np
 
 from mmedge_ros.monitoring.system_state import SystemState
 from mmedge_ros.power.power_allowance import allowance_of
-from mmedge_ros.power.power_policy import PowerMode, PowerPolicy, PowerState
+from mmedge_ros.power.power_policy import (
+    STANDING_BY,
+    PowerMode,
+    PowerPolicy,
+    PowerState,
+)
 
 # Open-circuit volts of a lithium polymer cell at charges of 0, 10, 20 ... 100 %.
 _CELL_VOLTS = (3.3, 3.65, 3.71, 3.75, 3.78, 3.81, 3.86, 3.93, 4.0, 4.08, 4.18)
@@ -78,9 +83,9 @@ def discharge(report: str = WHOLE, amp_hours: float = 5.2, seed: int = 1) -> lis
     return moments
 
 
-def flown(moments: Sequence[Moment], make: Callable[[], PowerPolicy] = PowerPolicy) -> Discharge:
-    """Return what a new policy makes of a discharge."""
-    policy, states = make(), []
+def flown(moments: Sequence[Moment]) -> Discharge:
+    """Return what a new policy with all three states makes of a discharge."""
+    policy, states = PowerPolicy(STANDING_BY), []
     for moment in moments:
         policy.take(moment.state, moment.time)
         states.append(policy.update(moment.time))

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from mmedge_ros.configuration.configuration_loop import ConfigurationLoopParameters
 from mmedge_ros.configuration.fixed_configuration import FixedConfiguration
 from mmedge_ros.data_types import (
     CAMERA,
@@ -24,7 +25,7 @@ from mmedge_ros.data_types import (
 from mmedge_ros.lab.evaluation.encoded_flight import EncodedFlight, replay_encoded
 from mmedge_ros.monitoring.system_state import SystemState
 from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline
-from mmedge_ros.power.power_policy import PowerParameters
+from mmedge_ros.power.power_policy import STANDING_BY, PowerParameters
 from mmedge_ros.records.device_profile import DeviceProfile
 from mmedge_ros.records.run_record import RunRecord
 
@@ -92,7 +93,10 @@ class BatterySteering:
     """The policy of the package with a battery of one charge."""
 
     def __init__(self, charge: float, level: str) -> None:
-        self._loop = FixedConfiguration({CAMERA: (level,), RADAR: ('',)}, {CAMERA: level})
+        parameters = ConfigurationLoopParameters(power=STANDING_BY)
+        self._loop = FixedConfiguration(
+            {CAMERA: (level,), RADAR: ('',)}, {CAMERA: level}, parameters
+        )
         self._state = SystemState(charge=charge)
         self._level = level
         self._begun = False
