@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -18,6 +19,14 @@ from mmedge_ros.aggregation.streaming_aggregator import (
 from mmedge_ros.aggregation.temporal_rules import LAGS, OLDEST
 from mmedge_ros.aggregation.unit_networks import OnnxUnitNetworks
 from mmedge_ros.data_types import CAMERA, RADAR
+from mmedge_ros.encoding.bricks import (
+    FUSION,
+    LATELY,
+    BrickState,
+    BrickStatus,
+    RunTime,
+    measured_loading,
+)
 from mmedge_ros.encoding.bundle.model_bundle import FUSION_PARTS, ModelBundle
 from mmedge_ros.encoding.feature_grid import MAP_SHAPE
 
@@ -36,19 +45,22 @@ class FusionNetworkRuntime:
     """
 
     def __init__(self, files: Mapping[str, Path], threads: int = 1) -> None:
-        self.aggregators = {
-            modality: StreamingAggregator(
-                OnnxUnitNetworks(
-                    NetworkGraph(files[f'project_{modality}'], threads),
-                    [
-                        NetworkGraph(files[f'change_{modality}_{lag + 1}'], threads)
-                        for lag in range(len(LAGS))
-                    ],
+        self._run_time = RunTime()
+        self._ran_at = -math.inf
+        with measured_loading() as self._loading:
+            self.aggregators = {
+                modality: StreamingAggregator(
+                    OnnxUnitNetworks(
+                        NetworkGraph(files[f'project_{modality}'], threads),
+                        [
+                            NetworkGraph(files[f'change_{modality}_{lag + 1}'], threads)
+                            for lag in range(len(LAGS))
+                        ],
+                    )
                 )
-            )
-            for modality in (CAMERA, RADAR)
-        }
-        self._head = NetworkGraph(files['fuse'], threads)
+                for modality in (CAMERA, RADAR)
+            }
+            self._head = NetworkGraph(files['fuse'], threads)
         self._require_fitting()
 
     @classmethod
@@ -87,8 +99,22 @@ class FusionNetworkRuntime:
             for modality, aggregate in aggregates.items()
             for name, tensor in _inputs(aggregate).items()
         }
+        begun = time.monotonic()
         maps: Array = self._head.run(feeds, [_MAPS])[0][0]
+        self._ran_at = time.monotonic()
+        self._run_time.add(self._ran_at - begun)
         return maps
+
+    def brick(self) -> BrickStatus:
+        """Return what the networks do and cost; a run is one of the head."""
+        lately = time.monotonic() - self._ran_at < LATELY
+        return BrickStatus(
+            FUSION,
+            state=BrickState.RUNNING if lately else BrickState.RESIDENT,
+            load_time=self._loading.seconds,
+            run_time=self._run_time.mean,
+            memory=self._loading.memory,
+        )
 
     def _require_fitting(self) -> None:
         shapes = {

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from mmedge_ros.commands.bench_adaptation import adaptation
+from mmedge_ros.commands.bench_bricks import bricks
 from mmedge_ros.commands.bench_power import power
 from mmedge_ros.commands.bench_recognition import recognition
 from mmedge_ros.commands.bench_reuse import reuse
@@ -33,6 +34,7 @@ bench_app.command()(reuse)
 bench_app.command()(power)
 bench_app.command()(recognition)
 bench_app.command()(ring)
+bench_app.command()(bricks)
 
 _LIMITS = '60,80,120,140,160'
 _LONGEST_MS = 1e8

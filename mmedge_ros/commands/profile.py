@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mmedge_ros.commands.display import console, say
+from mmedge_ros.commands.display import StatusLine, console, say
 from mmedge_ros.commands.options import option
 
 if TYPE_CHECKING:
     from mmedge_ros.configuration.configuration_space import ConfigurationSpace
     from mmedge_ros.configuration.profiling import Phase, PhaseSamples
+    from mmedge_ros.encoding.bricks import BrickCost
     from mmedge_ros.records.device_profile import DeviceProfile
 
 _LEAST_PERCENT = 5.0
@@ -92,6 +94,7 @@ def _run(
     checks: int,
 ) -> None:
     from mmedge_ros.configuration.profiling import profile_phases
+    from mmedge_ros.encoding.bricks import costs_as_plain
     from mmedge_ros.records.device_profile import write_profile
     from mmedge_ros.ros.sessions.profile_session import PhaseDuration, measure
 
@@ -99,8 +102,10 @@ def _run(
     model, space = chosen_space(flight, bundle)
     phases = profile_phases(space, percents, checks)
     out.parent.mkdir(parents=True, exist_ok=True)
+    bricks = measured_bricks(model)
     measured = measure(flight, model, space, phases, PhaseDuration(*duration), show_phase)
     made = made_profile(model, space, measured)
+    made = replace(made, details={**made.details, 'bricks': costs_as_plain(bricks)})
     write_profile(made, out)
     check = made.details.get('cross_check')
     if check:
@@ -111,6 +116,23 @@ def _run(
     for name, count in made.details.get('measured_rarely', {}).items():
         say(f'{name} was measured {count} times only; its quantiles are rough')
     typer.echo(out)
+
+
+def measured_bricks(model: Path) -> list[BrickCost]:
+    """Measure every network on every device that this machine may have.
+
+    :raises EncodingError: if the processor cannot run one
+    """
+    from mmedge_ros.power.brick_measurement import measure_bricks
+
+    bricks = []
+    with StatusLine('measuring bricks') as line:
+        for found in measure_bricks(model, on_brick=line.advance):
+            if isinstance(found, str):
+                say(f'not measured: {found}')
+            else:
+                bricks.append(found)
+    return bricks
 
 
 def chosen_space(bag: Path, bundle: str) -> tuple[Path, ConfigurationSpace]:
@@ -164,7 +186,6 @@ def show_phase(share: float, phase: Phase, lacking: Mapping[str, int]) -> None:
 
 def _flight() -> Path:
     """Return the demo's flight, kept for the next time."""
-    from mmedge_ros.commands.display import StatusLine
     from mmedge_ros.lab.simulation.flight import cached_demo_flight
 
     with StatusLine('simulating a flight, once') as line:

@@ -32,6 +32,7 @@ from mmedge_ros.configuration.unit_time_profile import UnitTimeProfile
 from mmedge_ros.data_types import Configuration, ModalityConfiguration, Trail
 from mmedge_ros.monitoring.system_state import SystemState
 from mmedge_ros.parameter import group, parameter
+from mmedge_ros.power.placement import Placement
 from mmedge_ros.power.power_policy import PowerParameters
 
 _NS = 1e-9
@@ -98,6 +99,7 @@ class ConfigurationLoop:
 
     Instants named ``now`` are seconds on the monotonic clock.
 
+    :param placement: where levels run; None leaves them where they are set up
     :raises ConfigurationError: if the profile lacks a level of the space
     """
 
@@ -107,13 +109,14 @@ class ConfigurationLoop:
         profile: UnitTimeProfile,
         predictor: AccuracyPredictor,
         parameters: ConfigurationLoopParameters | None = None,
+        placement: Placement | None = None,
     ) -> None:
         self._parameters = p = parameters or ConfigurationLoopParameters()
         self._predictor = predictor
         self._latency = FactorisedLatency(space, profile, p.stride)
         self._proven = ProvenLatency(self._latency, self._latency.pace)
         self._rules = ChangeRules(space, self._proven, p.reconfiguration)
-        self.bounds = SensingBounds(p.caps, p.power)
+        self.bounds = SensingBounds(p.caps, p.power, placement)
         self._guard = LoadGuard(p.guard)
         self._space = space
         self.budget = LatencyBudget(p.budget)

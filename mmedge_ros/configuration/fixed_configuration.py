@@ -16,6 +16,7 @@ from mmedge_ros.data_types import (
     ModalityConfiguration,
 )
 from mmedge_ros.monitoring.system_state import SystemState
+from mmedge_ros.power.placement import Placement
 
 _AS_SET_UP = 'as set up'
 
@@ -25,6 +26,7 @@ class FixedConfiguration:
 
     :param levels: of each modality, from the cheapest; ('',) where it has none of its own
     :param defaults: the level of each that is used where none is named
+    :param placement: where levels run; None leaves them where they are set up
     """
 
     def __init__(
@@ -32,9 +34,10 @@ class FixedConfiguration:
         levels: Mapping[str, Sequence[str]],
         defaults: Mapping[str, str],
         parameters: ConfigurationLoopParameters | None = None,
+        placement: Placement | None = None,
     ) -> None:
         p = parameters or ConfigurationLoopParameters()
-        self.bounds = SensingBounds(p.caps, p.power)
+        self.bounds = SensingBounds(p.caps, p.power, placement)
         self.counts = LoopCounts()
         self.reasons: tuple[str, ...] = ()
         self._options = [ModalityOptions(m, (), tuple(of)) for m, of in levels.items()]
@@ -69,7 +72,7 @@ class FixedConfiguration:
         self.reasons = bounds.reasons
         parts = tuple(self._part(o, (bounds.caps, bounds.power)) for o in self._options)
         wanted = Configuration(modalities=parts, reason='; '.join(bounds.reasons) or _AS_SET_UP)
-        if self.current is None and not bounds.reasons:
+        if self.current is None and not bounds.reasons and not bounds.devices:
             return None
         if self._holds_too_shortly(now_ns) and not self._wakes(bounds.stands_by):
             return None

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import NamedTuple
 
 from mmedge_ros.configuration.caps_policy import (
@@ -22,7 +23,9 @@ from mmedge_ros.data_types import (
     Configuration,
     ModalityConfiguration,
 )
+from mmedge_ros.encoding.bricks import brick_name
 from mmedge_ros.monitoring.system_state import SystemState
+from mmedge_ros.power.placement import Placement
 from mmedge_ros.power.power_allowance import PowerAllowance, allowance_of
 from mmedge_ros.power.power_policy import PowerMode, PowerParameters, PowerPolicy, PowerState
 from mmedge_ros.power.standby import Standby
@@ -33,29 +36,39 @@ STANDING_BY = 'the camera stands by'
 class Bounds(NamedTuple):
     """What may be chosen: ``caps`` by the computer and ``power`` by the battery, both hold.
 
-    ``stands_by``: the camera rests. ``reasons`` are those of both.
+    ``stands_by``: the camera rests; ``devices``: where levels run, by the names of their bricks,
+    as far as there is a choice. ``reasons`` are those of both.
     """
 
     caps: Caps = NO_CAPS
     power: Caps = NO_CAPS
     stands_by: bool = False
+    devices: Mapping[str, str] = MappingProxyType({})
 
     @property
     def reasons(self) -> tuple[str, ...]:
         return (*self.caps.reasons, *self.power.reasons)
 
     def held(self, parts: Iterable[ModalityConfiguration]) -> tuple[ModalityConfiguration, ...]:
-        """Return parts of a configuration with a camera that rests, if it does."""
-        return tuple(
-            replace(part, rate=STANDBY) if self.stands_by and part.modality == CAMERA else part
-            for part in parts
-        )
+        """Return parts of a configuration where they run, with a camera that rests, if it does."""
+        return tuple(self._held(part) for part in parts)
+
+    def _held(self, part: ModalityConfiguration) -> ModalityConfiguration:
+        device = self.devices.get(brick_name(part.modality, part.level), part.device)
+        rests = self.stands_by and part.modality == CAMERA
+        return replace(part, device=device, rate=STANDBY if rests else part.rate)
 
 
 class SensingBounds:
-    """Follows the state of the system; instants are seconds on the monotonic clock."""
+    """Follows the state of the system; instants are seconds on the monotonic clock.
 
-    def __init__(self, caps: CapsParameters, power: PowerParameters) -> None:
+    :param placement: where levels run; None leaves them where they are set up
+    """
+
+    def __init__(
+        self, caps: CapsParameters, power: PowerParameters, placement: Placement | None = None
+    ) -> None:
+        self.placement = placement or Placement((), {})
         self.power = PowerPolicy(power, caps.cells)
         self.standby = Standby()
         self._policy = CapsPolicy(caps)
@@ -95,7 +108,8 @@ class SensingBounds:
         self._mode = state.mode
         stands_by = is_critical and not self.standby.is_awake(now)
         caps = self._policy.caps(now, self._scans.share(now))
-        return Bounds(caps, power_caps(state), stands_by)
+        devices = self.placement.devices(state.mode is not PowerMode.UNCONSTRAINED, now)
+        return Bounds(caps, power_caps(state), stands_by, devices)
 
 
 def power_caps(state: PowerState) -> Caps:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,16 +15,56 @@ import onnxruntime
 from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.bundle.weights import cache_folder, require_weights
 
-_PROVIDERS = {
-    'cpu': 'CPUExecutionProvider',
-    'cuda': 'CUDAExecutionProvider',
-    'tensorrt': 'TensorrtExecutionProvider',
-    'openvino': 'OpenVINOExecutionProvider',
-}
-_REMEDIES = {
-    'cuda': 'install onnxruntime-gpu (on a Jetson the wheel made for its JetPack)',
-    'tensorrt': 'install TensorRT and onnxruntime-gpu (on a Jetson the wheel for its JetPack)',
-    'openvino': 'install onnxruntime-openvino in place of onnxruntime',
+_CPU_PROVIDER = 'CPUExecutionProvider'
+# Building an engine takes minutes; without the cache each start would pay them.
+_ENGINE_CACHE = {'trt_engine_cache_enable': '1'}
+
+
+class _Device(NamedTuple):
+    """How ONNX Runtime calls a device, and the devices that do what it cannot.
+
+    ``is_fixed``: it compiles networks whose shapes are fixed, and no others.
+    """
+
+    provider: str
+    remedy: str
+    options: Mapping[str, str] = {}
+    others: tuple[str, ...] = (_CPU_PROVIDER,)
+    is_fixed: bool = False
+
+
+_CUDA_PROVIDER, _TENSORRT_PROVIDER = 'CUDAExecutionProvider', 'TensorrtExecutionProvider'
+_JETSON = 'install TensorRT and onnxruntime-gpu (on a Jetson the wheel for its JetPack)'
+_DEVICES = {
+    'cpu': _Device(_CPU_PROVIDER, 'install onnxruntime again', {}, ()),
+    'cuda': _Device(
+        _CUDA_PROVIDER, 'install onnxruntime-gpu (on a Jetson the wheel made for its JetPack)'
+    ),
+    'tensorrt': _Device(
+        _TENSORRT_PROVIDER, _JETSON, _ENGINE_CACHE, (_CUDA_PROVIDER, _CPU_PROVIDER)
+    ),
+    'openvino': _Device(
+        'OpenVINOExecutionProvider', 'install onnxruntime-openvino in place of onnxruntime'
+    ),
+    # Written from the runtime's documentation; no such hardware was at hand.
+    'dla': _Device(
+        _TENSORRT_PROVIDER,
+        _JETSON,
+        {**_ENGINE_CACHE, 'trt_dla_enable': '1', 'trt_fp16_enable': '1'},
+        (_CUDA_PROVIDER, _CPU_PROVIDER),
+        is_fixed=True,
+    ),
+    'qnn': _Device(
+        'QNNExecutionProvider',
+        'install onnxruntime-qnn, made for Qualcomm boards',
+        {'backend_path': 'libQnnHtp.so'},
+        is_fixed=True,
+    ),
+    'rknn': _Device(
+        'RknpuExecutionProvider',
+        'build ONNX Runtime with rknpu, for Rockchip boards',
+        is_fixed=True,
+    ),
 }
 _TYPES: dict[str, type[np.floating]] = {
     'tensor(float)': np.float32,
@@ -56,10 +96,11 @@ def runtime_errors(what: str) -> Iterator[None]:
 def open_session(path: Path, threads: int = 1, device: str = 'cpu') -> Any:
     """Open a network: operators in sequence, ``threads`` each, no thread that spins idly.
 
-    :param device: cpu, cuda, tensorrt or openvino
-    :raises EncodingError: if the file cannot be read or the device is not there
+    :param device: cpu, cuda, tensorrt, openvino; dla, qnn and rknn are untested
+    :raises EncodingError: if the file cannot be read, the device is not there, or needs fixed
+        shapes and the network leaves some open
     """
-    provider = _provider(device)
+    providers = _providers(device, threads)
     require_weights(path)
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
@@ -75,16 +116,24 @@ def open_session(path: Path, threads: int = 1, device: str = 'cpu') -> Any:
     # A fall-back to other devices would go unseen, and says so on standard output.
     with runtime_errors(f'{path} cannot be opened ({remedy})'), redirect_stdout(sys.stderr):
         session = onnxruntime.InferenceSession(
-            str(path), options, providers=provider, enable_fallback=0
+            str(path), options, providers=providers, enable_fallback=0
         )
         session.disable_fallback()
     active = session.get_providers()[0]
-    if active != _PROVIDERS[device]:  # the runtime falls back in silence
+    if active != _DEVICES[device].provider:  # the runtime falls back in silence
         raise EncodingError(
             f'device {device!r} is installed but could not be started, {path} would run on '
             f'{active}; check its driver and libraries, or use cpu'
         )
+    if _DEVICES[device].is_fixed:
+        _require_fixed(session.get_inputs(), path, device)
     return session
+
+
+def available_devices() -> list[str]:
+    """Return the tested devices that this ONNX Runtime was built for; one may yet not start."""
+    there = onnxruntime.get_available_providers()
+    return [n for n, of in _DEVICES.items() if of.provider in there and not of.is_fixed]
 
 
 def only_input(session: Any, place: str) -> Port:
@@ -111,27 +160,34 @@ def only_input(session: Any, place: str) -> Port:
     return Port(port.name, shape, _TYPES[port.type])
 
 
-def _provider(device: str) -> list[Any]:
-    """Return the execution providers for a device, with the CPU for what it cannot do."""
-    if device not in _PROVIDERS:
-        near = difflib.get_close_matches(device, _PROVIDERS, n=1, cutoff=0.0)
+def _require_fixed(ports: Any, path: Path, device: str) -> None:
+    for port in ports:
+        if not all(isinstance(n, int) and n > 0 for n in port.shape or ()):
+            raise EncodingError(
+                f'{path} leaves the shape of {port.name[:80]!r} open ({port.shape}), and '
+                f'{device} compiles fixed shapes only; export it with a fixed shape, or use cpu'
+            )
+
+
+def _providers(device: str, threads: int) -> list[Any]:
+    """Return the execution providers for a device, with those for what it cannot do."""
+    if device not in _DEVICES:
+        near = difflib.get_close_matches(device, _DEVICES, n=1, cutoff=0.0)
         raise EncodingError(
             f'unknown device {device!r}; the nearest is {near[0]!r}, '
-            f'possible are {", ".join(_PROVIDERS)}'
+            f'possible are {", ".join(_DEVICES)}'
         )
-    wanted = _PROVIDERS[device]
+    wanted = _DEVICES[device]
     available = onnxruntime.get_available_providers()
-    if wanted not in available:
-        remedy = _REMEDIES.get(device, 'install onnxruntime again')
+    if wanted.provider not in available:
         raise EncodingError(
             f'device {device!r} is not available: this ONNX Runtime has {", ".join(available)}; '
-            f'{remedy}, or use cpu'
+            f'{wanted.remedy}, or use cpu'
         )
-    if device == 'cpu':
-        return [wanted]
-    if device == 'tensorrt':
-        # Building an engine takes minutes; without the cache each start would pay them.
-        folder = cache_folder() / 'tensorrt'
-        options = {'trt_engine_cache_enable': True, 'trt_engine_cache_path': str(folder)}
-        return [(wanted, options), _PROVIDERS['cuda'], _PROVIDERS['cpu']]
-    return [wanted, _PROVIDERS['cpu']]
+    options = dict(wanted.options)
+    if _ENGINE_CACHE.items() <= options.items():
+        options['trt_engine_cache_path'] = str(cache_folder() / 'tensorrt')
+    if device == 'openvino':
+        # It does not heed the session's own number, and would take every core.
+        options['num_of_threads'] = str(threads)
+    return [(wanted.provider, options) if options else wanted.provider, *wanted.others]

@@ -9,21 +9,31 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from enum import Enum
+from dataclasses import replace
 from typing import Generic, NamedTuple, TypeVar
 
-import psutil
-
 from mmedge_ros.encoding import EncodingError
+from mmedge_ros.encoding.bricks import (
+    CPU,
+    LATELY,
+    BrickState,
+    BrickStatus,
+    Loading,
+    RunTime,
+    brick_name,
+    measured_loading,
+)
 
 _LOG = logging.getLogger(__name__)
 
 Network = TypeVar('Network')
+Result = TypeVar('Result')
 _Key = tuple[str, str]
 
 # A level that was not wanted for so long (s) is released: an optimiser may come back to it.
 HOLD = 10.0
-_MB = 1e6
+# After so many failures in a row a device is taken to be gone.
+_FAILURES = 2
 
 
 class OpenedLevels(Generic[Network]):
@@ -69,6 +79,13 @@ class OpenedLevels(Generic[Network]):
             raise EncodingError(str(network))
         return network
 
+    def run(self, level: str, device: str, work: Callable[[Network], Result]) -> Result:
+        """Return what ``work`` makes of the network of a level.
+
+        :raises EncodingError: as `get` and ``work`` do
+        """
+        return work(self.get(level, device))
+
     def warm(self, device: str) -> Iterator[Network]:
         """Yield the networks that are to run once before the first unit: here every level's.
 
@@ -77,30 +94,23 @@ class OpenedLevels(Generic[Network]):
         for level in self._levels or (self._default,):
             yield self.get(level, device)
 
-    def figures(self) -> dict[str, object]:
-        """Return what diagnostics show."""
-        return {}
+    def bricks(self) -> list[BrickStatus]:
+        """Return what is known of the networks that are held: here nothing."""
+        return []
 
     def _key(self, level: str, device: str) -> _Key:
         return (self.name(level) if self._levels else '', device)
-
-
-class BrickState(Enum):
-    """What a level's network is doing, as diagnostics say it."""
-
-    RELEASED = 'released'
-    LOADING = 'loading'
-    RESIDENT = 'resident'
-    FAILED = 'failed'
 
 
 class HeldLevels(OpenedLevels[Network]):
     """Holds the level in use; the next one loads in a thread of its own while that one serves.
 
     A level that was not wanted for a while is released, and its memory goes back to the system.
-    One that cannot be opened does not take the place of one that serves. ``get`` and ``serving``
-    belong to one thread.
+    One that cannot be opened does not take the place of one that serves; where its device is not
+    the processor, or goes away in flight, it is opened on the processor. All methods but
+    ``bricks`` belong to one thread.
 
+    :param modality: names the bricks
     :param warm_up: runs a network once, so that no unit pays for it
     :param first: the level that is opened at once, and ``device`` where
     :param monotonic: seconds
@@ -111,25 +121,30 @@ class HeldLevels(OpenedLevels[Network]):
         open_level: Callable[[str, str], Network],
         levels: tuple[str, ...],
         default: str,
+        modality: str,
         warm_up: Callable[[Network], None],
         first: str = '',
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        super().__init__(open_level, levels, default)
+        super().__init__(self._loader(open_level), levels, default)
+        self._modality = modality
         self._warm_up = warm_up
         self._first = first
         self._monotonic = monotonic
         self._wanted_at: dict[_Key, float] = {}
         self._current: _Key | None = None
         self._loading: dict[_Key, threading.Thread] = {}
-        self._costs: dict[_Key, tuple[float, float]] = {}
+        self._loads: dict[_Key, Loading] = {}
+        self._runs: dict[_Key, RunTime] = {}
+        self._ran_at: dict[_Key, float] = {}
+        self._failures = 0
 
     def serving(self, level: str, device: str) -> str:
         """Return the level that serves, and begin to load the wanted one if it is another.
 
         Where nothing serves yet, the wanted one is opened at once.
         """
-        key, now = self._key(level, device), self._monotonic()
+        key, now = self._reachable(level, device), self._monotonic()
         self._wanted_at[key] = now
         found = self._opened.get(key)
         if self._current is None or (found is not None and not isinstance(found, EncodingError)):
@@ -145,10 +160,26 @@ class HeldLevels(OpenedLevels[Network]):
 
         :raises EncodingError: if nothing serves
         """
-        key = self._key(level, device)
-        if self._current is not None and key not in self._opened:
-            key = self._current
-        return super().get(*key)
+        return super().get(*self._found(level, device))
+
+    def run(self, level: str, device: str, work: Callable[[Network], Result]) -> Result:
+        """Return what ``work`` makes of the network that serves.
+
+        :raises EncodingError: as `get` and ``work`` do; where a device fails again and again, the
+            next unit is encoded by the processor
+        """
+        key = self._found(level, device)
+        network = super().get(*key)
+        begun = time.monotonic()
+        try:
+            result = work(network)
+        except EncodingError as err:
+            self._failed(key, err)
+            raise
+        self._failures = 0
+        self._ran_at[key] = self._monotonic()
+        self._runs.setdefault(key, RunTime()).add(time.monotonic() - begun)
+        return result
 
     def warm(self, device: str) -> Iterator[Network]:
         """Yield the network of the first level.
@@ -163,30 +194,61 @@ class HeldLevels(OpenedLevels[Network]):
         for thread in list(self._loading.values()):
             thread.join(timeout)
 
-    def figures(self) -> dict[str, object]:
-        """Return the state of each level, and what the last loading of it took."""
-        keys = {*self._opened, *self._loading, *self._costs}
-        return {
-            f'level {level or "all"} on {device}': self._described((level, device))
-            for level, device in sorted(keys)
-        }
+    def bricks(self) -> list[BrickStatus]:
+        """Return what each network that was wanted does and costs; from any thread."""
+        keys = {*self._opened.copy(), *self._loading.copy(), *self._loads.copy()}
+        return [self._status(key) for key in sorted(keys)]
 
     def state(self, level: str, device: str) -> BrickState:
         """Return what the network of a level is doing."""
-        key = self._key(level, device)
-        if key in self._loading:
-            return BrickState.LOADING
-        found = self._opened.get(key)
-        if found is None:
-            return BrickState.RELEASED
-        return BrickState.FAILED if isinstance(found, EncodingError) else BrickState.RESIDENT
+        return self._status(self._key(level, device)).state
 
-    def _described(self, key: _Key) -> str:
-        words = self.state(*key).value
-        if key in self._costs:
-            seconds, megabytes = self._costs[key]
-            words += f', loaded in {1e3 * seconds:.0f} ms with {megabytes:.0f} MB'
-        return words
+    def _status(self, key: _Key) -> BrickStatus:
+        found, loads = self._opened.get(key), self._loads.get(key)
+        state, problem = BrickState.RELEASED, ''
+        if key in self._loading:
+            state = BrickState.LOADING
+        elif isinstance(found, EncodingError):
+            state, problem = BrickState.FAILED, str(found)
+        elif found is not None:
+            lately = self._monotonic() - self._ran_at.get(key, -LATELY) < LATELY
+            state = BrickState.RUNNING if lately else BrickState.RESIDENT
+        status = BrickStatus(
+            brick_name(self._modality, key[0]), key[1], state=state, problem=problem
+        )
+        if loads is not None:
+            status = replace(status, load_time=loads.seconds, memory=loads.memory)
+        if key in self._runs:
+            status = replace(status, run_time=self._runs[key].mean)
+        return status
+
+    def _reachable(self, level: str, device: str) -> _Key:
+        """Return the key of a level on a device, on the processor where that one has failed."""
+        key = self._key(level, device)
+        return (key[0], CPU) if isinstance(self._opened.get(key), EncodingError) else key
+
+    def _found(self, level: str, device: str) -> _Key:
+        key = self._reachable(level, device)
+        if self._current is not None and key not in self._opened:
+            return self._current
+        return key
+
+    def _failed(self, key: _Key, err: EncodingError) -> None:
+        """Give a device up where it fails again and again; the processor has no substitute."""
+        self._failures += 1
+        if key[1] == CPU or self._failures < _FAILURES:
+            return
+        _LOG.warning('%s is not used any more, the processor goes on: %s', key[1], err)
+        self._failures = 0
+        self._opened[key] = EncodingError(f'it failed in flight: {err}')
+        self._current = None
+
+    def _loader(self, open_level: Callable[[str, str], Network]) -> Callable[[str, str], Network]:
+        def load(level: str, device: str) -> Network:
+            with measured_loading() as self._loads[level, device]:
+                return open_level(level, device)
+
+        return load
 
     def _load(self, key: _Key) -> None:
         thread = threading.Thread(target=self._loaded, args=(key,), name='level', daemon=True)
@@ -194,11 +256,9 @@ class HeldLevels(OpenedLevels[Network]):
         thread.start()
 
     def _loaded(self, key: _Key) -> None:
-        begun, before = time.monotonic(), _resident()
         try:
             network = self._open(*key)
             self._warm_up(network)
-            self._costs[key] = (time.monotonic() - begun, (_resident() - before) / _MB)
             self._opened[key] = network
         except EncodingError as err:
             self._opened[key] = err
@@ -218,7 +278,7 @@ class HeldLevels(OpenedLevels[Network]):
             # Not the errors: a broken file need not be read again.
             if not isinstance(self._opened.get(key), EncodingError):
                 network = self._opened.pop(key, None)
-                threading.Thread(target=_release, args=([network],), daemon=True).start()
+                threading.Thread(target=release, args=([network],), daemon=True).start()
                 del network
 
 
@@ -233,22 +293,19 @@ def levels_of(
     open_level: Callable[[str, str], Network],
     levels: tuple[str, ...],
     default: str,
+    modality: str,
     warm_up: Callable[[Network], None],
     held: HeldLevel | None,
 ) -> OpenedLevels[Network]:
     """Return levels that are held one at a time, or all of them where ``held`` is None."""
     if held is None:
         return OpenedLevels(open_level, levels, default)
-    return HeldLevels(open_level, levels, default, warm_up, held.level)
+    return HeldLevels(open_level, levels, default, modality, warm_up, held.level)
 
 
-def _release(networks: list[object]) -> None:
+def release(networks: list[object]) -> None:
     """Let go of networks, and give their memory back to the system."""
     networks.clear()
     gc.collect()
     with suppress(OSError, AttributeError):  # of glibc alone
         ctypes.CDLL('libc.so.6').malloc_trim(0)
-
-
-def _resident() -> int:
-    return int(psutil.Process().memory_info().rss)

@@ -6,6 +6,8 @@ from them by the unit and the detection that a track names.
 
 from __future__ import annotations
 
+import math
+import time
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -16,6 +18,14 @@ import numpy as np
 
 from mmedge_ros.data_types import Box, Decision, Detection, LabelSource, Novelty, Track, TrackLabel
 from mmedge_ros.encoding import EncodingError
+from mmedge_ros.encoding.bricks import (
+    LATELY,
+    RECOGNISER,
+    BrickState,
+    BrickStatus,
+    Loading,
+    measured_loading,
+)
 from mmedge_ros.encoding.bundle.model_bundle import is_bundle
 from mmedge_ros.encoding.classifier_description import ClassifierDescription, describe_classifier
 from mmedge_ros.encoding.crops import as_input, crop_input
@@ -95,8 +105,11 @@ class TrackRecogniser:
         classifier: MemorisedClassifier,
         description: ClassifierDescription,
         parameters: RecogniserParameters | None = None,
+        loading: Loading | None = None,
     ) -> None:
         p = parameters or RecogniserParameters()
+        self._loading = loading or Loading()
+        self._looked_at = -math.inf
         self.classifier = classifier
         self.pictures = RecentPictures()
         self.recognition = TrackRecognition(description.classes, description.labels, p.tracks)
@@ -135,12 +148,25 @@ class TrackRecogniser:
         self.classifier.classifier.classify(as_input(empty, form))
 
     def _look(self, picture: Image, box: Box) -> NamedLook:
+        self._looked_at = time.monotonic()
         look = self.classifier.look(crop_input(picture, box, self._description.form))
         shares = look.shares
         if look.source is LabelSource.MEMORY:
             shares = recalled_shares(look.label, len(self._description.classes))
         values = self._description.attribute_values(look.attributes)
         return NamedLook(shares, values, look.source, look.exit)
+
+    def brick(self) -> BrickStatus:
+        """Return what its network does and costs; a run is a look, left early or not."""
+        counts = self.classifier.counts
+        lately = time.monotonic() - self._looked_at < LATELY
+        return BrickStatus(
+            RECOGNISER,
+            state=BrickState.RUNNING if lately else BrickState.RESIDENT,
+            load_time=self._loading.seconds,
+            run_time=counts.seconds / counts.looks if counts.looks else math.nan,
+            memory=self._loading.memory,
+        )
 
     def figures(self) -> dict[str, object]:
         """Return what diagnostics and reports show: shares of labels, exits, and the memory."""
@@ -185,7 +211,8 @@ def open_track_recogniser(
             f'{folder} has no recogniser; name a bundle with one (`mmedge train recogniser`, '
             '`mmedge model tap`), or leave recogniser.model empty'
         )
-    classifier = open_classifier(
-        description, threads, memory=parameters.recall, with_memory=parameters.memory
-    )
-    return TrackRecogniser(classifier, description, parameters)
+    with measured_loading() as loading:
+        classifier = open_classifier(
+            description, threads, memory=parameters.recall, with_memory=parameters.memory
+        )
+    return TrackRecogniser(classifier, description, parameters, loading)

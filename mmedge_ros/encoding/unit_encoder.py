@@ -19,6 +19,7 @@ from mmedge_ros.data_types import (
     Unit,
     UnitFeatures,
 )
+from mmedge_ros.encoding.bricks import BrickStatus
 from mmedge_ros.encoding.bundle.model_bundle import model_levels, open_detector
 from mmedge_ros.encoding.detector import Detector, DetectorParameters
 from mmedge_ros.encoding.opened_levels import HeldLevel, levels_of
@@ -108,7 +109,7 @@ class CameraEncoder:
         self.levels = levels
         self.recogniser = recogniser
         self.problems: Counter[str] = Counter()
-        self._networks = levels_of(open_level, levels, default, Detector.warm_up, held)
+        self._networks = levels_of(open_level, levels, default, CAMERA, Detector.warm_up, held)
         self._device = (held or HeldLevel()).device
         self._memory = ObjectMemory()
 
@@ -174,7 +175,9 @@ class CameraEncoder:
         """Encode a picture in full; remember it if it has a grey copy to be followed by."""
         # If the network fails, the next picture must not be followed from an older one.
         self._memory.forget()
-        output = self._networks.get(configuration.level, configuration.device).detect(image)
+        output = self._networks.run(
+            configuration.level, configuration.device, lambda network: network.detect(image)
+        )
         detections = output.detections
         if grey is not None:
             detections = self._memory.remember(unit, configuration, grey, detections)
@@ -182,9 +185,10 @@ class CameraEncoder:
             self.recogniser.pictures.keep(unit.sequence, image, detections)
         return {'detections': detections, 'embedding': output.embedding, 'grid': output.grid}
 
-    def level_figures(self) -> dict[str, object]:
-        """Return what diagnostics show of the levels."""
-        return self._networks.figures()
+    def bricks(self) -> list[BrickStatus]:
+        """Return what the networks do, in flight."""
+        recogniser = [] if self.recogniser is None else [self.recogniser.brick()]
+        return [*self._networks.bricks(), *recogniser]
 
     def warm_up(self) -> None:
         """Open levels and run them once: every one, or where one is held, the first."""
@@ -215,7 +219,9 @@ class RadarEncoder:
         self.problems: Counter[str] = Counter()
         self._limits = limits
         self._networks = (
-            levels_of(open_level, levels, default, _opened_warm, held) if open_level else None
+            levels_of(open_level, levels, default, RADAR, _opened_warm, held)
+            if open_level
+            else None
         )
         self._device = (held or HeldLevel()).device
 
@@ -248,7 +254,9 @@ class RadarEncoder:
         level, grid, embedding = configuration.level, _NO_GRID, _NO_EMBEDDING
         if self._networks is not None:
             level = self._networks.serving(level, configuration.device)
-            grid, embedding = self._networks.get(level, configuration.device).encode(returns)
+            grid, embedding = self._networks.run(
+                level, configuration.device, lambda network: network.encode(returns)
+            )
         return encoded_unit(
             unit,
             replace(configuration, level=level),
@@ -258,9 +266,9 @@ class RadarEncoder:
             grid=grid,
         )
 
-    def level_figures(self) -> dict[str, object]:
-        """Return what diagnostics show of the levels."""
-        return {} if self._networks is None else self._networks.figures()
+    def bricks(self) -> list[BrickStatus]:
+        """Return what the networks do, in flight."""
+        return [] if self._networks is None else self._networks.bricks()
 
     def warm_up(self) -> None:
         """Open levels as the camera's encoder; each runs on an empty scan when it is opened."""

@@ -122,7 +122,7 @@ class FeatureFusion:
     """
 
     def __init__(self, networks: FusionNetworks, decoding: DecodingParameters) -> None:
-        self._networks = networks
+        self.networks = networks
         self._decoding = decoding
         self._bank = WindowBank(networks.aggregators)
         self.refused: Counter[str] = self._bank.refused
@@ -135,13 +135,13 @@ class FeatureFusion:
         """
         states = {}
         for modality, shape in ((CAMERA, CAMERA_GRID), (RADAR, RADAR_INPUT)):
-            steps = self._networks.aggregators[modality]
+            steps = self.networks.aggregators[modality]
             state = steps.begin(0)
             # Far enough apart for what compares units in time.
             for stamp_ns in range(0, 3 * _WARM_UP_NS, _WARM_UP_NS):
                 state = steps.step(state, steps.unit(np.zeros(shape, np.float32)), stamp_ns)
             states[modality] = state
-        maps = self._networks.fuse(states)
+        maps = self.networks.fuse(states)
         if maps.shape != MAP_SHAPE or not np.isfinite(maps).all():
             raise FusionError(
                 f'the fusion networks give {list(maps.shape)}, not {list(MAP_SHAPE)} finite '
@@ -247,7 +247,7 @@ class FeatureFusion:
         return self._fused(picture, states)
 
     def _fused(self, picture: _Picture, states: Mapping[str, Any]) -> FusedDetections:
-        maps = self._networks.fuse(states)
+        maps = self.networks.fuse(states)
         return FusedDetections(picture.key, decode_maps(maps, picture.image_size, self._decoding))
 
 

@@ -19,6 +19,13 @@ _RADAR = ((0.25, 5.0), (0.5, 10.0))
 # While perception is awake in CRITICAL.
 BURST_RATE = 10.0
 _CRITICAL_RADAR_RATE = 10.0
+# What nobody's safety hangs on comes this seldom (s) when nothing is left.
+_RAREST = 1.0
+
+
+def least_gap(alpha: float) -> float:
+    """Return the least time (s) between annotated pictures, or remembered ones; 0 at alpha 1."""
+    return _RAREST * (1.0 - alpha) if 0.0 <= alpha <= 1.0 else 0.0
 
 
 @dataclass(frozen=True)

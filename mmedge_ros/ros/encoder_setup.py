@@ -15,7 +15,8 @@ from mmedge_ros.encoding.opened_levels import HeldLevel
 from mmedge_ros.encoding.recogniser_parameters import RecogniserParameters
 from mmedge_ros.encoding.unit_encoder import UnitEncoder
 from mmedge_ros.parameter import group, parameter
-from mmedge_ros.ros.diagnostics import Watch
+from mmedge_ros.pipeline.encoder_worker import EncoderWorker
+from mmedge_ros.ros.diagnostics import Watch, problem_figures
 from mmedge_ros.sensing.radar.filter import RadarLimits
 
 
@@ -94,3 +95,23 @@ class EncoderWatch:
     def missing(self) -> list[str]:
         """Say in words what is missing at present, and what is wrong with the model."""
         return [*self._watch.missing(), *((self.warning,) if self.warning else ())]
+
+
+def encoder_figures(worker: EncoderWorker, encoder: UnitEncoder) -> dict[str, object]:
+    """Return what diagnostics show of the units of an encoder."""
+    intake, recogniser, modality = worker.intake, worker.recogniser, encoder.modality
+    return {
+        'received': intake.received,
+        'encoded': worker.encoded,
+        'followed': worker.followed,
+        'waiting': len(intake),
+        'dropped': intake.dropped,
+        'skipped': intake.skipped,
+        'thinned': intake.thinned,
+        'failed': worker.failures.total(),
+        'implausible_stamps': intake.implausible_stamps,
+        # Copies are taken because the worker goes on counting.
+        **problem_figures(modality, worker.failures.copy()),
+        **problem_figures(modality, encoder.problems.copy()),
+        **(recogniser.figures() if recogniser is not None else {}),
+    }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from mmedge_ros.aggregation.fusion_runtime import FusionNetworkRuntime
+from mmedge_ros.encoding.bricks import BrickStatus
 from mmedge_ros.pipeline.decision_worker import DecisionWorker
 from mmedge_ros.pipeline.perception_pipeline import DECISION, FEATURE, PerceptionPipeline
 from mmedge_ros.ros.diagnostics import Watch
@@ -38,6 +40,12 @@ class FusionStatus:
                 'it for this scene'
             )
         return missing
+
+    def bricks(self) -> list[BrickStatus]:
+        """Return what the networks of feature fusion do; none where rules fuse."""
+        fusion = self._pipeline.feature_fusion
+        networks = None if fusion is None else fusion.networks
+        return [networks.brick()] if isinstance(networks, FusionNetworkRuntime) else []
 
     def figures(self, worker: DecisionWorker) -> dict[str, object]:
         """Return what is counted.

@@ -30,8 +30,10 @@ from mmedge_ros.configuration.latency_budget import LatencyDemand
 from mmedge_ros.configuration.scene_indicators import SceneIndicators
 from mmedge_ros.configuration.unit_time_profile import unit_times_from_profile
 from mmedge_ros.data_types import CAMERA, MOST_REUSE, NS_PER_S, RADAR, RETURN_FIELDS, Box
+from mmedge_ros.encoding.bricks import costs_from_plain
 from mmedge_ros.encoding.bundle.default_model import default_detector
 from mmedge_ros.parameter import group, parameter
+from mmedge_ros.power.placement import Placement
 from mmedge_ros.records.device_profile import read_profile
 from mmedge_ros.ros.messages.conversions import appearance_of_message, from_time
 
@@ -97,9 +99,12 @@ def optimizer_setup(p: ConfigurationOptimizerParameters) -> OptimizerSetup:
     """
     rates = {CAMERA: p.camera_rates, RADAR: p.radar_rates}
     model = default_detector(p.detector, p.simulated)
+    profile = read_profile(Path(p.profile)) if p.profile else None
+    costs = costs_from_plain(profile.details.get('bricks')) if profile else []
+    placement = Placement(costs, bundle_defaults(model))
     if not p.optimise:
         levels = {modality: bundle_levels(model, modality) for modality in p.modalities}
-        fixed = FixedConfiguration(levels, bundle_defaults(model), p.adaptation)
+        fixed = FixedConfiguration(levels, bundle_defaults(model), p.adaptation, placement)
         return OptimizerSetup(fixed, (), 'none: it does not optimise', 0)
     for modality in p.modalities:
         if modality not in rates:
@@ -108,8 +113,8 @@ def optimizer_setup(p: ConfigurationOptimizerParameters) -> OptimizerSetup:
             )
     space = bundle_space(model, p.modalities, rates, p.camera_reuse)
     notes = []
-    if p.profile:
-        times = unit_times_from_profile(read_profile(Path(p.profile)), space)
+    if profile is not None:
+        times = unit_times_from_profile(profile, space)
     else:
         times, measured = bundle_unit_times(model, space)
         begin = 'begin with those in the bundle' if measured else 'are guessed until measured'
@@ -117,7 +122,7 @@ def optimizer_setup(p: ConfigurationOptimizerParameters) -> OptimizerSetup:
     accuracies = bundle_predictor(model, space)
     if accuracies.note:
         notes.append(accuracies.note)
-    loop = ConfigurationLoop(space, times, accuracies.predictor, p.adaptation)
+    loop = ConfigurationLoop(space, times, accuracies.predictor, p.adaptation, placement)
     return OptimizerSetup(loop, tuple(notes), accuracies.source, len(space))
 
 

@@ -9,7 +9,9 @@ import pytest
 from mmedge_ros.configuration.configuration_loop import ConfigurationLoopParameters
 from mmedge_ros.configuration.fixed_configuration import FixedConfiguration
 from mmedge_ros.data_types import CAMERA, RADAR, STANDBY, Configuration
+from mmedge_ros.encoding.bricks import BrickCost, BrickState, BrickStatus
 from mmedge_ros.monitoring.system_state import SystemState
+from mmedge_ros.power.placement import Placement
 from mmedge_ros.power.power_policy import STANDING_BY
 from mmedge_ros.power.standby import PERIOD
 
@@ -20,9 +22,10 @@ PERIOD_S = 0.1
 class Drone:
     """Decides ten times a second, on a state of the system."""
 
-    def __init__(self, default: str = 'medium') -> None:
+    def __init__(self, default: str = 'medium', placement: Placement | None = None) -> None:
         parameters = ConfigurationLoopParameters(power=STANDING_BY)
-        self.loop = FixedConfiguration(LEVELS, {CAMERA: default, RADAR: ''}, parameters)
+        defaults = {CAMERA: default, RADAR: ''}
+        self.loop = FixedConfiguration(LEVELS, defaults, parameters, placement)
         self.now = 20.0
         self.made: list[Configuration] = []
 
@@ -107,3 +110,21 @@ def test_a_silent_battery_ends_standby_and_never_frees(charge: float) -> None:
     last = drone.made[-1]
     assert last.of(CAMERA).rate == 0.0
     assert last.of(CAMERA).reuse > 2
+
+
+def test_a_level_runs_where_it_was_measured_to_be_fastest_until_that_device_fails() -> None:
+    costs = [
+        BrickCost(f'camera.{level}', device, 0.1, seconds, 50_000_000)
+        for level, device, seconds in (
+            ('medium', 'cpu', 0.017),
+            ('medium', 'cuda', 0.004),
+            ('small', 'cpu', 0.007),
+        )
+    ]
+    placement = Placement(costs, {CAMERA: 'medium', RADAR: ''}, lambda: 4e9)
+    drone = Drone('medium', placement)
+    assert [c.of(CAMERA).device for c in drone.fly(5.0)] == ['cuda']
+    assert drone.made[0].of(RADAR).device == ''
+    lost = BrickStatus('camera.medium', 'cuda', state=BrickState.FAILED)
+    placement.take([lost], drone.now)
+    assert [c.of(CAMERA).device for c in drone.fly(5.0)] == ['cpu']

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import onnxruntime
@@ -12,7 +14,12 @@ from hypothesis import strategies as st
 from tiny_detector import write_tiny_detector
 
 from mmedge_ros.encoding import EncodingError
-from mmedge_ros.encoding.onnx_session import only_input, open_session, runtime_errors
+from mmedge_ros.encoding.onnx_session import (
+    available_devices,
+    only_input,
+    open_session,
+    runtime_errors,
+)
 
 DETECTIONS = {'detections': np.zeros((1, 10, 6), np.float32)}
 
@@ -65,6 +72,73 @@ def test_a_device_that_does_not_start_is_not_replaced_in_silence(
     monkeypatch.setattr(onnxruntime, 'InferenceSession', _FallenBack)
     with pytest.raises(EncodingError, match='would run on CPUExecutionProvider; check its driver'):
         open_session(network, device=device)
+
+
+class _Asked:
+    """A session that starts on the device it is asked for."""
+
+    shape: tuple[object, ...] = (1, 3, 320, 416)
+    asked: tuple[object, ...] = ()
+
+    def __init__(self, *arguments: object, **options: Any) -> None:
+        type(self).asked = tuple(options['providers'])
+
+    def disable_fallback(self) -> None:
+        pass
+
+    def get_providers(self) -> list[str]:
+        first = self.asked[0]
+        return [first if isinstance(first, str) else str(first[0])]  # type: ignore[index]
+
+    def get_inputs(self) -> list[Any]:
+        return [SimpleNamespace(name='images', shape=list(self.shape))]
+
+
+@pytest.fixture
+def every_device(monkeypatch: pytest.MonkeyPatch) -> type[_Asked]:
+    names = ['Tensorrt', 'CUDA', 'QNN', 'Rknpu', 'OpenVINO', 'CPU']
+    available = [f'{name}ExecutionProvider' for name in names]
+    monkeypatch.setattr(onnxruntime, 'get_available_providers', lambda: available)
+    monkeypatch.setattr(onnxruntime, 'InferenceSession', _Asked)
+    monkeypatch.setattr(_Asked, 'shape', (1, 3, 320, 416))
+    return _Asked
+
+
+@pytest.mark.parametrize('device', ['dla', 'qnn', 'rknn'])
+def test_a_device_that_compiles_fixed_shapes_refuses_open_ones(
+    tmp_path: Path, every_device: type[_Asked], device: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    network = write_tiny_detector(tmp_path / 'tiny.onnx')
+    open_session(network, device=device)
+    monkeypatch.setattr(every_device, 'shape', ('batch', 3, 320, 416))
+    with pytest.raises(EncodingError, match=f"shape of 'images' open.*{device} compiles fixed"):
+        open_session(network, device=device)
+
+
+def test_openvino_takes_no_more_threads_than_it_is_given(
+    tmp_path: Path, every_device: type[_Asked]
+) -> None:
+    open_session(write_tiny_detector(tmp_path / 'tiny.onnx'), 1, 'openvino')
+    assert every_device.asked[0] == ('OpenVINOExecutionProvider', {'num_of_threads': '1'})
+
+
+def test_engines_of_tensorrt_are_kept_between_starts(
+    tmp_path: Path, every_device: type[_Asked]
+) -> None:
+    network = write_tiny_detector(tmp_path / 'tiny.onnx')
+    for device in ('tensorrt', 'dla'):
+        open_session(network, device=device)
+        name, options = every_device.asked[0]  # type: ignore[misc]
+        assert name == 'TensorrtExecutionProvider'
+        assert options['trt_engine_cache_enable'] == '1'
+        assert options['trt_engine_cache_path'].endswith('tensorrt')
+        assert ('trt_dla_enable' in options) is (device == 'dla')
+
+
+def test_devices_to_measure_are_those_there_are_and_that_were_tested(
+    every_device: type[_Asked],
+) -> None:
+    assert available_devices() == ['cpu', 'cuda', 'tensorrt', 'openvino']
 
 
 def test_text_is_no_network(tmp_path: Path) -> None:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import gc
+import math
 import threading
 import weakref
 
 import pytest
 
 from mmedge_ros.encoding import EncodingError
-from mmedge_ros.encoding.opened_levels import HOLD, BrickState, HeldLevels, OpenedLevels
+from mmedge_ros.encoding.bricks import BrickState, BrickStatus
+from mmedge_ros.encoding.opened_levels import HOLD, HeldLevels, OpenedLevels
 
 LEVELS = ('small', 'medium', 'large')
 
@@ -25,6 +27,7 @@ class Files:
     def __init__(self) -> None:
         self.opened: list[str] = []
         self.broken: set[str] = set()
+        self.without: set[str] = set()
         self.may_open = threading.Event()
         self.may_open.set()
         self.made: list[weakref.ref[Network]] = []
@@ -32,6 +35,8 @@ class Files:
     def open(self, level: str, device: str) -> Network:
         assert self.may_open.wait(10.0)
         self.opened.append(level)
+        if device in self.without:
+            raise EncodingError(f'there is no {device}')
         if level in self.broken:
             raise EncodingError(f'{level}.onnx is damaged')
         network = Network(level, device)
@@ -47,12 +52,20 @@ class Clock:
         return self.now
 
 
+def brick(levels: HeldLevels[Network], name: str, device: str = 'cpu') -> BrickStatus:
+    return next(b for b in levels.bricks() if (b.name, b.device) == (name, device))
+
+
+def lose(_: Network) -> None:
+    raise EncodingError('the device is lost')
+
+
 def run(network: Network) -> None:
     network.runs += 1
 
 
 def held(files: Files, clock: Clock | None = None) -> HeldLevels[Network]:
-    levels = HeldLevels(files.open, LEVELS, 'medium', run, 'medium', clock or Clock())
+    levels = HeldLevels(files.open, LEVELS, 'medium', 'camera', run, 'medium', clock or Clock())
     for network in levels.warm('cpu'):
         run(network)
     return levels
@@ -118,7 +131,7 @@ def test_a_level_that_cannot_be_opened_does_not_take_the_place_of_one_that_serve
         levels.wait(10.0)
     assert levels.state('large', 'cpu') is BrickState.FAILED
     assert files.opened == ['medium', 'large']
-    assert 'failed' in str(levels.figures()['level large on cpu'])
+    assert brick(levels, 'camera.large').problem == 'large.onnx is damaged'
 
 
 def test_a_first_level_that_cannot_be_opened_is_an_error() -> None:
@@ -153,7 +166,68 @@ def test_diagnostics_say_what_a_loading_took() -> None:
     levels = held(files)
     levels.serving('small', 'cpu')
     levels.wait(10.0)
-    assert 'loaded in' in str(levels.figures()['level small on cpu'])
+    assert 'loaded in' in brick(levels, 'camera.small').words()
+
+
+def test_a_brick_runs_while_units_come_and_says_how_long_a_run_takes() -> None:
+    files, clock = Files(), Clock()
+    levels = held(files, clock)
+    assert brick(levels, 'camera.medium').state is BrickState.RESIDENT
+    assert math.isnan(brick(levels, 'camera.medium').run_time)
+    assert levels.run('medium', 'cpu', lambda network: network.level) == 'medium'
+    running = brick(levels, 'camera.medium')
+    assert running.state is BrickState.RUNNING
+    assert running.run_time >= 0.0
+    clock.now += 2.0
+    assert brick(levels, 'camera.medium').state is BrickState.RESIDENT
+
+
+def test_where_a_level_cannot_be_opened_on_a_device_the_processor_takes_it() -> None:
+    files = Files()
+    files.without = {'cuda'}
+    levels = held(files)
+    levels.serving('large', 'cuda')
+    levels.wait(10.0)
+    levels.serving('large', 'cuda')
+    levels.wait(10.0)
+    assert levels.serving('large', 'cuda') == 'large'
+    assert levels.get('large', 'cuda').device == 'cpu'
+    assert brick(levels, 'camera.large', 'cuda').state is BrickState.FAILED
+
+
+def test_a_device_that_goes_away_in_flight_is_replaced_by_the_processor() -> None:
+    files = Files()
+    levels = held(files)
+    levels.serving('medium', 'cuda')
+    levels.wait(10.0)
+    for _ in range(2):
+        levels.serving('medium', 'cuda')
+        with pytest.raises(EncodingError, match='lost'):
+            levels.run('medium', 'cuda', lose)
+    assert levels.serving('medium', 'cuda') == 'medium'
+    assert levels.run('medium', 'cuda', lambda network: network.device) == 'cpu'
+    assert brick(levels, 'camera.medium', 'cuda').state is BrickState.FAILED
+
+
+def test_one_unit_that_fails_does_not_condemn_its_device() -> None:
+    files = Files()
+    levels = held(files)
+    levels.serving('medium', 'cuda')
+    levels.wait(10.0)
+    for _ in range(5):
+        levels.serving('medium', 'cuda')
+        with pytest.raises(EncodingError):
+            levels.run('medium', 'cuda', lose)
+        assert levels.run('medium', 'cuda', lambda network: network.device) == 'cuda'
+
+
+def test_units_that_fail_on_the_processor_do_not_take_it_away() -> None:
+    levels = held(Files())
+    for _ in range(5):
+        levels.serving('medium', 'cpu')
+        with pytest.raises(EncodingError):
+            levels.run('medium', 'cpu', lose)
+    assert levels.run('medium', 'cpu', lambda network: network.level) == 'medium'
 
 
 def test_outside_a_flight_every_level_is_opened_and_stays() -> None:

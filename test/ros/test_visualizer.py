@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -209,3 +210,22 @@ def test_compressed_pictures_are_taken_where_these_are_sent(
     wait_until(bystander.executor, lambda: seen, meanwhile=feed)
     assert (seen[0].width, seen[0].height) == (flight.WIDTH, flight.HEIGHT)
     node.destroy_node()
+
+
+def test_on_a_low_battery_pictures_are_drawn_once_a_second(stage: Stage) -> None:
+    power = stage.node.create_publisher(msg.PowerState, names.POWER_STATE, qos.LATCHED)
+    power.publish(msg.PowerState(state=msg.PowerState.PROPORTIONAL, alpha=0.0))
+    stage.wait_until(lambda: power.get_subscription_count() > 0)
+    seen: list[float] = []
+    stage.node.create_subscription(
+        Image, names.ANNOTATED_IMAGE, lambda _: seen.append(time.monotonic()), qos.PICTURE
+    )
+    stage.wait_until(stage.wanted_pictures)
+    stage.wait_until(lambda: stage.visualizer.least_gap == 1.0)
+
+    def feed() -> None:
+        stage.say(conversions.to_track_array(a_decision(a_track())))
+        stage.show()
+
+    stage.wait_until(lambda: len(seen) >= 3, feed)
+    assert seen[2] - seen[0] > 1.8

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import array
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from std_msgs.msg import Header
 from mmedge_ros import data_types as core
 from mmedge_ros import msg
 from mmedge_ros.data_types import NS_PER_S
+from mmedge_ros.encoding.bricks import BrickState, BrickStatus
 from mmedge_ros.pipeline.unit_intake import plausible_stamp
 from mmedge_ros.power.power_policy import PowerState
 
@@ -405,6 +406,43 @@ def to_power_state(state: PowerState, now_ns: int) -> msg.PowerState:
         alpha=float(state.alpha),
         reason=state.reason,
     )
+
+
+def to_brick_plan(node: str, bricks: Iterable[BrickStatus], now_ns: int) -> msg.BrickPlan:
+    """:param now_ns: when they were looked at."""
+    statuses = [
+        msg.BrickStatus(
+            name=brick.name,
+            device=brick.device,
+            precision=brick.precision,
+            state=int(brick.state),
+            load_time=float(brick.load_time),
+            run_time=float(brick.run_time),
+            memory=brick.memory,
+            problem=brick.problem,
+        )
+        for brick in bricks
+    ]
+    return msg.BrickPlan(header=header(now_ns, ''), node=node, bricks=statuses)
+
+
+def from_brick_plan(message: msg.BrickPlan) -> list[BrickStatus]:
+    """Return what bricks do; those in a state that there is not are left out."""
+    states = set(BrickState)
+    return [
+        BrickStatus(
+            brick.name,
+            brick.device,
+            brick.precision,
+            BrickState(brick.state),
+            float(brick.load_time),
+            float(brick.run_time),
+            int(brick.memory),
+            brick.problem,
+        )
+        for brick in message.bricks
+        if brick.state in states
+    ]
 
 
 def to_novelty(novelty: core.Novelty) -> msg.Novelty:

@@ -146,8 +146,17 @@ INTERFACES = (
         'mmedge_ros/msg/PowerState',
         LATCHED,
         ('configuration_optimizer',),
-        (),
+        ('visualizer',),
         'what the battery leaves to perception',
+        recorded=True,
+    ),
+    Interface(
+        names.BRICK_PLAN,
+        'mmedge_ros/msg/BrickPlan',
+        RESULT,
+        ('unit_encoder', 'fusion'),
+        ('configuration_optimizer',),
+        'what the networks of a node do and cost, once a second and when a state changes',
         recorded=True,
     ),
     Interface(

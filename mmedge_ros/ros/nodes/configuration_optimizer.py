@@ -12,7 +12,6 @@ from rclpy.node import Node
 
 from mmedge_ros import msg
 from mmedge_ros.configuration.configuration_loop import ConfigurationLoop
-from mmedge_ros.power.power_policy import PowerState
 from mmedge_ros.replay.wire_formats import state_from_message
 from mmedge_ros.ros.diagnostics import Diagnostics
 from mmedge_ros.ros.input_watch import InputWatch
@@ -31,6 +30,7 @@ from mmedge_ros.ros.optimizer_setup import (
 )
 from mmedge_ros.ros.optimizer_status import optimizer_figures
 from mmedge_ros.ros.parameters import declare
+from mmedge_ros.ros.power_output import PowerOutput
 from mmedge_ros.ros.ros_clock import RosClock, steady_clock
 from mmedge_ros.ros.waited_entities import defer
 
@@ -46,14 +46,13 @@ class ConfigurationOptimizerNode(Node):
         self._loop = self._setup.loop
         # None where all stays as set up, within bounds.
         self._choice = self._loop if isinstance(self._loop, ConfigurationLoop) else None
-        self._power: PowerState | None = None
         for note in self._setup.notes:
             self.get_logger().warning(note)
         self._unit_cost, self._decision_cost = Cost(), Cost()
         self._configurations = self.create_publisher(
             msg.Configuration, names.CONFIGURATION, qos.LATCHED
         )
-        self._power_states = self.create_publisher(msg.PowerState, names.POWER_STATE, qos.LATCHED)
+        self._power = PowerOutput(self)
         self._watch = InputWatch(self, time.monotonic)
         self._watch.expect('tracks', names.TRACKS, qos.RESULT)
         self._watch.expect('system state', names.SYSTEM_STATE, qos.RESULT)
@@ -64,6 +63,7 @@ class ConfigurationOptimizerNode(Node):
             (msg.SkipDecision, names.SKIP_DECISION, self._on_skip),
             (msg.TrackArray, names.TRACKS, self._on_tracks),
             (msg.SystemState, names.SYSTEM_STATE, self._on_state),
+            (msg.BrickPlan, names.BRICK_PLAN, self._on_bricks),
         ]
         if self._choice is not None:
             subscriptions += [
@@ -115,6 +115,10 @@ class ConfigurationOptimizerNode(Node):
         self._watch.heard('system state')
         self._loop.system_state(state_from_message(message), time.monotonic())
 
+    def _on_bricks(self, message: msg.BrickPlan) -> None:
+        bricks = conversions.from_brick_plan(message)
+        self._loop.bounds.placement.take(bricks, time.monotonic())
+
     def _on_demand(self, message: msg.LatencyDemand) -> None:
         assert self._choice is not None
         demand = demand_from_message(message, self._ros_clock.now_ns())
@@ -132,12 +136,8 @@ class ConfigurationOptimizerNode(Node):
         if made is not None and self.context.ok():
             self._configurations.publish(conversions.to_configuration(made, now_ns))
             self.get_logger().info(f'configuration {made.id}: {made.reason}')
-        power = self._loop.bounds.power.state
-        if power != self._power and self.context.ok():
-            if self._power is None or power.mode is not self._power.mode:
-                self.get_logger().info(f'power {power.mode.name}: {power.reason}')
-            self._power = power
-            self._power_states.publish(conversions.to_power_state(power, now_ns))
+        if self.context.ok():
+            self._power.tell(self._loop.bounds.power.state, now_ns)
 
 
 def main(args: list[str] | None = None) -> None:

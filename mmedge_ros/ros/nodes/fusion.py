@@ -12,6 +12,7 @@ from rclpy.node import Node
 from mmedge_ros import msg
 from mmedge_ros.data_types import Decision, SkipDecision
 from mmedge_ros.pipeline.decision_worker import DecisionWorker
+from mmedge_ros.ros.brick_plan import BrickPlanOutput
 from mmedge_ros.ros.diagnostics import Diagnostics
 from mmedge_ros.ros.fusion_setup import FusionParameters, fusion_pipeline
 from mmedge_ros.ros.fusion_status import FusionStatus
@@ -47,6 +48,7 @@ class FusionNode(Node):
             self._ros_clock.longest_wait,
             self._publish_skip,
         )
+        self._plan = BrickPlanOutput(self, self._status.bricks)
         self._diagnostics = Diagnostics(self, self._status, self._figures)
         for modality in parameters.pipeline.modalities:
             self._watch.expect(modality, names.UNIT_FEATURES, qos.RESULT)
@@ -112,7 +114,7 @@ class FusionNode(Node):
             self._skips.publish(conversions.to_skip_decision(skip))
 
     def _figures(self) -> dict[str, object]:
-        return self._status.figures(self._worker)
+        return {**self._status.figures(self._worker), **self._plan.figures()}
 
 
 def main(args: list[str] | None = None) -> None:

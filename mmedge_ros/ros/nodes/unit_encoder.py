@@ -18,8 +18,14 @@ from mmedge_ros.data_types import (
 )
 from mmedge_ros.encoding.track_recogniser import Recognised
 from mmedge_ros.pipeline.encoder_worker import EncoderWorker
-from mmedge_ros.ros.diagnostics import Diagnostics, problem_figures
-from mmedge_ros.ros.encoder_setup import EncoderWatch, UnitEncoderParameters, make_encoder
+from mmedge_ros.ros.brick_plan import BrickPlanOutput
+from mmedge_ros.ros.diagnostics import Diagnostics
+from mmedge_ros.ros.encoder_setup import (
+    EncoderWatch,
+    UnitEncoderParameters,
+    encoder_figures,
+    make_encoder,
+)
 from mmedge_ros.ros.input_watch import InputWatch
 from mmedge_ros.ros.messages import conversions, names, qos
 from mmedge_ros.ros.messages.sensor_input import received_unit
@@ -57,6 +63,8 @@ class UnitEncoderNode(Node):
         watch = EncoderWatch(self._watch, p)
         if watch.warning:
             self.get_logger().warning(watch.warning)
+        # Not every modality that a package adds has networks.
+        self._plan = BrickPlanOutput(self, getattr(self._encoder, 'bricks', list))
         self._diagnostics = Diagnostics(self, watch, self._figures)
         self.create_subscription(
             msg.Configuration, names.CONFIGURATION, self._on_configuration, qos.LATCHED
@@ -118,23 +126,9 @@ class UnitEncoderNode(Node):
             self._features.publish(conversions.to_features(features))
 
     def _figures(self) -> dict[str, object]:
-        intake, recogniser = self._worker.intake, self._worker.recogniser
         return {
-            'received': intake.received,
-            'encoded': self._worker.encoded,
-            'followed': self._worker.followed,
-            'waiting': len(intake),
-            'dropped': intake.dropped,
-            'skipped': intake.skipped,
-            'thinned': intake.thinned,
-            'failed': self._worker.failures.total(),
-            'implausible_stamps': intake.implausible_stamps,
-            # Copies are taken because the worker goes on counting.
-            **problem_figures(self._options.modality, self._worker.failures.copy()),
-            **problem_figures(self._options.modality, self._encoder.problems.copy()),
-            **(recogniser.figures() if recogniser is not None else {}),
-            # Not every modality that a package adds has levels.
-            **getattr(self._encoder, 'level_figures', dict)(),
+            **encoder_figures(self._worker, self._encoder),
+            **self._plan.figures(),
             **self._input.figures(),
         }
 

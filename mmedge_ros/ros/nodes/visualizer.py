@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from visualization_msgs.msg import Marker, MarkerArray
 from mmedge_ros import msg
 from mmedge_ros.data_types import CAMERA, Configuration, Decision
 from mmedge_ros.parameter import parameter
+from mmedge_ros.power.power_allowance import least_gap
 from mmedge_ros.ros.diagnostics import Diagnostics
 from mmedge_ros.ros.input_watch import InputWatch
 from mmedge_ros.ros.messages import conversions, names, qos
@@ -49,6 +51,8 @@ class Visualizer(Node):
         self._decision: Decision | None = None
         self._configuration: Configuration | None = None
         self._decisions = 0
+        # Between annotated pictures, s.
+        self.least_gap, self._drawn_at = 0.0, -math.inf
         self._picture_input: Any = None
         self._markers = self.create_publisher(MarkerArray, names.MARKERS, qos.RESULT)
         self._status = self.create_publisher(Marker, names.STATUS_MARKER, qos.RESULT)
@@ -62,6 +66,7 @@ class Visualizer(Node):
         self.create_subscription(
             msg.Configuration, names.CONFIGURATION, self._on_configuration, qos.LATCHED
         )
+        self.create_subscription(msg.PowerState, names.POWER_STATE, self._on_power, qos.LATCHED)
         self._timer = self.create_timer(0.5, self._follow_demand, clock=steady_clock())
 
     def _on_tracks(self, message: msg.TrackArray) -> None:
@@ -82,6 +87,9 @@ class Visualizer(Node):
     def _on_configuration(self, message: msg.Configuration) -> None:
         self._configuration = conversions.from_configuration(message)
 
+    def _on_power(self, message: msg.PowerState) -> None:
+        self.least_gap = least_gap(message.alpha)
+
     def _follow_demand(self) -> None:
         """Subscribe to pictures only while the annotated one is wanted."""
         wanted = self._annotated.get_subscription_count() > 0
@@ -95,8 +103,10 @@ class Visualizer(Node):
             self._picture_input = None
 
     def _on_picture(self, message: Any) -> None:
-        if self._decision is None:
+        now = time.monotonic()
+        if self._decision is None or now - self._drawn_at < self.least_gap:
             return
+        self._drawn_at = now
         try:
             picture = decode_image(message)
         except SensingError as err:

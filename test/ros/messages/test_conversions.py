@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from mmedge_ros import data_types as core
 from mmedge_ros import msg
 from mmedge_ros.data_types import NS_PER_S, Box, StageTiming, UnitOutcome
+from mmedge_ros.encoding.bricks import BrickState, BrickStatus
 from mmedge_ros.records.run_record import UnitCounts
 from mmedge_ros.replay.playback import PlaybackStatus
 from mmedge_ros.ros.messages import conversions, playback_messages
@@ -260,6 +261,18 @@ def test_a_novelty_comes_back_as_it_was() -> None:
     nowhere = replace(novelty, position=np.array([math.nan, 0.0, 0.0]))
     with pytest.raises(ValueError, match='not finite'):
         conversions.from_novelty(conversions.to_novelty(nowhere))
+
+
+def test_what_bricks_do_comes_back_as_it_was() -> None:
+    bricks = [
+        BrickStatus('camera.large', 'cuda', 'int8', BrickState.RUNNING, 0.25, 0.125, 40_000_000),
+        BrickStatus('fusion', state=BrickState.FAILED, problem='no such file'),
+    ]
+    message = serialised(conversions.to_brick_plan('fusion', bricks, NOW_NS))
+    assert message.node == 'fusion'
+    assert str(conversions.from_brick_plan(message)) == str(bricks)
+    message.bricks[0].state = 77
+    assert [b.name for b in conversions.from_brick_plan(message)] == ['fusion']
 
 
 def test_decisions_come_back_as_they_were() -> None:
