@@ -1,0 +1,324 @@
+"""A flight memory on disk, in a folder beside the recording.
+
+One program writes; others may read meanwhile. Each object belongs to one thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from mmedge_ros.flight_memory import FlightMemoryError
+from mmedge_ros.flight_memory.int4 import packed
+from mmedge_ros.flight_memory.item_table import ItemTable, read_table
+from mmedge_ros.flight_memory.moment import MemoryItem, Vectors, ViewKind
+from mmedge_ros.flight_memory.store_file import (
+    COLUMNS,
+    FACTS,
+    FILE_NAME,
+    LARGEST_ACTIVATION,
+    LARGEST_EXIT,
+    LARGEST_REAL,
+    LARGEST_THUMBNAIL,
+    LONGEST_MANIFEST,
+    LONGEST_TEXT,
+    LONGEST_VECTOR,
+    MOST_ITEMS,
+    StoreHeader,
+    create_tables,
+    explained,
+    open_to_read,
+    open_to_write,
+    read_header,
+    transaction,
+)
+from mmedge_ros.untrusted_files import shown
+
+SUFFIX = '.memory'
+_JPEG = b'\xff\xd8'
+_LAST_INTEGER = 2**63 - 1
+_INSERT = f'INSERT INTO items ({", ".join(COLUMNS)}) VALUES ({", ".join("?" * len(COLUMNS))})'
+
+
+class Displaced(NamedTuple):
+    """A view of a track that a better one takes the place of."""
+
+    track_id: int
+    stamp_ns: int
+
+
+def memory_folder(recording: str | Path) -> Path:
+    """Return where the memory of a recording lies: ``FLIGHT.memory`` beside ``FLIGHT``."""
+    path = Path(recording).absolute()
+    return path.with_name(f'{path.name}{SUFFIX}')
+
+
+class MemoryWriter:
+    """Writes a flight memory; a batch is kept as a whole or not at all.
+
+    :param header: what the vectors have in common; None: the memory must be there
+    :raises FlightMemoryError: if it cannot be opened, or has vectors of another bundle
+    """
+
+    def __init__(self, folder: Path, header: StoreHeader | None = None) -> None:
+        self._path = folder / FILE_NAME
+        if header is None and not self._path.exists():
+            raise FlightMemoryError(f'{folder} holds no flight memory; name a folder that does')
+        if header is not None:
+            _require_sound_header(header)
+        self._connection = open_to_write(folder)
+        try:
+            with explained(self._path):
+                self.header = self._entered(header)
+                (runs,) = self._connection.execute('SELECT max(run) FROM items').fetchone()
+                (self._items,) = self._connection.execute('SELECT count(*) FROM items').fetchone()
+        except BaseException:
+            self.close()
+            raise
+        self._run = runs + 1 if isinstance(runs, int) and runs < MOST_ITEMS else 0
+
+    def __enter__(self) -> MemoryWriter:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def add(self, items: Sequence[MemoryItem], displaced: Sequence[Displaced] = ()) -> list[int]:
+        """Keep a batch in one transaction; return the numbers of the items.
+
+        :param displaced: views that this program kept before, and that go
+        :raises FlightMemoryError: if an item is not sound, or the disk is full; nothing of the
+            batch is kept then
+        """
+        if self._items + len(items) > MOST_ITEMS:
+            raise FlightMemoryError(
+                f'{self._path} holds {self._items} views of at most {MOST_ITEMS}; forget old ones'
+            )
+        for item in items:
+            _require_sound(item, self.header)
+        vectors = np.stack([i.vector for i in items]) if items else self._no_vectors()
+        rows = [
+            _row(item, self._run, vector.tobytes())
+            for item, vector in zip(items, packed(vectors), strict=True)
+        ]
+        with explained(self._path), transaction(self._connection):
+            gone = sum(
+                self._connection.execute(
+                    'DELETE FROM items WHERE track = ? AND stamp = ? AND run = ? AND kind = ?',
+                    (*one, self._run, ViewKind.TRACK),
+                ).rowcount
+                for one in displaced
+            )
+            ids = [int(self._connection.execute(_INSERT, row).lastrowid or 0) for row in rows]
+        self._items += len(rows) - gone
+        return ids
+
+    def upgrade(self, ids: Sequence[int], vectors: Vectors, exit: int) -> int:  # noqa: A002
+        """Put refined vectors (N, D) in place, and free what they were refined from.
+
+        Return how many of the items are still there.
+
+        :raises FlightMemoryError: if the vectors do not fit, or the disk is full
+        """
+        if vectors.shape != (len(ids), self.header.length):
+            raise FlightMemoryError(
+                f'refined vectors of shape {vectors.shape} for {len(ids)} items with '
+                f'{self.header.length} values; refine with the bundle of the memory'
+            )
+        rows = [
+            (vector.tobytes(), exit, number)
+            for number, vector in zip(ids, packed(vectors), strict=True)
+        ]
+        statement = "UPDATE items SET vector = ?, exit = ?, activation = x'' WHERE id = ?"
+        with explained(self._path), transaction(self._connection):
+            return sum(self._connection.execute(statement, row).rowcount for row in rows)
+
+    def forget_all(self) -> int:
+        """Forget every item; return how many that were.
+
+        :raises FlightMemoryError: see `forget_before`
+        """
+        return self._forget('1', ())
+
+    def forget_before(self, stamp_ns: int) -> int:
+        """Forget what was seen before an instant; return how many items that were.
+
+        Their bytes are gone from the files of the memory afterwards. What the file system or a
+        flash chip keeps of freed blocks is beyond our reach.
+
+        :raises FlightMemoryError: if it cannot be written, or another program is reading
+        """
+        return self._forget('stamp < ?', (stamp_ns,))
+
+    def forget_track(self, track_id: int) -> int:
+        """Forget all views of a track; return how many items that were.
+
+        :raises FlightMemoryError: see `forget_before`
+        """
+        return self._forget('track = ? AND kind = ?', (track_id, int(ViewKind.TRACK)))
+
+    def _forget(self, condition: str, values: tuple[int, ...]) -> int:
+        with explained(self._path):
+            with transaction(self._connection):
+                gone = self._connection.execute(f'DELETE FROM items WHERE {condition}', values)
+            self._items -= gone.rowcount
+            self._connection.execute('VACUUM')
+            # The log still holds the pages as they were; it is cut to nothing.
+            done = self._connection.execute('PRAGMA wal_checkpoint(TRUNCATE)').fetchone()
+        if done[0]:
+            raise FlightMemoryError(
+                f'{self._path}: {gone.rowcount} views are deleted, but another program is reading '
+                'the memory and keeps their bytes in its log; end that and forget again'
+            )
+        return gone.rowcount
+
+    def _entered(self, header: StoreHeader | None) -> StoreHeader:
+        """Return the header of the file, which gets the given one if it is new."""
+        found = read_header(self._connection, self._path)
+        if found is None:
+            if header is None:
+                raise FlightMemoryError(f'{self._path} is empty; build the memory again')
+            with transaction(self._connection):
+                create_tables(self._connection, header)
+            return header
+        if header is not None and found != header:
+            raise FlightMemoryError(
+                f'{self._path} has vectors of {found.length} values by the bundle '
+                f'{found.manifest[:12]}, and these are of {header.length} by '
+                f'{header.manifest[:12]}; name another folder, or forget this one'
+            )
+        return found
+
+    def _no_vectors(self) -> Vectors:
+        return np.zeros((0, self.header.length), np.float32)
+
+
+class MemoryReader:
+    """Reads a flight memory, also while another program writes it.
+
+    ``name`` is that of the flight.
+
+    :raises FlightMemoryError: if there is none, it is of another version, or it is damaged
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / FILE_NAME
+        self.name = folder.absolute().name.removesuffix(SUFFIX)
+        self._connection = open_to_read(folder)
+        self._table: ItemTable | None = None
+        self._version = -1
+        try:
+            with explained(self._path):
+                header = read_header(self._connection, self._path)
+        except BaseException:
+            self.close()
+            raise
+        if header is None:
+            self.close()
+            raise FlightMemoryError(f'{self._path} is empty; build the memory again')
+        self.header = header
+
+    def __enter__(self) -> MemoryReader:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def table(self) -> ItemTable:
+        """Return all items; they are read again only when another program has written.
+
+        :raises FlightMemoryError: if the file cannot be read
+        """
+        with explained(self._path):
+            (version,) = self._connection.execute('PRAGMA data_version').fetchone()
+            if self._table is None or version != self._version:
+                self._table, self._version = read_table(self._connection, self.header), version
+        return self._table
+
+    def thumbnail(self, number: int) -> bytes:
+        """Return the JPEG of an item; b'' where there is none, or it is none of ours.
+
+        :raises FlightMemoryError: if the file cannot be read
+        """
+        content = self._blob('thumbnail', number, LARGEST_THUMBNAIL)
+        return content if content.startswith(_JPEG) else b''
+
+    def activation(self, number: int) -> bytes:
+        """Return what an item is refined from; b'' where it is refined, or cannot be.
+
+        :raises FlightMemoryError: if the file cannot be read
+        """
+        return self._blob('activation', number, LARGEST_ACTIVATION)
+
+    def _blob(self, column: str, number: int, most: int) -> bytes:
+        with explained(self._path):
+            found = self._connection.execute(
+                f'SELECT {column} FROM items WHERE id = ? '
+                f"AND typeof({column}) = 'blob' AND length({column}) <= ?",
+                (number, most),
+            ).fetchone()
+        return bytes(found[0]) if found else b''
+
+
+def _row(item: MemoryItem, run: int, vector: bytes) -> tuple[object, ...]:
+    """Return an item in the order of `COLUMNS`."""
+    reals = (
+        *(*item.box, item.score, *item.position, *item.velocity, *item.drone),
+        *(item.brightness, item.size, item.sharpness, item.visibility),
+    )
+    facts = np.array([(item.bag_offset_ns, *item.image_size, int(item.phase), *reals)], FACTS)
+    return (
+        *(run, int(item.kind), item.track_id, item.stamp_ns, item.exit, item.label, item.level),
+        *(facts.tobytes(), vector, item.activation, item.thumbnail),
+    )
+
+
+def _require_sound_header(header: StoreHeader) -> None:
+    if not 1 <= header.length <= LONGEST_VECTOR or len(header.manifest) > LONGEST_MANIFEST:
+        raise FlightMemoryError(
+            f'vectors of {header.length} values by the bundle {shown(header.manifest)}; at most '
+            f'{LONGEST_VECTOR} values and {LONGEST_MANIFEST} characters are kept'
+        )
+
+
+def _require_sound(item: MemoryItem, header: StoreHeader) -> None:
+    """Make sure that what is written can be read again.
+
+    :raises FlightMemoryError: if not
+    """
+    known = (*item.box, item.score)
+    unknown = (
+        *(*item.position, *item.velocity, *item.drone),
+        *(item.brightness, item.size, item.sharpness, item.visibility),
+    )
+    checks = (
+        ('track', item.track_id, 0 <= item.track_id <= _LAST_INTEGER),
+        ('stamp', item.stamp_ns, 0 <= item.stamp_ns <= _LAST_INTEGER),
+        ('bag offset', item.bag_offset_ns, -1 <= item.bag_offset_ns <= _LAST_INTEGER),
+        ('exit', item.exit, 0 <= item.exit <= LARGEST_EXIT),
+        ('picture size', item.image_size, all(0 <= n < 1 << 16 for n in item.image_size)),
+        ('box or score', known, all(abs(value) <= LARGEST_REAL for value in known)),
+        ('place or look', unknown, not any(abs(value) > LARGEST_REAL for value in unknown)),
+        ('label', item.label, _is_text(item.label)),
+        ('level', item.level, _is_text(item.level)),
+        ('bundle', item.manifest, item.manifest == header.manifest),
+        ('shape of the vector', item.vector.shape, item.vector.shape == (header.length,)),
+        ('bytes of thumbnail', len(item.thumbnail), len(item.thumbnail) <= LARGEST_THUMBNAIL),
+        ('bytes of activation', len(item.activation), len(item.activation) <= LARGEST_ACTIVATION),
+    )
+    wrong = [f'{name} {shown(value)}' for name, value, is_right in checks if not is_right]
+    if wrong:
+        raise FlightMemoryError(f'a view with {"; ".join(wrong)} is not kept; leave it out')
+
+
+def _is_text(text: str) -> bool:
+    return len(text) <= LONGEST_TEXT and text.isprintable()
