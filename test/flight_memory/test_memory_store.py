@@ -20,11 +20,10 @@ from mmedge_ros.flight_memory.memory_store import (
     Displaced,
     MemoryReader,
     MemoryWriter,
-    StoreHeader,
     memory_folder,
 )
 from mmedge_ros.flight_memory.moment import DronePose, FlightPhase, Spot, ViewKind
-from mmedge_ros.flight_memory.store_file import FILE_NAME
+from mmedge_ros.flight_memory.store_file import FILE_NAME, StoreHeader
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = ROOT / 'test/support/remember_until_killed.py'
@@ -157,7 +156,7 @@ def test_a_refined_vector_takes_the_place_of_the_first_and_frees_its_activation(
     ],
 )
 def test_a_batch_with_a_view_that_is_none_is_refused_as_a_whole(
-    tmp_path: Path, changes: dict, words: str
+    tmp_path: Path, changes: dict[str, object], words: str
 ) -> None:
     folder = folder_of(tmp_path)
     with MemoryWriter(folder, HEADER) as writer:
