@@ -89,7 +89,7 @@ def test_a_view_that_is_none_is_left_out_and_counted(
     assert np.isfinite(table.vectors).all()
 
 
-@settings(max_examples=60)
+@settings(max_examples=50)
 @given(
     column=st.sampled_from(sorted(COLUMNS)),
     value=st.one_of(
@@ -214,7 +214,7 @@ def test_a_file_that_was_cut_at_its_end_is_read_up_to_there(tmp_path: Path, whol
         assert len(reader.table()) + reader.table().damaged == 3
 
 
-@settings(max_examples=80)
+@settings(max_examples=50)
 @given(data=st.data())
 def test_damaged_bytes_are_refused_or_read_without_harm(
     tmp_path_factory: pytest.TempPathFactory, whole: bytes, data: st.DataObject
