@@ -119,20 +119,25 @@ class MemoryWriter:
         self._items += len(rows) - gone
         return ids
 
-    def upgrade(self, ids: Sequence[int], vectors: Vectors, exit: int) -> int:  # noqa: A002
+    def upgrade(self, ids: Sequence[int], vectors: Vectors, reached: int) -> int:
         """Put refined vectors (N, D) in place, and free what they were refined from.
 
         Return how many of the items are still there.
 
+        :param reached: the exit of the encoder that they are of
         :raises FlightMemoryError: if the vectors do not fit, or the disk is full
         """
+        if not 0 <= reached <= LARGEST_EXIT:
+            raise FlightMemoryError(
+                f'exit {reached} of an encoder; there are at most {LARGEST_EXIT}'
+            )
         if vectors.shape != (len(ids), self.header.length):
             raise FlightMemoryError(
                 f'refined vectors of shape {vectors.shape} for {len(ids)} items with '
                 f'{self.header.length} values; refine with the bundle of the memory'
             )
         rows = [
-            (vector.tobytes(), exit, number)
+            (vector.tobytes(), reached, number)
             for number, vector in zip(ids, packed(vectors), strict=True)
         ]
         statement = "UPDATE items SET vector = ?, exit = ?, activation = x'' WHERE id = ?"
@@ -163,19 +168,27 @@ class MemoryWriter:
         """
         return self._forget('track = ? AND kind = ?', (track_id, int(ViewKind.TRACK)))
 
+    def compact(self) -> None:
+        """Give back the room of what was displaced and freed; worth it at the end of a flight.
+
+        :raises FlightMemoryError: if the disk is full, or another program is reading or writing
+        """
+        with explained(self._path):
+            self._connection.execute('VACUUM')
+            # The log still holds the pages as they were; it is cut to nothing.
+            (is_read, *_) = self._connection.execute('PRAGMA wal_checkpoint(TRUNCATE)').fetchone()
+        if is_read:
+            raise FlightMemoryError(
+                f'{self._path}: another program is reading the memory and keeps bytes that were '
+                'deleted in its log; end that and try again'
+            )
+
     def _forget(self, condition: str, values: tuple[int, ...]) -> int:
         with explained(self._path):
             with transaction(self._connection):
                 gone = self._connection.execute(f'DELETE FROM items WHERE {condition}', values)
             self._items -= gone.rowcount
-            self._connection.execute('VACUUM')
-            # The log still holds the pages as they were; it is cut to nothing.
-            done = self._connection.execute('PRAGMA wal_checkpoint(TRUNCATE)').fetchone()
-        if done[0]:
-            raise FlightMemoryError(
-                f'{self._path}: {gone.rowcount} views are deleted, but another program is reading '
-                'the memory and keeps their bytes in its log; end that and forget again'
-            )
+        self.compact()
         return gone.rowcount
 
     def _entered(self, header: StoreHeader | None) -> StoreHeader:

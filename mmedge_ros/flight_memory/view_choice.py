@@ -27,8 +27,9 @@ _BETTER = 1.15
 _MOST_TRACKS = 512
 # A box of so many px shows all that an encoder of crops can use.
 _LARGE_ENOUGH = 96.0
-# Sharpness of a picture that is in focus and still.
-_SHARP_ENOUGH = 0.3
+# The median sharpness of boxes of so many px: over seven simulated flights 0.86 at 15 px, 0.61 at
+# 30, 0.53 at 60 and 0.39 above 80. What shows more detail per pixel is smaller.
+_USUAL_SHARPNESS, _USUAL_SIZE, _SHARPNESS_FALLS = 0.6, 30.0, 0.35
 # Something of an object that leaves the picture is missing.
 _CUT, _BORDER = 0.6, 2.0
 
@@ -53,7 +54,8 @@ class ViewQuality(NamedTuple):
     @property
     def score(self) -> float:
         """0..1: the product of what each leaves of the object; what is not known leaves all."""
-        parts = (self.size / _LARGE_ENOUGH, self.sharpness / _SHARP_ENOUGH, self.visibility)
+        usual = _USUAL_SHARPNESS * (_USUAL_SIZE / max(self.size, 1.0)) ** _SHARPNESS_FALLS
+        parts = (self.size / _LARGE_ENOUGH, self.sharpness / usual, self.visibility)
         known = [min(max(part, 0.0), 1.0) for part in parts if math.isfinite(part)]
         return math.prod(known)
 

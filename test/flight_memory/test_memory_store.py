@@ -133,6 +133,8 @@ def test_a_refined_vector_takes_the_place_of_the_first_and_frees_its_activation(
             assert reader.activation(second) == b'other'
         with pytest.raises(FlightMemoryError, match=r'shape \(1, 3\).*refine'):
             writer.upgrade([first], np.zeros((1, 3), np.float32), 4)
+        with pytest.raises(FlightMemoryError, match='exit 5000'):
+            writer.upgrade([first], direction(1.0)[None], 5000)
 
 
 @pytest.mark.parametrize(
@@ -273,6 +275,22 @@ def test_freed_activations_and_displaced_views_are_overwritten(tmp_path: Path) -
     assert SECRET not in bytes_on_disk(folder)
 
 
+def test_room_of_displaced_views_is_given_back(tmp_path: Path) -> None:
+    folder = folder_of(tmp_path)
+    with MemoryWriter(folder, HEADER) as writer:
+        for number in range(1, 50):
+            old = [Displaced(1, (number - 1) * NS_PER_S)]
+            writer.add([view(1, number, thumbnail=JPEG * 400)] * 2, displaced=old)
+        writer.forget_track(2)
+        small = len(bytes_on_disk(folder))
+        writer.add([view(1, 100.0, thumbnail=JPEG * 400) for _ in range(40)])
+        writer.add([], displaced=[Displaced(1, 100 * NS_PER_S)])
+        writer.compact()
+        assert len(bytes_on_disk(folder)) == small
+    with MemoryReader(folder) as reader:
+        assert len(reader.table()) == 2
+
+
 def test_forgetting_says_so_while_a_reader_keeps_the_bytes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -283,7 +301,7 @@ def test_forgetting_says_so_while_a_reader_keeps_the_bytes(
         # A statement that has not ended holds what it reads.
         cursor = reader._connection.execute('SELECT id FROM items UNION ALL SELECT 2')
         assert cursor.fetchone()
-        with pytest.raises(FlightMemoryError, match=r'1 views are deleted.*forget again'):
+        with pytest.raises(FlightMemoryError, match=r'keeps bytes that were deleted.*try again'):
             writer.forget_all()
         cursor.close()
         assert writer.forget_all() == 0
