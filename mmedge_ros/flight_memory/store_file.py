@@ -161,7 +161,8 @@ def open_to_read(folder: Path) -> sqlite3.Connection:
         _require_fitting_file(path)
         # Where nothing can be written beside it, nobody writes into it either.
         pending = path.with_name(f'{FILE_NAME}-wal')
-        is_fixed = not os.access(folder, os.W_OK) and not pending.exists()
+        is_fixed = not os.access(folder, os.W_OK)
+        is_fixed &= not (pending.exists() and pending.stat().st_size)
         address = f'{path.absolute().as_uri()}?mode=ro{"&immutable=1" * is_fixed}'
         connection = sqlite3.connect(address, uri=True, timeout=_PATIENCE, isolation_level=None)
     try:

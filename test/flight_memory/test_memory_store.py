@@ -199,7 +199,8 @@ def test_a_killed_program_loses_at_most_its_open_batch(
     assert process.stdout is not None
     said = [process.stdout.readline().strip() for _ in range(lines)]
     process.send_signal(signal.SIGKILL)
-    said += process.communicate()[0].split()
+    said += process.stdout.read().split()
+    process.communicate()
     batches = sum(line.isdigit() for line in said)
     with MemoryReader(folder) as reader:
         tracks = reader.table().integers['track'].tolist()
@@ -378,6 +379,8 @@ def test_a_memory_on_a_medium_that_cannot_be_written_is_read(
     folder = folder_of(tmp_path)
     memory_of(folder, view(5)).close()
     monkeypatch.setattr(os, 'access', lambda _path, _mode: False)
+    (folder / f'{FILE_NAME}-shm').unlink()
+    (folder / f'{FILE_NAME}-wal').write_bytes(b'')
     before = sorted(folder.iterdir())
     with MemoryReader(folder) as reader:
         assert reader.table().integers['track'].tolist() == [5]

@@ -121,6 +121,7 @@ def test_several_flights_are_searched_at_once(opened: Any) -> None:
 def test_without_words_moments_come_in_the_order_of_time(opened: Any) -> None:
     memory = opened(view(1, 3.0), view(2, 1.0), view(3, 2.0))
     assert tracks(found(memory)) == [2, 3, 1]
+    assert tracks(found(memory, limit=2)) == [2, 3]
 
 
 def test_examples_find_what_looks_alike(opened: Any) -> None:
@@ -136,6 +137,25 @@ def test_examples_find_what_looks_alike(opened: Any) -> None:
         vectors_of(memory, 77)
     with pytest.raises(FlightMemoryError, match='examples of 3 values'):
         search([memory], MemoryQuery(examples=np.ones((1, 3), np.float32)), lambda _: None)  # type: ignore[arg-type, return-value]
+
+
+def test_several_examples_count_as_the_one_object_that_they_show(opened: Any) -> None:
+    memory = opened(view(1, vector=RED), view(2, vector=BLUE), view(3, vector=direction(1.0, 1.0)))
+    query = MemoryQuery(examples=np.stack([RED, 100.0 * BLUE]))
+    result = search([memory], query, lambda _header: ByFirstValues())
+    assert tracks(result) == [3, 1, 2]
+    assert result.moments[0].score == pytest.approx(1.0, abs=0.05)
+
+
+def test_words_count_as_much_as_examples_whatever_their_scale(opened: Any) -> None:
+    class Tiny:
+        def scores(self, query: ParsedQuery, vectors: Vectors) -> FloatArray:
+            return 1e-6 * ByFirstValues().scores(query, vectors)
+
+    looks = [direction(1.0, 0.0, 0.0), direction(0.8, 0.0, 0.6), direction(0.0, 0.0, 1.0)]
+    memory = opened(*(view(n, vector=look) for n, look in enumerate(looks, 1)))
+    query = MemoryQuery(read_query('red'), examples=np.stack([direction(0.0, 0.0, 1.0)]))
+    assert tracks(search([memory], query, lambda _header: Tiny()))[0] == 2
 
 
 def test_the_scorer_is_that_of_the_bundle_and_rates_only_what_passes(opened: Any) -> None:
@@ -317,6 +337,20 @@ def test_in_one_picture_boxes_say_what_is_left(opened: Any) -> None:
     )
     assert tracks(found(memory, 'person left of a car')) == [1]
     assert tracks(found(memory, 'person right of a car')) == []
+
+
+@pytest.mark.parametrize(('seen', 'remembered'), [(RED, BLUE), (BLUE, RED)])
+def test_the_best_of_one_picture_and_of_the_map_is_shown(
+    opened: Any, seen: Vectors, remembered: Vectors
+) -> None:
+    memory = opened(
+        standing(1, 20.0, 0.0, box=Box(100.0, 100.0, 140.0, 200.0)),
+        standing(2, 20.0, -4.0, label='car', box=Box(300.0, 100.0, 400.0, 200.0), vector=seen),
+        standing(3, 20.0, -6.0, 20.0, label='car', vector=remembered),
+    )
+    (moment,) = found(memory, 'person left of a red car').moments
+    assert moment.beside is not None
+    assert moment.beside.item.track_id == (2 if seen is RED else 3)
 
 
 def test_a_relation_needs_places_and_says_so(opened: Any) -> None:

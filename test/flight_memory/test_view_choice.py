@@ -77,10 +77,13 @@ def test_tracks_are_apart_and_begin_anew_after_a_reset() -> None:
 def test_tracks_that_are_long_gone_are_let_go() -> None:
     views = TrackViews()
     views.offer(0, at(0.0), height(20.0))
-    for track in range(1, 2000):
+    views.offer(1, at(0.0), height(20.0))
+    for track in range(2, 2000):
         views.offer(track, at(0.001 * track), height(20.0))
+        assert views.offer(1, at(0.0), height(20.0)) is None, 'a track that is met stays known'
     assert len(views._tracks) <= 512
     assert views.offer(1999, at(2.0), height(20.0)) is None
+    assert views.offer(0, at(2.0), height(20.0)) == KeptView()
 
 
 @given(
