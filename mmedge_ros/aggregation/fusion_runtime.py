@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -41,26 +41,32 @@ class FusionNetworkRuntime:
 
     :param files: by their names in FUSION_PARTS
     :param threads: of each network
+    :param open_graph: opens one of them
     :raises EncodingError: if a file cannot be opened, or they do not fit together
     """
 
-    def __init__(self, files: Mapping[str, Path], threads: int = 1) -> None:
+    def __init__(
+        self,
+        files: Mapping[str, Path],
+        threads: int = 1,
+        open_graph: Callable[[Path, int], NetworkGraph] = NetworkGraph,
+    ) -> None:
         self._run_time = RunTime()
         self._ran_at = -math.inf
         with measured_loading() as self._loading:
             self.aggregators = {
                 modality: StreamingAggregator(
                     OnnxUnitNetworks(
-                        NetworkGraph(files[f'project_{modality}'], threads),
+                        open_graph(files[f'project_{modality}'], threads),
                         [
-                            NetworkGraph(files[f'change_{modality}_{lag + 1}'], threads)
+                            open_graph(files[f'change_{modality}_{lag + 1}'], threads)
                             for lag in range(len(LAGS))
                         ],
                     )
                 )
                 for modality in (CAMERA, RADAR)
             }
-            self._head = NetworkGraph(files['fuse'], threads)
+            self._head = open_graph(files['fuse'], threads)
         self._require_fitting()
 
     @classmethod

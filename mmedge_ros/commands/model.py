@@ -17,6 +17,7 @@ from rich.table import Table
 from mmedge_ros.commands.display import StatusLine, one_line, say
 from mmedge_ros.commands.errors import plain_errors
 from mmedge_ros.commands.model_build import build
+from mmedge_ros.commands.model_quantize import quantize
 from mmedge_ros.commands.model_tap import tap
 from mmedge_ros.commands.options import (
     BundleArgument,
@@ -36,6 +37,7 @@ model_app = typer.Typer(
 )
 model_app.command('build')(build)
 model_app.command('tap')(tap)
+model_app.command('quantize')(quantize)
 
 
 @model_app.command('list')

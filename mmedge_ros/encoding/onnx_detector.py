@@ -99,6 +99,11 @@ class OnnxDetector:
     def blocks(self) -> int:
         return self._network.blocks
 
+    @property
+    def tapped(self) -> TappedNetwork:
+        """The network itself."""
+        return self._network
+
     def warm_up(self) -> None:
         width, height = self._input_size
         self.detect(np.full((height, width, 3), PADDING, np.uint8))

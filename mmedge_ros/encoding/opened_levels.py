@@ -7,14 +7,16 @@ import gc
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Generic, NamedTuple, TypeVar
 
 from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.bricks import (
     CPU,
+    FULL_PRECISION,
     LATELY,
     BrickState,
     BrickStatus,
@@ -114,6 +116,7 @@ class HeldLevels(OpenedLevels[Network]):
     :param warm_up: runs a network once, so that no unit pays for it
     :param first: the level that is opened at once, and ``device`` where
     :param monotonic: seconds
+    :param precisions: of levels that are not in full precision
     """
 
     def __init__(
@@ -125,9 +128,11 @@ class HeldLevels(OpenedLevels[Network]):
         warm_up: Callable[[Network], None],
         first: str = '',
         monotonic: Callable[[], float] = time.monotonic,
+        precisions: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         super().__init__(self._loader(open_level), levels, default)
         self._modality = modality
+        self._precisions = precisions
         self._warm_up = warm_up
         self._first = first
         self._monotonic = monotonic
@@ -213,9 +218,9 @@ class HeldLevels(OpenedLevels[Network]):
         elif found is not None:
             lately = self._monotonic() - self._ran_at.get(key, -LATELY) < LATELY
             state = BrickState.RUNNING if lately else BrickState.RESIDENT
-        status = BrickStatus(
-            brick_name(self._modality, key[0]), key[1], state=state, problem=problem
-        )
+        precision = self._precisions.get(key[0], FULL_PRECISION)
+        name = brick_name(self._modality, key[0])
+        status = BrickStatus(name, key[1], precision, state, problem=problem)
         if loads is not None:
             status = replace(status, load_time=loads.seconds, memory=loads.memory)
         if key in self._runs:
@@ -283,10 +288,14 @@ class HeldLevels(OpenedLevels[Network]):
 
 
 class HeldLevel(NamedTuple):
-    """In flight one level is held at a time: this one first, on this device."""
+    """In flight one level is held at a time: this one first, on this device.
+
+    ``precisions`` of levels are shown; those not named are in full precision.
+    """
 
     level: str = ''
-    device: str = 'cpu'
+    device: str = CPU
+    precisions: Mapping[str, str] = {}
 
 
 def levels_of(
@@ -300,7 +309,9 @@ def levels_of(
     """Return levels that are held one at a time, or all of them where ``held`` is None."""
     if held is None:
         return OpenedLevels(open_level, levels, default)
-    return HeldLevels(open_level, levels, default, modality, warm_up, held.level)
+    return HeldLevels(
+        open_level, levels, default, modality, warm_up, held.level, precisions=held.precisions
+    )
 
 
 def release(networks: list[object]) -> None:

@@ -20,7 +20,11 @@ from mmedge_ros.data_types import (
     UnitFeatures,
 )
 from mmedge_ros.encoding.bricks import BrickStatus
-from mmedge_ros.encoding.bundle.model_bundle import model_levels, open_detector
+from mmedge_ros.encoding.bundle.model_bundle import (
+    level_precisions,
+    model_levels,
+    open_detector,
+)
 from mmedge_ros.encoding.detector import Detector, DetectorParameters
 from mmedge_ros.encoding.opened_levels import HeldLevel, levels_of
 from mmedge_ros.encoding.radar_network import RadarNetwork, open_radar_network, radar_levels
@@ -133,7 +137,7 @@ class CameraEncoder:
             levels,
             default,
             open_track_recogniser(path, recogniser or RecogniserParameters(), threads),
-            held,
+            held and held._replace(precisions=level_precisions(path)),
         )
 
     def encode(
@@ -241,7 +245,7 @@ class RadarEncoder:
             lambda level, device: open_radar_network(path, level, device, threads),
             levels,
             default,
-            held,
+            held and held._replace(precisions=level_precisions(path, RADAR)),
         )
 
     def encode(

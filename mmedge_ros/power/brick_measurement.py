@@ -19,6 +19,7 @@ from mmedge_ros.data_types import CAMERA, RADAR, RETURN_FIELDS
 from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.bricks import (
     CPU,
+    FULL_PRECISION,
     FUSION,
     RECOGNISER,
     BrickCost,
@@ -28,6 +29,7 @@ from mmedge_ros.encoding.bricks import (
 )
 from mmedge_ros.encoding.bundle.model_bundle import (
     is_bundle,
+    level_precisions,
     load_bundle,
     model_levels,
     open_detector,
@@ -65,6 +67,14 @@ def bricks_of(model: Path) -> list[str]:
         names += [FUSION] if bundle.has_fusion else []
         names += [RECOGNISER] if describe_classifier(model) is not None else []
     return names
+
+
+def precision_of(model: Path, name: str) -> str:
+    """Return the precision of a level; fusion and recogniser count as full precision."""
+    modality, _, level = name.partition('.')
+    return (
+        level_precisions(model, modality).get(level, FULL_PRECISION) if level else FULL_PRECISION
+    )
 
 
 def open_brick(model: Path, name: str, device: str = CPU) -> Run:
@@ -177,7 +187,8 @@ def measure_brick(model: Path, name: str, device: str) -> BrickCost:
     release([])
     left = max(resident_memory() - before, 0)
     usual = float(np.median(times))
-    return BrickCost(name, device, loading.seconds, usual, memory, left, energy=energy)
+    precision = precision_of(model, name)
+    return BrickCost(name, device, loading.seconds, usual, memory, left, precision, energy)
 
 
 def _seconds(run: Run) -> float:

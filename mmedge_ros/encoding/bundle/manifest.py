@@ -18,6 +18,7 @@ from mmedge_ros.encoding.bundle.weights import SUFFIXES, require_weights, sha256
 from mmedge_ros.untrusted_files import load_shallow_yaml
 
 MANIFEST = 'manifest.yaml'
+PRECISIONS = ('fp32', 'fp16', 'int8')
 _LARGEST_MANIFEST_BYTES = 1 << 20
 _SHA256_DIGITS = 64
 _GATE_SUFFIX = '.npz'
@@ -27,11 +28,15 @@ _MOST_NAMES = 100
 
 @dataclass(frozen=True)
 class BundleFile:
-    """A weight file; ``size_bytes`` is None where the manifest has no word."""
+    """A weight file; ``size_bytes`` is None where the manifest has no word.
+
+    ``precision`` is that of its weights, one of `PRECISIONS`.
+    """
 
     path: Path
     sha256: str
     size_bytes: int | None
+    precision: str = PRECISIONS[0]
 
     def verified(self) -> Path:
         """Return the path of the file once it is known to be the manifest's.
@@ -193,7 +198,13 @@ class Manifest:
             raise EncodingError(
                 f'{self.path} has {where}.bytes {size!r}; it must be a number above 0'
             )
-        return BundleFile(self.folder / relative, digest, size)
+        precision = fields.get('precision', PRECISIONS[0])
+        if precision not in PRECISIONS:
+            raise EncodingError(
+                f'{self.path} has {where}.precision {str(precision)[:80]!r}; it must be one of '
+                f'{", ".join(PRECISIONS)}'
+            )
+        return BundleFile(self.folder / relative, digest, size, precision)
 
     def _mapping(self, value: Any, what: str) -> dict[str, Any]:
         if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):

@@ -44,6 +44,7 @@ from mmedge_ros.encoding.onnx_detector import DEFAULT_INPUT_SIZE, OnnxDetector
 from mmedge_ros.encoding.ultralytics_export import exported_onnx
 
 REAL, SIMULATED = 'real', 'simulated'
+MIXED = 'mixed'
 # Rises when the networks of a fusion are cut in another way; those of format 1 were steps.
 FUSION_FORMAT = 2
 FUSION_PARTS = (
@@ -222,6 +223,20 @@ def model_levels(path: Path) -> tuple[tuple[str, ...], str]:
         return (), ''
     bundle = load_bundle(path)
     return bundle.levels, bundle.default
+
+
+def level_precisions(path: Path, modality: str = CAMERA) -> dict[str, str]:
+    """Return the precision of each level of a bundle, `mixed` where its stages differ.
+
+    :return: {} for a plain weight file
+    :raises EncodingError: if the manifest cannot be read
+    """
+    if not is_bundle(path):
+        return {}
+    bundle = load_bundle(path)
+    levels = bundle.radar if modality == RADAR else bundle.camera
+    kinds = {level: {file.precision for file in of} for level, of in levels.stages.items()}
+    return {level: of.pop() if len(of) == 1 else MIXED for level, of in kinds.items()}
 
 
 def domain_warning(path: Path, source_is_simulated: bool) -> str:
