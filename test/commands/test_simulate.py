@@ -181,7 +181,7 @@ def test_a_stopped_command_leaves_nothing(
             'mmedge_ros.commands.main',
             'simulate',
             str(tmp_path / 'f'),
-            '--seconds=900',
+            '--seconds=60',
         ],
         env={**os.environ, 'PYTHONPATH': str(ROOT), 'NO_COLOR': '1'},
         stdout=subprocess.PIPE,

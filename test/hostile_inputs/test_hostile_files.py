@@ -16,6 +16,8 @@ HUGE_IN_HEXADECIMAL = '0x' + 'f' * 5000
 QUANTILES = 'probabilities: [0.05, 0.25, 0.5, 0.75, 0.95, 0.99]\n'
 COLUMNS = 'frame,x0,y0,x1,y1,score\n'
 
+pytestmark = pytest.mark.usefixtures('without_figures')
+
 
 @pytest.fixture(scope='module')
 def bag(tmp_path_factory: pytest.TempPathFactory) -> Path:

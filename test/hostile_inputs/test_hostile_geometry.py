@@ -13,6 +13,8 @@ from replays import Message, Outcome, each, refused, replay, reported
 # What decisions say of themselves differs where something had to be assumed.
 ASSUMED = 'assumed at the origin, looking forward'
 
+pytestmark = pytest.mark.usefixtures('without_figures')
+
 
 @pytest.fixture
 def run(tmp_path: Path, detector: Path, profile: Path) -> Any:
@@ -25,6 +27,14 @@ def run(tmp_path: Path, detector: Path, profile: Path) -> Any:
         )
 
     return write_and_replay
+
+
+@pytest.fixture(scope='module')
+def whole(tmp_path_factory: pytest.TempPathFactory, detector: Path, profile: Path) -> Outcome:
+    """The replay of a recording that nothing is wrong with."""
+    folder = tmp_path_factory.mktemp('whole')
+    bag = flight.write_bag(folder / 'bag', messages=flight.recording(2.0))
+    return reported(replay(bag, folder / 'report', detector=detector, profile=profile))
 
 
 def uncalibrated(message: Any) -> Any:
@@ -64,8 +74,7 @@ def test_a_camera_info_of_zeros_is_no_calibration(run: Any) -> None:
     assert labels(outcome) == {'moving'}
 
 
-def test_a_camera_info_that_becomes_usable_is_used(run: Any) -> None:
-    whole = run(flight.recording(2.0), 'whole')
+def test_a_camera_info_that_becomes_usable_is_used(run: Any, whole: Outcome) -> None:
     messages = each(
         flight.recording(2.0),
         flight.CAMERA_INFO,
@@ -98,11 +107,11 @@ def test_without_transforms_the_sensors_are_assumed_to_look_forward(run: Any) ->
     assert 'person' in labels(outcome)
 
 
-def test_of_transforms_in_a_circle_the_one_that_closes_it_is_left_out(run: Any) -> None:
-    messages = flight.recording(2.0)
-    whole = run(messages, 'whole')
+def test_of_transforms_in_a_circle_the_one_that_closes_it_is_left_out(
+    run: Any, whole: Outcome
+) -> None:
     circle = with_edges(
-        messages,
+        flight.recording(2.0),
         edge('radar_link', 'camera_optical_frame'),
         edge('camera_optical_frame', 'radar_link'),
     )
@@ -115,12 +124,12 @@ def test_of_transforms_in_a_circle_the_one_that_closes_it_is_left_out(run: Any) 
 
 @pytest.mark.parametrize('wrong', [np.nan, np.inf, 1e300], ids=['nan', 'infinite', 'huge'])
 def test_a_transform_that_leads_nowhere_is_left_out_and_the_others_used(
-    run: Any, wrong: float
+    run: Any, whole: Outcome, wrong: float
 ) -> None:
-    messages = flight.recording(2.0)
-    whole = run(messages, 'whole')
     mixed = with_edges(
-        messages, edge('mast', 'lamp', wrong), edge('radar_link', 'camera_optical_frame')
+        flight.recording(2.0),
+        edge('mast', 'lamp', wrong),
+        edge('radar_link', 'camera_optical_frame'),
     )
     outcome = reported(run(mixed, 'mixed'), "static transform not used: .*'mast' -> 'lamp'")
     assert outcome.decisions == whole.decisions

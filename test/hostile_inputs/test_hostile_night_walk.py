@@ -17,6 +17,8 @@ FRAMES = (20, 319)
 # A brisk walk; what a track may move between decisions besides its own uncertainty.
 FASTEST = 3.0
 
+pytestmark = pytest.mark.usefixtures('without_figures')
+
 
 @pytest.fixture(scope='module')
 def night(data_folder: Path) -> Path:
