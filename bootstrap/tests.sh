@@ -37,23 +37,36 @@ names_of_failed() { # pytest's cache
   sed -n 's/^ *"\(.*\)": true,\{0,1\}$/\1/p' "$1/v/cache/lastfailed" 2>/dev/null || true
 }
 
+# Live graphs depend on the clock: the rest only takes what time of the processors they leave, and
+# is shown when they have ended. What is started with & would leave Ctrl-C to its children ignored.
+run_all_tests() {
+  local log=$venv/tests.log
+  say "tests: beside the live tests, with what time these leave; log: ${venv##*/}/tests.log"
+  chrt --idle 0 env --default-signal=INT,QUIT "$python" -m pytest -n logical --dist loadfile \
+    --no-loadscope-reorder --ignore test/ros >"$log" 2>&1 &
+  rest_pid=$!
+  check 'live tests' run_live_tests
+  tail -n +1 -s 0.2 -f --pid="$rest_pid" "$log"
+  wait "$rest_pid" || failed+=(tests)
+  rest_pid=
+}
+
 run_tests() {
   trap 'exit 130' INT
   failed=()
   cd "$root" || exit
   export PATH=$venv/bin:$PATH
+  # Each of hundreds of processes would compile what it imports.
+  unset PYTHONDONTWRITEBYTECODE
   check format ruff format --check .
   check lint ruff check .
   check rooms lint-imports
   check scripts shellcheck -x mmedge .ci/run bootstrap/tests.sh
-  check types mypy
+  check types mypy --num-workers 2
   if (($#)); then
     check tests "$python" -m pytest "$@"
   else
-    # Live graphs depend on the clock: they run after the rest, which takes all cores.
-    check tests "$python" -m pytest -n logical --dist loadfile --no-loadscope-reorder \
-      --ignore test/ros
-    check 'live tests' run_live_tests
+    run_all_tests
   fi
   if ((${#failed[@]})); then
     fail "failed: ${failed[*]}"

@@ -15,7 +15,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 REAL_TOOLS = (
-    'bash cat cut dirname env find flock grep mkdir readlink rm sed sha256sum sort tail uname'
+    'bash cat chrt cut dirname env find flock grep mkdir readlink rm sed sha256sum sort tail uname'
 )
 
 # One stand-in plays the system's Python, the one in .venv and (as `python -m pip`) pip. It notes
@@ -60,7 +60,8 @@ case "$1 $2" in
     ;;
   '-m pytest')
     shift 2
-    printf 'pytest %s\n' "$*" >>"$NOTES"
+    ways=$(chrt -p $$ | grep -o IDLE)$(trap -p INT)
+    printf 'pytest %s%s\n' "$*" "${ways:+ by $ways}" >>"$NOTES"
     echo "data: ${MMEDGE_DATA-none}"
     if [[ $1 == -o ]]; then
       cache=${2#cache_dir=}/v/cache failed=${LIVE_TESTS-}
@@ -70,7 +71,9 @@ case "$1 $2" in
         >"$cache/lastfailed"
       [[ -z $failed ]] || { echo '1 failed' && exit "${PYTEST_EXIT:-1}"; }
     fi
+    if [[ $1 == -n && ${STOP_IN-} == pytest ]]; then echo $$ >"$GATE" && exec sleep 1000; fi
     echo '1 passed'
+    [[ $1 != -n ]] || exit "${REST_EXIT:-0}"
     ;;
   '-P -m')
     if [[ $* == *--flight-only ]]; then
@@ -501,20 +504,37 @@ def test_the_tests_need_more_and_pass_their_arguments_on(ready: Checkout) -> Non
         'ruff check',
         'lint-imports',
         'shellcheck -x',
-        'mypy',
+        'mypy --num-workers',
         'pytest -k',
     ]
 
 
-def test_without_arguments_the_live_tests_run_alone_after_the_rest_on_all_cores(
+def test_without_arguments_the_rest_gives_way_to_the_live_tests_and_hears_ctrl_c_as_well(
     ready: Checkout,
 ) -> None:
-    ready.run('test')
+    done = ready.run('test', LIVE_TESTS=BROKEN, FAILED_TWICE=BROKEN)
     lines = ready.notes_file.read_text().splitlines()
-    assert [line for line in lines if line.startswith('pytest')] == [
-        'pytest -n logical --dist loadfile --no-loadscope-reorder --ignore test/ros',
+    tests = [line for line in lines if line.startswith('pytest') and '--last' not in line]
+    assert sorted(tests) == [
+        'pytest -n logical --dist loadfile --no-loadscope-reorder --ignore test/ros by IDLE',
         f'pytest -o cache_dir={ready.root}/.venv/.live-tests -n 2 --dist loadfile test/ros',
     ]
+    assert done.stdout.splitlines()[-1] == '1 passed'  # of the rest, after the live ones
+
+
+def test_the_rest_is_given_up_with_the_live_tests(ready: Checkout, gate: Path) -> None:
+    process = ready.start('test', GATE=str(gate), STOP_IN='pytest')
+    pid = int(gate.read_text())
+    os.killpg(process.pid, signal.SIGINT)
+    process.communicate(timeout=30)
+    assert process.returncode == 130
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+
+
+def test_what_fails_of_the_rest_is_told_at_the_end(ready: Checkout) -> None:
+    done = ready.run('test', REST_EXIT='1')
+    assert (done.returncode, done.stderr.splitlines()[-1]) == (1, 'mmedge: failed: tests')
 
 
 FLAKY, BROKEN = 'test/ros/test_a.py::test_one[x]', 'test/ros/test_b.py::test_two'
