@@ -1,4 +1,4 @@
-"""The demo's flight, replayed with what ships, keeps its figures.
+"""The first seconds of the demo's flight, replayed with what ships, keep their figures.
 
 Networks give slightly other numbers on other processors, so each figure has a tolerance.
 """
@@ -6,6 +6,7 @@ Networks give slightly other numbers on other processors, so each figure has a t
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,19 +20,21 @@ ROOT = Path(__file__).resolve().parents[2]
 PROFILE = ROOT / 'config/profiles/default.yaml'
 DEFAULT = ROOT / 'models/flight_people'
 
+SECONDS = 8.0
 # figure: (with flight_people, with fused_people, tolerance)
 FIGURES = {
-    'mean_iou': (0.716, 0.726, 0.01),
-    'streaming_mean_iou': (0.628, 0.636, 0.01),
-    'recall': (0.924, 0.934, 0.02),
-    'precision': (0.978, 0.978, 0.02),
-    'range_error_m': (0.124, 0.127, 0.03),
+    'mean_iou': (0.674, 0.705, 0.01),
+    'streaming_mean_iou': (0.586, 0.603, 0.01),
+    'recall': (0.877, 0.929, 0.02),
+    'precision': (0.972, 0.987, 0.02),
+    'range_error_m': (0.102, 0.120, 0.03),
 }
 
 
 @pytest.fixture(scope='session')
 def flight(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return kept_flight(tmp_path_factory.mktemp('demo') / 'flight', DEMO_FLIGHT, lambda _: None)
+    wanted = replace(DEMO_FLIGHT, seconds=SECONDS)
+    return kept_flight(tmp_path_factory.mktemp('demo') / 'flight', wanted, lambda _: None)
 
 
 def test_the_default_bundle_of_a_simulated_flight_fuses_by_rules_that_no_network_beats() -> None:
@@ -40,13 +43,17 @@ def test_the_default_bundle_of_a_simulated_flight_fuses_by_rules_that_no_network
 
 @pytest.mark.timeout(400)
 @pytest.mark.parametrize('column', [0, 1], ids=['default bundle', 'fused_people'])
-def test_the_demo_flight_keeps_its_figures(flight: Path, tmp_path: Path, column: int) -> None:
+def test_the_demo_flight_keeps_its_figures(
+    flight: Path, tmp_path: Path, column: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Figures take seconds; they have tests of their own.
+    monkeypatch.setattr('mmedge_ros.lab.evaluation.figures.draw_figures', lambda *_: [])
     named = ['--detector', str(ROOT / 'models/fused_people')] if column else []
     arguments = ['replay', str(flight), '--profile', str(PROFILE), '--out', str(tmp_path)]
     result = CliRunner().invoke(app, [*arguments, *named], env={'NO_COLOR': '1'})
     assert result.exit_code == 0, result.output
     report = json.loads((tmp_path / 'report.json').read_text())
-    assert report['decisions'] == report['windows'] == 201
+    assert report['decisions'] == report['windows'] == 81
     accuracy = report['accuracy']
     measured = {name: accuracy[name] for name in FIGURES}
     assert measured == {
