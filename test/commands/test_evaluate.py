@@ -15,6 +15,7 @@ from truth_fixtures import recording_with_truth
 from typer.testing import CliRunner, Result
 
 from mmedge_ros.commands.main import app
+from mmedge_ros.lab.bench import contention_bench
 from mmedge_ros.lab.comparison import figures
 from mmedge_ros.lab.comparison.result_files import enter_results, read_results
 from mmedge_ros.lab.reporting import report_files
@@ -37,8 +38,9 @@ def flights(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(autouse=True)
 def _undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Figures take seconds; they have tests of their own."""
+    """Figures and published tables take seconds; they have tests of their own."""
     monkeypatch.setattr(figures, 'draw_comparison', lambda report: [])
+    monkeypatch.setattr(contention_bench, 'tables_folder', lambda: None)
 
 
 def run(*arguments: object) -> Result:

@@ -13,6 +13,7 @@ from truth_fixtures import recording_with_truth
 from typer.testing import CliRunner, Result
 
 from mmedge_ros.commands.main import app
+from mmedge_ros.lab.bench import contention_bench
 from mmedge_ros.lab.comparison import figures
 from mmedge_ros.lab.policies.trained_rivals import bundle_rivals, read_rivals, write_rivals
 from mmedge_ros.lab.training.rivals import rivals_session
@@ -103,6 +104,7 @@ def test_an_evaluation_takes_the_rivals_it_is_given_or_those_of_the_bundle(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(figures, 'draw_comparison', lambda report: [])
+    monkeypatch.setattr(contention_bench, 'tables_folder', lambda: None)
     bundle, out = place / 'tiny', place / 'report'
     add_flights(place / 'validation', 1, 0.8)
     write_rivals(place / 'rivals', bundle, plugins_for(bundle))

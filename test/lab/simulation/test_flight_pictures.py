@@ -25,11 +25,10 @@ from mmedge_ros.lab.simulation.flight_messages import FlightMessages
 SECONDS = 0.5
 
 
-@pytest.mark.parametrize('name', ['street_day_middle', 'yard_lamps_near'])
-def test_one_worker_and_two_give_identical_fields(name: str, tmp_path: Path) -> None:
+def test_one_worker_and_two_give_identical_fields(tmp_path: Path) -> None:
     flights = [tmp_path / str(workers) for workers in (1, 2)]
     for workers, flight in enumerate(flights, 1):
-        simulate_flight(flight, name, 3, SECONDS, workers=workers)
+        simulate_flight(flight, 'yard_lamps_near', 3, SECONDS, workers=workers)
     alone, together = map(decoded, flights)
     assert {message[0] for message in alone} >= {CAMERA, GROUND_TRUTH}
     assert together == alone
@@ -38,9 +37,9 @@ def test_one_worker_and_two_give_identical_fields(name: str, tmp_path: Path) -> 
 def test_workers_take_turns_also_where_the_pictures_do_not_come_out_even() -> None:
     world = scene(SECONDS)
     alone = list(picture_records(world, CameraSimulator(world), FlightMessages()))
-    assert len(alone) % 4
+    assert len(alone) % 2
     assert [record.topic for record in alone[0]] == [CAMERA, CAMERA_INFO, GROUND_TRUTH]
-    with pictures_of_workers(partial(scene, SECONDS), 4) as pictures:
+    with pictures_of_workers(partial(scene, SECONDS), 2) as pictures:
         assert list(pictures) == alone
 
 
