@@ -13,6 +13,13 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 
+LONGEST = (
+    'test_detectors_with_torch.py',
+    'test_with_torch.py',
+    'test_shipped_bundles.py',
+    'test_packaging.py',
+)
+
 _held: list[int] = []
 
 
@@ -69,5 +76,5 @@ def data_folder() -> Path:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with what takes minutes, so that nothing else waits for it at the end."""
-    items.sort(key=lambda item: 'with_torch' not in item.path.name)
+    """Begin with what takes longest, so that nothing else waits for it at the end."""
+    items.sort(key=lambda item: item.path.name not in LONGEST)
