@@ -37,18 +37,23 @@ names_of_failed() { # pytest's cache
   sed -n 's/^ *"\(.*\)": true,\{0,1\}$/\1/p' "$1/v/cache/lastfailed" 2>/dev/null || true
 }
 
-# Live graphs depend on the clock: the rest only takes what time of the processors they leave, and
-# is shown when they have ended. What is started with & would leave Ctrl-C to its children ignored.
+# Live graphs depend on the clock and leave half of the time of the processors: what only computes,
+# for a minute or more, takes that and gives way to them. The rest follows on all cores. What is
+# started with & would leave its children deaf to Ctrl-C.
 run_all_tests() {
-  local log=$venv/tests.log
-  say "tests: beside the live tests, with what time these leave; log: ${venv##*/}/tests.log"
-  chrt --idle 0 env --default-signal=INT,QUIT "$python" -m pytest -n logical --dist loadfile \
-    --no-loadscope-reorder --ignore test/ros >"$log" 2>&1 &
-  rest_pid=$!
+  local log=$venv/computing-tests.log path apart=()
+  local computing=(test/regression test/lab/training/test_{with,detectors_with}_torch.py)
+  say "beside the live tests: ${computing[*]}; log: ${venv##*/}/${log##*/}"
+  nice -n 10 env --default-signal=INT,QUIT "$python" -m pytest -n logical --dist loadfile \
+    "${computing[@]}" >"$log" 2>&1 &
+  computing_pid=$!
   check 'live tests' run_live_tests
-  tail -n +1 -s 0.2 -f --pid="$rest_pid" "$log"
-  wait "$rest_pid" || failed+=(tests)
-  rest_pid=
+  wait "$computing_pid" || failed+=('tests beside the live ones')
+  computing_pid=
+  cat "$log"
+  for path in "${computing[@]}"; do apart+=(--ignore "$path"); done
+  check tests "$python" -m pytest -n logical --dist loadfile --no-loadscope-reorder \
+    --ignore test/ros "${apart[@]}"
 }
 
 run_tests() {

@@ -75,6 +75,12 @@ def data_folder() -> Path:
     return path
 
 
+@pytest.fixture
+def without_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave out the figures of replays: most of a short one's time, and tested on their own."""
+    monkeypatch.setattr('mmedge_ros.lab.evaluation.figures.draw_figures', lambda *_: [])
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with what takes longest, so that nothing else waits for it at the end."""
     items.sort(key=lambda item: item.path.name not in LONGEST)

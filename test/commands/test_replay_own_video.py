@@ -64,11 +64,10 @@ def pictures(tmp_path_factory: pytest.TempPathFactory) -> list[Any]:
         return [shot.picture for shot in recorded_pictures(recording)]
 
 
+@pytest.mark.usefixtures('without_figures')
 def test_a_turned_video_of_variable_rate_gives_the_tracks_of_the_plain_pictures(
-    tmp_path: Path, pictures: list[Any], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, pictures: list[Any]
 ) -> None:
-    # Figures take seconds; they have tests of their own.
-    monkeypatch.setattr('mmedge_ros.lab.evaluation.figures.draw_figures', lambda *_: [])
     folder, video = tmp_path / 'plain', tmp_path / 'phone.mp4'
     folder.mkdir()
     for number, shot in enumerate(pictures):

@@ -13,6 +13,8 @@ from typer.testing import CliRunner, Result
 
 from mmedge_ros.commands.main import app
 
+pytestmark = pytest.mark.usefixtures('without_figures')
+
 
 @pytest.fixture(scope='module')
 def detector(tmp_path_factory: pytest.TempPathFactory) -> Path:

@@ -28,6 +28,8 @@ from mmedge_ros.replay.recording import Recording
 
 ROOT = Path(__file__).resolve().parents[2]
 
+pytestmark = pytest.mark.usefixtures('without_figures')
+
 
 @pytest.fixture(scope='module')
 def detector(tmp_path_factory: pytest.TempPathFactory) -> Path:

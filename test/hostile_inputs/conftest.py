@@ -24,9 +24,3 @@ def profile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     spread = {name: (0.8e-3 * ms, 1e-3 * ms, 1.5e-3 * ms) for name, ms in times.items()}
     write_profile(measured_profile('made up', spread), path)
     return path
-
-
-@pytest.fixture
-def without_figures(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Leave the figures out: most of a short replay's time, and no matter of what is in a file."""
-    monkeypatch.setattr('mmedge_ros.lab.evaluation.figures.draw_figures', lambda *_: [])
