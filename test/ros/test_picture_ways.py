@@ -316,7 +316,9 @@ class TestGraph:
                 lambda: int(bystander.figure('camera_encoder', 'ring_read') or 0) >= 20
             )
             assert bystander.figure('camera_encoder', 'ring_torn') == '0'
-            assert int(bystander.figure('camera', 'ring_written')) >= 20
+            bystander.wait_until(
+                lambda: int(bystander.figure('camera', 'ring_written') or 0) >= 20
+            )
             # Killed in the middle of whatever it does, and started again.
             bystander.wait_until(lambda: 'camera' in group.pids)
             cameras.append(group.pids['camera'])
