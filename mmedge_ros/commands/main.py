@@ -24,6 +24,7 @@ from mmedge_ros.commands.errors import plain_errors
 from mmedge_ros.commands.evaluate import evaluate
 from mmedge_ros.commands.evaluate_bundle import evaluate_bundle
 from mmedge_ros.commands.limit import limit
+from mmedge_ros.commands.memory import memory_app
 from mmedge_ros.commands.model import model_app
 from mmedge_ros.commands.old_spellings import respelled
 from mmedge_ros.commands.options import existing_file, flag, option
@@ -183,6 +184,7 @@ def track_mot(
 # Panels of `mmedge --help` and the commands in each, in the order in which a newcomer needs them.
 PANELS: dict[str, dict[str, Callable[..., None] | typer.Typer]] = {
     'Start': {'demo': demo, 'replay': replay, 'up': up, 'record': record, 'doctor': doctor},
+    'Remember': {'memory': memory_app},
     'Simulate': {'simulate': simulate},
     'Compare': {
         'replay-set': replay_set,

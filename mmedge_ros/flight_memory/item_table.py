@@ -42,8 +42,8 @@ class ItemTable:
     """The sound items of a store, in the order of their numbers.
 
     ``integers`` (N,) and ``texts`` (N,) by the names of their columns; ``facts`` (N,) of the type
-    `FACTS`. ``vectors`` (N, D) have length 1, or 0 where the item has none. ``damaged`` is how
-    many items were left out because they hold what no item can hold.
+    `FACTS`. ``vectors`` (N, D) are those of the encoder, 0 where the item has none. ``damaged`` is
+    how many items were left out because they hold what no item can hold.
     """
 
     integers: dict[str, Integers]
@@ -122,7 +122,7 @@ def read_table(connection: sqlite3.Connection, header: StoreHeader) -> ItemTable
         integers=_columns(_NUMBERS, columns, np.int64, sound),
         texts=_columns(_TEXTS, columns[len(_NUMBERS) :], np.str_, sound),
         facts=facts[sound],
-        vectors=unit(unpacked(packed[sound], header.length)),
+        vectors=unpacked(packed[sound], header.length),
         manifest=header.manifest,
         damaged=stored - int(np.count_nonzero(sound)),
     )

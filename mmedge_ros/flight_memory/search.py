@@ -149,7 +149,7 @@ def _own_scores(
             )
         # Examples show one object: their mean shows it better than each of them.
         example = unit(unit(query.examples).mean(axis=0, keepdims=True))[0]
-        yield (table.vectors[rows] @ example).astype(float)
+        yield (unit(table.vectors[rows]) @ example).astype(float)
     if query.parsed.subject.words or not has_examples:
         yield _text_scores(header, table, rows, query.parsed, scorer_for)
 

@@ -70,7 +70,9 @@ def test_a_view_comes_back_as_it_was(tmp_path: Path) -> None:
         if name not in ('vector', 'activation', 'thumbnail', 'score'):
             assert getattr(back, name) == getattr(kept, name), name
     assert back.score == pytest.approx(kept.score)
-    assert back.vector @ kept.vector == pytest.approx(1.0, abs=0.01)
+    # Four bits a value: half a step of a seventh of the largest.
+    step = float(np.abs(kept.vector).max()) / 7.0
+    assert np.abs(back.vector - kept.vector).max() <= 0.501 * step
     assert run == 0
 
 

@@ -1,0 +1,147 @@
+"""`mmedge memory`: what a flight saw, kept small, and found again by words."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from mmedge_ros.commands.display import StatusLine, say
+from mmedge_ros.commands.errors import plain_errors
+from mmedge_ros.commands.options import flag, option
+from mmedge_ros.commands.tables import add_row, new_table, print_parts
+
+if TYPE_CHECKING:
+    from mmedge_ros.flight_memory.search import SearchResult
+
+memory_app = typer.Typer(
+    name='memory', no_args_is_help=True, help='Keep what a flight saw, and find it by words.'
+)
+FlightsOption = Annotated[
+    list[Path],
+    option(
+        '--flight', 'FLIGHT', 'recording with a memory, or the memory; repeatable', exists=True
+    ),
+]
+
+
+@memory_app.command('build')
+def build(
+    recording: Annotated[
+        Path,
+        typer.Argument(
+            metavar='RECORDING', exists=True, help='rosbag2 folder, a single .mcap, or a video'
+        ),
+    ],
+    detector: Annotated[
+        str,
+        option('--detector', 'BUNDLE', 'bundle with a recogniser \\[what suits the recording]'),
+    ] = '',
+) -> None:
+    """Keep views of everything that was tracked in a recording, in RECORDING.memory beside it.
+
+    They are pictures of people: mmedge memory forget removes them.
+    """
+    with plain_errors():
+        from mmedge_ros.flight_memory.memory_build import build_memory
+
+        with StatusLine(f'remembering {recording.name}') as line:
+            built = build_memory(str(recording), detector, line.advance)
+    say(
+        f'{built.items} views: of {built.tracks} tracks, and {built.key_frames} key frames; '
+        f'mmedge memory search "person in red" --flight {recording}'
+    )
+    typer.echo(built.folder)
+
+
+@memory_app.command('search')
+def search(
+    flights: FlightsOption,
+    words: Annotated[
+        str, typer.Argument(metavar='[WORDS]', help='such as "person in a red top near a car"')
+    ] = '',
+    like: Annotated[
+        int, option('--like', 'ID', 'more like this view of the first flight; 0: none', min=0)
+    ] = 0,
+    limit: Annotated[int, option('--limit', 'N', 'so many moments at most', min=1, max=1000)] = 10,
+) -> None:
+    """Name the moments of flights that fit words best: when, what, where, and where in the bag."""
+    with plain_errors():
+        from contextlib import ExitStack
+
+        from mmedge_ros.encoding.bundle.default_model import bundle_folders
+        from mmedge_ros.flight_memory.memory_build import memories_of
+        from mmedge_ros.flight_memory.memory_store import MemoryReader
+        from mmedge_ros.flight_memory.query import LONGEST_QUERY, MemoryQuery, read_query
+        from mmedge_ros.flight_memory.scorers import scorer_for
+        from mmedge_ros.flight_memory.search import search as find
+        from mmedge_ros.flight_memory.search import vectors_of
+
+        if not words.strip() and not like:
+            raise typer.BadParameter('say what is looked for', param_hint='WORDS')
+        if len(words) > LONGEST_QUERY:
+            raise typer.BadParameter(f'at most {LONGEST_QUERY} characters', param_hint='WORDS')
+        with ExitStack() as stack:
+            memories = [
+                stack.enter_context(MemoryReader(folder)) for folder in memories_of(flights)
+            ]
+            labels = {str(label) for memory in memories for label in memory.table().texts['label']}
+            query = MemoryQuery(read_query(words, labels))
+            if like:
+                query = MemoryQuery(query.parsed, vectors_of(memories[0], like))
+            found = find(memories, query, scorer_for(bundle_folders()), limit)
+    _print(found)
+
+
+@memory_app.command('forget')
+def forget(
+    flights: FlightsOption,
+    everything: Annotated[bool, flag('--all', 'all of it')] = False,
+    track: Annotated[int, option('--track', 'N', 'one track; 0: none', min=0)] = 0,
+    hours: Annotated[
+        float, option('--older-than', 'HOURS', 'what was seen longer ago; 0: nothing', min=0.0)
+    ] = 0.0,
+) -> None:
+    """Remove views for good: their bytes are overwritten."""
+    if sum((everything, track > 0, hours > 0.0)) != 1:
+        raise typer.BadParameter('name one of --all, --track N and --older-than HOURS')
+    with plain_errors():
+        from mmedge_ros.data_types import NS_PER_S
+        from mmedge_ros.flight_memory.memory_build import memories_of
+        from mmedge_ros.flight_memory.memory_store import MemoryWriter
+
+        for folder in memories_of(flights):
+            with MemoryWriter(folder) as writer:
+                if everything:
+                    count = writer.forget_all()
+                elif track:
+                    count = writer.forget_track(track)
+                else:
+                    now_ns = round(datetime.now(timezone.utc).timestamp() * NS_PER_S)
+                    count = writer.forget_before(now_ns - round(3600.0 * hours * NS_PER_S))
+            say(f'{folder}: {count} views forgotten')
+
+
+def _print(found: SearchResult) -> None:
+    table = new_table('', 'id', 'flight', 'in the recording', 'what', 'place, m', 'views', 'score')
+    for moment in found.moments:
+        item = moment.shown.item
+        begin, end = (
+            view.item.bag_offset_ns / 1e9 for view in (moment.views[0], moment.views[-1])
+        )
+        place = f'{item.position.x:.1f}, {item.position.y:.1f}'
+        add_row(
+            table,
+            moment.shown.id,
+            moment.flight,
+            f'{begin:.1f} to {end:.1f} s' if end > begin else f'{begin:.1f} s',
+            f'{item.label} {item.track_id}' if item.label else 'key frame',
+            place if 'nan' not in place else '',
+            len(moment.views),
+            f'{moment.score:.2f}',
+        )
+    print_parts(table)
+    for note in found.notes:
+        say(f'note: {note}')
