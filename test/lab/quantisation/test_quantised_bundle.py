@@ -103,7 +103,7 @@ def test_a_bundle_without_convolutions_is_copied_and_every_stage_says_why(tmp_pa
     assert {brick['brick'] for brick in report['bricks']} == {'camera.small', 'camera.large'}
     for brick in report['bricks']:
         (stage,) = brick['stages']
-        assert stage['int8_problem'] == 'it has no convolution'
+        assert 'no convolution' in stage['int8_problem']
         assert stage['fp32_ms'] > 0.0
     again = CliRunner().invoke(model_app, given)
     assert again.exit_code == 1
