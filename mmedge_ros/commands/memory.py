@@ -72,6 +72,7 @@ def search(
         from contextlib import ExitStack
 
         from mmedge_ros.encoding.bundle.default_model import bundle_folders
+        from mmedge_ros.flight_memory import FlightMemoryError
         from mmedge_ros.flight_memory.memory_build import memories_of
         from mmedge_ros.flight_memory.memory_store import MemoryReader
         from mmedge_ros.flight_memory.query import LONGEST_QUERY, MemoryQuery, read_query
@@ -91,6 +92,11 @@ def search(
             query = MemoryQuery(read_query(words, labels))
             if like:
                 query = MemoryQuery(query.parsed, vectors_of(memories[0], like))
+            if not (like or query.parsed.is_understood):
+                raise FlightMemoryError(
+                    f'none of these words is known: {", ".join(query.parsed.unknown) or words!r}; '
+                    'ask for labels, colours, motion or light, such as "person in red"'
+                )
             found = find(memories, query, scorer_for(bundle_folders()), limit)
     _print(found)
 

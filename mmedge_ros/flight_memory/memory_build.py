@@ -140,12 +140,13 @@ def build_memory(
     options = OfflineOptions(
         recording, str(model), detection=replace(DetectorParameters(), labels=())
     )
-    record = replay_offline(
-        options, lambda share, _: on_share(_REPLAYING * share, 'following what moves')
-    )
     folder = memory_folder(recording)
-    builder = _Builder(record, encoder)
+    # Opened first: what cannot be written is said before the flight is replayed.
     with MemoryWriter(folder, encoder.header) as writer:
+        record = replay_offline(
+            options, lambda share, _: on_share(_REPLAYING * share, 'following what moves')
+        )
+        builder = _Builder(record, encoder)
         writer.forget_all()
         with Recording(recording) as opened:
             builder.read(opened, writer, on_share)

@@ -72,6 +72,13 @@ class ParsedQuery:
     unknown: tuple[str, ...] = ()
     taken_as: tuple[tuple[str, str], ...] = ()
 
+    @property
+    def is_understood(self) -> bool:
+        """Whether any word says something."""
+        subject = self.subject
+        said = (subject.labels, subject.attributes, subject.motions)
+        return any((*said, self.relations, self.lights, self.phases))
+
     def of(self, phrase: Phrase) -> ParsedQuery:
         """Return the query for another object alone, as a scorer takes it."""
         return ParsedQuery(' '.join(phrase.words), phrase)

@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 from mmedge_ros.commands.memory import memory_app
 from mmedge_ros.data_types import Box
 from mmedge_ros.encoding import EncodingError
+from mmedge_ros.flight_memory import FlightMemoryError, memory_build
 from mmedge_ros.flight_memory.memory_build import BuiltMemory, build_memory
 from mmedge_ros.flight_memory.memory_store import MemoryReader
 from mmedge_ros.flight_memory.moment import ViewKind
@@ -105,6 +106,30 @@ def test_more_like_a_view_are_found_and_its_own_moment_is_among_the_first(
 def test_words_that_are_not_known_are_named(flight: Path, built: BuiltMemory) -> None:
     _, _, err = run('search', 'person with a flubber', '--flight', str(built.folder))
     assert 'not in the vocabulary: flubber' in err
+
+
+@pytest.mark.parametrize('words', ["'; DROP TABLE items; --", '../../etc/passwd', '$(reboot)'])
+def test_where_no_word_is_known_nothing_is_shown(
+    flight: Path, built: BuiltMemory, words: str
+) -> None:
+    code, out, err = run('search', words, '--flight', str(flight))
+    assert code == 1
+    assert 'none of these words is known' in err
+    assert out == ''
+    with MemoryReader(built.folder) as reader:
+        assert len(reader.table()) == built.items
+
+
+def test_a_damaged_memory_is_said_before_the_flight_is_replayed(
+    flight: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copy = tmp_path / 'other'
+    copy.symlink_to(flight)
+    copy.with_name('other.memory').mkdir()
+    copy.with_name('other.memory').joinpath('memory.sqlite').write_bytes(b'nothing of ours' * 99)
+    monkeypatch.setattr(memory_build, 'replay_offline', None)
+    with pytest.raises(FlightMemoryError, match='damaged'):
+        build_memory(str(copy), 'flight_people')
 
 
 def test_a_flight_without_a_memory_is_said_in_one_sentence(tmp_path: Path) -> None:
