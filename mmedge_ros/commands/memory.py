@@ -49,6 +49,8 @@ def build(
 
         with StatusLine(f'remembering {recording.name}') as line:
             built = build_memory(str(recording), detector, line.advance)
+    for problem in built.problems:
+        say(f'note: {problem}')
     say(
         f'{built.items} views: of {built.tracks} tracks, and {built.key_frames} key frames; '
         f'mmedge memory search "person in red" --flight {recording}'
@@ -65,16 +67,19 @@ def search(
     like: Annotated[
         int, option('--like', 'ID', 'more like this view of the first flight; 0: none', min=0)
     ] = 0,
+    detector: Annotated[
+        str,
+        option('--detector', 'BUNDLE', 'the one of the memory, if it is none of `model list`'),
+    ] = '',
     limit: Annotated[int, option('--limit', 'N', 'so many moments at most', min=1, max=1000)] = 10,
 ) -> None:
     """Name the moments of flights that fit words best: when, what, where, and where in the bag."""
     with plain_errors():
         from contextlib import ExitStack
 
-        from mmedge_ros.encoding.bundle.default_model import bundle_folders
+        from mmedge_ros.encoding.bundle.default_model import bundle_folders, default_detector
         from mmedge_ros.flight_memory import FlightMemoryError
-        from mmedge_ros.flight_memory.memory_build import memories_of
-        from mmedge_ros.flight_memory.memory_store import MemoryReader
+        from mmedge_ros.flight_memory.memory_store import MemoryReader, memories_of
         from mmedge_ros.flight_memory.query import LONGEST_QUERY, MemoryQuery, read_query
         from mmedge_ros.flight_memory.scorers import scorer_for
         from mmedge_ros.flight_memory.search import search as find
@@ -97,7 +102,8 @@ def search(
                     f'none of these words is known: {", ".join(query.parsed.unknown) or words!r}; '
                     'ask for labels, colours, motion or light, such as "person in red"'
                 )
-            found = find(memories, query, scorer_for(bundle_folders()), limit)
+            own = [default_detector(detector)] if detector else []
+            found = find(memories, query, scorer_for([*bundle_folders(), *own]), limit)
     _print(found)
 
 
@@ -115,8 +121,7 @@ def forget(
         raise typer.BadParameter('name one of --all, --track N and --older-than HOURS')
     with plain_errors():
         from mmedge_ros.data_types import NS_PER_S
-        from mmedge_ros.flight_memory.memory_build import memories_of
-        from mmedge_ros.flight_memory.memory_store import MemoryWriter
+        from mmedge_ros.flight_memory.memory_store import MemoryWriter, memories_of
 
         for folder in memories_of(flights):
             with MemoryWriter(folder) as writer:

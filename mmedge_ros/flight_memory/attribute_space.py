@@ -65,6 +65,8 @@ class AttributeSpace:
         What no word says, and attributes that the recogniser does not know, change nothing.
         """
         likely = np.asarray(vectors, float) + _MIDDLE
+        # A key frame has no vector, and fits no words.
+        likely[~vectors.any(axis=1)] = _LEAST
         subject, scores = query.subject, np.zeros(len(vectors))
         colours = [value for part, value in subject.attributes if part in _WHOLE]
         fits = [

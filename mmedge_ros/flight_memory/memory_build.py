@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
@@ -46,7 +46,7 @@ from mmedge_ros.flight_memory.moment import (
     ViewKind,
     phase_of,
 )
-from mmedge_ros.flight_memory.store_file import StoreHeader
+from mmedge_ros.flight_memory.store_file import FILE_NAME, StoreHeader
 from mmedge_ros.flight_memory.thumbnail import key_frame_thumbnail, object_thumbnail
 from mmedge_ros.flight_memory.view_choice import (
     KeyFrames,
@@ -76,12 +76,16 @@ OnShare = Callable[[float, str], None]
 
 @dataclass(frozen=True)
 class BuiltMemory:
-    """What was kept of a flight: ``items`` views of ``tracks`` tracks and ``key_frames``."""
+    """What was kept of a flight: ``items`` views of ``tracks`` tracks and ``key_frames``.
+
+    ``problems`` are sentences about what the recording lacks.
+    """
 
     folder: Path
     items: int
     tracks: int
     key_frames: int
+    problems: tuple[str, ...]
 
 
 class _Seen(NamedTuple):
@@ -141,17 +145,22 @@ def build_memory(
         recording, str(model), detection=replace(DetectorParameters(), labels=())
     )
     folder = memory_folder(recording)
+    is_there = (folder / FILE_NAME).exists()
     # Opened first: what cannot be written is said before the flight is replayed.
-    with MemoryWriter(folder, encoder.header) as writer:
+    with MemoryWriter(folder, None if is_there else encoder.header) as writer:
         record = replay_offline(
             options, lambda share, _: on_share(_REPLAYING * share, 'following what moves')
         )
-        builder = _Builder(record, encoder)
         writer.forget_all()
+    builder = _Builder(record, encoder)
+    with MemoryWriter(folder, encoder.header) as writer:
         with Recording(recording) as opened:
             builder.read(opened, writer, on_share)
         writer.compact()
-    return BuiltMemory(folder, builder.kept, len(builder.tracks), builder.key_frames)
+    return BuiltMemory(
+        *(folder, builder.kept, len(builder.tracks), builder.key_frames),
+        tuple(record.problems),
+    )
 
 
 class _Builder:
@@ -318,9 +327,3 @@ def _pose(state: EgoState | None) -> DronePose:
     yaw = math.atan2(float(rotation[1, 0]), float(rotation[0, 0]))
     x, y, z = (float(value) for value in state.pose.translation)
     return DronePose(x, y, z, yaw)
-
-
-def memories_of(places: list[Path]) -> Iterator[Path]:
-    """Yield the folders of memories that places name: themselves, or those beside recordings."""
-    for place in places:
-        yield place if place.suffix == '.memory' else memory_folder(place)

@@ -5,7 +5,7 @@ One program writes; others may read meanwhile. Each object belongs to one thread
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -56,10 +56,16 @@ def memory_folder(recording: str | Path) -> Path:
     return path.with_name(f'{path.name}{SUFFIX}')
 
 
+def memories_of(places: Iterable[Path]) -> list[Path]:
+    """Return the folders of memories: places that are one, or those beside recordings."""
+    return [p if p.suffix == SUFFIX else memory_folder(p) for p in places]
+
+
 class MemoryWriter:
     """Writes a flight memory; a batch is kept as a whole or not at all.
 
-    :param header: what the vectors have in common; None: the memory must be there
+    :param header: what the vectors have in common, which an empty memory takes over; None: the
+        memory must be there
     :raises FlightMemoryError: if it cannot be opened, or has vectors of another bundle
     """
 
@@ -201,10 +207,15 @@ class MemoryWriter:
                 create_tables(self._connection, header)
             return header
         if header is not None and found != header:
+            (items,) = self._connection.execute('SELECT count(*) FROM items').fetchone()
+            if not items:
+                with transaction(self._connection):
+                    self._connection.execute('UPDATE header SET manifest = ?, length = ?', header)
+                return header
             raise FlightMemoryError(
                 f'{self._path} has vectors of {found.length} values by the bundle '
                 f'{found.manifest[:12]}, and these are of {header.length} by '
-                f'{header.manifest[:12]}; name another folder, or forget this one'
+                f'{header.manifest[:12]}; forget what it holds first (mmedge memory forget --all)'
             )
         return found
 

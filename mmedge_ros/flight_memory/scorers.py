@@ -31,7 +31,7 @@ def scorer_for(bundles: Iterable[Path]) -> ScorerFor:
         if space is None or space.length != header.length:
             raise FlightMemoryError(
                 f'the bundle that made this memory (manifest {header.manifest[:12]}) is not here; '
-                'fetch it, or build the memory again (mmedge memory build)'
+                'name it with --detector, or build the memory again (mmedge memory build)'
             )
         return space
 

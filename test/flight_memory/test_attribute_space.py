@@ -79,6 +79,13 @@ def test_what_nobody_asks_for_changes_nothing() -> None:
     assert (scores == 0.0).all()
 
 
+def test_a_view_without_a_vector_fits_worse_than_what_is_surely_something_else() -> None:
+    vectors = np.concatenate([np.zeros((1, SPACE.length), np.float32), SPACE.vectors(VIEWS)])
+    scores = SPACE.scores(read_query('something red'), vectors)
+    assert scores[0] <= scores.min() + 1.5
+    assert scores.argmax() != 0
+
+
 def test_four_bits_keep_every_value_to_a_quarter() -> None:
     vectors = SPACE.vectors(np.random.default_rng(1).normal(0.0, 4.0, (200, SPACE.length)))
     assert np.abs(unpacked(packed(vectors), SPACE.length) - vectors).max() <= 0.2501

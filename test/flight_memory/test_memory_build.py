@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -23,6 +24,7 @@ from mmedge_ros.lab.simulation.build import build_world
 from mmedge_ros.lab.simulation.flight import FlightDescription, kept_flight
 from mmedge_ros.replay.recording import Recording
 
+MODELS = Path(__file__).resolve().parents[2] / 'models'
 FLIGHT = FlightDescription('street_day_near', seed=5, seconds=3.0)
 
 
@@ -150,6 +152,38 @@ def test_what_is_forgotten_is_found_no_more(flight: Path, tmp_path: Path) -> Non
     assert 'views forgotten' in err
     _, out, _ = run('search', 'person', '--flight', str(copy))
     assert ' person ' not in out
+
+
+def test_a_memory_of_another_bundle_is_replaced_and_searched_by_its_own(
+    flight: Path, tmp_path: Path
+) -> None:
+    other = tmp_path / 'my_people'
+    shutil.copytree(MODELS / 'flight_people', other)
+    with (other / 'manifest.yaml').open('a') as manifest:
+        manifest.write('note: a copy\n')
+    copy = tmp_path / 'other'
+    copy.symlink_to(flight)
+    for bundle in ('flight_people', str(other)):
+        build_memory(str(copy), bundle)
+    code, _, err = run('search', 'car', '--flight', str(copy))
+    assert code == 1
+    assert 'name it with --detector' in err
+    code, out, _ = run('search', 'car', '--flight', str(copy), '--detector', str(other))
+    assert code == 0
+    assert ' car ' in out
+
+
+def test_a_broken_recording_is_kept_up_to_the_break_and_that_is_said(
+    flight: Path, tmp_path: Path
+) -> None:
+    (whole,) = flight.glob('*.mcap')
+    broken = tmp_path / 'broken.mcap'
+    broken.write_bytes(whole.read_bytes()[: whole.stat().st_size // 2])
+    code, out, err = run('build', str(broken), '--detector', 'flight_people')
+    assert code == 0
+    assert 'broken after' in err
+    with MemoryReader(Path(out.strip())) as reader:
+        assert len(reader.table())
 
 
 def test_a_bundle_without_a_recogniser_is_refused(flight: Path) -> None:

@@ -344,7 +344,7 @@ def test_vectors_of_another_bundle_or_length_are_not_mixed_in(tmp_path: Path) ->
     folder = folder_of(tmp_path)
     memory_of(folder, view()).close()
     for header in (StoreHeader('fedcba', LENGTH), StoreHeader(HEADER.manifest, LENGTH + 1)):
-        with pytest.raises(FlightMemoryError, match='name another folder'):
+        with pytest.raises(FlightMemoryError, match='forget what it holds first'):
             MemoryWriter(folder, header)
     for header in (StoreHeader('x' * 200, 8), StoreHeader('x', 0), StoreHeader('x', 5000)):
         with pytest.raises(FlightMemoryError, match='at most'):
@@ -387,3 +387,19 @@ def test_a_memory_on_a_medium_that_cannot_be_written_is_read(
     with MemoryReader(folder) as reader:
         assert reader.table().integers['track'].tolist() == [5]
         assert sorted(folder.iterdir()) == before
+
+
+def test_an_empty_memory_takes_the_vectors_of_another_bundle_and_a_full_one_does_not(
+    tmp_path: Path,
+) -> None:
+    folder, other = folder_of(tmp_path), StoreHeader('b' * 64, 12)
+    with memory_of(folder, view()):
+        pass
+    with pytest.raises(FlightMemoryError, match='forget what it holds first'):
+        MemoryWriter(folder, other)
+    with MemoryWriter(folder) as writer:
+        writer.forget_all()
+    with MemoryWriter(folder, other):
+        pass
+    with MemoryReader(folder) as reader:
+        assert reader.header == other
