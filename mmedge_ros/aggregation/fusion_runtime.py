@@ -20,13 +20,13 @@ from mmedge_ros.aggregation.temporal_rules import LAGS, OLDEST
 from mmedge_ros.aggregation.unit_networks import OnnxUnitNetworks
 from mmedge_ros.data_types import CAMERA, RADAR
 from mmedge_ros.encoding.bricks import (
+    FULL_PRECISION,
     FUSION,
-    LATELY,
-    BrickState,
     BrickStatus,
     RunTime,
     measured_loading,
 )
+from mmedge_ros.encoding.bundle.manifest import joint_precision
 from mmedge_ros.encoding.bundle.model_bundle import FUSION_PARTS, ModelBundle
 from mmedge_ros.encoding.feature_grid import MAP_SHAPE
 
@@ -42,6 +42,7 @@ class FusionNetworkRuntime:
     :param files: by their names in FUSION_PARTS
     :param threads: of each network
     :param open_graph: opens one of them
+    :param precision: of their weights
     :raises EncodingError: if a file cannot be opened, or they do not fit together
     """
 
@@ -50,9 +51,10 @@ class FusionNetworkRuntime:
         files: Mapping[str, Path],
         threads: int = 1,
         open_graph: Callable[[Path, int], NetworkGraph] = NetworkGraph,
+        precision: str = FULL_PRECISION,
     ) -> None:
+        self._precision = precision
         self._run_time = RunTime()
-        self._ran_at = -math.inf
         with measured_loading() as self._loading:
             self.aggregators = {
                 modality: StreamingAggregator(
@@ -76,7 +78,8 @@ class FusionNetworkRuntime:
         :raises EncodingError: if the bundle has none, or a file is not the manifest's
         :raises AggregationError: if one cannot be opened, or they do not fit together
         """
-        return cls({part: bundle.fusion_part(part) for part in FUSION_PARTS}, threads)
+        files = {part: bundle.fusion_part(part) for part in FUSION_PARTS}
+        return cls(files, threads, precision=joint_precision(bundle.fusion.values()))
 
     @classmethod
     def from_folder(cls, folder: Path, threads: int = 1) -> FusionNetworkRuntime:
@@ -107,16 +110,15 @@ class FusionNetworkRuntime:
         }
         begun = time.monotonic()
         maps: Array = self._head.run(feeds, [_MAPS])[0][0]
-        self._ran_at = time.monotonic()
-        self._run_time.add(self._ran_at - begun)
+        self._run_time.add(time.monotonic() - begun)
         return maps
 
     def brick(self) -> BrickStatus:
         """Return what the networks do and cost; a run is one of the head."""
-        lately = time.monotonic() - self._ran_at < LATELY
         return BrickStatus(
             FUSION,
-            state=BrickState.RUNNING if lately else BrickState.RESIDENT,
+            precision=self._precision,
+            state=self._run_time.state,
             load_time=self._loading.seconds,
             run_time=self._run_time.mean,
             memory=self._loading.memory,

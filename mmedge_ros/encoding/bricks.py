@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import IntEnum
@@ -18,7 +18,7 @@ FULL_PRECISION = 'fp32'
 CPU = 'cpu'
 FUSION, RECOGNISER = 'fusion', 'recogniser'
 # What served within so long (s) is said to be running.
-LATELY = 1.0
+_LATELY = 1.0
 _REMEDY = 'measure again (mmedge profile)'
 _MOST = 1e9
 # Share of the newest run in the mean.
@@ -69,15 +69,27 @@ def brick_name(modality: str, level: str) -> str:
 
 
 class RunTime:
-    """The usual duration of a run (s): a mean that forgets, NaN before the first."""
+    """The usual duration of a run (s): a mean that forgets, NaN before the first.
 
-    def __init__(self) -> None:
+    :param monotonic: seconds
+    """
+
+    def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
         self.mean = math.nan
+        self._monotonic = monotonic
+        self._ran_at = -math.inf
 
     def add(self, seconds: float) -> None:
-        """Enter one run."""
+        """Enter a run that ends now."""
         known = math.isfinite(self.mean)
         self.mean = self.mean + _NEWEST * (seconds - self.mean) if known else seconds
+        self._ran_at = self._monotonic()
+
+    @property
+    def state(self) -> BrickState:
+        """Return whether a brick in memory runs or is idle."""
+        lately = self._monotonic() - self._ran_at < _LATELY
+        return BrickState.RUNNING if lately else BrickState.RESIDENT
 
 
 @dataclass

@@ -9,7 +9,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import replace
 from types import MappingProxyType
 from typing import Generic, NamedTuple, TypeVar
 
@@ -17,7 +16,6 @@ from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.bricks import (
     CPU,
     FULL_PRECISION,
-    LATELY,
     BrickState,
     BrickStatus,
     Loading,
@@ -141,7 +139,6 @@ class HeldLevels(OpenedLevels[Network]):
         self._loading: dict[_Key, threading.Thread] = {}
         self._loads: dict[_Key, Loading] = {}
         self._runs: dict[_Key, RunTime] = {}
-        self._ran_at: dict[_Key, float] = {}
         self._failures = 0
 
     def serving(self, level: str, device: str) -> str:
@@ -182,8 +179,7 @@ class HeldLevels(OpenedLevels[Network]):
             self._failed(key, err)
             raise
         self._failures = 0
-        self._ran_at[key] = self._monotonic()
-        self._runs.setdefault(key, RunTime()).add(time.monotonic() - begun)
+        self._run_time(key).add(time.monotonic() - begun)
         return result
 
     def warm(self, device: str) -> Iterator[Network]:
@@ -209,23 +205,24 @@ class HeldLevels(OpenedLevels[Network]):
         return self._status(self._key(level, device)).state
 
     def _status(self, key: _Key) -> BrickStatus:
-        found, loads = self._opened.get(key), self._loads.get(key)
+        found = self._opened.get(key)
         state, problem = BrickState.RELEASED, ''
         if key in self._loading:
             state = BrickState.LOADING
         elif isinstance(found, EncodingError):
             state, problem = BrickState.FAILED, str(found)
         elif found is not None:
-            lately = self._monotonic() - self._ran_at.get(key, -LATELY) < LATELY
-            state = BrickState.RUNNING if lately else BrickState.RESIDENT
+            state = self._run_time(key).state
         precision = self._precisions.get(key[0], FULL_PRECISION)
         name = brick_name(self._modality, key[0])
-        status = BrickStatus(name, key[1], precision, state, problem=problem)
-        if loads is not None:
-            status = replace(status, load_time=loads.seconds, memory=loads.memory)
-        if key in self._runs:
-            status = replace(status, run_time=self._runs[key].mean)
-        return status
+        loads = self._loads.get(key, Loading())
+        return BrickStatus(
+            *(name, key[1], precision, state),
+            *(loads.seconds, self._run_time(key).mean, loads.memory, problem),
+        )
+
+    def _run_time(self, key: _Key) -> RunTime:
+        return self._runs.setdefault(key, RunTime(self._monotonic))
 
     def _reachable(self, level: str, device: str) -> _Key:
         """Return the key of a level on a device, on the processor where that one has failed."""

@@ -6,7 +6,6 @@ from them by the unit and the detection that a track names.
 
 from __future__ import annotations
 
-import math
 import time
 from collections import deque
 from collections.abc import Sequence
@@ -19,13 +18,13 @@ import numpy as np
 from mmedge_ros.data_types import Box, Decision, Detection, LabelSource, Novelty, Track, TrackLabel
 from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.bricks import (
-    LATELY,
     RECOGNISER,
-    BrickState,
     BrickStatus,
     Loading,
+    RunTime,
     measured_loading,
 )
+from mmedge_ros.encoding.bundle.manifest import joint_precision
 from mmedge_ros.encoding.bundle.model_bundle import is_bundle
 from mmedge_ros.encoding.classifier_description import ClassifierDescription, describe_classifier
 from mmedge_ros.encoding.crops import as_input, crop_input
@@ -109,7 +108,7 @@ class TrackRecogniser:
     ) -> None:
         p = parameters or RecogniserParameters()
         self._loading = loading or Loading()
-        self._looked_at = -math.inf
+        self._run_time = RunTime()
         self.classifier = classifier
         self.pictures = RecentPictures()
         self.recognition = TrackRecognition(description.classes, description.labels, p.tracks)
@@ -148,8 +147,10 @@ class TrackRecogniser:
         self.classifier.classifier.classify(as_input(empty, form))
 
     def _look(self, picture: Image, box: Box) -> NamedLook:
-        self._looked_at = time.monotonic()
-        look = self.classifier.look(crop_input(picture, box, self._description.form))
+        crop = crop_input(picture, box, self._description.form)
+        begun = time.monotonic()
+        look = self.classifier.look(crop)
+        self._run_time.add(time.monotonic() - begun)
         shares = look.shares
         if look.source is LabelSource.MEMORY:
             shares = recalled_shares(look.label, len(self._description.classes))
@@ -158,13 +159,12 @@ class TrackRecogniser:
 
     def brick(self) -> BrickStatus:
         """Return what its network does and costs; a run is a look, left early or not."""
-        counts = self.classifier.counts
-        lately = time.monotonic() - self._looked_at < LATELY
         return BrickStatus(
             RECOGNISER,
-            state=BrickState.RUNNING if lately else BrickState.RESIDENT,
+            precision=joint_precision(self._description.stages),
+            state=self._run_time.state,
             load_time=self._loading.seconds,
-            run_time=counts.seconds / counts.looks if counts.looks else math.nan,
+            run_time=self._run_time.mean,
             memory=self._loading.memory,
         )
 

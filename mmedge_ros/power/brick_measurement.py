@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -27,6 +28,7 @@ from mmedge_ros.encoding.bricks import (
     measured_loading,
     resident_memory,
 )
+from mmedge_ros.encoding.bundle.manifest import joint_precision
 from mmedge_ros.encoding.bundle.model_bundle import (
     is_bundle,
     level_precisions,
@@ -70,11 +72,13 @@ def bricks_of(model: Path) -> list[str]:
 
 
 def precision_of(model: Path, name: str) -> str:
-    """Return the precision of a level; fusion and recogniser count as full precision."""
+    """Return the precision of a brick by its files."""
     modality, _, level = name.partition('.')
-    return (
-        level_precisions(model, modality).get(level, FULL_PRECISION) if level else FULL_PRECISION
-    )
+    if name == FUSION:
+        return joint_precision(load_bundle(model).fusion.values())
+    if name == RECOGNISER and (description := describe_classifier(model)) is not None:
+        return joint_precision(description.stages)
+    return level_precisions(model, modality).get(level, FULL_PRECISION)
 
 
 def open_brick(model: Path, name: str, device: str = CPU) -> Run:
@@ -151,20 +155,30 @@ def measure_bricks(
 
 def _in_own_process(model: Path, name: str, device: str) -> BrickCost:
     """Measure a brick where nothing else is in memory."""
-    command = [sys.executable, '-m', __name__, str(model), name, device]
-    try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, timeout=_PATIENCE, check=False
-        )
-        found = json.loads(done.stdout.splitlines()[-1])
-    except subprocess.TimeoutExpired as err:
-        raise EncodingError(f'it took more than {_PATIENCE:g} s') from err
-    except (IndexError, ValueError) as err:
-        last = done.stderr.strip().splitlines()[-1:] or [f'status {done.returncode}']
-        raise EncodingError(f'it ended without figures: {last[0][:300]}') from err
+    found = figures_of_process(__name__, [str(model), name, device], _PATIENCE)
     if 'problem' in found:
         raise EncodingError(found['problem'])
     return BrickCost(**found)
+
+
+def figures_of_process(module: str, arguments: Sequence[str], patience: float) -> dict[str, Any]:
+    """Run a module of the package, and return the JSON object in its last line.
+
+    :param patience: s until it is ended
+    :raises EncodingError: if it takes longer, or ends without one
+    """
+    command = [sys.executable, '-m', module, *arguments]
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=patience, check=False
+        )
+        found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    except subprocess.TimeoutExpired as err:
+        raise EncodingError(f'it took more than {patience:g} s') from err
+    except (IndexError, ValueError) as err:
+        last = done.stderr.strip().splitlines()[-1:] or [f'status {done.returncode}']
+        raise EncodingError(f'it ended without figures: {last[0][:300]}') from err
+    return found
 
 
 def measure_brick(model: Path, name: str, device: str) -> BrickCost:

@@ -43,9 +43,11 @@ class Placement:
         free_memory: Callable[[], float] = available_memory,
     ) -> None:
         self._defaults = {m: brick_name(m, level) for m, level in defaults.items()}
-        self._costs: dict[str, dict[str, BrickCost]] = {}
+        by_brick: dict[str, dict[str, BrickCost]] = {}
         for cost in costs:
-            self._costs.setdefault(cost.name, {})[cost.device] = cost
+            by_brick.setdefault(cost.name, {})[cost.device] = cost
+        # Those with a choice.
+        self._costs = {name: of for name, of in by_brick.items() if len(of) > 1}
         self._free_memory = free_memory
         self._chosen: dict[str, str] = {}
         self._left_until: dict[_Place, float] = {}
@@ -68,10 +70,10 @@ class Placement:
         :param saving: whether the battery is to be saved: the least energy decides, where it was
             measured on every device
         """
+        if not self._costs:
+            return {}  # ten times a second nothing is asked of the system
         free = self._free_memory() - _SPARE
         for name, costs in self._costs.items():
-            if len(costs) < 2:
-                continue
             present = self._chosen.get(name, CPU)
             left = [
                 cost

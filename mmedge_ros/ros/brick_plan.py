@@ -26,7 +26,7 @@ class BrickPlanOutput:
         self._name = node.get_name()
         self._ros_clock = RosClock(node)
         self._bricks = bricks
-        self._told: list[tuple[str, str, BrickState]] = []
+        self._published_states: list[tuple[str, str, BrickState]] = []
         self._published_at = -_PERIOD
         self._publisher = node.create_publisher(msg.BrickPlan, names.BRICK_PLAN, qos.RESULT)
         self._timer = node.create_timer(_LOOK, self._look, clock=steady_clock())
@@ -39,8 +39,8 @@ class BrickPlanOutput:
         bricks = self._bricks()
         states = [(brick.name, brick.device, brick.state) for brick in bricks]
         now = time.monotonic()
-        if not bricks or (states == self._told and now - self._published_at < _PERIOD):
+        if not bricks or (states == self._published_states and now - self._published_at < _PERIOD):
             return
-        self._told, self._published_at = states, now
+        self._published_states, self._published_at = states, now
         now_ns = self._ros_clock.now_ns()
         self._publisher.publish(conversions.to_brick_plan(self._name, bricks, now_ns))

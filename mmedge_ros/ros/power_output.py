@@ -14,15 +14,15 @@ class PowerOutput:
 
     def __init__(self, node: Node) -> None:
         self._node = node
-        self._told: PowerState | None = None
+        self._published: PowerState | None = None
         self._publisher = node.create_publisher(msg.PowerState, names.POWER_STATE, qos.LATCHED)
 
-    def tell(self, power: PowerState, now_ns: int) -> None:
+    def publish(self, power: PowerState, now_ns: int) -> None:
         """Publish a state unless it is that of before."""
-        before = self._told
+        before = self._published
         if power == before:
             return
         if before is None or power.mode is not before.mode:
             self._node.get_logger().info(f'power {power.mode.name}: {power.reason}')
-        self._told = power
+        self._published = power
         self._publisher.publish(conversions.to_power_state(power, now_ns))

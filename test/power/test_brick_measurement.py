@@ -5,11 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import yaml
 from tiny_bundle import write_tiny_bundle
 
 from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.bricks import BrickCost
-from mmedge_ros.power.brick_measurement import bricks_of, measure_bricks, open_brick
+from mmedge_ros.power.brick_measurement import (
+    bricks_of,
+    measure_bricks,
+    open_brick,
+    precision_of,
+)
 
 MODELS = Path(__file__).resolve().parents[2] / 'models'
 
@@ -62,6 +68,22 @@ def test_a_broken_network_is_an_error_that_names_it(tmp_path: Path) -> None:
     (bundle / 'small.onnx').write_bytes(b'nothing')
     with pytest.raises(EncodingError, match=r'small\.onnx'):
         list(measure_bricks(bundle, ['camera.small'], ['cpu']))
+
+
+def test_the_precision_of_each_brick_is_that_of_its_files(tmp_path: Path) -> None:
+    content = yaml.safe_load((MODELS / 'fused_people/manifest.yaml').read_text())
+    content['recogniser'] = yaml.safe_load((MODELS / 'flight_people/manifest.yaml').read_text())[
+        'recogniser'
+    ]
+    content['recogniser']['stages'][1]['precision'] = 'int8'
+    for stage in content['radar']['levels']['small']['stages']:
+        stage['precision'] = 'int8'
+    content['fusion']['fuse']['precision'] = 'fp16'
+    (tmp_path / 'manifest.yaml').write_text(yaml.safe_dump(content))
+    found = {name: precision_of(tmp_path, name) for name in bricks_of(tmp_path)}
+    assert found['recogniser'] == found['fusion'] == 'mixed'
+    assert found['radar.small'] == 'int8'
+    assert found['camera.large'] == 'fp32'
 
 
 def test_a_brick_that_there_is_not_is_refused(tmp_path: Path) -> None:

@@ -36,8 +36,12 @@ def test_the_fastest_device_takes_a_brick_and_the_default_level_is_named_by_its_
     assert machine.place() == {'camera.large': 'cuda', 'camera': 'cuda'}
 
 
-def test_where_one_device_was_measured_there_is_nothing_to_choose() -> None:
-    assert Machine(cost('cpu', 31.0)).place() == {}
+def test_where_one_device_was_measured_nothing_is_chosen_and_no_memory_looked_at() -> None:
+    def look() -> float:
+        raise AssertionError('the memory was looked at')
+
+    placement = Placement([cost('cpu', 31.0)], {'camera': 'large'}, look)
+    assert placement.devices(saving=False, now=1.0) == {}
 
 
 def test_a_device_whose_memory_does_not_suffice_is_left_out() -> None:

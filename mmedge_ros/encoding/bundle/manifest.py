@@ -6,7 +6,7 @@ the manifest says of them before they are opened.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -19,6 +19,7 @@ from mmedge_ros.untrusted_files import load_shallow_yaml
 
 MANIFEST = 'manifest.yaml'
 PRECISIONS = ('fp32', 'fp16', 'int8')
+MIXED = 'mixed'
 _LARGEST_MANIFEST_BYTES = 1 << 20
 _SHA256_DIGITS = 64
 _GATE_SUFFIX = '.npz'
@@ -58,6 +59,12 @@ class BundleFile:
                 'the weights were changed on purpose'
             )
         return self.path
+
+
+def joint_precision(files: Iterable[BundleFile]) -> str:
+    """Return the precision of a network by its files, `MIXED` where they differ."""
+    kinds = {file.precision for file in files}
+    return kinds.pop() if len(kinds) == 1 else MIXED
 
 
 Stages = tuple[BundleFile, ...]

@@ -36,7 +36,7 @@ from typing import Any
 
 from mmedge_ros.data_types import CAMERA, RADAR
 from mmedge_ros.encoding import EncodingError
-from mmedge_ros.encoding.bundle.manifest import BundleFile, Levels, Manifest
+from mmedge_ros.encoding.bundle.manifest import BundleFile, Levels, Manifest, joint_precision
 from mmedge_ros.encoding.bundle.weights import require_weights
 from mmedge_ros.encoding.detector import Detector, DetectorParameters
 from mmedge_ros.encoding.feature_grid import CAMERA_GRID, GRID_FORMAT
@@ -44,7 +44,6 @@ from mmedge_ros.encoding.onnx_detector import DEFAULT_INPUT_SIZE, OnnxDetector
 from mmedge_ros.encoding.ultralytics_export import exported_onnx
 
 REAL, SIMULATED = 'real', 'simulated'
-MIXED = 'mixed'
 # Rises when the networks of a fusion are cut in another way; those of format 1 were steps.
 FUSION_FORMAT = 2
 FUSION_PARTS = (
@@ -235,8 +234,7 @@ def level_precisions(path: Path, modality: str = CAMERA) -> dict[str, str]:
         return {}
     bundle = load_bundle(path)
     levels = bundle.radar if modality == RADAR else bundle.camera
-    kinds = {level: {file.precision for file in of} for level, of in levels.stages.items()}
-    return {level: of.pop() if len(of) == 1 else MIXED for level, of in kinds.items()}
+    return {level: joint_precision(files) for level, files in levels.stages.items()}
 
 
 def domain_warning(path: Path, source_is_simulated: bool) -> str:

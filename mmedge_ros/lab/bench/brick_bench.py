@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from mmedge_ros import MmedgeError
 from mmedge_ros.data_types import CAMERA, RADAR
 from mmedge_ros.encoding.bricks import FUSION, RECOGNISER, brick_name, costs_as_plain
 from mmedge_ros.encoding.bundle.model_bundle import is_bundle, load_bundle
 from mmedge_ros.lab.bench import brick_cascade
-from mmedge_ros.power.brick_measurement import bricks_of, measure_bricks
+from mmedge_ros.power.brick_measurement import bricks_of, figures_of_process, measure_bricks
 
 _PATIENCE = 300.0
 # Of the time until the end: measuring bricks takes most of it.
 _MEASURING = 0.7
-
-
-class BenchError(MmedgeError):
-    """A process of the bench broke down."""
 
 
 def run_brick_bench(
@@ -31,8 +23,7 @@ def run_brick_bench(
     """Measure every brick, then events that pass through those of one decision.
 
     :param on_share: called with the share that is done, and what is measured next
-    :raises EncodingError: if a brick cannot be measured on the processor
-    :raises BenchError: if a process breaks down
+    :raises EncodingError: if a brick cannot be measured on the processor, or a process breaks down
     """
     costs, problems = [], []
     for found in measure_bricks(
@@ -72,15 +63,5 @@ def bricks_of_a_decision(model: Path) -> list[str]:
 
 def _events(model: Path, way: str, events: int) -> dict[str, Any]:
     bricks = bricks_of_a_decision(model)
-    command = [sys.executable, '-m', brick_cascade.__name__, str(model), way, str(events), *bricks]
-    try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, timeout=_PATIENCE, check=False
-        )
-        found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    except subprocess.TimeoutExpired as err:
-        raise BenchError(f'bricks {way}: not done after {_PATIENCE:g} s') from err
-    except (IndexError, ValueError) as err:
-        last = done.stderr.strip().splitlines()[-1:] or [f'status {done.returncode}']
-        raise BenchError(f'bricks {way}: ended without figures: {last[0][:300]}') from err
-    return found
+    arguments = [str(model), way, str(events), *bricks]
+    return figures_of_process(brick_cascade.__name__, arguments, _PATIENCE)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
@@ -10,21 +11,25 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import yaml
 
 from mmedge_ros.data_types import CAMERA, RADAR
 from mmedge_ros.encoding.bricks import FUSION, RECOGNISER
-from mmedge_ros.encoding.bundle.manifest import MANIFEST
 from mmedge_ros.encoding.bundle.model_bundle import load_bundle
 from mmedge_ros.encoding.classifier_description import describe_classifier
 from mmedge_ros.encoding.crops import crop_input
+from mmedge_ros.encoding.onnx_session import open_session
 from mmedge_ros.encoding.tapped_classifier import open_classifier
 from mmedge_ros.lab.evaluation.bundle_evaluation import NOMINAL
 from mmedge_ros.lab.evaluation.bundle_under_test import open_bundle
 from mmedge_ros.lab.quantisation.recorded_stages import Brick, fly, recorded_bricks, true_crops
 from mmedge_ros.lab.quantisation.stage_precision import FP32, Candidate, best, candidates
 from mmedge_ros.lab.training import Report
-from mmedge_ros.lab.training.bundle_files import bundle_copy, file_entry, require_free
+from mmedge_ros.lab.training.bundle_files import (
+    bundle_copy,
+    file_entry,
+    require_free,
+    write_manifest,
+)
 from mmedge_ros.lab.training.detector_evaluation import evaluate_detector
 from mmedge_ros.monitoring.machine import machine_description
 
@@ -101,6 +106,8 @@ def quantise(
     """
     require_free(out)
     bundle = load_bundle(folder)
+    # A device that is not there is said before flights are encoded.
+    open_session(bundle.camera_stages()[0], 1, device)
     report(0.0, 'encoding flights')
     bricks = recorded_bricks(bundle, open_bundle(folder, NOMINAL), flights)
     results = []
@@ -111,13 +118,13 @@ def quantise(
             measured = [candidates(stage, made, device) for stage in brick.stages]
             result = BrickResult(brick, measured, [best(of) for of in measured])
             if result.is_changed:
-                _hold(result, folder, made / 'trial', flights)
+                _keep_accuracy(result, folder, made / 'trial', flights)
             results.append(result)
             for stage in brick.stages:
                 stage.fed.clear()
         report(0.95, 'writing the bundle')
         with bundle_copy(folder, out) as part:
-            enter(part, results)
+            replace_files(part, results)
         load_bundle(out)
     return {
         'bundle': folder.name,
@@ -128,17 +135,19 @@ def quantise(
     }
 
 
-def _hold(result: BrickResult, folder: Path, trial: Path, flights: Sequence[Path]) -> None:
+def _keep_accuracy(
+    result: BrickResult, folder: Path, trial: Path, flights: Sequence[Path]
+) -> None:
     def figure(chosen: BrickResult | None) -> float:
         shutil.rmtree(trial, ignore_errors=True)
         shutil.copytree(folder, trial)
-        enter(trial, [chosen] if chosen else [])
+        replace_files(trial, [chosen] if chosen else [])
         return _JUDGES[result.kind](trial, result.brick.name, flights)
 
-    hold(result, figure)
+    give_up_stages(result, figure)
 
 
-def hold(result: BrickResult, figure: Callable[[BrickResult | None], float]) -> None:
+def give_up_stages(result: BrickResult, figure: Callable[[BrickResult | None], float]) -> None:
     """Give up stages, the one that is most off first, until the brick sees as well as before.
 
     :param figure: what the brick is worth with what is chosen; with None in full precision
@@ -161,10 +170,9 @@ def hold(result: BrickResult, figure: Callable[[BrickResult | None], float]) -> 
         result.after = result.before
 
 
-def enter(folder: Path, results: Sequence[BrickResult]) -> None:
+def replace_files(folder: Path, results: Sequence[BrickResult]) -> None:
     """Put chosen files into a bundle, in place of the ones they were made of."""
-    path = folder / MANIFEST
-    content = yaml.safe_load(path.read_text(encoding='utf-8'))
+    content = copy.deepcopy(dict(load_bundle(folder).content))
     for result in results:
         for stage, kept in zip(result.brick.stages, result.chosen, strict=True):
             if kept.precision == FP32:
@@ -176,8 +184,7 @@ def enter(folder: Path, results: Sequence[BrickResult]) -> None:
                 entry = entry[key]
             entry.update({**file_entry(target), 'precision': kept.precision})
             (folder / stage.file.path.name).unlink(missing_ok=True)
-    text = yaml.safe_dump(content, sort_keys=False, width=96, allow_unicode=True)
-    path.write_text(text, encoding='utf-8')
+    write_manifest(folder, str(content.pop('name')), content)
 
 
 def _camera_figure(folder: Path, brick: str, flights: Sequence[Path]) -> float:

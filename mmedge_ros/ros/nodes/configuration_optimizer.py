@@ -137,7 +137,7 @@ class ConfigurationOptimizerNode(Node):
             self._configurations.publish(conversions.to_configuration(made, now_ns))
             self.get_logger().info(f'configuration {made.id}: {made.reason}')
         if self.context.ok():
-            self._power.tell(self._loop.bounds.power.state, now_ns)
+            self._power.publish(self._loop.bounds.power.state, now_ns)
 
 
 def main(args: list[str] | None = None) -> None:

@@ -16,7 +16,7 @@ from mmedge_ros.encoding.bundle.manifest import BundleFile
 from mmedge_ros.encoding.bundle.model_bundle import load_bundle, open_detector
 from mmedge_ros.encoding.opened_levels import HeldLevel
 from mmedge_ros.encoding.unit_encoder import CameraEncoder
-from mmedge_ros.lab.quantisation.quantised_bundle import BrickResult, enter, hold
+from mmedge_ros.lab.quantisation.quantised_bundle import BrickResult, give_up_stages, replace_files
 from mmedge_ros.lab.quantisation.recorded_stages import Brick, Stage
 from mmedge_ros.lab.quantisation.stage_precision import Candidate
 from mmedge_ros.lab.simulation.flight import FlightDescription, kept_flight
@@ -45,7 +45,7 @@ def test_the_stages_that_are_most_off_are_given_up_until_half_a_point_is_lost_at
         given_up = 3 if chosen is None else [c.precision for c in chosen.chosen].count('fp32')
         return [0.60, 0.70, 0.796, 0.80][given_up]
 
-    hold(result, figure)
+    give_up_stages(result, figure)
     assert [one.precision for one in result.chosen] == ['int8', 'fp32', 'fp32']
     assert (result.before, result.after) == (0.80, 0.796)
     assert [note.split()[0] for note in result.notes] == ['l1.onnx', 'l2.onnx']
@@ -54,7 +54,7 @@ def test_the_stages_that_are_most_off_are_given_up_until_half_a_point_is_lost_at
 
 def test_a_brick_that_never_sees_as_well_stays_as_it_is() -> None:
     result = result_of([0.1, 0.2])
-    hold(result, lambda chosen: 0.8 if chosen is None else 0.5)
+    give_up_stages(result, lambda chosen: 0.8 if chosen is None else 0.5)
     assert not result.is_changed
     assert result.after == result.before == 0.8
     assert result.ratio == 1.0
@@ -65,7 +65,7 @@ def test_chosen_files_take_their_places_in_the_manifest_and_open_in_flight(tmp_p
     other = write_tiny_bundle(tmp_path / 'other', {'l0.int8': 0.6, 'l1.int8': 0.5})
     result = result_of([0.1, 0.2], other)
     result.chosen[1] = result.measured[1][0]
-    enter(bundle, [result])
+    replace_files(bundle, [result])
     loaded = load_bundle(bundle)
     assert [file.precision for file in loaded.files()] == ['int8', 'fp32']
     assert not (bundle / 'l0.onnx').exists()
