@@ -56,14 +56,14 @@ class TappedNetwork:
         self._places = [str(stage) for stage in stages]
         self.sessions: list[Any] = [open_session(stage, threads, device) for stage in stages]
         self._reads = [tuple(p.name for p in s.get_inputs()) for s in self.sessions]
-        self._writes = [tuple(p.name for p in s.get_outputs()) for s in self.sessions]
+        self.writes = [tuple(p.name for p in s.get_outputs()) for s in self.sessions]
         self.inputs = self._reads[0]
-        self.outputs = self._writes[-1]
+        self.outputs = self.writes[-1]
         self._require_chain()
 
     def keep(self, outputs: Sequence[str]) -> None:
         """Spare the work for all outputs but these, whose order becomes that of the last stage."""
-        self.outputs = self._writes[-1] = tuple(outputs)
+        self.outputs = self.writes[-1] = tuple(outputs)
 
     @property
     def blocks(self) -> int:
@@ -109,7 +109,7 @@ class TappedNetwork:
             return dict(self.sessions[-1].get_modelmeta().custom_metadata_map)
 
     def _step(self, number: int, tensors: Tensors) -> TapState:
-        names = self._writes[number]
+        names = self.writes[number]
         feeds = {name: tensors[name] for name in self._reads[number]}
         with runtime_errors(f'{self._places[number]} failed on a unit'):
             made = dict(zip(names, self.sessions[number].run(names, feeds), strict=True))
@@ -145,9 +145,9 @@ class TappedNetwork:
                     f'{place}, stage {number + 1}, reads {missing[0]!r}, which no stage before '
                     'it puts out; the stages are not in order, or of different networks'
                 )
-            if not self._writes[number]:
+            if not self.writes[number]:
                 raise EncodingError(f'{place} puts out nothing')
-            there.update(self._writes[number])
+            there.update(self.writes[number])
 
 
 _LARGEST_FLOAT16 = 65504.0

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mmedge_ros.data_types import (
     CAMERA,
@@ -26,16 +25,11 @@ from mmedge_ros.data_types import (
     UnitFeatures,
 )
 from mmedge_ros.encoding import EncodingError
-from mmedge_ros.encoding.bundle.manifest import MANIFEST
-from mmedge_ros.encoding.bundle.model_bundle import is_bundle
-from mmedge_ros.encoding.bundle.weights import sha256_of
-from mmedge_ros.encoding.classifier_description import ClassifierDescription, describe_classifier
-from mmedge_ros.encoding.crops import crop_input, cut
+from mmedge_ros.encoding.crops import cut
 from mmedge_ros.encoding.detector import DetectorParameters, Image
-from mmedge_ros.encoding.tapped_classifier import TappedClassifier, open_classifier
 from mmedge_ros.encoding.unit_encoder import appearance_of
 from mmedge_ros.flight_memory import FlightMemoryError
-from mmedge_ros.flight_memory.attribute_space import AttributeSpace
+from mmedge_ros.flight_memory.memory_encoder import MemoryEncoder
 from mmedge_ros.flight_memory.memory_store import Displaced, MemoryWriter, memory_folder
 from mmedge_ros.flight_memory.moment import (
     UNKNOWN_POSE,
@@ -46,7 +40,7 @@ from mmedge_ros.flight_memory.moment import (
     ViewKind,
     phase_of,
 )
-from mmedge_ros.flight_memory.store_file import FILE_NAME, StoreHeader
+from mmedge_ros.flight_memory.store_file import FILE_NAME
 from mmedge_ros.flight_memory.thumbnail import key_frame_thumbnail, object_thumbnail
 from mmedge_ros.flight_memory.view_choice import (
     KeyFrames,
@@ -93,37 +87,6 @@ class _Seen(NamedTuple):
 
     track: Track
     box: Box
-
-
-class MemoryEncoder:
-    """Embeds objects of pictures by what the heads of a bundle's recogniser say of them.
-
-    :raises EncodingError: if the bundle has no recogniser, or it cannot be opened
-    """
-
-    def __init__(self, bundle: Path) -> None:
-        description = describe_classifier(bundle) if is_bundle(bundle) else None
-        if description is None:
-            raise EncodingError(
-                f'{bundle} has no recogniser, which a flight memory embeds with; name a bundle '
-                'with one (`mmedge train recogniser`)'
-            )
-        self._description: ClassifierDescription = description
-        self._classifier: TappedClassifier = open_classifier(description).classifier
-        self.space = AttributeSpace(description)
-        self.header = StoreHeader(sha256_of(bundle / MANIFEST), self.space.length)
-        self.exit = self._classifier.network.blocks
-
-    def vector(self, picture: Image, box: Box) -> NDArray[np.float32]:
-        """Return the embedding (D,) of an object.
-
-        :raises EncodingError: if nothing of the box lies in the picture, or the network fails
-        """
-        crop = crop_input(picture, box, self._description.form)
-        shares, attributes = self._classifier.classify(crop)
-        logits = np.concatenate([np.log(np.maximum(shares, 1e-12)), attributes])
-        vector: NDArray[np.float32] = self.space.vectors(logits[None])[0]
-        return vector
 
 
 def build_memory(
