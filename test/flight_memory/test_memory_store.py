@@ -319,7 +319,8 @@ def test_a_memory_on_a_full_disk_can_still_be_searched(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = folder_of(tmp_path)
-    memory_of(folder, view(1)).close()
+    with MemoryWriter(folder, HEADER) as writer:
+        writer.add([view(1)])
     full = SimpleNamespace(free=0)
     monkeypatch.setattr('mmedge_ros.flight_memory.store_file.shutil.disk_usage', lambda _: full)
     with MemoryReader(folder) as reader:
