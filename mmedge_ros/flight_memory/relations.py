@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial import cKDTree
 
 from mmedge_ros.data_types import NS_PER_S, FloatArray
 from mmedge_ros.flight_memory.item_table import Integers, ItemTable
@@ -86,6 +85,8 @@ def _holding(
 
 def _neighbours(table: ItemTable, subjects: Integers, others: Integers, radius: float) -> _Pairs:
     """Return the pairs that are within a distance (m) of each other."""
+    from scipy.spatial import cKDTree  # half a second, which few questions need
+
     places = table.positions[:, :2]
     here, there = (rows[np.isfinite(places[rows]).all(axis=1)] for rows in (subjects, others))
     near = cKDTree(places[here]).sparse_distance_matrix(

@@ -6,7 +6,7 @@ as odometry only.
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from nav_msgs.msg import Odometry
 from rclpy.node import Node
@@ -19,11 +19,13 @@ from mmedge_ros.geometry.ego_motion import (
 )
 from mmedge_ros.geometry.projection import CameraModel
 from mmedge_ros.geometry.transforms import transform_from_message
-from mmedge_ros.pipeline.decision_worker import Task
 from mmedge_ros.replay import BagError
 from mmedge_ros.replay.wire_formats import ego_report_from_bytes
 from mmedge_ros.ros.messages import names, qos
 from mmedge_ros.ros.waited_entities import defer
+
+if TYPE_CHECKING:
+    from mmedge_ros.pipeline.decision_worker import Task
 
 
 class Submit(Protocol):
