@@ -88,11 +88,13 @@ class ParsedQuery:
 class Filters:
     """What views must be; all of it holds at once, and what is empty is not asked for.
 
-    ``between_ns``: first and last instant; ``centre`` and ``radius`` (m) are meant over ground.
-    What is not known of a view passes no filter.
+    ``between_ns``: first and last instant; ``offsets_ns``: the same as counted from the begin of
+    each recording. ``centre`` and ``radius`` (m) are meant over ground. What is not known of a
+    view passes no filter.
     """
 
     between_ns: tuple[int, int] | None = None
+    offsets_ns: tuple[int, int] | None = None
     centre: Spot | None = None
     radius: float = 0.0
     labels: tuple[str, ...] = ()

@@ -163,13 +163,16 @@ def _text_scores(
 ) -> FloatArray:
     if not parsed.subject.words or not len(rows):
         return np.zeros(len(rows))
-    scores = np.asarray(scorer_for(header).scores(parsed, table.vectors[rows]), float)
+    scores = np.array(scorer_for(header).scores(parsed, table.vectors[rows]), float)
     if scores.shape != rows.shape or not np.isfinite(scores).all():
         raise FlightMemoryError(
             f'the text encoder rated {len(rows)} views with {scores.shape} scores, or with what '
             'is no number; fetch the bundle again'
         )
-    return on_one_scale(scores, table.integers['exit'][rows])
+    # A key frame has left no encoder, and keeps the score of what fits no words.
+    embedded = table.vectors[rows].any(axis=1)
+    scores[embedded] = on_one_scale(scores[embedded], table.integers['exit'][rows[embedded]])
+    return scores
 
 
 def on_one_scale(scores: FloatArray, exits: Integers) -> FloatArray:
@@ -215,6 +218,12 @@ def _passing(table: ItemTable, filters: Filters, notes: list[str]) -> NDArray[np
     if filters.between_ns is not None:
         first, last = filters.between_ns
         passing &= (integers['stamp'] >= first) & (integers['stamp'] <= last)
+    if filters.offsets_ns is not None:
+        first, last = filters.offsets_ns
+        offsets = table.facts['bag_offset']
+        known = np.where(offsets < 0, np.nan, offsets)[:, None]
+        _note_unknown(notes, passing, known, 'place in a recording')
+        passing &= (offsets >= max(first, 0)) & (offsets <= last)
     if filters.labels:
         passing &= np.isin(table.texts['label'], filters.labels)
     if filters.tracks:
