@@ -145,6 +145,34 @@ def search(
         _print(found)
 
 
+@memory_app.command('page')
+def page(
+    flights: FlightsOption,
+    out: Annotated[
+        Path | None, option('--out', 'FILE', 'the page \\[page.html in the memory of the flight]')
+    ] = None,
+    detector: BundleOption = '',
+) -> None:
+    """Write a page to look at and to search in a browser: one file, which needs no network.
+
+    It shows pictures of people, as the memory does.
+    """
+    if out is None and len(flights) > 1:
+        raise typer.BadParameter('a page of several flights needs --out FILE')
+    with plain_errors():
+        from mmedge_ros.encoding.bundle.default_model import bundle_folders, default_detector
+        from mmedge_ros.flight_memory.memory_store import PAGE, memories_of
+        from mmedge_ros.lab.memory_page.memory_page import write_memory_page
+
+        bundles = [*bundle_folders(), *([default_detector(detector)] if detector else [])]
+        path = out or memories_of(flights)[0] / PAGE
+        content = write_memory_page(flights, bundles, path)
+    say(f'{len(content.moments)} moments; open the page in a browser')
+    if content.left_out:
+        say(f'note: {content.left_out} more, which are seen worse, are in the memory alone')
+    typer.echo(path)
+
+
 @memory_app.command('forget')
 def forget(
     flights: FlightsOption,
