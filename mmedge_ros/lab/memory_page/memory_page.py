@@ -146,7 +146,7 @@ def _tiles(content: PageContent, counts: Counter[str], labels: Sequence[str]) ->
 def _suggestions(labels: Sequence[str]) -> list[str]:
     asked = {
         'person': ('person in a red top', 'person walking'),
-        'car': ('white car',),
+        'car': ('white car', 'person near a car'),
         'cyclist': ('cyclist leaving',),
         'dog': ('dog near a person',),
     }
