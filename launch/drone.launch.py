@@ -47,6 +47,11 @@ ARGUMENTS = [
     ('detector', '', 'weights (.onnx, .pt) or bundle folder; empty takes the shipped bundle'),
     ('optimise', 'false', 'choose rates and levels in flight'),
     ('recogniser', '', 'says more of tracked objects: `bundle`, or a bundle folder with one'),
+    (
+        'memory',
+        '',
+        'folder that keeps what is seen, people too, for `mmedge memory`; empty: none',
+    ),
     ('profile', '', 'device profile of this machine (mmedge profile), for optimise'),
     VIEW,
     ('record', '', 'folder to be made for a recording of the flight; empty records nothing'),
@@ -72,6 +77,7 @@ def describe(values):
             optimise=is_true(values['optimise']),
             profile=values['profile'],
             recogniser=values['recogniser'],
+            memory=values['memory'],
             view=view_port(values),
         )
     )

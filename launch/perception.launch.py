@@ -21,6 +21,11 @@ ARGUMENTS = [
     ('extrinsics', '', 'YAML with transforms, where /tf_static does not hold them'),
     ('optimise', 'false', 'choose rates and levels in flight'),
     ('recogniser', '', 'says more of tracked objects: `bundle`, or a bundle folder with one'),
+    (
+        'memory',
+        '',
+        'folder that keeps what is seen, people too, for `mmedge memory`; empty: none',
+    ),
     ('profile', '', 'device profile of this machine (mmedge profile), for optimise'),
     VIEW,
     ('use_sim_time', 'false', 'follow /clock, as under ros2 bag play --clock'),
@@ -41,6 +46,7 @@ def describe(values):
             optimise=is_true(values['optimise']),
             profile=values['profile'],
             recogniser=values['recogniser'],
+            memory=values['memory'],
             view=view_port(values),
         )
     )

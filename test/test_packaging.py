@@ -21,7 +21,7 @@ from mmedge_ros.encoding.ultralytics_network import INSTALL_LINE
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / 'mmedge_ros'
 NODES = sorted(path.stem for path in (PACKAGE / 'ros/nodes').glob('[!_]*.py'))
-MESSAGES = sorted((ROOT / 'msg').glob('*.msg'))
+MESSAGES = sorted((*(ROOT / 'msg').glob('*.msg'), *(ROOT / 'srv').glob('*.srv')))
 
 ROS_PACKAGE = re.compile(
     r'(rclpy|rcl_interfaces|builtin_interfaces|\w+_msgs|\w+_msgs_py|cv_bridge|tf2_ros'
@@ -262,7 +262,7 @@ def test_every_ros_package_the_nodes_import_is_declared() -> None:
 def test_a_message_says_what_it_is_and_what_each_field_means(path: Path) -> None:
     lines = path.read_text().splitlines()
     assert re.match(r'# \S.+', lines[0]), f'{path.name} does not begin by saying what it is'
-    for line in filter(None, lines[1:]):
+    for line in filter(lambda line: line not in ('', '---'), lines[1:]):
         field, _, meaning = line.partition('#')
         # A field of another message type is explained by that message.
         explained = '/' in field or meaning.strip()
@@ -355,14 +355,15 @@ def test_pip_installs_the_package_without_messages_where_ros_is_absent(tmp_path:
 
 
 # The message of the check and what it holds; ./mmedge itself has built them all.
-FEW_MESSAGES = ('StageTiming.msg', 'Track.msg', 'TrackArray.msg')
+FEW_MESSAGES = ('FoundMoment.msg', 'StageTiming.msg', 'Track.msg', 'TrackArray.msg')
 COLCON_CHECK = """
 . install/setup.sh
 python -P -c '
-import mmedge_ros.data_types, mmedge_ros.msg
+import mmedge_ros.data_types, mmedge_ros.msg, mmedge_ros.srv
 from rclpy.serialization import deserialize_message, serialize_message
 message = mmedge_ros.msg.TrackArray(lost=["radar"])
 assert deserialize_message(serialize_message(message), mmedge_ros.msg.TrackArray) == message
+assert mmedge_ros.srv.QueryMemory.Request(words="person").words == "person"
 print(mmedge_ros.__file__, mmedge_ros.msg.__file__)
 '
 install/mmedge_ros/lib/mmedge_ros/mmedge --help
@@ -398,4 +399,4 @@ def test_colcon_builds_a_workspace_whose_messages_and_executables_work(tmp_path:
     installed = f'{tmp_path}/install/mmedge_ros/lib/'
     assert output.count(installed) == 2, output
     assert 'usage' in output.lower()
-    assert {'config', 'launch', 'msg', 'package.xml'} <= set(output.split())
+    assert {'config', 'launch', 'msg', 'srv', 'package.xml'} <= set(output.split())

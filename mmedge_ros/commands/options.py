@@ -114,6 +114,16 @@ RecogniserOption = Annotated[
         "recogniser of the detector's bundle, or name a bundle folder with one",
     ),
 ]
+MemoryOption = Annotated[
+    Path | None,
+    option(
+        '--memory',
+        'FOLDER',
+        'remember what is seen, people too, as small pictures in FOLDER.memory, to be searched in '
+        'words (mmedge memory); nothing is kept without it',
+        LIVE,
+    ),
+]
 OptimiseOption = Annotated[
     bool,
     flag(

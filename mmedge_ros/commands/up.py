@@ -14,6 +14,7 @@ from mmedge_ros.commands.options import (
     CalibrationOption,
     CameraOption,
     DetectorOption,
+    MemoryOption,
     NetworkOption,
     OdometryOption,
     OptimiseOption,
@@ -96,6 +97,7 @@ def up(
         ),
     ] = None,
     recogniser: RecogniserOption = '',
+    memory: MemoryOption = None,
     network: NetworkOption = False,
     view: ViewOption = False,
     single_process: Annotated[
@@ -149,6 +151,7 @@ def up(
             profile=str(profile or ''),
             view=open_view(view),
             recogniser=recogniser,
+            memory=str(memory.absolute()) if memory else '',
         )
         with StatusLine('up') as line:
             run_up(options, line.show, say)

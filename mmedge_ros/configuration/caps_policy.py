@@ -110,13 +110,8 @@ class CapsParameters:
     gpu_worrying: float = parameter(97.0, 'load of the GPU', '%', 0.0, 100.0)
     memory_worrying: float = parameter(85.0, 'memory in use', '%', 0.0, 100.0)
     memory_bad: float = parameter(95.0, 'memory in use', '%', 0.0, 100.0)
-    scans_worrying: float = parameter(
-        0.6,
-        'share of the scans of the radar that arrive; below it, its supply browns out',
-        '',
-        0.0,
-        1.0,
-    )
+    # Share of the scans of the radar that arrive; below it, its supply browns out.
+    scans_worrying: float = 0.6
     # Caps are lifted, one step at a time, once a figure is back behind its limit by this share of
     # it for ``release`` (s): figures flicker around a limit.
     margin: float = 0.03

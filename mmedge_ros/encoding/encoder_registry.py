@@ -30,7 +30,8 @@ _GROUP = 'mmedge_ros.encoders'
 class EncoderSettings:
     """What an encoder is made from; ``model`` is a bundle or weight file, None without one.
 
-    With ``held`` one level is held at a time, as in flight.
+    With ``held`` one level is held at a time, as in flight. ``remembers``: a flight memory wants
+    pictures and all labels.
     """
 
     model: Path | None = None
@@ -38,6 +39,7 @@ class EncoderSettings:
     limits: RadarLimits = field(default_factory=RadarLimits)
     recogniser: RecogniserParameters = field(default_factory=RecogniserParameters)
     held: HeldLevel | None = None
+    remembers: bool = False
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,11 @@ def _camera_encoder(settings: EncoderSettings) -> UnitEncoder:
     if settings.model is None:
         raise EncodingError('the encoder of the camera needs a detector; name one')
     return CameraEncoder.from_path(
-        settings.model, settings.detection, settings.recogniser, settings.held
+        settings.model,
+        settings.detection,
+        settings.recogniser,
+        settings.held,
+        settings.remembers,
     )
 
 

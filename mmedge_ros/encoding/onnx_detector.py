@@ -81,7 +81,7 @@ class OnnxDetector:
         self._names = tuple((labels or {}).get(name, name) for name in own)
         # Suppression tells objects of several classes apart, unless they go by one label.
         self._classes = np.array([self._names.index(name) for name in self._names])
-        self._kept = _kept_classes(self._names, self._parameters.labels, self._place)
+        self._kept = kept_classes(self._names, self._parameters.labels, self._place)
         canvas = Canvas.in_input(CANVAS, self._input_size) if grid else None
         self._letterbox = Letterbox(self._input_size, self._head.style, port.dtype, canvas)
         self._features(outputs)  # refuses a grid of a wrong shape here, not in flight
@@ -183,9 +183,11 @@ def _detection_output(network: TappedNetwork, place: str) -> str:
     return answer
 
 
-def _kept_classes(
-    names: tuple[str, ...], labels: tuple[str, ...], place: str
-) -> NDArray[np.bool_]:
+def kept_classes(names: tuple[str, ...], labels: tuple[str, ...], place: str) -> NDArray[np.bool_]:
+    """Say which classes (C,) are kept; no labels keep all.
+
+    :raises EncodingError: for a label that none of them has
+    """
     for label in labels:
         if label not in names:
             near = difflib.get_close_matches(label, names, n=1, cutoff=0.0)

@@ -1,21 +1,14 @@
-"""Recognises tracked objects in the last pictures of the camera's encoder.
-
-The encoder alone holds pixels and boxes. It keeps its last encoded pictures, and crops are cut
-from them by the unit and the detection that a track names.
-"""
+"""Recognises tracked objects in the last pictures of the camera's encoder."""
 
 from __future__ import annotations
 
 import time
-from collections import deque
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
-from mmedge_ros.data_types import Box, Decision, Detection, LabelSource, Novelty, Track, TrackLabel
+from mmedge_ros.data_types import Box, Decision, LabelSource, Novelty, TrackLabel
 from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.bricks import (
     RECOGNISER,
@@ -29,61 +22,14 @@ from mmedge_ros.encoding.bundle.model_bundle import is_bundle
 from mmedge_ros.encoding.classifier_description import ClassifierDescription, describe_classifier
 from mmedge_ros.encoding.crops import as_input, crop_input
 from mmedge_ros.encoding.detector import Image
+from mmedge_ros.encoding.recent_pictures import RecentPictures
 from mmedge_ros.encoding.recogniser_parameters import RecogniserParameters
 from mmedge_ros.encoding.tapped_classifier import MemorisedClassifier, open_classifier
-from mmedge_ros.geometry.box_overlap import overlap
 from mmedge_ros.recurrence.track_recognition import (
     NamedLook,
     TrackRecognition,
     recalled_shares,
 )
-
-# Two decisions look back on at most so many encoded pictures at 30 Hz.
-_KEPT = 6
-# A detection is that of a track if it covers the track's box so much (IoU).
-_SAME = 0.3
-
-
-class _Kept(NamedTuple):
-    sequence: int
-    picture: Image
-    detections: tuple[Detection, ...]
-
-
-class RecentPictures:
-    """The last encoded pictures with what was detected in them; one thread's."""
-
-    def __init__(self) -> None:
-        self._kept: deque[_Kept] = deque(maxlen=_KEPT)
-
-    def keep(self, sequence: int, picture: Image, detections: tuple[Detection, ...]) -> None:
-        """Keep a picture (H, W, 3); it is not copied, and must not be changed any more."""
-        self._kept.append(_Kept(sequence, picture, detections))
-
-    def find(self, track: Track) -> tuple[Image, Box] | None:
-        """Return the picture of a track's newest detection and where it is; None if it is gone."""
-        if track.detection is None:
-            return None
-        for kept in reversed(self._kept):
-            if kept.sequence == track.detection.unit_sequence:
-                box = _box_in(kept.detections, track)
-                return None if box is None else (kept.picture, box)
-        return None
-
-
-def _box_in(detections: Sequence[Detection], track: Track) -> Box | None:
-    """Return the box of the detection that a track names, or of one that lies where it is.
-
-    Feature fusion makes detections of its own, whose places say nothing here.
-    """
-    place = track.detection.place if track.detection else -1
-    if track.box is None:
-        return None
-    named = detections[place : place + 1] if place >= 0 else ()
-    for one in (*named, *detections):
-        if overlap(one.box, track.box) >= _SAME:
-            return one.box
-    return track.box
 
 
 @dataclass(frozen=True)
@@ -124,7 +70,7 @@ class TrackRecogniser:
             if found is None:
                 continue
             try:
-                look = self._look(*found)
+                look = self._look(found.picture.image, found.box)
             except EncodingError as err:
                 problems.append(str(err))
                 continue

@@ -15,6 +15,7 @@ from mmedge_ros.data_types import (
     CAMERA,
     RADAR,
     Appearance,
+    Detection,
     ModalityConfiguration,
     Unit,
     UnitFeatures,
@@ -26,8 +27,10 @@ from mmedge_ros.encoding.bundle.model_bundle import (
     open_detector,
 )
 from mmedge_ros.encoding.detector import Detector, DetectorParameters
+from mmedge_ros.encoding.onnx_detector import kept_classes
 from mmedge_ros.encoding.opened_levels import HeldLevel, levels_of
 from mmedge_ros.encoding.radar_network import RadarNetwork, open_radar_network, radar_levels
+from mmedge_ros.encoding.recent_pictures import KeptPicture, RecentPictures
 from mmedge_ros.encoding.recogniser_parameters import RecogniserParameters
 from mmedge_ros.encoding.track_recogniser import TrackRecogniser, open_track_recogniser
 from mmedge_ros.recurrence.object_memory import ObjectMemory
@@ -98,6 +101,9 @@ class CameraEncoder:
     With ``reuse`` in the configuration it encodes some pictures only, and follows what it
     remembers in the others (`ObjectMemory`). ``recogniser`` says more of tracked objects, from
     the pictures encoded last; None where none is wanted.
+
+    :param kept: labels of the detections that are passed on, where the networks detect others as
+        well for a flight memory; None passes all on. ``pictures`` are the last ones then
     """
 
     modality = CAMERA
@@ -109,9 +115,16 @@ class CameraEncoder:
         default: str = '',
         recogniser: TrackRecogniser | None = None,
         held: HeldLevel | None = None,
+        kept: tuple[str, ...] | None = None,
     ) -> None:
         self.levels = levels
         self.recogniser = recogniser
+        self._kept = kept
+        self.pictures: RecentPictures | None = None
+        if recogniser is not None:
+            self.pictures = recogniser.pictures
+        elif kept is not None:
+            self.pictures = RecentPictures()
         self.problems: Counter[str] = Counter()
         self._networks = levels_of(open_level, levels, default, CAMERA, Detector.warm_up, held)
         self._device = (held or HeldLevel()).device
@@ -124,20 +137,32 @@ class CameraEncoder:
         parameters: DetectorParameters | None = None,
         recogniser: RecogniserParameters | None = None,
         held: HeldLevel | None = None,
+        remembers: bool = False,
     ) -> CameraEncoder:
         """Use a bundle folder or a weight file.
 
+        :param remembers: other labels than those of the parameters are detected, too, for a
+            flight memory
         :raises EncodingError: if a bundle's manifest cannot be read, or it lacks a recogniser that
             is asked for
         """
         levels, default = model_levels(path)
-        threads = (parameters or DetectorParameters()).threads
+        chosen = parameters or DetectorParameters()
+
+        def opened(level: str, device: str) -> Detector:
+            if not remembers:
+                return open_detector(path, chosen, level, device)
+            detector = open_detector(path, replace(chosen, labels=()), level, device)
+            kept_classes(detector.labels, chosen.labels, str(path))
+            return detector
+
         return cls(
-            lambda level, device: open_detector(path, parameters, level, device),
+            opened,
             levels,
             default,
-            open_track_recogniser(path, recogniser or RecogniserParameters(), threads),
+            open_track_recogniser(path, recogniser or RecogniserParameters(), chosen.threads),
             held and held._replace(precisions=level_precisions(path)),
+            chosen.labels if remembers else None,
         )
 
     def encode(
@@ -182,11 +207,14 @@ class CameraEncoder:
         output = self._networks.run(
             configuration.level, configuration.device, lambda network: network.detect(image)
         )
-        detections = output.detections
+        detections, others = _split(output.detections, self._kept)
         if grey is not None:
             detections = self._memory.remember(unit, configuration, grey, detections)
-        if self.recogniser is not None:
-            self.recogniser.pictures.keep(unit.sequence, image, detections)
+        if self.pictures is not None:
+            level = configuration.level
+            self.pictures.keep(
+                KeptPicture(unit.sequence, image, detections, unit.stamp_ns, level, others)
+            )
         return {'detections': detections, 'embedding': output.embedding, 'grid': output.grid}
 
     def bricks(self) -> list[BrickStatus]:
@@ -200,6 +228,16 @@ class CameraEncoder:
             detector.warm_up()
         if self.recogniser is not None:
             self.recogniser.warm_up()
+
+
+def _split(
+    detections: tuple[Detection, ...], kept: tuple[str, ...] | None
+) -> tuple[tuple[Detection, ...], tuple[Detection, ...]]:
+    """Part detections whose labels are kept from the others."""
+    if not kept:
+        return detections, ()
+    others = tuple(one for one in detections if one.label not in kept)
+    return tuple(one for one in detections if one.label in kept), others
 
 
 class RadarEncoder:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mmedge_ros.data_types import Box
 from mmedge_ros.encoding import EncodingError
+from mmedge_ros.encoding.bundle.default_model import bundle_folders
 from mmedge_ros.encoding.bundle.manifest import MANIFEST
 from mmedge_ros.encoding.bundle.model_bundle import is_bundle
 from mmedge_ros.encoding.bundle.weights import sha256_of
@@ -18,16 +20,34 @@ from mmedge_ros.encoding.classifier_description import (
     ClassifierDescription,
     describe_classifier,
 )
-from mmedge_ros.encoding.crops import as_input, crop_input
+from mmedge_ros.encoding.crops import as_input
 from mmedge_ros.encoding.detector import Image
 from mmedge_ros.encoding.tapped_classifier import TappedClassifier, open_classifier
 from mmedge_ros.flight_memory.attribute_space import AttributeSpace
-from mmedge_ros.flight_memory.moment import Vectors
+from mmedge_ros.flight_memory.moment import MemoryItem, Vectors, ViewKind
 from mmedge_ros.flight_memory.store_file import StoreHeader
+from mmedge_ros.flight_memory.thumbnail import picture_of
+
+
+def bundle_that_embeds(detector: Path) -> Path:
+    """Return the bundle whose recogniser embeds: the detector's, or the first that has one.
+
+    :raises EncodingError: if there is none
+    """
+    own = [detector] if is_bundle(detector) else []
+    for bundle in (*own, *bundle_folders()):
+        if describe_classifier(bundle) is not None:
+            return bundle
+    raise EncodingError(
+        f'{detector} has no recogniser, which a flight memory embeds with, nor has another bundle '
+        'that is here; train one (`mmedge train recogniser`)'
+    )
 
 
 class MemoryEncoder:
-    """Embeds objects by what the heads of a bundle's recogniser say of them; one thread's.
+    """Embeds objects by what the heads of a bundle's recogniser say of them.
+
+    It keeps nothing between calls, and may be shared by threads.
 
     :param leave_at: how many of its stages run; None: as far as the last head of a tap, which was
         measured to find more than the end does (docs/flight_memory.md)
@@ -51,15 +71,15 @@ class MemoryEncoder:
         if self.exit != self.stages and self.exit not in self._heads():
             raise EncodingError(f'the recogniser of {bundle} has no head at exit {self.exit}')
 
-    def vector(self, picture: Image, box: Box) -> NDArray[np.float32]:
-        """Return the embedding (D,) of an object in a picture (H, W, 3) BGR.
+    def embedded(self, items: Sequence[MemoryItem]) -> list[MemoryItem]:
+        """Return items with the embeddings of what their thumbnails show.
 
-        :raises EncodingError: if nothing of the box lies in the picture, or the network fails
+        A whole picture gets none: it says nothing in the space of objects, and is found by time,
+        place and light.
+
+        :raises EncodingError: if a thumbnail is none, or the network fails
         """
-        vector: NDArray[np.float32] = self._vectors(
-            crop_input(picture, box, self._description.form)
-        )[0]
-        return vector
+        return [replace(item, **self._embedding(item)) for item in items]
 
     def of_crops(self, crops: Sequence[Image]) -> Vectors:
         """Return the embeddings (N, D) of crops (H, W, 3) BGR of any size.
@@ -71,6 +91,16 @@ class MemoryEncoder:
         return np.concatenate(
             [self._vectors(as_input(crop, self._description.form)) for crop in crops]
         )
+
+    def _embedding(self, item: MemoryItem) -> dict[str, Any]:
+        manifest = self.header.manifest
+        if item.kind is ViewKind.KEY_FRAME:
+            return {'vector': np.zeros(self.space.length, np.float32), 'manifest': manifest}
+        crop = picture_of(item.thumbnail)
+        if crop is None:
+            raise EncodingError('the thumbnail of a view is no picture of ours')
+        vector = self.of_crops([crop])[0]
+        return {'vector': vector, 'manifest': manifest, 'exit': self.exit}
 
     def _vectors(self, blob: NDArray[np.float32]) -> Vectors:
         state = self._classifier.network.start(blob)

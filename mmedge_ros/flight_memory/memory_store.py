@@ -319,11 +319,8 @@ def _require_sound_header(header: StoreHeader) -> None:
         )
 
 
-def _require_sound(item: MemoryItem, header: StoreHeader) -> None:
-    """Make sure that what is written can be read again.
-
-    :raises FlightMemoryError: if not
-    """
+def unsound(item: MemoryItem) -> list[str]:
+    """Say what of a view could not be read again if it were written; empty if all could."""
     known = (*item.box, item.score)
     unknown = (
         *(*item.position, *item.velocity, *item.drone),
@@ -339,12 +336,22 @@ def _require_sound(item: MemoryItem, header: StoreHeader) -> None:
         ('place or look', unknown, not any(abs(value) > LARGEST_REAL for value in unknown)),
         ('label', item.label, _is_text(item.label)),
         ('level', item.level, _is_text(item.level)),
-        ('bundle', item.manifest, item.manifest == header.manifest),
-        ('shape of the vector', item.vector.shape, item.vector.shape == (header.length,)),
         ('bytes of thumbnail', len(item.thumbnail), len(item.thumbnail) <= LARGEST_THUMBNAIL),
         ('bytes of activation', len(item.activation), len(item.activation) <= LARGEST_ACTIVATION),
     )
-    wrong = [f'{name} {shown(value)}' for name, value, is_right in checks if not is_right]
+    return [f'{name} {shown(value)}' for name, value, is_right in checks if not is_right]
+
+
+def _require_sound(item: MemoryItem, header: StoreHeader) -> None:
+    """Make sure that what is written can be read again.
+
+    :raises FlightMemoryError: if not
+    """
+    wrong = unsound(item)
+    if item.manifest != header.manifest:
+        wrong.append(f'bundle {shown(item.manifest)}')
+    if item.vector.shape != (header.length,):
+        wrong.append(f'shape of the vector {item.vector.shape}')
     if wrong:
         raise FlightMemoryError(f'a view with {"; ".join(wrong)} is not kept; leave it out')
 

@@ -7,6 +7,7 @@ trigger runs; what its columns hold is judged where it is read.
 from __future__ import annotations
 
 import os
+import shutil
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -32,6 +33,8 @@ _APPLICATION = 0x4D4D464D
 _REMEDY = 'delete the folder and build the memory again from the recording'
 # How long another program may write before we give up, s.
 _PATIENCE = 5.0
+# What SQLite puts beside a file that is read, bytes.
+_SHARED_MEMORY = 64 << 10
 
 
 # Numbers that are only read all together are one blob of this type, which numpy reads at once.
@@ -110,7 +113,15 @@ def explained(path: Path) -> Iterator[None]:
 def _sentence(path: Path, err: sqlite3.Error | OSError) -> str:
     text = str(err).lower()
     if 'full' in text or 'no space' in text:
-        return f'{path}: the disk is full, so this batch was not kept; free some space'
+        return (
+            f'{path}: the disk is full, so nothing was written; free some space (to forget all, '
+            f'delete {path.parent})'
+        )
+    if 'i/o error' in text:
+        return (
+            f'{path} cannot be read or written ({brief(err)}): the disk is full or failing; free '
+            'some space and try again'
+        )
     if 'locked' in text or 'busy' in text:
         return f'{path}: another program is writing to it; try again when that has ended'
     if isinstance(err, OSError) or any(word in text for word in ('unable to open', 'readonly')):
@@ -161,7 +172,8 @@ def open_to_read(folder: Path) -> sqlite3.Connection:
         _require_fitting_file(path)
         # Where nothing can be written beside it, nobody writes into it either.
         pending = path.with_name(f'{FILE_NAME}-wal')
-        is_fixed = not os.access(folder, os.W_OK)
+        has_room = shutil.disk_usage(folder).free >= _SHARED_MEMORY
+        is_fixed = not (os.access(folder, os.W_OK) and has_room)
         is_fixed &= not (pending.exists() and pending.stat().st_size)
         address = f'{path.absolute().as_uri()}?mode=ro{"&immutable=1" * is_fixed}'
         connection = sqlite3.connect(address, uri=True, timeout=_PATIENCE, isolation_level=None)

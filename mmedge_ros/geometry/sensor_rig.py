@@ -81,6 +81,10 @@ class SensorRig:
         self._ego.add(state)
         self.newest_ego_ns = max(state.stamp_ns, self.newest_ego_ns or state.stamp_ns)
 
+    def ego_at(self, stamp_ns: int) -> EgoState | None:
+        """Return how the drone moved at one instant of the last seconds; None if not known."""
+        return self._ego.nearest(stamp_ns)
+
     def set_frames(self, frames: Mapping[str, str]) -> None:
         if any(self._frames.get(modality) != frame for modality, frame in frames.items()):
             self._frames.update(frames)

@@ -29,7 +29,7 @@ from mmedge_ros.sensing import SensingError
 _LOG = logging.getLogger(__name__)
 
 
-def _ignore(_: Recognised, __: Decision) -> None:
+def _ignore(*_: object) -> None:
     """Nobody wants to know."""
 
 
@@ -38,12 +38,14 @@ class EncoderWorker:
 
     Whatever goes wrong with a unit, the next one is encoded: a sensor is not lost to one bad
     message or to an unforeseen error, which is counted, reported and logged. While no unit waits
-    it recognises the tracks of the newest decision, where the encoder has a ``recogniser``.
+    it looks back on the newest decision: it recognises its tracks, where the encoder has a
+    ``recogniser``, and hands the decision to whoever remembers what was seen.
 
     :param on_receipt: called for each receipt, before inference, from the offering thread or
         (for failures) from the worker
     :param on_features: called for each encoded unit from the worker
     :param on_recognised: called with what was recognised in each decision, from the worker
+    :param on_look_back: called with each decision after that, from the worker
     """
 
     def __init__(
@@ -54,6 +56,7 @@ class EncoderWorker:
         on_features: Callable[[UnitFeatures], None],
         capacity: int = 2,
         on_recognised: Callable[[Recognised, Decision], None] = _ignore,
+        on_look_back: Callable[[Decision], None] = _ignore,
     ) -> None:
         self.encoded = self.followed = 0
         self.failures: Counter[str] = Counter()
@@ -62,6 +65,7 @@ class EncoderWorker:
         self._on_receipt = on_receipt
         self._on_features = on_features
         self._on_recognised = on_recognised
+        self._on_look_back = on_look_back
         self.recogniser: TrackRecogniser | None = getattr(encoder, 'recogniser', None)
         self._decision: Decision | None = None
         self.intake = UnitIntake(encoder.modality, capacity)
@@ -90,7 +94,7 @@ class EncoderWorker:
             self._changed.notify()
 
     def offer_tracks(self, decision: Decision) -> None:
-        """Have the tracks of a decision recognised when no unit waits; only of the newest one."""
+        """Look back on a decision when no unit waits; only on the newest one."""
         with self._changed:
             self._decision = decision
             self._changed.notify()
@@ -117,7 +121,7 @@ class EncoderWorker:
                     decision, self._decision = self._decision, None
             if admitted is None:
                 if decision is not None:
-                    self._recognise(decision)
+                    self._look_back(decision)
                 continue
             try:
                 self._encode(admitted)
@@ -129,17 +133,17 @@ class EncoderWorker:
     def _has_work(self) -> bool:
         return self._stopping or len(self.intake) > 0 or self._decision is not None
 
-    def _recognise(self, decision: Decision) -> None:
-        if self.recogniser is None:
-            return
+    def _look_back(self, decision: Decision) -> None:
         try:
-            recognised = self.recogniser.recognise(decision)
-            for problem in recognised.problems:
-                count_failure(self.failures, problem)
-            self._on_recognised(recognised, decision)
+            if self.recogniser is not None:
+                recognised = self.recogniser.recognise(decision)
+                for problem in recognised.problems:
+                    count_failure(self.failures, problem)
+                self._on_recognised(recognised, decision)
+            self._on_look_back(decision)
         except Exception as err:  # noqa: BLE001
             if count_failure(self.failures, unexpected(err)):
-                _LOG.exception('tracks are not recognised')
+                _LOG.exception('tracks are not recognised or remembered')
 
     def _encode(self, admitted: Admitted) -> None:
         unit = admitted.unit

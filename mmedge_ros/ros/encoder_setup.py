@@ -21,6 +21,20 @@ from mmedge_ros.sensing.radar.filter import RadarLimits
 
 
 @dataclass(frozen=True)
+class MemoryViewParameters:
+    """What a flight memory gets to see."""
+
+    rate: float = parameter(
+        0.0,
+        'looks at each object, and at the scene, for a flight memory; they leave as pictures of '
+        'people (`perception/moments`); 0: none',
+        'Hz',
+        0.0,
+        10.0,
+    )
+
+
+@dataclass(frozen=True)
 class UnitEncoderParameters:
     """One encoder of the graph."""
 
@@ -61,6 +75,7 @@ class UnitEncoderParameters:
     detection: DetectorParameters = group(DetectorParameters)
     limits: RadarLimits = group(RadarLimits)
     recogniser: RecogniserParameters = group(RecogniserParameters)
+    memory: MemoryViewParameters = group(MemoryViewParameters)
 
 
 def make_encoder(p: UnitEncoderParameters) -> UnitEncoder:
@@ -76,7 +91,8 @@ def make_encoder(p: UnitEncoderParameters) -> UnitEncoder:
         if p.detector or p.modality == CAMERA:
             raise  # other sensors alone need no model
     held = HeldLevel(p.level, p.device)
-    return kind.make(EncoderSettings(model, p.detection, p.limits, p.recogniser, held))
+    remembers = p.memory.rate > 0.0
+    return kind.make(EncoderSettings(model, p.detection, p.limits, p.recogniser, held, remembers))
 
 
 class EncoderWatch:

@@ -8,7 +8,8 @@ from pathlib import Path
 from mmedge_ros.parameter import Parameter, ParameterError, declared
 from mmedge_ros.ros.encoder_setup import UnitEncoderParameters
 from mmedge_ros.ros.fusion_setup import FusionParameters
-from mmedge_ros.ros.messages.interfaces import INTERFACES, PROFILES
+from mmedge_ros.ros.memory_setup import MemoryParameters
+from mmedge_ros.ros.messages.interfaces import INTERFACES, PROFILES, SERVICES
 from mmedge_ros.ros.monitor_setup import MonitorParameters
 from mmedge_ros.ros.nodes.viewer import ViewerParameters
 from mmedge_ros.ros.nodes.visualizer import VisualizerParameters
@@ -31,6 +32,7 @@ NODES = {
     'bag_player': BagPlayerParameters,
     'bag_recorder': BagRecorderParameters,
     'visualizer': VisualizerParameters,
+    'memory': MemoryParameters,
     'viewer': ViewerParameters,
     'monitor': MonitorParameters,
     'configuration_optimizer': ConfigurationOptimizerParameters,
@@ -61,13 +63,29 @@ def topic_table() -> str:
     return '\n'.join([head, *rows]) + '\n'
 
 
+def service_table() -> str:
+    """Return the services of the graph as a Markdown table."""
+    head = '| service | type | answered by | what it answers |\n|---|---|---|---|'
+    rows = [
+        f'| `{s.name}` | {s.srvtype.replace("/srv/", "/")} | {s.server} | {s.meaning} |'
+        for s in SERVICES
+    ]
+    return '\n'.join([head, *rows]) + '\n'
+
+
 def with_tables(text: str) -> str:
     """Return a document with the parts between its marks replaced.
 
     :raises ParameterError: when it has no marks
     """
     replaced = 0
-    for name, content in (('parameters', parameter_tables()), ('topics', topic_table())):
+    tables = {
+        'parameters': parameter_tables,
+        'topics': topic_table,
+        'services': service_table,
+    }
+    for name, table in tables.items():
+        content = table()
         content = content.replace('\\', r'\\')
         part = re.compile(_PART.format(name=name), re.DOTALL)
         text, count = part.subn(rf'\1{content}\2', text)

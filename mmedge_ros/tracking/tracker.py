@@ -92,23 +92,17 @@ class TrackerParameters:
         1,
         100,
     )
-    confirm_hits_radar: int = parameter(
-        8, 'detections before a track of the radar alone is shown; ghosts rarely last', '', 1, 100
-    )
+    # Detections before a track of the radar alone is shown; ghosts rarely last.
+    confirm_hits_radar: int = 8
     tentative_time: float = parameter(
         0.35, 'an unconfirmed track not seen for this long is dropped', 's', 0.05, 5.0
     )
     lost_time: float = parameter(
         2.0, 'a confirmed track not seen for this long is dropped', 's', 0.1, 30.0
     )
-    box_time: float = parameter(
-        0.2,
-        'a track shows its box for at most this long after the camera last saw it, and through '
-        'two pictures without it',
-        's',
-        0.0,
-        5.0,
-    )
+    # A track shows its box for at most this long (s) after the camera last saw it, and through
+    # two pictures without it.
+    box_time: float = 0.2
     # A box not seen for longer (s) starts anew: by then people walk another way.
     box_restart_time: float = 1.0
     # A track the camera has seen within this (s), nine pictures at 30 Hz, owns the radar returns

@@ -19,9 +19,9 @@ from mmedge_ros.data_types import (
     Track,
 )
 from mmedge_ros.encoding import EncodingError
+from mmedge_ros.encoding.recent_pictures import KeptPicture, RecentPictures
 from mmedge_ros.encoding.recogniser_parameters import RecogniserParameters
 from mmedge_ros.encoding.track_recogniser import (
-    RecentPictures,
     TrackRecogniser,
     open_track_recogniser,
 )
@@ -65,7 +65,7 @@ def decision(*tracks: Track, seconds: float = 1.0) -> Decision:
 
 
 def test_each_track_is_looked_at_where_its_detection_is(recogniser: TrackRecogniser) -> None:
-    recogniser.pictures.keep(1, painted(BLUE, RED), DETECTIONS)
+    recogniser.pictures.keep(KeptPicture(1, painted(BLUE, RED), DETECTIONS))
     found = recogniser.recognise(decision(track(1, LEFT), track(2, RIGHT, place=1)))
     first, second = found.labels
     assert (first.track_id, first.label, first.attributes[0]) == (1, 'person', 'blue')
@@ -75,8 +75,8 @@ def test_each_track_is_looked_at_where_its_detection_is(recogniser: TrackRecogni
 
 
 def test_the_picture_is_that_of_the_detection_not_the_newest(recogniser: TrackRecogniser) -> None:
-    recogniser.pictures.keep(1, painted(BLUE, RED), DETECTIONS)
-    recogniser.pictures.keep(2, painted(RED, BLUE), DETECTIONS)
+    recogniser.pictures.keep(KeptPicture(1, painted(BLUE, RED), DETECTIONS))
+    recogniser.pictures.keep(KeptPicture(2, painted(RED, BLUE), DETECTIONS))
     (label,) = recogniser.recognise(decision(track(1, LEFT, unit=1))).labels
     assert label.attributes[0] == 'blue'
 
@@ -84,7 +84,7 @@ def test_the_picture_is_that_of_the_detection_not_the_newest(recogniser: TrackRe
 def test_a_class_that_was_just_met_is_recalled_for_the_next_track(
     recogniser: TrackRecogniser,
 ) -> None:
-    recogniser.pictures.keep(1, painted(BLUE, BLUE), DETECTIONS)
+    recogniser.pictures.keep(KeptPicture(1, painted(BLUE, BLUE), DETECTIONS))
     found = recogniser.recognise(decision(track(1, LEFT), track(2, RIGHT, place=1)))
     assert [label.source for label in found.labels] == [LabelSource.FULL, LabelSource.MEMORY]
     figures = recogniser.figures()
@@ -95,7 +95,7 @@ def test_a_class_that_was_just_met_is_recalled_for_the_next_track(
 def test_without_its_memory_nothing_is_recalled(bundle: Path) -> None:
     made = open_track_recogniser(bundle, RecogniserParameters('bundle'))
     assert made is not None
-    made.pictures.keep(1, painted(BLUE, BLUE), DETECTIONS)
+    made.pictures.keep(KeptPicture(1, painted(BLUE, BLUE), DETECTIONS))
     found = made.recognise(decision(track(1, LEFT), track(2, RIGHT, place=1)))
     assert [label.source for label in found.labels] == [LabelSource.FULL] * 2
     assert made.figures()['hot_classes'] == ''
@@ -103,14 +103,14 @@ def test_without_its_memory_nothing_is_recalled(bundle: Path) -> None:
 
 def test_a_track_whose_picture_is_gone_is_left_for_later(recogniser: TrackRecogniser) -> None:
     for unit in range(2, 20):
-        recogniser.pictures.keep(unit, painted(BLUE, RED), DETECTIONS)
+        recogniser.pictures.keep(KeptPicture(unit, painted(BLUE, RED), DETECTIONS))
     assert recogniser.recognise(decision(track(1, LEFT, unit=1))).labels == ()
 
 
 def test_something_new_is_told_once_with_its_label_marked(recogniser: TrackRecogniser) -> None:
     told = []
     for tenth in range(6):
-        recogniser.pictures.keep(tenth, painted(RED, RED), DETECTIONS)
+        recogniser.pictures.keep(KeptPicture(tenth, painted(RED, RED), DETECTIONS))
         now = decision(track(1, LEFT, unit=tenth), seconds=1.0 + tenth / 10)
         found = recogniser.recognise(now)
         told += found.novelties
@@ -120,15 +120,15 @@ def test_something_new_is_told_once_with_its_label_marked(recogniser: TrackRecog
 
 def test_a_detection_that_does_not_lie_at_the_track_is_not_taken_for_its_own() -> None:
     pictures = RecentPictures()
-    pictures.keep(1, painted(BLUE, RED), DETECTIONS)
+    pictures.keep(KeptPicture(1, painted(BLUE, RED), DETECTIONS))
     # Feature fusion numbers its detections in another way.
     found = pictures.find(track(1, RIGHT, place=0))
     assert found is not None
-    assert found[1] == RIGHT
+    assert found.box == RIGHT
     moved = Box(31.0, 10.0, 51.0, 50.0)
     found = pictures.find(track(1, moved, place=7))
     assert found is not None
-    assert found[1] == moved
+    assert found.box == moved
     assert pictures.find(replace(track(1, LEFT), box=None)) is None
     assert pictures.find(replace(track(1, LEFT), detection=None)) is None
 
@@ -137,7 +137,7 @@ def test_a_box_outside_of_its_picture_is_a_problem_and_the_others_are_recognised
     recogniser: TrackRecogniser,
 ) -> None:
     outside = Box(200.0, 10.0, 220.0, 50.0)
-    recogniser.pictures.keep(1, painted(BLUE, RED), DETECTIONS)
+    recogniser.pictures.keep(KeptPicture(1, painted(BLUE, RED), DETECTIONS))
     found = recogniser.recognise(decision(track(1, outside, place=9), track(2, LEFT)))
     assert [label.track_id for label in found.labels] == [2]
     assert 'outside' in found.problems[0]

@@ -202,6 +202,35 @@ def test_an_encoder_is_made_from_a_file(tmp_path: Path) -> None:
     assert [d.box for d in features.detections] == [pytest.approx((300, 100, 340, 200))]
 
 
+def test_a_memory_sees_other_labels_and_what_is_tracked_stays_the_same(tmp_path: Path) -> None:
+    class Crowded(FakeDetector):
+        def detect(self, image: Image) -> DetectorOutput:
+            box = Box(1, 2, 3, 4)
+            labels = ('car', 'person', 'dog')
+            return replace(FOUND, detections=tuple(Detection(box, 0.5, one) for one in labels))
+
+    encoder = CameraEncoder(lambda *_: Crowded(), kept=('person',))
+    features = encoder.encode(camera_unit(PICTURE), ModalityConfiguration(CAMERA), 0)
+    assert [d.label for d in features.detections] == ['person']
+    assert encoder.pictures is not None
+    newest = encoder.pictures.newest()
+    assert newest is not None
+    assert [d.label for d in newest.others] == ['car', 'dog']
+    assert newest.detections == features.detections
+    assert (newest.sequence, newest.stamp_ns) == (7, 100)
+    assert CameraEncoder(FakeLevels()).pictures is None, 'nobody looks back'
+
+
+def test_a_label_that_the_network_does_not_know_is_refused_with_a_memory_too(
+    tmp_path: Path,
+) -> None:
+    path = write_tiny_detector(tmp_path / 'tiny.onnx')
+    wrong = DetectorParameters(labels=('unicorn',))
+    encoder = CameraEncoder.from_path(path, wrong, remembers=True)
+    with pytest.raises(EncodingError, match='knows no label'):
+        encoder.warm_up()
+
+
 def test_an_encoder_is_made_from_a_bundle(tmp_path: Path) -> None:
     path = write_tiny_detector(tmp_path / 'tiny.onnx')
     level = {'weights': path.name, 'sha256': sha256_of(path)}

@@ -13,8 +13,9 @@ from typer.testing import CliRunner
 from mmedge_ros.commands.memory import memory_app
 from mmedge_ros.data_types import Box
 from mmedge_ros.encoding import EncodingError
-from mmedge_ros.flight_memory import FlightMemoryError, memory_build
+from mmedge_ros.flight_memory import FlightMemoryError, memory_build, memory_encoder
 from mmedge_ros.flight_memory.memory_build import BuiltMemory, build_memory
+from mmedge_ros.flight_memory.memory_encoder import bundle_that_embeds
 from mmedge_ros.flight_memory.memory_store import MemoryReader
 from mmedge_ros.flight_memory.moment import ViewKind
 from mmedge_ros.flight_memory.thumbnail import picture_of
@@ -186,9 +187,14 @@ def test_a_broken_recording_is_kept_up_to_the_break_and_that_is_said(
         assert len(reader.table())
 
 
-def test_a_bundle_without_a_recogniser_is_refused(flight: Path) -> None:
+def test_the_recogniser_of_another_bundle_embeds_where_the_detector_has_none(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert bundle_that_embeds(MODELS / 'fused_people').name == 'flight_people'
+    assert bundle_that_embeds(MODELS / 'flight_people').name == 'flight_people'
+    monkeypatch.setattr(memory_encoder, 'bundle_folders', lambda: iter(()))
     with pytest.raises(EncodingError, match='has no recogniser'):
-        build_memory(str(flight), 'fused_people')
+        bundle_that_embeds(MODELS / 'fused_people')
 
 
 def test_a_memory_of_a_bundle_that_is_not_here_says_so(

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -312,6 +313,19 @@ def test_forgetting_says_so_while_a_reader_keeps_the_bytes(
 
 
 # ---------------------------------------------------------------------------- failures
+
+
+def test_a_memory_on_a_full_disk_can_still_be_searched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = folder_of(tmp_path)
+    with MemoryWriter(folder, HEADER) as writer:
+        writer.add([view(1)])
+    full = SimpleNamespace(free=0)
+    monkeypatch.setattr('mmedge_ros.flight_memory.store_file.shutil.disk_usage', lambda _: full)
+    with MemoryReader(folder) as reader:
+        assert reader.table().integers['track'].tolist() == [1]
+    assert [path.name for path in folder.iterdir()] == [FILE_NAME], 'nothing is put beside it'
 
 
 def test_a_full_disk_gets_one_sentence_and_costs_one_batch(tmp_path: Path) -> None:

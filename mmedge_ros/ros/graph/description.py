@@ -16,6 +16,9 @@ from mmedge_ros.geometry.transforms import StampedTransform, quaternion_from_rot
 
 PACKAGE = 'mmedge_ros'
 OPTIMIZER = 'configuration_optimizer'
+# Looks at each object per second for a flight memory, where one is kept: views a second apart are
+# kept, and the best of two looks is better than one.
+LOOKS = 2.0
 
 
 @dataclass(frozen=True)
@@ -55,7 +58,7 @@ class GraphOptions:
     topic).
     ``camera`` and ``radar`` add our own drivers with these parameters; without them others are
     expected. ``monitor`` adds the monitor with these parameters, ``optimizer`` the node that
-    chooses configurations; ``viewer`` the live page.
+    chooses configurations; ``viewer`` the live page. ``memory`` is the folder of a flight memory.
     """
 
     modalities: tuple[str, ...] = (CAMERA, RADAR)
@@ -82,6 +85,7 @@ class GraphOptions:
     monitor: Mapping[str, Any] | None = None
     optimizer: Mapping[str, Any] | None = None
     viewer: Mapping[str, Any] | None = None
+    memory: str = ''
 
 
 def perception_graph(options: GraphOptions) -> list[NodeDescription]:
@@ -120,6 +124,9 @@ def perception_graph(options: GraphOptions) -> list[NodeDescription]:
                 options.remappings,
             )
         )
+    if options.memory:
+        given = {**shared, 'folder': options.memory, **_model_parameters(options)}
+        nodes.append(NodeDescription('memory', 'memory', given, options.remappings))
     if options.viewer is not None:
         nodes.append(_viewer(options, shared))
     if options.optimizer is not None:
@@ -143,6 +150,7 @@ def _encoder_parameters(modality: str, options: GraphOptions) -> dict[str, Any]:
         'image_transport': options.image_transport,
         'reuse': options.reuse,
         'recogniser.model': options.recogniser,
+        'memory.rate': LOOKS if options.memory else 0.0,
     }
 
 

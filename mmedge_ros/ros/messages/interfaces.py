@@ -38,6 +38,16 @@ class Interface:
     recorded: bool = False
 
 
+@dataclass(frozen=True)
+class Service:
+    """A service with the executable that answers."""
+
+    name: str
+    srvtype: str
+    server: str
+    meaning: str
+
+
 _SOURCES = ('camera', 'bag_player')
 _DRIVERS = ('camera', 'radar', 'bag_player')
 
@@ -92,7 +102,7 @@ INTERFACES = (
         'nav_msgs/msg/Odometry',
         SENSOR,
         ('bag_player',),
-        ('fusion', 'viewer'),
+        ('fusion', 'viewer', 'memory'),
         "the drone's own motion; tracks then live in its frame",
         recorded=True,
     ),
@@ -101,7 +111,7 @@ INTERFACES = (
         'tf2_msgs/msg/TFMessage',
         LATCHED,
         (),
-        ('fusion', 'viewer'),
+        ('fusion', 'viewer', 'memory'),
         'where the sensors sit, where tf2_msgs is installed',
         recorded=True,
     ),
@@ -110,7 +120,7 @@ INTERFACES = (
         'tf2_msgs/msg/TFMessage',
         SENSOR,
         (),
-        ('fusion', 'viewer'),
+        ('fusion', 'viewer', 'memory'),
         'ego motion, where there is no odometry',
         recorded=True,
     ),
@@ -146,7 +156,7 @@ INTERFACES = (
         'mmedge_ros/msg/PowerState',
         LATCHED,
         ('configuration_optimizer',),
-        ('visualizer',),
+        ('visualizer', 'unit_encoder'),
         'what the battery leaves to perception',
         recorded=True,
     ),
@@ -220,6 +230,22 @@ INTERFACES = (
         recorded=True,
     ),
     Interface(
+        names.MOMENTS,
+        'mmedge_ros/msg/Moment',
+        RESULT,
+        ('unit_encoder',),
+        ('memory',),
+        'a view that is worth remembering, where `memory.rate` is above 0: pictures of people',
+    ),
+    Interface(
+        names.MEMORY_MARKERS,
+        'visualization_msgs/msg/MarkerArray',
+        LATCHED,
+        ('memory',),
+        (),
+        'where the moments of the last answer were, for RViz and Foxglove',
+    ),
+    Interface(
         names.MARKERS,
         'visualization_msgs/msg/MarkerArray',
         RESULT,
@@ -291,10 +317,19 @@ INTERFACES = (
         PLAIN,
         (
             *('camera', 'radar', 'unit_encoder', 'fusion', 'visualizer', 'monitor'),
-            *('bag_recorder', 'configuration_optimizer'),
+            *('bag_recorder', 'configuration_optimizer', 'memory'),
         ),
         (),
         'state of every node, once a second and at once when it changes',
+    ),
+)
+
+SERVICES = (
+    Service(
+        names.MEMORY_QUERY,
+        'mmedge_ros/srv/QueryMemory',
+        'memory',
+        'moments of this flight that fit words, an example, a place or a time',
     ),
 )
 

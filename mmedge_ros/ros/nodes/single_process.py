@@ -19,6 +19,7 @@ _CLASSES = {
     'camera': 'CameraNode',
     'configuration_optimizer': 'ConfigurationOptimizerNode',
     'fusion': 'FusionNode',
+    'memory': 'MemoryNode',
     'monitor': 'MonitorNode',
     'radar': 'RadarNode',
     'unit_encoder': 'UnitEncoderNode',

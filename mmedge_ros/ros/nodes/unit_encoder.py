@@ -29,6 +29,7 @@ from mmedge_ros.ros.encoder_setup import (
 from mmedge_ros.ros.input_watch import InputWatch
 from mmedge_ros.ros.messages import conversions, names, qos
 from mmedge_ros.ros.messages.sensor_input import received_unit
+from mmedge_ros.ros.moment_output import MomentOutput
 from mmedge_ros.ros.node_main import run_nodes
 from mmedge_ros.ros.parameters import declare
 from mmedge_ros.ros.ros_clock import RosClock
@@ -49,6 +50,7 @@ class UnitEncoderNode(Node):
         self._encoder.warm_up()
         self._receipts = self.create_publisher(msg.UnitReceipt, names.UNIT_RECEIPTS, qos.RESULT)
         self._features = self.create_publisher(msg.UnitFeatures, names.UNIT_FEATURES, qos.RESULT)
+        self._moments = MomentOutput(self, self._encoder, p.memory.rate)
         self._worker = EncoderWorker(
             self._encoder,
             self._ros_clock,
@@ -56,6 +58,7 @@ class UnitEncoderNode(Node):
             self._publish_features,
             p.queue,
             self._publish_recognised,
+            self._moments.of_decision,
         )
         self._set_up = ModalityConfiguration(p.modality, p.rate, p.level, p.device, p.reuse)
         self._worker.configure(Configuration(modalities=(self._set_up,)))
@@ -73,6 +76,7 @@ class UnitEncoderNode(Node):
         if self._worker.recogniser is not None:
             self._labels = self.create_publisher(msg.TrackLabels, names.TRACK_LABELS, qos.RESULT)
             self._novelties = self.create_publisher(msg.Novelty, names.NOVELTIES, qos.RESULT)
+        if self._worker.recogniser is not None or self._moments.is_wanted:
             self.create_subscription(msg.TrackArray, names.TRACKS, self._on_tracks, qos.RESULT)
         self._worker.start()
         # Last, so that a player that waits for this subscription meets a warm encoder.

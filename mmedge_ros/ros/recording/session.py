@@ -27,9 +27,8 @@ class RecordingLimits:
     min_free: int = parameter(
         500, 'recording stops when less than this is free on the disk', 'MB', 0, 10**9
     )
-    flush_period: float = parameter(
-        0.5, 'what came longer ago than this survives a kill or a power loss', 's', 0.05, 60.0
-    )
+    # What came longer ago than this (s) survives a kill or a power loss.
+    flush_period: float = 0.5
     queue: int = parameter(
         100, 'what may wait for a slow disk; beyond it the oldest is dropped', 'MB', 1, 10_000
     )

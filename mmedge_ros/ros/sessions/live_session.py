@@ -47,7 +47,8 @@ class LiveOptions:
 
     ``optimise`` lets the graph choose rates and levels, by the unit times of ``profile``.
     ``view`` is the port of the live page; 0 makes none. About every ``reuse``-th picture is
-    encoded. ``recogniser`` says more of tracked objects.
+    encoded. ``recogniser`` says more of tracked objects. ``memory`` is the folder of a flight
+    memory.
     """
 
     bag: str
@@ -64,6 +65,7 @@ class LiveOptions:
     view: int = 0
     reuse: int = 1
     recogniser: str = ''
+    memory: str = ''
 
 
 Progress = Callable[[float, LiveRecord], None]
@@ -85,6 +87,7 @@ def bag_graph(
     view: int = 0,
     reuse: int = 1,
     recogniser: str = '',
+    memory: str = '',
 ) -> list[NodeDescription]:
     """Describe the graph that plays a recording.
 
@@ -94,6 +97,7 @@ def bag_graph(
     :param view: port of the live page, which shows the monitor's state as well; 0 makes none
     :param reuse: about every n-th picture is encoded
     :param recogniser: `bundle`, or a bundle folder, that says more of tracked objects
+    :param memory: folder in which a flight memory is kept; '' keeps none
     """
     if calibration and recording.picture_scale > 1.0:
         raise ReplayError(
@@ -125,7 +129,12 @@ def bag_graph(
             image_transport='compressed' if topics.compressed else 'raw',
             reuse=reuse,
             recogniser=recogniser,
-            wait_for=(*wait_for, *((OPTIMIZER,) if optimise else ())),
+            memory=memory,
+            wait_for=(
+                *wait_for,
+                *((OPTIMIZER,) if optimise else ()),
+                *(('memory',) if memory else ()),
+            ),
             monitor=monitor_parameters(recording) if optimise or view else None,
             optimizer=optimizer_parameters(profile, params) if optimise else None,
             viewer=viewer_parameters(view, params) if view else None,
@@ -185,6 +194,7 @@ def replay_live(options: LiveOptions, on_progress: Progress | None = None) -> Ru
             view=options.view,
             reuse=options.reuse,
             recogniser=options.recogniser,
+            memory=options.memory,
         )
         first_ns, last_ns = recording.arrivals_ns()
         folder = options.logs or Path(scratch)

@@ -50,7 +50,7 @@ class UpOptions:
     ``optimise`` lets the graph choose rates and levels, by the unit times of ``profile``; else all
     stays as set up, within what battery and computer allow.
     ``view`` is the port of the live page; 0 makes none. ``recogniser`` says more of tracked
-    objects.
+    objects. ``memory`` is the folder of a flight memory; '' keeps none.
     """
 
     bag: str = ''
@@ -73,6 +73,7 @@ class UpOptions:
     profile: str = ''
     view: int = 0
     recogniser: str = ''
+    memory: str = ''
 
 
 def run_up(
@@ -151,6 +152,7 @@ def describe_up(options: UpOptions) -> list[NodeDescription]:
                 profile=options.profile,
                 view=options.view,
                 recogniser=options.recogniser,
+                memory=options.memory,
             )
     topics = options.topics
     return perception_graph(
@@ -164,6 +166,7 @@ def describe_up(options: UpOptions) -> list[NodeDescription]:
             image_transport=options.image_transport,
             use_sim_time=options.clock,
             recogniser=options.recogniser,
+            memory=options.memory,
             monitor={},
             viewer=viewer_parameters(options.view, options.params) if options.view else None,
             optimizer={

@@ -17,6 +17,7 @@ from mmedge_ros.ros.messages.interfaces import (
     LATCHED,
     PROFILES,
     SENSOR,
+    SERVICES,
     Interface,
 )
 from mmedge_ros.ros.nodes.single_process import make_node
@@ -46,9 +47,11 @@ def arguments(
             ['modality:=radar'],
             encoder,
             [*encoder, 'image_transport:=compressed'],
+            [*encoder, 'memory.rate:=2.0'],
             [*encoder, f'recogniser.model:={write_tiny_recogniser(tmp_path / "recogniser")}'],
         ],
         'fusion': [[]],
+        'memory': [[f'folder:={tmp_path / "flight.memory"}', *encoder]],
         'visualizer': [[]],
         'monitor': [[], [f'trace:={trace}']],
         'configuration_optimizer': [encoder],
@@ -95,6 +98,7 @@ def used(node: Node, publishes: bool) -> set[str]:
         'fusion',
         'visualizer',
         'monitor',
+        'memory',
         'configuration_optimizer',
     ],
 )
@@ -109,7 +113,8 @@ def test_a_node_uses_the_topics_of_the_table_and_no_others(
         published |= used(node, publishes=True)
         taken |= used(node, publishes=False)
         own = [s.srv_name for s in node.services if 'parameter' not in s.srv_name]
-        assert [name for name in own if 'type_description' not in name] == []
+        own = [name for name in own if 'type_description' not in name]
+        assert own == [s.name for s in SERVICES if s.server == executable]
         getattr(node, 'stop', lambda: None)()
         node.destroy_node()
     promised = {t for t, i in BY_TOPIC.items() if executable in i.publishers} - SOMETIMES

@@ -1,0 +1,82 @@
+"""Parameters of the memory node, and how questions reach the memory and come back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from mmedge_ros.encoding.bundle.default_model import default_detector
+from mmedge_ros.flight_memory.ask import Question, ask
+from mmedge_ros.flight_memory.memory_encoder import MemoryEncoder, bundle_that_embeds
+from mmedge_ros.flight_memory.memory_store import SUFFIX, MemoryReader
+from mmedge_ros.flight_memory.search import SearchResult
+from mmedge_ros.parameter import ParameterError, parameter
+
+
+@dataclass(frozen=True)
+class MemoryParameters:
+    """The memory of this flight."""
+
+    folder: str = parameter(
+        '', 'where views are kept, best FLIGHT.memory beside the recording FLIGHT'
+    )
+    detector: str = parameter(
+        '',
+        'model of the camera encoder, see there: the recogniser of its bundle embeds, or that of '
+        'the first bundle with one',
+    )
+    simulated: bool = parameter(
+        False, 'the pictures come from the simulator; decides which bundle an empty name takes'
+    )
+    keep: float = parameter(
+        0.0, 'views are forgotten after this long; 0 keeps them until somebody forgets', 'h', 0.0
+    )
+    pictures: bool = parameter(
+        True, 'keep thumbnails; without them what was seen is found, but not shown'
+    )
+
+
+def memory_place(parameters: MemoryParameters) -> Path:
+    """Return the folder of the memory, ending in ``.memory``.
+
+    :raises ParameterError: if none is named
+    """
+    if not parameters.folder:
+        raise ParameterError(
+            'memory: name a folder for what is remembered, such as folder:=flight.memory'
+        )
+    folder = Path(parameters.folder).expanduser().absolute()
+    return folder if folder.suffix == SUFFIX else folder.with_name(folder.name + SUFFIX)
+
+
+class MemoryAnswers:
+    """Answers questions about a memory that another thread writes; belongs to one thread.
+
+    :raises FlightMemoryError: if it cannot be read
+    """
+
+    def __init__(self, folder: Path, encoder: MemoryEncoder) -> None:
+        self._reader = MemoryReader(folder)
+        self._encoder = encoder
+
+    def of(self, question: Question) -> SearchResult:
+        """Return what `ask` does."""
+        embed, space = self._encoder.of_crops, self._encoder.space
+        return ask([self._reader], question, lambda _: space, lambda picture: embed([picture]))
+
+    def thumbnail(self, number: int) -> bytes:
+        """Return the JPEG of a view; b'' where none is kept."""
+        return self._reader.thumbnail(number)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._reader.close()
+
+
+def memory_encoder(parameters: MemoryParameters) -> MemoryEncoder:
+    """Open the bundle that embeds.
+
+    :raises EncodingError: if it has no recogniser
+    """
+    detector = default_detector(parameters.detector, parameters.simulated)
+    return MemoryEncoder(bundle_that_embeds(detector))

@@ -1,0 +1,118 @@
+"""Keeps what the flight saw, and answers questions about it."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from rclpy.node import Node
+from visualization_msgs.msg import MarkerArray
+
+from mmedge_ros import MmedgeError, msg, srv
+from mmedge_ros.flight_memory.memory_keeper import MemoryKeeper
+from mmedge_ros.flight_memory.view_maker import with_drone
+from mmedge_ros.geometry.sensor_rig import SensorRig
+from mmedge_ros.ros.diagnostics import Diagnostics, problem_figures
+from mmedge_ros.ros.geometry_inputs import GeometryInputs
+from mmedge_ros.ros.memory_setup import (
+    MemoryAnswers,
+    MemoryParameters,
+    memory_encoder,
+    memory_place,
+)
+from mmedge_ros.ros.messages import names, qos
+from mmedge_ros.ros.messages.memory_messages import (
+    from_moment,
+    from_query,
+    moment_markers,
+    to_found_moment,
+)
+from mmedge_ros.ros.node_main import run_nodes
+from mmedge_ros.ros.parameters import declare
+from mmedge_ros.ros.ros_clock import RosClock
+
+
+class MemoryNode(Node):
+    """Subscribes to views; a thread of its own embeds and writes them."""
+
+    def __init__(self, **node_options: Any) -> None:
+        super().__init__('memory', **node_options)
+        p = declare(self, MemoryParameters)
+        self._ros_clock = RosClock(self)
+        self._frame_id = ''
+        self._refused = self._asked = 0
+        # Where the drone is; `GeometryInputs` enters it.
+        self.rig = SensorRig()
+        self._folder = memory_place(p)
+        encoder = memory_encoder(p)
+        self._keeper = MemoryKeeper(
+            self._folder, encoder, self._ros_clock.now_ns, p.keep, p.pictures
+        )
+        self._answers = MemoryAnswers(self._folder, encoder)
+        self._markers = self.create_publisher(MarkerArray, names.MEMORY_MARKERS, qos.LATCHED)
+        self._diagnostics = Diagnostics(self, self, self._figures)
+        self._geometry = GeometryInputs(self, self._do, wants_camera=False)
+        self._keeper.start()
+        self.create_subscription(msg.Moment, names.MOMENTS, self._on_moment, qos.RESULT)
+        self.create_service(srv.QueryMemory, names.MEMORY_QUERY, self._on_query)
+        self.get_logger().info(f'remembering in {self._folder}')
+
+    def stop(self) -> None:
+        """Write what waits."""
+        self._keeper.stop()
+        self._answers.close()
+
+    def missing(self) -> list[str]:
+        """Say why views were lost; a scene without anything new sends none."""
+        return list(self._keeper.failures.copy())
+
+    def _do(self, task: Any, urgent: bool = True) -> None:
+        """Do at once what a pipeline would do in its turn: it enters something in the rig."""
+        del urgent
+        task(self, 0)
+
+    def _on_moment(self, message: msg.Moment) -> None:
+        try:
+            view = from_moment(message)
+        except ValueError as err:
+            self._refused += 1
+            self.get_logger().warning(f'view not kept: {err}', throttle_duration_sec=5.0)
+            return
+        self._frame_id = message.header.frame_id
+        state = self.rig.ego_at(view.item.stamp_ns)
+        self._keeper.offer(view._replace(item=with_drone(view.item, state)))
+
+    def _on_query(self, request: Any, response: Any) -> Any:
+        self._asked += 1
+        try:
+            found = self._answers.of(from_query(request))
+            response.moments = [
+                to_found_moment(moment, self._answers.thumbnail(moment.shown.id))
+                for moment in found.moments
+            ]
+        except (MmedgeError, ValueError) as err:
+            response.message = str(err)
+            return response
+        response.success, response.notes = True, list(found.notes)
+        now_ns = self._ros_clock.now_ns()
+        self._markers.publish(moment_markers(found.moments, self._frame_id, now_ns))
+        return response
+
+    def _figures(self) -> dict[str, object]:
+        keeper = self._keeper
+        return {
+            'kept': keeper.kept,
+            'dropped': keeper.dropped,
+            'refused': self._refused,
+            'asked': self._asked,
+            **problem_figures('memory', keeper.failures.copy()),
+        }
+
+
+def main(args: list[str] | None = None) -> None:
+    """Run the node."""
+    sys.exit(run_nodes([MemoryNode], args))
+
+
+if __name__ == '__main__':
+    main()
