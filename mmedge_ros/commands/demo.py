@@ -35,7 +35,8 @@ def demo(
 ) -> None:
     """See it work: simulate a flight, track its people live, and write a report.
 
-    Every node is a process; rates and levels are chosen by what this machine keeps up with. With
+    Every node is a process; rates and levels are chosen by what this machine keeps up with. What
+    a simulated flight saw is kept in a memory, with a page to search it. With
     --view the flight is shown in the browser, and after the report it plays over and over until
     Ctrl-C.
     """
@@ -61,8 +62,31 @@ def demo(
                 flight, out, live=True, optimise=True, view=port, show_pictures=not no_pictures
             )
         )
+        if bag is None and not no_pictures:
+            remember(flight, out)
         if port:
             _play_on(flight, out / 'logs/view', port)
+
+
+def remember(flight: Path, out: Path) -> None:
+    """Keep what a flight saw, and name the page of it in the report of a folder."""
+    from mmedge_ros import MmedgeError
+    from mmedge_ros.encoding.bundle.default_model import bundle_folders
+    from mmedge_ros.flight_memory.memory_build import build_memory
+    from mmedge_ros.flight_memory.memory_store import PAGE
+    from mmedge_ros.lab.evaluation.report import link_memory
+    from mmedge_ros.lab.memory_page.memory_page import write_memory_page
+
+    try:
+        with StatusLine(f'remembering {flight.name}') as line:
+            folder = build_memory(str(flight), on_share=line.advance).folder
+        write_memory_page([folder], [*bundle_folders()], folder / PAGE)
+        link_memory(out, f'{folder.name}/{PAGE}')
+    except MmedgeError as err:
+        # The report is there all the same.
+        say(f'note: the flight is not remembered: {err}')
+        return
+    say(f'what the flight saw, to be searched in words in a browser: {folder / PAGE}')
 
 
 def _play_on(flight: Path, logs: Path, port: int) -> None:

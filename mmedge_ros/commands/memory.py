@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import json
+import math
+from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from mmedge_ros.commands.display import StatusLine, say
 from mmedge_ros.commands.errors import plain_errors
-from mmedge_ros.commands.options import flag, option
+from mmedge_ros.commands.options import existing_file, flag, option
 from mmedge_ros.commands.tables import add_row, new_table, print_parts
 
 if TYPE_CHECKING:
+    from mmedge_ros.flight_memory.moment import Moment
     from mmedge_ros.flight_memory.search import SearchResult
 
 memory_app = typer.Typer(
@@ -24,6 +28,9 @@ FlightsOption = Annotated[
     option(
         '--flight', 'FLIGHT', 'recording with a memory, or the memory; repeatable', exists=True
     ),
+]
+BundleOption = Annotated[
+    str, option('--detector', 'BUNDLE', 'the one of the memory, if it is none of `model list`')
 ]
 
 
@@ -67,44 +74,103 @@ def search(
     like: Annotated[
         int, option('--like', 'ID', 'more like this view of the first flight; 0: none', min=0)
     ] = 0,
-    detector: Annotated[
-        str,
-        option('--detector', 'BUNDLE', 'the one of the memory, if it is none of `model list`'),
+    example: Annotated[
+        Path | None,
+        existing_file('--example', 'more like what fills this picture (jpg, png)'),
+    ] = None,
+    near: Annotated[
+        str, option('--near', 'X,Y,R', 'within R of this place on the map, m, such as 12,-3.5,10')
     ] = '',
+    between: Annotated[
+        str, option('--between', 'A,B', 'seen so long after the begin of the recording, s')
+    ] = '',
+    detector: BundleOption = '',
     limit: Annotated[int, option('--limit', 'N', 'so many moments at most', min=1, max=1000)] = 10,
+    as_json: Annotated[bool, flag('--json', 'moments as JSON on standard output')] = False,
 ) -> None:
     """Name the moments of flights that fit words best: when, what, where, and where in the bag."""
+    place = _numbers(near, '--near', 'X,Y,R') if near else ()
+    span = _numbers(between, '--between', 'A,B') if between else ()
+    if place and place[2] < 0.0:
+        raise typer.BadParameter('a radius is at least 0 m', param_hint='--near')
+    if span and span[0] > span[1]:
+        raise typer.BadParameter(f'{between!r} ends before it begins', param_hint='--between')
+    if like and example is not None:
+        raise typer.BadParameter('name one of --like and --example')
+    if not (words.strip() or like or example or place or span):
+        raise typer.BadParameter('say what is looked for', param_hint='WORDS')
     with plain_errors():
         from contextlib import ExitStack
 
+        from mmedge_ros.data_types import NS_PER_S
         from mmedge_ros.encoding.bundle.default_model import bundle_folders, default_detector
         from mmedge_ros.flight_memory import FlightMemoryError
+        from mmedge_ros.flight_memory.example import example_vectors
         from mmedge_ros.flight_memory.memory_store import MemoryReader, memories_of
-        from mmedge_ros.flight_memory.query import LONGEST_QUERY, MemoryQuery, read_query
+        from mmedge_ros.flight_memory.moment import Spot
+        from mmedge_ros.flight_memory.query import LONGEST_QUERY, Filters, MemoryQuery, read_query
         from mmedge_ros.flight_memory.scorers import scorer_for
         from mmedge_ros.flight_memory.search import search as find
         from mmedge_ros.flight_memory.search import vectors_of
 
-        if not words.strip() and not like:
-            raise typer.BadParameter('say what is looked for', param_hint='WORDS')
         if len(words) > LONGEST_QUERY:
             raise typer.BadParameter(f'at most {LONGEST_QUERY} characters', param_hint='WORDS')
+        bundles = [*bundle_folders(), *([default_detector(detector)] if detector else [])]
+        filters = Filters(
+            offsets_ns=(round(span[0] * NS_PER_S), round(span[1] * NS_PER_S)) if span else None,
+            centre=Spot(place[0], place[1]) if place else None,
+            radius=place[2] if place else 0.0,
+        )
         with ExitStack() as stack:
             memories = [
                 stack.enter_context(MemoryReader(folder)) for folder in memories_of(flights)
             ]
             labels = {str(label) for memory in memories for label in memory.table().texts['label']}
-            query = MemoryQuery(read_query(words, labels))
+            query = MemoryQuery(read_query(words, labels), filters=filters)
             if like:
-                query = MemoryQuery(query.parsed, vectors_of(memories[0], like))
-            if not (like or query.parsed.is_understood):
+                query = replace(query, examples=vectors_of(memories[0], like))
+            elif example is not None:
+                headers = [memory.header for memory in memories]
+                query = replace(query, examples=example_vectors(example, headers, bundles))
+            if words.strip() and not (len(query.examples) or query.parsed.is_understood):
                 raise FlightMemoryError(
                     f'none of these words is known: {", ".join(query.parsed.unknown) or words!r}; '
                     'ask for labels, colours, motion or light, such as "person in red"'
                 )
-            own = [default_detector(detector)] if detector else []
-            found = find(memories, query, scorer_for([*bundle_folders(), *own]), limit)
-    _print(found)
+            found = find(memories, query, scorer_for(bundles), limit)
+    if as_json:
+        content = {**vars(found), 'moments': [_facts(moment) for moment in found.moments]}
+        typer.echo(json.dumps(content, indent=2, allow_nan=False))
+    else:
+        _print(found)
+
+
+@memory_app.command('page')
+def page(
+    flights: FlightsOption,
+    out: Annotated[
+        Path | None, option('--out', 'FILE', 'the page \\[page.html in the memory of the flight]')
+    ] = None,
+    detector: BundleOption = '',
+) -> None:
+    """Write a page to look at and to search in a browser: one file, which needs no network.
+
+    It shows pictures of people, as the memory does.
+    """
+    if out is None and len(flights) > 1:
+        raise typer.BadParameter('a page of several flights needs --out FILE')
+    with plain_errors():
+        from mmedge_ros.encoding.bundle.default_model import bundle_folders, default_detector
+        from mmedge_ros.flight_memory.memory_store import PAGE, memories_of
+        from mmedge_ros.lab.memory_page.memory_page import write_memory_page
+
+        bundles = [*bundle_folders(), *([default_detector(detector)] if detector else [])]
+        path = out or memories_of(flights)[0] / PAGE
+        content = write_memory_page(flights, bundles, path)
+    say(f'{len(content.moments)} moments; open the page in a browser')
+    if content.left_out:
+        say(f'note: {content.left_out} more, which are seen worse, are in the memory alone')
+    typer.echo(path)
 
 
 @memory_app.command('forget')
@@ -133,6 +199,39 @@ def forget(
                     now_ns = round(datetime.now(timezone.utc).timestamp() * NS_PER_S)
                     count = writer.forget_before(now_ns - round(3600.0 * hours * NS_PER_S))
             say(f'{folder}: {count} views forgotten')
+
+
+def _numbers(text: str, name: str, form: str) -> tuple[float, ...]:
+    """Read numbers between commas, as many as the form has.
+
+    :raises BadParameter: if the text says something else
+    """
+    try:
+        numbers = tuple(float(part) for part in text.split(','))
+    except ValueError:
+        numbers = ()
+    is_right = len(numbers) == len(form.split(',')) and all(abs(n) <= 1e9 for n in numbers)
+    if not is_right:
+        raise typer.BadParameter(f'{text!r} does not read {form}', param_hint=name)
+    return numbers
+
+
+def _facts(moment: Moment) -> dict[str, Any]:
+    """Return a moment for other programs: places in m, times in s, null where not known."""
+    shown, item = moment.shown, moment.shown.item
+    offsets = [view.item.bag_offset_ns for view in moment.views]
+    return {
+        'flight': moment.flight,
+        'id': shown.id,
+        'track': item.track_id or None,
+        'label': item.label or None,
+        'score': moment.score,
+        'in_recording_s': [offsets[0] / 1e9, offsets[-1] / 1e9] if min(offsets) >= 0 else None,
+        'stamps_ns': [moment.begin_ns, moment.end_ns],
+        'place_m': [n if math.isfinite(n) else None for n in item.position],
+        'views': [view.id for view in moment.views],
+        'beside': moment.beside.id if moment.beside is not None else None,
+    }
 
 
 def _print(found: SearchResult) -> None:

@@ -7,6 +7,8 @@ recogniser has such a head, so all exits share the space.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -44,6 +46,18 @@ class AttributeSpace:
             self._parts[part] = slice(end, end + len(values))
             end += len(values)
         self.length = end
+
+    def places(self) -> dict[str, Any]:
+        """Return as plain data what `scores` goes by, for a page that rates views itself."""
+        values = self._description.attributes
+        return {
+            'middle': _MIDDLE,
+            'least': _LEAST,
+            'whole': _WHOLE,
+            'labels': self._labels,
+            'colours': self._colours,
+            'parts': {name: [part.start, values[name]] for name, part in self._parts.items()},
+        }
 
     def vectors(self, logits: NDArray[np.floating]) -> Vectors:
         """Return the vectors (N, D) of what a head says (N, J + A): logits of classes, attributes.

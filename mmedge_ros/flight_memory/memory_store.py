@@ -38,6 +38,8 @@ from mmedge_ros.flight_memory.store_file import (
 from mmedge_ros.untrusted_files import shown
 
 SUFFIX = '.memory'
+# A page that was made of a memory lies in its folder.
+PAGE = 'page.html'
 _JPEG = b'\xff\xd8'
 _LAST_INTEGER = 2**63 - 1
 _INSERT = f'INSERT INTO items ({", ".join(COLUMNS)}) VALUES ({", ".join("?" * len(COLUMNS))})'
@@ -160,7 +162,8 @@ class MemoryWriter:
     def forget_before(self, stamp_ns: int) -> int:
         """Forget what was seen before an instant; return how many items that were.
 
-        Their bytes are gone from the files of the memory afterwards. What the file system or a
+        Their bytes are gone from the files of the memory afterwards, and so is a page in its
+        folder. What the file system or a
         flash chip keeps of freed blocks is beyond our reach.
 
         :raises FlightMemoryError: if it cannot be written, or another program is reading
@@ -194,6 +197,8 @@ class MemoryWriter:
             with transaction(self._connection):
                 gone = self._connection.execute(f'DELETE FROM items WHERE {condition}', values)
             self._items -= gone.rowcount
+            # It shows what was forgotten.
+            self._path.with_name(PAGE).unlink(missing_ok=True)
         self.compact()
         return gone.rowcount
 

@@ -11,7 +11,7 @@ import unicodedata
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -88,11 +88,13 @@ class ParsedQuery:
 class Filters:
     """What views must be; all of it holds at once, and what is empty is not asked for.
 
-    ``between_ns``: first and last instant; ``centre`` and ``radius`` (m) are meant over ground.
-    What is not known of a view passes no filter.
+    ``between_ns``: first and last instant; ``offsets_ns``: the same as counted from the begin of
+    each recording. ``centre`` and ``radius`` (m) are meant over ground. What is not known of a
+    view passes no filter.
     """
 
     between_ns: tuple[int, int] | None = None
+    offsets_ns: tuple[int, int] | None = None
     centre: Spot | None = None
     radius: float = 0.0
     labels: tuple[str, ...] = ()
@@ -212,6 +214,31 @@ _SILENT = _each(
     'one all every where when did do does we you i see saw seen show me find us it this while '
     'during colour coloured color colored clothes clothing side from for please',
 )
+
+
+def vocabulary() -> dict[str, Any]:
+    """Return what `read_query` goes by as plain data, for a page that reads questions itself.
+
+    Motions, lights and phases are the numbers of their kinds.
+    """
+    return {
+        'joined': _JOINED,
+        'labels': _LABELS,
+        'children': sorted(_CHILDREN),
+        'anybody': sorted(_ANYBODY),
+        'colours': _COLOURS,
+        'parts': _PARTS,
+        'with_colours': PARTS,
+        'things': sorted(_THINGS),
+        'motions': {word: int(motion) for word, motion in _MOTIONS.items()},
+        'lights': {word: int(light) for word, light in _LIGHTS.items()},
+        'phases': {word: int(phase) for word, phase in _PHASES.items()},
+        'relations': {word: kind.value for word, kind in _RELATIONS.items()},
+        'other_relations': sorted(_OTHER_RELATIONS),
+        'negations': sorted(_NEGATIONS),
+        'shades': sorted(_SHADES),
+        'silent': sorted(_SILENT),
+    }
 
 
 def read_query(text: str, labels: Collection[str] = ()) -> ParsedQuery:

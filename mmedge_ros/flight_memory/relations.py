@@ -38,6 +38,18 @@ class _Pairs(NamedTuple):
         return _Pairs(self.subjects[holds], self.others[holds])
 
 
+def limits() -> dict[str, float]:
+    """Return what relations are judged by as plain data (m, ns), for a page that judges them."""
+    return {
+        'near': NEAR,
+        'side_by_side': SIDE_BY_SIDE,
+        'same_time': _SAME_TIME_NS,
+        'still_for': _STILL_FOR_NS,
+        'least_sine': _LEAST_SINE,
+        'least_gap': _LEAST_GAP,
+    }
+
+
 def best_partners(
     kind: RelationKind,
     table: ItemTable,

@@ -22,8 +22,8 @@ from mmedge_ros.flight_memory.relations import best_partners
 from mmedge_ros.flight_memory.store_file import StoreHeader
 
 # Fewer scores than this have no mean and deviation of their own.
-_FEWEST_ON_A_SCALE = 8
-_NO_ABSENCE = 'scores compare these moments; none of them says that something was not there'
+FEWEST_ON_A_SCALE = 8
+NO_ABSENCE = 'scores compare these moments; none of them says that something was not there'
 
 
 class QueryScorer(Protocol):
@@ -78,7 +78,7 @@ def search(
         tuple(found),
         sum(len(one.rows) for one in rated),
         sum(map(len, tables)),
-        (*dict.fromkeys(notes), _NO_ABSENCE),
+        (*dict.fromkeys(notes), NO_ABSENCE),
     )
 
 
@@ -93,7 +93,7 @@ def vectors_of(memory: MemoryReader, number: int) -> Vectors:
         raise FlightMemoryError(
             f'{memory.name} has no view {number}; name one that a search has shown'
         )
-    groups = _groups(table)
+    groups = groups_of(table)
     return np.asarray(table.vectors[groups == groups[rows[0]]], np.float32)
 
 
@@ -163,13 +163,16 @@ def _text_scores(
 ) -> FloatArray:
     if not parsed.subject.words or not len(rows):
         return np.zeros(len(rows))
-    scores = np.asarray(scorer_for(header).scores(parsed, table.vectors[rows]), float)
+    scores = np.array(scorer_for(header).scores(parsed, table.vectors[rows]), float)
     if scores.shape != rows.shape or not np.isfinite(scores).all():
         raise FlightMemoryError(
             f'the text encoder rated {len(rows)} views with {scores.shape} scores, or with what '
             'is no number; fetch the bundle again'
         )
-    return on_one_scale(scores, table.integers['exit'][rows])
+    # A key frame has left no encoder, and keeps the score of what fits no words.
+    embedded = table.vectors[rows].any(axis=1)
+    scores[embedded] = on_one_scale(scores[embedded], table.integers['exit'][rows[embedded]])
+    return scores
 
 
 def on_one_scale(scores: FloatArray, exits: Integers) -> FloatArray:
@@ -185,7 +188,7 @@ def on_one_scale(scores: FloatArray, exits: Integers) -> FloatArray:
     even = scores.copy()
     for kind in kinds:
         of_kind = exits == kind
-        if np.count_nonzero(of_kind) >= _FEWEST_ON_A_SCALE:
+        if np.count_nonzero(of_kind) >= FEWEST_ON_A_SCALE:
             even[of_kind] = mean + deviation * _standard(scores[of_kind])
     return even
 
@@ -215,6 +218,12 @@ def _passing(table: ItemTable, filters: Filters, notes: list[str]) -> NDArray[np
     if filters.between_ns is not None:
         first, last = filters.between_ns
         passing &= (integers['stamp'] >= first) & (integers['stamp'] <= last)
+    if filters.offsets_ns is not None:
+        first, last = filters.offsets_ns
+        offsets = table.facts['bag_offset']
+        known = np.where(offsets < 0, np.nan, offsets)[:, None]
+        _note_unknown(notes, passing, known, 'place in a recording')
+        passing &= (offsets >= max(first, 0)) & (offsets <= last)
     if filters.labels:
         passing &= np.isin(table.texts['label'], filters.labels)
     if filters.tracks:
@@ -244,7 +253,7 @@ def _note_unknown(
         notes.append(f'{unknown} views without a known {name} are left out')
 
 
-def _groups(table: ItemTable) -> Integers:
+def groups_of(table: ItemTable) -> Integers:
     """Return which moment (N,) each view belongs to: that of its track, or its own."""
     integers = table.integers
     own = np.where(integers['kind'] == ViewKind.KEY_FRAME, integers['id'], -1)
@@ -263,7 +272,7 @@ def _best(
     candidates: list[tuple[float, int, int, int]] = []
     merged: list[Integers] = []
     for place, (table, one) in enumerate(zip(tables, rated, strict=True)):
-        groups = np.unique(_groups(table)[one.rows], return_inverse=True)[1].reshape(-1)
+        groups = np.unique(groups_of(table)[one.rows], return_inverse=True)[1].reshape(-1)
         merged.append(groups)
         if not len(groups):
             continue

@@ -6,11 +6,18 @@ from pathlib import Path
 
 import pytest
 from hand_made_flight import sensors
+from hand_made_looks import HEADER, seen
+from hand_made_moments import memory_of
 from typer.testing import CliRunner, Result
 
 from mmedge_ros.commands import replay_run
+from mmedge_ros.commands.demo import remember
 from mmedge_ros.commands.main import app
 from mmedge_ros.commands.replay_run import ReplayRequest
+from mmedge_ros.flight_memory import FlightMemoryError, memory_build
+from mmedge_ros.flight_memory.memory_build import BuiltMemory
+from mmedge_ros.flight_memory.memory_store import memory_folder
+from mmedge_ros.lab.evaluation.report import MEMORY_MARK
 from mmedge_ros.lab.simulation import flight as flight_module
 from mmedge_ros.lab.simulation.flight_folder import FlightDescription, read_description
 from mmedge_ros.ros.sessions import up_session
@@ -23,6 +30,7 @@ def played(monkeypatch: pytest.MonkeyPatch) -> list[ReplayRequest]:
     requests: list[ReplayRequest] = []
     monkeypatch.setattr(flight_module, 'standard_sensors', sensors)
     monkeypatch.setattr(replay_run, 'run_replay', requests.append)
+    monkeypatch.setattr('mmedge_ros.commands.demo.remember', lambda *_: None)
     return requests
 
 
@@ -60,6 +68,48 @@ def test_a_recording_leaves_nothing_to_simulate(
     assert run('--bag', tmp_path, '--seconds', 1, '--out', tmp_path / 'out').exit_code == 2
     assert run('--bag', tmp_path, '--flight-only', '--out', tmp_path / 'out').exit_code == 0
     assert (played, list(tmp_path.iterdir())) == ([], [])
+
+
+def test_what_a_simulated_flight_saw_is_remembered_unless_no_pictures_are_wanted(
+    tmp_path: Path, played: list[ReplayRequest], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    remembered: list[tuple[Path, Path]] = []
+    monkeypatch.setattr(
+        'mmedge_ros.commands.demo.remember', lambda *places: remembered.append(places)
+    )
+    out = tmp_path / 'out'
+    assert run('--bag', tmp_path, '--out', out).exit_code == 0
+    assert run('--seconds', 0.5, '--no-pictures', '--out', out).exit_code == 0
+    assert remembered == []
+    assert run('--seconds', 0.5, '--out', out).exit_code == 0
+    assert remembered == [(out / 'flight', out)]
+
+
+def test_the_report_leads_to_the_page_of_the_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def built(recording: str, **_: object) -> BuiltMemory:
+        folder = memory_folder(recording)
+        memory_of(folder, seen('person red', 1), header=HEADER).close()
+        return BuiltMemory(folder, 1, 1, 0, ())
+
+    monkeypatch.setattr(memory_build, 'build_memory', built)
+    (tmp_path / 'report.html').write_text(f'<p>above</p>{MEMORY_MARK}')
+    remember(tmp_path / 'flight', tmp_path)
+    assert './flight.memory/page.html' in (tmp_path / 'report.html').read_text()
+    assert 'person 1' in (tmp_path / 'flight.memory/page.html').read_text()
+    assert 'flight.memory/page.html' in capsys.readouterr().err
+
+
+def test_a_flight_that_cannot_be_remembered_costs_a_note_and_no_report(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fails(*_: object, **__: object) -> BuiltMemory:
+        raise FlightMemoryError('the disk is full')
+
+    monkeypatch.setattr(memory_build, 'build_memory', fails)
+    remember(tmp_path / 'flight', tmp_path)
+    assert 'not remembered: the disk is full' in capsys.readouterr().err
 
 
 def test_with_a_view_the_flight_plays_on_after_the_report(

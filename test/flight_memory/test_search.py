@@ -189,6 +189,13 @@ def test_what_left_the_encoder_early_is_rated_on_the_same_scale(opened: Any) -> 
     assert set(tracks(result)[:4]) == {1, 2, 11, 12}
 
 
+def test_many_key_frames_stay_behind_what_words_fit(opened: Any) -> None:
+    nothing = np.zeros(LENGTH, np.float32)
+    frames = [key_frame(float(n), vector=nothing, exit=0) for n in range(12)]
+    views = [view(n, vector=direction(1.0, 0.5 * n), exit=3) for n in range(1, 11)]
+    assert set(tracks(found(opened(*frames, *views), 'red'))) == set(range(1, 11))
+
+
 def test_an_exit_with_few_views_keeps_its_scores() -> None:
     scores, exits = np.array([0.1, 0.9, 0.5]), np.array([1, 1, 2])
     np.testing.assert_array_equal(on_one_scale(scores, exits), scores)

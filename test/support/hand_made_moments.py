@@ -47,8 +47,8 @@ def key_frame(seconds: float = 1.0, **changes: Any) -> MemoryItem:
     return view(0, seconds, **{**made, **changes})
 
 
-def memory_of(folder: Path, *items: MemoryItem) -> MemoryReader:
+def memory_of(folder: Path, *items: MemoryItem, header: StoreHeader = HEADER) -> MemoryReader:
     """A memory with these views, opened."""
-    with MemoryWriter(folder, HEADER) as writer:
+    with MemoryWriter(folder, header) as writer:
         writer.add(items)
     return MemoryReader(folder)

@@ -9,7 +9,7 @@ import re
 from html.parser import HTMLParser
 from typing import Any
 
-_VOID = ('meta', 'link', 'img', 'br', 'input')
+_VOID = ('meta', 'link', 'img', 'br', 'input', 'wbr')
 
 
 class PageOutline(HTMLParser):

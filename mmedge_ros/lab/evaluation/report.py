@@ -6,6 +6,7 @@ import dataclasses
 import math
 from collections import Counter
 from collections.abc import Sequence
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -33,8 +34,8 @@ from mmedge_ros.records.run_record import RunRecord, UnitCounts
 
 DECISIONS = 'decisions.jsonl'
 PAGE = 'report.html'
-# Where the page has room for the link to a video: it is written after the report.
-VIDEO_MARK = '<!-- video -->'
+# Where the page has room for links to what is written after the report.
+VIDEO_MARK, MEMORY_MARK = '<!-- video -->', '<!-- memory -->'
 _DIGITS = 6
 _MOST_CONFIGURATIONS = 1000
 
@@ -80,10 +81,24 @@ def link_video(folder: Path, name: str, words: str) -> None:
     :param words: its length and size
     :raises ReportError: when the page cannot be written
     """
+    link = f'<a href="{name}">{name}</a>'
+    _link(folder, VIDEO_MARK, f'<p>The whole run as a video: {link} ({words})</p>')
+
+
+def link_memory(folder: Path, name: str) -> None:
+    """Name the page of the flight's memory in the page of a report.
+
+    :param name: its path as seen from the folder
+    :raises ReportError: when the page cannot be written
+    """
+    link = f'<a href="./{escape(name)}">search it in words</a>'
+    _link(folder, MEMORY_MARK, f'<p>What the flight saw is remembered: {link}.</p>')
+
+
+def _link(folder: Path, mark: str, text: str) -> None:
     page = (kept_content(folder / PAGE) or b'').decode(errors='replace')
-    link = f'<p>The whole run as a video: <a href="{name}">{name}</a> ({words})</p>'
-    if VIDEO_MARK in page:
-        write_files(folder, {PAGE: page.replace(VIDEO_MARK, link).encode()})
+    if mark in page:
+        write_files(folder, {PAGE: page.replace(mark, text).encode()})
 
 
 def report_of(

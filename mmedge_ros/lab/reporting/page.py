@@ -34,6 +34,7 @@ def render_page(
     report: Mapping[str, Any],
     figures: Sequence[FigureFile],
     filters: Mapping[str, Callable[..., Any]] | None = None,
+    scripts: Sequence[str] = ('page.js.j2',),
     **content: Any,
 ) -> str:
     """Render the page from the content of report.json and the figures.
@@ -42,6 +43,7 @@ def render_page(
     that script alone, by its hash; without any the charts are still pictures.
 
     :param template: name of the family's template
+    :param scripts: names of what the one script is put together from
     :param content: what the template needs besides: ``title``, ``summary``, ``tiles``, ...
     """
     environment = Environment(
@@ -63,7 +65,7 @@ def render_page(
     environment.filters |= {**written, **(filters or {})}
     by_name = {figure.name.removesuffix('.png'): figure for figure in figures}
     environment.policies['json.dumps_kwargs'] = {'separators': (',', ':'), 'allow_nan': False}
-    script = (_TEMPLATES / 'page.js.j2').read_text()
+    script = ''.join((_TEMPLATES / name).read_text() for name in scripts)
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     page = environment.get_template(template)
     return page.render(

@@ -8,7 +8,7 @@ import pytest
 from page_outline import PageOutline
 
 from mmedge_ros.lab.evaluation.box_comparison import BoxesComparison
-from mmedge_ros.lab.evaluation.report import report_of
+from mmedge_ros.lab.evaluation.report import MEMORY_MARK, VIDEO_MARK, report_of
 from mmedge_ros.lab.evaluation.report_page import (
     headline,
     recording_name,
@@ -36,6 +36,11 @@ def test_nothing_outside_the_file_is_needed(build_run):
     outline = PageOutline(page_of(build_run(1.0), figures=[FIGURE]))
     assert outline.tags.count('script') == 1
     assert outline.tags.count('img') == 2
+
+
+def test_there_is_room_for_what_is_written_after_the_report(build_run):
+    page = page_of(build_run(1.0))
+    assert [page.count(mark) for mark in (VIDEO_MARK, MEMORY_MARK)] == [1, 1]
 
 
 def test_texts_from_outside_are_escaped_everywhere(build_run):

@@ -1,0 +1,61 @@
+"""Views as the recogniser of the bundle that ships would embed them, made by hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import cv2
+import hand_made_moments
+import numpy as np
+
+from mmedge_ros.encoding.bundle.manifest import MANIFEST
+from mmedge_ros.encoding.bundle.weights import sha256_of
+from mmedge_ros.encoding.classifier_description import ClassifierDescription, describe_classifier
+from mmedge_ros.flight_memory.attribute_space import AttributeSpace
+from mmedge_ros.flight_memory.moment import MemoryItem, Vectors
+from mmedge_ros.flight_memory.store_file import StoreHeader
+
+BUNDLE = Path(__file__).resolve().parents[2] / 'models/flight_people'
+_SURE = 6.0
+
+
+def _description() -> ClassifierDescription:
+    description = describe_classifier(BUNDLE)
+    assert description is not None
+    return description
+
+
+DESCRIPTION = _description()
+SPACE = AttributeSpace(DESCRIPTION)
+HEADER = StoreHeader(sha256_of(BUNDLE / MANIFEST), SPACE.length)
+
+
+def look(kind: str, **attributes: str) -> Vectors:
+    """The vector of something that is surely this, such as look('person red', bottom='blue')."""
+    logits = np.zeros(SPACE.length)
+    logits[DESCRIPTION.classes.index(kind)] = _SURE
+    begin = len(DESCRIPTION.classes)
+    for part, values in DESCRIPTION.attributes.items():
+        if part in attributes:
+            logits[begin + values.index(attributes[part])] = _SURE
+        begin += len(values)
+    return SPACE.vectors(logits[None])[0]
+
+
+def seen(kind: str, track_id: int, seconds: float = 1.0, **changes: Any) -> MemoryItem:
+    """A view of something, at a time in the flight and in its recording, s."""
+    made = {
+        'label': kind.split()[0],
+        'vector': look(kind),
+        'manifest': HEADER.manifest,
+        'bag_offset_ns': int(seconds * 1e9),
+        'thumbnail': jpeg(30 * track_id),
+    }
+    return hand_made_moments.view(track_id, seconds, **{**made, **changes})
+
+
+def jpeg(grey: int, size: tuple[int, int] = (24, 64)) -> bytes:
+    """A small picture of one grey; ``size`` is (width, height) in px."""
+    picture = np.full((size[1], size[0], 3), grey % 256, np.uint8)
+    return bytes(cv2.imencode('.jpg', picture)[1])
