@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -91,53 +90,39 @@ def search(
     """Name the moments of flights that fit words best: when, what, where, and where in the bag."""
     place = _numbers(near, '--near', 'X,Y,R') if near else ()
     span = _numbers(between, '--between', 'A,B') if between else ()
-    if place and place[2] < 0.0:
-        raise typer.BadParameter('a radius is at least 0 m', param_hint='--near')
+    if place and place[2] <= 0.0:
+        raise typer.BadParameter('name a radius above 0 m', param_hint='--near')
     if span and span[0] > span[1]:
         raise typer.BadParameter(f'{between!r} ends before it begins', param_hint='--between')
-    if like and example is not None:
-        raise typer.BadParameter('name one of --like and --example')
     if not (words.strip() or like or example or place or span):
         raise typer.BadParameter('say what is looked for', param_hint='WORDS')
+    if like and example is not None:
+        raise typer.BadParameter('name one of --like and --example')
     with plain_errors():
         from contextlib import ExitStack
 
         from mmedge_ros.data_types import NS_PER_S
         from mmedge_ros.encoding.bundle.default_model import bundle_folders, default_detector
-        from mmedge_ros.flight_memory import FlightMemoryError
-        from mmedge_ros.flight_memory.example import example_vectors
+        from mmedge_ros.flight_memory.ask import Question, ask
+        from mmedge_ros.flight_memory.example import embedding_by, read_example
         from mmedge_ros.flight_memory.memory_store import MemoryReader, memories_of
-        from mmedge_ros.flight_memory.moment import Spot
-        from mmedge_ros.flight_memory.query import LONGEST_QUERY, Filters, MemoryQuery, read_query
         from mmedge_ros.flight_memory.scorers import scorer_for
-        from mmedge_ros.flight_memory.search import search as find
-        from mmedge_ros.flight_memory.search import vectors_of
 
-        if len(words) > LONGEST_QUERY:
-            raise typer.BadParameter(f'at most {LONGEST_QUERY} characters', param_hint='WORDS')
         bundles = [*bundle_folders(), *([default_detector(detector)] if detector else [])]
-        filters = Filters(
+        question = Question(
+            words,
+            read_example(example) if example is not None else b'',
+            like,
+            near=(place[0], place[1], place[2]) if place else None,
             offsets_ns=(round(span[0] * NS_PER_S), round(span[1] * NS_PER_S)) if span else None,
-            centre=Spot(place[0], place[1]) if place else None,
-            radius=place[2] if place else 0.0,
+            limit=limit,
         )
         with ExitStack() as stack:
             memories = [
                 stack.enter_context(MemoryReader(folder)) for folder in memories_of(flights)
             ]
-            labels = {str(label) for memory in memories for label in memory.table().texts['label']}
-            query = MemoryQuery(read_query(words, labels), filters=filters)
-            if like:
-                query = replace(query, examples=vectors_of(memories[0], like))
-            elif example is not None:
-                headers = [memory.header for memory in memories]
-                query = replace(query, examples=example_vectors(example, headers, bundles))
-            if words.strip() and not (len(query.examples) or query.parsed.is_understood):
-                raise FlightMemoryError(
-                    f'none of these words is known: {", ".join(query.parsed.unknown) or words!r}; '
-                    'ask for labels, colours, motion or light, such as "person in red"'
-                )
-            found = find(memories, query, scorer_for(bundles), limit)
+            embed = embedding_by([memory.header for memory in memories], bundles)
+            found = ask(memories, question, scorer_for(bundles), embed)
     if as_json:
         content = {**vars(found), 'moments': [_facts(moment) for moment in found.moments]}
         typer.echo(json.dumps(content, indent=2, allow_nan=False))

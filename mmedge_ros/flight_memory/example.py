@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -21,40 +21,58 @@ from mmedge_ros.sensing.camera.image import quick_format
 from mmedge_ros.untrusted_files import read_bounded
 
 LARGEST_EXAMPLE = 20 << 20  # bytes
-_REMEDY = 'name a jpg or png file that shows the object and little else'
+_REMEDY = 'name a jpg or png that shows the object and little else'
+# Embeds a picture of one object: (1, D).
+Embed = Callable[[Image], Vectors]
 
 
-def example_vectors(
-    path: Path, headers: Iterable[StoreHeader], bundles: Iterable[Path]
-) -> Vectors:
-    """Return the embedding (1, D) of the object that fills a picture.
+def read_example(path: Path) -> bytes:
+    """Return the bytes of a picture.
 
-    :param headers: those of the memories that are to be searched
-    :param bundles: where the bundle that made them may be
-    :raises FlightMemoryError: if the file is no picture, or memories are of different bundles
-    :raises EncodingError: if the bundle cannot be used
+    :raises FlightMemoryError: if the file cannot be read, is empty, or is too large
     """
-    picture = _picture(path)
-    kinds = set(headers)
-    if len(kinds) != 1:
-        raise FlightMemoryError(
-            f'the memories were made by {len(kinds)} bundles, and a picture is embedded by one; '
-            'search them one after another'
-        )
-    return MemoryEncoder(bundle_of(kinds.pop(), bundles)).of_crops([picture])
-
-
-def _picture(path: Path) -> Image:
-    """Read a picture (H, W, 3) BGR, turned as it is meant to be seen."""
     content = read_bounded(path, LARGEST_EXAMPLE, FlightMemoryError, _REMEDY)
+    if not content:
+        raise FlightMemoryError(f'{path} holds no data; {_REMEDY}')
+    return content
+
+
+def example_picture(content: bytes) -> Image:
+    """Return a JPEG or PNG as a picture (H, W, 3) BGR, turned as it is meant to be seen.
+
+    :raises FlightMemoryError: if it is none, or too large
+    """
+    if len(content) > LARGEST_EXAMPLE:
+        raise FlightMemoryError(
+            f'the example has {len(content)} bytes, at most {LARGEST_EXAMPLE} are read; {_REMEDY}'
+        )
     try:
         # Its size is known before anything is decoded.
-        quick_format(SimpleNamespace(data=content, format=path.suffix))
+        quick_format(SimpleNamespace(data=content, format=''))
         picture: Any = cv2.imdecode(np.frombuffer(content, np.uint8), cv2.IMREAD_COLOR)
     except (SensingError, cv2.error) as err:
         raise FlightMemoryError(
-            f'{path} is no picture that can be read ({err}); {_REMEDY}'
+            f'the example is no picture that can be read ({err}); {_REMEDY}'
         ) from err
     if picture is None:
-        raise FlightMemoryError(f'{path} is no picture that can be read; {_REMEDY}')
+        raise FlightMemoryError(f'the example is no picture that can be read; {_REMEDY}')
     return np.asarray(picture, np.uint8)
+
+
+def embedding_by(headers: Iterable[StoreHeader], bundles: Iterable[Path]) -> Embed:
+    """Return what embeds a picture as memories with these headers were.
+
+    It raises FlightMemoryError if they were made by different bundles or one that is not among
+    these, and EncodingError if that cannot be used.
+    """
+    kinds = set(headers)
+
+    def embed(picture: Image) -> Vectors:
+        if len(kinds) != 1:
+            raise FlightMemoryError(
+                f'the memories were made by {len(kinds)} bundles, and a picture is embedded by '
+                'one; search them one after another'
+            )
+        return MemoryEncoder(bundle_of(next(iter(kinds)), bundles)).of_crops([picture])
+
+    return embed

@@ -119,7 +119,7 @@ def test_a_file_that_is_no_picture_is_said_in_one_sentence(
     code, out, err = run('search', '--flight', flight, '--example', path)
     assert (code, out) == (1, '')
     assert reason in err
-    assert 'name a jpg or png file' in err
+    assert 'name a jpg or png' in err
     assert len(err.splitlines()) == 1
 
 

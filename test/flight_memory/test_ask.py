@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from mmedge_ros.data_types import FloatArray
 from mmedge_ros.encoding.detector import Image
 from mmedge_ros.flight_memory import FlightMemoryError
-from mmedge_ros.flight_memory.ask import Question, ask, example_picture
+from mmedge_ros.flight_memory.ask import Question, ask
+from mmedge_ros.flight_memory.example import LARGEST_EXAMPLE, example_picture
 from mmedge_ros.flight_memory.moment import Spot, Vectors
 from mmedge_ros.flight_memory.query import ParsedQuery
 from mmedge_ros.flight_memory.search import SearchResult
@@ -85,9 +86,9 @@ def test_words_examples_places_and_times_are_asked_for_together_or_alone(tmp_pat
         (Question(near=(float('nan'), 0.0, 1.0)), 'a radius above 0'),
         (Question(between_ns=(5, 4)), 'ends before it begins'),
         (Question(like=99), 'has no view 99'),
-        (Question(example=b'no picture'), 'no JPEG or PNG'),
-        (Question(example=png(20_000, 20_000)), 'cut out the object'),
-        (Question(example=bytes(20_000_001)), 'at most 20000000'),
+        (Question(example=b'no picture'), 'no picture that can be read'),
+        (Question(example=png(20_000, 20_000)), 'the product at most'),
+        (Question(example=bytes(LARGEST_EXAMPLE + 1)), 'name a jpg or png'),
     ],
 )
 def test_what_cannot_be_answered_says_why(question: Question, words: str, tmp_path: Path) -> None:

@@ -122,7 +122,7 @@ def test_neither_views_nor_questions_end_the_memory(
         ({}, 'nothing is asked for'),
         ({'words': 'person ' * 1000}, 'at most 500 characters'),
         ({'words': 'xyzzy'}, 'none of these words is known'),
-        ({'example': b'no picture'}, 'no JPEG or PNG'),
+        ({'example': b'no picture'}, 'no picture that can be read'),
         ({'like': 4_000_000_000}, 'has no view'),
         ({'near': np.array([0.0, np.nan, 1.0])}, 'a radius above 0'),
         ({'near': np.array([0.0, 0.0, -1.0])}, 'a radius above 0'),
