@@ -13,6 +13,7 @@ import typer
 
 from mmedge_ros.commands.bench_adaptation import adaptation
 from mmedge_ros.commands.bench_bricks import bricks
+from mmedge_ros.commands.bench_memory import memory
 from mmedge_ros.commands.bench_power import power
 from mmedge_ros.commands.bench_recognition import recognition
 from mmedge_ros.commands.bench_reuse import reuse
@@ -33,6 +34,7 @@ bench_app.command()(trackers)
 bench_app.command()(reuse)
 bench_app.command()(power)
 bench_app.command()(recognition)
+bench_app.command()(memory)
 bench_app.command()(ring)
 bench_app.command()(bricks)
 

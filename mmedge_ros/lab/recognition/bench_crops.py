@@ -109,18 +109,32 @@ def _of_scenes(files: Sequence[Path], description: ClassifierDescription) -> Ben
     return BenchCrops(_joined(fitted), _joined(judging))
 
 
-def _fitting(crops: CropSet, form: CropForm) -> LabelledCrops:
-    """Return kept crops as `crops.crop_input` would cut them from the picture."""
-    width, height = CROP_SIZE
-    share = 1.0 / (1.0 + 2.0 * CROP_MARGIN)
-    x, y = width * (1.0 - share) / 2.0, height * (1.0 - share) / 2.0
-    box = Box(x, y, width - x, height - y)
-    shown = [
+def cut_anew(crops: CropSet, form: CropForm) -> list[Image]:
+    """Return kept crops as `crops.crop_input` would cut and resize them from the picture."""
+    box = box_of_object()
+    return [
         resized(np.ascontiguousarray(cut(crop, box, form.margin, form.square)), form.size)
         for crop in crops.crops
     ]
-    objects = crops.scenes.astype(np.int64) * _OBJECTS_OF_A_SCENE + crops.objects
-    return _crops(shown, crops.facts[:, 0].tolist(), objects.tolist(), form)
+
+
+def box_of_object(larger: float = 0.0) -> Box:
+    """Return where the object is in a kept crop, larger by a share of its size on each side."""
+    width, height = CROP_SIZE
+    share = (1.0 + 2.0 * larger) / (1.0 + 2.0 * CROP_MARGIN)
+    x, y = width * (1.0 - share) / 2.0, height * (1.0 - share) / 2.0
+    return Box(x, y, width - x, height - y)
+
+
+def object_numbers(crops: CropSet) -> NDArray[np.int64]:
+    """Return a number (N,) for each crop, the same for all of one object and no other."""
+    numbers: NDArray[np.int64] = crops.scenes.astype(np.int64) * _OBJECTS_OF_A_SCENE
+    return numbers + crops.objects
+
+
+def _fitting(crops: CropSet, form: CropForm) -> LabelledCrops:
+    labels, objects = crops.facts[:, 0].tolist(), object_numbers(crops).tolist()
+    return _crops(cut_anew(crops, form), labels, objects, form)
 
 
 def _of_pictures(folder: Path, description: ClassifierDescription) -> BenchCrops:

@@ -1,0 +1,1 @@
+"""Parts of the flight memory's paper (Reminisce), each beside its control."""
