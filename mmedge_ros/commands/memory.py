@@ -121,7 +121,7 @@ def search(
             memories = [
                 stack.enter_context(MemoryReader(folder)) for folder in memories_of(flights)
             ]
-            embed = embedding_by([memory.header for memory in memories], bundles)
+            embed = embedding_by(memories[0].header, bundles)
             found = ask(memories, question, scorer_for(bundles), embed)
     if as_json:
         content = {**vars(found), 'moments': [_facts(moment) for moment in found.moments]}

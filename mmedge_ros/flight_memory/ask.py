@@ -13,7 +13,7 @@ from mmedge_ros.flight_memory.example import Embed, example_picture
 from mmedge_ros.flight_memory.memory_store import MemoryReader
 from mmedge_ros.flight_memory.moment import Spot
 from mmedge_ros.flight_memory.query import LONGEST_QUERY, Filters, MemoryQuery, read_query
-from mmedge_ros.flight_memory.search import ScorerFor, SearchResult, search, vectors_of
+from mmedge_ros.flight_memory.search import ScorerFor, SearchResult, search, taps_of
 
 MOST_MOMENTS = 1000
 
@@ -53,7 +53,7 @@ def ask(
     labels = {str(label) for memory in memories for label in memory.table().texts['label']}
     parsed = read_query(words, labels)
     examples = [
-        *([vectors_of(memories[0], question.like)] if question.like else ()),
+        *([taps_of(memories[0], question.like)] if question.like else ()),
         *([embed(example_picture(question.example))] if question.example else ()),
     ]
     if not examples and filters == Filters() and not parsed.is_understood:
@@ -65,6 +65,12 @@ def ask(
             else 'nothing is asked for; say words, an example, a place or a time'
         )
     query = MemoryQuery(parsed, filters=filters)
+    bundles = {memory.header for memory in memories}
+    if examples and len(bundles) > 1:
+        raise FlightMemoryError(
+            f'the memories were made by {len(bundles)} bundles, and examples are compared by one; '
+            'search them one after another'
+        )
     if examples:
         query = MemoryQuery(parsed, np.concatenate(examples), filters)
     return search(memories, query, scorer_for, question.limit)

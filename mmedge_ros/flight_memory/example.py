@@ -22,7 +22,7 @@ from mmedge_ros.untrusted_files import read_bounded
 
 LARGEST_EXAMPLE = 20 << 20  # bytes
 _REMEDY = 'name a jpg or png that shows the object and little else'
-# Embeds a picture of one object: (1, D).
+# Embeds a picture of one object: its tap (1, T).
 Embed = Callable[[Image], Vectors]
 
 
@@ -59,20 +59,10 @@ def example_picture(content: bytes) -> Image:
     return np.asarray(picture, np.uint8)
 
 
-def embedding_by(headers: Iterable[StoreHeader], bundles: Iterable[Path]) -> Embed:
-    """Return what embeds a picture as memories with these headers were.
+def embedding_by(header: StoreHeader, bundles: Iterable[Path]) -> Embed:
+    """Return what embeds a picture as a memory with this header was.
 
-    It raises FlightMemoryError if they were made by different bundles or one that is not among
-    these, and EncodingError if that cannot be used.
+    It raises FlightMemoryError if the bundle is not among these, and EncodingError if that cannot
+    be used.
     """
-    kinds = set(headers)
-
-    def embed(picture: Image) -> Vectors:
-        if len(kinds) != 1:
-            raise FlightMemoryError(
-                f'the memories were made by {len(kinds)} bundles, and a picture is embedded by '
-                'one; search them one after another'
-            )
-        return MemoryEncoder(bundle_of(next(iter(kinds)), bundles)).of_crops([picture])
-
-    return embed
+    return lambda picture: MemoryEncoder(bundle_of(header, bundles)).taps_of([picture])

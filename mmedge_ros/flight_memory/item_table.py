@@ -42,7 +42,8 @@ class ItemTable:
     """The sound items of a store, in the order of their numbers.
 
     ``integers`` (N,) and ``texts`` (N,) by the names of their columns; ``facts`` (N,) of the type
-    `FACTS`. ``vectors`` (N, D) are those of the encoder, 0 where the item has none. ``damaged`` is
+    `FACTS`. ``vectors`` (N, D) are those of the encoder, 0 where the item has none; `taps` returns
+    the others. ``damaged`` is
     how many items were left out because they hold what no item can hold.
     """
 
@@ -52,6 +53,8 @@ class ItemTable:
     vectors: Vectors
     manifest: str
     damaged: int
+    packed_taps: NDArray[np.uint8]
+    tap_length: int
 
     def __len__(self) -> int:
         return len(self.facts)
@@ -72,8 +75,12 @@ class ItemTable:
     def drones(self) -> FloatArray:
         return self.reals('drone_x', 'drone_y', 'drone_z', 'drone_yaw')
 
+    def taps(self, rows: Integers | NDArray[np.bool_]) -> Vectors:
+        """Return what examples are compared by, (M, T) of rows (M,); 0 where there is nothing."""
+        return unpacked(self.packed_taps[rows], self.tap_length)
+
     def item(self, row: int) -> StoredItem:
-        """Return an item, without its thumbnail and activation, which are read where wanted."""
+        """Return an item, without its thumbnail and tap, which are read where wanted."""
         whole = {name: int(values[row]) for name, values in self.integers.items()}
         facts = self.facts[row]
         real = {name: float(facts[name]) for name in REALS}
@@ -107,17 +114,20 @@ def read_table(connection: sqlite3.Connection, header: StoreHeader) -> ItemTable
 
     :raises sqlite3.Error: if the file cannot be read
     """
-    size = row_bytes(header.length)
+    sizes = (row_bytes(header.length), row_bytes(header.tap_length))
     rows = connection.execute(
-        f'SELECT {", ".join((*_NUMBERS, *_TEXTS))}, facts, vector FROM items '
+        f'SELECT {", ".join((*_NUMBERS, *_TEXTS))}, facts, vector, tap FROM items '
         f'WHERE {SOUND} ORDER BY id LIMIT ?',
-        (size, MOST_ITEMS),
+        (*sizes, MOST_ITEMS),
     ).fetchall()
     (stored,) = connection.execute('SELECT count(*) FROM items NOT INDEXED').fetchone()
-    columns = list(zip(*rows, strict=True)) or [()] * (len(_NUMBERS) + len(_TEXTS) + 2)
-    facts = np.frombuffer(b''.join(columns[-2]), FACTS)
-    packed = np.frombuffer(b''.join(columns[-1]), np.uint8).reshape(len(rows), size)
-    sound = _sound(facts) & sound_scales(scales_of(packed))
+    columns = list(zip(*rows, strict=True)) or [()] * (len(_NUMBERS) + len(_TEXTS) + 3)
+    facts = np.frombuffer(b''.join(columns[-3]), FACTS)
+    packed, taps = (
+        np.frombuffer(b''.join(column), np.uint8).reshape(len(rows), size)
+        for column, size in zip(columns[-2:], sizes, strict=True)
+    )
+    sound = _sound(facts) & sound_scales(scales_of(packed)) & sound_scales(scales_of(taps))
     return ItemTable(
         integers=_columns(_NUMBERS, columns, np.int64, sound),
         texts=_columns(_TEXTS, columns[len(_NUMBERS) :], np.str_, sound),
@@ -125,6 +135,8 @@ def read_table(connection: sqlite3.Connection, header: StoreHeader) -> ItemTable
         vectors=unpacked(packed[sound], header.length),
         manifest=header.manifest,
         damaged=stored - int(np.count_nonzero(sound)),
+        packed_taps=taps[sound],
+        tap_length=header.tap_length,
     )
 
 

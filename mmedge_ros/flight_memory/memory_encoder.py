@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.bundle.default_model import bundle_folders
@@ -27,6 +26,13 @@ from mmedge_ros.flight_memory.attribute_space import AttributeSpace
 from mmedge_ros.flight_memory.moment import MemoryItem, Vectors, ViewKind
 from mmedge_ros.flight_memory.store_file import StoreHeader
 from mmedge_ros.flight_memory.thumbnail import picture_of
+
+
+class _Look(NamedTuple):
+    """The two vectors of a crop, named as those of an item."""
+
+    vector: Vectors
+    tap: Vectors
 
 
 def bundle_that_embeds(detector: Path) -> Path:
@@ -65,11 +71,13 @@ class MemoryEncoder:
         self._description: ClassifierDescription = description
         self._classifier: TappedClassifier = open_classifier(description).classifier
         self.space = AttributeSpace(description)
-        self.header = StoreHeader(sha256_of(bundle / MANIFEST), self.space.length)
         self.stages = self._classifier.network.blocks
         self.exit = self._last_head() if leave_at is None else leave_at
         if self.exit != self.stages and self.exit not in self._heads():
             raise EncodingError(f'the recogniser of {bundle} has no head at exit {self.exit}')
+        width, height = description.form.size
+        tap = self._look(np.zeros((height, width, 3), np.uint8)).tap
+        self.header = StoreHeader(sha256_of(bundle / MANIFEST), self.space.length, len(tap))
 
     def embedded(self, items: Sequence[MemoryItem]) -> list[MemoryItem]:
         """Return items with the embeddings of what their thumbnails show.
@@ -86,32 +94,39 @@ class MemoryEncoder:
 
         :raises EncodingError: if a crop is none, or the network fails
         """
-        if not crops:
-            return np.zeros((0, self.space.length), np.float32)
-        return np.concatenate(
-            [self._vectors(as_input(crop, self._description.form)) for crop in crops]
-        )
+        vectors = [self._look(crop).vector for crop in crops]
+        return np.stack(vectors) if vectors else np.zeros((0, self.header.length), np.float32)
+
+    def taps_of(self, crops: Sequence[Image]) -> Vectors:
+        """Return what examples are compared by, (N, T), of crops (H, W, 3) BGR of any size.
+
+        :raises EncodingError: as `of_crops` does
+        """
+        taps = [self._look(crop).tap for crop in crops]
+        return np.stack(taps) if taps else np.zeros((0, self.header.tap_length), np.float32)
 
     def _embedding(self, item: MemoryItem) -> dict[str, Any]:
-        manifest = self.header.manifest
+        header = self.header
         if item.kind is ViewKind.KEY_FRAME:
-            return {'vector': np.zeros(self.space.length, np.float32), 'manifest': manifest}
+            vector, tap = (np.zeros(n, np.float32) for n in (header.length, header.tap_length))
+            return {'vector': vector, 'tap': tap, 'manifest': header.manifest}
         crop = picture_of(item.thumbnail)
         if crop is None:
             raise EncodingError('the thumbnail of a view is no picture of ours')
-        vector = self.of_crops([crop])[0]
-        return {'vector': vector, 'manifest': manifest, 'exit': self.exit}
+        look = self._look(crop)
+        return {**look._asdict(), 'manifest': header.manifest, 'exit': self.exit}
 
-    def _vectors(self, blob: NDArray[np.float32]) -> Vectors:
-        state = self._classifier.network.start(blob)
+    def _look(self, crop: Image) -> _Look:
+        state = self._classifier.network.start(as_input(crop, self._description.form))
         while state.block < min(self.exit, self.stages - 1):
             state = self._classifier.network.advance(state)
+        tap = state.pooled
         if self.exit == self.stages:
             shares, attributes = self._classifier.outcome(state)
             logits = np.concatenate([np.log(np.maximum(shares, 1e-12)), attributes])
         else:
             logits = self._classifier.at_exit(state)
-        return self.space.vectors(logits[None])
+        return _Look(self.space.vectors(logits[None])[0], tap)
 
     def _heads(self) -> list[int]:
         writes = self._classifier.network.writes

@@ -19,7 +19,6 @@ from mmedge_ros.flight_memory.store_file import (
     COLUMNS,
     FACTS,
     FILE_NAME,
-    LARGEST_ACTIVATION,
     LARGEST_EXIT,
     LARGEST_REAL,
     LARGEST_THUMBNAIL,
@@ -42,6 +41,7 @@ SUFFIX = '.memory'
 PAGE = 'page.html'
 _JPEG = b'\xff\xd8'
 _LAST_INTEGER = 2**63 - 1
+_UPDATE_HEADER = 'UPDATE header SET manifest = ?, length = ?, tap_length = ?'
 _INSERT = f'INSERT INTO items ({", ".join(COLUMNS)}) VALUES ({", ".join("?" * len(COLUMNS))})'
 
 
@@ -110,10 +110,14 @@ class MemoryWriter:
             )
         for item in items:
             _require_sound(item, self.header)
-        vectors = np.stack([i.vector for i in items]) if items else self._no_vectors()
         rows = [
-            _row(item, self._run, vector.tobytes())
-            for item, vector in zip(items, packed(vectors), strict=True)
+            _row(item, self._run, vector, tap)
+            for item, vector, tap in zip(
+                items,
+                _rows([item.vector for item in items]),
+                _rows([item.tap for item in items]),
+                strict=True,
+            )
         ]
         with explained(self._path), transaction(self._connection):
             gone = sum(
@@ -126,31 +130,6 @@ class MemoryWriter:
             ids = [int(self._connection.execute(_INSERT, row).lastrowid or 0) for row in rows]
         self._items += len(rows) - gone
         return ids
-
-    def upgrade(self, ids: Sequence[int], vectors: Vectors, reached: int) -> int:
-        """Put refined vectors (N, D) in place, and free what they were refined from.
-
-        Return how many of the items are still there.
-
-        :param reached: the exit of the encoder that they are of
-        :raises FlightMemoryError: if the vectors do not fit, or the disk is full
-        """
-        if not 0 <= reached <= LARGEST_EXIT:
-            raise FlightMemoryError(
-                f'exit {reached} of an encoder; there are at most {LARGEST_EXIT}'
-            )
-        if vectors.shape != (len(ids), self.header.length):
-            raise FlightMemoryError(
-                f'refined vectors of shape {vectors.shape} for {len(ids)} items with '
-                f'{self.header.length} values; refine with the bundle of the memory'
-            )
-        rows = [
-            (vector.tobytes(), reached, number)
-            for number, vector in zip(ids, packed(vectors), strict=True)
-        ]
-        statement = "UPDATE items SET vector = ?, exit = ?, activation = x'' WHERE id = ?"
-        with explained(self._path), transaction(self._connection):
-            return sum(self._connection.execute(statement, row).rowcount for row in rows)
 
     def forget_all(self) -> int:
         """Forget every item; return how many that were.
@@ -215,7 +194,7 @@ class MemoryWriter:
             (items,) = self._connection.execute('SELECT count(*) FROM items').fetchone()
             if not items:
                 with transaction(self._connection):
-                    self._connection.execute('UPDATE header SET manifest = ?, length = ?', header)
+                    self._connection.execute(_UPDATE_HEADER, header)
                 return header
             raise FlightMemoryError(
                 f'{self._path} has vectors of {found.length} values by the bundle '
@@ -223,9 +202,6 @@ class MemoryWriter:
                 f'{header.manifest[:12]}; forget what it holds first (mmedge memory forget --all)'
             )
         return found
-
-    def _no_vectors(self) -> Vectors:
-        return np.zeros((0, self.header.length), np.float32)
 
 
 class MemoryReader:
@@ -281,13 +257,6 @@ class MemoryReader:
         content = self._blob('thumbnail', number, LARGEST_THUMBNAIL)
         return content if content.startswith(_JPEG) else b''
 
-    def activation(self, number: int) -> bytes:
-        """Return what an item is refined from; b'' where it is refined, or cannot be.
-
-        :raises FlightMemoryError: if the file cannot be read
-        """
-        return self._blob('activation', number, LARGEST_ACTIVATION)
-
     def _blob(self, column: str, number: int, most: int) -> bytes:
         with explained(self._path):
             found = self._connection.execute(
@@ -298,7 +267,12 @@ class MemoryReader:
         return bytes(found[0]) if found else b''
 
 
-def _row(item: MemoryItem, run: int, vector: bytes) -> tuple[object, ...]:
+def _rows(vectors: Sequence[Vectors]) -> list[bytes]:
+    """Return vectors as they are stored."""
+    return [row.tobytes() for row in packed(np.stack(vectors))] if vectors else []
+
+
+def _row(item: MemoryItem, run: int, vector: bytes, tap: bytes) -> tuple[object, ...]:
     """Return an item in the order of `COLUMNS`."""
     reals = (
         *(*item.box, item.score, *item.position, *item.velocity, *item.drone),
@@ -307,15 +281,16 @@ def _row(item: MemoryItem, run: int, vector: bytes) -> tuple[object, ...]:
     facts = np.array([(item.bag_offset_ns, *item.image_size, int(item.phase), *reals)], FACTS)
     return (
         *(run, int(item.kind), item.track_id, item.stamp_ns, item.exit, item.label, item.level),
-        *(facts.tobytes(), vector, item.activation, item.thumbnail),
+        *(facts.tobytes(), vector, tap, item.thumbnail),
     )
 
 
 def _require_sound_header(header: StoreHeader) -> None:
-    if not 1 <= header.length <= LONGEST_VECTOR or len(header.manifest) > LONGEST_MANIFEST:
+    if not header.is_sound:
         raise FlightMemoryError(
-            f'vectors of {header.length} values by the bundle {shown(header.manifest)}; at most '
-            f'{LONGEST_VECTOR} values and {LONGEST_MANIFEST} characters are kept'
+            f'vectors of {header.length} and {header.tap_length} values by the bundle '
+            f'{shown(header.manifest)}; at most {LONGEST_VECTOR} values and {LONGEST_MANIFEST} '
+            'characters are kept'
         )
 
 
@@ -337,7 +312,6 @@ def unsound(item: MemoryItem) -> list[str]:
         ('label', item.label, _is_text(item.label)),
         ('level', item.level, _is_text(item.level)),
         ('bytes of thumbnail', len(item.thumbnail), len(item.thumbnail) <= LARGEST_THUMBNAIL),
-        ('bytes of activation', len(item.activation), len(item.activation) <= LARGEST_ACTIVATION),
     )
     return [f'{name} {shown(value)}' for name, value, is_right in checks if not is_right]
 
@@ -350,8 +324,9 @@ def _require_sound(item: MemoryItem, header: StoreHeader) -> None:
     wrong = unsound(item)
     if item.manifest != header.manifest:
         wrong.append(f'bundle {shown(item.manifest)}')
-    if item.vector.shape != (header.length,):
-        wrong.append(f'shape of the vector {item.vector.shape}')
+    shapes = (item.vector.shape, item.tap.shape)
+    if shapes != ((header.length,), (header.tap_length,)):
+        wrong.append(f'shapes of vector and tap {shapes}')
     if wrong:
         raise FlightMemoryError(f'a view with {"; ".join(wrong)} is not kept; leave it out')
 

@@ -99,9 +99,9 @@ class MemoryItem:
     in px, ``sharpness`` that of `Appearance`, ``visibility`` the share that nothing hides, and
     ``brightness`` the mean of the picture in 0..1; NaN where they are not known. ``vector``
     (D,) is the embedding, made with so many ``exit`` parts of the encoder at ``level``; of
-    ``manifest`` (digest of the bundle). ``activation`` is what the encoder resumes from, b'' where
-    nothing is to be refined. ``thumbnail`` is a JPEG, or b''. ``bag_offset_ns`` counts from the
-    begin of the recording; -1: none.
+    ``manifest`` (digest of the bundle). ``tap`` (T,) is the mean of the encoder's feature map
+    there: words have no place in it, and examples are compared by it. ``thumbnail`` is a JPEG, or
+    b''. ``bag_offset_ns`` counts from the begin of the recording; -1: none.
     """
 
     kind: ViewKind
@@ -124,7 +124,7 @@ class MemoryItem:
     exit: int = 0
     manifest: str = ''
     vector: Vectors = field(default_factory=_no_vector)
-    activation: bytes = b''
+    tap: Vectors = field(default_factory=_no_vector)
     thumbnail: bytes = b''
 
 

@@ -21,8 +21,6 @@ from mmedge_ros.flight_memory.query import Filters, MemoryQuery, ParsedQuery, Ph
 from mmedge_ros.flight_memory.relations import best_partners
 from mmedge_ros.flight_memory.store_file import StoreHeader
 
-# Fewer scores than this have no mean and deviation of their own.
-FEWEST_ON_A_SCALE = 8
 NO_ABSENCE = 'scores compare these moments; none of them says that something was not there'
 
 
@@ -82,8 +80,8 @@ def search(
     )
 
 
-def vectors_of(memory: MemoryReader, number: int) -> Vectors:
-    """Return the vectors (E, D) of the moment that an item belongs to, to find more like it.
+def taps_of(memory: MemoryReader, number: int) -> Vectors:
+    """Return the taps (E, T) of the moment that an item belongs to, to find more like it.
 
     :raises FlightMemoryError: if there is no such item
     """
@@ -94,7 +92,7 @@ def vectors_of(memory: MemoryReader, number: int) -> Vectors:
             f'{memory.name} has no view {number}; name one that a search has shown'
         )
     groups = groups_of(table)
-    return np.asarray(table.vectors[groups == groups[rows[0]]], np.float32)
+    return table.taps(groups == groups[rows[0]])
 
 
 class _Rated(NamedTuple):
@@ -142,14 +140,14 @@ def _own_scores(
     """Yield the scores (N,) of rows by words and by examples, as far as they are asked for."""
     has_examples = len(query.examples) > 0
     if has_examples:
-        if query.examples.shape[1] != header.length:
+        if query.examples.shape[1] != header.tap_length:
             raise FlightMemoryError(
-                f'examples of {query.examples.shape[1]} values and a memory of {header.length}; '
+                f'examples of {query.examples.shape[1]} values, a memory of {header.tap_length}; '
                 'embed the example with the bundle of the memory'
             )
         # Examples show one object: their mean shows it better than each of them.
         example = unit(unit(query.examples).mean(axis=0, keepdims=True))[0]
-        yield (unit(table.vectors[rows]) @ example).astype(float)
+        yield (unit(table.taps(rows)) @ example).astype(float)
     if query.parsed.subject.words or not has_examples:
         yield _text_scores(header, table, rows, query.parsed, scorer_for)
 
@@ -163,34 +161,13 @@ def _text_scores(
 ) -> FloatArray:
     if not parsed.subject.words or not len(rows):
         return np.zeros(len(rows))
-    scores = np.array(scorer_for(header).scores(parsed, table.vectors[rows]), float)
+    scores = np.asarray(scorer_for(header).scores(parsed, table.vectors[rows]), float)
     if scores.shape != rows.shape or not np.isfinite(scores).all():
         raise FlightMemoryError(
             f'the text encoder rated {len(rows)} views with {scores.shape} scores, or with what '
             'is no number; fetch the bundle again'
         )
-    # A key frame has left no encoder, and keeps the score of what fits no words.
-    embedded = table.vectors[rows].any(axis=1)
-    scores[embedded] = on_one_scale(scores[embedded], table.integers['exit'][rows[embedded]])
     return scores
-
-
-def on_one_scale(scores: FloatArray, exits: Integers) -> FloatArray:
-    """Return scores (N,) with the same mean and deviation for each exit (N,).
-
-    What left an encoder early is rated higher or lower as a whole. An exit with few views keeps
-    the scale of all.
-    """
-    kinds = np.unique(exits)
-    if len(kinds) < 2:
-        return scores
-    mean, deviation = scores.mean(), scores.std()
-    even = scores.copy()
-    for kind in kinds:
-        of_kind = exits == kind
-        if np.count_nonzero(of_kind) >= FEWEST_ON_A_SCALE:
-            even[of_kind] = mean + deviation * _standard(scores[of_kind])
-    return even
 
 
 def _standard(scores: FloatArray) -> FloatArray:

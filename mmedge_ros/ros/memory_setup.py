@@ -61,7 +61,7 @@ class MemoryAnswers:
 
     def of(self, question: Question) -> SearchResult:
         """Return what `ask` does."""
-        embed, space = self._encoder.of_crops, self._encoder.space
+        embed, space = self._encoder.taps_of, self._encoder.space
         return ask([self._reader], question, lambda _: space, lambda picture: embed([picture]))
 
     def thumbnail(self, number: int) -> bytes:

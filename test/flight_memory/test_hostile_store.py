@@ -114,11 +114,11 @@ def test_whatever_a_column_holds_no_search_meets_what_is_no_number(
         table = reader.table()
         assert len(table) + table.damaged == 3
         assert np.isfinite(table.vectors).all()
+        assert np.isfinite(table.taps(np.arange(len(table)))).all()
         for row in range(len(table)):
             stored = table.item(row)
             assert np.isfinite([*stored.item.box, stored.item.score]).all()
             assert reader.thumbnail(stored.id)[:2] in (JPEG[:2], b'')
-            assert len(reader.activation(stored.id)) <= store_file.LARGEST_ACTIVATION
 
 
 def test_bytes_that_are_no_text_become_one(folder: Path) -> None:
@@ -130,10 +130,8 @@ def test_bytes_that_are_no_text_become_one(folder: Path) -> None:
 def test_huge_and_foreign_pictures_are_not_handed_out(folder: Path) -> None:
     spoil(folder, 'UPDATE items SET thumbnail = ? WHERE id = 1', JPEG + bytes(1_000_000))
     spoil(folder, 'UPDATE items SET thumbnail = ? WHERE id = 2', b'<script>')
-    spoil(folder, 'UPDATE items SET activation = ? WHERE id = 3', bytes(1_000_000))
     with MemoryReader(folder) as reader:
         assert [reader.thumbnail(number) for number in (1, 2, 3, 4)] == [b'', b'', JPEG, b'']
-        assert reader.activation(3) == b''
 
 
 @pytest.mark.parametrize(
@@ -158,7 +156,7 @@ def test_tables_views_and_triggers_of_others_are_refused(folder: Path, statement
     'statement',
     [
         'DELETE FROM header',
-        "INSERT INTO header VALUES ('more', 8)",
+        "INSERT INTO header VALUES ('more', 8, 8)",
         "UPDATE header SET length = 'eight'",
         'UPDATE header SET length = 1000000',
         "UPDATE header SET manifest = x'00'",
@@ -197,6 +195,7 @@ def read_all(folder: Path) -> None:
     with MemoryReader(folder) as reader:
         table = reader.table()
         assert np.isfinite(table.vectors).all()
+        assert np.isfinite(table.taps(np.arange(len(table)))).all()
         for row in range(len(table)):
             reader.thumbnail(table.item(row).id)
 

@@ -20,6 +20,7 @@ from mmedge_ros.flight_memory.moment import MemoryItem
 from mmedge_ros.flight_memory.store_file import FILE_NAME, StoreHeader
 from mmedge_ros.flight_memory.view_maker import ChosenView
 
+LOOK = direction(0.0, 1.0)
 HOUR = 3600 * NS_PER_S
 
 
@@ -32,7 +33,7 @@ class Embedding:
         if any(item.label == 'broken' for item in items):
             raise EncodingError('the network failed')
         return [
-            replace(item, vector=direction(0.0, 1.0), manifest=HEADER.manifest, exit=3)
+            replace(item, vector=LOOK, tap=LOOK, manifest=HEADER.manifest, exit=3)
             for item in items
         ]
 
@@ -143,7 +144,7 @@ def test_a_memory_of_another_bundle_is_refused_before_the_flight(tmp_path: Path)
     keep(folder, ChosenView(bare(1)))
 
     class Other(Embedding):
-        header = StoreHeader('another', 4)
+        header = StoreHeader('another', 4, 4)
 
     with pytest.raises(FlightMemoryError, match='forget what it holds first'):
         MemoryKeeper(folder, Other(), lambda: 0)  # type: ignore[arg-type]

@@ -60,20 +60,21 @@ def test_a_view_comes_back_as_it_was(tmp_path: Path) -> None:
         bag_offset_ns=123_456_789,
         level='medium',
         exit=2,
-        activation=b'resume from here',
+        tap=direction(0.0, 2.0, 1.0),
     )
     with memory_of(folder_of(tmp_path), kept) as reader:
         number, run, back = reader.table().item(0)
         assert reader.name == 'flight_7'
         assert reader.thumbnail(number) == JPEG
-        assert reader.activation(number) == b'resume from here'
+        (tap,) = reader.table().taps(np.array([0]))
     for name in kept.__dataclass_fields__:
-        if name not in ('vector', 'activation', 'thumbnail', 'score'):
+        if name not in ('vector', 'tap', 'thumbnail', 'score'):
             assert getattr(back, name) == getattr(kept, name), name
     assert back.score == pytest.approx(kept.score)
     # Four bits a value: half a step of a seventh of the largest.
-    step = float(np.abs(kept.vector).max()) / 7.0
-    assert np.abs(back.vector - kept.vector).max() <= 0.501 * step
+    for read, given in ((back.vector, kept.vector), (tap, kept.tap)):
+        step = float(np.abs(given).max()) / 7.0
+        assert np.abs(read - given).max() <= 0.501 * step
     assert run == 0
 
 
@@ -121,33 +122,14 @@ def test_a_program_that_begins_anew_does_not_take_its_tracks_for_the_ones_before
         assert reader.table().integers['run'].tolist() == [0, 1]
 
 
-def test_a_refined_vector_takes_the_place_of_the_first_and_frees_its_activation(
-    tmp_path: Path,
-) -> None:
-    folder, activation = folder_of(tmp_path), b'to be resumed' * 10
-    with MemoryWriter(folder, HEADER) as writer:
-        first, second = writer.add([view(activation=activation), view(activation=b'other')])
-        assert writer.upgrade([first, 999], np.stack([direction(0.0, 1.0)] * 2), 4) == 1
-        with MemoryReader(folder) as reader:
-            table = reader.table()
-            assert table.integers['exit'].tolist() == [4, 0]
-            np.testing.assert_allclose(table.vectors[0], direction(0.0, 1.0), atol=0.01)
-            assert reader.activation(first) == b''
-            assert reader.activation(second) == b'other'
-        with pytest.raises(FlightMemoryError, match=r'shape \(1, 3\).*refine'):
-            writer.upgrade([first], np.zeros((1, 3), np.float32), 4)
-        with pytest.raises(FlightMemoryError, match='exit 5000'):
-            writer.upgrade([first], direction(1.0)[None], 5000)
-
-
 @pytest.mark.parametrize(
     ('changes', 'words'),
     [
         ({'manifest': 'other'}, "bundle 'other'"),
-        ({'vector': np.zeros(LENGTH + 1, np.float32)}, 'shape of the vector'),
+        ({'vector': np.zeros(LENGTH + 1, np.float32)}, 'shapes of vector and tap'),
+        ({'tap': np.zeros(0, np.float32)}, 'shapes of vector and tap'),
         ({'vector': np.full(LENGTH, np.nan, np.float32)}, 'no number'),
         ({'thumbnail': bytes(20_000)}, 'bytes of thumbnail'),
-        ({'activation': bytes(70_000)}, 'bytes of activation'),
         ({'label': 'x' * 65}, 'label'),
         ({'level': 'a\x00b'}, 'level'),
         ({'label': '\ud800'}, 'label'),
@@ -269,11 +251,9 @@ def test_all_can_be_forgotten_and_something_kept_again(tmp_path: Path) -> None:
         assert reader.table().integers['track'].tolist() == [9]
 
 
-def test_freed_activations_and_displaced_views_are_overwritten(tmp_path: Path) -> None:
+def test_displaced_views_are_overwritten(tmp_path: Path) -> None:
     folder = folder_of(tmp_path)
     with MemoryWriter(folder, HEADER) as writer:
-        (number,) = writer.add([view(1, 1.0, activation=SECRET * 50)])
-        writer.upgrade([number], direction(1.0)[None], 4)
         writer.add([view(1, 2.0, thumbnail=SECRET)])
         writer.add([view(1, 3.0)], displaced=[Displaced(1, 2 * NS_PER_S)])
     assert SECRET not in bytes_on_disk(folder)
@@ -357,10 +337,19 @@ def test_a_second_writer_is_told_of_the_first(
 def test_vectors_of_another_bundle_or_length_are_not_mixed_in(tmp_path: Path) -> None:
     folder = folder_of(tmp_path)
     memory_of(folder, view()).close()
-    for header in (StoreHeader('fedcba', LENGTH), StoreHeader(HEADER.manifest, LENGTH + 1)):
+    for header in (
+        HEADER._replace(manifest='fedcba'),
+        HEADER._replace(length=LENGTH + 1),
+        HEADER._replace(tap_length=LENGTH + 1),
+    ):
         with pytest.raises(FlightMemoryError, match='forget what it holds first'):
             MemoryWriter(folder, header)
-    for header in (StoreHeader('x' * 200, 8), StoreHeader('x', 0), StoreHeader('x', 5000)):
+    for header in (
+        StoreHeader('x' * 200, 8, 8),
+        StoreHeader('x', 0, 8),
+        StoreHeader('x', 5000, 8),
+        StoreHeader('x', 8, 0),
+    ):
         with pytest.raises(FlightMemoryError, match='at most'):
             MemoryWriter(tmp_path / 'new.memory', header)
 
@@ -385,7 +374,7 @@ def test_a_store_of_another_version_gets_one_sentence(tmp_path: Path) -> None:
     with sqlite3.connect(folder / FILE_NAME) as connection:
         connection.execute('PRAGMA user_version = 7')
     for kind in (MemoryReader, MemoryWriter):
-        with pytest.raises(FlightMemoryError, match=r'format 7; this one reads 1.*build'):
+        with pytest.raises(FlightMemoryError, match=r'format 7; this one reads 2.*build'):
             kind(folder)
 
 
@@ -406,7 +395,7 @@ def test_a_memory_on_a_medium_that_cannot_be_written_is_read(
 def test_an_empty_memory_takes_the_vectors_of_another_bundle_and_a_full_one_does_not(
     tmp_path: Path,
 ) -> None:
-    folder, other = folder_of(tmp_path), StoreHeader('b' * 64, 12)
+    folder, other = folder_of(tmp_path), StoreHeader('b' * 64, 12, 12)
     with memory_of(folder, view()):
         pass
     with pytest.raises(FlightMemoryError, match='forget what it holds first'):

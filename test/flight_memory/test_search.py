@@ -26,7 +26,7 @@ from mmedge_ros.flight_memory.moment import (
     Vectors,
 )
 from mmedge_ros.flight_memory.query import Filters, MemoryQuery, ParsedQuery, read_query
-from mmedge_ros.flight_memory.search import SearchResult, on_one_scale, search, vectors_of
+from mmedge_ros.flight_memory.search import SearchResult, search, taps_of
 from mmedge_ros.flight_memory.store_file import StoreHeader
 
 RED, BLUE = direction(1.0), direction(0.0, 1.0)
@@ -126,7 +126,7 @@ def test_without_words_moments_come_in_the_order_of_time(opened: Any) -> None:
 
 def test_examples_find_what_looks_alike(opened: Any) -> None:
     memory = opened(view(1, vector=BLUE), view(2, vector=RED), view(2, vector=direction(3.0, 1.0)))
-    examples = vectors_of(memory, 3)
+    examples = taps_of(memory, 3)
     assert examples.shape == (2, LENGTH)
     query = MemoryQuery(examples=examples)
     result = search([memory], query, lambda _header: ByFirstValues())
@@ -134,9 +134,16 @@ def test_examples_find_what_looks_alike(opened: Any) -> None:
     both = MemoryQuery(read_query('blue person', LABELS), examples=np.stack([BLUE]))
     assert tracks(search([memory], both, lambda _header: ByFirstValues())) == [1, 2]
     with pytest.raises(FlightMemoryError, match='no view 77'):
-        vectors_of(memory, 77)
+        taps_of(memory, 77)
     with pytest.raises(FlightMemoryError, match='examples of 3 values'):
         search([memory], MemoryQuery(examples=np.ones((1, 3), np.float32)), lambda _: None)  # type: ignore[arg-type, return-value]
+
+
+def test_examples_are_compared_by_the_tap_and_words_by_the_vector(opened: Any) -> None:
+    memory = opened(view(1, vector=RED, tap=BLUE), view(2, vector=BLUE, tap=RED))
+    by_example = search([memory], MemoryQuery(examples=RED[None]), lambda _: ByFirstValues())
+    assert tracks(by_example) == [2, 1]
+    assert tracks(found(memory, 'red')) == [1, 2]
 
 
 def test_several_examples_count_as_the_one_object_that_they_show(opened: Any) -> None:
@@ -182,25 +189,11 @@ def test_a_scorer_that_fails_is_not_believed(opened: Any, wrong: np.ndarray) -> 
         )
 
 
-def test_what_left_the_encoder_early_is_rated_on_the_same_scale(opened: Any) -> None:
-    early = [view(n, vector=direction(5.0, 0.5 * n), exit=1) for n in range(1, 11)]
-    late = [view(10 + n, vector=direction(1.0, 0.5 * n), exit=4) for n in range(1, 11)]
-    result = found(opened(*early, *late), 'red')
-    assert set(tracks(result)[:4]) == {1, 2, 11, 12}
-
-
 def test_many_key_frames_stay_behind_what_words_fit(opened: Any) -> None:
     nothing = np.zeros(LENGTH, np.float32)
     frames = [key_frame(float(n), vector=nothing, exit=0) for n in range(12)]
     views = [view(n, vector=direction(1.0, 0.5 * n), exit=3) for n in range(1, 11)]
     assert set(tracks(found(opened(*frames, *views), 'red'))) == set(range(1, 11))
-
-
-def test_an_exit_with_few_views_keeps_its_scores() -> None:
-    scores, exits = np.array([0.1, 0.9, 0.5]), np.array([1, 1, 2])
-    np.testing.assert_array_equal(on_one_scale(scores, exits), scores)
-    alike, exits = np.full(20, 0.5), np.arange(20) % 2
-    np.testing.assert_allclose(on_one_scale(alike, exits), 0.5)
 
 
 # ------------------------------------------------------------------------------ filters

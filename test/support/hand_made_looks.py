@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -9,12 +10,11 @@ import cv2
 import hand_made_moments
 import numpy as np
 
-from mmedge_ros.encoding.bundle.manifest import MANIFEST
-from mmedge_ros.encoding.bundle.weights import sha256_of
 from mmedge_ros.encoding.classifier_description import ClassifierDescription, describe_classifier
 from mmedge_ros.flight_memory.attribute_space import AttributeSpace
+from mmedge_ros.flight_memory.memory_encoder import MemoryEncoder
 from mmedge_ros.flight_memory.moment import MemoryItem, Vectors
-from mmedge_ros.flight_memory.store_file import StoreHeader
+from mmedge_ros.flight_memory.thumbnail import picture_of
 
 BUNDLE = Path(__file__).resolve().parents[2] / 'models/flight_people'
 _SURE = 6.0
@@ -28,7 +28,12 @@ def _description() -> ClassifierDescription:
 
 DESCRIPTION = _description()
 SPACE = AttributeSpace(DESCRIPTION)
-HEADER = StoreHeader(sha256_of(BUNDLE / MANIFEST), SPACE.length)
+ENCODER = MemoryEncoder(BUNDLE)
+HEADER = ENCODER.header
+NOTHING = {
+    'vector': np.zeros(HEADER.length, np.float32),
+    'tap': np.zeros(HEADER.tap_length, np.float32),
+}
 
 
 def look(kind: str, **attributes: str) -> Vectors:
@@ -45,14 +50,23 @@ def look(kind: str, **attributes: str) -> Vectors:
 
 def seen(kind: str, track_id: int, seconds: float = 1.0, **changes: Any) -> MemoryItem:
     """A view of something, at a time in the flight and in its recording, s."""
+    thumbnail = changes.get('thumbnail', jpeg(30 * track_id))
     made = {
         'label': kind.split()[0],
         'vector': look(kind),
+        'tap': tap_of(thumbnail),
         'manifest': HEADER.manifest,
         'bag_offset_ns': int(seconds * 1e9),
-        'thumbnail': jpeg(30 * track_id),
+        'thumbnail': thumbnail,
     }
     return hand_made_moments.view(track_id, seconds, **{**made, **changes})
+
+
+@cache
+def tap_of(thumbnail: bytes) -> Vectors:
+    """What examples are compared by; 0 of what is no picture."""
+    picture = picture_of(thumbnail)
+    return NOTHING['tap'] if picture is None else ENCODER.taps_of([picture])[0]
 
 
 def jpeg(grey: int, size: tuple[int, int] = (24, 64)) -> bytes:

@@ -13,7 +13,7 @@ from mmedge_ros.flight_memory.moment import MemoryItem, ViewKind
 from mmedge_ros.flight_memory.store_file import StoreHeader
 
 LENGTH = 8
-HEADER = StoreHeader('0123456789abcdef', LENGTH)
+HEADER = StoreHeader('0123456789abcdef', LENGTH, LENGTH)
 JPEG = b'\xff\xd8 a small picture \xff\xd9'
 
 
@@ -39,7 +39,9 @@ def view(track_id: int = 1, seconds: float = 1.0, **changes: Any) -> MemoryItem:
         'vector': direction(1.0, 0.5),
         'thumbnail': JPEG,
     }
-    return MemoryItem(**{**made, **changes})
+    made |= changes
+    # Examples find what words would, unless it is said otherwise.
+    return MemoryItem(**{'tap': made['vector'], **made})
 
 
 def key_frame(seconds: float = 1.0, **changes: Any) -> MemoryItem:

@@ -26,7 +26,7 @@ from mmedge_ros.flight_memory.moment import (
 )
 from mmedge_ros.flight_memory.query import vocabulary
 from mmedge_ros.flight_memory.relations import limits
-from mmedge_ros.flight_memory.search import FEWEST_ON_A_SCALE, groups_of
+from mmedge_ros.flight_memory.search import groups_of
 from mmedge_ros.flight_memory.thumbnail import picture_of
 from mmedge_ros.flight_memory.view_choice import ViewQuality
 
@@ -104,7 +104,11 @@ def page_content(
     places: list[dict[str, Any]] = []
     room, number, written = MOST_PICTURE_BYTES, 0, []
     for flight, space in zip(flights, spaces, strict=True):
-        if (own := {'length': space.length, **space.places()}) not in places:
+        # Taps of two bundles are never compared, though their heads may say the same.
+        header = flight.memory.header
+        own = {'bundle': header.manifest, 'length': space.length, 'taps': header.tap_length}
+        own |= space.places()
+        if own not in places:
             places.append(own)
         pictures, room = flight.pictures(room)
         about = {
@@ -119,7 +123,6 @@ def page_content(
         'vocabulary': vocabulary(),
         'spaces': places,
         'limits': limits(),
-        'fewest': FEWEST_ON_A_SCALE,
         'lights': [light.name.lower() for light in Light],
         'phases': [phase.name.lower() for phase in FlightPhase],
         'motion_names': {str(int(motion)): motion.name.lower() for motion in Motion},
@@ -237,7 +240,7 @@ class _Flight:
         """Return labels, vectors, and facts of views as columns; null where nothing is known."""
         table, rows = self.table, self.rows
         labels, label = np.unique(table.texts['label'][rows], return_inverse=True)
-        integers = {name: table.integers[name][rows] for name in ('id', 'run', 'track', 'exit')}
+        integers = {name: table.integers[name][rows] for name in ('id', 'run', 'track')}
         facts = table.facts[rows]
         columns = {
             **integers,
@@ -250,7 +253,8 @@ class _Flight:
         reals = ('x', 'y', 'drone_x', 'drone_y', 'x0', 'x1', 'size', 'score')
         return {
             'labels': labels.tolist(),
-            'vectors': base64.b64encode(packed(table.vectors[rows]).tobytes()).decode(),
+            'vectors': _text_of(packed(table.vectors[rows])),
+            'taps': _text_of(table.packed_taps[rows]),
             'items': {
                 **{name: values.tolist() for name, values in columns.items()},
                 **{name: _rounded(facts[name]) for name in reals},
@@ -290,6 +294,10 @@ def _place(item: MemoryItem) -> tuple[float, float] | None:
     x, y = item.position[:2]
     is_known = item.kind is ViewKind.TRACK and math.isfinite(x) and math.isfinite(y)
     return (x, y) if is_known else None
+
+
+def _text_of(rows: NDArray[np.uint8]) -> str:
+    return base64.b64encode(rows.tobytes()).decode()
 
 
 def _rounded(values: NDArray[np.floating]) -> list[float | None]:

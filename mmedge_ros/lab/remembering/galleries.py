@@ -20,12 +20,13 @@ from mmedge_ros.flight_memory.attribute_space import AttributeSpace
 from mmedge_ros.flight_memory.item_table import unit
 from mmedge_ros.flight_memory.moment import Vectors
 from mmedge_ros.flight_memory.query import COLOURS, ParsedQuery, read_query
-from mmedge_ros.flight_memory.search import on_one_scale
 from mmedge_ros.lab.evaluation import EvaluationError
 from mmedge_ros.lab.remembering.crop_encoder import Embedded
 from mmedge_ros.lab.training.recogniser_labels import CLASSES, UNKNOWN, Facts, colour_of, label_of
 
 OBJECTS, FIRST = 245, 10
+# Fewer scores than this have no mean and deviation of their own.
+_FEWEST_ON_A_SCALE = 8
 _FITTING = 0.03
 _DRAWN_OF_A_SCENE = 4
 _SEED = 20251125
@@ -219,6 +220,22 @@ class Galleries:
         np.add.at(found.asked, scenes, share)
         np.add.at(found.ten, scenes, share * bool(hits.any()))
         np.add.at(found.one, scenes, share * bool(hits[:1].any()))
+
+
+def on_one_scale(scores: FloatArray, exits: NDArray[np.integer]) -> FloatArray:
+    """Return scores (N,) with the same mean and deviation for each exit (N,).
+
+    What left an encoder early may be rated higher or lower as a whole. An exit with few views
+    keeps the scale of all.
+    """
+    even = scores.copy()
+    for kind in np.unique(exits):
+        of_kind = exits == kind
+        deviation = float(scores[of_kind].std())
+        if np.count_nonzero(of_kind) >= _FEWEST_ON_A_SCALE and deviation > 0.0:
+            own = (scores[of_kind] - scores[of_kind].mean()) / deviation
+            even[of_kind] = scores.mean() + scores.std() * own
+    return even
 
 
 def questions(facts: NDArray[np.int8]) -> tuple[Sequence[ParsedQuery], NDArray[np.bool_]]:

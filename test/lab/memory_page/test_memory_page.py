@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hand_made_looks import BUNDLE, DESCRIPTION, HEADER, jpeg, look, seen
+from hand_made_looks import BUNDLE, DESCRIPTION, HEADER, NOTHING, jpeg, look, seen
 from hand_made_moments import key_frame, memory_of
 from page_outline import PageOutline
 from typer.testing import CliRunner
@@ -23,7 +23,7 @@ from mmedge_ros.flight_memory.memory_store import MemoryReader
 from mmedge_ros.flight_memory.moment import DronePose, FlightPhase, MemoryItem, Spot
 from mmedge_ros.flight_memory.query import MemoryQuery, read_query, vocabulary
 from mmedge_ros.flight_memory.scorers import scorer_for
-from mmedge_ros.flight_memory.search import SearchResult, search, vectors_of
+from mmedge_ros.flight_memory.search import SearchResult, search, taps_of
 from mmedge_ros.lab.memory_page import page_content
 from mmedge_ros.lab.memory_page.memory_page import write_memory_page
 from mmedge_ros.lab.reporting import page as reporting
@@ -36,8 +36,7 @@ HERE = {'position': Spot(10.0, 2.0, 0.0), 'drone': DronePose(0.0, 0.0, 20.0, 0.5
 
 
 def no_look(seconds: float, **changes: Any) -> MemoryItem:
-    nothing = look('person red') * 0.0
-    made = {'vector': nothing, 'manifest': HEADER.manifest, 'thumbnail': jpeg(9, (128, 96))}
+    made = {**NOTHING, 'manifest': HEADER.manifest, 'thumbnail': jpeg(9, (128, 96))}
     made['bag_offset_ns'] = int(seconds * NS_PER_S)
     item: MemoryItem = key_frame(seconds, **{**made, **changes})
     return item
@@ -371,7 +370,7 @@ def test_the_page_finds_more_like_a_moment_as_the_search_does(
         answers = asked.by_page(tmp_path, [{'text': text, 'like': like} for text in texts])
         for text, answer in zip(texts, answers, strict=True):
             parsed = read_query(text, asked.labels)
-            same(answer, asked.by_us(MemoryQuery(parsed, vectors_of(memory, number))))
+            same(answer, asked.by_us(MemoryQuery(parsed, taps_of(memory, number))))
 
 
 @needs_node
