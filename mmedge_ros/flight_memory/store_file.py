@@ -31,8 +31,8 @@ LARGEST_THUMBNAIL = 16 << 10  # bytes
 
 _APPLICATION = 0x4D4D464D
 _REMEDY = 'delete the folder and build the memory again from the recording'
-# Views of about a kilobyte fill small pages best: memories of 30 and 70 views took 1.4 and 1.1 kB a
-# view, with SQLite's own 4096 bytes 2.0 and 1.3. Reading 5000 takes 28 ms in place of 20.
+# Views of about a kilobyte fill small pages best: memories of 30 and 70 views took 1.4 and 1.1 kB
+# a view, with SQLite's own 4096 bytes 2.0 and 1.3. Reading 5000 takes 28 ms in place of 20.
 _PAGE = 512
 # How long another program may write before we give up, s.
 _PATIENCE = 5.0
@@ -123,11 +123,12 @@ def explained(path: Path) -> Iterator[None]:
     """
     try:
         yield
-    except (sqlite3.Error, OSError) as err:
+    # What SQLite says may quote bytes of the file that are no text.
+    except (sqlite3.Error, OSError, UnicodeDecodeError) as err:
         raise FlightMemoryError(_sentence(path, err)) from err
 
 
-def _sentence(path: Path, err: sqlite3.Error | OSError) -> str:
+def _sentence(path: Path, err: Exception) -> str:
     text = str(err).lower()
     if 'full' in text or 'no space' in text:
         return (
