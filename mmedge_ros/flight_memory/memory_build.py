@@ -27,7 +27,7 @@ from mmedge_ros.flight_memory.moment import (
     MemoryItem,
 )
 from mmedge_ros.flight_memory.open_batch import MOST_IN_BATCH, OpenBatch
-from mmedge_ros.flight_memory.store_file import FILE_NAME
+from mmedge_ros.flight_memory.store_file import FILE_NAME, remove_older
 from mmedge_ros.flight_memory.view_maker import (
     LEAST_HEIGHT,
     ChosenView,
@@ -69,7 +69,7 @@ class BuiltMemory:
 def build_memory(
     recording: str, detector: str = '', on_share: OnShare = lambda _share, _words: None
 ) -> BuiltMemory:
-    """Make the memory of a recording, in the place of one that is there.
+    """Make the memory of a recording, in the place of one that is there, also of an older format.
 
     :param detector: model or bundle; '' takes what suits the recording. If it has no recogniser,
         that of another bundle embeds
@@ -86,6 +86,7 @@ def build_memory(
         recording, str(model), detection=replace(DetectorParameters(), labels=())
     )
     folder = memory_folder(recording)
+    remove_older(folder)
     is_there = (folder / FILE_NAME).exists()
     # Opened first: what cannot be written is said before the flight is replayed.
     with MemoryWriter(folder, None if is_there else encoder.header) as writer:

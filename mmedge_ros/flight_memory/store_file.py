@@ -10,7 +10,7 @@ import os
 import shutil
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -204,6 +204,24 @@ def open_to_read(folder: Path) -> sqlite3.Connection:
         connection.close()
         raise
     return connection
+
+
+def remove_older(folder: Path) -> None:
+    """Remove the memory of a folder if another version of mmedge_ros wrote it.
+
+    :raises FlightMemoryError: if it cannot be read or removed
+    """
+    path = folder / FILE_NAME
+    with explained(path):
+        if not path.exists():
+            return
+        _require_fitting_file(path)
+        with closing(sqlite3.connect(f'{path.absolute().as_uri()}?mode=ro', uri=True)) as opened:
+            is_ours = _pragma(opened, 'application_id') == _APPLICATION
+            is_older = is_ours and _pragma(opened, 'user_version') != SCHEMA
+        if is_older:
+            for name in (FILE_NAME, f'{FILE_NAME}-wal', f'{FILE_NAME}-shm'):
+                (folder / name).unlink(missing_ok=True)
 
 
 @contextmanager

@@ -24,7 +24,7 @@ from mmedge_ros.flight_memory.memory_store import (
     memory_folder,
 )
 from mmedge_ros.flight_memory.moment import DronePose, FlightPhase, Spot, ViewKind
-from mmedge_ros.flight_memory.store_file import FILE_NAME, StoreHeader
+from mmedge_ros.flight_memory.store_file import FILE_NAME, StoreHeader, remove_older
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = ROOT / 'test/support/remember_until_killed.py'
@@ -366,6 +366,23 @@ def test_a_folder_that_cannot_be_made_gets_one_sentence(tmp_path: Path) -> None:
     (tmp_path / 'file').touch()
     with pytest.raises(FlightMemoryError, match='check the path'):
         MemoryWriter(tmp_path / 'file' / 'flight.memory', HEADER)
+
+
+def test_only_a_memory_of_another_version_is_removed(tmp_path: Path) -> None:
+    folder = folder_of(tmp_path)
+    remove_older(folder)  # there is none
+    memory_of(folder, view()).close()
+    remove_older(folder)
+    assert (folder / FILE_NAME).exists()
+    connection = sqlite3.connect(folder / FILE_NAME)
+    connection.execute('PRAGMA user_version = 1')
+    connection.close()
+    remove_older(folder)
+    assert list(folder.iterdir()) == []
+    (folder / FILE_NAME).write_bytes(b'something else')
+    with pytest.raises(FlightMemoryError, match='damaged'):
+        remove_older(folder)
+    assert (folder / FILE_NAME).exists(), 'what is not ours stays'
 
 
 def test_a_store_of_another_version_gets_one_sentence(tmp_path: Path) -> None:
