@@ -219,19 +219,25 @@ def _facts(moment: Moment) -> dict[str, Any]:
     }
 
 
+def _span(moment: Moment) -> str:
+    """Say from when to when it was seen: in the recording, or of what was kept in flight, UTC."""
+    first, last = moment.views[0].item, moment.views[-1].item
+    if min(first.bag_offset_ns, last.bag_offset_ns) >= 0:
+        begin, end = first.bag_offset_ns / 1e9, last.bag_offset_ns / 1e9
+        return f'{begin:.1f} to {end:.1f} s' if end > begin else f'{begin:.1f} s'
+    return f'{datetime.fromtimestamp(first.stamp_ns / 1e9, timezone.utc):%Y-%m-%d %H:%M:%S} UTC'
+
+
 def _print(found: SearchResult) -> None:
-    table = new_table('', 'id', 'flight', 'in the recording', 'what', 'place, m', 'views', 'score')
+    table = new_table('', 'id', 'flight', 'when', 'what', 'place, m', 'views', 'score')
     for moment in found.moments:
         item = moment.shown.item
-        begin, end = (
-            view.item.bag_offset_ns / 1e9 for view in (moment.views[0], moment.views[-1])
-        )
         place = f'{item.position.x:.1f}, {item.position.y:.1f}'
         add_row(
             table,
             moment.shown.id,
             moment.flight,
-            f'{begin:.1f} to {end:.1f} s' if end > begin else f'{begin:.1f} s',
+            _span(moment),
             f'{item.label} {item.track_id}' if item.label else 'key frame',
             place if 'nan' not in place else '',
             len(moment.views),

@@ -23,8 +23,8 @@ _SAME = 0.3
 class KeptPicture(NamedTuple):
     """An encoded picture (H, W, 3) BGR, with what was detected in it at ``level``.
 
-    ``others`` are detections with labels that are not tracked. The picture is shared, and never
-    changed.
+    ``others`` are detections with labels that are not tracked, ``frame_id`` is the camera's. The
+    picture is shared, and never changed.
     """
 
     sequence: int
@@ -33,6 +33,7 @@ class KeptPicture(NamedTuple):
     stamp_ns: int = 0
     level: str = ''
     others: tuple[Detection, ...] = ()
+    frame_id: str = ''
 
 
 class Sight(NamedTuple):

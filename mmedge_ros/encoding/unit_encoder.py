@@ -213,7 +213,15 @@ class CameraEncoder:
         if self.pictures is not None:
             level = configuration.level
             self.pictures.keep(
-                KeptPicture(unit.sequence, image, detections, unit.stamp_ns, level, others)
+                KeptPicture(
+                    unit.sequence,
+                    image,
+                    detections,
+                    unit.stamp_ns,
+                    level,
+                    others,
+                    unit.frame_id,
+                )
             )
         return {'detections': detections, 'embedding': output.embedding, 'grid': output.grid}
 

@@ -25,7 +25,7 @@ from mmedge_ros.geometry.box_overlap import overlap
 _MOST_AT_ONCE = 4
 _MOST_TRACKS = 512
 # Objects that nobody tracks are numbered from here on.
-UNTRACKED = 2**31
+UNTRACKED = 1_000_000
 # Weaker detections, and those seen fewer times, are mostly none.
 _LEAST_SCORE, _LEAST_TIMES = 0.3, 3
 _SAME, _GONE_NS, _MOST_UNTRACKED = 0.3, NS_PER_S, 256
@@ -63,7 +63,7 @@ class FlownViews:
             about = about_picture(picture.image, picture.stamp_ns, picture.level)
             view = self._views.object(picture.image, about, seen, boxes)
             if view is not None:
-                yield view
+                yield view._replace(camera_frame=picture.frame_id)
         yield from self._scene()
 
     def _seen(self, decision: Decision) -> Iterator[tuple[KeptPicture, SeenObject]]:

@@ -29,7 +29,7 @@ class OpenBatch:
 
     def add(self, view: ChosenView) -> None:
         """Take in a view; one that it displaces need not be written any more."""
-        item, displaced_ns = view
+        item, displaced_ns = view.item, view.displaced_ns
         if displaced_ns is not None:
             gone = (item.track_id, displaced_ns)
             waiting = [i for i in self._items if (i.track_id, i.stamp_ns) != gone]

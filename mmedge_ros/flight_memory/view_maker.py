@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mmedge_ros.data_types import Box, FloatArray, Track
+from mmedge_ros.data_types import Box, Detection, FloatArray, Track
 from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.crops import cut
 from mmedge_ros.encoding.detector import Image
@@ -30,17 +30,25 @@ from mmedge_ros.flight_memory.view_choice import (
     scene_vector,
     visible_share,
 )
+from mmedge_ros.fusion.box_placement import place_boxes
 from mmedge_ros.geometry.ego_motion import EgoState
+from mmedge_ros.geometry.sensor_poses import SensorGeometry
 
+# Of an object without a track, m: what the fusion takes people to be.
+_BODY_HEIGHT = 1.68
 # Smaller objects (px) show nothing that can be told in words.
 LEAST_HEIGHT = 14.0
 
 
 class ChosenView(NamedTuple):
-    """An item without a vector yet, and the stamp of the view that it displaces; None: none."""
+    """An item without a vector yet, and the stamp of the view that it displaces; None: none.
+
+    ``camera_frame`` is the frame of the camera that took it, where that is not known elsewhere.
+    """
 
     item: MemoryItem
     displaced_ns: int | None = None
+    camera_frame: str = ''
 
 
 class SeenObject(NamedTuple):
@@ -135,6 +143,25 @@ def seen_track(track: Track, box: Box) -> SeenObject:
     """Return a track as it is seen in a picture."""
     position, velocity = spot_of(track.position), spot_of(track.velocity)
     return SeenObject(track.id, track.label, box, track.score, position, velocity)
+
+
+def with_place(item: MemoryItem, geometry: SensorGeometry) -> MemoryItem:
+    """Return an item with a place where it has none: that of a body as high as a person.
+
+    It is how a track begins, too; what is half as high is taken to be twice as far away.
+    """
+    is_known = math.isfinite(item.position.x)
+    if item.kind is not ViewKind.TRACK or is_known or geometry.camera is None:
+        return item
+    width, height = item.image_size
+    detection = Detection(item.box, item.score, item.label)
+    if (width, height) != (geometry.camera.width, geometry.camera.height):
+        return item  # the calibration is of another picture
+    placed = place_boxes([detection], geometry, geometry.camera, _BODY_HEIGHT)
+    if not len(placed.distances):
+        return item
+    place = geometry.camera_pose.translation + placed.distances[0] * placed.rays[0]
+    return replace(item, position=spot_of(place))
 
 
 def spot_of(values: FloatArray) -> Spot:

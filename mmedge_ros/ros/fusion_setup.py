@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mmedge_ros.geometry.calibration import read_calibration
-from mmedge_ros.geometry.transforms import parse_static_transform
 from mmedge_ros.parameter import group, parameter
 from mmedge_ros.pipeline.fusion_strategy import model_of_encoders, open_pipeline
 from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline, PipelineParameters
+from mmedge_ros.ros.rig_setup import set_up_rig
 
 
 @dataclass(frozen=True)
@@ -39,10 +38,5 @@ def fusion_pipeline(parameters: FusionParameters) -> PerceptionPipeline:
     """
     p = parameters.pipeline
     pipeline = open_pipeline(model_of_encoders(parameters.detector, parameters.simulated, p), p)
-    pipeline.rig.add_transforms([parse_static_transform(t) for t in parameters.transforms])
-    if parameters.calibration_file:
-        calibration = read_calibration(parameters.calibration_file)
-        pipeline.rig.add_transforms(calibration.transforms)
-        if calibration.camera is not None:
-            pipeline.rig.set_camera(calibration.camera)
+    set_up_rig(pipeline.rig, parameters.transforms, parameters.calibration_file)
     return pipeline

@@ -28,6 +28,12 @@ class MemoryParameters:
     simulated: bool = parameter(
         False, 'the pictures come from the simulator; decides which bundle an empty name takes'
     )
+    calibration_file: str = parameter(
+        '', 'camera_info YAML (and transforms) that takes the place of what is published'
+    )
+    transforms: tuple[str, ...] = parameter(
+        (), 'static transforms, each "parent child x y z qx qy qz qw" in m'
+    )
     keep: float = parameter(
         0.0, 'views are forgotten after this long; 0 keeps them until somebody forgets', 'h', 0.0
     )

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
-from hand_made_sights import decided, kept, sighted, standing
+from hand_made_moments import view
+from hand_made_sights import STREET, decided, kept, sighted, standing
 
 from mmedge_ros.data_types import Box, Detection
 from mmedge_ros.encoding.recent_pictures import RecentPictures
 from mmedge_ros.flight_memory.flown_views import UNTRACKED, FlownViews, UntrackedObjects
 from mmedge_ros.flight_memory.moment import Spot, ViewKind
 from mmedge_ros.flight_memory.thumbnail import picture_of
-from mmedge_ros.flight_memory.view_maker import ChosenView
+from mmedge_ros.flight_memory.view_maker import ChosenView, with_place
+from mmedge_ros.geometry.projection import CameraModel
+from mmedge_ros.geometry.sensor_poses import SensorGeometry
+from mmedge_ros.geometry.transforms import Transform
 
 CAR = Box(300.0, 200.0, 400.0, 260.0)
 
@@ -110,6 +117,22 @@ def test_what_nobody_tracks_is_remembered_once_it_was_seen_a_few_times(
         found += objects(list(views.of_decision(decided(0.1 * step))))
     assert found
     assert set(found) == {(UNTRACKED, 'car')}
+
+
+def test_an_object_without_a_track_is_placed_where_a_body_of_its_size_stands() -> None:
+    camera = CameraModel(
+        *STREET, np.array([[500.0, 0, 320], [0, 500.0, 240], [0, 0, 1]]), np.zeros(0), 'none'
+    )
+    looking = Transform(np.array([[0.0, 0, 1], [-1, 0, 0], [0, -1, 0]]), np.array([5.0, 0.0, 1.0]))
+    geometry = SensorGeometry('odom', camera, looking, looking)
+    # 1.68 m at 20 m are 42 px.
+    item = replace(view(UNTRACKED), box=Box(310.0, 219.0, 330.0, 261.0), image_size=STREET)
+    x, y, _ = with_place(item, geometry).position
+    assert (x, y) == pytest.approx((25.0, 0.0), abs=0.6)
+    known = replace(item, position=Spot(1.0, 2.0, 3.0))
+    assert with_place(known, geometry) is known
+    other = replace(item, image_size=(320, 240))
+    assert with_place(other, geometry) is other, 'the calibration is of another picture'
 
 
 def test_a_picture_is_numbered_once_however_many_decisions_look_at_it(

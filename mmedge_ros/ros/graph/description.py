@@ -125,7 +125,13 @@ def perception_graph(options: GraphOptions) -> list[NodeDescription]:
             )
         )
     if options.memory:
-        given = {**shared, 'folder': options.memory, **_model_parameters(options)}
+        given = {
+            **shared,
+            'folder': options.memory,
+            'calibration_file': options.calibration,
+            'transforms': list(options.transforms) or [''],
+            **_model_parameters(options),
+        }
         nodes.append(NodeDescription('memory', 'memory', given, options.remappings))
     if options.viewer is not None:
         nodes.append(_viewer(options, shared))

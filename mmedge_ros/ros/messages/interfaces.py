@@ -84,7 +84,7 @@ INTERFACES = (
         'sensor_msgs/msg/CameraInfo',
         SENSOR,
         _SOURCES,
-        ('fusion', 'viewer'),
+        ('fusion', 'viewer', 'memory'),
         "the camera's calibration",
         recorded=True,
     ),

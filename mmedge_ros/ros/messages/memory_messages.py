@@ -41,6 +41,7 @@ def to_moment(view: ChosenView, frame_id: str) -> msg.Moment:
         level=item.level,
         thumbnail=array.array('B', item.thumbnail),
         displaced=to_time(view.displaced_ns or 0),
+        camera_frame=view.camera_frame,
     )
 
 
@@ -77,7 +78,7 @@ def from_moment(message: msg.Moment) -> ChosenView:
     if wrong:
         raise ValueError('; '.join(wrong))
     displaced_ns = from_time(message.displaced)
-    return ChosenView(item, displaced_ns or None)
+    return ChosenView(item, displaced_ns or None, message.camera_frame)
 
 
 def from_query(request) -> Question:

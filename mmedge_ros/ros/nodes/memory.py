@@ -9,8 +9,9 @@ from rclpy.node import Node
 from visualization_msgs.msg import MarkerArray
 
 from mmedge_ros import MmedgeError, msg, srv
+from mmedge_ros.data_types import CAMERA
 from mmedge_ros.flight_memory.memory_keeper import MemoryKeeper
-from mmedge_ros.flight_memory.view_maker import with_drone
+from mmedge_ros.flight_memory.view_maker import with_drone, with_place
 from mmedge_ros.geometry.sensor_rig import SensorRig
 from mmedge_ros.ros.diagnostics import Diagnostics, problem_figures
 from mmedge_ros.ros.geometry_inputs import GeometryInputs
@@ -29,6 +30,7 @@ from mmedge_ros.ros.messages.memory_messages import (
 )
 from mmedge_ros.ros.node_main import run_nodes
 from mmedge_ros.ros.parameters import declare
+from mmedge_ros.ros.rig_setup import set_up_rig
 from mmedge_ros.ros.ros_clock import RosClock
 
 
@@ -41,8 +43,9 @@ class MemoryNode(Node):
         self._ros_clock = RosClock(self)
         self._frame_id = ''
         self._refused = self._asked = 0
-        # Where the drone is; `GeometryInputs` enters it.
+        # Where the drone and its camera are; `GeometryInputs` enters it.
         self.rig = SensorRig()
+        set_up_rig(self.rig, p.transforms, p.calibration_file)
         self._folder = memory_place(p)
         encoder = memory_encoder(p)
         self._keeper = MemoryKeeper(
@@ -51,7 +54,7 @@ class MemoryNode(Node):
         self._answers = MemoryAnswers(self._folder, encoder)
         self._markers = self.create_publisher(MarkerArray, names.MEMORY_MARKERS, qos.LATCHED)
         self._diagnostics = Diagnostics(self, self, self._figures)
-        self._geometry = GeometryInputs(self, self._do, wants_camera=False)
+        self._geometry = GeometryInputs(self, self._do, wants_camera=not self.rig.has_camera)
         self._keeper.start()
         self.create_subscription(msg.Moment, names.MOMENTS, self._on_moment, qos.RESULT)
         self.create_service(srv.QueryMemory, names.MEMORY_QUERY, self._on_query)
@@ -59,8 +62,9 @@ class MemoryNode(Node):
 
     def stop(self) -> None:
         """Write what waits."""
-        self._keeper.stop()
+        # The last one to close the file tidies up.
         self._answers.close()
+        self._keeper.stop()
 
     def missing(self) -> list[str]:
         """Say why views were lost; a scene without anything new sends none."""
@@ -79,8 +83,10 @@ class MemoryNode(Node):
             self.get_logger().warning(f'view not kept: {err}', throttle_duration_sec=5.0)
             return
         self._frame_id = message.header.frame_id
-        state = self.rig.ego_at(view.item.stamp_ns)
-        self._keeper.offer(view._replace(item=with_drone(view.item, state)))
+        self.rig.set_frames({CAMERA: view.camera_frame})
+        stamp_ns = view.item.stamp_ns
+        placed = with_place(view.item, self.rig.geometry_at(stamp_ns))
+        self._keeper.offer(view._replace(item=with_drone(placed, self.rig.ego_at(stamp_ns))))
 
     def _on_query(self, request: Any, response: Any) -> Any:
         self._asked += 1

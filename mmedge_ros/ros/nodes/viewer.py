@@ -12,11 +12,10 @@ from typing import Any
 from rclpy.node import Node
 
 from mmedge_ros.data_types import Decision
-from mmedge_ros.geometry.calibration import read_calibration
-from mmedge_ros.geometry.transforms import parse_static_transform
 from mmedge_ros.parameter import parameter
 from mmedge_ros.ros.node_main import run_nodes
 from mmedge_ros.ros.parameters import declare
+from mmedge_ros.ros.rig_setup import set_up_rig
 from mmedge_ros.ros.ros_clock import steady_clock
 from mmedge_ros.ros.viewer_inputs import ViewerInputs
 from mmedge_ros.viewing.drawing import Picture
@@ -68,13 +67,7 @@ class Viewer(Node):
         super().__init__('viewer', **node_options)
         self._options = p = declare(self, ViewerParameters)
         self._scene = LiveScene(p.deadline)
-        rig = self._scene.rig
-        rig.add_transforms([parse_static_transform(t) for t in p.transforms])
-        if p.calibration_file:
-            calibration = read_calibration(p.calibration_file)
-            rig.add_transforms(calibration.transforms)
-            if calibration.camera is not None:
-                rig.set_camera(calibration.camera)
+        set_up_rig(self._scene.rig, p.transforms, p.calibration_file)
         self._page = LivePage(p.port)
         self._inputs: ViewerInputs | None = None
         self._sent_at = self._shown_at = 0.0

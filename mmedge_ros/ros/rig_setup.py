@@ -1,0 +1,22 @@
+"""What parameters say of where the sensors sit, for every node that needs to know."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mmedge_ros.geometry.calibration import read_calibration
+from mmedge_ros.geometry.sensor_rig import SensorRig
+from mmedge_ros.geometry.transforms import parse_static_transform
+
+
+def set_up_rig(rig: SensorRig, transforms: Sequence[str], calibration_file: str) -> None:
+    """Enter static transforms, and a calibration that takes the place of what is published.
+
+    :raises GeometryError: if a transform or the calibration cannot be read
+    """
+    rig.add_transforms([parse_static_transform(t) for t in transforms])
+    if calibration_file:
+        calibration = read_calibration(calibration_file)
+        rig.add_transforms(calibration.transforms)
+        if calibration.camera is not None:
+            rig.set_camera(calibration.camera)
