@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from mmedge_ros.data_types import NS_PER_S, Box, Decision, Detection
 from mmedge_ros.encoding.recent_pictures import KeptPicture, RecentPictures
+from mmedge_ros.flight_memory.moment import MemoryItem
 from mmedge_ros.flight_memory.view_maker import (
     ChosenView,
     SeenObject,
@@ -44,6 +45,7 @@ class FlownViews:
         self._looked: OrderedDict[int, int] = OrderedDict()
         self._scene_ns: int | None = None
         self._numbered = -1
+        self._last: tuple[int, MemoryItem] | None = None
 
     def thin(self, gap: float) -> None:
         """Leave at least so many seconds between looks, however many were asked for."""
@@ -60,8 +62,7 @@ class FlownViews:
             due += 1
             self._note(seen.number, picture.stamp_ns)
             boxes = [one.box for one in (*picture.detections, *picture.others)]
-            about = about_picture(picture.image, picture.stamp_ns, picture.level)
-            view = self._views.object(picture.image, about, seen, boxes)
+            view = self._views.object(picture.image, self._about(picture), seen, boxes)
             if view is not None:
                 yield view._replace(camera_frame=picture.frame_id)
         yield from self._scene()
@@ -84,10 +85,16 @@ class FlownViews:
         if self._scene_ns is not None and newest.stamp_ns - self._scene_ns < self._gap_ns:
             return
         self._scene_ns = newest.stamp_ns
-        about = about_picture(newest.image, newest.stamp_ns, newest.level)
-        view = self._views.scene(newest.image, about)
+        view = self._views.scene(newest.image, self._about(newest))
         if view is not None:
             yield view
+
+    def _about(self, picture: KeptPicture) -> MemoryItem:
+        """Return what is true of all views of a picture, worked out once for those in a row."""
+        if self._last is None or self._last[0] != picture.sequence:
+            about = about_picture(picture.image, picture.stamp_ns, picture.level)
+            self._last = (picture.sequence, about)
+        return self._last[1]
 
     def _note(self, number: int, stamp_ns: int) -> None:
         self._looked[number] = stamp_ns
