@@ -131,6 +131,25 @@ def evaluate(
     quick: Annotated[
         bool, flag('--quick', 'few short flights and settings: ten minutes on two cores')
     ] = False,
+    memory: Annotated[
+        bool,
+        flag(
+            '--memory',
+            'how well flight memories find what flights saw, into FOLDER/memory; half a minute of '
+            'one core for each flight',
+        ),
+    ] = False,
+    crops: Annotated[
+        Path | None,
+        option(
+            '--crops',
+            'FOLDER',
+            'with --memory: crops of `train recogniser`, on which a rival is fitted',
+            COMPARED,
+            exists=True,
+            file_okay=False,
+        ),
+    ] = None,
     timing: Annotated[
         bool,
         flag(
@@ -171,6 +190,13 @@ def evaluate(
         seeds=seeds,
         results=tuple(results or ()),
     )
+    if memory:
+        _refuse_beside_memory(options, ray, against, store)
+        with plain_errors():
+            typer.echo(_judge_memory(options, Work(out, jobs, ray, timing), crops))
+        return
+    if crops is not None:
+        raise typer.BadParameter('goes with --memory', param_hint='--crops')
     with plain_errors():
         moved = _evaluate(options, Work(out, jobs, ray, timing), against, store)
     typer.echo(out / 'report.html')
@@ -219,6 +245,13 @@ class Options(NamedTuple):
         for path in self.results:
             words += ['--results', str(path)]
         return shlex.join([*words, *(['--quick'] if self.quick else [])])
+
+    @property
+    def is_about_policies(self) -> bool:
+        """Whether anything was said of what only policies have."""
+        shares = (_LIMITS, _SHARES), (_QUICK_LIMITS, _QUICK_SHARES)
+        said = (self.policies, self.protocols, self.profile, self.rivals, self.results)
+        return any(said) or (self.limits, self.shares) not in shares
 
     @property
     def simulated(self) -> tuple[int, float]:
@@ -309,6 +342,40 @@ def _evaluate(options: Options, work: Work, against: Path | None, store: Path | 
     _say_verdicts(report)
     say(f'all in all this took {in_words((clock.monotonic_ns() - begun_ns) / NS_PER_S)}')
     return _fails_regression(report, against, store)
+
+
+def _refuse_beside_memory(
+    options: Options, ray: str, against: Path | None, store: Path | None
+) -> None:
+    if options.is_about_policies or ray or against or store:
+        raise typer.BadParameter(
+            'judges no policies: beside sets, only --bundle, --crops, --out and what flights and '
+            'jobs there are go with it',
+            param_hint='--memory',
+        )
+
+
+def _judge_memory(options: Options, work: Work, crops: Path | None) -> Path:
+    """Judge flight memories; returns where the report is."""
+    from mmedge_ros.commands.evaluate_memory import FOLDER, SECONDS_EACH, judge_memory
+    from mmedge_ros.lab.comparison.sample_flights import core_seconds
+
+    def cost(seconds: float, *, simulated: bool = False) -> float:
+        made = core_seconds(seconds, 0, simulated=simulated)
+        return made + SECONDS_EACH * seconds / _FULL[1]
+
+    flights = _flights(options, work, cost)
+    say(f'{len(flights)} flights are replayed twice, about {SECONDS_EACH:g} s of a core each')
+    with_crops = f' --crops {shlex.quote(str(crops))}' if crops else ''
+    return judge_memory(
+        options.bundle,
+        options.sets or (Path(SIMULATED),),
+        flights,
+        work.out / FOLDER,
+        crops,
+        work.jobs,
+        f'{options.command} --memory{with_crops}',
+    )
 
 
 def _fails_regression(report: dict[str, Any], against: Path | None, store: Path | None) -> bool:

@@ -15,6 +15,7 @@ from mmedge_ros.data_types import (
     CAMERA,
     NS_PER_S,
     Box,
+    Configuration,
     Track,
     Unit,
     UnitFeatures,
@@ -67,12 +68,16 @@ class BuiltMemory:
 
 
 def build_memory(
-    recording: str, detector: str = '', on_share: OnShare = lambda _share, _words: None
+    recording: str,
+    detector: str = '',
+    on_share: OnShare = lambda _share, _words: None,
+    configurations: tuple[Configuration, ...] = (),
 ) -> BuiltMemory:
     """Make the memory of a recording, in the place of one that is there, also of an older format.
 
     :param detector: model or bundle; '' takes what suits the recording. If it has no recogniser,
         that of another bundle embeds
+    :param configurations: those that take effect while it is replayed
     :raises ReplayError: if the recording cannot be read
     :raises EncodingError: if the bundle cannot be used
     :raises FlightMemoryError: if the memory cannot be written
@@ -83,7 +88,10 @@ def build_memory(
         model = replay_detector(opened, detector)
     encoder = MemoryEncoder(bundle_that_embeds(model))
     options = OfflineOptions(
-        recording, str(model), detection=replace(DetectorParameters(), labels=())
+        recording,
+        str(model),
+        detection=replace(DetectorParameters(), labels=()),
+        configurations=configurations,
     )
     folder = memory_folder(recording)
     remove_older(folder)

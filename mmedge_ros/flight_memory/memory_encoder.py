@@ -56,7 +56,7 @@ class MemoryEncoder:
     It keeps nothing between calls, and may be shared by threads.
 
     :param leave_at: how many of its stages run; None: as far as the last head of a tap, which was
-        measured to find more than the end does (docs/flight_memory.md)
+        measured to find as much as the end does, sooner (docs/flight_memory.md)
     :raises EncodingError: if the bundle has no recogniser, it cannot be opened, or it has no head
         at this exit
     """

@@ -34,6 +34,18 @@ class QueryScorer(Protocol):
         """
 
 
+class SearchedMemory(Protocol):
+    """What is searched: a `MemoryReader`, or what else has views."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def header(self) -> StoreHeader: ...
+
+    def table(self) -> ItemTable: ...
+
+
 # The scorer for vectors of a bundle.
 ScorerFor = Callable[[StoreHeader], QueryScorer]
 
@@ -53,7 +65,7 @@ class SearchResult:
 
 
 def search(
-    memories: Sequence[MemoryReader],
+    memories: Sequence[SearchedMemory],
     query: MemoryQuery,
     scorer_for: ScorerFor,
     limit: int = 10,
@@ -240,7 +252,7 @@ def groups_of(table: ItemTable) -> Integers:
 
 
 def _best(
-    memories: Sequence[MemoryReader],
+    memories: Sequence[SearchedMemory],
     tables: Sequence[ItemTable],
     rated: Sequence[_Rated],
     limit: int,

@@ -36,7 +36,8 @@ from mmedge_ros.sensing.radar.filter import RadarLimits
 class OfflineOptions:
     """What to replay and with what. Empty texts mean the default.
 
-    About every ``reuse``-th picture is encoded.
+    About every ``reuse``-th picture is encoded. ``configurations`` take effect in flight, as those
+    of an optimiser do.
     """
 
     bag: str
@@ -50,6 +51,7 @@ class OfflineOptions:
     limits: RadarLimits = field(default_factory=RadarLimits)
     reuse: int = 1
     recogniser: RecogniserParameters = field(default_factory=RecogniserParameters)
+    configurations: tuple[Configuration, ...] = ()
 
 
 def replay_offline(
@@ -90,6 +92,9 @@ def replay_offline(
             part = ModalityConfiguration(CAMERA, reuse=options.reuse)
             schedule = replay.servers[CAMERA].intake.control.schedule
             schedule.add(Configuration(modalities=(part,)))
+        for server in replay.servers.values():
+            for configuration in options.configurations:
+                server.intake.control.schedule.add(configuration)
         replay.run(recording.events())
         record = begin_record(recording, options.pipeline, 'offline')
         replay.fill(record)
