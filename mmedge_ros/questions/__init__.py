@@ -1,4 +1,7 @@
-"""Questions about a flight, answered from what was perceived.
+"""Questions about a flight, answered from what was perceived."""
 
-Reserved: no module yet.
-"""
+from mmedge_ros import MmedgeError
+
+
+class QuestionError(MmedgeError):
+    """A question that cannot be read or answered; the message says why and what to ask instead."""
