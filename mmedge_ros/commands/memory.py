@@ -28,8 +28,9 @@ FlightsOption = Annotated[
         '--flight', 'FLIGHT', 'recording with a memory, or the memory; repeatable', exists=True
     ),
 ]
-BundleOption = Annotated[
-    str, option('--detector', 'BUNDLE', 'the one of the memory, if it is none of `model list`')
+EncoderOption = Annotated[
+    str,
+    option('--encoder', 'FOLDER', 'what made the memory, if it is no bundle of `model list`'),
 ]
 
 
@@ -43,7 +44,16 @@ def build(
     ],
     detector: Annotated[
         str,
-        option('--detector', 'BUNDLE', 'bundle with a recogniser \\[what suits the recording]'),
+        option('--detector', 'BUNDLE', 'model or bundle that finds \\[what suits the recording]'),
+    ] = '',
+    encoder: Annotated[
+        str,
+        option(
+            '--encoder',
+            'FOLDER',
+            'what embeds: a bundle with a recogniser, or networks of your own for pictures and '
+            "words (docs/flight_memory.md) \\[the detector's bundle]",
+        ),
     ] = '',
 ) -> None:
     """Keep views of everything that was tracked in a recording, in RECORDING.memory beside it.
@@ -54,12 +64,13 @@ def build(
         from mmedge_ros.flight_memory.memory_build import build_memory
 
         with StatusLine(f'remembering {recording.name}') as line:
-            built = build_memory(str(recording), detector, line.advance)
+            built = build_memory(str(recording), detector, line.advance, encoder=encoder)
     for problem in built.problems:
         say(f'note: {problem}')
+    named = f' --encoder {encoder}' if encoder else ''
     say(
         f'{built.items} views: of {built.tracks} tracks, and {built.key_frames} key frames; '
-        f'mmedge memory search "person in red" --flight {recording}'
+        f'mmedge memory search "person in red" --flight {recording}{named}'
     )
     typer.echo(built.folder)
 
@@ -83,7 +94,7 @@ def search(
     between: Annotated[
         str, option('--between', 'A,B', 'seen so long after the begin of the recording, s')
     ] = '',
-    detector: BundleOption = '',
+    encoder: EncoderOption = '',
     limit: Annotated[int, option('--limit', 'N', 'so many moments at most', min=1, max=1000)] = 10,
     as_json: Annotated[bool, flag('--json', 'moments as JSON on standard output')] = False,
 ) -> None:
@@ -102,13 +113,12 @@ def search(
         from contextlib import ExitStack
 
         from mmedge_ros.data_types import NS_PER_S
-        from mmedge_ros.encoding.bundle.default_model import bundle_folders, default_detector
         from mmedge_ros.flight_memory.ask import Question, ask
         from mmedge_ros.flight_memory.example import embedding_by, read_example
         from mmedge_ros.flight_memory.memory_store import MemoryReader, memories_of
         from mmedge_ros.flight_memory.scorers import scorer_for
 
-        bundles = [*bundle_folders(), *([default_detector(detector)] if detector else [])]
+        bundles = _bundles(encoder)
         question = Question(
             words,
             read_example(example) if example is not None else b'',
@@ -136,7 +146,7 @@ def page(
     out: Annotated[
         Path | None, option('--out', 'FILE', 'the page \\[page.html in the memory of the flight]')
     ] = None,
-    detector: BundleOption = '',
+    encoder: EncoderOption = '',
 ) -> None:
     """Write a page to look at and to search in a browser: one file, which needs no network.
 
@@ -145,11 +155,10 @@ def page(
     if out is None and len(flights) > 1:
         raise typer.BadParameter('a page of several flights needs --out FILE')
     with plain_errors():
-        from mmedge_ros.encoding.bundle.default_model import bundle_folders, default_detector
         from mmedge_ros.flight_memory.memory_store import PAGE, memories_of
         from mmedge_ros.lab.memory_page.memory_page import write_memory_page
 
-        bundles = [*bundle_folders(), *([default_detector(detector)] if detector else [])]
+        bundles = _bundles(encoder)
         path = out or memories_of(flights)[0] / PAGE
         content = write_memory_page(flights, bundles, path)
     say(f'{len(content.moments)} moments; open the page in a browser')
@@ -184,6 +193,20 @@ def forget(
                     now_ns = round(datetime.now(timezone.utc).timestamp() * NS_PER_S)
                     count = writer.forget_before(now_ns - round(3600.0 * hours * NS_PER_S))
             say(f'{folder}: {count} views forgotten')
+
+
+def _bundles(encoder: str) -> list[Path]:
+    """Return what may have made a memory: bundles that are here, and what is named.
+
+    :raises EncodingError: if what is named is neither bundle nor pair
+    """
+    from mmedge_ros.encoding.bundle.default_model import bundle_folders, default_detector
+    from mmedge_ros.encoding.pair_description import describe_pair
+
+    named = [default_detector(encoder)] if encoder else []
+    for folder in named:
+        describe_pair(folder)  # it says what is wrong with it
+    return [*bundle_folders(), *named]
 
 
 def _numbers(text: str, name: str, form: str) -> tuple[float, ...]:

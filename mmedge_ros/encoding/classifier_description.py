@@ -99,7 +99,7 @@ def describe_classifier(folder: Path) -> ClassifierDescription | None:
     labels = manifest.names(SECTION, 'labels', _MOST_CLASSES) if 'labels' in section else ()
     return ClassifierDescription(
         manifest.names(SECTION, 'classes', _MOST_CLASSES),
-        _form(manifest),
+        form_of(manifest, SECTION),
         manifest.stages(SECTION),
         memory,
         attributes,
@@ -143,9 +143,12 @@ def _is_positive(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and value > 0.0
 
 
-def _form(manifest: Manifest) -> CropForm:
-    """Return the form of the input, from the entry ``input``."""
-    entry = manifest.section(SECTION).get('input')
+def form_of(manifest: Manifest, section: str) -> CropForm:
+    """Return the form of the input, from the entry ``input`` of a section.
+
+    :raises EncodingError: if it is none
+    """
+    entry = manifest.section(section).get('input')
     given = dict(entry) if isinstance(entry, Mapping) else {}
     try:
         width, height = (_whole(side) for side in given.pop('size'))
@@ -164,7 +167,7 @@ def _form(manifest: Manifest) -> CropForm:
         usable = False
     if not usable:
         raise EncodingError(
-            f'{manifest.path} has {SECTION}.input {str(entry)[:80]!r}; it must be like '
+            f'{manifest.path} has {section}.input {str(entry)[:80]!r}; it must be like '
             '{size: [32, 48], mean: [0.5, 0.5, 0.5], deviation: [0.25, 0.25, 0.25], rgb: true, '
             'margin: 0.1, square: false}'
         )

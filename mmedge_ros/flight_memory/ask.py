@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
@@ -13,9 +14,16 @@ from mmedge_ros.flight_memory.example import Embed, example_picture
 from mmedge_ros.flight_memory.memory_store import MemoryReader
 from mmedge_ros.flight_memory.moment import Spot
 from mmedge_ros.flight_memory.query import LONGEST_QUERY, Filters, MemoryQuery, read_query
-from mmedge_ros.flight_memory.search import ScorerFor, SearchResult, search, taps_of
+from mmedge_ros.flight_memory.search import QueryScorer, SearchResult, search, taps_of
+from mmedge_ros.flight_memory.store_file import StoreHeader
 
 MOST_MOMENTS = 1000
+
+
+class AskedScorer(QueryScorer, Protocol):
+    """A scorer that says whether words outside the vocabulary tell it something as well."""
+
+    knows_all_words: bool
 
 
 @dataclass(frozen=True)
@@ -37,7 +45,10 @@ class Question:
 
 
 def ask(
-    memories: Sequence[MemoryReader], question: Question, scorer_for: ScorerFor, embed: Embed
+    memories: Sequence[MemoryReader],
+    question: Question,
+    scorer_for: Callable[[StoreHeader], AskedScorer],
+    embed: Embed,
 ) -> SearchResult:
     """Return the moments that fit a question best.
 
@@ -52,11 +63,15 @@ def ask(
         raise FlightMemoryError(f'{question.limit} moments; ask for 1 to {MOST_MOMENTS}')
     labels = {str(label) for memory in memories for label in memory.table().texts['label']}
     parsed = read_query(words, labels)
+    left = parsed.left_to_text()
+    # Asked only where it matters: what made a memory need not be here for other questions.
+    is_left = left != parsed and all(scorer_for(m.header).knows_all_words for m in memories)
+    parsed = left if is_left else parsed
     examples = [
         *([taps_of(memories[0], question.like)] if question.like else ()),
         *([embed(example_picture(question.example))] if question.example else ()),
     ]
-    if not examples and filters == Filters() and not parsed.is_understood:
+    if not examples and filters == Filters() and not (parsed.is_understood or is_left):
         unknown = ', '.join(parsed.unknown) or repr(words)
         raise FlightMemoryError(
             f'none of these words is known: {unknown}; ask for labels, colours, motion or light, '
@@ -70,6 +85,11 @@ def ask(
         raise FlightMemoryError(
             f'the memories were made by {len(bundles)} bundles, and examples are compared by one; '
             'search them one after another'
+        )
+    if words and len(bundles) > 1 and any(scorer_for(b).knows_all_words for b in bundles):
+        raise FlightMemoryError(
+            f'the memories were made by {len(bundles)} encoders, whose scores for words do not '
+            'compare; search them one after another'
         )
     if examples:
         query = MemoryQuery(parsed, np.concatenate(examples), filters)

@@ -29,6 +29,8 @@ _WHOLE = ('top', 'paint', '')
 class AttributeSpace:
     """The classes and attributes of a recogniser as places in a vector of ``length`` values."""
 
+    knows_all_words = False
+
     def __init__(self, description: ClassifierDescription) -> None:
         self._description = description
         names = description.classes

@@ -12,8 +12,8 @@ import numpy as np
 
 from mmedge_ros.encoding.detector import Image
 from mmedge_ros.flight_memory import FlightMemoryError
-from mmedge_ros.flight_memory.memory_encoder import MemoryEncoder
 from mmedge_ros.flight_memory.moment import Vectors
+from mmedge_ros.flight_memory.pair_encoder import open_encoder
 from mmedge_ros.flight_memory.scorers import bundle_of
 from mmedge_ros.flight_memory.store_file import StoreHeader
 from mmedge_ros.sensing import SensingError
@@ -65,4 +65,4 @@ def embedding_by(header: StoreHeader, bundles: Iterable[Path]) -> Embed:
     It raises FlightMemoryError if the bundle is not among these, and EncodingError if that cannot
     be used.
     """
-    return lambda picture: MemoryEncoder(bundle_of(header, bundles)).taps_of([picture])
+    return lambda picture: open_encoder(bundle_of(header, bundles)).taps_of([picture])

@@ -20,14 +20,17 @@ from mmedge_ros.data_types import (
     Unit,
     UnitFeatures,
 )
+from mmedge_ros.encoding.bundle.default_model import default_detector
 from mmedge_ros.encoding.detector import DetectorParameters, Image
+from mmedge_ros.encoding.pair_description import pair_warning
 from mmedge_ros.flight_memory import FlightMemoryError
-from mmedge_ros.flight_memory.memory_encoder import MemoryEncoder, bundle_that_embeds
+from mmedge_ros.flight_memory.memory_encoder import bundle_that_embeds
 from mmedge_ros.flight_memory.memory_store import MemoryWriter, memory_folder
 from mmedge_ros.flight_memory.moment import (
     MemoryItem,
 )
 from mmedge_ros.flight_memory.open_batch import MOST_IN_BATCH, OpenBatch
+from mmedge_ros.flight_memory.pair_encoder import AnyEncoder, open_encoder
 from mmedge_ros.flight_memory.store_file import FILE_NAME, remove_older
 from mmedge_ros.flight_memory.view_maker import (
     LEAST_HEIGHT,
@@ -72,12 +75,14 @@ def build_memory(
     detector: str = '',
     on_share: OnShare = lambda _share, _words: None,
     configurations: tuple[Configuration, ...] = (),
+    encoder: str = '',
 ) -> BuiltMemory:
     """Make the memory of a recording, in the place of one that is there, also of an older format.
 
-    :param detector: model or bundle; '' takes what suits the recording. If it has no recogniser,
-        that of another bundle embeds
+    :param detector: model or bundle; '' takes what suits the recording
     :param configurations: those that take effect while it is replayed
+    :param encoder: bundle or pair that embeds; '' is the detector's bundle, or if that has no
+        recogniser, another one
     :raises ReplayError: if the recording cannot be read
     :raises EncodingError: if the bundle cannot be used
     :raises FlightMemoryError: if the memory cannot be written
@@ -86,7 +91,9 @@ def build_memory(
         if CAMERA not in opened.modalities:
             raise FlightMemoryError(f'{recording} has no pictures, so nothing can be kept of it')
         model = replay_detector(opened, detector)
-    encoder = MemoryEncoder(bundle_that_embeds(model))
+        embedding = default_detector(encoder) if encoder else bundle_that_embeds(model)
+        warning = pair_warning(embedding, opened.is_simulated)
+    opened_encoder = open_encoder(embedding)
     options = OfflineOptions(
         recording,
         str(model),
@@ -97,26 +104,26 @@ def build_memory(
     remove_older(folder)
     is_there = (folder / FILE_NAME).exists()
     # Opened first: what cannot be written is said before the flight is replayed.
-    with MemoryWriter(folder, None if is_there else encoder.header) as writer:
+    with MemoryWriter(folder, None if is_there else opened_encoder.header) as writer:
         record = replay_offline(
             options, lambda share, _: on_share(_REPLAYING * share, 'following what moves')
         )
         writer.forget_all()
-    builder = _Builder(record, encoder)
-    with MemoryWriter(folder, encoder.header) as writer:
+    builder = _Builder(record, opened_encoder)
+    with MemoryWriter(folder, opened_encoder.header) as writer:
         with Recording(recording) as opened:
             builder.read(opened, writer, on_share)
         writer.compact()
     return BuiltMemory(
         *(folder, builder.kept, len(builder.tracks), builder.key_frames),
-        tuple(record.problems),
+        (*([warning] if warning else []), *record.problems),
     )
 
 
 class _Builder:
     """Chooses views of a replayed flight and hands them to a writer."""
 
-    def __init__(self, record: RunRecord, encoder: MemoryEncoder) -> None:
+    def __init__(self, record: RunRecord, encoder: AnyEncoder) -> None:
         self.kept = self.key_frames = 0
         self.tracks: set[int] = set()
         self._record = record

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from mmedge_ros.flight_memory.memory_encoder import MemoryEncoder
 from mmedge_ros.flight_memory.memory_store import Displaced, MemoryWriter
 from mmedge_ros.flight_memory.moment import MemoryItem
+from mmedge_ros.flight_memory.pair_encoder import AnyEncoder
 from mmedge_ros.flight_memory.view_maker import ChosenView
 
 MOST_IN_BATCH = 50
@@ -18,7 +18,7 @@ class OpenBatch:
     :param with_pictures: False writes views without their thumbnails
     """
 
-    def __init__(self, encoder: MemoryEncoder, with_pictures: bool = True) -> None:
+    def __init__(self, encoder: AnyEncoder, with_pictures: bool = True) -> None:
         self._encoder = encoder
         self._with_pictures = with_pictures
         self._items: list[MemoryItem] = []

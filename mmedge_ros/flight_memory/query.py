@@ -79,6 +79,12 @@ class ParsedQuery:
         said = (subject.labels, subject.attributes, subject.motions)
         return any((*said, self.relations, self.lights, self.phases))
 
+    def left_to_text(self) -> ParsedQuery:
+        """Return the query for a text encoder: no word that it is given is unknown."""
+        phrases = (self.subject, *(relation.other for relation in self.relations))
+        given = {word for phrase in phrases for word in phrase.words}
+        return replace(self, unknown=tuple(word for word in self.unknown if word not in given))
+
     def of(self, phrase: Phrase) -> ParsedQuery:
         """Return the query for another object alone, as a scorer takes it."""
         return ParsedQuery(' '.join(phrase.words), phrase)

@@ -18,7 +18,7 @@ from mmedge_ros.encoding.detector import Image
 # 85: 4.2).
 OBJECT_SIDE, _OBJECT_QUALITY = 64, 85
 KEY_FRAME_SIDE, _KEY_FRAME_QUALITY = 128, 70
-_MARGIN = 0.1
+MARGIN = 0.1
 
 
 def object_thumbnail(picture: Image, box: Box) -> bytes:
@@ -26,7 +26,7 @@ def object_thumbnail(picture: Image, box: Box) -> bytes:
 
     :raises EncodingError: if nothing of the box lies in the picture
     """
-    return _jpeg(cut(picture, box, _MARGIN), OBJECT_SIDE, _OBJECT_QUALITY)
+    return _jpeg(cut(picture, box, MARGIN), OBJECT_SIDE, _OBJECT_QUALITY)
 
 
 def key_frame_thumbnail(picture: Image) -> bytes:

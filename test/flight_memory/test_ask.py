@@ -26,6 +26,8 @@ from mmedge_ros.flight_memory.search import SearchResult
 class FirstValue:
     """Rates views by the first value of their vector."""
 
+    knows_all_words = False
+
     def scores(self, query: ParsedQuery, vectors: Vectors) -> FloatArray:
         return vectors[:, 0].astype(float)
 

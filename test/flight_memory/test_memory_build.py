@@ -168,8 +168,8 @@ def test_a_memory_of_another_bundle_is_replaced_and_searched_by_its_own(
         build_memory(str(copy), bundle)
     code, _, err = run('search', 'car', '--flight', str(copy))
     assert code == 1
-    assert 'name it with --detector' in err
-    code, out, _ = run('search', 'car', '--flight', str(copy), '--detector', str(other))
+    assert 'name it with --encoder' in err
+    code, out, _ = run('search', 'car', '--flight', str(copy), '--encoder', str(other))
     assert code == 0
     assert ' car ' in out
 

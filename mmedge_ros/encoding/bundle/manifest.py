@@ -39,12 +39,13 @@ class BundleFile:
     size_bytes: int | None
     precision: str = PRECISIONS[0]
 
-    def verified(self) -> Path:
+    def verified(self, suffixes: tuple[str, ...] = (*SUFFIXES, _GATE_SUFFIX)) -> Path:
         """Return the path of the file once it is known to be the manifest's.
 
+        :param suffixes: what its name may end in
         :raises EncodingError: if it is missing, or is not the manifest's
         """
-        require_weights(self.path, (*SUFFIXES, _GATE_SUFFIX))
+        require_weights(self.path, suffixes)
         size = self.path.stat().st_size
         if self.size_bytes is not None and size != self.size_bytes:
             raise EncodingError(

@@ -208,7 +208,7 @@ def load_bundle(folder: Path) -> ModelBundle:
         fusion_threshold=threshold,
         gate=manifest.file('gate', 'network') if manifest.has('gate') else None,
         has_grid=has_grid,
-        domain=_domain(manifest),
+        domain=domain_of(manifest),
         content=manifest.content,
     )
 
@@ -295,7 +295,11 @@ def _as_onnx(weights: Path, parameters: DetectorParameters) -> Path:
     return exported_onnx(weights, (width, height))
 
 
-def _domain(manifest: Manifest) -> str:
+def domain_of(manifest: Manifest) -> str:
+    """Return what pictures the networks of a manifest were trained on; '' where it has no word.
+
+    :raises EncodingError: if it says something else
+    """
     domain = manifest.text('domain') if manifest.has('domain') else ''
     if domain not in ('', REAL, SIMULATED):
         raise EncodingError(

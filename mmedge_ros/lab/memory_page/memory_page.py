@@ -126,7 +126,7 @@ def render_memory_page(content: PageContent, folders: Sequence[Path]) -> str:
         flights=flights,
         content=content,
         colours={label: f'--c{place % _COLOURS}' for place, label in enumerate(labels)},
-        suggestions=_suggestions(labels),
+        suggestions=labels[:4] if content.needs_text else _suggestions(labels),
         longest=LONGEST_QUERY,
         no_absence=NO_ABSENCE,
         data=data,

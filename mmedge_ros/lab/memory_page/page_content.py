@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mmedge_ros.flight_memory.attribute_space import AttributeSpace
 from mmedge_ros.flight_memory.int4 import packed
 from mmedge_ros.flight_memory.item_table import Integers, ItemTable
 from mmedge_ros.flight_memory.memory_store import MemoryReader
@@ -26,6 +25,7 @@ from mmedge_ros.flight_memory.moment import (
 )
 from mmedge_ros.flight_memory.query import vocabulary
 from mmedge_ros.flight_memory.relations import limits
+from mmedge_ros.flight_memory.scorers import Space
 from mmedge_ros.flight_memory.search import groups_of
 from mmedge_ros.flight_memory.thumbnail import picture_of
 from mmedge_ros.flight_memory.view_choice import ViewQuality
@@ -79,22 +79,24 @@ class PageFlight:
 
 @dataclass(frozen=True)
 class PageContent:
-    """All of a page. ``left_out`` moments of the memories are not in it."""
+    """All of a page. ``left_out`` moments of the memories are not in it.
+
+    ``needs_text`` says that looks of some are rated by a text network, which a page cannot run.
+    """
 
     flights: tuple[PageFlight, ...]
     data: dict[str, Any]
     left_out: int
     damaged: int
+    needs_text: bool = False
 
     @property
     def moments(self) -> list[PageMoment]:
         return [moment for flight in self.flights for moment in flight.moments]
 
 
-def page_content(
-    memories: Sequence[MemoryReader], spaces: Sequence[AttributeSpace]
-) -> PageContent:
-    """Read what a page holds of memories; ``spaces`` are those of their bundles.
+def page_content(memories: Sequence[MemoryReader], spaces: Sequence[Space]) -> PageContent:
+    """Read what a page holds of memories; ``spaces`` are those of their bundles or pairs.
 
     :raises FlightMemoryError: if a memory cannot be read
     """
@@ -106,7 +108,7 @@ def page_content(
     for flight, space in zip(flights, spaces, strict=True):
         # Taps of two bundles are never compared, though their heads may say the same.
         header = flight.memory.header
-        own = {'bundle': header.manifest, 'length': space.length, 'taps': header.tap_length}
+        own = {'bundle': header.manifest, 'length': header.length, 'taps': header.tap_length}
         own |= space.places()
         if own not in places:
             places.append(own)
@@ -129,7 +131,8 @@ def page_content(
         'flights': [flight.data for flight in written],
     }
     damaged = sum(flight.table.damaged for flight in flights)
-    return PageContent(tuple(written), data, left_out, damaged)
+    needs_text = any(space.knows_all_words for space in spaces)
+    return PageContent(tuple(written), data, left_out, damaged, needs_text)
 
 
 @dataclass

@@ -12,18 +12,21 @@ from typing import Any
 
 import pytest
 from hand_made_looks import BUNDLE, DESCRIPTION, HEADER, NOTHING, jpeg, look, seen
-from hand_made_moments import key_frame, memory_of
+from hand_made_moments import LENGTH, direction, key_frame, memory_of, view
 from page_outline import PageOutline
+from tiny_pair import write_tiny_pair
 from typer.testing import CliRunner
 
 from mmedge_ros.commands.memory import memory_app
 from mmedge_ros.data_types import NS_PER_S, Box
+from mmedge_ros.encoding.bundle.weights import sha256_of
 from mmedge_ros.flight_memory import FlightMemoryError
 from mmedge_ros.flight_memory.memory_store import MemoryReader
 from mmedge_ros.flight_memory.moment import DronePose, FlightPhase, MemoryItem, Spot
 from mmedge_ros.flight_memory.query import MemoryQuery, read_query, vocabulary
 from mmedge_ros.flight_memory.scorers import scorer_for
 from mmedge_ros.flight_memory.search import SearchResult, search, taps_of
+from mmedge_ros.flight_memory.store_file import StoreHeader
 from mmedge_ros.lab.memory_page import page_content
 from mmedge_ros.lab.memory_page.memory_page import write_memory_page
 from mmedge_ros.lab.reporting import page as reporting
@@ -285,6 +288,27 @@ def questions(chance: random.Random) -> list[str]:
     ]
 
 
+def answers_of(
+    data: dict[str, Any], folder: Path, asked: list[dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """What the script of a page with these data answers."""
+    code = (TEMPLATES / 'memory_search.js.j2').read_text()
+    script = folder / 'asked.js'
+    script.write_text(
+        f'{code}\nconst memory = memorySearch.open({json.dumps(data)});\n'
+        f'const asked = {json.dumps(asked)};\n'
+        'console.log(JSON.stringify(asked.map(({ text, like }) => {\n'
+        '  const found = memorySearch.search(memory, text, like);\n'
+        '  const ids = one => one.rows.map(row => memory.flights[one.flight].items.id[row]);\n'
+        '  return { notes: found.notes, rated: found.rated,\n'
+        '    understood: found.parsed.isUnderstood,\n'
+        '    moments: found.moments.map(one => [one.flight, ids(one), one.score]) };\n'
+        '})));\n'
+    )
+    answers: list[dict[str, Any]] = json.loads(node(script))
+    return answers
+
+
 class Asked:
     """Two flights, their page's data, and what node says of questions."""
 
@@ -304,21 +328,7 @@ class Asked:
         self.labels = {str(one) for m in self.memories for one in m.table().texts['label']}
 
     def by_page(self, folder: Path, asked: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        code = (TEMPLATES / 'memory_search.js.j2').read_text()
-        script = folder / 'asked.js'
-        script.write_text(
-            f'{code}\nconst memory = memorySearch.open({json.dumps(self.data)});\n'
-            f'const asked = {json.dumps(asked)};\n'
-            'console.log(JSON.stringify(asked.map(({ text, like }) => {\n'
-            '  const found = memorySearch.search(memory, text, like);\n'
-            '  const ids = one => one.rows.map(row => memory.flights[one.flight].items.id[row]);\n'
-            '  return { notes: found.notes, rated: found.rated,\n'
-            '    understood: found.parsed.isUnderstood,\n'
-            '    moments: found.moments.map(one => [one.flight, ids(one), one.score]) };\n'
-            '})));\n'
-        )
-        answers: list[dict[str, Any]] = json.loads(node(script))
-        return answers
+        return answers_of(self.data, folder, asked)
 
     def by_us(self, query: MemoryQuery) -> SearchResult:
         return search(self.memories, query, self.find, 1000)
@@ -379,3 +389,47 @@ def test_the_script_of_the_page_is_sound(asked: Asked, tmp_path: Path) -> None:
     begin, end = asked.page.rindex('<script>') + len('<script>'), asked.page.rindex('</script>')
     script.write_text(asked.page[begin:end])
     node('--check', script)
+
+
+@pytest.fixture
+def paired(tmp_path: Path) -> str:
+    """The page of a memory whose words a text network rates; it is not needed for the page."""
+    pair = write_tiny_pair(tmp_path / 'pair')
+    (pair / 'text.onnx').unlink()
+    header = StoreHeader(sha256_of(pair / 'manifest.yaml'), LENGTH, LENGTH)
+    own = {'manifest': header.manifest, 'thumbnail': jpeg(90)}
+    memory_of(
+        tmp_path / 'flight.memory',
+        view(1, 2.0, vector=direction(1.0), **own),
+        view(2, 4.0, vector=direction(0.0, 1.0), **own),
+        view(3, 6.0, vector=direction(0.1, 1.0), label='car', **own),
+        header=header,
+    ).close()
+    write_memory_page([tmp_path / 'flight.memory'], [pair], tmp_path / 'page.html')
+    return (tmp_path / 'page.html').read_text()
+
+
+def test_a_page_that_cannot_rate_words_says_so(paired: str, tmp_path: Path) -> None:
+    words = PageOutline(paired).words
+    assert 'made with a text network, which this page cannot run' in words
+    assert 'mmedge memory search knows colours and all other words, too' in words
+    usual = page_of(tmp_path, seen('person red', 1), name='usual').words
+    assert 'which this page cannot run' not in usual
+
+
+@needs_node
+def test_a_page_that_cannot_rate_words_searches_by_label_and_likeness(
+    paired: str, tmp_path: Path
+) -> None:
+    (data,) = PageOutline(paired).data
+    like = {'flight': 0, 'moment': 1}
+    asked = [{'text': 'red person umbrella'}, {'text': 'car'}, {'text': '', 'like': like}]
+    coloured, label, alike = answers_of(data, tmp_path, asked)
+    assert [rows for _, rows, _ in coloured['moments']] == [[1], [2]]
+    assert {score for *_, score in coloured['moments']} == {0.0}
+    assert coloured['notes'] == [
+        'not in the vocabulary: umbrella',
+        'colours and other looks are not rated here; mmedge memory search does',
+    ]
+    assert ([rows for _, rows, _ in label['moments']], label['notes']) == ([[3]], [])
+    assert [rows for _, rows, _ in alike['moments']] == [[2], [3], [1]]
