@@ -212,7 +212,9 @@ def test_changed_pins_are_installed_into_the_environment_that_is_there(ready: Ch
     assert kinds(ready.notes()) == [*PIP, *BUILD]
 
 
-@pytest.mark.parametrize('name', ['msg/Track.msg', 'srv/QueryMemory.srv', 'CMakeLists.txt', 'cmake/executable.in'])
+@pytest.mark.parametrize(
+    'name', ['msg/Track.msg', 'srv/QueryMemory.srv', 'CMakeLists.txt', 'cmake/executable.in']
+)
 def test_a_changed_build_input_is_built_but_nothing_is_installed_from_the_network(
     ready: Checkout, name: str
 ) -> None:

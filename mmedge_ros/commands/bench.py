@@ -14,6 +14,7 @@ import typer
 from mmedge_ros.commands.bench_adaptation import adaptation
 from mmedge_ros.commands.bench_bricks import bricks
 from mmedge_ros.commands.bench_memory import memory
+from mmedge_ros.commands.bench_model import model
 from mmedge_ros.commands.bench_power import power
 from mmedge_ros.commands.bench_recognition import recognition
 from mmedge_ros.commands.bench_reuse import reuse
@@ -37,6 +38,7 @@ bench_app.command()(recognition)
 bench_app.command()(memory)
 bench_app.command()(ring)
 bench_app.command()(bricks)
+bench_app.command()(model)
 
 _LIMITS = '60,80,120,140,160'
 _LONGEST_MS = 1e8

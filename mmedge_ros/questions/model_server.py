@@ -1,0 +1,353 @@
+"""Starts and stops a server of a user's own model: load, ask, release.
+
+A keeper process stands between this one and the server. It waits for the end of its standard
+input, which the kernel closes however this process ends; then it kills the server with its
+children and removes the private folder of its socket. The server has the lowest priority, and
+is the first to go where memory runs out.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import os
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import psutil
+
+from mmedge_ros.encoding.bricks import BrickState, BrickStatus, Loading, RunTime
+from mmedge_ros.questions.model_client import Endpoint, ModelError
+
+MODEL = 'language_model'
+_MAGIC = b'GGUF'
+_CONTEXT = 4096
+# A unix socket's path fits the kernel's field.
+_LONGEST_SOCKET = 100
+_MOST_SAID = 1 << 16
+# The keeper ends within milliseconds; a machine that is busy takes longer.
+_PATIENCE = 2.0
+# What of a failed start is waited for beyond its deadline (s).
+_RELEASING = 0.02
+
+# Runs without the package and without site packages: it must start at once and never fail.
+_KEEPER = r"""
+import ctypes, json, os, select, shutil, signal, subprocess, sys, threading
+
+folder, command, asker = sys.argv[1], sys.argv[2:], os.getppid()
+os.setpgrp()
+for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    signal.signal(number, signal.SIG_IGN)
+libc = ctypes.CDLL(None)
+
+
+def lowest():
+    os.setpgrp()
+    libc.prctl(1, signal.SIGKILL)
+    os.nice(19)
+    try:
+        with open('/proc/self/oom_score_adj', 'w') as file:
+            file.write('1000')
+    except OSError:
+        pass
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+
+
+def say(**words):
+    try:
+        os.write(1, json.dumps(words).encode() + b'\n')
+    except OSError:
+        pass
+
+
+def kill():
+    try:
+        os.killpg(server.pid, signal.SIGKILL)
+    except OSError:
+        pass
+
+
+def watch():
+    # A fork of the asker may hold the other end open.
+    while os.getppid() == asker:
+        if select.select([0], [], [], 1.0)[0] and not os.read(0, 4096):
+            break
+    kill()
+
+
+try:
+    server = subprocess.Popen(command, stdin=subprocess.DEVNULL, preexec_fn=lowest)
+    say(pid=server.pid)
+    threading.Thread(target=watch, daemon=True).start()
+    os.waitid(os.P_PID, server.pid, os.WEXITED | os.WNOWAIT)
+    kill()
+    say(ended=server.wait())
+finally:
+    shutil.rmtree(folder, ignore_errors=True)
+"""
+
+
+@dataclass(frozen=True)
+class ModelFiles:
+    """A user's own model: a GGUF, and the projector (mmproj) that lets it see, if there is one."""
+
+    model: Path
+    projector: Path | None = None
+
+
+def half_of_the_processors() -> int:
+    """Return how many threads a model has by default."""
+    return max(len(os.sched_getaffinity(0)) // 2, 1)
+
+
+class ModelServer:
+    """A server of a model; a context manager that ends it.
+
+    :param threads: of the server; half of the processors if 0
+    :param context: tokens of prompt and answer together
+    :param command: what serves, given a JSON of the files and the socket; that of
+        `model_process` if empty
+    :param monotonic: seconds
+    """
+
+    def __init__(
+        self,
+        files: ModelFiles,
+        threads: int = 0,
+        context: int = _CONTEXT,
+        command: Sequence[str] = (),
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._files = files
+        self._threads = threads or half_of_the_processors()
+        self._context = context
+        self._command = command or (sys.executable, '-m', 'mmedge_ros.questions.model_process')
+        self._monotonic = monotonic
+        self._keeper: subprocess.Popen[bytes] | None = None
+        self._folder = ''
+        self._pid = 0
+        self._said = b''
+        self._state, self._problem = BrickState.RELEASED, ''
+        self._loading = Loading()
+        self._runs = RunTime(monotonic)
+
+    def __enter__(self) -> ModelServer:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    @property
+    def pid(self) -> int:
+        """The process of the server; 0 without one."""
+        return self._pid
+
+    def start(self, deadline: float) -> Endpoint:
+        """Load the model; return where it is asked.
+
+        :param deadline: instant (s) of the monotonic clock
+        :raises ModelError: if it is not ready by then; nothing is left running
+        """
+        self.stop()
+        begun = self._monotonic()
+        self._state, self._problem = BrickState.LOADING, ''
+        try:
+            self._require_loadable()
+            socket = self._begin()
+            self._await_ready(deadline)
+        except ModelError as err:
+            self.stop(max(deadline, self._monotonic() + _RELEASING))
+            self._state, self._problem = BrickState.FAILED, str(err)
+            raise
+        except BaseException:
+            self.stop()
+            raise
+        self._loading = Loading(self._monotonic() - begun, self.memory())
+        self._state = BrickState.RESIDENT
+        return Endpoint(socket=socket)
+
+    def ran(self, seconds: float) -> None:
+        """Enter how long an answer took that ends now."""
+        self._runs.add(seconds)
+
+    def memory(self) -> int:
+        """Return the memory (bytes) of the server; 0 without one."""
+        with contextlib.suppress(psutil.Error):
+            return int(psutil.Process(self._pid).memory_info().rss) if self._pid else 0
+        return 0
+
+    def status(self) -> BrickStatus:
+        """Say what it does and costs."""
+        loaded = self._state == BrickState.RESIDENT
+        return BrickStatus(
+            MODEL,
+            precision='',
+            state=self._runs.state if loaded else self._state,
+            load_time=self._loading.seconds,
+            run_time=self._runs.mean,
+            memory=self._loading.memory,
+            problem=self._problem,
+        )
+
+    def problem(self, until: float) -> str:
+        """Say why the server has ended; '' if it runs at an instant (s) of the monotonic clock."""
+        for words in self._news(until):
+            if 'ended' in words:
+                return _ended(words['ended'])
+        return ''
+
+    def stop(self, until: float = math.inf) -> None:
+        """Kill the server with its children and remove its folder; nothing where none runs.
+
+        :param until: instant (s) of the monotonic clock; what is not gone by then goes later
+        """
+        keeper, self._keeper = self._keeper, None
+        if keeper is not None:
+            for pipe in (keeper.stdin, keeper.stdout):
+                if pipe is not None:
+                    with contextlib.suppress(OSError):
+                        pipe.close()
+            end = partial(_end, keeper, self._pid, self._folder)
+            if until == math.inf:
+                end()
+            else:
+                # Taking gigabytes back takes the kernel a while.
+                ending = threading.Thread(target=end, daemon=True)
+                ending.start()
+                ending.join(max(until - self._monotonic(), 0.0))
+        elif self._folder:
+            shutil.rmtree(self._folder, ignore_errors=True)
+        self._folder, self._pid, self._said = '', 0, b''
+        if self._state != BrickState.FAILED:
+            self._state = BrickState.RELEASED
+
+    def _require_loadable(self) -> None:
+        files = [path for path in (self._files.model, self._files.projector) if path is not None]
+        for path in files:
+            _require_gguf(path)
+        needed = sum(path.stat().st_size for path in files)
+        free = psutil.virtual_memory().available
+        if needed > free:
+            raise ModelError(
+                f'{files[0].name} needs more than {needed / 1e9:.1f} GB of memory, and '
+                f'{free / 1e9:.1f} GB are free; take a smaller model or fewer bits'
+            )
+
+    def _begin(self) -> str:
+        """Start keeper and server; return the path of the socket."""
+        try:
+            self._folder = tempfile.mkdtemp(prefix='mmedge-model-')
+            socket = f'{self._folder}/model.sock'
+            if len(socket.encode()) > _LONGEST_SOCKET:
+                raise ModelError(
+                    f'{self._folder} is too long a name for a socket; set TMPDIR to a shorter one'
+                )
+            projector = self._files.projector
+            settings = {
+                'model': str(self._files.model.absolute()),
+                'projector': str(projector.absolute()) if projector is not None else '',
+                'socket': socket,
+                'threads': self._threads,
+                'context': self._context,
+            }
+            self._keeper = subprocess.Popen(
+                [
+                    *(sys.executable, '-I', '-S', '-c', _KEEPER, self._folder),
+                    *(*self._command, json.dumps(settings)),
+                ],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+            )
+        except OSError as err:
+            raise ModelError(f'no model server can be started: {err.strerror or err}') from err
+        return socket
+
+    def _await_ready(self, deadline: float) -> None:
+        for words in self._news(deadline):
+            if isinstance(pid := words.get('pid'), int):
+                self._pid = pid
+            elif words.get('ready'):
+                return
+            elif isinstance(reason := words.get('problem'), str):
+                raise ModelError(reason)
+            elif 'ended' in words:
+                raise ModelError(f'{_ended(words["ended"])} while {self._files.model.name} loaded')
+        raise ModelError(f'{self._files.model.name} was not loaded by the deadline')
+
+    def _news(self, deadline: float) -> Iterator[Mapping[str, Any]]:
+        """Yield what keeper and server say until a deadline; what has come is always read."""
+        pipe = self._keeper.stdout if self._keeper is not None else None
+        while pipe is not None:
+            while b'\n' in self._said:
+                line, _, self._said = self._said.partition(b'\n')
+                with contextlib.suppress(ValueError, RecursionError):
+                    words = json.loads(line)
+                    if isinstance(words, dict):
+                        yield words
+            left = max(deadline - self._monotonic(), 0.0)
+            if not select.select([pipe], [], [], left)[0]:
+                return
+            received = os.read(pipe.fileno(), _MOST_SAID)
+            self._said += received
+            if not received:
+                yield {'ended': None}
+                return
+            if len(self._said) > _MOST_SAID:
+                yield {'problem': 'the process of the model server is none of ours: it babbles'}
+                return
+
+
+def _require_gguf(path: Path) -> None:
+    """Refuse what is no model before a process is started for it.
+
+    :raises ModelError: with the path
+    """
+    try:
+        with path.open('rb') as file:
+            begin = file.read(len(_MAGIC)) if path.is_file() else b''
+    except OSError as err:
+        raise ModelError(f'{path}: {err.strerror or err}') from err
+    if begin != _MAGIC:
+        raise ModelError(f'{path}: no GGUF file, which a model is read from')
+
+
+def _ended(code: object) -> str:
+    """Say how a server has ended, by its exit code."""
+    if code == -signal.SIGKILL:
+        return 'the model server was killed, as it is where memory runs out'
+    if isinstance(code, int) and code < 0:
+        return f'the model server broke down (signal {-code})'
+    return 'the model server ended'
+
+
+def _end(keeper: subprocess.Popen[bytes], server: int, folder: str) -> None:
+    """Wait until a keeper has killed its server and ended; kill both where it does not."""
+    try:
+        keeper.wait(_PATIENCE)
+    except subprocess.TimeoutExpired:
+        if server:
+            with contextlib.suppress(OSError):
+                os.killpg(server, signal.SIGKILL)
+        keeper.kill()
+        keeper.wait()
+    shutil.rmtree(folder, ignore_errors=True)
