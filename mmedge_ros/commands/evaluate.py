@@ -139,6 +139,14 @@ def evaluate(
             'one core for each flight',
         ),
     ] = False,
+    questions: Annotated[
+        bool,
+        flag(
+            '--questions',
+            'how many questions about flights are answered rightly, into FOLDER/questions; ten '
+            'seconds of one core for each flight',
+        ),
+    ] = False,
     crops: Annotated[
         Path | None,
         option(
@@ -190,8 +198,15 @@ def evaluate(
         seeds=seeds,
         results=tuple(results or ()),
     )
+    if memory and questions:
+        raise typer.BadParameter('name one of --memory and --questions')
+    if questions:
+        _refuse_beside(options, ray, against, store, crops, '--questions')
+        with plain_errors():
+            typer.echo(_judge_questions(options, Work(out, jobs, ray, timing)))
+        return
     if memory:
-        _refuse_beside_memory(options, ray, against, store)
+        _refuse_beside(options, ray, against, store, None, '--memory')
         with plain_errors():
             typer.echo(_judge_memory(options, Work(out, jobs, ray, timing), crops))
         return
@@ -344,15 +359,42 @@ def _evaluate(options: Options, work: Work, against: Path | None, store: Path | 
     return _fails_regression(report, against, store)
 
 
-def _refuse_beside_memory(
-    options: Options, ray: str, against: Path | None, store: Path | None
+def _refuse_beside(
+    options: Options,
+    ray: str,
+    against: Path | None,
+    store: Path | None,
+    crops: Path | None,
+    name: str,
 ) -> None:
-    if options.is_about_policies or ray or against or store:
+    if options.is_about_policies or ray or against or store or crops:
+        beside = '--bundle, --crops, --out' if name == '--memory' else '--bundle, --out'
         raise typer.BadParameter(
-            'judges no policies: beside sets, only --bundle, --crops, --out and what flights and '
-            'jobs there are go with it',
-            param_hint='--memory',
+            f'judges no policies: beside sets, only {beside} and what flights and jobs there are '
+            'go with it',
+            param_hint=name,
         )
+
+
+def _judge_questions(options: Options, work: Work) -> Path:
+    """Judge answers to questions; returns where the report is."""
+    from mmedge_ros.commands.evaluate_questions import FOLDER, SECONDS_EACH, judge_questions
+    from mmedge_ros.lab.comparison.sample_flights import core_seconds
+
+    def cost(seconds: float, *, simulated: bool = False) -> float:
+        made = core_seconds(seconds, 0, simulated=simulated)
+        return made + SECONDS_EACH * seconds / _FULL[1]
+
+    flights = _flights(options, work, cost)
+    say(f'{len(flights)} flights are replayed, about {SECONDS_EACH:g} s of a core each')
+    return judge_questions(
+        options.bundle,
+        options.sets or (Path(SIMULATED),),
+        flights,
+        work.out / FOLDER,
+        work.jobs,
+        f'{options.command} --questions',
+    )
 
 
 def _judge_memory(options: Options, work: Work, crops: Path | None) -> Path:

@@ -61,14 +61,14 @@ def _tables(report: dict[str, Any]) -> Iterator[Table]:
         table = new_table(f'\nin words, by {factor}', '', 'questions', 'hit@10 (95 %)', 'hit@1')
         for name, row in strata.items():
             count = f'{row["questions"]:.0f}'
-            add_row(table, name, count, _estimate(row['hit_10']), _value(row['hit_1']))
+            add_row(table, name, count, estimate_words(row['hit_10']), _value(row['hit_1']))
         yield table
     refining = report['refining']
     table = new_table(
         f'\n{refining["from"]}, refined to {refining["to"]}', 'refined', 'hit@10 (95 %)', 'hit@1'
     )
     for count, row in refining['rows'].items():
-        add_row(table, count, _estimate(row['hit_10']), _value(row['hit_1']))
+        add_row(table, count, estimate_words(row['hit_10']), _value(row['hit_1']))
     yield table
     examples = report['examples']
     if examples is not None:
@@ -86,8 +86,10 @@ def _tables(report: dict[str, Any]) -> Iterator[Table]:
 def _rows(title: str, rows: dict[str, Any]) -> Table:
     table = new_table(title, '', 'hit@10 (95 %)', 'hit@1 (95 %)', 'memory - this, hit@10')
     for row in rows.values():
-        lost = _estimate(row['hit_10_of_memory_minus_this'])
-        add_row(table, row['words'], _estimate(row['hit_10']), _estimate(row['hit_1']), lost)
+        lost = estimate_words(row['hit_10_of_memory_minus_this'])
+        add_row(
+            table, row['words'], estimate_words(row['hit_10']), estimate_words(row['hit_1']), lost
+        )
     return table
 
 
@@ -112,10 +114,11 @@ def _sentences(report: dict[str, Any]) -> Iterator[str]:
     for problem in report['problems']:
         yield f'note: {problem}'
     for verdict in report['verdicts']:
-        yield f'{verdict["verdict"]}: {verdict["target"]}: {_estimate(verdict["found"])}'
+        yield f'{verdict["verdict"]}: {verdict["target"]}: {estimate_words(verdict["found"])}'
 
 
-def _estimate(values: dict[str, float | None]) -> str:
+def estimate_words(values: dict[str, float | None]) -> str:
+    """Say a figure and its interval."""
     if values['low'] is None:
         return _value(values)
     return f'{_value(values)} ({values["low"]:.3f} to {values["high"]:.3f})'

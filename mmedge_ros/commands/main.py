@@ -14,6 +14,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 from typer.core import TyperGroup
 
+from mmedge_ros.commands.ask import ask
 from mmedge_ros.commands.bench import bench_app
 from mmedge_ros.commands.calibrate import calibrate
 from mmedge_ros.commands.demo import demo
@@ -184,7 +185,7 @@ def track_mot(
 # Panels of `mmedge --help` and the commands in each, in the order in which a newcomer needs them.
 PANELS: dict[str, dict[str, Callable[..., None] | typer.Typer]] = {
     'Start': {'demo': demo, 'replay': replay, 'up': up, 'record': record, 'doctor': doctor},
-    'Remember': {'memory': memory_app},
+    'Remember': {'memory': memory_app, 'ask': ask},
     'Simulate': {'simulate': simulate},
     'Compare': {
         'replay-set': replay_set,

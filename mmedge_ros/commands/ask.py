@@ -1,0 +1,134 @@
+"""`mmedge ask`: questions about a flight, answered from what was perceived."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from mmedge_ros.commands.display import StatusLine, say
+from mmedge_ros.commands.errors import plain_errors
+from mmedge_ros.commands.options import flag, option
+from mmedge_ros.commands.tables import add_row, new_table, print_parts
+
+if TYPE_CHECKING:
+    from mmedge_ros.questions.answers import Answer
+    from mmedge_ros.questions.observations import Observations
+    from mmedge_ros.questions.selection import LooksLike
+
+_MOST_QUESTIONS = 1000
+_MOST_SHOWN = 12
+
+
+def ask(
+    questions: Annotated[
+        list[str],
+        typer.Argument(
+            metavar='QUESTION...', help='such as "how many people within 20 m in the last minute?"'
+        ),
+    ],
+    flight: Annotated[
+        Path,
+        option('--flight', 'RECORDING', 'rosbag2 folder, a single .mcap, or a video', exists=True),
+    ],
+    detector: Annotated[
+        str, option('--detector', 'BUNDLE', 'what detects \\[what suits the recording]')
+    ] = '',
+    as_json: Annotated[bool, flag('--json', 'answers as JSON on standard output')] = False,
+) -> None:
+    """Answer questions about a recording: how many, was there, which, how fast, which of two.
+
+    It is replayed once for all questions. Looks are those of its memory (mmedge memory build).
+    """
+    if len(questions) > _MOST_QUESTIONS:
+        raise typer.BadParameter(f'ask at most {_MOST_QUESTIONS}', param_hint='QUESTION')
+    with plain_errors():
+        from mmedge_ros.questions.answers import KnownFlight
+        from mmedge_ros.questions.answers import ask as answer_to
+        from mmedge_ros.questions.observed_flight import observe_flight
+
+        with StatusLine(f'watching {flight.name}') as line:
+            observed = observe_flight(str(flight), detector, line.advance)
+        for problem in observed.problems:
+            say(f'note: {problem}')
+        observations, looks_like = _with_looks(flight, observed.observations, detector)
+        known = KnownFlight(observations, looks_like, observed.labels)
+        answers = [answer_to(question, known) for question in questions]
+    if as_json:
+        content = [
+            {'question': question, **_facts(one)}
+            for question, one in zip(questions, answers, strict=True)
+        ]
+        typer.echo(json.dumps(content, indent=2, allow_nan=False))
+    else:
+        for question, one in zip(questions, answers, strict=True):
+            _print(question if len(questions) > 1 else '', one)
+    if all(one.refused for one in answers):
+        raise typer.Exit(1)
+
+
+def _with_looks(
+    flight: Path, observations: Observations, detector: str
+) -> tuple[Observations, LooksLike]:
+    """Add what the memory of a flight knows of looks; where there is none, it is said why."""
+    from mmedge_ros.encoding.bundle.default_model import bundle_folders, default_detector
+    from mmedge_ros.flight_memory import FlightMemoryError
+    from mmedge_ros.flight_memory.memory_store import MemoryReader, memory_folder
+    from mmedge_ros.flight_memory.scorers import scorer_for
+    from mmedge_ros.questions.remembered_looks import remembered_looks
+    from mmedge_ros.questions.selection import no_looks
+
+    folder = memory_folder(flight)
+    if not folder.exists():
+        return observations, no_looks
+    try:
+        with MemoryReader(folder) as memory:
+            table, header = memory.table(), memory.header
+        bundles = [*bundle_folders(), *([default_detector(detector)] if detector else [])]
+        return remembered_looks(observations, table, scorer_for(bundles)(header))
+    except FlightMemoryError as err:
+        say(f'note: looks are not known: {err}')
+        return observations, no_looks
+
+
+def _facts(one: Answer) -> dict[str, Any]:
+    """Return an answer for other programs; null where something is not known."""
+    facts = asdict(one)
+    facts['evidence'] = [_known(evidence._asdict()) for evidence in one.evidence]
+    facts['refused'] = one.refused or None
+    return _known(facts)
+
+
+def _known(facts: dict[str, Any]) -> dict[str, Any]:
+    """Return facts without what is no number, which JSON does not have."""
+    return {
+        name: None if isinstance(value, float) and not math.isfinite(value) else value
+        for name, value in facts.items()
+    }
+
+
+def _print(question: str, one: Answer) -> None:
+    rows = one.evidence[:_MOST_SHOWN]
+    if question:
+        print_parts(f'\n{question}')
+    if one.refused:
+        print_parts(f'not answered: {one.refused}')
+        return
+    print_parts(one.text)
+    if one.watched is not None and one.watched < 1.0:
+        print_parts(f'The camera saw {one.watched:.0%} of that time.')
+    if not rows:
+        return
+    table = new_table('', 'track', 'what', 'when, s', 'closest, m', 'at, s', 'views')
+    for row in rows:
+        away = None if row.distance is None else f'{row.distance:.1f} +- {row.deviation:.1f}'
+        at = None if row.at is None else f'{row.at:.1f}'
+        views = ', '.join(map(str, row.views)) or None
+        add_row(table, row.track, row.label, f'{row.begin:.1f} to {row.end:.1f}', away, at, views)
+    print_parts(table)
+    if len(one.evidence) > len(rows):
+        say(f'{len(one.evidence) - len(rows)} more tracks; --json has all')

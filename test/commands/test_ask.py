@@ -1,0 +1,90 @@
+"""`mmedge ask`: a recording is replayed once, and questions are answered with their evidence."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hand_made_looks import HEADER, seen
+from hand_made_moments import memory_of
+from hand_made_observations import BEGIN_NS, hovering, observed, walked
+from typer.testing import CliRunner
+
+from mmedge_ros.commands.main import app
+from mmedge_ros.data_types import NS_PER_S
+from mmedge_ros.flight_memory.moment import Spot
+from mmedge_ros.flight_memory.store_file import FILE_NAME
+from mmedge_ros.questions import observed_flight
+from mmedge_ros.questions.observed_flight import ObservedFlight
+
+
+@pytest.fixture
+def flight(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A recording whose replay is put in by hand."""
+    replays = []
+
+    def replayed(recording: str, _detector: str, _on_share: object) -> ObservedFlight:
+        replays.append(recording)
+        assert len(replays) == 1
+        people = walked(1, velocity=(1.0, 0.0)), walked(2, place=(30.0, 5.0))
+        return ObservedFlight(observed(*people, drone=hovering()), ('person',), ('no radar',))
+
+    monkeypatch.setattr(observed_flight, 'observe_flight', replayed)
+    (tmp_path / 'flight').mkdir()
+    return tmp_path / 'flight'
+
+
+def run(*words: object) -> tuple[int, str, str]:
+    result = CliRunner().invoke(app, ['ask', *map(str, words)], env={'NO_COLOR': '1'})
+    return result.exit_code, result.stdout, result.stderr
+
+
+def test_an_answer_is_a_sentence_and_a_table_of_what_it_rests_on(flight: Path) -> None:
+    code, out, err = run('--flight', flight, 'was anybody within 15 m of the drone?')
+    assert code == 0
+    assert out.startswith('Yes: track 1 within 15 m of the drone, from 0.0 to 5.0 s')
+    assert ['1', 'person', '0.0', 'to', '5.0', '10.0', '+-', '0.5', '0.0', '-'] in [
+        line.split() for line in out.splitlines()
+    ]
+    assert 'note: no radar' in err
+
+
+def test_several_questions_cost_one_replay_and_are_answered_as_json(flight: Path) -> None:
+    questions = ('how many people at 2 s', 'how fast is track 1', 'how many happy people')
+    code, out, _ = run('--flight', flight, '--json', *questions)
+    assert code == 0
+    first, second, third = json.loads(out)
+    assert (first['value'], first['refused']) == (2, None)
+    assert second['value'] == pytest.approx(1.0)
+    assert second['evidence'][0]['track'] == 1
+    assert 'happy' in third['refused']
+
+
+def test_a_refused_question_ends_with_code_one_and_says_why(flight: Path) -> None:
+    code, out, _ = run('--flight', flight, "'; DROP TABLE items; --")
+    assert code == 1
+    assert out.startswith('not answered: ')
+    assert 'drop' in out
+
+
+def test_the_memory_beside_the_recording_says_how_tracks_look(flight: Path) -> None:
+    asked = ('--flight', flight, '--json', 'was anybody in blue there')
+    assert 'memory build' in json.loads(run(*asked)[1])[0]['refused']
+
+
+def test_looks_are_those_of_the_memory(flight: Path) -> None:
+    view = seen('person blue', 7, BEGIN_NS / NS_PER_S + 2.0, position=Spot(12.0, 0.0, 0.0))
+    memory_of(flight.with_name('flight.memory'), view, header=HEADER).close()
+    (found,) = json.loads(run('--flight', flight, '--json', 'was anybody in blue there')[1])
+    assert (found['value'], found['evidence'][0]['track']) == (True, 1)
+    assert found['source'] == 'tracks and memory'
+
+
+def test_a_damaged_memory_costs_the_looks_alone(flight: Path) -> None:
+    folder = flight.with_name('flight.memory')
+    folder.mkdir()
+    (folder / FILE_NAME).write_bytes(b'no memory at all')
+    code, out, err = run('--flight', flight, '--json', 'how many people at 2 s')
+    assert (code, json.loads(out)[0]['value']) == (0, 2)
+    assert 'looks are not known' in err

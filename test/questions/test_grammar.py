@@ -1,0 +1,211 @@
+"""Questions are read as they are meant, or refused with what was not understood."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mmedge_ros.flight_memory.moment import Motion
+from mmedge_ros.flight_memory.query import LONGEST_QUERY, Attribute
+from mmedge_ros.questions import QuestionError
+from mmedge_ros.questions.grammar import Asked, Kind, Measure, Question, Sense, read_question
+from mmedge_ros.questions.place_words import Anchor, PlaceLimit, Side
+
+LABELS = ('person', 'car', 'cyclist')
+
+
+def read(text: str) -> Question:
+    return read_question(text, LABELS)
+
+
+@pytest.mark.parametrize(
+    ('text', 'kind', 'asked'),
+    [
+        ('How many people were seen?', Kind.COUNT, Asked.COUNT),
+        ('count the cyclists', Kind.COUNT, Asked.COUNT),
+        ('what is the number of cars', Kind.COUNT, Asked.COUNT),
+        ('is there a dog?', Kind.EXISTENCE, Asked.EXISTS),
+        ('did you see anybody', Kind.EXISTENCE, Asked.EXISTS),
+        ('has anyone been near us', Kind.EXISTENCE, Asked.EXISTS),
+        ('is track 3 within 5 m of track 5', Kind.EXISTENCE, Asked.EXISTS),
+        ('What is near track 7?', Kind.OBJECT, Asked.LIST),
+        ('which people were running', Kind.OBJECT, Asked.LIST),
+        ('which tracks are closest to the drone?', Kind.OBJECT, Asked.EXTREME),
+        ('who came closest', Kind.OBJECT, Asked.EXTREME),
+        ('what is track 7', Kind.OBJECT, Asked.LABEL),
+        ('which way is track 7 going?', Kind.STATUS, Asked.HEADING),
+        ('where is track 7 heading', Kind.STATUS, Asked.HEADING),
+        ('is track 3 moving?', Kind.STATUS, Asked.MOTION),
+        ('how fast is track 3', Kind.STATUS, Asked.SPEED),
+        ('how fast did track 3 walk', Kind.STATUS, Asked.SPEED),
+        ('where was track 5', Kind.STATUS, Asked.PLACE),
+        ('how far away is track 2?', Kind.STATUS, Asked.DISTANCE),
+        ('when was track 2 first seen', Kind.STATUS, Asked.FIRST_SEEN),
+        ('how fast is the red van', Kind.STATUS, Asked.SPEED),
+        ('is track 3 faster than track 5?', Kind.COMPARISON, Asked.PAIR),
+        ('who came closer, 3 or 5?', Kind.COMPARISON, Asked.PAIR),
+        ('which is farther from track 2, track 3 or track 5', Kind.COMPARISON, Asked.PAIR),
+        ('are there more people than cars?', Kind.COMPARISON, Asked.COUNTS),
+        ('were there at least three people', Kind.COMPARISON, Asked.COUNTS),
+    ],
+)
+def test_each_kind_of_question_is_told_apart(text: str, kind: Kind, asked: Asked) -> None:
+    question = read(text)
+    assert (question.kind, question.asked) == (kind, asked)
+
+
+def test_time_place_label_look_and_motion_are_read_from_one_question() -> None:
+    question = read('How many people in red tops were walking within 20 m in the last minute?')
+    (phrase,) = question.phrases
+    assert phrase.labels == ('person',)
+    assert phrase.attributes == (Attribute('top', 'red'),)
+    assert phrase.motions == (Motion.WALKING,)
+    assert question.places == (PlaceLimit(most=20.0),)
+    assert question.span.last == 60.0
+
+
+@pytest.mark.parametrize(
+    ('words', 'place'),
+    [
+        ('within 20 m of the drone', PlaceLimit(most=20.0)),
+        ('closer than ten metres to us', PlaceLimit(most=10.0)),
+        ('more than 7.5 meters away from track 7', PlaceLimit(Anchor(track=7), least=7.5)),
+        ('within 5 m of 12.5, -3', PlaceLimit(Anchor(spot=(12.5, -3.0)), most=5.0)),
+        ('near track 7', PlaceLimit(Anchor(track=7), most=5.0)),
+        ('nearby', PlaceLimit(most=5.0)),
+        ('to the left of the drone', PlaceLimit(side=Side.LEFT)),
+        ('on our right', PlaceLimit(side=Side.RIGHT)),
+        ('in front of us', PlaceLimit(side=Side.AHEAD)),
+        ('behind the drone', PlaceLimit(side=Side.BEHIND)),
+    ],
+)
+def test_places_are_read_in_several_ways(words: str, place: PlaceLimit) -> None:
+    assert read(f'were there any people {words}?').places == (place,)
+
+
+def test_an_object_may_be_measured_from() -> None:
+    (place,) = read('was anybody within 8 m of a red van').places
+    assert place.most == 8.0
+    assert place.anchor.phrase is not None
+    assert place.anchor.phrase.labels == ('car',)
+    assert place.anchor.phrase.attributes == (Attribute('', 'red'),)
+
+
+def test_who_is_compared_by_what_is_read() -> None:
+    question = read('did track 3 come closer to track 9 than track 5?')
+    assert question.tracks == (3, 5)
+    assert (question.measure, question.is_largest) == (Measure.DISTANCE, False)
+    assert (question.is_yes_or_no, question.is_closest) == (True, True)
+    assert question.anchor == Anchor(track=9)
+    counts = read('were there fewer cars than people at 0:05')
+    assert counts.sense is Sense.FEWER
+    assert [phrase.labels for phrase in counts.than] == [('person',)]
+
+
+def test_several_objects_count_as_any_of_them() -> None:
+    assert [p.labels for p in read('how many people and cars').phrases] == [('person',), ('car',)]
+    (one,) = read('how many people in a red and white shirt').phrases
+    assert len(one.attributes) == 2
+
+
+def test_a_track_that_was_called_something_is_remembered_as_such() -> None:
+    question = read('is person 3 faster than car 5')
+    assert question.tracks == (3, 5)
+    assert question.called == ((3, 'person'), (5, 'car'))
+
+
+@pytest.mark.parametrize(
+    ('text', 'named'),
+    [
+        ('how many happy people', 'happy'),
+        ('are all people moving', 'all'),
+        ('is nobody there', 'nobody'),
+        ('how many people without a car', 'without'),
+        ('who left', 'left'),
+        ('how many people in the last 5', '5'),
+        ('how many people at night', 'light'),
+        ('person with a dog', 'person with a dog'),
+        ('how many people left of track 7', 'left'),
+        ('how many people left of something', 'left'),
+        ('how many people before 3 s and after 5 s', 'two times'),
+        ('how many people between 3 and 5', '5'),
+        ('how many', 'how many'),
+        ('how many people at 0:75', '0:75'),
+        ('is track 3 faster than track 3', 'itself'),
+        ('tell me a joke', 'joke'),
+        ('', 'nothing is asked'),
+        ('how many people or so', 'so'),
+        ('were there 3 people', '3'),
+        ("'; DROP TABLE items; --", 'drop'),
+        ('how many $(rm -rf /) people', 'rm'),
+        ('how many people in ../../etc/passwd', 'etc'),
+    ],
+)
+def test_what_is_not_understood_is_named_and_refuses_the_question(text: str, named: str) -> None:
+    with pytest.raises(QuestionError, match=named):
+        read(text)
+
+
+def test_a_question_is_at_most_so_long() -> None:
+    with pytest.raises(QuestionError, match='at most'):
+        read('how many people ' * (LONGEST_QUERY // 10))
+    # One sign may stand for many.
+    with pytest.raises(QuestionError, match='at most'):
+        read('\N{ARABIC LIGATURE SALLALLAHOU ALAYHE WASALLAM}' * (LONGEST_QUERY - 1))
+
+
+def is_handled(text: str) -> bool:
+    """Whether a text is read as a question or refused with a reason."""
+    try:
+        return isinstance(read(text), Question)
+    except QuestionError as err:
+        return bool(str(err))
+
+
+@given(st.text(max_size=LONGEST_QUERY))
+def test_any_text_is_read_or_refused(text: str) -> None:
+    assert is_handled(text)
+
+
+WORDS = (
+    'how many people is track 7 3 within 20 m of the drone in last minute between 0:05 and 8 s '
+    'who what which closest faster than near car left right , - or was at 12:30 red not'
+)
+
+
+@given(st.lists(st.sampled_from(WORDS.split()), max_size=60).map(' '.join))
+def test_words_in_any_order_are_read_or_refused(text: str) -> None:
+    assert is_handled(text)
+
+
+@pytest.mark.parametrize(
+    ('said', 'plain'),
+    [
+        ('Could you tell me how many cars there are?', 'how many cars'),
+        ("how many people weren't moving", 'how many people were standing'),
+        ('how far apart are tracks 3 and 5', 'what is the distance between track 3 and track 5'),
+        ('did anybody approach the drone', 'was anybody approaching'),
+        ('was anyone moving away', 'was anyone leaving'),
+        ("what's the speed of track 3", 'how fast is track 3'),
+        ('is anybody still there', 'is anybody there now'),
+        ('is track 3 still moving', 'is track 3 moving'),
+    ],
+)
+def test_what_is_said_otherwise_is_read_alike(said: str, plain: str) -> None:
+    ours, theirs = read(said), read(plain)
+    motions = [[phrase.motions for phrase in one.phrases] for one in (ours, theirs)]
+    assert motions[0] == motions[1]
+    facts = [(q.kind, q.asked, q.tracks, q.anchor, q.motions, q.span.last) for q in (ours, theirs)]
+    assert facts[0] == facts[1]
+
+
+def test_two_places_are_measured_each_from_its_own_object() -> None:
+    drone, car = read('how many people near the drone were near a car').places
+    assert drone.anchor.is_drone or car.anchor.is_drone
+    assert sum(place.anchor.phrase is not None for place in (drone, car)) == 1
+
+
+def test_a_time_may_stand_first() -> None:
+    question = read('In the last 5 seconds, who was closer: track 3 or track 5?')
+    assert (question.asked, question.tracks, question.span.last) == (Asked.PAIR, (3, 5), 5.0)
