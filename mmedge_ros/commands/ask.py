@@ -78,6 +78,7 @@ def _with_looks(
     from mmedge_ros.encoding.bundle.default_model import bundle_folders, default_detector
     from mmedge_ros.flight_memory import FlightMemoryError
     from mmedge_ros.flight_memory.memory_store import MemoryReader, memory_folder
+    from mmedge_ros.flight_memory.pair_encoder import PairSpace
     from mmedge_ros.flight_memory.scorers import scorer_for
     from mmedge_ros.questions.remembered_looks import remembered_looks
     from mmedge_ros.questions.selection import no_looks
@@ -89,7 +90,11 @@ def _with_looks(
         with MemoryReader(folder) as memory:
             table, header = memory.table(), memory.header
         bundles = [*bundle_folders(), *([default_detector(detector)] if detector else [])]
-        return remembered_looks(observations, table, scorer_for(bundles)(header))
+        space = scorer_for(bundles)(header)
+        if isinstance(space, PairSpace):
+            say('note: looks are asked of a memory that a bundle made; that of a pair is left out')
+            return observations, no_looks
+        return remembered_looks(observations, table, space)
     except FlightMemoryError as err:
         say(f'note: looks are not known: {err}')
         return observations, no_looks

@@ -158,6 +158,14 @@ def evaluate(
             file_okay=False,
         ),
     ] = None,
+    counts: Annotated[
+        bool,
+        flag(
+            '--counts',
+            'how well stated ranges hold the number of people, into FOLDER/counts; ten seconds of '
+            'one core for each flight',
+        ),
+    ] = False,
     timing: Annotated[
         bool,
         flag(
@@ -198,20 +206,25 @@ def evaluate(
         seeds=seeds,
         results=tuple(results or ()),
     )
-    if memory and questions:
-        raise typer.BadParameter('name one of --memory and --questions')
+    if sum((memory, questions, counts)) > 1:
+        raise typer.BadParameter('name one of --memory, --questions and --counts')
     if questions:
-        _refuse_beside(options, ray, against, store, crops, '--questions')
+        _refuse_others('--questions', options, crops or ray or against or store)
         with plain_errors():
             typer.echo(_judge_questions(options, Work(out, jobs, ray, timing)))
         return
     if memory:
-        _refuse_beside(options, ray, against, store, None, '--memory')
+        _refuse_others('--memory', options, ray or against or store)
         with plain_errors():
             typer.echo(_judge_memory(options, Work(out, jobs, ray, timing), crops))
         return
     if crops is not None:
         raise typer.BadParameter('goes with --memory', param_hint='--crops')
+    if counts:
+        _refuse_others('--counts', options._replace(profile=None), ray or against or store)
+        with plain_errors():
+            typer.echo(_judge_counts(options, Work(out, jobs, ray, timing)))
+        return
     with plain_errors():
         moved = _evaluate(options, Work(out, jobs, ray, timing), against, store)
     typer.echo(out / 'report.html')
@@ -359,20 +372,13 @@ def _evaluate(options: Options, work: Work, against: Path | None, store: Path | 
     return _fails_regression(report, against, store)
 
 
-def _refuse_beside(
-    options: Options,
-    ray: str,
-    against: Path | None,
-    store: Path | None,
-    crops: Path | None,
-    name: str,
-) -> None:
-    if options.is_about_policies or ray or against or store or crops:
-        beside = '--bundle, --crops, --out' if name == '--memory' else '--bundle, --out'
+def _refuse_others(hint: str, options: Options, others: object) -> None:
+    """Refuse what is about policies beside a question that judges none."""
+    if options.is_about_policies or others:
         raise typer.BadParameter(
-            f'judges no policies: beside sets, only {beside} and what flights and jobs there are '
-            'go with it',
-            param_hint=name,
+            'judges no policies: beside sets, only --bundle, --out, what flights and jobs there '
+            'are, --crops with --memory and --profile with --counts go with it',
+            param_hint=hint,
         )
 
 
@@ -417,6 +423,28 @@ def _judge_memory(options: Options, work: Work, crops: Path | None) -> Path:
         crops,
         work.jobs,
         f'{options.command} --memory{with_crops}',
+    )
+
+
+def _judge_counts(options: Options, work: Work) -> Path:
+    """Judge counts of people; returns where the report is."""
+    from mmedge_ros.commands.evaluate_counts import FOLDER, SECONDS_EACH, judge_counts
+    from mmedge_ros.lab.comparison.sample_flights import core_seconds
+
+    def cost(seconds: float, *, simulated: bool = False) -> float:
+        made = core_seconds(seconds, 0, simulated=simulated)
+        return made + SECONDS_EACH * seconds / _FULL[1]
+
+    flights = _flights(options, work, cost)
+    say(f'{len(flights)} flights are replayed, about {SECONDS_EACH:g} s of a core each')
+    return judge_counts(
+        options.bundle,
+        options.sets or (Path(SIMULATED),),
+        flights,
+        work.out / FOLDER,
+        options.profile,
+        work.jobs,
+        f'{options.command} --counts',
     )
 
 

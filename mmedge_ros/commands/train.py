@@ -11,6 +11,7 @@ import typer
 from mmedge_ros.commands.display import StatusLine, say
 from mmedge_ros.commands.errors import plain_errors
 from mmedge_ros.commands.options import WORK, SetArgument, existing_set, flag, frame_span, option
+from mmedge_ros.commands.train_counts import train_counts
 from mmedge_ros.commands.train_recogniser import train_recogniser
 from mmedge_ros.commands.train_refit import train_refit
 from mmedge_ros.commands.train_replayed import (
@@ -343,6 +344,7 @@ def ablations(
     typer.echo(out / PAGE)
 
 
+train_app.command('counts')(train_counts)
 train_app.command('gate')(train_gate)
 train_app.command('noise')(train_noise)
 train_app.command('predictor')(train_predictor)

@@ -60,7 +60,7 @@ OnShare = Callable[[float, str], None]
 class BuiltMemory:
     """What was kept of a flight: ``items`` views of ``tracks`` tracks and ``key_frames``.
 
-    ``problems`` are sentences about what the recording lacks.
+    ``problems`` are sentences about what the recording lacks; ``record`` is what the replay left.
     """
 
     folder: Path
@@ -68,6 +68,7 @@ class BuiltMemory:
     tracks: int
     key_frames: int
     problems: tuple[str, ...]
+    record: RunRecord | None = None
 
 
 def build_memory(
@@ -76,6 +77,7 @@ def build_memory(
     on_share: OnShare = lambda _share, _words: None,
     configurations: tuple[Configuration, ...] = (),
     encoder: str = '',
+    profile: str = '',
 ) -> BuiltMemory:
     """Make the memory of a recording, in the place of one that is there, also of an older format.
 
@@ -83,6 +85,7 @@ def build_memory(
     :param configurations: those that take effect while it is replayed
     :param encoder: bundle or pair that embeds; '' is the detector's bundle, or if that has no
         recogniser, another one
+    :param profile: device profile for its service times; '' measures them
     :raises ReplayError: if the recording cannot be read
     :raises EncodingError: if the bundle cannot be used
     :raises FlightMemoryError: if the memory cannot be written
@@ -97,6 +100,7 @@ def build_memory(
     options = OfflineOptions(
         recording,
         str(model),
+        profile=profile,
         detection=replace(DetectorParameters(), labels=()),
         configurations=configurations,
     )
@@ -117,6 +121,7 @@ def build_memory(
     return BuiltMemory(
         *(folder, builder.kept, len(builder.tracks), builder.key_frames),
         (*([warning] if warning else []), *record.problems),
+        record,
     )
 
 

@@ -19,7 +19,7 @@ from mmedge_ros.flight_memory.moment import STILL_BELOW
 from mmedge_ros.flight_memory.query import Phrase
 from mmedge_ros.fusion.decision_fusion import RADAR_ONLY_LABEL
 from mmedge_ros.questions import QuestionError
-from mmedge_ros.questions.count_stand_in import CountRange, count_range
+from mmedge_ros.questions.counting import CountRange, count_range, plain_count
 from mmedge_ros.questions.grammar import Asked, Measure, Question, Sense, read_question
 from mmedge_ros.questions.observations import Observations, ObservedTrack
 from mmedge_ros.questions.selection import (
@@ -30,6 +30,7 @@ from mmedge_ros.questions.selection import (
     no_looks,
     rows_between,
 )
+from mmedge_ros.records.ground_truth import PERSON
 
 Value = bool | int | float | str | tuple[int, ...] | tuple[float, float] | None
 TRACKS, TRACKS_AND_MEMORY = 'tracks', 'tracks and memory'
@@ -92,12 +93,16 @@ class Answer:
 
 @dataclass(frozen=True, eq=False)
 class KnownFlight:
-    """All that is known of a flight. ``labels`` are those its detector knows; none: any label."""
+    """All that is known of a flight. ``labels`` are those its detector knows; none: any label.
+
+    ``count`` counts all people of a span, ``count_some`` what else is counted.
+    """
 
     observations: Observations
     looks_like: LooksLike = no_looks
     labels: tuple[str, ...] = ()
     count: Counter = count_range
+    count_some: Counter = plain_count
 
 
 def ask(text: str, flight: KnownFlight) -> Answer:
@@ -128,7 +133,8 @@ class _Answering:
         observations = flight.observations
         if not len(observations.stamps_ns):
             raise QuestionError('nothing was perceived in this flight; look at the recording')
-        self._asked, self._observed, self._count = question, observations, flight.count
+        self._asked, self._observed = question, observations
+        self._count, self._count_some = flight.count, flight.count_some
         self._selector = Selector(observations, flight.looks_like)
         phrases = (*question.phrases, *question.than, *_phrases_of(question))
         _require_labels(phrases, flight.labels)
@@ -205,16 +211,25 @@ class _Answering:
         if self._begin_ns == self._end_ns:
             return CountRange(len(sure), len(chosen), len(sure), 0.0), chosen
         span = self._begin_ns, self._end_ns
-        least = self._count(self._observed, [one.cut for one in sure], *span)
+        counter = self._count if self._is_of_all_people(phrases) else self._count_some
+        least = counter(self._observed, [one.cut for one in sure], *span)
         if len(sure) == len(chosen):
             return least, chosen
-        most = self._count(self._observed, [one.cut for one in chosen], *span)
+        most = counter(self._observed, [one.cut for one in chosen], *span)
         return least._replace(high=max(least.high, most.high)), chosen
+
+    def _is_of_all_people(self, phrases: Sequence[Phrase]) -> bool:
+        """Whether people are counted wherever they were and however they looked."""
+        return not self._asked.places and all(
+            phrase.labels == (PERSON,) and not phrase.attributes and not phrase.motions
+            for phrase in phrases
+        )
 
     def _counted(self) -> Answer:
         self._require_watched()
         found, chosen = self._range(self._asked.phrases)
-        spread = f' (from {found.low} to {found.high})' if found.low < found.high else ''
+        stated = f', in {found.coverage:.0%} of such spans' if found.coverage else ''
+        spread = f' (from {found.low} to {found.high}{stated})' if found.low < found.high else ''
         tracks = f'{len(chosen)} track' + ('s' if len(chosen) != 1 else '')
         text = f'{found.best}{spread} {self._what()}{self._where_when()}, by {tracks}'
         return Answer(

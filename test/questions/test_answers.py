@@ -110,7 +110,16 @@ def test_a_count_is_a_range() -> None:
     found = asked('how many people were seen')
     assert found.low is not None
     assert found.high is not None
-    assert found.low <= found.value <= found.high == 3  # type: ignore[operator]
+    assert found.low < found.value == 3 < found.high
+    assert found.coverage == 0.9
+    assert 'in 90% of such spans' in found.text
+
+
+@pytest.mark.parametrize('text', ['how many people within 500 m of the drone', 'how many cars'])
+def test_a_range_that_was_never_judged_states_no_coverage(text: str) -> None:
+    found = asked(text)
+    assert not found.refused
+    assert found.coverage is None
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,7 @@ from mmedge_ros.lab.reporting.report_files import (
 from mmedge_ros.lab.simulation.flight_folder import read_description
 from mmedge_ros.lab.worker_processes import OnShare
 from mmedge_ros.questions.answers import Answer, KnownFlight, ask
-from mmedge_ros.questions.count_stand_in import CountRange
+from mmedge_ros.questions.counting import CountRange
 from mmedge_ros.questions.grammar import Kind
 from mmedge_ros.questions.observations import Observations, ObservedTrack
 from mmedge_ros.questions.observed_flight import observe_flight
@@ -194,7 +194,7 @@ def answer_flight(task: QuestionTask, on_share: OnShare) -> None:
     true = true_observations(truth, seen.observations.stamps_ns)
     owners = owners_of(seen.observations, true)
     ours = KnownFlight(seen.observations, labels=seen.labels)
-    perfect = KnownFlight(true, labels=seen.labels, count=_counted)
+    perfect = KnownFlight(true, labels=seen.labels, count=_counted, count_some=_counted)
     rows = []
     for question in true_questions(true, known_when(ours.observations, owners), task.name, EACH):
         tracks = [track_of(ours.observations, owners, question, one) for one in question.objects]

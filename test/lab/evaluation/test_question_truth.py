@@ -23,7 +23,7 @@ from mmedge_ros.lab.evaluation.question_truth import (
     true_questions,
 )
 from mmedge_ros.questions.answers import KnownFlight, ask
-from mmedge_ros.questions.count_stand_in import CountRange
+from mmedge_ros.questions.counting import CountRange
 from mmedge_ros.questions.grammar import Kind
 from mmedge_ros.questions.observations import Observations
 from mmedge_ros.records.ground_truth import GroundTruth, TrueObject, TrueScene
@@ -56,7 +56,7 @@ def test_questions_are_balanced_over_the_kinds_and_the_same_every_time() -> None
 
 
 def test_with_true_tracks_nearly_all_are_answered_rightly() -> None:
-    flight = KnownFlight(street(), count=counted)
+    flight = KnownFlight(street(), count=counted, count_some=counted)
     made = true_questions(street(), known(), 'street', 40)
     answers = [ask(one.text.format(*one.objects), flight) for one in made]
     right = [is_right(one.expected, got.value) for one, got in zip(made, answers, strict=True)]
