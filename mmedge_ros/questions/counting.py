@@ -23,13 +23,15 @@ _BRIEF = 0.5
 COVERAGE = 0.9
 # It was never tried with less from the camera.
 _MOST_UNSEEN = 0.8
+# Nor was it judged in longer spans (s).
+_LONGEST = 10.5
 
 
 class CountRange(NamedTuple):
     """How many there were: from ``low`` to ``high``, both included, and most probably ``best``.
 
-    The range holds in a share ``coverage`` of flights like those it was learned on; 0 where the
-    camera sent so little in the span that nothing is known.
+    The range holds in a share ``coverage`` of flights like those it was learned on; 0 where that
+    is not known: the camera sent too little in the span, or it is longer than those.
     """
 
     low: int
@@ -122,7 +124,7 @@ def range_of(facts: CountFacts, parameters: CountParameters = COUNT) -> CountRan
         min(_whole(low - parameters.wider), middle),
         max(_whole(high + parameters.wider), middle),
         middle,
-        COVERAGE if facts.unseen <= _MOST_UNSEEN else 0.0,
+        COVERAGE if facts.unseen <= _MOST_UNSEEN and facts.seconds <= _LONGEST else 0.0,
     )
 
 

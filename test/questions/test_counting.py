@@ -77,3 +77,9 @@ def test_a_span_outside_the_flight_or_of_no_length_is_answered() -> None:
     assert count_facts(seen, seen.tracks, NS_PER_S, NS_PER_S).most == 1
     nothing = replace(seen, stamps_ns=np.zeros(0, np.int64), camera=np.zeros(0, bool))
     assert count_range(nothing, nothing.tracks, 0, _END).low == 0
+
+
+def test_in_a_longer_span_than_was_judged_no_coverage_is_stated() -> None:
+    seen = observed(walker(1, 0.0, 30.0))
+    assert count_range(seen, seen.tracks, 0, 20 * NS_PER_S).coverage == 0.0
+    assert count_range(seen, seen.tracks, 0, _END).coverage == COVERAGE
