@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import time
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,16 +14,20 @@ import typer
 
 from mmedge_ros.commands.display import StatusLine, say
 from mmedge_ros.commands.errors import plain_errors
-from mmedge_ros.commands.options import flag, option
+from mmedge_ros.commands.options import existing_file, flag, option
 from mmedge_ros.commands.tables import add_row, new_table, print_parts
 
 if TYPE_CHECKING:
-    from mmedge_ros.questions.answers import Answer
+    from mmedge_ros.questions.answers import Answer, KnownFlight
+    from mmedge_ros.questions.explain import LanguageModel
+    from mmedge_ros.questions.model_prompt import Picture
     from mmedge_ros.questions.observations import Observations
     from mmedge_ros.questions.selection import LooksLike
 
 _MOST_QUESTIONS = 1000
 _MOST_SHOWN = 12
+# Nobody waits longer for a model, s.
+_LONGEST = 600.0
 
 
 def ask(
@@ -39,6 +45,23 @@ def ask(
         str, option('--detector', 'BUNDLE', 'what detects \\[what suits the recording]')
     ] = '',
     as_json: Annotated[bool, flag('--json', 'answers as JSON on standard output')] = False,
+    model: Annotated[
+        str,
+        option(
+            '--model',
+            'ADDRESS|GGUF',
+            'let a language model say more: a server on this machine such as '
+            'http://127.0.0.1:8080, or your own file, loaded for each question (docs)',
+        ),
+    ] = '',
+    eyes: Annotated[
+        Path | None,
+        existing_file('--mmproj', 'projector that lets a GGUF see pictures of the memory'),
+    ] = None,
+    within: Annotated[
+        float,
+        option('--within', 'S', 'a model answers each question in this time, or not at all'),
+    ] = 30.0,
 ) -> None:
     """Answer questions about a recording: how many, was there, which, how fast, which of two.
 
@@ -46,11 +69,16 @@ def ask(
     """
     if len(questions) > _MOST_QUESTIONS:
         raise typer.BadParameter(f'ask at most {_MOST_QUESTIONS}', param_hint='QUESTION')
+    if eyes is not None and not model:
+        raise typer.BadParameter('goes with --model GGUF', param_hint='--mmproj')
+    if not 0.0 < within <= _LONGEST:
+        raise typer.BadParameter(f'name 0 to {_LONGEST:.0f} s', param_hint='--within')
     with plain_errors():
         from mmedge_ros.questions.answers import KnownFlight
         from mmedge_ros.questions.answers import ask as answer_to
         from mmedge_ros.questions.observed_flight import observe_flight
 
+        opened = _language_model(model, eyes) if model else None
         with StatusLine(f'watching {flight.name}') as line:
             observed = observe_flight(str(flight), detector, line.advance)
         for problem in observed.problems:
@@ -60,15 +88,86 @@ def ask(
         answers = [answer_to(question, known) for question in questions]
     if as_json:
         content = [
-            {'question': question, **_facts(one)}
+            {
+                'question': question,
+                **_facts(one),
+                **({} if opened is None else _said(opened, question, one, known, flight, within)),
+            }
             for question, one in zip(questions, answers, strict=True)
         ]
         typer.echo(json.dumps(content, indent=2, allow_nan=False))
     else:
         for question, one in zip(questions, answers, strict=True):
             _print(question if len(questions) > 1 else '', one)
-    if all(one.refused for one in answers):
+            if opened is not None:
+                said = _said(opened, question, one, known, flight, within)
+                print_parts(
+                    f'the model says: {said["model"]}'
+                    if said['model']
+                    else f'the model says nothing: {said["model_refused"]}'
+                )
+    if opened is None and all(one.refused for one in answers):
         raise typer.Exit(1)
+
+
+def _language_model(name: str, eyes: Path | None) -> LanguageModel:
+    """Return what answers: a server that runs, or a file of the user's own."""
+    from mmedge_ros.questions.explain import OwnModel, RunningModel
+    from mmedge_ros.questions.model_client import read_endpoint
+    from mmedge_ros.questions.model_server import ModelFiles, ModelServer
+
+    if '://' in name or name.startswith('unix:'):
+        return RunningModel(read_endpoint(name))
+    return OwnModel(ModelServer(ModelFiles(Path(name), eyes)))
+
+
+def _said(
+    model: LanguageModel,
+    question: str,
+    one: Answer,
+    known: KnownFlight,
+    flight: Path,
+    within: float,
+) -> dict[str, Any]:
+    """Ask the model after the structured answer; say what it said, or why it said nothing."""
+    from mmedge_ros.questions.explain import ModelAnswer, explain
+    from mmedge_ros.questions.model_prompt import facts_of
+
+    observations = known.observations
+    evidence = [
+        f'track {row.track}, {row.label}: {row.begin:.1f} to {row.end:.1f} s'
+        for row in one.evidence
+    ]
+    facts = facts_of(observations.tracks, observations.begin_ns, one.text, evidence)
+    numbers = [number for row in one.evidence for number in row.views[:1]]
+    with StatusLine('asking the model') as line:
+        said = explain(
+            question,
+            facts,
+            _pictures(flight, numbers),
+            time.monotonic() + within,
+            model,
+            lambda phase: line.advance(None, phase.value),
+        )
+    if isinstance(said, ModelAnswer):
+        return {'model': said.text, 'model_tracks': list(said.tracks), 'model_refused': None}
+    return {'model': None, 'model_tracks': [], 'model_refused': said.reason}
+
+
+def _pictures(flight: Path, numbers: Sequence[int]) -> list[Picture]:
+    """Return thumbnails of views of the memory; none where there is no memory."""
+    from mmedge_ros.flight_memory import FlightMemoryError
+    from mmedge_ros.flight_memory.memory_store import MemoryReader, memory_folder
+    from mmedge_ros.questions.model_prompt import MOST_PICTURES, Picture
+
+    if not numbers or not memory_folder(flight).exists():
+        return []
+    try:
+        with MemoryReader(memory_folder(flight)) as memory:
+            found = [(number, memory.thumbnail(number)) for number in numbers[:MOST_PICTURES]]
+    except FlightMemoryError:
+        return []  # it was said when looks were asked for
+    return [Picture(f'view {number}', jpeg) for number, jpeg in found if jpeg]
 
 
 def _with_looks(

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import socket
+import threading
 from pathlib import Path
 
 import pytest
+from fake_model_server import DONE, STREAM, answered, listening
 from hand_made_looks import HEADER, seen
 from hand_made_moments import memory_of
 from hand_made_observations import BEGIN_NS, hovering, observed, walked
+from short_folders import short_folder
 from typer.testing import CliRunner
 
 from mmedge_ros.commands.main import app
@@ -88,3 +92,46 @@ def test_a_damaged_memory_costs_the_looks_alone(flight: Path) -> None:
     code, out, err = run('--flight', flight, '--json', 'how many people at 2 s')
     assert (code, json.loads(out)[0]['value']) == (0, 2)
     assert 'looks are not known' in err
+
+
+def test_a_model_says_more_after_what_was_measured(flight: Path) -> None:
+    requests: list[bytes] = []
+
+    def serve(connection: socket.socket, _: threading.Event) -> None:
+        requests.append(connection.recv(1 << 20))
+        connection.sendall(STREAM + answered('A man in red.', 1) + DONE)
+
+    with short_folder() as folder, listening(folder, serve) as endpoint:
+        code, out, _ = run('--flight', flight, '--model', f'unix:{endpoint.socket}', 'who is near')
+    assert code == 0
+    assert out.rstrip().endswith('the model says: A man in red.')
+    assert b'who is near' in requests[0]
+
+
+def test_where_the_model_fails_the_measured_answer_stays(flight: Path, tmp_path: Path) -> None:
+    nobody = f'unix:{tmp_path}/no.sock'
+    code, out, _ = run(
+        *('--flight', flight, '--json', '--model', nobody, '--within', 2),
+        'was anybody within 15 m of the drone?',
+    )
+    assert code == 0
+    (answer,) = json.loads(out)
+    assert answer['text'].startswith('Yes: track 1 within 15 m')
+    assert answer['model'] is None
+    assert 'no.sock' in answer['model_refused']
+
+
+@pytest.mark.parametrize(
+    ('words', 'reason'),
+    [
+        (('--model', 'http://example.org'), 'this machine'),
+        (('--model', 'http://127.0.0.1', '--within', '0'), 'name 0 to 600 s'),
+        (('--mmproj', __file__), 'goes with --model'),
+    ],
+)
+def test_a_model_that_cannot_be_asked_is_refused(
+    flight: Path, words: tuple[str, ...], reason: str
+) -> None:
+    code, _, err = run('--flight', flight, *words, 'how many people')
+    assert code in (1, 2)
+    assert reason in err
