@@ -18,7 +18,8 @@ from mmedge_ros.commands.options import existing_file, flag, option
 from mmedge_ros.commands.tables import add_row, new_table, print_parts
 
 if TYPE_CHECKING:
-    from mmedge_ros.questions.answers import Answer, KnownFlight
+    from mmedge_ros.questions.answer import Answer
+    from mmedge_ros.questions.answering import KnownFlight
     from mmedge_ros.questions.explain import LanguageModel
     from mmedge_ros.questions.model_prompt import Picture
     from mmedge_ros.questions.observations import Observations
@@ -74,8 +75,8 @@ def ask(
     if not 0.0 < within <= _LONGEST:
         raise typer.BadParameter(f'name 0 to {_LONGEST:.0f} s', param_hint='--within')
     with plain_errors():
-        from mmedge_ros.questions.answers import KnownFlight
-        from mmedge_ros.questions.answers import ask as answer_to
+        from mmedge_ros.questions.answering import KnownFlight
+        from mmedge_ros.questions.answering import ask as answer_to
         from mmedge_ros.questions.observed_flight import observe_flight
 
         opened = _language_model(model, eyes) if model else None

@@ -382,17 +382,26 @@ def _refuse_others(hint: str, options: Options, others: object) -> None:
         )
 
 
-def _judge_questions(options: Options, work: Work) -> Path:
-    """Judge answers to questions; returns where the report is."""
-    from mmedge_ros.commands.evaluate_questions import FOLDER, SECONDS_EACH, judge_questions
+def _replayed_flights(
+    options: Options, work: Work, seconds_each: float
+) -> tuple[tuple[str, Path], ...]:
+    """Return the flights, and say what replaying them takes: seconds of a core for each."""
     from mmedge_ros.lab.comparison.sample_flights import core_seconds
 
     def cost(seconds: float, *, simulated: bool = False) -> float:
         made = core_seconds(seconds, 0, simulated=simulated)
-        return made + SECONDS_EACH * seconds / _FULL[1]
+        return made + seconds_each * seconds / _FULL[1]
 
     flights = _flights(options, work, cost)
-    say(f'{len(flights)} flights are replayed, about {SECONDS_EACH:g} s of a core each')
+    say(f'{len(flights)} flights are replayed, about {seconds_each:g} s of a core each')
+    return flights
+
+
+def _judge_questions(options: Options, work: Work) -> Path:
+    """Judge answers to questions; returns where the report is."""
+    from mmedge_ros.commands.evaluate_questions import FOLDER, SECONDS_EACH, judge_questions
+
+    flights = _replayed_flights(options, work, SECONDS_EACH)
     return judge_questions(
         options.bundle,
         options.sets or (Path(SIMULATED),),
@@ -406,14 +415,8 @@ def _judge_questions(options: Options, work: Work) -> Path:
 def _judge_memory(options: Options, work: Work, crops: Path | None) -> Path:
     """Judge flight memories; returns where the report is."""
     from mmedge_ros.commands.evaluate_memory import FOLDER, SECONDS_EACH, judge_memory
-    from mmedge_ros.lab.comparison.sample_flights import core_seconds
 
-    def cost(seconds: float, *, simulated: bool = False) -> float:
-        made = core_seconds(seconds, 0, simulated=simulated)
-        return made + SECONDS_EACH * seconds / _FULL[1]
-
-    flights = _flights(options, work, cost)
-    say(f'{len(flights)} flights are replayed twice, about {SECONDS_EACH:g} s of a core each')
+    flights = _replayed_flights(options, work, SECONDS_EACH)
     with_crops = f' --crops {shlex.quote(str(crops))}' if crops else ''
     return judge_memory(
         options.bundle,
@@ -429,14 +432,8 @@ def _judge_memory(options: Options, work: Work, crops: Path | None) -> Path:
 def _judge_counts(options: Options, work: Work) -> Path:
     """Judge counts of people; returns where the report is."""
     from mmedge_ros.commands.evaluate_counts import FOLDER, SECONDS_EACH, judge_counts
-    from mmedge_ros.lab.comparison.sample_flights import core_seconds
 
-    def cost(seconds: float, *, simulated: bool = False) -> float:
-        made = core_seconds(seconds, 0, simulated=simulated)
-        return made + SECONDS_EACH * seconds / _FULL[1]
-
-    flights = _flights(options, work, cost)
-    say(f'{len(flights)} flights are replayed, about {SECONDS_EACH:g} s of a core each')
+    flights = _replayed_flights(options, work, SECONDS_EACH)
     return judge_counts(
         options.bundle,
         options.sets or (Path(SIMULATED),),

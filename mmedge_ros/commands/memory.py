@@ -113,13 +113,13 @@ def search(
         from contextlib import ExitStack
 
         from mmedge_ros.data_types import NS_PER_S
-        from mmedge_ros.flight_memory.ask import Question, ask
         from mmedge_ros.flight_memory.example import embedding_by, read_example
         from mmedge_ros.flight_memory.memory_store import MemoryReader, memories_of
         from mmedge_ros.flight_memory.scorers import scorer_for
+        from mmedge_ros.flight_memory.search_request import SearchRequest, find_moments
 
         bundles = _bundles(encoder)
-        question = Question(
+        request = SearchRequest(
             words,
             read_example(example) if example is not None else b'',
             like,
@@ -132,7 +132,7 @@ def search(
                 stack.enter_context(MemoryReader(folder)) for folder in memories_of(flights)
             ]
             embed = embedding_by(memories[0].header, bundles)
-            found = ask(memories, question, scorer_for(bundles), embed)
+            found = find_moments(memories, request, scorer_for(bundles), embed)
     if as_json:
         content = {**vars(found), 'moments': [_facts(moment) for moment in found.moments]}
         typer.echo(json.dumps(content, indent=2, allow_nan=False))

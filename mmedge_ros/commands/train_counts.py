@@ -12,23 +12,15 @@ from mmedge_ros.commands.errors import plain_errors
 from mmedge_ros.commands.options import (
     BundleArgument,
     JobsOption,
-    existing_file,
-    existing_set,
     option,
 )
+from mmedge_ros.commands.train_replayed import ServiceTimesOption, TrainSetsOption
 
 
 def train_counts(
     bundle: BundleArgument,
-    train: Annotated[
-        list[Path], existing_set('--train', 'set it learns from; may be given again', '')
-    ],
-    profile: Annotated[
-        Path | None,
-        existing_file(
-            '--profile', 'service times from a device profile: the same result every time'
-        ),
-    ] = None,
+    train: TrainSetsOption,
+    profile: ServiceTimesOption = None,
     jobs: JobsOption = 2,
     out: Annotated[
         Path, option('--out', 'FOLDER', 'keeps what was perceived, for another fit')

@@ -26,6 +26,13 @@ CERTIFICATE = 'Certificate'
 
 ReportOption = Annotated[Path, option('--report', 'FOLDER', 'folder of the report')]
 OutOption = Annotated[Path, option('--out', 'FOLDER', 'folder of the bundle; must not exist yet')]
+TrainSetsOption = Annotated[
+    list[Path], existing_set('--train', 'set it learns from; may be given again', '')
+]
+ServiceTimesOption = Annotated[
+    Path | None,
+    existing_file('--profile', 'service times from a device profile: the same result every time'),
+]
 TrainOption = Annotated[Path, existing_set('--train', 'set it learns from', '')]
 ValidationOption = Annotated[Path | None, existing_set('--validation', 'set to judge it on')]
 SeedOption = Annotated[
@@ -139,15 +146,8 @@ def train_gate(
 
 def train_noise(
     bundle: BundleArgument,
-    train: Annotated[
-        list[Path], existing_set('--train', 'set it learns from; may be given again', '')
-    ],
-    profile: Annotated[
-        Path | None,
-        existing_file(
-            '--profile', 'service times from a device profile: the same result every time'
-        ),
-    ] = None,
+    train: TrainSetsOption,
+    profile: ServiceTimesOption = None,
 ) -> None:
     """Fit how large the errors of tracks are with a bundle, and write that into the bundle.
 

@@ -87,13 +87,7 @@ def describe_classifier(folder: Path) -> ClassifierDescription | None:
     manifest = Manifest(folder)
     if not manifest.has(SECTION):
         return None
-    section = manifest.section(SECTION)
-    known = section.get('format')
-    if known != FORMAT or isinstance(known, bool):
-        raise EncodingError(
-            f'{manifest.path} has {SECTION}.format {str(known)[:80]!r}, this version reads '
-            f'{FORMAT}; make the recogniser with this version'
-        )
+    section = manifest.section_of_format(SECTION, FORMAT, 'make the recogniser with this version')
     attributes = manifest.names_by_name(SECTION, 'attributes')
     memory = manifest.file(SECTION, 'memory') if section.get('memory') is not None else None
     labels = manifest.names(SECTION, 'labels', _MOST_CLASSES) if 'labels' in section else ()

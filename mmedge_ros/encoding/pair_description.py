@@ -67,13 +67,8 @@ def describe_pair(folder: Path) -> PairDescription | None:
     manifest = Manifest(folder)
     if not manifest.has(SECTION):
         return None
-    section = manifest.section(SECTION)
-    known = section.get('format')
-    if known != FORMAT or isinstance(known, bool):
-        raise EncodingError(
-            f'{manifest.path} has {SECTION}.format {shown(known)}, this version reads {FORMAT}; '
-            'write it for this version (docs/flight_memory.md)'
-        )
+    remedy = 'write it for this version (docs/flight_memory.md)'
+    section = manifest.section_of_format(SECTION, FORMAT, remedy)
     for name in section:
         if name not in _ENTRIES:
             raise EncodingError(

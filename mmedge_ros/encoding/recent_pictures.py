@@ -63,12 +63,12 @@ class RecentPictures:
             return None
         for kept in reversed(self._kept):
             if kept.sequence == track.detection.unit_sequence:
-                box = _box_in(kept.detections, track)
+                box = box_in(kept.detections, track)
                 return None if box is None else Sight(kept, box)
         return None
 
 
-def _box_in(detections: Sequence[Detection], track: Track) -> Box | None:
+def box_in(detections: Sequence[Detection], track: Track) -> Box | None:
     """Return the box of the detection that a track names, or of one that lies where it is.
 
     Feature fusion makes detections of its own, whose places say nothing here.

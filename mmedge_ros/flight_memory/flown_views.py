@@ -54,11 +54,12 @@ class FlownViews:
     def of_decision(self, decision: Decision) -> Iterator[ChosenView]:
         """Yield the views that are kept of a decision's tracks, of others, and of the scene."""
         due = 0
-        for picture, seen in self._seen(decision):
+        # All that was seen, whoever is due: objects are told apart from one sight to the next.
+        for picture, seen in list(self._seen(decision)):
             if picture.stamp_ns - self._looked.get(seen.number, -self._gap_ns) < self._gap_ns:
                 continue
             if due == _MOST_AT_ONCE:
-                return  # the others are due again with the next decision
+                break  # the others are due again with the next decision
             due += 1
             self._note(seen.number, picture.stamp_ns)
             boxes = [one.box for one in (*picture.detections, *picture.others)]

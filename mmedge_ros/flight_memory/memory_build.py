@@ -14,15 +14,13 @@ from pathlib import Path
 from mmedge_ros.data_types import (
     CAMERA,
     NS_PER_S,
-    Box,
     Configuration,
-    Track,
     Unit,
-    UnitFeatures,
 )
 from mmedge_ros.encoding.bundle.default_model import default_detector
 from mmedge_ros.encoding.detector import DetectorParameters, Image
 from mmedge_ros.encoding.pair_description import pair_warning
+from mmedge_ros.encoding.recent_pictures import box_in
 from mmedge_ros.flight_memory import FlightMemoryError
 from mmedge_ros.flight_memory.memory_encoder import bundle_that_embeds
 from mmedge_ros.flight_memory.memory_store import MemoryWriter, memory_folder
@@ -156,13 +154,12 @@ class _Builder:
             for track in decision.tracks:
                 key = track.detection
                 unit = self._units.get(key.unit_sequence) if key is not None else None
-                if unit is None or unit.followed or track.box is None:
+                if unit is None or unit.followed:
                     continue
                 if unit.stamp_ns - looked.get(track.id, -_APART_NS) < _APART_NS:
                     continue
-                assert key is not None  # it led to the unit
-                box = _box_in(unit, track, key.place)
-                if box.height >= LEAST_HEIGHT:
+                box = box_in(unit.detections, track)
+                if box is not None and box.height >= LEAST_HEIGHT:
                     looked[track.id] = unit.stamp_ns
                     seen[unit.sequence].append(seen_track(track, box))
         return seen
@@ -200,11 +197,3 @@ class _Builder:
         about = about_picture(picture, unit.stamp_ns, level)
         state = self._record.ego.at(unit.stamp_ns) if self._record.ego is not None else None
         return with_drone(replace(about, bag_offset_ns=offset_ns), state)
-
-
-def _box_in(unit: UnitFeatures, track: Track, place: int) -> Box:
-    """Return where the detection is that a track names; feature fusion names none of the unit."""
-    assert track.box is not None  # others are left out before
-    if 0 <= place < len(unit.detections):
-        return unit.detections[place].box
-    return track.box

@@ -46,6 +46,8 @@ class MemoryKeeper:
         with_pictures: bool = True,
     ) -> None:
         self.kept = self.dropped = 0
+        # Why the last batch was lost; '' once another one was kept.
+        self.problem = ''
         self.failures: Counter[str] = Counter()
         self._folder, self._header = folder, encoder.header
         self._batch = OpenBatch(encoder, with_pictures)
@@ -105,8 +107,10 @@ class MemoryKeeper:
         for view in views:
             self._batch.add(view)
         try:
-            self.kept += self._batch.write(writer)
+            kept = self._batch.write(writer)
             self._forget(writer)
+            self.kept += kept
+            self.problem = '' if kept else self.problem
         except (FlightMemoryError, EncodingError) as err:
             self._failed(err)
         return not is_last
@@ -119,5 +123,6 @@ class MemoryKeeper:
             writer.forget_before(now_ns - self._keep_ns)
 
     def _failed(self, err: Exception) -> None:
+        self.problem = str(err)
         if count_failure(self.failures, str(err)):
             _LOG.warning('views are lost: %s', err)

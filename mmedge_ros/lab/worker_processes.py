@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import multiprocessing
 import os
+import resource
 import signal
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -14,6 +15,7 @@ from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from multiprocessing.util import Finalize
+from pathlib import Path
 from typing import Any, NamedTuple, NoReturn, TypeAlias
 
 import cv2
@@ -28,6 +30,18 @@ OnShare: TypeAlias = Callable[[float], None]
 Work: TypeAlias = Callable[[OnShare], object]
 Source: TypeAlias = Callable[[], Iterable[Any]]
 Expected: TypeAlias = tuple[type[Exception], ...]
+
+
+def peak_memory() -> int:
+    """Return the most memory that this process has had, bytes.
+
+    What getrusage says of a process that was begun by a larger one is the larger one's.
+    """
+    with suppress(OSError, ValueError):
+        for line in Path('/proc/self/status').read_text().splitlines():
+            if line.startswith('VmHWM:'):
+                return 1024 * int(line.split()[1])
+    return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
 class WorkError(Exception):

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mmedge_ros.encoding.bundle.default_model import default_detector
-from mmedge_ros.flight_memory.ask import Question, ask
 from mmedge_ros.flight_memory.memory_encoder import MemoryEncoder, bundle_that_embeds
 from mmedge_ros.flight_memory.memory_store import SUFFIX, MemoryReader
 from mmedge_ros.flight_memory.search import SearchResult
+from mmedge_ros.flight_memory.search_request import SearchRequest, find_moments
 from mmedge_ros.parameter import ParameterError, parameter
 
 
@@ -65,10 +65,12 @@ class MemoryAnswers:
         self._reader = MemoryReader(folder)
         self._encoder = encoder
 
-    def of(self, question: Question) -> SearchResult:
-        """Return what `ask` does."""
+    def of(self, request: SearchRequest) -> SearchResult:
+        """Return what `find_moments` does."""
         embed, space = self._encoder.taps_of, self._encoder.space
-        return ask([self._reader], question, lambda _: space, lambda picture: embed([picture]))
+        return find_moments(
+            [self._reader], request, lambda _: space, lambda picture: embed([picture])
+        )
 
     def thumbnail(self, number: int) -> bytes:
         """Return the JPEG of a view; b'' where none is kept."""

@@ -15,7 +15,7 @@ from mmedge_ros.commands.main import app
 from mmedge_ros.data_types import Box
 from mmedge_ros.geometry.ego_motion import EgoState
 from mmedge_ros.geometry.transforms import Transform
-from mmedge_ros.lab.evaluation import EvaluationError, question_accuracy
+from mmedge_ros.lab.evaluation import EvaluationError, question_accuracy, simulated_flight
 from mmedge_ros.lab.evaluation.question_accuracy import answer_flight, question_tasks
 from mmedge_ros.lab.simulation.flight import FlightDescription
 from mmedge_ros.questions.observed_flight import ObservedFlight
@@ -58,7 +58,7 @@ def flights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(question_accuracy, 'observe_flight', lambda *_: seen)
     monkeypatch.setattr(question_accuracy, 'Recording', FakeRecording)
     monkeypatch.setattr(
-        question_accuracy,
+        simulated_flight,
         'read_description',
         lambda path: FlightDescription('street_day_near', 5, 10.0) if path.name == 'one' else None,
     )

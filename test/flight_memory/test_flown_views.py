@@ -89,13 +89,17 @@ def test_a_crowd_is_spread_over_decisions_so_that_no_picture_waits_long(
     views = FlownViews(pictures, 0.5)
     boxes = [standing(50.0 * place) for place in range(10)]
     seen: list[int] = []
+    scenes = 0
     for step in range(3):
         pictures.keep(kept(step, 0.1 * step, *boxes))
         tracks = [sighted(place + 1, step, place, box) for place, box in enumerate(boxes)]
-        found = objects(list(views.of_decision(decided(0.1 * step, *tracks))))
+        all_views = list(views.of_decision(decided(0.1 * step, *tracks)))
+        found = objects(all_views)
         assert len(found) <= 4
+        scenes += len(all_views) - len(found)
         seen += [number for number, _ in found]
     assert sorted(seen) == list(range(1, 11)), 'each once'
+    assert scenes == 1, 'the scene is looked at, too'
 
 
 def test_a_track_whose_picture_is_gone_is_left_out(pictures: RecentPictures) -> None:

@@ -110,6 +110,8 @@ def test_a_failing_batch_is_counted_and_the_next_one_is_kept(tmp_path: Path) -> 
     keeper = keep(folder, *broken, ChosenView(bare(2)))
     assert [track for track, _ in stored(folder)] == [2]
     assert keeper.failures == {'the network failed': 1}
+    assert keeper.problem == '', 'it is over'
+    assert keep(folder, *broken).problem == 'the network failed'
 
 
 def test_a_full_disk_loses_views_but_not_the_node(

@@ -15,7 +15,7 @@ import yaml
 
 from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.bundle.weights import SUFFIXES, require_weights, sha256_of
-from mmedge_ros.untrusted_files import load_shallow_yaml
+from mmedge_ros.untrusted_files import load_shallow_yaml, shown
 
 MANIFEST = 'manifest.yaml'
 PRECISIONS = ('fp32', 'fp16', 'int8')
@@ -99,6 +99,17 @@ class Manifest:
 
     def section(self, name: str) -> dict[str, Any]:
         return self._mapping(self.content.get(name), name)
+
+    def section_of_format(self, name: str, reads: int, remedy: str) -> dict[str, Any]:
+        """Return a section with an entry ``format``, which must be the one that is read here."""
+        section = self.section(name)
+        known = section.get('format')
+        if known != reads or isinstance(known, bool):
+            raise EncodingError(
+                f'{self.path} has {name}.format {shown(known)}, this version reads {reads}; '
+                f'{remedy}'
+            )
+        return section
 
     def levels(self, modality: str) -> Levels:
         """Return the levels of a modality, and the default one."""

@@ -26,6 +26,7 @@ from mmedge_ros.flight_memory.view_maker import LEAST_HEIGHT
 from mmedge_ros.lab.evaluation import EvaluationError
 from mmedge_ros.lab.evaluation.bundle_under_test import flight_digest, software_digest
 from mmedge_ros.lab.evaluation.memory_truth import NOBODY, owner_of
+from mmedge_ros.lab.evaluation.simulated_flight import simulated_flight
 from mmedge_ros.lab.evaluation.truth_matching import MINIMUM_VISIBILITY
 from mmedge_ros.lab.reporting.report_files import (
     arrays_bytes,
@@ -33,7 +34,6 @@ from mmedge_ros.lab.reporting.report_files import (
     read_arrays,
     write_files,
 )
-from mmedge_ros.lab.simulation.flight_folder import read_description
 from mmedge_ros.lab.worker_processes import OnShare
 from mmedge_ros.questions.observations import (
     DronePath,
@@ -125,12 +125,7 @@ def observe(task: CountTask, on_share: OnShare) -> None:
 
     :raises EvaluationError: if it is no simulated flight with truth
     """
-    made = read_description(task.flight)
-    if made is None or made.trace_only:
-        raise EvaluationError(
-            f'{task.flight} is no flight of `mmedge simulate`, so nobody knows who is in it; name '
-            'a set of those'
-        )
+    made = simulated_flight(task.flight)
     task.link.parent.mkdir(parents=True, exist_ok=True)
     with suppress(FileExistsError):
         task.link.symlink_to(task.flight.absolute())

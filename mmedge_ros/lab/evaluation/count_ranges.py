@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from mmedge_ros.data_types import NS_PER_S, FloatArray
 from mmedge_ros.lab.evaluation.bundle_report import plain
 from mmedge_ros.lab.evaluation.count_cases import CountedFlight, true_observations
-from mmedge_ros.lab.evaluation.flight_bootstrap import Drawings, Estimate, interval
+from mmedge_ros.lab.evaluation.flight_bootstrap import Estimate, interval, mean_by_seed
 from mmedge_ros.questions.counting import COVERAGE, CountFacts, count_facts, range_of
 from mmedge_ros.questions.observations import Observations, ObservedTrack
 from mmedge_ros.records.ground_truth import PERSON
@@ -173,15 +173,9 @@ class Judged(NamedTuple):
 
     def _mean(self, values: FloatArray, chosen: NDArray[np.bool_] | None) -> Estimate:
         weights = np.ones(len(values)) if chosen is None else chosen.astype(float)
-        names = sorted(set(self.seeds))
-        is_of = np.array([[seed == name for seed in self.seeds] for name in names], float)
-        above, below = is_of @ (weights * values), is_of @ weights
-        drawings = Drawings.of(names).weights
-        with np.errstate(invalid='ignore', divide='ignore'):
-            drawn = (drawings @ above) / (drawings @ below)
-        total = float(below.sum())
-        value = float(above.sum()) / total if total else float('nan')
-        return Estimate(value, *interval(drawn, int(np.count_nonzero(below))))
+        value, drawn = mean_by_seed(values, weights, self.seeds)
+        known = {seed for seed, weight in zip(self.seeds, weights, strict=True) if weight}
+        return Estimate(value, *interval(drawn, len(known)))
 
 
 def judged(windows: Sequence[Window], say: Callable[[Window], Span]) -> Judged:

@@ -134,6 +134,23 @@ def flights_with(flights: Sequence[CaseFigures], stratum: Stratum, column: str) 
     return sum(flight.value(stratum, column) > 0.0 for flight in flights)
 
 
+def mean_by_seed(
+    values: FloatArray, weights: FloatArray, seeds: Sequence[str]
+) -> tuple[float, FloatArray]:
+    """Return the weighted mean of values (N,), and those of drawings of their seeds (R,).
+
+    NaN where nothing weighs.
+    """
+    names = sorted(set(seeds))
+    is_of = np.array([[seed == name for seed in seeds] for name in names], float)
+    above, below = is_of @ (weights * values), is_of @ weights
+    drawings = Drawings.of(names).weights
+    total = float(below.sum())
+    with np.errstate(invalid='ignore', divide='ignore'):
+        drawn = (drawings @ above) / (drawings @ below)
+    return (float(above.sum()) / total if total else float('nan')), drawn
+
+
 def interval(drawn: FloatArray, seeds: int) -> tuple[float, float]:
     """Return the interval that drawn figures lie in; NaN of fewer than two seeds."""
     known = drawn[np.isfinite(drawn)]

@@ -5,7 +5,6 @@ The views that were chosen are embedded by every rival, so that a flight is repl
 
 from __future__ import annotations
 
-import resource
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -44,6 +43,7 @@ from mmedge_ros.lab.evaluation.memory_truth import (
     owner_of,
     scrubbed_until,
 )
+from mmedge_ros.lab.evaluation.simulated_flight import simulated_flight
 from mmedge_ros.lab.reporting.report_files import (
     arrays_bytes,
     kept_content,
@@ -53,7 +53,7 @@ from mmedge_ros.lab.reporting.report_files import (
 from mmedge_ros.lab.simulation.appearance import MoverLook, looks_of
 from mmedge_ros.lab.simulation.build import build_world
 from mmedge_ros.lab.simulation.flight_folder import read_description
-from mmedge_ros.lab.worker_processes import OnShare, WorkError, value_within
+from mmedge_ros.lab.worker_processes import OnShare, WorkError, peak_memory, value_within
 from mmedge_ros.records.ground_truth import GroundTruth
 from mmedge_ros.replay.recording import Recording
 from mmedge_ros.sensing import SensingError
@@ -169,7 +169,7 @@ def remember(task: MemoryTask, on_share: OnShare) -> None:
 
     :raises EvaluationError: if it is no simulated flight with truth
     """
-    _require_simulated(task.flight)
+    simulated_flight(task.flight)
     task.link.parent.mkdir(parents=True, exist_ok=True)
     with suppress(FileExistsError):
         task.link.symlink_to(task.flight.absolute())
@@ -264,33 +264,11 @@ def _named(arrays: Mapping[str, NDArray[Any]], begin: str) -> dict[str, Any]:
     return {k.removeprefix(begin): v for k, v in arrays.items() if k.startswith(begin)}
 
 
-def _require_simulated(flight: Path) -> None:
-    made = read_description(flight)
-    if made is None or made.trace_only:
-        raise EvaluationError(
-            f'{flight} is no flight of `mmedge simulate`, so nobody knows what it shows; name a '
-            'set of those'
-        )
-
-
 def _build(task: MemoryTask) -> _Built:
     begun = time.process_time()
     steps = _level_steps(task) if task.steps else ()
     built = build_memory(str(task.link), str(task.bundle), configurations=steps)
-    return _Built(time.process_time() - begun, _peak_mb(), built.problems)
-
-
-def _peak_mb() -> float:
-    """Return the most memory that this process has had, MB.
-
-    What getrusage says of a process that was begun by a larger one is the larger one's.
-    """
-    with suppress(OSError):
-        for line in Path('/proc/self/status').read_text().splitlines():
-            name, _, value = line.partition(':')
-            if name == 'VmHWM':
-                return float(value.split()[0]) / 1024.0
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024.0
+    return _Built(time.process_time() - begun, peak_memory() / 2**20, built.problems)
 
 
 def _level_steps(task: MemoryTask) -> tuple[Configuration, ...]:

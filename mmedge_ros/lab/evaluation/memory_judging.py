@@ -22,7 +22,7 @@ from mmedge_ros.flight_memory.moment import Moment
 from mmedge_ros.flight_memory.query import Filters, MemoryQuery, read_query
 from mmedge_ros.flight_memory.search import search
 from mmedge_ros.lab.evaluation import EvaluationError
-from mmedge_ros.lab.evaluation.flight_bootstrap import Drawings, Estimate, interval
+from mmedge_ros.lab.evaluation.flight_bootstrap import Estimate, interval, mean_by_seed
 from mmedge_ros.lab.evaluation.memory_cases import RememberedFlight
 from mmedge_ros.lab.evaluation.memory_rivals import RANDOM, Rival
 from mmedge_ros.lab.evaluation.memory_truth import (
@@ -91,14 +91,7 @@ class Hits:
         self, hits: FloatArray, chosen: NDArray[np.bool_] | None
     ) -> tuple[float, FloatArray]:
         weights = self.weights if chosen is None else self.weights * chosen
-        names = sorted(set(self.seeds))
-        is_of = np.array([[seed == name for seed in self.seeds] for name in names], float)
-        above, below = is_of @ (weights * hits), is_of @ weights
-        drawings = Drawings.of(names).weights
-        with np.errstate(invalid='ignore', divide='ignore'):
-            drawn = (drawings @ above) / (drawings @ below)
-        total = float(below.sum())
-        return (float(above.sum()) / total if total else math.nan), drawn
+        return mean_by_seed(hits, weights, self.seeds)
 
     def _seeds(self, chosen: NDArray[np.bool_] | None) -> int:
         known = self.weights > 0.0 if chosen is None else (self.weights > 0.0) & chosen

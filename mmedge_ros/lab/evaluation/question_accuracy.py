@@ -32,6 +32,7 @@ from mmedge_ros.lab.evaluation.flight_bootstrap import (
     interval,
 )
 from mmedge_ros.lab.evaluation.flight_workers import OnProgress, work_through
+from mmedge_ros.lab.evaluation.question_maker import true_questions
 from mmedge_ros.lab.evaluation.question_truth import (
     Expected,
     Sort,
@@ -40,8 +41,8 @@ from mmedge_ros.lab.evaluation.question_truth import (
     owners_of,
     track_of,
     true_observations,
-    true_questions,
 )
+from mmedge_ros.lab.evaluation.simulated_flight import simulated_flight
 from mmedge_ros.lab.reporting.report_files import (
     arrays_bytes,
     kept_content,
@@ -49,9 +50,9 @@ from mmedge_ros.lab.reporting.report_files import (
     write_files,
     write_report,
 )
-from mmedge_ros.lab.simulation.flight_folder import read_description
 from mmedge_ros.lab.worker_processes import OnShare
-from mmedge_ros.questions.answers import Answer, KnownFlight, ask
+from mmedge_ros.questions.answer import Answer
+from mmedge_ros.questions.answering import KnownFlight, ask
 from mmedge_ros.questions.counting import CountRange
 from mmedge_ros.questions.grammar import Kind
 from mmedge_ros.questions.observations import Observations, ObservedTrack
@@ -67,7 +68,8 @@ _FEW_SEEDS = 10
 _LEAST_QUESTIONS, _LEAST_TRUE, _LEAST_COVERED, _WIDEST = 200, 0.98, 0.85, 3.0
 _DECIDING = (
     *('questions', 'flight_memory', 'encoding', 'pipeline', 'replay', 'tracking', 'fusion'),
-    *('sensing', 'lab/evaluation/question_truth.py', 'lab/evaluation/question_accuracy.py'),
+    'sensing',
+    *(f'lab/evaluation/question_{name}.py' for name in ('maker', 'truth', 'accuracy')),
 )
 
 
@@ -178,12 +180,7 @@ def answer_flight(task: QuestionTask, on_share: OnShare) -> None:
 
     :raises EvaluationError: if it is no simulated flight with truth
     """
-    made = read_description(task.flight)
-    if made is None or made.trace_only:
-        raise EvaluationError(
-            f'{task.flight} is no flight of `mmedge simulate`, so nobody knows what is right; '
-            'name a set of those'
-        )
+    simulated_flight(task.flight)
     seen = observe_flight(
         str(task.flight), str(task.bundle), lambda share, _: on_share(0.95 * share)
     )

@@ -23,13 +23,13 @@ from mmedge_ros.encoding.bricks import resident_memory
 from mmedge_ros.encoding.onnx_session import open_session, runtime_errors
 from mmedge_ros.encoding.opened_levels import release
 from mmedge_ros.encoding.tapped_network import TappedNetwork
+from mmedge_ros.lab.worker_processes import peak_memory
 from mmedge_ros.power.brick_measurement import figures_of_process
 
 LAYERED, WHOLE = 'stage by stage', 'all stages loaded'
 WAYS = (LAYERED, WHOLE)
 _SEED = 3
 _PATIENCE = 300.0
-_PEAK = 'VmHWM:'
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ def run_pictures(task: LoadingTask) -> dict[str, float]:
     return {
         'per_s': task.pictures / (time.perf_counter() - begun),
         'processor_ms': 1e3 * (time.process_time() - spent) / task.pictures,
-        'peak_mb': (_peak_memory() - before) / 1e6,
+        'peak_mb': (peak_memory() - before) / 1e6,
         # The same for both ways, or one of them is wrong.
         'sum': float(sum(np.abs(one).sum(dtype=float) for one in made)),
     }
@@ -122,13 +122,6 @@ def _layered(
             del session
             release([])
     return [tensors[names[0]] for tensors in held]
-
-
-def _peak_memory() -> int:
-    """Return the most memory that this process ever had, in bytes."""
-    # What `getrusage` says includes the process that started this one.
-    status = Path('/proc/self/status').read_text(encoding='utf-8').splitlines()
-    return next(1024 * int(line.split()[1]) for line in status if line.startswith(_PEAK))
 
 
 def main(arguments: Sequence[str]) -> None:

@@ -12,9 +12,9 @@ from visualization_msgs.msg import Marker, MarkerArray
 
 from mmedge_ros import msg
 from mmedge_ros.data_types import NS_PER_S, Box
-from mmedge_ros.flight_memory.ask import Question
 from mmedge_ros.flight_memory.memory_store import unsound
 from mmedge_ros.flight_memory.moment import MemoryItem, Moment, Spot, ViewKind
+from mmedge_ros.flight_memory.search_request import SearchRequest
 from mmedge_ros.flight_memory.thumbnail import picture_of
 from mmedge_ros.flight_memory.view_maker import ChosenView
 from mmedge_ros.ros.messages.conversions import from_time, header, to_time
@@ -81,11 +81,11 @@ def from_moment(message: msg.Moment) -> ChosenView:
     return ChosenView(item, displaced_ns or None, message.camera_frame)
 
 
-def from_query(request) -> Question:
+def from_query(request) -> SearchRequest:
     """Read a question."""
     begin_ns, end_ns = from_time(request.begin), from_time(request.end)
     x, y, radius = (float(value) for value in request.near)
-    return Question(
+    return SearchRequest(
         words=request.words,
         example=bytes(request.example),
         like=int(request.like),

@@ -67,8 +67,8 @@ class MemoryNode(Node):
         self._keeper.stop()
 
     def missing(self) -> list[str]:
-        """Say why views were lost; a scene without anything new sends none."""
-        return list(self._keeper.failures.copy())
+        """Say why the last views were lost; a scene without anything new sends none."""
+        return [self._keeper.problem] if self._keeper.problem else []
 
     def _do(self, task: Any, urgent: bool = True) -> None:
         """Do at once what a pipeline would do in its turn: it enters something in the rig."""

@@ -11,6 +11,7 @@ from hand_made_observations import STAMPS_NS, hovering, observed, walked
 from mmedge_ros.data_types import NS_PER_S, Box
 from mmedge_ros.geometry.ego_motion import EgoState
 from mmedge_ros.geometry.transforms import Transform
+from mmedge_ros.lab.evaluation.question_maker import true_questions
 from mmedge_ros.lab.evaluation.question_truth import (
     Expected,
     Sort,
@@ -20,9 +21,8 @@ from mmedge_ros.lab.evaluation.question_truth import (
     owners_of,
     track_of,
     true_observations,
-    true_questions,
 )
-from mmedge_ros.questions.answers import KnownFlight, ask
+from mmedge_ros.questions.answering import KnownFlight, ask
 from mmedge_ros.questions.counting import CountRange
 from mmedge_ros.questions.grammar import Kind
 from mmedge_ros.questions.observations import Observations

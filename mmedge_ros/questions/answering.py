@@ -6,10 +6,9 @@ Times in answers count from the begin of the flight (s), distances are meant ove
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +18,15 @@ from mmedge_ros.flight_memory.moment import STILL_BELOW
 from mmedge_ros.flight_memory.query import Phrase
 from mmedge_ros.fusion.decision_fusion import RADAR_ONLY_LABEL
 from mmedge_ros.questions import QuestionError
+from mmedge_ros.questions.answer import TRACKS, TRACKS_AND_MEMORY, Answer, Evidence, Value
+from mmedge_ros.questions.answer_words import (
+    closest_of,
+    direction,
+    names_of,
+    numbers_of,
+    words_of,
+    yes_or_no,
+)
 from mmedge_ros.questions.counting import CountRange, count_range, plain_count
 from mmedge_ros.questions.grammar import Asked, Measure, Question, Sense, read_question
 from mmedge_ros.questions.observations import Observations, ObservedTrack
@@ -32,9 +40,6 @@ from mmedge_ros.questions.selection import (
 )
 from mmedge_ros.records.ground_truth import PERSON
 
-Value = bool | int | float | str | tuple[int, ...] | tuple[float, float] | None
-TRACKS, TRACKS_AND_MEMORY = 'tracks', 'tracks and memory'
-_MOST_NAMED = 12
 _MOST_VIEWS = 3
 
 
@@ -49,46 +54,6 @@ class Counter(Protocol):
         end_ns: int,
         /,
     ) -> CountRange: ...
-
-
-class Evidence(NamedTuple):
-    """What an answer rests on: a track from ``begin`` to ``end`` (s).
-
-    ``distance`` (m) is its shortest one there to what is measured from, with one standard
-    ``deviation``, at the time ``at`` (s); None where none is known. ``views`` are numbers of
-    views in the memory.
-    """
-
-    track: int
-    label: str
-    begin: float
-    end: float
-    distance: float | None = None
-    deviation: float | None = None
-    at: float | None = None
-    views: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True)
-class Answer:
-    """What is answered.
-
-    ``value`` is a truth, a number, a label, a place (x, y), or numbers of tracks. A count lies
-    from ``low`` to ``high`` in a share ``coverage`` of flights; of a distance or speed over a span
-    they are its least and largest; of the track that is most so, both are how much. ``watched`` is
-    the share of the span in which the camera sent something. ``refused`` says why there is no
-    answer; '' where there is one.
-    """
-
-    text: str
-    value: Value = None
-    low: float | None = None
-    high: float | None = None
-    coverage: float | None = None
-    watched: float | None = None
-    evidence: tuple[Evidence, ...] = ()
-    source: str = TRACKS
-    refused: str = ''
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,10 +185,11 @@ class _Answering:
 
     def _is_of_all_people(self, phrases: Sequence[Phrase]) -> bool:
         """Whether people are counted wherever they were and however they looked."""
-        return not self._asked.places and all(
+        is_of_people = bool(phrases) and all(
             phrase.labels == (PERSON,) and not phrase.attributes and not phrase.motions
             for phrase in phrases
         )
+        return is_of_people and not self._asked.places
 
     def _counted(self) -> Answer:
         self._require_watched()
@@ -250,7 +216,7 @@ class _Answering:
             than = str(number)
         else:
             theirs, others = self._range(self._asked.than)
-            than = f'{theirs.best} {_words(self._asked.than)}'
+            than = f'{theirs.best} {words_of(self._asked.than)}'
         holds = _holds(self._asked.sense, ours.best, theirs.best)
         ends = {
             _holds(self._asked.sense, a, b)
@@ -258,9 +224,8 @@ class _Answering:
             for b in range(theirs.low, theirs.high + 1)
         }
         doubt = '' if len(ends) == 1 else ', but the ranges do not decide it'
-        text = (
-            f'{_yes(holds)}: {ours.best} {self._what()} beside {than}{self._where_when()}{doubt}'
-        )
+        compared = f'{ours.best} {self._what()} beside {than}{self._where_when()}{doubt}'
+        text = f'{yes_or_no(holds)}: {compared}'
         return Answer(
             text,
             holds,
@@ -272,7 +237,9 @@ class _Answering:
         chosen = self._chosen()
         sure = [one for one in chosen if one.is_sure]
         if chosen and not sure:
-            raise QuestionError(f'{_numbers(chosen)} may be it: no view of them is in the memory')
+            raise QuestionError(
+                f'{numbers_of(chosen)} may be it: no view of them is in the memory'
+            )
         if not sure:
             self._require_watched()
             rest = '' if self._asked.tracks else ', which says nothing of what was out of view'
@@ -285,10 +252,10 @@ class _Answering:
         last = max(one.end for one in evidence)
         closest = ''
         if self._asked.places:
-            closest = ', ' + _closest(evidence) if _closest(evidence) else ''
-        text = (
-            f'Yes: {_numbers(sure)}{self._where_when()}, from {first:.1f} to {last:.1f} s{closest}'
-        )
+            nearest = closest_of(evidence)
+            closest = f', {nearest}' if nearest else ''
+        when = f'from {first:.1f} to {last:.1f} s'
+        text = f'Yes: {numbers_of(sure)}{self._where_when()}, {when}{closest}'
         return Answer(text, True, evidence=evidence)
 
     def _listed(self) -> Answer:
@@ -297,7 +264,7 @@ class _Answering:
             self._require_watched()
             text = f'None: no {self._what()} seen{self._where_when()}'
             return Answer(text, ())
-        text = f'{_named(chosen)}{self._where_when()}'
+        text = f'{names_of(chosen)}{self._where_when()}'
         numbers = tuple(sorted(one.track.id for one in chosen))
         return Answer(text, numbers, evidence=self._evidence(chosen))
 
@@ -361,7 +328,7 @@ class _Answering:
         if not chosen:
             raise QuestionError(f'no {self._what()} was seen{self._where_when()}')
         raise QuestionError(
-            f'{len(chosen)} tracks are meant: {_numbers(chosen)}; ask for one by its number'
+            f'{len(chosen)} tracks are meant: {numbers_of(chosen)}; ask for one by its number'
         )
 
     def _rows(self, track: ObservedTrack) -> NDArray[np.bool_]:
@@ -401,7 +368,7 @@ class _Answering:
         headings = headings[np.isfinite(headings)]
         if len(headings):
             beside = (angle - math.degrees(float(headings.mean())) + 180.0) % 360.0 - 180.0
-            text += f', seen from the drone {_direction(beside)}'
+            text += f', seen from the drone {direction(beside)}'
         return Answer(text, angle)
 
     def _speed(self, track: ObservedTrack, rows: NDArray[np.bool_]) -> Answer:
@@ -480,7 +447,9 @@ class _Answering:
         unit = 'm/s' if how.measure is Measure.SPEED else f'm from {how.anchor}'
         said = f'track {first.id} {ours:.1f}, track {second.id} {theirs:.1f} {unit}'
         begun = (
-            _yes(is_first) if how.is_yes_or_no else f'Track {(first if is_first else second).id}'
+            yes_or_no(is_first)
+            if how.is_yes_or_no
+            else f'Track {(first if is_first else second).id}'
         )
         winner: Value = is_first if how.is_yes_or_no else (first if is_first else second).id
         doubt = ''
@@ -546,7 +515,7 @@ class _Answering:
         return (stamp_ns - self._observed.begin_ns) / NS_PER_S
 
     def _what(self) -> str:
-        return _words(self._asked.phrases)
+        return words_of(self._asked.phrases)
 
     def _motion_words(self) -> str:
         return ', '.join(motion.name.lower() for motion in self._asked.motions)
@@ -586,18 +555,8 @@ def _require_labels(phrases: Sequence[Phrase], known: Sequence[str]) -> None:
         )
 
 
-def _words(phrases: Sequence[Phrase]) -> str:
-    parts = [' '.join(phrase.words) for phrase in phrases if phrase.words]
-    said = ' or '.join(f'"{part}"' if ' ' in part else part for part in parts)
-    return re.sub(r'\b(?:anyone|someone|somebody)\b', 'person', said) or 'track'
-
-
 def _speeds(track: ObservedTrack) -> FloatArray:
     return np.asarray(np.hypot(track.velocities[:, 0], track.velocities[:, 1]))
-
-
-def _yes(holds: bool) -> str:
-    return 'Yes' if holds else 'No'
 
 
 def _holds(sense: Sense, ours: int, theirs: int) -> bool:
@@ -608,35 +567,3 @@ def _holds(sense: Sense, ours: int, theirs: int) -> bool:
         Sense.AT_MOST: ours <= theirs,
         Sense.EQUAL: ours == theirs,
     }[sense]
-
-
-def _numbers(chosen: Sequence[Chosen]) -> str:
-    numbers = [str(one.track.id) for one in chosen]
-    named = ', '.join(numbers[:_MOST_NAMED]) + (' ...' if len(numbers) > _MOST_NAMED else '')
-    return f'track{"s" if len(numbers) > 1 else ""} {named}'
-
-
-def _named(chosen: Sequence[Chosen]) -> str:
-    named = [
-        f'{one.track.label} {one.track.id}' + ('' if one.is_sure else ' (perhaps)')
-        for one in chosen
-    ]
-    more = len(named) - _MOST_NAMED
-    return ', '.join(named[:_MOST_NAMED]) + (f' and {more} more' if more > 0 else '')
-
-
-def _closest(evidence: Sequence[Evidence]) -> str:
-    known = [one for one in evidence if one.distance is not None]
-    if not known:
-        return ''
-    best = min(known, key=lambda one: one.distance or 0.0)
-    return f'closest {best.distance:.1f} m (+- {best.deviation:.1f}) at {best.at:.1f} s'
-
-
-def _direction(beside: float) -> str:
-    """Say a direction as seen from the drone; ``beside`` (deg) counts to the left."""
-    if abs(beside) < 45.0:
-        return 'away, the way it headed'
-    if abs(beside) > 135.0:
-        return 'against the way it headed'
-    return 'to the left' if beside > 0.0 else 'to the right'

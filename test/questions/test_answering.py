@@ -9,7 +9,8 @@ import pytest
 from hand_made_observations import hovering, observed, walked
 
 from mmedge_ros.flight_memory.query import Phrase
-from mmedge_ros.questions.answers import Answer, KnownFlight, ask
+from mmedge_ros.questions.answer import Answer
+from mmedge_ros.questions.answering import KnownFlight, ask
 from mmedge_ros.questions.observations import Observations, ObservedTrack, observations_of
 
 
@@ -115,7 +116,10 @@ def test_a_count_is_a_range() -> None:
     assert 'in 90% of such spans' in found.text
 
 
-@pytest.mark.parametrize('text', ['how many people within 500 m of the drone', 'how many cars'])
+@pytest.mark.parametrize(
+    'text',
+    ['how many people within 500 m of the drone', 'how many cars', 'how many objects were seen'],
+)
 def test_a_range_that_was_never_judged_states_no_coverage(text: str) -> None:
     found = asked(text)
     assert not found.refused

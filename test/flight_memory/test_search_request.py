@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 from mmedge_ros.data_types import FloatArray
 from mmedge_ros.encoding.detector import Image
 from mmedge_ros.flight_memory import FlightMemoryError
-from mmedge_ros.flight_memory.ask import Question, ask
 from mmedge_ros.flight_memory.example import LARGEST_EXAMPLE, example_picture
 from mmedge_ros.flight_memory.moment import Spot, Vectors
 from mmedge_ros.flight_memory.query import ParsedQuery
 from mmedge_ros.flight_memory.search import SearchResult
+from mmedge_ros.flight_memory.search_request import SearchRequest, find_moments
 
 
 class FirstValue:
@@ -37,14 +37,14 @@ def looks_up(_: Image) -> Vectors:
     return direction(0.0, 1.0)[None]
 
 
-def answer(folder: Path, question: Question) -> SearchResult:
+def answer(folder: Path, question: SearchRequest) -> SearchResult:
     with memory_of(
         folder,
         view(1, 1.0, vector=direction(1.0), position=Spot(0.0, 0.0, 0.0)),
         view(2, 20.0, vector=direction(0.0, 1.0), position=Spot(50.0, 0.0, 0.0)),
         key_frame(5.0, vector=np.zeros(LENGTH, np.float32)),
     ) as memory:
-        return ask([memory], question, lambda _: FirstValue(), looks_up)
+        return find_moments([memory], question, lambda _: FirstValue(), looks_up)
 
 
 def tracks(found: SearchResult) -> list[int]:
@@ -65,35 +65,37 @@ def png(width: int, height: int) -> bytes:
 def test_words_examples_places_and_times_are_asked_for_together_or_alone(tmp_path: Path) -> None:
     _, content = cv2.imencode('.png', np.full((20, 10, 3), 80, np.uint8))
     example = content.tobytes()
-    assert tracks(answer(tmp_path / 'a.memory', Question('person')))[0] == 1
-    assert tracks(answer(tmp_path / 'b.memory', Question(example=example)))[0] == 2
-    assert tracks(answer(tmp_path / 'c.memory', Question(like=2)))[0] == 2
-    assert tracks(answer(tmp_path / 'd.memory', Question(near=(48.0, 1.0, 5.0)))) == [2]
-    only_late = Question(between_ns=(10 * 10**9, 30 * 10**9))
+    assert tracks(answer(tmp_path / 'a.memory', SearchRequest('person')))[0] == 1
+    assert tracks(answer(tmp_path / 'b.memory', SearchRequest(example=example)))[0] == 2
+    assert tracks(answer(tmp_path / 'c.memory', SearchRequest(like=2)))[0] == 2
+    assert tracks(answer(tmp_path / 'd.memory', SearchRequest(near=(48.0, 1.0, 5.0)))) == [2]
+    only_late = SearchRequest(between_ns=(10 * 10**9, 30 * 10**9))
     assert tracks(answer(tmp_path / 'e.memory', only_late)) == [2]
-    both = Question('person', near=(0.0, 0.0, 5.0))
+    both = SearchRequest('person', near=(0.0, 0.0, 5.0))
     assert tracks(answer(tmp_path / 'f.memory', both)) == [1]
 
 
 @pytest.mark.parametrize(
     ('question', 'words'),
     [
-        (Question(), 'nothing is asked for'),
-        (Question('  '), 'nothing is asked for'),
-        (Question('xyzzy'), 'none of these words is known: xyzzy'),
-        (Question('person ' * 100), 'at most 500 characters'),
-        (Question('person', limit=0), 'ask for 1 to 1000'),
-        (Question('person', limit=2_000_000), 'ask for 1 to 1000'),
-        (Question(near=(0.0, 0.0, -1.0)), 'a radius above 0'),
-        (Question(near=(float('nan'), 0.0, 1.0)), 'a radius above 0'),
-        (Question(between_ns=(5, 4)), 'ends before it begins'),
-        (Question(like=99), 'has no view 99'),
-        (Question(example=b'no picture'), 'no picture that can be read'),
-        (Question(example=png(20_000, 20_000)), 'the product at most'),
-        (Question(example=bytes(LARGEST_EXAMPLE + 1)), 'name a jpg or png'),
+        (SearchRequest(), 'nothing is asked for'),
+        (SearchRequest('  '), 'nothing is asked for'),
+        (SearchRequest('xyzzy'), 'none of these words is known: xyzzy'),
+        (SearchRequest('person ' * 100), 'at most 500 characters'),
+        (SearchRequest('person', limit=0), 'ask for 1 to 1000'),
+        (SearchRequest('person', limit=2_000_000), 'ask for 1 to 1000'),
+        (SearchRequest(near=(0.0, 0.0, -1.0)), 'a radius above 0'),
+        (SearchRequest(near=(float('nan'), 0.0, 1.0)), 'a radius above 0'),
+        (SearchRequest(between_ns=(5, 4)), 'ends before it begins'),
+        (SearchRequest(like=99), 'has no view 99'),
+        (SearchRequest(example=b'no picture'), 'no picture that can be read'),
+        (SearchRequest(example=png(20_000, 20_000)), 'the product at most'),
+        (SearchRequest(example=bytes(LARGEST_EXAMPLE + 1)), 'name a jpg or png'),
     ],
 )
-def test_what_cannot_be_answered_says_why(question: Question, words: str, tmp_path: Path) -> None:
+def test_what_cannot_be_answered_says_why(
+    question: SearchRequest, words: str, tmp_path: Path
+) -> None:
     with pytest.raises(FlightMemoryError, match=words):
         answer(tmp_path / 'flight.memory', question)
 

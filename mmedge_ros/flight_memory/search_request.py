@@ -1,4 +1,4 @@
-"""A question as people and programs ask it, and its answer from one or more memories."""
+"""What the command line and the graph ask of memories, checked before anything is rated."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class AskedScorer(QueryScorer, Protocol):
 
 
 @dataclass(frozen=True)
-class Question:
+class SearchRequest:
     """What is asked; what is empty is not asked for.
 
     ``example`` is a JPEG or PNG of one object; ``like`` the number of a view of the first memory.
@@ -44,9 +44,9 @@ class Question:
     limit: int = 10
 
 
-def ask(
+def find_moments(
     memories: Sequence[MemoryReader],
-    question: Question,
+    request: SearchRequest,
     scorer_for: Callable[[StoreHeader], AskedScorer],
     embed: Embed,
 ) -> SearchResult:
@@ -56,11 +56,11 @@ def ask(
         memory cannot be read
     :raises EncodingError: if the example cannot be embedded
     """
-    words, filters = question.words.strip(), _filters(question)
+    words, filters = request.words.strip(), _filters(request)
     if len(words) > LONGEST_QUERY:
         raise FlightMemoryError(f'a question has at most {LONGEST_QUERY} characters')
-    if not 1 <= question.limit <= MOST_MOMENTS:
-        raise FlightMemoryError(f'{question.limit} moments; ask for 1 to {MOST_MOMENTS}')
+    if not 1 <= request.limit <= MOST_MOMENTS:
+        raise FlightMemoryError(f'{request.limit} moments; ask for 1 to {MOST_MOMENTS}')
     labels = {str(label) for memory in memories for label in memory.table().texts['label']}
     parsed = read_query(words, labels)
     left = parsed.left_to_text()
@@ -68,8 +68,8 @@ def ask(
     is_left = left != parsed and all(scorer_for(m.header).knows_all_words for m in memories)
     parsed = left if is_left else parsed
     examples = [
-        *([taps_of(memories[0], question.like)] if question.like else ()),
-        *([embed(example_picture(question.example))] if question.example else ()),
+        *([taps_of(memories[0], request.like)] if request.like else ()),
+        *([embed(example_picture(request.example))] if request.example else ()),
     ]
     if not examples and filters == Filters() and not (parsed.is_understood or is_left):
         unknown = ', '.join(parsed.unknown) or repr(words)
@@ -79,7 +79,6 @@ def ask(
             if words
             else 'nothing is asked for; say words, an example, a place or a time'
         )
-    query = MemoryQuery(parsed, filters=filters)
     bundles = {memory.header for memory in memories}
     if examples and len(bundles) > 1:
         raise FlightMemoryError(
@@ -91,24 +90,25 @@ def ask(
             f'the memories were made by {len(bundles)} encoders, whose scores for words do not '
             'compare; search them one after another'
         )
-    if examples:
-        query = MemoryQuery(parsed, np.concatenate(examples), filters)
-    return search(memories, query, scorer_for, question.limit)
+    # No examples are what a query has by default.
+    shown = {'examples': np.concatenate(examples)} if examples else {}
+    query = MemoryQuery(parsed, filters=filters, **shown)
+    return search(memories, query, scorer_for, request.limit)
 
 
-def _filters(question: Question) -> Filters:
-    for span in (question.between_ns, question.offsets_ns):
+def _filters(request: SearchRequest) -> Filters:
+    for span in (request.between_ns, request.offsets_ns):
         if span is not None and span[0] > span[1]:
             raise FlightMemoryError('the time ends before it begins; name the earlier one first')
-    place = question.near or (0.0, 0.0, 0.0)
+    place = request.near or (0.0, 0.0, 0.0)
     x, y, radius = place
-    if question.near and (not all(map(math.isfinite, place)) or radius <= 0.0):
+    if request.near and (not all(map(math.isfinite, place)) or radius <= 0.0):
         raise FlightMemoryError(
             f'near {x:g}, {y:g} with a radius of {radius:g} m; name a place and a radius above 0'
         )
     return Filters(
-        between_ns=question.between_ns,
-        offsets_ns=question.offsets_ns,
-        centre=Spot(x, y) if question.near else None,
+        between_ns=request.between_ns,
+        offsets_ns=request.offsets_ns,
+        centre=Spot(x, y) if request.near else None,
         radius=radius,
     )
