@@ -313,7 +313,7 @@ class ModelServer:
                 yield {'ended': None}
                 return
             if len(self._said) > _MOST_SAID:
-                yield {'problem': 'the process of the model server is none of ours: it babbles'}
+                yield {'problem': 'the process of the model server sent more than a status'}
                 return
 
 

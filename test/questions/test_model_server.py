@@ -184,7 +184,7 @@ def test_where_the_keeper_is_killed_the_next_start_is_a_fresh_one(
         ('is killed', 'killed, as it is where memory runs out while own.gguf loaded'),
         ('breaks down', r'broke down \(signal 6\) while own.gguf loaded'),
         ('has a problem', '^no such luck$'),
-        ('babbles', 'it babbles'),
+        ('babbles', 'sent more than a status'),
     ],
 )
 def test_a_server_that_does_not_load_says_why(
