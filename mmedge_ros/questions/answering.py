@@ -154,8 +154,8 @@ class _Answering:
     def _require_watched(self) -> None:
         if not self._watched:
             raise QuestionError(
-                f'the camera gave nothing {self._when() or "in this flight"}, so nobody knows who '
-                'was there; ask for another time'
+                f'the camera gave nothing {self._when() or "in this flight"}, so it is not known '
+                'who was there; ask for another time'
             )
 
     # Of objects.
@@ -550,8 +550,8 @@ def _require_labels(phrases: Sequence[Phrase], known: Sequence[str]) -> None:
     missing = {label for phrase in phrases for label in phrase.labels} - set(known)
     if known and missing:
         raise QuestionError(
-            f'the detector does not know {" or ".join(sorted(missing))}, so nobody knows whether '
-            f'there was one; it knows {", ".join(known)}'
+            f'the detector does not know {" or ".join(sorted(missing))}, so it is not '
+            f'known whether there was one; it knows {", ".join(known)}'
         )
 
 

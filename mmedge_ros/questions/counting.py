@@ -1,7 +1,7 @@
 """How many there were, as a range: ids are not people.
 
-Tracks break, so that there are more ids than people; people are missed, and some tracks are of
-nobody. What merged tracks, and how many were seen at once, say of the number of people was learned
+Tracks break, so that there are more ids than people; people are missed, and some tracks are
+false. What merged tracks, and how many were seen at once, say of the number of people was learned
 on simulated flights: quantile regression of the 5 %, 50 % and 95 % points, made wider until the
 range held in flights that were left out.
 """
@@ -18,7 +18,7 @@ from mmedge_ros.data_types import NS_PER_S, FloatArray
 from mmedge_ros.questions.observations import Observations, ObservedTrack, Stamps
 from mmedge_ros.questions.tracklets import MERGE, MergeParameters, merged
 
-# Groups that were seen for less (s) are more often of nobody.
+# Groups that were seen for less (s) are more often false.
 _BRIEF = 0.5
 COVERAGE = 0.9
 # It was never tried with less from the camera.

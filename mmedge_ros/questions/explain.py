@@ -91,7 +91,7 @@ class _Ready:
 
 @dataclass(frozen=True)
 class RunningModel:
-    """A model that somebody else keeps running."""
+    """A model on a server that runs anyway."""
 
     endpoint: Endpoint
 

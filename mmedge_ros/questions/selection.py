@@ -35,7 +35,7 @@ def no_looks(_track: ObservedTrack, _phrase: Phrase) -> float | None:
 class Chosen(NamedTuple):
     """A track, and the rows (N,) of it for which all holds.
 
-    ``is_sure`` is False where nobody knows whether it looks as was asked.
+    ``is_sure`` is False where it is not known whether it looks as was asked.
     """
 
     track: ObservedTrack
