@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
-from rclpy.executors import (
-    ExternalShutdownException,
-    ShutdownException,
-    SingleThreadedExecutor,
-    TimeoutException,
-)
+from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.impl.implementation_singleton import rclpy_implementation as _rclpy
+from rclpy.logging import get_logger
 from rclpy.node import Node
 
 from mmedge_ros.ros.waited_entities import Ready, WaitedEntities
@@ -22,21 +19,47 @@ _LONGEST_WAIT_NS = _NS_PER_S
 # Messages of a subscription that are taken before timers and the others have their turn.
 _MOST_AT_ONCE = 10
 _MOST_DEFERRED = 200
-# What is used of rclpy's inside.
+# Every name that is used here or in `waited_entities` and that rclpy does not promise to keep.
 _NEEDED = {
-    'WaitSet': ('clear_entities', 'wait', 'get_ready_entities', 'add_subscription'),
+    'WaitSet': (
+        *('clear_entities', 'wait', 'get_ready_entities', 'destroy_when_not_in_use'),
+        *('add_subscription', 'add_timer', 'add_client', 'add_service', 'add_guard_condition'),
+    ),
     'Subscription': ('take_message', 'pointer'),
     'Timer': ('is_timer_ready', 'call_timer', 'pointer'),
 }
+_GUARDS = ('_guard', '_sigint_gc')
+# Tasks under way, from Jazzy 7.1.9 and Kilted 9.1.5 on, and before.
+_TASKS = ('_pending_tasks', '_tasks')
 
 
 def node_executor() -> SingleThreadedExecutor:
-    """Return a `LeanExecutor`, or rclpy's own where its inside is another."""
-    for kind, names in _NEEDED.items():
-        inside = getattr(_rclpy, kind, None)
-        if not all(hasattr(inside, name) for name in names):
-            return SingleThreadedExecutor()
-    return LeanExecutor()
+    """Return a `LeanExecutor`, or rclpy's own where its inside is another, and say so."""
+    missing = _missing_names()
+    if not missing:
+        return LeanExecutor()
+    get_logger('mmedge_ros').warning(
+        f'nodes spin with the executor of rclpy, which takes more processor time: this rclpy has '
+        f'no {missing[0]}'
+    )
+    return SingleThreadedExecutor()
+
+
+def _missing_names() -> list[str]:
+    """Return which names of rclpy's inside are not there."""
+    insides = [(kind, getattr(_rclpy, kind, None), names) for kind, names in _NEEDED.items()]
+    missing = [
+        f'{kind}.{name}'
+        for kind, inside, names in insides
+        for name in names
+        if not hasattr(inside, name)
+    ]
+    own = SingleThreadedExecutor()
+    missing += [f'Executor.{name}' for name in _GUARDS if not hasattr(own, name)]
+    if not any(hasattr(own, name) for name in _TASKS):
+        missing.append(f'Executor.{_TASKS[0]}')
+    own.shutdown()
+    return missing
 
 
 class LeanExecutor(SingleThreadedExecutor):
@@ -47,8 +70,9 @@ class LeanExecutor(SingleThreadedExecutor):
     the set when something was created or destroyed, and takes all that came. Messages of deferred
     subscriptions (`waited_entities.defer`) come first.
 
-    Subscriptions and timers with plain functions are called directly; services, clients, events,
-    tasks and coroutines are left to rclpy.
+    Subscriptions and timers with plain functions are called directly; services, clients, actions,
+    events and tasks are left to rclpy's `spin_once`, and everything is while a coroutine is under
+    way: it knows which callbacks must wait for its end.
     """
 
     def __init__(self, **options: Any) -> None:
@@ -56,11 +80,13 @@ class LeanExecutor(SingleThreadedExecutor):
         self._entities: WaitedEntities | None = None
         self._is_waiting = False
         self._has_changed = True
+        self._has_ended = False
 
     def spin(self) -> None:
         """Execute callbacks until shutdown."""
         try:
-            super().spin()
+            while self.context.ok() and not self._has_ended:
+                self.spin_once()
         finally:
             self._release()
 
@@ -70,9 +96,11 @@ class LeanExecutor(SingleThreadedExecutor):
         :param timeout_sec: most seconds to wait; None or a negative number for as long as nothing
             has to be looked at again, a second
         """
-        if self._tasks:
-            self._leave_to_rclpy()
-            timeout_sec = 0.0
+        if timeout_sec is None or timeout_sec < 0.0:
+            timeout_sec = _LONGEST_WAIT_NS / _NS_PER_S
+        if self._has_tasks():
+            super().spin_once(timeout_sec)
+            return
         ready = self._wait(timeout_sec)
         for subscription in self._entities.deferred if self._entities is not None else ():
             for _ in range(_MOST_DEFERRED):
@@ -85,8 +113,9 @@ class LeanExecutor(SingleThreadedExecutor):
             pending = [subscription for subscription in pending if subscription.take()]
             if not pending:
                 break
-        if ready.others or self._tasks:
-            self._leave_to_rclpy()
+        if ready.others or self._has_tasks():
+            # It executes one of them, and wakes us for the next.
+            super().spin_once(0.0)
 
     def wake(self) -> None:
         """Look at all entities again, because something was created or destroyed."""
@@ -107,27 +136,31 @@ class LeanExecutor(SingleThreadedExecutor):
 
     def shutdown(self, timeout_sec: float | None = None) -> bool:
         """Stop executing; see `rclpy.executors.Executor`."""
-        self._has_changed = True
+        self._has_changed = self._has_ended = True
         done = super().shutdown(timeout_sec)
         if not self._is_waiting:
             self._release()
         return done
 
-    def _wait(self, timeout_sec: float | None) -> Ready:
+    def _has_tasks(self) -> bool:
+        """Whether a task or coroutine is not done yet."""
+        tasks: Iterable[Any] = getattr(self, _TASKS[0], None) or (
+            task for task, *_ in tuple(getattr(self, _TASKS[1], ()))
+        )
+        return any(not (task.done() or task.cancelled()) for task in tuple(tasks))
+
+    def _wait(self, timeout_sec: float) -> Ready:
         if self._has_changed or self._entities is None:
             self._release()
             self._has_changed = False
             guards = [guard for guard in (self._guard, self._sigint_gc) if guard is not None]
-            self._entities = WaitedEntities(self.get_nodes(), guards, self._context)
-        timeout_ns = _LONGEST_WAIT_NS
-        if timeout_sec is not None and timeout_sec >= 0.0:
-            timeout_ns = round(timeout_sec * _NS_PER_S)
+            self._entities = WaitedEntities(self.get_nodes(), guards, self.context)
         self._is_waiting = True
         try:
-            ready = self._entities.wait(timeout_ns)
+            ready = self._entities.wait(round(timeout_sec * _NS_PER_S))
         finally:
             self._is_waiting = False
-        if not self._context.ok() and not self._is_shutdown:
+        if not self.context.ok() and not self._has_ended:
             raise ExternalShutdownException
         return ready
 
@@ -136,14 +169,3 @@ class LeanExecutor(SingleThreadedExecutor):
         entities, self._entities = self._entities, None
         if entities is not None:
             entities.release()
-
-    def _leave_to_rclpy(self) -> None:
-        # A coroutine that waits for something is offered again and again: not without an end, or
-        # what it waits for could never come.
-        for _ in range(_MOST_AT_ONCE):
-            try:
-                handler, _, _ = self.wait_for_ready_callbacks(0.0, None, lambda: False)
-            except (TimeoutException, ShutdownException):
-                return
-            handler()
-            handler.result()

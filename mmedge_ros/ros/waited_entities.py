@@ -83,7 +83,7 @@ class Ready(NamedTuple):
 class WaitedEntities:
     """All that nodes wait for, held so that nothing is destroyed in the wait.
 
-    :param guards: those of the executor, which only end a wait
+    :param guards: those of the executor; rclpy triggers them when it has more to do
     """
 
     def __init__(self, nodes: Sequence[Node], guards: Sequence[Any], context: Any) -> None:
@@ -155,16 +155,13 @@ class WaitedEntities:
             waitable.add_to_wait_set(wait_set)
 
     def _is_guard_ready(self) -> bool:
-        """Whether a node's guard condition was triggered, which is kept for rclpy."""
-        is_ready = False
-        if self._node_guards:
-            for pointer in self._wait_set.get_ready_entities('guard_condition'):
-                guard = self._node_guards.get(pointer)
-                if guard is not None:
-                    # Waiting has reset it; rclpy triggers it again when it sees this.
-                    guard._executor_triggered = True  # noqa: SLF001  # there is no other way
-                    is_ready = True
-        return is_ready
+        """Whether a guard condition was triggered; those of nodes are again, for rclpy to see."""
+        ready = self._wait_set.get_ready_entities('guard_condition')
+        for pointer in ready:
+            if pointer in self._node_guards:
+                # Waiting has reset it.
+                self._node_guards[pointer].trigger()
+        return bool(ready)
 
     def release(self) -> None:
         """Let everything be destroyed; the wait set first."""

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 import rclpy
 from live_graph import wait_until
 from rcl_interfaces.srv import GetParameters
-from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
+from rclpy.executors import ExternalShutdownException
 from rclpy.node import Node
 from rclpy.task import Future
 from std_msgs.msg import Int32
 
 from mmedge_ros.ros import lean_executor
-from mmedge_ros.ros.lean_executor import LeanExecutor, node_executor
+from mmedge_ros.ros.lean_executor import LeanExecutor
 from mmedge_ros.ros.waited_entities import defer
 
 
@@ -43,14 +43,6 @@ def hears(node: Node, take: Callable[[Int32], object], topic: str = 'number') ->
     publisher = node.create_publisher(Int32, topic, 20)
     wait_until(cast('LeanExecutor', node.executor), publisher.get_subscription_count)
     return publisher
-
-
-def test_an_rclpy_with_another_inside_keeps_its_own_executor(
-    ros: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert isinstance(node_executor(), LeanExecutor)
-    monkeypatch.setattr(lean_executor, '_rclpy', SimpleNamespace(WaitSet=object))
-    assert type(node_executor()) is SingleThreadedExecutor
 
 
 def test_all_messages_that_came_are_taken_at_once_and_in_order(
@@ -210,9 +202,78 @@ def test_a_coroutine_that_waits_for_a_timer_leaves_it_its_turn(
 
     publisher = hears(node, wait_for_the_bell)
     publisher.publish(Int32())
-    node.create_timer(0.01, lambda: rung.done() or rung.set_result('bell'))
+    # What shares a group with a coroutine waits for its end, with every executor.
+    node.create_timer(
+        0.01,
+        lambda: rung.done() or rung.set_result('bell'),
+        callback_group=MutuallyExclusiveCallbackGroup(),
+    )
     wait_until(executor, lambda: heard)
     assert heard == ['bell']
+
+
+def test_a_coroutine_of_a_timer_that_awaits_a_service_completes(
+    executor: LeanExecutor, node: Node
+) -> None:
+    node.declare_parameter('depth', 3)
+    client = node.create_client(GetParameters, 'lean/get_parameters')
+    wait_until(executor, client.service_is_ready)
+    heard: list[int] = []
+
+    async def read() -> None:
+        answer = await client.call_async(GetParameters.Request(names=['depth']))
+        heard.append(answer.values[0].integer_value)
+
+    timer = node.create_timer(0.01, read, callback_group=MutuallyExclusiveCallbackGroup())
+    wait_until(executor, lambda: len(heard) >= 3)
+    timer.cancel()
+    assert set(heard) == {3}
+
+
+def test_what_shares_a_group_with_a_coroutine_waits_for_its_end(
+    executor: LeanExecutor, node: Node
+) -> None:
+    group = MutuallyExclusiveCallbackGroup()
+    rung = Future(executor=executor)
+    heard: list[str] = []
+    ticks: list[int] = []
+
+    async def wait_for_the_bell() -> None:
+        first.cancel()
+        heard.append('begin')
+        await rung
+        heard.append('end')
+
+    first = node.create_timer(0.001, wait_for_the_bell, callback_group=group)
+    wait_until(executor, lambda: heard)
+    second = node.create_timer(0.001, lambda: heard.append('second'), callback_group=group)
+    node.create_timer(0.002, lambda: ticks.append(0))
+    wait_until(executor, lambda: len(ticks) > 3)
+    assert heard == ['begin']
+    rung.set_result(None)
+    wait_until(executor, lambda: 'second' in heard)
+    second.cancel()
+    assert heard[:2] == ['begin', 'end']
+
+
+def test_a_coroutine_that_waits_costs_no_processor_time(
+    executor: LeanExecutor, node: Node
+) -> None:
+    rung = Future(executor=executor)
+    ticks: list[int] = []
+
+    async def wait_for_the_bell() -> None:
+        await rung
+
+    task = executor.create_task(wait_for_the_bell)
+    node.create_timer(0.02, lambda: ticks.append(0))
+    spins = 0
+    while len(ticks) < 5:
+        executor.spin_once(timeout_sec=5.0)
+        spins += 1
+    assert spins < 40
+    rung.set_result(None)
+    wait_until(executor, task.done)
 
 
 def test_a_guard_condition_of_a_node_is_seen(executor: LeanExecutor, node: Node) -> None:
@@ -242,6 +303,18 @@ def test_a_node_that_was_removed_is_let_go(executor: LeanExecutor, node: Node) -
     node.destroy_node()
     executor.spin_once(timeout_sec=0.02)
     assert not ticks
+
+
+def test_spinning_is_its_own(executor: LeanExecutor, monkeypatch: pytest.MonkeyPatch) -> None:
+    spins: list[object] = []
+
+    def spin_once(*_: object) -> None:
+        spins.append(0)
+        executor.shutdown()
+
+    monkeypatch.setattr(executor, 'spin_once', spin_once)
+    executor.spin()
+    assert len(spins) == 1
 
 
 def test_a_shutdown_from_another_thread_ends_the_wait() -> None:
