@@ -20,7 +20,7 @@ DOCUMENTS = sorted(
 )
 COMMANDS = typer.main.get_command(app)
 # Layers that are single modules, or explained beside the tables of rooms.
-NO_ROOMS = {'data_types', 'parameter', 'clock | untrusted_files'}
+NO_ROOMS = {'data_types', 'parameter', 'clock | heartbeat | untrusted_files'}
 NO_ROOMS |= {'worker_processes', 'lab', 'commands'}
 
 every_document = pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import onnxruntime
 
+from mmedge_ros import heartbeat
 from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.bundle.weights import cache_folder, require_weights
 
@@ -114,7 +115,11 @@ def open_session(path: Path, threads: int = 1, device: str = 'cpu') -> Any:
     options.add_session_config_entry('session.intra_op.allow_spinning', '0')
     remedy = 'it must be a complete ONNX file; copy or export it again'
     # A fall-back to other devices would go unseen, and says so on standard output.
-    with runtime_errors(f'{path} cannot be opened ({remedy})'), redirect_stdout(sys.stderr):
+    with (
+        runtime_errors(f'{path} cannot be opened ({remedy})'),
+        redirect_stdout(sys.stderr),
+        heartbeat.loading(),
+    ):
         session = onnxruntime.InferenceSession(
             str(path), options, providers=providers, enable_fallback=0
         )

@@ -16,10 +16,11 @@ from rclpy.executors import ExternalShutdownException
 from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.node import Node
 
-from mmedge_ros import MmedgeError
+from mmedge_ros import MmedgeError, heartbeat
 from mmedge_ros.parameter import ParameterError
 from mmedge_ros.ros.graph.middleware_profile import set_profile
 from mmedge_ros.ros.lean_executor import node_executor
+from mmedge_ros.ros.ros_clock import steady_clock
 
 PARENT_VARIABLE = 'MMEDGE_PARENT_PID'
 # A node that could not be made says why and ends with 1: starting it again is no use. One that
@@ -76,6 +77,8 @@ def _spin(makers: Sequence[Callable[[], Node]], nodes: list[Node], args: list[st
     for make in makers:
         nodes.append(make())
         executor.add_node(nodes[-1])
+    if heartbeat.VARIABLE in os.environ and nodes:
+        nodes[0].create_timer(heartbeat.PERIOD, heartbeat.beat, clock=steady_clock())
     executor.spin()
 
 

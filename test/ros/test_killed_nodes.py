@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -31,6 +32,13 @@ class Graph:
 
     def kill(self, name: str) -> None:
         os.kill(self.group.pids[name], signal.SIGKILL)
+
+    def stop(self, name: str) -> float:
+        """Stop a process, and return the seconds until it was started again."""
+        os.kill(self.group.pids[name], signal.SIGSTOP)
+        stopped = time.monotonic()
+        self.bystander.wait_until(lambda: f'{name} was started again' in self.events)
+        return time.monotonic() - stopped
 
     def wait_until_healed(self, name: str, decisions: int = 3) -> None:
         """Wait until the node was started again and nothing is missing for a while."""
@@ -109,6 +117,20 @@ def test_after_each_kill_the_others_go_on_and_a_new_node_heals_the_graph(graph: 
     for message in bystander.decisions:
         check_decision(message)
     assert len(graph.events) == 2 * 5
+
+
+@pytest.mark.parametrize('graph', [True], indirect=True, ids=['started again'])
+def test_a_stopped_node_is_started_again_within_three_seconds(graph: Graph) -> None:
+    graph.bystander.wait_for_decisions(5 * WINDOW)
+    assert graph.stop('radar_encoder') < 3.0
+    assert graph.events[0] == 'radar_encoder is stopped; it is killed'
+    graph.wait_until_healed('radar_encoder')
+    assert graph.stop('fusion') < 3.0
+    graph.wait_until_healed('fusion')
+    assert [e for e in graph.events if e.endswith('is killed')] == [
+        'radar_encoder is stopped; it is killed',
+        'fusion is stopped; it is killed',
+    ]
 
 
 @pytest.mark.parametrize('graph', [False], indirect=True, ids=['left alone'])

@@ -15,7 +15,9 @@ from pathlib import Path
 
 import psutil
 
+from mmedge_ros import heartbeat
 from mmedge_ros.ros.graph.description import NodeDescription, process_arguments
+from mmedge_ros.ros.graph.hang_watch import HangWatch, activity_of
 from mmedge_ros.ros.graph.middleware_files import left_behind, remove_unused, segments_of
 from mmedge_ros.ros.node_main import NOT_MADE, PARENT_VARIABLE
 from mmedge_ros.transport.shared_segment import remove_leftovers
@@ -23,13 +25,16 @@ from mmedge_ros.transport.shared_segment import remove_leftovers
 # Together less than the 3 s in which everything must be gone.
 _GRACE = ((signal.SIGINT, 1.5), (signal.SIGTERM, 0.5), (signal.SIGKILL, 0.5))
 _LAST_PATIENCE = 0.5
-_RESPAWN_DELAY = 1.0
+# A node that ends sooner after its start (s) than this is not started again at once.
+_LASTING, _RESPAWN_DELAY = 5.0, 1.0
 # Reading what a process has mapped takes a millisecond or more.
 _MEASURE_PERIOD = 1.0
 
 
 class ProcessGroup:
     """The processes of one graph; a context manager that leaves nothing behind.
+
+    A node that hangs is killed and started again, like one that has ended.
 
     :param folder: parameter files and one log per node go there
     :param params_files: handed to every node after its own parameters
@@ -53,6 +58,8 @@ class ProcessGroup:
         self._respawn = respawn
         self._running: dict[str, subprocess.Popen[bytes]] = {}
         self._restart_at: dict[str, float] = {}
+        self._started_at: dict[str, float] = {}
+        self._watches: dict[str, HangWatch] = {}
         self._usage: dict[int, tuple[float, float]] = {}
         self._segments: set[Path] = set()
         self._measured_at = 0.0
@@ -92,6 +99,7 @@ class ProcessGroup:
             if code is None:
                 if look:
                     self._measure(process.pid)
+                self._look_for_hang(name, process)
                 continue
             if name in self._restart_at:
                 if time.monotonic() >= self._restart_at[name]:
@@ -99,7 +107,9 @@ class ProcessGroup:
                     self._start(name)
                     self._on_event(f'{name} was started again')
             elif self._may_respawn(name, code):
-                self._restart_at[name] = time.monotonic() + _RESPAWN_DELAY
+                now = time.monotonic()
+                has_lasted = now - self._started_at[name] > _LASTING
+                self._restart_at[name] = now + (0.0 if has_lasted else _RESPAWN_DELAY)
                 self._on_event(f'{name} ended {_described(code)}; see {self.log_of(name)}')
             else:
                 gone.append(name)
@@ -131,6 +141,9 @@ class ProcessGroup:
             self.cpu_seconds = sum(cpu for cpu, _ in self._usage.values())
             self.peak_memory_mb = sum(memory for _, memory in self._usage.values())
             self._running.clear()
+            for watch in self._watches.values():
+                watch.close()
+            self._watches.clear()
             remove_unused(self._segments)
             self._segments.clear()
             remove_leftovers()
@@ -139,8 +152,17 @@ class ProcessGroup:
         """Return whether starting again can help; it cannot where a node was misconfigured."""
         return self._respawn and self._nodes[name].respawn and code not in (0, NOT_MADE)
 
+    def _look_for_hang(self, name: str, process: subprocess.Popen[bytes]) -> None:
+        words = self._watches[name].look(time.monotonic())
+        if words and self._respawn and self._nodes[name].respawn:
+            self._on_event(f'{name} {words}; it is killed')
+            process.kill()
+
     def _start(self, name: str) -> None:
         node = self._nodes[name]
+        if name in self._watches:
+            self._watches.pop(name).close()
+        self._started_at[name] = time.monotonic()
         command = [
             sys.executable,
             '-m',
@@ -149,16 +171,28 @@ class ProcessGroup:
         ]
         environment = {**os.environ, PARENT_VARIABLE: str(os.getpid()), 'PYTHONUNBUFFERED': '1'}
         environment.setdefault('ROS_LOG_DIR', str(self._folder))
-        with self.log_of(name).open('ab') as log:
-            # A session of its own: Ctrl-C reaches us alone, and we stop them in order.
-            self._running[name] = subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                env=environment,
-                start_new_session=True,
-            )
+        source, pipe = os.pipe()
+        environment[heartbeat.VARIABLE] = str(pipe)
+        os.set_blocking(pipe, False)
+        try:
+            with self.log_of(name).open('ab') as log:
+                # A session of its own: Ctrl-C reaches us alone, and we stop them in order.
+                process = subprocess.Popen(
+                    command,
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=subprocess.STDOUT,
+                    env=environment,
+                    start_new_session=True,
+                    pass_fds=(pipe,),
+                )
+        except BaseException:
+            os.close(source)
+            raise
+        finally:
+            os.close(pipe)
+        self._running[name] = process
+        self._watches[name] = HangWatch(source, lambda: activity_of(process.pid))
 
     def _measure(self, pid: int) -> None:
         try:
