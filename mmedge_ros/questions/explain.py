@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -103,22 +104,31 @@ class RunningModel:
 
 @dataclass(frozen=True)
 class OwnModel:
-    """A model of the user's files, loaded for a question and released after it."""
+    """A model of the user's files, loaded for a question and released after it.
+
+    One that ``stays`` is released only after a failure, or when its server is stopped.
+    """
 
     server: ModelServer
+    stays: bool = False
 
     @contextmanager
     def serving(self, deadline: float, on_phase: OnPhase) -> Iterator[Asking]:
-        on_phase(Phase.LOADING)
         until = deadline - _RELEASING
+        is_kept = False
         try:
-            endpoint = self.server.start(until)
+            endpoint = self.server.running()
+            if endpoint is None:
+                on_phase(Phase.LOADING)
+                endpoint = self.server.start(until)
             on_phase(Phase.ENCODING)
             begun = time.monotonic()
             yield _Ready(endpoint, until, self.server)
             self.server.ran(time.monotonic() - begun)
+            is_kept = self.stays
         finally:
-            self.server.stop(deadline)
+            if not is_kept:
+                self.server.stop(deadline)
 
 
 def explain(
@@ -137,20 +147,29 @@ def explain(
     try:
         messages = messages_for(question, facts, pictures)
         with model.serving(deadline, on_phase) as ready:
-            said = _ask(ready, messages, on_phase)
+            said = ask_ready(ready, messages, lambda: on_phase(Phase.DECODING))
     except ModelError as err:
         return ModelRefusal(facts.answer, str(err))
     named = tuple(number for number in said.tracks if number in facts.tracks)
     return ModelAnswer(facts.answer, said.text, named, said.first_token, said.seconds)
 
 
-def _ask(
-    ready: Asking, messages: Sequence[Mapping[str, Any]], on_phase: OnPhase
+def ask_ready(
+    ready: Asking,
+    messages: Sequence[Mapping[str, Any]],
+    on_first_token: Callable[[], None] = lambda: None,
+    until: float = math.inf,
+    **form: Any,
 ) -> StreamedAnswer:
+    """Ask a model that is ready.
+
+    :param until: instant (s) of `time.monotonic`, where that is before its deadline
+    :param form: of the answer, see `ask_endpoint`
+    :raises ModelError: which says what happened to the server, where that is known
+    """
     try:
-        return ask_endpoint(
-            ready.endpoint, messages, ready.deadline, lambda: on_phase(Phase.DECODING)
-        )
+        deadline = min(ready.deadline, until)
+        return ask_endpoint(ready.endpoint, messages, deadline, on_first_token, **form)
     except ModelError as err:
         # What is known of the server says more than a broken connection.
         raise ModelError(ready.problem() or str(err)) from err

@@ -58,8 +58,8 @@ def _serve(settings: dict[str, Any]) -> Any:
     params.cpuparams.n_threads = settings['threads']
     params.cpuparams_batch.n_threads = settings['threads']
     params.n_threads_http = _HTTP_THREADS
-    # One question, one answer: nothing is worth keeping.
-    params.cache_prompt = False
+    # What every description begins with is read once; nothing more is worth keeping.
+    params.cache_prompt = True
     params.cache_ram_mib = 0
     params.warmup = False
     params.ui = False

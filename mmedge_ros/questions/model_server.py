@@ -172,7 +172,7 @@ class ModelServer:
         self._state, self._problem = BrickState.LOADING, ''
         try:
             self._require_loadable()
-            socket = self._begin()
+            self._begin()
             self._await_ready(deadline)
         except ModelError as err:
             self.stop(max(deadline, self._monotonic() + _RELEASING))
@@ -183,7 +183,12 @@ class ModelServer:
             raise
         self._loading = Loading(self._monotonic() - begun, self.memory())
         self._state = BrickState.RESIDENT
-        return Endpoint(socket=socket)
+        return Endpoint(socket=self._socket)
+
+    def running(self) -> Endpoint | None:
+        """Return where a loaded model is asked; None where none is, or its server has ended."""
+        is_loaded = self._state == BrickState.RESIDENT and not self.problem(self._monotonic())
+        return Endpoint(socket=self._socket) if is_loaded else None
 
     def ran(self, seconds: float) -> None:
         """Enter how long an answer took that ends now."""
@@ -212,7 +217,8 @@ class ModelServer:
         """Say why the server has ended; '' if it runs at an instant (s) of the monotonic clock."""
         for words in self._news(until):
             if 'ended' in words:
-                return _ended(words['ended'])
+                self._state, self._problem = BrickState.FAILED, _ended(words['ended'])
+                return self._problem
         return ''
 
     def stop(self, until: float = math.inf) -> None:
@@ -252,12 +258,15 @@ class ModelServer:
                 f'{free / 1e9:.1f} GB are free; take a smaller model or fewer bits'
             )
 
-    def _begin(self) -> str:
-        """Start keeper and server; return the path of the socket."""
+    @property
+    def _socket(self) -> str:
+        return f'{self._folder}/model.sock'
+
+    def _begin(self) -> None:
+        """Start keeper and server."""
         try:
             self._folder = tempfile.mkdtemp(prefix='mmedge-model-')
-            socket = f'{self._folder}/model.sock'
-            if len(socket.encode()) > _LONGEST_SOCKET:
+            if len(self._socket.encode()) > _LONGEST_SOCKET:
                 raise ModelError(
                     f'{self._folder} is too long a name for a socket; set TMPDIR to a shorter one'
                 )
@@ -265,7 +274,7 @@ class ModelServer:
             settings = {
                 'model': str(self._files.model.absolute()),
                 'projector': str(projector.absolute()) if projector is not None else '',
-                'socket': socket,
+                'socket': self._socket,
                 'threads': self._threads,
                 'context': self._context,
             }
@@ -280,7 +289,6 @@ class ModelServer:
             )
         except OSError as err:
             raise ModelError(f'no model server can be started: {err.strerror or err}') from err
-        return socket
 
     def _await_ready(self, deadline: float) -> None:
         for words in self._news(deadline):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import tempfile
 import time
 from collections.abc import Iterator
@@ -75,6 +77,28 @@ def test_the_structured_answer_stays_where_the_model_fails(
     assert isinstance(said, ModelRefusal)
     assert said.structured == 'One person.'
     assert reason in said.reason
+    assert list(temporary.iterdir()) == []
+
+
+def test_a_model_that_stays_is_loaded_once_and_anew_after_a_failure(
+    tmp_path: Path, temporary: Path
+) -> None:
+    server = own('answers', tmp_path).server
+    phases: list[Phase] = []
+    with server:
+        model = OwnModel(server, stays=True)
+
+        def ask() -> ModelAnswer | ModelRefusal:
+            return explain('who?', FACTS, [], time.monotonic() + PATIENCE, model, phases.append)
+
+        assert isinstance(ask(), ModelAnswer)
+        assert isinstance(ask(), ModelAnswer)
+        assert phases.count(Phase.LOADING) == 1
+        os.kill(server.pid, signal.SIGKILL)
+        assert server.problem(time.monotonic() + PATIENCE)
+        assert isinstance(ask(), ModelAnswer)
+        assert phases.count(Phase.LOADING) == 2
+        assert isinstance(explain('', FACTS, [], time.monotonic(), model), ModelRefusal)
     assert list(temporary.iterdir()) == []
 
 

@@ -26,7 +26,7 @@ def serve(behaviour: str, path: str) -> None:
         while True:
             connection, _ = listener.accept()
             request = b''
-            while b'\r\n\r\n' not in request or b'QUESTION' not in request:
+            while b'\r\n\r\n{' not in request or not request.endswith(b'}'):
                 request += connection.recv(65536)
             Path(path).with_name('request').write_bytes(request)
             if behaviour == 'is killed when asked':

@@ -1,0 +1,340 @@
+"""A model describes the newest decision, claims the time that takes, and never makes a queue."""
+
+from __future__ import annotations
+
+import math
+import os
+import signal
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fake_model_process import COMMAND
+from hand_made_sights import decided, sighted, standing
+from short_folders import short_folder
+
+from mmedge_ros.configuration.latency_budget import LatencyBudget, LatencyDemand
+from mmedge_ros.data_types import Decision
+from mmedge_ros.parameter import ParameterError
+from mmedge_ros.questions.describing import KINDS, DescribeParameters, Describer
+from mmedge_ros.questions.explain import (
+    Asking,
+    ModelRefusal,
+    OnPhase,
+    OwnModel,
+    Phase,
+    explain,
+)
+from mmedge_ros.questions.model_client import Endpoint, ModelError, StreamedAnswer
+from mmedge_ros.questions.model_prompt import Facts
+from mmedge_ros.questions.model_server import ModelFiles, ModelServer
+
+LIMIT, USUAL = 1.0, 0.1
+
+
+class Ready:
+    endpoint, deadline = Endpoint(), math.inf
+
+    def problem(self) -> str:
+        return ''
+
+
+class Desk:
+    """A describer with a model that answers when it is let, on a clock of its own."""
+
+    def __init__(
+        self, kinds: Sequence[str] = ('scene',), total_limit: float = LIMIT, announce: bool = True
+    ) -> None:
+        self.now = 0.0
+        self.taken = 0.5
+        self.problem, self.words = '', 'sentence\n{}'
+        self.is_loaded = True
+        self.at_work: list[Callable[[], None]] = []
+        self.said: list[str] = []
+        self.asked: list[str] = []
+        self.tasks: list[str] = []
+        self.tokens: list[int] = []
+        self.describer = Describer(
+            self,
+            DescribeParameters(tuple(kinds), total_limit, announce),
+            self.said.append,
+            monotonic=lambda: self.now,
+            start=self.at_work.append,
+            ask=self.ask,
+        )
+
+    @contextmanager
+    def serving(self, deadline: float, on_phase: OnPhase) -> Iterator[Asking]:
+        if not self.is_loaded:
+            on_phase(Phase.LOADING)
+            self.is_loaded = True
+            self.now += 3.0
+        yield Ready()
+
+    def ask(
+        self, ready: Asking, messages: Sequence[Mapping[str, Any]], **form: Any
+    ) -> StreamedAnswer:
+        if self.problem:
+            raise ModelError(self.problem)
+        self.tasks.append(messages[0]['content'])
+        self.asked.append(messages[-1]['content'])
+        self.tokens.append(form['most_tokens'])
+        self.now += self.taken
+        return StreamedAnswer(self.words.format(len(self.asked)), (), 0.1, self.taken, 8)
+
+    def describe(self, times: int = 1) -> None:
+        for _ in range(times):
+            assert self.describer.offer(decision(self.now))
+            self.finish()
+
+    def finish(self) -> None:
+        self.at_work.pop(0)()
+
+    def limit(self) -> float:
+        """What an optimiser that hears every demand keeps to."""
+        budget = LatencyBudget()
+        for demand in self.describer.demands():
+            assert budget.take(demand, self.now)
+        return budget.limit(USUAL, self.now)[0]
+
+
+def decision(seconds: float = 1.0, latency: float = 0.02) -> Decision:
+    made = decided(seconds, sighted(7, 3, 0, standing()))
+    return replace(made, published_ns=made.window_end_ns + round(latency * 1e9))
+
+
+def test_decisions_that_come_while_a_sentence_is_made_are_skipped_and_never_queued() -> None:
+    desk = Desk()
+    assert desk.describer.offer(decision(1.0))
+    assert [desk.describer.offer(decision(1.0 + n / 10)) for n in range(1, 51)] == [False] * 50
+    assert len(desk.at_work) == 1
+    desk.finish()
+    assert desk.at_work == []
+    assert desk.said == ['sentence 1']
+    assert desk.describer.offer(decision(9.0))
+    counts = desk.describer.counts
+    assert (counts.sentences, counts.skipped) == (1, 50)
+
+
+def test_what_was_measured_of_the_newest_decision_is_told_in_a_line_each() -> None:
+    desk = Desk()
+    desk.describe()
+    assert desk.asked == ['MEASURED\n- person 7 at 10, 7 m, 1.0 m/s']
+    assert desk.tasks[0].startswith(KINDS['scene'].task)
+
+
+def test_what_the_slowest_sentences_leave_is_the_limit_of_perception() -> None:
+    desk = Desk()
+    desk.taken = 0.9
+    desk.describe(4)
+    assert desk.describer.demands() == []
+    desk.taken = 0.94
+    desk.describe(40)
+    (demand,) = desk.describer.demands()
+    assert demand == LatencyDemand('describing: scene', pytest.approx(0.94), LIMIT, 2.0)
+    assert desk.limit() == pytest.approx(0.06)
+
+
+def test_the_time_a_decision_waited_counts_and_that_of_loading_and_warming_up_does_not() -> None:
+    desk = Desk()
+    desk.is_loaded = False
+    desk.describe()
+    assert (desk.said, len(desk.asked)) == ([], 1)
+    for _ in range(5):
+        assert desk.describer.offer(decision(desk.now), waited=0.1)
+        desk.finish()
+    assert desk.describer.upper('scene') == pytest.approx(0.6)
+
+
+def test_old_times_are_forgotten_so_that_the_limit_follows_the_machine() -> None:
+    desk = Desk()
+    desk.taken = 0.98
+    desk.describe(40)
+    assert desk.limit() == pytest.approx(0.02)
+    desk.taken = 0.3
+    desk.describe(32)
+    assert desk.limit() == USUAL
+
+
+def test_sentences_count_as_in_time_by_the_latency_of_their_decision() -> None:
+    desk = Desk()
+    desk.taken = 0.95
+    desk.describe()
+    assert desk.describer.offer(decision(latency=0.06))
+    desk.finish()
+    counts = desk.describer.counts
+    assert (counts.sentences, counts.in_time) == (2, 1)
+
+
+def test_without_a_limit_of_the_user_nothing_is_claimed() -> None:
+    desk = Desk(total_limit=0.0)
+    desk.describe(10)
+    assert len(desk.said) == 10
+    assert desk.describer.demands() == []
+    assert desk.describer.missing() == []
+
+
+def test_a_model_that_is_too_slow_alone_claims_nothing_and_is_named() -> None:
+    desk = Desk()
+    desk.taken = 1.5
+    desk.describe(5)
+    assert desk.limit() == USUAL
+    assert desk.describer.missing() == ['sentences (scene) take 1.50 s, and 1 s are all they may']
+
+
+def test_kinds_take_turns_and_the_hardest_leaves_least() -> None:
+    desk = Desk(('count', 'comparison'))
+    for _ in range(6):
+        desk.taken = 0.91
+        desk.describe()
+        desk.taken = 0.97
+        desk.describe()
+    assert desk.tokens[:2] == [KINDS['count'].tokens, KINDS['comparison'].tokens]
+    left = {d.source: d.total_limit - d.decode_time for d in desk.describer.demands()}
+    assert left == {
+        'describing: count': pytest.approx(0.09),
+        'describing: comparison': pytest.approx(0.03),
+    }
+    assert desk.limit() == pytest.approx(0.03)
+
+
+def test_a_kind_that_there_is_not_is_refused_with_those_that_there_are() -> None:
+    with pytest.raises(ParameterError, match="'sceen' is none of scene, existence, count"):
+        Desk(('sceen',))
+
+
+def test_what_was_claimed_ends_within_its_lease_when_the_model_dies() -> None:
+    desk, budget = Desk(), LatencyBudget()
+    desk.taken = 0.94
+    desk.describe(5)
+    for demand in desk.describer.demands():
+        budget.take(demand, desk.now)
+    died_at = desk.now
+    desk.problem = 'the model server was killed'
+    desk.describe()
+    assert desk.describer.demands() == []
+    assert budget.limit(USUAL, died_at + 1.9)[0] == pytest.approx(0.06)
+    assert budget.limit(USUAL, died_at + 2.0)[0] == USUAL
+    assert desk.describer.missing() == ['the model server was killed']
+    # It is tried again, but not with every decision; nothing is claimed before it works again.
+    assert not desk.describer.offer(decision())
+    desk.now += 5.0
+    desk.problem, desk.is_loaded = '', False
+    desk.describe()
+    assert desk.describer.demands() == []
+    desk.describe()
+    assert desk.limit() == pytest.approx(0.06)
+
+
+def test_a_model_that_says_nothing_is_said_to() -> None:
+    desk = Desk()
+    desk.words = ' \n'
+    desk.describe()
+    assert desk.said == []
+    assert desk.describer.missing() == ['the model said nothing of a decision']
+
+
+def test_decisions_are_described_without_being_announced() -> None:
+    desk = Desk(announce=False)
+    desk.taken = 0.94
+    desk.describe(5)
+    assert desk.describer.counts.in_time == 5
+    assert desk.describer.demands() == []
+
+
+def test_a_model_that_hangs_claims_no_more() -> None:
+    desk = Desk()
+    desk.taken = 0.94
+    desk.describe(5)
+    assert desk.describer.offer(decision())
+    desk.now += 1.8
+    assert desk.describer.demands() != []
+    desk.now += 0.1
+    assert desk.describer.demands() == []
+
+
+def test_a_question_asked_once_shortens_nothing_and_describing_rests_meanwhile() -> None:
+    desk = Desk()
+    desk.taken = 0.94
+    desk.describe(5)
+    limits: list[float] = []
+    offered: list[bool] = []
+
+    def on_phase(phase: Phase) -> None:
+        limits.append(desk.limit())
+        offered.append(desk.describer.offer(decision()))
+
+    with desk.describer.serving(desk.now + 5.0, on_phase):
+        on_phase(Phase.DECODING)
+    assert (limits, offered) == ([USUAL], [False])
+    assert desk.limit() == pytest.approx(0.06)
+    desk.describe()
+
+
+def test_questions_asked_once_claim_nothing_however_long_they_take() -> None:
+    desk = Desk()
+    for _ in range(10):
+        with desk.describer.serving(math.inf, lambda _: None):
+            desk.now += 0.95
+    assert desk.describer.demands() == []
+
+
+def test_a_question_waits_for_the_sentence_in_work_by_its_deadline_only() -> None:
+    desk = Desk()
+    assert desk.describer.offer(decision())
+    said = explain('who?', Facts('One person.'), [], desk.now, desk.describer)
+    assert isinstance(said, ModelRefusal)
+    assert 'at work on something else' in said.reason
+    desk.finish()
+    assert desk.said == ['sentence 1']
+    assert desk.describer.offer(decision())
+
+
+def test_after_the_end_nothing_is_described_or_claimed() -> None:
+    desk = Desk()
+    desk.taken = 0.94
+    desk.describe(5)
+    assert desk.describer.offer(decision())
+    desk.describer.close()
+    desk.finish()
+    assert len(desk.said) == 5
+    assert not desk.describer.offer(decision())
+    assert desk.describer.demands() == []
+
+
+def test_a_killed_server_ends_the_claim_and_is_loaded_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / 'own.gguf'
+    path.write_bytes(b'GGUF and more')
+    said: list[str] = []
+    later = 0.0
+    with (
+        short_folder() as folder,
+        ModelServer(ModelFiles(path), command=(*COMMAND, 'answers')) as server,
+    ):
+        monkeypatch.setattr(tempfile, 'tempdir', str(folder))
+        describer = Describer(
+            OwnModel(server, stays=True),
+            DescribeParameters(('scene',), 60.0),
+            said.append,
+            monotonic=lambda: time.monotonic() + later,
+            start=lambda work: work(),
+        )
+        assert [describer.offer(decision()) for _ in range(6)] == [True] * 6
+        assert len(said) == 5
+        assert len(describer.demands()) == 1
+        os.kill(server.pid, signal.SIGKILL)
+        assert describer.offer(decision())
+        assert describer.demands() == []
+        (problem,) = describer.missing()
+        assert problem.startswith(('the model server', 'the model was killed'))
+        later = 5.0
+        assert [describer.offer(decision()) for _ in range(2)] == [True] * 2
+        assert len(said) == 6
+        assert len(describer.demands()) == 1
