@@ -20,7 +20,7 @@ from setuptools import Distribution, setup
 from setuptools.command.build_py import build_py
 
 HERE = Path(__file__).resolve().parent
-SHARED = ('config', 'launch', 'models', 'msg', 'rviz', 'srv', 'package.xml')
+SHARED = ('action', 'config', 'launch', 'models', 'msg', 'rviz', 'srv', 'package.xml')
 
 
 def package_version() -> str:

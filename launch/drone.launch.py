@@ -5,10 +5,12 @@ from pathlib import Path
 from mmedge_ros.replay.recording import TopicChoice
 from mmedge_ros.ros.graph.description import rviz_node
 from mmedge_ros.ros.graph.launch_actions import (
+    QUESTIONS,
     VIEW,
     decimal,
     extrinsics_nodes,
     given,
+    given_questions,
     is_true,
     launch_description,
     one_of,
@@ -52,6 +54,7 @@ ARGUMENTS = [
         '',
         'folder that keeps what is seen, people too, for `mmedge memory`; empty: none',
     ),
+    *QUESTIONS,
     ('profile', '', 'device profile of this machine (mmedge profile), for optimise'),
     VIEW,
     ('record', '', 'folder to be made for a recording of the flight; empty records nothing'),
@@ -78,6 +81,7 @@ def describe(values):
             profile=values['profile'],
             recogniser=values['recogniser'],
             memory=values['memory'],
+            questions=given_questions(values),
             view=view_port(values),
         )
     )

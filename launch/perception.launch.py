@@ -2,8 +2,10 @@
 
 from mmedge_ros.replay.recording import TopicChoice
 from mmedge_ros.ros.graph.launch_actions import (
+    QUESTIONS,
     VIEW,
     extrinsics_nodes,
+    given_questions,
     is_true,
     launch_description,
     one_of,
@@ -26,6 +28,7 @@ ARGUMENTS = [
         '',
         'folder that keeps what is seen, people too, for `mmedge memory`; empty: none',
     ),
+    *QUESTIONS,
     ('profile', '', 'device profile of this machine (mmedge profile), for optimise'),
     VIEW,
     ('use_sim_time', 'false', 'follow /clock, as under ros2 bag play --clock'),
@@ -47,6 +50,7 @@ def describe(values):
             profile=values['profile'],
             recogniser=values['recogniser'],
             memory=values['memory'],
+            questions=given_questions(values),
             view=view_port(values),
         )
     )

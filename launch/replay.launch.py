@@ -5,8 +5,10 @@ from pathlib import Path
 from mmedge_ros.replay.recording import TopicChoice
 from mmedge_ros.ros.graph.description import single_process
 from mmedge_ros.ros.graph.launch_actions import (
+    QUESTIONS,
     VIEW,
     decimal,
+    given_questions,
     is_true,
     launch_description,
     view_port,
@@ -24,6 +26,7 @@ ARGUMENTS = [
     ('radar', '', 'radar topic of the recording, if not found by type'),
     ('optimise', 'false', 'choose rates and levels in flight (adds monitor and optimiser)'),
     ('profile', '', 'device profile of this machine (mmedge profile), for optimise'),
+    *QUESTIONS,
     VIEW,
     ('single_process', 'false', 'all nodes in one process, to debug'),
 ]
@@ -43,6 +46,7 @@ def describe(values):
             topics=TopicChoice(camera=values['camera'], radar=values['radar']),
             optimise=is_true(values['optimise']),
             profile=values['profile'],
+            questions=given_questions(values),
             view=view_port(values),
         )
     )

@@ -108,7 +108,7 @@ class Checkout:
         self._copy()
 
     def _copy(self) -> None:
-        for name in ('bootstrap', 'requirements', 'cmake', 'msg', 'srv'):
+        for name in ('bootstrap', 'requirements', 'cmake', 'msg', 'srv', 'action'):
             shutil.copytree(ROOT / name, self.root / name)
         for name in ('mmedge', 'CMakeLists.txt', 'package.xml'):
             shutil.copy(ROOT / name, self.root / name)
@@ -213,7 +213,11 @@ def test_changed_pins_are_installed_into_the_environment_that_is_there(ready: Ch
 
 
 @pytest.mark.parametrize(
-    'name', ['msg/Track.msg', 'srv/QueryMemory.srv', 'CMakeLists.txt', 'cmake/executable.in']
+    'name',
+    [
+        *('msg/Track.msg', 'srv/QueryMemory.srv', 'action/Ask.action'),
+        *('CMakeLists.txt', 'cmake/executable.in'),
+    ],
 )
 def test_a_changed_build_input_is_built_but_nothing_is_installed_from_the_network(
     ready: Checkout, name: str

@@ -21,7 +21,9 @@ from mmedge_ros.encoding.ultralytics_network import INSTALL_LINE
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / 'mmedge_ros'
 NODES = sorted(path.stem for path in (PACKAGE / 'ros/nodes').glob('[!_]*.py'))
-MESSAGES = sorted((*(ROOT / 'msg').glob('*.msg'), *(ROOT / 'srv').glob('*.srv')))
+MESSAGES = sorted(
+    path for kind in ('msg', 'srv', 'action') for path in (ROOT / kind).glob(f'*.{kind}')
+)
 
 ROS_PACKAGE = re.compile(
     r'(rclpy|rcl_interfaces|builtin_interfaces|\w+_msgs|\w+_msgs_py|cv_bridge|tf2_ros'
@@ -355,15 +357,22 @@ def test_pip_installs_the_package_without_messages_where_ros_is_absent(tmp_path:
 
 
 # The message of the check and what it holds; ./mmedge itself has built them all.
-FEW_MESSAGES = ('FoundMoment.msg', 'StageTiming.msg', 'Track.msg', 'TrackArray.msg')
+FEW_MESSAGES = (
+    'Evidence.msg',
+    'FoundMoment.msg',
+    'StageTiming.msg',
+    'Track.msg',
+    'TrackArray.msg',
+)
 COLCON_CHECK = """
 . install/setup.sh
 python -P -c '
-import mmedge_ros.data_types, mmedge_ros.msg, mmedge_ros.srv
+import mmedge_ros.action, mmedge_ros.data_types, mmedge_ros.msg, mmedge_ros.srv
 from rclpy.serialization import deserialize_message, serialize_message
 message = mmedge_ros.msg.TrackArray(lost=["radar"])
 assert deserialize_message(serialize_message(message), mmedge_ros.msg.TrackArray) == message
 assert mmedge_ros.srv.QueryMemory.Request(words="person").words == "person"
+assert mmedge_ros.action.Ask.Goal(question="who?").deadline == 30.0
 print(mmedge_ros.__file__, mmedge_ros.msg.__file__)
 '
 install/mmedge_ros/lib/mmedge_ros/mmedge --help
@@ -399,4 +408,4 @@ def test_colcon_builds_a_workspace_whose_messages_and_executables_work(tmp_path:
     installed = f'{tmp_path}/install/mmedge_ros/lib/'
     assert output.count(installed) == 2, output
     assert 'usage' in output.lower()
-    assert {'config', 'launch', 'msg', 'srv', 'package.xml'} <= set(output.split())
+    assert {'action', 'config', 'launch', 'msg', 'srv', 'package.xml'} <= set(output.split())

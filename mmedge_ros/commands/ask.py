@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,14 +13,13 @@ import typer
 
 from mmedge_ros.commands.display import StatusLine, say
 from mmedge_ros.commands.errors import plain_errors
-from mmedge_ros.commands.options import existing_file, flag, option
+from mmedge_ros.commands.options import ModelOption, ProjectorOption, flag, option
 from mmedge_ros.commands.tables import add_row, new_table, print_parts
 
 if TYPE_CHECKING:
     from mmedge_ros.questions.answer import Answer
     from mmedge_ros.questions.answering import KnownFlight
     from mmedge_ros.questions.explain import LanguageModel
-    from mmedge_ros.questions.model_prompt import Picture
     from mmedge_ros.questions.observations import Observations
     from mmedge_ros.questions.selection import LooksLike
 
@@ -46,19 +44,8 @@ def ask(
         str, option('--detector', 'BUNDLE', 'what detects \\[what suits the recording]')
     ] = '',
     as_json: Annotated[bool, flag('--json', 'answers as JSON on standard output')] = False,
-    model: Annotated[
-        str,
-        option(
-            '--model',
-            'ADDRESS|GGUF',
-            'let a language model say more: a server on this machine such as '
-            'http://127.0.0.1:8080, or your own file, loaded for each question (docs)',
-        ),
-    ] = '',
-    eyes: Annotated[
-        Path | None,
-        existing_file('--mmproj', 'projector that lets a GGUF see pictures of the memory'),
-    ] = None,
+    model: ModelOption = '',
+    eyes: ProjectorOption = None,
     within: Annotated[
         float,
         option('--within', 'S', 'a model answers each question in this time, or not at all'),
@@ -77,9 +64,10 @@ def ask(
     with plain_errors():
         from mmedge_ros.questions.answering import KnownFlight
         from mmedge_ros.questions.answering import ask as answer_to
+        from mmedge_ros.questions.explain import language_model
         from mmedge_ros.questions.observed_flight import observe_flight
 
-        opened = _language_model(model, eyes) if model else None
+        opened = language_model(model, eyes) if model else None
         with StatusLine(f'watching {flight.name}') as line:
             observed = observe_flight(str(flight), detector, line.advance)
         for problem in observed.problems:
@@ -111,17 +99,6 @@ def ask(
         raise typer.Exit(1)
 
 
-def _language_model(name: str, eyes: Path | None) -> LanguageModel:
-    """Return what answers: a server that runs, or a file of the user's own."""
-    from mmedge_ros.questions.explain import OwnModel, RunningModel
-    from mmedge_ros.questions.model_client import read_endpoint
-    from mmedge_ros.questions.model_server import ModelFiles, ModelServer
-
-    if '://' in name or name.startswith('unix:'):
-        return RunningModel(read_endpoint(name))
-    return OwnModel(ModelServer(ModelFiles(Path(name), eyes)))
-
-
 def _said(
     model: LanguageModel,
     question: str,
@@ -131,21 +108,16 @@ def _said(
     within: float,
 ) -> dict[str, Any]:
     """Ask the model after the structured answer; say what it said, or why it said nothing."""
+    from mmedge_ros.flight_memory.memory_store import memory_folder
     from mmedge_ros.questions.explain import ModelAnswer, explain
-    from mmedge_ros.questions.model_prompt import facts_of
+    from mmedge_ros.questions.flight_looks import pictures_of_views
+    from mmedge_ros.questions.model_prompt import flight_facts
 
-    observations = known.observations
-    evidence = [
-        f'track {row.track}, {row.label}: {row.begin:.1f} to {row.end:.1f} s'
-        for row in one.evidence
-    ]
-    facts = facts_of(observations.tracks, observations.begin_ns, one.text, evidence)
-    numbers = [number for row in one.evidence for number in row.views[:1]]
     with StatusLine('asking the model') as line:
         said = explain(
             question,
-            facts,
-            _pictures(flight, numbers),
+            flight_facts(one, known.observations),
+            pictures_of_views(memory_folder(flight), one),
             time.monotonic() + within,
             model,
             lambda phase: line.advance(None, phase.value),
@@ -155,46 +127,20 @@ def _said(
     return {'model': None, 'model_tracks': [], 'model_refused': said.reason}
 
 
-def _pictures(flight: Path, numbers: Sequence[int]) -> list[Picture]:
-    """Return thumbnails of views of the memory; none where there is no memory."""
-    from mmedge_ros.flight_memory import FlightMemoryError
-    from mmedge_ros.flight_memory.memory_store import MemoryReader, memory_folder
-    from mmedge_ros.questions.model_prompt import MOST_PICTURES, Picture
-
-    if not numbers or not memory_folder(flight).exists():
-        return []
-    try:
-        with MemoryReader(memory_folder(flight)) as memory:
-            found = [(number, memory.thumbnail(number)) for number in numbers[:MOST_PICTURES]]
-    except FlightMemoryError:
-        return []  # it was said when looks were asked for
-    return [Picture(f'view {number}', jpeg) for number, jpeg in found if jpeg]
-
-
 def _with_looks(
     flight: Path, observations: Observations, detector: str
 ) -> tuple[Observations, LooksLike]:
     """Add what the memory of a flight knows of looks; where there is none, it is said why."""
-    from mmedge_ros.encoding.bundle.default_model import bundle_folders, default_detector
     from mmedge_ros.flight_memory import FlightMemoryError
-    from mmedge_ros.flight_memory.memory_store import MemoryReader, memory_folder
-    from mmedge_ros.flight_memory.pair_encoder import PairSpace
-    from mmedge_ros.flight_memory.scorers import scorer_for
-    from mmedge_ros.questions.remembered_looks import remembered_looks
+    from mmedge_ros.flight_memory.memory_store import memory_folder
+    from mmedge_ros.questions.flight_looks import with_looks
     from mmedge_ros.questions.selection import no_looks
 
     folder = memory_folder(flight)
     if not folder.exists():
         return observations, no_looks
     try:
-        with MemoryReader(folder) as memory:
-            table, header = memory.table(), memory.header
-        bundles = [*bundle_folders(), *([default_detector(detector)] if detector else [])]
-        space = scorer_for(bundles)(header)
-        if isinstance(space, PairSpace):
-            say('note: looks are asked of a memory that a bundle made; that of a pair is left out')
-            return observations, no_looks
-        return remembered_looks(observations, table, space)
+        return with_looks(folder, observations, detector)
     except FlightMemoryError as err:
         say(f'note: looks are not known: {err}')
         return observations, no_looks

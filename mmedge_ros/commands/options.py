@@ -124,6 +124,19 @@ MemoryOption = Annotated[
         LIVE,
     ),
 ]
+ModelOption = Annotated[
+    str,
+    option(
+        '--model',
+        'ADDRESS|GGUF',
+        'let a language model say more: a server on this machine such as http://127.0.0.1:8080, '
+        'or your own file, loaded for each question (docs)',
+    ),
+]
+ProjectorOption = Annotated[
+    Path | None,
+    existing_file('--mmproj', 'projector that lets a GGUF see pictures of the memory'),
+]
 OptimiseOption = Annotated[
     bool,
     flag(

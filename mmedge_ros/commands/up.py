@@ -15,10 +15,12 @@ from mmedge_ros.commands.options import (
     CameraOption,
     DetectorOption,
     MemoryOption,
+    ModelOption,
     NetworkOption,
     OdometryOption,
     OptimiseOption,
     ParamsOption,
+    ProjectorOption,
     RadarOption,
     RateOption,
     RecogniserOption,
@@ -98,6 +100,11 @@ def up(
     ] = None,
     recogniser: RecogniserOption = '',
     memory: MemoryOption = None,
+    questions: Annotated[
+        bool, flag('--questions', 'answer questions (mmedge ask --live)', LIVE)
+    ] = False,
+    model: ModelOption = '',
+    projector: ProjectorOption = None,
     network: NetworkOption = False,
     view: ViewOption = False,
     single_process: Annotated[
@@ -121,6 +128,7 @@ def up(
     from mmedge_ros.replay.recording import TopicChoice
 
     with plain_errors():
+        from mmedge_ros.ros.graph.description import questions_of
         from mmedge_ros.ros.graph.middleware_profile import set_profile
         from mmedge_ros.ros.sessions.up_session import (
             UpOptions,
@@ -152,6 +160,7 @@ def up(
             view=open_view(view),
             recogniser=recogniser,
             memory=str(memory.absolute()) if memory else '',
+            questions=questions_of(questions, model, str(projector or '')),
         )
         with StatusLine('up') as line:
             run_up(options, line.show, say)

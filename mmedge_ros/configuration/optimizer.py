@@ -34,20 +34,12 @@ class OptimizerParameters:
         'dwell': 'adaptation.reconfiguration.shortest is how long a configuration holds'
     }
 
-    switch_cost: float = parameter(
-        0.0,
-        'Accuracy that each changed rate or level must bring in addition: more of it, fewer '
-        'changes. 0 follows the predictor at once',
-        minimum=0.0,
-        maximum=1.0,
-    )
-    hysteresis: float = parameter(
-        0.0,
-        'Accuracy by which another configuration must be better before it replaces one that '
-        'still keeps the limit; covers the noise of the predictor',
-        minimum=0.0,
-        maximum=1.0,
-    )
+    # Accuracy that each changed rate or level must bring in addition: more of it, fewer changes.
+    # 0 follows the predictor at once.
+    switch_cost: float = 0.0
+    # Accuracy by which another configuration must be better before it replaces one that still
+    # keeps the limit.
+    hysteresis: float = 0.0
     headroom: float = parameter(
         0.05,
         'Share of the limit that another configuration must leave free before it replaces the '

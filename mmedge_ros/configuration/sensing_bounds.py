@@ -99,6 +99,11 @@ class SensingBounds:
         if self._mode is PowerMode.CRITICAL:
             self.standby.seen(tracks, now)
 
+    def wake(self, now: float) -> None:
+        """Wake a camera that stands by, because its pictures are asked for."""
+        if self._mode is PowerMode.CRITICAL:
+            self.standby.asked(now)
+
     def at(self, now: float) -> Bounds:
         """Return what may be chosen now."""
         state = self.power.update(now)

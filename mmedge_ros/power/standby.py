@@ -14,6 +14,8 @@ from collections.abc import Iterable
 BURST = 0.8
 # The timer, and the time between two bursts for the same track (s).
 PERIOD = 5.0
+# Questions begin no two bursts within this (s), however many come.
+_LEAST_PAUSE = 2.0
 _MOST_TRACKS = 1000
 
 
@@ -45,6 +47,11 @@ class Standby:
         if len(self._woken) > _MOST_TRACKS:
             newest = sorted(self._woken.items(), key=lambda item: item[1])[-(_MOST_TRACKS // 2) :]
             self._woken = dict(newest)
+
+    def asked(self, now: float) -> None:
+        """Wake for a question; one that comes just after a burst has its pictures already."""
+        if not 0.0 <= now - self._timer < _LEAST_PAUSE:
+            self.wake(now)
 
     def wake(self, now: float) -> None:
         """Begin a burst, or lengthen the present one."""

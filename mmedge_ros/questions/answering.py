@@ -41,6 +41,8 @@ from mmedge_ros.questions.selection import (
 from mmedge_ros.records.ground_truth import PERSON
 
 _MOST_VIEWS = 3
+# An instant is answered from a decision that is nearer than this.
+_FAR_NS = NS_PER_S
 
 
 class Counter(Protocol):
@@ -144,7 +146,7 @@ class _Answering:
         stamps, camera = self._observed.stamps_ns, self._observed.camera
         first, last = min(span[0], self._begin_ns), max(span[1], self._end_ns)
         within = (stamps >= first) & (stamps <= last)
-        is_far = np.abs(stamps - self._begin_ns).min() > AT_NS and first == last
+        is_far = span[0] == span[1] and np.abs(stamps - span[0]).min() > _FAR_NS
         if not within.any() or is_far:
             raise QuestionError(
                 f'nothing was perceived {self._when() or "then"}; ask for another time'

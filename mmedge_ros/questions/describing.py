@@ -22,8 +22,15 @@ import numpy as np
 from mmedge_ros.configuration.latency_budget import LatencyDemand
 from mmedge_ros.data_types import Decision
 from mmedge_ros.parameter import ParameterError, parameter
-from mmedge_ros.questions.explain import Asking, LanguageModel, OnPhase, Phase, ask_ready
-from mmedge_ros.questions.model_client import ModelError, StreamedAnswer, printable
+from mmedge_ros.questions.explain import (
+    Asking,
+    IsCancelled,
+    LanguageModel,
+    OnPhase,
+    Phase,
+    ask_ready,
+)
+from mmedge_ros.questions.model_client import ModelError, StreamedAnswer, never, printable
 from mmedge_ros.questions.model_prompt import description_messages
 
 # So many sentences of a kind count, so few are enough, and this quantile of theirs is announced.
@@ -195,7 +202,9 @@ class Describer:
         return [*([self.problem] if self.problem else []), *words]
 
     @contextmanager
-    def serving(self, deadline: float, on_phase: OnPhase) -> Iterator[Asking]:
+    def serving(
+        self, deadline: float, on_phase: OnPhase, is_cancelled: IsCancelled = never
+    ) -> Iterator[Asking]:
         """Serve a question that is asked once; see `LanguageModel`."""
         with self._turn:
             self._questions += 1
@@ -208,7 +217,7 @@ class Describer:
                 raise
             self._busy, self._begun = True, self._monotonic()
         try:
-            with self._model.serving(deadline, on_phase) as ready:
+            with self._model.serving(deadline, on_phase, is_cancelled) as ready:
                 yield ready
         finally:
             with self._turn:

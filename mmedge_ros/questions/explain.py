@@ -8,11 +8,20 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
+from pathlib import Path
 from typing import Any, Protocol
 
-from mmedge_ros.questions.model_client import Endpoint, ModelError, StreamedAnswer, ask_endpoint
+from mmedge_ros.questions.model_client import (
+    Endpoint,
+    ModelError,
+    StreamedAnswer,
+    ask_endpoint,
+    never,
+    read_endpoint,
+)
 from mmedge_ros.questions.model_prompt import Facts, Picture, messages_for
-from mmedge_ros.questions.model_server import ModelServer
+from mmedge_ros.questions.model_server import ModelFiles, ModelServer
 
 # Of the time until the deadline, what killing a server takes (s).
 _RELEASING = 0.1
@@ -23,12 +32,14 @@ _HEARSAY = 0.05
 class Phase(Enum):
     """What a question waits for."""
 
+    WAITING = 'waiting'
     LOADING = 'loading'
     ENCODING = 'encoding'
     DECODING = 'decoding'
 
 
 OnPhase = Callable[[Phase], None]
+IsCancelled = Callable[[], bool]
 
 
 @dataclass(frozen=True)
@@ -58,7 +69,9 @@ class ModelRefusal:
 class LanguageModel(Protocol):
     """Something that answers while it is asked to serve."""
 
-    def serving(self, deadline: float, on_phase: OnPhase) -> AbstractContextManager[Asking]:
+    def serving(
+        self, deadline: float, on_phase: OnPhase, is_cancelled: IsCancelled = never
+    ) -> AbstractContextManager[Asking]:
         """Make it ready by a deadline (s, monotonic) for one question, and release it after.
 
         :raises ModelError: if that is not possible
@@ -97,7 +110,10 @@ class RunningModel:
     endpoint: Endpoint
 
     @contextmanager
-    def serving(self, deadline: float, on_phase: OnPhase) -> Iterator[Asking]:
+    def serving(
+        self, deadline: float, on_phase: OnPhase, is_cancelled: IsCancelled = never
+    ) -> Iterator[Asking]:
+        del is_cancelled  # it is asked while the answer comes
         on_phase(Phase.ENCODING)
         yield _Ready(self.endpoint, deadline)
 
@@ -113,14 +129,16 @@ class OwnModel:
     stays: bool = False
 
     @contextmanager
-    def serving(self, deadline: float, on_phase: OnPhase) -> Iterator[Asking]:
+    def serving(
+        self, deadline: float, on_phase: OnPhase, is_cancelled: IsCancelled = never
+    ) -> Iterator[Asking]:
         until = deadline - _RELEASING
         is_kept = False
         try:
             endpoint = self.server.running()
             if endpoint is None:
                 on_phase(Phase.LOADING)
-                endpoint = self.server.start(until)
+                endpoint = self.server.start(until, is_cancelled)
             on_phase(Phase.ENCODING)
             begun = time.monotonic()
             yield _Ready(endpoint, until, self.server)
@@ -131,6 +149,16 @@ class OwnModel:
                 self.server.stop(deadline)
 
 
+def language_model(name: str, projector: Path | None = None) -> LanguageModel:
+    """Return what answers: a server that runs, by its address, or a file of the user's own.
+
+    :raises ModelError: for an address that is none of this machine
+    """
+    if '://' in name or name.startswith('unix:'):
+        return RunningModel(read_endpoint(name))
+    return OwnModel(ModelServer(ModelFiles(Path(name), projector)))
+
+
 def explain(
     question: str,
     facts: Facts,
@@ -138,16 +166,19 @@ def explain(
     deadline: float,
     model: LanguageModel,
     on_phase: OnPhase = lambda _: None,
+    is_cancelled: IsCancelled = never,
 ) -> ModelAnswer | ModelRefusal:
     """Ask a model; by the deadline there is an answer or the reason why there is none.
 
     :param deadline: instant (s) of `time.monotonic`
     :param on_phase: called as the question comes forward
+    :param is_cancelled: asked now and then; where it says so the model is released at once
     """
     try:
         messages = messages_for(question, facts, pictures)
-        with model.serving(deadline, on_phase) as ready:
-            said = ask_ready(ready, messages, lambda: on_phase(Phase.DECODING))
+        with model.serving(deadline, on_phase, is_cancelled) as ready:
+            decoding = partial(on_phase, Phase.DECODING)
+            said = ask_ready(ready, messages, decoding, is_cancelled=is_cancelled)
     except ModelError as err:
         return ModelRefusal(facts.answer, str(err))
     named = tuple(number for number in said.tracks if number in facts.tracks)

@@ -30,6 +30,9 @@ _LONGEST_TEXT = 16 * LONGEST_ANSWER
 _LONGEST_REASON = 200
 _MOST_TRACKS = 20
 _PATH = '/v1/chat/completions'
+CANCELLED = 'the question was cancelled'
+# A wait looks this often (s) whether it is cancelled.
+LOOK = 0.1
 # What servers answer to a field that they do not know.
 _NOT_UNDERSTOOD = (400, 404, 422, 501)
 
@@ -61,6 +64,11 @@ class Connection(Protocol):
 
 
 Connect = Callable[[float], Connection]
+
+
+def never() -> bool:
+    """Say that nothing is cancelled."""
+    return False
 
 
 @dataclass(frozen=True)
@@ -149,6 +157,7 @@ def ask_endpoint(
     most_tokens: int = MOST_TOKENS,
     monotonic: Callable[[], float] = time.monotonic,
     connect: Connect | None = None,
+    is_cancelled: Callable[[], bool] = never,
 ) -> StreamedAnswer:
     """Ask a model, and cut it off at the deadline.
 
@@ -156,6 +165,7 @@ def ask_endpoint(
     :param deadline: instant (s) of ``monotonic``
     :param bound: whether an answer has the form of `ANSWER_SCHEMA`; else any words are one
     :param connect: makes the connection within so many s; that of the endpoint if None
+    :param is_cancelled: asked at least every tenth of a second
     :raises ModelError: if there is no such answer by then
     """
     request: dict[str, Any] = {
@@ -167,7 +177,9 @@ def ask_endpoint(
     }
     form = {'name': 'answer', 'strict': True, 'schema': ANSWER_SCHEMA}
     schema = {'response_format': {'type': 'json_schema', 'json_schema': form}}
-    exchange = _Exchange(endpoint, deadline, on_first_token, bound, monotonic, connect)
+    exchange = _Exchange(
+        endpoint, deadline, on_first_token, bound, monotonic, connect, is_cancelled
+    )
     if not bound:
         return exchange.answer(request)
     try:
@@ -195,8 +207,10 @@ class _Exchange:
         bound: bool,
         monotonic: Callable[[], float],
         connect: Connect | None,
+        is_cancelled: Callable[[], bool],
     ) -> None:
         self._endpoint, self._bound = endpoint, bound
+        self._is_cancelled = is_cancelled
         self._deadline, self._monotonic = deadline, monotonic
         self._on_first_token = on_first_token
         self._connect = connect or endpoint.connect
@@ -241,7 +255,10 @@ class _Exchange:
         """Return what is left until the deadline (s).
 
         :raises TimeoutError: if that is nothing
+        :raises ModelError: if it is cancelled
         """
+        if self._is_cancelled():
+            raise ModelError(CANCELLED)
         left = self._deadline - self._monotonic()
         if left <= 0.0:
             raise TimeoutError
@@ -348,11 +365,16 @@ class _BoundedReader(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        self._connection.settimeout(self._left())
-        received = self._connection.recv(len(buffer))
+        received = self._received(len(buffer))
         self._count(len(received))
         buffer[: len(received)] = received
         return len(received)
+
+    def _received(self, most: int) -> bytes:
+        while True:
+            self._connection.settimeout(min(self._left(), LOOK))
+            with suppress(TimeoutError):
+                return self._connection.recv(most)
 
 
 class _AsSocket:

@@ -17,8 +17,9 @@ from mmedge_ros.data_types import NS_PER_S, Decision, Track
 from mmedge_ros.flight_memory.moment import Moment
 from mmedge_ros.flight_memory.query import LONGEST_QUERY
 from mmedge_ros.flight_memory.thumbnail import picture_of
+from mmedge_ros.questions.answer import Answer
 from mmedge_ros.questions.model_client import ModelError, printable
-from mmedge_ros.questions.observations import ObservedTrack
+from mmedge_ros.questions.observations import Observations, ObservedTrack
 
 MOST_PICTURES, MOST_LINES = 8, 60
 _MOST_DESCRIBED = 4
@@ -70,6 +71,17 @@ def facts_of(
     chosen = tuple(tracks)[:MOST_LINES]
     lines = tuple(measured_line(track, begin_ns) for track in chosen)
     return Facts(answer, tuple(evidence), lines, frozenset(track.id for track in chosen))
+
+
+def flight_facts(one: Answer, observations: Observations) -> Facts:
+    """Collect what was measured for an answer: its own tracks first, then the newest ones."""
+    own = {row.track for row in one.evidence}
+    tracks = sorted(observations.tracks, key=lambda track: (track.id not in own, -track.end_ns))
+    evidence = [
+        f'track {row.track}, {row.label}: {row.begin:.1f} to {row.end:.1f} s'
+        for row in one.evidence
+    ]
+    return facts_of(tracks, observations.begin_ns, one.text, evidence)
 
 
 def measured_line(track: ObservedTrack, begin_ns: int) -> str:

@@ -30,7 +30,7 @@ from typing import Any
 import psutil
 
 from mmedge_ros.encoding.bricks import BrickState, BrickStatus, Loading, RunTime
-from mmedge_ros.questions.model_client import Endpoint, ModelError
+from mmedge_ros.questions.model_client import CANCELLED, LOOK, Endpoint, ModelError, never
 
 MODEL = 'language_model'
 _MAGIC = b'GGUF'
@@ -161,10 +161,11 @@ class ModelServer:
         """The process of the server; 0 without one."""
         return self._pid
 
-    def start(self, deadline: float) -> Endpoint:
+    def start(self, deadline: float, is_cancelled: Callable[[], bool] = never) -> Endpoint:
         """Load the model; return where it is asked.
 
         :param deadline: instant (s) of the monotonic clock
+        :param is_cancelled: asked at least every tenth of a second
         :raises ModelError: if it is not ready by then; nothing is left running
         """
         self.stop()
@@ -173,7 +174,7 @@ class ModelServer:
         try:
             self._require_loadable()
             self._begin()
-            self._await_ready(deadline)
+            self._await_ready(deadline, is_cancelled)
         except ModelError as err:
             self.stop(max(deadline, self._monotonic() + _RELEASING))
             self._state, self._problem = BrickState.FAILED, str(err)
@@ -290,16 +291,22 @@ class ModelServer:
         except OSError as err:
             raise ModelError(f'no model server can be started: {err.strerror or err}') from err
 
-    def _await_ready(self, deadline: float) -> None:
-        for words in self._news(deadline):
-            if isinstance(pid := words.get('pid'), int):
-                self._pid = pid
-            elif words.get('ready'):
-                return
-            elif isinstance(reason := words.get('problem'), str):
-                raise ModelError(reason)
-            elif 'ended' in words:
-                raise ModelError(f'{_ended(words["ended"])} while {self._files.model.name} loaded')
+    def _await_ready(self, deadline: float, is_cancelled: Callable[[], bool]) -> None:
+        now = -math.inf
+        while now < deadline:
+            now = self._monotonic()
+            for words in self._news(min(now + LOOK, deadline)):
+                if isinstance(pid := words.get('pid'), int):
+                    self._pid = pid
+                elif words.get('ready'):
+                    return
+                elif isinstance(reason := words.get('problem'), str):
+                    raise ModelError(reason)
+                elif 'ended' in words:
+                    ended = _ended(words['ended'])
+                    raise ModelError(f'{ended} while {self._files.model.name} loaded')
+            if is_cancelled():
+                raise ModelError(CANCELLED)
         raise ModelError(f'{self._files.model.name} was not loaded by the deadline')
 
     def _news(self, deadline: float) -> Iterator[Mapping[str, Any]]:

@@ -6,16 +6,16 @@ memory or a recogniser. Places are in the frame of the tracks (m), stamps in ns.
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mmedge_ros.data_types import CAMERA, Decision, FloatArray, Track
+from mmedge_ros.data_types import CAMERA, NS_PER_S, Decision, FloatArray, Track
 from mmedge_ros.flight_memory.moment import Vectors
+from mmedge_ros.geometry.ego_motion import EgoState
 
 Stamps = NDArray[np.int64]
 
@@ -64,7 +64,7 @@ class Observations:
     ``stamps_ns`` (N,) are those of the decisions: at these instants was perceived. ``camera``
     (N,) says whether the camera had sent something for them. ``drone`` is None where nothing is
     known of its way; distances to it are refused then. Times of questions count from
-    ``begin_ns``.
+    ``begin_ns``. ``now_ns`` is the present, where that is later than the newest decision.
     """
 
     tracks: tuple[ObservedTrack, ...]
@@ -72,6 +72,7 @@ class Observations:
     camera: NDArray[np.bool_]
     frame_id: str
     drone: DronePath | None = None
+    now_ns: int = 0
 
     @property
     def begin_ns(self) -> int:
@@ -79,54 +80,182 @@ class Observations:
 
     @property
     def end_ns(self) -> int:
-        return int(self.stamps_ns[-1]) if len(self.stamps_ns) else 0
+        return max(int(self.stamps_ns[-1]), self.now_ns) if len(self.stamps_ns) else 0
 
     def track(self, number: int) -> ObservedTrack | None:
         """Return a track by its id; None if there is none."""
         return next((one for one in self.tracks if one.id == number), None)
 
 
-def observations_of(
-    decisions: Iterable[Decision],
-    drone: DronePath | None = None,
-    looks: Mapping[int, tuple[Vectors, tuple[int, ...]]] | None = None,
-) -> Observations:
-    """Collect the tracks of decisions, in the order of their stamps.
+def observations_of(decisions: Iterable[Decision], drone: DronePath | None = None) -> Observations:
+    """Collect the tracks of decisions, in the order of their stamps."""
+    log = ObservationLog()
+    for decision in decisions:
+        log.add(decision)
+    return replace(log.observations(), drone=drone)
 
-    :param looks: taps and numbers of the remembered views, by track
+
+class Pose(NamedTuple):
+    """Where the drone was at the instant of a decision (3,), m, and its heading, rad."""
+
+    position: FloatArray
+    heading: float
+
+
+def pose_of(ego: EgoState) -> Pose:
+    """Return where the drone was, and where it headed."""
+    rotation = ego.pose.rotation
+    return Pose(ego.pose.translation, float(np.arctan2(rotation[1, 0], rotation[0, 0])))
+
+
+_UNKNOWN = Pose(np.full(3, np.nan), np.nan)
+_DECISION = np.dtype([('stamp', 'i8'), ('camera', '?'), ('position', 'f8', 3), ('heading', 'f8')])
+_TRACK = np.dtype(
+    [
+        *(('stamp', 'i8'), ('id', 'i8'), ('label', 'u2'), ('seen', '?'), ('deviation', 'f8')),
+        *(('position', 'f8', 3), ('velocity', 'f8', 3)),
+    ]
+)
+_MOST_LABELS = 1000
+# Stamps that lie farther back are those of a clock that was set back.
+_SET_BACK_NS = NS_PER_S
+
+
+class ObservationLog:
+    """Collects decisions as they come, one thread at a time.
+
+    Where rows become too many, every second decision of the older half goes: what is long ago is
+    kept more coarsely, and the flight stays whole. Begins anew where the clock was set back, or
+    tracks are in another frame.
+
+    :param most_rows: of decisions and their tracks, about 70 bytes each; None keeps them all
     """
-    ordered = sorted(decisions, key=lambda decision: decision.state_ns)
-    found: dict[int, list[tuple[int, Track]]] = defaultdict(list)
-    for decision in ordered:
+
+    def __init__(self, most_rows: int | None = None) -> None:
+        self._most_rows = most_rows
+        self._frame_id, self._newest_ns = '', 0
+        self._begin()
+
+    def __len__(self) -> int:
+        return len(self._decisions) + len(self._tracks)
+
+    def add(self, decision: Decision, pose: Pose | None = None) -> None:
+        """Enter a decision, and where the drone was then.
+
+        :raises ValueError: if that is too much to keep
+        """
+        labels = {track.label for track in decision.tracks} - self._labels.keys()
+        if len(self._labels) + len(labels) > _MOST_LABELS:
+            raise ValueError(f'more than {_MOST_LABELS} labels of tracks')
+        if self._most_rows is not None:
+            is_back = decision.state_ns < self._newest_ns - _SET_BACK_NS
+            if is_back or decision.frame_id != self._frame_id:
+                self._begin()
+        self._frame_id = decision.frame_id
+        self._newest_ns = max(self._newest_ns, decision.state_ns)
         for track in decision.tracks:
-            found[track.id].append((decision.state_ns, track))
-    return Observations(
-        tuple(_observed(rows, (looks or {}).get(number)) for number, rows in found.items()),
-        np.array([decision.state_ns for decision in ordered], np.int64),
-        np.array([CAMERA in decision.newest_ns for decision in ordered], bool),
-        ordered[-1].frame_id if ordered else '',
-        drone,
-    )
+            self._labels.setdefault(track.label, len(self._labels))
+        self._decisions.append(
+            [(decision.state_ns, CAMERA in decision.newest_ns, *(pose or _UNKNOWN))]
+        )
+        self._tracks.append(
+            [
+                (
+                    *(decision.state_ns, track.id, self._labels[track.label]),
+                    *(track.box is not None, deviation, track.position, track.velocity),
+                )
+                for track, deviation in zip(
+                    decision.tracks, _deviations(decision.tracks), strict=True
+                )
+            ]
+        )
+        if self._most_rows is not None and len(self) > self._most_rows:
+            self._thin_out()
+
+    def observations(self, now_ns: int = 0) -> Observations:
+        """Return all that was entered, in the order of its stamps.
+
+        :param now_ns: the present, see `Observations`
+        """
+        decisions, rows = _in_order(self._decisions.rows), _in_order(self._tracks.rows)
+        names = list(self._labels)
+        order = np.argsort(rows['id'], kind='stable')
+        begins = np.flatnonzero(np.diff(rows['id'][order], prepend=-1))
+        by_track = np.split(order, begins[1:]) if len(order) else []
+        by_track.sort(key=lambda places: int(places[0]))
+        placed = decisions[np.isfinite(decisions['heading'])]
+        return Observations(
+            tuple(_observed(rows[places], names) for places in by_track),
+            decisions['stamp'].copy(),
+            decisions['camera'].copy(),
+            self._frame_id,
+            DronePath(placed['stamp'].copy(), placed['position'].copy(), placed['heading'].copy())
+            if len(placed)
+            else None,
+            now_ns,
+        )
+
+    def _begin(self) -> None:
+        self._decisions, self._tracks = _Table(_DECISION), _Table(_TRACK)
+        self._labels: dict[str, int] = {}
+        self._newest_ns = 0
+
+    def _thin_out(self) -> None:
+        stamps = self._decisions.rows['stamp']
+        stays = np.ones(len(stamps), bool)
+        stays[1 : len(stamps) // 2 : 2] = False
+        gone = np.setdiff1d(stamps[~stays], stamps[stays])
+        self._decisions.keep(stays)
+        self._tracks.keep(~np.isin(self._tracks.rows['stamp'], gone))
 
 
-def _observed(
-    rows: list[tuple[int, Track]], looks: tuple[Vectors, tuple[int, ...]] | None
-) -> ObservedTrack:
-    newest = rows[-1][1]
-    taps, numbers = looks or (np.zeros((0, 0), np.float32), ())
+class _Table:
+    """Rows of an array that grows."""
+
+    def __init__(self, kind: np.dtype[np.void]) -> None:
+        self._held, self._count = np.zeros(64, kind), 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    @property
+    def rows(self) -> NDArray[np.void]:
+        return self._held[: self._count]
+
+    def append(self, rows: list[tuple[object, ...]]) -> None:
+        count = self._count + len(rows)
+        if count > len(self._held):
+            self._held = np.resize(self._held, max(count, 2 * len(self._held)))
+        self._held[self._count : count] = rows
+        self._count = count
+
+    def keep(self, stays: NDArray[np.bool_]) -> None:
+        kept = self.rows[stays]
+        self._held[: len(kept)], self._count = kept, len(kept)
+
+
+def _observed(rows: NDArray[np.void], labels: list[str]) -> ObservedTrack:
+    newest = rows[-1]
     return ObservedTrack(
-        newest.id,
-        newest.label,
-        np.array([stamp_ns for stamp_ns, _ in rows], np.int64),
-        np.array([track.position for _, track in rows]),
-        np.array([track.velocity for _, track in rows]),
-        np.array([_deviation(track) for _, track in rows]),
-        np.array([track.box is not None for _, track in rows], bool),
-        taps,
-        numbers,
+        int(newest['id']),
+        labels[int(newest['label'])],
+        rows['stamp'].copy(),
+        rows['position'].copy(),
+        rows['velocity'].copy(),
+        rows['deviation'].copy(),
+        rows['seen'].copy(),
     )
 
 
-def _deviation(track: Track) -> float:
-    """Return one standard deviation of a position over ground, along its worst direction, m."""
-    return float(np.sqrt(np.linalg.eigvalsh(track.covariance[:2, :2])[-1]))
+def _in_order(rows: NDArray[np.void]) -> NDArray[np.void]:
+    stamps = rows['stamp']
+    is_ordered = bool((stamps[1:] >= stamps[:-1]).all())
+    return rows if is_ordered else rows[np.argsort(stamps, kind='stable')]
+
+
+def _deviations(tracks: Sequence[Track]) -> list[float]:
+    """Return one standard deviation of positions over ground, along their worst direction, m."""
+    if not tracks:
+        return []
+    places = np.stack([track.covariance[:2, :2] for track in tracks])
+    return list(np.sqrt(np.linalg.eigvalsh(places)[:, -1]))

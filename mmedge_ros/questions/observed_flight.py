@@ -11,7 +11,12 @@ from mmedge_ros.data_types import CAMERA
 from mmedge_ros.encoding.bundle.model_bundle import open_detector
 from mmedge_ros.encoding.detector import DetectorParameters
 from mmedge_ros.geometry.ego_motion import EgoMotion
-from mmedge_ros.questions.observations import DronePath, Observations, observations_of
+from mmedge_ros.questions.observations import (
+    DronePath,
+    Observations,
+    observations_of,
+    pose_of,
+)
 from mmedge_ros.replay.offline_session import OfflineOptions, replay_detector, replay_offline
 from mmedge_ros.replay.recording import Recording
 
@@ -54,11 +59,11 @@ def observe_flight(
 def drone_path(ego: EgoMotion | None, stamps_ns: Iterable[int]) -> DronePath | None:
     """Return where the drone was at instants; None where nothing is known of its way."""
     states = [] if ego is None else [(ns, ego.at(ns)) for ns in sorted(set(stamps_ns))]
-    known = [(stamp_ns, state.pose) for stamp_ns, state in states if state is not None]
+    known = [(stamp_ns, pose_of(state)) for stamp_ns, state in states if state is not None]
     if not known:
         return None
     return DronePath(
         np.array([stamp_ns for stamp_ns, _ in known], np.int64),
-        np.array([pose.translation for _, pose in known]),
-        np.array([np.arctan2(pose.rotation[1, 0], pose.rotation[0, 0]) for _, pose in known]),
+        np.array([pose.position for _, pose in known]),
+        np.array([pose.heading for _, pose in known]),
     )

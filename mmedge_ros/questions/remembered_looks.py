@@ -6,7 +6,7 @@ Numbers of tracks differ from one replay to the next, so that views go by time, 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -65,11 +65,15 @@ def remembered_looks(
 ) -> tuple[Observations, RememberedLooks]:
     """Give the views of a memory to tracks; return the tracks with them, and how they look."""
     rows: dict[int, list[int]] = {}
+    begins = np.array([track.begin_ns for track in observations.tracks], np.int64) - _SAME_TIME_NS
+    ends = np.array([track.end_ns for track in observations.tracks], np.int64) + _SAME_TIME_NS
     views = np.flatnonzero(table.integers['kind'] == ViewKind.TRACK)
     for row in views:
+        stamp_ns = int(table.integers['stamp'][row])
+        there = np.flatnonzero((begins <= stamp_ns) & (stamp_ns <= ends))
         owner = _owner(
-            observations,
-            int(table.integers['stamp'][row]),
+            [observations.tracks[place] for place in there],
+            stamp_ns,
             str(table.texts['label'][row]),
             table.positions[row, :2],
         )
@@ -89,9 +93,11 @@ def remembered_looks(
     return replace(observations, tracks=tracks), RememberedLooks(table, space, owned)
 
 
-def _owner(observations: Observations, stamp_ns: int, label: str, place: np.ndarray) -> int | None:
+def _owner(
+    tracks: Sequence[ObservedTrack], stamp_ns: int, label: str, place: np.ndarray
+) -> int | None:
     best, owner = _SAME_PLACE, None
-    for track in observations.tracks:
+    for track in tracks:
         if track.label != label:
             continue
         row = int(np.argmin(np.abs(track.stamps_ns - stamp_ns)))

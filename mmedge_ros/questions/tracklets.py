@@ -140,7 +140,9 @@ def merged(
     seen = [track for track in tracks if track.seen.any()]
     together = seen_together(seen)
     pairs = []
-    for i, j in zip(*np.nonzero(np.triu(~together, 1)), strict=True):
+    for i, j in zip(
+        *np.nonzero(np.triu(~together & _may_be_one(seen, parameters), 1)), strict=True
+    ):
         probability = probability_of_one(seen[i], seen[j], parameters)
         if probability >= parameters.least_probability:
             pairs.append((-probability, int(i), int(j)))
@@ -154,6 +156,15 @@ def merged(
             group_of[number] = a
         groups[a] += groups.pop(b)
     return [tuple(seen[number] for number in sorted(group)) for group in groups.values()]
+
+
+def _may_be_one(tracks: Sequence[ObservedTrack], parameters: MergeParameters) -> NDArray[np.bool_]:
+    """Mark the pairs (N, N) that are near enough in time, for it is quickly seen."""
+    spans = [track.stamps_ns[np.flatnonzero(track.seen)[[0, -1]]] for track in tracks]
+    begins, ends = np.array(spans, np.int64).reshape(-1, 2).T
+    gaps = np.maximum(begins[:, None] - ends, begins - ends[:, None])
+    near: NDArray[np.bool_] = gaps <= parameters.longest_gap * NS_PER_S
+    return near
 
 
 def _presence(tracks: Sequence[ObservedTrack]) -> NDArray[np.bool_]:

@@ -42,16 +42,16 @@ class MemoryParameters:
     )
 
 
-def memory_place(parameters: MemoryParameters) -> Path:
-    """Return the folder of the memory, ending in ``.memory``.
+def memory_place(named: str) -> Path:
+    """Return the folder of a memory, ending in ``.memory``.
 
     :raises ParameterError: if none is named
     """
-    if not parameters.folder:
+    if not named:
         raise ParameterError(
             'memory: name a folder for what is remembered, such as folder:=flight.memory'
         )
-    folder = Path(parameters.folder).expanduser().absolute()
+    folder = Path(named).expanduser().absolute()
     return folder if folder.suffix == SUFFIX else folder.with_name(folder.name + SUFFIX)
 
 

@@ -15,6 +15,7 @@ from mmedge_ros.ros.nodes.viewer import ViewerParameters
 from mmedge_ros.ros.nodes.visualizer import VisualizerParameters
 from mmedge_ros.ros.optimizer_setup import ConfigurationOptimizerParameters
 from mmedge_ros.ros.player_setup import BagPlayerParameters
+from mmedge_ros.ros.question_setup import QuestionParameters
 from mmedge_ros.ros.radar_setup import RadarNodeParameters
 from mmedge_ros.ros.recording.inputs import BagRecorderParameters
 from mmedge_ros.sensing.camera.device import CameraParameters
@@ -33,6 +34,7 @@ NODES = {
     'bag_recorder': BagRecorderParameters,
     'visualizer': VisualizerParameters,
     'memory': MemoryParameters,
+    'questions': QuestionParameters,
     'viewer': ViewerParameters,
     'monitor': MonitorParameters,
     'configuration_optimizer': ConfigurationOptimizerParameters,
@@ -64,12 +66,9 @@ def topic_table() -> str:
 
 
 def service_table() -> str:
-    """Return the services of the graph as a Markdown table."""
+    """Return the services and actions of the graph as a Markdown table."""
     head = '| service | type | answered by | what it answers |\n|---|---|---|---|'
-    rows = [
-        f'| `{s.name}` | {s.srvtype.replace("/srv/", "/")} | {s.server} | {s.meaning} |'
-        for s in SERVICES
-    ]
+    rows = [f'| `{s.name}` | {_short(s.kind)} | {s.server} | {s.meaning} |' for s in SERVICES]
     return '\n'.join([head, *rows]) + '\n'
 
 
@@ -104,6 +103,13 @@ def write_tables(path: Path) -> None:
     :raises ParameterError: when it has no marks
     """
     path.write_text(with_tables(path.read_text()))
+
+
+def _short(kind: str) -> str:
+    """Return a type as ROS's tools name it in short; that of an action says that it is one."""
+    return kind.replace('/srv/', '/').replace('/action/', '/') + (
+        ' (action)' if '/action/' in kind else ''
+    )
 
 
 def _nodes(names: tuple[str, ...]) -> str:

@@ -24,13 +24,14 @@ from mmedge_ros.parameter import ParameterError
 from mmedge_ros.questions.describing import KINDS, DescribeParameters, Describer
 from mmedge_ros.questions.explain import (
     Asking,
+    IsCancelled,
     ModelRefusal,
     OnPhase,
     OwnModel,
     Phase,
     explain,
 )
-from mmedge_ros.questions.model_client import Endpoint, ModelError, StreamedAnswer
+from mmedge_ros.questions.model_client import Endpoint, ModelError, StreamedAnswer, never
 from mmedge_ros.questions.model_prompt import Facts
 from mmedge_ros.questions.model_server import ModelFiles, ModelServer
 
@@ -69,7 +70,9 @@ class Desk:
         )
 
     @contextmanager
-    def serving(self, deadline: float, on_phase: OnPhase) -> Iterator[Asking]:
+    def serving(
+        self, deadline: float, on_phase: OnPhase, is_cancelled: IsCancelled = never
+    ) -> Iterator[Asking]:
         if not self.is_loaded:
             on_phase(Phase.LOADING)
             self.is_loaded = True

@@ -82,6 +82,7 @@ class _ScriptedConnection:
             passed = min(step, self._timeout)
             self._server.now += passed
             if passed < step:
+                self._script.insert(0, step - passed)
                 raise TimeoutError
         return b''
 

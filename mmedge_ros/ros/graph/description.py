@@ -59,6 +59,7 @@ class GraphOptions:
     ``camera`` and ``radar`` add our own drivers with these parameters; without them others are
     expected. ``monitor`` adds the monitor with these parameters, ``optimizer`` the node that
     chooses configurations; ``viewer`` the live page. ``memory`` is the folder of a flight memory.
+    ``questions`` adds the node that answers questions, with these parameters.
     """
 
     modalities: tuple[str, ...] = (CAMERA, RADAR)
@@ -86,6 +87,7 @@ class GraphOptions:
     optimizer: Mapping[str, Any] | None = None
     viewer: Mapping[str, Any] | None = None
     memory: str = ''
+    questions: Mapping[str, Any] | None = None
 
 
 def perception_graph(options: GraphOptions) -> list[NodeDescription]:
@@ -133,6 +135,14 @@ def perception_graph(options: GraphOptions) -> list[NodeDescription]:
             **_model_parameters(options),
         }
         nodes.append(NodeDescription('memory', 'memory', given, options.remappings))
+    if options.questions is not None:
+        given = {
+            **shared,
+            'folder': options.memory,
+            **_model_parameters(options),
+            **options.questions,
+        }
+        nodes.append(NodeDescription('questions', 'questions', given, options.remappings))
     if options.viewer is not None:
         nodes.append(_viewer(options, shared))
     if options.optimizer is not None:
@@ -146,6 +156,20 @@ def perception_graph(options: GraphOptions) -> list[NodeDescription]:
     if options.bag:
         nodes.append(_bag_player(options))
     return nodes
+
+
+def questions_of(wanted: bool, model: str = '', projector: str = '') -> dict[str, Any] | None:
+    """Return parameters of the node that answers questions; None where none is wanted.
+
+    :param model: address of a server, or GGUF file, with which a projector may go
+    """
+    if not wanted and not model:
+        return None
+    is_file = bool(model) and '://' not in model and not model.startswith('unix:')
+    return {
+        'model': str(Path(model).resolve()) if is_file else model,
+        'projector': str(Path(projector).resolve()) if projector else '',
+    }
 
 
 def _encoder_parameters(modality: str, options: GraphOptions) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from mmedge_ros.ros.graph.description import (
     NodeDescription,
     in_namespace,
     process_arguments,
+    questions_of,
     transform_nodes,
 )
 from mmedge_ros.ros.graph.middleware_profile import node_environment
@@ -32,6 +33,17 @@ COMMON_ARGUMENTS = (
 
 # What launch files of the graph take beside them.
 VIEW = ('view', 'false', 'serve a live page at 127.0.0.1 (the log says the port)')
+
+QUESTIONS = (
+    ('questions', 'false', 'answer questions about what is perceived (action `ask`)'),
+    ('model', '', 'language model that says more: address of a server here, or a GGUF file'),
+    ('projector', '', 'projector (mmproj) that lets a GGUF see pictures'),
+)
+
+
+def given_questions(values: Mapping[str, str]) -> dict[str, Any] | None:
+    """Return parameters of the node that answers questions, None where none is wanted."""
+    return questions_of(is_true(values['questions']), values['model'], values['projector'])
 
 
 def view_port(values: Mapping[str, str]) -> int:

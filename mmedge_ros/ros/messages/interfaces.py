@@ -40,10 +40,10 @@ class Interface:
 
 @dataclass(frozen=True)
 class Service:
-    """A service with the executable that answers."""
+    """A service or an action, with the executable that answers."""
 
     name: str
-    srvtype: str
+    kind: str
     server: str
     meaning: str
 
@@ -102,7 +102,7 @@ INTERFACES = (
         'nav_msgs/msg/Odometry',
         SENSOR,
         ('bag_player',),
-        ('fusion', 'viewer', 'memory'),
+        ('fusion', 'viewer', 'memory', 'questions'),
         "the drone's own motion; tracks then live in its frame",
         recorded=True,
     ),
@@ -111,7 +111,7 @@ INTERFACES = (
         'tf2_msgs/msg/TFMessage',
         LATCHED,
         (),
-        ('fusion', 'viewer', 'memory'),
+        ('fusion', 'viewer', 'memory', 'questions'),
         'where the sensors sit, where tf2_msgs is installed',
         recorded=True,
     ),
@@ -120,7 +120,7 @@ INTERFACES = (
         'tf2_msgs/msg/TFMessage',
         SENSOR,
         (),
-        ('fusion', 'viewer', 'memory'),
+        ('fusion', 'viewer', 'memory', 'questions'),
         'ego motion, where there is no odometry',
         recorded=True,
     ),
@@ -147,7 +147,7 @@ INTERFACES = (
         'mmedge_ros/msg/Configuration',
         LATCHED,
         ('configuration_optimizer',),
-        ('unit_encoder', 'fusion', 'visualizer', 'viewer', *_DRIVERS),
+        ('unit_encoder', 'fusion', 'visualizer', 'viewer', 'questions', *_DRIVERS),
         'rate and level of each modality, from a stamp on',
         recorded=True,
     ),
@@ -208,7 +208,7 @@ INTERFACES = (
         'mmedge_ros/msg/TrackArray',
         RESULT,
         ('fusion',),
-        ('visualizer', 'configuration_optimizer', 'viewer', 'unit_encoder'),
+        ('visualizer', 'configuration_optimizer', 'viewer', 'unit_encoder', 'questions'),
         'the decision of one window: tracks with position, velocity, covariance, latency and age',
         recorded=True,
     ),
@@ -244,6 +244,31 @@ INTERFACES = (
         ('memory',),
         (),
         'where the moments of the last answer were, for RViz and Foxglove',
+    ),
+    Interface(
+        names.QUESTIONS,
+        'std_msgs/msg/String',
+        RESULT,
+        (),
+        ('questions',),
+        'a question about what was perceived, in one line',
+    ),
+    Interface(
+        names.ANSWERS,
+        'std_msgs/msg/String',
+        RESULT,
+        ('questions',),
+        (),
+        'in its first line the question, then its answer, then what a language model says if '
+        'there is one',
+    ),
+    Interface(
+        names.WAKE,
+        'std_msgs/msg/String',
+        RESULT,
+        ('questions',),
+        ('configuration_optimizer',),
+        'wakes a camera that stands by for a burst; says why',
     ),
     Interface(
         names.MARKERS,
@@ -317,7 +342,7 @@ INTERFACES = (
         PLAIN,
         (
             *('camera', 'radar', 'unit_encoder', 'fusion', 'visualizer', 'monitor'),
-            *('bag_recorder', 'configuration_optimizer', 'memory'),
+            *('bag_recorder', 'configuration_optimizer', 'memory', 'questions'),
         ),
         (),
         'state of every node, once a second and at once when it changes',
@@ -330,6 +355,13 @@ SERVICES = (
         'mmedge_ros/srv/QueryMemory',
         'memory',
         'moments of this flight that fit words, an example, a place or a time',
+    ),
+    Service(
+        names.ASK,
+        'mmedge_ros/action/Ask',
+        'questions',
+        'a question about what was perceived: what was measured, and what a language model says '
+        'if there is one',
     ),
 )
 

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 from rclpy.node import Node
+from std_msgs.msg import String
 
 from mmedge_ros import msg
 from mmedge_ros.configuration.configuration_loop import ConfigurationLoop
@@ -64,6 +65,7 @@ class ConfigurationOptimizerNode(Node):
             (msg.TrackArray, names.TRACKS, self._on_tracks),
             (msg.SystemState, names.SYSTEM_STATE, self._on_state),
             (msg.BrickPlan, names.BRICK_PLAN, self._on_bricks),
+            (String, names.WAKE, self._on_wake),
         ]
         if self._choice is not None:
             subscriptions += [
@@ -118,6 +120,9 @@ class ConfigurationOptimizerNode(Node):
     def _on_bricks(self, message: msg.BrickPlan) -> None:
         bricks = conversions.from_brick_plan(message)
         self._loop.bounds.placement.take(bricks, time.monotonic())
+
+    def _on_wake(self, _: String) -> None:
+        self._loop.bounds.wake(time.monotonic())
 
     def _on_demand(self, message: msg.LatencyDemand) -> None:
         assert self._choice is not None

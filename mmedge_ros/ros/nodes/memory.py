@@ -46,7 +46,7 @@ class MemoryNode(Node):
         # Where the drone and its camera are; `GeometryInputs` enters it.
         self.rig = SensorRig()
         set_up_rig(self.rig, p.transforms, p.calibration_file)
-        self._folder = memory_place(p)
+        self._folder = memory_place(p.folder)
         encoder = memory_encoder(p)
         self._keeper = MemoryKeeper(
             self._folder, encoder, self._ros_clock.now_ns, p.keep, p.pictures

@@ -21,6 +21,7 @@ _CLASSES = {
     'fusion': 'FusionNode',
     'memory': 'MemoryNode',
     'monitor': 'MonitorNode',
+    'questions': 'QuestionsNode',
     'radar': 'RadarNode',
     'unit_encoder': 'UnitEncoderNode',
     'viewer': 'Viewer',

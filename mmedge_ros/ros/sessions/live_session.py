@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
@@ -88,6 +88,7 @@ def bag_graph(
     reuse: int = 1,
     recogniser: str = '',
     memory: str = '',
+    questions: Mapping[str, Any] | None = None,
 ) -> list[NodeDescription]:
     """Describe the graph that plays a recording.
 
@@ -98,6 +99,7 @@ def bag_graph(
     :param reuse: about every n-th picture is encoded
     :param recogniser: `bundle`, or a bundle folder, that says more of tracked objects
     :param memory: folder in which a flight memory is kept; '' keeps none
+    :param questions: parameters of the node that answers questions; None makes none
     """
     if calibration and recording.picture_scale > 1.0:
         raise ReplayError(
@@ -130,10 +132,12 @@ def bag_graph(
             reuse=reuse,
             recogniser=recogniser,
             memory=memory,
+            questions=questions,
             wait_for=(
                 *wait_for,
                 *((OPTIMIZER,) if optimise else ()),
                 *(('memory',) if memory else ()),
+                *(('questions',) if questions is not None else ()),
             ),
             monitor=monitor_parameters(recording) if optimise or view else None,
             optimizer=optimizer_parameters(profile, params) if optimise else None,

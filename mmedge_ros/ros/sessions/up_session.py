@@ -50,7 +50,8 @@ class UpOptions:
     ``optimise`` lets the graph choose rates and levels, by the unit times of ``profile``; else all
     stays as set up, within what battery and computer allow.
     ``view`` is the port of the live page; 0 makes none. ``recogniser`` says more of tracked
-    objects. ``memory`` is the folder of a flight memory; '' keeps none.
+    objects. ``memory`` is the folder of a flight memory; '' keeps none. ``questions`` answers
+    questions, and lets a language model say more if its parameters name one (see `questions_of`).
     """
 
     bag: str = ''
@@ -74,6 +75,7 @@ class UpOptions:
     view: int = 0
     recogniser: str = ''
     memory: str = ''
+    questions: Mapping[str, Any] | None = None
 
 
 def run_up(
@@ -153,6 +155,7 @@ def describe_up(options: UpOptions) -> list[NodeDescription]:
                 view=options.view,
                 recogniser=options.recogniser,
                 memory=options.memory,
+                questions=options.questions,
             )
     topics = options.topics
     return perception_graph(
@@ -167,6 +170,7 @@ def describe_up(options: UpOptions) -> list[NodeDescription]:
             use_sim_time=options.clock,
             recogniser=options.recogniser,
             memory=options.memory,
+            questions=options.questions,
             monitor={},
             viewer=viewer_parameters(options.view, options.params) if options.view else None,
             optimizer={

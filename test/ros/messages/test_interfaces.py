@@ -8,6 +8,7 @@ from typing import Any
 import cv2
 import pytest
 from camera_fakes import picture
+from rclpy.action.graph import get_action_server_names_and_types_by_node
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, ReliabilityPolicy
 from tiny_recogniser import write_tiny_recogniser
@@ -52,6 +53,7 @@ def arguments(
         ],
         'fusion': [[]],
         'memory': [[f'folder:={tmp_path / "flight.memory"}', *encoder]],
+        'questions': [[]],
         'visualizer': [[]],
         'monitor': [[], [f'trace:={trace}']],
         'configuration_optimizer': [encoder],
@@ -99,6 +101,7 @@ def used(node: Node, publishes: bool) -> set[str]:
         'visualizer',
         'monitor',
         'memory',
+        'questions',
         'configuration_optimizer',
     ],
 )
@@ -114,6 +117,9 @@ def test_a_node_uses_the_topics_of_the_table_and_no_others(
         taken |= used(node, publishes=False)
         own = [s.srv_name for s in node.services if 'parameter' not in s.srv_name]
         own = [name for name in own if 'type_description' not in name]
+        # An action server is no service of the node; it is found by its name.
+        actions = get_action_server_names_and_types_by_node(node, node.get_name(), '')
+        own += [name.lstrip('/') for name, _ in actions]
         assert own == [s.name for s in SERVICES if s.server == executable]
         getattr(node, 'stop', lambda: None)()
         node.destroy_node()

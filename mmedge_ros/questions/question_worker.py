@@ -1,0 +1,313 @@
+"""Answers questions beside the work of others: at once what was measured, then what a model says.
+
+One thread works out what was measured, another one waits for a model, one question at a time.
+Whatever they do, each question has its result by its deadline.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from mmedge_ros.flight_memory.query import LONGEST_QUERY
+from mmedge_ros.questions.answer import Answer
+from mmedge_ros.questions.answering import KnownFlight, ask
+from mmedge_ros.questions.explain import (
+    LanguageModel,
+    ModelAnswer,
+    ModelRefusal,
+    Phase,
+    explain,
+)
+from mmedge_ros.questions.model_prompt import Picture, flight_facts
+from mmedge_ros.records.run_record import unexpected
+
+_LOG = logging.getLogger(__name__)
+MOST_WAITING = 16
+# Seconds that may be given.
+LEAST_TIME, MOST_TIME = 0.1, 600.0
+# What a model that is cut off at the deadline takes to say why (s).
+_LAST_WORDS = 0.03
+# Pictures are awaited for so long (s), and looked for so often.
+LONGEST_LOOK, _LOOK = 2.0, 0.02
+_NICE = 10
+
+
+@dataclass(frozen=True)
+class LiveAnswer:
+    """What a question came to.
+
+    ``answer`` is what was measured, ``begin_ns`` from where its times count. ``said`` is what a
+    model says, or why it says nothing; None where none is asked.
+    """
+
+    answer: Answer
+    begin_ns: int = 0
+    said: ModelAnswer | ModelRefusal | None = None
+    is_cancelled: bool = False
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether neither tracks nor a model answered."""
+        return bool(self.answer.refused) and not isinstance(self.said, ModelAnswer)
+
+
+class Flight(Protocol):
+    """What questions are asked of; called from the threads of the worker."""
+
+    def awaited(self, question: str) -> Callable[[], bool] | None:
+        """Return what says that pictures for a question have come; None: none are needed."""
+
+    def known(self) -> KnownFlight:
+        """Return what is known now."""
+
+    def pictures(self, answer: Answer) -> Sequence[Picture]:
+        """Return pictures of what an answer is about."""
+
+
+class AskedQuestion:
+    """A question on its way to its result.
+
+    :param deadline: instant (s) of the monotonic clock
+    """
+
+    def __init__(
+        self,
+        text: str,
+        deadline: float,
+        on_phase: Callable[[Phase], None],
+        on_done: Callable[[LiveAnswer], None],
+    ) -> None:
+        self.text, self.deadline = text, deadline
+        self.live: LiveAnswer | None = None
+        # Whether the pictures that it needs have come, and how long it waits for them.
+        self.has_come: Callable[[], bool] | None = None
+        self.look_until: float | None = None
+        self._on_phase, self._on_done = on_phase, on_done
+        self._lock = threading.Lock()
+        self._timer: threading.Timer | None = None
+        self._is_done = False
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it has its result."""
+        return self._is_done
+
+    def enter(self, phase: Phase) -> None:
+        """Say what it waits for."""
+        with self._lock:
+            if not self._is_done:
+                self._on_phase(phase)
+
+    def due(self, expire: Callable[[AskedQuestion], None], more: float = 0.0) -> None:
+        """Have something done at the deadline, or that much (s) later, if it is open then."""
+        left = max(self.deadline + more - time.monotonic(), 0.0)
+        self._timer = threading.Timer(left, expire, [self])
+        self._timer.daemon = True
+        self._timer.start()
+
+    def finish(self, live: LiveAnswer) -> bool:
+        """Give it its result; False if it has one."""
+        with self._lock:
+            if self._is_done:
+                return False
+            self._is_done = True
+            if self._timer is not None:
+                self._timer.cancel()
+            self._on_done(live)
+            return True
+
+    def cancel(self) -> None:
+        """End it now, without an answer."""
+        words = 'the question was cancelled'
+        self.finish(LiveAnswer(Answer(words, refused=words), is_cancelled=True))
+
+
+class QuestionWorker:
+    """Answers questions about a flight in threads of its own.
+
+    :param model: says more after what was measured; None asks none
+    """
+
+    def __init__(self, flight: Flight, model: LanguageModel | None = None) -> None:
+        self.answered = self.refused = 0
+        self._flight, self._model = flight, model
+        self._changed = threading.Condition()
+        self._new: list[AskedQuestion] = []
+        self._for_model: deque[tuple[AskedQuestion, KnownFlight]] = deque()
+        self._open: list[AskedQuestion] = []
+        self._with_model: AskedQuestion | None = None
+        self._stopping = False
+        work = (self._measure_all, self._explain_all)[: 1 if model is None else 2]
+        self._threads = [threading.Thread(target=one, daemon=True) for one in work]
+
+    def start(self) -> None:
+        """Begin to answer."""
+        for thread in self._threads:
+            thread.start()
+
+    def stop(self, timeout: float = 1.0) -> None:
+        """End; questions that are open have no result."""
+        with self._changed:
+            self._stopping = True
+            self._changed.notify_all()
+        for question in self._open:
+            question.cancel()
+        for thread in self._threads:
+            if thread.is_alive():
+                thread.join(timeout)
+
+    def ask(
+        self,
+        text: str,
+        seconds: float,
+        on_phase: Callable[[Phase], None],
+        on_done: Callable[[LiveAnswer], None],
+    ) -> AskedQuestion:
+        """Take in a question; returns at once.
+
+        :param seconds: by then it has its result
+        :param on_phase: called as it comes forward, from any thread
+        :param on_done: called once with the result, from any thread
+        """
+        question = AskedQuestion(text, time.monotonic() + seconds, on_phase, on_done)
+        reason = _refusal(text, seconds)
+        with self._changed:
+            self._open = [one for one in self._open if not one.is_over]
+            if not reason and len(self._open) >= MOST_WAITING:
+                reason = f'{MOST_WAITING} questions are waiting already; ask again later'
+            if not reason:
+                question.enter(Phase.WAITING)
+                question.due(self._expire)
+                self._open.append(question)
+                self._new.append(question)
+                self._changed.notify_all()
+        if reason:
+            self._finish(question, _refused(reason))
+        return question
+
+    # What was measured.
+
+    def _measure_all(self) -> None:
+        with suppress(OSError):  # the flight goes first
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICE)
+        while (question := self._next()) is not None:
+            known = self._measured(question)
+            if self._model is None or known is None:
+                self._finish(question, question.live)
+                continue
+            with self._changed:
+                self._for_model.append((question, known))
+                self._changed.notify_all()
+
+    def _next(self) -> AskedQuestion | None:
+        """Wait for a question that can be answered; None: there will be no more."""
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._stopping or self._new)
+                self._new = [one for one in self._new if not one.is_over]
+                waiting = list(self._new)
+            if self._stopping:
+                return None
+            for question in waiting:
+                if self._is_ready(question):
+                    with self._changed:
+                        self._new.remove(question)
+                    return question
+            with self._changed:
+                self._changed.wait_for(lambda: self._stopping, _LOOK)
+
+    def _is_ready(self, question: AskedQuestion) -> bool:
+        """Whether the pictures that it needs have come, or will not come in time."""
+        now = time.monotonic()
+        if question.look_until is None:
+            question.look_until = now + min(LONGEST_LOOK, (question.deadline - now) / 2.0)
+            question.has_come = self._flight.awaited(question.text)
+        return question.has_come is None or question.has_come() or now >= question.look_until
+
+    def _measured(self, question: AskedQuestion) -> KnownFlight | None:
+        try:
+            known = self._flight.known()
+            answer = ask(question.text, known)
+        except Exception as err:  # noqa: BLE001  # no question may end the flight's answers
+            _LOG.exception('a question failed')
+            question.live = _refused(unexpected(err))
+            return None
+        question.live = LiveAnswer(answer, known.observations.begin_ns)
+        return known
+
+    # What a model says.
+
+    def _explain_all(self) -> None:
+        while True:
+            with self._changed:
+                self._with_model = None
+                self._changed.wait_for(lambda: self._stopping or self._for_model)
+                if self._stopping:
+                    return
+                question, known = self._for_model.popleft()
+                self._with_model = question
+            if question.live is not None and not question.is_over:
+                said = self._said(question, question.live, known)
+                self._finish(question, replace(question.live, said=said))
+
+    def _said(
+        self, question: AskedQuestion, live: LiveAnswer, known: KnownFlight
+    ) -> ModelAnswer | ModelRefusal:
+        assert self._model is not None
+        try:
+            return explain(
+                question.text,
+                flight_facts(live.answer, known.observations),
+                self._flight.pictures(live.answer),
+                question.deadline,
+                self._model,
+                question.enter,
+                lambda: question.is_over,
+            )
+        except Exception as err:  # noqa: BLE001  # what was measured is answered anyhow
+            _LOG.exception('a question to the model failed')
+            return ModelRefusal(live.answer.text, unexpected(err))
+
+    # The end.
+
+    def _expire(self, question: AskedQuestion) -> None:
+        """Give a question its result at the deadline, whatever is at work on it."""
+        with self._changed:
+            is_with_model = question is self._with_model
+        if is_with_model and time.monotonic() < question.deadline + _LAST_WORDS:
+            question.due(self._expire, _LAST_WORDS)
+            return
+        if question.live is None:
+            self._finish(question, _refused('the answer was not worked out by the deadline'))
+        else:
+            reason = 'not done' if is_with_model else 'busy with another question'
+            said = ModelRefusal(question.live.answer.text, f'the model was {reason} by then')
+            self._finish(question, replace(question.live, said=said))
+
+    def _finish(self, question: AskedQuestion, live: LiveAnswer | None) -> None:
+        if live is not None and question.finish(live):
+            self.refused += live.is_refused
+            self.answered += not live.is_refused
+
+
+def _refusal(text: str, seconds: float) -> str:
+    """Say what is wrong with a question before it is read; '' if nothing is."""
+    if not LEAST_TIME <= seconds <= MOST_TIME:
+        return f'a deadline of {seconds:g} s; name {LEAST_TIME:g} to {MOST_TIME:g} s'
+    if not 0 < len(text.strip()) <= LONGEST_QUERY:
+        return f'a question has 1 to {LONGEST_QUERY} characters, not {len(text)}'
+    if not text.isprintable():
+        return 'a question is one line of characters that can be printed'
+    return ''
+
+
+def _refused(reason: str) -> LiveAnswer:
+    return LiveAnswer(Answer(reason, refused=reason))
