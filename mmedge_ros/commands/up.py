@@ -101,7 +101,12 @@ def up(
     recogniser: RecogniserOption = '',
     memory: MemoryOption = None,
     questions: Annotated[
-        bool, flag('--questions', 'answer questions (mmedge ask --live)', LIVE)
+        bool,
+        flag(
+            '--questions',
+            'answer questions, by the action ask and as text (docs/questions.md)',
+            LIVE,
+        ),
     ] = False,
     model: ModelOption = '',
     projector: ProjectorOption = None,

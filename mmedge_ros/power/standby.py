@@ -14,8 +14,8 @@ from collections.abc import Iterable
 BURST = 0.8
 # The timer, and the time between two bursts for the same track (s).
 PERIOD = 5.0
-# Questions begin no two bursts within this (s), however many come.
-_LEAST_PAUSE = 2.0
+# Questions wake no sooner than this (s) after a burst, however many come.
+_LEAST_PAUSE = 1.2
 _MOST_TRACKS = 1000
 
 
@@ -30,6 +30,7 @@ class Standby:
         """Begin to stand by: the first burst is due a period from now."""
         self._until = -math.inf
         self._timer = now
+        self._wanted_at = math.inf
         self._woken: dict[int, float] = {}
 
     def seen(self, tracks: Iterable[tuple[int, bool]], now: float) -> None:
@@ -49,18 +50,18 @@ class Standby:
             self._woken = dict(newest)
 
     def asked(self, now: float) -> None:
-        """Wake for a question; one that comes just after a burst has its pictures already."""
-        if not 0.0 <= now - self._timer < _LEAST_PAUSE:
-            self.wake(now)
+        """Wake for a question, or soon if a burst has just ended."""
+        if now >= self._until:
+            self._wanted_at = max(now, self._until + _LEAST_PAUSE)
 
     def wake(self, now: float) -> None:
         """Begin a burst, or lengthen the present one."""
         self.bursts += now >= self._until
-        self._until, self._timer = now + BURST, now
+        self._until, self._timer, self._wanted_at = now + BURST, now, math.inf
 
     def is_awake(self, now: float) -> bool:
         """Whether a burst is on; the timer begins one when it is due."""
         # Also after a step back of the clock.
-        if not 0.0 <= now - self._timer < PERIOD:
+        if now >= self._wanted_at or not 0.0 <= now - self._timer < PERIOD:
             self.wake(now)
         return now < self._until

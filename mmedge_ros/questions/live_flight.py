@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -24,6 +25,7 @@ _MOST_ROWS = 200_000
 _PRESENT_NS = NS_PER_S
 # One picture confirms nobody.
 _ENOUGH_PICTURES = 3
+_PRESENT = re.compile(r"\b(?:is|are|does|do|has|have)\b|\w's\b")
 
 
 class LiveFlight:
@@ -67,8 +69,9 @@ class LiveFlight:
         with self._lock:
             self._log.add(decision, _pose_at(ego, decision.state_ns))
         picture_ns = decision.newest_ns.get(CAMERA, 0)
-        self.pictures_seen += picture_ns != self._newest_picture_ns
-        self._newest_picture_ns = picture_ns
+        if picture_ns not in (0, self._newest_picture_ns):
+            self.pictures_seen += 1
+            self._newest_picture_ns = picture_ns
 
     def configured(self, configuration: Configuration) -> None:
         """Note whether the camera stands by."""
@@ -111,7 +114,8 @@ def is_about_now(question: str, labels: Sequence[str] = ()) -> bool:
         read = read_question(question, labels)
     except QuestionError:
         return True
-    return read.span.last is not None or (read.span.is_whole and not read.is_past)
+    is_present = _PRESENT.search(question.casefold()) is not None
+    return read.span.last is not None or (read.span.is_whole and is_present)
 
 
 def _pose_at(ego: EgoState | None, stamp_ns: int) -> Pose | None:

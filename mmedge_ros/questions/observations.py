@@ -116,7 +116,7 @@ _TRACK = np.dtype(
         *(('position', 'f8', 3), ('velocity', 'f8', 3)),
     ]
 )
-_MOST_LABELS = 1000
+_MOST_LABELS = _MOST_AT_ONCE = 1000
 # Stamps that lie farther back are those of a clock that was set back.
 _SET_BACK_NS = NS_PER_S
 
@@ -124,8 +124,8 @@ _SET_BACK_NS = NS_PER_S
 class ObservationLog:
     """Collects decisions as they come, one thread at a time.
 
-    Where rows become too many, every second decision of the older half goes: what is long ago is
-    kept more coarsely, and the flight stays whole. Begins anew where the clock was set back, or
+    Where rows become too many, the older half is thinned out where it is densest: what is long ago
+    is kept more coarsely, and the flight stays whole. Begins anew where the clock was set back, or
     tracks are in another frame.
 
     :param most_rows: of decisions and their tracks, about 70 bytes each; None keeps them all
@@ -144,6 +144,8 @@ class ObservationLog:
 
         :raises ValueError: if that is too much to keep
         """
+        if self._most_rows is not None and len(decision.tracks) > _MOST_AT_ONCE:
+            raise ValueError(f'{len(decision.tracks)} tracks at once; {_MOST_AT_ONCE} are kept')
         labels = {track.label for track in decision.tracks} - self._labels.keys()
         if len(self._labels) + len(labels) > _MOST_LABELS:
             raise ValueError(f'more than {_MOST_LABELS} labels of tracks')
@@ -203,7 +205,11 @@ class ObservationLog:
     def _thin_out(self) -> None:
         stamps = self._decisions.rows['stamp']
         stays = np.ones(len(stamps), bool)
-        stays[1 : len(stamps) // 2 : 2] = False
+        # Every second decision of the older half, and how large a gap each would leave.
+        places = np.arange(1, len(stamps) // 2, 2)
+        gaps = stamps[places + 1] - stamps[places - 1]
+        enough = np.partition(gaps, len(gaps) // 2)[len(gaps) // 2]
+        stays[places[gaps <= enough]] = False
         gone = np.setdiff1d(stamps[~stays], stamps[stays])
         self._decisions.keep(stays)
         self._tracks.keep(~np.isin(self._tracks.rows['stamp'], gone))

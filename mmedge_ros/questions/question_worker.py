@@ -36,7 +36,7 @@ LEAST_TIME, MOST_TIME = 0.1, 600.0
 # What a model that is cut off at the deadline takes to say why (s).
 _LAST_WORDS = 0.03
 # Pictures are awaited for so long (s), and looked for so often.
-LONGEST_LOOK, _LOOK = 2.0, 0.02
+LONGEST_LOOK, _LOOK = 3.0, 0.02
 _NICE = 10
 
 

@@ -47,10 +47,19 @@ def test_ten_tracks_of_the_radar_wake_no_more_often_than_one() -> None:
     assert bursts(standing_by(), 100.0, 4.0, [(n, False) for n in range(10)]) == 1
 
 
-def test_a_question_wakes() -> None:
+def test_a_question_wakes_and_many_wake_little_more() -> None:
     standby = standing_by()
-    standby.wake(103.0)
-    assert standby.is_awake(103.1)
+    standby.asked(101.0)
+    assert standby.is_awake(101.0)
+    standby.asked(101.0 + BURST)
+    assert not standby.is_awake(101.0 + BURST)
+    assert standby.is_awake(103.1), 'it is not forgotten'
+    asked = standing_by()
+    awake = 0
+    for step in range(2000):
+        asked.asked(100.0 + step / 100)
+        awake += asked.is_awake(100.0 + step / 100)
+    assert awake <= 2000 * BURST / 1.9
 
 
 def test_a_clock_that_steps_back_wakes_rather_than_sleeps_for_ever() -> None:

@@ -10,6 +10,7 @@ import pytest
 from live_graph import Bystander, run_node, stamps_of
 from machine_trees import orin_nano, write_files
 from sensor_msgs.msg import BatteryState
+from std_msgs.msg import String
 
 from mmedge_ros import msg
 from mmedge_ros.data_types import NS_PER_S, STANDBY, UnitOutcome
@@ -86,6 +87,7 @@ def watched(root: Path, detector: Path, state: str = names.SYSTEM_STATE) -> list
         detector=str(detector),
         monitor={'root': str(root), 'slow_period': 0.1, 'rate': 10.0},
         optimizer={'adaptation.power.standby': True},
+        questions={},
         remappings=(),
     )
     nodes = {node.name: node for node in perception_graph(options)}
@@ -93,6 +95,7 @@ def watched(root: Path, detector: Path, state: str = names.SYSTEM_STATE) -> list
     cut = [(names.SYSTEM_STATE, state)] if state != names.SYSTEM_STATE else []
     return [
         nodes['monitor'],
+        nodes['questions'],
         NodeDescription(optimizer.name, optimizer.executable, optimizer.parameters, cut),
     ]
 
@@ -140,6 +143,24 @@ class TestReasons:
         cockpit.charge = 0.9
         cockpit.wait_until_free()
         cockpit.wait_for_power(msg.PowerState.UNCONSTRAINED)
+
+    def test_a_question_wakes_a_camera_that_stands_by(self, drone: tuple[Cockpit, Path]) -> None:
+        cockpit, _ = drone
+        cockpit.charge = 0.1
+        asks = cockpit.bystander.node.create_publisher(String, names.QUESTIONS, qos.RESULT)
+        cockpit.bystander.wait_until(asks.get_subscription_count)
+
+        def waited() -> float:
+            """Seconds that the camera stood by."""
+            rested = cockpit.wait_for_reason('stands by')
+            asks.publish(String(data='how many people are there now?'))
+            woken = cockpit.wait_for_burst()
+            return (from_time(woken.effective_from) - from_time(rested.effective_from)) / NS_PER_S
+
+        # The timer alone lets it stand by for 4.2 s.
+        cockpit.bystander.wait_until(lambda: waited() < 3.0)
+        cockpit.charge = 0.9
+        cockpit.wait_until_free()
 
     def test_heat_is_a_reason_and_is_released(self, drone: tuple[Cockpit, Path]) -> None:
         cockpit, root = drone
