@@ -45,6 +45,7 @@ ARGUMENTS = [
     ('simulated_radar', '', 'recording of a data port that a simulated board plays, or person'),
     ('extrinsics', '', 'YAML with transforms; empty takes config/extrinsics.yaml of the package'),
     ('odometry', '', "autopilot's odometry topic, such as /mavros/local_position/odom"),
+    ('battery', '', "autopilot's battery topic, such as /mavros/battery"),
     ('image_transport', 'raw', 'raw or compressed pictures on the graph'),
     ('detector', '', 'weights (.onnx, .pt) or bundle folder; empty takes the shipped bundle'),
     ('optimise', 'false', 'choose rates and levels in flight'),
@@ -82,6 +83,7 @@ def describe(values):
             recogniser=values['recogniser'],
             memory=values['memory'],
             questions=given_questions(values),
+            battery=values['battery'],
             view=view_port(values),
         )
     )
@@ -93,6 +95,7 @@ def describe(values):
             transforms=read_extrinsics(extrinsics),
             clock=clock,
             drivers=topics,
+            battery=values['battery'],
         )
         nodes.append(recorder_node(options))
     if is_true(values['rviz']):

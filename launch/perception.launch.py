@@ -17,6 +17,7 @@ ARGUMENTS = [
     ('camera', '', "driver's image topic; its camera_info is expected beside it"),
     ('radar', '', "driver's point cloud topic"),
     ('odometry', '', "autopilot's odometry topic"),
+    ('battery', '', "autopilot's battery topic, such as /mavros/battery"),
     ('image_transport', 'raw', 'raw or compressed pictures'),
     ('detector', '', 'weights (.onnx, .pt) or bundle folder; empty takes the shipped bundle'),
     ('calibration', '', 'camera_info YAML to use instead of the published calibration'),
@@ -51,6 +52,7 @@ def describe(values):
             recogniser=values['recogniser'],
             memory=values['memory'],
             questions=given_questions(values),
+            battery=values['battery'],
             view=view_port(values),
         )
     )

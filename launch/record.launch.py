@@ -22,6 +22,7 @@ ARGUMENTS = [
     ('camera', '', "image topic of another driver than the package's own"),
     ('radar', '', "point cloud topic of another driver than the package's own"),
     ('odometry', '', "autopilot's odometry topic"),
+    ('battery', '', "autopilot's battery topic, such as /mavros/battery"),
     ('rosbag2', 'false', 'record with ros2 bag record instead (no guard of the disk)'),
     ('use_sim_time', 'false', 'follow /clock'),
 ]
@@ -40,6 +41,7 @@ def describe(values):
         whole(values, 'min_free'),
         clock=is_true(values['use_sim_time']),
         drivers=TopicChoice(values['camera'], values['radar'], values['odometry']),
+        battery=values['battery'],
     )
     if is_true(values['rosbag2']):
         return [rosbag2_command(options, values['namespace'])]

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from mmedge_ros.replay import ReplayError
 from mmedge_ros.replay.recording import TopicChoice
 from mmedge_ros.ros.graph.description import single_process
 from mmedge_ros.ros.graph.launch_actions import (
@@ -34,6 +35,8 @@ ARGUMENTS = [
 
 def describe(values):
     """Describe the graph for the launch arguments' values."""
+    if not values['bag']:
+        raise ReplayError('name the recording: bag:=FOLDER')
     nodes = describe_up(
         UpOptions(
             bag=values['bag'],

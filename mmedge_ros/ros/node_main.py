@@ -51,7 +51,7 @@ def run_nodes(makers: Sequence[Callable[[], Node]], args: list[str] | None = Non
     threading.excepthook = lambda failure: _end_all(failure, broken)
     nodes: list[Node] = []
     try:
-        _spin(makers, nodes, args)
+        _spin(makers, nodes, args, interrupt)
     except (KeyboardInterrupt, ExternalShutdownException):
         pass
     except USER_ERRORS as err:
@@ -67,7 +67,12 @@ def run_nodes(makers: Sequence[Callable[[], Node]], args: list[str] | None = Non
     return BROKE_DOWN if broken.is_set() else 0
 
 
-def _spin(makers: Sequence[Callable[[], Node]], nodes: list[Node], args: list[str] | None) -> None:
+def _spin(
+    makers: Sequence[Callable[[], Node]],
+    nodes: list[Node],
+    args: list[str] | None,
+    interrupt: _Interrupt,
+) -> None:
     set_profile()
     try:
         rclpy.init(args=args)
@@ -79,6 +84,7 @@ def _spin(makers: Sequence[Callable[[], Node]], nodes: list[Node], args: list[st
         executor.add_node(nodes[-1])
     if heartbeat.VARIABLE in os.environ and nodes:
         nodes[0].create_timer(heartbeat.PERIOD, heartbeat.beat, clock=steady_clock())
+    interrupt.check()
     executor.spin()
 
 
@@ -116,6 +122,11 @@ class _Interrupt:
     def __call__(self, *_: object) -> None:
         if not self.raised:
             self.raised = True
+            raise KeyboardInterrupt
+
+    def check(self) -> None:
+        """Raise again what got lost, as in a callback or while an object was deleted."""
+        if self.raised:
             raise KeyboardInterrupt
 
 

@@ -16,8 +16,9 @@ from typing import Any
 import pytest
 import yaml
 
-from mmedge_ros.parameter import build
+from mmedge_ros.parameter import ParameterError, build
 from mmedge_ros.replay.recording import TopicChoice
+from mmedge_ros.ros.graph import launch_actions
 from mmedge_ros.ros.graph.description import NodeDescription
 from mmedge_ros.ros.graph.launch_actions import is_true
 from mmedge_ros.ros.messages import names
@@ -51,6 +52,10 @@ class SetEnvironmentVariable(Recorded):
     """launch.actions.SetEnvironmentVariable."""
 
 
+class LogInfo(Recorded):
+    """launch.actions.LogInfo."""
+
+
 class ExecuteProcess(Recorded):
     """launch.actions.ExecuteProcess."""
 
@@ -79,6 +84,7 @@ def launch(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[Any]]:
     actions = {
         'DeclareLaunchArgument': DeclareLaunchArgument,
         'ExecuteProcess': ExecuteProcess,
+        'LogInfo': LogInfo,
         'OpaqueFunction': OpaqueFunction,
         'SetEnvironmentVariable': SetEnvironmentVariable,
     }
@@ -93,6 +99,8 @@ def launch(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[Any]]:
         module = ModuleType(name)
         vars(module).update(content)
         monkeypatch.setitem(sys.modules, name, module)
+
+    monkeypatch.setattr(launch_actions, 'is_installed', lambda _: True)
 
     def run(name: str, **values: str) -> list[Any]:
         spec = importlib.util.spec_from_file_location('launch_file', LAUNCH / name)
@@ -124,11 +132,12 @@ def as_launched(node: NodeDescription) -> dict[str, Any]:
         'name': node.name,
         'namespace': '',
         'arguments': list(node.arguments),
-        'parameters': [dict(node.parameters)],
+        'parameters': [dict(node.parameters)] if node.parameters else [],
         'ros_arguments': ['--log-level', 'info'],
         'remappings': list(node.remappings),
         'respawn': True,
         'respawn_delay': 1.0,
+        'on_exit': launch_actions._leave_down,
         'output': 'screen',
     }
 
@@ -249,7 +258,7 @@ def test_the_drone_has_its_own_drivers_and_transforms(
     build(CameraParameters, {k: v for k, v in camera.items() if k != 'use_sim_time'})
     assert (camera['device'], camera['rate']) == ('/dev/mmedge_camera', 15.0)
     (radar,) = by_name['radar']['parameters']
-    assert radar == {'use_sim_time': False, 'configuration': 'mine.cfg'}
+    assert radar == {'configuration': 'mine.cfg'}
     build(RadarNodeParameters, {'configuration': radar['configuration']})
     # Battery and heat bound what is sensed, whether rates and levels are chosen or not.
     (bounds,) = by_name['configuration_optimizer']['parameters']
@@ -289,19 +298,21 @@ def test_a_drone_with_other_drivers_or_none_starts_no_own_ones(
 
 
 def test_a_namespace_a_log_level_and_one_parameter_file_reach_all_nodes(
-    launch: Callable[..., list[Any]], detector: Path
+    launch: Callable[..., list[Any]], detector: Path, tmp_path: Path
 ) -> None:
+    mine = tmp_path / 'mine.yaml'
+    mine.write_text('')
     actions = launch(
         'drone.launch.py',
         detector=str(detector),
         namespace='drone1',
         log_level='debug',
-        params='mine.yaml',
+        params=str(mine),
     )
     for node in nodes_of(actions):
         assert (node['namespace'], node['ros_arguments']) == ('drone1', ['--log-level', 'debug'])
         ours = node['package'] == 'mmedge_ros'
-        assert node['parameters'][1:] == (['mine.yaml'] if ours else [])
+        assert node['parameters'][-1:] == ([str(mine)] if ours else [])
 
 
 def test_nodes_in_one_process_are_in_the_namespace_too(
@@ -354,7 +365,6 @@ def test_a_recording_is_that_of_mmedge_record(
     expected = as_launched(recorder_node(options)) | {'respawn': False}
     assert nodes_of(actions) == [expected]
     parameters = dict(expected['parameters'][0])
-    parameters.pop('use_sim_time')
     build(BagRecorderParameters, {k: v for k, v in parameters.items() if v != ['']})
 
 
@@ -386,7 +396,9 @@ def test_rosbag2_records_the_same_topics(launch: Callable[..., list[Any]], tmp_p
         ('drone.launch.py', {'radar': 'ti'}, 'radar:=ti is none of serial, none'),
         ('drone.launch.py', {'image_transport': 'png'}, 'png is none of raw, compressed'),
         ('drone.launch.py', {'use_sim_time': 'ture'}, "'ture' is neither true nor false"),
-        ('replay.launch.py', {'rate': 'x'}, 'rate:=x is not a number'),
+        ('replay.launch.py', {'bag': 'x', 'rate': 'x'}, 'rate:=x is not a number'),
+        ('replay.launch.py', {}, 'name the recording: bag:=FOLDER'),
+        ('drone.launch.py', {'params': 'no.yaml'}, 'params:=no.yaml: there is no such file'),
         ('record.launch.py', {}, 'name the folder to be made'),
     ],
 )
@@ -413,6 +425,41 @@ def test_the_profile_for_shared_memory_is_set_unless_the_user_has_one(
     assert network.endswith('config/fastdds_network.xml')
     monkeypatch.setenv('ROS_DISTRO', 'humble')
     assert 'FASTRTPS_DEFAULT_PROFILES_FILE' in variables()
+
+
+@pytest.mark.parametrize('name', ['drone.launch.py', 'perception.launch.py'])
+def test_the_monitor_listens_to_the_battery_of_another_driver(
+    launch: Callable[..., list[Any]], detector: Path, name: str
+) -> None:
+    actions = launch(name, detector=str(detector), battery='/mavros/battery')
+    by_name = {node['name']: node for node in nodes_of(actions)}
+    assert dict(by_name['monitor']['remappings']) == {'battery_state': '/mavros/battery'}
+
+
+def test_no_node_is_told_to_follow_the_systems_clock(
+    launch: Callable[..., list[Any]], detector: Path, tmp_path: Path
+) -> None:
+    # It would overrule SetParameter('use_sim_time', True) of a launch file around ours.
+    out = tmp_path / 'flight'
+    actions = launch('drone.launch.py', detector=str(detector), record=str(out), rviz='true')
+    given = {name for node in nodes_of(actions) for p in node['parameters'] for name in p}
+    assert given
+    assert 'use_sim_time' not in given
+
+
+def test_what_is_not_installed_is_left_out_and_named(
+    launch: Callable[..., list[Any]], detector: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ours = 'mmedge_ros'
+    monkeypatch.setattr(launch_actions, 'is_installed', lambda part: part.package == ours)
+    actions = launch('drone.launch.py', detector=str(detector), rviz='true')
+    assert {node['package'] for node in nodes_of(actions)} == {ours}
+    assert [a.options['msg'] for a in actions if isinstance(a, LogInfo)] == [
+        'tf2_ros is not installed: going without it',
+        'rviz2 is not installed: going without it',
+    ]
+    with pytest.raises(ParameterError, match=r'^rviz2 is not installed$'):
+        launch('rviz.launch.py')
 
 
 @pytest.mark.parametrize('name', [path.name for path in sorted(LAUNCH.glob('*.py'))])

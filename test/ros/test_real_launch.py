@@ -1,6 +1,8 @@
-"""The launch files under the real launch and launch_ros; on ROS machines only.
+"""The launch files under the real launch and launch_ros; where these are on the path.
 
-Elsewhere test_launch_files runs them with stand-ins.
+They are on ROS machines, and not among the packages from PyPI; their sources (ros2/launch and
+ros2/launch_ros, with osrf_pycommon and composition_interfaces) on PYTHONPATH will do. Elsewhere
+test_launch_files runs the files with stand-ins.
 """
 
 from __future__ import annotations
@@ -8,6 +10,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -16,7 +19,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from live_graph import Bystander, check_decision, python_environment
+from live_graph import Bystander, check_decision, python_environment, wait_until
+from rcl_interfaces.srv import GetParameters
+
+from mmedge_ros.ros.graph import launch_actions
 
 FILES = Path(__file__).resolve().parents[2] / 'launch'
 
@@ -47,6 +53,13 @@ def started(name: str, **values: str) -> list[tuple[Any, Any]]:
     return [(node.node_package, node.node_executable) for node in nodes]
 
 
+@pytest.fixture
+def everything_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether RViz, tf2_ros and ros2 are there differs between machines."""
+    monkeypatch.setattr(launch_actions, 'is_installed', lambda _: True)
+
+
+@pytest.mark.usefixtures('everything_installed')
 def test_the_drone_starts_drivers_graph_transforms_and_recorder(
     detector: Path, tmp_path: Path
 ) -> None:
@@ -62,7 +75,9 @@ def test_the_drone_starts_drivers_graph_transforms_and_recorder(
     assert sorted(ours) == [
         'bag_recorder',
         'camera',
+        'configuration_optimizer',
         'fusion',
+        'monitor',
         'radar',
         'unit_encoder',
         'unit_encoder',
@@ -72,9 +87,12 @@ def test_the_drone_starts_drivers_graph_transforms_and_recorder(
     assert ('rviz2', 'rviz2') in nodes
 
 
+@pytest.mark.usefixtures('everything_installed')
 @pytest.mark.parametrize(
     ('name', 'values', 'count'),
     [
+        ('demo.launch.py', {}, 6),
+        ('perception.launch.py', {'battery': '/mavros/battery', 'camera': '/front/image'}, 6),
         ('rviz.launch.py', {'fixed_frame': 'odom'}, 1),
         ('record.launch.py', {'out': 'flight'}, 1),
         ('record.launch.py', {'out': 'flight', 'rosbag2': 'true'}, 0),
@@ -84,44 +102,144 @@ def test_the_drone_starts_drivers_graph_transforms_and_recorder(
 def test_a_launch_file_is_understood(
     little_bag: Path, detector: Path, name: str, values: dict[str, str], count: int
 ) -> None:
-    if name == 'replay.launch.py':
-        values = {**values, 'bag': str(little_bag), 'detector': str(detector)}
+    if name in ('demo.launch.py', 'replay.launch.py'):
+        values = {**values, 'bag': str(little_bag)}
+    if name in ('perception.launch.py', 'replay.launch.py'):
+        values = {**values, 'detector': str(detector)}
     assert len(started(name, **values)) == count
 
 
+# As `ros2 launch`; with a file of its own around ours that sets a parameter for all nodes.
 PROGRAM = """
 import json, sys
-from launch import LaunchService
-from test_real_launch import description_of
+from launch import LaunchDescription, LaunchService
+from launch.actions import IncludeLaunchDescription
+from launch.launch_description_sources import PythonLaunchDescriptionSource
+from launch_ros.actions import SetParameter
+file, values, parameters = sys.argv[1], json.loads(sys.argv[2]), json.loads(sys.argv[3])
+source = PythonLaunchDescriptionSource(file)
+ours = IncludeLaunchDescription(source, launch_arguments=list(values.items()))
 service = LaunchService(noninteractive=True)
-service.context.launch_configurations.update(json.loads(sys.argv[2]))
-service.include_launch_description(description_of(sys.argv[1]))
+around = [SetParameter(name, value) for name, value in parameters.items()]
+service.include_launch_description(LaunchDescription([*around, ours]))
 sys.exit(service.run())
 """
 
 
-@pytest.fixture
-def launched() -> Iterator[Callable[..., None]]:
-    """Run launch files as `ros2 launch` does, until Ctrl-C."""
-    running: list[subprocess.Popen[bytes]] = []
+class Launched:
+    """A launch file as `ros2 launch` runs it; ``text`` is what it and its nodes have said."""
 
-    def run(name: str, **values: str) -> None:
+    def __init__(self, log: Path, name: str, parameters: dict[str, Any], **values: str) -> None:
+        self._log = log
         environment = python_environment()
-        path = [str(Path(__file__).parent), environment['PYTHONPATH'], *filter(None, sys.path)]
+        path = [environment['PYTHONPATH'], *filter(None, sys.path)]
         environment['PYTHONPATH'] = os.pathsep.join(path)
-        command = [sys.executable, '-c', PROGRAM, name, json.dumps(values)]
-        running.append(subprocess.Popen(command, env=environment, start_new_session=True))
+        arguments = [str(FILES / name), json.dumps(values), json.dumps(parameters)]
+        with log.open('wb') as file:
+            self.process = subprocess.Popen(
+                [sys.executable, '-c', PROGRAM, *arguments],
+                env=environment,
+                stdout=file,
+                stderr=file,
+                start_new_session=True,
+            )
+
+    @property
+    def text(self) -> str:
+        return self._log.read_text(errors='replace')
+
+    def pids(self, executable: str) -> list[int]:
+        """Return the processes that were started of an executable, in order."""
+        pattern = rf'\[{executable}-\d+\]: process started with pid \[(\d+)\]'
+        return [int(pid) for pid in re.findall(pattern, self.text)]
+
+    def stop(self) -> int:
+        """Press Ctrl-C, which reaches launch and its nodes, and return the exit code."""
+        if self.process.poll() is None:
+            os.killpg(self.process.pid, signal.SIGINT)
+        return self.process.wait(30.0)
+
+
+@pytest.fixture
+def launched(tmp_path: Path) -> Iterator[Callable[..., Launched]]:
+    running: list[Launched] = []
+
+    def run(name: str, parameters: dict[str, Any] | None = None, **values: str) -> Launched:
+        log = tmp_path / f'launch{len(running)}.log'
+        running.append(Launched(log, name, parameters or {}, **values))
+        return running[-1]
 
     yield run
-    for process in running:
-        process.send_signal(signal.SIGINT)
-        assert process.wait(30.0) == 0
+    for one in running:
+        assert one.stop() in (0, 1), one.text
 
 
-def test_a_launched_replay_decides_and_ends(
-    launched: Callable[..., None], little_bag: Path, detector: Path, bystander: Bystander
+def test_a_launched_replay_decides_and_ends_without_a_traceback(
+    launched: Callable[..., Launched], little_bag: Path, detector: Path, bystander: Bystander
 ) -> None:
-    launched('replay.launch.py', bag=str(little_bag), detector=str(detector), loop='true')
+    replay = launched('replay.launch.py', bag=str(little_bag), detector=str(detector), loop='true')
     for message in bystander.wait_for_decisions(15):
         check_decision(message)
     bystander.wait_until(lambda: any(d.tracks for d in bystander.decisions))
+    assert replay.stop() == 0
+    assert 'Traceback' not in replay.text
+    assert replay.text.count('process has finished cleanly') == 5
+
+
+def test_an_interrupt_while_modules_are_imported_says_nothing(
+    launched: Callable[..., Launched], little_bag: Path, detector: Path
+) -> None:
+    replay = launched('replay.launch.py', bag=str(little_bag), detector=str(detector))
+    wait_until(None, lambda: replay.pids('bag_player'))
+    # It has mapped a library that its first import brings, and is busy with the others.
+    maps = Path(f'/proc/{replay.pids("bag_player")[0]}/maps')
+    wait_until(None, lambda: 'numpy' in maps.read_text())
+    assert replay.stop() == 0
+    assert 'Traceback' not in replay.text
+
+
+def test_what_cannot_be_set_up_stays_down_and_what_is_killed_comes_back(
+    launched: Callable[..., Launched], detector: Path, tmp_path: Path
+) -> None:
+    wrong = tmp_path / 'wrong.yaml'
+    wrong.write_text('monitor:\n  ros__parameters: {no_such_parameter: 1}\n')
+    graph = launched('perception.launch.py', detector=str(detector), params=str(wrong))
+    wait_until(None, lambda: re.search(r'monitor-\d+\]: process has died', graph.text))
+    # Were both started again, the other one would come first.
+    os.kill(graph.pids('visualizer')[0], signal.SIGKILL)
+    wait_until(None, lambda: len(graph.pids('visualizer')) == 2)
+    assert len(graph.pids('monitor')) == 1
+
+
+def test_a_parameter_for_all_nodes_reaches_ours(
+    launched: Callable[..., Launched], little_bag: Path, detector: Path, bystander: Bystander
+) -> None:
+    values = {'bag': str(little_bag), 'detector': str(detector), 'single_process': 'true'}
+    launched('perception.launch.py', {'use_sim_time': True}, detector=str(detector))
+    launched('replay.launch.py', {'use_sim_time': True}, namespace='other', **values)
+
+    def follows_clock(node: str) -> bool:
+        client = bystander.node.create_client(GetParameters, f'{node}/get_parameters')
+        wait_until(bystander.executor, client.service_is_ready)
+        future = client.call_async(GetParameters.Request(names=['use_sim_time']))
+        wait_until(bystander.executor, future.done)
+        return bool(future.result().values[0].bool_value)
+
+    assert follows_clock('/fusion')
+    assert follows_clock('/other/visualizer')
+
+
+@pytest.mark.parametrize(
+    ('name', 'values', 'words'),
+    [
+        ('replay.launch.py', {}, 'name the recording: bag:=FOLDER'),
+        ('drone.launch.py', {'params': 'no.yaml'}, 'params:=no.yaml: there is no such file'),
+    ],
+)
+def test_what_cannot_be_launched_starts_nothing(
+    launched: Callable[..., Launched], name: str, values: dict[str, str], words: str
+) -> None:
+    refused = launched(name, **values)
+    assert refused.process.wait(60.0) == 1
+    assert words in refused.text
+    assert 'process started' not in refused.text

@@ -93,7 +93,7 @@ class GraphOptions:
 def perception_graph(options: GraphOptions) -> list[NodeDescription]:
     """Describe the nodes of a graph, consumers first and the source last."""
     simulated = options.use_sim_time or options.clock or options.rate != 1.0
-    shared: dict[str, Any] = {'use_sim_time': simulated}
+    shared = sim_time(simulated)
     nodes = [
         NodeDescription(
             'fusion',
@@ -172,6 +172,15 @@ def questions_of(wanted: bool, model: str = '', projector: str = '') -> dict[str
     }
 
 
+def sim_time(simulated: bool) -> dict[str, Any]:
+    """Return the parameter that lets a node follow /clock.
+
+    Not following is what nodes do anyway; said here it would overrule what a launch file around
+    ours sets for all nodes.
+    """
+    return {'use_sim_time': True} if simulated else {}
+
+
 def _encoder_parameters(modality: str, options: GraphOptions) -> dict[str, Any]:
     if modality != CAMERA:
         return _model_parameters(options)
@@ -238,7 +247,7 @@ def rviz_node(
     return NodeDescription(
         'rviz2',
         'rviz2',
-        {'use_sim_time': use_sim_time},
+        sim_time(use_sim_time),
         respawn=False,
         package='rviz2',
         arguments=['-d', str(configuration), *frame],
@@ -288,7 +297,8 @@ def process_arguments(
 ) -> list[str]:
     """Write the parameter files of a process into ``folder`` and return its arguments."""
     if not node.members:
-        return ros_arguments(node, [write_parameters(node, folder), *params_files])
+        own = [write_parameters(node, folder)] if node.parameters else []
+        return ros_arguments(node, [*own, *params_files])
     described = [
         [member.executable, process_arguments(member, folder, params_files)]
         for member in node.members

@@ -21,6 +21,7 @@ from mmedge_ros.ros.graph.description import (
     transform_nodes,
 )
 from mmedge_ros.ros.graph.middleware_profile import node_environment
+from mmedge_ros.ros.node_main import NOT_MADE
 from mmedge_ros.viewing.live_page import DEFAULT_PORT
 
 # What every launch file takes: name, default and description.
@@ -61,7 +62,7 @@ def launch_commands(commands: Sequence[CommandDescription]) -> list[Any]:
 def launch_nodes(
     nodes: Sequence[NodeDescription], log_level: str = 'info', params: str = ''
 ) -> list[Any]:
-    """Turn descriptions into launch_ros actions; ended nodes are started again.
+    """Turn descriptions into launch_ros actions; nodes that break down are started again.
 
     :param params: parameter file that comes after the nodes' own parameters
     """
@@ -80,16 +81,30 @@ def launch_nodes(
             remappings=list(node.remappings),
             respawn=node.respawn,
             respawn_delay=1.0,
+            on_exit=_leave_down,
             output='screen',
         )
         for node in nodes
     ]
 
 
+def _leave_down(event: Any, _: Any) -> list[Any]:
+    """Start a node that has ended by itself, or that cannot be set up, not again."""
+    from launch.actions import EmitEvent
+    from launch.events import matches_action
+    from launch.events.process import ShutdownProcess
+
+    if event.returncode not in (0, NOT_MADE):
+        return []
+    return [EmitEvent(event=ShutdownProcess(process_matcher=matches_action(event.action)))]
+
+
 def _parameters(node: NodeDescription, file: list[str]) -> list[Any]:
     own = [dict(node.parameters)] if node.parameters else []
-    # A file for our nodes says nothing to those of other packages.
-    return [*own, *file] if own and node.package == PACKAGE else own
+    # A file for our nodes says nothing to those of other packages; one process of several nodes
+    # hands it to each of them.
+    is_ours = node.package == PACKAGE and not node.members
+    return [*own, *file] if is_ours else own
 
 
 def _arguments(node: NodeDescription, file: list[str]) -> list[str]:
@@ -118,7 +133,12 @@ def launch_description(
         join them
     :param describe: called with the arguments' values when the launch file runs
     """
-    from launch.actions import DeclareLaunchArgument, OpaqueFunction, SetEnvironmentVariable
+    from launch.actions import (
+        DeclareLaunchArgument,
+        LogInfo,
+        OpaqueFunction,
+        SetEnvironmentVariable,
+    )
     from launch.substitutions import LaunchConfiguration
 
     from launch import LaunchDescription  # type: ignore[attr-defined]  # our folder launch/
@@ -127,12 +147,15 @@ def launch_description(
 
     def start(context: Any) -> list[Any]:
         values = {name: LaunchConfiguration(name).perform(context) for name, _, _ in declared}
+        if values['params'] and not Path(values['params']).is_file():
+            raise ParameterError(f'params:={values["params"]}: there is no such file')
         variables = node_environment(network=is_true(values['network']))
-        described = describe(values)
-        commands = [part for part in described if isinstance(part, CommandDescription)]
-        nodes = [part for part in described if isinstance(part, NodeDescription)]
+        parts, missing = _installed(describe(values))
+        commands = [part for part in parts if isinstance(part, CommandDescription)]
+        nodes = [part for part in parts if isinstance(part, NodeDescription)]
         return [
             *(SetEnvironmentVariable(*item) for item in variables.items()),
+            *(LogInfo(msg=words) for words in missing),
             *launch_nodes(
                 in_namespace(nodes, values['namespace']), values['log_level'], values['params']
             ),
@@ -144,6 +167,41 @@ def launch_description(
         for name, default, text in declared
     ]
     return LaunchDescription([*actions, OpaqueFunction(function=start)])
+
+
+def _installed(
+    parts: Sequence[NodeDescription | CommandDescription],
+) -> tuple[list[NodeDescription | CommandDescription], list[str]]:
+    """Return what can be started, and sentences about what cannot and is left out.
+
+    launch itself would find out when half of the nodes run.
+
+    :raises ParameterError: if nothing is left
+    """
+    there: list[NodeDescription | CommandDescription] = []
+    missing: dict[str, None] = {}
+    for part in parts:
+        if is_installed(part):
+            there.append(part)
+        else:
+            name = part.package if isinstance(part, NodeDescription) else part.command[0]
+            missing[f'{name} is not installed'] = None
+    if not there:
+        raise ParameterError('; '.join(missing))
+    return there, [f'{words}: going without it' for words in missing]
+
+
+def is_installed(part: NodeDescription | CommandDescription) -> bool:
+    """Return whether the package of a node, or a program, is there."""
+    from ament_index_python.packages import PackageNotFoundError, get_package_prefix
+
+    if isinstance(part, CommandDescription):
+        return shutil.which(part.command[0]) is not None
+    try:
+        get_package_prefix(part.package)
+    except PackageNotFoundError:
+        return False
+    return True
 
 
 def extrinsics_nodes(path: str) -> list[NodeDescription]:

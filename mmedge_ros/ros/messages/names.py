@@ -42,7 +42,7 @@ STATIC_TRANSFORMS = '/tf_static'
 
 
 def driver_remappings(
-    camera: str = '', radar: str = '', odometry: str = ''
+    camera: str = '', radar: str = '', odometry: str = '', battery: str = ''
 ) -> tuple[tuple[str, str], ...]:
     """Point the graph's inputs at the topics of drivers, by image_transport's conventions."""
     remaps: list[tuple[str, str]] = []
@@ -57,4 +57,6 @@ def driver_remappings(
         remaps.append((RADAR_POINTS, radar))
     if odometry:
         remaps.append((ODOMETRY, odometry))
+    if battery:
+        remaps.append((BATTERY_STATE, battery))
     return tuple(remaps)

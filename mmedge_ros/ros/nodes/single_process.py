@@ -6,6 +6,7 @@ import json
 import sys
 from functools import partial
 from importlib import import_module
+from itertools import chain, pairwise
 from typing import Any
 
 from rclpy.node import Node
@@ -38,12 +39,19 @@ def make_node(executable: str, arguments: list[str]) -> Node:
     return kind(cli_args=arguments, use_global_arguments=False)
 
 
+def _parameters_of_all(arguments: list[str]) -> list[str]:
+    """Return what a launch file sets for all nodes; a node's own parameters come after it."""
+    given = [pair for pair in pairwise(arguments) if pair[0] in ('-p', '--param')]
+    return ['--ros-args', *chain.from_iterable(given), '--']
+
+
 def main(args: list[str] | None = None) -> None:
     """Run the nodes described on the command line, as [[executable, [argument, ...]], ...]."""
     given = sys.argv[1:] if args is None else args
     try:
         described = json.loads(given[0]) if given else []
-        makers = [partial(make_node, executable, list(rest)) for executable, rest in described]
+        shared = _parameters_of_all(given[1:])
+        makers = [partial(make_node, name, [*shared, *rest]) for name, rest in described]
     except (ValueError, TypeError) as err:
         sys.exit(f'single_process: not a description of nodes: {err}')
     # What follows the description is for the whole process, such as a log level.

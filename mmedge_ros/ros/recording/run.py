@@ -19,6 +19,7 @@ from mmedge_ros.ros.graph.description import (
     CommandDescription,
     NodeDescription,
     ros_arguments,
+    sim_time,
     write_parameters,
 )
 from mmedge_ros.ros.graph.middleware_profile import set_profile
@@ -43,11 +44,14 @@ class RecordOptions:
     seconds: float = 0.0
     clock: bool = False
     drivers: TopicChoice = field(default_factory=TopicChoice)
+    battery: str = ''
 
     @property
     def remappings(self) -> tuple[tuple[str, str], ...]:
         """The graph's names to the topics of the drivers."""
-        return driver_remappings(self.drivers.camera, self.drivers.radar, self.drivers.odometry)
+        return driver_remappings(
+            self.drivers.camera, self.drivers.radar, self.drivers.odometry, self.battery
+        )
 
 
 def recorder_node(options: RecordOptions) -> NodeDescription:
@@ -56,7 +60,7 @@ def recorder_node(options: RecordOptions) -> NodeDescription:
         'bag_recorder',
         'bag_recorder',
         {
-            'use_sim_time': options.clock,
+            **sim_time(options.clock),
             'out': str(options.out),
             'topics': list(options.topics) or [''],
             'image_transport': options.image_transport,

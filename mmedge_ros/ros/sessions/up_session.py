@@ -52,6 +52,7 @@ class UpOptions:
     ``view`` is the port of the live page; 0 makes none. ``recogniser`` says more of tracked
     objects. ``memory`` is the folder of a flight memory; '' keeps none. ``questions`` answers
     questions, and lets a language model say more if its parameters name one (see `questions_of`).
+    ``battery`` is the topic of the autopilot's battery.
     """
 
     bag: str = ''
@@ -76,6 +77,7 @@ class UpOptions:
     recogniser: str = ''
     memory: str = ''
     questions: Mapping[str, Any] | None = None
+    battery: str = ''
 
 
 def run_up(
@@ -177,7 +179,9 @@ def describe_up(options: UpOptions) -> list[NodeDescription]:
                 'optimise': options.optimise,
                 **optimizer_parameters(options.profile, options.params),
             },
-            remappings=names.driver_remappings(topics.camera, topics.radar, topics.odometry),
+            remappings=names.driver_remappings(
+                topics.camera, topics.radar, topics.odometry, options.battery
+            ),
         )
     )
 
