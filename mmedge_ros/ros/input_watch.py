@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -31,15 +32,26 @@ class InputWatch:
         self._heard: dict[str, float] = {}
         self._wanted: dict[str, tuple[str, Endpoint]] = {}
         self._warned: dict[str, float] = {}
+        self._losses: dict[str, Callable[[], str]] = {}
+        self._lossy_at: dict[str, float] = {}
         self._timer = node.create_timer(1.0, self.check, clock=steady_clock())
 
-    def expect(self, name: str, topic: str, profile: QoSProfile, kind: type | None = None) -> None:
+    def expect(
+        self,
+        name: str,
+        topic: str,
+        profile: QoSProfile,
+        kind: type | None = None,
+        loss: Callable[[], str] = str,
+    ) -> None:
         """Begin to expect the input called ``name`` (such as camera) on a topic.
 
         :param kind: class of its messages; publishers of another one are named
+        :param loss: says how much of it is lost on the way, '' where little is
         """
         self._heard[name] = self._monotonic()
         msgtype = message_type(kind) if kind else ''
+        self._losses[name] = loss
         self._wanted[name] = (topic, endpoint(self._node.get_name(), msgtype, profile))
 
     def heard(self, name: str) -> None:
@@ -51,17 +63,24 @@ class InputWatch:
             self._node.get_logger().info(f'{name} input is back')
 
     def missing(self) -> list[str]:
-        """Describe every input that has been silent for too long."""
+        """Describe every input that has been silent for too long, or of which much is lost."""
         now = self._monotonic()
-        return [
+        silent = [
             self._describe(name, now - heard)
             for name, heard in self._heard.items()
             if now - heard >= self._silence
         ]
+        losses = {name: loss() for name, loss in self._losses.items()}
+        return silent + [f'{name} {words}' for name, words in losses.items() if words]
 
     def check(self) -> None:
-        """Warn about silent inputs, each at most every half minute."""
+        """Warn about silent inputs and losses, each at most every half minute."""
         now = self._monotonic()
+        for name, loss in self._losses.items():
+            words = loss() if now - self._lossy_at.get(name, -math.inf) >= _REPEAT else ''
+            if words:
+                self._lossy_at[name] = now
+                self._node.get_logger().warning(f'{name} {words}')
         for name, heard in self._heard.items():
             last = self._warned.get(name)
             if now - heard < self._silence or (last is not None and now - last < _REPEAT):

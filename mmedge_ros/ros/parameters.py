@@ -39,6 +39,11 @@ def declare(node: Node, kind: type[_T]) -> _T:
     return values
 
 
+def is_overridden(node: Node, name: str) -> bool:
+    """Return whether a parameter was given from outside, be it declared or not."""
+    return name in getattr(node, '_parameter_overrides', {})
+
+
 def _overrides(node: Node) -> dict[str, Any]:
     """Return what was given for the node from outside, without what belongs to rclpy."""
     # rclpy has no public way to list overrides of undeclared parameters.

@@ -15,6 +15,7 @@ from mmedge_ros.ros.messages import names, qos
 from mmedge_ros.ros.messages.conversions import from_time
 from mmedge_ros.ros.messages.sensor_input import doorbell_topic
 from mmedge_ros.ros.ros_clock import steady_clock
+from mmedge_ros.ros.sensor_subscription import SensorSubscription
 from mmedge_ros.transport import TransportError
 from mmedge_ros.transport.picture_ring import ReaderCounts, RingReader
 
@@ -46,12 +47,17 @@ class PictureInput:
         self._bell = doorbell_topic(node.resolve_topic_name(names.CAMERA_IMAGE))
         node.create_subscription(msg.PictureSlot, self._bell, self._on_slot, qos.SENSOR)
         self._timer = node.create_timer(_LOOK, self._follow, clock=steady_clock())
-        self.images: Any = self._subscribe()
+        self.images: SensorSubscription | None = self._subscribe()
+        self.profile = self.images.profile
 
     def figures(self) -> dict[str, object]:
         """Return counts for the node's diagnostics."""
         counts = self._reader.counts if self._reader is not None else self._counts
         return {f'ring_{name}': count for name, count in asdict(counts).items()}
+
+    def loss(self) -> str:
+        """Say how much of what comes as Image is lost on the way; '' where little is."""
+        return self.images.loss() if self.images is not None else ''
 
     def close(self) -> None:
         """Let go of the ring."""
@@ -60,14 +66,12 @@ class PictureInput:
             self._reader.close()
             self._reader = None
 
-    def _subscribe(self) -> Any:
+    def _subscribe(self) -> SensorSubscription:
         self._is_both = False
         # A recording that is played again has the same stamps.
         self._image_stamps.clear()
         self._ring_stamps.clear()
-        return self._node.create_subscription(
-            Image, names.CAMERA_IMAGE, self._on_image, **qos.overridable(qos.SENSOR)
-        )
+        return SensorSubscription(self._node, Image, names.CAMERA_IMAGE, self._on_image)
 
     def _on_image(self, message: Any, info: Any) -> None:
         stamp_ns = from_time(message.header.stamp)
@@ -132,7 +136,7 @@ class PictureInput:
         if not has_ring:
             self._fall_back()
         elif self._is_both and self.images is not None:
-            self._node.destroy_subscription(self.images)
+            self.images.close()
             self.images = None
 
     def _fall_back(self) -> None:

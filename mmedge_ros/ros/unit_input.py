@@ -9,9 +9,9 @@ from rclpy.node import Node
 from sensor_msgs.msg import Image
 
 from mmedge_ros.ros.input_watch import InputWatch
-from mmedge_ros.ros.messages import qos
 from mmedge_ros.ros.messages.sensor_input import input_topic
 from mmedge_ros.ros.picture_input import PictureInput
+from mmedge_ros.ros.sensor_subscription import SensorSubscription
 
 
 class UnitInput:
@@ -27,17 +27,15 @@ class UnitInput:
         self._modality = modality
         self._topic, self._kind = input_topic(modality, transport)
         self._pictures = PictureInput(node, on_unit) if self._kind is Image else None
-        if self._pictures is not None:
-            subscription = self._pictures.images
-        else:
-            subscription = node.create_subscription(
-                self._kind, self._topic, on_unit, **qos.overridable(qos.SENSOR)
-            )
-        self._profile = subscription.qos_profile
+        self._messages: SensorSubscription | None = None
+        if self._pictures is None:
+            self._messages = SensorSubscription(node, self._kind, self._topic, on_unit)
 
     def expect_in(self, watch: InputWatch) -> None:
         """Have it said when the sensor is silent."""
-        watch.expect(self._modality, self._topic, self._profile, self._kind)
+        way = self._messages or self._pictures
+        assert way is not None  # one of them is there
+        watch.expect(self._modality, self._topic, way.profile, self._kind, way.loss)
 
     def figures(self) -> dict[str, object]:
         """Return counts of the ring, where pictures are raw."""

@@ -77,6 +77,12 @@ def set_profile(network: bool = False) -> None:
     os.environ.update(node_environment(network=network))
 
 
+def profile_in_use() -> str:
+    """Return the profile of this process, as a variable is set: NAME=PATH; '' without one."""
+    named = ((name, os.environ.get(name)) for name in (_VARIABLE, _OLD_VARIABLE))
+    return next((f'{name}={path}' for name, path in named if path), '')
+
+
 def _installed(file: Path, prefixes: str) -> Path | None:
     shares = [Path(prefix) / 'share' / PACKAGE for prefix in prefixes.split(os.pathsep) if prefix]
     candidates = (folder / file for folder in (*shares, _SOURCE))

@@ -1,0 +1,176 @@
+"""Drivers of other packages, started in a plain shell: nothing is lost, or it is said."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from live_graph import wait_until
+from rclpy.node import Node
+from rclpy.parameter import Parameter
+from rclpy.qos import ReliabilityPolicy
+
+from mmedge_ros.ros.input_watch import InputWatch
+from mmedge_ros.ros.lean_executor import LeanExecutor
+from mmedge_ros.ros.messages.conversions import from_time
+from mmedge_ros.ros.sensor_subscription import LossCount
+from mmedge_ros.ros.unit_input import UnitInput
+
+# Publishes VGA pictures; stamps count them. Slow enough for a reader on a busy machine.
+DRIVER = """
+import array, sys
+import rclpy
+from rclpy.node import Node
+from rclpy.qos import QoSProfile, ReliabilityPolicy
+from sensor_msgs.msg import Image
+
+rclpy.init()
+node = Node('foreign_camera')
+profile = QoSProfile(depth=5, reliability=ReliabilityPolicy[sys.argv[1]])
+publisher = node.create_publisher(Image, 'camera/image', profile)
+picture = Image(height=480, width=640, encoding='bgr8', step=1920)
+picture.data = array.array('B', bytes(640 * 480 * 3))
+
+def shoot():
+    picture.header.stamp.sec += 1
+    publisher.publish(picture)
+
+timer = node.create_timer(0.1, shoot)
+rclpy.spin(node)
+"""
+
+
+@pytest.fixture
+def driver(ros: None) -> Iterator[Callable[[str], None]]:
+    """Start a driver in a shell that knows nothing of the package's profile."""
+    plain = {k: v for k, v in os.environ.items() if not k.endswith('_DEFAULT_PROFILES_FILE')}
+    plain['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
+    running: list[subprocess.Popen[bytes]] = []
+
+    def start(reliability: str) -> None:
+        running.append(subprocess.Popen([sys.executable, '-c', DRIVER, reliability], env=plain))
+
+    yield start
+    for process in running:
+        process.kill()
+        process.wait()
+
+
+class Listener:
+    """The input of an encoder of pictures, and what it says of itself."""
+
+    def __init__(self, **overrides: str) -> None:
+        given = [
+            Parameter(f'qos_overrides./camera/image.subscription.{name}', value=value)
+            for name, value in overrides.items()
+        ]
+        self.node = Node('listener', parameter_overrides=given)
+        self.numbers: list[int] = []
+        self.watch = InputWatch(self.node, lambda: 0.0)
+        self.input = UnitInput(self.node, 'camera', 'raw', self._on_picture)
+        self.input.expect_in(self.watch)
+        self.executor = LeanExecutor()
+        self.executor.add_node(self.node)
+
+    def _on_picture(self, message: Any, _: Any) -> None:
+        self.numbers.append(from_time(message.header.stamp) // 10**9)
+
+    def is_reliable(self) -> bool:
+        ends = self.node.get_subscriptions_info_by_topic('/camera/image')
+        return ReliabilityPolicy.RELIABLE in {end.qos_profile.reliability for end in ends}
+
+
+@pytest.fixture
+def listen(ros: None) -> Iterator[Callable[..., Listener]]:
+    made: list[Listener] = []
+
+    def make(**overrides: str) -> Listener:
+        made.append(Listener(**overrides))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.input.close()
+        one.node.destroy_node()
+
+
+def test_every_picture_of_a_reliable_driver_arrives(
+    listen: Callable[..., Listener], driver: Callable[[str], None]
+) -> None:
+    listener = listen()
+    driver('RELIABLE')
+
+    def complete() -> bool:
+        newest = listener.numbers[-20:]
+        return len(newest) == 20 and newest[-1] - newest[0] == 19
+
+    wait_until(listener.executor, complete)
+    assert listener.is_reliable()
+
+
+def test_what_a_hasty_driver_loses_is_said_with_the_remedy(
+    listen: Callable[..., Listener], driver: Callable[[str], None]
+) -> None:
+    listener = listen()
+    driver('BEST_EFFORT')
+    (words,) = wait_until(listener.executor, listener.watch.missing)
+    assert words.startswith('camera input on /camera/image: ')
+    assert 'messages of the last 5 s were lost on the way; foreign_camera sends at' in words
+    assert 'best effort: start it where FAST' in words
+    assert words.endswith('fastdds.xml is set, or let it publish reliably')
+
+
+def test_what_a_user_sets_stays(
+    listen: Callable[..., Listener], driver: Callable[[str], None]
+) -> None:
+    listener = listen(reliability='best_effort')
+    driver('RELIABLE')
+    wait_until(listener.executor, lambda: len(listener.numbers) >= 10)
+    # The end of an earlier test may still be seen.
+    wait_until(listener.executor, lambda: not listener.is_reliable())
+
+
+class Monotonic:
+    """A clock that is set by hand."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def count(numbers: list[int | None], gid: str = 'a') -> str:
+    clock = Monotonic()
+    losses = LossCount(clock)
+    for number in numbers:
+        losses.heard({'publication_sequence_number': number, 'publisher_gid': gid})
+        clock.now += 0.03
+    return losses.words()
+
+
+def test_numbers_that_are_missing_are_losses() -> None:
+    assert count([*range(1, 31)]) == ''
+    assert count([*range(1, 91, 3)]) == '58 of 88 messages of the last 5 s were lost on the way'
+    assert count([*range(1, 13, 3)]) == ''  # too few to tell
+
+
+def test_a_publisher_that_starts_anew_or_numbers_nothing_has_lost_nothing() -> None:
+    assert count([*range(5000, 5020), *range(1, 20)]) == ''
+    assert count([*range(1, 20), *range(5000, 5020)]) == ''
+    assert count([None] * 100) == ''
+
+
+def test_two_publishers_are_counted_apart_and_old_losses_are_forgotten() -> None:
+    clock = Monotonic()
+    losses = LossCount(clock)
+    for number in range(30):
+        losses.heard({'publication_sequence_number': number, 'publisher_gid': 'a'})
+        losses.heard({'publication_sequence_number': 3 * number, 'publisher_gid': 'b'})
+    assert losses.words().startswith('58 of 118 ')
+    clock.now += 5.1
+    assert losses.words() == ''
