@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import sys
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
@@ -72,7 +73,10 @@ _TYPES: dict[str, type[np.floating]] = {
     'tensor(float16)': np.float16,
 }
 _LARGEST_SIDE = 4096
-_ERRORS_ONLY = 3
+# s. Devices that build an engine in the first run take minutes for it, and are not limited.
+_LONGEST_FIRST_RUN = 30.0
+_BUILDERS = ('tensorrt', 'dla', 'qnn', 'rknn')
+_ERRORS_ONLY, _FATAL_ONLY = 3, 4
 
 
 class Port(NamedTuple):
@@ -132,7 +136,41 @@ def open_session(path: Path, threads: int = 1, device: str = 'cpu') -> Any:
         )
     if _DEVICES[device].is_fixed:
         _require_fixed(session.get_inputs(), path, device)
+    if device not in _BUILDERS:
+        _limit_first_run(session, path)
     return session
+
+
+def _limit_first_run(session: Any, path: Path) -> None:
+    """Let a session give its first run up after a while: a file may loop for ever."""
+    run = session.run
+
+    def first_run(names: Any, feeds: Any) -> Any:
+        options, has_expired = onnxruntime.RunOptions(), threading.Event()
+        options.log_severity_level = _FATAL_ONLY
+
+        def expire() -> None:
+            has_expired.set()
+            options.terminate = True
+
+        timer = threading.Timer(_LONGEST_FIRST_RUN, expire)
+        timer.daemon = True
+        timer.start()
+        try:
+            made = run(names, feeds, options)
+        except Exception as err:
+            if not has_expired.is_set():
+                raise
+            raise EncodingError(
+                f'{path} was given up: its first run took more than {_LONGEST_FIRST_RUN:g} s. It '
+                'may loop for ever; export it again, or use another network'
+            ) from err
+        finally:
+            timer.cancel()
+        del session.run
+        return made
+
+    session.run = first_run
 
 
 def available_devices() -> list[str]:

@@ -7,13 +7,16 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import onnx
 import onnxruntime
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from onnx import TensorProto, helper
 from tiny_detector import write_tiny_detector
 
-from mmedge_ros.encoding import EncodingError
+from mmedge_ros.encoding import EncodingError, onnx_session
+from mmedge_ros.encoding.onnx_detector import OnnxDetector
 from mmedge_ros.encoding.onnx_session import (
     available_devices,
     only_input,
@@ -33,6 +36,55 @@ def test_a_session_runs_in_sequence_and_never_spins(tmp_path: Path) -> None:
     assert options.get_session_config_entry('session.intra_op.allow_spinning') == '0'
     assert session.get_providers()[0] == 'CPUExecutionProvider'
     assert not options.enable_mem_pattern
+
+
+def write_endless_network(path: Path) -> Path:
+    """Write a network with the interface of a detector that loops for ever."""
+    value = helper.make_tensor_value_info
+    body = helper.make_graph(
+        [
+            helper.make_node('Identity', ['goes_on'], ['goes_on_out']),
+            helper.make_node('Identity', ['state'], ['state_out']),
+        ],
+        'body',
+        [
+            value('number', TensorProto.INT64, []),
+            value('goes_on', TensorProto.BOOL, []),
+            value('state', TensorProto.FLOAT, None),
+        ],
+        [value('goes_on_out', TensorProto.BOOL, []), value('state_out', TensorProto.FLOAT, None)],
+    )
+    graph = helper.make_graph(
+        [helper.make_node('Loop', ['', 'true', 'images'], ['output'], body=body)],
+        'endless',
+        [value('images', TensorProto.FLOAT, [1, 3, 32, 32])],
+        [value('output', TensorProto.FLOAT, None)],
+        [helper.make_tensor('true', TensorProto.BOOL, [], [True])],
+    )
+    opset = helper.make_opsetid('', 17)
+    onnx.save(helper.make_model(graph, opset_imports=[opset], ir_version=8), path)
+    return path
+
+
+def test_a_network_that_loops_for_ever_is_given_up_in_its_first_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(onnx_session, '_LONGEST_FIRST_RUN', 0.3)
+    path = write_endless_network(tmp_path / 'endless.onnx')
+    words = 'endless.onnx was given up: its first run took more than 0.3 s. It may loop for ever'
+    with pytest.raises(EncodingError, match=words):
+        OnnxDetector(path)
+    assert capfd.readouterr().err == ''
+
+
+def test_only_the_first_run_is_limited_and_not_where_an_engine_is_built(tmp_path: Path) -> None:
+    session = open_session(write_tiny_detector(tmp_path / 'tiny.onnx'))
+    assert 'first_run' in session.run.__qualname__
+    picture = np.zeros((1, 3, 256, 320), np.float32)
+    first = session.run(None, {'images': picture})
+    assert 'first_run' not in session.run.__qualname__
+    np.testing.assert_array_equal(session.run(None, {'images': picture})[0], first[0])
+    assert onnx_session._BUILDERS == ('tensorrt', 'dla', 'qnn', 'rknn')
 
 
 def test_an_unknown_device_is_told_the_nearest(tmp_path: Path) -> None:
@@ -82,6 +134,9 @@ class _Asked:
 
     def __init__(self, *arguments: object, **options: Any) -> None:
         type(self).asked = tuple(options['providers'])
+
+    def run(self, *_: object) -> None:
+        pass
 
     def disable_fallback(self) -> None:
         pass
