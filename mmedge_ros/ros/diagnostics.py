@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rclpy.node import Node
 
+from mmedge_ros.ros.input_watch import Fault
 from mmedge_ros.ros.ros_clock import steady_clock
 from mmedge_ros.sensing.radar.filter import PROBLEM_WORDS
 
+NAME_PREFIX = 'mmedge_ros: '
 # Begins the keys that count what was wrong in the input; a recorder collects these.
 PROBLEM_PREFIX = 'problem '
 
@@ -26,11 +28,24 @@ def problem_figures(modality: str, counts: Counter[str]) -> dict[str, object]:
     return {f'{PROBLEM_PREFIX}{modality}: {text}': count for text, count in words}
 
 
+def node_name(status: DiagnosticStatus) -> str:
+    """Return which node of this package a status is about; '' for others."""
+    name = status.name
+    return name.removeprefix(NAME_PREFIX) if name.startswith(NAME_PREFIX) else ''
+
+
 class Watch(Protocol):
     """Knows what a node is missing: an InputWatch, or a driver's own."""
 
     def missing(self) -> list[str]:
-        """Say in words what is missing or wrong at present."""
+        """Say in words what is missing or wrong at present; a `Fault` is an error."""
+
+
+def level_of(missing: Sequence[str]) -> bytes:
+    """Return the level of a status that says this."""
+    if any(isinstance(words, Fault) for words in missing):
+        return DiagnosticStatus.ERROR
+    return DiagnosticStatus.WARN if missing else DiagnosticStatus.OK
 
 
 class Diagnostics:
@@ -66,7 +81,7 @@ class Diagnostics:
         self._published_at = time.monotonic()
         status = DiagnosticStatus(
             level=self._told,
-            name=f'mmedge_ros: {self._node.get_name()}',
+            name=f'{NAME_PREFIX}{self._node.get_name()}',
             message='; '.join(missing) or 'running',
             hardware_id=self._hardware_id,
             values=[KeyValue(key=k, value=str(v)) for k, v in self._values().items()],
@@ -84,4 +99,4 @@ class Diagnostics:
     def _level(self, missing: list[str]) -> bytes:
         if self._is_failing():
             return DiagnosticStatus.ERROR
-        return DiagnosticStatus.WARN if missing else DiagnosticStatus.OK
+        return level_of(missing)

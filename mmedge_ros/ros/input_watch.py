@@ -1,4 +1,4 @@
-"""Says which input is missing and why: no publisher, a silent one, another type or QoS."""
+"""Says which input is missing and why, and which comes from two publishers."""
 
 from __future__ import annotations
 
@@ -14,10 +14,22 @@ from mmedge_ros.ros.ros_clock import steady_clock
 
 SILENCE = 5.0
 _REPEAT = 30.0
+# A process that was killed stays in the graph for 10 s, the lease of the middleware's profile.
+LASTING = 12.0
+DOUBLED = 'two graphs in one domain mix'
+
+
+class Fault(str):
+    """Words about what is missing or wrong that are an error, and no mere warning."""
+
+    __slots__ = ()
 
 
 class InputWatch:
     """Watches subscriptions of a node; warns once per silence and when it ends.
+
+    Two publishers of one input, or a second node of this one's name, are two graphs in one domain,
+    or two drivers of one sensor: their messages would mix in silence.
 
     :param monotonic: seconds on the monotonic clock; the ROS clock may stand still
     :param silence: how long an input may be silent, s
@@ -34,6 +46,9 @@ class InputWatch:
         self._warned: dict[str, float] = {}
         self._losses: dict[str, Callable[[], str]] = {}
         self._lossy_at: dict[str, float] = {}
+        self._optional: set[str] = set()
+        self._shared: set[str] = set()
+        self._doubled: dict[str, tuple[float, str]] = {}
         self._timer = node.create_timer(1.0, self.check, clock=steady_clock())
 
     def expect(
@@ -43,12 +58,21 @@ class InputWatch:
         profile: QoSProfile,
         kind: type | None = None,
         loss: Callable[[], str] = str,
+        *,
+        is_optional: bool = False,
+        is_shared: bool = False,
     ) -> None:
         """Begin to expect the input called ``name`` (such as camera) on a topic.
 
         :param kind: class of its messages; publishers of another one are named
         :param loss: says how much of it is lost on the way, '' where little is
+        :param is_optional: its silence is no error
+        :param is_shared: it may have several publishers
         """
+        if is_optional:
+            self._optional.add(name)
+        if is_shared:
+            self._shared.add(name)
         self._heard[name] = self._monotonic()
         msgtype = message_type(kind) if kind else ''
         self._losses[name] = loss
@@ -63,7 +87,7 @@ class InputWatch:
             self._node.get_logger().info(f'{name} input is back')
 
     def missing(self) -> list[str]:
-        """Describe every input that has been silent for too long, or of which much is lost."""
+        """Describe every input that is silent or loses much, and what is there twice."""
         now = self._monotonic()
         silent = [
             self._describe(name, now - heard)
@@ -71,11 +95,14 @@ class InputWatch:
             if now - heard >= self._silence
         ]
         losses = {name: loss() for name, loss in self._losses.items()}
-        return silent + [f'{name} {words}' for name, words in losses.items() if words]
+        lossy = [f'{name} {words}' for name, words in losses.items() if words]
+        doubled = [words for since, words in self._doubled.values() if now - since >= LASTING]
+        return [*map(Fault, doubled), *silent, *lossy]
 
     def check(self) -> None:
-        """Warn about silent inputs and losses, each at most every half minute."""
+        """Warn about silent inputs and losses, each at most every half minute; look for doubles."""
         now = self._monotonic()
+        self._look_for_doubles(now)
         for name, loss in self._losses.items():
             words = loss() if now - self._lossy_at.get(name, -math.inf) >= _REPEAT else ''
             if words:
@@ -88,7 +115,34 @@ class InputWatch:
             self._warned[name] = now
             self._node.get_logger().warning(self._describe(name, now - heard))
 
+    def _look_for_doubles(self, now: float) -> None:
+        found: dict[str, str] = {}
+        own = self._node.get_name(), self._node.get_namespace()
+        count = self._node.get_node_names_and_namespaces().count(own)
+        if count > 1:
+            found[''] = (
+                f'{count} nodes are called {self._node.get_fully_qualified_name()}: {DOUBLED}; '
+                'stop one, or give it a ROS_DOMAIN_ID or a namespace of its own'
+            )
+        # Else publishers of another graph are two as well.
+        for name, (topic, _) in () if found else self._wanted.items():
+            resolved = self._node.resolve_topic_name(topic)
+            if name not in self._shared and self._node.count_publishers(resolved) > 1:
+                ends = self._node.get_publishers_info_by_topic(resolved)
+                nodes = ', '.join(sorted(end.node_name for end in ends))
+                found[name] = (
+                    f'{name} input on {resolved} has {len(ends)} publishers, which mix: {nodes}; '
+                    'stop all but one, or remap'
+                )
+        self._doubled = {
+            name: (self._doubled.get(name, (now, ''))[0], words) for name, words in found.items()
+        }
+
     def _describe(self, name: str, silence: float) -> str:
+        words = self._why(name, silence)
+        return words if name in self._optional else Fault(words)
+
+    def _why(self, name: str, silence: float) -> str:
         topic, wanted = self._wanted[name]
         resolved = self._node.resolve_topic_name(topic)
         text = f'no {name} input on {resolved} for {silence:.0f} s'

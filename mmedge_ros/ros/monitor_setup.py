@@ -19,6 +19,7 @@ from mmedge_ros.monitoring.system_files import SystemFiles
 from mmedge_ros.monitoring.system_state import Probe, SystemState
 from mmedge_ros.monitoring.trace import TraceProbe, TraceTime
 from mmedge_ros.parameter import group, parameter
+from mmedge_ros.ros.diagnostics import NAME_PREFIX, level_of
 from mmedge_ros.ros.messages.conversions import header
 
 _PERIOD = 1.0
@@ -116,7 +117,7 @@ class StatusArray:
         missing: Callable[[], list[str]],
         figures: Callable[[], Mapping[str, object]],
     ) -> None:
-        self._name = f'mmedge_ros: {name}'
+        self._name = f'{NAME_PREFIX}{name}'
         self._clock = clock
         self._missing = missing
         self._figures = figures
@@ -126,13 +127,13 @@ class StatusArray:
     def message(self, statuses: Sequence[Status]) -> DiagnosticArray | None:
         """Return a message once a second, and at once when a level has changed."""
         missing = self._missing()
-        levels = (bool(missing), *(status.level for status in statuses))
+        levels = (level_of(missing), *(status.level for status in statuses))
         now_ns = self._clock.monotonic_ns()
         if levels == self._told and now_ns - self._told_ns < _PERIOD * NS_PER_S:
             return None
         self._told, self._told_ns = levels, now_ns
         own = DiagnosticStatus(
-            level=DiagnosticStatus.WARN if missing else DiagnosticStatus.OK,
+            level=level_of(missing),
             name=self._name,
             message='; '.join(missing) or 'running',
             values=_key_values(self._figures()),

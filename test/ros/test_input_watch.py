@@ -6,12 +6,14 @@ from collections.abc import Iterator
 
 import pytest
 import rclpy
+from diagnostic_msgs.msg import DiagnosticStatus
 from live_graph import Bystander, wait_until
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import PointCloud2
 
-from mmedge_ros.ros.input_watch import SILENCE, InputWatch
+from mmedge_ros.ros.diagnostics import level_of
+from mmedge_ros.ros.input_watch import LASTING, SILENCE, InputWatch
 from mmedge_ros.ros.messages import qos
 
 
@@ -183,3 +185,63 @@ def test_the_watch_also_looks_where_simulated_time_stands_still(
     assert node.get_clock().now().nanoseconds == 0
     wait_until(executor, lambda: spoken.lines)
     node.destroy_node()
+
+
+def second(name: str, namespace: str = 'rig') -> Node:
+    """Make a node in a process of its own, as far as the middleware can tell."""
+    return rclpy.create_node(name, namespace=namespace)
+
+
+def test_two_publishers_of_a_sensor_are_an_error_when_they_last(
+    watch: InputWatch, listener: Node, clock: Monotonic
+) -> None:
+    first, other = second('driver'), second('player')
+    ends = [node.create_publisher(PointCloud2, 'points', 5) for node in (first, other)]
+    wait_until(None, lambda: listener.count_publishers('/rig/points') == 2)
+    watch.heard('radar')
+    watch.check()
+    clock.now += LASTING
+    watch.heard('radar')
+    (words,) = watch.missing()
+    assert words == (
+        'radar input on /rig/points has 2 publishers, which mix: driver, player; '
+        'stop all but one, or remap'
+    )
+    assert level_of([words]) == DiagnosticStatus.ERROR
+    other.destroy_publisher(ends[1])
+    wait_until(None, lambda: listener.count_publishers('/rig/points') == 1)
+    watch.check()
+    assert watch.missing() == []
+    for node in (first, other):
+        node.destroy_node()
+
+
+def test_a_second_node_of_the_same_name_is_an_error_when_it_lasts(
+    watch: InputWatch, listener: Node, clock: Monotonic
+) -> None:
+    other = second('listener')
+    names = listener.get_node_names_and_namespaces
+    wait_until(None, lambda: names().count(('listener', '/rig')) == 2)
+    watch.check()
+    watch.heard('radar')
+    assert watch.missing() == []  # it may have been killed and started again
+    clock.now += LASTING
+    watch.heard('radar')
+    watch.check()
+    (words,) = watch.missing()
+    assert words.startswith('2 nodes are called /rig/listener: two graphs in one domain mix; stop')
+    assert level_of([words]) == DiagnosticStatus.ERROR
+    other.destroy_node()
+
+
+def test_silence_is_an_error_unless_the_input_is_optional(
+    listener: Node, clock: Monotonic
+) -> None:
+    watch = InputWatch(listener, clock)
+    watch.expect('radar', 'points', qos.SENSOR)
+    clock.now += SILENCE
+    assert level_of(watch.missing()) == DiagnosticStatus.ERROR
+    watch = InputWatch(listener, clock)
+    watch.expect('battery', 'battery', qos.SENSOR, is_optional=True)
+    clock.now += SILENCE
+    assert level_of(watch.missing()) == DiagnosticStatus.WARN

@@ -8,9 +8,12 @@ from typing import Any, cast
 
 import pytest
 import rclpy
+from action_msgs.msg import GoalStatus
 from live_graph import wait_until
 from rcl_interfaces.srv import GetParameters
-from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
+from rclpy.action.client import ActionClient
+from rclpy.action.server import ActionServer, CancelResponse
+from rclpy.callback_groups import MutuallyExclusiveCallbackGroup, ReentrantCallbackGroup
 from rclpy.executors import ExternalShutdownException
 from rclpy.node import Node
 from rclpy.task import Future
@@ -228,6 +231,53 @@ def test_a_coroutine_of_a_timer_that_awaits_a_service_completes(
     wait_until(executor, lambda: len(heard) >= 3)
     timer.cancel()
     assert set(heard) == {3}
+
+
+@pytest.mark.parametrize('is_cancelled', [False, True], ids=['to its end', 'cancelled'])
+def test_an_action_whose_goal_is_a_coroutine_is_served(
+    executor: LeanExecutor, node: Node, is_cancelled: bool
+) -> None:
+    kind = pytest.importorskip('mmedge_ros.action').Ask
+    rung = Future(executor=executor)
+    phases: list[str] = []
+
+    async def answer(goal: Any) -> Any:
+        goal.publish_feedback(kind.Feedback(phase='waiting'))
+        await rung
+        if goal.is_cancel_requested:
+            goal.canceled()
+        else:
+            goal.succeed()
+        return kind.Result(answer=goal.request.question.upper())
+
+    server = ActionServer(
+        node,
+        kind,
+        'ask',
+        answer,
+        callback_group=ReentrantCallbackGroup(),
+        cancel_callback=lambda _: CancelResponse.ACCEPT,
+    )
+    client = ActionClient(node, kind, 'ask')
+    wait_until(executor, client.server_is_ready)
+    sent = client.send_goal_async(
+        kind.Goal(question='how many?'), lambda heard: phases.append(heard.feedback.phase)
+    )
+    wait_until(executor, lambda: sent.done() and phases)
+    goal: Any = sent.result()
+    assert goal.accepted
+    if is_cancelled:
+        wait_until(executor, goal.cancel_goal_async().done)
+    result = goal.get_result_async()
+    rung.set_result(None)
+    wait_until(executor, result.done)
+    assert result.result().status == (
+        GoalStatus.STATUS_CANCELED if is_cancelled else GoalStatus.STATUS_SUCCEEDED
+    )
+    assert result.result().result.answer == 'HOW MANY?'
+    assert phases == ['waiting']
+    client.destroy()
+    server.destroy()
 
 
 def test_what_shares_a_group_with_a_coroutine_waits_for_its_end(

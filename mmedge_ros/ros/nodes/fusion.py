@@ -51,7 +51,7 @@ class FusionNode(Node):
         self._plan = BrickPlanOutput(self, self._status.bricks)
         self._diagnostics = Diagnostics(self, self._status, self._figures)
         for modality in parameters.pipeline.modalities:
-            self._watch.expect(modality, names.UNIT_FEATURES, qos.RESULT)
+            self._watch.expect(modality, names.UNIT_FEATURES, qos.RESULT, is_shared=True)
         self._geometry_inputs = GeometryInputs(
             self, self._worker.submit, wants_camera=not self._pipeline.rig.has_camera
         )

@@ -24,6 +24,7 @@ from mmedge_ros.ros.monitor_setup import (
     to_system_state,
 )
 from mmedge_ros.ros.node_main import run_nodes
+from mmedge_ros.ros.node_watch import NodeWatch
 from mmedge_ros.ros.parameters import declare
 from mmedge_ros.ros.ros_clock import RosClock
 
@@ -43,8 +44,9 @@ class MonitorNode(Node):
         self._own_share = OwnShare(self._ros_clock)
         self._published = 0
         self._watch = InputWatch(self, time.monotonic)
+        self._nodes = NodeWatch(self, time.monotonic)
         self._diagnostics = StatusArray(
-            self.get_name(), self._ros_clock, self._watch.missing, self._figures
+            self.get_name(), self._ros_clock, self._missing, self._figures
         )
         self._states = self.create_publisher(msg.SystemState, names.SYSTEM_STATE, qos.RESULT)
         self._status_output = self.create_publisher(DiagnosticArray, names.DIAGNOSTICS, 10)
@@ -75,7 +77,7 @@ class MonitorNode(Node):
                 **qos.overridable(qos.SENSOR),
             )
             if self._options.battery:
-                self._watch.expect('battery', names.BATTERY_STATE, qos.SENSOR)
+                self._watch.expect('battery', names.BATTERY_STATE, qos.SENSOR, is_optional=True)
 
     def _on_battery(self, message: BatteryState) -> None:
         if self._sources.battery is not None and self._sources.battery.take(message):
@@ -103,6 +105,9 @@ class MonitorNode(Node):
         diagnostics = self._diagnostics.message(statuses)
         if diagnostics is not None:
             self._status_output.publish(diagnostics)
+
+    def _missing(self) -> list[str]:
+        return [*self._watch.missing(), *self._nodes.missing()]
 
     def _figures(self) -> dict[str, object]:
         return {

@@ -41,6 +41,7 @@ from mmedge_ros.preflight.graph_view import (
     with_one_camera,
 )
 from mmedge_ros.replay.wire_formats import ego_report_from_bytes, header_stamp_ns
+from mmedge_ros.ros.diagnostics import node_name
 from mmedge_ros.ros.input_watch import endpoint_of, message_type
 from mmedge_ros.ros.messages import names, qos
 from mmedge_ros.ros.messages.conversions import from_time
@@ -53,7 +54,6 @@ from mmedge_ros.untrusted_files import brief
 NODE = 'mmedge_doctor'
 # Part of the names of our own results.
 _RESULTS = '/perception/'
-_PREFIX = 'mmedge_ros: '
 # s. Nodes find one another in half a second; then this is long enough for a rate.
 _SETTLING, _LISTENING = 1.2, 2.0
 # A flood must not fill the memory.
@@ -232,11 +232,6 @@ class GraphLook(Node):
         for status in message.status:
             if node_name(status):
                 self._statuses[status.name] = node_status(status)
-
-
-def node_name(status: Any) -> str:
-    """Return which node of this package a status is about; '' for others."""
-    return status.name.removeprefix(_PREFIX) if status.name.startswith(_PREFIX) else ''
 
 
 def node_status(status: Any) -> NodeStatus:

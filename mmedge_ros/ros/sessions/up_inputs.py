@@ -11,9 +11,9 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from mmedge_ros.data_types import CAMERA, RADAR
 from mmedge_ros.preflight.graph_view import ODOMETRY
 from mmedge_ros.preflight.input_report import InputReport, InputsNow
-from mmedge_ros.ros.diagnostics import PROBLEM_PREFIX
+from mmedge_ros.ros.diagnostics import PROBLEM_PREFIX, node_name
 from mmedge_ros.ros.messages import names
-from mmedge_ros.ros.sessions.graph_snapshot import Input, node_name, other_topics, view_topic
+from mmedge_ros.ros.sessions.graph_snapshot import Input, other_topics, view_topic
 from mmedge_ros.ros.sessions.status_listener import StatusListener
 
 _PERIOD = 0.5

@@ -29,6 +29,7 @@ from mmedge_ros.ros.graph.middleware_profile import set_profile
 from mmedge_ros.ros.graph.process_group import ProcessGroup
 from mmedge_ros.ros.messages import names
 from mmedge_ros.ros.radar_setup import PERSON
+from mmedge_ros.ros.sessions.fault_lines import FaultLines
 from mmedge_ros.ros.sessions.graph_snapshot import Input, graph_inputs
 from mmedge_ros.ros.sessions.live_session import (
     bag_graph,
@@ -39,6 +40,9 @@ from mmedge_ros.ros.sessions.own_context import spinning
 from mmedge_ros.ros.sessions.status_listener import StatusListener
 from mmedge_ros.ros.sessions.up_inputs import UpInputs
 from mmedge_ros.sensing.camera.device import FILE
+
+# s. Nodes load their networks.
+_START_TIME = 30.0
 
 
 @dataclass(frozen=True)
@@ -110,7 +114,7 @@ def run_up(
         return UpInputs(listener, awaited_inputs(options), own, say)
 
     with ProcessGroup(nodes, options.logs, params, say) as group:
-        _follow(group, bool(options.bag) and not options.loop, show, watched)
+        _follow(group, bool(options.bag) and not options.loop, show, watched, say)
 
 
 def video_camera(path: str | Path) -> dict[str, Any]:
@@ -219,10 +223,17 @@ def _follow(
     ends: bool,
     show: Callable[[float | None, Decision | None, float], None],
     watched: Callable[[StatusListener], UpInputs | None],
+    say: Callable[[str], None],
 ) -> None:
-    looked = time.monotonic()
+    begun = looked = time.monotonic()
     with spinning(StatusListener) as (listener, spin_once):
         inputs = watched(listener)
+        FaultLines(
+            listener,
+            say,
+            lambda: listener.decision is not None or time.monotonic() - begun > _START_TIME,
+            tells_inputs=inputs is not None,
+        )
         while True:
             spin_once()
             if time.monotonic() - looked < 0.1:
