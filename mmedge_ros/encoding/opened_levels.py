@@ -279,7 +279,7 @@ class HeldLevels(OpenedLevels[Network]):
             del self._wanted_at[key]
             # Not the errors: a broken file need not be read again.
             if not isinstance(self._opened.get(key), EncodingError):
-                # The thread has the only reference: else the memory is freed after it was given back.
+                # The thread has the only reference: its memory is freed before it is given back.
                 released: list[object] = [self._opened.pop(key, None)]
                 threading.Thread(target=release, args=(released,), daemon=True).start()
 

@@ -136,9 +136,9 @@ class _Interrupt:
 def _keep_one_heap() -> None:
     """Let all threads allocate from one heap.
 
-    glibc gives each new thread one of up to eight heaps per core. Networks that are opened in a
-    thread and released in another leave holes in all of them: the memory of an encoder that changed
-    its level 75 times doubled in half an hour.
+    glibc gives each new thread one of up to eight heaps per core. Networks that are opened in one
+    thread and released in another leave holes in all of them: an encoder took twice the memory
+    after half an hour on a busy machine, where its level changed often.
     """
     with suppress(OSError, AttributeError):  # of glibc alone
         ctypes.CDLL('libc.so.6').mallopt(_M_ARENA_MAX, 1)
