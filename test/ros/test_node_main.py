@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 import signal
 import subprocess
 import sys
@@ -178,3 +179,31 @@ def test_a_node_ends_with_the_process_that_started_it(start: Start, tmp_path: Pa
     assert parent.stdout.read() == 'stopped\n'
     parent.wait()
     wait_until(None, lambda: not is_alive(child))
+
+
+HEAPS = """
+import ctypes, threading
+from mmedge_ros.ros import node_main
+libc = ctypes.CDLL(None)
+def report():
+    libc.malloc_info(0, ctypes.c_void_p.in_dll(libc, 'stdout'))
+    libc.fflush(None)
+node_main._keep_one_heap()
+report()
+both = threading.Barrier(8)
+def allocate():
+    both.wait()
+    kept = [bytes(5000) for _ in range(200)]
+    both.wait()
+threads = [threading.Thread(target=allocate) for _ in range(8)]
+[thread.start() for thread in threads]
+[thread.join() for thread in threads]
+report()
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != 'glibc', reason='other libraries have one heap')
+def test_threads_of_a_node_get_no_heaps_of_their_own() -> None:
+    run = subprocess.run([sys.executable, '-c', HEAPS], capture_output=True, text=True, check=True)
+    before, after = run.stdout.strip().split('</malloc>')[:2]
+    assert after.count('<heap nr=') == before.count('<heap nr=')
