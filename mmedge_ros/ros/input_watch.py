@@ -100,7 +100,7 @@ class InputWatch:
         return [*map(Fault, doubled), *silent, *lossy]
 
     def check(self) -> None:
-        """Warn about silent inputs and losses, each at most every half minute; look for doubles."""
+        """Warn of silent inputs and losses, each at most every half minute; look for doubles."""
         now = self._monotonic()
         self._look_for_doubles(now)
         for name, loss in self._losses.items():
