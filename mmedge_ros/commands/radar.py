@@ -58,7 +58,10 @@ def decode(
         chirps = read_configuration(configuration) if configuration else None
         for warning in chirps.warnings if chirps else ():
             say(f'note: {warning}')
-        typer.echo(json.dumps(decode_capture(capture, chirps, points), indent=2))
+        summary = decode_capture(capture, chirps, points)
+        for note in summary['notes']:
+            say(f'note: {note}')
+        typer.echo(json.dumps(summary, indent=2))
 
 
 @radar_app.command()
@@ -84,13 +87,17 @@ def check(
 def fuzz(
     count: Annotated[int, option('--count', 'N', 'mutated streams', min=1)] = 100_000,
     seed: Annotated[int, option('--seed', 'N', 'the same seed, the same streams', min=0)] = 0,
+    captures: Annotated[
+        list[Path] | None,
+        existing_file('--capture', 'recording whose packets are damaged, too; repeatable'),
+    ] = None,
 ) -> None:
     """Feed the parser with damaged streams and check that it finds what came through whole."""
     with plain_errors():
         from mmedge_ros.lab.bench.tlv_mutation import run_mutations
 
         began = time.monotonic()
-        outcome = run_mutations(count, seed)
+        outcome = run_mutations(count, seed, captures or ())
         say(f'{count} streams in {time.monotonic() - began:.1f} s')
         for failure in outcome.failures[:10]:
             say(failure)

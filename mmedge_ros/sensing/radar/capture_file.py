@@ -20,6 +20,12 @@ from mmedge_ros.sensing.radar.tlv_points import DetectedPoints, PointLimits, det
 _CHUNK_BYTES = 1 << 20
 # Frame numbers that jump farther than this do not count frames that were lost.
 _LARGEST_GAP = 10_000
+# Enough packets to see whether each lacks its last byte.
+_HEAD_BYTES = 1 << 18
+
+LAST_BYTES_MISSING = (
+    'every packet lacks its last byte: what recorded them left it out; read with 0 in its place'
+)
 
 
 class CaptureSummary:
@@ -75,6 +81,7 @@ class CaptureSummary:
             'platform': _most_frequent(self.platforms),
             'bytes': parser.bytes_received,
             'bytes_thrown_away': parser.bytes_thrown_away,
+            'notes': [LAST_BYTES_MISSING] if parser.last_byte_missing else [],
         }
 
 
@@ -88,12 +95,13 @@ def decode_capture(
 
     :param configuration: gives velocities where the SDK sends indices, and the limits of points
     :param points_path: CSV to write the points to, in the sensor's own axes
-    :raises SensingError: if a file cannot be read or written, or the points would replace it
+    :raises SensingError: if a file cannot be read or written, holds bytes but no packet, or the
+        points would replace it
     """
     if points_path is not None and _same_file(path, points_path):
         raise SensingError(f'{points_path} is the recording itself; name another file for points')
     limits = configuration.limits if configuration else PointLimits()
-    summary, parser = CaptureSummary(), TlvParser()
+    summary, parser = CaptureSummary(), parser_for(next(_chunks(path, _HEAD_BYTES)))
     with _points_table(points_path, configuration is not None) as table:
         for chunk in _chunks(path, chunk_bytes):
             packets = parser.feed(chunk) if chunk else parser.finish()
@@ -101,7 +109,24 @@ def decode_capture(
             summary.add(packets, points)
             if table is not None:
                 table.write(packets, points)
+        if parser.bytes_received and not summary.frames:
+            raise SensingError(no_packet(path, parser.bytes_received))
     return {'file': str(path), **summary.described(parser)}
+
+
+def parser_for(head: bytes) -> TlvParser:
+    """Return the parser for a capture that begins like this: some lack each packet's last byte."""
+    parser = TlvParser()
+    packets = len(parser.feed(head))
+    return TlvParser(last_byte_missing=parser.short_by_one > max(packets, 1))
+
+
+def no_packet(path: str | Path, size: int) -> str:
+    """Say that a file is no capture, and what to do."""
+    return (
+        f'{path}: {size} bytes without a packet of the mmWave demo; name a recording of the data '
+        'port'
+    )
 
 
 def _chunks(path: Path, size: int) -> Iterator[bytes]:

@@ -46,6 +46,8 @@ _SILENT_FRAMES = 3.0
 _SHORTEST_SILENCE = 0.5
 # The first frame after the start may take longer.
 _FIRST_SILENCE = 2.0
+# A packet whose end nothing proves is taken as whole when nothing comes for so long.
+_QUIET = 0.01
 # Old bytes are read away before the start, but not for ever.
 _DRAINING = 0.5
 # Periods that differ by less are the same.
@@ -112,7 +114,7 @@ class RadarSource:
         self._named = read_configuration(p.configuration) if p.configuration else None
         self._control = CaptureControl(RADAR)
         self._lock = threading.Lock()
-        self._parser = TlvParser()
+        self._parser = TlvParser(live=True)
         self._maker: ScanMaker | None = None
         self._base: ChirpConfiguration | None = None
         self._said: set[str] = set()
@@ -216,11 +218,13 @@ class RadarSource:
     def _read(self, line: CommandLine, data: SerialLink, maker: ScanMaker) -> None:
         heard_ns = self._clock.monotonic_ns()
         received, silence = self._parser.bytes_received, _FIRST_SILENCE
+        arrived_ns = self._clock.now_ns()
         while not self._ended.is_set():
-            packets = self._parser.feed(data.read())
-            now_ns = self._clock.now_ns()
+            if piece := data.read():
+                arrived_ns = self._clock.now_ns()
+            packets = self._parser.feed(piece) if piece else self._parser.settle()
             for packet in packets:
-                self._deliver(maker, packet, now_ns)
+                self._deliver(maker, packet, arrived_ns)
             if packets:
                 heard_ns, received = self._clock.monotonic_ns(), self._parser.bytes_received
                 silence = max(_SHORTEST_SILENCE, _SILENT_FRAMES * maker.configuration.period)
@@ -317,7 +321,7 @@ def serial_connection(p: RadarParameters) -> Connect:
             ports = RadarPorts(ports.command or detected.command, ports.data or detected.data)
         command = SerialPort(ports.command, p.command_baud)
         try:
-            return command, SerialPort(ports.data, p.data_baud)
+            return command, SerialPort(ports.data, p.data_baud, _QUIET)
         except BaseException:
             command.close()
             raise

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mmedge_ros.sensing import SensingError
-from mmedge_ros.sensing.radar.tlv_parser import TlvParser
+from mmedge_ros.sensing.radar.capture_file import no_packet, parser_for
 from mmedge_ros.sensing.radar.tlv_writer import BoardIdentity, write_packet
 from mmedge_ros.untrusted_files import read_bounded
 
@@ -44,13 +44,10 @@ class RecordedFrames:
 
     def __init__(self, path: str | Path) -> None:
         data = read_bounded(path, _MAX_CAPTURE_BYTES, SensingError)
-        parser = TlvParser()
+        parser = parser_for(data)
         packets = parser.feed(data) + parser.finish()
         if not packets:
-            raise SensingError(
-                f'{path}: {len(data)} bytes without a packet of the mmWave demo; play a recording '
-                'of the data port'
-            )
+            raise SensingError(no_packet(path, len(data)))
         self.identity = BoardIdentity(packets[0].version, packets[0].platform)
         self._packets = [packet.data for packet in packets]
 

@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 
 from mmedge_ros.sensing import SensingError
-from mmedge_ros.sensing.radar.capture_file import decode_capture
+from mmedge_ros.sensing.radar.capture_file import LAST_BYTES_MISSING, decode_capture
 from mmedge_ros.sensing.radar.chirp_configuration import configurations_folder, read_configuration
 from mmedge_ros.sensing.radar.tlv_writer import BoardIdentity, write_packet
+from mmedge_ros.sensing.simulated_board.frames import RecordedFrames
 
 CHIRPS = read_configuration(configurations_folder() / 'iwr1443_sdk2_20hz.cfg')
 INTEGERS = BoardIdentity(0x02010004, 0xA1443, velocity_step=1.0)
@@ -65,6 +66,31 @@ def test_gaps_restarts_and_rejected_points_are_counted(tmp_path: Path) -> None:
     assert (summary['points'], summary['points_rejected']) == (6, 6)
     assert summary['bytes_thrown_away'] == 5
     assert json.loads(json.dumps(summary)) == summary
+
+
+def test_a_capture_without_the_last_byte_of_each_packet_is_read_with_a_note(
+    tmp_path: Path,
+) -> None:
+    capture, table = tmp_path / 'some.dat', tmp_path / 'table.csv'
+    whole = [
+        write_packet(BoardIdentity(), number, POINTS, (1, 2, 3, 4, 5, 6)) for number in range(9)
+    ]
+    capture.write_bytes(b''.join(data[:-1] for data in whole))
+    summary = decode_capture(capture, None, table)
+    assert (summary['frames'], summary['points'], summary['bytes_thrown_away']) == (9, 18, 0)
+    assert summary['notes'] == [LAST_BYTES_MISSING]
+    assert len(rows(table)) == 18
+    assert len(RecordedFrames(capture).packet(3, 0.0)) == len(whole[0])
+    capture.write_bytes(b''.join(whole))
+    assert decode_capture(capture)['notes'] == []
+
+
+def test_a_text_is_no_capture(tmp_path: Path) -> None:
+    text, table = tmp_path / 'notes.txt', tmp_path / 'table.csv'
+    text.write_text('no packet in here')
+    with pytest.raises(SensingError, match=r'notes\.txt: 17 bytes without a packet'):
+        decode_capture(text, None, table)
+    assert not table.exists()
 
 
 def test_velocities_are_added_where_a_configuration_gives_them(tmp_path: Path) -> None:

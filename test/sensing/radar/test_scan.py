@@ -25,7 +25,8 @@ def packet(
     board: BoardIdentity = BoardIdentity(),  # noqa: B008
 ) -> TlvPacket:
     rows = np.array(points, np.float32).reshape(-1, 6)
-    (found,) = TlvParser().feed(write_packet(board, number, rows, statistics))
+    parser = TlvParser()
+    (found,) = parser.feed(write_packet(board, number, rows, statistics)) + parser.finish()
     return found
 
 

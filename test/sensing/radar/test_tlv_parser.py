@@ -93,18 +93,23 @@ def test_the_result_depends_on_the_bytes_alone(pieces: list[bytes], cuts: list[i
 
 @given(st.binary(max_size=300), st.binary(max_size=300))
 def test_packets_are_found_between_garbage(before: bytes, behind: bytes) -> None:
-    stream = before + packet(7) + packet(8, OLD_BOARD) + behind
-    found, parser = parse(stream)
+    stream, parser = before + packet(7) + packet(8, points=5) + behind, TlvParser(live=True)
+    found = parser.feed(stream) + parser.finish()
     assert [p.frame_number for p in found] == [7, 8]
     assert parser.bytes_thrown_away == len(before) + len(behind)
 
 
 def test_a_packet_is_handed_out_with_its_last_byte() -> None:
-    parser, stream = TlvParser(), packet(1)
+    parser, stream = TlvParser(live=True), packet(1)
+    parser.feed(packet(0))
+    parser.settle()
     assert [parser.feed(stream[n : n + 1]) for n in range(len(stream) - 1)] == [[]] * (
         len(stream) - 1
     )
     assert [p.frame_number for p in parser.feed(stream[-1:])] == [1]
+    # Of another layout, it may be a part of two.
+    assert parser.feed(packet(2, OLD_BOARD)) == []
+    assert [p.frame_number for p in parser.settle()] == [2]
 
 
 def test_bytes_that_wait_are_not_thrown_away_yet() -> None:
@@ -124,12 +129,79 @@ def test_the_packet_behind_one_that_lost_bytes_is_found(at: int, lost: int) -> N
     assert numbers(stream)[-2:] == [2, 3]
 
 
+@pytest.mark.parametrize('short', range(1, 8))
+@pytest.mark.parametrize('board', [BOARD, OLD_BOARD])
+@pytest.mark.parametrize('statistics', [None, (1, 2, 3, 4, 5, 6)])
+def test_a_packet_short_of_a_few_bytes_is_rejected_and_its_neighbours_are_kept(
+    short: int, board: BoardIdentity, statistics: tuple[int, ...] | None
+) -> None:
+    random = np.random.default_rng(short)
+    for size in range(1, 13):
+        rows = random.uniform(-2, 2, (size, 6)).astype(np.float32)
+        damaged = write_packet(board, 2, rows, statistics)
+        at = int(random.integers(40, len(damaged) - short + 1))
+        stream = packet(1, board) + damaged[:at] + damaged[at + short :] + packet(3, board)
+        assert numbers(stream) == [1, 3]
+        assert numbers(stream, tuple(range(len(stream)))) == [1, 3]
+
+
+@pytest.mark.parametrize('board', [BOARD, OLD_BOARD])
+@pytest.mark.parametrize('behind', [30, 60])
+def test_points_that_end_a_packet_count_only_if_the_next_packet_follows(
+    board: BoardIdentity, behind: int
+) -> None:
+    rows = np.ones((4, 6), np.float32)
+    last, following = write_packet(board, 2, rows), packet(3, board)
+    # Its end was lost together with the beginning of the next packet.
+    assert numbers(packet(1) + last[:-behind] + following[20:] + packet(4)) == [1, 4]
+    assert numbers(packet(1) + last + following[20:] + packet(4)) == [1, 4]
+    assert numbers(packet(1) + last + following) == [1, 2, 3]
+
+
+def test_points_that_end_a_packet_are_handed_out_when_the_line_falls_silent() -> None:
+    parser, rows = TlvParser(), np.ones((4, 6), np.float32)
+    assert parser.settle() == []
+    assert parser.feed(write_packet(OLD_BOARD, 2, rows)[:-1]) == []
+    assert parser.settle() == []
+    assert parser.feed(write_packet(OLD_BOARD, 2, rows)[-1:]) == []
+    assert [found.frame_number for found in parser.settle()] == [2]
+    parser.feed(packet(3))
+    assert [found.frame_number for found in parser.settle()] == [3]
+    assert (parser.damaged, parser.bytes_thrown_away) == (0, 0)
+
+
+def test_a_last_byte_that_may_begin_a_magic_holds_a_packet_back_until_the_next_bytes() -> None:
+    parser, hiding = TlvParser(), assemble(BOARD, 5, 0, [(RANGE_PROFILE, bytes(15) + b'\x02')])
+    assert len(hiding) == 64
+    assert parser.feed(hiding) == []
+    assert [found.frame_number for found in parser.feed(packet(6)) + parser.finish()] == [5, 6]
+    assert numbers(hiding) == [5]
+
+
+def test_packets_without_their_last_byte_are_read_where_that_is_known() -> None:
+    sent = [packet(number, board, 4) for number in (1, 2, 3) for board in (BOARD, OLD_BOARD)]
+    stream = b''.join(data[:-1] for data in sent)
+    assert numbers(stream) == []
+    parser = TlvParser(last_byte_missing=True)
+    found = parser.feed(stream) + parser.finish()
+    assert [p.data[:-1] for p in found] == [data[:-1] for data in sent]
+    assert (parser.damaged, parser.bytes_thrown_away) == (0, 0)
+
+
+def test_a_point_whose_last_byte_is_missing_is_not_made_up() -> None:
+    parser = TlvParser(last_byte_missing=True)
+    full = write_packet(OLD_BOARD, 1, np.ones((4, 6), np.float32))
+    assert len(full) == 36 + 8 + 4 + 4 * 12
+    found = parser.feed(full[:-1] + packet(2)[:-1] + packet(3)[:-1]) + parser.finish()
+    assert [p.frame_number for p in found] == [2, 3]
+
+
 def test_a_packet_that_claims_too_much_does_not_swallow_the_next_ones() -> None:
     greedy = bytearray(packet(1))
     greedy[12:16] = (len(greedy) + 4096).to_bytes(4, 'little')
     parser = TlvParser()
     # Its entries end too early for its length, and that is seen at once.
-    found = parser.feed(bytes(greedy) + packet(2))
+    found = parser.feed(bytes(greedy) + packet(2)) + parser.settle()
     assert [p.frame_number for p in found] == [2]
     assert parser.damaged == 1
 
@@ -228,7 +300,7 @@ def test_unknown_entries_are_skipped_by_their_length() -> None:
 
 def test_memory_stays_bounded_however_much_a_packet_claims() -> None:
     greedy = MAGIC + HEADER.pack(0x03000000, MAX_PACKET_BYTES, 0xA1642, 1, 0, 0, 1, 0)
-    greedy += (1).to_bytes(4, 'little') + (MAX_PACKET_BYTES - 64).to_bytes(4, 'little')
+    greedy += RANGE_PROFILE.to_bytes(4, 'little') + (MAX_PACKET_BYTES - 64).to_bytes(4, 'little')
     parser = TlvParser()
     parser.feed(greedy)
     for _ in range(40):

@@ -49,7 +49,7 @@ def test_it_is_configured_and_sends_packets_no_faster_than_the_wire(
     command, data = (SerialPort(str(p), 115200) for p in (board.command_path, board.data_path))
     clock = SystemClock()
     start_board(CommandLine(command, clock), lambda _: CHIRPS)
-    parser, packets, begin_ns = TlvParser(), [], clock.monotonic_ns()
+    parser, packets, begin_ns = TlvParser(live=True), [], clock.monotonic_ns()
     while len(packets) < 6:
         packets += parser.feed(data.read())
     seconds = (clock.monotonic_ns() - begin_ns) / 1e9
@@ -161,7 +161,7 @@ def test_recordings_are_played_over_and_over_with_new_numbers(
     frames = board_frames(data_folder / 'ti_tlv/xwr1443_sdk2.1.0_hasnain_ball1.dat')
     assert isinstance(frames, RecordedFrames)
     assert frames.identity.platform == 0xA1443
-    parser = TlvParser()
+    parser = TlvParser(live=True)
     packets = parser.feed(b''.join(frames.packet(n, 0.1 * n) for n in range(1, 100)))
     assert [packet.frame_number for packet in packets] == list(range(1, 100))
     counts = [len(detected_points([packet])) for packet in packets]
@@ -177,7 +177,7 @@ def test_recordings_are_played_over_and_over_with_new_numbers(
 @pytest.mark.parametrize('sdk', [2, 3])
 def test_a_person_walks_before_a_wall(sdk: int) -> None:
     frames = board_frames(None, sdk)
-    packets = TlvParser().feed(b''.join(frames.packet(n, 0.05 * n) for n in range(200)))
+    packets = TlvParser(live=True).feed(b''.join(frames.packet(n, 0.05 * n) for n in range(200)))
     points = detected_points(packets, CHIRPS.limits)
     assert points.rejected == 0
     assert len(points) == 200 * 11
