@@ -80,6 +80,17 @@ class CameraModel:
             raise GeometryError(f'a tilted sensor is not supported: {self.d[12:].tolist()} rad')
 
     @classmethod
+    def nominal(cls, width: int, height: int, focal: float) -> CameraModel:
+        """Make a model without distortion that looks through the middle of its pictures.
+
+        :param focal: focal length, px
+        :raises GeometryError: for wrong sizes
+        """
+        # Pixel (0, 0) is the centre of the upper left pixel.
+        k = np.array([[focal, 0, (width - 1) / 2], [0, focal, (height - 1) / 2], [0, 0, 1.0]])
+        return cls(width, height, k, np.zeros(0), 'none')
+
+    @classmethod
     def from_camera_info(cls, message: Any, rectified: bool = False) -> CameraModel:
         """Make a model from a (duck-typed) sensor_msgs/CameraInfo.
 

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 
 from mmedge_ros.data_types import CAMERA, RADAR
+from mmedge_ros.geometry import GeometryError
 from mmedge_ros.geometry.ego_motion import ODOMETRY_FRAME, EgoMotion, EgoState, carried
 from mmedge_ros.geometry.projection import CameraModel
 from mmedge_ros.geometry.sensor_poses import BASE_FRAME, SensorGeometry, resolve_geometry
 from mmedge_ros.geometry.transforms import StampedTransform, TransformTree
+
+_ASSUMED = (
+    'no camera calibration: a lens of 53 degrees across the picture is assumed, so that places '
+    'and speeds by the camera alone are guesses'
+)
 
 
 class SensorRig:
@@ -18,6 +25,7 @@ class SensorRig:
         self.newest_ego_ns: int | None = None
         self._tree = TransformTree()
         self._camera: CameraModel | None = None
+        self._assumed: CameraModel | None = None
         self._frames: dict[str, str] = {}
         self._geometry: SensorGeometry | None = None
         self._ego = EgoMotion()
@@ -27,7 +35,7 @@ class SensorRig:
         if self._geometry is None:
             self._geometry = resolve_geometry(
                 self._tree,
-                self._camera,
+                self._camera or self._assumed,
                 self._frames.get(CAMERA, ''),
                 self._frames.get(RADAR, ''),
                 self._ego.base_frame or BASE_FRAME,
@@ -42,23 +50,35 @@ class SensorRig:
     @property
     def degraded(self) -> tuple[str, ...]:
         """What is missing or was assumed, in words."""
+        missing = () if self._camera or not self._assumed else (_ASSUMED,)
         if self._ego.frame_id:
-            return self.geometry.degraded
-        missing = f'no odometry: tracks live in {self.geometry.frame_id}'
-        return (missing, *self.geometry.degraded)
+            return (*self.geometry.degraded, *missing)
+        no_odometry = f'no odometry: tracks live in {self.geometry.frame_id}'
+        return (no_odometry, *self.geometry.degraded, *missing)
 
     @property
     def has_camera(self) -> bool:
+        """Whether the camera is calibrated."""
         return self._camera is not None
 
     @property
     def picture_size(self) -> tuple[int, int]:
-        """Width and height of the calibrated camera's picture, px; zeros without one."""
-        return (self._camera.width, self._camera.height) if self._camera else (0, 0)
+        """Width and height of the camera's picture, px; zeros without one."""
+        camera = self.geometry.camera
+        return (camera.width, camera.height) if camera else (0, 0)
 
     def set_camera(self, camera: CameraModel) -> None:
         self._camera = camera
         self._geometry = None
+
+    def see_picture(self, width: int, height: int) -> None:
+        """Assume a usual lens for pictures of this size, px, as long as nothing is known of it."""
+        known = self._camera or self._assumed
+        if known is not None and (self._camera or (known.width, known.height) == (width, height)):
+            return
+        with contextlib.suppress(GeometryError):  # nothing can be assumed of an absurd size
+            self._assumed = CameraModel.nominal(width, height, float(width))
+            self._geometry = None
 
     def add_transforms(self, transforms: Sequence[StampedTransform]) -> None:
         """Enter static transforms.

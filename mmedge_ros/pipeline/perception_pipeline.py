@@ -147,7 +147,7 @@ class PerceptionPipeline:
             lambda stamp_ns: view_of(rig.geometry_at(stamp_ns)),
         )
         self._labels = TrackLabels()
-        self._frame_id = ''
+        self._place = ('', False)
         self._followed = FollowedPictures()
         if early_decision is not None:
             early_decision.attach(self)
@@ -166,13 +166,7 @@ class PerceptionPipeline:
     @property
     def degraded(self) -> tuple[str, ...]:
         """What decisions have to do without, in words."""
-        if self.feature_fusion is None or self.rig.has_camera:
-            return self.rig.degraded
-        return (
-            *self.rig.degraded,
-            'no camera calibration: for feature fusion the camera is taken to see just what '
-            'the view of the radar shows',
-        )
+        return self.rig.degraded
 
     def add_receipt(self, receipt: UnitReceipt, now_ns: int) -> None:
         """Enter the receipt of a unit, which comes before or instead of its features."""
@@ -187,6 +181,8 @@ class PerceptionPipeline:
         if late_ns:
             features = _stamped_earlier(features, late_ns)
         self.rig.set_frames({features.modality: features.frame_id})
+        if features.modality == CAMERA:
+            self.rig.see_picture(*features.image_size)
         if not self.assembler.add_features(features, now_ns):
             return False
         self._follow_restart()
@@ -321,10 +317,10 @@ class PerceptionPipeline:
 
     def _absorb(self, end_ns: int) -> None:
         """Hand the tracker every waiting unit that belongs to the window that ends then."""
-        if self.rig.frame_id != self._frame_id:
-            # Transforms or odometry that came late moved the tracking frame: what is known
-            # lies elsewhere.
-            self._frame_id = self.rig.frame_id
+        if (place := (self.rig.frame_id, self.rig.has_camera)) != self._place:
+            # Transforms or odometry that came late moved the tracking frame, or calibration
+            # the places in it: what is known lies elsewhere.
+            self._place = place
             self.tracker.reset()
         due = [unit for unit in self._waiting if unit.available_ns <= end_ns]
         if due:

@@ -18,8 +18,8 @@ ODOMETRY = 'nav_msgs/msg/Odometry'
 TF_MESSAGE = 'tf2_msgs/msg/TFMessage'
 
 _TRANSPORT_SUFFIX = '/compressed'
-# image_transport's format for depth; neither JPEG nor PNG.
-_DEPTH_SUFFIX = '/compressedDepth'
+# What drivers call topics of distances, image_transport's own format for them included.
+_DEPTH = 'depth'
 
 
 class SensorTopics(NamedTuple):
@@ -63,7 +63,7 @@ def choose_topics(
         listed = ', '.join(f'{t.name} ({t.msgtype})' for t in topics) or 'none'
         raise BagError(
             f'the recording has neither a camera ({IMAGE}, {COMPRESSED_IMAGE}) nor a radar '
-            f'({POINT_CLOUD}); its topics: {listed}'
+            f'({POINT_CLOUD}; depth is no picture); its topics: {listed}'
         )
     info = None
     if chosen_camera is not None:
@@ -115,13 +115,22 @@ def _base(name: str) -> str:
     return name.removesuffix(_TRANSPORT_SUFFIX)
 
 
+def _is_depth(name: str) -> bool:
+    """Say whether a topic of pictures holds distances, by its name."""
+    return _DEPTH in name.lower()
+
+
 def _choose_camera(recorded: Sequence[TopicInfo], given: str | None) -> str | None:
     pictures = {t.name for t in recorded if t.msgtype in (IMAGE, COMPRESSED_IMAGE)}
     if given is not None:
+        if given in pictures and _is_depth(given):
+            raise BagError(
+                f'--camera {given} holds distances; name pictures in colour or infrared'
+            )
         if given not in pictures and given + _TRANSPORT_SUFFIX in pictures:
             return given + _TRANSPORT_SUFFIX
         return _choose(recorded, (IMAGE, COMPRESSED_IMAGE), given, 'camera')
-    colour = [t for t in recorded if not t.name.endswith(_DEPTH_SUFFIX)]
+    colour = [t for t in recorded if not _is_depth(t.name)]
     transported = {_base(t.name) for t in colour if t.msgtype == IMAGE}
     one_each = [
         t for t in colour if t.msgtype != COMPRESSED_IMAGE or _base(t.name) not in transported

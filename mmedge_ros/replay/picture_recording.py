@@ -215,6 +215,4 @@ def nominal_camera(size: tuple[int, int], fov: float) -> CameraModel:
     """
     width, height = size
     focal = max(size) / 2.0 / math.tan(math.radians(fov) / 2.0)
-    # Pixel (0, 0) is the centre of the upper left pixel.
-    k = np.array([[focal, 0, (width - 1) / 2], [0, focal, (height - 1) / 2], [0, 0, 1.0]])
-    return CameraModel(width, height, k, np.zeros(5))
+    return CameraModel.nominal(width, height, focal)

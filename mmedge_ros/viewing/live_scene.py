@@ -17,6 +17,7 @@ import cv2
 import numpy as np
 
 from mmedge_ros.data_types import (
+    CAMERA,
     NS_PER_S,
     RADAR,
     Configuration,
@@ -82,6 +83,8 @@ class LiveScene:
     def add_unit(self, unit: UnitFeatures) -> None:
         """Take in an encoded unit: its rate, its level, and a radar's returns."""
         self.rig.set_frames({unit.modality: unit.frame_id})
+        if unit.modality == CAMERA:
+            self.rig.see_picture(*unit.image_size)
         self._units.setdefault(unit.modality, RecentUnits(self._clock)).add(unit)
         if unit.modality == RADAR:
             geometry = self.rig.geometry_at(unit.stamp_ns)

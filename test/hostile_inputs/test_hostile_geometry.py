@@ -68,10 +68,9 @@ def test_a_camera_info_of_zeros_is_no_calibration(run: Any) -> None:
     outcome = reported(
         run(messages),
         r'camera_info: messages without a usable calibration: 40 \(camera is not calibrated',
-        'no camera calibration: boxes cannot be placed in space',
+        'no camera calibration: a lens of 53 degrees across the picture is assumed',
     )
-    # Boxes without a place make no tracks; what the radar sees goes on.
-    assert labels(outcome) == {'moving'}
+    assert labels(outcome) == {'person', 'moving'}
 
 
 def test_a_camera_info_that_becomes_usable_is_used(run: Any, whole: Outcome) -> None:
@@ -86,7 +85,9 @@ def test_a_camera_info_that_becomes_usable_is_used(run: Any, whole: Outcome) -> 
 
 def test_a_camera_without_camera_info_is_told_of(run: Any) -> None:
     outcome = run(without(flight.recording(2.0), flight.CAMERA_INFO))
-    reported(outcome, 'no camera calibration: boxes cannot be placed in space')
+    reported(outcome, 'no camera calibration: a lens of 53 degrees across the picture is assumed')
+    assert 'person' in labels(outcome)
+    assert all('lens of 53 degrees' in decision for decision in outcome.decisions[1:])
 
 
 def test_a_calibration_of_another_size_is_told_of(run: Any) -> None:

@@ -25,6 +25,7 @@ COMPRESSED = TopicInfo('/front/image_raw/compressed', COMPRESSED_IMAGE, 9)
 INFO = TopicInfo('/front/camera_info', CAMERA_INFO, 9)
 POINTS = TopicInfo('/radar/points', POINT_CLOUD, 9)
 STATIC = TopicInfo('/tf_static', TF_MESSAGE, 1)
+DEPTH = TopicInfo('/front/aligned_depth_to_color/image_raw', IMAGE, 9)
 ODOM = TopicInfo('/odom', ODOMETRY, 9)
 
 
@@ -122,3 +123,12 @@ def test_the_night_recording_needs_no_names(data_folder: Path) -> None:
             tf_static='/tf_static',
             compressed=True,
         )
+
+
+def test_distances_are_not_taken_for_pictures() -> None:
+    assert choose_topics([DEPTH, RAW, POINTS]).camera == '/front/image_raw'
+    assert choose_topics([DEPTH, POINTS]).camera is None
+    with pytest.raises(BagError, match='depth is no picture'):
+        choose_topics([DEPTH])
+    with pytest.raises(BagError, match='holds distances; name pictures'):
+        choose_topics([DEPTH, RAW], camera=DEPTH.name)

@@ -100,15 +100,7 @@ def track_detections(
 
 
 def _geometry(camera: MotCamera) -> SensorGeometry:
-    focal = float(camera.width)
-    k = np.array(
-        [
-            [focal, 0.0, (camera.width - 1) / 2],
-            [0.0, focal, (camera.height - 1) / 2],
-            [0.0, 0.0, 1.0],
-        ]
-    )
-    model = CameraModel(camera.width, camera.height, k, np.zeros(0), 'none')
+    model = CameraModel.nominal(camera.width, camera.height, float(camera.width))
     pose = Transform(OPTICAL_TO_BODY, np.zeros(3))
     return SensorGeometry(BASE_FRAME, model, pose, Transform.identity())
 

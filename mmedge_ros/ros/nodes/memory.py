@@ -84,6 +84,7 @@ class MemoryNode(Node):
             return
         self._frame_id = message.header.frame_id
         self.rig.set_frames({CAMERA: view.camera_frame})
+        self.rig.see_picture(*view.item.image_size)
         stamp_ns = view.item.stamp_ns
         placed = with_place(view.item, self.rig.geometry_at(stamp_ns))
         self._keeper.offer(view._replace(item=with_drone(placed, self.rig.ego_at(stamp_ns))))

@@ -31,7 +31,13 @@ BGR = (200, 100, 50)
 
 def raw(encoding: str, data: Any, step: int, **changes: Any) -> SimpleNamespace:
     message = SimpleNamespace(
-        width=WIDTH, height=HEIGHT, encoding=encoding, is_bigendian=0, step=step, data=data
+        header=SimpleNamespace(frame_id='camera_optical_frame'),
+        width=WIDTH,
+        height=HEIGHT,
+        encoding=encoding,
+        is_bigendian=0,
+        step=step,
+        data=data,
     )
     vars(message).update(changes)
     return message
@@ -104,13 +110,38 @@ def test_grey_becomes_three_equal_channels(encoding: str) -> None:
 @pytest.mark.parametrize('encoding', ['mono16', '16UC1'])
 @pytest.mark.parametrize('big_endian', [0, 1])
 @pytest.mark.parametrize('padding', [0, 6])
-def test_deep_grey_keeps_its_upper_byte(encoding: str, big_endian: int, padding: int) -> None:
-    grey = gradient()[..., 0]
-    deep = (grey.astype(np.uint16) << 8) | 0x5A
+@pytest.mark.parametrize('bits', [10, 12, 16])
+def test_deep_grey_is_scaled_to_what_the_picture_holds(
+    encoding: str, big_endian: int, padding: int, bits: int
+) -> None:
+    grey = np.linspace(0, 255, HEIGHT * WIDTH).reshape(HEIGHT, WIDTH).round().astype(np.uint8)
+    deep = (grey.astype(np.uint16) << (bits - 8)) | 1
     rows = deep.astype('>u2' if big_endian else '<u2').view(np.uint8).reshape(HEIGHT, -1)
     data = np.pad(rows, ((0, 0), (0, padding))).tobytes()
     message = raw(encoding, data, 2 * WIDTH + padding, is_bigendian=big_endian)
-    np.testing.assert_array_equal(decode_image(message)[..., 1], grey)
+    seen = decode_image(message)[..., 1]
+    assert seen[:1].max() < 40
+    assert seen[-1:].min() > 215
+    assert (np.diff(seen.ravel().astype(int)) >= 0).all()
+
+
+def test_one_hot_pixel_does_not_darken_deep_grey() -> None:
+    deep = np.tile(np.arange(256, dtype='<u2') * 4, (256, 1))
+    deep[0, 0] = 0xFFFF
+    picture = decode_image(raw('mono16', deep.tobytes(), 512, width=256, height=256))
+    assert int(picture[100, 128, 0]) == pytest.approx(128, abs=8)
+
+
+def test_deep_grey_without_contrast_does_not_become_noise() -> None:
+    deep = np.random.default_rng(1).integers(500, 508, (HEIGHT, WIDTH)).astype('<u2')
+    assert np.ptp(decode_image(raw('mono16', deep.tobytes(), 2 * WIDTH))) < 40
+
+
+def test_distances_are_no_picture() -> None:
+    message = raw('16UC1', bytes(2 * WIDTH * HEIGHT), 2 * WIDTH)
+    message.header.frame_id = 'camera_depth_optical_frame'
+    with pytest.raises(SensingError, match='holds distances and is no picture; name the topic'):
+        decode_image(message)
 
 
 def luma_and_chroma() -> tuple[int, int, int]:
@@ -199,10 +230,13 @@ def test_compressed_pictures_are_decoded_to_bgr(encode: Any) -> None:
 
 
 def test_a_grey_png_of_sixteen_bits_is_decoded_to_bgr() -> None:
-    deep = gradient()[..., 0].astype(np.uint16) << 8
-    picture = decode_image(compressed(png(deep), '16UC1; png compressed'))
+    deep = gradient()[..., 0].astype(np.uint16) << 3
+    message = compressed(png(deep), '16UC1; png compressed')
+    picture = decode_image(message)
     assert picture.shape == (HEIGHT, WIDTH, 3)
-    np.testing.assert_allclose(picture[..., 2], deep >> 8, atol=1)
+    assert np.ptp(picture) > 200
+    assert decode_half_grey(message).shape == (HEIGHT // 2, WIDTH // 2)
+    assert decode_image(compressed(png(np.dstack([deep, deep, deep])))).shape == picture.shape
 
 
 def with_exif_orientation(data: bytes, orientation: int) -> bytes:
