@@ -55,7 +55,7 @@ def load_plain_yaml(path: str | Path, max_bytes: int) -> dict[Any, Any]:
     path = Path(path)
     raw = read_bounded(path, max_bytes, PlainYamlError)
     try:
-        content = load_shallow_yaml(raw, anchors=False)
+        content = load_shallow_yaml(raw)
     except YamlTrapError as error:
         raise PlainYamlError(f'{path}: {error}') from error
     except yaml.YAMLError as error:
@@ -69,10 +69,9 @@ def load_plain_yaml(path: str | Path, max_bytes: int) -> dict[Any, Any]:
     return content
 
 
-def load_shallow_yaml(raw: bytes, anchors: bool = True) -> Any:
-    """Read YAML whatever it holds; deep nesting is refused before anything is built from it.
+def load_shallow_yaml(raw: bytes) -> Any:
+    """Read YAML whatever it holds; deep nesting and references are refused before it is built.
 
-    :param anchors: whether values may refer to others
     :raises YamlTrapError: if it is nested too deep, or refers to an anchor
     :raises yaml.YAMLError: if it is not YAML
     :raises ValueError: for impossible dates and numbers
@@ -80,7 +79,7 @@ def load_shallow_yaml(raw: bytes, anchors: bool = True) -> Any:
     depth = 0
     for event in yaml.parse(raw, Loader=_LOADER):
         line = event.start_mark.line + 1 if event.start_mark else 0
-        if not anchors and isinstance(event, yaml.AliasEvent):
+        if isinstance(event, yaml.AliasEvent):
             raise YamlTrapError(f'line {line} refers to an anchor; write it out')
         depth += isinstance(event, yaml.CollectionStartEvent)
         depth -= isinstance(event, yaml.CollectionEndEvent)

@@ -13,7 +13,7 @@ from rich.table import Table
 
 from mmedge_ros.commands.display import StatusLine, say
 from mmedge_ros.commands.errors import plain_errors
-from mmedge_ros.commands.options import WORK, JobsOption, existing_set, option
+from mmedge_ros.commands.options import WORK, JobsOption, existing_set, flag, option
 
 if TYPE_CHECKING:
     from mmedge_ros.lab.training.level_trial import Trial
@@ -26,7 +26,7 @@ def build(
             '--level',
             'NAME=FILE',
             'a level and its network: YOLOX or ultralytics, .onnx or .pt; once for each. A .pt '
-            'file runs the code in it: name only one that you trust',
+            'file runs the code in it, which takes --trust-weights',
         ),
     ],
     out: Annotated[Path, option('--out', 'BUNDLE', 'folder of the bundle', file_okay=False)],
@@ -47,6 +47,9 @@ def build(
     licence: Annotated[
         str, option('--licence', 'TEXT', 'licence of the networks \\[unknown]')
     ] = '',
+    trust_weights: Annotated[
+        bool, flag('--trust-weights', 'load .pt files, and run whatever code is in them')
+    ] = False,
 ) -> None:
     """Make a bundle of your own networks: tried, timed on this machine, and judged on a set."""
     numbers = re.fullmatch(r'(\d{2,4})x(\d{2,4})', size)
@@ -76,13 +79,14 @@ def build(
         weights = named_levels(level)
         for path in weights.values():
             if path.suffix.lower() == '.pt':
-                say(f'note: {path} is opened by ultralytics (AGPL-3.0), and may run code in it')
+                say(f'note: {path} is opened by ultralytics (AGPL-3.0)')
         request = UserLevels(
             weights,
             out,
             (int(numbers[1]), int(numbers[2])),
             people,
             licence.strip() or UNKNOWN,
+            trust_weights,
         )
         with StatusLine(f'building {out.name}') as line:
             line.advance(0.0, 'simulating pictures')

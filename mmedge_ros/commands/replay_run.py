@@ -106,6 +106,8 @@ def run_replay(request: ReplayRequest) -> None:
     # Only now: whatever goes wrong here, the report is there.
     if not record.decisions:
         stop('no decision was made; the report says what was wrong in the input')
+    if not any(counts.encoded for counts in record.units.values()):
+        stop('no message of any sensor could be used; the report says why')
     if request.save_profile:
         _save_profile(record, request.save_profile)
     if request.video:

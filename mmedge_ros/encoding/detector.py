@@ -64,6 +64,11 @@ class DetectorParameters:
         minimum=0,
         maximum=4096,
     )
+    trust_weights: bool = parameter(
+        False,
+        'export .pt weights, although loading them runs whatever code is in the file; one that '
+        'was exported before needs no trust, because its export is used',
+    )
 
 
 @dataclass(frozen=True, slots=True)

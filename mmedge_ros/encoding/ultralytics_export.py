@@ -1,6 +1,7 @@
 """Exports networks of ultralytics to ONNX; ``.pt`` weights once, into a cache.
 
-A ``.pt`` file is a pickle and can run any code when it is loaded: open only weights you trust.
+A ``.pt`` file is a pickle and can run any code when it is loaded. So it is loaded only where the
+user says that it is trusted; the export that is kept of it runs none.
 
 The exported graph has three outputs: ``detections`` as the network's head makes them,
 ``grid`` (1, C, H, W), the feature map at stride 16 that the head reads, and ``embedding``
@@ -34,6 +35,8 @@ def exported_onnx(
     input_size: tuple[int, int],
     cache: Path | None = None,
     exporter: Exporter | None = None,
+    *,
+    trusted: bool = False,
 ) -> Path:
     """Return the ONNX file for ``.pt`` weights, made at the first call for their content.
 
@@ -43,8 +46,9 @@ def exported_onnx(
     :param input_size: width and height in pixels, multiples of 32
     :param cache: folder for exports, default ``weights.cache_folder()``
     :param exporter: writes (weights, onnx file, input size); default by ultralytics
-    :raises EncodingError: if ultralytics is missing, the file is not its detection network,
-        or the cache cannot be written
+    :param trusted: whether the code in the file may be run
+    :raises EncodingError: if it would have to be loaded and is not trusted, ultralytics is
+        missing, the file is not its detection network, or the cache cannot be written
     """
     width, height = input_size
     if width % 32 or height % 32 or width < 32 or height < 32:
@@ -58,6 +62,12 @@ def exported_onnx(
     try:
         if target.is_file():
             return target
+        if not trusted:
+            raise EncodingError(
+                f'{weights} is not loaded: a .pt file runs whatever code is in it. If you trust '
+                'where it comes from, set detection.trust_weights: true (a parameter file, '
+                '--params), or make a bundle of it once: mmedge model build --trust-weights'
+            )
         folder.mkdir(parents=True, exist_ok=True)
         with _lock(folder / 'export.lock'):
             if not target.is_file():

@@ -20,9 +20,11 @@ from rosbags.rosbag2 import Reader
 from mmedge_ros.data_types import NS_PER_S
 from mmedge_ros.replay import BagError
 from mmedge_ros.replay.bag_scan import CDR, SCANS, Record, Scan
+from mmedge_ros.replay.checked_mcap import summary_checksums
 from mmedge_ros.untrusted_files import PlainYamlError, brief, load_plain_yaml
 
 METADATA = 'metadata.yaml'
+_MCAP = '.mcap'
 # Times beyond int64 cannot be reckoned with.
 LAST_NS = 2**63 - 1
 _MAX_METADATA_BYTES = 2_000_000
@@ -69,6 +71,10 @@ class IndexedPart:
 
     def __init__(self, path: Path, report: Report) -> None:
         self._name = path.name
+        if path.suffix == _MCAP:
+            written, true = summary_checksums(path)
+            if written not in (0, true):
+                raise LookupError('its index is damaged, the checksum differs')
         self._report = report
         self._is_reported = False
         self._reader = Reader(path)
@@ -256,6 +262,8 @@ def _open_file(path: Path, report: Report) -> Part:
         report(
             f'{journal.name} holds messages that are not read; open {path.name} once in sqlite3'
         )
+    if path.suffix != _MCAP:
+        report(f'{path.name}: SQLite keeps no checksums; damaged bytes in messages go unnoticed')
     try:
         return IndexedPart(path, report)
     # A parser over damaged bytes may raise anything.

@@ -20,6 +20,7 @@ TF_MESSAGE = 'tf2_msgs/msg/TFMessage'
 _TRANSPORT_SUFFIX = '/compressed'
 # What drivers call topics of distances, image_transport's own format for them included.
 _DEPTH = 'depth'
+_MOST_NAMED = 4
 
 
 class SensorTopics(NamedTuple):
@@ -64,6 +65,7 @@ def choose_topics(
         raise BagError(
             f'the recording has neither a camera ({IMAGE}, {COMPRESSED_IMAGE}) nor a radar '
             f'({POINT_CLOUD}; depth is no picture); its topics: {listed}'
+            + ''.join(f'; {note}' for note in foreign_types(topics))
         )
     info = None
     if chosen_camera is not None:
@@ -78,6 +80,17 @@ def choose_topics(
         compressed=chosen_camera is not None and names[chosen_camera] == COMPRESSED_IMAGE,
         added=added,
     )
+
+
+def foreign_types(topics: Sequence[TopicInfo]) -> list[str]:
+    """Say that types are named as in ROS 1, where they are: such topics are not read."""
+    foreign = sorted({t.msgtype for t in topics if t.msgtype.count('/') == 1})
+    if not foreign:
+        return []
+    return [
+        f'types are named as in ROS 1 ({", ".join(foreign[:_MOST_NAMED])}, without /msg/): '
+        'convert the original recording with rosbags-convert'
+    ]
 
 
 def _added(recorded: Sequence[TopicInfo]) -> tuple[tuple[str, str], ...]:

@@ -7,13 +7,20 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from statistics import median
 
-from mmedge_ros.data_types import CAMERA, NS_PER_S, UnitFeatures
+import numpy as np
+
+from mmedge_ros.data_types import CAMERA, NS_PER_S, RADAR, UnitFeatures
 from mmedge_ros.geometry.projection import CameraModel
 from mmedge_ros.records.run_record import RunRecord
 
 # A sensor is silent when it misses this many of its own periods, and at least one window.
 _MISSED_PERIODS = 3
 _MOST_NAMES = 4
+# Before scans are judged by what they hold.
+_ENOUGH_SCANS, _ENOUGH_RETURNS = 20, 200
+# Shares of returns behind, and to either side.
+_FEW, _SOME = 0.005, 0.1
+_NONE = np.zeros((0, 2), np.float32)
 
 
 def input_problems(
@@ -34,6 +41,8 @@ def input_problems(
         problems += _frame_problems(modality, units)
         if modality == CAMERA and record.camera is not None:
             problems += _size_problems(units, record.camera)
+        if modality == RADAR:
+            problems += _scan_problems(units)
         problems += _silence(modality, units, record.window, first_ns, last_ns)
     return problems
 
@@ -64,6 +73,31 @@ def _size_problems(units: Sequence[UnitFeatures], camera: CameraModel) -> list[s
         for (width, height), count in sizes.most_common(_MOST_NAMES)
         if (width, height) != (camera.width, camera.height) and width and height
     ]
+
+
+def _scan_problems(units: Sequence[UnitFeatures]) -> list[str]:
+    """Report scans that cannot be what a radar sees."""
+    sizes = [len(unit.returns) for unit in units]
+    problems = []
+    if len(units) >= _ENOUGH_SCANS and 0 < max(sizes) == 1:
+        problems.append(
+            f'{RADAR}: no scan has more than one return: let the driver publish a whole scan in '
+            'one message, and the board all peaks (peak grouping off, a lower CFAR threshold)'
+        )
+    places = np.concatenate(
+        [unit.returns[:, :2] for unit in units if len(unit.returns)] or [_NONE]
+    )
+    # Nothing is seen behind a radar: of the axis that points forward all are positive.
+    if len(places) < _ENOUGH_RETURNS:
+        return problems
+    sideways, forward = np.mean(places < 0.0, axis=0)
+    if forward < _FEW and _SOME < sideways < 1.0 - _SOME:
+        problems.append(
+            f'{RADAR}: its points seem to be in the axes of TI (x to the right, y forward); let '
+            'the driver turn them (x forward, y to the left), or turn its frame by 90 degrees in '
+            'the transforms'
+        )
+    return problems
 
 
 def _silence(

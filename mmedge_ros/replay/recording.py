@@ -25,7 +25,7 @@ from mmedge_ros.pipeline.unit_intake import acquisition_trail, plausible_stamp
 from mmedge_ros.records.ground_truth import GroundTruth
 from mmedge_ros.replay import BagError, ReplayError
 from mmedge_ros.replay.bag import Bag, BagMessage, stamp_of
-from mmedge_ros.replay.bag_topics import TF_MESSAGE, choose_topics, is_tf_static
+from mmedge_ros.replay.bag_topics import TF_MESSAGE, choose_topics, foreign_types, is_tf_static
 from mmedge_ros.replay.picture_recording import PictureParameters
 from mmedge_ros.replay.playback import playback_sources
 from mmedge_ros.replay.recorded_calibration import recorded_camera, recorded_transforms
@@ -109,6 +109,7 @@ class Recording:
         self.topics = choose_topics(
             self.bag.topics, choice.camera or None, choice.radar or None, choice.odometry or None
         )
+        self._problems += foreign_types(self.bag.topics)
         self.sources = playback_sources(self.topics)
         self.modalities = tuple(s.modality for s in self.sources.values() if s.modality)
         self.periods_ns: dict[str, int] = {}

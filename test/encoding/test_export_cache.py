@@ -43,8 +43,8 @@ def cache(tmp_path: Path) -> Path:
 
 def test_weights_are_exported_once(weights: Path, cache: Path) -> None:
     exporter = FakeExporter()
-    first = exported_onnx(weights, SIZE, cache, exporter)
-    assert exported_onnx(weights, SIZE, cache, exporter) == first
+    first = exported_onnx(weights, SIZE, cache, exporter, trusted=True)
+    assert exported_onnx(weights, SIZE, cache, exporter, trusted=True) == first
     assert first.read_text() == 'weights (416, 320)'
     assert first.suffix == '.onnx'
     assert len(exporter.calls) == 1
@@ -56,17 +56,17 @@ def test_the_same_content_under_another_name_is_not_exported_again(
     exporter = FakeExporter()
     copy = weights.with_name('copy.pt')
     copy.write_bytes(weights.read_bytes())
-    first = exported_onnx(weights, SIZE, cache, exporter)
-    assert exported_onnx(copy, SIZE, cache, exporter) == first
+    first = exported_onnx(weights, SIZE, cache, exporter, trusted=True)
+    assert exported_onnx(copy, SIZE, cache, exporter, trusted=True) == first
     assert len(exporter.calls) == 1
 
 
 def test_other_content_and_other_sizes_are_exported_anew(weights: Path, cache: Path) -> None:
     exporter = FakeExporter()
-    paths = {exported_onnx(weights, SIZE, cache, exporter)}
-    paths.add(exported_onnx(weights, (640, 480), cache, exporter))
+    paths = {exported_onnx(weights, SIZE, cache, exporter, trusted=True)}
+    paths.add(exported_onnx(weights, (640, 480), cache, exporter, trusted=True))
     weights.write_text('better weights')
-    paths.add(exported_onnx(weights, SIZE, cache, exporter))
+    paths.add(exported_onnx(weights, SIZE, cache, exporter, trusted=True))
     assert len(paths) == len(exporter.calls) == 3
 
 
@@ -78,10 +78,10 @@ def test_a_failed_export_leaves_nothing_behind_and_can_be_repeated(
         raise EncodingError('it broke')
 
     with pytest.raises(EncodingError, match='it broke'):
-        exported_onnx(weights, SIZE, cache, fail)
+        exported_onnx(weights, SIZE, cache, fail, trusted=True)
     assert [path.name for path in cache.iterdir()] == ['export.lock']
     exporter = FakeExporter()
-    assert exported_onnx(weights, SIZE, cache, exporter).is_file()
+    assert exported_onnx(weights, SIZE, cache, exporter, trusted=True).is_file()
 
 
 def test_a_cache_that_cannot_be_written_is_named_with_the_remedy(
@@ -89,7 +89,7 @@ def test_a_cache_that_cannot_be_written_is_named_with_the_remedy(
 ) -> None:
     (tmp_path / 'file').touch()
     with pytest.raises(EncodingError, match=r'cannot be kept in .*; make it writable, or set XDG'):
-        exported_onnx(weights, SIZE, tmp_path / 'file' / 'cache', FakeExporter())
+        exported_onnx(weights, SIZE, tmp_path / 'file' / 'cache', FakeExporter(), trusted=True)
 
 
 @pytest.mark.parametrize('size', [(300, 320), (416, 0), (-32, 320)])
@@ -97,12 +97,12 @@ def test_an_input_size_no_yolo_takes_is_refused(
     weights: Path, cache: Path, size: tuple[int, int]
 ) -> None:
     with pytest.raises(EncodingError, match='must be multiples of 32'):
-        exported_onnx(weights, size, cache, FakeExporter())
+        exported_onnx(weights, size, cache, FakeExporter(), trusted=True)
 
 
 def test_missing_weights_are_named(tmp_path: Path, cache: Path) -> None:
     with pytest.raises(EncodingError, match=r'none\.pt do not exist'):
-        exported_onnx(tmp_path / 'none.pt', SIZE, cache, FakeExporter())
+        exported_onnx(tmp_path / 'none.pt', SIZE, cache, FakeExporter(), trusted=True)
 
 
 CHILD = """
@@ -116,7 +116,8 @@ def export(weights, target, input_size):
     target.write_text('network')
 
 print('asking', flush=True)
-print(exported_onnx(Path(sys.argv[1]), (416, 320), Path(sys.argv[2]), export), flush=True)
+weights, cache = map(Path, sys.argv[1:3])
+print(exported_onnx(weights, (416, 320), cache, export, trusted=True), flush=True)
 """
 
 
@@ -187,9 +188,21 @@ def test_weights_in_pt_are_opened_through_their_export(
 
     monkeypatch.setattr(ultralytics_export, 'export_with_ultralytics', export)
     monkeypatch.setenv('XDG_CACHE_HOME', str(cache.parent))
-    assert open_detector(weights).input_size == (416, 320)
-    wide = DetectorParameters(input_width=640, input_height=384)
+    usual = DetectorParameters(trust_weights=True)
+    assert open_detector(weights, usual).input_size == (416, 320)
+    wide = DetectorParameters(input_width=640, input_height=384, trust_weights=True)
     assert open_detector(weights, wide).input_size == (640, 384)
     assert open_detector(weights).input_size == (416, 320)
     assert sizes == [(416, 320), (640, 384)]
     assert len(list(cache.glob('*.onnx'))) == 2
+
+
+def test_a_file_that_is_not_trusted_is_not_loaded_but_its_export_is_used(
+    weights: Path, tmp_path: Path
+) -> None:
+    cache, exporter = tmp_path / 'cache', FakeExporter()
+    with pytest.raises(EncodingError, match=r'runs whatever code is in it.*trust_weights: true'):
+        exported_onnx(weights, SIZE, cache, exporter)
+    assert not cache.exists()
+    made = exported_onnx(weights, SIZE, cache, exporter, trusted=True)
+    assert exported_onnx(weights, SIZE, cache, exporter) == made

@@ -204,6 +204,12 @@ def test_a_camera_that_sends_only_rubbish_leaves_the_radar_to_itself(run: Any) -
         'camera: 40 of 40 messages not used: damaged jpeg',
     )
     assert [track['label'] for track in outcome.report['tracks']] == ['moving']
+    assert outcome.code == 0
+    # Without a radar nothing is left.
+    alone = [entry for entry in flight.recording(1.0) if entry[0] != flight.RADAR]
+    outcome = run(each(alone, flight.CAMERA_COMPRESSED, damage), 'alone')
+    assert outcome.code == 1
+    assert 'no message of any sensor could be used; the report says why' in outcome.sentence
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ from mmedge_ros.replay.recorded_calibration import static_transforms
 from mmedge_ros.sensing.rate_control import native_period_ns
 
 STORAGES = ('mcap', 'sqlite3')
+NO_CHECKSUMS = 'keeps no checksums'
 LAYOUTS = [
     ('mcap', 'none'),
     ('mcap', 'storage'),
@@ -49,7 +50,9 @@ def test_a_recording_gives_back_what_was_written(
     written = flight.recording()
     with Bag(flight.write_bag(tmp_path / 'bag', storage, written, compression)) as bag:
         read = list(bag.messages())
-        assert bag.problems == []
+        assert [p for p in bag.problems if NO_CHECKSUMS not in p] == []
+        is_plain = (storage, compression) == ('sqlite3', 'none')
+        assert bool(bag.problems) == is_plain
         assert [(m.topic, m.log_ns) for m in read] == [(t, ns) for t, ns, _ in written]
         assert [bytes(m.raw) for m in read] == [flight.serialized(m) for _, _, m in written]
         assert (bag.begin_ns, bag.end_ns) == (written[0][1], written[-1][1])
@@ -60,7 +63,7 @@ def test_a_single_file_is_read_without_its_folder(tmp_path: Path, storage: str) 
     folder = flight.write_bag(tmp_path / 'bag', storage)
     alone = storage_file(folder).rename(tmp_path / storage_file(folder).name)
     with Bag(alone) as bag:
-        assert bag.problems == []
+        assert [p for p in bag.problems if NO_CHECKSUMS not in p] == []
         counts = {t.name: t.count for t in bag.topics}
         assert counts == {
             flight.CAMERA_COMPRESSED: 20,

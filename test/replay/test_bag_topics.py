@@ -18,6 +18,7 @@ from mmedge_ros.replay.bag_topics import (
     TF_MESSAGE,
     SensorTopics,
     choose_topics,
+    foreign_types,
 )
 
 RAW = TopicInfo('/front/image_raw', IMAGE, 9)
@@ -132,3 +133,11 @@ def test_distances_are_not_taken_for_pictures() -> None:
         choose_topics([DEPTH])
     with pytest.raises(BagError, match='holds distances; name pictures'):
         choose_topics([DEPTH, RAW], camera=DEPTH.name)
+
+
+def test_types_named_as_in_ros_1_are_named_with_the_remedy() -> None:
+    old = TopicInfo('/front/image_raw', 'sensor_msgs/Image', 9)
+    with pytest.raises(BagError, match=r'ROS 1 \(sensor_msgs/Image, without /msg/\): convert'):
+        choose_topics([old])
+    assert foreign_types([old, POINTS]) != []
+    assert foreign_types([RAW, POINTS]) == []

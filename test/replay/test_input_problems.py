@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from mmedge_ros.data_types import CAMERA, NS_PER_S, RADAR, UnitFeatures
@@ -85,3 +87,21 @@ def test_frames_that_change_or_have_no_name_are_told_of() -> None:
     two = units(RADAR, 0.0, 5.0, frame='left') + units(RADAR, 5.1, frame='right')
     (changed,) = problems(two, RADAR)
     assert "name 2 frames ('left', 'right')" in changed
+
+
+def scans(*places: tuple[float, float]) -> list[UnitFeatures]:
+    returns = np.array([[x, y, 0.0, 0.0, 10.0] for x, y in places], np.float32)
+    return [replace(unit, returns=returns) for unit in units(RADAR)]
+
+
+def test_scans_of_one_return_each_are_told_of_with_the_remedy() -> None:
+    (problem,) = problems(scans((4.0, 1.0)), RADAR)
+    assert 'no scan has more than one return: let the driver publish a whole scan' in problem
+    assert problems(scans((4.0, 1.0), (5.0, -1.0)), RADAR) == []
+
+
+def test_points_in_the_axes_of_ti_are_told_of_with_the_remedy() -> None:
+    (problem,) = problems(scans((-2.0, 4.0), (1.0, 3.0), (0.5, 7.0)), RADAR)
+    assert 'axes of TI (x to the right, y forward); let the driver turn them' in problem
+    # A radar that looks forward, and sees what lies on its left only.
+    assert problems(scans((4.0, 2.0), (3.0, 1.0), (5.0, 0.5)), RADAR) == []

@@ -292,7 +292,7 @@ def _as_onnx(weights: Path, parameters: DetectorParameters) -> Path:
         return weights
     width = parameters.input_width or DEFAULT_INPUT_SIZE[0]
     height = parameters.input_height or DEFAULT_INPUT_SIZE[1]
-    return exported_onnx(weights, (width, height))
+    return exported_onnx(weights, (width, height), trusted=parameters.trust_weights)
 
 
 def domain_of(manifest: Manifest) -> str:

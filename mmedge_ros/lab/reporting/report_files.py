@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import io
 import json
@@ -25,12 +26,14 @@ _DIGEST_BYTES = 32
 
 
 def require_writable(folder: Path) -> None:
-    """Make sure that files can be put into a folder, which is made if it is not there.
+    """Make sure that files can be put into a folder; one that is not there is not left behind.
 
     :raises ReportError: if they cannot
     """
     trial = folder / f'.{os.getpid()}.part'
+    made: list[Path] = []
     try:
+        made += [path for path in (folder, *folder.parents) if not path.exists()]
         folder.mkdir(parents=True, exist_ok=True)
         trial.touch()
         trial.unlink()
@@ -39,6 +42,10 @@ def require_writable(folder: Path) -> None:
             f'nothing can be written to {str(folder)!r}: {_reason(err)}; name another folder '
             'with --out'
         ) from err
+    finally:
+        for path in made:
+            with contextlib.suppress(OSError):  # it was not made, or something lies in it
+                path.rmdir()
 
 
 def write_report(

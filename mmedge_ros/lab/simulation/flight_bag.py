@@ -19,12 +19,13 @@ from rosbags.interfaces import (
     QosTime,
 )
 from rosbags.interfaces.typing import Typesdict
-from rosbags.rosbag2 import StoragePlugin, Writer
+from rosbags.rosbag2 import StoragePlugin
 from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 from rosbags.typesys.store import Typestore
 
 from mmedge_ros.lab.simulation import SimulationError
 from mmedge_ros.lab.simulation.flight_folder import FLIGHT_FILE, FlightDescription
+from mmedge_ros.replay.checked_mcap import CheckedWriter
 
 CAMERA = '/camera/image/compressed'
 CAMERA_INFO = '/camera/camera_info'
@@ -67,7 +68,7 @@ def write_flight(
     :raises OSError: when the disk is full or the folder cannot be made
     """
     store = flight_types()
-    writer = Writer(folder, version=9, storage_plugin=StoragePlugin.MCAP)
+    writer = CheckedWriter(folder, version=9, storage_plugin=StoragePlugin.MCAP)
     values = description.values()
     for key, value in values.items():
         writer.set_custom_data(key, str(value))

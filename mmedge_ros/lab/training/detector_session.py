@@ -55,6 +55,7 @@ from mmedge_ros.lab.training.picture_set import (
     write_picture_set,
 )
 from mmedge_ros.sensing.camera.image import Picture
+from mmedge_ros.untrusted_files import load_shallow_yaml
 
 # Shares of the progress shown: reading flights, training, judging.
 _READ, _TRAINED = 0.05, 0.95
@@ -292,7 +293,7 @@ def _halved(value: Any) -> Any:
 def _facts(place: Path, detector: TrainedDetector) -> dict[str, Any]:
     """Return the training's facts in a detector's own manifest, where there is one."""
     try:
-        manifest = yaml.safe_load((place / MANIFEST).read_bytes())
+        manifest = load_shallow_yaml((place / MANIFEST).read_bytes())
         return dict(manifest['training'])
     except (OSError, yaml.YAMLError, KeyError, TypeError, ValueError):
         return {'settings': detector.settings}

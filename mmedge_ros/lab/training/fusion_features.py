@@ -38,6 +38,7 @@ from mmedge_ros.lab.training.teacher import Teacher
 from mmedge_ros.replay.recording import Recording
 from mmedge_ros.sensing import SensingError
 from mmedge_ros.sensing.camera.image import Picture, decode_image
+from mmedge_ros.untrusted_files import load_shallow_yaml
 
 # Shares of the progress shown.
 _PARTS, _CACHED = 0.4, 0.9
@@ -294,7 +295,7 @@ def _pictures(request: FeaturesRequest, count: int) -> Iterator[Picture]:
 
 def _existing(folder: Path) -> dict[str, Any] | None:
     try:
-        content = yaml.safe_load((folder / MANIFEST).read_bytes())
+        content = load_shallow_yaml((folder / MANIFEST).read_bytes())
     except (OSError, yaml.YAMLError, ValueError):
         return None
     return content if isinstance(content, dict) else None

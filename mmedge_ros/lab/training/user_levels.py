@@ -46,7 +46,8 @@ UNKNOWN = 'unknown'
 class UserLevels:
     """What to make a bundle of: weight files by level.
 
-    ``size`` is the input of exported .pt weights; ``people`` what the networks call people.
+    ``size`` is the input of exported .pt weights; ``people`` what the networks call people;
+    ``trusted`` whether code in .pt weights may be run.
     """
 
     weights: Mapping[str, Path]
@@ -54,6 +55,7 @@ class UserLevels:
     size: tuple[int, int]
     people: str = ''
     licence: str = UNKNOWN
+    trusted: bool = False
 
 
 def named_levels(texts: Sequence[str]) -> dict[str, Path]:
@@ -128,7 +130,7 @@ def _tried(
         report(place / len(request.weights), f'trying {level}')
         network = weights
         if weights.suffix.lower() == '.pt':
-            network = exported_onnx(weights, request.size)
+            network = exported_onnx(weights, request.size, trusted=request.trusted)
         trials[level] = try_network(level, network, pictures, request.people)
         shutil.copyfile(network, part / f'{level}.onnx')
     return trials

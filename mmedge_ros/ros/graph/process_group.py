@@ -5,7 +5,9 @@ Knows nothing of ROS but how to start it: used by the command line in place of `
 
 from __future__ import annotations
 
+import contextlib
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -29,6 +31,19 @@ _LAST_PATIENCE = 0.5
 _LASTING, _RESPAWN_DELAY = 5.0, 1.0
 # Reading what a process has mapped takes a millisecond or more.
 _MEASURE_PERIOD = 1.0
+# With the one before it, a node's logs never take more than twice as much.
+_LARGEST_LOG = 8 << 20
+
+
+def rotate(log: Path, largest: int = 0) -> None:
+    """Keep a log that has grown beyond so many bytes under another name, and begin it anew.
+
+    The process that writes appends, and goes on at the beginning. What cannot be kept stays.
+    """
+    with contextlib.suppress(OSError):
+        if log.stat().st_size > largest:
+            shutil.copyfile(log, log.with_name(f'{log.name}.1'))
+            os.truncate(log, 0)
 
 
 class ProcessGroup:
@@ -69,7 +84,7 @@ class ProcessGroup:
         remove_unused(left_behind())
         try:
             for name in self._nodes:
-                self.log_of(name).unlink(missing_ok=True)
+                rotate(self.log_of(name))
                 self._start(name)
         except BaseException:
             self.stop()
@@ -99,6 +114,7 @@ class ProcessGroup:
             if code is None:
                 if look:
                     self._measure(process.pid)
+                    rotate(self.log_of(name), _LARGEST_LOG)
                 self._look_for_hang(name, process)
                 continue
             if name in self._restart_at:

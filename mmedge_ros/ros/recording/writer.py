@@ -16,10 +16,10 @@ import yaml
 from rosbags.interfaces import Connection, ConnectionExtRosbag2, MessageDefinition, Qos
 from rosbags.rosbag2 import CompressionMode
 from rosbags.rosbag2.metadata import dump_qos_v9
-from rosbags.rosbag2.storage_mcap import McapWriter
 
 from mmedge_ros.replay import ReplayError
 from mmedge_ros.replay.bag_storage import METADATA
+from mmedge_ros.replay.checked_mcap import CheckedMcapWriter
 
 # rosbag2's version of metadata.yaml.
 _VERSION = 9
@@ -138,8 +138,8 @@ class BagWriter:
         with suppress(OSError):  # what was not written yet cannot be
             self._storage.abort()
 
-    def _begin_file(self) -> McapWriter:
-        storage = McapWriter(self.folder, CompressionMode.NONE)
+    def _begin_file(self) -> CheckedMcapWriter:
+        storage = CheckedMcapWriter(self.folder, CompressionMode.NONE)
         # rosbags names the file after the folder; it goes on writing to it under any name.
         path = self.folder / f'{self.folder.name}_{len(self._files)}.mcap'
         storage.path = storage.path.rename(path)

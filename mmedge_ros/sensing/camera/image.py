@@ -103,8 +103,8 @@ def decode_image(message: Any) -> Picture:
     use 10, 12 or 14 of them. The orientation tag of a JPEG is ignored: camera_info describes the
     sensor's own pixel grid.
 
-    :raises SensingError: for unknown encodings, depth instead of a picture, sizes that do not fit the data, more than
-        ``MAX_PIXELS`` pixels, and damaged or truncated JPEG and PNG data
+    :raises SensingError: for unknown encodings, depth instead of a picture, sizes that do not fit
+        the data, more than ``MAX_PIXELS`` pixels, and damaged or truncated JPEG and PNG data
     """
     if hasattr(message, 'encoding'):
         return _decode_raw(message)
@@ -196,8 +196,8 @@ def _refuse_depth(message: Any) -> None:
     frame_id = str(message.header.frame_id)
     if message.encoding == '16UC1' and 'depth' in frame_id.lower():
         raise SensingError(
-            f'a 16UC1 image in {frame_id[:64]!r} holds distances and is no picture; name the topic '
-            'of the colour or infrared camera'
+            f'a 16UC1 image in {frame_id[:64]!r} holds distances and is no picture; name the '
+            'topic of the colour or infrared camera'
         )
 
 

@@ -71,6 +71,27 @@ def _all(*counts: int) -> _Counts:
 
 
 # Possible numbers of arguments in the order of the dialects; none: not a command there.
+_OF_OTHER_DEMOS = frozenset(
+    {
+        'AllocationParam',
+        'GatingParam',
+        'MaxAcceleration',
+        'SceneryParam',
+        'StateParam',
+        'boundaryBox',
+        'doaCfg',
+        'dynamic2DAngleCfg',
+        'dynamicRACfarCfg',
+        'dynamicRangeAngleCfg',
+        'fovCfg',
+        'presenceBoundaryBox',
+        'sensorPosition',
+        'staticBoundaryBox',
+        'staticRACfarCfg',
+        'staticRangeAngleCfg',
+        'trackingCfg',
+    }
+)
 _COMMANDS: dict[str, _Counts] = {
     'sensorStop': _all(0),
     'sensorStart': _all(0, 1),
@@ -135,6 +156,11 @@ def read_commands(text: str, source: str) -> list[Command]:
         if len(line) > MAX_LINE_LENGTH:
             raise SensingError(f'{place}: longer than {MAX_LINE_LENGTH} characters')
         name = words[0]
+        if name in _OF_OTHER_DEMOS:
+            raise SensingError(
+                f"{place}: {name} is a command of TI's people tracking demos; flash the mmWave "
+                'out-of-box demo, and take a configuration for that'
+            )
         if name not in _COMMANDS:
             near = difflib.get_close_matches(name, _COMMANDS, n=1, cutoff=0.0)[0]
             raise SensingError(

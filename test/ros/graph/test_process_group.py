@@ -13,7 +13,7 @@ from live_graph import abandoned, is_alive, wait_until
 
 from mmedge_ros.ros.graph.description import NodeDescription
 from mmedge_ros.ros.graph.middleware_files import left_behind, remove_unused, segments_of
-from mmedge_ros.ros.graph.process_group import ProcessGroup
+from mmedge_ros.ros.graph.process_group import ProcessGroup, rotate
 
 NODES = [NodeDescription('left', 'visualizer'), NodeDescription('right', 'visualizer')]
 ALL_GONE_WITHIN = 3.0
@@ -203,3 +203,17 @@ class TestSharedMemory:
 
     def test_a_process_that_is_gone_has_mapped_nothing(self) -> None:
         assert segments_of(2**22 + 1) == set()
+
+
+def test_logs_are_begun_anew_before_they_grow_without_bound(tmp_path: Path) -> None:
+    log = tmp_path / 'node.log'
+    rotate(log)
+    with log.open('ab') as node:
+        node.write(b'first flight')
+        node.flush()
+        rotate(log, 100)
+        assert log.read_bytes() == b'first flight'
+        rotate(log, 5)
+        assert (log.read_bytes(), (tmp_path / 'node.log.1').read_bytes()) == (b'', b'first flight')
+        node.write(b'and on')
+    assert log.read_bytes() == b'and on'

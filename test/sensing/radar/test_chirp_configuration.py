@@ -177,6 +177,11 @@ def test_starting_and_stopping_are_left_to_the_handshake() -> None:
     ('old', 'new', 'words'),
     [
         ('clutterRemoval 0', 'cluterRemoval 0', "unknown command 'cluterRemoval'; the nearest"),
+        (
+            'clutterRemoval 0',
+            'doaCfg 600 1875 30 1',
+            "doaCfg is a command of TI's people tracking",
+        ),
         ('adcCfg 2 1', 'adcCfg 2 one', "adcCfg: 'one' is not a number"),
         ('adcCfg 2 1', 'adcCfg 2 nan', "'nan' is not a number"),
         ('adcCfg 2 1', 'adcCfg 2 1e30', "'1e30' is not a number"),
