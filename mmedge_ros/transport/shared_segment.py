@@ -81,7 +81,8 @@ class SharedSegment:
     def exclusive(self) -> Iterator[None]:
         """Change states with nobody else doing so; also orders memory between processors.
 
-        :raises TransportError: if another process has been stopped in such a change
+        :raises TransportError: if another process has been stopped in such a change, or has cut
+            the segment short
         """
         deadline = time.monotonic() + _LONGEST_CHANGE
         while not _lock(self._file, _CHANGE):
@@ -89,6 +90,9 @@ class SharedSegment:
                 raise TransportError(f'{self.name} is held by a process that does not go on')
             time.sleep(_LOOK)
         try:
+            # Memory that is not there any more would end this process.
+            if os.fstat(self._file).st_size < self.size:
+                raise TransportError(f'{self.name} was cut short by another process')
             yield
         finally:
             _unlock(self._file, _CHANGE)

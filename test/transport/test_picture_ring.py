@@ -316,6 +316,19 @@ def test_leftovers_are_removed_and_what_is_in_use_is_not(make: Callable[..., Rin
     assert (FOLDER / writer.name).exists()
 
 
+def test_a_ring_that_another_process_cuts_short_ends_neither_reader_nor_writer(
+    make: Callable[..., RingWriter],
+) -> None:
+    writer = make()
+    reader, written = RingReader(writer.name), put(writer, 1)
+    os.truncate(FOLDER / writer.name, 100)
+    with pytest.raises(TransportError, match='cut short by another process'):
+        reader.copy(*written)
+    with pytest.raises(TransportError, match='cut short by another process'):
+        put(writer, 2)
+    reader.close()
+
+
 @pytest.mark.parametrize('name', ['', '../etc/passwd', 'mmedge_ring_../x', 'mmedge_ring_' * 40])
 def test_a_name_leads_nowhere_else(name: str) -> None:
     with pytest.raises(TransportError):
