@@ -237,14 +237,33 @@ class _Handler(BaseHTTPRequestHandler):
     timeout = _PATIENCE
     server: _Server
 
+    def handle_one_request(self) -> None:
+        """Take a request, all of it within the patience: drop by drop it would hold a place."""
+        self._hurry = threading.Timer(self.timeout, self._hang_up)
+        self._hurry.daemon = True
+        self._hurry.start()
+        try:
+            super().handle_one_request()
+        finally:
+            self._hurry.cancel()
+
+    def _hang_up(self) -> None:
+        with suppress(OSError):
+            self.connection.shutdown(socket.SHUT_RDWR)
+
     def do_GET(self) -> None:
         """Send the page, a stream of states, or a picture."""
+        self._hurry.cancel()
         if not self._is_own():
             self.send_error(
                 HTTPStatus.FORBIDDEN, explain='Open the page itself, by 127.0.0.1 or localhost.'
             )
             return
-        url = urlsplit(self.path)
+        try:
+            url = urlsplit(self.path)
+        except ValueError:
+            self.send_error(HTTPStatus.BAD_REQUEST)
+            return
         if url.path in _FILES:
             name, kind = _FILES[url.path]
             self._answer((_PAGE / name).read_bytes(), kind)

@@ -8,7 +8,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.client import HTTPConnection, HTTPResponse
 from pathlib import Path
 from typing import Any
@@ -245,3 +245,45 @@ def test_more_connections_than_browsers_make_are_refused(
     for connection in held:
         connection.close()
     small.close()
+
+
+def test_a_request_that_comes_drop_by_drop_is_cut_off(
+    page: LivePage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live_page._Handler, 'timeout', 0.3)
+    with socket.create_connection((HOST, page.port)) as slow:
+        pause = threading.Event()
+
+        def is_cut_off() -> bool:
+            try:
+                slow.sendall(b'G')
+            except OSError:
+                return True
+            return pause.wait(0.05)
+
+        eventually(is_cut_off)
+    assert request(page, '/')[0].status == 200
+
+
+@pytest.mark.parametrize(
+    'hostile',
+    [
+        b'GET ' + b'x' * 200_000,
+        b'\x00\xff\xfe' * 1000 + b'\r\n\r\n',
+        b'GET /picture?after=%00%ff HTTP/9.9\r\nHost: localhost\r\n\r\n',
+        b'GET http://[::1 HTTP/1.1\r\nHost: localhost\r\n\r\n',
+        b'GET /states HTTP/1.1\r\n' + 500 * b'X: y\r\n' + b'\r\n',
+        b'POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999999\r\n\r\n',
+        b'GET /states HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\n\r\n\x81\xff',
+    ],
+)
+def test_a_request_that_is_none_harms_nobody(
+    page: LivePage, hostile: bytes, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with socket.create_connection((HOST, page.port)) as connection:
+        connection.sendall(hostile)
+        connection.settimeout(PATIENCE)
+        with suppress(OSError):
+            connection.recv(100)
+    assert request(page, '/')[0].status == 200
+    assert 'Traceback' not in ''.join(capfd.readouterr())
