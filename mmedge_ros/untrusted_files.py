@@ -11,6 +11,7 @@ _MAX_DEPTH = 40
 # Several times as fast where PyYAML was built with libyaml. It does not survive deep nesting,
 # which has to be refused before it builds anything.
 _LOADER: type[Any] = getattr(yaml, 'CSafeLoader', yaml.SafeLoader)
+_MOST_VALUES = 100_000
 _LONGEST_SHOWN, _MOST_SHOWN, _MOST_BITS = 80, 20, 200
 
 
@@ -55,7 +56,7 @@ def load_plain_yaml(path: str | Path, max_bytes: int) -> dict[Any, Any]:
     path = Path(path)
     raw = read_bounded(path, max_bytes, PlainYamlError)
     try:
-        content = load_shallow_yaml(raw)
+        content = load_shallow_yaml(raw, anchors=False)
     except YamlTrapError as error:
         raise PlainYamlError(f'{path}: {error}') from error
     except yaml.YAMLError as error:
@@ -69,21 +70,40 @@ def load_plain_yaml(path: str | Path, max_bytes: int) -> dict[Any, Any]:
     return content
 
 
-def load_shallow_yaml(raw: bytes) -> Any:
-    """Read YAML whatever it holds; deep nesting and references are refused before it is built.
+def load_shallow_yaml(raw: bytes, anchors: bool = True) -> Any:
+    """Read YAML whatever it holds; what would grow far beyond it is refused before it is built.
 
-    :raises YamlTrapError: if it is nested too deep, or refers to an anchor
+    :param anchors: whether values may refer to others, as those that PyYAML writes do
+    :raises YamlTrapError: if it is nested too deep, refers to an anchor, or to anchors that hold
+        too much
     :raises yaml.YAMLError: if it is not YAML
     :raises ValueError: for impossible dates and numbers
     """
-    depth = 0
+    open_nodes: list[tuple[str | None, int]] = []  # anchor, and how many values came before
+    sizes: dict[str | None, int] = {}
+    values = 0
     for event in yaml.parse(raw, Loader=_LOADER):
         line = event.start_mark.line + 1 if event.start_mark else 0
         if isinstance(event, yaml.AliasEvent):
-            raise YamlTrapError(f'line {line} refers to an anchor; write it out')
-        depth += isinstance(event, yaml.CollectionStartEvent)
-        depth -= isinstance(event, yaml.CollectionEndEvent)
-        if depth > _MAX_DEPTH:
+            if not anchors:
+                raise YamlTrapError(f'line {line} refers to an anchor; write it out')
+            values += sizes.get(event.anchor, _MOST_VALUES)
+            if values >= _MOST_VALUES:
+                raise YamlTrapError(
+                    f'line {line} refers to anchors that hold themselves, or {_MOST_VALUES} '
+                    'values and more; write them out'
+                )
+        elif isinstance(event, yaml.ScalarEvent):
+            values += 1
+            sizes[event.anchor] = 1
+        elif isinstance(event, yaml.CollectionStartEvent):
+            open_nodes.append((event.anchor, values))
+            sizes.pop(event.anchor, None)
+            values += 1
+        elif isinstance(event, yaml.CollectionEndEvent):
+            anchor, before = open_nodes.pop()
+            sizes[anchor] = values - before
+        if len(open_nodes) > _MAX_DEPTH:
             raise YamlTrapError(f'line {line} is nested deeper than {_MAX_DEPTH} levels')
     return yaml.load(raw, Loader=_LOADER)  # a safe one
 

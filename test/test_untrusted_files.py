@@ -6,7 +6,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mmedge_ros.untrusted_files import PlainYamlError, load_plain_yaml, read_bounded, shown
+from mmedge_ros.untrusted_files import (
+    PlainYamlError,
+    YamlTrapError,
+    load_plain_yaml,
+    load_shallow_yaml,
+    read_bounded,
+    shown,
+)
 
 
 class RefusedError(Exception):
@@ -104,3 +111,34 @@ def test_a_value_is_shown_cut_to_what_fits_a_message() -> None:
     assert len(shown('x' * 10_000)) < 100
     assert shown(int('f' * 5000, 16)) == 'a huge number'
     assert shown([int('f' * 5000, 16)]) == 'a huge number'
+
+
+def laughs(levels: int, width: int = 10) -> bytes:
+    lines = ['a0: &a0 [lol]']
+    lines += [f'a{n}: &a{n} [{", ".join(width * [f"*a{n - 1}"])}]' for n in range(1, levels)]
+    return '\n'.join(lines).encode()
+
+
+@pytest.mark.parametrize(
+    'bomb',
+    [
+        laughs(12),
+        laughs(30, 2),
+        b'a: &a {b: &b [*a]}',
+        b'a: &a [x, *a]',
+        b'x: &x ' + b'[' + b'1, ' * 50_000 + b'1]\ny: [*x, *x]',
+        b'a: &a [1]\nb: &a [*a, *a]\nc: &c [*a, *c]',
+    ],
+)
+def test_references_that_would_grow_without_bound_are_refused_at_once(bomb: bytes) -> None:
+    with pytest.raises(YamlTrapError, match=r'line \d+ refers to anchors that hold'):
+        load_shallow_yaml(bomb)
+
+
+def test_values_that_were_written_once_for_two_places_are_read() -> None:
+    assert load_shallow_yaml(b'a: &a [1, 2]\nb: {c: *a}\nd: &d x\ne: *d') == {
+        'a': [1, 2],
+        'b': {'c': [1, 2]},
+        'd': 'x',
+        'e': 'x',
+    }

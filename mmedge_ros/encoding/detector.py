@@ -32,12 +32,7 @@ class DetectorParameters:
         minimum=0.0,
         maximum=1.0,
     )
-    maximum_detections: int = parameter(
-        100,
-        'the best so many per picture are kept; bounds the work of association',
-        minimum=1,
-        maximum=1000,
-    )
+    maximum_detections: int = 100  # the best so many per picture: bounds the work of association
     labels: tuple[str, ...] = parameter(
         ('person',), 'labels to keep, by the names the network gives them; empty keeps all'
     )

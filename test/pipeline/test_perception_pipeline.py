@@ -246,15 +246,29 @@ def test_a_noise_scale_multiplies_covariances_and_changes_nothing_else() -> None
 # ------------------------------------------------------------------------------ geometry
 
 
-def test_without_calibration_the_camera_places_no_person_and_decisions_say_so() -> None:
+def test_without_calibration_a_lens_is_assumed_and_every_decision_says_so() -> None:
     subject = PerceptionPipeline()
     assert not subject.rig.has_camera
     decisions = fed(subject, pictures(20, 10))
-    assert decisions[-1].tracks == ()
-    assert any('calibration' in text for text in decisions[-1].degraded)
+    assert [track.label for track in decisions[-1].tracks] == ['person']
+    assert any('no camera calibration: a lens of 53' in t for t in decisions[-1].degraded)
+    assumed = decisions[-1].tracks[0].id
     subject.rig.set_camera(MODEL)
     assert subject.rig.has_camera
-    assert fed(subject, pictures(520, 10))[-1].tracks
+    # Its place was a guess, and is begun anew.
+    (track,) = fed(subject, pictures(520, 10))[-1].tracks
+    assert track.id != assumed
+    assert not any('calibration' in text for text in subject.degraded)
+
+
+def test_a_lens_is_assumed_for_no_picture_of_absurd_size() -> None:
+    rig = PerceptionPipeline().rig
+    for size in ((0, 0), (-5, 3), (1 << 30, 1)):
+        rig.see_picture(*size)
+        assert rig.geometry.camera is None
+    rig.see_picture(640, 480)
+    rig.see_picture(320, 240)
+    assert rig.picture_size == (320, 240)
 
 
 def test_when_the_tracking_frame_moves_tracks_begin_anew() -> None:
