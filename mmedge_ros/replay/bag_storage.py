@@ -262,10 +262,11 @@ def _open_file(path: Path, report: Report) -> Part:
         report(
             f'{journal.name} holds messages that are not read; open {path.name} once in sqlite3'
         )
-    if path.suffix != _MCAP:
-        report(f'{path.name}: SQLite keeps no checksums; damaged bytes in messages go unnoticed')
     try:
-        return IndexedPart(path, report)
+        indexed = IndexedPart(path, report)
+        if path.suffix != _MCAP:
+            report(f'{path.name}: SQLite keeps no checksums; damaged messages may go unnoticed')
+        return indexed
     # A parser over damaged bytes may raise anything.
     except Exception as error:  # noqa: BLE001
         reason = brief(error)
