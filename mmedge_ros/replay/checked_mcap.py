@@ -8,7 +8,6 @@ from __future__ import annotations
 import struct
 from binascii import crc32
 from pathlib import Path
-from typing import ClassVar
 
 from rosbags.rosbag2 import StoragePlugin, Writer
 from rosbags.rosbag2.storage_mcap import McapWriter
@@ -45,7 +44,7 @@ class CheckedMcapWriter(McapWriter):
 class CheckedWriter(Writer):
     """A recording of `rosbags` whose MCAP files carry checksums."""
 
-    STORAGE_PLUGINS: ClassVar = {
+    STORAGE_PLUGINS = {  # noqa: RUF012  # as the base declares it
         **Writer.STORAGE_PLUGINS,
         StoragePlugin.MCAP: CheckedMcapWriter,
     }

@@ -206,7 +206,7 @@ def _eight_bits(deep: NDArray[np.uint16]) -> Picture:
     low, high = np.percentile(deep[::_LOOK, ::_LOOK], (_DARKEST, _BRIGHTEST))
     scale = 255.0 / max(high - low, _LEAST_STEPS)
     scaled = (deep.astype(np.float32) - np.float32(low)) * np.float32(scale)
-    return np.clip(scaled, 0.0, 255.0).astype(np.uint8)
+    return np.asarray(np.clip(scaled, 0.0, 255.0), np.uint8)
 
 
 def _decode_compressed(message: Any, how: int = cv2.IMREAD_COLOR) -> Picture:
@@ -215,8 +215,8 @@ def _decode_compressed(message: Any, how: int = cv2.IMREAD_COLOR) -> Picture:
     is_deep = kind.encoding == 'png' and data[_PNG_DEPTH_AT] == 16  # bits
     try:
         if is_deep:
-            picture = _deep_png(data)
-            return picture if how == cv2.IMREAD_COLOR else half_grey(picture)
+            deep = _deep_png(data)
+            return deep if how == cv2.IMREAD_COLOR else half_grey(deep)
         picture = cv2.imdecode(data, how | cv2.IMREAD_IGNORE_ORIENTATION)
     except cv2.error as error:
         raise SensingError(f'damaged {kind.encoding} image ({error})') from error
