@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import fcntl
+import functools
+import inspect
 import os
 import sys
 import tempfile
@@ -10,6 +12,7 @@ from pathlib import Path
 
 import hypothesis
 import pytest
+from typer.testing import CliRunner
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -57,6 +60,10 @@ for name, value in {
 # A slow machine is no failure, and a failure must be the same for everybody.
 hypothesis.settings.register_profile('mmedge', deadline=None, derandomize=True)
 hypothesis.settings.load_profile('mmedge')
+
+# Before click 8.2 standard error went into standard output, unless this was said.
+if 'mix_stderr' in inspect.signature(CliRunner).parameters:
+    CliRunner.__init__ = functools.partialmethod(CliRunner.__init__, mix_stderr=False)  # type: ignore[assignment]
 
 
 @pytest.fixture(scope='session', autouse=True)

@@ -13,7 +13,7 @@ import typer
 
 from mmedge_ros.commands.display import StatusLine, say
 from mmedge_ros.commands.errors import plain_errors
-from mmedge_ros.commands.options import ModelOption, ProjectorOption, flag, option
+from mmedge_ros.commands.options import ModelOption, ProjectorOption, argument, flag, option
 from mmedge_ros.commands.tables import add_row, new_table, print_parts
 
 if TYPE_CHECKING:
@@ -32,9 +32,7 @@ _LONGEST = 600.0
 def ask(
     questions: Annotated[
         list[str],
-        typer.Argument(
-            metavar='QUESTION...', help='such as "how many people within 20 m in the last minute?"'
-        ),
+        argument('QUESTION...', 'such as "how many people within 20 m in the last minute?"'),
     ],
     flight: Annotated[
         Path,

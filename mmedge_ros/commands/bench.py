@@ -20,13 +20,14 @@ from mmedge_ros.commands.bench_recognition import recognition
 from mmedge_ros.commands.bench_reuse import reuse
 from mmedge_ros.commands.bench_ring import ring
 from mmedge_ros.commands.bench_trackers import trackers
+from mmedge_ros.commands.command_group import CommandGroup
 from mmedge_ros.commands.options import flag, latency_limits, one_latency_limit, option
 from mmedge_ros.commands.tables import add_row, new_table, print_parts
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-bench_app = typer.Typer(
+bench_app = CommandGroup(
     no_args_is_help=True,
     help='Measure parts of the system on tables, or live: figures that can be repeated.',
 )

@@ -11,7 +11,7 @@ import typer
 
 from mmedge_ros.commands.display import StatusLine, say
 from mmedge_ros.commands.errors import plain_errors
-from mmedge_ros.commands.options import flag, option
+from mmedge_ros.commands.options import argument, flag, option
 from mmedge_ros.commands.tables import add_row, new_table, print_parts
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def memory(
     ],
     bundle: Annotated[
         str,
-        typer.Argument(metavar='BUNDLE', help='bundle with a recogniser that embeds, or its name'),
+        argument('BUNDLE', 'bundle with a recogniser that embeds, or its name'),
     ] = 'flight_people',
     large: Annotated[
         str,

@@ -10,7 +10,7 @@ import typer
 
 from mmedge_ros.commands.display import StatusLine, say
 from mmedge_ros.commands.errors import plain_errors
-from mmedge_ros.commands.options import option
+from mmedge_ros.commands.options import argument, option
 from mmedge_ros.commands.tables import add_row, new_table, print_parts
 
 REPORT = 'model.json'
@@ -20,7 +20,7 @@ _MOST_THREADS = 256
 def model(
     models: Annotated[
         list[Path],
-        typer.Argument(metavar='GGUF...', exists=True, dir_okay=False, help='language models'),
+        argument('GGUF...', 'language models', exists=True, dir_okay=False),
     ],
     projectors: Annotated[
         list[Path] | None,

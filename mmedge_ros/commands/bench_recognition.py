@@ -11,7 +11,7 @@ import typer
 
 from mmedge_ros.commands.display import StatusLine, say
 from mmedge_ros.commands.errors import plain_errors
-from mmedge_ros.commands.options import option
+from mmedge_ros.commands.options import argument, option
 from mmedge_ros.commands.tables import add_row, new_table, print_parts
 
 if TYPE_CHECKING:
@@ -24,9 +24,7 @@ _OPENED = 0.3
 def recognition(
     classifier: Annotated[
         str,
-        typer.Argument(
-            metavar='CLASSIFIER', help='bundle with a recogniser, or the name of a bundle'
-        ),
+        argument('CLASSIFIER', 'bundle with a recogniser, or the name of a bundle'),
     ],
     crops: Annotated[
         Path,

@@ -12,7 +12,15 @@ import typer
 
 from mmedge_ros.commands.display import StatusLine, say
 from mmedge_ros.commands.errors import plain_errors
-from mmedge_ros.commands.options import WORK, JobsOption, existing_file, flag, option
+from mmedge_ros.commands.options import (
+    WORK,
+    JobsOption,
+    RayOption,
+    argument,
+    existing_file,
+    flag,
+    option,
+)
 
 # Panels of help.
 COMPARED, FLIGHTS, KEPT = 'What is compared', 'Flights', 'Kept figures'
@@ -28,12 +36,12 @@ _QUICK_LIMITS, _QUICK_SHARES = '50ms,100ms', '100,50'
 def evaluate(
     sets: Annotated[
         list[Path] | None,
-        typer.Argument(
-            metavar='[SET]...',
+        argument(
+            '[SET]...',
+            'sets: folders with one folder per flight with ground truth; none: a '
+            'small one is simulated first',
             exists=True,
             file_okay=False,
-            help='sets: folders with one folder per flight with ground truth; none: a small one '
-            'is simulated first',
             show_default=False,
         ),
     ] = None,
@@ -124,10 +132,7 @@ def evaluate(
         ),
     ] = 1,
     jobs: JobsOption = 2,
-    ray: Annotated[
-        str,
-        option('--ray', 'ADDRESS', 'spread flights over the Ray cluster at this address', WORK),
-    ] = '',
+    ray: RayOption = '',
     quick: Annotated[
         bool, flag('--quick', 'few short flights and settings: ten minutes on two cores')
     ] = False,

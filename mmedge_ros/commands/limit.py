@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mmedge_ros.commands.options import option
+from mmedge_ros.commands.options import argument, option
 
 if TYPE_CHECKING:
     from mmedge_ros.lab.cpu_limit.limit_trace import LimitTrace
@@ -33,9 +33,7 @@ _NOT_FOUND, _NOT_EXECUTABLE = 127, 126
 def limit(
     arguments: Annotated[
         list[str],
-        typer.Argument(
-            metavar='PERCENT -- COMMAND...', help='with --trace only the command, after --'
-        ),
+        argument('PERCENT -- COMMAND...', 'with --trace only the command, after --'),
     ],
     trace: Annotated[
         str,

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import inspect
-import re
 import signal
 import sys
 from collections.abc import Callable
@@ -17,6 +15,7 @@ from typer.core import TyperGroup
 from mmedge_ros.commands.ask import ask
 from mmedge_ros.commands.bench import bench_app
 from mmedge_ros.commands.calibrate import calibrate
+from mmedge_ros.commands.command_group import CommandGroup
 from mmedge_ros.commands.demo import demo
 from mmedge_ros.commands.display import say
 from mmedge_ros.commands.doctor import doctor
@@ -28,7 +27,7 @@ from mmedge_ros.commands.limit import limit
 from mmedge_ros.commands.memory import memory_app
 from mmedge_ros.commands.model import model_app
 from mmedge_ros.commands.old_spellings import respelled
-from mmedge_ros.commands.options import existing_file, flag, option
+from mmedge_ros.commands.options import argument, existing_file, flag, option
 from mmedge_ros.commands.profile import profile as profile_machine
 from mmedge_ros.commands.radar import radar_app
 from mmedge_ros.commands.record import record
@@ -39,16 +38,14 @@ from mmedge_ros.commands.up import up
 
 MotArgument = Annotated[
     Path,
-    typer.Argument(
-        metavar='FILE', exists=True, dir_okay=False, help='frame,id,x,y,w,h,conf,x,y,z'
-    ),
+    argument('FILE', 'frame,id,x,y,w,h,conf,x,y,z', exists=True, dir_okay=False),
 ]
 
 
 def simulate(
     out: Annotated[
         Path | None,
-        typer.Argument(metavar='[OUT]', help='folder of the flight, or of the flights of a set'),
+        argument('[OUT]', 'folder of the flight, or of the flights of a set'),
     ] = None,
     scenario: Annotated[
         str, option('--scenario', 'NAME', 'what is flown over, see --list \\[park_day_middle]')
@@ -82,6 +79,9 @@ def simulate(
     jobs: Annotated[
         int, option('--jobs', 'N', 'flights of a set at once; 0: one per processor', min=0)
     ] = 1,
+    ray: Annotated[
+        str, option('--ray', 'ADDRESS', 'spread a set over the Ray cluster at this address')
+    ] = '',
 ) -> None:
     """Simulate a flight with ground truth, or a standard set of them, as recordings."""
     from mmedge_ros.commands.simulate import (
@@ -104,11 +104,13 @@ def simulate(
         )
     if jobs != 1 and not standard_set:
         raise typer.BadParameter('--jobs belongs to --set; one flight uses every processor')
+    if ray and (not standard_set or standard_set == 'scenes'):
+        raise typer.BadParameter('--ray belongs to --set with flights; one flight stays here')
     with plain_errors():
         if standard_set == 'scenes':
             run_simulate_scenes(out, jobs)
         elif standard_set:
-            run_simulate_set(out, standard_set, jobs)
+            run_simulate_set(out, standard_set, jobs, ray)
         else:
             run_simulate(
                 out,
@@ -214,7 +216,7 @@ class _InPanels(TyperGroup):
         return [name for commands in PANELS.values() for name in commands]
 
 
-app = typer.Typer(
+app = CommandGroup(
     name='mmedge',
     cls=_InPanels,
     no_args_is_help=True,
@@ -264,20 +266,6 @@ for panel, commands in PANELS.items():
                 info.help = _help(info.callback)
 
 
-# What Ubuntu's packages are too old for; matplotlib draws reports.
-_LEAST_VERSIONS = {'typer': (0, 12), 'matplotlib': (3, 7)}
-
-
-def old_libraries() -> list[str]:
-    """Name the libraries that are here but too old, with their versions."""
-    versions = {name: importlib.metadata.version(name) for name in _LEAST_VERSIONS}
-    return [
-        f'{name} {version}'
-        for name, version in versions.items()
-        if tuple(map(int, re.findall(r'\d+', version)[:2])) < _LEAST_VERSIONS[name]
-    ]
-
-
 class _Stopped(SystemExit):
     """Unwinds the stack, so that nothing is left running, and ends with a shell's exit code."""
 
@@ -296,10 +284,6 @@ def main() -> None:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _stop)
     try:
-        old = old_libraries()
-        if old:
-            say(f'mmedge: {" and ".join(old)}: too old; pip install -r requirements/ubuntu.txt')
-            raise SystemExit(1)
         arguments, hints = respelled(sys.argv[1:])
         for hint in hints:
             say(f'note: {hint}')

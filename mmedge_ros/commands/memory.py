@@ -10,16 +10,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from mmedge_ros.commands.command_group import CommandGroup
 from mmedge_ros.commands.display import StatusLine, say
 from mmedge_ros.commands.errors import plain_errors
-from mmedge_ros.commands.options import existing_file, flag, option
+from mmedge_ros.commands.options import argument, existing_file, flag, option
 from mmedge_ros.commands.tables import add_row, new_table, print_parts
 
 if TYPE_CHECKING:
     from mmedge_ros.flight_memory.moment import Moment
     from mmedge_ros.flight_memory.search import SearchResult
 
-memory_app = typer.Typer(
+memory_app = CommandGroup(
     name='memory', no_args_is_help=True, help='Keep what a flight saw, and find it by words.'
 )
 FlightsOption = Annotated[
@@ -38,9 +39,7 @@ EncoderOption = Annotated[
 def build(
     recording: Annotated[
         Path,
-        typer.Argument(
-            metavar='RECORDING', exists=True, help='rosbag2 folder, a single .mcap, or a video'
-        ),
+        argument('RECORDING', 'rosbag2 folder, a single .mcap, or a video', exists=True),
     ],
     detector: Annotated[
         str,
@@ -78,9 +77,7 @@ def build(
 @memory_app.command('search')
 def search(
     flights: FlightsOption,
-    words: Annotated[
-        str, typer.Argument(metavar='[WORDS]', help='such as "person in a red top near a car"')
-    ] = '',
+    words: Annotated[str, argument('[WORDS]', 'such as "person in a red top near a car"')] = '',
     like: Annotated[
         int, option('--like', 'ID', 'more like this view of the first flight; 0: none', min=0)
     ] = 0,

@@ -14,6 +14,7 @@ import yaml
 from rich.console import Console
 from rich.table import Table
 
+from mmedge_ros.commands.command_group import CommandGroup
 from mmedge_ros.commands.display import StatusLine, one_line, say
 from mmedge_ros.commands.errors import plain_errors
 from mmedge_ros.commands.model_build import build
@@ -23,6 +24,7 @@ from mmedge_ros.commands.options import (
     BundleArgument,
     DetectorArgument,
     SetArgument,
+    argument,
     existing_file,
     flag,
     option,
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
     from mmedge_ros.encoding.bundle.registry import KnownModel
     from mmedge_ros.lab.evaluation.detector_accuracy import DetectorAccuracy, StratumAccuracy
 
-model_app = typer.Typer(
+model_app = CommandGroup(
     no_args_is_help=True, help='List, show, judge, fetch and build detectors and bundles.'
 )
 model_app.command('build')(build)
@@ -88,7 +90,7 @@ def show(bundle: DetectorArgument) -> None:
 
 @model_app.command('fetch')
 def fetch(
-    name: Annotated[str, typer.Argument(metavar='NAME', help='see `mmedge model list`')],
+    name: Annotated[str, argument('NAME', 'see `mmedge model list`')],
     source: Annotated[Path | None, existing_file('--from', 'a file that is already here')] = None,
     yes: Annotated[bool, flag('--yes', 'agree without being asked')] = False,
 ) -> None:
@@ -189,12 +191,7 @@ def accuracy(
     bundle: BundleArgument,
     report: Annotated[
         Path,
-        typer.Argument(
-            metavar='REPORT',
-            exists=True,
-            dir_okay=False,
-            help='report.json of `mmedge evaluate-bundle`',
-        ),
+        argument('REPORT', 'report.json of `mmedge evaluate-bundle`', exists=True, dir_okay=False),
     ],
 ) -> None:
     """Enter what every configuration is worth into a bundle, for the optimiser to choose by."""
@@ -246,10 +243,10 @@ def results(
     bundle: BundleArgument,
     reports: Annotated[
         list[Path],
-        typer.Argument(
-            metavar='REPORT...',
+        argument(
+            'REPORT...',
+            'report.json, or its folder, of `mmedge train gate`, `ablations` or `predictor`',
             exists=True,
-            help='report.json, or its folder, of `mmedge train gate`, `ablations` or `predictor`',
         ),
     ],
 ) -> None:

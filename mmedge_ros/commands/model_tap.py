@@ -13,7 +13,7 @@ from rich.table import Table
 
 from mmedge_ros.commands.display import StatusLine, say
 from mmedge_ros.commands.errors import plain_errors
-from mmedge_ros.commands.options import WORK, existing_file, flag, option
+from mmedge_ros.commands.options import WORK, argument, existing_file, flag, option
 
 if TYPE_CHECKING:
     from mmedge_ros.lab.training.tap_figures import TapFigures
@@ -25,9 +25,7 @@ _MEAN, _DEVIATION = '0.485,0.456,0.406', '0.229,0.224,0.225'
 def tap(
     model: Annotated[
         Path,
-        typer.Argument(
-            metavar='MODEL', exists=True, dir_okay=False, help='image classifier, .onnx'
-        ),
+        argument('MODEL', 'image classifier, .onnx', exists=True, dir_okay=False),
     ],
     out: Annotated[Path, option('--out', 'BUNDLE', 'folder of the bundle', file_okay=False)],
     classes: Annotated[

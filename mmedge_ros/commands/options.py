@@ -21,14 +21,20 @@ WORK = 'Work'
 
 def option(name: str, metavar: str, words: str, panel: str = '', **rest: Any) -> Any:
     """Return an option with a value; an Enum's values need no metavar ('')."""
+    # The dots are where typer before 0.9 wants a default.
     return typer.Option(
-        name, metavar=metavar or None, help=words, rich_help_panel=panel or None, **rest
+        ..., name, metavar=metavar or None, help=words, rich_help_panel=panel or None, **rest
     )
 
 
 def flag(name: str, words: str, panel: str = '', **rest: Any) -> Any:
     """Return an option without a value; typer's help would show one, <bool>."""
-    return typer.Option(name, metavar='', help=words, rich_help_panel=panel or None, **rest)
+    return typer.Option(..., name, metavar='', help=words, rich_help_panel=panel or None, **rest)
+
+
+def argument(metavar: str, words: str, **rest: Any) -> Any:
+    """Return an argument, which has no name but a place."""
+    return typer.Argument(..., metavar=metavar, help=words, **rest)
 
 
 def existing_file(name: str, words: str, panel: str = '') -> Any:
@@ -43,21 +49,15 @@ def existing_set(name: str, words: str, panel: str = SETS) -> Any:
 
 BagArgument = Annotated[
     Path,
-    typer.Argument(
-        metavar='BAG', exists=True, help='rosbag2 folder, or a single .mcap or .db3 file'
-    ),
+    argument('BAG', 'rosbag2 folder, or a single .mcap or .db3 file', exists=True),
 ]
 SetArgument = Annotated[
     Path,
-    typer.Argument(
-        metavar='SET', exists=True, file_okay=False, help='set: a folder with a folder per flight'
-    ),
+    argument('SET', 'set: a folder with a folder per flight', exists=True, file_okay=False),
 ]
-BundleArgument = Annotated[
-    str, typer.Argument(metavar='BUNDLE', help='bundle folder, or the name of a bundle')
-]
+BundleArgument = Annotated[str, argument('BUNDLE', 'bundle folder, or the name of a bundle')]
 DetectorArgument = Annotated[
-    str, typer.Argument(metavar='DETECTOR', help='bundle folder, its name, or a weight file')
+    str, argument('DETECTOR', 'bundle folder, its name, or a weight file')
 ]
 DetectorOption = Annotated[
     Path | None,
@@ -155,6 +155,15 @@ NoPicturesOption = Annotated[
 ]
 JobsOption = Annotated[
     int, option('--jobs', 'N', 'flights at once; 0: one per processor', WORK, min=0)
+]
+RayOption = Annotated[
+    str,
+    option(
+        '--ray',
+        'ADDRESS',
+        'spread flights over the Ray cluster at this address, in place of --jobs',
+        WORK,
+    ),
 ]
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from mmedge_ros.commands.display import StatusLine, console, say
-from mmedge_ros.commands.options import option
+from mmedge_ros.commands.options import argument, option
 
 if TYPE_CHECKING:
     from mmedge_ros.configuration.configuration_space import ConfigurationSpace
@@ -24,9 +24,8 @@ _LEAST_PERCENT = 5.0
 def profile(
     bundle: Annotated[
         str,
-        typer.Argument(
-            metavar='[DETECTOR]',
-            help='bundle folder, weights, or the name of a bundle \\[what fits best]',
+        argument(
+            '[DETECTOR]', 'bundle folder, weights, or the name of a bundle \\[what fits best]'
         ),
     ] = '',
     bag: Annotated[

@@ -12,14 +12,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from mmedge_ros.commands.command_group import CommandGroup
 from mmedge_ros.commands.display import say
 from mmedge_ros.commands.errors import plain_errors
-from mmedge_ros.commands.options import existing_file, option
+from mmedge_ros.commands.options import argument, existing_file, option
 
 if TYPE_CHECKING:
     from mmedge_ros.sensing.simulated_board.board import SimulatedBoard
 
-radar_app = typer.Typer(
+radar_app = CommandGroup(
     name='radar',
     no_args_is_help=True,
     help='TI mmWave radars: decode recordings, check configurations, simulate a board.',
@@ -27,12 +28,7 @@ radar_app = typer.Typer(
 
 CaptureArgument = Annotated[
     Path,
-    typer.Argument(
-        metavar='CAPTURE',
-        exists=True,
-        dir_okay=False,
-        help="bytes recorded from a radar's data port",
-    ),
+    argument('CAPTURE', "bytes recorded from a radar's data port", exists=True, dir_okay=False),
 ]
 ConfigurationOption = Annotated[
     Path | None,
@@ -68,9 +64,7 @@ def decode(
 def check(
     configuration: Annotated[
         Path,
-        typer.Argument(
-            metavar='CFG', exists=True, dir_okay=False, help='chirp configuration (.cfg)'
-        ),
+        argument('CFG', 'chirp configuration (.cfg)', exists=True, dir_okay=False),
     ],
 ) -> None:
     """Check a chirp configuration, and print what a radar measures with it as JSON."""
@@ -110,11 +104,11 @@ def fuzz(
 def simulate_board(
     capture: Annotated[
         Path | None,
-        typer.Argument(
-            metavar='[CAPTURE]',
+        argument(
+            '[CAPTURE]',
+            'recording to play; without one a person walks about',
             exists=True,
             dir_okay=False,
-            help='recording to play; without one a person walks about',
         ),
     ] = None,
     folder: Annotated[

@@ -16,6 +16,7 @@ from mmedge_ros.commands.options import (
     DriverRadarOption,
     NetworkOption,
     OdometryOption,
+    argument,
     existing_file,
     flag,
     option,
@@ -25,7 +26,7 @@ _TRANSPORTS = ('auto', 'raw', 'compressed')
 
 
 def record(
-    out: Annotated[Path | None, typer.Argument(metavar='[OUT]', help='folder to be made')] = None,
+    out: Annotated[Path | None, argument('[OUT]', 'folder to be made')] = None,
     topics: Annotated[
         list[str] | None,
         option('--topics', 'TOPIC', 'record this instead of the usual topics, repeatable'),

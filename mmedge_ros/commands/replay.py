@@ -24,6 +24,7 @@ from mmedge_ros.commands.options import (
     RadarOption,
     RateOption,
     RecogniserOption,
+    argument,
     existing_file,
     flag,
     frame_span,
@@ -35,11 +36,10 @@ from mmedge_ros.data_types import MOST_REUSE
 def replay(
     bag: Annotated[
         Path,
-        typer.Argument(
-            metavar='RECORDING',
+        argument(
+            'RECORDING',
+            'rosbag2 folder, a single .mcap or .db3 file, a video file, or a folder of pictures',
             exists=True,
-            help='rosbag2 folder, a single .mcap or .db3 file, a video file, or a folder of '
-            'pictures',
         ),
     ],
     out: Annotated[Path, option('--out', 'FOLDER', 'folder of the report')] = Path('out/replay'),

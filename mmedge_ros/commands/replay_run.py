@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -33,7 +34,7 @@ from mmedge_ros.lab.evaluation.pseudo_labels import (
 from mmedge_ros.lab.evaluation.report import link_video, write_report
 from mmedge_ros.lab.evaluation.report_pictures import NO_PICTURES, RunPictures, run_pictures
 from mmedge_ros.lab.evaluation.timed_pictures import recorded_pictures
-from mmedge_ros.lab.reporting.report_files import require_writable
+from mmedge_ros.lab.reporting.report_files import REPORT, require_writable
 from mmedge_ros.records.device_profile import measured_profile, stage_durations, write_profile
 from mmedge_ros.records.run_record import RunRecord
 from mmedge_ros.replay.offline_session import OfflineOptions, replay_offline
@@ -184,6 +185,20 @@ def offline_record(
     if request.params:
         options = with_parameter_file(options, request.params)
     return replay_offline(options, on_progress)
+
+
+def report_offline(
+    request: ReplayRequest, folder: Path, on_share: Callable[[float], None] | None = None
+) -> None:
+    """Replay offline as requested and write the report into a folder."""
+    record = offline_record(request, lambda share, _: on_share(share) if on_share else None)
+    write_report(record, folder, pictures=report_pictures(record, request))
+
+
+def reported(folder: Path) -> dict[str, Any]:
+    """Read the report that was written into a folder."""
+    report: dict[str, Any] = json.loads((folder / REPORT).read_bytes())
+    return report
 
 
 def report_pictures(record: RunRecord, request: ReplayRequest) -> RunPictures:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -11,8 +12,10 @@ from mmedge_ros.commands.display import StatusLine, say
 from mmedge_ros.commands.errors import plain_errors
 from mmedge_ros.commands.options import (
     DetectorOption,
+    JobsOption,
     NoPicturesOption,
     ParamsOption,
+    RayOption,
     SetArgument,
     existing_file,
     option,
@@ -33,38 +36,59 @@ def replay_set(
     ] = None,
     params: ParamsOption = None,
     no_pictures: NoPicturesOption = False,
+    jobs: JobsOption = 1,
+    ray: RayOption = '',
 ) -> None:
     """Replay each flight of a set offline, with a report each, and one table of all scenarios."""
-    from mmedge_ros.commands.replay_run import ReplayRequest, offline_record, report_pictures
+    from mmedge_ros.commands.replay_run import ReplayRequest, report_offline, reported
 
     with plain_errors():
+        from mmedge_ros.lab.evaluation import EvaluationError
         from mmedge_ros.lab.evaluation.accuracy_table import (
             accuracy_table,
             table_markdown,
             write_table,
         )
-        from mmedge_ros.lab.evaluation.report import write_report
+        from mmedge_ros.lab.evaluation.flight_workers import (
+            do_flight_works,
+            do_flight_works_on_ray,
+            keep_files,
+        )
         from mmedge_ros.lab.evaluation.set_page import write_set_page
         from mmedge_ros.lab.reporting.report_files import require_writable
         from mmedge_ros.lab.training.flight_pictures import flights_in
 
         folders = flights_in(flights)
         require_writable(out)
-        reports = {}
+        requests = {
+            flight.name: ReplayRequest(
+                flight.absolute(),
+                out / flight.name,
+                # A bundle may also be given by its name.
+                detector=detector.absolute() if detector and detector.exists() else detector,
+                profile=profile and profile.absolute(),
+                params=params and params.absolute(),
+                show_pictures=not no_pictures,
+            )
+            for flight in folders
+        }
         with StatusLine(f'replaying {flights.name}') as line:
-            for number, flight in enumerate(folders):
-                line.advance(number / len(folders), flight.name)
-                request = ReplayRequest(
-                    flight,
-                    out,
-                    detector=detector,
-                    profile=profile,
-                    params=params,
-                    show_pictures=not no_pictures,
+
+            def advance(share: float, whole: int) -> None:
+                line.advance(share, f'{whole} of {len(folders)} flights')
+
+            if ray:
+                do_flight_works_on_ray(
+                    ray,
+                    {n: partial(report_offline, r) for n, r in requests.items()},
+                    lambda name, files: keep_files(out / name, files),
+                    advance,
+                    EvaluationError,
                 )
-                record = offline_record(request)
-                pictures = report_pictures(record, request)
-                reports[flight.name] = write_report(record, out / flight.name, pictures=pictures)
+            else:
+                works = {n: partial(report_offline, r, r.out) for n, r in requests.items()}
+                do_flight_works(works, jobs, advance, EvaluationError)
+        reports = {name: reported(out / name) for name in requests}
         rows = accuracy_table(list(reports.values()))
         write_set_page(flights.name, reports, rows, out)
         say(f'{len(folders)} flights, each with its own report: {out / "report.html"}')

@@ -8,9 +8,18 @@ from typing import Annotated
 
 import typer
 
+from mmedge_ros.commands.command_group import CommandGroup
 from mmedge_ros.commands.display import StatusLine, say
 from mmedge_ros.commands.errors import plain_errors
-from mmedge_ros.commands.options import WORK, SetArgument, existing_set, flag, frame_span, option
+from mmedge_ros.commands.options import (
+    WORK,
+    SetArgument,
+    argument,
+    existing_set,
+    flag,
+    frame_span,
+    option,
+)
 from mmedge_ros.commands.train_counts import train_counts
 from mmedge_ros.commands.train_recogniser import train_recogniser
 from mmedge_ros.commands.train_refit import train_refit
@@ -27,7 +36,7 @@ from mmedge_ros.commands.train_replayed import (
 # Panels of help.
 TRUTH, ABLATIONS = 'Without ground truth', 'Ablations'
 
-train_app = typer.Typer(
+train_app = CommandGroup(
     no_args_is_help=True, help='Train networks on flights with ground truth; needs torch.'
 )
 
@@ -291,11 +300,11 @@ def fusion(
 def ablations(
     features: Annotated[
         Path,
-        typer.Argument(
-            metavar='FEATURES',
+        argument(
+            'FEATURES',
+            'what `mmedge train fusion SET --validation SET --features FOLDER` left there',
             exists=True,
             file_okay=False,
-            help='what `mmedge train fusion SET --validation SET --features FOLDER` left there',
         ),
     ],
     out: Annotated[Path, option('--out', 'FOLDER', 'folder of the runs and their report')],

@@ -16,7 +16,7 @@ from typer.testing import CliRunner, Result
 from mmedge_ros.commands import replay_run
 from mmedge_ros.commands.display import StatusLine, say
 from mmedge_ros.commands.errors import plain_errors
-from mmedge_ros.commands.main import app, old_libraries
+from mmedge_ros.commands.main import app
 from mmedge_ros.commands.replay_run import ReplayRequest
 from mmedge_ros.configuration import ConfigurationError
 from mmedge_ros.monitoring import MonitoringError
@@ -284,10 +284,3 @@ def test_the_parameters_of_every_node_are_listed() -> None:
     assert result.exit_code == 0
     names = ('pipeline.windows.stride', 'detection.', 'topics.camera', 'image_transport')
     assert all(name in result.stdout for name in names)
-
-
-def test_libraries_that_are_too_old_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert old_libraries() == []
-    versions = {'typer': '0.9.0', 'matplotlib': '3.10rc1'}
-    monkeypatch.setattr('importlib.metadata.version', versions.__getitem__)
-    assert old_libraries() == ['typer 0.9.0']

@@ -70,8 +70,7 @@ def _parameter(hint: Any, default: Any) -> dict[str, Any]:
         repeatable = typing.get_origin(kind) is list
     if repeatable:
         (kind,) = typing.get_args(kind)
-    # typer takes what stands first for a default.
-    names = [info.default, *(info.param_decls or ())] if isinstance(info, OptionInfo) else []
+    names = (info.param_decls or ()) if isinstance(info, OptionInfo) else ()
     described = {
         'names': [part for name in names for part in name.split('/')],
         'metavar': info.metavar,

@@ -17,7 +17,6 @@ from mmedge_ros.lab.comparison.outcome import Outcome
 from mmedge_ros.lab.comparison.overheads import overheads
 from mmedge_ros.lab.comparison.plain_fields import plain_record
 from mmedge_ros.lab.comparison.plan import BLOCKING, OURS, ComparisonCase, ComparisonPlan
-from mmedge_ros.lab.comparison.ray_workers import compare_on_ray
 from mmedge_ros.lab.comparison.report import Comparison, comparison_report
 from mmedge_ros.lab.comparison.targets import verdicts
 from mmedge_ros.lab.comparison.task import (
@@ -82,8 +81,8 @@ def compare(
 
     :param on_pending: called with the number of outcomes to compute and of all
     :raises EncodingError: if the bundle cannot be used
-    :raises EvaluationError: if a flight has no ground truth, a cluster cannot be used, or the
-        report cannot be written
+    :raises ClusterError: if the cluster cannot be used
+    :raises EvaluationError: if a flight has no ground truth or the report cannot be written
     :raises ReplayError: if a flight or the profile cannot be used
     """
     bundle = open_bundle(request.bundle, request.profile)
@@ -92,10 +91,7 @@ def compare(
         on_pending(
             sum(len(task.pending()) for task in tasks), sum(len(task.cases) for task in tasks)
         )
-    if request.ray:
-        compare_on_ray(request.ray, tasks, on_progress)
-    else:
-        work_through(tasks, compare_flight, request.jobs, on_progress)
+    work_through(tasks, compare_flight, request.jobs, on_progress, request.ray)
     comparison = Comparison(
         request.plan,
         tuple(task.name for task in tasks),

@@ -87,17 +87,13 @@ class ComparisonTask:
         content = kept_content(self._path(case))
         return None if content is None else read_outcome(content, self._key(case))
 
-    def content(self, outcome: Outcome, case: ComparisonCase) -> bytes:
-        """Return what is kept of an outcome."""
-        return outcome_bytes(outcome, self._key(case))
+    def keep(self, case: ComparisonCase, outcome: Outcome) -> None:
+        """Write the outcome of a case.
 
-    def keep(self, case: ComparisonCase, content: bytes) -> None:
-        """Write what `content` gave.
-
-        :raises EvaluationError: if that is not possible
+        :raises ReportError: if that is not possible
         """
         path = self._path(case)
-        write_files(path.parent, {path.name: content})
+        write_files(path.parent, {path.name: outcome_bytes(outcome, self._key(case))})
 
     def _path(self, case: ComparisonCase) -> Path:
         return self.folder / self.name / f'{case.key}.npz'
@@ -114,12 +110,10 @@ def policies_digest() -> str:
 def compare_flight(
     task: ComparisonTask,
     on_progress: Callable[[float], None] | None = None,
-    keep: Callable[[ComparisonCase, bytes], None] | None = None,
 ) -> None:
     """Run and judge every case of a flight that has no outcome yet, and keep each.
 
     :param on_progress: called with the share done, 0..1
-    :param keep: called with each case and the file of its outcome; `ComparisonTask.keep` if None
     :raises EvaluationError: if the flight has no ground truth or an outcome cannot be written
     :raises ReplayError: if the flight cannot be read
     :raises EncodingError: if the bundle cannot be used
@@ -146,5 +140,5 @@ def compare_flight(
         run = task.run(case, flight, task.bundle, networks)
         outcome = outcome_of(run, truth, case.limit_ms / MS_PER_S)
         whole = replace(outcome, problems=tuple(flight.record.problems))
-        (keep or task.keep)(case, task.content(whole, case))
+        task.keep(case, whole)
         report(_ENCODING_SHARE + (1.0 - _ENCODING_SHARE) * (number + 1) / len(pending))

@@ -48,7 +48,10 @@ NOMINAL = DeviceProfile(
 
 @dataclass(frozen=True)
 class EvaluationRequest:
-    """What to judge: () levels are all; ``jobs`` 0 is one process per processor."""
+    """What to judge: () levels are all; ``jobs`` 0 is one process per processor.
+
+    ``ray`` is the address of a cluster to use instead, '' for none.
+    """
 
     bundle: Path
     name: str
@@ -58,6 +61,7 @@ class EvaluationRequest:
     levels: tuple[str, ...] = ()
     every_configuration: bool = True
     jobs: int = 1
+    ray: str = ''
 
 
 def evaluate_bundle(
@@ -85,7 +89,7 @@ def evaluate_bundle(
     if on_plan:
         on_plan(plan)
     tasks = _tasks(request, bundle, plan)
-    evaluate_flights(tasks, request.jobs, on_progress)
+    evaluate_flights(tasks, request.jobs, on_progress, request.ray)
     evaluation = Evaluation(
         plan,
         tuple(task.name for task in tasks),

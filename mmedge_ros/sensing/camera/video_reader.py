@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Protocol
+from typing import Any, Protocol
 
 import cv2
 import numpy as np
@@ -39,6 +39,7 @@ _SAME_SHAPE = 0.02
 _CUT_SHARE, _CUT_NS = 0.05, NS_PER_S // 2
 # FFmpeg's name for silence: what it writes about damaged files our own words say better.
 _LOG_LEVEL, _QUIET = 'OPENCV_FFMPEG_LOGLEVEL', '-8'
+_LOG_ERRORS = 2  # of OpenCV's levels
 _QUARTER_TURNS = (90, 270)
 
 
@@ -326,9 +327,9 @@ def _open_video(path: Path, opened: OpenCapture) -> Capture:
 def _quiet_decoder() -> Iterator[None]:
     """Keep FFmpeg and OpenCV from writing to the terminal what our errors say in words."""
     os.environ.setdefault(_LOG_LEVEL, _QUIET)
-    log = cv2.utils.logging
+    log: Any = getattr(cv2.utils, 'logging', cv2)  # there since OpenCV 4.7
     level = log.getLogLevel()
-    log.setLogLevel(min(level, log.LOG_LEVEL_ERROR))
+    log.setLogLevel(min(level, _LOG_ERRORS))
     try:
         yield
     finally:
