@@ -12,7 +12,7 @@ WORKDIR /ws
 COPY package.xml src/mmedge_ros/
 RUN apt-get update && apt-get install -y python3-pip \
     && rosdep update \
-    && rosdep install --from-paths src --ignore-src --default-yes --skip-keys rviz2 \
+    && rosdep install --from-paths src --ignore-src --default-yes \
     && rm -rf /var/lib/apt/lists/*
 COPY requirements src/mmedge_ros/requirements
 RUN pip install -r src/mmedge_ros/requirements/ubuntu.txt

