@@ -3,9 +3,9 @@
     .venv/bin/python benchmarks/soak.py RECORDING --minutes 30 --out soak.json
 
 Plays the recording over and over with the optimiser on, beside whatever else the machine does, and
-looks at each process every ten seconds. Prints for each process the slope of its own memory
-after the first five minutes, and the threads, open files and shared memory that became more; and
-what `mmedge up` said.
+looks at each process every ten seconds. Prints for each process the median slope of its own memory
+after the first five minutes (a step, as of another level, is none), and the threads, open files
+and shared memory that became more; and what `mmedge up` said.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import psutil
+from scipy.stats import theilslopes
 
 from mmedge_ros.ros.graph.middleware_files import segments_of
 
@@ -68,10 +68,10 @@ def summary(samples: list[dict[str, Any]]) -> dict[str, dict[str, float]]:
         points = [(s['seconds'], s['processes'][name]) for s in settled if name in s['processes']]
         if len(points) < 3:
             continue
-        hours = np.array([seconds for seconds, _ in points]) / 3600.0
+        hours = [seconds / 3600.0 for seconds, _ in points]
         first, last = points[0][1], points[-1][1]
         rows[name] = {
-            'mb_per_hour': float(np.polyfit(hours, [p['own_mb'] for _, p in points], 1)[0]),
+            'mb_per_hour': float(theilslopes([p['own_mb'] for _, p in points], hours)[0]),
             'own_mb': last['own_mb'],
             'minutes': float(hours[-1] - hours[0]) * 60.0,
             **{f'more_{k}': last[k] - first[k] for k in ('threads', 'files', 'segments')},
