@@ -83,12 +83,24 @@ def _spin(
         raise ParameterError(str(err)) from err
     executor = node_executor()
     for make in makers:
-        nodes.append(make())
+        nodes.append(_made(make))
         executor.add_node(nodes[-1])
     if heartbeat.VARIABLE in os.environ and nodes:
         nodes[0].create_timer(heartbeat.PERIOD, heartbeat.beat, clock=steady_clock())
     interrupt.check()
     executor.spin()
+
+
+def _made(make: Callable[[], Node]) -> Node:
+    try:
+        return make()
+    except rclpy_implementation.RCLError as err:
+        if os.environ.get('ROS_SECURITY_ENABLE') != 'true':
+            raise
+        raise MmedgeError(
+            f'ROS_SECURITY_ENABLE is true, and the middleware starts no node ({err}); '
+            'docs/security.md says what it needs'
+        ) from err
 
 
 def _end_all(failure: threading.ExceptHookArgs, broken: threading.Event) -> None:
