@@ -144,13 +144,16 @@ _LABELS = {
     **_each(
         'person', 'person people man men woman women pedestrian someone somebody anyone human'
     ),
-    **_each('person', 'child children kid boy girl'),
-    **_each('car', 'car van vehicle truck lorry pickup jeep'),
+    **_each('person', 'guy fellow bloke lady ladies gentleman gentlemen folk individual'),
+    **_each('person', 'child children kid boy girl toddler youngster'),
+    **_each('car', 'car van vehicle truck lorry pickup jeep automobile suv taxi'),
     **_each('cyclist', 'cyclist biker rider'),
-    **_each('dog', 'dog animal pet'),
+    **_each('dog', 'dog animal pet puppy'),
 }
-_CHILDREN = {'child', 'children', 'kid', 'boy', 'girl'}
-_ANYBODY = {'people', 'pedestrian', 'someone', 'somebody', 'anyone', 'human'}
+_CHILDREN = {'child', 'children', 'kid', 'boy', 'girl', 'toddler', 'youngster'}
+_ANYBODY = {
+    *('people', 'pedestrian', 'someone', 'somebody', 'anyone', 'human', 'folk', 'individual'),
+}
 _COLOURS = {
     **{colour: colour for colour in COLOURS},
     **_each('grey', 'gray silver'),
@@ -162,10 +165,11 @@ _COLOURS = {
 }
 _PARTS = {
     **_each('top', 'top shirt t-shirt tshirt jacket coat jumper sweater hoodie pullover vest'),
+    **_each('top', 'tee blouse sweatshirt anorak parka raincoat'),
     **_each('bottom', 'bottom trousers pants jeans skirt shorts leggings'),
     **_each('cap', 'cap hat beanie'),
     **_each('paint', 'paint'),
-    **_each('backpack', 'backpack rucksack'),
+    **_each('backpack', 'backpack rucksack knapsack'),
 }
 # These are there or not; they have no colour of their own.
 _THINGS = {'backpack', 'cap'}

@@ -28,8 +28,9 @@ from mmedge_ros.questions.answer_words import (
     yes_or_no,
 )
 from mmedge_ros.questions.counting import CountRange, count_range, plain_count
-from mmedge_ros.questions.grammar import Asked, Measure, Question, Sense, read_question
+from mmedge_ros.questions.grammar import read_question
 from mmedge_ros.questions.observations import Observations, ObservedTrack
+from mmedge_ros.questions.question import Asked, Measure, Question, Sense
 from mmedge_ros.questions.selection import (
     AT_NS,
     Chosen,
@@ -43,6 +44,8 @@ from mmedge_ros.records.ground_truth import PERSON
 _MOST_VIEWS = 3
 # An instant is answered from a decision that is nearer than this.
 _FAR_NS = NS_PER_S
+# What is asked of objects in general; "is" means now there.
+_OF_OBJECTS = {Asked.COUNT, Asked.EXISTS, Asked.LIST, Asked.EXTREME, Asked.COUNTS}
 
 
 class Counter(Protocol):
@@ -100,10 +103,12 @@ class _Answering:
         observations = flight.observations
         if not len(observations.stamps_ns):
             raise QuestionError('nothing was perceived in this flight; look at the recording')
-        self._asked, self._observed = question, observations
+        self._asked, self._observed, self._flight = question, observations, flight
         self._count, self._count_some = flight.count, flight.count_some
         self._selector = Selector(observations, flight.looks_like)
-        phrases = (*question.phrases, *question.than, *_phrases_of(question))
+        phrases = (*question.phrases, *_phrases_of(question))
+        if question.versus is not None:
+            phrases = (*phrases, *question.versus.phrases, *_phrases_of(question.versus))
         _require_labels(phrases, flight.labels)
         self._has_looks = any(phrase.attributes for phrase in phrases)
         if self._has_looks and flight.looks_like is no_looks:
@@ -112,6 +117,12 @@ class _Answering:
                 'read; mmedge memory build makes it'
             )
         span = question.span.within(observations.begin_ns, observations.end_ns)
+        # What is asked of now, and not of tracks, which have a newest instant of their own.
+        self._is_now = (
+            not question.is_past and not question.span.said and question.asked in _OF_OBJECTS
+        )
+        if self._is_now:
+            span = (self._newest(),) * 2
         self._begin_ns, self._end_ns = span
         if question.span.is_instant:
             nearest = int(np.argmin(np.abs(observations.stamps_ns - span[0])))
@@ -141,6 +152,16 @@ class _Answering:
             watched=self._watched,
             source=TRACKS_AND_MEMORY if self._has_looks else TRACKS,
         )
+
+    def _newest(self) -> int:
+        """Return the newest instant (ns) at which all tracks that are named were there."""
+        asked = self._asked
+        anchors = (asked.anchor, *(place.anchor for place in asked.places))
+        named = {*asked.tracks, *(one.track for one in anchors if one.track is not None)}
+        common = self._observed.stamps_ns
+        for number in named:
+            common = np.intersect1d(common, self._selector.track(number).stamps_ns)
+        return int(common[-1]) if len(common) else self._observed.end_ns
 
     def _watched_share(self, span: tuple[int, int]) -> float:
         stamps, camera = self._observed.stamps_ns, self._observed.camera
@@ -217,8 +238,16 @@ class _Answering:
             theirs, others = CountRange(number, number, number, 1.0), list[Chosen]()
             than = str(number)
         else:
-            theirs, others = self._range(self._asked.than)
-            than = f'{theirs.best} {words_of(self._asked.than)}'
+            assert self._asked.versus is not None
+            versus = self._asked.versus
+            if self._is_now:
+                versus = replace(versus, is_past=False)
+            other = _Answering(versus, self._flight)
+            other._require_watched()
+            theirs, others = other._range(versus.phrases)
+            than = f'{theirs.best} {other._what()}'
+            if (versus.places, versus.span) != (self._asked.places, self._asked.span):
+                than += other._where_when()
         holds = _holds(self._asked.sense, ours.best, theirs.best)
         ends = {
             _holds(self._asked.sense, a, b)
@@ -226,11 +255,16 @@ class _Answering:
             for b in range(theirs.low, theirs.high + 1)
         }
         doubt = '' if len(ends) == 1 else ', but the ranges do not decide it'
-        compared = f'{ours.best} {self._what()} beside {than}{self._where_when()}{doubt}'
-        text = f'{yes_or_no(holds)}: {compared}'
+        compared = f'{ours.best} {self._what()}{self._where_when()} beside {than}{doubt}'
+        begun, value = yes_or_no(holds), holds
+        if not self._asked.is_yes_or_no:
+            value = ours.best > theirs.best
+            begun = 'More of the first' if value else 'More of the second'
+            begun = 'As many' if ours.best == theirs.best else begun
+        text = f'{begun}: {compared}'
         return Answer(
             text,
-            holds,
+            value,
             coverage=min(ours.coverage, theirs.coverage) or None,
             evidence=self._evidence([*chosen, *others]),
         )
@@ -289,6 +323,8 @@ class _Answering:
         value, best = measured[0]
         if self._asked.measure is Measure.SPEED:
             how = f'{value:.1f} m/s in the median'
+        elif self._asked.measure is Measure.FIRST_SEEN:
+            how = f'seen from {value:.1f} s on'
         else:
             end = 'farthest' if self._asked.is_largest else 'closest'
             how = f'{value:.1f} m from {self._asked.anchor} at its {end}'
@@ -306,6 +342,8 @@ class _Answering:
             return Answer(text, track.label, evidence=self._evidence([Chosen(track, rows)]))
         if self._asked.asked in (Asked.FIRST_SEEN, Asked.LAST_SEEN):
             return self._seen(track)
+        if self._asked.asked is Asked.DURATION:
+            return self._lasting(track)
         rows = self._rows(track)
         stated = {
             Asked.HEADING: self._heading,
@@ -324,14 +362,28 @@ class _Answering:
     def _subject(self) -> ObservedTrack:
         if self._asked.tracks:
             return self._selector.track(self._asked.tracks[0])
-        chosen = self._chosen()
+        return self._only(self._asked.phrases)
+
+    def _only(self, phrases: Sequence[Phrase]) -> ObservedTrack:
+        """Return the one object that is meant, or the one of several that is most so."""
+        chosen = self._chosen(phrases)
+        if not chosen:
+            raise QuestionError(f'no {words_of(phrases)} was seen{self._where_when()}')
+        if self._asked.asked is Asked.FIRST_SEEN:
+            return min(chosen, key=lambda one: one.track.begin_ns).track
+        if self._asked.asked is Asked.LAST_SEEN:
+            return max(chosen, key=lambda one: one.track.end_ns).track
+        if self._asked.asked is Asked.DISTANCE and self._asked.is_closest:
+            return min(chosen, key=self._shortest).track
         if len(chosen) == 1:
             return chosen[0].track
-        if not chosen:
-            raise QuestionError(f'no {self._what()} was seen{self._where_when()}')
         raise QuestionError(
             f'{len(chosen)} tracks are meant: {numbers_of(chosen)}; ask for one by its number'
         )
+
+    def _shortest(self, one: Chosen) -> float:
+        away = self._selector.distances(one.track, self._asked.anchor)[one.rows]
+        return float(np.fmin.reduce(away, initial=math.inf))
 
     def _rows(self, track: ObservedTrack) -> NDArray[np.bool_]:
         """Return the rows that are meant: of the span, or the newest one.
@@ -359,6 +411,23 @@ class _Answering:
         evidence = self._evidence([Chosen(track, rows)])
         return Answer(text, self._since(stamp_ns), evidence=evidence)
 
+    def _lasting(self, track: ObservedTrack) -> Answer:
+        """Say how long the camera saw a track, or it moved so."""
+        rows = rows_between(track, self._begin_ns, self._end_ns)
+        if not self._asked.motions:
+            rows &= track.seen
+        for motion in self._asked.motions:
+            rows &= self._selector.motion(track, motion)
+        steps = np.diff(self._observed.stamps_ns)
+        step = float(np.median(steps)) / NS_PER_S if len(steps) else 0.0
+        value = step * int(np.count_nonzero(rows))
+        named = self._motion_words() or 'seen by the camera'
+        text = (
+            f'Track {track.id} ({track.label}) was {named} for {value:.1f} s{self._where_when()}'
+        )
+        evidence = self._evidence([Chosen(track, rows)]) if rows.any() else ()
+        return Answer(text, value, evidence=evidence)
+
     def _heading(self, track: ObservedTrack, rows: NDArray[np.bool_]) -> Answer:
         east, north = track.velocities[rows, :2].mean(axis=0)
         speed = math.hypot(east, north)
@@ -376,6 +445,9 @@ class _Answering:
     def _speed(self, track: ObservedTrack, rows: NDArray[np.bool_]) -> Answer:
         speeds = _speeds(track)[rows]
         value = float(np.median(speeds))
+        if self._asked.is_largest:
+            value = float(speeds.max())
+            return Answer(f'moved at up to {value:.1f} m/s', value)
         if len(speeds) == 1:
             return Answer(f'moved at {value:.1f} m/s', value)
         low, high = float(speeds.min()), float(speeds.max())
@@ -420,7 +492,13 @@ class _Answering:
     # Of two tracks.
 
     def _pair(self) -> Answer:
-        first, second = (self._selector.track(number) for number in self._asked.tracks)
+        if self._asked.versus is None:
+            first, second = map(self._selector.track, self._asked.tracks)
+        else:
+            first = self._only(self._asked.phrases)
+            second = self._only(self._asked.versus.phrases)
+            if first.id == second.id:
+                raise QuestionError(f'both of these are track {first.id}; name two objects')
         rows = [
             rows_between(track, self._begin_ns, self._end_ns, AT_NS) for track in (first, second)
         ]
@@ -443,10 +521,15 @@ class _Answering:
             if not len(known):
                 raise QuestionError(f'nothing is known of {how.anchor} beside track {track.id}')
             is_least = how.is_closest and how.measure is Measure.DISTANCE
+            is_least |= how.measure is Measure.FIRST_SEEN
             values.append(float(known.min() if is_least else np.median(known)))
         ours, theirs = values
         is_first = ours > theirs if how.is_largest else ours < theirs
-        unit = 'm/s' if how.measure is Measure.SPEED else f'm from {how.anchor}'
+        unit = {
+            Measure.SPEED: 'm/s',
+            Measure.DISTANCE: f'm from {how.anchor}',
+            Measure.FIRST_SEEN: 's (first seen)',
+        }[how.measure]
         said = f'track {first.id} {ours:.1f}, track {second.id} {theirs:.1f} {unit}'
         begun = (
             yes_or_no(is_first)
@@ -476,6 +559,9 @@ class _Answering:
         """Return what tracks are compared by (N,)."""
         if self._asked.measure is Measure.SPEED:
             return _speeds(track)
+        if self._asked.measure is Measure.FIRST_SEEN:
+            seconds = (track.stamps_ns - self._observed.begin_ns) / NS_PER_S
+            return np.where(track.seen, seconds, np.nan)
         return self._selector.distances(track, self._asked.anchor)
 
     def _summary(self, values: FloatArray) -> float:
@@ -524,7 +610,7 @@ class _Answering:
 
     def _when(self) -> str:
         """Say the span in seconds from the begin; '' for the whole flight."""
-        if self._asked.span.is_whole:
+        if self._asked.span.is_whole and not self._is_now:
             return ''
         begin, end = self._since(self._begin_ns), self._since(self._end_ns)
         return f'at {begin:.1f} s' if begin == end else f'between {begin:.1f} and {end:.1f} s'
@@ -540,7 +626,7 @@ class _Answering:
 
 
 def _phrases_of(question: Question) -> list[Phrase]:
-    anchors = (place.anchor for place in question.places)
+    anchors = (question.anchor, *(place.anchor for place in question.places))
     return [anchor.phrase for anchor in anchors if anchor.phrase is not None]
 
 

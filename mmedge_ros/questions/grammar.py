@@ -10,15 +10,10 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Collection
-from dataclasses import dataclass, field, replace
-from enum import Enum
+from dataclasses import replace
 
 from mmedge_ros.flight_memory.moment import Motion
-from mmedge_ros.flight_memory.query import (
-    LONGEST_QUERY,
-    Phrase,
-    read_query,
-)
+from mmedge_ros.flight_memory.query import LONGEST_QUERY, NO, YES, Attribute, Phrase, read_query
 from mmedge_ros.flight_memory.relations import NEAR
 from mmedge_ros.questions import QuestionError
 from mmedge_ros.questions.place_words import (
@@ -30,214 +25,29 @@ from mmedge_ros.questions.place_words import (
     read_places,
     track_of,
 )
-from mmedge_ros.questions.time_words import NUMBER, Span, number_of, read_span
-
-
-class Kind(Enum):
-    """The kinds of questions, those of NuScenes-QA."""
-
-    COUNT = 'count'
-    EXISTENCE = 'existence'
-    OBJECT = 'object'
-    STATUS = 'status'
-    COMPARISON = 'comparison'
-
-
-class Asked(Enum):
-    """What is wanted of what is meant."""
-
-    COUNT = 'count'
-    EXISTS = 'exists'
-    # Of objects: all of them, or the one that is most or least so.
-    LIST = 'list'
-    EXTREME = 'extreme'
-    LABEL = 'label'
-    # Of one track.
-    HEADING = 'heading'
-    SPEED = 'speed'
-    PLACE = 'place'
-    DISTANCE = 'distance'
-    MOTION = 'motion'
-    FIRST_SEEN = 'first seen'
-    LAST_SEEN = 'last seen'
-    # Of two.
-    PAIR = 'pair'
-    COUNTS = 'counts'
-
-
-class Measure(Enum):
-    """What tracks are compared by."""
-
-    DISTANCE = 'distance'
-    SPEED = 'speed'
-
-
-class Sense(Enum):
-    """How a first number stands to a second one, as it is asked."""
-
-    MORE = 'more'
-    FEWER = 'fewer'
-    AT_LEAST = 'at least'
-    AT_MOST = 'at most'
-    EQUAL = 'as many'
-
-
-@dataclass(frozen=True)
-class Question:
-    """What was understood.
-
-    ``phrases`` are the objects that are meant, any of them; none where all are. ``than`` are those
-    they are compared with, or ``number`` is. ``tracks`` are those named, in the order they were;
-    ``called`` holds pairs of a track and what it was called. ``places`` hold at once. ``measure``
-    is taken from ``anchor``; ``is_largest`` asks for the larger one. ``is_yes_or_no`` asks whether
-    the first of two is it. ``is_past`` means the whole span, not its end. ``is_closest`` means the
-    shortest distance in it. ``taken_as`` are words that were taken for others.
-    """
-
-    kind: Kind
-    asked: Asked
-    text: str = ''
-    phrases: tuple[Phrase, ...] = ()
-    than: tuple[Phrase, ...] = ()
-    number: int | None = None
-    sense: Sense = Sense.MORE
-    tracks: tuple[int, ...] = ()
-    called: tuple[tuple[int, str], ...] = ()
-    span: Span = field(default_factory=Span)
-    places: tuple[PlaceLimit, ...] = ()
-    motions: tuple[Motion, ...] = ()
-    measure: Measure = Measure.DISTANCE
-    anchor: Anchor = field(default_factory=Anchor)
-    is_largest: bool = False
-    is_yes_or_no: bool = False
-    is_past: bool = False
-    is_closest: bool = False
-    taken_as: tuple[tuple[str, str], ...] = ()
-
-
-_EXAMPLES = (
-    '"how many people within 20 m in the last minute?", "what is near track 7?" or "is track 3 '
-    'faster than track 5?"'
+from mmedge_ros.questions.plain_form import plain_form
+from mmedge_ros.questions.question import Asked, Kind, Measure, Question, Sense
+from mmedge_ros.questions.sentences import (
+    BE,
+    CAME,
+    COMPARATIVES,
+    COMPARE,
+    COUNTING,
+    EXAMPLES,
+    EXISTING,
+    EXTREMES,
+    LABEL,
+    LISTING,
+    MORE_THAN,
+    NUMBERED,
+    PAIRS,
+    SENSES,
+    STATUS,
+    SUPERLATIVES,
+    WAS,
 )
-_COMPARATIVES = {
-    'faster': (Measure.SPEED, True),
-    'quicker': (Measure.SPEED, True),
-    'slower': (Measure.SPEED, False),
-    **dict.fromkeys(('farther', 'further'), (Measure.DISTANCE, True)),
-    **dict.fromkeys(('closer', 'nearer'), (Measure.DISTANCE, False)),
-}
-_SUPERLATIVES = {
-    'fastest': (Measure.SPEED, True),
-    'quickest': (Measure.SPEED, True),
-    'slowest': (Measure.SPEED, False),
-    **dict.fromkeys(('farthest', 'furthest'), (Measure.DISTANCE, True)),
-    **dict.fromkeys(('closest', 'nearest'), (Measure.DISTANCE, False)),
-}
-_BE, _WAS = r'(?:is|are|was|were)', r'(?:was|were|did|came|got|went|had|has been|have been)'
-_GO = r'(?:going|moving|heading|headed|walking|running|driving|travelling|riding)'
-_MOVE = r'(?:go|move|head|walk|run|drive|travel|ride)'
-_CAME = r'(?:come|came|comes|get|got|gets|be|been|go|goes|went|move|moves|moved|getting|coming)'
-_COMPARED = rf'(?P<than>{"|".join((*_COMPARATIVES, *_SUPERLATIVES))})'
-_SUPERLATIVE = rf'(?P<most>{"|".join(_SUPERLATIVES)})'
-_MEASURED = rf'(?: (?:away )?(?:to|from) (?P<anchor>{ANCHOR}))?'
-_SUBJECT = rf'(?P<subject>{TRACK}|(?:the|that|this) [a-z][\w -]*?)'
-_DID = r'(?P<verb>is|are|was|were|did|does|do|has|had)'
+from mmedge_ros.questions.time_words import number_of, read_span
 
-_PAIRS = (
-    rf'{_DID} (?P<a>{TRACK}) (?:(?:{_CAME}|{_GO}|{_MOVE}) )?(?:any )?{_COMPARED}{_MEASURED} than '
-    rf'(?P<b>{TRACK})(?: (?:is|was|did))?{_MEASURED.replace("anchor", "other_anchor")}',
-    rf'(?:who|what|which)(?: one| track| of them)? (?P<verb>\w+)(?: {_GO})?(?: the)? {_COMPARED}'
-    rf'{_MEASURED},? ?(?:of )?(?P<c>{TRACK}) or (?P<d>{TRACK})',
-    rf'which(?: one)? of (?P<c>{TRACK}) (?:and|or) (?P<d>{TRACK}) (?P<verb>\w+)(?: {_GO})?'
-    rf'(?: the)? {_COMPARED}{_MEASURED}',
-)
-_STATUS = (
-    (
-        Asked.HEADING,
-        rf'(?:in )?(?:which|what) (?:way|direction) {_DID} {_SUBJECT} (?:{_GO}|{_MOVE})(?: in)?',
-    ),
-    (Asked.HEADING, rf'where {_DID} {_SUBJECT} (?:{_GO}|{_MOVE})(?: to)?'),
-    (
-        Asked.HEADING,
-        rf'what (?P<verb>is|was) the (?:heading|direction|course)(?: of travel)? of {_SUBJECT}',
-    ),
-    (
-        Asked.SPEED,
-        rf'(?:how (?:fast|quick|quickly)|at what speed) {_DID} {_SUBJECT}(?: (?:{_GO}|{_MOVE}))?',
-    ),
-    (Asked.SPEED, rf'what (?P<verb>is|was) the (?:speed|velocity) of {_SUBJECT}'),
-    (
-        Asked.DISTANCE,
-        rf'how (?P<near>far|close|near)(?: away)? {_DID} {_SUBJECT}(?: {_CAME})?(?: away)?'
-        rf'(?: (?:to|from) (?P<anchor>{ANCHOR}))?',
-    ),
-    (
-        Asked.DISTANCE,
-        rf'how far (?:apart )?{_DID} (?P<subject>{TRACK}) and (?P<anchor>{TRACK})(?: apart)?',
-    ),
-    (
-        Asked.DISTANCE,
-        rf'what (?P<verb>is|was) the distance (?:between|from|of|to) {_SUBJECT}'
-        rf'(?: (?:and|to|from) (?P<anchor>{ANCHOR}))?',
-    ),
-    (Asked.PLACE, rf'where {_DID} {_SUBJECT}'),
-    (Asked.PLACE, rf'what (?P<verb>is|was) the (?:position|place|location) of {_SUBJECT}'),
-    (
-        Asked.FIRST_SEEN,
-        rf'when {_DID} (?P<subject>{TRACK}) (?:first (?:seen|visible|tracked|detected)|'
-        r'(?:first )?appear)',
-    ),
-    (
-        Asked.LAST_SEEN,
-        rf'when {_DID} (?P<subject>{TRACK}) last (?:seen|visible|tracked|detected)',
-    ),
-    (
-        Asked.MOTION,
-        rf'{_DID} (?P<subject>{TRACK}) (?P<motion>[a-z][a-z ]*)',
-    ),
-)
-_LABEL = rf'(?:what|who)(?: kind of object| kind of thing)? (?P<verb>is|was) (?P<subject>{TRACK})'
-_SEES = r'(?:(?:do|did|can|could|have|had) (?:you|we|the drone|it) )?'
-_MORE_THAN = (
-    rf'(?:{_BE}(?: there)?|{_SEES}(?:see|seen|find)|there (?:is|are|was|were)) '
-    r'(?:any )?(?P<sense>more|fewer|less|as many) (?P<what>.+?) (?:than|as) (?P<than>.+)'
-)
-_NUMBERED = (
-    rf'(?:{_BE} there|{_SEES}(?:see|seen|find)|there (?:is|are|was|were)) '
-    rf'(?P<sense>more than|fewer than|less than|at least|at most|exactly) (?P<number>{NUMBER}) '
-    r'(?P<what>.+)'
-)
-_SENSES = {
-    **dict.fromkeys(('more', 'more than'), Sense.MORE),
-    **dict.fromkeys(('fewer', 'less', 'fewer than', 'less than'), Sense.FEWER),
-    **dict.fromkeys(('as many', 'exactly'), Sense.EQUAL),
-    'at least': Sense.AT_LEAST,
-    'at most': Sense.AT_MOST,
-}
-_EXTREMES = (
-    rf'(?:who|what|which|where)(?: (?P<what>[a-z][a-z ]*?))? (?P<verb>is|are|was|were|came|comes|'
-    rf'got|gets|moved|moves|went|goes|ran|drove|walked|stayed|passed)(?: {_GO})?(?: the)? '
-    rf'{_SUPERLATIVE}(?: (?P<which>[a-z][a-z ]*?))??{_MEASURED}',
-)
-_COUNTING = (
-    r'how many(?: different| distinct)? (?P<what>.+)',
-    r'count (?:all )?(?P<what>.+)',
-    r'(?:what (?:is|was) |give me |tell me )?the (?:total )?(?:number|count) of (?P<what>.+)',
-)
-_LISTING = (
-    r'(?P<what>who|what|whom)(?: else)?(?: (?P<rest>.+))?',
-    r'(?:which|what)(?: kinds? of)? (?P<rest>.+)',
-    r'(?:list|show|name)(?: me)?(?: all)? (?P<rest>.+)',
-)
-_EXISTING = (
-    rf'{_DID}(?: there)?(?: ever)? (?P<what>.+)',
-    r'(?:can|could|have|do) (?P<what>.+)',
-)
-
-_POLITE = (
-    r'^(?:please )?(?:(?:can|could|would) you )?(?:please )?(?:tell me|say|show me)(?:,? please)? '
-    r'(?=how|what|which|who|where|when|whether)'
-)
 _TWO_TRACKS = r'\btracks #?(\d{1,9}) (and|or) #?(\d{1,9})\b(?! ?(?:m|s|met\w+|sec\w*)\b)'
 # All that is there: no label is asked for.
 _ANYTHING = r'\b(?:anything|something|objects?|things?|tracks?|everything)\b'
@@ -250,20 +60,26 @@ _SAME_WORDS = (
     (r'\bapproach(?:ed|ing)?(?: (?:us|the drone))?\b', 'approaching'),
     (r'\b(?:moving|going|walking|running) away(?: from (?:us|the drone))?\b', 'leaving'),
     (r'\bstill (?=moving|walking|running|approaching|leaving|driving|standing)', ''),
+    (r'\b(?:adult|grown-?up)(s?)\b', r'individual\1 '),
 )
+_ADULTS = r'\b(?:adult|grown-?up)s?\b'
 _SEEN_WORDS = (
     r'\b(?:can|could|be|visible|detected|tracked|found|observed|in view|in sight|spotted|present|'
-    r'camera|appear|appeared|distinct|ever|also|please|different|each other|'
-    r'at all|at|located|been|anywhere|look|find)\b'
+    r'camera|appear(?:ed|s|ing)?|noticed|distinct|ever|also|please|different|unique|'
+    r'at all|at|located|been|anywhere|look|find|actually|really|got)\b'
 )
 # Words that the flight memory passes over, and that change what a question means.
 _CHANGING = {
     *('all', 'every', 'each', 'while', 'during', 'for', 'when', 'where', 'or', 'from', 'only'),
-    *('one', 'his', 'her', 'their', 'its', 'which', 'him', 'them', 'he', 'she', 'they'),
+    *('one', 'his', 'her', 'their', 'its', 'which', 'him', 'them', 'he', 'she', 'they', 'it'),
 }
 # What stands beside an object; places are read before.
 _BESIDE = {'near', 'beside', 'by', 'alongside', 'around', 'next', 'close', 'left', 'right'}
-_COMING = rf'\b{_CAME}\b'
+_COMING = rf'\b{CAME}\b'
+# Of a sentence without a time, these verbs ask for what is so now.
+_PAST = r'\b(?:was|were|did|had|been|came|got|went|ran|seen|appeared|stood|walked|moved|drove)\b'
+_PRESENT = r'\b(?:is|are|do|does|can|comes|moves|goes)\b'
+_EVER = re.compile(r'\b(?:ever|any|some)\b')
 
 
 def read_question(text: str, labels: Collection[str] = ()) -> Question:
@@ -277,17 +93,45 @@ def read_question(text: str, labels: Collection[str] = ()) -> Question:
     words = ' '.join(unicodedata.normalize('NFKC', text[:LONGEST_QUERY]).lower().split())
     if len(words) > LONGEST_QUERY:
         raise QuestionError(f'a question has at most {LONGEST_QUERY} characters')
-    words = re.sub(r"\b(who|what|where)['’]s\b", r'\1 is', words)
-    words = re.sub(r"n['’]t\b", ' not', words)
-    words = re.sub(_POLITE, '', words)
-    words = re.sub(r'[?!;"“”]|[.:](?!\d)|,(?! ?-?\d)', ' ', words)
-    words = re.sub(r' around *$', '', words)
-    words = re.sub(_TWO_TRACKS, r'track \1 \2 track \3', words)
-    words = re.sub(r'\bstill (?:there|here|around|visible|in view|in sight)\b', 'now', words)
+    words = re.sub(_TWO_TRACKS, r'track \1 \2 track \3', plain_form(words))
+    words = re.sub(r'\bstill (?:there|here|around|visible|in view|in sight|seen)\b', 'now', words)
     words = ' '.join(words.split())
     if not words:
-        raise QuestionError(f'nothing is asked; ask such as {_EXAMPLES}')
-    return _Reader(words, labels).question(text.strip())
+        raise QuestionError(f'nothing is asked; ask such as {EXAMPLES}')
+    question = _two_counts(words, labels) or _Reader(words, labels).question()
+    return replace(question, text=text.strip())
+
+
+def _two_counts(words: str, labels: Collection[str]) -> Question | None:
+    """Read a comparison of two counts; what only one side says of time and place is of both."""
+    found = None if re.search(rf'\b{NUMBERED}', words) else re.fullmatch(MORE_THAN, words)
+    is_of_more = found is not None
+    found = found or re.fullmatch(COMPARE, words)
+    if found is None:
+        return None
+    groups = found.groupdict()
+    ours = _Reader(f'{groups["before"]} {groups["what"]}', labels).counted()
+    theirs = _Reader(groups['other'], labels).counted(beside=ours)
+    spans = [side.span if side.span.said else None for side in (ours, theirs)]
+    ours = replace(ours, span=spans[0] or theirs.span, places=ours.places or theirs.places)
+    theirs = replace(theirs, span=spans[1] or ours.span, places=theirs.places or ours.places)
+    if replace(ours, taken_as=()) == replace(theirs, taken_as=()):
+        raise QuestionError('both sides of the comparison are the same; name what differs')
+    is_yes_or_no = is_of_more and not groups['joint'].startswith('or')
+    return replace(
+        ours,
+        kind=Kind.COMPARISON,
+        asked=Asked.COUNTS,
+        versus=theirs,
+        sense=SENSES[groups['sense']] if is_of_more else Sense.MORE,
+        is_yes_or_no=is_yes_or_no,
+        is_past=not _is_present(words),
+    )
+
+
+def _is_present(words: str) -> bool:
+    """Whether it is asked what is so, not what was."""
+    return re.search(_PRESENT, words) is not None and re.search(_PAST, words) is None
 
 
 class _Reader:
@@ -301,15 +145,30 @@ class _Reader:
         self._span, words = read_span(words)
         self._words = words.strip(' ,').replace(' ,', ',')
 
-    def question(self, text: str) -> Question:
+    def question(self) -> Question:
         """Return what was understood.
 
         :raises QuestionError: if it was not understood
         """
         found = self._pair() or self._status() or self._with_places()
+        return self._completed(found)
+
+    def counted(self, beside: Question | None = None) -> Question:
+        """Return one side of a comparison of counts, as a count.
+
+        :param beside: the other side; labels that are not said again are its own
+        :raises QuestionError: if it was not understood
+        """
+        places, words = self._placed()
+        words = re.sub(r'^(?:there )?(?:were|was|are|is)\b|\b(?:ones|those|them)\b', ' ', words)
+        phrases = self._phrases(words) if beside is None else self._contrasted(words, beside)
+        return self._completed(
+            Question(Kind.COUNT, Asked.COUNT, phrases=phrases, places=places, is_past=True)
+        )
+
+    def _completed(self, found: Question) -> Question:
         return replace(
             found,
-            text=text,
             span=self._span,
             called=tuple(self._called),
             taken_as=tuple(self._taken_as.items()),
@@ -326,86 +185,100 @@ class _Reader:
             return f'track {found.group("number")}'
 
         pattern = (
-            r'\b(?:the )?(?P<label>[a-z]+) #?(?P<number>\d{1,9})\b(?![.:,]\d)'
+            r'\b(?:the )?(?P<label>[a-z]+) (?:number |no |id )?#?(?P<number>\d{1,9})\b(?![.:,]\d)'
             r'(?! ?(?:m|met\w+|s|sec\w*|min\w*)\b)'
         )
         return re.sub(pattern, renamed, words)
 
     def _pair(self) -> Question | None:
-        for pattern in _PAIRS:
+        for number, pattern in enumerate(PAIRS):
             found = re.fullmatch(pattern, self._words)
             if found is None:
                 continue
             groups = found.groupdict()
-            measure, is_largest = (_COMPARATIVES | _SUPERLATIVES)[groups['than']]
-            first, second = (
-                track_of(groups.get(one) or groups.get(other) or '')
-                for one, other in (('a', 'c'), ('b', 'd'))
-            )
-            if first == second:
-                raise QuestionError(f'track {first} is compared with itself; name two tracks')
-            anchor = groups.get('anchor') or groups.get('other_anchor')
-            return Question(
-                Kind.COMPARISON,
-                Asked.PAIR,
-                tracks=(first, second),
+            measure, is_largest = (COMPARATIVES | SUPERLATIVES)[groups['than']]
+            return replace(
+                self._two(groups['a'], groups['b']),
                 measure=measure,
-                anchor=read_anchor(anchor) if anchor else Anchor(),
+                anchor=self._anchor(groups.get('anchor') or groups.get('other_anchor')),
                 is_largest=is_largest,
-                is_yes_or_no=groups.get('a') is not None,
-                is_past=self._is_past(groups['verb']),
+                is_yes_or_no=number == 0,
+                is_past=self._is_past(groups['verb']) or measure is Measure.FIRST_SEEN,
                 is_closest=_comes(self._words),
             )
         return None
 
+    def _two(self, a: str, b: str) -> Question:
+        """Read what is compared: two tracks by number, or two objects in words."""
+        by_number = [re.fullmatch(TRACK, text) is not None for text in (a, b)]
+        if all(by_number):
+            first, second = track_of(a), track_of(b)
+            if first == second:
+                raise QuestionError(f'track {first} is compared with itself; name two tracks')
+            return Question(Kind.COMPARISON, Asked.PAIR, tracks=(first, second))
+        if any(by_number):
+            raise QuestionError(f'"{a}" and "{b}" are not compared; name two tracks by number')
+        ours = Question(Kind.COMPARISON, Asked.PAIR, phrases=self._phrases(a))
+        other = re.sub(r'\bone\b', '', b)
+        phrases = self._phrases(b) if other == b else self._contrasted(other, ours)
+        if phrases == ours.phrases:
+            raise QuestionError(f'"{a}" is compared with itself; name two objects')
+        return replace(ours, versus=Question(Kind.OBJECT, Asked.LIST, phrases=phrases))
+
+    def _anchor(self, text: str | None) -> Anchor:
+        """Read from what is measured; nothing is the drone."""
+        if not text:
+            return Anchor()
+        if re.fullmatch(ANCHOR, text):
+            return read_anchor(text)
+        return Anchor(phrase=self._phrases(text)[0])
+
     def _status(self) -> Question | None:
-        if found := re.fullmatch(_LABEL, self._words):
+        if found := re.fullmatch(LABEL, self._words):
             number = track_of(found.group('subject'))
             return Question(Kind.OBJECT, Asked.LABEL, tracks=(number,))
-        for asked, pattern in _STATUS:
+        for asked, pattern in STATUS:
             found = re.fullmatch(pattern, self._words)
             if found is None:
                 continue
             groups = found.groupdict()
-            motions: tuple[Motion, ...] = ()
-            if asked is Asked.MOTION:
-                phrase = self._phrase(groups['motion'], may_be_empty=True)
-                if phrase is None or phrase != Phrase(motions=phrase.motions, words=phrase.words):
-                    continue
-                motions = phrase.motions
-                if not motions:
-                    continue
-            subject, anchor = groups['subject'], groups.get('anchor')
+            subject = groups['subject']
             is_track = re.fullmatch(TRACK, subject) is not None
+            motions = self._motions(groups.get('motion') or '')
+            if asked in (Asked.MOTION, Asked.DURATION) and groups.get('motion'):
+                # Whether something happened at all is asked of what exists.
+                is_one = is_track or ' or ' in groups['motion'] or asked is Asked.DURATION
+                if not motions or not is_one or _EVER.search(self._span.said):
+                    continue
             return Question(
                 Kind.STATUS,
                 asked,
                 phrases=() if is_track else self._phrases(subject),
                 tracks=(track_of(subject),) if is_track else (),
                 motions=motions,
-                anchor=read_anchor(anchor) if anchor else Anchor(),
-                is_past=self._is_past(groups['verb']),
-                is_closest=_comes(self._words),
+                anchor=self._anchor(groups.get('anchor') or groups.get('before')),
+                is_largest=groups.get('top') is not None,
+                is_past=self._is_past(groups['verb']) or asked is Asked.DURATION,
+                is_closest=_comes(self._words) or groups.get('least') is not None,
             )
         return None
 
+    def _motions(self, text: str) -> tuple[Motion, ...]:
+        """Read nothing but motions; of "walking or standing" the first is asked for."""
+        read = []
+        for part in re.split(r'\bor\b', text):
+            phrase = self._phrase(re.sub(r'\bjust\b|\bthere\b', '', part), may_be_empty=True)
+            if phrase is None or phrase != Phrase(motions=phrase.motions, words=phrase.words):
+                return ()
+            read.append(phrase.motions)
+        return read[0] if all(read) else ()
+
     def _with_places(self) -> Question:
-        if found := re.fullmatch(_EXTREMES[0], self._words):
+        if found := re.fullmatch(EXTREMES, self._words):
             return self._extreme(found)
-        places, words, of_what = read_places(self._words)
-        if of_what:
-            # A verb would be of the sentence, not of what stands there.
-            if re.search(rf'\b(?:{_BE}|did|does)\b', of_what):
-                raise QuestionError(f'"{of_what}" is not understood; name it at the end')
-            (phrase,) = self._phrases(of_what)[:1]
-            places = tuple(
-                replace(place, anchor=Anchor(phrase=phrase))
-                if place.anchor.phrase is not None
-                else place
-                for place in places
-            )
+        places, words = self._placed()
         for read in (
-            self._counts,
+            self._numbers,
             self._counted,
             self._listed,
             self._track_is_there,
@@ -414,84 +287,111 @@ class _Reader:
             question = read(words)
             if question is not None:
                 return replace(question, places=(*question.places, *places))
-        raise QuestionError(f'"{words}" is not understood as a question; ask such as {_EXAMPLES}')
+        raise QuestionError(f'"{words}" is not understood as a question; ask such as {EXAMPLES}')
+
+    def _placed(self) -> tuple[tuple[PlaceLimit, ...], str]:
+        """Take the places out of the words; return both."""
+        places, words, of_what = read_places(self._words)
+        if of_what:
+            # A verb would be of the sentence, not of what stands there.
+            if re.search(rf'\b(?:{BE}|did|does)\b', of_what):
+                raise QuestionError(f'"{of_what}" is not understood; name it at the end')
+            phrase, *others = self._phrases(of_what)
+            if others:
+                raise QuestionError(f'"{of_what}" are several objects; measure from one of them')
+            places = tuple(
+                replace(place, anchor=Anchor(phrase=phrase))
+                if place.anchor.phrase is not None
+                else place
+                for place in places
+            )
+        return places, words
 
     def _extreme(self, found: re.Match[str]) -> Question:
         groups = found.groupdict()
-        measure, is_largest = _SUPERLATIVES[groups['most']]
+        measure, is_largest = SUPERLATIVES[groups['most']]
         what = ' '.join(filter(None, (groups['what'], groups['which'])))
         what = re.sub(r'\bones?\b', '', what).strip()
         asks_who = self._words.startswith('who')
-        anchor = groups.get('anchor')
         return Question(
             Kind.OBJECT,
             Asked.EXTREME,
             phrases=self._phrases(what or ('anyone' if asks_who else 'anything')),
             measure=measure,
-            anchor=read_anchor(anchor) if anchor else Anchor(),
+            anchor=self._anchor(groups.get('anchor')),
             is_largest=is_largest,
-            is_past=self._is_past(groups['verb']),
+            is_past=self._is_past(groups['verb']) or measure is Measure.FIRST_SEEN,
             is_closest=_comes(self._words) or groups['verb'] in ('was', 'were'),
         )
 
-    def _counts(self, words: str) -> Question | None:
-        if found := re.fullmatch(_NUMBERED, words):
-            number = number_of(found.group('number'))
-            if number != int(number):
-                raise QuestionError(f'{number:g} objects are not counted; name a whole number')
-            return self._comparing(found, number=int(number))
-        if found := re.fullmatch(_MORE_THAN, words):
-            return replace(self._comparing(found), than=self._phrases(found.group('than')))
-        return None
-
-    def _comparing(self, found: re.Match[str], number: int | None = None) -> Question:
+    def _numbers(self, words: str) -> Question | None:
+        found = re.fullmatch(NUMBERED, words)
+        if found is None:
+            return None
+        number = number_of(found.group('number'))
+        if number != int(number):
+            raise QuestionError(f'{number:g} objects are not counted; name a whole number')
         return Question(
             Kind.COMPARISON,
             Asked.COUNTS,
             phrases=self._phrases(found.group('what')),
-            number=number,
-            sense=_SENSES[found.group('sense')],
+            number=int(number),
+            sense=SENSES[found.group('sense')],
             is_yes_or_no=True,
-            is_past=True,
+            is_past=self._is_of_past,
         )
 
     def _counted(self, words: str) -> Question | None:
-        for pattern in _COUNTING:
+        for pattern in COUNTING:
             if found := re.fullmatch(pattern, words):
                 phrases = self._phrases(found.group('what'))
-                return Question(Kind.COUNT, Asked.COUNT, phrases=phrases, is_past=True)
+                # "What is the number of" says nothing of when.
+                is_past = self._is_of_past or bool(found.groupdict().get('number'))
+                return Question(Kind.COUNT, Asked.COUNT, phrases=phrases, is_past=is_past)
         return None
 
     def _listed(self, words: str) -> Question | None:
-        for pattern in _LISTING:
+        for pattern in LISTING:
             found = re.fullmatch(pattern, words)
             if found is None:
                 continue
             groups = found.groupdict()
             what = 'anyone' if groups.get('what') in ('who', 'whom') else 'anything'
             text = f'{what} {groups["rest"] or ""}' if groups.get('what') else groups['rest']
-            return Question(Kind.OBJECT, Asked.LIST, phrases=self._phrases(text), is_past=True)
+            return Question(
+                Kind.OBJECT,
+                Asked.LIST,
+                phrases=self._phrases(text),
+                is_past=self._is_of_past,
+            )
         return None
 
     def _track_is_there(self, words: str) -> Question | None:
-        found = re.fullmatch(rf'{_DID} (?P<subject>{TRACK})(?P<rest>(?: [a-z ]+)?)', words)
+        found = re.fullmatch(
+            rf'(?P<verb>is|are|was|were|did|does|do|has|had) (?P<subject>{TRACK})'
+            r'(?P<rest>(?: [a-z-]+)*)',
+            words,
+        )
         if found is None:
             return None
-        rest = re.sub(rf'{_COMING}|{_SEEN_WORDS}|\b(?:still )?(?:there|seen)\b', '', found['rest'])
+        said = found['rest'].strip()
+        rest = re.sub(rf'{_COMING}|{_SEEN_WORDS}|\b(?:still )?(?:there|seen)\b', '', said)
         phrase = self._phrase(rest, may_be_empty=True)
-        if phrase is None or phrase.labels or phrase.attributes:
-            raise QuestionError(f'"{found["rest"].strip()}" is not understood of a track')
+        # "Has track 3 a dog" does not ask whether it is one.
+        is_named = re.match(r'an? ', said) is not None and found['verb'] in ('is', 'was')
+        if phrase is None or (phrase.labels and not is_named):
+            raise QuestionError(f'"{said}" is not understood of a track')
         return Question(
             Kind.EXISTENCE,
             Asked.EXISTS,
             phrases=(phrase,),
             tracks=(track_of(found['subject']),),
             is_yes_or_no=True,
-            is_past=True,
+            is_past=self._is_of_past or bool(phrase.labels or phrase.attributes),
         )
 
     def _exists(self, words: str) -> Question | None:
-        for pattern in _EXISTING:
+        for pattern in EXISTING:
             if found := re.fullmatch(pattern, words):
                 phrases = self._phrases(found.group('what'))
                 return Question(
@@ -499,9 +399,43 @@ class _Reader:
                     Asked.EXISTS,
                     phrases=phrases,
                     is_yes_or_no=True,
-                    is_past=True,
+                    is_past=self._is_of_past,
                 )
         return None
+
+    def _contrasted(self, text: str, beside: Question) -> tuple[Phrase, ...]:
+        """Read objects of which only the difference to others is said.
+
+        :raises QuestionError: if it is not clear what differs
+        """
+        if not text.strip():
+            return beside.phrases
+        if re.fullmatch(r' *(?:the ones )?without(?: one| any| it)? *', text):
+            return tuple(_without_things(phrase) for phrase in beside.phrases)
+        said = self._phrase(text, may_be_empty=True) or Phrase()
+        if said.labels:
+            return self._phrases(text)
+        if said == Phrase(words=said.words):
+            return beside.phrases
+        differing = []
+        for phrase in beside.phrases:
+            for ours, theirs in (
+                (phrase.attributes, said.attributes),
+                (phrase.motions, said.motions),
+            ):
+                if theirs and not ours:
+                    raise QuestionError(
+                        f'"{text.strip()}" is not understood; name the objects on both sides'
+                    )
+            differing.append(
+                Phrase(
+                    phrase.labels,
+                    said.attributes or phrase.attributes,
+                    said.motions or phrase.motions,
+                    (*phrase.labels, *said.words),
+                )
+            )
+        return tuple(differing)
 
     def _phrases(self, text: str) -> tuple[Phrase, ...]:
         """Read objects, "people and cars" as any of both.
@@ -537,7 +471,7 @@ class _Reader:
         if unknown:
             raise QuestionError(
                 f'not understood: {", ".join(dict.fromkeys(unknown))}; leave it out, or ask such '
-                f'as {_EXAMPLES}'
+                f'as {EXAMPLES}'
             )
         if parsed.lights or parsed.phases:
             raise QuestionError(
@@ -546,13 +480,35 @@ class _Reader:
             )
         self._taken_as.update(parsed.taken_as)
         phrase = parsed.subject
+        if re.search(_ADULTS, text):
+            phrase = replace(phrase, attributes=(*phrase.attributes, Attribute('child', NO)))
+        if len({Motion.STILL, Motion.WALKING, Motion.RUNNING} & set(phrase.motions)) > 1 or (
+            Motion.STILL in phrase.motions and len(phrase.motions) > 1
+        ):
+            raise QuestionError(f'"{text.strip()}" names two motions; ask for one after the other')
         is_empty = phrase == Phrase(words=phrase.words)
         if is_empty and not is_anything and not may_be_empty:
-            raise QuestionError(f'"{text.strip()}" names no object; ask such as {_EXAMPLES}')
+            raise QuestionError(f'"{text.strip()}" names no object; ask such as {EXAMPLES}')
         return phrase
 
     def _is_past(self, verb: str) -> bool:
-        return re.fullmatch(_WAS, verb) is not None or not self._span.is_whole
+        return re.fullmatch(WAS, verb) is not None or bool(self._span.said)
+
+    @property
+    def _is_of_past(self) -> bool:
+        return bool(self._span.said) or not _is_present(self._words)
+
+
+def _without_things(phrase: Phrase) -> Phrase:
+    """Return the phrase of those who have not what these have."""
+    things = [one for one in phrase.attributes if one.value == YES and one.part != 'child']
+    if len(things) != 1:
+        raise QuestionError('"without" is not understood here; name what the others are without')
+    attributes = tuple(
+        Attribute(one.part, NO) if one in things else one for one in phrase.attributes
+    )
+    words = (*phrase.labels, 'without', things[0].part)
+    return replace(phrase, attributes=attributes, words=words)
 
 
 def _comes(words: str) -> bool:

@@ -54,6 +54,8 @@ class PlaceLimit:
         if self.side is not None:
             joined = {Side.AHEAD: 'ahead of', Side.BEHIND: 'behind'}
             return f'{joined.get(self.side, f"{self.side.value} of")} the drone'
+        if self.least and self.most < float('inf'):
+            return f'{self.least:g} to {self.most:g} m from {self.anchor}'
         if self.least:
             return f'at least {self.least:g} m from {self.anchor}'
         return f'within {self.most:g} m of {self.anchor}'
@@ -64,8 +66,9 @@ TRACK = r'(?:(?:the )?(?:track|id|object|number|no)\b ?)?#?\d{1,9}\b(?! ?(?:m|me
 _REAL = r'-?\d{1,6}(?:\.\d{1,3})?'
 _SPOT = rf'(?:(?:the )?(?:point|place|position|spot)? ?(?:at )?\(?{_REAL} ?, ?{_REAL}\)?)'
 ANCHOR = rf'(?:{DRONE}|{_SPOT}|{TRACK})'
-_LENGTH = r'(?P<length>\d{1,6}(?:\.\d{1,3})?|[a-z]+) ?(?:m|metres?|meters?)\b'
-_AWAY = r'(?: (?:away|distance))?'
+_NUMBER = r'(?:\d{1,6}(?:\.\d{1,3})?|[a-z]+)'
+_LENGTH = rf'(?P<length>{_NUMBER}) ?(?:m|metres?|meters?)\b(?!/)'
+_AWAY = r'(?: (?:away|distance|out|off)\b)?'
 _TO = (
     rf'(?:,? (?:of|from|to|around|away from) (?:(?P<fixed>{ANCHOR})'
     r'|(?P<phrase>(?:an?|the|any|some) .+$|(?:any|some)(?:body|one|thing)$)))?'
@@ -78,6 +81,11 @@ _MORE = r'(?:(?:more|farther|further) than|at least|beyond|over)'
 _NEAR = r'(?:near(?:er)?(?: to)?|close to|next to|beside|alongside|around|by|at)'
 _OF_DRONE = rf' of {DRONE}'
 _RULES = (
+    (
+        'between',
+        rf'(?:between|from) (?P<from>{_NUMBER})(?: ?(?:m|met(?:re|er)s?))? (?:and|to) '
+        rf'{_LENGTH}{_AWAY}{_TO}',
+    ),
     ('most', rf'{_LESS} (?:a |an )?{_LENGTH}{_AWAY}{_TO}'),
     ('least', rf'{_MORE} (?:a |an )?{_LENGTH}{_AWAY}{_TO}'),
     ('near', rf'{_NEAR} (?P<fixed>{ANCHOR})'),
@@ -142,9 +150,14 @@ def _limit(name: str, groups: dict[str, str | None]) -> PlaceLimit:
     anchor = Anchor(phrase=Phrase()) if is_object else read_anchor(groups.get('fixed') or 'us')
     if name == 'near':
         return PlaceLimit(anchor, most=NEAR)
-    said = groups['length'] or ''
+    length = _metres(groups['length'] or '')
+    if name == 'between':
+        return PlaceLimit(anchor, least=_metres(groups['from'] or ''), most=length)
+    return PlaceLimit(anchor, least=length) if name == 'least' else PlaceLimit(anchor, most=length)
+
+
+def _metres(said: str) -> float:
     try:
-        length = number_of(said)
+        return number_of(said)
     except (KeyError, ValueError):
         raise QuestionError(f'"{said}" is no number of metres; say it in digits') from None
-    return PlaceLimit(anchor, least=length) if name == 'least' else PlaceLimit(anchor, most=length)

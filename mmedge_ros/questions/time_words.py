@@ -27,34 +27,61 @@ _NUMBERS = {
     'half an': 0.5,
 }
 _UNITS = {'s': 1.0, 'm': 60.0, 'h': 3600.0}
-NUMBER = (
-    rf'(?:\d{{1,6}}(?:\.\d{{1,3}})?|{"|".join(sorted(_NUMBERS, key=len, reverse=True))})(?![\w:])'
-)
+NUMBER_WORDS = '|'.join(sorted(_NUMBERS, key=len, reverse=True))
+NUMBER = rf'(?:\d{{1,6}}(?:\.\d{{1,3}})?|(?:{NUMBER_WORDS}))(?![\w:])'
 _DIGITS = r'\d{1,6}(?:\.\d{1,3})?'
 _UNIT = r'(?:seconds?|secs?|s|minutes?|mins?|hours?)\b'
 _ONE = rf'(?:(?:{_DIGITS} ?-?|{NUMBER} ){_UNIT})'
 _DURATION = rf'{_ONE}(?:,? (?:and )?{_ONE})?'
+_FLIGHT = r'(?:flight|recording|mission|video|footage|run)\b'
 _OF_DAY = r'\d{1,2}:\d{2}(?::\d{2})?(?: ?utc\b)?(?![:\d])'
-_ENDS = r'the (?:start|begin|beginning|end)(?: of the (?:flight|recording))?\b'
-_INTO = r'(?: (?:into the (?:flight|recording)|after (?:the )?(?:start|take-?off)|in\b))?'
-_TIME = rf'(?:{_OF_DAY}|(?:second|t ?=) ?{_DIGITS}|{_DURATION}{_INTO}|{_ENDS})'
-_IN = r'(?:(?:in|during|within|over|for|of) )?the '
+_ENDS = rf'the (?:start|begin|beginning|end)(?: of (?:the|this) {_FLIGHT})?\b'
+_START = r'(?:(?:the )?(?:start|take-?off|launch|beginning)\b|we (?:took off|started)\b)'
+_INTO = rf'(?: (?:into (?:the|this|our) {_FLIGHT}|after {_START}))'
+_AGO = rf'(?: (?:ago|before the end(?: of the {_FLIGHT})?)\b)'
+_MIDDLE = (
+    rf'(?:half-?way(?: (?:through|into))?(?: (?:the|this) {_FLIGHT})?|'
+    rf'the (?:middle|midpoint)(?: of (?:the|this) {_FLIGHT})?)\b'
+)
+_SINCE = rf'(?:{_OF_DAY}{_INTO}?|{_DURATION}(?:{_INTO}|{_AGO}))'
+_TIME = (
+    rf'(?:{_OF_DAY}{_INTO}?|(?:second|t ?=) ?{_DIGITS}|{_DURATION}(?:{_INTO}|{_AGO}| in\b)?|'
+    rf'{_ENDS}|{_MIDDLE})'
+)
+_IN = r'(?:(?:in|during|within|over|for|of|throughout) )?the (?:very )?'
+_LAST, _FIRST = r'(?:last|past|final|previous)', r'(?:first|opening|initial)'
+_LONE = r'second\b|minute\b|hour\b'
+_PARTS = {'half': 0.5, 'third': 1.0 / 3.0, 'quarter': 0.25}
+_PART = rf'(?:half|third|quarter)\b(?: of (?:the|this|our) {_FLIGHT})?'
+_WHOLE = r'(?:whole |entire |full |complete )'
 _RULES = (
-    ('last', rf'{_IN}(?:last|past|final) (?P<a>{_DURATION}|second\b|minute\b|hour\b)'),
-    ('first', rf'{_IN}first (?P<a>{_DURATION}|second\b|minute\b|hour\b)'),
+    ('last', rf'{_IN}{_LAST} (?P<a>{_DURATION}|{_LONE})(?: of (?:the|this|our) {_FLIGHT})?'),
+    ('first', rf'{_IN}{_FIRST} (?P<a>{_DURATION}|{_LONE})(?: of (?:the|this|our) {_FLIGHT})?'),
+    ('last part', rf'{_IN}(?:{_LAST}|second) (?P<a>{_PART})(?<!second third)(?<!second quarter)'),
+    ('first part', rf'{_IN}{_FIRST} (?P<a>{_PART})'),
     (
         'between',
-        rf'(?:in )?(?:between|from) (?P<a>{_TIME}|{_DIGITS}) ?(?:and|to|until|till|-) '
-        rf'?(?P<b>{_TIME})',
+        rf'(?:in |anywhere )?(?:between|from) (?P<a>{_TIME}|{_DIGITS}) ?(?:and|to|until|till|-) '
+        rf'?(?P<b>{_TIME}|{NUMBER}(?= *$|,))',
     ),
-    ('before', rf'(?:before|until|till|earlier than|up to) (?P<a>{_TIME})'),
-    ('after', rf'(?:after|since|later than|from) (?P<a>{_TIME})(?: (?:on|onwards?)\b)?'),
-    ('at', rf'(?:at|exactly at) (?:time )?(?P<a>{_TIME})'),
-    ('now', r'(?:right )?now\b|currently\b|at the moment\b|at present\b|at the end\b'),
+    ('before', rf'(?:before|until|till|earlier than|up to|prior to) (?P<a>{_TIME})'),
+    ('after', rf'(?:after|since|later than|from|past) (?P<a>{_TIME})(?: (?:on|onwards?)\b)?'),
+    ('at', rf'(?:right |exactly |just )?(?:at|in) (?:time )?(?P<a>{_MIDDLE})'),
+    ('at', rf'(?:right |exactly )?at (?:time )?(?:about |around |exactly )?(?P<a>{_TIME})'),
+    ('at', rf'(?P<a>{_SINCE}|half-?way (?:through|into) (?:the|this) {_FLIGHT})'),
+    ('at', rf'(?P<a>{_DURATION} in)(?= *$|,)'),
     (
         'all',
-        r'(?:in|during|over|throughout|on) (?:the|this) (?:whole |entire |full )?'
-        r'(?:flight|recording)\b|ever\b|so far\b|in total\b|altogether\b|at any time\b',
+        rf'(?:in|during|over|throughout|on|for|across) (?:the|this|our) {_WHOLE}?{_FLIGHT}|'
+        rf'(?:the )?{_WHOLE}(?:time|{_FLIGHT})|all flight(?: long)?\b|'
+        r'(?:ever|so far|overall|in total|in all|all in all|altogether|anytime|to date)\b|'
+        r'at (?:any|some) (?:time|point|moment|stage)\b|(?:up to|until|till|by) now\b|'
+        rf'(?:since|after) {_START}|from (?:the )?(?:start|beginning) to (?:the )?end\b',
+    ),
+    (
+        'now',
+        r'(?:right )?now\b|currently\b|at (?:the|this) (?:very )?moment\b|at present\b|'
+        r'at the end\b',
     ),
 )
 # Stamps from here on are those of a clock that is set: 2001.
@@ -68,12 +95,15 @@ _LATE = 0.5
 class Instant:
     """A time as it was said. ``seconds`` count from the begin of the flight, ``of_day`` in UTC.
 
-    Both are there where "14:02" may mean either; None is what it cannot mean.
+    Both are there where "14:02" may mean either; None is what it cannot mean. ``ago`` (s) counts
+    back from the end, ``share`` is that of the flight which was over.
     """
 
     said: str
     seconds: float | None = None
     of_day: float | None = None
+    ago: float | None = None
+    share: float | None = None
 
 
 @dataclass(frozen=True)
@@ -130,7 +160,7 @@ def read_span(text: str) -> tuple[Span, str]:
     if len(said) > 1:
         times = '" and "'.join(span.said for span in said)
         raise QuestionError(f'two times are named, "{times}"; ask for one after the other')
-    return (said or [Span()])[0], ' '.join(text.split())
+    return (said or spans or [Span()])[0], ' '.join(text.split())
 
 
 def number_of(text: str) -> float:
@@ -149,9 +179,14 @@ def _span(name: str, found: re.Match[str]) -> Span:
         return Span(last=_duration(a), said=said)
     if name == 'first':
         return Span(end=Instant(a, _duration(a)), said=said)
+    if name.endswith('part'):
+        share = _PARTS[a.split()[0]]
+        if name == 'first part':
+            return Span(end=Instant(a, share=share), said=said)
+        return Span(Instant(a, share=1.0 - share), said=said)
     first = _instant(a, _unit_of(b)) if name == 'between' else _instant(a)
     if name == 'between':
-        return Span(first, _instant(b), said=said)
+        return Span(first, _instant(b, _unit_of(a)), said=said)
     if name == 'at' and a.startswith('the end'):
         return Span(last=0.0, said=said)
     return Span(
@@ -168,25 +203,31 @@ def _unit_of(text: str) -> str:
 
 
 def _instant(text: str, unit: str = '') -> Instant:
+    if re.fullmatch(_MIDDLE, text):
+        return Instant(text, share=0.5)
+    if ago := re.fullmatch(rf'({_DURATION}){_AGO}', text):
+        return Instant(text, ago=_duration(ago.group(1)))
     if ':' in text:
-        parts = [int(part) for part in text.removesuffix('utc').strip().split(':')]
+        clock = re.sub(rf'{_INTO}| ?utc', '', text)
+        parts = [int(part) for part in clock.split(':')]
         if any(part >= 60 for part in parts[1:]):
             raise QuestionError(f'"{text}" is no time; say m:ss of the flight, or h:mm of the day')
         of_day = 3600.0 * parts[0] + 60.0 * parts[1] + (parts[2] if len(parts) > 2 else 0.0)
         can_be_flight = len(parts) == 2 and 'utc' not in text
+        can_be_of_day = parts[0] < 24 and not re.search(_INTO, text)
         return Instant(
             text,
             60.0 * parts[0] + parts[1] if can_be_flight else None,
-            of_day if parts[0] < 24 else None,
+            of_day if can_be_of_day else None,
         )
     if text.startswith('the '):
         # The end is that of the flight, which is cut to it.
         return Instant(text, float('inf') if 'end' in text.split() else 0.0)
-    if bare := re.fullmatch(rf'(?:(?:second|t ?=) ?)?({_DIGITS})', text):
+    if bare := re.fullmatch(rf'(?:(?:second|t ?=) ?)?({NUMBER})', text):
         if not unit and text == bare.group(1):
             raise QuestionError(f'{text} what? say seconds, or m:ss from the begin of the flight')
         is_second = text != bare.group(1)
-        return Instant(text, float(bare.group(1)) * (1.0 if is_second else _UNITS[unit[0]]))
+        return Instant(text, number_of(bare.group(1)) * (1.0 if is_second else _UNITS[unit[0]]))
     return Instant(text, _duration(text))
 
 
@@ -199,6 +240,10 @@ def _duration(text: str) -> float:
 def _stamp_ns(instant: Instant, first_ns: int, last_ns: int) -> int:
     lasted = (last_ns - first_ns) / NS_PER_S
     meant = []
+    if instant.share is not None:
+        meant.append(first_ns + round(instant.share * (last_ns - first_ns)))
+    if instant.ago is not None and instant.ago <= lasted:
+        meant.append(last_ns - round(instant.ago * NS_PER_S))
     if instant.seconds is not None and (
         instant.seconds <= lasted + _LATE or math.isinf(instant.seconds)
     ):

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from mmedge_ros.flight_memory.moment import Motion
 from mmedge_ros.flight_memory.query import LONGEST_QUERY, Attribute
 from mmedge_ros.questions import QuestionError
-from mmedge_ros.questions.grammar import Asked, Kind, Measure, Question, Sense, read_question
+from mmedge_ros.questions.grammar import read_question
 from mmedge_ros.questions.place_words import Anchor, PlaceLimit, Side
+from mmedge_ros.questions.question import Asked, Kind, Measure, Question, Sense
 
 LABELS = ('person', 'car', 'cyclist')
 
@@ -100,7 +101,9 @@ def test_who_is_compared_by_what_is_read() -> None:
     assert question.anchor == Anchor(track=9)
     counts = read('were there fewer cars than people at 0:05')
     assert counts.sense is Sense.FEWER
-    assert [phrase.labels for phrase in counts.than] == [('person',)]
+    assert counts.versus is not None
+    assert [phrase.labels for phrase in counts.versus.phrases] == [('person',)]
+    assert counts.versus.span == counts.span
 
 
 def test_several_objects_count_as_any_of_them() -> None:
@@ -129,7 +132,7 @@ def test_a_track_that_was_called_something_is_remembered_as_such() -> None:
         ('how many people left of track 7', 'left'),
         ('how many people left of something', 'left'),
         ('how many people before 3 s and after 5 s', 'two times'),
-        ('how many people between 3 and 5', '5'),
+        ('how many people between 3 and 5', '3 what'),
         ('how many', 'how many'),
         ('how many people at 0:75', '0:75'),
         ('is track 3 faster than track 3', 'itself'),

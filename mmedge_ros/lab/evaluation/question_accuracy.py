@@ -54,9 +54,9 @@ from mmedge_ros.lab.worker_processes import OnShare
 from mmedge_ros.questions.answer import Answer
 from mmedge_ros.questions.answering import KnownFlight, ask
 from mmedge_ros.questions.counting import CountRange
-from mmedge_ros.questions.grammar import Kind
 from mmedge_ros.questions.observations import Observations, ObservedTrack
 from mmedge_ros.questions.observed_flight import observe_flight
+from mmedge_ros.questions.question import Kind
 from mmedge_ros.records.run_record import software_identity
 from mmedge_ros.replay.recording import Recording
 

@@ -12,8 +12,8 @@ from mmedge_ros.data_types import NS_PER_S, FloatArray
 from mmedge_ros.flight_memory.moment import STILL_BELOW
 from mmedge_ros.flight_memory.relations import NEAR
 from mmedge_ros.lab.evaluation.question_truth import Expected, Sort, TrueQuestion
-from mmedge_ros.questions.grammar import Kind
 from mmedge_ros.questions.observations import DronePath, Observations
+from mmedge_ros.questions.question import Kind
 
 # A distance is right within a tenth, at least within the first (m); places (m), speeds (m/s) and
 # headings (deg) are within the others.

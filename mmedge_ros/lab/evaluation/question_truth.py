@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from mmedge_ros.data_types import FloatArray
 from mmedge_ros.flight_memory.view_maker import LEAST_HEIGHT
 from mmedge_ros.lab.evaluation.truth_matching import MINIMUM_VISIBILITY
-from mmedge_ros.questions.grammar import Kind
 from mmedge_ros.questions.observations import Observations, ObservedTrack
 from mmedge_ros.questions.observed_flight import drone_path
+from mmedge_ros.questions.question import Kind
 from mmedge_ros.records.ground_truth import GroundTruth
 
 # One of our tracks is of the object that is nearest to it, within this (m), most of the time.
