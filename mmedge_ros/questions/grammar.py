@@ -115,7 +115,7 @@ def _two_counts(words: str, labels: Collection[str]) -> Question | None:
     spans = [side.span if side.span.said else None for side in (ours, theirs)]
     ours = replace(ours, span=spans[0] or theirs.span, places=ours.places or theirs.places)
     theirs = replace(theirs, span=spans[1] or ours.span, places=theirs.places or ours.places)
-    if replace(ours, taken_as=()) == replace(theirs, taken_as=()):
+    if _meant(ours) == _meant(theirs):
         raise QuestionError('both sides of the comparison are the same; name what differs')
     is_yes_or_no = is_of_more and not groups['joint'].startswith('or')
     return replace(
@@ -127,6 +127,12 @@ def _two_counts(words: str, labels: Collection[str]) -> Question | None:
         is_yes_or_no=is_yes_or_no,
         is_past=not _is_present(words),
     )
+
+
+def _meant(side: Question) -> Question:
+    """Return one side of a comparison without its words."""
+    phrases = tuple(replace(phrase, words=()) for phrase in side.phrases)
+    return replace(side, phrases=phrases, span=replace(side.span, said=''), taken_as=())
 
 
 def _is_present(words: str) -> bool:
@@ -197,8 +203,9 @@ class _Reader:
                 continue
             groups = found.groupdict()
             measure, is_largest = (COMPARATIVES | SUPERLATIVES)[groups['than']]
+            noun = groups.get('noun') or 'one'
             return replace(
-                self._two(groups['a'], groups['b']),
+                self._two(*(re.sub(r'\bone\b', noun, groups[side]) for side in 'ab')),
                 measure=measure,
                 anchor=self._anchor(groups.get('anchor') or groups.get('other_anchor')),
                 is_largest=is_largest,
@@ -271,7 +278,9 @@ class _Reader:
             if phrase is None or phrase != Phrase(motions=phrase.motions, words=phrase.words):
                 return ()
             read.append(phrase.motions)
-        return read[0] if all(read) else ()
+        # "Not walking" does not say running, but not standing says moving.
+        is_one = len(read) == 1 or sum(Motion.STILL in motions for motions in read) == 1
+        return read[0] if all(read) and is_one else ()
 
     def _with_places(self) -> Question:
         if found := re.fullmatch(EXTREMES, self._words):

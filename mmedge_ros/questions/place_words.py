@@ -62,7 +62,9 @@ class PlaceLimit:
 
 
 DRONE = r'(?:(?:the|our|my|this) )?(?:drone|uav|aircraft|copter|quadcopter|us|you|me|here)\b'
-TRACK = r'(?:(?:the )?(?:track|id|object|number|no)\b ?)?#?\d{1,9}\b(?! ?(?:m|met\w+|s|sec\w*)\b)'
+TRACK = (
+    r'(?:(?:the )?(?:track|id|object|number|no|nr)\b ?)?#?\d{1,9}\b(?! ?(?:m|met\w+|s|sec\w*)\b)'
+)
 _REAL = r'-?\d{1,6}(?:\.\d{1,3})?'
 _SPOT = rf'(?:(?:the )?(?:point|place|position|spot)? ?(?:at )?\(?{_REAL} ?, ?{_REAL}\)?)'
 ANCHOR = rf'(?:{DRONE}|{_SPOT}|{TRACK})'

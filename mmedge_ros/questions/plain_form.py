@@ -25,7 +25,7 @@ _HAD_SEEN = (
     r'caught|captured|encountered|came across|filmed|had)\b'
 )
 _GOT = rf'(?:{_SAW}|(?:have|had|get|got)\b)'
-_TRACK = r'(?:the )?(?:track|person|car|dog|cyclist|object|id|number) #?\d{1,9}\b'
+_TRACK = r'(?:the )?(?:track|person|car|dog|cyclist|object|id|number|nr) #?\d{1,9}\b'
 _THING = rf'(?:{_TRACK}|(?:the|that|this) [a-z][\w -]*?|any(?:one|body|thing))'
 _ASKED = r'(?=(?:how|what|which|who|where|when|whether|if|in what|in which|at what)\b)'
 _WAS = r'(?:was|were|is|are|has|have|had|did|does|do)'
@@ -85,6 +85,21 @@ _ORDERED: tuple[_Rule, ...] = (
         r'\1 \3 \2',
     ),
     (r'^(?:is|was) ((?:track|object|id) #?\d+) an? [a-z]+,? or an? [a-z]+ *$', r'what is \1'),
+    (
+        rf'^({_TRACK}) (?:still )?(?=(?:moving|standing|walking|running|driving|approaching)\b)',
+        r'is \1 ',
+    ),
+    (r'^(?:more|fewer)\b', r'were there \g<0>'),
+    (r'^(?!how)(.+?),? how many *$', r'how many \1'),
+    (
+        r'^(?:give|show|tell|name|list)(?: (?:me|us))? the (?=(?:fast|quick|slow|clos|near|farth|'
+        r'furth)\w*est\b)',
+        'what was the ',
+    ),
+    # "the dog, track 40"
+    (r'\bthe (person|dog|car|cyclist) track (\d{1,9})\b(?! or\b)', r'\1 \2'),
+    (r'\ba man or (?:a )?woman\b', 'a person'),
+    (r'\bmen and women\b', 'people'),
     (r'^(?:any|anyone|anybody|anything|someone|somebody|something)\b', r'was there \g<0>'),
     (r'^(?:total |overall )?(?:number|count) of\b', 'how many'),
     (
@@ -153,7 +168,7 @@ _SIGHTS: tuple[_Rule, ...] = (
         rf' (?:by|past|through|along)(?: (?:us|here|the drone))?{_REST}',
         'appeared',
     ),
-    (rf'\bpass(?:ed|es|ing){_REST}', 'appeared'),
+    (rf'\bpass(?:ed|es|ing)?{_REST}', 'appeared'),
     (
         r'\b(?:c[ao]m(?:e|es|ing)|enter(?:ed|s|ing)?|g[oe]t(?:s|ting)?)(?: into)? (?:the |our )?'
         r'(?:view|sight|picture|frame|field of view)\b',
@@ -269,7 +284,7 @@ def plain_form(words: str) -> str:
 
     :param words: in lower case, one space between them
     """
-    words = _exchanged(words, _SPELLED)
+    words = _spelled(_exchanged(words, _SPELLED))
     words = _without(words, _ENDED)
     words = _without(words, _BEGUN)
     words = _named_last(words)
@@ -279,6 +294,34 @@ def plain_form(words: str) -> str:
     for rules in (_TIMES, _ORDERED, _SIGHTS, _MOTIONS, _PLACES, _NUMBERS):
         words = _exchanged(words, rules)
     return ' '.join(words.split())
+
+
+def _spelled(words: str) -> str:
+    """Mend words of which one letter is missing, or two have changed places."""
+    return re.sub(r'[a-z]+', lambda found: _MISSPELLED.get(found.group(), found.group()), words)
+
+
+def _misspelled() -> dict[str, str]:
+    mended = {}
+    for word in _OFTEN_MISSPELLED:
+        for place in range(1, len(word)):
+            mended[word[:place] + word[place + 1 :]] = word
+            swapped = word[:place] + word[place + 1 : place + 2] + word[place]
+            mended[swapped + word[place + 2 :]] = word
+    return {wrong: word for wrong, word in mended.items() if wrong not in _WORDS_ALIKE}
+
+
+_OFTEN_MISSPELLED = (
+    *('there', 'which', 'people', 'person', 'within', 'metres', 'between', 'before', 'during'),
+    *('closest', 'nearest', 'fastest', 'walking', 'running', 'standing', 'seconds', 'minutes'),
+    *('cyclists', 'children', 'moving'),
+)
+# These are words of their own.
+_WORDS_ALIKE = {
+    *('three', 'thee', 'closet', 'waking', 'sanding', 'meters', 'second', 'minute', 'cyclist'),
+    *('ruining', 'metre', *_OFTEN_MISSPELLED),
+}
+_MISSPELLED = _misspelled()
 
 
 def _exchanged(words: str, rules: tuple[_Rule, ...]) -> str:

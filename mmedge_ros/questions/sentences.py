@@ -47,7 +47,7 @@ PAIRS = (
     rf'{_DID} (?P<a>{_NAMED}) (?:(?:{CAME}|{_GO}|{_MOVE}|{_SEEN}) )?(?:any )?{_COMPARED}{_FAR}'
     rf'{_MEASURED} than (?P<b>{_NAMED})(?: (?:is|was|did))?'
     rf'{_MEASURED.replace("anchor", "other_anchor")}',
-    rf'(?:who|what|which)(?: one| track| of (?:them|the two))? (?P<verb>\w+)'
+    rf'(?:who|what|which)(?: one| track| of (?:them|the two)| (?P<noun>[a-z]+))? (?P<verb>\w+)'
     rf'(?: (?:{_GO}|{CAME}|{_SEEN}))?(?: the)? {_COMPARED}{_FAR}(?: {_SEEN})?{_MEASURED},? ?'
     r'(?:of )?'
     rf'(?P<a>{_NAMED}) or (?P<b>{_NAMED})',

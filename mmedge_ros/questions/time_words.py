@@ -56,6 +56,7 @@ _PART = rf'(?:half|third|quarter)\b(?: of (?:the|this|our) {_FLIGHT})?'
 _WHOLE = r'(?:whole |entire |full |complete )'
 _RULES = (
     ('last', rf'{_IN}{_LAST} (?P<a>{_DURATION}|{_LONE})(?: of (?:the|this|our) {_FLIGHT})?'),
+    ('last', rf'(?:(?:in|during|over|within) )?{_LAST} (?P<a>{_DIGITS} ?{_UNIT})'),
     ('first', rf'{_IN}{_FIRST} (?P<a>{_DURATION}|{_LONE})(?: of (?:the|this|our) {_FLIGHT})?'),
     ('last part', rf'{_IN}(?:{_LAST}|second) (?P<a>{_PART})(?<!second third)(?<!second quarter)'),
     ('first part', rf'{_IN}{_FIRST} (?P<a>{_PART})'),
@@ -64,6 +65,7 @@ _RULES = (
         rf'(?:in |anywhere )?(?:between|from) (?P<a>{_TIME}|{_DIGITS}) ?(?:and|to|until|till|-) '
         rf'?(?P<b>{_TIME}|{NUMBER}(?= *$|,))',
     ),
+    ('at', rf'(?P<a>{_DURATION} before the end(?: of the {_FLIGHT})?)'),
     ('before', rf'(?:before|until|till|earlier than|up to|prior to) (?P<a>{_TIME})'),
     ('after', rf'(?:after|since|later than|from|past) (?P<a>{_TIME})(?: (?:on|onwards?)\b)?'),
     ('at', rf'(?:right |exactly |just )?(?:at|in) (?:time )?(?P<a>{_MIDDLE})'),
@@ -72,7 +74,7 @@ _RULES = (
     ('at', rf'(?P<a>{_DURATION} in)(?= *$|,)'),
     (
         'all',
-        rf'(?:in|during|over|throughout|on|for|across) (?:the|this|our) {_WHOLE}?{_FLIGHT}|'
+        rf'(?:in|during|over|throughout|on|for|across|of) (?:the|this|our) {_WHOLE}?{_FLIGHT}|'
         rf'(?:the )?{_WHOLE}(?:time|{_FLIGHT})|all flight(?: long)?\b|'
         r'(?:ever|so far|overall|in total|in all|all in all|altogether|anytime|to date)\b|'
         r'at (?:any|some) (?:time|point|moment|stage)\b|(?:up to|until|till|by) now\b|'

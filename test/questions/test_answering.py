@@ -73,6 +73,14 @@ def value(text: str) -> object:
         ('are there more people than cars at 8 s', True),
         ('were there at least three people at 2 s', False),
         ('were there exactly 2 people at 2 s', True),
+        ('is anybody near track 2', False),
+        ('was anybody behind us in the first half of the flight', False),
+        ('were there more people at 8 s than at 2 s', True),
+        ('were there more people moving or standing at 8 s', True),
+        ('who was seen first', 1),
+        ('who appeared first, track 3 or track 1', 1),
+        ('was track 3 ever running', True),
+        ('how many people were between 11 and 13 m from the drone 8 s ago', 1),
     ],
 )
 def test_each_kind_of_question_is_answered(text: str, expected: object) -> None:
@@ -89,12 +97,25 @@ def test_each_kind_of_question_is_answered(text: str, expected: object) -> None:
         ('how close did track 2 come to track 4', 1.0),
         ('how far is track 2 from 10, 0', 8.0),
         ('when was track 3 first seen', 6.0),
+        ('what was the top speed of track 3', 3.0),
+        ('how long was track 3 in view', 4.1),
+        ('how long was track 3 running before 7.95 s', 2.0),
+        ('how close did anyone get to the car', 1.0),
+        ('when did you last see the car', 10.0),
     ],
 )
 def test_measured_answers_are_numbers(text: str, expected: float) -> None:
     found = value(text)
     assert isinstance(found, float)
     assert math.isclose(found, expected, abs_tol=1e-6)
+
+
+def test_what_is_asked_in_the_present_is_of_the_newest_instant() -> None:
+    gone = observed(walked(1, span=(0.0, 4.0)), walked(2, span=(5.0, 10.0)), drone=hovering())
+    assert asked('is track 1 moving', gone).text.endswith('at 4.0 s.')
+    assert asked('who is there', gone).value == (2,)
+    assert asked('who was there', gone).value == (1, 2)
+    assert 'at 10.0 s' in asked('is there a car', gone).text
 
 
 def test_an_answer_names_what_it_rests_on() -> None:
@@ -135,6 +156,8 @@ def test_a_range_that_was_never_judged_states_no_coverage(text: str) -> None:
         ('how fast was track 3 at 2 s', 'not tracked at 2.0 s; it was from 6.0 to 10.0 s'),
         ('is car 1 moving', 'track 1 is a person'),
         ('how fast is the person', '3 tracks are meant'),
+        ('was the car faster than the person', '3 tracks are meant'),
+        ('was the cyclist faster than the car', 'no cyclist was seen'),
         ('how many people in red', 'memory build'),
         ('which cyclist was fastest', 'no cyclist was seen'),
         ('how many unicorns', 'not understood: unicorns'),
