@@ -24,8 +24,8 @@ from mmedge_ros.lab.evaluation.question_truth import (
 )
 from mmedge_ros.questions.answering import KnownFlight, ask
 from mmedge_ros.questions.counting import CountRange
-from mmedge_ros.questions.question import Kind
 from mmedge_ros.questions.observations import Observations
+from mmedge_ros.questions.question import Kind
 from mmedge_ros.records.ground_truth import GroundTruth, TrueObject, TrueScene
 
 
