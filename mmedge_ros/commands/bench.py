@@ -13,6 +13,7 @@ import typer
 
 from mmedge_ros.commands.bench_adaptation import adaptation
 from mmedge_ros.commands.bench_bricks import bricks
+from mmedge_ros.commands.bench_describing import describing
 from mmedge_ros.commands.bench_memory import memory
 from mmedge_ros.commands.bench_model import model
 from mmedge_ros.commands.bench_power import power
@@ -40,6 +41,7 @@ bench_app.command()(memory)
 bench_app.command()(ring)
 bench_app.command()(bricks)
 bench_app.command()(model)
+bench_app.command()(describing)
 
 _LIMITS = '60,80,120,140,160'
 _LONGEST_MS = 1e8

@@ -104,7 +104,7 @@ def _run(
     from mmedge_ros.records.run_record import software_identity
 
     out.mkdir(parents=True, exist_ok=True)
-    bag = flight or _simulated(out, phase_seconds * len(percents))
+    bag = flight or simulated_flight(out, phase_seconds * len(percents))
     model, space = chosen_space(bag, detector)
     path = profile_file or out / _PROFILE
     known, oracles = _oracle(bag, model, space, limit, percents, path, profile_file is None)
@@ -139,7 +139,7 @@ def _run(
     return report
 
 
-def _simulated(out: Path, seconds: float) -> Path:
+def simulated_flight(out: Path, seconds: float) -> Path:
     """Return a flight in the folder of the report, kept for the next time."""
     from dataclasses import replace
 

@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mmedge_ros.configuration.configuration_space import ConfigurationGrid
-from mmedge_ros.parameter import parameter
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
@@ -40,13 +39,9 @@ class OptimizerParameters:
     # Accuracy by which another configuration must be better before it replaces one that still
     # keeps the limit.
     hysteresis: float = 0.0
-    headroom: float = parameter(
-        0.05,
-        'Share of the limit that another configuration must leave free before it replaces the '
-        'present one, where any does; covers the noise of the predicted latency',
-        minimum=0.0,
-        maximum=0.9,
-    )
+    # Share of the limit that another configuration must leave free before it replaces the present
+    # one, where any does; covers the noise of the predicted latency.
+    headroom: float = 0.05
     # Where nothing keeps the limit, latencies that differ by at most this share count as equal: of
     # them the one with the least load is taken.
     alike: float = 0.05

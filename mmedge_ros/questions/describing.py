@@ -34,7 +34,8 @@ from mmedge_ros.questions.model_client import ModelError, StreamedAnswer, never,
 from mmedge_ros.questions.model_prompt import description_messages
 
 # So many sentences of a kind count, so few are enough, and this quantile of theirs is announced.
-_COUNTED, _ENOUGH, _UPPER = 32, 5, 0.95
+# They are few, because perception itself makes them slow, and what it does changes.
+_COUNTED, _ENOUGH, _UPPER = 16, 5, 0.95
 # How long what is announced holds (s).
 _LEASE = 2.0
 # A sentence in work for so many times what they take is none that comes.
@@ -42,8 +43,8 @@ _OVERDUE = 2.0
 # s: what loading and a sentence may take, and how long a model that failed is left alone.
 _LOADING, _LONGEST_SENTENCE, _RETRY = 120.0, 30.0, 5.0
 _LONGEST_WORDS = 300
-# Ends the name of the figure of a kind.
-TAKES = ' takes (ms, 95 %)'
+# The name of a figure, and the end of that of a kind.
+NEWEST, TAKES = 'newest sentence (ms)', ' takes (ms, 95 %)'
 
 
 class Kind(NamedTuple):
@@ -84,17 +85,18 @@ class DescribeParameters:
         0.0,
         60.0,
     )
-    announce: bool = parameter(
-        True, 'whether the optimiser is told, so that decisions leave the model its time'
-    )
 
 
 @dataclass
 class DescribeCounts:
-    """Sentences, those within the limit of the user, and decisions that were not described."""
+    """Sentences, those within the limit of the user, and decisions that were not described.
+
+    ``newest`` is the time (s) from the end of a window to the sentence that was made last.
+    """
 
     sentences: int = 0
     in_time: int = 0
+    newest: float = math.nan
     skipped: int = 0
 
 
@@ -167,19 +169,17 @@ class Describer:
 
         NaN before there were enough of them.
         """
-        times = list(self._times.get(kind, ()))
-        return float(np.quantile(times, _UPPER)) if len(times) >= _ENOUGH else math.nan
+        return self._quantile(kind, _UPPER)
 
     def demands(self) -> list[LatencyDemand]:
         """Return what is to be announced now, for each kind; nothing where that is of no use.
 
-        So it is while a question is answered, where the model fails or hangs, and where it takes
-        longer alone than a sentence may.
+        So it is while a question is answered, where the model fails or hangs, and where most
+        sentences alone take longer than they may.
         """
         limit = self._parameters.total_limit
         with self._turn:
-            is_silent = self._questions or self.problem or self._is_closed
-            if is_silent or not self._parameters.announce:
+            if self._questions or self.problem or self._is_closed:
                 return []
             upper = {kind: self.upper(kind) for kind in self._parameters.kinds}
             worked = self._monotonic() - self._begun if self._busy else 0.0
@@ -188,17 +188,14 @@ class Describer:
         return [
             LatencyDemand(f'describing: {kind}', seconds, limit, _LEASE)
             for kind, seconds in upper.items()
-            if seconds < limit
+            if self._quantile(kind, 0.5) < limit
         ]
 
     def missing(self) -> list[str]:
         """Say what is wrong with the model."""
         limit = self._parameters.total_limit
-        slow = [kind for kind in self._parameters.kinds if self.upper(kind) >= limit > 0.0]
-        words = [
-            f'sentences ({kind}) take {self.upper(kind):.2f} s, and {limit:g} s are all they may'
-            for kind in slow
-        ]
+        slow = [kind for kind in self.kinds if self._quantile(kind, 0.5) >= limit > 0.0]
+        words = [f'most sentences ({kind}) take longer alone than {limit:g} s' for kind in slow]
         return [*([self.problem] if self.problem else []), *words]
 
     @contextmanager
@@ -262,8 +259,13 @@ class Describer:
         self._times[kind].append(taken)
         self._number += 1
         self.counts.sentences += 1
-        self.counts.in_time += decision.latency + taken <= self._parameters.total_limit
+        self.counts.newest = decision.latency + taken
+        self.counts.in_time += self.counts.newest <= self._parameters.total_limit
         return words
+
+    def _quantile(self, kind: str, share: float) -> float:
+        times = list(self._times.get(kind, ()))
+        return float(np.quantile(times, share)) if len(times) >= _ENOUGH else math.nan
 
     def _free(self) -> None:
         with self._turn:

@@ -149,14 +149,16 @@ class OwnModel:
                 self.server.stop(deadline)
 
 
-def language_model(name: str, projector: Path | None = None) -> LanguageModel:
+def language_model(
+    name: str, projector: Path | None = None, stays: bool = False
+) -> RunningModel | OwnModel:
     """Return what answers: a server that runs, by its address, or a file of the user's own.
 
     :raises ModelError: for an address that is none of this machine
     """
     if '://' in name or name.startswith('unix:'):
         return RunningModel(read_endpoint(name))
-    return OwnModel(ModelServer(ModelFiles(Path(name), projector)))
+    return OwnModel(ModelServer(ModelFiles(Path(name), projector)), stays)
 
 
 def explain(

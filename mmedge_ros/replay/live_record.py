@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -38,6 +39,8 @@ class LiveRecord:
         self.status: PlaybackStatus | None = None
         self.notes: list[str] = []
         self.input_problems: dict[str, str] = {}
+        # What a node that describes decisions says of itself, by instant of the graph.
+        self.described: list[tuple[int, Mapping[str, str]]] = []
         self._decisions: list[Decision] = []
         self._features: list[UnitFeatures] = []
         self._outcomes: dict[UnitKey, UnitOutcome] = {}
@@ -75,6 +78,11 @@ class LiveRecord:
 
     def add_state(self, stamp_ns: int, state: SystemState) -> None:
         self._states.append((stamp_ns, state))
+
+    def add_status(self, stamp_ns: int, figures: Mapping[str, str]) -> None:
+        """Take in what a node says of itself; only that of sentences is kept."""
+        if 'sentences' in figures:
+            self.described.append((stamp_ns, figures))
 
     def share(self) -> float:
         """Return how much of the recording has been decided, 0..1."""

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from mmedge_ros.encoding.bundle.default_model import default_detector
 from mmedge_ros.parameter import ParameterError, group, parameter
+from mmedge_ros.questions.describing import DescribeParameters
 from mmedge_ros.questions.explain import LanguageModel, language_model
 from mmedge_ros.questions.live_flight import LiveFlight
 from mmedge_ros.ros.memory_setup import memory_place
@@ -40,6 +41,7 @@ class QuestionParameters:
     )
     projector: str = parameter('', 'projector (mmproj) that lets a GGUF see pictures')
     detection: DetectedLabels = group(DetectedLabels)
+    describe: DescribeParameters = group(DescribeParameters)
 
 
 def live_flight(
@@ -63,4 +65,5 @@ def model_of(parameters: QuestionParameters) -> LanguageModel | None:
         raise ParameterError('projector: goes with a GGUF file as model')
     if not p.model:
         return None
-    return language_model(p.model, Path(p.projector) if p.projector else None)
+    projector = Path(p.projector) if p.projector else None
+    return language_model(p.model, projector, stays=bool(p.describe.kinds))

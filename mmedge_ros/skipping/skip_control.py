@@ -37,14 +37,9 @@ class SkipParameters:
         0.0,
         0.5,
     )
-    sensed_share: float = parameter(
-        0.5,
-        'share of the units of the slow sensor that a window must have before it may be decided '
-        'early; bounds what can be saved',
-        '',
-        0.0,
-        1.0,
-    )
+    # Share of the units of the slow sensor that a window must have before it may be decided early;
+    # bounds what can be saved.
+    sensed_share: float = 0.5
     longest_lease: float = parameter(
         0.5, 'the forced refresh: no sensor rests longer than this', 's', 0.05, 5.0
     )

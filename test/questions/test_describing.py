@@ -48,9 +48,7 @@ class Ready:
 class Desk:
     """A describer with a model that answers when it is let, on a clock of its own."""
 
-    def __init__(
-        self, kinds: Sequence[str] = ('scene',), total_limit: float = LIMIT, announce: bool = True
-    ) -> None:
+    def __init__(self, kinds: Sequence[str] = ('scene',), total_limit: float = LIMIT) -> None:
         self.now = 0.0
         self.taken = 0.5
         self.problem, self.words = '', 'sentence\n{}'
@@ -62,7 +60,7 @@ class Desk:
         self.tokens: list[int] = []
         self.describer = Describer(
             self,
-            DescribeParameters(tuple(kinds), total_limit, announce),
+            DescribeParameters(tuple(kinds), total_limit),
             self.said.append,
             monotonic=lambda: self.now,
             start=self.at_work.append,
@@ -172,6 +170,7 @@ def test_sentences_count_as_in_time_by_the_latency_of_their_decision() -> None:
     desk.finish()
     counts = desk.describer.counts
     assert (counts.sentences, counts.in_time) == (2, 1)
+    assert counts.newest == pytest.approx(1.01)
 
 
 def test_without_a_limit_of_the_user_nothing_is_claimed() -> None:
@@ -182,12 +181,22 @@ def test_without_a_limit_of_the_user_nothing_is_claimed() -> None:
     assert desk.describer.missing() == []
 
 
+def test_where_only_the_slowest_sentences_are_late_perception_is_left_the_least() -> None:
+    desk = Desk()
+    desk.taken = 0.9
+    desk.describe(10)
+    desk.taken = 1.1
+    desk.describe(2)
+    assert desk.limit() == 0.02
+    assert desk.describer.missing() == []
+
+
 def test_a_model_that_is_too_slow_alone_claims_nothing_and_is_named() -> None:
     desk = Desk()
     desk.taken = 1.5
     desk.describe(5)
     assert desk.limit() == USUAL
-    assert desk.describer.missing() == ['sentences (scene) take 1.50 s, and 1 s are all they may']
+    assert desk.describer.missing() == ['most sentences (scene) take longer alone than 1 s']
 
 
 def test_kinds_take_turns_and_the_hardest_leaves_least() -> None:
@@ -240,14 +249,6 @@ def test_a_model_that_says_nothing_is_said_to() -> None:
     desk.describe()
     assert desk.said == []
     assert desk.describer.missing() == ['the model said nothing of a decision']
-
-
-def test_decisions_are_described_without_being_announced() -> None:
-    desk = Desk(announce=False)
-    desk.taken = 0.94
-    desk.describe(5)
-    assert desk.describer.counts.in_time == 5
-    assert desk.describer.demands() == []
 
 
 def test_a_model_that_hangs_claims_no_more() -> None:

@@ -119,10 +119,17 @@ def _obeying(node: NodeDescription, plan: CpuStepPlan) -> NodeDescription:
     """Give the optimiser the limit of the plan; return any other node as it is."""
     if node.executable != OPTIMIZER:
         return node
-    parameters = {**node.parameters, 'adaptation.latency_limit': plan.limit}
-    if not plan.caps:
-        for grade in ('worrying', 'bad'):
-            parameters[f'adaptation.caps.{grade}.camera_rate'] = 0.0
-            parameters[f'adaptation.caps.{grade}.radar_rate'] = 0.0
-            parameters[f'adaptation.caps.{grade}.level'] = ''
-    return replace(node, parameters=parameters)
+    caps = {} if plan.caps else without_caps()
+    limit = {'adaptation.latency_limit': plan.limit}
+    return replace(node, parameters={**node.parameters, **limit, **caps})
+
+
+def without_caps() -> dict[str, Any]:
+    """Return parameters of an optimiser that battery and computer do not cap."""
+    caps = {
+        f'adaptation.caps.{grade}.{name}': nothing
+        for grade in ('worrying', 'bad')
+        for name, nothing in (('camera_rate', 0.0), ('radar_rate', 0.0), ('level', ''))
+    }
+    power = {f'adaptation.power.{name}': 0.0 for name in ('reserve', 'high', 'low')}
+    return {**caps, **power}

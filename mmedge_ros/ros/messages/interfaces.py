@@ -182,7 +182,7 @@ INTERFACES = (
         names.LATENCY_DEMAND,
         'mmedge_ros/msg/LatencyDemand',
         RESULT,
-        (),
+        ('questions',),
         ('configuration_optimizer',),
         'how long a consumer works on a decision: a lease that shortens the latency limit',
         recorded=True,
@@ -261,6 +261,14 @@ INTERFACES = (
         (),
         'in its first line the question, then its answer, then what a language model says if '
         'there is one',
+    ),
+    Interface(
+        names.DESCRIPTION,
+        'std_msgs/msg/String',
+        RESULT,
+        ('questions',),
+        (),
+        'a sentence of a language model about the newest decision',
     ),
     Interface(
         names.WAKE,

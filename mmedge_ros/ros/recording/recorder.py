@@ -66,7 +66,9 @@ class Recorder(Node):
         self._record.add_state(stamp_ns, state_from_message(message))
 
     def _on_diagnostics(self, message: DiagnosticArray) -> None:
+        stamp_ns = conversions.from_time(message.header.stamp)
         for status in message.status:
+            self._record.add_status(stamp_ns, {v.key: v.value for v in status.values})
             for value in status.values:
                 if value.key.startswith(PROBLEM_PREFIX) and value.value not in ('', '0'):
                     what = value.key.removeprefix(PROBLEM_PREFIX)

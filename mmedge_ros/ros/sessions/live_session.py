@@ -48,7 +48,7 @@ class LiveOptions:
     ``optimise`` lets the graph choose rates and levels, by the unit times of ``profile``.
     ``view`` is the port of the live page; 0 makes none. About every ``reuse``-th picture is
     encoded. ``recogniser`` says more of tracked objects. ``memory`` is the folder of a flight
-    memory.
+    memory. ``questions`` are parameters of a node that answers questions.
     """
 
     bag: str
@@ -66,6 +66,7 @@ class LiveOptions:
     reuse: int = 1
     recogniser: str = ''
     memory: str = ''
+    questions: Mapping[str, Any] | None = None
 
 
 Progress = Callable[[float, LiveRecord], None]
@@ -199,6 +200,7 @@ def replay_live(options: LiveOptions, on_progress: Progress | None = None) -> Ru
             reuse=options.reuse,
             recogniser=options.recogniser,
             memory=options.memory,
+            questions=options.questions,
         )
         first_ns, last_ns = recording.arrivals_ns()
         folder = options.logs or Path(scratch)

@@ -107,11 +107,13 @@ def measure(
     phases: Sequence[Phase],
     duration: PhaseDuration,
     on_phase: PhaseProgress,
+    questions: Mapping[str, Any] | None = None,
 ) -> list[tuple[Phase, PhaseSamples]]:
     """Fly a recording over and over, and measure each phase until there is enough of it.
 
     :param on_phase: called with the share done, the phase, and what is still lacking of it (by
         stage, how often it was measured); nothing is when the phase begins
+    :param questions: parameters of a node that describes decisions meanwhile; None makes none
     :raises ReplayError: when the recording cannot be used or the graph does not run
     """
     set_profile()
@@ -122,7 +124,9 @@ def measure(
                 f'{bag} has no {" and no ".join(sorted(absent))}: name a recording with all '
                 'sensors, or none to simulate one'
             )
-        nodes = bag_graph(recording, str(model), loop=True, wait_for=('profiler',))
+        nodes = bag_graph(
+            recording, str(model), loop=True, wait_for=('profiler',), questions=questions
+        )
     nodes = [with_deadline(node, _DEADLINE) for node in nodes]
     with (
         tempfile.TemporaryDirectory(prefix='mmedge_') as scratch,
