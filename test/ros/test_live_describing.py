@@ -34,7 +34,10 @@ def decision_now() -> msg.TrackArray:
 def answer(connection: socket.socket, ended: threading.Event) -> None:
     request = b''
     while b'\r\n\r\n{' not in request or not request.endswith(b'}'):
-        request += connection.recv(65536)
+        received = connection.recv(65536)
+        if not received:
+            return
+        request += received
     if not ended.is_set():
         connection.sendall(STREAM + event('One person walks by.') + DONE)
 
