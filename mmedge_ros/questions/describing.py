@@ -244,16 +244,23 @@ class Describer:
         :raises ModelError: if there is none
         """
         task, tokens = KINDS[kind]
-        phases: list[Phase] = []
+        is_loaded = False
+
+        def on_phase(phase: Phase) -> None:
+            nonlocal is_loaded
+            if phase is Phase.LOADING:
+                # Nothing is announced before it works again.
+                is_loaded, self.problem = True, 'the model is being loaded'
+
         longest = max(_LONGEST_SENTENCE, self._parameters.total_limit)
-        with self._model.serving(self._monotonic() + _LOADING + longest, phases.append) as ready:
+        with self._model.serving(self._monotonic() + _LOADING + longest, on_phase) as ready:
             messages = description_messages(decision, task)
             until = self._monotonic() + longest
             said = self._ask(ready, messages, until=until, bound=False, most_tokens=tokens)
         words = printable(said.text)[:_LONGEST_WORDS]
         if not words:
             raise ModelError('the model said nothing of a decision')
-        if Phase.LOADING in phases:
+        if is_loaded:
             return ''
         taken = self._monotonic() - self._begun
         self._times[kind].append(taken)

@@ -40,13 +40,13 @@ class DescribingOutput:
         self._node, self._clock, self._own = node, clock, model
         self._describer: Describer | None = None
         self._announced_at = -_PERIOD
+        self._sentences = node.create_publisher(String, names.DESCRIPTION, qos.RESULT)
+        self._demands = node.create_publisher(msg.LatencyDemand, names.LATENCY_DEMAND, qos.RESULT)
         if not parameters.kinds:
             return
         if model is None:
             raise ParameterError('describe.kinds: name the model that describes, as model')
         self._describer = Describer(model, parameters, self._publish)
-        self._sentences = node.create_publisher(String, names.DESCRIPTION, qos.RESULT)
-        self._demands = node.create_publisher(msg.LatencyDemand, names.LATENCY_DEMAND, qos.RESULT)
 
     @property
     def model(self) -> LanguageModel | None:
