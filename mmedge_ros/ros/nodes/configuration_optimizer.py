@@ -65,7 +65,7 @@ class ConfigurationOptimizerNode(Node):
             (msg.TrackArray, names.TRACKS, self._on_tracks),
             (msg.SystemState, names.SYSTEM_STATE, self._on_state),
             (msg.BrickPlan, names.BRICK_PLAN, self._on_bricks),
-            (String, names.WAKE, self._on_wake),
+            (String, names.WAKE, lambda _: self._loop.bounds.wake(time.monotonic())),
         ]
         if self._choice is not None:
             subscriptions += [
@@ -121,17 +121,12 @@ class ConfigurationOptimizerNode(Node):
         bricks = conversions.from_brick_plan(message)
         self._loop.bounds.placement.take(bricks, time.monotonic())
 
-    def _on_wake(self, _: String) -> None:
-        self._loop.bounds.wake(time.monotonic())
-
     def _on_demand(self, message: msg.LatencyDemand) -> None:
         assert self._choice is not None
         demand = demand_from_message(message, self._ros_clock.now_ns())
         if not self._choice.demanded(demand, time.monotonic()):
-            self.get_logger().warning(
-                f'latency demand not used: {self._choice.budget.problem}',
-                throttle_duration_sec=5.0,
-            )
+            words = f'latency demand not used: {self._choice.budget.problem}'
+            self.get_logger().warning(words, throttle_duration_sec=5.0)
 
     def _decide(self) -> None:
         now_ns = self._ros_clock.now_ns()
