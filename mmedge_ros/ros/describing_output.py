@@ -13,7 +13,7 @@ from mmedge_ros.configuration.latency_budget import LatencyDemand
 from mmedge_ros.data_types import NS_PER_S, Decision
 from mmedge_ros.parameter import ParameterError
 from mmedge_ros.questions.describing import NEWEST, TAKES, DescribeParameters, Describer
-from mmedge_ros.questions.explain import LanguageModel, OwnModel, RunningModel
+from mmedge_ros.questions.explain import LanguageModel, OwnModel
 from mmedge_ros.ros.messages import conversions, names, qos
 from mmedge_ros.ros.ros_clock import RosClock
 
@@ -34,7 +34,7 @@ class DescribingOutput:
         self,
         node: Node,
         clock: RosClock,
-        model: RunningModel | OwnModel | None,
+        model: LanguageModel | None,
         parameters: DescribeParameters,
     ) -> None:
         self._node, self._clock, self._own = node, clock, model
