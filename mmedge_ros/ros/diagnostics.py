@@ -34,6 +34,11 @@ def node_name(status: DiagnosticStatus) -> str:
     return name.removeprefix(NAME_PREFIX) if name.startswith(NAME_PREFIX) else ''
 
 
+def status_name(node: Node) -> str:
+    """Return what the status of a node is called; two drones share one /diagnostics."""
+    return f'{NAME_PREFIX}{node.get_fully_qualified_name().lstrip("/")}'
+
+
 class Watch(Protocol):
     """Knows what a node is missing: an InputWatch, or a driver's own."""
 
@@ -81,7 +86,7 @@ class Diagnostics:
         self._published_at = time.monotonic()
         status = DiagnosticStatus(
             level=self._told,
-            name=f'{NAME_PREFIX}{self._node.get_name()}',
+            name=status_name(self._node),
             message='; '.join(missing) or 'running',
             hardware_id=self._hardware_id,
             values=[KeyValue(key=k, value=str(v)) for k, v in self._values().items()],

@@ -19,7 +19,7 @@ from mmedge_ros.monitoring.system_files import SystemFiles
 from mmedge_ros.monitoring.system_state import Probe, SystemState
 from mmedge_ros.monitoring.trace import TraceProbe, TraceTime
 from mmedge_ros.parameter import group, parameter
-from mmedge_ros.ros.diagnostics import NAME_PREFIX, level_of
+from mmedge_ros.ros.diagnostics import level_of
 from mmedge_ros.ros.messages.conversions import header
 
 _PERIOD = 1.0
@@ -105,7 +105,7 @@ def to_system_state(state: SystemState, stamp_ns: int) -> msg.SystemState:
 class StatusArray:
     """Decides when the statuses are to be published, and makes their message.
 
-    :param name: the node's, which those of the parts begin with
+    :param name: of the node's status, which those of the parts begin with
     :param missing: says in words what the node itself is missing
     :param figures: the node's own figures
     """
@@ -117,7 +117,7 @@ class StatusArray:
         missing: Callable[[], list[str]],
         figures: Callable[[], Mapping[str, object]],
     ) -> None:
-        self._name = f'{NAME_PREFIX}{name}'
+        self._name = name
         self._clock = clock
         self._missing = missing
         self._figures = figures

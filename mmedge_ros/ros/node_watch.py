@@ -27,6 +27,7 @@ class NodeWatch:
 
     def __init__(self, node: Node, monotonic: Callable[[], float]) -> None:
         self._node = node
+        self._own = node.get_fully_qualified_name().lstrip('/')
         self._monotonic = monotonic
         self._heard: dict[str, float] = {}
         self._silent: set[str] = set()
@@ -36,7 +37,7 @@ class NodeWatch:
     def _on_statuses(self, message: DiagnosticArray) -> None:
         for status in message.status:
             name = node_name(status)
-            if name and not name.startswith(self._node.get_name()):
+            if name and not name.startswith(self._own):
                 self._heard[name] = self._monotonic()
                 self._silent.discard(name)
 
@@ -44,8 +45,10 @@ class NodeWatch:
         """Name the nodes that are silent and should not be."""
         now = self._monotonic()
         late = {name for name, heard in dict(self._heard).items() if now - heard >= SILENCE}
+        nodes = self._node.get_node_names_and_namespaces() if late else []
+        present = {f'{namespace}/{name}'.lstrip('/') for name, namespace in nodes}
         for name in late - self._silent:
-            if name in self._node.get_node_names():
+            if name in present:
                 self._silent.add(name)
             else:
                 del self._heard[name]

@@ -223,6 +223,11 @@ def from_skip_decision(message: msg.SkipDecision) -> core.SkipDecision:
     )
 
 
+# Variances of what is not known: an angle that may be any, rad^2, and a turn of half a circle per
+# second either way, (rad/s)^2. Zero would say that it is known for sure.
+_ANY_ANGLE, _ANY_TURN = math.pi**2 / 3, math.pi**2
+
+
 def to_track(track: core.Track) -> msg.Track:
     result = msg.Track(
         id=track.id,
@@ -252,13 +257,13 @@ def to_track(track: core.Track) -> msg.Track:
     linear = result.twist.twist.linear
     linear.x, linear.y, linear.z = (float(v) for v in track.velocity)
     # The covariance between position and velocity has no place in the standard messages.
-    result.pose.covariance = _covariance_36(track.covariance[:3, :3])
-    result.twist.covariance = _covariance_36(track.covariance[3:, 3:])
+    result.pose.covariance = _covariance_36(track.covariance[:3, :3], _ANY_ANGLE)
+    result.twist.covariance = _covariance_36(track.covariance[3:, 3:], _ANY_TURN)
     return result
 
 
-def _covariance_36(block: np.ndarray) -> np.ndarray:
-    covariance = np.zeros((6, 6))
+def _covariance_36(block: np.ndarray, rotation: float) -> np.ndarray:
+    covariance = rotation * np.eye(6)
     covariance[:3, :3] = block
     return covariance.ravel()
 

@@ -14,6 +14,7 @@ from sensor_msgs.msg import BatteryState
 from mmedge_ros import msg
 from mmedge_ros.monitoring.subsystem_status import SubsystemStatuses
 from mmedge_ros.monitoring.system_monitor import OwnShare, SystemMonitor
+from mmedge_ros.ros.diagnostics import status_name
 from mmedge_ros.ros.input_watch import InputWatch
 from mmedge_ros.ros.messages import names, qos
 from mmedge_ros.ros.messages.conversions import from_time
@@ -46,7 +47,7 @@ class MonitorNode(Node):
         self._watch = InputWatch(self, time.monotonic)
         self._nodes = NodeWatch(self, time.monotonic)
         self._diagnostics = StatusArray(
-            self.get_name(), self._ros_clock, self._missing, self._figures
+            status_name(self), self._ros_clock, self._missing, self._figures
         )
         self._states = self.create_publisher(msg.SystemState, names.SYSTEM_STATE, qos.RESULT)
         self._status_output = self.create_publisher(DiagnosticArray, names.DIAGNOSTICS, 10)

@@ -206,6 +206,12 @@ def same_track(one: core.Track, other: core.Track) -> bool:
     )
 
 
+def test_a_rotation_that_is_not_known_is_not_said_to_be_known_for_sure() -> None:
+    message = serialised(conversions.to_track(a_track()))
+    for covariance in (message.pose.covariance, message.twist.covariance):
+        assert (np.diag(np.reshape(covariance, (6, 6)))[3:] > 3.0).all()
+
+
 def a_label(**values: Any) -> core.TrackLabel:
     given_values: dict[str, Any] = {
         'track_id': 3,
