@@ -112,7 +112,15 @@ def render_memory_page(content: PageContent, folders: Sequence[Path]) -> str:
     labels = [label for label, _ in counts.most_common() if label]
     data = {
         **content.data,
-        'flights': [{**one.flight.data, 'files': one.files, 'play': one.play} for one in flights],
+        'flights': [
+            {
+                **one.flight.data,
+                'files': one.files,
+                'play': one.play,
+                'ask': _quoted(one.flight.name),
+            }
+            for one in flights
+        ],
         'in_recording': [one.flight.is_in_recording for one in flights],
     }
     return render_page(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import shlex
 import shutil
 import subprocess
 from contextlib import ExitStack
@@ -389,6 +390,30 @@ def test_the_script_of_the_page_is_sound(asked: Asked, tmp_path: Path) -> None:
     begin, end = asked.page.rindex('<script>') + len('<script>'), asked.page.rindex('</script>')
     script.write_text(asked.page[begin:end])
     node('--check', script)
+
+
+@needs_node
+def test_a_question_has_a_command_that_a_shell_reads_as_it_stands(tmp_path: Path) -> None:
+    (data,) = page_of(tmp_path, seen('person red', 1), name='-my flight').data
+    asked = [
+        'how many people within 20 m',
+        f"is {EVIL} there; $(reboot) `x` !! 'y'?",
+        '-n was it?',
+        'what\n\x1b[31m\u202ewas it',
+        'person in a red top',
+    ]
+    script = tmp_path / 'commands.js'
+    script.write_text(
+        f'{(TEMPLATES / "memory_search.js.j2").read_text()}\n'
+        f'const memory = {json.dumps(data)};\n'
+        f'const asked = {json.dumps(asked)};\n'
+        'console.log(JSON.stringify(asked.map(text => memorySearch.commands(memory, text))));\n'
+    )
+    *commands, none = json.loads(node(script))
+    assert none == []
+    begin = ['mmedge', 'ask', '--flight', './-my flight', '--']
+    read = [shlex.split(command) for (command,) in commands]
+    assert read == [[*begin, text] for text in (*asked[:3], 'what [31m was it')]
 
 
 @pytest.fixture
