@@ -92,12 +92,8 @@ class ConfigurationOptimizerNode(Node):
 
     def _on_receipt(self, message: msg.UnitReceipt) -> None:
         if message.outcome not in (message.DROPPED, message.FAILED):  # counted at its receipt
-            self._loop.unit_arrived(
-                message.modality,
-                time.monotonic(),
-                conversions.from_time(message.header.stamp),
-                conversions.from_time(message.available),
-            )
+            stamps = map(conversions.from_time, (message.header.stamp, message.available))
+            self._loop.unit_arrived(message.modality, time.monotonic(), *stamps)
 
     def _on_skip(self, message: msg.SkipDecision) -> None:
         left = seconds_until(message.skip_until, self._ros_clock.now_ns())
