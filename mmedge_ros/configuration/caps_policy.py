@@ -27,8 +27,11 @@ _FULL_CELL_VOLTS = 4.25
 _EMPTY_CELL_VOLTS = 3.0
 # A slope looks so far back, and needs at least so much (s).
 _SLOPE_SPAN, _SLOPE_SHORTEST, _MOST_VALUES = 8.0, 3.0, 200
-# Scans are counted over this (s).
+# Scans are counted over this (s), stamps farther apart are of another clock. A change of the rate
+# takes this long at most, and so does a lease; a radar that is silent for longer than this is lost
+# whatever the reason. What a rate once brought is forgotten by this time constant.
 _SCAN_SPAN, _MOST_SCANS = 1.5, 2000
+_SCAN_JUMP, _SCAN_EXCUSE, _SCAN_SILENCE, _SCAN_FORGETTING = 2.0, 1.0, 1.8, 60.0
 
 
 @dataclass(frozen=True)
@@ -153,37 +156,58 @@ class Slope:
 
 
 class ScanShare:
-    """The share of radar scans that arrive, of the most there were at the same configured rate."""
+    """The share of radar scans that come, of the most there lately were at the same rate.
+
+    Scans are counted by their stamps: one that comes late, or many that come at once after a
+    stall, say nothing of the radar. While the share is unknown it is what it was.
+    """
 
     def __init__(self) -> None:
-        self._arrivals: deque[float] = deque(maxlen=_MOST_SCANS)
-        self._most: dict[float, int] = {}
+        self._stamps: deque[float] = deque(maxlen=_MOST_SCANS)
+        self._begun = self._newest = -math.inf
+        self._heard = self._looked = -math.inf
+        self._most: dict[float, float] = {}
         self._rate = 0.0
         self._excused_until = -math.inf
+        self._share = math.nan
 
-    def arrived(self, now: float) -> None:
-        """Enter that a unit arrived at ``now`` (s, monotonic)."""
-        self._arrivals.append(now)
+    def arrived(self, now: float, stamp: float) -> None:
+        """Enter that a unit arrived at ``now`` (s, monotonic), measured at ``stamp`` (s)."""
+        self._heard = now
+        if abs(stamp - self._newest) > _SCAN_JUMP:
+            self._stamps.clear()
+            self._begun = self._newest = stamp
+        self._newest = max(self._newest, stamp)
+        if stamp not in self._stamps:
+            self._stamps.append(stamp)
 
     def configure(self, rate: float, now: float) -> None:
-        """Enter another rate (Hz); for a span the share is unknown."""
+        """Enter another rate (Hz); it takes a while until scans come at it."""
         if rate != self._rate:
             self._rate = rate
-            self.excuse(now)
+            self._looked = max(self._looked, now)
+            self.excuse(now + _SCAN_EXCUSE)
 
     def excuse(self, until: float) -> None:
-        """Return no share until a span after ``until`` (s, monotonic), as in a skip lease."""
+        """Keep the share until a span after ``until`` (s, monotonic), as in a skip lease."""
+        until = min(until, max(self._heard, self._looked) + _SCAN_EXCUSE)
         self._excused_until = max(self._excused_until, until + _SCAN_SPAN)
 
     def share(self, now: float) -> float:
         """Return the share over the last span, 0..1; NaN where unknown."""
-        while self._arrivals and self._arrivals[0] < now - _SCAN_SPAN:
-            self._arrivals.popleft()
-        if now < self._excused_until:
-            return math.nan
-        count = len(self._arrivals)
-        most = self._most[self._rate] = max(self._most.get(self._rate, 0), count)
-        return count / most if most else math.nan
+        elapsed = now - self._looked if math.isfinite(self._looked) else 0.0
+        self._looked = now
+        while self._stamps and self._stamps[0] <= self._newest - _SCAN_SPAN:
+            self._stamps.popleft()
+        if now - self._heard > _SCAN_SILENCE and self._most:
+            self._share = 0.0
+        elif now >= self._excused_until and self._newest - self._begun >= _SCAN_SPAN:
+            count = len(self._stamps)
+            most = self._most.get(self._rate, 0.0)
+            most -= (most - count) * min(elapsed / _SCAN_FORGETTING, 1.0)
+            self._most[self._rate] = most = max(most, count)
+            self._share = count / most
+        return self._share
 
 
 class _Figure(NamedTuple):

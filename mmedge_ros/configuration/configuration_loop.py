@@ -162,7 +162,7 @@ class ConfigurationLoop:
         :param available_ns: when its last byte came, on that clock
         """
         self._latency.unit_arrived(modality, stamp_ns, available_ns)
-        self.bounds.unit_arrived(modality, now)
+        self.bounds.unit_arrived(modality, now, stamp_ns)
 
     def resting(self, modality: str, until: float) -> None:
         """Note that a modality is not sensed until then (s, monotonic): a skip lease."""

@@ -55,9 +55,9 @@ class FixedConfiguration:
         self.counts.states += 1
         self.bounds.take(state, now)
 
-    def unit_arrived(self, modality: str, now: float, *_times_ns: int) -> None:
+    def unit_arrived(self, modality: str, now: float, stamp_ns: int = 0, *_times_ns: int) -> None:
         """Note that a unit reached its encoder, encoded or not."""
-        self.bounds.unit_arrived(modality, now)
+        self.bounds.unit_arrived(modality, now, stamp_ns)
 
     def resting(self, modality: str, until: float) -> None:
         """Note that a modality is not sensed until then (s, monotonic): a skip lease."""

@@ -80,10 +80,13 @@ class SensingBounds:
         self._policy.take(state, now)
         self.power.take(state, now)
 
-    def unit_arrived(self, modality: str, now: float) -> None:
-        """Note a unit, encoded or not."""
+    def unit_arrived(self, modality: str, now: float, stamp_ns: int = 0) -> None:
+        """Note a unit, encoded or not.
+
+        :param stamp_ns: when it was measured; 0 if unknown
+        """
         if modality == RADAR:
-            self._scans.arrived(now)
+            self._scans.arrived(now, stamp_ns / NS_PER_S if stamp_ns else now)
 
     def resting(self, modality: str, until: float) -> None:
         """Note that a modality is not sensed until then: a skip lease."""

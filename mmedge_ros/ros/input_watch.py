@@ -49,6 +49,8 @@ class InputWatch:
         self._optional: set[str] = set()
         self._shared: set[str] = set()
         self._doubled: dict[str, tuple[float, str]] = {}
+        # Says of an input which configuration it is under; '' where there is none.
+        self.configured: Callable[[str], str] = lambda _: ''
         self._timer = node.create_timer(1.0, self.check, clock=steady_clock())
 
     def expect(
@@ -146,6 +148,9 @@ class InputWatch:
         topic, wanted = self._wanted[name]
         resolved = self._node.resolve_topic_name(topic)
         text = f'no {name} input on {resolved} for {silence:.0f} s'
+        configured = self.configured(name)
+        if configured:
+            text = f'{text} ({configured})'
         publishers = self._node.get_publishers_info_by_topic(resolved)
         if not publishers:
             return f'{text}: it has no publisher'

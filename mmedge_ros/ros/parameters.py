@@ -8,8 +8,10 @@ from rcl_interfaces.msg import (
     FloatingPointRange,
     IntegerRange,
     ParameterDescriptor,
+    SetParametersResult,
 )
 from rclpy.node import Node
+from rclpy.parameter import Parameter as RosParameter
 
 from mmedge_ros.parameter import Parameter, build, declared
 
@@ -36,12 +38,21 @@ def declare(node: Node, kind: type[_T]) -> _T:
         node.declare_parameter(
             item.name, _ros_value(value), descriptor_of(item), ignore_override=True
         )
+    node.add_on_set_parameters_callback(_same_clock)
     return values
 
 
 def is_overridden(node: Node, name: str) -> bool:
     """Return whether a parameter was given from outside, be it declared or not."""
     return name in getattr(node, '_parameter_overrides', {})
+
+
+def _same_clock(changes: list[RosParameter]) -> SetParametersResult:
+    """Refuse another clock in flight: what was received by the one has no time on the other."""
+    if any(change.name == 'use_sim_time' for change in changes):
+        reason = 'the clock cannot be changed in flight; start the node with use_sim_time'
+        return SetParametersResult(successful=False, reason=reason)
+    return SetParametersResult(successful=True)
 
 
 def _overrides(node: Node) -> dict[str, Any]:

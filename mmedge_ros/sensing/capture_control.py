@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
+from dataclasses import replace
 from enum import Enum
 from typing import Generic, TypeVar
 
@@ -22,6 +23,8 @@ from mmedge_ros.data_types import (
 from mmedge_ros.sensing.rate_control import RateControl
 
 _KEPT_CONFIGURATIONS = 8
+# A step back this long is a clock that was set, not units out of order.
+_JUMP_NS = NS_PER_S
 _LONGEST_STANDBY_NS = round(LONGEST_STANDBY * NS_PER_S)
 
 
@@ -34,7 +37,7 @@ class Admission(Enum):
 
 
 class ConfigurationSchedule:
-    """Configurations by the stamp they take effect from."""
+    """Configurations by the stamp they take effect from; the last ones that came are kept."""
 
     def __init__(self, initial: Configuration | None = None) -> None:
         self._known = [initial or Configuration()]
@@ -42,22 +45,25 @@ class ConfigurationSchedule:
     def add(self, configuration: Configuration) -> None:
         """Enter a configuration; one with a known id replaces the earlier text of it."""
         kept = [c for c in self._known if c.id != configuration.id]
-        kept.append(configuration)
-        kept.sort(key=lambda c: (c.effective_from_ns, c.id))
-        self._known = kept[-_KEPT_CONFIGURATIONS:]
+        self._known = [*kept, configuration][-_KEPT_CONFIGURATIONS:]
 
     def at(self, stamp_ns: int) -> Configuration:
         """Return the configuration a unit of this stamp falls under."""
-        for configuration in reversed(self._known):
-            if configuration.effective_from_ns <= stamp_ns:
-                return configuration
-        return self._known[0]
+        begun = [c for c in self._known if c.effective_from_ns <= stamp_ns]
+        if begun:
+            return max(begun, key=lambda c: (c.effective_from_ns, c.id))
+        return min(self._known, key=lambda c: (c.effective_from_ns, c.id))
+
+    def start_over(self, stamp_ns: int) -> None:
+        """Keep what holds at a stamp, from now on: the clock was set back after it."""
+        self._known = [replace(self.at(stamp_ns), effective_from_ns=0)]
 
 
 class CaptureControl:
     """Admission of one modality's units, decided by their stamps alone.
 
-    :param longest_lease: the forced refresh: longest time without a unit, in seconds
+    :param longest_lease: the forced refresh: longest time without a unit, in seconds, whatever
+        leases and rates say; only a sensor that stands by rests longer
     """
 
     def __init__(
@@ -70,6 +76,9 @@ class CaptureControl:
         self.schedule = ConfigurationSchedule()
         self._rate_control = RateControl(native_period_ns)
         self._longest_lease_ns = round(longest_lease * NS_PER_S)
+        # However low a rate is, a unit is taken as often as under leases.
+        self._lowest_rate = 1.0 / longest_lease
+        self._newest_ns = 0
         self._lease = (0, 0)
         self._first_skipped_ns: int | None = None
 
@@ -86,12 +95,18 @@ class CaptureControl:
 
     def admit(self, stamp_ns: int) -> Admission:
         """Judge the unit measured at ``stamp_ns``."""
+        if stamp_ns < self._newest_ns - _JUMP_NS:
+            self.schedule.start_over(self._newest_ns)
+            self._newest_ns = 0
+        self._newest_ns = max(self._newest_ns, stamp_ns)
         configuration = self.schedule.at(stamp_ns)
         rate = configuration.of(self.modality).rate
         if rate == STANDBY:
             if 0 <= stamp_ns - configuration.effective_from_ns < _LONGEST_STANDBY_NS:
                 return Admission.THINNED
             rate = RATE_AFTER_STANDBY
+        if rate > 0.0:
+            rate = max(rate, self._lowest_rate)
         if not self._rate_control.admits(stamp_ns, rate):
             return Admission.THINNED
         return Admission.SKIPPED if self._skips(stamp_ns) else Admission.TAKE

@@ -205,11 +205,14 @@ def test_an_unknown_value_and_a_clock_set_back_start_all_over() -> None:
     assert slope.rise() == 0.0
 
 
+STAMPED = 1.7e9
+
+
 def scans(counter: ScanShare, begin: float, seconds: float, rate: float) -> float:
     """Let scans arrive, and return the instant after."""
     for number in range(round(seconds * rate)):
         now = begin + number / rate
-        counter.arrived(now)
+        counter.arrived(now, STAMPED + now)
         counter.share(now)
     return begin + seconds
 
@@ -230,7 +233,7 @@ def test_a_lower_rate_that_was_asked_for_is_no_stutter() -> None:
     counter = ScanShare()
     now = scans(counter, 0.0, 4.0, 20.0)
     counter.configure(10.0, now)
-    assert math.isnan(counter.share(now + 0.1))
+    assert counter.share(now + 0.1) == pytest.approx(1.0, abs=0.05)
     now = scans(counter, now, 3.0, 10.0)
     assert counter.share(now) == pytest.approx(1.0, abs=0.1)
 
@@ -249,4 +252,60 @@ def test_a_radar_that_rests_under_a_lease_does_not_stutter() -> None:
     counter = ScanShare()
     now = scans(counter, 0.0, 4.0, 20.0)
     counter.excuse(now + 0.5)
-    assert math.isnan(counter.share(now + 0.5))
+    assert counter.share(now + 0.5) == pytest.approx(1.0, abs=0.05)
+
+
+def test_no_excuse_hides_a_radar_that_is_lost() -> None:
+    counter = ScanShare()
+    now = scans(counter, 0.0, 4.0, 20.0)
+    counter.excuse(1e12)
+    assert counter.share(now + 1.5) == pytest.approx(1.0, abs=0.05)
+    assert counter.share(now + 2.0) == 0.0
+
+
+def test_leases_in_a_row_leave_the_share_as_it_was() -> None:
+    counter = ScanShare()
+    now = scans(counter, 0.0, 4.0, 20.0)
+    for _ in range(20):
+        counter.excuse(now + 0.5)
+        counter.arrived(now, STAMPED + now)
+        now += 0.5
+        assert counter.share(now) == pytest.approx(1.0, abs=0.05)
+
+
+def test_scans_that_come_late_and_all_at_once_are_no_brown_out_and_raise_no_hopes() -> None:
+    counter = ScanShare()
+    now = scans(counter, 0.0, 4.0, 20.0)
+    now += 1.0
+    for number in range(20):
+        counter.arrived(now, STAMPED + now - 1.0 + number / 20.0)
+    assert counter.share(now) == pytest.approx(1.0, abs=0.05)
+    now = scans(counter, now, 3.0, 20.0)
+    assert counter.share(now) == pytest.approx(1.0, abs=0.05)
+
+
+@pytest.mark.parametrize('jump', [4e8, -3600.0, 10.0])
+def test_a_stamp_of_another_time_is_no_brown_out(jump: float) -> None:
+    counter = ScanShare()
+    now = scans(counter, 0.0, 4.0, 20.0)
+    counter.arrived(now, STAMPED + now + jump)
+    for number in range(80):
+        counter.arrived(now, STAMPED + now)
+        assert counter.share(now) == pytest.approx(1.0, abs=0.05), number
+        now += 0.05
+
+
+def test_scans_of_the_rate_before_are_no_measure_of_the_new_one() -> None:
+    counter = ScanShare()
+    now = scans(counter, 0.0, 4.0, 20.0)
+    counter.configure(10.0, now)
+    now = scans(counter, now, 0.8, 20.0)
+    now = scans(counter, now, 5.0, 10.0)
+    assert counter.share(now) == pytest.approx(1.0, abs=0.1)
+
+
+def test_what_a_rate_once_brought_is_forgotten_within_minutes() -> None:
+    counter = ScanShare()
+    now = scans(counter, 0.0, 4.0, 30.0)
+    now = scans(counter, now, 180.0, 15.0)
+    assert counter.share(now) > 0.9

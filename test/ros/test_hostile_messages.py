@@ -110,6 +110,8 @@ def _units_that_cannot_be() -> list[msg.UnitFeatures]:
         ('returns', [1.0, 2.0, 3.0]),
         ('trail', []),
         ('modality', 'no such thing'),
+        ('detections', [msg.Detection()] * 20_000),
+        ('returns', [0.0] * 100_000),
         ('available', conversions.to_time(0)),
     ):
         message = conversions.to_features(a_unit())

@@ -105,6 +105,18 @@ def test_an_input_that_is_back_is_greeted_once(
     assert watch.missing() == []
 
 
+def test_the_configuration_in_force_is_named(
+    watch: InputWatch, clock: Monotonic, spoken: Spoken
+) -> None:
+    watch.configured = lambda name: f'configuration 9 is in force: {name} 1e-09 Hz'
+    clock.now += 6.0
+    watch.check()
+    assert spoken.lines == [
+        'no radar input on /rig/points for 6 s (configuration 9 is in force: radar 1e-09 Hz): it '
+        'has no publisher'
+    ]
+
+
 def test_what_nobody_expects_is_not_missed(watch: InputWatch, clock: Monotonic) -> None:
     watch.heard('camera')
     clock.now += 6.0

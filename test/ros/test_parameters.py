@@ -118,6 +118,18 @@ class TestValues:
             (result,) = node.set_parameters([rclpy.parameter.Parameter('count', value=4)])
             assert not result.successful
 
+    @pytest.mark.parametrize('value', [True, False])
+    def test_the_clock_cannot_be_changed_while_the_node_runs(self, value: bool) -> None:
+        with node_given() as node:
+            declare(node, Everything)
+            (result,) = node.set_parameters(
+                [rclpy.parameter.Parameter('use_sim_time', value=value)]
+            )
+            assert 'start the node with use_sim_time' in result.reason
+            assert not result.successful
+            assert not node.get_parameter('use_sim_time').value
+            assert node.get_clock().now().nanoseconds > 0
+
 
 class TestDescriptors:
     def test_they_carry_description_unit_and_range(self) -> None:

@@ -178,6 +178,34 @@ def test_an_endless_row_of_configurations_is_remembered_in_part() -> None:
     assert len(schedule._known) < 20
 
 
+@pytest.mark.parametrize('rate', [1e-9, 0.1, float('nan'), float('inf'), -7.0, -1e-9])
+def test_no_rate_blinds_the_sensor(rate: float) -> None:
+    control = CaptureControl(CAMERA, native_period_ns=PERIOD * MS)
+    control.schedule.add(configuration(1, 0, rate))
+    taken = [n for n, verdict in enumerate(verdicts(control, 0, 5000)) if verdict is TAKE]
+    assert max(b - a for a, b in zip([0, *taken], [*taken, 100], strict=True)) * PERIOD <= 600
+
+
+def test_configurations_of_a_far_future_do_not_drive_out_the_one_in_force() -> None:
+    control = CaptureControl(CAMERA, native_period_ns=PERIOD * MS)
+    control.schedule.add(configuration(1, 0, 10.0))
+    for number in range(2, 9):
+        control.schedule.add(configuration(number, 1e12, 1e-9))
+    assert verdicts(control, 1000, 2000).count(TAKE) == 10
+
+
+@pytest.mark.parametrize('back', [2000, 60_000, 3_600_000])
+def test_after_a_clock_set_back_the_configuration_in_force_stays_in_force(back: int) -> None:
+    control = CaptureControl(CAMERA, native_period_ns=PERIOD * MS)
+    control.schedule.add(configuration(1, -7_200_000, STANDBY))
+    control.schedule.add(configuration(2, 0, 10.0))
+    control.schedule.add(configuration(3, 900, 5.0))
+    verdicts(control, 0, 1000)
+    assert verdicts(control, 1000 - back, 3000 - back).count(TAKE) == 10
+    control.schedule.add(configuration(4, 3000 - back, 0.0))
+    assert verdicts(control, 3000 - back, 4000 - back).count(TAKE) == 20
+
+
 def test_the_rate_changes_with_the_configuration() -> None:
     control = CaptureControl(CAMERA, native_period_ns=PERIOD * MS)
     control.schedule.add(configuration(1, 1000, 10.0))

@@ -19,6 +19,9 @@ from mmedge_ros.encoding.bricks import BrickState, BrickStatus
 from mmedge_ros.pipeline.unit_intake import plausible_stamp
 from mmedge_ros.power.power_policy import PowerState
 
+# What the package's own encoders stay far below, or are set up to.
+_MOST_DETECTIONS, _MOST_RETURNS = 300, 10_000
+
 
 def to_time(ns: int) -> Time:
     """Make a time message; instants before 1970 become zero."""
@@ -124,6 +127,12 @@ def from_features(message: msg.UnitFeatures) -> core.UnitFeatures:
         raise ValueError(f'{unit}: stamp {stamp_ns} ns, but available at {available_ns} ns')
     if not message.trail:
         raise ValueError(f'{unit}: no trail')
+    for words, many, most in (
+        ('detections', len(message.detections), _MOST_DETECTIONS),
+        ('numbers of returns', len(message.returns), len(core.RETURN_FIELDS) * _MOST_RETURNS),
+    ):
+        if many > most:
+            raise ValueError(f'{unit}: {many} {words}, at most {most} can be handled in time')
     shape = tuple(int(n) for n in message.grid_shape)
     if len(message.grid) != 2 * math.prod(shape):
         raise ValueError(f'{unit}: {len(message.grid)} bytes are no grid of {shape} float16')

@@ -11,6 +11,7 @@ from rclpy.node import Node
 
 from mmedge_ros import msg
 from mmedge_ros.data_types import CAMERA
+from mmedge_ros.ros.configuration_input import ConfigurationInput
 from mmedge_ros.ros.diagnostics import Diagnostics
 from mmedge_ros.ros.messages import conversions, names, qos
 from mmedge_ros.ros.messages.camera_messages import CameraOutputs
@@ -52,9 +53,7 @@ class CameraNode(Node):
             self._reader.is_failing,
             p.device or p.source,
         )
-        self.create_subscription(
-            msg.Configuration, names.CONFIGURATION, self._on_configuration, qos.LATCHED
-        )
+        self._configurations = ConfigurationInput(self, self._control.schedule.add)
         self.create_subscription(msg.SkipDecision, names.SKIP_DECISION, self._on_skip, qos.RESULT)
         self._thread = threading.Thread(target=self._publish, name='publisher', daemon=True)
         self._stream.start()
@@ -81,9 +80,6 @@ class CameraNode(Node):
             self.get_logger().warning(text)
         else:
             self.get_logger().info(text)
-
-    def _on_configuration(self, message: msg.Configuration) -> None:
-        self._control.schedule.add(conversions.from_configuration(message))
 
     def _on_skip(self, message: msg.SkipDecision) -> None:
         self._control.lease(conversions.from_skip_decision(message))

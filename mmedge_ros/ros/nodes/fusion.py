@@ -10,9 +10,10 @@ from typing import Any, TypeVar
 from rclpy.node import Node
 
 from mmedge_ros import msg
-from mmedge_ros.data_types import Decision, SkipDecision
+from mmedge_ros.data_types import Configuration, Decision, SkipDecision
 from mmedge_ros.pipeline.decision_worker import DecisionWorker
 from mmedge_ros.ros.brick_plan import BrickPlanOutput
+from mmedge_ros.ros.configuration_input import ConfigurationInput
 from mmedge_ros.ros.diagnostics import Diagnostics
 from mmedge_ros.ros.fusion_setup import FusionParameters, fusion_pipeline
 from mmedge_ros.ros.fusion_status import FusionStatus
@@ -62,9 +63,7 @@ class FusionNode(Node):
         self.create_subscription(
             msg.UnitFeatures, names.UNIT_FEATURES, self._on_features, qos.RESULT
         )
-        self.create_subscription(
-            msg.Configuration, names.CONFIGURATION, self._on_configuration, qos.LATCHED
-        )
+        self._watch.configured = ConfigurationInput(self, self._configure).words
         self.create_subscription(msg.TrackLabels, names.TRACK_LABELS, self._on_labels, qos.RESULT)
 
     def stop(self) -> None:
@@ -82,8 +81,7 @@ class FusionNode(Node):
         if features is not None:
             self._worker.submit(lambda pipeline, now_ns: pipeline.add_features(features, now_ns))
 
-    def _on_configuration(self, message: msg.Configuration) -> None:
-        made = conversions.from_configuration(message)
+    def _configure(self, made: Configuration) -> None:
         self._worker.submit(lambda pipeline, _now_ns: pipeline.configure(made), urgent=False)
 
     def _on_labels(self, message: msg.TrackLabels) -> None:

@@ -11,6 +11,7 @@ from rclpy.node import Node
 from sensor_msgs.msg import PointCloud2
 
 from mmedge_ros import msg
+from mmedge_ros.ros.configuration_input import ConfigurationInput
 from mmedge_ros.ros.diagnostics import Diagnostics
 from mmedge_ros.ros.messages import conversions, names, qos
 from mmedge_ros.ros.node_main import run_nodes
@@ -43,9 +44,7 @@ class RadarNode(Node):
             self._source.is_failing,
             p.command_port or p.serial_number,
         )
-        self.create_subscription(
-            msg.Configuration, names.CONFIGURATION, self._on_configuration, qos.LATCHED
-        )
+        self._configurations = ConfigurationInput(self, self._source.configure)
         self.create_subscription(msg.SkipDecision, names.SKIP_DECISION, self._on_skip, qos.RESULT)
         self._thread = threading.Thread(target=self._publish, name='publisher', daemon=True)
         self._source.start()
@@ -69,9 +68,6 @@ class RadarNode(Node):
             self.get_logger().warning(text)
         else:
             self.get_logger().info(text)
-
-    def _on_configuration(self, message: msg.Configuration) -> None:
-        self._source.configure(conversions.from_configuration(message))
 
     def _on_skip(self, message: msg.SkipDecision) -> None:
         self._source.lease(conversions.from_skip_decision(message))

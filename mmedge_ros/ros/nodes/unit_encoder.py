@@ -19,6 +19,7 @@ from mmedge_ros.data_types import (
 from mmedge_ros.encoding.track_recogniser import Recognised
 from mmedge_ros.pipeline.encoder_worker import EncoderWorker
 from mmedge_ros.ros.brick_plan import BrickPlanOutput
+from mmedge_ros.ros.configuration_input import ConfigurationInput
 from mmedge_ros.ros.diagnostics import Diagnostics
 from mmedge_ros.ros.encoder_setup import (
     EncoderWatch,
@@ -69,9 +70,8 @@ class UnitEncoderNode(Node):
         # Not every modality that a package adds has networks.
         self._plan = BrickPlanOutput(self, getattr(self._encoder, 'bricks', list))
         self._diagnostics = Diagnostics(self, watch, self._figures)
-        self.create_subscription(
-            msg.Configuration, names.CONFIGURATION, self._on_configuration, qos.LATCHED
-        )
+        configurations = ConfigurationInput(self, self._configure, p.device)
+        self._watch.configured = configurations.words
         self.create_subscription(msg.SkipDecision, names.SKIP_DECISION, self._on_skip, qos.RESULT)
         if self._worker.recogniser is not None:
             self._labels = self.create_publisher(msg.TrackLabels, names.TRACK_LABELS, qos.RESULT)
@@ -95,8 +95,7 @@ class UnitEncoderNode(Node):
         self._worker.offer(received_unit(modality, self._sequence, message, info, self._ros_clock))
         self._sequence += 1
 
-    def _on_configuration(self, message: msg.Configuration) -> None:
-        made = conversions.from_configuration(message, self._options.device)
+    def _configure(self, made: Configuration) -> None:
         self._worker.configure(made.over(self._set_up))
 
     def _on_skip(self, message: msg.SkipDecision) -> None:

@@ -1,0 +1,61 @@
+"""Configurations from outside: which are used, and what is said of the others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+import rclpy
+from rclpy.node import Node
+
+from mmedge_ros import msg
+from mmedge_ros.data_types import NS_PER_S, STANDBY, Configuration, ModalityConfiguration
+from mmedge_ros.ros.configuration_input import ConfigurationInput
+from mmedge_ros.ros.messages import conversions
+
+YEAR_2038_NS = 2_145_916_800 * NS_PER_S
+
+
+class Spoken:
+    """Takes the place of a node's logger."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def warning(self, text: str, **_: float) -> None:
+        self.lines.append(text)
+
+
+@pytest.fixture
+def node(ros: None) -> Iterator[Node]:
+    made = rclpy.create_node('encoder')
+    yield made
+    made.destroy_node()
+
+
+def message(number: int, from_ns: int, rate: float = 10.0) -> msg.Configuration:
+    part = ModalityConfiguration('camera', rate)
+    return conversions.to_configuration(Configuration(number, from_ns, (part,)), 0)
+
+
+def test_configurations_far_ahead_of_the_clock_are_refused_in_words(node: Node) -> None:
+    spoken, taken = Spoken(), list[Configuration]()
+    node.get_logger = lambda: spoken  # type: ignore[method-assign]
+    entrance = ConfigurationInput(node, taken.append)
+    now_ns = node.get_clock().now().nanoseconds
+    for number in range(9):
+        entrance._on_message(message(number, YEAR_2038_NS, 1e-9))
+    assert (taken, entrance.words('camera'), len(spoken.lines)) == ([], '', 9)
+    assert spoken.lines[7].startswith('configuration 7 not used: it would hold in ')
+    entrance._on_message(message(10, now_ns + NS_PER_S // 2))
+    entrance._on_message(message(11, now_ns - 3600 * NS_PER_S, STANDBY))
+    assert [one.id for one in taken] == [10, 11]
+    assert entrance.words('camera') == 'configuration 11 is in force: camera standing by'
+
+
+def test_before_simulated_time_begins_nothing_is_refused(ros: None) -> None:
+    taken = list[Configuration]()
+    node = rclpy.create_node('encoder', cli_args=['--ros-args', '-p', 'use_sim_time:=true'])
+    ConfigurationInput(node, taken.append)._on_message(message(1, YEAR_2038_NS))
+    node.destroy_node()
+    assert [one.id for one in taken] == [1]
