@@ -10,7 +10,13 @@ import typer
 
 from mmedge_ros.commands.bench_adaptation import simulated_flight
 from mmedge_ros.commands.display import StatusLine, say
-from mmedge_ros.commands.options import DetectorOption, existing_file, one_latency_limit, option
+from mmedge_ros.commands.options import (
+    DetectorOption,
+    argument,
+    existing_file,
+    one_latency_limit,
+    option,
+)
 
 if TYPE_CHECKING:
     from mmedge_ros.lab.bench.described_flight import DescribedFlight
@@ -23,9 +29,7 @@ _PARAMETERS = 'parameters.yaml'
 
 
 def describing(
-    model: Annotated[
-        Path, typer.Argument(metavar='GGUF', exists=True, dir_okay=False, help='language model')
-    ],
+    model: Annotated[Path, argument('GGUF', 'language model', exists=True, dir_okay=False)],
     profile: Annotated[
         Path, existing_file('--profile', 'of this machine, as mmedge profile measures it')
     ],

@@ -20,6 +20,7 @@ from mmedge_ros.lab.reporting.figure_style import (
     MUTED,
     FigureFile,
     label_columns,
+    legend_outside,
     modality_colour,
     printable,
     render,
@@ -61,7 +62,9 @@ def draw_robustness(report: Mapping[str, Any]) -> FigureFile | None:
         for spare in drawn[len(panels) :]:
             spare.set_visible(False)
         handles, labels = drawn[0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc='outside lower center', ncol=3 if columns > 1 else 2)
+        legend_outside(
+            figure, 'lower', handles=handles, labels=labels, ncol=3 if columns > 1 else 2
+        )
 
     columns = 2 if len(panels) in (2, 4) else 3
     rows = -(-len(panels) // columns)
@@ -179,7 +182,7 @@ def draw_timeline(report: Mapping[str, Any]) -> FigureFile | None:
         lower.set_xlabel('time in the flight [s]', color=MUTED)
         handles, labels = upper.get_legend_handles_labels()
         columns = 4 if figure.get_figwidth() > _NARROW else 2
-        figure.legend(handles, labels, loc='outside upper center', ncol=columns)
+        legend_outside(figure, 'upper', handles=handles, labels=labels, ncol=columns)
 
     (wide, narrow), readout = render_over_time(
         draw, ((_WIDE, 5.8), (_NARROW, 6.6)), *_readings(timeline['policies'], names, known)

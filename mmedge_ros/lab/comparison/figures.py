@@ -28,6 +28,7 @@ from mmedge_ros.lab.reporting.figure_style import (
     FigureFile,
     draw_difference,
     label_rows,
+    legend_outside,
     modality_colour,
     render,
     value_of,
@@ -72,7 +73,9 @@ def draw_plane(report: Mapping[str, Any]) -> FigureFile:
         for axes, protocol in zip(drawn, protocols, strict=True):
             _draw_plane(axes, report, protocol, known)
         handles, labels = drawn[0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc='outside lower center', ncol=4 if columns > 1 else 2)
+        legend_outside(
+            figure, 'lower', handles=handles, labels=labels, ncol=4 if columns > 1 else 2
+        )
 
     legend = 0.22 * -(-len(known) // 2)
     return FigureFile(
@@ -234,7 +237,7 @@ def draw_costs(report: Mapping[str, Any]) -> FigureFile | None:
         if overheads:
             _draw_overheads(drawn[2], overheads)
         handles = [h for axes in drawn[::2] for h in axes.get_legend_handles_labels()[0]]
-        figure.legend(handles=handles, loc='outside lower center', ncol=4 if columns > 1 else 2)
+        legend_outside(figure, 'lower', handles=handles, ncol=4 if columns > 1 else 2)
 
     count = 3 if overheads else 2
     height = 1.4 + 0.28 * len(cases)

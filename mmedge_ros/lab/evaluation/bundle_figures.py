@@ -25,6 +25,7 @@ from mmedge_ros.lab.reporting.figure_style import (
     draw_whiskers,
     label_columns,
     label_rows,
+    legend_outside,
     printable,
     render,
     value_of,
@@ -210,7 +211,7 @@ def draw_differences(report: Mapping[str, Any]) -> FigureFile | None:
 def _draw_legend(figure: Figure, axes: Axes, columns: int) -> None:
     handles, labels = axes.get_legend_handles_labels()
     across = len(labels) if columns > 1 else 2
-    figure.legend(handles, labels, loc='outside upper center', ncol=across)
+    legend_outside(figure, 'upper', handles=handles, labels=labels, ncol=across)
 
 
 def _with_flights(strata: Mapping[str, Mapping[str, Any]]) -> list[str]:

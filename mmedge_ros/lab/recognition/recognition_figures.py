@@ -22,6 +22,7 @@ from mmedge_ros.lab.reporting.figure_style import (
     draw_whiskers,
     label_columns,
     legend_above,
+    legend_outside,
     render,
 )
 
@@ -74,7 +75,7 @@ def _trade_off(figure: Figure, report: Mapping[str, Any]) -> None:
         axes.set_title(stream)
     panels[0].set_ylabel('share of looks that are right')
     handles, labels = panels[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc='outside lower center', ncol=4)
+    legend_outside(figure, 'lower', handles=handles, labels=labels, ncol=4)
 
 
 def _taps(figure: Figure, report: Mapping[str, Any]) -> None:
@@ -136,7 +137,7 @@ def _drift(figure: Figure, report: Mapping[str, Any]) -> None:
         axes.set_title('right' if value == 'accuracy' else 'early')
     panels[0].set_ylabel('share of looks')
     handles, labels = panels[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc='outside lower center', ncol=5)
+    legend_outside(figure, 'lower', handles=handles, labels=labels, ncol=5)
 
 
 def _lock_in(figure: Figure, report: Mapping[str, Any]) -> None:

@@ -111,6 +111,14 @@ def _rendered(
     return png.getvalue(), figure
 
 
+def legend_outside(figure: Figure, place: str, **rest: Any) -> None:
+    """Put a legend of the whole figure outside of its axes, at the `upper` or `lower` edge."""
+    try:
+        figure.legend(loc=f'outside {place} center', **rest)
+    except ValueError:  # matplotlib 3.6 makes no room there: the legend may lie over the axes
+        figure.legend(loc=f'{place} center', **rest)
+
+
 def modality_colour(modality: str, place: int) -> str:
     """Colour of a modality; ``place`` counts those of the run."""
     return _MODALITY_COLOURS.get(modality, CYCLE[(place + 2) % len(CYCLE)])
