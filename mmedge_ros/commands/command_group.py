@@ -9,6 +9,7 @@ import re
 import types
 from collections.abc import Callable
 from copy import copy
+from enum import Enum
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import typer
@@ -49,7 +50,7 @@ def with_default_style(function: Callable[..., Any]) -> Callable[..., Any]:
             hint, info = get_args(hint)[:2]
             info = copy(info)
             if default is not inspect.Parameter.empty:
-                info.default = default
+                info.default = default.value if isinstance(default, Enum) else default
             default = info
         if get_origin(hint) is types.UnionType:
             hint = Union[get_args(hint)]  # noqa: UP007 typer 0.9 cannot read X | None

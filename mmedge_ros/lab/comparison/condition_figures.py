@@ -63,7 +63,7 @@ def draw_robustness(report: Mapping[str, Any]) -> FigureFile | None:
             spare.set_visible(False)
         handles, labels = drawn[0].get_legend_handles_labels()
         legend_outside(
-            figure, 'lower', handles=handles, labels=labels, ncol=3 if columns > 1 else 2
+            figure, 'lower center', handles=handles, labels=labels, ncol=3 if columns > 1 else 2
         )
 
     columns = 2 if len(panels) in (2, 4) else 3
@@ -182,7 +182,7 @@ def draw_timeline(report: Mapping[str, Any]) -> FigureFile | None:
         lower.set_xlabel('time in the flight [s]', color=MUTED)
         handles, labels = upper.get_legend_handles_labels()
         columns = 4 if figure.get_figwidth() > _NARROW else 2
-        legend_outside(figure, 'upper', handles=handles, labels=labels, ncol=columns)
+        legend_outside(figure, 'upper center', handles=handles, labels=labels, ncol=columns)
 
     (wide, narrow), readout = render_over_time(
         draw, ((_WIDE, 5.8), (_NARROW, 6.6)), *_readings(timeline['policies'], names, known)

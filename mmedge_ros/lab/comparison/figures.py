@@ -74,7 +74,7 @@ def draw_plane(report: Mapping[str, Any]) -> FigureFile:
             _draw_plane(axes, report, protocol, known)
         handles, labels = drawn[0].get_legend_handles_labels()
         legend_outside(
-            figure, 'lower', handles=handles, labels=labels, ncol=4 if columns > 1 else 2
+            figure, 'lower center', handles=handles, labels=labels, ncol=4 if columns > 1 else 2
         )
 
     legend = 0.22 * -(-len(known) // 2)
@@ -237,7 +237,7 @@ def draw_costs(report: Mapping[str, Any]) -> FigureFile | None:
         if overheads:
             _draw_overheads(drawn[2], overheads)
         handles = [h for axes in drawn[::2] for h in axes.get_legend_handles_labels()[0]]
-        legend_outside(figure, 'lower', handles=handles, ncol=4 if columns > 1 else 2)
+        legend_outside(figure, 'lower center', handles=handles, ncol=4 if columns > 1 else 2)
 
     count = 3 if overheads else 2
     height = 1.4 + 0.28 * len(cases)

@@ -211,7 +211,7 @@ def draw_differences(report: Mapping[str, Any]) -> FigureFile | None:
 def _draw_legend(figure: Figure, axes: Axes, columns: int) -> None:
     handles, labels = axes.get_legend_handles_labels()
     across = len(labels) if columns > 1 else 2
-    legend_outside(figure, 'upper', handles=handles, labels=labels, ncol=across)
+    legend_outside(figure, 'upper center', handles=handles, labels=labels, ncol=across)
 
 
 def _with_flights(strata: Mapping[str, Mapping[str, Any]]) -> list[str]:

@@ -19,6 +19,7 @@ from mmedge_ros.lab.reporting.figure_style import (
     FigureFile,
     draw_points,
     label_columns,
+    legend_outside,
     printable,
     render,
     value_of,
@@ -132,7 +133,8 @@ def draw_axes(report: Mapping[str, Any]) -> FigureFile:
             axes.set_title(capital(_AXIS_WORDS[axis]))
         for spare in drawn[len(axes_values) :]:
             spare.set_visible(False)
-        figure.legend(*drawn[0].get_legend_handles_labels(), loc='outside upper right', ncol=2)
+        handles, labels = drawn[0].get_legend_handles_labels()
+        legend_outside(figure, 'upper right', handles=handles, labels=labels, ncol=2)
 
     count = max(len(axes_values), 1)
     return FigureFile(

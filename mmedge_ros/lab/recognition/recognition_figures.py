@@ -75,7 +75,7 @@ def _trade_off(figure: Figure, report: Mapping[str, Any]) -> None:
         axes.set_title(stream)
     panels[0].set_ylabel('share of looks that are right')
     handles, labels = panels[0].get_legend_handles_labels()
-    legend_outside(figure, 'lower', handles=handles, labels=labels, ncol=4)
+    legend_outside(figure, 'lower center', handles=handles, labels=labels, ncol=4)
 
 
 def _taps(figure: Figure, report: Mapping[str, Any]) -> None:
@@ -137,7 +137,7 @@ def _drift(figure: Figure, report: Mapping[str, Any]) -> None:
         axes.set_title('right' if value == 'accuracy' else 'early')
     panels[0].set_ylabel('share of looks')
     handles, labels = panels[0].get_legend_handles_labels()
-    legend_outside(figure, 'lower', handles=handles, labels=labels, ncol=5)
+    legend_outside(figure, 'lower center', handles=handles, labels=labels, ncol=5)
 
 
 def _lock_in(figure: Figure, report: Mapping[str, Any]) -> None:

@@ -112,11 +112,12 @@ def _rendered(
 
 
 def legend_outside(figure: Figure, place: str, **rest: Any) -> None:
-    """Put a legend of the whole figure outside of its axes, at the `upper` or `lower` edge."""
+    """Put a legend of the whole figure outside of its axes: `upper center`, `upper right`, ..."""
+    legend: Any = figure.legend  # its overloads know no **rest
     try:
-        figure.legend(loc=f'outside {place} center', **rest)
+        legend(loc=f'outside {place}', **rest)
     except ValueError:  # matplotlib 3.6 makes no room there: the legend may lie over the axes
-        figure.legend(loc=f'{place} center', **rest)
+        legend(loc=place, **rest)
 
 
 def modality_colour(modality: str, place: int) -> str:
