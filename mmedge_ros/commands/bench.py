@@ -16,6 +16,7 @@ from mmedge_ros.commands.bench_bricks import bricks
 from mmedge_ros.commands.bench_describing import describing
 from mmedge_ros.commands.bench_memory import memory
 from mmedge_ros.commands.bench_model import model
+from mmedge_ros.commands.bench_overload import overload
 from mmedge_ros.commands.bench_power import power
 from mmedge_ros.commands.bench_recognition import recognition
 from mmedge_ros.commands.bench_reuse import reuse
@@ -39,6 +40,7 @@ bench_app.command()(power)
 bench_app.command()(recognition)
 bench_app.command()(memory)
 bench_app.command()(ring)
+bench_app.command()(overload)
 bench_app.command()(bricks)
 bench_app.command()(model)
 bench_app.command()(describing)

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import contextlib
 import signal
-import subprocess
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from typing import Protocol
 
 import psutil
 
@@ -26,6 +26,17 @@ from mmedge_ros.lab.cpu_limit.process_tree import ProcessTree
 PERIOD = 0.008
 _REFRESH = 0.1
 _METHODS = ('auto', 'cgroup', 'signals')
+
+
+class Limited(Protocol):
+    """A process, as `subprocess.Popen` has it."""
+
+    @property
+    def pid(self) -> int:
+        """Return its number."""
+
+    def poll(self) -> int | None:
+        """Return its exit code, None while it runs."""
 
 
 class CpuLimiter(AbstractContextManager['CpuLimiter']):
@@ -43,7 +54,7 @@ class CpuLimiter(AbstractContextManager['CpuLimiter']):
 
     def __init__(
         self,
-        process: subprocess.Popen[bytes],
+        process: Limited,
         share: float | LimitTrace,
         method: str = 'auto',
         adopter: psutil.Process | None = None,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
@@ -70,6 +71,12 @@ class LiveOptions:
 
 
 Progress = Callable[[float, LiveRecord], None]
+# What goes on beside a session: made when its processes run, ended with them.
+Beside = Callable[[ProcessGroup, LiveRecord], AbstractContextManager[object]]
+
+
+def _nothing(_group: ProcessGroup, _live: LiveRecord) -> AbstractContextManager[object]:
+    return nullcontext()
 
 
 def bag_graph(
@@ -172,9 +179,12 @@ def viewer_parameters(port: int, params: Path | None) -> dict[str, Any]:
     return {'port': port, 'deadline': pipeline_parameters(params).windows.deadline}
 
 
-def replay_live(options: LiveOptions, on_progress: Progress | None = None) -> RunRecord:
+def replay_live(
+    options: LiveOptions, on_progress: Progress | None = None, beside: Beside = _nothing
+) -> RunRecord:
     """Play a recording through the graph and record what it publishes.
 
+    :param beside: what goes on beside it, such as a load
     :raises ReplayError: when the recording cannot be used or the graph does not start
     :raises EncodingError: when there is no detector
     """
@@ -205,7 +215,10 @@ def replay_live(options: LiveOptions, on_progress: Progress | None = None) -> Ru
         first_ns, last_ns = recording.arrivals_ns()
         folder = options.logs or Path(scratch)
         params = [options.params.resolve()] if options.params else []
-        with ProcessGroup(nodes, folder, params, live.notes.append) as group:
+        with (
+            ProcessGroup(nodes, folder, params, live.notes.append) as group,
+            beside(group, live),
+        ):
             _record(live, group, last_ns, parameters.windows.stride, options.rate, on_progress)
         record = begin_record(recording, parameters, 'live')
         live.fill(record, first_ns, last_ns)
