@@ -214,7 +214,9 @@ def evaluate(
     if sum((memory, questions, counts)) > 1:
         raise typer.BadParameter('name one of --memory, --questions and --counts')
     if questions:
-        _refuse_others('--questions', options, crops or ray or against or store)
+        _refuse_others(
+            '--questions', options._replace(profile=None), crops or ray or against or store
+        )
         with plain_errors():
             typer.echo(_judge_questions(options, Work(out, jobs, ray, timing)))
         return
@@ -382,7 +384,7 @@ def _refuse_others(hint: str, options: Options, others: object) -> None:
     if options.is_about_policies or others:
         raise typer.BadParameter(
             'judges no policies: beside sets, only --bundle, --out, what flights and jobs there '
-            'are, --crops with --memory and --profile with --counts go with it',
+            'are, --crops with --memory and --profile with --questions and --counts go with it',
             param_hint=hint,
         )
 
@@ -412,6 +414,7 @@ def _judge_questions(options: Options, work: Work) -> Path:
         options.sets or (Path(SIMULATED),),
         flights,
         work.out / FOLDER,
+        options.profile,
         work.jobs,
         f'{options.command} --questions',
     )

@@ -23,6 +23,7 @@ def judge_questions(
     sets: tuple[Path, ...],
     flights: tuple[tuple[str, Path], ...],
     out: Path,
+    profile: Path | None,
     jobs: int,
     command: str,
 ) -> Path:
@@ -37,6 +38,7 @@ def judge_questions(
         sets=tuple(path.name for path in sets),
         flights=flights,
         out=out,
+        profile=str(profile or ''),
         jobs=jobs,
         command=command,
     )

@@ -36,11 +36,15 @@ class ObservedFlight:
 
 
 def observe_flight(
-    recording: str, detector: str = '', on_share: OnShare = lambda _share, _words: None
+    recording: str,
+    detector: str = '',
+    on_share: OnShare = lambda _share, _words: None,
+    profile: str = '',
 ) -> ObservedFlight:
     """Replay a recording for its tracks.
 
     :param detector: model or bundle; '' takes what suits the recording
+    :param profile: device profile of the service times; '': they are measured
     :raises ReplayError: if the recording cannot be read
     :raises EncodingError: if the bundle cannot be used
     """
@@ -49,7 +53,9 @@ def observe_flight(
     detection = replace(DetectorParameters(), labels=())
     # Of what no detector knows, not seeing it says nothing.
     labels = () if model is None else tuple(dict.fromkeys(open_detector(model, detection).labels))
-    options = OfflineOptions(recording, '' if model is None else str(model), detection=detection)
+    options = OfflineOptions(
+        recording, '' if model is None else str(model), profile=profile, detection=detection
+    )
     record = replay_offline(options, lambda share, _: on_share(share, 'following what moves'))
     drone = drone_path(record.ego, [decision.state_ns for decision in record.decisions])
     observations = observations_of(record.decisions, drone)

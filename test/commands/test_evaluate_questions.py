@@ -21,7 +21,9 @@ from mmedge_ros.lab.simulation.flight import FlightDescription
 from mmedge_ros.questions.observed_flight import ObservedFlight
 from mmedge_ros.records.ground_truth import GroundTruth, TrueObject, TrueScene
 
-BUNDLE = Path(__file__).resolve().parents[2] / 'models' / 'flight_people'
+ROOT = Path(__file__).resolve().parents[2]
+BUNDLE = ROOT / 'models' / 'flight_people'
+PROFILE = ROOT / 'config' / 'profiles' / 'default.yaml'
 PEOPLE = {7: np.array([12.0, 3.0, 0.0]), 8: np.array([9.0, -4.0, 0.0])}
 
 
@@ -77,7 +79,7 @@ def run(*arguments: object) -> Result:
 def test_a_flight_is_asked_about_with_our_tracks_and_with_true_ones(
     flights: Path, tmp_path: Path
 ) -> None:
-    (task,) = question_tasks([('one', flights / 'one')], BUNDLE, tmp_path / 'out')
+    (task,) = question_tasks([('one', flights / 'one')], BUNDLE, '', tmp_path / 'out')
     assert task.pending() == ('one',)
     answer_flight(task, lambda _: None)
     assert task.pending() == ()
@@ -93,7 +95,7 @@ def test_a_flight_is_asked_about_with_our_tracks_and_with_true_ones(
 
 
 def test_a_flight_that_was_not_simulated_cannot_be_judged(flights: Path, tmp_path: Path) -> None:
-    (task,) = question_tasks([('other', flights / 'other')], BUNDLE, tmp_path / 'out')
+    (task,) = question_tasks([('other', flights / 'other')], BUNDLE, '', tmp_path / 'out')
     with pytest.raises(EvaluationError, match='no flight of `mmedge simulate`'):
         answer_flight(task, lambda _: None)
 
@@ -112,6 +114,34 @@ def test_a_set_is_judged_into_a_report(
     assert report['all']['true']['value'] == 1.0
     for verdict in report['verdicts']:
         assert f'{verdict["verdict"]}: {verdict["target"]}' in result.stderr
+
+
+def test_flights_are_replayed_with_the_times_of_a_profile_and_kept_apart_from_measured_ones(
+    flights: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    used: list[str] = []
+    watch = question_accuracy.observe_flight
+
+    def watched(*given: Any) -> ObservedFlight:
+        used.append(given[-1])
+        return watch(*given)
+
+    monkeypatch.setattr(question_accuracy, 'observe_flight', watched)
+    monkeypatch.setattr(
+        'mmedge_ros.commands.evaluate._flights', lambda *_: (('one', flights / 'one'),)
+    )
+    kept = []
+    for profile in ('', str(PROFILE)):
+        options = ('--profile', profile) if profile else ()
+        result = run(flights, '--questions', '--out', tmp_path, *options)
+        assert result.exit_code == 0, result.output
+        kept.append(json.loads((tmp_path / 'questions' / 'report.json').read_text())['profile'])
+        (task,) = question_tasks(
+            [('one', flights / 'one')], BUNDLE, profile, tmp_path / 'questions'
+        )
+        assert task.pending() == ()
+    assert used == ['', str(PROFILE)]
+    assert kept == ['', PROFILE.name]
 
 
 @pytest.mark.parametrize('options', [('--memory',), ('--policies', 'ours'), ('--crops', '.')])

@@ -75,11 +75,12 @@ _DECIDING = (
 
 @dataclass(frozen=True)
 class QuestionTask:
-    """A flight to ask about, tracked with a bundle."""
+    """A flight to ask about, tracked with a bundle; ``profile`` '': service times are measured."""
 
     name: str
     flight: Path
     bundle: Path
+    profile: str
     folder: Path
     key: str
 
@@ -108,12 +109,13 @@ class QuestionTask:
 
 @dataclass(frozen=True)
 class QuestionRequest:
-    """What to judge; ``jobs`` 0: one per processor."""
+    """What to judge; ``profile`` '': service times are measured, ``jobs`` 0: one per processor."""
 
     bundle: Path
     sets: tuple[str, ...]
     flights: tuple[tuple[str, Path], ...]
     out: Path
+    profile: str = ''
     jobs: int = 1
     command: str = ''
 
@@ -131,7 +133,7 @@ def evaluate_questions(
     :raises ReplayError: if a flight cannot be read
     """
     begun = time.process_time()
-    tasks = question_tasks(request.flights, request.bundle, request.out)
+    tasks = question_tasks(request.flights, request.bundle, request.profile, request.out)
     work_through(tasks, answer_flight, request.jobs, on_progress)
     rows = [task.rows() or [] for task in tasks]
     if not any(rows):
@@ -140,6 +142,7 @@ def evaluate_questions(
     report = {
         'sets': list(request.sets),
         'command': request.command,
+        'profile': Path(request.profile).name,
         'software': software_identity(request.bundle),
         'flights': [task.name for task in tasks],
         'bootstrap': {
@@ -162,15 +165,18 @@ def evaluate_questions(
 
 
 def question_tasks(
-    flights: Sequence[tuple[str, Path]], bundle: Path, folder: Path
+    flights: Sequence[tuple[str, Path]], bundle: Path, profile: str, folder: Path
 ) -> list[QuestionTask]:
     """Return the tasks of flights, given by name.
 
     :raises EncodingError: if a file cannot be read
     """
     made = sha256_of(bundle / MANIFEST) + software_digest(_DECIDING)
+    made += sha256_of(Path(profile)) if profile else ''
     return [
-        QuestionTask(name, flight, bundle, folder, f'{made} {flight_digest(flight)} {EACH}')
+        QuestionTask(
+            name, flight, bundle, profile, folder, f'{made} {flight_digest(flight)} {EACH}'
+        )
         for name, flight in flights
     ]
 
@@ -182,7 +188,7 @@ def answer_flight(task: QuestionTask, on_share: OnShare) -> None:
     """
     simulated_flight(task.flight)
     seen = observe_flight(
-        str(task.flight), str(task.bundle), lambda share, _: on_share(0.95 * share)
+        str(task.flight), str(task.bundle), lambda share, _: on_share(0.95 * share), task.profile
     )
     with Recording(task.flight) as recording:
         truth = recording.truth()
