@@ -302,9 +302,9 @@ def test_without_calibration_it_goes_on_and_says_so() -> None:
         None, FeatureFusion(FakeFusionNetworks(), DecodingParameters(0.1))
     )
     decisions = fed(subject, [scan(10), *pictures(20, 10)])
-    assert any('view of the radar' in text for text in decisions[-1].degraded)
+    assert any('no camera calibration' in text for text in decisions[-1].degraded)
     subject.rig.set_camera(MODEL)
-    assert not any('view of the radar' in text for text in subject.degraded)
+    assert not any('no camera calibration' in text for text in subject.degraded)
 
 
 def test_when_the_clock_is_set_back_fusion_begins_anew() -> None:
