@@ -352,7 +352,7 @@ INTERFACES = (
             *('camera', 'radar', 'unit_encoder', 'fusion', 'visualizer', 'monitor'),
             *('bag_recorder', 'configuration_optimizer', 'memory', 'questions'),
         ),
-        (),
+        ('monitor',),
         'state of every node, once a second and at once when it changes',
     ),
 )
