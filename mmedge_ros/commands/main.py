@@ -33,6 +33,7 @@ from mmedge_ros.commands.radar import radar_app
 from mmedge_ros.commands.record import record
 from mmedge_ros.commands.replay import replay
 from mmedge_ros.commands.replay_set import replay_set
+from mmedge_ros.commands.talk import talk
 from mmedge_ros.commands.train import train_app
 from mmedge_ros.commands.up import up
 
@@ -187,7 +188,7 @@ def track_mot(
 # Panels of `mmedge --help` and the commands in each, in the order in which a newcomer needs them.
 PANELS: dict[str, dict[str, Callable[..., None] | typer.Typer]] = {
     'Start': {'demo': demo, 'replay': replay, 'up': up, 'record': record, 'doctor': doctor},
-    'Remember': {'memory': memory_app, 'ask': ask},
+    'Remember': {'memory': memory_app, 'ask': ask, 'talk': talk},
     'Simulate': {'simulate': simulate},
     'Compare': {
         'replay-set': replay_set,

@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 from urllib.parse import urlsplit
 
 from mmedge_ros.questions import QuestionError
@@ -31,6 +31,7 @@ _LONGEST_REASON = 200
 _MOST_TRACKS = 20
 _PATH = '/v1/chat/completions'
 CANCELLED = 'the question was cancelled'
+ResultT = TypeVar('ResultT')
 # A wait looks this often (s) whether it is cancelled.
 LOOK = 0.1
 # What servers answer to a field that they do not know.
@@ -184,12 +185,56 @@ def ask_endpoint(
         return exchange.answer(request)
     try:
         return exchange.answer({**request, **schema})
-    except _NotUnderstoodError:
+    except _RefusedError as refusal:
+        if refusal.status not in _NOT_UNDERSTOOD:
+            raise
         return exchange.answer(request)
 
 
-class _NotUnderstoodError(ModelError):
-    """A server refused a request as one that it does not know."""
+@dataclass(frozen=True)
+class Request:
+    """What is posted: where, a ``body`` of a content type ``kind``, and the types of answers."""
+
+    path: str
+    kind: str
+    accept: str
+    body: bytes
+
+
+def post(
+    endpoint: Endpoint,
+    request: Request,
+    deadline: float,
+    *,
+    server: str,
+    most_bytes: int = MOST_BYTES,
+    monotonic: Callable[[], float] = time.monotonic,
+    connect: Connect | None = None,
+) -> tuple[str, bytes]:
+    """Post something; return the content type of the answer, and all of it.
+
+    :param deadline: instant (s) of ``monotonic``
+    :param server: what it is called where something goes wrong
+    :param most_bytes: that an answer may have, with its head
+    :raises ModelError: if there is no whole answer by then
+    """
+    exchange = _Exchange(
+        *(endpoint, deadline, lambda: None, False, monotonic, connect, never),
+        server=server,
+        most_bytes=most_bytes,
+    )
+    try:
+        return exchange.posted(request, _whole)
+    except TimeoutError:
+        raise ModelError(f'{server} was cut off at the deadline') from None
+
+
+class _RefusedError(ModelError):
+    """A server answered another status than OK."""
+
+    def __init__(self, sentence: str, status: int) -> None:
+        super().__init__(sentence)
+        self.status = status
 
 
 class _TooMuchError(OSError):
@@ -208,8 +253,12 @@ class _Exchange:
         monotonic: Callable[[], float],
         connect: Connect | None,
         is_cancelled: Callable[[], bool],
+        *,
+        server: str = 'the model server',
+        most_bytes: int = MOST_BYTES,
     ) -> None:
         self._endpoint, self._bound = endpoint, bound
+        self._server, self._most_bytes = server, most_bytes
         self._is_cancelled = is_cancelled
         self._deadline, self._monotonic = deadline, monotonic
         self._on_first_token = on_first_token
@@ -217,24 +266,43 @@ class _Exchange:
         self._begun = monotonic()
         self._first_token = 0.0
         self._pieces = self._counted = 0
-        self._bytes_left = MOST_BYTES
+        self._bytes_left = most_bytes
 
     def answer(self, request: Mapping[str, Any]) -> StreamedAnswer:
         """Send a request and read the answer.
 
         :raises ModelError: see `ask_endpoint`
         """
-        server = f'the model server at {self._endpoint.words}'
+        body = json.dumps(request).encode()
+        chat = Request(self._endpoint.path, 'application/json', 'text/event-stream', body)
+        try:
+            text = self.posted(chat, self._text)
+        except TimeoutError:
+            raise ModelError(self._cut_off()) from None
+        words, tracks = _answer_of(text) if self._bound else (text, ())
+        seconds = self._monotonic() - self._begun
+        tokens = self._counted or self._pieces
+        return StreamedAnswer(words, tracks, self._first_token, seconds, tokens)
+
+    def posted(
+        self, request: Request, read: Callable[[http.client.HTTPResponse], ResultT]
+    ) -> ResultT:
+        """Post something on a connection of its own; return what is read of the answer.
+
+        :raises TimeoutError: at the deadline
+        :raises ModelError: for whatever else goes wrong
+        """
+        server = f'{self._server} at {self._endpoint.words}'
         try:
             connection = self._connect(self._left())
             try:
-                text = self._text(self._response(connection, request))
+                return read(self._response(connection, request))
             finally:
                 connection.close()
         except TimeoutError:
-            raise ModelError(self._cut_off()) from None
+            raise
         except _TooMuchError:
-            raise ModelError(f'{server} sent more than {MOST_BYTES >> 20} MB') from None
+            raise ModelError(f'{server} sent more than {self._most_bytes >> 20} MB') from None
         except ModelError:
             raise
         except http.client.IncompleteRead:
@@ -246,10 +314,6 @@ class _Exchange:
             raise ModelError(f'{server} does not speak HTTP ({printable(brief(err))})') from None
         except OSError as err:
             raise ModelError(f'{server} cannot be asked: {err.strerror or brief(err)}') from None
-        words, tracks = _answer_of(text) if self._bound else (text, ())
-        seconds = self._monotonic() - self._begun
-        tokens = self._counted or self._pieces
-        return StreamedAnswer(words, tracks, self._first_token, seconds, tokens)
 
     def _left(self) -> float:
         """Return what is left until the deadline (s).
@@ -268,28 +332,24 @@ class _Exchange:
         said = f'after {self._pieces} parts' if self._pieces else 'before its first word'
         return f'the model was cut off at the deadline, {said} of its answer'
 
-    def _response(
-        self, connection: Connection, request: Mapping[str, Any]
-    ) -> http.client.HTTPResponse:
-        body = json.dumps(request).encode()
+    def _response(self, connection: Connection, request: Request) -> http.client.HTTPResponse:
         head = (
-            f'POST {self._endpoint.path} HTTP/1.1',
+            f'POST {request.path} HTTP/1.1',
             f'Host: {"localhost" if self._endpoint.socket else self._endpoint.host}',
             'Connection: close',
-            'Content-Type: application/json',
-            'Accept: text/event-stream',
-            f'Content-Length: {len(body)}',
+            f'Content-Type: {request.kind}',
+            f'Accept: {request.accept}',
+            f'Content-Length: {len(request.body)}',
         )
         connection.settimeout(self._left())
-        connection.sendall('\r\n'.join((*head, '', '')).encode() + body)
+        connection.sendall('\r\n'.join((*head, '', '')).encode() + request.body)
         reader = _BoundedReader(connection, self._left, self._count)
         response = http.client.HTTPResponse(_AsSocket(reader), method='POST')  # type: ignore[arg-type]
         response.begin()
         if response.status != http.HTTPStatus.OK:
             words = _error_words(_body(response))
-            sentence = f'the model server answered {response.status}{words}'
-            knows = response.status not in _NOT_UNDERSTOOD or 'response_format' not in request
-            raise ModelError(sentence) if knows else _NotUnderstoodError(sentence)
+            sentence = f'{self._server} answered {response.status}{words}'
+            raise _RefusedError(sentence, response.status)
         return response
 
     def _count(self, number: int) -> None:
@@ -328,7 +388,7 @@ class _Exchange:
 
     def _piece(self, event: bytes) -> str:
         """Return the text of an event, '' where it has none."""
-        content = _parsed(event)
+        content = parsed(event)
         if content is None:
             raise ModelError('the model server sent an event that is no JSON')
         if 'error' in content:
@@ -387,6 +447,16 @@ class _AsSocket:
         return io.BufferedReader(self._reader)
 
 
+def _whole(response: http.client.HTTPResponse) -> tuple[str, bytes]:
+    """Return the content type and all of an answer; the connection bounds what is read."""
+    parts: list[bytes] = []
+    while received := response.read1(_LONGEST_EVENT):
+        parts.append(received)
+    if response.length:
+        raise http.client.IncompleteRead(b'')
+    return response.headers.get_content_type(), b''.join(parts)
+
+
 def _body(response: http.client.HTTPResponse) -> bytes:
     body = b''
     # The status is what counts, also of an answer that breaks off.
@@ -396,7 +466,7 @@ def _body(response: http.client.HTTPResponse) -> bytes:
     return body
 
 
-def _parsed(text: bytes | str) -> dict[str, Any] | None:
+def parsed(text: bytes | str) -> dict[str, Any] | None:
     """Return a JSON object; None for anything else."""
     try:
         content = json.loads(text)
@@ -407,7 +477,7 @@ def _parsed(text: bytes | str) -> dict[str, Any] | None:
 
 def _error_words(body: bytes) -> str:
     """Return what an error says, as the end of a sentence."""
-    error = (_parsed(body) or {}).get('error')
+    error = (parsed(body) or {}).get('error')
     message = error.get('message') if isinstance(error, dict) else error
     words = printable(message)[:_LONGEST_REASON] if isinstance(message, str) else ''
     return f': {words}' if words else ''
@@ -423,7 +493,7 @@ def _answer_of(text: str) -> tuple[str, tuple[int, ...]]:
 
     :raises ModelError: if there is none
     """
-    content = _parsed(text[text.find('{') : text.rfind('}') + 1])
+    content = parsed(text[text.find('{') : text.rfind('}') + 1])
     if content is None:
         raise ModelError('the model answered something else than the JSON it was asked for')
     answer, tracks = content.get('answer'), content.get('tracks', [])

@@ -32,6 +32,12 @@ def answered(answer: str, *tracks: int) -> bytes:
     return event(json.dumps({'answer': answer, 'tracks': tracks}))
 
 
+def whole(kind: str, body: bytes) -> bytes:
+    """An answer that is not streamed."""
+    head = f'HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n\r\n'
+    return head.encode() + body
+
+
 def failed(status: str, body: bytes = b'') -> bytes:
     return f'HTTP/1.1 {status}\r\nContent-Length: {len(body)}\r\n\r\n'.encode() + body
 
@@ -47,6 +53,7 @@ class ScriptedServer:
     def __init__(self, *scripts: Sequence[bytes | float | OSError]) -> None:
         self.now = 0.0
         self.requests: list[dict[str, Any]] = []
+        self.sent: list[bytes] = []
         self.closed = 0
         self._scripts = [list(script) for script in scripts]
 
@@ -68,7 +75,10 @@ class _ScriptedConnection:
         self._timeout = seconds
 
     def sendall(self, content: bytes, /) -> None:
-        self._server.requests.append(json.loads(content.partition(b'\r\n\r\n')[2]))
+        head, _, body = content.partition(b'\r\n\r\n')
+        self._server.sent.append(content)
+        if b'Content-Type: application/json' in head:
+            self._server.requests.append(json.loads(body))
 
     def recv(self, most: int, /) -> bytes:
         while self._script:
