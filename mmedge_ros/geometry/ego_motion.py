@@ -25,7 +25,7 @@ ODOMETRY_FRAME = 'odom'
 # Odometry comes at 30 Hz and more; beyond this a pose would be a guess.
 _LONGEST_GUESS_NS = 150_000_000
 _KEPT = 5.0
-_FASTEST = 200.0
+FASTEST = 200.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,12 +191,12 @@ def ego_state(
     :raises GeometryError: for numbers that are no pose or velocity
     """
     x, y, z, w = orientation
-    pose = Transform(rotation_from_quaternion(x, y, z, w), _finite(position))
+    pose = Transform(rotation_from_quaternion(x, y, z, w), finite_vector(position))
     return EgoState(
         stamp_ns,
         pose,
-        pose.rotate(_finite(linear, _FASTEST)),
-        pose.rotate(_finite(angular, _FASTEST)),
+        pose.rotate(finite_vector(linear, FASTEST)),
+        pose.rotate(finite_vector(angular, FASTEST)),
     )
 
 
@@ -216,7 +216,11 @@ def ego_states_from_transforms(message: Any, available_ns: int) -> list[EgoRepor
     return reports
 
 
-def _finite(values: Sequence[float], limit: float = 1e7) -> FloatArray:
+def finite_vector(values: Sequence[float], limit: float = 1e7) -> FloatArray:
+    """Return numbers of the outside as an array.
+
+    :raises GeometryError: for one that is not finite or beyond the limit
+    """
     for value in values:
         if not -limit <= value <= limit:  # nor is NaN
             raise GeometryError(f'odometry with {tuple(values)}: not finite or beyond {limit:g}')

@@ -1,11 +1,12 @@
 """What fusion must know of where things are: calibration, static transforms, ego motion.
 
-The pip packages of ROS have no tf2_msgs; there extrinsics come as parameters, and ego motion
-as odometry only.
+The pip packages of ROS have neither tf2_msgs nor px4_msgs; there extrinsics come as parameters,
+and ego motion as odometry only.
 """
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
 from nav_msgs.msg import Odometry
@@ -13,11 +14,9 @@ from rclpy.node import Node
 from sensor_msgs.msg import CameraInfo
 
 from mmedge_ros.geometry import GeometryError
-from mmedge_ros.geometry.ego_motion import (
-    EgoState,
-    ego_states_from_transforms,
-)
+from mmedge_ros.geometry.ego_motion import EgoReport, ego_states_from_transforms
 from mmedge_ros.geometry.projection import CameraModel
+from mmedge_ros.geometry.px4_odometry import ego_report_from_px4
 from mmedge_ros.geometry.transforms import transform_from_message
 from mmedge_ros.replay import BagError
 from mmedge_ros.replay.wire_formats import ego_report_from_bytes
@@ -26,6 +25,9 @@ from mmedge_ros.ros.waited_entities import defer
 
 if TYPE_CHECKING:
     from mmedge_ros.pipeline.decision_worker import Task
+
+# Where ego motion comes from, the better ones last: one that was heard silences those before.
+_TRANSFORMS, _PX4, _ODOMETRY = range(3)
 
 
 class Submit(Protocol):
@@ -45,7 +47,7 @@ class GeometryInputs:
         self._node = node
         self._submit = submit
         self._calibration: tuple[Any, ...] = ()
-        self._has_odometry = False
+        self._source = _TRANSFORMS
         self._subscriptions: list[Any] = []
         if wants_camera:
             self._listen(CameraInfo, names.CAMERA_INFO, self._on_camera_info, qos.SENSOR)
@@ -55,6 +57,14 @@ class GeometryInputs:
                 Odometry, names.ODOMETRY, self._on_odometry, qos.FREQUENT_SENSOR, raw=True
             )
         )
+        with suppress(ImportError):
+            from px4_msgs.msg import VehicleOdometry
+
+            defer(
+                self._listen(
+                    VehicleOdometry, names.PX4_ODOMETRY, self._on_px4, qos.FREQUENT_SENSOR
+                )
+            )
         try:
             from tf2_msgs.msg import TFMessage
         except ImportError:
@@ -103,23 +113,36 @@ class GeometryInputs:
         except (BagError, GeometryError) as err:
             self._node.get_logger().warning(f'not used: {err}', throttle_duration_sec=5.0)
             return
-        self._has_odometry = True
-        self._add(report.state, report.frame_id, report.base_frame)
+        self._add(report, _ODOMETRY)
+
+    def _on_px4(self, message: Any) -> None:
+        if self._source > _PX4:
+            return
+        now_ns = self._node.get_clock().now().nanoseconds
+        try:
+            self._add(ego_report_from_px4(message, now_ns), _PX4)
+        except (GeometryError, AttributeError) as err:  # PX4 before 1.14 had other fields
+            self._node.get_logger().warning(
+                f"PX4's odometry not used: {err}", throttle_duration_sec=5.0
+            )
 
     def _on_transforms(self, message: Any) -> None:
-        if self._has_odometry:
-            return  # it knows velocities too
+        if self._source > _TRANSFORMS:
+            return  # odometry knows velocities too
         try:
             for report in ego_states_from_transforms(message, 0):
-                self._add(report.state, report.frame_id, report.base_frame)
+                self._add(report, _TRANSFORMS)
         except GeometryError as err:
             self._node.get_logger().warning(
                 f'transform not used: {err}', throttle_duration_sec=5.0
             )
 
-    def _add(self, state: EgoState, frame_id: str, base_frame: str) -> None:
+    def _add(self, report: EgoReport, source: int) -> None:
+        self._source = max(source, self._source)
         # It is looked at with the next unit.
         self._submit(
-            lambda pipeline, _: pipeline.rig.add_ego_state(state, frame_id, base_frame),
+            lambda pipeline, _: pipeline.rig.add_ego_state(
+                report.state, report.frame_id, report.base_frame
+            ),
             urgent=False,
         )

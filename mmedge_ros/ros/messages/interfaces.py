@@ -107,6 +107,14 @@ INTERFACES = (
         recorded=True,
     ),
     Interface(
+        names.PX4_ODOMETRY,
+        'px4_msgs/msg/VehicleOdometry',
+        SENSOR,
+        (),
+        ('fusion', 'viewer', 'memory', 'questions'),
+        'the same from PX4, where px4_msgs is installed and nothing comes on `odom`',
+    ),
+    Interface(
         names.STATIC_TRANSFORMS,
         'tf2_msgs/msg/TFMessage',
         LATCHED,

@@ -8,6 +8,8 @@ CAMERA_IMAGE_SLOT = 'camera/image/slot'
 CAMERA_INFO = 'camera/camera_info'
 RADAR_POINTS = 'radar/points'
 ODOMETRY = 'odom'
+# As PX4 calls it; a drone's namespace comes before it there, too.
+PX4_ODOMETRY = 'fmu/out/vehicle_odometry'
 BATTERY_STATE = 'battery_state'
 SYSTEM_STATE = 'system_state'
 GROUND_TRUTH = 'ground_truth'

@@ -27,6 +27,7 @@ BY_TOPIC = {f'/{interface.topic.lstrip("/")}': interface for interface in INTERF
 EVERYWHERE = {'/rosout', '/parameter_events'}
 # Only where the messages are installed, or while somebody looks.
 SOMETIMES = {'/tf', '/tf_static', '/perception/detections_2d', '/perception/detections_3d'}
+SOMETIMES.add('/fmu/out/vehicle_odometry')
 
 
 @pytest.fixture
