@@ -29,7 +29,7 @@ def test_a_pt_file_is_exported_and_becomes_a_level(
     weights = named_levels([f'own={tmp_path / "own.pt"}'])
     grey = np.full((96, 128, 3), 114, np.uint8)
     picture = TrialPicture(cv2.imencode('.jpg', grey)[1].tobytes(), truth_of([]))
-    request = UserLevels(weights, tmp_path / 'bundle', (160, 128))
+    request = UserLevels(weights, tmp_path / 'bundle', (160, 128), trusted=True)
     trials = build_bundle(request, [picture], lambda _share, _words: None)
     assert trials['own'].input_size == (160, 128)
     assert load_bundle(tmp_path / 'bundle').content['source']['own']['file'] == 'own.pt'
