@@ -44,7 +44,8 @@ def require_writable(folder: Path) -> None:
         ) from err
     finally:
         for path in made:
-            with contextlib.suppress(OSError):  # it was not made, or something lies in it
+            # It was not made, or something lies in it.
+            with contextlib.suppress(OSError, ValueError):
                 path.rmdir()
 
 
