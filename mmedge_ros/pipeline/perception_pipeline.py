@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from mmedge_ros.clock import TimeBudget
 from mmedge_ros.data_types import (
     CAMERA,
     NS_PER_S,
@@ -47,12 +46,6 @@ from mmedge_ros.tracking.tracker import Tracker, TrackerParameters
 
 # Only a clock that stands still lets so many units wait for their window.
 _MOST_WAITING = 1000
-# The newest units that the tracker is behind by where time is short.
-_MOST_BEHIND = 16
-# What a decision usually finds left to do, and time to wake up late.
-_LEFT = {'publishing': 1, 'unit': 2}
-_LEFT_TO_FUSE = {'fusing': 1, 'step': 4}
-_WAKING_NS = 2_000_000
 # Every unit is taken once into each window it belongs to.
 _MOST_OVERLAP = 20
 # Work ahead is not begun this long before a decision may be due: a step takes one to two
@@ -132,8 +125,6 @@ class PerceptionPipeline:
         self.feature_fusion = feature_fusion
         self.early_decision = early_decision
         self.noise_scale = noise_scale
-        # A graph that flies gives one with a clock: what does not fit is not done in time.
-        self.budget = TimeBudget()
         if feature_fusion is not None and p.windows.window > _MOST_OVERLAP * p.windows.stride:
             raise FusionError(
                 f'windows of {p.windows.window:g} s every {p.windows.stride:g} s overlap more '
@@ -202,9 +193,7 @@ class PerceptionPipeline:
         # Of pictures the tracker is given what feature fusion makes of them, when it does.
         if self.feature_fusion is None or features.modality != CAMERA:
             self._waiting.append(features)
-            most = _MOST_BEHIND if self.budget.is_limited else _MOST_WAITING
-            self.budget.shed['units'] += len(self._waiting[:-most])
-            del self._waiting[:-most]
+            del self._waiting[:-_MOST_WAITING]
         if self.early_decision is not None:
             # Its features are of the tracks as they are now.
             self._absorb(self.assembler.next_end_ns or 0)
@@ -222,17 +211,6 @@ class PerceptionPipeline:
     def next_poll_ns(self, now_ns: int) -> int | None:
         """Return when `poll` can next have something to do, None before the first unit."""
         return self.assembler.next_poll_ns(now_ns)
-
-    @property
-    def last_call_ns(self) -> int | None:
-        """When the next decision is made of what is ready, None before the first unit."""
-        return self.assembler.last_call_ns
-
-    def drop_overdue(self, now_ns: int) -> None:
-        """Drop windows that are still open when the one after them is due."""
-        dropped = self.assembler.counts.dropped_windows
-        self.assembler.drop_overdue(now_ns)
-        self.budget.shed['windows'] += self.assembler.counts.dropped_windows - dropped
 
     @property
     def has_work_ahead(self) -> bool:
@@ -256,14 +234,14 @@ class PerceptionPipeline:
             # What belongs to the open window, while that is still filling: when it ends, only
             # the last unit is left to do. All at once: a picture that comes late makes the
             # tracker go back over what is newer, and one by one a backlog would never end.
-            self.budget.begin(self.last_call_ns or 0)
-            return self._absorb(self.assembler.next_end_ns or 0)
+            self._absorb(self.assembler.next_end_ns or 0)
+            return True
         if self.feature_fusion is None or not self.feature_fusion.has_work:
             return False
         poll_ns = self.next_poll_ns(now_ns)
         if poll_ns is not None and poll_ns - now_ns < _STEP_MARGIN_NS:
             return False
-        self.feature_fusion.work_ahead(self.budget)
+        self.feature_fusion.work_ahead()
         return True
 
     def poll(self, now_ns: int) -> list[Decision]:
@@ -319,7 +297,6 @@ class PerceptionPipeline:
         self.tracker.reset()
         self._state_ns = 0
         self._waiting: list[UnitFeatures] = []
-        self._put_off: list[UnitFeatures] = []
         self._newest_ns: dict[str, int] = {}
         self._unusable: list[UnitFeatures] = []
         self._followed.reset()
@@ -338,27 +315,17 @@ class PerceptionPipeline:
         # The window that ends next goes first; the others wait until it is decided.
         fusion.advance(self.assembler.next_end_ns or 0)
 
-    def _absorb(self, end_ns: int) -> bool:
-        """Hand the tracker every waiting unit that belongs to the window that ends then.
-
-        :return: False if there was nothing to do, or no time for it
-        """
+    def _absorb(self, end_ns: int) -> None:
+        """Hand the tracker every waiting unit that belongs to the window that ends then."""
         if (place := (self.rig.frame_id, self.rig.has_camera)) != self._place:
             # Transforms or odometry that came late moved the tracking frame, or calibration
             # the places in it: what is known lies elsewhere.
             self._place = place
             self.tracker.reset()
         due = [unit for unit in self._waiting if unit.available_ns <= end_ns]
-        if not due or not self.budget.fits(unit=len(due)):
-            return False
-        self._waiting = [unit for unit in self._waiting if unit.available_ns > end_ns]
-        self._track(due)
-        return True
-
-    def _track(self, units: Sequence[UnitFeatures]) -> None:
-        begun_ns = self.budget.started()
-        self.tracker.update(units)
-        self.budget.ended('unit', begun_ns, len(units))
+        if due:
+            self._waiting = [unit for unit in self._waiting if unit.available_ns > end_ns]
+            self.tracker.update(due)
 
     def _take_picture(self, window: ClosedWindow, fusion: FeatureFusion) -> tuple[str, ...]:
         """Give the tracker what was fused in the place of the window's new pictures.
@@ -370,19 +337,20 @@ class PerceptionPipeline:
         """
         unusable = [unit for unit in self._unusable if unit.available_ns <= window.end_ns]
         self._unusable = [unit for unit in self._unusable if unit.available_ns > window.end_ns]
-        fused = {f.picture: f for f in fusion.decide(window.end_ns, self.budget)}
-        # Those that were put off are among the members alone.
-        units = [unit for unit in window.members if unit.key in fused]
+        fused = {f.picture: f for f in fusion.decide(window.end_ns)}
         pictures = [
-            replace(unit, detections=fused[unit.key].detections, grid=_NO_GRID) for unit in units
+            replace(unit, detections=fused[unit.key].detections, grid=_NO_GRID)
+            for unit in window.fresh
+            if unit.key in fused
         ]
-        for unit in units:
-            self._followed.add(unit, fused[unit.key].detections)
+        for unit in window.fresh:
+            if unit.key in fused:
+                self._followed.add(unit, fused[unit.key].detections)
         if not fused:
             pictures = [unit for unit in unusable if unit.modality == CAMERA]
         pictures += self._moved_on(window.fresh)
         if pictures:
-            self._track(pictures)
+            self.tracker.update(pictures)
         return tuple(
             f'{modality} units without a usable feature grid take no part in feature fusion'
             for modality in sorted({unit.modality for unit in unusable})
@@ -394,13 +362,11 @@ class PerceptionPipeline:
         return [replace(unit, detections=found) for unit, found in moved if found is not None]
 
     def _decide(self, window: ClosedWindow) -> Decision:
-        deadline_ns = window.end_ns + self.assembler.deadline_ns
-        self.budget.begin(deadline_ns - self.budget.usual_ns('publishing'))
         self._absorb(window.end_ns)
         without: tuple[str, ...] = ()
         if self.feature_fusion is not None:
             without = self._take_picture(window, self.feature_fusion)
-        for unit in self._taken(window.fresh):
+        for unit in window.fresh:
             previous_ns = self._newest_ns.get(unit.modality, unit.stamp_ns)
             self._newest_ns[unit.modality] = max(previous_ns, unit.stamp_ns)
         # Without anything new the state is predicted to the window end, never into the future.
@@ -424,27 +390,6 @@ class PerceptionPipeline:
             degraded=(*self.degraded, *without),
             trail=_critical_trail(window),
         )
-
-    def _taken(self, fresh: Sequence[UnitFeatures]) -> list[UnitFeatures]:
-        """Return the units of a window, and those put off before, that are in its decision."""
-        left = {unit.key for unit in self._waiting}
-        if self.feature_fusion is not None:
-            left |= self.feature_fusion.put_off
-        units = [*self._put_off, *fresh]
-        self._put_off = [unit for unit in units if unit.key in left][-_MOST_BEHIND:]
-        if self.budget.is_limited:
-            self._reserve()
-        return [unit for unit in units if unit.key not in left]
-
-    def _reserve(self) -> None:
-        """Close windows as long before their deadline as the work on them takes.
-
-        Where that was not enough nothing is waited for.
-        """
-        parts = {**_LEFT, **(_LEFT_TO_FUSE if self.feature_fusion is not None else {})}
-        usual_ns = sum(count * self.budget.usual_ns(part) for part, count in parts.items())
-        needed_ns = self.assembler.deadline_ns if self._put_off else usual_ns + _WAKING_NS
-        self.assembler.reserve_ns = needed_ns
 
 
 def _stamped_earlier(features: UnitFeatures, late_ns: int) -> UnitFeatures:

@@ -54,9 +54,8 @@ def plausible_stamp(stamp_ns: int, available_ns: int) -> bool:
 class UnitIntake:
     """Admits units of one modality to an encoder that works on one at a time.
 
-    The queue is bounded: when it is full all units in it are dropped, counted and reported, and
-    until the next is taken each unit replaces the one before it: the encoder is too slow, and a
-    fresh unit is worth more than old ones. Not thread-safe by itself.
+    The queue is bounded: when it is full the oldest unit is dropped, counted and reported,
+    because a fresh unit is worth more than an old one. Not thread-safe by itself.
     """
 
     def __init__(
@@ -73,7 +72,6 @@ class UnitIntake:
         self.implausible_stamps = 0
         self._capacity = capacity
         self._queue: deque[Admitted] = deque()
-        self._keeps_newest = False
 
     def __len__(self) -> int:
         return len(self._queue)
@@ -91,8 +89,7 @@ class UnitIntake:
             return [receipt_of(unit, UnitOutcome.SKIPPED)]
         configuration = self.control.schedule.at(unit.stamp_ns)
         receipts = [receipt_of(unit)]
-        self._keeps_newest |= len(self._queue) >= self._capacity
-        while self._keeps_newest and self._queue:
+        if len(self._queue) >= self._capacity:
             receipts.append(receipt_of(self._queue.popleft().unit, UnitOutcome.DROPPED))
             self.dropped += 1
         part = configuration.of(unit.modality)
@@ -101,7 +98,6 @@ class UnitIntake:
 
     def take(self) -> Admitted | None:
         """Return the next unit to encode, or None."""
-        self._keeps_newest = False
         return self._queue.popleft() if self._queue else None
 
     def _with_usable_stamp(self, unit: Unit) -> Unit:

@@ -2,8 +2,7 @@
 
 A window covers (end - window, end] by the *available* time of its units. It closes as soon as
 every unit received by its end has been encoded, skipped or dropped, at the latest at
-end + deadline less the time the work on it takes, and never waits for a unit that has not been
-received.
+end + deadline, and never waits for a unit that has not been received.
 """
 
 from __future__ import annotations
@@ -119,8 +118,6 @@ class WindowAssembler:
         self.look_delay_ns = round(min(p.look_delay, p.deadline) * NS_PER_S)
         # A window that may still wait for its deadline is still needed.
         self._catch_up_ns = max(_CATCH_UP_NS, 2 * self.deadline_ns)
-        # How long before its deadline a window closes: the measured time of the work on it.
-        self.reserve_ns = 0
         self.counts = AssemblerCounts()
         self.on_close: Callable[[ClosedWindow], None] | None = None
         # Where known: a modality that stands by is not lost.
@@ -190,14 +187,7 @@ class WindowAssembler:
         if self._next_end_ns is None:
             return None
         look_ns = self._next_end_ns + self.look_delay_ns
-        return look_ns if now_ns < look_ns else self.last_call_ns
-
-    @property
-    def last_call_ns(self) -> int | None:
-        """When the earliest open window closes with what is ready, None before the first unit."""
-        if self._next_end_ns is None:
-            return None
-        return self._next_end_ns + max(self.deadline_ns - self.reserve_ns, self.look_delay_ns)
+        return look_ns if now_ns < look_ns else self._next_end_ns + self.deadline_ns
 
     def poll(self, now_ns: int) -> list[ClosedWindow]:
         """Close every window that may be closed at ``now_ns``, in order."""
@@ -208,7 +198,7 @@ class WindowAssembler:
             if now_ns < end_ns + self.look_delay_ns:
                 break
             waiting = [key for key, available in self._pending.items() if available <= end_ns]
-            if waiting and now_ns < (self.last_call_ns or 0):
+            if waiting and now_ns < end_ns + self.deadline_ns:
                 break
             closed.append(self._close(end_ns, now_ns, waiting))
             self._next_end_ns = end_ns + self.stride_ns
@@ -230,13 +220,6 @@ class WindowAssembler:
         self._next_end_ns = end_ns + self.stride_ns
         self._forget(end_ns)
         return window
-
-    def drop_overdue(self, now_ns: int) -> None:
-        """Drop every window that is still open when the one after it has its last call."""
-        last_call_ns = self.last_call_ns
-        if self._next_end_ns is not None and last_call_ns is not None:
-            behind = (now_ns - last_call_ns) // self.stride_ns
-            self.drop_until(self._next_end_ns + behind * self.stride_ns)
 
     def drop_until(self, end_ns: int) -> None:
         """Drop the open windows that end before then; their units belong to those after them.

@@ -60,33 +60,6 @@ def test_a_unit_belongs_to_the_windows_that_end_up_to_one_length_after_it() -> N
 # ------------------------------------------------------------------------------ closing
 
 
-def test_a_window_is_not_waited_for_longer_than_leaves_time_for_the_work_on_it() -> None:
-    assembler = WindowAssembler()
-    assembler.reserve_ns = 20 * MS
-    received(assembler, unit(90))
-    assert assembler.last_call_ns == assembler.next_poll_ns(at(110)) == at(130)
-    assert assembler.poll(at(129.9)) == []
-    (window,) = assembler.poll(at(130))
-    assert window.late == (CAMERA,)
-
-
-@pytest.mark.parametrize('reserve', [49.0, 60.0, 5000.0])
-def test_receipts_are_given_time_to_come_however_long_the_work_takes(reserve: float) -> None:
-    assembler = WindowAssembler()
-    assembler.reserve_ns = round(reserve * MS)
-    received(assembler, unit(90))
-    assert assembler.last_call_ns == at(102)
-
-
-@pytest.mark.parametrize(('now', 'dropped'), [(120, 0), (249.9, 0), (250, 1), (449.9, 2)])
-def test_a_window_is_dropped_when_the_one_after_it_is_due(now: float, dropped: int) -> None:
-    assembler = WindowAssembler()
-    received(assembler, unit(90))
-    assembler.drop_overdue(at(now))
-    assert assembler.next_end_ns == at(100 + 100 * dropped)
-    assert assembler.counts.dropped_windows == dropped
-
-
 def test_a_window_closes_as_soon_as_every_unit_received_by_its_end_is_encoded() -> None:
     assembler = WindowAssembler()
     received(assembler, unit(90))

@@ -79,7 +79,7 @@ class FusionNode(Node):
         self._watch.heard(message.modality)
         features = self._converted(conversions.from_features, message, 'features')
         if features is not None:
-            self._worker.submit_unit(features)
+            self._worker.submit(lambda pipeline, now_ns: pipeline.add_features(features, now_ns))
 
     def _configure(self, made: Configuration) -> None:
         self._worker.submit(lambda pipeline, _now_ns: pipeline.configure(made), urgent=False)
