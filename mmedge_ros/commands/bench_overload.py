@@ -10,14 +10,14 @@ import typer
 
 from mmedge_ros.commands.display import StatusLine
 from mmedge_ros.commands.errors import plain_errors, require_ros
-from mmedge_ros.commands.options import option
+from mmedge_ros.commands.options import argument, option
 from mmedge_ros.commands.tables import add_row, new_table, print_parts
 
 REPORT = 'overload.json'
 
 
 def overload(
-    flights: Annotated[list[Path], typer.Argument(metavar='FLIGHT...', help='recordings')],
+    flights: Annotated[list[Path], argument('FLIGHT...', 'recordings')],
     out: Annotated[Path, option('--out', 'FOLDER', f'folder of {REPORT}')] = Path(
         'out/bench-overload'
     ),
