@@ -30,6 +30,11 @@ def decision(number: int, latency: float, age: float) -> Decision:
     return Decision(end_ns, end_ns, 'map', (), newest, published_ns=published_ns)
 
 
+def children() -> set[int]:
+    """The processes that this one has started; their command lines may still change."""
+    return {child.pid for child in psutil.Process().children()}
+
+
 class Graph:
     """Takes the place of a live graph: a camera at 30 Hz, an encoder of a process that sleeps."""
 
@@ -38,6 +43,7 @@ class Graph:
         self.rates: list[float] = []
         self.busy: list[int] = []
         self._encoded = encoded
+        self._before = children()
 
     def replay(self, options: LiveOptions, *, beside: Beside) -> RunRecord:
         """Play nothing; ten windows are decided, one late, one by an old picture, one lost."""
@@ -47,8 +53,7 @@ class Graph:
             given = yaml.safe_load(options.params.read_text())
             self.rates.append(given['camera_encoder']['ros__parameters']['rate'])
         with beside(self, LiveRecord()):  # type: ignore[arg-type]
-            children = psutil.Process().children()
-            self.busy.append(sum('while True: pass' in child.cmdline() for child in children))
+            self.busy.append(len(children() - self._before))
         record = RunRecord(options.bag, 'live', 0.05, 0.5, 0.1, windows=10, duration=10.0)
         record.decisions = [decision(n, 0.04, 0.2) for n in range(7)]
         record.decisions += [decision(7, 0.07, 0.2), decision(8, 0.04, 0.4)]
