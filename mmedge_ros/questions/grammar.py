@@ -509,7 +509,7 @@ class _Reader:
 
 
 def _without_things(phrase: Phrase) -> Phrase:
-    """Return the phrase of those who have not what these have."""
+    """Return the phrase of objects that lack the one thing this phrase asks for."""
     things = [one for one in phrase.attributes if one.value == YES and one.part != 'child']
     if len(things) != 1:
         raise QuestionError('"without" is not understood here; name what the others are without')

@@ -124,10 +124,10 @@ def messages_for(
         content.append(_text(f'Picture: {_as_data(picture.words)}'))
         content.append({'type': 'image_url', 'image_url': {'url': url}})
     lines = [line for line in (facts.answer, *facts.evidence, *facts.measured) if line.strip()]
-    told = '\n'.join(f'- {_as_data(line)}' for line in lines[:MOST_LINES]) or '- nothing'
+    measured = '\n'.join(f'- {_as_data(line)}' for line in lines[:MOST_LINES]) or '- nothing'
     quoted = json.dumps(_plain(asked), ensure_ascii=False)
     # A text stands last: models begin to answer after words, not after pictures.
-    content.append(_text(f'MEASURED\n{told}\nQUESTION\n{quoted}'))
+    content.append(_text(f'MEASURED\n{measured}\nQUESTION\n{quoted}'))
     return [{'role': 'system', 'content': _RULES}, {'role': 'user', 'content': content}]
 
 
@@ -141,10 +141,10 @@ def description_messages(decision: Decision, task: str) -> list[dict[str, Any]]:
         key=lambda track: -track.box.height if track.box is not None else 0.0,
     )
     lines = [_as_data(_in_short(track)) for track in seen[:_MOST_DESCRIBED]]
-    told = '\n'.join(f'- {line}' for line in lines) or '- nothing'
+    measured = '\n'.join(f'- {line}' for line in lines) or '- nothing'
     return [
         {'role': 'system', 'content': f'{task} {_DESCRIBING}'},
-        {'role': 'user', 'content': f'MEASURED\n{told}'},
+        {'role': 'user', 'content': f'MEASURED\n{measured}'},
     ]
 
 

@@ -118,26 +118,26 @@ class InputWatch:
             self._node.get_logger().warning(self._describe(name, now - heard))
 
     def _look_for_doubles(self, now: float) -> None:
-        found: dict[str, str] = {}
+        doubles: dict[str, str] = {}
         own = self._node.get_name(), self._node.get_namespace()
         count = self._node.get_node_names_and_namespaces().count(own)
         if count > 1:
-            found[''] = (
+            doubles[''] = (
                 f'{count} nodes are called {self._node.get_fully_qualified_name()}: {DOUBLED}; '
                 'stop one, or give it a ROS_DOMAIN_ID or a namespace of its own'
             )
         # Else publishers of another graph are two as well.
-        for name, (topic, _) in () if found else self._wanted.items():
+        for name, (topic, _) in () if doubles else self._wanted.items():
             resolved = self._node.resolve_topic_name(topic)
             if name not in self._shared and self._node.count_publishers(resolved) > 1:
                 ends = self._node.get_publishers_info_by_topic(resolved)
                 nodes = ', '.join(sorted(end.node_name for end in ends))
-                found[name] = (
+                doubles[name] = (
                     f'{name} input on {resolved} has {len(ends)} publishers, which mix: {nodes}; '
                     'stop all but one, or remap'
                 )
         self._doubled = {
-            name: (self._doubled.get(name, (now, ''))[0], words) for name, words in found.items()
+            name: (self._doubled.get(name, (now, ''))[0], words) for name, words in doubles.items()
         }
 
     def _describe(self, name: str, silence: float) -> str:
