@@ -205,9 +205,13 @@ def test_a_second_run_does_nothing_and_says_nothing(ready: Checkout) -> None:
     assert ready.notes() == []
 
 
-def test_changed_pins_are_installed_into_the_environment_that_is_there(ready: Checkout) -> None:
-    with (ready.root / 'requirements/constraints.txt').open('a') as file:
-        file.write('something==1\n')
+@pytest.mark.parametrize('name', ['constraints.txt', 'locked/flight.txt'])
+def test_changed_pins_are_installed_into_the_environment_that_is_there(
+    ready: Checkout, name: str
+) -> None:
+    for file in {name, name.replace('flight', 'ros')}:
+        with (ready.root / 'requirements' / file).open('a') as pins:
+            pins.write('something==1\n')
     assert ready.run().returncode == 0
     assert kinds(ready.notes()) == [*PIP, *BUILD]
 
@@ -349,6 +353,10 @@ def test_a_stale_link_to_a_removed_file_is_removed(ready: Checkout) -> None:
         ('NewConnectionError: [Errno -2] Name or service not known', 'could not be reached'),
         ('ERROR: No matching distribution found for numpy==9', 'PIP_INDEX_URL'),
         ('OSError: [Errno 28] No space left on device', 'free about'),
+        (
+            'ERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE.',
+            'MMEDGE_WITHOUT_HASHES=1 ./mmedge install once',
+        ),
         ('something else', 'install-libraries.log'),
     ],
 )
@@ -359,6 +367,28 @@ def test_a_failed_installation_shows_the_log_and_names_the_remedy(
     assert (done.returncode, done.stdout) == (1, '')
     assert pip_says in done.stderr
     assert remedy in done.stderr.splitlines()[-1]
+
+
+def pip_calls(checkout: Checkout) -> list[str]:
+    lines = checkout.notes_file.read_text().splitlines()
+    return [' '.join(line.split()[2:]) for line in lines if line.startswith('pip')]
+
+
+def test_everything_is_installed_by_hashes_and_by_versions_alone_only_where_that_is_asked_for(
+    checkout: Checkout,
+) -> None:
+    assert checkout.run('install').returncode == 0
+    locked = [f'--no-deps --require-hashes -r {name}.txt' for name in ('flight', 'ros')]
+    assert [' '.join(call.split()[2:]) for call in pip_calls(checkout)] == locked
+    shutil.rmtree(checkout.root / '.venv')
+    checkout.notes()
+    assert checkout.run('install', MMEDGE_WITHOUT_HASHES='1').returncode == 0
+    assert [' '.join(call.split()[2:]) for call in pip_calls(checkout)] == [
+        *('-r flight.txt', '-r ros.txt')
+    ]
+    checkout.notes()
+    assert checkout.run('install').returncode == 0
+    assert pip_calls(checkout) == []
 
 
 def test_a_failed_build_is_not_taken_for_done(checkout: Checkout) -> None:
@@ -604,7 +634,7 @@ def test_training_gets_an_environment_of_its_own_in_which_that_of_the_flight_is_
     assert [' '.join(line.split()) for line in lines if line] == [
         'venv',
         'pip-m pip install --no-compile -r train.txt',
-        'pip-m pip install --no-compile --no-deps -r train_alone.txt',
+        'pip-m pip install --no-compile --no-deps --require-hashes -r train_alone.txt',
     ]
     link = ready.root / '.venv-train/lib/python3.11/site-packages/flight.pth'
     assert link.read_text() == f'{ready.root}/.venv/lib/python3.11/site-packages\n'
@@ -637,8 +667,8 @@ def test_other_trackers_are_installed_only_where_they_are_named(ready: Checkout)
     assert ready.run('install', 'rivals').returncode == 0
     lines = ready.notes_file.read_text().splitlines()
     assert [' '.join(line.split()) for line in lines if line] == [
-        'pip-m pip install --no-compile -r rivals.txt',
-        'pip-m pip install --no-compile --no-deps -r rivals_alone.txt',
+        'pip-m pip install --no-compile --no-deps --require-hashes -r rivals.txt',
+        'pip-m pip install --no-compile --no-deps --require-hashes -r rivals_alone.txt',
     ]
     ready.notes()
     assert ready.run('install', 'rivals').returncode == 0

@@ -10,10 +10,12 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from importlib import metadata
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from packaging.requirements import Requirement
 
 import mmedge_ros
 from mmedge_ros.encoding.ultralytics_network import INSTALL_LINE
@@ -240,6 +242,51 @@ def test_every_pip_dependency_is_listed_and_pinned() -> None:
     assert pip_dependencies() == listed('flight.txt')
     for name in ('flight.txt', 'ros.txt', 'test.txt', 'rivals.txt', 'model.txt', 'ray.txt'):
         assert listed(name) <= pinned().keys()
+
+
+LOCKED = sorted(path.name for path in (ROOT / 'requirements/locked').glob('*.txt'))
+
+
+def locked(name: str) -> dict[str, str]:
+    """Return versions by package."""
+    heading, *rest = (ROOT / 'requirements/locked' / name).read_text().split('\n', 1)
+    entry = r'([\w.-]+)==([\w.]+)(?: \\\n  --hash=sha256:[0-9a-f]{64})+\n'
+    assert heading == f'# Made of requirements/{name} by bootstrap/lock_requirements.py'
+    assert re.fullmatch(f'(?:{entry})+', rest[0]), 'something else is written there'
+    return {normal(found[1]): found[2] for found in re.finditer(entry, rest[0])}
+
+
+def test_what_the_script_installs_is_locked_at_the_pinned_versions_and_names_no_server() -> None:
+    groups = ('flight', 'ros', 'test', 'rivals', 'rivals_alone', 'train_alone')
+    assert sorted(f'{group}.txt' for group in groups) == LOCKED
+    for name in LOCKED:
+        versions = locked(name)
+        assert listed(name) <= versions.keys(), 'run bootstrap/lock_requirements.py'
+        if 'alone' not in name:
+            assert versions.items() <= pinned().items(), 'run bootstrap/lock_requirements.py'
+
+
+@in_environment
+@pytest.mark.parametrize('groups', [('flight',), ('flight', 'ros'), ('flight', 'ros', 'test')])
+def test_all_that_locked_packages_need_is_locked(groups: tuple[str, ...]) -> None:
+    # pip is told to look for no dependencies.
+    have = {package for group in groups for package in locked(f'{group}.txt')}
+    missing = {
+        f'{package} needs {need.name}'
+        for package in have
+        for need in needs(package)
+        if normal(need.name) not in have
+    }
+    assert missing == set(), 'run bootstrap/lock_requirements.py'
+
+
+def needs(package: str) -> list[Requirement]:
+    try:
+        lines = metadata.requires(package) or []
+    except metadata.PackageNotFoundError:
+        return []
+    wanted = [Requirement(line) for line in lines]
+    return [need for need in wanted if need.marker is None or need.marker.evaluate({'extra': ''})]
 
 
 def test_what_must_never_be_installed_is_not_pinned() -> None:
