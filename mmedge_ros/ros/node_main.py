@@ -18,9 +18,8 @@ from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.node import Node
 
 from mmedge_ros import MmedgeError, heartbeat
-from mmedge_ros.parameter import ParameterError
-from mmedge_ros.ros.graph.middleware_profile import set_profile
 from mmedge_ros.ros.lean_executor import node_executor
+from mmedge_ros.ros.participation import made_node, take_part
 from mmedge_ros.ros.ros_clock import steady_clock
 
 PARENT_VARIABLE = 'MMEDGE_PARENT_PID'
@@ -76,31 +75,15 @@ def _spin(
     args: list[str] | None,
     interrupt: _Interrupt,
 ) -> None:
-    set_profile()
-    try:
-        rclpy.init(args=args)
-    except RuntimeError as err:
-        raise ParameterError(str(err)) from err
+    take_part(args)
     executor = node_executor()
     for make in makers:
-        nodes.append(_made(make))
+        nodes.append(made_node(make))
         executor.add_node(nodes[-1])
     if heartbeat.VARIABLE in os.environ and nodes:
         nodes[0].create_timer(heartbeat.PERIOD, heartbeat.beat, clock=steady_clock())
     interrupt.check()
     executor.spin()
-
-
-def _made(make: Callable[[], Node]) -> Node:
-    try:
-        return make()
-    except rclpy_implementation.RCLError as err:
-        if os.environ.get('ROS_SECURITY_ENABLE') != 'true':
-            raise
-        raise MmedgeError(
-            f'ROS_SECURITY_ENABLE is true, and the middleware starts no node ({err}); '
-            'docs/security.md says what it needs'
-        ) from err
 
 
 def _end_all(failure: threading.ExceptHookArgs, broken: threading.Event) -> None:

@@ -9,34 +9,68 @@ from pathlib import Path
 
 import pytest
 
+MONITOR = ('mmedge_ros.ros.nodes.monitor',)
+RECORD = ('mmedge_ros.commands.main', 'record', 'recording', '--seconds', '1')
 
-@pytest.mark.parametrize(
-    ('made', 'words'),
-    [(False, "enclaves' does not exist"), (True, 'ROS_SECURITY_ENABLE is true, and the midd')],
-)
-def test_a_keystore_that_cannot_be_used_is_one_sentence(
-    tmp_path: Path, made: bool, words: str
-) -> None:
-    if made:
-        (tmp_path / 'enclaves').mkdir()
-        for name in ('identity_ca.cert', 'permissions_ca.cert', 'cert', 'key'):
-            (tmp_path / f'enclaves/{name}.pem').touch()
-        for name in ('governance', 'permissions'):
-            (tmp_path / f'enclaves/{name}.p7s').touch()
+
+def run(folder: Path, *command: str, strategy: str, **keystore: str) -> str:
+    """Return what a program says that asks for security and is to end for want of it."""
+    environment = {k: v for k, v in os.environ.items() if not k.startswith('ROS_SECURITY')}
     security = {
         'ROS_SECURITY_ENABLE': 'true',
-        'ROS_SECURITY_STRATEGY': 'Enforce',
-        'ROS_SECURITY_KEYSTORE': str(tmp_path),
-        'ROS_LOG_DIR': str(tmp_path),
+        'ROS_SECURITY_STRATEGY': strategy,
+        'ROS_LOG_DIR': str(folder),
     }
     done = subprocess.run(
-        [sys.executable, '-m', 'mmedge_ros.ros.nodes.monitor'],
-        env={**os.environ, **security},
+        [sys.executable, '-m', *command],
+        env={**environment, **security, **keystore},
+        cwd=folder,
         capture_output=True,
         text=True,
         timeout=60,
         check=False,
     )
     assert done.returncode == 1
-    assert words in done.stderr
     assert 'Traceback' not in done.stderr
+    assert not (folder / 'recording').exists()
+    return done.stderr
+
+
+def made_keystore(folder: Path) -> str:
+    """Make a keystore whose files are there and empty."""
+    (folder / 'enclaves').mkdir()
+    for name in ('identity_ca.cert', 'permissions_ca.cert', 'cert', 'key'):
+        (folder / f'enclaves/{name}.pem').touch()
+    for name in ('governance', 'permissions'):
+        (folder / f'enclaves/{name}.p7s').touch()
+    return str(folder)
+
+
+@pytest.mark.parametrize('command', [MONITOR, RECORD], ids=['node', 'session'])
+@pytest.mark.parametrize(
+    ('keystore', 'strategy', 'words'),
+    [
+        ({}, 'Permissive', 'ROS_SECURITY_KEYSTORE names no keystore'),
+        ({'ROS_SECURITY_KEYSTORE': ''}, 'Enforce', 'ROS_SECURITY_KEYSTORE names no keystore'),
+        (
+            {'ROS_SECURITY_KEYSTORE': '.'},
+            'Permissive',
+            '. is no keystore: its folder enclaves is missing',
+        ),
+    ],
+    ids=['none', 'empty name', 'empty folder'],
+)
+def test_without_a_keystore_nothing_starts_unprotected_and_one_sentence_says_so(
+    tmp_path: Path, keystore: dict[str, str], command: tuple[str, ...], strategy: str, words: str
+) -> None:
+    said = run(tmp_path, *command, strategy=strategy, **keystore)
+    assert f'ROS_SECURITY_ENABLE is true, and {words}; docs/security.md' in ' '.join(said.split())
+
+
+@pytest.mark.parametrize('command', [MONITOR, RECORD], ids=['node', 'session'])
+def test_a_keystore_that_the_middleware_cannot_use_is_one_sentence(
+    tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    keystore = made_keystore(tmp_path)
+    said = run(tmp_path, *command, strategy='Enforce', ROS_SECURITY_KEYSTORE=keystore)
+    assert 'ROS_SECURITY_ENABLE is true, and the middleware starts no node' in said

@@ -22,10 +22,10 @@ from mmedge_ros.ros.graph.description import (
     sim_time,
     write_parameters,
 )
-from mmedge_ros.ros.graph.middleware_profile import set_profile
 from mmedge_ros.ros.messages.interfaces import recorded_topics
 from mmedge_ros.ros.messages.names import driver_remappings
 from mmedge_ros.ros.nodes.bag_recorder import BagRecorder
+from mmedge_ros.ros.participation import made_node, take_part
 from mmedge_ros.ros.recording.session import MEGABYTE, RecordingLimits
 
 _SHOW_PERIOD = 0.2
@@ -103,9 +103,8 @@ def run_recording(
     :raises ReplayError: when the folder exists, the disk fails or is full, or a topic can have
         no such name
     """
-    set_profile()
     context = rclpy.Context()
-    rclpy.init(context=context)
+    take_part(context=context)
     executor = SingleThreadedExecutor(context=context)
     with tempfile.TemporaryDirectory(prefix='mmedge_') as scratch:
         description = recorder_node(options)
@@ -128,7 +127,9 @@ def run_recording(
 
 def _recorder(context: Any, arguments: list[str]) -> BagRecorder:
     try:
-        return BagRecorder(context=context, cli_args=arguments, use_global_arguments=False)
+        return made_node(
+            lambda: BagRecorder(context=context, cli_args=arguments, use_global_arguments=False)
+        )
     except rclpy_implementation.RCLInvalidROSArgsError as error:
         # All that a user gives of them are names of topics; the middleware adds its own source.
         reason = str(error).partition('. Error')[0]

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Generic, TypeVar
 
@@ -17,6 +18,7 @@ from mmedge_ros.replay import ReplayError
 from mmedge_ros.ros.graph.description import NodeDescription
 from mmedge_ros.ros.graph.limited_graph import LimitedGraph
 from mmedge_ros.ros.graph.process_group import ProcessGroup
+from mmedge_ros.ros.participation import made_node, take_part
 
 NodeT = TypeVar('NodeT', bound=Node)
 
@@ -28,14 +30,16 @@ def spinning(make: Callable[..., NodeT]) -> Iterator[tuple[NodeT, Callable[[], N
     :param make: takes ``context``
     """
     context = rclpy.Context()
-    rclpy.init(context=context)
-    node = make(context=context)
-    executor = SingleThreadedExecutor(context=context)
-    executor.add_node(node)
+    take_part(context=context)
     try:
-        yield node, lambda: executor.spin_once(timeout_sec=0.1)
+        node = made_node(partial(make, context=context))
+        executor = SingleThreadedExecutor(context=context)
+        executor.add_node(node)
+        try:
+            yield node, lambda: executor.spin_once(timeout_sec=0.1)
+        finally:
+            node.destroy_node()
     finally:
-        node.destroy_node()
         rclpy.try_shutdown(context=context)
 
 
