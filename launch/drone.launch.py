@@ -5,6 +5,7 @@ from pathlib import Path
 from mmedge_ros.replay.recording import TopicChoice
 from mmedge_ros.ros.graph.description import rviz_node
 from mmedge_ros.ros.graph.launch_actions import (
+    FRAME_PREFIX,
     QUESTIONS,
     VIEW,
     decimal,
@@ -60,6 +61,7 @@ ARGUMENTS = [
     VIEW,
     ('record', '', 'folder to be made for a recording of the flight; empty records nothing'),
     ('rviz', 'false', 'show pictures, returns and tracks in RViz'),
+    FRAME_PREFIX,
     ('use_sim_time', 'false', 'follow /clock'),
 ]
 
@@ -68,7 +70,7 @@ def describe(values):
     """Describe the graph for the launch arguments' values."""
     extrinsics = values['extrinsics'] or str(share_file('config', 'extrinsics.yaml'))
     topics = TopicChoice(odometry=values['odometry'])
-    clock = is_true(values['use_sim_time'])
+    clock, prefix = is_true(values['use_sim_time']), values['frame_prefix']
     nodes = describe_up(
         UpOptions(
             clock=clock,
@@ -84,22 +86,24 @@ def describe(values):
             memory=values['memory'],
             questions=given_questions(values),
             battery=values['battery'],
+            frame_prefix=prefix,
             view=view_port(values),
         )
     )
-    nodes += extrinsics_nodes(extrinsics)
+    nodes += extrinsics_nodes(extrinsics, prefix)
     if values['record']:
         options = RecordOptions(
             Path(values['record']),
             image_transport=values['image_transport'],
-            transforms=read_extrinsics(extrinsics),
+            transforms=read_extrinsics(extrinsics, prefix),
             clock=clock,
             drivers=topics,
             battery=values['battery'],
         )
         nodes.append(recorder_node(options))
     if is_true(values['rviz']):
-        nodes.append(rviz_node(share_file('rviz', 'tracks.rviz'), use_sim_time=clock))
+        view = share_file('rviz', 'tracks.rviz')
+        nodes.append(rviz_node(view, use_sim_time=clock, prefix=prefix))
     return nodes
 
 

@@ -2,6 +2,7 @@
 
 from mmedge_ros.replay.recording import TopicChoice
 from mmedge_ros.ros.graph.launch_actions import (
+    FRAME_PREFIX,
     QUESTIONS,
     VIEW,
     extrinsics_nodes,
@@ -32,6 +33,7 @@ ARGUMENTS = [
     *QUESTIONS,
     ('profile', '', 'device profile of this machine (mmedge profile), for optimise'),
     VIEW,
+    FRAME_PREFIX,
     ('use_sim_time', 'false', 'follow /clock, as under ros2 bag play --clock'),
 ]
 
@@ -53,10 +55,11 @@ def describe(values):
             memory=values['memory'],
             questions=given_questions(values),
             battery=values['battery'],
+            frame_prefix=values['frame_prefix'],
             view=view_port(values),
         )
     )
-    return nodes + extrinsics_nodes(extrinsics) if extrinsics else nodes
+    return nodes + extrinsics_nodes(extrinsics, values['frame_prefix']) if extrinsics else nodes
 
 
 def generate_launch_description():

@@ -5,6 +5,7 @@ from pathlib import Path
 from mmedge_ros.replay import ReplayError
 from mmedge_ros.replay.recording import TopicChoice
 from mmedge_ros.ros.graph.launch_actions import (
+    FRAME_PREFIX,
     is_true,
     launch_description,
     whole,
@@ -24,6 +25,7 @@ ARGUMENTS = [
     ('odometry', '', "autopilot's odometry topic"),
     ('battery', '', "autopilot's battery topic, such as /mavros/battery"),
     ('rosbag2', 'false', 'record with ros2 bag record instead (no guard of the disk)'),
+    FRAME_PREFIX,
     ('use_sim_time', 'false', 'follow /clock'),
 ]
 
@@ -32,11 +34,12 @@ def describe(values):
     """Describe the recorder for the launch arguments' values."""
     if not values['out']:
         raise ReplayError('name the folder to be made: out:=FOLDER')
+    extrinsics = values['extrinsics']
     options = RecordOptions(
         Path(values['out']),
         tuple(values['topics'].split()),
         values['image_transport'],
-        read_extrinsics(values['extrinsics']) if values['extrinsics'] else (),
+        read_extrinsics(extrinsics, values['frame_prefix']) if extrinsics else (),
         whole(values, 'split_size'),
         whole(values, 'min_free'),
         clock=is_true(values['use_sim_time']),

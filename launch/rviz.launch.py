@@ -4,6 +4,7 @@ from pathlib import Path
 
 from mmedge_ros.ros.graph.description import rviz_node
 from mmedge_ros.ros.graph.launch_actions import (
+    FRAME_PREFIX,
     extrinsics_nodes,
     is_true,
     launch_description,
@@ -14,6 +15,7 @@ ARGUMENTS = [
     ('view', '', 'RViz configuration; empty takes the one of the package'),
     ('fixed_frame', '', 'frame the view stands in, such as odom; empty takes that of the view'),
     ('extrinsics', '', 'YAML with transforms to publish; empty where /tf_static is there already'),
+    FRAME_PREFIX,
     ('use_sim_time', 'false', 'follow /clock'),
 ]
 
@@ -21,9 +23,10 @@ ARGUMENTS = [
 def describe(values):
     """Describe RViz for the launch arguments' values."""
     view = Path(values['view']) if values['view'] else share_file('rviz', 'tracks.rviz')
-    transforms = extrinsics_nodes(values['extrinsics']) if values['extrinsics'] else []
+    prefix, extrinsics = values['frame_prefix'], values['extrinsics']
+    transforms = extrinsics_nodes(extrinsics, prefix) if extrinsics else []
     use_sim_time = is_true(values['use_sim_time'])
-    return [rviz_node(view, values['fixed_frame'], use_sim_time), *transforms]
+    return [rviz_node(view, values['fixed_frame'], use_sim_time, prefix), *transforms]
 
 
 def generate_launch_description():

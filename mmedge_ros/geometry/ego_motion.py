@@ -16,6 +16,7 @@ from mmedge_ros.geometry.rotations import cross, rotation_by, rotation_vector
 from mmedge_ros.geometry.sensor_poses import BASE_FRAME, SensorGeometry
 from mmedge_ros.geometry.transforms import (
     Transform,
+    prefixed,
     rotation_from_quaternion,
     transform_from_message,
 )
@@ -200,15 +201,19 @@ def ego_state(
     )
 
 
-def ego_states_from_transforms(message: Any, available_ns: int) -> list[EgoReport]:
+def ego_states_from_transforms(
+    message: Any, available_ns: int, prefix: str = ''
+) -> list[EgoReport]:
     """Read the poses of ``base_link`` in ``odom`` from a (duck-typed) tf2_msgs/TFMessage.
 
+    :param prefix: before the names of both
     :raises GeometryError: for numbers that are no pose
     """
     reports = []
+    wanted = prefixed(prefix, ODOMETRY_FRAME), prefixed(prefix, BASE_FRAME)
     for transform in message.transforms:
         parent, child = transform.header.frame_id.lstrip('/'), transform.child_frame_id.lstrip('/')
-        if (parent, child) == (ODOMETRY_FRAME, BASE_FRAME):
+        if (parent, child) == wanted:
             stamp = transform.header.stamp
             pose = transform_from_message(transform).transform
             state = EgoState(stamp.sec * NS_PER_S + stamp.nanosec, pose)

@@ -12,6 +12,9 @@ from mmedge_ros.geometry.projection import CameraModel
 from mmedge_ros.geometry.transforms import Transform, TransformTree
 
 BASE_FRAME = 'base_link'
+# Of the package's own drivers, unless they are told otherwise.
+CAMERA_FRAME = 'camera_color_optical_frame'
+RADAR_FRAME = 'radar_link'
 
 # An optical frame (z forward, x right, y down) seen from a body frame (x forward, y left).
 OPTICAL_TO_BODY = np.array([[0.0, 0.0, 1.0], [-1.0, 0.0, 0.0], [0.0, -1.0, 0.0]])

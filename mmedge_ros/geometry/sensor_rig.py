@@ -10,7 +10,7 @@ from mmedge_ros.geometry import GeometryError
 from mmedge_ros.geometry.ego_motion import ODOMETRY_FRAME, EgoMotion, EgoState, carried
 from mmedge_ros.geometry.projection import CameraModel
 from mmedge_ros.geometry.sensor_poses import BASE_FRAME, SensorGeometry, resolve_geometry
-from mmedge_ros.geometry.transforms import StampedTransform, TransformTree
+from mmedge_ros.geometry.transforms import StampedTransform, TransformTree, prefixed, with_prefix
 
 _ASSUMED = (
     'no camera calibration: a lens of 53 degrees across the picture is assumed, so that places '
@@ -19,9 +19,14 @@ _ASSUMED = (
 
 
 class SensorRig:
-    """Collects what is known of the sensors' places, and answers for any instant."""
+    """Collects what is known of the sensors' places, and answers for any instant.
+
+    ``prefix``, set before anything is entered, comes before the name of each frame that does not
+    have it: several drones share a tree of transforms.
+    """
 
     def __init__(self) -> None:
+        self.prefix = ''
         self.newest_ego_ns: int | None = None
         self._tree = TransformTree()
         self._camera: CameraModel | None = None
@@ -38,7 +43,7 @@ class SensorRig:
                 self._camera or self._assumed,
                 self._frames.get(CAMERA, ''),
                 self._frames.get(RADAR, ''),
-                self._ego.base_frame or BASE_FRAME,
+                self._ego.base_frame or prefixed(self.prefix, BASE_FRAME),
             )
         return self._geometry
 
@@ -87,14 +92,16 @@ class SensorRig:
         """
         self._geometry = None
         for transform in transforms:
-            self._tree.add(transform.parent, transform.child, transform.transform)
+            edge = with_prefix(transform, self.prefix)
+            self._tree.add(edge.parent, edge.child, edge.transform)
 
     def add_ego_state(self, state: EgoState, frame_id: str, base_frame: str) -> None:
         """Enter how the drone moves: the pose of ``base_frame`` in ``frame_id``.
 
         Odometry that leaves its frames unnamed is taken to mean the usual ones.
         """
-        frame_id, base_frame = frame_id or ODOMETRY_FRAME, base_frame or BASE_FRAME
+        frame_id = prefixed(self.prefix, frame_id or ODOMETRY_FRAME)
+        base_frame = prefixed(self.prefix, base_frame or BASE_FRAME)
         if (frame_id, base_frame) != (self._ego.frame_id, self._ego.base_frame):
             self._ego = EgoMotion(frame_id, base_frame)
             self._geometry = None
@@ -106,8 +113,9 @@ class SensorRig:
         return self._ego.nearest(stamp_ns)
 
     def set_frames(self, frames: Mapping[str, str]) -> None:
-        if any(self._frames.get(modality) != frame for modality, frame in frames.items()):
-            self._frames.update(frames)
+        named = {modality: prefixed(self.prefix, frame) for modality, frame in frames.items()}
+        if any(self._frames.get(modality) != frame for modality, frame in named.items()):
+            self._frames.update(named)
             self._geometry = None
 
     def geometry_at(self, stamp_ns: int) -> SensorGeometry:

@@ -91,6 +91,16 @@ def quaternion_from_rotation(rotation: FloatArray) -> tuple[float, float, float,
     return (x, y, z, w) if w >= 0.0 else (-x, -y, -z, -w)
 
 
+def prefixed(prefix: str, frame: str) -> str:
+    """Return the name of a frame behind a drone's prefix; '' and what has it already stay."""
+    return frame if not frame or frame.startswith(prefix) else prefix + frame
+
+
+def with_prefix(edge: StampedTransform, prefix: str) -> StampedTransform:
+    """Return an edge between the same frames of a drone with a prefix."""
+    return edge._replace(parent=prefixed(prefix, edge.parent), child=prefixed(prefix, edge.child))
+
+
 def static_transform(
     parent: str, child: str, translation: Sequence[float], quaternion: Sequence[float]
 ) -> StampedTransform:

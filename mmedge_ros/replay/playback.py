@@ -6,7 +6,7 @@ Knows nothing of ROS: the bag player node publishes what this hands out.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -15,8 +15,11 @@ from mmedge_ros.records.run_record import UnitCounts, count_failure
 from mmedge_ros.replay import BagError, ReplayError
 from mmedge_ros.replay.bag import Bag
 from mmedge_ros.replay.bag_topics import SensorTopics
-from mmedge_ros.replay.wire_formats import header_stamp_ns, with_stamp
+from mmedge_ros.replay.wire_formats import header_stamp_ns, with_moved_transforms, with_stamp
 from mmedge_ros.sensing.capture_control import Admission, CaptureControl
+
+# The source of moving transforms.
+TRANSFORMS = 'transforms'
 
 
 class DueMessage(NamedTuple):
@@ -71,6 +74,7 @@ class Playback:
 
     :param offset_ns: added to every stamp and due time in the first round
     :param periods_ns: native distance of units, per modality
+    :param transforms: topics of moving transforms, which are handed out as those of one source
     """
 
     def __init__(
@@ -81,6 +85,7 @@ class Playback:
         stride_ns: int,
         periods_ns: Mapping[str, int | None],
         loop: bool = False,
+        transforms: Sequence[str] = (),
     ) -> None:
         if not sources:
             raise ReplayError(f'{bag.path}: nothing to play; the bag has no camera and no radar')
@@ -89,6 +94,7 @@ class Playback:
         self.problems: Counter[str] = Counter()
         self._bag = bag
         self._names = {source.topic: name for name, source in sources.items()}
+        self._names |= dict.fromkeys(transforms, TRANSFORMS)
         self._modalities = {name: source.modality for name, source in sources.items()}
         self._stride_ns = stride_ns
         self._loop = loop
@@ -132,14 +138,20 @@ class Playback:
         for message in self._bag.messages(list(self._names)):
             name = self._names[message.topic]
             try:
-                stamp_ns = header_stamp_ns(message.raw) + self.offset_ns
-                data = with_stamp(message.raw, stamp_ns)
+                data = self._taken(name, message.raw)
             except BagError as err:
                 count_failure(self.problems, f'{message.topic}: {err}')
                 continue
-            if not self._admits(self._modalities[name], stamp_ns):
-                continue
-            yield DueMessage(name, message.log_ns + self.offset_ns, data)
+            if data is not None:
+                yield DueMessage(name, message.log_ns + self.offset_ns, data)
+
+    def _taken(self, name: str, raw: bytes | memoryview) -> bytes | None:
+        """Return a message with its present stamps; None where its source rests."""
+        if name == TRANSFORMS:
+            return with_moved_transforms(raw, self.offset_ns)
+        stamp_ns = header_stamp_ns(raw) + self.offset_ns
+        data = with_stamp(raw, stamp_ns)
+        return data if self._admits(self._modalities[name], stamp_ns) else None
 
     def _admits(self, modality: str, stamp_ns: int) -> bool:
         if not modality:

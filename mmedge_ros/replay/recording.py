@@ -143,6 +143,12 @@ class Recording:
         return any(topic.msgtype in kinds and topic.count for topic in self.bag.topics)
 
     @property
+    def moving_frames(self) -> list[str]:
+        """Topics with transforms that are not static."""
+        found = (t for t in self.bag.topics if t.msgtype == TF_MESSAGE and not is_tf_static(t))
+        return [topic.name for topic in found]
+
+    @property
     def problems(self) -> list[str]:
         """What could not be used, in words; grows while units are read."""
         return [
@@ -223,7 +229,8 @@ class Recording:
 
     @property
     def _ego_topics(self) -> list[str]:
-        return [self.topics.odometry] if self.topics.odometry else _moving_frames(self.bag)
+        """Odometry; where none was recorded, transforms that move."""
+        return [self.topics.odometry] if self.topics.odometry else self.moving_frames
 
     def _unit(self, message: BagMessage, modality: str, sequence: int) -> Unit | None:
         try:
@@ -285,8 +292,3 @@ class Recording:
 
 def _counted(text: str, count: int) -> str:
     return text if count == 1 else f'{text} (and {count - 1} more of this topic)'
-
-
-def _moving_frames(bag: Bag) -> list[str]:
-    """Topics with transforms that are not static: ego motion, where no odometry was recorded."""
-    return [t.name for t in bag.topics if t.msgtype == TF_MESSAGE and not is_tf_static(t)]

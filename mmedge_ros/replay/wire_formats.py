@@ -64,11 +64,45 @@ def with_stamp(raw: bytes | memoryview, stamp_ns: int) -> bytes:
 
     :raises BagError: as ``header_stamp_ns``, and if the stamp does not fit its field
     """
+    stamp = _stamp_layout(raw).pack(*_stamp_fields(stamp_ns))
+    return b''.join((raw[:_HEAD], stamp, raw[_STAMP_END:]))
+
+
+def with_moved_transforms(raw: bytes | memoryview, offset_ns: int) -> bytes:
+    """Return a serialised tf2_msgs/TFMessage with all stamps moved, everything else unchanged.
+
+    :raises BagError: for bytes that are none in plain CDR, and stamps that do not fit
+    """
+    moved = bytearray(raw)
+    layout = _LAYOUTS.get(bytes(raw[:2]))
+    if layout is None:
+        raise BagError(f'these {len(raw)} bytes are no transforms: not in plain CDR')
+    number = layout.length.size
+    try:
+        (count,) = layout.length.unpack_from(raw, _HEAD)
+        place = _HEAD + number
+        for _ in range(count):
+            seconds, nanoseconds, length = layout.begin.unpack_from(raw, place)
+            stamp = _stamp_fields(seconds * NS_PER_S + nanoseconds + offset_ns)
+            layout.stamp.pack_into(moved, place, *stamp)
+            place += layout.begin.size + length
+            place += -(place - _HEAD) % number
+            (length,) = layout.length.unpack_from(raw, place)
+            place += number + length
+            # Translation and quaternion.
+            place += -(place - _HEAD) % _DOUBLE + 7 * _DOUBLE
+    except error as err:
+        raise BagError(f'these {len(raw)} bytes are no transforms: {err}') from err
+    if place > len(raw):
+        raise BagError(f'these {len(raw)} bytes are no transforms: cut short')
+    return bytes(moved)
+
+
+def _stamp_fields(stamp_ns: int) -> tuple[int, int]:
     seconds, nanoseconds = divmod(stamp_ns, NS_PER_S)
     if not -_SECONDS_LIMIT <= seconds < _SECONDS_LIMIT:
         raise BagError(f'stamp {stamp_ns} ns does not fit a ROS message (int32 seconds)')
-    stamp = _stamp_layout(raw).pack(seconds, nanoseconds)
-    return b''.join((raw[:_HEAD], stamp, raw[_STAMP_END:]))
+    return seconds, nanoseconds
 
 
 def _stamp_layout(raw: bytes | memoryview) -> Struct:

@@ -19,12 +19,18 @@ class ConfigurationInput:
 
     :param take: called with each that is used
     :param device: where modalities that name none are encoded
+    :param now_ns: by the clock that the graph runs on, if that is not the node's
     """
 
     def __init__(
-        self, node: Node, take: Callable[[Configuration], object], device: str = 'cpu'
+        self,
+        node: Node,
+        take: Callable[[Configuration], object],
+        device: str = 'cpu',
+        now_ns: Callable[[], int] | None = None,
     ) -> None:
         self._node = node
+        self._now_ns = now_ns or (lambda: int(node.get_clock().now().nanoseconds))
         self._take = take
         self._device = device
         self._newest: Configuration | None = None
@@ -40,7 +46,7 @@ class ConfigurationInput:
 
     def _on_message(self, message: msg.Configuration) -> None:
         made = conversions.from_configuration(message, self._device)
-        now_ns = self._node.get_clock().now().nanoseconds
+        now_ns = self._now_ns()
         ahead_ns = made.effective_from_ns - now_ns
         # Simulated time that has not begun says nothing.
         if now_ns > 0 and ahead_ns > _FARTHEST_NS:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from mmedge_ros.parameter import group, parameter
 from mmedge_ros.pipeline.fusion_strategy import model_of_encoders, open_pipeline
 from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline, PipelineParameters
-from mmedge_ros.ros.rig_setup import set_up_rig
+from mmedge_ros.ros.rig_setup import frame_prefix, set_up_rig
 
 
 @dataclass(frozen=True)
@@ -27,6 +27,12 @@ class FusionParameters:
     transforms: tuple[str, ...] = parameter(
         (), 'static transforms, each "parent child x y z qx qy qz qw" in m'
     )
+    frame_prefix: str = frame_prefix()
+    publish_transform: bool = parameter(
+        False,
+        'publish odom -> base_link on /tf from odometry, where no other node does: RViz needs it, '
+        'and an autopilot or robot_localization has it mostly',
+    )
     pipeline: PipelineParameters = group(PipelineParameters)
 
 
@@ -38,5 +44,10 @@ def fusion_pipeline(parameters: FusionParameters) -> PerceptionPipeline:
     """
     p = parameters.pipeline
     pipeline = open_pipeline(model_of_encoders(parameters.detector, parameters.simulated, p), p)
-    set_up_rig(pipeline.rig, parameters.transforms, parameters.calibration_file)
+    set_up_rig(
+        pipeline.rig,
+        parameters.transforms,
+        parameters.calibration_file,
+        parameters.frame_prefix,
+    )
     return pipeline

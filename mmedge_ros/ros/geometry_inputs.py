@@ -21,6 +21,7 @@ from mmedge_ros.geometry.transforms import transform_from_message
 from mmedge_ros.replay import BagError
 from mmedge_ros.replay.wire_formats import ego_report_from_bytes
 from mmedge_ros.ros.messages import names, qos
+from mmedge_ros.ros.odometry_transform import OdometryTransform
 from mmedge_ros.ros.waited_entities import defer
 
 if TYPE_CHECKING:
@@ -41,11 +42,22 @@ class GeometryInputs:
 
     :param submit: takes a task for the pipeline
     :param wants_camera: whether the calibration is still unknown
+    :param prefix: before the names of frames
+    :param publishes: whether the odometry that comes is published as a transform, too
     """
 
-    def __init__(self, node: Node, submit: Submit, wants_camera: bool) -> None:
+    def __init__(
+        self,
+        node: Node,
+        submit: Submit,
+        wants_camera: bool,
+        prefix: str = '',
+        publishes: bool = False,
+    ) -> None:
         self._node = node
         self._submit = submit
+        self._prefix = prefix
+        self._transform: OdometryTransform | None = None
         self._calibration: tuple[Any, ...] = ()
         self._source = _TRANSFORMS
         self._subscriptions: list[Any] = []
@@ -69,8 +81,19 @@ class GeometryInputs:
             from tf2_msgs.msg import TFMessage
         except ImportError:
             return
-        self._listen(TFMessage, '/tf_static', self._on_static_transforms, qos.STATIC_TRANSFORMS)
-        defer(self._listen(TFMessage, '/tf', self._on_transforms, qos.FREQUENT_SENSOR))
+        self._listen(
+            TFMessage,
+            names.STATIC_TRANSFORMS,
+            self._on_static_transforms,
+            qos.STATIC_TRANSFORMS,
+        )
+        defer(self._listen(TFMessage, names.TRANSFORMS, self._on_transforms, qos.FREQUENT_SENSOR))
+        if publishes:
+            self._transform = OdometryTransform(node, TFMessage, prefix)
+
+    def figures(self) -> dict[str, object]:
+        """Return what diagnostics say of the transform that is published."""
+        return {} if self._transform is None else {'transform': self._transform.state}
 
     def close(self) -> None:
         """Listen no more."""
@@ -127,10 +150,12 @@ class GeometryInputs:
             )
 
     def _on_transforms(self, message: Any) -> None:
+        if self._transform is not None:
+            self._transform.heard(message)
         if self._source > _TRANSFORMS:
             return  # odometry knows velocities too
         try:
-            for report in ego_states_from_transforms(message, 0):
+            for report in ego_states_from_transforms(message, 0, self._prefix):
                 self._add(report, _TRANSFORMS)
         except GeometryError as err:
             self._node.get_logger().warning(
@@ -139,6 +164,8 @@ class GeometryInputs:
 
     def _add(self, report: EgoReport, source: int) -> None:
         self._source = max(source, self._source)
+        if self._transform is not None and source > _TRANSFORMS:
+            self._transform.add(report)
         # It is looked at with the next unit.
         self._submit(
             lambda pipeline, _: pipeline.rig.add_ego_state(

@@ -11,6 +11,7 @@ from mmedge_ros.flight_memory.memory_store import SUFFIX, MemoryReader
 from mmedge_ros.flight_memory.search import SearchResult
 from mmedge_ros.flight_memory.search_request import SearchRequest, find_moments
 from mmedge_ros.parameter import ParameterError, parameter
+from mmedge_ros.ros.rig_setup import frame_prefix
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,7 @@ class MemoryParameters:
     transforms: tuple[str, ...] = parameter(
         (), 'static transforms, each "parent child x y z qx qy qz qw" in m'
     )
+    frame_prefix: str = frame_prefix()
     keep: float = parameter(
         0.0, 'views are forgotten after this long; 0 keeps them until somebody forgets', 'h', 0.0
     )

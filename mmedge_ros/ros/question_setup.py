@@ -12,6 +12,7 @@ from mmedge_ros.questions.describing import DescribeParameters
 from mmedge_ros.questions.explain import LanguageModel, language_model
 from mmedge_ros.questions.live_flight import LiveFlight
 from mmedge_ros.ros.memory_setup import memory_place
+from mmedge_ros.ros.rig_setup import frame_prefix
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,7 @@ class QuestionParameters:
         'or a GGUF file, loaded for each question; empty: none',
     )
     projector: str = parameter('', 'projector (mmproj) that lets a GGUF see pictures')
+    frame_prefix: str = frame_prefix()
     detection: DetectedLabels = group(DetectedLabels)
     describe: DescribeParameters = group(DescribeParameters)
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 from sensor_msgs.msg import PointCloud2, PointField
 
+from mmedge_ros.geometry.sensor_poses import RADAR_FRAME
 from mmedge_ros.parameter import parameter
 from mmedge_ros.ros.messages.conversions import header
 from mmedge_ros.sensing.radar.scan import SCAN_FIELDS, RadarScan
@@ -27,7 +28,7 @@ PERSON = 'person'
 class RadarNodeParameters(RadarParameters):
     """The radar node: which radar, and how its scans are published."""
 
-    frame_id: str = parameter('radar_link', 'frame of the points: x forward, y left, z up')
+    frame_id: str = parameter(RADAR_FRAME, 'frame of the points: x forward, y left, z up')
     simulated: str = parameter(
         '',
         "recording of a data port that a simulated board plays in place of a real one; 'person' "

@@ -85,7 +85,9 @@ class ViewerInputs:
             if kind is msg.UnitFeatures:
                 defer(subscription)
             self._subscriptions.append(subscription)
-        self._geometry = GeometryInputs(node, self._know, wants_camera=not scene.rig.has_camera)
+        self._geometry = GeometryInputs(
+            node, self._know, not scene.rig.has_camera, scene.rig.prefix
+        )
 
     def close(self) -> None:
         """Listen no more."""

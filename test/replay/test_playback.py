@@ -6,10 +6,12 @@ from collections.abc import Iterable
 from itertools import islice, pairwise
 from pathlib import Path
 
+import bag_fixtures
 import pytest
 from bag_fixtures import BEGIN_NS, LOG_DELAY_NS, RADAR, recording, write_bag
 from bag_fixtures import CAMERA_COMPRESSED as PICTURES
 from bag_fixtures import CAMERA_INFO as INFO
+from flight_fixtures import flight
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,6 +20,7 @@ from mmedge_ros.replay import ReplayError
 from mmedge_ros.replay.bag import Bag
 from mmedge_ros.replay.bag_topics import SensorTopics
 from mmedge_ros.replay.playback import (
+    TRANSFORMS,
     DueMessage,
     Pace,
     Playback,
@@ -53,6 +56,21 @@ def playback(bag: Bag, loop: bool = False) -> Playback:
 def stamps(messages: Iterable[DueMessage], source: str = 'camera') -> list[int]:
     """Stamps of a source in ns since the beginning of the recording, in bag time."""
     return [header_stamp_ns(m.data) - OFFSET - BEGIN_NS for m in messages if m.source == source]
+
+
+def test_moving_transforms_are_played_with_moved_stamps(tmp_path: Path) -> None:
+    path = write_bag(tmp_path / 'flight', messages=flight('/tf', 0.5))
+    with Bag(path) as bag:
+        played = [*Playback(bag, SOURCES, OFFSET, STRIDE, PERIODS, transforms=['/tf'])]
+        moved = [
+            bag_fixtures.STORE.deserialize_cdr(m.data, 'tf2_msgs/msg/TFMessage').transforms[0]
+            for m in played
+            if m.source == TRANSFORMS
+        ]
+    seconds = [edge.header.stamp.sec + edge.header.stamp.nanosec / 1e9 for edge in moved]
+    begin = (BEGIN_NS + OFFSET) / SECOND
+    assert seconds == pytest.approx([begin + n / 50 for n in range(25)], abs=1e-6)
+    assert [m.due_ns for m in played] == sorted(m.due_ns for m in played)
 
 
 def configuration(effective_from: int, rate: float) -> Configuration:

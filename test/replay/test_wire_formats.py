@@ -15,8 +15,14 @@ from mmedge_ros.data_types import NS_PER_S
 from mmedge_ros.geometry import GeometryError
 from mmedge_ros.geometry.ego_motion import ego_state
 from mmedge_ros.replay import BagError
-from mmedge_ros.replay.wire_formats import ego_report_from_bytes, header_stamp_ns, with_stamp
+from mmedge_ros.replay.wire_formats import (
+    ego_report_from_bytes,
+    header_stamp_ns,
+    with_moved_transforms,
+    with_stamp,
+)
 
+TF_MESSAGE = 'tf2_msgs/msg/TFMessage'
 EARLIEST_NS = -(2**31) * 10**9
 LATEST_NS = 2**31 * 10**9 - 1
 BUILDERS = {
@@ -166,3 +172,51 @@ def test_a_flipped_byte_of_the_names_and_lengths_is_read_or_refused(place: int) 
     raw[place] ^= 0xFF
     with suppress(BagError, GeometryError):
         ego_report_from_bytes(bytes(raw), 0)
+
+
+def edges(*names: tuple[str, str], little: bool = True) -> bytes:
+    made = []
+    for parent, child in names:
+        (edge,) = flight.static_transforms(flight.BEGIN_NS).transforms
+        edge.header.frame_id, edge.child_frame_id = parent, child
+        made.append(edge)
+    message = flight.TYPES[TF_MESSAGE](transforms=made)
+    return bytes(flight.STORE.serialize_cdr(message, TF_MESSAGE, little_endian=little))
+
+
+@given(
+    names=st.lists(st.tuples(st.text(max_size=9), st.text(max_size=9)), max_size=4),
+    little=st.booleans(),
+)
+def test_transforms_keep_everything_but_their_stamps(
+    names: list[tuple[str, str]], little: bool
+) -> None:
+    names = [(a.replace('\0', ''), b.replace('\0', '')) for a, b in names]
+    raw = edges(*names, little=little)
+    before = flight.STORE.deserialize_cdr(raw, TF_MESSAGE)
+    after = flight.STORE.deserialize_cdr(with_moved_transforms(raw, 7 * NS_PER_S + 1), TF_MESSAGE)
+    assert len(after.transforms) == len(names)
+    for old, new in zip(before.transforms, after.transforms, strict=True):
+        assert new.header.stamp.sec == old.header.stamp.sec + 7
+        assert new.header.stamp.nanosec == old.header.stamp.nanosec + 1
+        assert (new.header.frame_id, new.child_frame_id, new.transform) == (
+            old.header.frame_id,
+            old.child_frame_id,
+            old.transform,
+        )
+
+
+@given(cut=st.integers(0, 200), at=st.integers(0, 30), byte=st.integers(0, 255))
+def test_damaged_transforms_are_refused_or_keep_their_length(cut: int, at: int, byte: int) -> None:
+    raw = bytearray(edges(('odom', 'base_link'), ('base_link', 'radar_link')))
+    raw[at] = byte
+    whole = bytes(raw[: len(raw) - cut])
+    with suppress(BagError):
+        assert len(with_moved_transforms(whole, NS_PER_S)) == len(whole)
+
+
+def test_transforms_that_end_too_soon_are_refused() -> None:
+    raw = edges(('odom', 'base_link'))
+    for length in range(len(raw)):
+        with pytest.raises(BagError, match='are no transforms'):
+            with_moved_transforms(raw[:length], 0)

@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any, cast
 
 import bag_fixtures as flight
 import pytest
+from flight_fixtures import flight as transforms_of_a_flight
 from live_graph import Bystander, run_node
+from rclpy.node import Node
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import CompressedImage, PointCloud2
 
+from mmedge_ros import msg
+from mmedge_ros.data_types import Configuration, ModalityConfiguration
+from mmedge_ros.replay.playback import TRANSFORMS
+from mmedge_ros.replay.recording import Recording
 from mmedge_ros.ros.graph.description import NodeDescription
 from mmedge_ros.ros.graph.process_group import ProcessGroup
-from mmedge_ros.ros.messages import names, qos
+from mmedge_ros.ros.messages import conversions, names, qos
 from mmedge_ros.ros.messages.conversions import from_time
+from mmedge_ros.ros.player_setup import create_outputs
 
 SECOND = 1_000_000_000
 STRIDE_NS = SECOND // 10
@@ -110,6 +120,51 @@ def test_in_a_loop_stamps_go_on_rising_on_the_grid(audience: Audience, short_bag
     rounds = [b - a for a, b in zip(stamps, stamps[10:], strict=False)]
     assert set(rounds) == {6 * STRIDE_NS}  # half a second, up to the grid, and a stride
     assert not any(s.finished for s in audience.bystander.states)
+
+
+def test_a_configuration_of_another_clock_is_not_obeyed(
+    audience: Audience, short_bag: Path
+) -> None:
+    output = audience.bystander.node.create_publisher(
+        msg.Configuration, names.CONFIGURATION, qos.LATCHED
+    )
+    part = ModalityConfiguration('camera', 1e-9)
+    far = Configuration(7, 2_145_916_800 * SECOND, (part,))
+    with audience.play(short_bag, loop=True) as group:
+        audience.bystander.wait_until(lambda: audience.pictures)
+        output.publish(conversions.to_configuration(far, 0))
+        audience.bystander.wait_until(
+            lambda: 'configuration 7 not used' in group.last_words('bag_player', 9)
+        )
+
+
+def test_static_transforms_are_published_and_moving_ones_played(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """tf2_msgs, which no wheel has, is made by hand."""
+    package, messages = ModuleType('tf2_msgs'), ModuleType('tf2_msgs.msg')
+    messages.__dict__['TFMessage'] = SimpleNamespace
+    monkeypatch.setitem(sys.modules, 'tf2_msgs', package)
+    monkeypatch.setitem(sys.modules, 'tf2_msgs.msg', messages)
+    published: dict[str, list[Any]] = {}
+
+    class Publishing:
+        def create_publisher(self, _: type, topic: str, __: Any) -> Any:
+            return SimpleNamespace(publish=published.setdefault(topic, []).append)
+
+    bag = flight.write_bag(tmp_path / 'flight', messages=transforms_of_a_flight('/tf', 0.2))
+    given = ('radar_link camera_optical_frame 1 2 3 0 0 0 1', 'base_link radar_link 0 0 1 0 0 0 1')
+    with Recording(bag) as recording:
+        outputs = create_outputs(cast('Node', Publishing()), recording, given)
+    (static,) = published[names.STATIC_TRANSFORMS]
+    assert [
+        (e.header.frame_id, e.child_frame_id, e.transform.translation.z) for e in static.transforms
+    ] == [('radar_link', 'camera_optical_frame', 3.0), ('base_link', 'radar_link', 1.0)]
+    assert published[names.TRANSFORMS] == []
+    assert TRANSFORMS in outputs
+    monkeypatch.setitem(sys.modules, 'tf2_msgs.msg', None)
+    with Recording(bag) as recording:
+        assert TRANSFORMS not in create_outputs(cast('Node', Publishing()), recording, given)
 
 
 def test_it_plays_without_those_who_do_not_come(audience: Audience, short_bag: Path) -> None:

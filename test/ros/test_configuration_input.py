@@ -11,7 +11,8 @@ from rclpy.node import Node
 from mmedge_ros import msg
 from mmedge_ros.data_types import NS_PER_S, STANDBY, Configuration, ModalityConfiguration
 from mmedge_ros.ros.configuration_input import ConfigurationInput
-from mmedge_ros.ros.messages import conversions
+from mmedge_ros.ros.messages import conversions, names
+from mmedge_ros.ros.nodes.single_process import make_node
 
 YEAR_2038_NS = 2_145_916_800 * NS_PER_S
 
@@ -59,3 +60,23 @@ def test_before_simulated_time_begins_nothing_is_refused(ros: None) -> None:
     ConfigurationInput(node, taken.append)._on_message(message(1, YEAR_2038_NS))
     node.destroy_node()
     assert [one.id for one in taken] == [1]
+
+
+def test_questions_are_answered_by_configurations_that_were_checked(
+    ros: None, capfd: pytest.CaptureFixture[str]
+) -> None:
+    node = make_node('questions', ['--ros-args'])
+    (heard,) = (s for s in node.subscriptions if s.topic_name == f'/{names.CONFIGURATION}')
+    heard.callback(message(7, YEAR_2038_NS))
+    node.stop()
+    node.destroy_node()
+    assert 'configuration 7 not used' in capfd.readouterr().err
+
+
+def test_the_clock_of_a_player_decides_what_is_far_ahead(node: Node) -> None:
+    taken = list[Configuration]()
+    times = iter((YEAR_2038_NS - NS_PER_S // 2, -1, YEAR_2038_NS - 2 * NS_PER_S))
+    entrance = ConfigurationInput(node, taken.append, now_ns=lambda: next(times))
+    for number in range(3):
+        entrance._on_message(message(number, YEAR_2038_NS))
+    assert [one.id for one in taken] == [0, 1]

@@ -1,4 +1,7 @@
-"""Ego motion from the best source that is heard; px4_msgs, which no wheel has, is made by hand."""
+"""Ego motion from the best source that is heard, and the transform that is published of it.
+
+px4_msgs and tf2_msgs, which no wheel has, are made by hand.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +17,13 @@ from rclpy.node import Node
 from rclpy.qos import ReliabilityPolicy
 from rclpy.serialization import serialize_message
 
+from mmedge_ros.data_types import NS_PER_S
+from mmedge_ros.geometry.ego_motion import EgoReport, EgoState
+from mmedge_ros.geometry.transforms import Transform
 from mmedge_ros.ros.geometry_inputs import GeometryInputs
 from mmedge_ros.ros.messages import names
+from mmedge_ros.ros.messages.conversions import from_time
+from mmedge_ros.ros.odometry_transform import OdometryTransform, to_transform
 
 NOW_NS = 1_700_000_000_000_000_000
 
@@ -27,6 +35,11 @@ class Listener:
         self.callbacks: dict[str, Callable[[Any], None]] = {}
         self.profiles: dict[str, Any] = {}
         self.said: list[str] = []
+        self.published: list[Any] = []
+
+    def create_publisher(self, _: type, topic: str, __: Any) -> SimpleNamespace:
+        assert topic == '/tf'
+        return SimpleNamespace(publish=lambda message: self.published.extend(message.transforms))
 
     def create_subscription(
         self, _: type, topic: str, callback: Callable[[Any], None], profile: Any, **__: Any
@@ -38,7 +51,8 @@ class Listener:
         return SimpleNamespace(now=lambda: SimpleNamespace(nanoseconds=NOW_NS))
 
     def get_logger(self) -> SimpleNamespace:
-        return SimpleNamespace(warning=lambda text, **_: self.said.append(text))
+        say = self.said.append
+        return SimpleNamespace(info=say, warning=lambda text, **_: say(text))
 
 
 class Entered:
@@ -78,6 +92,14 @@ def with_px4(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, 'px4_msgs.msg', messages)
 
 
+@pytest.fixture
+def with_transforms(monkeypatch: pytest.MonkeyPatch) -> None:
+    package, messages = ModuleType('tf2_msgs'), ModuleType('tf2_msgs.msg')
+    messages.__dict__['TFMessage'] = SimpleNamespace
+    monkeypatch.setitem(sys.modules, 'tf2_msgs', package)
+    monkeypatch.setitem(sys.modules, 'tf2_msgs.msg', messages)
+
+
 def listening() -> tuple[Listener, Entered]:
     node, entered = Listener(), Entered()
     GeometryInputs(cast('Node', node), entered.submit, wants_camera=False)
@@ -115,3 +137,107 @@ def test_nothing_changes_where_px4_msgs_is_missing(monkeypatch: pytest.MonkeyPat
     node, _ = listening()
     assert names.ODOMETRY in node.callbacks
     assert names.PX4_ODOMETRY not in node.callbacks
+
+
+def at(moment: float, parent: str = 'odom', child: str = 'base_link') -> EgoReport:
+    """Odometry of a moment, s: half a turn to the left, a metre ahead of where it began."""
+    pose = Transform(np.diag([-1.0, -1.0, 1.0]), np.array([1.0, 0.0, 2.0]))
+    return EgoReport(0, EgoState(NOW_NS + round(moment * NS_PER_S), pose), parent, child)
+
+
+class Time:
+    """Seconds that a test sets."""
+
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def published(node: Listener, prefix: str = '') -> tuple[OdometryTransform, Time]:
+    time = Time()
+    return OdometryTransform(cast('Node', node), SimpleNamespace, prefix, time), time
+
+
+def test_odometry_is_published_as_a_transform_from_the_second_second_on() -> None:
+    node = Listener()
+    output, time = published(node)
+    for milliseconds in range(0, 2000, 10):
+        time.now = milliseconds / 1000
+        output.add(at(time.now, parent=''))
+    begin_ns = from_time(node.published[0].header.stamp)
+    assert begin_ns == NOW_NS + NS_PER_S
+    steps = [from_time(edge.header.stamp) - begin_ns for edge in node.published]
+    assert steps == [n * 20_000_000 for n in range(50)]  # RViz interpolates
+    (edge, *_) = node.published
+    assert (edge.header.frame_id, edge.child_frame_id) == ('odom', 'base_link')
+    moved, turned = edge.transform.translation, edge.transform.rotation
+    assert (moved.x, moved.y, moved.z) == (1.0, 0.0, 2.0)
+    assert (turned.z, turned.w) == pytest.approx((1.0, 0.0))
+    assert output.state == 'odom -> base_link is published'
+
+
+@pytest.mark.parametrize('moment', [0.5, 3.0], ids=['before', 'while it is published'])
+def test_a_transform_that_another_node_publishes_is_left_to_it(moment: float) -> None:
+    node = Listener()
+    output, time = published(node)
+    heard = 0
+    for tenth in range(60):
+        time.now = tenth / 10
+        output.add(at(time.now))
+        if time.now >= moment:
+            pose, stamp_ns = at(0.0).state.pose, NOW_NS + tenth
+            edge = to_transform('map', 'base_link', pose, stamp_ns)
+            output.heard(SimpleNamespace(transforms=[edge]))
+        for edge in node.published[heard:]:
+            output.heard(SimpleNamespace(transforms=[edge]))
+        heard = len(node.published)
+    count = len(node.published)
+    assert bool(count) == (moment > 1.0)
+    time.now = 100.0
+    output.add(at(100.0))
+    assert len(node.published) == count
+    words = 'map -> base_link comes from another node'
+    assert output.state == words
+    assert node.said == [f'{words}: this node publishes none']
+
+
+def test_transforms_of_other_frames_are_no_reason_to_stop() -> None:
+    node = Listener()
+    output, time = published(node, 'drone1/')
+    output.add(at(0.0))
+    time.now = 2.0
+    output.heard(
+        SimpleNamespace(transforms=[to_transform('odom', 'base_link', at(0.0).state.pose)])
+    )
+    output.add(at(2.0))
+    (edge,) = node.published
+    assert (edge.header.frame_id, edge.child_frame_id) == ('drone1/odom', 'drone1/base_link')
+
+
+def test_only_odometry_is_published_and_only_where_it_is_wanted(with_transforms: None) -> None:
+    def heard(publishes: bool) -> list[Any]:
+        node, entered = Listener(), Entered()
+        inputs = GeometryInputs(cast('Node', node), entered.submit, False, '', publishes)
+        assert inputs.figures() == ({'transform': 'no odometry'} if publishes else {})
+        edge = to_transform('odom', 'base_link', at(0.0).state.pose, NOW_NS)
+        node.callbacks[names.TRANSFORMS](SimpleNamespace(transforms=[edge]))
+        assert entered.states == [('odom', [1.0, 0.0, 2.0])]
+        assert inputs.figures() == ({'transform': 'no odometry'} if publishes else {})
+        message = Odometry()
+        message.pose.pose.orientation.w = 1.0
+        node.callbacks[names.ODOMETRY](serialize_message(message))
+        return [*inputs.figures().values()]
+
+    assert heard(False) == []
+    assert heard(True) != []
+
+
+def test_transforms_are_looked_up_behind_the_prefix_of_a_drone(with_transforms: None) -> None:
+    node, entered = Listener(), Entered()
+    GeometryInputs(cast('Node', node), entered.submit, False, 'drone1/')
+    pose = at(0.0).state.pose
+    for parent, child in (('odom', 'base_link'), ('drone1/odom', 'drone1/base_link')):
+        edge = to_transform(parent, child, pose, NOW_NS)
+        node.callbacks[names.TRANSFORMS](SimpleNamespace(transforms=[edge]))
+    assert entered.states == [('drone1/odom', [1.0, 0.0, 2.0])]

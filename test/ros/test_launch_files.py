@@ -315,6 +315,35 @@ def test_a_namespace_a_log_level_and_one_parameter_file_reach_all_nodes(
         assert node['parameters'][-1:] == ([str(mine)] if ours else [])
 
 
+def test_frames_of_a_drone_have_its_prefix(
+    launch: Callable[..., list[Any]], detector: Path, tmp_path: Path
+) -> None:
+    actions = launch(
+        'drone.launch.py',
+        detector=str(detector),
+        frame_prefix='drone1/',
+        questions='true',
+        memory=str(tmp_path / 'flight.memory'),
+        view='true',
+        record=str(tmp_path / 'flight'),
+        rviz='true',
+    )
+    by_name = {node['name']: node for node in nodes_of(actions)}
+    for name in ('fusion', 'memory', 'questions', 'viewer'):
+        assert by_name[name]['parameters'][0]['frame_prefix'] == 'drone1/'
+    assert by_name['camera']['parameters'][0]['frame_id'] == 'drone1/camera_color_optical_frame'
+    assert by_name['radar']['parameters'][0]['frame_id'] == 'drone1/radar_link'
+    words = by_name['transform_of_drone1_radar_link']['arguments']
+    given = dict(zip(words[::2], words[1::2], strict=True))
+    assert (given['--frame-id'], given['--child-frame-id']) == (
+        'drone1/base_link',
+        'drone1/radar_link',
+    )
+    (recorder,) = by_name['bag_recorder']['parameters']
+    assert recorder['transforms'][0].startswith('drone1/base_link drone1/radar_link ')
+    assert by_name['rviz2']['arguments'][-2:] == ['-f', 'drone1/radar_link']
+
+
 def test_nodes_in_one_process_are_in_the_namespace_too(
     launch: Callable[..., list[Any]], little_bag: Path, detector: Path
 ) -> None:

@@ -12,7 +12,12 @@ from typing import Any
 import yaml
 
 from mmedge_ros.data_types import CAMERA, RADAR
-from mmedge_ros.geometry.transforms import StampedTransform, quaternion_from_rotation
+from mmedge_ros.geometry.sensor_poses import CAMERA_FRAME, RADAR_FRAME
+from mmedge_ros.geometry.transforms import (
+    StampedTransform,
+    quaternion_from_rotation,
+    with_prefix,
+)
 
 PACKAGE = 'mmedge_ros'
 OPTIMIZER = 'configuration_optimizer'
@@ -60,6 +65,7 @@ class GraphOptions:
     expected. ``monitor`` adds the monitor with these parameters, ``optimizer`` the node that
     chooses configurations; ``viewer`` the live page. ``memory`` is the folder of a flight memory.
     ``questions`` adds the node that answers questions, with these parameters.
+    ``frame_prefix`` comes before the names of frames.
     """
 
     modalities: tuple[str, ...] = (CAMERA, RADAR)
@@ -88,6 +94,7 @@ class GraphOptions:
     viewer: Mapping[str, Any] | None = None
     memory: str = ''
     questions: Mapping[str, Any] | None = None
+    frame_prefix: str = ''
 
 
 def perception_graph(options: GraphOptions) -> list[NodeDescription]:
@@ -103,6 +110,9 @@ def perception_graph(options: GraphOptions) -> list[NodeDescription]:
                 'calibration_file': options.calibration,
                 'transforms': list(options.transforms) or [''],
                 'pipeline.modalities': list(options.modalities),
+                # Odometry of a recording has no other publisher of its transform, or is silent.
+                'publish_transform': bool(options.bag),
+                **_frames(options),
                 **_model_parameters(options),
             },
             options.remappings,
@@ -132,6 +142,7 @@ def perception_graph(options: GraphOptions) -> list[NodeDescription]:
             'folder': options.memory,
             'calibration_file': options.calibration,
             'transforms': list(options.transforms) or [''],
+            **_frames(options),
             **_model_parameters(options),
         }
         nodes.append(NodeDescription('memory', 'memory', given, options.remappings))
@@ -139,6 +150,7 @@ def perception_graph(options: GraphOptions) -> list[NodeDescription]:
         given = {
             **shared,
             'folder': options.memory,
+            **_frames(options),
             **_model_parameters(options),
             **options.questions,
         }
@@ -147,7 +159,11 @@ def perception_graph(options: GraphOptions) -> list[NodeDescription]:
         nodes.append(_viewer(options, shared))
     if options.optimizer is not None:
         nodes.append(_optimizer(options, {**shared, **options.optimizer}))
-    drivers = {'monitor': options.monitor, CAMERA: options.camera, RADAR: options.radar}
+    drivers = {
+        'monitor': options.monitor,
+        CAMERA: _named(options, CAMERA_FRAME, options.camera),
+        RADAR: _named(options, RADAR_FRAME, options.radar),
+    }
     nodes += [
         NodeDescription(name, name, {**shared, **parameters}, options.remappings)
         for name, parameters in drivers.items()
@@ -156,6 +172,19 @@ def perception_graph(options: GraphOptions) -> list[NodeDescription]:
     if options.bag:
         nodes.append(_bag_player(options))
     return nodes
+
+
+def _frames(options: GraphOptions) -> dict[str, Any]:
+    return {'frame_prefix': options.frame_prefix} if options.frame_prefix else {}
+
+
+def _named(
+    options: GraphOptions, frame: str, driver: Mapping[str, Any] | None
+) -> Mapping[str, Any] | None:
+    """Give a driver's frame the prefix of the drone."""
+    if driver is None or not options.frame_prefix:
+        return driver
+    return {'frame_id': options.frame_prefix + frame, **driver}
 
 
 def questions_of(wanted: bool, model: str = '', projector: str = '') -> dict[str, Any] | None:
@@ -203,6 +232,7 @@ def _viewer(options: GraphOptions, shared: Mapping[str, Any]) -> NodeDescription
         'calibration_file': options.calibration,
         'transforms': list(options.transforms) or [''],
         'image_transport': options.image_transport,
+        **_frames(options),
         **(options.viewer or {}),
     }
     return NodeDescription('viewer', 'viewer', given, options.remappings)
@@ -223,7 +253,8 @@ def _bag_player(options: GraphOptions) -> NodeDescription:
             'rate': options.rate,
             'loop': options.loop,
             'clock': options.clock,
-            'stride': options.stride,
+            'pipeline.windows.stride': options.stride,
+            'transforms': list(options.transforms) or [''],
             'wait_for': ['fusion', *encoders, *options.wait_for],
             **{f'topics.{name}': topic for name, topic in options.bag_topics.items()},
             **{f'pictures.{name}': value for name, value in options.bag_pictures.items()},
@@ -237,12 +268,14 @@ def single_process(nodes: Sequence[NodeDescription]) -> NodeDescription:
 
 
 def rviz_node(
-    configuration: Path, fixed_frame: str = '', use_sim_time: bool = False
+    configuration: Path, fixed_frame: str = '', use_sim_time: bool = False, prefix: str = ''
 ) -> NodeDescription:
     """Describe RViz with the package's view; for ROS machines.
 
     :param fixed_frame: takes the place of the view's own
+    :param prefix: before the names of frames
     """
+    fixed_frame = fixed_frame or (prefix and prefix + RADAR_FRAME)
     frame = ['-f', fixed_frame] if fixed_frame else []
     return NodeDescription(
         'rviz2',
@@ -254,10 +287,15 @@ def rviz_node(
     )
 
 
-def transform_nodes(transforms: Sequence[StampedTransform]) -> list[NodeDescription]:
-    """Describe publishers of static transforms, for RViz and others; for ROS machines."""
+def transform_nodes(
+    transforms: Sequence[StampedTransform], prefix: str = ''
+) -> list[NodeDescription]:
+    """Describe publishers of static transforms, for RViz and others; for ROS machines.
+
+    :param prefix: before the names of frames
+    """
     nodes = []
-    for edge in transforms:
+    for edge in (with_prefix(transform, prefix) for transform in transforms):
         x, y, z = (f'{float(v):.9g}' for v in edge.translation)
         qx, qy, qz, qw = (f'{v:.9g}' for v in quaternion_from_rotation(edge.rotation))
         arguments = {

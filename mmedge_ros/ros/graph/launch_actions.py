@@ -35,6 +35,12 @@ COMMON_ARGUMENTS = (
 # What launch files of the graph take beside them.
 VIEW = ('view', 'false', 'serve a live page at 127.0.0.1 (the log says the port)')
 
+FRAME_PREFIX = (
+    'frame_prefix',
+    '',
+    'before the name of every frame, such as drone1/, for several drones in one transform tree',
+)
+
 QUESTIONS = (
     ('questions', 'false', 'answer questions about what is perceived (action `ask`)'),
     ('model', '', 'language model that says more: address of a server here, or a GGUF file'),
@@ -204,12 +210,13 @@ def is_installed(part: NodeDescription | CommandDescription) -> bool:
     return True
 
 
-def extrinsics_nodes(path: str) -> list[NodeDescription]:
+def extrinsics_nodes(path: str, prefix: str = '') -> list[NodeDescription]:
     """Describe publishers of the transforms of a YAML file.
 
+    :param prefix: before the names of frames
     :raises GeometryError: if it cannot be read
     """
-    return transform_nodes(read_calibration(path).transforms)
+    return transform_nodes(read_calibration(path).transforms, prefix)
 
 
 def whole(values: Mapping[str, str], name: str) -> int:

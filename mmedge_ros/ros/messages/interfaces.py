@@ -118,7 +118,7 @@ INTERFACES = (
         names.STATIC_TRANSFORMS,
         'tf2_msgs/msg/TFMessage',
         LATCHED,
-        (),
+        ('bag_player',),
         ('fusion', 'viewer', 'memory', 'questions'),
         'where the sensors sit, where tf2_msgs is installed',
         recorded=True,
@@ -126,10 +126,11 @@ INTERFACES = (
     Interface(
         names.TRANSFORMS,
         'tf2_msgs/msg/TFMessage',
-        SENSOR,
-        (),
+        RESULT,
+        ('bag_player', 'fusion'),
         ('fusion', 'viewer', 'memory', 'questions'),
-        'ego motion, where there is no odometry',
+        'ego motion, where there is no odometry; from fusion odom -> base_link by odometry, if '
+        '`publish_transform` is set and no other node publishes it',
         recorded=True,
     ),
     Interface(
@@ -200,7 +201,7 @@ INTERFACES = (
         'mmedge_ros/msg/UnitReceipt',
         RESULT,
         ('unit_encoder',),
-        ('fusion', 'configuration_optimizer'),
+        ('fusion', 'configuration_optimizer', 'visualizer'),
         'a unit has arrived, or will not be encoded',
     ),
     Interface(

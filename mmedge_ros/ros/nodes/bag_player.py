@@ -13,8 +13,9 @@ from rosgraph_msgs.msg import Clock as ClockMessage
 
 from mmedge_ros import msg
 from mmedge_ros.data_types import CAMERA, NS_PER_S
-from mmedge_ros.replay.playback import Pace, Playback, live_offset_ns
+from mmedge_ros.replay.playback import TRANSFORMS, Pace, Playback, live_offset_ns
 from mmedge_ros.replay.recording import Recording
+from mmedge_ros.ros.configuration_input import ConfigurationInput
 from mmedge_ros.ros.messages import conversions, names, playback_messages, qos
 from mmedge_ros.ros.node_main import run_nodes
 from mmedge_ros.ros.parameters import declare
@@ -35,8 +36,8 @@ class BagPlayer(Node):
         super().__init__('bag_player', **node_options)
         self._options = p = declare(self, BagPlayerParameters)
         self._recording = Recording(p.bag, p.topics, pictures=p.pictures)
-        self._stride_ns = round(p.stride * NS_PER_S)
-        self._outputs = create_outputs(self, self._recording.topics)
+        self._stride_ns = round(p.pipeline.windows.stride * NS_PER_S)
+        self._outputs = create_outputs(self, self._recording, p.transforms)
         self._pictures: PictureOutput | None = None
         if CAMERA in self._outputs and not self._recording.topics.compressed:
             self._pictures = PictureOutput(self, self._outputs[CAMERA], _PATIENCE)
@@ -51,13 +52,10 @@ class BagPlayer(Node):
             self._stride_ns,
             self._recording.periods_ns,
             p.loop,
+            self._recording.moving_frames if TRANSFORMS in self._outputs else (),
         )
-        self.create_subscription(
-            msg.Configuration,
-            names.CONFIGURATION,
-            lambda m: self._playback.configure(conversions.from_configuration(m)),
-            qos.LATCHED,
-        )
+        self._pace = Pace(-sys.maxsize, 0, 1.0, time.monotonic_ns)  # the graph's time is not known
+        ConfigurationInput(self, self._playback.configure, now_ns=self._now_ns)
         self.create_subscription(
             msg.SkipDecision,
             names.SKIP_DECISION,
@@ -113,6 +111,9 @@ class BagPlayer(Node):
         begin_ns += self._playback.offset_ns
         self._pace = Pace(begin_ns, lead_ns, self._options.rate, time.monotonic_ns)
         self._publish_state()
+
+    def _now_ns(self) -> int:
+        return self._pace.now_ns()
 
     def _wait_until(self, due_ns: int) -> bool:
         """Wait for an instant of the graph's time; False when it is to stop."""

@@ -54,7 +54,11 @@ class FusionNode(Node):
         for modality in parameters.pipeline.modalities:
             self._watch.expect(modality, names.UNIT_FEATURES, qos.RESULT, is_shared=True)
         self._geometry_inputs = GeometryInputs(
-            self, self._worker.submit, wants_camera=not self._pipeline.rig.has_camera
+            self,
+            self._worker.submit,
+            not self._pipeline.rig.has_camera,
+            parameters.frame_prefix,
+            parameters.publish_transform,
         )
         self._worker.start()
         self.create_subscription(
@@ -112,7 +116,11 @@ class FusionNode(Node):
             self._skips.publish(conversions.to_skip_decision(skip))
 
     def _figures(self) -> dict[str, object]:
-        return {**self._status.figures(self._worker), **self._plan.figures()}
+        return {
+            **self._status.figures(self._worker),
+            **self._plan.figures(),
+            **self._geometry_inputs.figures(),
+        }
 
 
 def main(args: list[str] | None = None) -> None:

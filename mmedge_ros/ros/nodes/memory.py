@@ -45,7 +45,7 @@ class MemoryNode(Node):
         self._refused = self._asked = 0
         # Where the drone and its camera are; `GeometryInputs` enters it.
         self.rig = SensorRig()
-        set_up_rig(self.rig, p.transforms, p.calibration_file)
+        set_up_rig(self.rig, p.transforms, p.calibration_file, p.frame_prefix)
         self._folder = memory_place(p.folder)
         encoder = memory_encoder(p)
         self._keeper = MemoryKeeper(
@@ -54,7 +54,7 @@ class MemoryNode(Node):
         self._answers = MemoryAnswers(self._folder, encoder)
         self._markers = self.create_publisher(MarkerArray, names.MEMORY_MARKERS, qos.LATCHED)
         self._diagnostics = Diagnostics(self, self, self._figures)
-        self._geometry = GeometryInputs(self, self._do, wants_camera=not self.rig.has_camera)
+        self._geometry = GeometryInputs(self, self._do, not self.rig.has_camera, p.frame_prefix)
         self._keeper.start()
         self.create_subscription(msg.Moment, names.MOMENTS, self._on_moment, qos.RESULT)
         self.create_service(srv.QueryMemory, names.MEMORY_QUERY, self._on_query)

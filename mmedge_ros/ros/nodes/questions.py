@@ -14,6 +14,7 @@ from mmedge_ros import msg
 from mmedge_ros.geometry.sensor_rig import SensorRig
 from mmedge_ros.questions.question_worker import LiveAnswer, QuestionWorker
 from mmedge_ros.ros.ask_action import AskAction
+from mmedge_ros.ros.configuration_input import ConfigurationInput
 from mmedge_ros.ros.describing_output import DescribingOutput
 from mmedge_ros.ros.diagnostics import Diagnostics
 from mmedge_ros.ros.geometry_inputs import GeometryInputs
@@ -38,6 +39,7 @@ class QuestionsNode(Node):
         self._ros_clock = RosClock(self)
         # Where the drone is; `GeometryInputs` enters it.
         self.rig = SensorRig()
+        self.rig.prefix = p.frame_prefix
         self._wakes = self.create_publisher(String, names.WAKE, qos.RESULT)
         self._flight = live_flight(p, self._ros_clock.now_ns, self._wake)
         self._describing = DescribingOutput(self, self._ros_clock, model_of(p), p.describe)
@@ -46,11 +48,9 @@ class QuestionsNode(Node):
         self._watch = InputWatch(self, time.monotonic)
         self._watch.expect('tracks', names.TRACKS, qos.RESULT)
         self._diagnostics = Diagnostics(self, self, self._figures)
-        self._geometry = GeometryInputs(self, self._do, wants_camera=False)
+        self._geometry = GeometryInputs(self, self._do, False, p.frame_prefix)
         self.create_subscription(msg.TrackArray, names.TRACKS, self._on_tracks, qos.RESULT)
-        self.create_subscription(
-            msg.Configuration, names.CONFIGURATION, self._on_configuration, qos.LATCHED
-        )
+        ConfigurationInput(self, self._flight.configured)
         self.create_subscription(String, names.QUESTIONS, self._on_text, qos.RESULT)
         self._worker.start()
         self._action = AskAction(self, self._worker)
@@ -78,9 +78,6 @@ class QuestionsNode(Node):
             self._describing.decided(decision)
         except ValueError as err:
             self.get_logger().warning(f'tracks not used: {err}', throttle_duration_sec=5.0)
-
-    def _on_configuration(self, message: msg.Configuration) -> None:
-        self._flight.configured(conversions.from_configuration(message))
 
     def _wake(self) -> None:
         self._wakes.publish(String(data='a question about now'))

@@ -7,15 +7,15 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from rclpy.node import Node
 
 from mmedge_ros.data_types import Decision
-from mmedge_ros.parameter import parameter
+from mmedge_ros.parameter import group, parameter
 from mmedge_ros.ros.node_main import run_nodes
 from mmedge_ros.ros.parameters import declare
-from mmedge_ros.ros.rig_setup import set_up_rig
+from mmedge_ros.ros.rig_setup import frame_prefix, set_up_rig
 from mmedge_ros.ros.ros_clock import steady_clock
 from mmedge_ros.ros.viewer_inputs import ViewerInputs
 from mmedge_ros.viewing.drawing import Picture
@@ -31,8 +31,32 @@ _NICENESS = 10
 
 
 @dataclass(frozen=True)
+class _WindowParameters:
+    """Of the windows, as the fusion node has them."""
+
+    deadline: float = parameter(
+        0.05,
+        'decisions later than this count as late, where no optimiser sets a limit',
+        's',
+        0.005,
+        5.0,
+    )
+
+
+@dataclass(frozen=True)
+class _PipelineParameters:
+    """What must agree with the fusion node."""
+
+    windows: _WindowParameters = group(_WindowParameters)
+
+
+@dataclass(frozen=True)
 class ViewerParameters:
     """The viewer."""
+
+    REMOVED: ClassVar[dict[str, str]] = {
+        'deadline': 'it is pipeline.windows.deadline, as in the fusion node'
+    }
 
     port: int = parameter(
         DEFAULT_PORT,
@@ -45,19 +69,14 @@ class ViewerParameters:
         'form of the pictures: camera/image or camera/image/compressed',
         choices=('raw', 'compressed'),
     )
-    deadline: float = parameter(
-        0.05,
-        'decisions later than this count as late, where no optimiser sets a limit',
-        's',
-        0.001,
-        10.0,
-    )
+    pipeline: _PipelineParameters = group(_PipelineParameters)
     calibration_file: str = parameter(
         '', 'camera_info YAML (and transforms) that takes the place of what is published'
     )
     transforms: tuple[str, ...] = parameter(
         (), 'static transforms, each "parent child x y z qx qy qz qw" in m'
     )
+    frame_prefix: str = frame_prefix()
 
 
 class Viewer(Node):
@@ -66,8 +85,8 @@ class Viewer(Node):
     def __init__(self, **node_options: Any) -> None:
         super().__init__('viewer', **node_options)
         self._options = p = declare(self, ViewerParameters)
-        self._scene = LiveScene(p.deadline)
-        set_up_rig(self._scene.rig, p.transforms, p.calibration_file)
+        self._scene = LiveScene(p.pipeline.windows.deadline)
+        set_up_rig(self._scene.rig, p.transforms, p.calibration_file, p.frame_prefix)
         self._page = LivePage(p.port)
         self._inputs: ViewerInputs | None = None
         self._sent_at = self._shown_at = 0.0

@@ -176,7 +176,8 @@ def viewer_parameters(port: int, params: Path | None) -> dict[str, Any]:
 
     :raises ParameterError: for a parameter file that is none
     """
-    return {'port': port, 'deadline': pipeline_parameters(params).windows.deadline}
+    deadline = pipeline_parameters(params).windows.deadline
+    return {'port': port, 'pipeline.windows.deadline': deadline}
 
 
 def replay_live(

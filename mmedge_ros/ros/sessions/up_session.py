@@ -13,7 +13,7 @@ from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.bundle.default_model import default_detector
 from mmedge_ros.geometry import GeometryError
 from mmedge_ros.geometry.calibration import read_calibration
-from mmedge_ros.geometry.transforms import format_static_transform
+from mmedge_ros.geometry.transforms import format_static_transform, with_prefix
 from mmedge_ros.preflight.finding import State
 from mmedge_ros.preflight.graph_view import COMPRESSED, ODOMETRY
 from mmedge_ros.preflight.model_checks import check_model
@@ -56,7 +56,8 @@ class UpOptions:
     ``view`` is the port of the live page; 0 makes none. ``recogniser`` says more of tracked
     objects. ``memory`` is the folder of a flight memory; '' keeps none. ``questions`` answers
     questions, and lets a language model say more if its parameters name one (see `questions_of`).
-    ``battery`` is the topic of the autopilot's battery.
+    ``battery`` is the topic of the autopilot's battery. ``frame_prefix`` comes before the names of
+    frames.
     """
 
     bag: str = ''
@@ -82,6 +83,7 @@ class UpOptions:
     memory: str = ''
     questions: Mapping[str, Any] | None = None
     battery: str = ''
+    frame_prefix: str = ''
 
 
 def run_up(
@@ -130,15 +132,16 @@ def simulated_radar(capture: str | Path) -> dict[str, Any]:
     return {'simulated': str(capture) if capture == PERSON else str(Path(capture).resolve())}
 
 
-def read_extrinsics(path: str | Path) -> tuple[str, ...]:
+def read_extrinsics(path: str | Path, prefix: str = '') -> tuple[str, ...]:
     """Return the transforms of a YAML file, each "parent child x y z qx qy qz qw".
 
+    :param prefix: before the names of frames
     :raises GeometryError: if it holds none
     """
     transforms = read_calibration(path).transforms
     if not transforms:
         raise GeometryError(f'{path} holds no transforms; see config/extrinsics.yaml for one')
-    return tuple(format_static_transform(transform) for transform in transforms)
+    return tuple(format_static_transform(with_prefix(edge, prefix)) for edge in transforms)
 
 
 def describe_up(options: UpOptions) -> list[NodeDescription]:
@@ -177,6 +180,7 @@ def describe_up(options: UpOptions) -> list[NodeDescription]:
             recogniser=options.recogniser,
             memory=options.memory,
             questions=options.questions,
+            frame_prefix=options.frame_prefix,
             monitor={},
             viewer=viewer_parameters(options.view, options.params) if options.view else None,
             optimizer={

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol, TypeAlias
 
 from mmedge_ros.geometry.projection import CameraModel
+from mmedge_ros.geometry.sensor_poses import CAMERA_FRAME
 from mmedge_ros.parameter import parameter
 from mmedge_ros.sensing.camera.image import Picture
 
@@ -80,7 +81,7 @@ class CameraParameters:
     calibration_file: str = parameter(
         '', 'camera_info YAML; empty takes what the device knows of itself, if anything'
     )
-    frame_id: str = parameter('camera_color_optical_frame', 'frame of the pictures')
+    frame_id: str = parameter(CAMERA_FRAME, 'frame of the pictures')
     silence: float = parameter(
         0.5, 'the camera is reported silent after this long without a picture', 's', 0.05, 60.0
     )

@@ -128,13 +128,32 @@ def test_transforms_of_the_user_come_on_top_of_the_recorded_ones(
     assert (len(transforms), transforms[-1]) == (2, mine)
 
 
+def test_the_player_publishes_the_transforms_that_fusion_uses(
+    little_bag: Path, detector: Path
+) -> None:
+    mine = 'base_link radar_link 0 0 0 0 0 0 1'
+    options = UpOptions(bag=str(little_bag), detector=str(detector), transforms=(mine,))
+    nodes = describe_up(options)
+    used = parameters_of(nodes, 'fusion')['transforms']
+    assert parameters_of(nodes, 'bag_player')['transforms'] == used
+
+
+def test_fusion_publishes_the_transform_of_odometry_in_replays_alone(
+    little_bag: Path, detector: Path
+) -> None:
+    played = UpOptions(bag=str(little_bag), detector=str(detector))
+    flown = UpOptions(detector=str(detector))
+    assert parameters_of(describe_up(played), 'fusion')['publish_transform'] is True
+    assert parameters_of(describe_up(flown), 'fusion')['publish_transform'] is False
+
+
 def test_the_player_keeps_to_the_grid_of_another_stride(
     little_bag: Path, detector: Path, tmp_path: Path
 ) -> None:
     params = tmp_path / 'params.yaml'
     params.write_text('fusion:\n  ros__parameters:\n    pipeline.windows.stride: 0.25\n')
     options = UpOptions(bag=str(little_bag), detector=str(detector), params=params)
-    assert parameters_of(describe_up(options), 'bag_player')['stride'] == 0.25
+    assert parameters_of(describe_up(options), 'bag_player')['pipeline.windows.stride'] == 0.25
 
 
 def test_a_wrong_key_for_fusion_is_found_before_anything_starts(

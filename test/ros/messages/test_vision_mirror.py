@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
@@ -12,14 +13,18 @@ from geometry_msgs.msg import Pose, PoseWithCovariance, Vector3
 from hand_made_decisions import a_decision, a_track
 from std_msgs.msg import Header
 
-from mmedge_ros.data_types import Box
+from mmedge_ros import msg
+from mmedge_ros.data_types import Box, DetectionKey, Track
 from mmedge_ros.ros.messages import names
+from mmedge_ros.ros.messages.conversions import header
 from mmedge_ros.ros.messages.vision_mirror import (
     VisionMirror,
     to_detections_2d,
     to_detections_3d,
     vision_messages,
 )
+
+SECOND = 1_000_000_000
 
 
 @dataclass
@@ -70,21 +75,31 @@ class Listened:
 
     def __init__(self, listeners: int) -> None:
         self.published: list[Any] = []
-        self._listeners = listeners
+        self.listeners = listeners
 
     def get_subscription_count(self) -> int:
-        return self._listeners
+        return self.listeners
 
     def publish(self, message: Any) -> None:
         self.published.append(message)
 
 
 class Publishing:
-    """The part of a node that makes publishers."""
+    """The part of a node that makes publishers, and subscriptions, which are topics here."""
 
     def __init__(self, **listeners: int) -> None:
         self.publishers: dict[str, Listened] = {}
+        self.callbacks: dict[str, Callable[[Any], None]] = {}
         self._listeners = listeners
+
+    def create_subscription(
+        self, kind: type, topic: str, callback: Callable[[Any], None], profile: Any
+    ) -> str:
+        self.callbacks[topic] = callback
+        return topic
+
+    def destroy_subscription(self, subscription: str) -> None:
+        del self.callbacks[subscription]
 
     def create_publisher(self, kind: type, topic: str, profile: Any) -> Listened:
         count = self._listeners.get(topic.rpartition('/')[2], 0)
@@ -104,14 +119,49 @@ def test_a_track_is_a_body_with_its_place_and_doubt() -> None:
     assert result.pose.covariance[0] > 0.0
 
 
+PICTURES = {7: header(SECOND, 'camera'), 8: header(2 * SECOND, 'camera')}
+
+
+def seen_in(picture: int, **changes: Any) -> Track:
+    box = Box(10.0, 20.0, 40.0, 80.0)
+    return a_track(**{'box': box, 'detection': DetectionKey(picture, 0), **changes})
+
+
 def test_boxes_are_those_of_tracks_the_camera_sees() -> None:
-    seen = a_track(id=4, box=Box(10.0, 20.0, 40.0, 80.0))
+    seen = seen_in(7, id=4)
     hidden = a_track(id=5, box=None)
-    torn = a_track(id=6, box=Box(0.0, 0.0, float('nan'), 5.0))
-    (box,) = to_detections_2d(a_decision(seen, hidden, torn), VISION).detections
+    torn = seen_in(7, id=6, box=Box(0.0, 0.0, float('nan'), 5.0))
+    (box,) = to_detections_2d(a_decision(seen, hidden, torn), PICTURES, VISION).detections
     assert box.id == '4'
     centre = box.bbox.center.position
     assert (centre.x, centre.y, box.bbox.size_x, box.bbox.size_y) == (25.0, 50.0, 30.0, 60.0)
+
+
+def test_each_box_has_the_frame_and_the_stamp_of_its_picture() -> None:
+    decision = a_decision(seen_in(8, id=1), seen_in(7, id=2), seen_in(9, id=3))
+    boxes = to_detections_2d(decision, PICTURES, VISION)
+    assert [(box.id, box.header) for box in boxes.detections] == [
+        ('1', PICTURES[8]),
+        ('2', PICTURES[7]),
+    ]
+    assert boxes.header == PICTURES[8]
+
+
+def test_pictures_are_known_by_their_receipts_while_boxes_are_wanted() -> None:
+    node = Publishing(detections_2d=1)
+    mirror = VisionMirror(node, VISION)  # type: ignore[arg-type]
+    mirror.publish(a_decision(seen_in(7)))
+    boxes = node.publishers[names.DETECTIONS_2D]
+    assert boxes.published[0].detections == []
+    heard = node.callbacks[names.UNIT_RECEIPTS]
+    for modality in ('radar', 'camera'):
+        heard(msg.UnitReceipt(header=header(SECOND, modality), modality=modality, sequence=7))
+    mirror.publish(a_decision(seen_in(7)))
+    (box,) = boxes.published[1].detections
+    assert (box.header, boxes.published[1].header) == (PICTURES[7], PICTURES[7])
+    boxes.listeners = 0
+    mirror.publish(a_decision(seen_in(7)))
+    assert node.callbacks == {}
 
 
 def test_only_who_listens_is_told() -> None:
@@ -134,6 +184,6 @@ def test_where_vision_msgs_is_absent_there_is_no_mirror() -> None:
 @pytest.mark.skipif(vision_messages() is None, reason='vision_msgs is not installed')
 def test_the_real_messages_take_what_is_written() -> None:
     vision = vision_messages()
-    decision = a_decision(a_track(box=Box(1.0, 2.0, 3.0, 4.0)))
+    decision = a_decision(seen_in(7, box=Box(1.0, 2.0, 3.0, 4.0)))
     assert np.isfinite(to_detections_3d(decision, vision).detections[0].bbox.size.x)
-    assert to_detections_2d(decision, vision).detections[0].bbox.size_x == 2.0
+    assert to_detections_2d(decision, PICTURES, vision).detections[0].bbox.size_x == 2.0
