@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mmedge_ros.aggregation.window_bank import Steps, WindowBank
+from mmedge_ros.clock import TimeBudget
 from mmedge_ros.data_types import CAMERA, RADAR, Detection, UnitFeatures, UnitKey
 from mmedge_ros.encoding.feature_grid import CAMERA_GRID, MAP_SHAPE
 from mmedge_ros.fusion import FusionError
@@ -34,6 +35,9 @@ _MOST_WAITING = 250
 _MOST_AT_ONCE = 30
 # The newest pictures of one decision; after a long gap the others are of no use.
 _MOST_PICTURES = 10
+# Decisions after one that time was short for; in these the newest picture is fused ahead, too.
+_HURRIED = 20
+_UNLIMITED = TimeBudget()
 _WARM_UP_NS = 100_000_000
 
 
@@ -154,6 +158,8 @@ class FeatureFusion:
         self._pictures: dict[int, list[_Picture]] = {}
         self._ahead: dict[_Picture, _Ahead] = {}
         self._decided: _Picture | None = None
+        self._hurried = 0
+        self.put_off: frozenset[UnitKey] = frozenset()
 
     def add(self, unit: UnitFeatures, ends_ns: Collection[int], geometry: SensorGeometry) -> bool:
         """Enter a unit that belongs to the windows that end then; nothing is computed yet.
@@ -187,40 +193,65 @@ class FeatureFusion:
         """Whether units wait to be taken into any window, or pictures to be fused."""
         return self._bank.waiting > 0 or self._next_ahead() is not None
 
-    def work_ahead(self) -> None:
+    def work_ahead(self, budget: TimeBudget = _UNLIMITED) -> None:
         """Take one unit into the earliest window that units wait for, or fuse one picture.
 
         The next decision waits for its pictures, and not for the steps of later windows.
         """
+        begun_ns = budget.started()
         following = self._next_ahead()
         if following is None or self._bank.waiting_for(following[0]):
             self._bank.work_ahead()
+            budget.ended('step', begun_ns)
             return
         end_ns, picture = following
         states = self._bank.state_until(end_ns, picture.stamp_ns)
         self._ahead[picture] = _Ahead(states, self._fused(picture, states))
+        budget.ended('fusing', begun_ns)
 
     def preview(self, end_ns: int) -> tuple[FusedDetections, ...]:
         """Return what `decide` would now, and leave the window open."""
-        pictures = self._new_pictures(end_ns)
-        if not pictures:
-            return ()
-        earlier = [self._fused_ahead(end_ns, picture) for picture in pictures[:-1]]
-        return (*earlier, self._fused(pictures[-1], self._bank.state(end_ns)))
+        return self._detections(end_ns, self._new_pictures(end_ns))
 
-    def decide(self, end_ns: int) -> tuple[FusedDetections, ...]:
+    def decide(self, end_ns: int, budget: TimeBudget = _UNLIMITED) -> tuple[FusedDetections, ...]:
         """Close a window, and every one before it.
+
+        Where time is short the newest picture goes first. `put_off` names it if nothing can be
+        made of it in time; the next window decides on it. Older ones are dropped.
 
         :return: by stamp; () where the window has no picture, or none that is new
         """
-        detections = self.preview(end_ns)
         pictures = self._new_pictures(end_ns)
-        if pictures:
-            self._decided = pictures[-1]
+        chosen = self._in_time(end_ns, pictures, budget)
+        self._hurried = _HURRIED if len(chosen) < len(pictures) else max(self._hurried - 1, 0)
+        left = [p for p in pictures if not chosen or p > chosen[-1]]
+        self.put_off = frozenset(picture.key for picture in left)
+        budget.shed['pictures'] += len(pictures) - len(chosen) - len(left)
+        detections = self._detections(end_ns, chosen, budget)
+        if chosen:
+            self._decided = chosen[-1]
         self._bank.drop(end_ns)
         self._pictures = {end: all_ for end, all_ in self._pictures.items() if end > end_ns}
         self._ahead = {p: ahead for p, ahead in self._ahead.items() if self._is_new(p)}
         return detections
+
+    def _in_time(
+        self, end_ns: int, pictures: list[_Picture], budget: TimeBudget
+    ) -> list[_Picture]:
+        """Return the pictures there is time for, by stamp: the newest, and what more fits."""
+        if not budget.is_limited:
+            return pictures
+        waiting = self._bank.waiting_for(end_ns)
+        chosen: list[_Picture] = []
+        fusing = steps = 0
+        for picture in reversed(pictures):
+            if picture not in self._ahead:
+                fusing, steps = fusing + 1, waiting
+            if budget.fits(step=steps, fusing=fusing, unit=len(chosen) + 1):
+                chosen.insert(0, picture)
+            elif chosen:
+                break
+        return chosen
 
     def _is_new(self, picture: _Picture) -> bool:
         return self._decided is None or picture > self._decided
@@ -231,20 +262,44 @@ class FeatureFusion:
         return pictures[-_MOST_PICTURES:]
 
     def _next_ahead(self) -> tuple[int, _Picture] | None:
-        """Return a picture that is not the newest of the window that ends next, and is unfused."""
+        """Return an unfused picture of the window that ends next.
+
+        More units may come for the newest one, so that it is left for the end of the window, but
+        where time was short lately.
+        """
         if not self._pictures:
             return None
         end_ns = min(self._pictures)
-        waiting = [p for p in self._new_pictures(end_ns)[:-1] if p not in self._ahead]
+        pictures = self._new_pictures(end_ns)
+        candidates = pictures if self._hurried else pictures[:-1]
+        waiting = [p for p in candidates if p not in self._ahead]
         return (end_ns, waiting[0]) if waiting else None
 
-    def _fused_ahead(self, end_ns: int, picture: _Picture) -> FusedDetections:
-        """Return what was fused ahead, unless a unit came since that changes it."""
-        states = self._bank.state_until(end_ns, picture.stamp_ns)
-        ahead = self._ahead.get(picture)
-        if ahead is not None and all(ahead.states[m] is state for m, state in states.items()):
-            return ahead.fused
-        return self._fused(picture, states)
+    def _detections(
+        self, end_ns: int, pictures: list[_Picture], budget: TimeBudget = _UNLIMITED
+    ) -> tuple[FusedDetections, ...]:
+        """Fuse pictures of a window: its newest by all units, others by those until then."""
+        newest = max(self._pictures.get(end_ns, ()), default=None)
+        fused = []
+        for picture in pictures:
+            ahead = self._ahead.get(picture)
+            begun_ns, waiting = budget.started(), self._bank.waiting_for(end_ns)
+            if ahead is not None and not budget.fits(step=waiting, fusing=1, unit=1):
+                fused.append(ahead.fused)
+                continue
+            if picture is newest:
+                states = self._bank.state(end_ns)
+            else:
+                states = self._bank.state_until(end_ns, picture.stamp_ns)
+            budget.ended('step', begun_ns, waiting - self._bank.waiting_for(end_ns))
+            # What was fused ahead holds unless a unit came since that changes it.
+            if ahead is not None and all(ahead.states[m] is state for m, state in states.items()):
+                fused.append(ahead.fused)
+                continue
+            begun_ns = budget.started()
+            fused.append(self._fused(picture, states))
+            budget.ended('fusing', begun_ns)
+        return tuple(fused)
 
     def _fused(self, picture: _Picture, states: Mapping[str, Any]) -> FusedDetections:
         maps = self.networks.fuse(states)

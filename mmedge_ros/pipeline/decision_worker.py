@@ -8,7 +8,14 @@ from collections import Counter, deque
 from collections.abc import Callable
 
 from mmedge_ros.clock import Clock
-from mmedge_ros.data_types import NS_PER_S, Decision, SkipDecision
+from mmedge_ros.data_types import (
+    NS_PER_S,
+    Decision,
+    SkipDecision,
+    UnitFeatures,
+    UnitOutcome,
+    UnitReceipt,
+)
 from mmedge_ros.fusion import FusionError
 from mmedge_ros.geometry import GeometryError
 from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline
@@ -16,10 +23,31 @@ from mmedge_ros.records.run_record import count_failure, unexpected
 
 _LOG = logging.getLogger(__name__)
 _CAPACITY = 1000
+# Encoded units of a modality that may wait, 0.13 s at 30 Hz: a stutter, and no more.
+_MOST_UNITS = 4
 _LONGEST_WAIT = 1.0
 
 # What a task returns is of no interest.
 Task = Callable[[PerceptionPipeline, int], object]
+
+
+class _Unit:
+    """The task of entering an encoded unit."""
+
+    def __init__(self, features: UnitFeatures) -> None:
+        self.features = features
+
+    def __call__(self, pipeline: PerceptionPipeline, now_ns: int) -> None:
+        pipeline.add_features(self.features, now_ns)
+
+
+def _dropped(unit: _Unit) -> Task:
+    """Return the task of not waiting for a unit any more."""
+    of = unit.features
+    receipt = UnitReceipt(
+        of.modality, of.sequence, of.stamp_ns, of.available_ns, UnitOutcome.DROPPED
+    )
+    return lambda pipeline, now_ns: pipeline.add_receipt(receipt, now_ns)
 
 
 def _ignore(_: SkipDecision) -> None:
@@ -31,6 +59,11 @@ class DecisionWorker:
 
     Deciding goes on whatever happens, and ``failures`` counts it: a message that is refused is
     left out; after an unforeseen error the pipeline starts over without tracks.
+
+    A decision that is due goes before every task and is made of what is ready. What there is no
+    time for is dropped and counted in ``shed``, and never delays the next decision: encoded units
+    that wait when newer ones come, pictures of a window but the newest, windows whose successor
+    is due as well.
 
     :param on_decision: called with each decision, which it closes with its publication time
     :param on_skip: called with each lease, after the decisions that it came with
@@ -48,11 +81,12 @@ class DecisionWorker:
         self.overflows = 0
         self.failures: Counter[str] = Counter()
         self._pipeline = pipeline
+        self._budget = pipeline.limit_time(clock.now_ns)
         self._clock = clock
         self._on_decision = on_decision
         self._on_skip = on_skip
         self._longest_wait = longest_wait
-        self._tasks: deque[Task] = deque(maxlen=_CAPACITY)
+        self._tasks: deque[Task | _Unit] = deque(maxlen=_CAPACITY)
         self._changed = threading.Condition()
         self._stopping = False
         self._thread = threading.Thread(target=self._run, name='decisions', daemon=True)
@@ -80,6 +114,25 @@ class DecisionWorker:
             if urgent:
                 self._changed.notify()
 
+    def submit_unit(self, features: UnitFeatures) -> None:
+        """Hand over an encoded unit; where too many wait, those of its modality give way."""
+        with self._changed:
+            old = [
+                (place, task)
+                for place, task in enumerate(self._tasks)
+                if isinstance(task, _Unit) and task.features.modality == features.modality
+            ]
+            if len(old) >= _MOST_UNITS:
+                self._budget.shed['units'] += len(old)
+                for place, task in old:
+                    self._tasks[place] = _dropped(task)
+        self.submit(_Unit(features))
+
+    @property
+    def shed(self) -> Counter[str]:
+        """What there was no time for, by kind."""
+        return self._budget.shed
+
     def _run(self) -> None:
         more = False
         while True:
@@ -88,40 +141,55 @@ class DecisionWorker:
                     self._changed.wait(self._patience())
                 if self._stopping:
                     return
-                tasks = list(self._tasks)
-                self._tasks.clear()
-            self._work_on(tasks)
+            self._work_on_tasks()
+            self._decide()
             more = self._worked_ahead()
 
     def _worked_ahead(self) -> bool:
-        """Do a bit of work ahead, between what is due; return whether there was any."""
+        """Do a bit of work ahead, between what is due; return whether there is more to do."""
         if self._tasks:
-            return False
+            return True
         try:
             return self._pipeline.work_ahead(self._clock.now_ns())
         except Exception as err:  # noqa: BLE001
             self._start_over(err)
             return False
 
-    def _work_on(self, tasks: list[Task]) -> None:
+    def _work_on_tasks(self) -> None:
+        """Do what was handed over, until a decision is due."""
         now_ns = self._clock.now_ns()
-        for task in tasks:
+        # Tasks that come meanwhile are for the next time: they must not put off a decision.
+        for _ in range(len(self._tasks)):
+            with self._changed:
+                if not self._tasks:
+                    return
+                task = self._tasks.popleft()
             try:
                 task(self._pipeline, now_ns)
             except (FusionError, GeometryError) as err:
                 self._note(err, 'a message is not used')
             except Exception as err:  # noqa: BLE001
                 self._start_over(err)
+            now_ns = self._clock.now_ns()
+            last_call_ns = self._pipeline.last_call_ns
+            if last_call_ns is not None and now_ns >= last_call_ns:
+                return
+
+    def _decide(self) -> None:
+        now_ns = self._clock.now_ns()
         try:
-            decisions = self._pipeline.poll(self._clock.now_ns())
+            self._pipeline.drop_overdue(now_ns)
+            decisions = self._pipeline.poll(now_ns)
         except Exception as err:  # noqa: BLE001
             self._start_over(err)
             return
+        decided_ns = self._budget.started()
         for decision in decisions:
             try:
                 self._on_decision(decision)
             except Exception as err:  # noqa: BLE001
                 self._note(err, 'a decision is lost')
+        self._budget.ended('publishing', decided_ns, len(decisions))
         for skip in self._pipeline.take_skips():
             try:
                 self._on_skip(skip)

@@ -112,10 +112,11 @@ class EncoderWorker:
     def _run(self) -> None:
         while True:
             with self._changed:
-                self._changed.wait_for(self._has_work)
+                # Asked even if none waits: so it knows that the encoder keeps up.
+                while (admitted := self.intake.take()) is None and not self._is_wanted:
+                    self._changed.wait()
                 if self._stopping:
                     return
-                admitted = self.intake.take()
                 decision = None
                 if admitted is None:
                     decision, self._decision = self._decision, None
@@ -130,8 +131,9 @@ class EncoderWorker:
                 if count_failure(self.failures, unexpected(err)):
                     _LOG.exception('a unit of the %s is lost', admitted.unit.modality)
 
-    def _has_work(self) -> bool:
-        return self._stopping or len(self.intake) > 0 or self._decision is not None
+    @property
+    def _is_wanted(self) -> bool:
+        return self._stopping or self._decision is not None
 
     def _look_back(self, decision: Decision) -> None:
         try:

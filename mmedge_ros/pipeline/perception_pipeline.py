@@ -6,11 +6,12 @@ It reads no clock: the instant is passed in.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from mmedge_ros.clock import TimeBudget
 from mmedge_ros.data_types import (
     CAMERA,
     NS_PER_S,
@@ -21,6 +22,7 @@ from mmedge_ros.data_types import (
     TrackLabel,
     Trail,
     UnitFeatures,
+    UnitKey,
     UnitReceipt,
     extend_trail,
 )
@@ -46,6 +48,12 @@ from mmedge_ros.tracking.tracker import Tracker, TrackerParameters
 
 # Only a clock that stands still lets so many units wait for their window.
 _MOST_WAITING = 1000
+# The newest units that the tracker is behind by where time is short.
+_MOST_BEHIND = 16
+# What a decision usually finds left to do, and time to wake up late.
+_LEFT = {'publishing': 1, 'unit': 2}
+_LEFT_TO_FUSE = {'fusing': 1, 'step': 4}
+_WAKING_NS = 2_000_000
 # Every unit is taken once into each window it belongs to.
 _MOST_OVERLAP = 20
 # Work ahead is not begun this long before a decision may be due: a step takes one to two
@@ -125,6 +133,7 @@ class PerceptionPipeline:
         self.feature_fusion = feature_fusion
         self.early_decision = early_decision
         self.noise_scale = noise_scale
+        self.budget = TimeBudget()
         if feature_fusion is not None and p.windows.window > _MOST_OVERLAP * p.windows.stride:
             raise FusionError(
                 f'windows of {p.windows.window:g} s every {p.windows.stride:g} s overlap more '
@@ -152,6 +161,15 @@ class PerceptionPipeline:
         if early_decision is not None:
             early_decision.attach(self)
         self._start_over()
+
+    def limit_time(self, now_ns: Callable[[], int]) -> TimeBudget:
+        """From now on leave out what cannot be done in time, as a graph that flies has to.
+
+        :param now_ns: the clock of the instants; in virtual time there is none, and all is done
+        """
+        self.budget = TimeBudget(now_ns)
+        self.assembler.gives_up = True
+        return self.budget
 
     @property
     def open_end_ns(self) -> int | None:
@@ -193,10 +211,11 @@ class PerceptionPipeline:
         # Of pictures the tracker is given what feature fusion makes of them, when it does.
         if self.feature_fusion is None or features.modality != CAMERA:
             self._waiting.append(features)
-            del self._waiting[:-_MOST_WAITING]
+            most = _MOST_BEHIND if self.budget.is_limited else _MOST_WAITING
+            self._shed(self._waiting[:-most])
         if self.early_decision is not None:
             # Its features are of the tracks as they are now.
-            self._absorb(self.assembler.next_end_ns or 0)
+            self._absorb(self._due(self.assembler.next_end_ns or 0))
             self.early_decision.unit_added(features, now_ns)
         return True
 
@@ -211,6 +230,17 @@ class PerceptionPipeline:
     def next_poll_ns(self, now_ns: int) -> int | None:
         """Return when `poll` can next have something to do, None before the first unit."""
         return self.assembler.next_poll_ns(now_ns)
+
+    @property
+    def last_call_ns(self) -> int | None:
+        """When the next decision is made of what is ready, None before the first unit."""
+        return self.assembler.last_call_ns
+
+    def drop_overdue(self, now_ns: int) -> None:
+        """Drop windows that are still open when the one after them is due."""
+        dropped = self.assembler.counts.dropped_windows
+        self.assembler.drop_overdue(now_ns)
+        self.budget.shed['windows'] += self.assembler.counts.dropped_windows - dropped
 
     @property
     def has_work_ahead(self) -> bool:
@@ -234,14 +264,17 @@ class PerceptionPipeline:
             # What belongs to the open window, while that is still filling: when it ends, only
             # the last unit is left to do. All at once: a picture that comes late makes the
             # tracker go back over what is newer, and one by one a backlog would never end.
-            self._absorb(self.assembler.next_end_ns or 0)
-            return True
+            self.budget.begin(self.last_call_ns or 0)
+            due = self._due(self.assembler.next_end_ns or 0)
+            most = self.budget.most('unit', len(due))
+            self._absorb(due[:most])
+            return most > 0
         if self.feature_fusion is None or not self.feature_fusion.has_work:
             return False
         poll_ns = self.next_poll_ns(now_ns)
         if poll_ns is not None and poll_ns - now_ns < _STEP_MARGIN_NS:
             return False
-        self.feature_fusion.work_ahead()
+        self.feature_fusion.work_ahead(self.budget)
         return True
 
     def poll(self, now_ns: int) -> list[Decision]:
@@ -297,6 +330,9 @@ class PerceptionPipeline:
         self.tracker.reset()
         self._state_ns = 0
         self._waiting: list[UnitFeatures] = []
+        self._put_off: list[UnitFeatures] = []
+        self._left_out: set[UnitKey] = set()
+        self._added_ns = 0
         self._newest_ns: dict[str, int] = {}
         self._unusable: list[UnitFeatures] = []
         self._followed.reset()
@@ -315,17 +351,47 @@ class PerceptionPipeline:
         # The window that ends next goes first; the others wait until it is decided.
         fusion.advance(self.assembler.next_end_ns or 0)
 
-    def _absorb(self, end_ns: int) -> None:
-        """Hand the tracker every waiting unit that belongs to the window that ends then."""
+    def _due(self, end_ns: int) -> list[UnitFeatures]:
+        """Return the waiting units that belong to the window that ends then."""
+        return [unit for unit in self._waiting if unit.available_ns <= end_ns]
+
+    def _absorb(self, units: Sequence[UnitFeatures]) -> None:
+        """Hand the tracker some of the waiting units."""
         if (place := (self.rig.frame_id, self.rig.has_camera)) != self._place:
             # Transforms or odometry that came late moved the tracking frame, or calibration
             # the places in it: what is known lies elsewhere.
             self._place = place
             self.tracker.reset()
-        due = [unit for unit in self._waiting if unit.available_ns <= end_ns]
-        if due:
-            self._waiting = [unit for unit in self._waiting if unit.available_ns > end_ns]
-            self.tracker.update(due)
+        if units:
+            self._forget_waiting(units)
+            self._track(units)
+
+    def _absorb_in_time(self, end_ns: int) -> None:
+        """Hand the tracker what belongs to a window, or of that the newest there is time for.
+
+        Of the others none is of use to a later decision; if there is no time for any, all wait.
+        """
+        due = self._due(end_ns)
+        most = self.budget.most('unit', len(due))
+        if 0 < most < len(due):
+            self._shed(due[:-most])
+            due = due[-most:]
+        self._absorb(due if most else ())
+
+    def _shed(self, units: Sequence[UnitFeatures]) -> None:
+        self.budget.shed['units'] += len(units)
+        self._left_out.update(unit.key for unit in units)
+        self._forget_waiting(units)
+
+    def _forget_waiting(self, units: Sequence[UnitFeatures]) -> None:
+        gone = {unit.key for unit in units}
+        if gone:
+            self._waiting = [unit for unit in self._waiting if unit.key not in gone]
+
+    def _track(self, units: Sequence[UnitFeatures]) -> None:
+        begun_ns = self.budget.started()
+        self.tracker.update(units)
+        self.budget.ended('unit', begun_ns, len(units))
 
     def _take_picture(self, window: ClosedWindow, fusion: FeatureFusion) -> tuple[str, ...]:
         """Give the tracker what was fused in the place of the window's new pictures.
@@ -337,20 +403,19 @@ class PerceptionPipeline:
         """
         unusable = [unit for unit in self._unusable if unit.available_ns <= window.end_ns]
         self._unusable = [unit for unit in self._unusable if unit.available_ns > window.end_ns]
-        fused = {f.picture: f for f in fusion.decide(window.end_ns)}
+        fused = {f.picture: f for f in fusion.decide(window.end_ns, self.budget)}
+        # Those that were put off are among the members alone.
+        units = [unit for unit in window.members if unit.key in fused]
         pictures = [
-            replace(unit, detections=fused[unit.key].detections, grid=_NO_GRID)
-            for unit in window.fresh
-            if unit.key in fused
+            replace(unit, detections=fused[unit.key].detections, grid=_NO_GRID) for unit in units
         ]
-        for unit in window.fresh:
-            if unit.key in fused:
-                self._followed.add(unit, fused[unit.key].detections)
+        for unit in units:
+            self._followed.add(unit, fused[unit.key].detections)
         if not fused:
             pictures = [unit for unit in unusable if unit.modality == CAMERA]
         pictures += self._moved_on(window.fresh)
         if pictures:
-            self.tracker.update(pictures)
+            self._track(pictures)
         return tuple(
             f'{modality} units without a usable feature grid take no part in feature fusion'
             for modality in sorted({unit.modality for unit in unusable})
@@ -362,11 +427,13 @@ class PerceptionPipeline:
         return [replace(unit, detections=found) for unit, found in moved if found is not None]
 
     def _decide(self, window: ClosedWindow) -> Decision:
-        self._absorb(window.end_ns)
+        deadline_ns = window.end_ns + self.assembler.deadline_ns
+        self.budget.begin(deadline_ns - self.budget.usual_ns('publishing'))
+        self._absorb_in_time(window.end_ns)
         without: tuple[str, ...] = ()
         if self.feature_fusion is not None:
             without = self._take_picture(window, self.feature_fusion)
-        for unit in window.fresh:
+        for unit in self._taken(window.fresh):
             previous_ns = self._newest_ns.get(unit.modality, unit.stamp_ns)
             self._newest_ns[unit.modality] = max(previous_ns, unit.stamp_ns)
         # Without anything new the state is predicted to the window end, never into the future.
@@ -390,6 +457,33 @@ class PerceptionPipeline:
             degraded=(*self.degraded, *without),
             trail=_critical_trail(window),
         )
+
+    def _taken(self, fresh: Sequence[UnitFeatures]) -> list[UnitFeatures]:
+        """Return the units of a window, and those put off before, that are in its decision."""
+        left = {unit.key for unit in self._waiting}
+        if self.feature_fusion is not None:
+            left |= self.feature_fusion.put_off
+        units = [*self._put_off, *fresh]
+        self._put_off = [unit for unit in units if unit.key in left][-_MOST_BEHIND:]
+        if self.budget.is_limited:
+            self._reserve()
+        left |= self._left_out
+        self._left_out = set()
+        return [unit for unit in units if unit.key not in left]
+
+    def _reserve(self) -> None:
+        """Close windows as long before their deadline as the work on them takes.
+
+        Where that was not enough more is added, which wears off.
+        """
+        parts = {**_LEFT, **(_LEFT_TO_FUSE if self.feature_fusion is not None else {})}
+        usual_ns = sum(count * self.budget.usual_ns(part) for part, count in parts.items())
+        needed_ns = usual_ns + _WAKING_NS
+        if self._put_off:
+            self._added_ns = min(2 * self._added_ns + needed_ns, self.assembler.deadline_ns)
+        else:
+            self._added_ns = self._added_ns * 4 // 5
+        self.assembler.reserve_ns = needed_ns + self._added_ns
 
 
 def _stamped_earlier(features: UnitFeatures, late_ns: int) -> UnitFeatures:

@@ -15,6 +15,7 @@ from mmedge_ros.data_types import (
     UnitOutcome,
     UnitReceipt,
 )
+from mmedge_ros.pipeline.overload_pace import OverloadPace
 from mmedge_ros.sensing.capture_control import Admission, CaptureControl
 
 _LONGEST_FLIGHT_NS = 2 * NS_PER_S
@@ -54,8 +55,10 @@ def plausible_stamp(stamp_ns: int, available_ns: int) -> bool:
 class UnitIntake:
     """Admits units of one modality to an encoder that works on one at a time.
 
-    The queue is bounded: when it is full the oldest unit is dropped, counted and reported,
-    because a fresh unit is worth more than an old one. Not thread-safe by itself.
+    The queue is bounded: when it is full all units in it are dropped, counted and reported, and
+    until the encoder finds none waiting each unit replaces the one before it: the encoder is too
+    slow, and a fresh unit is worth more than old ones. Where this goes on, units are taken at a
+    rate that the encoder can keep up with, and the others are dropped. Not thread-safe by itself.
     """
 
     def __init__(
@@ -72,6 +75,9 @@ class UnitIntake:
         self.implausible_stamps = 0
         self._capacity = capacity
         self._queue: deque[Admitted] = deque()
+        self._keeps_newest = False
+        self._busy = False
+        self._pace = OverloadPace()
 
     def __len__(self) -> int:
         return len(self._queue)
@@ -87,18 +93,31 @@ class UnitIntake:
         if verdict is Admission.SKIPPED:
             self.skipped += 1
             return [receipt_of(unit, UnitOutcome.SKIPPED)]
+        if not self._pace.admits(unit.stamp_ns):
+            self.dropped += 1
+            return [receipt_of(unit, UnitOutcome.DROPPED)]
         configuration = self.control.schedule.at(unit.stamp_ns)
         receipts = [receipt_of(unit)]
-        if len(self._queue) >= self._capacity:
-            receipts.append(receipt_of(self._queue.popleft().unit, UnitOutcome.DROPPED))
-            self.dropped += 1
+        self._keeps_newest |= len(self._queue) >= self._capacity
+        old = [each.unit for each in self._queue]
+        if self._keeps_newest:
+            self._queue.clear()
+            self.dropped += len(old)
+            receipts += [receipt_of(each, UnitOutcome.DROPPED) for each in old]
+        if self._busy:
+            self._pace.waits(len(old) if self._keeps_newest else 0)
         part = configuration.of(unit.modality)
         self._queue.append(Admitted(unit, part, configuration.id))
         return receipts
 
     def take(self) -> Admitted | None:
-        """Return the next unit to encode, or None."""
-        return self._queue.popleft() if self._queue else None
+        """Return the next unit to encode, or None; an encoder asks before it waits for one."""
+        self._busy = bool(self._queue)
+        if self._queue:
+            self._pace.begins()
+            return self._queue.popleft()
+        self._keeps_newest = False
+        return None
 
     def _with_usable_stamp(self, unit: Unit) -> Unit:
         """Replace a stamp that cannot be true by the time of arrival, and count it."""

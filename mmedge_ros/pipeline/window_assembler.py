@@ -2,13 +2,15 @@
 
 A window covers (end - window, end] by the *available* time of its units. It closes as soon as
 every unit received by its end has been encoded, skipped or dropped, at the latest at
-end + deadline, and never waits for a unit that has not been received.
+end + deadline less the time the work on it takes, and never waits for a unit that has not been
+received. In flight it does not wait either for a unit that comes too late even if it is encoded
+as fast as the fastest of those before it.
 """
 
 from __future__ import annotations
 
 import bisect
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
@@ -28,6 +30,8 @@ _JUMP_NS = NS_PER_S
 # How long before its window a unit is still known by its key, so that a repetition is seen.
 _MEMORY_NS = 5 * NS_PER_S
 _NEVER_NS = -(2**62)
+# Units of a modality whose fastest says how soon one can be encoded.
+_RECENT = 10
 
 # Far more than any rig has. Only a clock that stands still or a flood gets there, and neither
 # may fill the memory.
@@ -118,6 +122,10 @@ class WindowAssembler:
         self.look_delay_ns = round(min(p.look_delay, p.deadline) * NS_PER_S)
         # A window that may still wait for its deadline is still needed.
         self._catch_up_ns = max(_CATCH_UP_NS, 2 * self.deadline_ns)
+        # How long before its deadline a window closes: the measured time of the work on it.
+        self.reserve_ns = 0
+        # Whether units that cannot come in time are not waited for; in virtual time they are.
+        self.gives_up = False
         self.counts = AssemblerCounts()
         self.on_close: Callable[[ClosedWindow], None] | None = None
         # Where known: a modality that stands by is not lost.
@@ -133,6 +141,7 @@ class WindowAssembler:
         self._arrivals: list[_Arrival] = []
         self._skipped: dict[UnitKey, int] = {}
         self._settled: dict[UnitKey, int] = {}
+        self._took_ns: dict[str, deque[int]] = {}
         self._newest_ns = dict.fromkeys(self._expected, _NEVER_NS)
 
     def add_receipt(self, receipt: UnitReceipt, now_ns: int) -> None:
@@ -162,6 +171,8 @@ class WindowAssembler:
             self.counts.repeated[features.modality] += 1
             return False
         self._note_arrival(features.modality, available_ns)
+        took = self._took_ns.setdefault(features.modality, deque(maxlen=_RECENT))
+        took.append(now_ns - available_ns)
         self._note_if_late(key, available_ns)
         self._settle(key, available_ns)
         bisect.insort(
@@ -187,7 +198,23 @@ class WindowAssembler:
         if self._next_end_ns is None:
             return None
         look_ns = self._next_end_ns + self.look_delay_ns
-        return look_ns if now_ns < look_ns else self._next_end_ns + self.deadline_ns
+        return look_ns if now_ns < look_ns else self.last_call_ns
+
+    @property
+    def last_call_ns(self) -> int | None:
+        """When the earliest open window closes with what is ready, None before the first unit."""
+        if self._next_end_ns is None:
+            return None
+        return self._next_end_ns + self._longest_wait_ns
+
+    @property
+    def _longest_wait_ns(self) -> int:
+        return max(self.deadline_ns - self.reserve_ns, self.look_delay_ns)
+
+    def _can_come(self, key: UnitKey, until_ns: int) -> bool:
+        """Tell whether a unit that was received may be encoded by then."""
+        took = self._took_ns.get(key.modality) if self.gives_up else None
+        return not took or self._pending[key] + min(took) < until_ns
 
     def poll(self, now_ns: int) -> list[ClosedWindow]:
         """Close every window that may be closed at ``now_ns``, in order."""
@@ -198,7 +225,8 @@ class WindowAssembler:
             if now_ns < end_ns + self.look_delay_ns:
                 break
             waiting = [key for key, available in self._pending.items() if available <= end_ns]
-            if waiting and now_ns < end_ns + self.deadline_ns:
+            last_call_ns = end_ns + self._longest_wait_ns
+            if now_ns < last_call_ns and any(self._can_come(k, last_call_ns) for k in waiting):
                 break
             closed.append(self._close(end_ns, now_ns, waiting))
             self._next_end_ns = end_ns + self.stride_ns
@@ -220,6 +248,13 @@ class WindowAssembler:
         self._next_end_ns = end_ns + self.stride_ns
         self._forget(end_ns)
         return window
+
+    def drop_overdue(self, now_ns: int) -> None:
+        """Drop every window that is still open when the one after it has its last call."""
+        last_call_ns = self.last_call_ns
+        if self._next_end_ns is not None and last_call_ns is not None:
+            behind = (now_ns - last_call_ns) // self.stride_ns
+            self.drop_until(self._next_end_ns + behind * self.stride_ns)
 
     def drop_until(self, end_ns: int) -> None:
         """Drop the open windows that end before then; their units belong to those after them.

@@ -70,7 +70,7 @@ class UnitEncoderParameters:
     )
     device: str = parameter('cpu', 'where the network runs: cpu, cuda or tensorrt')
     queue: int = parameter(
-        2, 'units that may wait; when full the oldest is dropped and counted', '', 1, 100
+        2, 'units that may wait; when full all are dropped and counted, for the newest', '', 1, 100
     )
     detection: DetectorParameters = group(DetectorParameters)
     limits: RadarLimits = group(RadarLimits)

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from mmedge_ros.aggregation.fusion_runtime import FusionNetworkRuntime
 from mmedge_ros.encoding.bricks import BrickStatus
 from mmedge_ros.pipeline.decision_worker import DecisionWorker
 from mmedge_ros.pipeline.perception_pipeline import DECISION, FEATURE, PerceptionPipeline
-from mmedge_ros.ros.diagnostics import Watch
+from mmedge_ros.ros.diagnostics import Watch, problem_figures
 from mmedge_ros.skipping.early_decision import GatedDecision
 from mmedge_ros.skipping.skip_control import SkipStatus
+
+# What there was no time for, by what the pipeline calls it.
+_SHED = {
+    'units': 'encoded units left out, for lack of time',
+    'pictures': 'pictures not fused, for lack of time',
+    'windows': 'windows not decided, for lack of time',
+}
 
 
 class FusionStatus:
@@ -53,6 +62,7 @@ class FusionStatus:
         :param worker: the one that drives the pipeline
         """
         counts, fusion = self._pipeline.assembler.counts, self._pipeline.feature_fusion
+        shed = worker.shed.copy()
         return {
             'strategy': DECISION if fusion is None else FEATURE,
             'decisions': self._decisions,
@@ -64,6 +74,7 @@ class FusionStatus:
             'stale': counts.stale,
             'overflows': worker.overflows + counts.overflows,
             'failures': worker.failures.total(),
+            **problem_figures('fusion', Counter({_SHED[k]: n for k, n in shed.items() if n})),
             'not_fused': fusion.refused.total() if fusion else 0,
             'degraded': '; '.join(self._degraded),
             **({} if self._gate is None else _gate_figures(self._gate)),

@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 from fake_fusion_networks import FakeFusionNetworks
 from hand_made_maps import Cell, camera_grid_with
-from hand_made_units import at, features, unit
+from hand_made_units import MS, ManualClock, at, features, unit
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mmedge_ros.clock import TimeBudget
 from mmedge_ros.data_types import CAMERA, RADAR, Box, UnitFeatures
 from mmedge_ros.encoding.feature_grid import CAMERA_GRID, RADAR_GRID
 from mmedge_ros.fusion import FusionError
@@ -368,3 +369,80 @@ def test_networks_of_another_version_are_found_out_at_the_start() -> None:
 def test_the_bundle_says_the_threshold_unless_a_parameter_does() -> None:
     assert FeatureFusionParameters().decoding(0.23).threshold == 0.23
     assert FeatureFusionParameters(score_threshold=0.5).decoding(0.23).threshold == 0.5
+
+
+# ------------------------------------------------------------------------------ short time
+
+
+class SlowNetworks(CountingNetworks):
+    """Every picture takes 20 ms to be fused."""
+
+    def __init__(self, clock: ManualClock) -> None:
+        super().__init__()
+        self._clock = clock
+
+    def fuse(self, states) -> np.ndarray:
+        self._clock.ns += 20 * MS
+        return super().fuse(states)
+
+
+def hurried(until: float) -> tuple[FeatureFusion, TimeBudget, ManualClock]:
+    """Fusion that has learned how slow it is, at 302 ms, with a budget that ends then."""
+    clock = ManualClock(at(0))
+    subject, budget = fusion(SlowNetworks(clock)), TimeBudget(clock.now_ns)
+    budget.begin(at(1000))
+    subject.add(picture(40), [at(100)], HERE)
+    subject.decide(at(100), budget)
+    for number, available in enumerate((210, 240, 270), 1):
+        subject.add(picture(available, number), [at(300), at(400)], HERE)
+    clock.ns = at(302)
+    budget.begin(at(until))
+    return subject, budget, clock
+
+
+def test_with_time_for_one_picture_it_is_the_newest_and_others_are_counted() -> None:
+    subject, budget, clock = hurried(until=340)
+    (fused,) = subject.decide(at(300), budget)
+    assert fused.picture == picture(270, 3).key
+    assert (subject.put_off, budget.shed['pictures']) == (frozenset(), 2)
+    assert clock.ns <= at(340)
+    assert subject.decide(at(400), budget) == ()
+
+
+def test_without_time_for_any_the_next_window_decides_on_the_pictures() -> None:
+    subject, budget, clock = hurried(until=310)
+    assert subject.decide(at(300), budget) == ()
+    assert (clock.ns, budget.shed['pictures']) == (at(302), 0)
+    assert subject.put_off == {picture(a, n).key for n, a in ((1, 210), (2, 240), (3, 270))}
+    budget.begin(at(1000))
+    assert len(subject.decide(at(400), budget)) == 3
+
+
+def test_where_time_was_short_the_newest_picture_is_fused_ahead_and_taken_as_it_is() -> None:
+    subject, budget, clock = hurried(until=310)
+    subject.decide(at(300), budget)
+    while subject.has_work:
+        subject.work_ahead(budget)
+    # A scan that came since would change it, and there is no time to fuse again.
+    subject.add(scan(390), [at(400)], HERE)
+    begun_ns = clock.ns
+    budget.begin(begun_ns + 5 * MS)
+    assert subject.decide(at(400), budget)[-1].picture == picture(270, 3).key
+    assert clock.ns == begun_ns
+
+
+def test_work_that_never_fits_is_tried_again() -> None:
+    clock = ManualClock(0)
+    budget = TimeBudget(clock.now_ns)
+    begun_ns = budget.started()
+    clock.ns += 3600 * 1000 * MS
+    budget.ended('fusing', begun_ns)
+    budget.begin(clock.ns + 20 * MS)
+    assert [budget.fits(fusing=1) for _ in range(20)].count(False) < 18
+
+
+def test_in_virtual_time_everything_fits() -> None:
+    budget = TimeBudget()
+    budget.ended('fusing', budget.started())
+    assert budget.fits(fusing=1_000_000)
+    assert budget.usual_ns('fusing') == 0

@@ -9,9 +9,18 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from hand_made_units import Collected, ManualClock, at
+from hand_made_units import MS, Collected, ManualClock, at, features, unit
 
-from mmedge_ros.data_types import CAMERA, Decision, SkipDecision
+from mmedge_ros.clock import TimeBudget
+from mmedge_ros.data_types import (
+    CAMERA,
+    RADAR,
+    Decision,
+    SkipDecision,
+    UnitFeatures,
+    UnitOutcome,
+    UnitReceipt,
+)
 from mmedge_ros.geometry import GeometryError
 from mmedge_ros.pipeline.decision_worker import DecisionWorker
 
@@ -32,6 +41,21 @@ class FakePipeline:
         self.polls = Collected()
         self.resets = 0
         self.next_poll = next_poll
+        self.last_call_ns: int | None = None
+        self.units: list[tuple[str, int]] = []
+        self.receipts: list[tuple[str, int, UnitOutcome]] = []
+
+    def limit_time(self, now_ns: Callable[[], int]) -> TimeBudget:
+        return TimeBudget(now_ns)
+
+    def drop_overdue(self, now_ns: int) -> None:
+        pass
+
+    def add_features(self, features: UnitFeatures, _: int) -> None:
+        self.units.append((features.modality, features.sequence))
+
+    def add_receipt(self, receipt: UnitReceipt, _: int) -> None:
+        self.receipts.append((receipt.modality, receipt.sequence, receipt.outcome))
 
     def next_poll_ns(self, _: int) -> int | None:
         return None if self.next_poll is None else at(self.next_poll)
@@ -220,6 +244,57 @@ def test_of_too_many_tasks_the_oldest_are_dropped_and_counted() -> None:
         assert worker.overflows == 300
         opened.set()
         assert seen.wait_for(1000) == list(range(300, 1300))
+
+
+def test_encoded_units_that_wait_give_way_to_the_newest_and_are_not_waited_for() -> None:
+    entered, opened, done = threading.Event(), threading.Event(), Collected()
+
+    def hold(*_: Any) -> None:
+        entered.set()
+        assert opened.wait(10)
+
+    pipeline = FakePipeline()
+    with running(pipeline, Collected()) as worker:
+        worker.submit(hold)
+        assert entered.wait(10)
+        worker.submit_unit(features(unit(50, RADAR, 7)))
+        for number in range(5):
+            worker.submit_unit(features(unit(30 * number, CAMERA, number)))
+        worker.submit(lambda *_: done(None))
+        opened.set()
+        done.wait_for(1)
+        assert pipeline.units == [(RADAR, 7), (CAMERA, 4)]
+        assert pipeline.receipts == [(CAMERA, n, UnitOutcome.DROPPED) for n in range(4)]
+        assert worker.shed == {'units': 4}
+
+
+def test_a_decision_that_is_due_waits_for_one_task_at_most() -> None:
+    entered, opened, out = threading.Event(), threading.Event(), Collected()
+    clock, pipeline = ManualClock(at(0)), FakePipeline()
+    pipeline.last_call_ns = at(140)
+    tasks_done: list[int] = []
+
+    def hold(*_: Any) -> None:
+        entered.set()
+        assert opened.wait(10)
+
+    def slow(of: FakePipeline, _: int) -> None:
+        tasks_done.append(1)
+        clock.ns += 100 * MS
+        if len(tasks_done) == 2:
+            of.ready.append(decision(100))
+
+    def check(_: Decision) -> None:
+        pipeline.last_call_ns = None
+        out(len(tasks_done))
+
+    with running(pipeline, check, clock) as worker:
+        worker.submit(hold)
+        assert entered.wait(10)
+        for _ in range(20):
+            worker.submit(slow)
+        opened.set()
+        assert out.wait_for(1) == [2]
 
 
 def test_stopping_does_not_wait_for_time() -> None:

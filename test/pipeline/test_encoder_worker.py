@@ -85,7 +85,7 @@ def test_a_receipt_precedes_the_features() -> None:
     assert worker.encoded == 20
 
 
-def test_receiving_never_waits_for_inference_and_the_oldest_unit_gives_way() -> None:
+def test_receiving_never_waits_for_inference_and_what_waits_gives_way_to_the_newest() -> None:
     gate, out = Gate(), Collected()
     with running(FakeEncoder(work=gate), out) as worker:
         worker.offer(unit(0, sequence=0))
@@ -98,11 +98,12 @@ def test_receiving_never_waits_for_inference_and_the_oldest_unit_gives_way() -> 
             (2, RECEIVED),
             (3, RECEIVED),
             (1, DROPPED),
-            (4, RECEIVED),
             (2, DROPPED),
+            (4, RECEIVED),
+            (3, DROPPED),
         ]
-        gate.opened.release(3)
-        assert story(out.wait_for(10)[7:]) == [(n, 'features') for n in (0, 3, 4)]
+        gate.opened.release(2)
+        assert story(out.wait_for(10)[8:]) == [(n, 'features') for n in (0, 4)]
 
 
 def test_the_trail_tells_how_long_a_unit_waited_and_was_worked_on() -> None:

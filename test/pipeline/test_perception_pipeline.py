@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hand_made_units import MS, at, features, receipt, unit
+from hand_made_units import MS, ManualClock, at, features, receipt, unit
 
 from mmedge_ros.data_types import (
     CAMERA,
@@ -140,6 +140,53 @@ def test_late_pictures_are_taken_in_together() -> None:
     assert subject.work_ahead(at(95))
     assert not subject.work_ahead(at(95))
     assert subject.tracker.newest_ns == at(75)
+
+
+def short_of_time(step: float) -> tuple[PerceptionPipeline, ManualClock]:
+    """A pipeline that has learned that a unit takes it 20 ms, with five pictures for 100 ms.
+
+    :param step: ms between its reading of the clock before and after work
+    """
+    subject, clock = pipeline(), ManualClock(at(0))
+    budget = subject.limit_time(clock.now_ns)
+    begun_ns = budget.started()
+    clock.ns += 20 * MS
+    budget.ended('unit', begun_ns)
+    for number in range(5):
+        each = picture(40 + 10 * number, number)
+        subject.add_features(each, each.available_ns + 3 * MS)
+    clock.ns = at(step)
+    return subject, clock
+
+
+def test_of_units_that_there_is_no_time_for_the_newest_are_used_and_the_others_counted() -> None:
+    subject, _ = short_of_time(102)
+    (decision,) = subject.poll(at(102))
+    assert subject.budget.shed['units'] == 3
+    assert decision.newest_ns == {CAMERA: at(75)}
+    assert subject.tracker.newest_ns == at(75)
+    assert not subject.has_work_ahead
+
+
+def test_units_wait_for_the_next_decision_where_there_is_time_for_none() -> None:
+    subject, clock = short_of_time(149)
+    (decision,) = subject.poll(at(149))
+    assert (decision.newest_ns, subject.budget.shed['units']) == ({}, 0)
+    clock.ns = at(10)
+    (decision,) = subject.poll(at(202))
+    assert decision.newest_ns == {CAMERA: at(75)}
+
+
+def test_windows_close_earlier_for_a_while_after_time_was_too_short() -> None:
+    subject, clock = short_of_time(149)
+    subject.poll(at(149))
+    reserved = [subject.assembler.reserve_ns]
+    for number in range(2, 40):
+        clock.ns = at(10)
+        subject.poll(at(100 * number + 2))
+        reserved.append(subject.assembler.reserve_ns)
+    assert reserved[0] > reserved[5] > reserved[-1]
+    assert reserved[-1] <= 45 * MS
 
 
 def test_a_unit_announced_twice_is_seen_once() -> None:

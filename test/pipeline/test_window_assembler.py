@@ -60,6 +60,33 @@ def test_a_unit_belongs_to_the_windows_that_end_up_to_one_length_after_it() -> N
 # ------------------------------------------------------------------------------ closing
 
 
+def test_a_window_is_not_waited_for_longer_than_leaves_time_for_the_work_on_it() -> None:
+    assembler = WindowAssembler()
+    assembler.reserve_ns = 20 * MS
+    received(assembler, unit(90))
+    assert assembler.last_call_ns == assembler.next_poll_ns(at(110)) == at(130)
+    assert assembler.poll(at(129.9)) == []
+    (window,) = assembler.poll(at(130))
+    assert window.late == (CAMERA,)
+
+
+@pytest.mark.parametrize('reserve', [49.0, 60.0, 5000.0])
+def test_receipts_are_given_time_to_come_however_long_the_work_takes(reserve: float) -> None:
+    assembler = WindowAssembler()
+    assembler.reserve_ns = round(reserve * MS)
+    received(assembler, unit(90))
+    assert assembler.last_call_ns == at(102)
+
+
+@pytest.mark.parametrize(('now', 'dropped'), [(120, 0), (249.9, 0), (250, 1), (449.9, 2)])
+def test_a_window_is_dropped_when_the_one_after_it_is_due(now: float, dropped: int) -> None:
+    assembler = WindowAssembler()
+    received(assembler, unit(90))
+    assembler.drop_overdue(at(now))
+    assert assembler.next_end_ns == at(100 + 100 * dropped)
+    assert assembler.counts.dropped_windows == dropped
+
+
 def test_a_window_closes_as_soon_as_every_unit_received_by_its_end_is_encoded() -> None:
     assembler = WindowAssembler()
     received(assembler, unit(90))
@@ -105,6 +132,35 @@ def test_a_window_closes_at_its_deadline_whatever_is_still_in_work() -> None:
     assert window.late == (CAMERA,)
     assert window.fresh == ()
     assert window.critical is None
+
+
+def slow(assembler: WindowAssembler, took: float) -> None:
+    """Ten pictures before the first window end, each encoded that long after it came, in ms."""
+    for number in range(10):
+        each = unit(1 + number, sequence=number)
+        received(assembler, each)
+        encoded(assembler, each, 1 + number + took)
+
+
+def test_in_flight_a_unit_that_cannot_come_in_time_is_not_waited_for() -> None:
+    assembler = WindowAssembler()
+    assembler.gives_up = True
+    slow(assembler, 80)
+    received(assembler, unit(75, sequence=50))
+    (window,) = assembler.poll(at(102))
+    assert window.late == (CAMERA,)
+    found = encoded(assembler, unit(75, sequence=50), 160)
+    (window,) = assembler.poll(at(202))
+    assert window.fresh == (found,)
+
+
+@pytest.mark.parametrize(('gives_up', 'available'), [(True, 65), (False, 75)])
+def test_a_unit_that_may_come_in_time_is_waited_for(gives_up: bool, available: float) -> None:
+    assembler = WindowAssembler()
+    assembler.gives_up = gives_up
+    slow(assembler, 80)
+    received(assembler, unit(available, sequence=50))
+    assert assembler.poll(at(149.9)) == []
 
 
 def test_a_late_unit_is_counted_once_and_given_out_by_the_next_window() -> None:

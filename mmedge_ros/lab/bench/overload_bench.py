@@ -145,7 +145,7 @@ def _busy(flight: Path, plan: OverloadPlan) -> RunRecord:
     @contextmanager
     def beside(_group: ProcessGroup, _live: LiveRecord) -> Iterator[None]:
         command = [sys.executable, '-c', 'while True: pass']
-        processes = [subprocess.Popen(command) for _ in range(plan.busy)]
+        processes = [subprocess.Popen(command, start_new_session=True) for _ in range(plan.busy)]
         try:
             yield
         finally:
@@ -176,6 +176,7 @@ def _figures(record: RunRecord) -> dict[str, Any]:
         'latency_p95_ms': float(np.percentile(latencies, 95)),
         'latency_max_ms': float(latencies.max()),
         'camera_age_p50_ms': float(np.percentile(ages, 50)) if ages.size else None,
+        'camera_age_mean_ms': float(ages.mean()) if ages.size else None,
         'received_hz': (units.received - units.thinned) / record.duration,
         'encoded_hz': units.encoded / record.duration,
         'encoded': units.encoded,

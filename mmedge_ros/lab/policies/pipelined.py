@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from mmedge_ros.data_types import Configuration, ModalityConfiguration, Unit
+from mmedge_ros.data_types import Configuration, ModalityConfiguration, Unit, UnitFeatures
 from mmedge_ros.lab.evaluation.encoded_flight import EncodedFlight, replay_encoded
 from mmedge_ros.lab.evaluation.steered_replay import Steering
 from mmedge_ros.lab.policies.causality import Promise
@@ -127,8 +127,8 @@ def blank_flight(arrivals: Sequence[Arrival], periods: Mapping[str, int]) -> Enc
 class _TimesOnly(PerceptionPipeline):
     """Tracks nothing: of units without content only the times matter."""
 
-    def _absorb(self, end_ns: int) -> None:
-        self._waiting = [unit for unit in self._waiting if unit.available_ns > end_ns]
+    def _track(self, units: Sequence[UnitFeatures]) -> None:
+        """Do nothing."""
 
 
 def _times_only(settings: PolicySettings) -> _TimesOnly:

@@ -83,7 +83,7 @@ class FusionNode(Node):
         self._watch.heard(message.modality)
         features = self._converted(conversions.from_features, message, 'features')
         if features is not None:
-            self._worker.submit(lambda pipeline, now_ns: pipeline.add_features(features, now_ns))
+            self._worker.submit_unit(features)
 
     def _configure(self, made: Configuration) -> None:
         self._worker.submit(lambda pipeline, _now_ns: pipeline.configure(made), urgent=False)
