@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import select
 import signal
 import sys
 import threading
@@ -53,6 +54,8 @@ def run_nodes(makers: Sequence[Callable[[], Node]], args: list[str] | None = Non
     threading.excepthook = lambda failure: _end_all(failure, broken)
     nodes: list[Node] = []
     try:
+        # It may have been blocked while the interpreter started.
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
         _spin(makers, nodes, args, interrupt)
     except (KeyboardInterrupt, ExternalShutdownException):
         pass
@@ -140,13 +143,30 @@ def _keep_one_heap() -> None:
 
 
 def _end_with_parent() -> None:
-    """End when the process that started the graph is killed and cannot stop us."""
+    """End when the process that started the graph is gone and cannot stop us."""
     parent = os.environ.get(PARENT_VARIABLE, '')
     if not parent.isdecimal() or not sys.platform.startswith('linux'):
         return
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGINT)
-    if os.getppid() != int(parent):  # it was gone before the request
-        raise SystemExit(NOT_MADE)
+    if os.getppid() == int(parent):
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGINT)
+        if os.getppid() == int(parent):
+            return
+    try:
+        watched = os.pidfd_open(int(parent))
+    except ProcessLookupError as error:  # it was gone before we asked
+        raise SystemExit(NOT_MADE) from error
+    except OSError:  # a kernel before 5.3, or a container that forbids it
+        return
+    # Others are in between, such as a debugger.
+    threading.Thread(target=_end_after, args=(watched,), name='parent', daemon=True).start()
+
+
+def _end_after(watched: int) -> None:
+    """Wait for the end of a process, and interrupt this one."""
+    waiting = select.poll()
+    waiting.register(watched, select.POLLIN)
+    waiting.poll()
+    os.kill(os.getpid(), signal.SIGINT)
 
 
 def _program() -> str:

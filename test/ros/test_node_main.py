@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import platform
 import signal
 import subprocess
@@ -63,14 +62,19 @@ def start(tmp_path: Path) -> Start:
     script = tmp_path / 'subject.py'
     script.write_text(PROGRAM)
 
-    def begin(what: str, *arguments: str, ignoring: bool = False, **variables: str) -> object:
+    def begin(
+        what: str,
+        *arguments: str,
+        before: Callable[[], object] | None = None,
+        **variables: str,
+    ) -> object:
         return subprocess.Popen(
             [sys.executable, str(script), what, *arguments],
             env=python_environment() | variables,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-            preexec_fn=_ignore_interrupts if ignoring else None,  # noqa: PLW1509
+            preexec_fn=before,  # noqa: PLW1509
         )
 
     return begin  # type: ignore[return-value]
@@ -147,22 +151,35 @@ def test_a_node_that_is_told_many_times_still_cleans_up(start: Start) -> None:
 def test_a_node_started_from_a_script_with_interrupts_ignored_can_be_interrupted(
     start: Start,
 ) -> None:
-    process = at_work(start('works', ignoring=True))
+    process = at_work(start('works', before=_ignore_interrupts))
     process.send_signal(signal.SIGINT)
     assert ended(process) == (0, 'stopped\n', '')
 
 
 def test_a_node_whose_parent_was_gone_before_it_began_does_not_begin(start: Start) -> None:
-    another = str(os.getppid())
-    assert ended(start('works', **{PARENT_VARIABLE: another})) == (NOT_MADE, '', '')
+    gone = subprocess.Popen(['true'])
+    gone.wait()
+    assert ended(start('works', **{PARENT_VARIABLE: str(gone.pid)})) == (NOT_MADE, '', '')
 
 
-def test_a_node_ends_with_the_process_that_started_it(start: Start, tmp_path: Path) -> None:
+def test_a_node_is_not_interrupted_before_it_is_ready(start: Start) -> None:
+    def block() -> None:
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+
+    process = start('works', before=block)
+    process.send_signal(signal.SIGINT)
+    assert ended(process) == (0, '', '')
+
+
+@pytest.mark.parametrize('between', [[], ['sh', '-c', '"$0" "$@"; exit']], ids=['none', 'a shell'])
+def test_a_node_ends_with_the_process_that_started_it(
+    start: Start, tmp_path: Path, between: list[str]
+) -> None:
     script = tmp_path / 'parent.py'
     script.write_text(
         'import os, subprocess, sys\n'
         f'os.environ[{PARENT_VARIABLE!r}] = str(os.getpid())\n'
-        'child = subprocess.Popen([sys.executable, *sys.argv[1:]])\n'
+        f'child = subprocess.Popen([*{between}, sys.executable, *sys.argv[1:]])\n'
         'print(child.pid, flush=True)\n'
         'child.wait()\n'
     )

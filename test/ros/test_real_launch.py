@@ -19,7 +19,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from live_graph import Bystander, check_decision, python_environment, wait_until
+from live_graph import (
+    Bystander,
+    check_decision,
+    children_of,
+    is_alive,
+    python_environment,
+    wait_until,
+)
 from rcl_interfaces.srv import GetParameters
 
 from mmedge_ros.ros.graph import launch_actions
@@ -171,7 +178,7 @@ def launched(tmp_path: Path) -> Iterator[Callable[..., Launched]]:
 
     yield run
     for one in running:
-        assert one.stop() in (0, 1), one.text
+        assert one.stop() in (0, 1, -signal.SIGKILL), one.text
 
 
 def test_a_launched_replay_decides_and_ends_without_a_traceback(
@@ -196,6 +203,17 @@ def test_an_interrupt_while_modules_are_imported_says_nothing(
     wait_until(None, lambda: 'numpy' in maps.read_text())
     assert replay.stop() == 0
     assert 'Traceback' not in replay.text
+
+
+def test_nodes_end_when_launch_is_gone(
+    launched: Callable[..., Launched], little_bag: Path, detector: Path, bystander: Bystander
+) -> None:
+    replay = launched('replay.launch.py', bag=str(little_bag), detector=str(detector), loop='true')
+    bystander.wait_for_decisions(1)
+    pids = children_of(replay.process.pid)
+    assert len(pids) == 5
+    replay.process.kill()
+    wait_until(None, lambda: not any(map(is_alive, pids)))
 
 
 def test_what_cannot_be_set_up_stays_down_and_what_is_killed_comes_back(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import os
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
@@ -21,7 +22,7 @@ from mmedge_ros.ros.graph.description import (
     transform_nodes,
 )
 from mmedge_ros.ros.graph.middleware_profile import node_environment
-from mmedge_ros.ros.node_main import NOT_MADE
+from mmedge_ros.ros.node_main import NOT_MADE, PARENT_VARIABLE
 from mmedge_ros.viewing.live_page import DEFAULT_PORT
 
 # What every launch file takes: name, default and description.
@@ -155,7 +156,11 @@ def launch_description(
         values = {name: LaunchConfiguration(name).perform(context) for name, _, _ in declared}
         if values['params'] and not Path(values['params']).is_file():
             raise ParameterError(f'params:={values["params"]}: there is no such file')
-        variables = node_environment(network=is_true(values['network']))
+        variables = {
+            **node_environment(network=is_true(values['network'])),
+            # Nodes end with launch, however it ends.
+            PARENT_VARIABLE: str(os.getpid()),
+        }
         parts, missing = _installed(describe(values))
         commands = [part for part in parts if isinstance(part, CommandDescription)]
         nodes = [part for part in parts if isinstance(part, NodeDescription)]
