@@ -40,6 +40,11 @@ _WORLDS: dict[int, tuple[str, FloatArray]] = {
 }
 
 
+def px4_stamp_ns(message: Any) -> int:
+    """Return when the pose of a (duck-typed) px4_msgs/VehicleOdometry was measured."""
+    return int(message.timestamp_sample or message.timestamp) * _NS_PER_US
+
+
 def ego_report_from_px4(message: Any, now_ns: int) -> EgoReport:
     """Read a (duck-typed) px4_msgs/VehicleOdometry; velocities that are not known are None.
 
@@ -53,7 +58,7 @@ def ego_report_from_px4(message: Any, now_ns: int) -> EgoReport:
         raise GeometryError(
             'PX4 does not know its pose (yet): position or attitude is not a number'
         )
-    stamp_ns = int(message.timestamp_sample or message.timestamp) * _NS_PER_US
+    stamp_ns = px4_stamp_ns(message)
     apart_ns = abs(now_ns - stamp_ns)
     if apart_ns > _FURTHEST_NS:
         raise GeometryError(

@@ -11,6 +11,8 @@ from mmedge_ros.data_types import CAMERA
 COMPRESSED = 'camera, compressed'
 CAMERA_INFO = 'camera_info'
 ODOMETRY = 'odometry'
+# On a topic and in a form of its own.
+PX4_ODOMETRY = 'odometry of PX4'
 STATIC_TRANSFORMS = 'static transforms'
 BATTERY = 'battery'
 
@@ -120,6 +122,15 @@ def with_one_camera(views: dict[str, TopicView]) -> dict[str, TopicView]:
         is_compressed = bool(compressed.publishers) and not raw.publishers
     chosen = {**views, CAMERA: compressed if is_compressed else raw}
     del chosen[COMPRESSED]
+    return chosen
+
+
+def with_one_odometry(views: dict[str, TopicView]) -> dict[str, TopicView]:
+    """Keep that odometry which is in use, as nodes do: PX4's where nothing else is published."""
+    chosen = dict(views)
+    px4 = chosen.pop(PX4_ODOMETRY, None)
+    if px4 is not None and px4.publishers and not views[ODOMETRY].publishers:
+        chosen[ODOMETRY] = px4
     return chosen
 
 

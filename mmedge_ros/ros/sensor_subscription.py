@@ -68,15 +68,22 @@ class SensorSubscription:
     user sets by ``qos_overrides`` stays.
 
     :param on_message: called with a message and what the middleware knows of it
+    :param raw: hand on bytes
     """
 
     def __init__(
-        self, node: Node, kind: type, topic: str, on_message: Callable[[Any, Any], None]
+        self,
+        node: Node,
+        kind: type,
+        topic: str,
+        on_message: Callable[[Any, Any], None],
+        raw: bool = False,
     ) -> None:
         self._node = node
         self._kind = kind
         self._topic = node.resolve_topic_name(topic)
         self._on_message = on_message
+        self._raw = raw
         self._loss = LossCount()
         self._subscription = self._subscribe(**qos.overridable(qos.SENSOR))
         self.profile: QoSProfile = self._subscription.qos_profile
@@ -106,7 +113,9 @@ class SensorSubscription:
         return f'{text}; {", ".join(hasty)} sends at best effort: {where}let it publish reliably'
 
     def _subscribe(self, **quality: Any) -> Any:
-        return self._node.create_subscription(self._kind, self._topic, self._take, **quality)
+        return self._node.create_subscription(
+            self._kind, self._topic, self._take, raw=self._raw, **quality
+        )
 
     def _take(self, message: Any, info: Any) -> None:
         self._loss.heard(info)

@@ -16,6 +16,7 @@ from mmedge_ros.ros.geometry_inputs import GeometryInputs
 from mmedge_ros.ros.messages import conversions, names, qos
 from mmedge_ros.ros.messages.playback_messages import from_playback_state
 from mmedge_ros.ros.messages.sensor_input import input_topic
+from mmedge_ros.ros.sensor_subscription import SensorSubscription
 from mmedge_ros.ros.waited_entities import defer
 from mmedge_ros.sensing.camera.image import decode_image
 from mmedge_ros.viewing.drawing import Picture
@@ -44,9 +45,8 @@ class ViewerInputs:
         pictures, kind = input_topic(CAMERA, image_transport)
         # A picture that is not shown is not taken apart either.
         take = partial(self._take_picture, kind)
-        self._subscriptions = [
-            node.create_subscription(kind, pictures, take, qos.SENSOR, raw=True)
-        ]
+        self._pictures = SensorSubscription(node, kind, pictures, take, raw=True)
+        self._subscriptions: list[Any] = []
         # Best effort: what is missed is replaced by what comes next.
         for kind, topic, convert, enter, profile in (
             (msg.TrackArray, names.TRACKS, conversions.from_track_array, on_decision, qos.SENSOR),
@@ -91,6 +91,7 @@ class ViewerInputs:
 
     def close(self) -> None:
         """Listen no more."""
+        self._pictures.close()
         for subscription in self._subscriptions:
             self._node.destroy_subscription(subscription)
         self._subscriptions.clear()
@@ -110,7 +111,7 @@ class ViewerInputs:
         except MmedgeError as err:
             self._warn(f'transform not used: {err}')
 
-    def _take_picture(self, kind: type, raw: bytes) -> None:
+    def _take_picture(self, kind: type, raw: bytes, _: Any) -> None:
         self._on_picture(partial(self._draw, kind, raw))
 
     def _draw(self, kind: type, raw: bytes) -> Picture | None:

@@ -13,6 +13,7 @@ from mmedge_ros.preflight.graph_view import (
     BATTERY,
     COMPRESSED,
     ODOMETRY,
+    PX4_ODOMETRY,
     STATIC_TRANSFORMS,
     Arrival,
     Endpoint,
@@ -20,6 +21,7 @@ from mmedge_ros.preflight.graph_view import (
     NodeStatus,
     TopicView,
     with_one_camera,
+    with_one_odometry,
 )
 from mmedge_ros.preflight.input_checks import (
     CONTENTS,
@@ -246,6 +248,27 @@ def test_the_form_of_the_pictures_is_that_which_is_in_use() -> None:
     # An encoder that waits for raw pictures does not get compressed ones.
     assert chosen(raw._replace(subscribers=end), packed._replace(publishers=end)) == '/i'
     assert chosen(raw._replace(publishers=end), packed._replace(subscribers=end)) != '/i'
+
+
+def test_odometry_of_px4_is_looked_at_where_there_is_no_other() -> None:
+    end = (Endpoint('px4', ''),)
+    usual, px4 = TopicView('/odom', ''), TopicView('/fmu/out/vehicle_odometry', '')
+
+    def chosen(usual: TopicView, px4: TopicView) -> str:
+        views = with_one_odometry({ODOMETRY: usual, PX4_ODOMETRY: px4})
+        assert views.keys() == {ODOMETRY}
+        return views[ODOMETRY].topic
+
+    sent = px4._replace(publishers=end)
+    assert chosen(usual, px4) == '/odom'
+    assert chosen(usual, sent) == '/fmu/out/vehicle_odometry'
+    assert chosen(usual._replace(publishers=end), sent) == '/odom'
+    assert with_one_odometry({ODOMETRY: usual}) == {ODOMETRY: usual}
+    stamps = tuple(Arrival(n * 10**8, n * 10**8) for n in range(1, 30))
+    heard = sent._replace(arrivals=stamps, detail='base_link in odom')
+    graph = GraphView({ODOMETRY: heard}, {}, nodes=('px4',))
+    (found,) = (f for f in check_inputs(graph) if f.subject == ODOMETRY)
+    assert found.words == '/fmu/out/vehicle_odometry, 10.0 Hz, base_link in odom'
 
 
 TEXTS = st.text(max_size=12)

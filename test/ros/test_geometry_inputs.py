@@ -18,12 +18,16 @@ from rclpy.qos import ReliabilityPolicy
 from rclpy.serialization import serialize_message
 
 from mmedge_ros.data_types import NS_PER_S
+from mmedge_ros.geometry import GeometryError
 from mmedge_ros.geometry.ego_motion import EgoReport, EgoState
+from mmedge_ros.geometry.px4_odometry import px4_stamp_ns
 from mmedge_ros.geometry.transforms import Transform
+from mmedge_ros.preflight.graph_view import PX4_ODOMETRY
 from mmedge_ros.ros.geometry_inputs import GeometryInputs
 from mmedge_ros.ros.messages import names
 from mmedge_ros.ros.messages.conversions import from_time
 from mmedge_ros.ros.odometry_transform import OdometryTransform, to_transform
+from mmedge_ros.ros.sessions.graph_snapshot import graph_inputs
 
 NOW_NS = 1_700_000_000_000_000_000
 
@@ -132,11 +136,21 @@ def test_what_cannot_be_used_is_said(with_px4: None) -> None:
     assert [text.startswith("PX4's odometry not used: ") for text in node.said] == [True, True]
 
 
+def test_the_doctor_reads_odometry_of_px4_and_its_stamp(with_px4: None) -> None:
+    wanted = graph_inputs()[PX4_ODOMETRY]
+    assert wanted.topic == names.PX4_ODOMETRY
+    assert wanted.read(vehicle_odometry()) == 'base_link in odom, from PX4'
+    assert px4_stamp_ns(vehicle_odometry(timestamp_sample=0, timestamp=7)) == 7000
+    with pytest.raises(GeometryError):
+        wanted.read(vehicle_odometry(pose_frame=0))
+
+
 def test_nothing_changes_where_px4_msgs_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, 'px4_msgs', None)
     node, _ = listening()
     assert names.ODOMETRY in node.callbacks
     assert names.PX4_ODOMETRY not in node.callbacks
+    assert PX4_ODOMETRY not in graph_inputs()
 
 
 def at(moment: float, parent: str = 'odom', child: str = 'base_link') -> EgoReport:

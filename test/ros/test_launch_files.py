@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -313,6 +314,14 @@ def test_a_namespace_a_log_level_and_one_parameter_file_reach_all_nodes(
         assert (node['namespace'], node['ros_arguments']) == ('drone1', ['--log-level', 'debug'])
         ours = node['package'] == 'mmedge_ros'
         assert node['parameters'][-1:] == ([str(mine)] if ours else [])
+
+
+def test_nodes_know_the_process_that_launches_them(
+    launch: Callable[..., list[Any]], detector: Path
+) -> None:
+    actions = launch('perception.launch.py', detector=str(detector))
+    variables = dict(a.arguments for a in actions if isinstance(a, SetEnvironmentVariable))
+    assert variables['MMEDGE_PARENT_PID'] == str(os.getpid())
 
 
 def test_frames_of_a_drone_have_its_prefix(

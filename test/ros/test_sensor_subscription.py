@@ -13,12 +13,17 @@ from live_graph import wait_until
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.qos import ReliabilityPolicy
+from sensor_msgs.msg import Image
 
 from mmedge_ros.ros.input_watch import InputWatch
 from mmedge_ros.ros.lean_executor import LeanExecutor
+from mmedge_ros.ros.messages import names, qos
 from mmedge_ros.ros.messages.conversions import from_time
+from mmedge_ros.ros.nodes.visualizer import Visualizer
 from mmedge_ros.ros.sensor_subscription import LossCount
 from mmedge_ros.ros.unit_input import UnitInput
+from mmedge_ros.ros.viewer_inputs import ViewerInputs
+from mmedge_ros.viewing.live_scene import LiveScene
 
 # Publishes VGA pictures; stamps count them. Slow enough for a reader on a busy machine.
 DRIVER = """
@@ -96,6 +101,7 @@ def listen(ros: None) -> Iterator[Callable[..., Listener]]:
 
     yield make
     for one in made:
+        one.executor.shutdown()
         one.input.close()
         one.node.destroy_node()
 
@@ -138,6 +144,40 @@ def test_what_a_user_sets_stays(
     driver('RELIABLE')
     wait_until(listener.executor, lambda: len(listener.numbers) >= 10)
     assert not listener.is_reliable()
+
+
+def drawing() -> Node:
+    """The visualizer, with a subscriber of its picture."""
+    node = Visualizer()
+    node.create_subscription(Image, names.ANNOTATED_IMAGE, lambda _: None, qos.PICTURE)
+    return node
+
+
+def watched_page() -> Node:
+    """What the viewer listens with while a browser looks."""
+    node = Node('viewer')
+    ViewerInputs(node, LiveScene(0.05), 'raw', lambda _: None, lambda _: None)
+    return node
+
+
+@pytest.mark.parametrize('make', [drawing, watched_page])
+def test_what_shows_pictures_is_as_reliable_as_the_driver(
+    ros: None, make: Callable[[], Node]
+) -> None:
+    node, driver = make(), Node('reliable_camera')
+    driver.create_publisher(Image, names.CAMERA_IMAGE, qos.RESULT)
+    executor = LeanExecutor()
+    executor.add_node(node)
+
+    def is_reliable() -> bool:
+        ends = node.get_subscriptions_info_by_topic('/camera/image')
+        own = [end.qos_profile for end in ends if end.node_name == node.get_name()]
+        return [profile.reliability for profile in own] == [ReliabilityPolicy.RELIABLE]
+
+    wait_until(executor, is_reliable)
+    executor.shutdown()
+    for one in (node, driver):
+        one.destroy_node()
 
 
 class Monotonic:

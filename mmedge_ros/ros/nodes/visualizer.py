@@ -26,6 +26,7 @@ from mmedge_ros.ros.messages.vision_mirror import VisionMirror, vision_messages
 from mmedge_ros.ros.node_main import run_nodes
 from mmedge_ros.ros.parameters import declare
 from mmedge_ros.ros.ros_clock import steady_clock
+from mmedge_ros.ros.sensor_subscription import SensorSubscription
 from mmedge_ros.sensing import SensingError
 from mmedge_ros.sensing.camera.image import decode_image
 from mmedge_ros.viewing.drawing import annotate
@@ -53,7 +54,7 @@ class Visualizer(Node):
         self._decisions = 0
         # Between annotated pictures, s.
         self.least_gap, self._drawn_at = 0.0, -math.inf
-        self._picture_input: Any = None
+        self._picture_input: SensorSubscription | None = None
         self._markers = self.create_publisher(MarkerArray, names.MARKERS, qos.RESULT)
         self._status = self.create_publisher(Marker, names.STATUS_MARKER, qos.RESULT)
         vision = vision_messages()
@@ -95,14 +96,12 @@ class Visualizer(Node):
         wanted = self._annotated.get_subscription_count() > 0
         if wanted and self._picture_input is None:
             topic, kind = input_topic(CAMERA, self._options.image_transport)
-            self._picture_input = self.create_subscription(
-                kind, topic, self._on_picture, qos.SENSOR
-            )
+            self._picture_input = SensorSubscription(self, kind, topic, self._on_picture)
         elif not wanted and self._picture_input is not None:
-            self.destroy_subscription(self._picture_input)
+            self._picture_input.close()
             self._picture_input = None
 
-    def _on_picture(self, message: Any) -> None:
+    def _on_picture(self, message: Any, _: Any) -> None:
         now = time.monotonic()
         if self._decision is None or now - self._drawn_at < self.least_gap:
             return

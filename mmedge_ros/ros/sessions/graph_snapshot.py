@@ -11,7 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,6 +26,7 @@ from mmedge_ros import MmedgeError
 from mmedge_ros.data_types import CAMERA, RADAR
 from mmedge_ros.geometry.ego_motion import ODOMETRY_FRAME
 from mmedge_ros.geometry.projection import CameraModel
+from mmedge_ros.geometry.px4_odometry import ego_report_from_px4, px4_stamp_ns
 from mmedge_ros.geometry.sensor_poses import BASE_FRAME
 from mmedge_ros.geometry.transforms import format_static_transform, transform_from_message
 from mmedge_ros.preflight.graph_view import (
@@ -33,12 +34,14 @@ from mmedge_ros.preflight.graph_view import (
     CAMERA_INFO,
     COMPRESSED,
     ODOMETRY,
+    PX4_ODOMETRY,
     STATIC_TRANSFORMS,
     Arrival,
     GraphView,
     NodeStatus,
     TopicView,
     with_one_camera,
+    with_one_odometry,
 )
 from mmedge_ros.replay.wire_formats import ego_report_from_bytes, header_stamp_ns
 from mmedge_ros.ros.diagnostics import node_name
@@ -65,12 +68,14 @@ class Input:
     """An input: its topic, the class of its messages, and what is read from the newest one.
 
     :param read: takes a message, or its bytes where ``raw``, and describes it
+    :param stamp_ns: reads the stamp in a message's bytes
     """
 
     topic: str
     kind: type
     read: Callable[[Any], str] = lambda _: ''
     raw: bool = False
+    stamp_ns: Callable[[bytes], int] = header_stamp_ns
 
 
 class _Heard(NamedTuple):
@@ -93,10 +98,16 @@ def graph_inputs(camera: str = '', radar: str = '', odometry: str = '') -> dict[
         from tf2_msgs.msg import TFMessage
 
         inputs[STATIC_TRANSFORMS] = Input(names.STATIC_TRANSFORMS, TFMessage)
-    return {
-        name: Input(topics.get(i.topic, i.topic), i.kind, i.read, i.raw)
-        for name, i in inputs.items()
-    }
+    with suppress(ImportError):
+        from px4_msgs.msg import VehicleOdometry
+
+        inputs[PX4_ODOMETRY] = Input(
+            names.PX4_ODOMETRY,
+            VehicleOdometry,
+            _px4_odometry,
+            stamp_ns=lambda raw: px4_stamp_ns(deserialize_message(raw, VehicleOdometry)),
+        )
+    return {name: replace(i, topic=topics.get(i.topic, i.topic)) for name, i in inputs.items()}
 
 
 def _picture(message: Any) -> str:
@@ -118,6 +129,12 @@ def _calibration(message: Any) -> str:
 def _odometry(raw: bytes) -> str:
     report = ego_report_from_bytes(raw, 0)
     return f'{report.base_frame or BASE_FRAME} in {report.frame_id or ODOMETRY_FRAME}'
+
+
+def _px4_odometry(message: Any) -> str:
+    # Whether its clock is ours, stamps say.
+    report = ego_report_from_px4(message, px4_stamp_ns(message))
+    return f'{report.base_frame} in {report.frame_id}, from PX4'
 
 
 def view_topic(node: Node, wanted: Input) -> TopicView:
@@ -179,7 +196,7 @@ class GraphLook(Node):
         """Return what was seen so far."""
         views = {name: self._view(name, wanted) for name, wanted in self._inputs.items()}
         return GraphView(
-            with_one_camera(views),
+            with_one_odometry(with_one_camera(views)),
             other_topics(self, views),
             tuple(self.others),
             tuple(self._statuses.values()),
@@ -199,7 +216,7 @@ class GraphLook(Node):
             heard.newest[:] = [raw]
             if len(heard.arrivals) < _MOST_ARRIVALS:
                 with suppress(MmedgeError):  # judged when the newest message is read
-                    heard.arrivals.append(Arrival(self._now_ns(), header_stamp_ns(raw)))
+                    heard.arrivals.append(Arrival(self._now_ns(), wanted.stamp_ns(raw)))
 
         self.create_subscription(wanted.kind, wanted.topic, take, qos.SENSOR, raw=True)
 
@@ -211,7 +228,8 @@ class GraphLook(Node):
         view = view._replace(arrivals=tuple(heard.arrivals))
         try:
             message: Any = deserialize_message(heard.newest[0], wanted.kind)
-            view = view._replace(frame_id=message.header.frame_id)
+            if hasattr(message, 'header'):  # those of PX4 have none
+                view = view._replace(frame_id=message.header.frame_id)
             return view._replace(detail=wanted.read(heard.newest[0] if wanted.raw else message))
         except (MmedgeError, ValueError, TypeError, RuntimeError) as error:
             return view._replace(problem=brief(error))
