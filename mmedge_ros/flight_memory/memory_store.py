@@ -20,8 +20,10 @@ from mmedge_ros.flight_memory.store_file import (
     FACTS,
     FILE_NAME,
     LARGEST_EXIT,
+    LARGEST_NUMBER,
     LARGEST_REAL,
     LARGEST_THUMBNAIL,
+    LAST_STAMP_NS,
     LONGEST_MANIFEST,
     LONGEST_TEXT,
     LONGEST_VECTOR,
@@ -302,8 +304,8 @@ def unsound(item: MemoryItem) -> list[str]:
         *(item.brightness, item.size, item.sharpness, item.visibility),
     )
     checks = (
-        ('track', item.track_id, 0 <= item.track_id <= _LAST_INTEGER),
-        ('stamp', item.stamp_ns, 0 <= item.stamp_ns <= _LAST_INTEGER),
+        ('track', item.track_id, 0 <= item.track_id <= LARGEST_NUMBER),
+        ('stamp', item.stamp_ns, 0 <= item.stamp_ns <= LAST_STAMP_NS),
         ('bag offset', item.bag_offset_ns, -1 <= item.bag_offset_ns <= _LAST_INTEGER),
         ('exit', item.exit, 0 <= item.exit <= LARGEST_EXIT),
         ('picture size', item.image_size, all(0 <= n < 1 << 16 for n in item.image_size)),

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from mmedge_ros.data_types import NS_PER_S
 from mmedge_ros.flight_memory import FlightMemoryError
 from mmedge_ros.untrusted_files import brief
 
@@ -73,11 +74,17 @@ COLUMNS = {
     'thumbnail': 'blob',
 }
 LARGEST_EXIT = 1000
+# As large as messages have them: of views and tracks, and of stamps (19 January 2038).
+LARGEST_NUMBER = 2**32 - 1
+LAST_STAMP_NS = 2**31 * NS_PER_S - 1
 # Rows that hold what `MemoryWriter` may have written, but for the values within blobs.
 SOUND = ' AND '.join(
     (
         *(f"typeof({name}) = '{kind}'" for name, kind in COLUMNS.items()),
-        *(f'{name} >= 0' for name in ('run', 'track', 'stamp')),
+        'run >= 0',
+        f'id BETWEEN 1 AND {LARGEST_NUMBER}',
+        f'track BETWEEN 0 AND {LARGEST_NUMBER}',
+        f'stamp BETWEEN 0 AND {LAST_STAMP_NS}',
         'kind BETWEEN 0 AND 1',
         f'exit BETWEEN 0 AND {LARGEST_EXIT}',
         *(f'length({name}) <= {LONGEST_TEXT}' for name in ('label', 'level')),

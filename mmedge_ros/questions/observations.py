@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from mmedge_ros.data_types import CAMERA, NS_PER_S, Decision, FloatArray, Track
 from mmedge_ros.flight_memory.moment import Vectors
 from mmedge_ros.geometry.ego_motion import EgoState
+from mmedge_ros.questions.model_client import printable
 
 Stamps = NDArray[np.int64]
 
@@ -117,6 +118,7 @@ _TRACK = np.dtype(
     ]
 )
 _MOST_LABELS = _MOST_AT_ONCE = 1000
+_LONGEST_LABEL = 64
 # Stamps that lie farther back are those of a clock that was set back.
 _SET_BACK_NS = NS_PER_S
 
@@ -146,8 +148,9 @@ class ObservationLog:
         """
         if self._most_rows is not None and len(decision.tracks) > _MOST_AT_ONCE:
             raise ValueError(f'{len(decision.tracks)} tracks at once; {_MOST_AT_ONCE} are kept')
-        labels = {track.label for track in decision.tracks} - self._labels.keys()
-        if len(self._labels) + len(labels) > _MOST_LABELS:
+        # They come from anywhere, and stand in answers of one line.
+        labels = [printable(track.label[:_LONGEST_LABEL]) for track in decision.tracks]
+        if len(self._labels.keys() | labels) > _MOST_LABELS:
             raise ValueError(f'more than {_MOST_LABELS} labels of tracks')
         if self._most_rows is not None:
             is_back = decision.state_ns < self._newest_ns - _SET_BACK_NS
@@ -155,19 +158,19 @@ class ObservationLog:
                 self._begin()
         self._frame_id = decision.frame_id
         self._newest_ns = max(self._newest_ns, decision.state_ns)
-        for track in decision.tracks:
-            self._labels.setdefault(track.label, len(self._labels))
+        for label in labels:
+            self._labels.setdefault(label, len(self._labels))
         self._decisions.append(
             [(decision.state_ns, CAMERA in decision.newest_ns, *(pose or _UNKNOWN))]
         )
         self._tracks.append(
             [
                 (
-                    *(decision.state_ns, track.id, self._labels[track.label]),
+                    *(decision.state_ns, track.id, self._labels[label]),
                     *(track.box is not None, deviation, track.position, track.velocity),
                 )
-                for track, deviation in zip(
-                    decision.tracks, _deviations(decision.tracks), strict=True
+                for track, label, deviation in zip(
+                    decision.tracks, labels, _deviations(decision.tracks), strict=True
                 )
             ]
         )

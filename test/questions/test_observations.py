@@ -28,6 +28,13 @@ def test_tracks_are_collected_in_the_order_of_time_whatever_the_order_of_decisio
     assert seen.frame_id == 'odom'
 
 
+def test_a_label_from_elsewhere_is_one_line_without_what_a_terminal_obeys() -> None:
+    named = replace(sighted(1, 3, 0, standing()), label='per\nson\x1b[2J' + 'x' * 100_000)
+    (track,) = observations_of([decided(1.0, named)]).tracks
+    assert track.label.startswith('per son [2Jx')
+    assert len(track.label) <= 64
+
+
 def test_of_nothing_nothing_is_known() -> None:
     seen = observations_of([])
     assert (seen.tracks, seen.begin_ns, seen.end_ns) == ((), 0, 0)
