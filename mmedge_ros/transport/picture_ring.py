@@ -99,6 +99,7 @@ class RingWriter:
         self.slot_bytes = slot_bytes
         remove_leftovers()
         self._token_budget = token_budget
+        self._newest = 0
         self._segment = SharedSegment(size=ring_size(slots, slot_bytes))
         self._memory = RingMemory.made(self._segment, slots, slot_bytes, token_budget, os.getpid())
 
@@ -152,8 +153,9 @@ class RingWriter:
         memory = self._memory
         memory.describe(slot, header, size)
         with self._segment.exclusive():
-            sequence = int(memory.newest[0]) + 1
-            memory.newest[0] = memory.sequences[slot] = sequence
+            # Counted here: what lies in shared memory, another process may have changed.
+            self._newest += 1
+            memory.newest[0] = memory.sequences[slot] = sequence = self._newest
             memory.readers[slot] = SlotState.READY
             memory.states[slot] = SlotState.READY
         self.counts.written += 1
@@ -201,7 +203,7 @@ class RingWriter:
             held = sum(int(self._memory.tokens[slot]) for slot in unread)
             if held + tokens > self._token_budget:
                 return None
-        sequences, newest = self._memory.sequences.tolist(), int(self._memory.newest[0])
+        sequences, newest = self._memory.sequences.tolist(), self._newest
         free = [slot for slot in range(len(sequences)) if slot not in unread]
         # One that was used just now is still in the cache of the processor; the newest stays,
         # for a reader that comes late.

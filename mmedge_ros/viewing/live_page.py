@@ -181,6 +181,8 @@ class _Server(ThreadingHTTPServer):
 
     daemon_threads = True
     block_on_close = False
+    # Where few may wait to be refused, the others are silent for seconds.
+    request_queue_size = 128
 
     def __init__(self, port: int, page: LivePage) -> None:
         self.page = page

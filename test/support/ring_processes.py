@@ -5,6 +5,7 @@ Each prints a line when it has reached the point at which a test wants it.
 
 from __future__ import annotations
 
+import itertools
 import os
 import subprocess
 import sys
@@ -40,6 +41,16 @@ def write_until_killed() -> None:
     writer.view(slot, SIDE * SIDE)[: SIDE * SIDE // 2] = 7
     say(writer.name, *written, slot)
     sys.stdin.read()
+
+
+def pour_until_killed() -> None:
+    """Publish one picture after the other."""
+    writer = RingWriter(SIDE * SIDE, 3)
+    say(writer.name)
+    for value in itertools.count(1):
+        written = writer.write(pixels(value), header(value))
+        assert written is not None
+        say(*written)
 
 
 def read_until_killed(name: str, written: Written) -> None:
@@ -102,6 +113,8 @@ if __name__ == '__main__':
     role, *given = sys.argv[1:]
     if role == 'write':
         write_until_killed()
+    elif role == 'pour':
+        pour_until_killed()
     elif role == 'hold':
         read_until_killed(given[0], Written(int(given[1]), int(given[2])))
     else:

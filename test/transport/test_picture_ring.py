@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import gc
 import os
+import random
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from ring_processes import SIDE, header, pixels, ring_process, words_of
+from tries import tries
 
 from mmedge_ros.transport import TransportError, shared_segment
 from mmedge_ros.transport.picture_ring import RingReader, RingWriter, Written
@@ -161,6 +164,26 @@ def test_a_writer_killed_while_writing_leaves_no_half_picture_and_no_memory() ->
         assert not reader.is_alive
         assert value_of(reader, Written(int(slot), int(sequence))) == 1
         assert reader.copy(int(half), int(sequence) + 1) is None
+        reader.close()
+    RingWriter(10).close()
+    assert not (FOLDER / name).exists()
+
+
+@pytest.mark.parametrize('seed', range(tries(3)))
+def test_a_writer_killed_at_any_moment_leaves_whole_pictures_or_none(seed: int) -> None:
+    with ring_process('pour') as process:
+        (name,) = words_of(process)
+        reader = RingReader(name)
+        moment = random.Random(seed).randrange(1, 500)
+        written = [Written(*map(int, words_of(process))) for _ in range(moment)]
+        process.kill()
+        rest, _ = process.communicate()
+        written += [Written(*map(int, line.split())) for line in rest.splitlines() if ' ' in line]
+        for at in written[-20:]:
+            with suppress(TransportError):
+                copied = reader.copy(*at)
+                assert copied is None or set(copied[1]) == {at.sequence % 256}
+        assert not reader.is_alive
         reader.close()
     RingWriter(10).close()
     assert not (FOLDER / name).exists()
@@ -357,32 +380,44 @@ def test_a_link_is_not_followed(tmp_path: Path, make: Callable[..., RingWriter])
         link.unlink()
 
 
+EDGES = [b'\xff' * 8, bytes(8), b'\xff' * 7 + b'\x7f', b'\xfe' + b'\xff' * 7, b'\1' + bytes(7)]
+DAMAGE = st.tuples(
+    st.one_of(st.integers(0, 700), st.integers(0, 80).map(lambda step: 4 * step)),
+    st.one_of(st.binary(min_size=1, max_size=64), st.sampled_from(EDGES)),
+)
+
+
 # Each example makes a ring, and collects what a refused reader leaves.
-@settings(max_examples=30)
+@example(damages=[(24, EDGES[0])], is_in_use=True, slot=0, sequence=2**64 - 1)
+@settings(max_examples=tries(60))
 @given(
-    where=st.integers(0, 700),
-    what=st.binary(min_size=1, max_size=64),
+    damages=st.lists(DAMAGE, min_size=1, max_size=4),
+    is_in_use=st.booleans(),
     slot=st.integers(-1, 5),
     sequence=st.integers(0, 2**64 - 1),
 )
-def test_whatever_a_ring_says_of_itself_a_reader_stays_inside(
-    where: int, what: bytes, slot: int, sequence: int
+def test_whatever_a_ring_says_of_itself_a_reader_stays_inside_and_a_writer_goes_on(
+    damages: list[tuple[int, bytes]], is_in_use: bool, slot: int, sequence: int
 ) -> None:
     writer = RingWriter(SIZE, 3)
+    readers = [RingReader(writer.name)] if is_in_use else []
     try:
         written = put(writer, 1)
         segment = writer._segment
-        segment.memory[where : where + len(what)] = what
-        try:
-            reader = RingReader(writer.name)
-            for at in (written, Written(slot, sequence)):
-                copied = reader.copy(*at)
-                assert copied is None or 0 < len(copied[1]) <= segment.size
-            reader.close()
-        except TransportError:
-            pass
+        for where, what in damages:
+            segment.memory[where : where + len(what)] = what
+        with suppress(TransportError):
+            readers = readers or [RingReader(writer.name)]
+        for at in (written, Written(slot, sequence)):
+            for reader in readers:
+                with suppress(TransportError):
+                    copied = reader.copy(*at)
+                    assert copied is None or 0 < len(copied[1]) <= segment.size
         # The writer goes on with its own sizes.
-        writer.write(pixels(2), header(2))
+        for value in range(2, 6):
+            writer.write(pixels(value), header(value))
     finally:
+        for reader in readers:
+            reader.close()
         writer.close()
         gc.collect()

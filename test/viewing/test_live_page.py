@@ -9,13 +9,16 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from http.client import HTTPConnection, HTTPResponse
+from http.client import HTTPConnection, HTTPException, HTTPResponse
 from pathlib import Path
 from typing import Any
 
 import cv2
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tries import tries
 
 from mmedge_ros.viewing import ViewingError, live_page
 from mmedge_ros.viewing.live_page import HOST, LivePage, free_port
@@ -287,3 +290,103 @@ def test_a_request_that_is_none_harms_nobody(
             connection.recv(100)
     assert request(page, '/')[0].status == 200
     assert 'Traceback' not in ''.join(capfd.readouterr())
+
+
+# Hypothesis shows what it draws from, so what is huge comes later.
+HUGE = (
+    (b'/picture?many', b'/picture?' + b'after=1&' * 3000),
+    (b'/deep', b'/' + b'a/' * 40_000),
+    (b': long', b': ' + b'x' * 70_000),
+)
+METHODS = st.sampled_from(
+    ['GET', 'GET', 'GET', 'get', 'HEAD', 'POST', 'PUT', 'CONNECT', 'X' * 300]
+)
+PATHS = st.one_of(
+    st.sampled_from(
+        [
+            *('/', '/page.css', '/states', '/picture', '//', '*', '', '/../../../../etc/passwd'),
+            *('/%2e%2e/%2e%2e/etc/passwd', '/..%2f..%2fetc/passwd', '/page.js/../live_page.py'),
+            *('/\\..\\live_page.py', 'file:///etc/passwd', 'http://[::1', '/picture?after=٣'),
+            *('/page.js%00.html', '/picture?many', '/deep'),
+        ]
+    ),
+    st.text(st.characters(max_codepoint=255), max_size=60),
+)
+HEADERS = st.lists(
+    st.tuples(
+        st.sampled_from(
+            [
+                'Host',
+                'Content-Length',
+                'Expect',
+                'Transfer-Encoding',
+                'Range',
+                'Connection',
+                'X',
+                '',
+            ]
+        ),
+        st.one_of(
+            st.sampled_from(['localhost', '-1', '9' * 30, '100-continue', 'chunked', 'long']),
+            st.text(st.characters(max_codepoint=255), max_size=30),
+        ),
+    ),
+    max_size=4,
+)
+REQUESTS = st.one_of(
+    st.binary(max_size=300),
+    st.builds(
+        lambda method, path, version, headers, end, body: (
+            f'{method} {path} {version}\r\nHost: localhost\r\n'.encode('latin-1')
+            + ''.join(f'{name}: {value}\r\n' for name, value in headers).encode('latin-1')
+            + end
+            + body
+        ),
+        METHODS,
+        PATHS,
+        st.sampled_from(['HTTP/1.1', 'HTTP/1.0', 'HTTP/9.9', 'HTTP/1.1.1', '', 'HTTP/²']),
+        HEADERS,
+        st.sampled_from([b'\r\n', b'', b'\n\n']),
+        st.binary(max_size=60),
+    ),
+)
+
+
+@settings(max_examples=tries(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(requests=st.lists(REQUESTS, min_size=1, max_size=3), reads=st.booleans())
+def test_absurd_requests_get_nothing_but_the_page_and_end_nothing(
+    page: LivePage, capfd: pytest.CaptureFixture[str], requests: list[bytes], reads: bool
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(live_page, '_HEARTBEAT', 0.01)
+        patch.setattr(live_page._Handler, 'timeout', 0.2)
+        for hostile in requests:
+            for short, huge in HUGE:
+                hostile = hostile.replace(short, huge)
+            with socket.create_connection((HOST, page.port)) as connection, suppress(OSError):
+                connection.settimeout(0.05)
+                connection.sendall(hostile)
+                received = connection.recv(65536) if reads else b''
+                assert b'root:' not in received
+                assert b'LivePage' not in received
+        eventually(lambda: answers(page))
+    assert 'Traceback' not in ''.join(capfd.readouterr())
+
+
+def answers(page: LivePage) -> bool:
+    """Whether the page is served; while too many connections are open, one more is refused."""
+    with suppress(OSError, HTTPException):
+        return request(page, '/')[0].status == 200
+    return False
+
+
+def test_many_clients_that_say_nothing_keep_nobody_out_for_long(
+    page: LivePage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live_page._Handler, 'timeout', 0.3)
+    begun = time.monotonic()
+    silent = [socket.create_connection((HOST, page.port)) for _ in range(200)]
+    eventually(lambda: answers(page))
+    assert time.monotonic() - begun < 5.0
+    for connection in silent:
+        connection.close()
