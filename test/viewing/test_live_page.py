@@ -306,8 +306,8 @@ PATHS = st.one_of(
         [
             *('/', '/page.css', '/states', '/picture', '//', '*', '', '/../../../../etc/passwd'),
             *('/%2e%2e/%2e%2e/etc/passwd', '/..%2f..%2fetc/passwd', '/page.js/../live_page.py'),
-            *('/\\..\\live_page.py', 'file:///etc/passwd', 'http://[::1', '/picture?after=٣'),
-            *('/page.js%00.html', '/picture?many', '/deep'),
+            *('/\\..\\live_page.py', 'file:///etc/passwd', 'http://[::1', '/picture?after=²'),
+            *('/page.js%00.html', '/picture?many', '/deep', '/picture?after=%D9%A3'),
         ]
     ),
     st.text(st.characters(max_codepoint=255), max_size=60),
