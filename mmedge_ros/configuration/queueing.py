@@ -4,10 +4,10 @@ Unit i arrives at a_i and takes e_i: it is finished at f_i = max(f_(i-1), a_i) +
 the queueing recursion behind max(L_E, L_S) x N). Below saturation only the last unit's own time
 is left after the window; above it, the queue of a whole window.
 
-Windows end on a grid of time, and a rate below the sensor's own passes the units nearest the
-middles of slots of such a grid (`sensing.rate_control`). So the last unit of a window rarely
-arrives as the window ends: at 10 pictures a second it arrives half a stride earlier, time in which
-it is encoded. What every rate would have passed follows from the stamps of all units that arrive.
+Windows end on a grid of time, and a rate below the sensor's own passes of each slot of such a grid
+the unit that arrives last (`sensing.rate_control`). Where slots end elsewhere than windows the
+last unit of a window arrives earlier, time in which it is encoded. What every rate would have
+passed follows from the stamps of all units that arrive.
 """
 
 from __future__ import annotations
@@ -20,7 +20,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mmedge_ros.data_types import NS_PER_S
-from mmedge_ros.sensing.rate_control import PASS_ALL_FROM, native_period_ns
+from mmedge_ros.sensing.rate_control import (
+    PASS_ALL_FROM,
+    earliest_phase_ns,
+    lead_ns,
+    native_period_ns,
+)
 
 FloatArray = NDArray[np.float64]
 
@@ -28,6 +33,8 @@ FloatArray = NDArray[np.float64]
 _LOOKED_AT_NS = NS_PER_S
 _REMEMBERED_NS = 8 * NS_PER_S // 5
 _MOST = 1000
+# As many delays as a capture control knows.
+_RECENT = 32
 # Units, and the time they span, that are needed.
 _LEAST_UNITS, _LEAST_SPAN_NS = 6, NS_PER_S * 2 // 5
 # Of what is seen, in units per period of a rate: less, and units are missing that it would pass.
@@ -153,13 +160,14 @@ class ArrivalTimes:
         ends = self._ends(newest_ns, int(available[0]))
         if native_ns is None or not len(ends):
             return ahead
+        lead = lead_ns((available - stamps)[-_RECENT:].tolist())
         for place, rate in enumerate(self._rates):
             share = rate * native_ns / NS_PER_S
             if share > 1.0 / _SEEN_FROM:
                 continue  # more would pass than is seen now
-            passing = (
-                available if share >= PASS_ALL_FROM else available[_taken(stamps, rate, native_ns)]
-            )
+            passing = available
+            if share < PASS_ALL_FROM:
+                passing = available[_taken(stamps, rate, native_ns, lead)]
             ahead[:, place] = self._least(np.sort(passing), ends, 1.0 / rate)
         return ahead
 
@@ -184,10 +192,10 @@ class ArrivalTimes:
         return least
 
 
-def _taken(stamps: NDArray[np.int64], rate: float, native_ns: int) -> NDArray[np.intp]:
-    """Return which units `RateControl` lets through: the first of each slot near its middle."""
+def _taken(stamps: NDArray[np.int64], rate: float, native_ns: int, lead: int) -> NDArray[np.intp]:
+    """Return which units `RateControl` lets through: of each slot the last that arrives in it."""
     period_ns = round(NS_PER_S / rate)
     slots, phases = np.divmod(stamps, period_ns)
-    near = np.flatnonzero(2 * phases >= period_ns - native_ns)
+    near = np.flatnonzero(phases >= earliest_phase_ns(period_ns, native_ns, lead))
     _, first = np.unique(slots[near], return_index=True)
     return near[first]

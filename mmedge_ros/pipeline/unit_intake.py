@@ -86,7 +86,7 @@ class UnitIntake:
         """Take in a unit; return the receipts that fusion must see before anything else."""
         unit = self._with_usable_stamp(unit)
         self.received += 1
-        verdict = self.control.admit(unit.stamp_ns)
+        verdict = self.control.admit(unit.stamp_ns, unit.available_ns)
         if verdict is Admission.THINNED:
             self.thinned += 1
             return [receipt_of(unit, UnitOutcome.THINNED)]

@@ -138,27 +138,28 @@ class Playback:
         for message in self._bag.messages(list(self._names)):
             name = self._names[message.topic]
             try:
-                data = self._taken(name, message.raw)
+                data = self._taken(name, message.raw, message.log_ns)
             except BagError as err:
                 count_failure(self.problems, f'{message.topic}: {err}')
                 continue
             if data is not None:
                 yield DueMessage(name, message.log_ns + self.offset_ns, data)
 
-    def _taken(self, name: str, raw: bytes | memoryview) -> bytes | None:
+    def _taken(self, name: str, raw: bytes | memoryview, log_ns: int) -> bytes | None:
         """Return a message with its present stamps; None where its source rests."""
         if name == TRANSFORMS:
             return with_moved_transforms(raw, self.offset_ns)
         stamp_ns = header_stamp_ns(raw) + self.offset_ns
         data = with_stamp(raw, stamp_ns)
-        return data if self._admits(self._modalities[name], stamp_ns) else None
+        available_ns = log_ns + self.offset_ns
+        return data if self._admits(self._modalities[name], stamp_ns, available_ns) else None
 
-    def _admits(self, modality: str, stamp_ns: int) -> bool:
+    def _admits(self, modality: str, stamp_ns: int, available_ns: int) -> bool:
         if not modality:
             return True
         counts = self.counts[modality]
         counts.captured += 1
-        verdict = self._controls[modality].admit(stamp_ns)
+        verdict = self._controls[modality].admit(stamp_ns, available_ns)
         counts.skipped += verdict is Admission.SKIPPED
         counts.thinned += verdict is Admission.THINNED
         counts.transferred += verdict is Admission.TAKE

@@ -20,11 +20,13 @@ from mmedge_ros.data_types import (
     Configuration,
     SkipDecision,
 )
-from mmedge_ros.sensing.rate_control import RateControl
+from mmedge_ros.sensing.rate_control import RateControl, lead_ns
 
 _KEPT_CONFIGURATIONS = 8
 # A step back this long is a clock that was set, not units out of order.
 _JUMP_NS = NS_PER_S
+# Delays (ns) that are believed, and of how many units they are known.
+_LONGEST_DELAY_NS, _MOST_DELAYS, _LEAST_DELAYS = NS_PER_S // 2, 32, 6
 _LONGEST_STANDBY_NS = round(LONGEST_STANDBY * NS_PER_S)
 
 
@@ -78,6 +80,7 @@ class CaptureControl:
         self._longest_lease_ns = round(longest_lease * NS_PER_S)
         # However low a rate is, a unit is taken as often as under leases.
         self._lowest_rate = 1.0 / longest_lease
+        self._delays_ns: deque[int] = deque(maxlen=_MOST_DELAYS)
         self._newest_ns = 0
         self._lease = (0, 0)
         self._first_skipped_ns: int | None = None
@@ -93,8 +96,14 @@ class CaptureControl:
         end_ns = min(skip.skip_until_ns, skip.issued_ns + self._longest_lease_ns)
         self._lease = (skip.issued_ns, end_ns)
 
-    def admit(self, stamp_ns: int) -> Admission:
-        """Judge the unit measured at ``stamp_ns``."""
+    def admit(self, stamp_ns: int, available_ns: int | None = None) -> Admission:
+        """Judge the unit measured at ``stamp_ns``.
+
+        :param available_ns: when it arrived; where that is known, of the units that a rate leaves
+            those are taken that arrive just before windows end
+        """
+        if available_ns is not None and 0 <= available_ns - stamp_ns <= _LONGEST_DELAY_NS:
+            self._delays_ns.append(available_ns - stamp_ns)
         if stamp_ns < self._newest_ns - _JUMP_NS:
             self.schedule.start_over(self._newest_ns)
             self._newest_ns = 0
@@ -107,7 +116,9 @@ class CaptureControl:
             rate = RATE_AFTER_STANDBY
         if rate > 0.0:
             rate = max(rate, self._lowest_rate)
-        if not self._rate_control.admits(stamp_ns, rate):
+        known = len(self._delays_ns) >= _LEAST_DELAYS
+        lead = lead_ns(self._delays_ns) if rate > 0.0 and known else None
+        if not self._rate_control.admits(stamp_ns, rate, lead):
             return Admission.THINNED
         return Admission.SKIPPED if self._skips(stamp_ns) else Admission.TAKE
 

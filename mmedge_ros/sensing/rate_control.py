@@ -1,14 +1,16 @@
 """Lets through as many units as a rate allows, spread evenly.
 
 A rate is an upper bound. Slots of a global grid of integer nanoseconds, [k P, (k + 1) P) with
-P = 1 / rate, take one unit each: the one nearest the slot's centre. The grid is global so that
-two sensors at the same rate stay in step, and a replay decides as the flight did.
+P = 1 / rate, take one unit each: the one nearest the slot's centre, or, where it is known how long
+units are under way, the last one that arrives before the slot ends. The grid is global so that two
+sensors at the same rate stay in step, their slots end with windows, and a replay decides as the
+flight did.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from statistics import median_low
 
@@ -24,6 +26,8 @@ _JUMP_NS = NS_PER_S
 _SLOWEST = 1e-9
 _MEMORY = 32
 _ENOUGH = 5
+# Delays are rounded up, so that a replay has those of the flight, and stamps jitter.
+_DELAY_STEP_NS = NS_PER_S // 200
 
 
 def native_period_ns(stamps_ns: Iterable[int]) -> int | None:
@@ -36,11 +40,28 @@ def native_period_ns(stamps_ns: Iterable[int]) -> int | None:
     return int(median_low(steps)) if steps else None
 
 
+def lead_ns(delays_ns: Sequence[int]) -> int:
+    """Return how long before the end of its slot a unit must be measured to arrive by then.
+
+    :param delays_ns: from measurement to arrival, of the last units; the longest is an outlier
+    """
+    usual_ns = sorted(delays_ns)[-2:][0]
+    return (-(-usual_ns // _DELAY_STEP_NS) + 1) * _DELAY_STEP_NS
+
+
+def earliest_phase_ns(period_ns: int, native_ns: int, lead: int | None) -> int:
+    """Return how far into its slot a unit must lie to be taken if it is the first that does."""
+    latest_ns = period_ns - native_ns
+    centre_ns = -(-latest_ns // 2)
+    return centre_ns if lead is None else max(latest_ns - max(lead, 0), centre_ns)
+
+
 class RateControl:
     """Decides unit by unit, without looking ahead.
 
     The unit nearest a slot's centre is the first one that comes no earlier than half a native
-    period before it, because the next one would be farther away. With ``native_period_ns``
+    period before it, because the next one would be farther away; the last one of a slot the first
+    that comes less than a native period before its end. With ``native_period_ns``
     None the period is the running median of what arrives, and all units pass until it is
     known. With it given, the decision depends on the stamps alone.
     """
@@ -64,8 +85,10 @@ class RateControl:
             return self._given_ns
         return self._found_ns
 
-    def admits(self, stamp_ns: int, rate: float) -> bool:
+    def admits(self, stamp_ns: int, rate: float, lead: int | None = None) -> bool:
         """Say whether the unit passes at ``rate`` (Hz; 0, negative or NaN = native).
+
+        :param lead: of `lead_ns`; None for the unit nearest the centre of its slot
 
         A unit without a stamp (0 or less) has no place on the grid and passes only where all
         do. After a step back of more than a second everything begins anew.
@@ -75,16 +98,16 @@ class RateControl:
         if not rate > 0 or native_ns is None or rate * native_ns >= PASS_ALL_FROM * NS_PER_S:
             admitted = True
         else:
-            admitted = stamp_ns > 0 and self._takes(stamp_ns, rate, native_ns)
+            admitted = stamp_ns > 0 and self._takes(stamp_ns, rate, native_ns, lead)
         if admitted and stamp_ns > 0:
             self._admitted_ns = max(stamp_ns, self._admitted_ns or 0)
         return admitted
 
-    def _takes(self, stamp_ns: int, rate: float, native_ns: int) -> bool:
+    def _takes(self, stamp_ns: int, rate: float, native_ns: int, lead: int | None) -> bool:
         period_ns = round(NS_PER_S / max(rate, _SLOWEST))
         slot, phase_ns = divmod(stamp_ns, period_ns)
         served = self._admitted_ns is not None and self._admitted_ns // period_ns >= slot
-        return not served and 2 * phase_ns >= period_ns - native_ns
+        return not served and phase_ns >= earliest_phase_ns(period_ns, native_ns, lead)
 
     def _observe(self, stamp_ns: int) -> None:
         if stamp_ns <= 0:

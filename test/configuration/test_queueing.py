@@ -8,7 +8,7 @@ from queue_recursion import completion_times
 
 from mmedge_ros.configuration.queueing import ArrivalTimes, last_unit_quantiles, queue_lengths
 from mmedge_ros.data_types import NS_PER_S
-from mmedge_ros.sensing.rate_control import RateControl
+from mmedge_ros.sensing.rate_control import RateControl, lead_ns
 
 
 def quantile(  # type: ignore[no-untyped-def]
@@ -126,7 +126,8 @@ def arrived(given: Iterable[tuple[int, int]], rates: tuple[float, ...] = RATES) 
 def simulated(given: list[tuple[int, int]], rate: float, count: int) -> float:
     """Least time from the count-th last unit to a window's end, beyond the intervals."""
     control = RateControl(round(NS_PER_S / 30.0))
-    passed = [available for stamp, available in given if control.admits(stamp, rate)]
+    lead = lead_ns([available - stamp for stamp, available in given])
+    passed = [available for stamp, available in given if control.admits(stamp, rate, lead)]
     newest_ns, stride_ns = given[-1][1], round(STRIDE_MS * MS)
     ends = range(-(-(newest_ns - NS_PER_S) // stride_ns) * stride_ns, newest_ns + 1, stride_ns)
     least = min(
@@ -147,11 +148,12 @@ def test_it_is_the_least_time_that_rate_control_would_leave(
             assert ahead[row, column] == pytest.approx(simulated(given, rate, count), abs=1e-6)
 
 
-def test_at_a_low_rate_the_last_picture_comes_well_before_the_end() -> None:
-    slow, _, fast = arrived(units(2.0, first_ms=10.0)).ahead()[0]
-    # Stamps at 10, 43, 77 ms; 43 is nearest the slot's middle, and is there at 61 ms.
-    assert slow == pytest.approx(0.0387, abs=1e-3)
-    assert fast == pytest.approx(0.0053, abs=1e-3)
+def test_where_slots_end_elsewhere_the_last_picture_comes_well_before_the_end() -> None:
+    rates = (10.0, 7.5, 30.0)
+    aligned, uneven, every = arrived(units(4.0, first_ms=5.0), rates).ahead()[0]
+    # Stamps at 5, 38, 72 ms: 72 is there at 90 ms.
+    assert aligned == every == pytest.approx(0.0103, abs=1e-3)
+    assert uneven >= every
 
 
 def test_a_unit_that_sometimes_just_makes_it_counts_as_one_that_does() -> None:

@@ -53,6 +53,20 @@ def test_without_leases_and_configurations_every_unit_is_taken() -> None:
     assert verdicts(CaptureControl(CAMERA), 0, 2000) == [TAKE] * 40
 
 
+@pytest.mark.parametrize(('delay', 'phase'), [(5, 85), (30, 55), (90, 45), (None, 45)])
+def test_of_the_units_that_a_rate_leaves_those_are_taken_that_arrive_as_windows_end(
+    delay: float | None, phase: float
+) -> None:
+    control = CaptureControl(CAMERA, PERIOD * MS // 5)
+    control.schedule.add(configuration(1, 0, rate=10.0))
+    taken = []
+    for ms in range(5, 2000, PERIOD // 5):
+        available_ns = None if delay is None else at(ms + delay)
+        if control.admit(at(ms), available_ns) is TAKE:
+            taken.append(ms % 100)
+    assert set(taken[2:]) == {phase}
+
+
 # ------------------------------------------------------------------------------ leases
 
 

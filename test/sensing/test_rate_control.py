@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mmedge_ros.sensing.rate_control import RateControl, native_period_ns
+from mmedge_ros.sensing.rate_control import RateControl, lead_ns, native_period_ns
 
 SECOND = 10**9
 BEGIN = 1_700_000_000 * SECOND
@@ -44,6 +44,36 @@ def test_near_the_native_rate_and_above_every_unit_passes(rate: float) -> None:
 
 def test_just_below_it_units_are_left_out() -> None:
     assert len(admitted(stream(20.0, 60.0), 17.9, 20.0)) == pytest.approx(60 * 17.9, abs=1)
+
+
+@pytest.mark.parametrize(('native', 'rate'), [(20.0, 5.0), (25.0, 10.0), (30.0, 10.0)])
+@pytest.mark.parametrize('shift', [0, 7_000_000, 23_000_000])
+@pytest.mark.parametrize('delay', [3_000_000, 17_000_000])
+def test_where_the_delay_is_known_the_unit_that_arrives_last_in_its_slot_is_taken(
+    native: float, rate: float, shift: int, delay: int
+) -> None:
+    control = RateControl(round(SECOND / native))
+    stamps = stream(native, 20.0, begin=BEGIN + shift)
+    lead = lead_ns([delay] * 10)
+    taken = [stamp for stamp in stamps if control.admits(stamp, rate, lead)]
+    period = round(SECOND / rate)
+    assert len({stamp // period for stamp in taken}) == len(taken)
+    left = [period - (stamp + delay) % period for stamp in taken]
+    # The delay is known to 5 ms, and as much is allowed for jitter.
+    assert max(left[1:]) <= SECOND / native + 10_000_000
+    assert min(left[1:]) > 0
+
+
+def test_of_units_that_are_under_way_for_long_those_at_the_centre_are_taken() -> None:
+    stamps = stream(30.0, 5.0)
+    control = RateControl(round(SECOND / 30.0))
+    taken = [stamp for stamp in stamps if control.admits(stamp, 10.0, lead_ns([90_000_000] * 10))]
+    assert taken == admitted(stamps, 10.0, 30.0)
+
+
+def test_one_unit_that_was_held_up_says_nothing_of_the_others() -> None:
+    assert lead_ns([12_000_000] * 20 + [400_000_000]) == lead_ns([12_000_000] * 20) == 20_000_000
+    assert lead_ns([12_000_001]) == 20_000_000
 
 
 @pytest.mark.parametrize(

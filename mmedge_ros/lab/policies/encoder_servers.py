@@ -79,7 +79,8 @@ class Thinning:
             self._known[key] = tuple(
                 unit
                 for unit in self.arrivals
-                if controls[unit.modality].admit(unit.stamp_ns) is Admission.TAKE
+                if controls[unit.modality].admit(unit.stamp_ns, unit.available_ns)
+                is Admission.TAKE
             )
         return self._known[key]
 

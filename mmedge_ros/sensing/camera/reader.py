@@ -38,6 +38,8 @@ _RATE_SPAN_NS = 2 * NS_PER_S
 _SHORT = 0.9
 # Periods of a slow camera that belong to its pace and are no silence.
 _PATIENCE_PERIODS = 3.0
+# A picture is decoded and handed to its encoder in about this time (ns).
+_HANDED_OVER_NS = 15_000_000
 
 
 @dataclass
@@ -157,7 +159,8 @@ class CameraReader:
             self._say(f'{device.name} has ended')
             return Step()
         self._note(exposure)
-        verdict = self.control.admit(exposure.stamp_ns)
+        handed_over_ns = exposure.available_ns + _HANDED_OVER_NS
+        verdict = self.control.admit(exposure.stamp_ns, handed_over_ns)
         self.counts.thinned += verdict is Admission.THINNED
         self.counts.skipped += verdict is Admission.SKIPPED
         return self._take(device, exposure) if verdict is Admission.TAKE else Step()

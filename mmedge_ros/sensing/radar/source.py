@@ -239,7 +239,7 @@ class RadarSource:
         if scan is None:
             return
         with self._lock:
-            verdict = self._control.admit(scan.stamp_ns)
+            verdict = self._control.admit(scan.stamp_ns, now_ns)
         self.thinned += verdict is Admission.THINNED
         self.skipped += verdict is Admission.SKIPPED
         if verdict is Admission.TAKE:
