@@ -365,16 +365,20 @@ def test_installed_executables_can_be_run_and_name_a_module_that_exists() -> Non
         assert importlib.util.find_spec(found[1]), f'{path.name} starts {found[1]}'
 
 
-def test_an_executable_finds_its_interpreter_in_a_path_with_spaces(tmp_path: Path) -> None:
+@pytest.mark.parametrize('starter', ['', 'env --block-signal=INT'])
+def test_an_executable_finds_its_interpreter_in_a_path_with_spaces(
+    starter: str, tmp_path: Path
+) -> None:
     interpreter = tmp_path / 'with a space' / 'python'
     interpreter.parent.mkdir()
     interpreter.symlink_to(sys.executable)
     (tmp_path / 'node.py').write_text('import sys\ndef main(): print(sys.argv[1:]); return 3\n')
     text = (ROOT / 'cmake/executable.in').read_text()
+    values = {'Python3_EXECUTABLE': interpreter, 'module': 'node', 'UNINTERRUPTED': starter}
+    for name, value in values.items():
+        text = text.replace(f'@{name}@', str(value))
     stub = tmp_path / 'stub'
-    stub.write_text(
-        text.replace('@Python3_EXECUTABLE@', str(interpreter)).replace('@module@', 'node')
-    )
+    stub.write_text(text)
     stub.chmod(0o755)
     done = subprocess.run([stub, 'a b', "c'd"], capture_output=True, text=True, check=False)
     assert (done.stdout, done.returncode) == ("['a b', \"c'd\"]\n", 3), done.stderr

@@ -61,8 +61,10 @@ class TestPlayer:
         end_ns = commander.skip('radar', 0.4)
         self._check_the_pause(bystander, begin_ns, end_ns)
 
-        # On a whole second, and not so soon that the message could be late.
-        effective_ns = ((time.time_ns() + SECOND // 2) // SECOND + 1) * SECOND
+        # On a whole half second, not so soon that the message could be late, nor the whole second
+        # ahead beyond which configurations are refused.
+        half = SECOND // 2
+        effective_ns = ((time.time_ns() + 3 * SECOND // 10) // half + 1) * half
         commander.configure('camera', 10.0, effective_ns)
         self._check_the_rates(bystander, effective_ns)
 
