@@ -39,6 +39,8 @@ class LiveRecord:
         self.status: PlaybackStatus | None = None
         self.notes: list[str] = []
         self.input_problems: dict[str, str] = {}
+        # The newest figures that each node shows of itself.
+        self.figures: dict[str, Mapping[str, str]] = {}
         # What a node that describes decisions says of itself, by instant of the graph.
         self.described: list[tuple[int, Mapping[str, str]]] = []
         self._decisions: list[Decision] = []
@@ -79,8 +81,9 @@ class LiveRecord:
     def add_state(self, stamp_ns: int, state: SystemState) -> None:
         self._states.append((stamp_ns, state))
 
-    def add_status(self, stamp_ns: int, figures: Mapping[str, str]) -> None:
-        """Take in what a node says of itself; only that of sentences is kept."""
+    def add_status(self, stamp_ns: int, name: str, figures: Mapping[str, str]) -> None:
+        """Take in what a node says of itself: the newest, and all that is of sentences."""
+        self.figures[name] = figures
         if 'sentences' in figures:
             self.described.append((stamp_ns, figures))
 

@@ -31,7 +31,8 @@ class NodeDescription:
     """A node to start: its executable (the module's name under ``ros.nodes``) and set-up.
 
     ``members`` are the nodes that live in this one's process, for `single_process`. The
-    ``namespace`` is that of the node and of all its relative names.
+    ``namespace`` is that of the node and of all its relative names. ``module`` is another program
+    for the same node; '' is the executable's own.
     """
 
     name: str
@@ -43,6 +44,7 @@ class NodeDescription:
     package: str = PACKAGE
     arguments: Sequence[str] = ()
     namespace: str = ''
+    module: str = ''
 
 
 @dataclass(frozen=True)

@@ -182,7 +182,7 @@ class ProcessGroup:
         command = [
             sys.executable,
             '-m',
-            f'mmedge_ros.ros.nodes.{node.executable}',
+            node.module or f'mmedge_ros.ros.nodes.{node.executable}',
             *process_arguments(node, self._folder, self._params_files),
         ]
         environment = {**os.environ, PARENT_VARIABLE: str(os.getpid()), 'PYTHONUNBUFFERED': '1'}

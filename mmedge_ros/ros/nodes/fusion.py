@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from rclpy.node import Node
 
@@ -30,6 +30,8 @@ T = TypeVar('T')
 class FusionNode(Node):
     """Subscribes to receipts and features; publishes decisions and skip leases."""
 
+    worker_type: ClassVar[type[DecisionWorker]] = DecisionWorker
+
     def __init__(self, **node_options: Any) -> None:
         super().__init__('fusion', **node_options)
         parameters = declare(self, FusionParameters)
@@ -42,7 +44,7 @@ class FusionNode(Node):
         self._skips = self.create_publisher(msg.SkipDecision, names.SKIP_DECISION, qos.RESULT)
         self._watch = InputWatch(self, time.monotonic)
         self._status = FusionStatus(self._pipeline, self._watch)
-        self._worker = DecisionWorker(
+        self._worker = self.worker_type(
             self._pipeline,
             self._ros_clock,
             self._publish,

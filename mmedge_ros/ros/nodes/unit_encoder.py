@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from typing import Any
+from typing import Any, ClassVar
 
 from rclpy.node import Node
 
@@ -40,6 +40,8 @@ from mmedge_ros.ros.unit_input import UnitInput
 class UnitEncoderNode(Node):
     """Subscribes to one sensor; publishes receipts before and features after inference."""
 
+    worker_type: ClassVar[type[EncoderWorker]] = EncoderWorker
+
     def __init__(self, **node_options: Any) -> None:
         super().__init__('unit_encoder', **node_options)
         self._options = p = declare(self, UnitEncoderParameters)
@@ -52,7 +54,7 @@ class UnitEncoderNode(Node):
         self._receipts = self.create_publisher(msg.UnitReceipt, names.UNIT_RECEIPTS, qos.RESULT)
         self._features = self.create_publisher(msg.UnitFeatures, names.UNIT_FEATURES, qos.RESULT)
         self._moments = MomentOutput(self, self._encoder, p.memory.rate)
-        self._worker = EncoderWorker(
+        self._worker = self.worker_type(
             self._encoder,
             self._ros_clock,
             self._publish_receipt,

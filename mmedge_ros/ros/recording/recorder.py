@@ -11,7 +11,7 @@ from rclpy.node import Node
 from mmedge_ros import msg
 from mmedge_ros.replay.live_record import LiveRecord
 from mmedge_ros.replay.wire_formats import state_from_message
-from mmedge_ros.ros.diagnostics import PROBLEM_PREFIX
+from mmedge_ros.ros.diagnostics import PROBLEM_PREFIX, node_name
 from mmedge_ros.ros.messages import conversions, names, playback_messages, qos
 
 
@@ -68,7 +68,8 @@ class Recorder(Node):
     def _on_diagnostics(self, message: DiagnosticArray) -> None:
         stamp_ns = conversions.from_time(message.header.stamp)
         for status in message.status:
-            self._record.add_status(stamp_ns, {v.key: v.value for v in status.values})
+            figures = {v.key: v.value for v in status.values}
+            self._record.add_status(stamp_ns, node_name(status), figures)
             for value in status.values:
                 if value.key.startswith(PROBLEM_PREFIX) and value.value not in ('', '0'):
                     what = value.key.removeprefix(PROBLEM_PREFIX)

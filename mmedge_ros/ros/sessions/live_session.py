@@ -73,10 +73,16 @@ class LiveOptions:
 Progress = Callable[[float, LiveRecord], None]
 # What goes on beside a session: made when its processes run, ended with them.
 Beside = Callable[[ProcessGroup, LiveRecord], AbstractContextManager[object]]
+# Another node in place of one of the graph, or the same.
+Change = Callable[[NodeDescription], NodeDescription]
 
 
 def _nothing(_group: ProcessGroup, _live: LiveRecord) -> AbstractContextManager[object]:
     return nullcontext()
+
+
+def _unchanged(node: NodeDescription) -> NodeDescription:
+    return node
 
 
 def bag_graph(
@@ -181,11 +187,15 @@ def viewer_parameters(port: int, params: Path | None) -> dict[str, Any]:
 
 
 def replay_live(
-    options: LiveOptions, on_progress: Progress | None = None, beside: Beside = _nothing
+    options: LiveOptions,
+    on_progress: Progress | None = None,
+    beside: Beside = _nothing,
+    change: Change = _unchanged,
 ) -> RunRecord:
     """Play a recording through the graph and record what it publishes.
 
     :param beside: what goes on beside it, such as a load
+    :param change: returns another node in place of one of the graph, or the same
     :raises ReplayError: when the recording cannot be used or the graph does not start
     :raises EncodingError: when there is no detector
     """
@@ -213,6 +223,7 @@ def replay_live(
             memory=options.memory,
             questions=options.questions,
         )
+        nodes = [change(node) for node in nodes]
         first_ns, last_ns = recording.arrivals_ns()
         folder = options.logs or Path(scratch)
         params = [options.params.resolve()] if options.params else []
