@@ -10,7 +10,6 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from pathlib import Path
 
 import rclpy
@@ -19,6 +18,7 @@ from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.node import Node
 
 from mmedge_ros import MmedgeError, heartbeat
+from mmedge_ros.ros import process_memory
 from mmedge_ros.ros.lean_executor import node_executor
 from mmedge_ros.ros.participation import made_node, take_part
 from mmedge_ros.ros.ros_clock import steady_clock
@@ -30,7 +30,6 @@ NOT_MADE = 1
 BROKE_DOWN = 70
 
 _PR_SET_PDEATHSIG = 1
-_M_ARENA_MAX = -8
 
 # What a user can put right: said in one line, without a traceback. The last two come from nodes
 # with arguments of their own.
@@ -46,7 +45,7 @@ def run_nodes(makers: Sequence[Callable[[], Node]], args: list[str] | None = Non
 
     Returns the exit code: 0 when stopped, `NOT_MADE` or `BROKE_DOWN`.
     """
-    _keep_one_heap()
+    process_memory.keep_one_heap()
     interrupt = _Interrupt()
     signal.signal(signal.SIGINT, interrupt)
     _end_with_parent()
@@ -85,6 +84,10 @@ def _spin(
         executor.add_node(nodes[-1])
     if heartbeat.VARIABLE in os.environ and nodes:
         nodes[0].create_timer(heartbeat.PERIOD, heartbeat.beat, clock=steady_clock())
+    process_memory.settle()
+    if nodes:
+        period = process_memory.PERIOD
+        nodes[0].create_timer(period, process_memory.let_go, clock=steady_clock())
     interrupt.check()
     executor.spin()
 
@@ -129,17 +132,6 @@ class _Interrupt:
         """Raise again what got lost, as in a callback or while an object was deleted."""
         if self.raised:
             raise KeyboardInterrupt
-
-
-def _keep_one_heap() -> None:
-    """Let all threads allocate from one heap.
-
-    glibc gives each new thread one of up to eight heaps per core. Networks that are opened in one
-    thread and released in another leave holes in all of them: an encoder took twice the memory
-    after half an hour on a busy machine, where its level changed often.
-    """
-    with suppress(OSError, AttributeError):  # of glibc alone
-        ctypes.CDLL('libc.so.6').mallopt(_M_ARENA_MAX, 1)
 
 
 def _end_with_parent() -> None:

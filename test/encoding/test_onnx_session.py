@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -36,6 +38,19 @@ def test_a_session_runs_in_sequence_and_never_spins(tmp_path: Path) -> None:
     assert options.get_session_config_entry('session.intra_op.allow_spinning') == '0'
     assert session.get_providers()[0] == 'CPUExecutionProvider'
     assert not options.enable_mem_pattern
+
+
+def test_a_session_that_has_run_is_freed_by_its_last_reference(tmp_path: Path) -> None:
+    session = open_session(write_tiny_detector(tmp_path / 'tiny.onnx'))
+    port = only_input(session, 'tiny')
+    gc.disable()  # nodes leave what was there when they began out of it
+    try:
+        session.run(None, {port.name: np.zeros([n or 32 for n in port.shape], port.dtype)})
+        freed = weakref.ref(session)
+        del session
+        assert freed() is None
+    finally:
+        gc.enable()
 
 
 def write_endless_network(path: Path) -> Path:

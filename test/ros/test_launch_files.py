@@ -8,10 +8,11 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -535,3 +536,31 @@ def test_a_replay_has_a_live_page_where_it_is_wanted(
     actions = launch('replay.launch.py', bag=str(little_bag), detector=str(detector), view='true')
     by_name = {node['name']: node['parameters'][0] for node in nodes_of(actions)}
     assert by_name['viewer']['port'] == 8080
+
+
+@pytest.fixture
+def usual_interrupt() -> Iterator[None]:
+    """Python's own handler of Ctrl-C, before and after."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures('usual_interrupt')
+def test_while_launch_runs_its_loop_alone_hears_of_an_interrupt() -> None:
+    context = SimpleNamespace(asyncio_loop='running')
+    launch_actions.take_interrupts_in_loop(context)
+    signal.raise_signal(signal.SIGINT)
+    context.asyncio_loop = None
+    with pytest.raises(KeyboardInterrupt):
+        signal.raise_signal(signal.SIGINT)
+
+
+@pytest.mark.usefixtures('usual_interrupt')
+def test_a_handler_of_interrupts_that_others_have_set_stays() -> None:
+    def own(*_: Any) -> None:
+        """Do nothing."""
+
+    signal.signal(signal.SIGINT, own)
+    launch_actions.take_interrupts_in_loop(SimpleNamespace(asyncio_loop=None))
+    assert signal.getsignal(signal.SIGINT) is own

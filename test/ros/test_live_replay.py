@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -127,7 +128,8 @@ class TestEveryPace:
         pairs = list(zip(decisions, offline.decisions[-len(decisions) :], strict=True))
         followed = [len(o.tracks) for _, o in pairs]
         assert max(followed) == 1
-        agreeing = [_same_tracks(a, b) for a, b in pairs]
+        ids = _same_people(pairs)
+        agreeing = [_same_tracks(a, b, ids) for a, b in pairs]
         # A unit received just after a window's end instead of just before it comes one decision
         # later; nothing else may differ.
         assert np.mean(agreeing) >= 0.85
@@ -138,8 +140,24 @@ class TestEveryPace:
         assert live(pace).problems == offline.problems
 
 
-def _same_tracks(one: Decision, other: Decision) -> bool:
-    if [t.id for t in one.tracks] != [t.id for t in other.tracks]:
+def _same_people(pairs: list[tuple[Decision, Decision]]) -> dict[int, int]:
+    """Return which number each track of the one has in the other: that it mostly goes with.
+
+    Where calibration comes after the first units, as on a busy machine, fusion starts over, and
+    no number is given out twice. Two tracks of the one are never the same of the other.
+    """
+    together = Counter(
+        (a.id, b.id) for one, other in pairs for a in one.tracks for b in other.tracks
+    )
+    ids: dict[int, int] = {}
+    for (own, its), _ in together.most_common():
+        if own not in ids and its not in ids.values():
+            ids[own] = its
+    return ids
+
+
+def _same_tracks(one: Decision, other: Decision, ids: dict[int, int]) -> bool:
+    if [ids.get(t.id) for t in one.tracks] != [t.id for t in other.tracks]:
         return False
     return all(
         float(np.linalg.norm(a.position - b.position)) < 0.3

@@ -200,12 +200,12 @@ def test_a_node_ends_with_the_process_that_started_it(
 
 HEAPS = """
 import ctypes, threading
-from mmedge_ros.ros import node_main
+from mmedge_ros.ros import process_memory
 libc = ctypes.CDLL(None)
 def report():
     libc.malloc_info(0, ctypes.c_void_p.in_dll(libc, 'stdout'))
     libc.fflush(None)
-node_main._keep_one_heap()
+process_memory.keep_one_heap()
 report()
 both = threading.Barrier(8)
 def allocate():

@@ -205,6 +205,33 @@ def test_an_interrupt_while_modules_are_imported_says_nothing(
     assert 'Traceback' not in replay.text
 
 
+# As if Ctrl-C was pressed just when the fourth process was being started.
+INTERRUPTING = """
+import os, signal, subprocess
+class Popen(subprocess.Popen):
+    count = 0
+    def __init__(self, *args, **options):
+        super().__init__(*args, **options)
+        Popen.count += 1
+        if Popen.count == 4:
+            os.killpg(0, signal.SIGINT)
+subprocess.Popen = Popen
+"""
+
+
+def test_an_interrupt_while_a_process_is_started_ends_launch(
+    launched: Callable[..., Launched],
+    little_bag: Path,
+    detector: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sys.modules[__name__], 'PROGRAM', INTERRUPTING + PROGRAM)
+    replay = launched('replay.launch.py', bag=str(little_bag), detector=str(detector))
+    assert replay.process.wait(30.0) == 0
+    assert 'Traceback' not in replay.text
+    assert not children_of(replay.process.pid)
+
+
 def test_nodes_end_when_launch_is_gone(
     launched: Callable[..., Launched], little_bag: Path, detector: Path, bystander: Bystander
 ) -> None:

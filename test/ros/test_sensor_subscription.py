@@ -137,13 +137,19 @@ def test_what_a_hasty_driver_loses_is_said_with_the_remedy(
     assert words.endswith('fastdds.xml is set, or let it publish reliably')
 
 
-def test_what_a_user_sets_stays(
-    listen: Callable[..., Listener], driver: Callable[[str], None]
-) -> None:
-    listener = listen('decided', reliability='best_effort')
-    driver('RELIABLE')
-    wait_until(listener.executor, lambda: len(listener.numbers) >= 10)
+def test_what_a_user_sets_stays(ros: None, listen: Callable[..., Listener]) -> None:
+    listener, other = listen('decided', reliability='best_effort'), listen('undecided')
+    driver = Node('reliable_camera')
+    driver.create_publisher(Image, names.CAMERA_IMAGE, qos.RESULT)
+    wait_until(other.executor, other.is_reliable)
+    # What the other one has seen and done, this one has the time to see and do as well.
+    ticks: list[None] = []
+    listener.node.create_timer(0.5, lambda: ticks.append(None))
+    wait_until(listener.executor, lambda: len(ticks) >= 3)
+    seen = listener.node.get_publishers_info_by_topic('/camera/image')
+    assert 'reliable_camera' in {end.node_name for end in seen}
     assert not listener.is_reliable()
+    driver.destroy_node()
 
 
 def drawing() -> Node:

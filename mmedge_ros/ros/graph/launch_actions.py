@@ -5,8 +5,10 @@ from __future__ import annotations
 import atexit
 import os
 import shutil
+import signal
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -153,6 +155,7 @@ def launch_description(
     declared = [*arguments, *COMMON_ARGUMENTS]
 
     def start(context: Any) -> list[Any]:
+        take_interrupts_in_loop(context)
         values = {name: LaunchConfiguration(name).perform(context) for name, _, _ in declared}
         if values['params'] and not Path(values['params']).is_file():
             raise ParameterError(f'params:={values["params"]}: there is no such file')
@@ -178,6 +181,25 @@ def launch_description(
         for name, default, text in declared
     ]
     return LaunchDescription([*actions, OpaqueFunction(function=start)])
+
+
+def take_interrupts_in_loop(context: Any) -> None:
+    """Let launch hear of Ctrl-C in its event loop alone, while that runs.
+
+    There it is told by a descriptor. Python raises KeyboardInterrupt beside that, wherever it is
+    just then; where a process was being started launch would wait for its end for ever.
+
+    :param context: launch's, which has a loop while launch runs
+    """
+
+    def interrupted(number: int, frame: Any) -> None:
+        if getattr(context, 'asyncio_loop', None) is None:
+            signal.default_int_handler(number, frame)
+
+    # Whoever runs launch may have a handler of his own, or no main thread.
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        with suppress(ValueError):
+            signal.signal(signal.SIGINT, interrupted)
 
 
 def _installed(

@@ -19,6 +19,7 @@ from mmedge_ros.preflight.graph_view import COMPRESSED, ODOMETRY
 from mmedge_ros.preflight.model_checks import check_model
 from mmedge_ros.replay import ReplayError
 from mmedge_ros.replay.recording import Recording, TopicChoice
+from mmedge_ros.ros import process_memory
 from mmedge_ros.ros.graph.description import (
     GraphOptions,
     NodeDescription,
@@ -229,7 +230,7 @@ def _follow(
     watched: Callable[[StatusListener], UpInputs | None],
     say: Callable[[str], None],
 ) -> None:
-    begun = looked = time.monotonic()
+    begun = looked = tidied = time.monotonic()
     with spinning(StatusListener) as (listener, spin_once):
         inputs = watched(listener)
         FaultLines(
@@ -243,6 +244,9 @@ def _follow(
             if time.monotonic() - looked < 0.1:
                 continue
             looked = time.monotonic()
+            if looked - tidied >= process_memory.PERIOD:
+                tidied = looked
+                process_memory.let_go()
             for name in group.watch():
                 words = group.last_words(name, 1) or 'without a message'
                 raise ReplayError(f'{name} ended: {words}')
