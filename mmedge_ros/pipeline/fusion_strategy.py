@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import math
 from pathlib import Path
 
 from mmedge_ros.aggregation.fusion_runtime import FusionNetworkRuntime
@@ -85,8 +84,16 @@ def _gated(
     if gate is None:
         return PerceptionPipeline(parameters, fusion, noise_scale=noise_scale)
     windows, skipping = parameters.windows, parameters.skipping
-    threshold = gate.threshold(skipping.alpha)
-    control = SkipControl(skipping, threshold, windows.window, windows.stride, gate.slow)
+    certified = gate.certified(skipping.delta)
+    assert certified is not None  # else there would be no gate
+    control = SkipControl(
+        skipping,
+        certified.threshold,
+        windows.window,
+        windows.stride,
+        gate.slow,
+        usual_loss=certified.early_loss,
+    )
     gating = Gating(gate.gate, control, parameters.scene_change)
     return gated_pipeline(gating, parameters, fusion, noise_scale=noise_scale)
 
@@ -111,16 +118,16 @@ def _gate_of(
     model: Path | None, parameters: PipelineParameters, strategy: str
 ) -> BundleGate | None:
     """Return the gate of a bundle if it was certified for what is to be flown."""
-    alpha = parameters.skipping.alpha
-    if alpha <= 0.0 or model is None or CAMERA not in parameters.modalities:
+    delta = parameters.skipping.delta
+    if delta <= 0.0 or model is None or CAMERA not in parameters.modalities:
         return None
     gate = bundle_gate(model) if is_bundle(model) else None
     if gate is None:
         return None
     if gate.strategy != strategy:
         reason = f'it was trained with {gate.strategy} fusion, and this is {strategy} fusion'
-    elif not math.isfinite(gate.threshold(alpha)):
-        reason = f'no threshold is certified for skipping.alpha {alpha:g}'
+    elif gate.certified(delta) is None:
+        reason = f'no threshold is certified for skipping.delta {delta:g}'
     else:
         return gate
     _LOG.warning('the gate of %s is not used, no sensor rests: %s', model, reason)

@@ -44,9 +44,9 @@ class FusionStatus:
         missing = self._inputs.missing()
         if self._gate is not None and self._gate.is_off:
             missing.append(
-                'the gate is switched off, no sensor rests: of the last audited early decisions '
-                f'{100.0 * self._gate.agreement:.0f} % equal the full ones; train or calibrate '
-                'it for this scene'
+                'the gate is switched off, no sensor rests: the last audited early decisions lose '
+                f'{100.0 * self._gate.audit_loss:.0f} points of IoU against the full ones; train '
+                'or calibrate it for this scene'
             )
         return missing
 
@@ -95,7 +95,7 @@ def _gate_figures(gate: SkipStatus) -> dict[str, object]:
         'gate_asked': gate.evaluations,
         'gate_threshold': f'{gate.threshold:.4g}',
         'gate_audits': gate.audits,
-        'gate_agreement': f'{gate.agreement:.3f}',
+        'gate_audit_loss': f'{gate.audit_loss:.3f}',
         'gate_alarms': gate.alarms,
         'gate_off': gate.is_off,
     }

@@ -10,8 +10,10 @@ from dataclasses import dataclass
 from mmedge_ros.parameter import parameter
 
 _KEPT = 200
-# What the cumulative sum takes for drift: this many times the share that is allowed.
+# What the cumulative sum takes for drift: this many times the usual loss, which is kept off 0
+# and 1.
 _DRIFTED = 3.0
+_LEAST_USUAL, _MOST_USUAL = 1e-3, 0.9
 
 
 @dataclass(frozen=True)
@@ -67,19 +69,21 @@ class AuditPlan:
 
 
 class DriftMonitor:
-    """Follows whether would-be early decisions equal the full ones as often as promised.
+    """Follows whether early decisions would lose no more against full ones than they used to.
 
-    A cumulative sum of log-likelihood ratios (Page, 1954) between a disagreement of ``alpha``
-    and one three times as large.
+    A cumulative sum of log-likelihood ratios (Page, 1954) between the usual mean loss and one
+    three times as large. A loss between 0 and 1 counts for both, in these parts: whatever its
+    distribution, false alarms are not more frequent than of one that is always 0 or 1.
 
-    :param alpha: share of early decisions that may differ
+    :param usual: mean loss of early decisions on the flights that certified the gate, 0..1
     """
 
-    def __init__(self, parameters: AuditParameters, alpha: float) -> None:
+    def __init__(self, parameters: AuditParameters, usual: float) -> None:
         self._parameters = parameters
-        drifted = min(_DRIFTED * alpha, 0.5 + 0.5 * alpha)
-        self._gain = math.log(drifted / alpha)
-        self._loss = math.log((1.0 - drifted) / (1.0 - alpha))
+        usual = min(max(usual, _LEAST_USUAL), _MOST_USUAL)
+        drifted = min(_DRIFTED * usual, 0.5 + 0.5 * usual)
+        self._lost = math.log(drifted / usual)
+        self._kept = math.log((1.0 - drifted) / (1.0 - usual))
         self.reset()
 
     def reset(self) -> None:
@@ -88,13 +92,14 @@ class DriftMonitor:
         self.alarms = 0
         self._sum = 0.0
         self._quiet = 0
-        self._recent: deque[bool] = deque(maxlen=_KEPT)
+        self._recent: deque[float] = deque(maxlen=_KEPT)
 
-    def observe(self, agreed: bool) -> bool:
-        """Enter an audit; returns whether it raises an alarm."""
+    def observe(self, loss: float) -> bool:
+        """Enter the loss of an audit, 0..1; returns whether it raises an alarm."""
         self.audits += 1
-        self._recent.append(agreed)
-        self._sum = max(self._sum + (self._loss if agreed else self._gain), 0.0)
+        self._recent.append(loss)
+        evidence = loss * self._lost + (1.0 - loss) * self._kept
+        self._sum = max(self._sum + evidence, 0.0)
         if self._sum >= self._parameters.alarm:
             self._sum, self._quiet = 0.0, 0
             self.alarms += 1
@@ -111,8 +116,8 @@ class DriftMonitor:
         return self.alarms >= self._parameters.alarms
 
     @property
-    def agreement(self) -> float:
-        """Share of the last audits in which both decisions were equal, NaN without any."""
+    def loss(self) -> float:
+        """Mean loss of the last audits, NaN without any."""
         return sum(self._recent) / len(self._recent) if self._recent else math.nan
 
     def tightened(self, threshold: float) -> float:

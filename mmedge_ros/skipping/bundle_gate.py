@@ -7,20 +7,21 @@ The manifest's entry::
       strategy: decision
       slow: [camera]
       thresholds:
-        - {alpha: 0.05, threshold: 0.93, confidence: 0.9, method: student, flights: 30,
-           early: 912, differing: 21}
+        - {delta: 0.01, threshold: 0.82, confidence: 0.9, seeds: 24, early: 912,
+           iou_loss: 0.004, miss_loss: 0.002, early_loss: 0.11}
 
 ``strategy`` is the fusion the gate was trained with; ``slow`` are the modalities it may let rest.
-An ``alpha`` that is not listed takes the threshold of the next smaller one.
+``delta`` is the most that a flight may lose, of streaming IoU and of people kept in view; one that
+is not listed takes the threshold of the next smaller one. ``early_loss`` is what early decisions
+lost on average against those of a run without skipping: what audits in flight compare with.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from mmedge_ros.encoding.bundle.manifest import Manifest
 from mmedge_ros.skipping import SkippingError
@@ -32,19 +33,27 @@ _MOST_THRESHOLDS = 100
 _MOST_MODALITIES = 16
 
 
+class CertifiedThreshold(NamedTuple):
+    """A threshold, what it keeps, and the usual loss of early decisions."""
+
+    delta: float
+    threshold: float
+    early_loss: float
+
+
 @dataclass(frozen=True)
 class BundleGate:
-    """A gate with its certified thresholds: pairs of (alpha, threshold), by alpha."""
+    """A gate with its certified thresholds, by delta."""
 
     gate: Gate
     strategy: str
     slow: tuple[str, ...]
-    thresholds: tuple[tuple[float, float], ...]
+    thresholds: tuple[CertifiedThreshold, ...]
 
-    def threshold(self, alpha: float) -> float:
-        """Return the threshold that keeps the promise; infinite where none is known to."""
-        kept = [threshold for known, threshold in self.thresholds if known <= alpha + 1e-12]
-        return kept[-1] if kept else math.inf
+    def certified(self, delta: float) -> CertifiedThreshold | None:
+        """Return the threshold that loses at most ``delta``; None where none is known to."""
+        kept = [known for known in self.thresholds if known.delta <= delta + 1e-12]
+        return kept[-1] if kept else None
 
 
 def bundle_gate(folder: Path) -> BundleGate | None:
@@ -72,17 +81,21 @@ def bundle_gate(folder: Path) -> BundleGate | None:
     )
 
 
-def _thresholds(path: Path, section: Mapping[str, Any]) -> tuple[tuple[float, float], ...]:
+def _thresholds(path: Path, section: Mapping[str, Any]) -> tuple[CertifiedThreshold, ...]:
     rows = section.get('thresholds', [])
     if not isinstance(rows, list) or len(rows) > _MOST_THRESHOLDS:
         raise SkippingError(f'{path} has gate.thresholds {shown(rows)}; it must be a short list')
-    pairs = []
+    known = []
     for number, row in enumerate(rows):
         where = f'gate.thresholds[{number}]'
         if not isinstance(row, Mapping):
             raise SkippingError(f'{path} has {where} {shown(row)}; it must be a mapping')
-        pairs.append(tuple(_share(path, where, row, name) for name in ('alpha', 'threshold')))
-    return tuple(sorted((alpha, threshold) for alpha, threshold in pairs))
+        known.append(
+            CertifiedThreshold._make(
+                _share(path, where, row, name) for name in CertifiedThreshold._fields
+            )
+        )
+    return tuple(sorted(known))
 
 
 def _share(path: Path, where: str, row: Mapping[Any, Any], name: str) -> float:

@@ -12,7 +12,7 @@ import numpy as np
 
 from mmedge_ros.data_types import CAMERA, Decision, SkipDecision, UnitFeatures
 from mmedge_ros.geometry.sensor_rig import SensorRig
-from mmedge_ros.skipping.agreement import decisions_agree
+from mmedge_ros.skipping.box_loss import decision_loss
 from mmedge_ros.skipping.feature_extractor import GateFeatureExtractor
 from mmedge_ros.skipping.gate import EarlyDecisionClassifier
 from mmedge_ros.skipping.gate_features import GateFeatures, OpenWindow
@@ -100,7 +100,7 @@ class Gating:
 
     ``on_features`` is called with the features of each open window and a function that makes the
     decision they are about; ``on_early`` with each window decided early, its features and the
-    confidence; ``on_audit`` after each audit with whether both decisions were equal.
+    confidence; ``on_audit`` after each audit with the loss of the early decision, 0..1.
     """
 
     classifier: EarlyDecisionClassifier
@@ -108,7 +108,7 @@ class Gating:
     changes: SceneChangeParameters = field(default_factory=SceneChangeParameters)
     on_features: Callable[[GateFeatures, Callable[[], Decision]], None] = _ignore
     on_early: Callable[[OpenWindow, GateFeatures, float], None] = _ignore
-    on_audit: Callable[[bool], None] = _ignore
+    on_audit: Callable[[float], None] = _ignore
 
 
 class GatedDecision:
@@ -160,9 +160,9 @@ class GatedDecision:
         """Finish with a window that was decided in full."""
         shadow, self._shadow = self._shadow, None
         if shadow is not None and shadow.window_end_ns == decision.window_end_ns:
-            agreed = decisions_agree(shadow, decision, self._attached.rig.picture_size)
-            self.control.audited(agreed)
-            self.gating.on_audit(agreed)
+            loss = decision_loss(shadow, decision, self._attached.rig.picture_size)
+            self.control.audited(loss)
+            self.gating.on_audit(loss)
         self.control.window_decided(decision.window_end_ns)
         return self._with_rest(decision)
 

@@ -1,4 +1,4 @@
-"""The gate: a small network that says how surely an early decision equals the full one's.
+"""The gate: a small network that says how much of the full decision an early one keeps.
 
 Two layers in numpy: a graph runtime would take longer to call than this takes to compute. The
 file holds numbers only, and the names of the fields it was trained for.
@@ -31,7 +31,7 @@ class EarlyDecisionClassifier(Protocol):
     """What the gate and the rules it is compared with have in common."""
 
     def confidence(self, features: GateFeatures, end_ns: int) -> float:
-        """Return how surely the decision would stay the same, 0..1.
+        """Return how much of the full window's decision one made now would keep, 0..1.
 
         :param end_ns: end of the window
         """
@@ -52,7 +52,7 @@ class Gate:
     bias2: float
 
     def confidence(self, features: GateFeatures, end_ns: int = 0) -> float:  # noqa: ARG002  # any
-        """Return the probability that an early decision equals the full window's."""
+        """Return the expected IoU of an early decision's boxes with those of the full window."""
         return _logistic(float(self.logits(features.vector())))
 
     def logits(self, vectors: FloatArray) -> FloatArray:

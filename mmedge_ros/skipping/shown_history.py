@@ -18,7 +18,7 @@ _LATELY_NS = 300_000_000
 _LEADS_NS = (30_000_000, 60_000_000, 100_000_000, 180_000_000)
 _MIDDLES_NS = [(a + b) // 2 for a, b in pairwise(_LEADS_NS)]
 _FORGOTTEN = 0.1
-# Boxes that fit worse than this are not the same (`agreement.EQUAL_IOU`).
+# Boxes that fit worse than this are not the same as a decision shows them.
 _DIFFERENT = 0.3
 
 

@@ -29,10 +29,10 @@ _MOST_LEASES = 1000
 class SkipParameters:
     """When a sensor may rest."""
 
-    alpha: float = parameter(
-        0.05,
-        'largest share of early decisions that may differ from what the full window would give; '
-        '0 switches skipping off',
+    delta: float = parameter(
+        0.01,
+        'most that a flight may lose by skipping, of streaming IoU and of the people it keeps in '
+        'view; a gate that is not certified for it is not used, and 0 switches skipping off',
         '',
         0.0,
         0.5,
@@ -71,7 +71,7 @@ class SkipStatus:
     slow: str
     threshold: float
     alarms: int
-    agreement: float
+    audit_loss: float
     audits: int
     evaluations: int
     early: int
@@ -92,6 +92,7 @@ class SkipControl:
     :param threshold: the confidence from which on a window is decided early; above 1 never
     :param modalities: those the gate may let rest; () for any
     :param periods_ns: native distance of units, where it is known
+    :param usual_loss: mean loss of early decisions that audits compare with, 0..1
     """
 
     def __init__(
@@ -102,6 +103,7 @@ class SkipControl:
         stride: float = 0.1,
         modalities: tuple[str, ...] = (),
         periods_ns: Mapping[str, int] | None = None,
+        usual_loss: float = 0.05,
     ) -> None:
         self.parameters = parameters
         self._threshold = threshold
@@ -110,7 +112,7 @@ class SkipControl:
         self._allowed = modalities
         self._periods_ns = dict(periods_ns or {})
         self._plan = AuditPlan(parameters.audits, self._stride_ns, self._window_ns)
-        self.drift = DriftMonitor(parameters.audits, max(parameters.alpha, 1e-6))
+        self.drift = DriftMonitor(parameters.audits, usual_loss)
         self._slow = SlowModality()
         self.evaluations = self.early = self.granted = self.resumed = 0
         self.reset()
@@ -126,7 +128,7 @@ class SkipControl:
     @property
     def threshold(self) -> float:
         """The confidence that is needed now; infinite while the gate is off."""
-        if self.parameters.alpha <= 0.0:
+        if self.parameters.delta <= 0.0:
             return math.inf
         return self.drift.tightened(self._threshold)
 
@@ -137,7 +139,7 @@ class SkipControl:
             slow=self._slow.choose(),
             threshold=self.threshold,
             alarms=self.drift.alarms,
-            agreement=self.drift.agreement,
+            audit_loss=self.drift.loss,
             audits=self.drift.audits,
             evaluations=self.evaluations,
             early=self.early,
@@ -174,20 +176,22 @@ class SkipControl:
         if self._shadowed is not None and self._shadowed <= end_ns:
             self._shadowed = None
 
-    def audited(self, agreed: bool) -> None:
-        """Enter whether an audited window's would-be decision equals the full one's."""
-        if not self.drift.observe(agreed):
+    def audited(self, loss: float) -> None:
+        """Enter what an audited window's would-be decision loses against the full one, 0..1."""
+        if not self.drift.observe(loss):
             return
+        lost = 100.0 * self.drift.loss
         if self.drift.is_off:
             _LOG.warning(
-                'early decisions differ too often from full ones (%.0f %% of the last audits '
-                'agree): nothing is skipped any more; train or calibrate the gate for this scene',
-                100.0 * self.drift.agreement,
+                'early decisions lose too much against full ones (%.0f points of IoU in the last '
+                'audits): nothing is skipped any more; train or calibrate the gate for this scene',
+                lost,
             )
         else:
             _LOG.warning(
-                'early decisions differ more often than %.0f %%: the gate must now be surer',
-                100.0 * self.parameters.alpha,
+                'early decisions lose more than they used to (%.0f points of IoU in the last '
+                'audits): the gate must now be surer',
+                lost,
             )
 
     def open_window(self, end_ns: int | None, now_ns: int) -> OpenWindow | None:

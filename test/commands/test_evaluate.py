@@ -72,7 +72,9 @@ def test_results_that_are_handed_over_are_judged_before_those_of_the_bundle(
     tmp_path: Path, bundle: Path, flights: Path
 ) -> None:
     own = shutil.copytree(bundle, tmp_path / 'tiny')
-    better, worse = (made.written(tmp_path / str(n), made.gate(n)) for n in (1, 4))
+    better, worse = (
+        made.written(tmp_path / str(n), made.gate(lost)) for n, lost in enumerate((0.004, 0.02))
+    )
     enter_results(own, read_results([worse]))
 
     def gate_of(*options: object) -> tuple[str, str]:

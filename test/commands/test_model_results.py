@@ -27,7 +27,7 @@ def test_results_go_with_the_bundle(tmp_path: Path) -> None:
     assert 'entered: gate, ablations' in result.stderr
     assert result.stdout.strip() == str(bundle / 'manifest.yaml')
     measured = yaml.safe_load((bundle / 'manifest.yaml').read_text())['measured']
-    assert measured['gate']['early'] == 240.0
+    assert measured['gate']['early'] == 120.0
     assert str(tmp_path) not in str(measured)
 
 

@@ -13,7 +13,7 @@ from hand_made_gates import gate
 from mmedge_ros.data_types import CAMERA, RADAR
 from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.bundle.model_bundle import FUSION_PARTS
-from mmedge_ros.lab.gates.certificate import Certificate
+from mmedge_ros.lab.gates.certificate import Certificate, FlightLoss
 from mmedge_ros.lab.gates.gate_file import write_bundle_gate
 from mmedge_ros.parameter import ParameterError, build
 from mmedge_ros.pipeline.fusion_strategy import (
@@ -95,8 +95,9 @@ def test_networks_that_are_open_already_are_used_and_tried_out(tmp_path: Path) -
 
 
 def with_gate(folder: Path, strategy: str = 'decision') -> Path:
-    """Enter a gate that is certified for 5 % from a confidence of 0.9 on."""
-    certificate = Certificate(0.05, 0.9, 'student', 0.9, 30, 500, 10, 0.02)
+    """Enter a gate that is certified to lose a point from a confidence of 0.9 on."""
+    loss = FlightLoss(10_000, 20.0, 4_000, 3, 500, 50.0)
+    certificate = Certificate(0.01, 0.9, 0.9, 30, loss, 0.02)
     write_bundle_gate(folder, gate(), strategy, [CAMERA], [certificate])
     return folder
 
@@ -121,9 +122,9 @@ def test_with_feature_fusion_its_gate_is_evaluated(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ('given', 'reason'),
     [
-        ({'skipping': SkipParameters(alpha=0.0)}, ''),
+        ({'skipping': SkipParameters(delta=0.0)}, ''),
         ({'modalities': (RADAR,)}, ''),
-        ({'skipping': SkipParameters(alpha=0.02)}, r'no threshold.*0\.02'),
+        ({'skipping': SkipParameters(delta=0.005)}, r'no threshold.*0\.005'),
     ],
 )
 def test_a_gate_that_keeps_no_such_promise_is_not_evaluated(
@@ -154,7 +155,7 @@ def test_a_gate_that_is_not_the_manifests_is_an_error_at_the_start(tmp_path: Pat
 
 def test_the_noise_scale_is_the_bundles_where_it_has_one(tmp_path: Path) -> None:
     model = with_gate(bundle(tmp_path / 'm'))
-    gated, ungated = parameters(), parameters(skipping=SkipParameters(alpha=0.0))
+    gated, ungated = parameters(), parameters(skipping=SkipParameters(delta=0.0))
     for chosen in (gated, ungated):
         assert open_pipeline(model, chosen).noise_scale == USUAL_SCALE
         assert open_pipeline(tmp_path / 'yolox.onnx', chosen).noise_scale == USUAL_SCALE

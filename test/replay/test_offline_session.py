@@ -106,7 +106,7 @@ def test_the_gate_of_the_bundle_lets_the_camera_rest(tmp_path: Path) -> None:
     write_profile(DeviceProfile('', stages), path)
 
     def replayed(alpha: float) -> RunRecord:
-        pipeline = PipelineParameters(skipping=SkipParameters(alpha=alpha))
+        pipeline = PipelineParameters(skipping=SkipParameters(delta=alpha))
         return replay_offline(
             OfflineOptions(str(bag), str(model), profile=str(path), pipeline=pipeline)
         )

@@ -45,11 +45,11 @@ def test_a_gate_that_audits_have_switched_off_is_a_warning(tmp_path: Path) -> No
     status.decided(())
     found = figures(status, pipeline)
     assert (found['gate_threshold'], found['gate_off'], found['early']) == ('0.9', False, 0)
-    assert found['gate_agreement'] == 'nan'
+    assert found['gate_audit_loss'] == 'nan'
     assert status.missing() == ['no radar input']
-    pipeline.early_decision.control.audited(True)
+    pipeline.early_decision.control.audited(0.0)
     while not pipeline.early_decision.control.status.is_off:
-        pipeline.early_decision.control.audited(False)
+        pipeline.early_decision.control.audited(1.0)
     status.decided(())
     first, second = status.missing()
     assert first == 'no radar input'
@@ -57,4 +57,4 @@ def test_a_gate_that_audits_have_switched_off_is_a_warning(tmp_path: Path) -> No
     found = figures(status, pipeline)
     assert (found['gate_threshold'], found['gate_off']) == ('inf', True)
     assert found['gate_alarms'] == 3
-    assert 0.0 < float(str(found['gate_agreement'])) < 1.0
+    assert 0.0 < float(str(found['gate_audit_loss'])) < 1.0

@@ -42,19 +42,32 @@ def test_no_unit_of_an_audited_window_rests(number: int, ahead: int, seed: int) 
             assert free <= max(end - WINDOW, now)
 
 
-def test_good_agreement_raises_no_alarm() -> None:
+def test_the_usual_loss_raises_no_alarm() -> None:
     monitor = DriftMonitor(AuditParameters(), 0.05)
-    assert not any(monitor.observe(number % 25 != 0) for number in range(500))
+    losses = [0.5 * (number % 10 == 0) for number in range(500)]
+    assert not any(monitor.observe(loss) for loss in losses)
     assert monitor.alarms == 0
     assert monitor.tightened(0.9) == pytest.approx(0.9)
-    assert monitor.agreement == pytest.approx(0.96)
+    assert monitor.loss == pytest.approx(0.05)
+
+
+def test_many_small_losses_are_as_bad_as_few_large_ones() -> None:
+    small, large = (DriftMonitor(AuditParameters(), 0.05) for _ in range(2))
+    audits = 0
+    while not small.alarms:
+        audits += 1
+        small.observe(0.25)
+        large.observe(float(audits % 4 == 0))
+        assert audits < 60
+    assert large.alarms <= 1
+    assert small.loss == 0.25
 
 
 def test_drift_tightens_the_threshold_step_by_step_and_then_switches_off() -> None:
     monitor = DriftMonitor(AuditParameters(), 0.05)
     thresholds = [monitor.tightened(0.9)]
     while not monitor.is_off:
-        if monitor.observe(False):
+        if monitor.observe(1.0):
             thresholds.append(monitor.tightened(0.9))
         assert monitor.audits < 30
     assert thresholds == sorted(thresholds)
@@ -62,28 +75,28 @@ def test_drift_tightens_the_threshold_step_by_step_and_then_switches_off() -> No
     assert thresholds[-1] == math.inf
     # It stays off, whatever audits say then: a person has to look at it.
     for _ in range(1000):
-        monitor.observe(True)
+        monitor.observe(0.0)
     assert monitor.is_off
 
 
 def test_after_a_false_alarm_the_threshold_comes_back() -> None:
     monitor = DriftMonitor(AuditParameters(relief=20), 0.05)
-    while not monitor.observe(False):
+    while not monitor.observe(1.0):
         pass
     tight = monitor.tightened(0.9)
     for _ in range(20):
-        monitor.observe(True)
+        monitor.observe(0.0)
     assert monitor.tightened(0.9) == pytest.approx(0.9)
     assert tight > 0.95
 
 
 def test_nothing_is_known_without_audits() -> None:
-    assert math.isnan(DriftMonitor(AuditParameters(), 0.05).agreement)
+    assert math.isnan(DriftMonitor(AuditParameters(), 0.05).loss)
 
 
-@pytest.mark.parametrize('alpha', [1e-6, 0.02, 0.3, 0.5])
-def test_any_promise_can_be_followed(alpha: float) -> None:
-    monitor = DriftMonitor(AuditParameters(), alpha)
+@pytest.mark.parametrize('usual', [0.0, 0.02, 0.3, 1.0])
+def test_any_usual_loss_can_be_followed(usual: float) -> None:
+    monitor = DriftMonitor(AuditParameters(), usual)
     while not monitor.is_off:
-        monitor.observe(False)
+        monitor.observe(1.0)
     assert monitor.tightened(1.0) == math.inf

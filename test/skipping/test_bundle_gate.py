@@ -13,14 +13,15 @@ from tiny_bundle import write_tiny_bundle
 
 from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.bundle.model_bundle import load_bundle
-from mmedge_ros.lab.gates.certificate import Certificate
+from mmedge_ros.lab.gates.certificate import Certificate, FlightLoss
 from mmedge_ros.lab.gates.gate_file import write_bundle_gate
 from mmedge_ros.skipping import SkippingError
 from mmedge_ros.skipping.bundle_gate import bundle_gate
 
 
-def certificate(alpha: float, threshold: float) -> Certificate:
-    return Certificate(alpha, 0.9, 'student', threshold, 30, 500, 10, 0.02)
+def certificate(delta: float, threshold: float) -> Certificate:
+    loss = FlightLoss(10_000, 20.0, 4_000, 3, 500, 50.0)
+    return Certificate(delta, 0.9, threshold, 30, loss, 0.02)
 
 
 @pytest.fixture
@@ -34,7 +35,7 @@ def written(folder: Path) -> Path:
         gate(),
         'decision',
         ['camera'],
-        [certificate(0.1, 0.8), certificate(0.05, 0.9), certificate(0.02, math.inf)],
+        [certificate(0.02, 0.8), certificate(0.01, 0.9), certificate(0.005, math.inf)],
         {'software': {'mmedge_ros': '0'}},
     )
     return folder
@@ -60,7 +61,7 @@ def test_a_gate_is_found_as_it_was_written(folder: Path) -> None:
     )
     assert (result.strategy, result.slow) == ('decision', ('camera',))
     # What was not certified is not listed, and writing it again replaces it.
-    assert result.thresholds == ((0.05, 0.9), (0.1, 0.8))
+    assert result.thresholds == ((0.01, 0.9, 0.1), (0.02, 0.8, 0.1))
     assert bundle_gate(written(folder)) is not None
     named = [file.path.name for file in load_bundle(folder).files()]
     assert named.count('gate.npz') == 1
@@ -70,8 +71,14 @@ def test_a_gate_is_found_as_it_was_written(folder: Path) -> None:
 def test_a_promise_that_is_not_listed_is_kept_by_the_next_smaller_one(folder: Path) -> None:
     result = bundle_gate(written(folder))
     assert result is not None
-    thresholds = {alpha: result.threshold(alpha) for alpha in (0.01, 0.05, 0.07, 0.1, 0.3)}
-    assert thresholds == {0.01: math.inf, 0.05: 0.9, 0.07: 0.9, 0.1: 0.8, 0.3: 0.8}
+    found = {delta: result.certified(delta) for delta in (0.001, 0.01, 0.015, 0.02, 0.3)}
+    assert {delta: known and known.threshold for delta, known in found.items()} == {
+        0.001: None,
+        0.01: 0.9,
+        0.015: 0.9,
+        0.02: 0.8,
+        0.3: 0.8,
+    }
 
 
 @pytest.mark.parametrize(
@@ -82,9 +89,10 @@ def test_a_promise_that_is_not_listed_is_kept_by_the_next_smaller_one(folder: Pa
         ({'strategy': 3}, 'gate.strategy'),
         ({'thresholds': 0.9}, 'gate.thresholds'),
         ({'thresholds': [0.9]}, r'thresholds\[0\]'),
-        ({'thresholds': [{'alpha': 0.05, 'threshold': float('nan')}]}, 'threshold'),
-        ({'thresholds': [{'alpha': 0.05, 'threshold': 0.0}]}, 'threshold'),
-        ({'thresholds': [{'alpha': True, 'threshold': 0.5}]}, 'alpha'),
+        ({'thresholds': [{'delta': 0.05, 'threshold': float('nan')}]}, 'threshold'),
+        ({'thresholds': [{'delta': 0.05, 'threshold': 0.0}]}, 'threshold'),
+        ({'thresholds': [{'delta': True, 'threshold': 0.5}]}, 'delta'),
+        ({'thresholds': [{'delta': 0.05, 'threshold': 0.5}]}, 'early_loss'),
     ],
 )
 def test_a_wrong_section_is_refused_in_words(folder: Path, entries: dict, words: str) -> None:

@@ -93,7 +93,7 @@ class Rig:
     ) -> None:
         parameters = SkipParameters(audits=audits or AuditParameters(share=0.0))
         self.control = SkipControl(parameters, 0.5, periods_ns=PERIODS)
-        self.audits: list[bool] = []
+        self.audits: list[float] = []
         gating = Gating(answering, self.control, on_audit=self.audits.append)
         self.pipeline = Watched(gating, fusion)
         self.pipeline.rig.set_camera(MODEL)
@@ -228,13 +228,13 @@ def test_an_audit_compares_what_would_have_been_decided(learned: bool) -> None:
     assert all(d.latency >= 0.0 for d in steady.decisions)
     assert steady.skips == []
     assert len(steady.audits) > 10
-    assert all(steady.audits[5:])
+    assert max(steady.audits[5:]) < 0.3
     # A person comes between the early decision and the end of a window: the full decision differs.
     crowd = Rig(
         always(1.0), people=lambda when: 2 + (when > 1200.0), audits=every, fusion=fusion()
     )
     crowd.play(0.0, 2000.0)
-    assert crowd.audits.count(False) > steady.audits.count(False)
+    assert sum(crowd.audits) > sum(steady.audits)
     # The audit itself has changed nothing.
     silent = Rig(
         always(0.0), people=lambda when: 2 + (when > 1200.0), audits=every, fusion=fusion()

@@ -184,7 +184,7 @@ def test_a_window_of_two_configurations_is_not_evaluated() -> None:
 def test_nothing_is_evaluated_while_the_gate_is_off() -> None:
     for bench in (
         Bench(math.inf, periods_ns=PERIODS),
-        Bench(periods_ns=PERIODS, parameters={'alpha': 0.0}),
+        Bench(periods_ns=PERIODS, parameters={'delta': 0.0}),
     ):
         bench.play(0.0, 260.0)
         assert bench.window(262.0, 500.0) is None
@@ -229,12 +229,12 @@ def test_drift_raises_the_threshold_and_switches_the_gate_off(
     bench = Bench(0.8, periods_ns=PERIODS)
     first = bench.control.threshold
     while not bench.control.drift.alarms:
-        bench.control.audited(False)
+        bench.control.audited(1.0)
     assert first == pytest.approx(0.8)
     assert first < bench.control.threshold < 1.0
     assert 'surer' in caplog.text
     while not bench.control.status.is_off:
-        bench.control.audited(False)
+        bench.control.audited(1.0)
     assert 'nothing is skipped any more' in caplog.text
     bench.play(0.0, 260.0)
     assert bench.window(262.0, 500.0) is None

@@ -8,7 +8,7 @@ import numpy as np
 from tiny_bundle import write_tiny_bundle
 
 from mmedge_ros.data_types import CAMERA
-from mmedge_ros.lab.gates.certificate import Certificate
+from mmedge_ros.lab.gates.certificate import Certificate, FlightLoss
 from mmedge_ros.lab.gates.gate_file import write_bundle_gate
 from mmedge_ros.skipping.gate import Gate
 from mmedge_ros.skipping.gate_features import FIELDS
@@ -19,6 +19,7 @@ def write_gated_bundle(folder: Path) -> Path:
     write_tiny_bundle(folder, {'small': 0.9})
     nothing, count = np.zeros(1), len(FIELDS)
     yes = Gate(np.zeros(count), np.ones(count), np.zeros((count, 1)), nothing, nothing, 5.0)
-    certificate = Certificate(0.05, 0.9, 'student', 0.9, 30, 500, 10, 0.02)
+    loss = FlightLoss(10_000, 20.0, 4_000, 3, 500, 50.0)
+    certificate = Certificate(0.01, 0.9, 0.9, 30, loss, 0.02)
     write_bundle_gate(folder, yes, 'decision', [CAMERA], [certificate])
     return folder

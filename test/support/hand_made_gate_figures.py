@@ -2,32 +2,20 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from mmedge_ros.lab.gates.certificate import FlightOutcome
-from mmedge_ros.lab.gates.loop_figures import FlightFigures, WindowWork
+from mmedge_ros.lab.gates.certificate import FlightLoss
+from mmedge_ros.lab.gates.loop_figures import FlightFigures
 
 
 def flight(
-    windows: int = 40, early: int = 20, differing: int = 1, confidence: float = 0.9
+    lost: float = 0.0, saved: float = 0.2, missed: int = 0, early: int = 20, people: int = 1000
 ) -> FlightFigures:
-    """A flight whose first windows are decided early, the first of these wrongly.
-
-    Each early decision saves one of three encodes; quality falls from window to window.
-    """
-    work = tuple(
-        WindowWork(1.0 - n / windows, 3, 3 - (n < early), n < early, n < differing)
-        for n in range(windows)
-    )
+    """A flight of 300 pictures that loses so much of the IoU of all its samples, which is 0.5."""
     return FlightFigures(
-        FlightOutcome(windows, early, differing),
-        work,
-        {'camera': {'captured': 3 * windows - early, 'encoded': 3 * windows - early}},
-        0.01 * (3 * windows - early),
-        0.03 * windows,
-        np.linspace(-0.01, 0.08, windows),
-        np.full(early, confidence),
-        np.array([float(n >= differing) for n in range(early)]),
-        (0.5 * windows - 0.01 * differing, windows),
-        (0.5 * windows, windows),
+        FlightLoss(people, lost * people, people // 2, missed, early, 0.1 * early),
+        round(300 * (1.0 - saved)),
+        300,
+        0.5 * people,
+        200,
+        0.08 * 200,
+        0.04,
     )

@@ -150,7 +150,7 @@ def _rival_boxes(name: str, detected: DetectedFlight) -> Iterator[ShownBoxes]:
 
 def _own_boxes(detected: DetectedFlight, *, with_radar: bool) -> Iterator[ShownBoxes]:
     flight = detected.flight
-    parameters = PipelineParameters(strategy=DECISION, skipping=SkipParameters(alpha=0.0))
+    parameters = PipelineParameters(strategy=DECISION, skipping=SkipParameters(delta=0.0))
     pipeline = PerceptionPipeline(parameters)
     set_up_geometry(flight, pipeline)
     # A withheld radar is still mounted on the drone.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -19,29 +18,27 @@ GATE, ABLATIONS, PREDICTOR = 'gate', 'ablations', 'predictor'
 class GateResult:
     """A gate in closed loop, on flights that did not certify it if ``unseen_flights`` > 0.
 
-    ``early`` decisions, the share of them that differs (``disagreement``), the share of encodes
-    ``saved`` and the change of ``streaming`` mean IoU are those of ``threshold``: the certified
-    one, else 0.5. ``careful_*`` are those of the most careful threshold, ``split_*`` those of
-    halves of the flights at thresholds that the other halves certified.
+    ``loss`` of streaming IoU, of people kept in view (``missed``), and the share of encodes
+    ``saved`` are those of ``threshold``: the certified one, else 0.5. ``beside_*`` are the loss
+    less that of another way to encode as few pictures: a lower rate of the camera, reuse, and
+    more reuse on top of reuse.
     """
 
     bundle: str
     command: str
-    alpha: float
+    delta: float
     is_certified: bool
+    is_worth_it: bool
     calibration_flights: float
     unseen_flights: float
     threshold: float
     early: float
-    disagreement: Estimate
+    loss: Estimate
+    missed: Estimate
     saved: Estimate
-    ceiling: float
-    streaming: Estimate
-    careful_threshold: float
-    careful_early: float
-    careful_disagreement: float
-    splits: float
-    split_disagreement: float
+    beside_rate: Estimate
+    beside_reuse: Estimate
+    on_reuse: Estimate
 
 
 @dataclass(frozen=True)
@@ -78,7 +75,7 @@ class PredictorResult:
     ``error`` and ``table_error`` are mean squared errors of the predictor and the bundle's
     table. Differences (predictor less table) are ``squared`` of those errors, ``within`` of the
     same without the mean of each window, which no choice depends on, and ``regret``, by which
-    choices miss the best; ``same_*`` are less the table of the windows the predictor learnt from.
+    choices miss the best; ``same_regret`` is less the table of the windows it learnt from.
     """
 
     command: str
@@ -90,7 +87,6 @@ class PredictorResult:
     squared: Estimate
     within: Estimate
     regret: Estimate
-    same_squared: Estimate
     same_regret: Estimate
 
 
@@ -111,36 +107,31 @@ class ResultKind(NamedTuple):
 def read_gate(report: Fields) -> GateResult:
     """Read the report of a gate, see `gate_report.gate_report`."""
     sets = {name: PurePath(str(path)).name for name, path in report.part('sets').values.items()}
-    rule, careful = report.first('rules'), report.first('thresholds')
-    alpha = report.number('alpha')
-    split = next((r for r in report.rows('splits') if abs(r.number('alpha') - alpha) < 1e-9), None)
+    ours, against = report.part('ours'), report.part('against')
     bundle = report.part('bundle').text('name')
     options = {'samples': 'train'}
     words = [w for name, folder in sets.items() for w in (f'--{options.get(name, name)}', folder)]
-    streaming = rule.part('streaming_difference')
     return GateResult(
         bundle,
         shlex.join(['mmedge', 'train', 'gate', bundle, *words, '--out', 'BUNDLE']),
-        alpha,
+        report.number('delta'),
         report.flag('certified'),
+        report.flag('ships'),
         calibration_flights=report.number('calibration_flights'),
         unseen_flights=report.number('judged_flights') if 'test' in sets else 0.0,
-        threshold=rule.number('threshold'),
-        early=rule.number('early'),
-        disagreement=_with_interval(rule, 'disagreement'),
-        saved=_with_interval(rule, 'saved'),
-        ceiling=report.number('ceiling'),
-        streaming=Estimate(*map(streaming.number, ('value', 'low', 'high'))),
-        careful_threshold=careful.number('threshold'),
-        careful_early=careful.number('early'),
-        careful_disagreement=careful.number('disagreement'),
-        splits=math.nan if split is None else split.number('splits'),
-        split_disagreement=math.nan if split is None else split.number('disagreement'),
+        threshold=ours.number('value'),
+        early=ours.number('early'),
+        loss=_of(ours.part('iou_loss')),
+        missed=_of(ours.part('miss_loss')),
+        saved=_of(ours.part('saved')),
+        beside_rate=_of(against.part('thinned')),
+        beside_reuse=_of(against.part('reuse')),
+        on_reuse=_of(against.part('gate on reuse')),
     )
 
 
-def _with_interval(row: Fields, name: str) -> Estimate:
-    return Estimate(row.number(name), *row.numbers(f'{name}_interval', 2))
+def _of(entry: Fields) -> Estimate:
+    return Estimate(*map(entry.number, Estimate._fields))
 
 
 def read_ablations(report: Fields) -> AblationResult:
@@ -190,13 +181,12 @@ def read_predictor(report: Fields) -> PredictorResult:
         squared=squared.estimate('difference'),
         within=ours.part('within').estimate('difference'),
         regret=ours.part('regret').estimate('difference'),
-        same_squared=same.part('squared').estimate('difference'),
         same_regret=same.part('regret').estimate('difference'),
     )
 
 
 KINDS: Mapping[str, ResultKind] = {
-    GATE: ResultKind(GateResult, {'certificates', 'rules', 'judged_flights'}, read_gate),
+    GATE: ResultKind(GateResult, {'certificates', 'rivals', 'judged_flights'}, read_gate),
     ABLATIONS: ResultKind(
         AblationResult, {'configurations', 'seeds', 'training_seconds'}, read_ablations
     ),

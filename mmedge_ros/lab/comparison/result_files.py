@@ -3,7 +3,7 @@
 The manifest's entry holds a record for each kind of result::
 
     measured:
-      gate: {bundle: people, alpha: 0.05, disagreement: [0.021, 0.014, 0.03], ...}
+      gate: {bundle: people, delta: 0.01, loss: [0.004, 0.001, 0.008], ...}
 """
 
 from __future__ import annotations

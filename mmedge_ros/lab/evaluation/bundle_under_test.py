@@ -28,7 +28,7 @@ from mmedge_ros.records.device_profile import DeviceProfile
 from mmedge_ros.skipping.skip_control import SkipParameters
 
 # The figures of a configuration are those of full windows.
-_NO_SKIPPING = SkipParameters(alpha=0.0)
+_NO_SKIPPING = SkipParameters(delta=0.0)
 _PACKAGE = Path(__file__).resolve().parents[2]
 # What decides about figures; the rest of the package only shows them.
 _DECIDING = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple, TypeAlias
 
 from mmedge_ros.data_types import Configuration, Decision, Measurement, UnitKey
@@ -13,7 +13,6 @@ from mmedge_ros.fusion.feature_fusion import FeatureFusion
 from mmedge_ros.fusion.pairing import PairedUnits
 from mmedge_ros.geometry.sensor_rig import SensorRig
 from mmedge_ros.lab.evaluation.encoded_flight import EncodedFlight, replay_encoded
-from mmedge_ros.lab.gates.certificate import FlightOutcome
 from mmedge_ros.pipeline.fusion_strategy import gated_pipeline
 from mmedge_ros.pipeline.perception_pipeline import (
     PerceptionPipeline,
@@ -22,7 +21,7 @@ from mmedge_ros.pipeline.perception_pipeline import (
 from mmedge_ros.pipeline.pipeline_parts import MeasurementSource, decision_fusion_source
 from mmedge_ros.records.device_profile import DeviceProfile
 from mmedge_ros.records.run_record import RunRecord
-from mmedge_ros.skipping.agreement import decisions_agree
+from mmedge_ros.skipping.box_loss import decision_loss
 from mmedge_ros.skipping.early_decision import Gating, SceneChangeParameters
 from mmedge_ros.skipping.gate import EarlyDecisionClassifier
 from mmedge_ros.skipping.gate_features import GateFeatures, OpenWindow
@@ -55,16 +54,25 @@ class LoopSettings:
     changes: SceneChangeParameters = field(default_factory=SceneChangeParameters)
     make_fusion: MakeFusion = _no_fusion
 
+    def changed(self, modality: str, rate: float, reuse: int) -> LoopSettings:
+        """Return the settings with a share of the rate of a modality, and with ``reuse``."""
+        before = self.configuration
+        parts = [
+            replace(p, rate=rate * p.rate, reuse=reuse) if p.modality == modality else p
+            for p in before.modalities
+        ]
+        return replace(self, configuration=replace(before, modalities=tuple(parts)))
+
 
 class JudgedMoment(NamedTuple):
-    """Gate features of a moment, and whether to decide then would have been right."""
+    """Gate features of a moment, and the loss to decide then, 0..1."""
 
     features: GateFeatures
-    agrees: bool
+    loss: float
 
 
 class EarlyDecision(NamedTuple):
-    """A window decided early: its features, the confidence, and whether it was right.
+    """A window decided early: its features, the confidence, and the loss, 0..1.
 
     ``early_by`` is the window end minus publication, s.
     """
@@ -72,37 +80,26 @@ class EarlyDecision(NamedTuple):
     end_ns: int
     features: GateFeatures
     confidence: float
-    agrees: bool
+    loss: float
     early_by: float
 
 
 @dataclass(frozen=True, eq=False)
 class GatedRun:
-    """A flight with a gate; ``audits`` say of each whether both decisions were equal."""
+    """A flight with a gate; ``audits`` are the losses of audited windows."""
 
     record: RunRecord
     early: tuple[EarlyDecision, ...]
     status: SkipStatus
-    audits: tuple[bool, ...]
-
-    @property
-    def outcome(self) -> FlightOutcome:
-        """What counts for a certificate."""
-        differing = sum(not decision.agrees for decision in self.early)
-        return FlightOutcome(len(self.record.decisions), len(self.early), differing)
-
-    @property
-    def rested(self) -> dict[str, int]:
-        """Units that were left out, by modality."""
-        return {modality: counts.skipped for modality, counts in self.record.units.items()}
+    audits: tuple[float, ...]
 
 
 @dataclass(frozen=True)
-class MaxScore:
-    """As sure as the best track is: what early exits by confidence do."""
+class Never:
+    """Lets nothing rest: what other ways to save are compared by."""
 
     def confidence(self, features: GateFeatures, end_ns: int) -> float:  # noqa: ARG002  # any
-        return features.highest_score
+        return 0.0
 
 
 @dataclass(frozen=True)
@@ -152,7 +149,7 @@ class FlightLoop:
         self._gated(classifier, threshold, shadows)
         full, size = self._decided(), _picture_size(self.reference())
         return [
-            JudgedMoment(features, decisions_agree(shadow, full[shadow.window_end_ns], size))
+            JudgedMoment(features, decision_loss(shadow, full[shadow.window_end_ns], size))
             for features, shadow in shadows
             if shadow.window_end_ns in full
         ]
@@ -164,7 +161,7 @@ class FlightLoop:
         shadows: list[tuple[GateFeatures, Decision]] | None,
     ) -> GatedRun:
         early_features: dict[int, tuple[GateFeatures, float]] = {}
-        audits: list[bool] = []
+        audits: list[float] = []
 
         def note(window: OpenWindow, features: GateFeatures, confidence: float) -> None:
             early_features[window.end_ns] = (features, confidence)
@@ -191,7 +188,7 @@ class FlightLoop:
             EarlyDecision(
                 decision.window_end_ns,
                 *early_features[decision.window_end_ns],
-                decisions_agree(decision, full[decision.window_end_ns], size),
+                decision_loss(decision, full[decision.window_end_ns], size),
                 -decision.latency,
             )
             for decision in record.decisions

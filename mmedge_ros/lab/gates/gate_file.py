@@ -12,11 +12,14 @@ import yaml
 
 from mmedge_ros.encoding.bundle.manifest import MANIFEST, Manifest
 from mmedge_ros.encoding.bundle.weights import sha256_of
-from mmedge_ros.lab.gates.certificate import Certificate
+from mmedge_ros.lab.gates.certificate import Certificate, FlightLoss
 from mmedge_ros.skipping import SkippingError
 from mmedge_ros.skipping.bundle_gate import NETWORK, SECTION, WEIGHTS
 from mmedge_ros.skipping.gate import Gate
 from mmedge_ros.skipping.gate_features import FIELDS
+
+# Audits compare with the usual loss, which is never nothing.
+_LEAST_LOSS = 1e-3
 
 
 def gate_bytes(gate: Gate) -> bytes:
@@ -33,6 +36,15 @@ def gate_bytes(gate: Gate) -> bytes:
         fields=np.array(FIELDS),
     )
     return buffer.getvalue()
+
+
+def _lost(total: FlightLoss) -> dict[str, float]:
+    return {
+        'early': total.early,
+        'iou_loss': round(total.iou / max(total.people, 1), 5),
+        'miss_loss': round(total.missed / max(total.held, 1), 5),
+        'early_loss': max(round(total.early_lost / max(total.early, 1), 5), _LEAST_LOSS),
+    }
 
 
 def write_bundle_gate(
@@ -60,15 +72,13 @@ def write_bundle_gate(
             'slow': list(slow),
             'thresholds': [
                 {
-                    'alpha': certificate.alpha,
+                    'delta': certificate.delta,
                     'threshold': round(certificate.threshold, 6),
                     'confidence': certificate.confidence,
-                    'method': certificate.method,
-                    'flights': certificate.flights,
-                    'early': certificate.early,
-                    'differing': certificate.differing,
+                    'seeds': certificate.seeds,
+                    **_lost(certificate.total),
                 }
-                for certificate in sorted(certificates, key=lambda c: c.alpha)
+                for certificate in sorted(certificates, key=lambda c: c.delta)
                 if certificate.holds
             ],
             **(facts or {}),

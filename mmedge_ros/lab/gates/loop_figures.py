@@ -1,169 +1,172 @@
-"""What a gate is worth: what was saved and how often it was wrong, beside what is possible."""
+"""What a flight lost with a gate, and what it saved, beside its reference."""
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from mmedge_ros.data_types import CAMERA, NS_PER_S, Decision, FloatArray
-from mmedge_ros.lab.evaluation.accuracy_samples import picture_size, stream_samples
-from mmedge_ros.lab.evaluation.mot_metrics import share
-from mmedge_ros.lab.evaluation.truth_matching import best_overlaps, counted_people, person_boxes
-from mmedge_ros.lab.gates.certificate import FlightOutcome
+from mmedge_ros.data_types import CAMERA, NS_PER_S, Decision
+from mmedge_ros.lab.evaluation.accuracy_samples import (
+    STREAM_STEP_NS,
+    PersonSamples,
+    picture_size,
+    stream_samples,
+)
+from mmedge_ros.lab.evaluation.truth_matching import MINIMUM_IOU, Mask
+from mmedge_ros.lab.gates.certificate import FlightLoss
 from mmedge_ros.lab.gates.closed_loop import GatedRun
-from mmedge_ros.records.ground_truth import GroundTruth
 from mmedge_ros.records.run_record import RunRecord
 from mmedge_ros.skipping import SkippingError
+from mmedge_ros.skipping.box_loss import box_loss, boxes_at
 
-_BINS = 10
-_QUANTILES = (0.05, 0.5, 0.95)
-_ENCODE = 'encode'
-
-
-class WindowWork(NamedTuple):
-    """One stride of a flight: ``quality`` is the reference's mean IoU at its end.
-
-    ``full`` and ``encoded`` count the slow units received in it: in the reference, and with
-    the gate.
-    """
-
-    quality: float
-    full: int
-    encoded: int
-    is_early: bool
-    differs: bool
+# Who has been in view this long without a break is held. Published boxes are late: half of the
+# IoU that counts at their own time is enough.
+_HELD_NS = NS_PER_S
+_IN_VIEW_IOU = 0.5 * MINIMUM_IOU
+# Published boxes are compared with those of the reference so often.
+_SHOWN_STEP_NS = NS_PER_S // 20
 
 
-@dataclass(frozen=True, eq=False)
-class FlightFigures:
-    """One flight with one gate. ``early_by`` is window end minus publication, s.
+class _Stream(NamedTuple):
+    """Samples of a reference every 10 ms, and which are of people whom it had in view."""
 
-    ``stream`` and ``reference_stream`` are the sum and the number of samples of streaming IoU.
-    """
-
-    outcome: FlightOutcome
-    windows: tuple[WindowWork, ...]
-    units: dict[str, dict[str, int]]
-    encoder_seconds: float
-    reference_seconds: float
-    early_by: FloatArray
-    confidences: FloatArray
-    agrees: FloatArray
-    stream: tuple[float, int] = (0.0, 0)
-    reference_stream: tuple[float, int] = (0.0, 0)
-    audits: tuple[bool, ...] = ()
-
-
-def flight_figures(
-    run: GatedRun, reference: RunRecord, slow: str = CAMERA, can_pause: bool = True
-) -> FlightFigures:
-    """Put a gated flight beside its reference.
-
-    :param can_pause: whether the source is able not to capture what need not be encoded
-    """
-    truth = reference.truth
-    size = picture_size(reference)
-    early = {decision.end_ns: decision for decision in run.early}
-    stride_ns = round(reference.stride * NS_PER_S)
-    full, encoded = (_by_window(r, slow, stride_ns) for r in (reference, run.record))
-    windows = tuple(
-        WindowWork(
-            _quality(decision, truth, size),
-            full.get(end_ns, 0),
-            encoded.get(end_ns, 0),
-            end_ns in early,
-            end_ns in early and not early[end_ns].agrees,
-        )
-        for decision in reference.decisions
-        if (end_ns := decision.window_end_ns)
-    )
-    return FlightFigures(
-        run.outcome,
-        windows,
-        _units(run.record, can_pause),
-        _encoder_seconds(run.record),
-        _encoder_seconds(reference),
-        np.array([-d.latency for d in run.record.decisions]),
-        np.array([d.confidence for d in run.early]),
-        np.array([d.agrees for d in run.early], np.float64),
-        _stream(run.record, truth),
-        _stream(reference, truth),
-        run.audits,
-    )
+    samples: PersonSamples
+    held: Mask
 
 
 @dataclass(frozen=True)
-class GateFigures:
-    """All flights together; `report` gives plain values with stable keys."""
+class FlightFigures:
+    """One flight with one rule: its loss, and encoder calls of the slow modality.
 
-    flights: Sequence[FlightFigures]
-    ceiling: float
-    name: str = ''
-    alpha: float = math.nan
-    threshold: float = math.nan
-    facts: dict[str, Any] = field(default_factory=dict)
+    ``iou`` is the sum of the streaming IoU of the reference over ``loss.people`` samples.
+    ``shown`` instants of published boxes have a loss against those of the reference of
+    ``shown_lost`` in all. ``early_by`` is the median of window end minus publication of early
+    decisions, s.
+    """
 
-    def report(self) -> dict[str, Any]:
-        """Return what stands in a report; NaN where there is nothing to divide by."""
-        early = sum(f.outcome.early for f in self.flights)
-        differing = sum(f.outcome.differing for f in self.flights)
-        windows = [w for f in self.flights for w in f.windows]
-        easy, hard = halves(windows)
-        early_by = np.concatenate([f.early_by for f in self.flights])
-        reference_seconds = sum(f.reference_seconds for f in self.flights)
-        seconds = sum(f.encoder_seconds for f in self.flights)
-        return {
-            'name': self.name,
-            'alpha': self.alpha,
-            'threshold': self.threshold,
-            'flights': len(self.flights),
-            'windows': len(windows),
-            'early': early,
-            'disagreement': share(differing, early),
-            'units': _added([f.units for f in self.flights]),
-            'saved': saved(windows),
-            'ceiling': self.ceiling,
-            'encoder_s': {'reference': reference_seconds, 'gated': seconds},
-            'decided_before_end_ms': {
-                f'p{round(100 * q)}': 1e3 * float(np.quantile(early_by, q)) for q in _QUANTILES
-            }
-            if len(early_by)
-            else {},
-            'easy_half': _half(easy),
-            'hard_half': _half(hard),
-            'reliability': reliability(
-                np.concatenate([f.confidences for f in self.flights]),
-                np.concatenate([f.agrees for f in self.flights]),
-            ),
-            'streaming_mean_iou': _mean([f.stream for f in self.flights]),
-            'reference_streaming_mean_iou': _mean([f.reference_stream for f in self.flights]),
-            'audits': sum(len(f.audits) for f in self.flights),
-            'audits_agree': share(
-                sum(sum(f.audits) for f in self.flights), sum(len(f.audits) for f in self.flights)
-            ),
-            **self.facts,
-        }
+    loss: FlightLoss
+    encoded: int
+    reference_encoded: int
+    iou: float
+    shown: int
+    shown_lost: float
+    early_by: float = math.nan
+    audits: tuple[float, ...] = ()
+
+
+class ReferenceFlight:
+    """A run in which nothing is skipped, and what others lose against it."""
+
+    def __init__(self, record: RunRecord) -> None:
+        self.record = record
+        self._size = picture_size(record)
+        self._stream: _Stream | None = None
+
+    def figures(self, run: GatedRun) -> FlightFigures:
+        """Put a run beside the reference.
+
+        :raises SkippingError: if the flight has no ground truth
+        """
+        ours, (samples, held) = self._stream_of(run.record), self._of_reference()
+        shown = [
+            box_loss(boxes_at(theirs, now_ns, self._size), boxes_at(mine, now_ns, self._size))
+            for now_ns, theirs, mine in _published(self.record, run.record)
+        ]
+        loss = FlightLoss(
+            len(samples.overlaps),
+            float(samples.overlaps.sum() - ours.overlaps.sum()),
+            int(held.sum()),
+            int(_in_view(samples)[held].sum()) - int(_in_view(ours)[held].sum()),
+            len(run.early),
+            sum(decision.loss for decision in run.early),
+        )
+        return FlightFigures(
+            loss,
+            encodes(run.record),
+            encodes(self.record),
+            float(samples.overlaps.sum()),
+            len(shown),
+            sum(shown),
+            float(np.median([d.early_by for d in run.early])) if run.early else math.nan,
+            run.audits,
+        )
+
+    def _of_reference(self) -> _Stream:
+        if self._stream is None:
+            samples = self._stream_of(self.record)
+            self._stream = _Stream(samples, held_people(samples))
+        return self._stream
+
+    def _stream_of(self, record: RunRecord) -> PersonSamples:
+        truth = self.record.truth
+        if truth is None or not truth.scenes:
+            raise SkippingError(
+                'a flight has no ground truth, against which losses are measured; use simulated '
+                'flights'
+            )
+        return stream_samples(record, truth)
+
+
+def encodes(record: RunRecord, modality: str = CAMERA) -> int:
+    """Return how often the network of a modality ran; units that were followed had none."""
+    return sum(unit.modality == modality and not unit.followed for unit in record.features)
+
+
+def saved(flights: Sequence[FlightFigures]) -> float:
+    """Return the share of the references' encodes that were left out."""
+    full = sum(flight.reference_encoded for flight in flights)
+    return 1.0 - sum(flight.encoded for flight in flights) / full if full else math.nan
+
+
+def _in_view(samples: PersonSamples) -> Mask:
+    mask: Mask = samples.overlaps >= _IN_VIEW_IOU
+    return mask
+
+
+def held_people(samples: PersonSamples) -> Mask:
+    """Mark the samples of people who were in view without a break in the second before."""
+    held, in_view = np.zeros(len(samples.ids), np.bool_), _in_view(samples)
+    for person in np.unique(samples.ids):
+        rows = np.flatnonzero(samples.ids == person)
+        since_ns: int | None = None
+        before_ns = 0
+        for row in rows:
+            now_ns = int(samples.stamps_ns[row])
+            if since_ns is not None and now_ns - before_ns > STREAM_STEP_NS:
+                since_ns = None
+            held[row] = since_ns is not None and now_ns - since_ns >= _HELD_NS
+            if not in_view[row]:
+                since_ns = None
+            elif since_ns is None:
+                since_ns = now_ns
+            before_ns = now_ns
+    return held
+
+
+def _published(one: RunRecord, other: RunRecord) -> Iterator[tuple[int, Decision, Decision]]:
+    """Yield, step by step, the newest results of two runs that were published by then."""
+    runs = [sorted(record.decisions, key=lambda d: d.published_ns) for record in (one, other)]
+    if not all(runs):
+        return
+    begin_ns = max(run[0].published_ns for run in runs)
+    end_ns = max(run[-1].published_ns for run in runs)
+    places = [0, 0]
+    for now_ns in range(begin_ns, end_ns + 1, _SHOWN_STEP_NS):
+        for number, run in enumerate(runs):
+            while places[number] + 1 < len(run) and run[places[number] + 1].published_ns <= now_ns:
+                places[number] += 1
+        yield now_ns, runs[0][places[0]], runs[1][places[1]]
 
 
 def plain_figures(figures: FlightFigures) -> dict[str, Any]:
     """Return the figures as values for JSON."""
-    return {
-        'outcome': list(figures.outcome),
-        'windows': [list(window) for window in figures.windows],
-        'units': figures.units,
-        'encoder_seconds': figures.encoder_seconds,
-        'reference_seconds': figures.reference_seconds,
-        'early_by': figures.early_by.tolist(),
-        'confidences': figures.confidences.tolist(),
-        'agrees': figures.agrees.tolist(),
-        'stream': list(figures.stream),
-        'reference_stream': list(figures.reference_stream),
-        'audits': list(figures.audits),
-    }
+    plain: dict[str, Any] = json.loads(json.dumps(asdict(figures)))
+    return plain | {'early_by': figures.early_by if math.isfinite(figures.early_by) else None}
 
 
 def read_plain_figures(plain: Mapping[str, Any]) -> FlightFigures:
@@ -172,135 +175,21 @@ def read_plain_figures(plain: Mapping[str, Any]) -> FlightFigures:
     :raises SkippingError: if they are not that
     """
     try:
+        people, iou, held, missed, early, early_lost = plain['loss']
+        early_by = plain['early_by']
         return FlightFigures(
-            FlightOutcome(*(int(count) for count in plain['outcome'])),
-            tuple(
-                WindowWork(float(quality), int(full), int(encoded), bool(early), bool(differs))
-                for quality, full, encoded, early, differs in plain['windows']
+            FlightLoss(
+                int(people), float(iou), int(held), int(missed), int(early), float(early_lost)
             ),
-            {
-                str(modality): {str(name): int(count) for name, count in counts.items()}
-                for modality, counts in plain['units'].items()
-            },
-            float(plain['encoder_seconds']),
-            float(plain['reference_seconds']),
-            np.array(plain['early_by'], np.float64),
-            np.array(plain['confidences'], np.float64),
-            np.array(plain['agrees'], np.float64),
-            _total_and_count(plain['stream']),
-            _total_and_count(plain['reference_stream']),
-            tuple(bool(agreed) for agreed in plain['audits']),
+            int(plain['encoded']),
+            int(plain['reference_encoded']),
+            float(plain['iou']),
+            int(plain['shown']),
+            float(plain['shown_lost']),
+            math.nan if early_by is None else float(early_by),
+            tuple(float(loss) for loss in plain['audits']),
         )
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as err:
         raise SkippingError(
             f'no figures of a flight with a gate ({err}); replay it again'
         ) from err
-
-
-def _total_and_count(values: Any) -> tuple[float, int]:
-    total, count = values
-    return float(total), int(count)
-
-
-def saving_ceiling(units: int, sensed_share: float) -> float:
-    """Return the largest share of slow units that the rule lets rest: 7 of 15 at 30 Hz."""
-    return (units - max(math.ceil(sensed_share * units), 1)) / units if units else 0.0
-
-
-def halves(windows: Sequence[WindowWork]) -> tuple[list[WindowWork], list[WindowWork]]:
-    """Return the easy and the hard half, by what the reference made of them."""
-    order = sorted(windows, key=lambda w: -w.quality)
-    middle = (len(order) + 1) // 2
-    return order[:middle], order[middle:]
-
-
-def saved(windows: Sequence[WindowWork]) -> float:
-    """Return the share of the reference's slow encodes that were left out."""
-    full = sum(w.full for w in windows)
-    return 1.0 - share(sum(w.encoded for w in windows), full) if full else math.nan
-
-
-def reliability(confidences: FloatArray, agrees: FloatArray) -> list[dict[str, float]]:
-    """Return, by confidence, how often early decisions were right."""
-    places = np.minimum((confidences * _BINS).astype(int), _BINS - 1)
-    return [
-        {
-            'confidence': float(confidences[places == place].mean()),
-            'agreement': float(agrees[places == place].mean()),
-            'early': int((places == place).sum()),
-        }
-        for place in range(_BINS)
-        if (places == place).any()
-    ]
-
-
-def _by_window(record: RunRecord, slow: str, stride_ns: int) -> dict[int, int]:
-    """Count the encoded slow units by the end of the stride they were received in."""
-    counts: dict[int, int] = {}
-    for unit in record.features:
-        if unit.modality == slow:
-            end_ns = -(-unit.available_ns // stride_ns) * stride_ns
-            counts[end_ns] = counts.get(end_ns, 0) + 1
-    return counts
-
-
-def _quality(decision: Decision, truth: GroundTruth | None, size: tuple[int, int]) -> float:
-    """Mean IoU of a decision at its window's end; 1 where there is no person and no box."""
-    frame = truth.frame_at(decision.window_end_ns) if truth is not None else None
-    if frame is None:
-        return 0.0
-    elapsed = (decision.window_end_ns - decision.state_ns) / NS_PER_S
-    boxes = person_boxes(decision.tracks, elapsed, size)[1]
-    people = frame.boxes[counted_people(frame)]
-    if not len(people):
-        return float(not len(boxes))
-    return float(best_overlaps(people, boxes).mean())
-
-
-def _units(record: RunRecord, can_pause: bool) -> dict[str, dict[str, int]]:
-    units = {}
-    for modality, counts in sorted(record.units.items()):
-        rested = counts.skipped
-        taken = counts.received - rested
-        units[modality] = {
-            'captured': taken if can_pause else counts.received,
-            'transferred': taken if can_pause else counts.received,
-            'encoded': counts.encoded,
-            'rested': rested,
-        }
-    return units
-
-
-def _added(parts: Sequence[dict[str, dict[str, int]]]) -> dict[str, dict[str, int]]:
-    total: dict[str, dict[str, int]] = {}
-    for part in parts:
-        for modality, counts in part.items():
-            sums = total.setdefault(modality, dict.fromkeys(counts, 0))
-            for name, count in counts.items():
-                sums[name] += count
-    return total
-
-
-def _encoder_seconds(record: RunRecord) -> float:
-    spans = [s for unit in record.features for s in unit.trail if s.stage == _ENCODE]
-    return sum(span.end_ns - span.begin_ns for span in spans) / NS_PER_S
-
-
-def _stream(record: RunRecord, truth: GroundTruth | None) -> tuple[float, int]:
-    if truth is None or not truth.scenes:
-        return 0.0, 0
-    overlaps = stream_samples(record, truth).overlaps
-    return float(overlaps.sum()), len(overlaps)
-
-
-def _half(windows: Sequence[WindowWork]) -> dict[str, float]:
-    early = sum(w.is_early for w in windows)
-    return {
-        'saved': saved(windows),
-        'early': float(early),
-        'disagreement': share(sum(w.differs for w in windows), early),
-    }
-
-
-def _mean(parts: Sequence[tuple[float, int]]) -> float:
-    return share(sum(total for total, _ in parts), sum(count for _, count in parts))

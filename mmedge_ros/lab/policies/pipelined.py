@@ -132,7 +132,7 @@ class _TimesOnly(PerceptionPipeline):
 
 
 def _times_only(settings: PolicySettings) -> _TimesOnly:
-    skipping = SkipParameters(alpha=0.0)
+    skipping = SkipParameters(delta=0.0)
     return _TimesOnly(PipelineParameters(windows=settings.windows, skipping=skipping))
 
 

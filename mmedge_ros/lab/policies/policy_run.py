@@ -156,7 +156,7 @@ def run_policy(
         parameters = PipelineParameters(
             strategy=AUTO if kind.learned else DECISION,
             windows=windows,
-            skipping=SkipParameters() if skips else SkipParameters(alpha=0.0),
+            skipping=SkipParameters() if skips else SkipParameters(delta=0.0),
         )
         return open_pipeline(bundle.folder, parameters, networks if kind.learned else None)
 

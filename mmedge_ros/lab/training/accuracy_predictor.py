@@ -42,8 +42,6 @@ PENALTIES = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, math.inf)
 _FOLDS = 8
 _MEDIAN = PROBABILITIES.index(0.5)
 _FEWEST_FLIGHTS = 3
-# Accuracy that choices may lose and count as no worse: a tenth of a point.
-NO_WORSE = 0.001
 # Limits, as shares of the load that the highest rates and levels ask for.
 SHARES = (0.16, 0.27, 0.38, 0.55, 0.68)
 
@@ -238,8 +236,8 @@ class Comparison(NamedTuple):
 
     @property
     def is_better(self) -> bool:
-        """Whether errors are smaller beyond doubt, and choices beyond doubt no worse."""
-        return self.squared[2].high < 0.0 and self.regret[2].high <= NO_WORSE
+        """Whether choices are better beyond doubt; smaller errors alone change no choice."""
+        return self.regret[2].high < 0.0
 
 
 def compare(

@@ -171,8 +171,8 @@ def loss_of(network: DenseNetwork, inputs: FloatArray, rows: Rows, loss: Loss) -
     return float(loss(torch.from_numpy(network.outputs(inputs[rows])), rows))
 
 
-def yes_or_no(labels: NDArray[np.bool_]) -> Loss:
-    """Return the cross-entropy (nats) of one logit with labels (N,)."""
+def yes_or_no(labels: NDArray[np.bool_] | FloatArray) -> Loss:
+    """Return the cross-entropy (nats) of one logit with labels (N,), or shares of yes."""
     from torch import from_numpy
     from torch.nn.functional import binary_cross_entropy_with_logits
 
@@ -208,7 +208,7 @@ def present_and_moved(present: NDArray[np.bool_], moved: FloatArray) -> Loss:
     return loss
 
 
-def log_odds(labels: NDArray[np.bool_], least: float = 0.01) -> float:
+def log_odds(labels: NDArray[np.bool_] | FloatArray, least: float = 0.01) -> float:
     """Return the logit of the share of labels that are true, which is kept off 0 and 1."""
     share = float(np.clip(labels.mean(), least, 1.0 - least))
     return float(np.log(share / (1.0 - share)))

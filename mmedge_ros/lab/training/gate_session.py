@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,11 +14,10 @@ from mmedge_ros.data_types import CAMERA, RADAR, Configuration, ModalityConfigur
 from mmedge_ros.lab.evaluation.bundle_evaluation import NOMINAL
 from mmedge_ros.lab.evaluation.bundle_under_test import BundleUnderTest, open_bundle
 from mmedge_ros.lab.evaluation.flight_bootstrap import flight_seeds
-from mmedge_ros.lab.gates.certificate import FEWEST_FLIGHTS, STUDENT, Certificate
+from mmedge_ros.lab.gates.certificate import FEWEST_SEEDS, Certificate
 from mmedge_ros.lab.gates.gate_file import write_bundle_gate
 from mmedge_ros.lab.gates.gate_report import (
-    ALPHAS,
-    SPLIT_ALPHAS,
+    DELTAS,
     GateEvidence,
     gate_report,
     write_gate_report,
@@ -70,7 +70,7 @@ class GateRequest:
 
     ``test`` judges only; without it the report shows the calibration set. ``shifted`` are flights
     of another kind: the report counts the audits until the gate notices. ``level`` is that of
-    the camera ('' for one model that serves every level); ``alpha`` is the share that must be
+    the camera ('' for one model that serves every level); ``delta`` is the loss that must be
     certified for a gate to be written at all.
     """
 
@@ -83,9 +83,8 @@ class GateRequest:
     shifted: Path | None = None
     level: str = 'medium'
     strategy: str = ''
-    alpha: float = 0.05
+    delta: float = 0.01
     confidence: float = 0.9
-    method: str = STUDENT
     settings: GateTrainingSettings = field(default_factory=GateTrainingSettings)
     jobs: int = 1
 
@@ -122,7 +121,7 @@ def build_gate(request: GateRequest, report: Report) -> dict[str, Any]:
     )
     name, own = gate_name(fit.gate), gate_trials(fit.gate)
     judged = flights.get(TEST, [])
-    trials = [*own, *rival_trials()]
+    trials = [*own, *rival_trials(fit.gate)]
     calibrated = tested = replay_trials(
         flights[CALIBRATION],
         own if judged else trials,
@@ -139,8 +138,7 @@ def build_gate(request: GateRequest, report: Report) -> dict[str, Any]:
     }
     table = table_of(own, calibrated, seeds[CALIBRATION])
     certificates = [
-        table.certified(alpha, request.confidence, request.method)
-        for alpha in sorted({*ALPHAS, request.alpha})
+        table.certified(delta, request.confidence) for delta in sorted({*DELTAS, request.delta})
     ]
     judges = seeds[TEST if judged else CALIBRATION]
     pool = table
@@ -152,14 +150,14 @@ def build_gate(request: GateRequest, report: Report) -> dict[str, Any]:
         {t.key: [flight[t.key] for flight in tested] for t in trials if t not in own},
         tuple(certificates),
         {
-            alpha: tuple(
-                across_splits(pool, alpha, _SPLITS, request.confidence, request.method)
-                if len(set(pool.seeds)) >= 2 * FEWEST_FLIGHTS
+            delta: tuple(
+                across_splits(pool, delta, _SPLITS, request.confidence)
+                if len(set(pool.seeds)) >= 2 * FEWEST_SEEDS
                 else ()
             )
-            for alpha in SPLIT_ALPHAS
+            for delta in DELTAS
         },
-        request.alpha,
+        request.delta,
         _audits(request, flights, fit, certificates),
         judges,
     )
@@ -169,7 +167,7 @@ def build_gate(request: GateRequest, report: Report) -> dict[str, Any]:
     }
     write_gate_report(content, request.report)
     holding = [certificate for certificate in certificates if certificate.holds]
-    if any(certificate.alpha <= request.alpha for certificate in holding):
+    if any(certificate.delta <= request.delta for certificate in holding):
         _write_bundle(request, fit, strategy, holding)
     return content
 
@@ -190,21 +188,21 @@ def _audits(
     flights: Mapping[str, Sequence[GateFlight]],
     fit: GateFit,
     certificates: Sequence[Certificate],
-) -> dict[str, list[tuple[bool, ...]]]:
+) -> dict[str, list[tuple[float, ...]]]:
     """Replay flights with audits, by set; {} where there is no shifted set, or no threshold."""
     threshold = next(
-        (c.threshold for c in certificates if c.holds and c.alpha == request.alpha), None
+        (c.threshold for c in certificates if c.holds and c.delta == request.delta), None
     )
     if threshold is None or SHIFTED not in flights:
         return {}
     trial = Trial(AUDITED, threshold, fit.gate, threshold)
-    audits = AuditParameters(share=_AUDITED_SHARE)
+    # Alarms are raised later, by all flights of a set.
+    audits = AuditParameters(share=_AUDITED_SHARE, alarm=math.inf)
     usual = TEST if TEST in flights else CALIBRATION
     outcomes = {}
     for name in (usual, SHIFTED):
         audited = [
-            replace(flight, skipping=SkipParameters(alpha=request.alpha, audits=audits))
-            for flight in flights[name]
+            replace(flight, skipping=SkipParameters(audits=audits)) for flight in flights[name]
         ]
         figures = replay_trials(
             audited, [trial], gate_name(fit.gate), request.jobs, lambda *_: None
@@ -255,9 +253,9 @@ def _flights(
                 GateFlight(path, len(folders), bundle, strategy, (configuration,), kept)
             )
     count = len(set(flight_seeds([flight.path for flight in flights[CALIBRATION]])))
-    if count < FEWEST_FLIGHTS:
+    if count < FEWEST_SEEDS:
         raise TrainingError(
-            f'{request.calibration} holds flights of {count} seeds; fewer than {FEWEST_FLIGHTS} '
+            f'{request.calibration} holds flights of {count} seeds; fewer than {FEWEST_SEEDS} '
             'certify nothing'
         )
     return flights
@@ -276,7 +274,6 @@ def _described(
         'fit': {name: value for name, value in fit._asdict().items() if name != 'gate'},
         'calibration_flights': table.flights,
         'confidence': request.confidence,
-        'method': request.method,
     }
 
 

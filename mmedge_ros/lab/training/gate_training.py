@@ -52,29 +52,29 @@ _LOOK = 5
 
 @dataclass(frozen=True, eq=False)
 class GateSamples:
-    """Gate features (N, F), whether the reference decided the same (N,), and the flight (N,).
+    """Gate features (N, F), what of the reference's decision was kept (N,), and the flight (N,).
 
     ``flights`` are numbers; samples of one flight belong together.
     """
 
     features: FloatArray
-    agrees: NDArray[np.bool_]
+    kept: FloatArray
     flights: NDArray[np.int64]
 
     def __len__(self) -> int:
-        return len(self.agrees)
+        return len(self.kept)
 
     def of(self, flights: Iterable[int]) -> GateSamples:
         """Return the samples of some flights."""
         chosen = np.isin(self.flights, list(flights))
-        return GateSamples(self.features[chosen], self.agrees[chosen], self.flights[chosen])
+        return GateSamples(self.features[chosen], self.kept[chosen], self.flights[chosen])
 
 
 def joined(parts: Sequence[GateSamples]) -> GateSamples:
     """Put samples together."""
     return GateSamples(
         np.concatenate([part.features for part in parts]),
-        np.concatenate([part.agrees for part in parts]),
+        np.concatenate([part.kept for part in parts]),
         np.concatenate([part.flights for part in parts]),
     )
 
@@ -102,7 +102,7 @@ def collect_samples(
             moments += loop.judged(AtRandom(share, seed + place), 0.5)
     return GateSamples(
         np.array([moment.features.vector() for moment in moments]).reshape(-1, len(FIELDS)),
-        np.array([moment.agrees for moment in moments], np.bool_),
+        np.array([1.0 - moment.loss for moment in moments]),
         np.full(len(moments), number, np.int64),
     )
 
@@ -138,8 +138,10 @@ class GateFlight:
     def trials_path(self, name: str) -> Path:
         return self.folder / f'{self.path.name}.{name}.json'
 
-    def encoded(self) -> EncodedFlight:
+    def encoded(self, *, with_greys: bool = False) -> EncodedFlight:
         """Read the flight and encode it with every level that is replayed.
+
+        :param with_greys: for replays with ``reuse``
 
         :raises ReplayError: if it cannot be read
         :raises EncodingError: if the bundle cannot be used
@@ -150,7 +152,8 @@ class GateFlight:
         }
         with Recording(self.path) as recording:
             flight = load_flight(recording, PipelineParameters())
-            encode_flight(flight, recording, self.bundle.encoders(), wanted)
+            encoders = self.bundle.encoders()
+            encode_flight(flight, recording, encoders, wanted, with_greys=with_greys)
         return flight
 
     def settings(self) -> LoopSettings:
@@ -172,7 +175,7 @@ class GateFlight:
 def _fusion_maker(bundle: BundleUnderTest, parameters: PipelineParameters) -> MakeFusion:
     networks = bundle.networks()
     # A gate that is there already plays no part: it is trained anew.
-    ungated = replace(parameters, skipping=SkipParameters(alpha=0.0))
+    ungated = replace(parameters, skipping=SkipParameters(delta=0.0))
 
     def make() -> FeatureFusion | None:
         return open_pipeline(bundle.folder, ungated, networks).feature_fusion
@@ -194,7 +197,7 @@ def collect(task: GateFlight, on_share: OnShare, shares: Sequence[float] = SHARE
             shares,
             100 * task.number,
         )
-        arrays = {'questions': samples.features, 'agrees': samples.agrees}
+        arrays = {'questions': samples.features, 'kept': samples.kept}
         keep_arrays(task.samples_path, {**arrays, 'fields': np.array(FIELDS)})
     on_share(1.0)
 
@@ -207,8 +210,8 @@ def collected(task: GateFlight) -> GateSamples:
     arrays = kept_arrays(task.samples_path)
     if arrays is None or tuple(arrays['fields'].tolist()) != FIELDS:
         raise missing(task.samples_path)
-    agrees = arrays['agrees'].astype(bool)
-    return GateSamples(arrays['questions'], agrees, np.full(len(agrees), task.number))
+    kept = arrays['kept']
+    return GateSamples(arrays['questions'], kept, np.full(len(kept), task.number))
 
 
 @dataclass(frozen=True)
@@ -241,7 +244,7 @@ def train_gate(samples: GateSamples, settings: GateTrainingSettings | None = Non
     p = settings or GateTrainingSettings()
     flights = np.unique(samples.flights)
     require_enough(len(samples), len(flights))
-    if samples.agrees.all() or not samples.agrees.any():
+    if samples.kept.min() == samples.kept.max():
         raise TrainingError(
             'all early decisions turned out the same way, there is nothing to learn; replay '
             'flights with more happening in them'
@@ -250,11 +253,11 @@ def train_gate(samples: GateSamples, settings: GateTrainingSettings | None = Non
     held = np.random.default_rng(p.seed).permutation(flights)[:count]
     judged = samples.of(held)
     rows = np.flatnonzero(~np.isin(samples.flights, held))
-    learned = samples.agrees[rows]
+    learned = samples.kept[rows]
     networks = train_dense(
         samples.features,
         rows,
-        yes_or_no(samples.agrees),
+        yes_or_no(samples.kept),
         np.array([log_odds(learned, 1e-3)]),
         p,
         _LOOK,
@@ -272,14 +275,14 @@ def train_gate(samples: GateSamples, settings: GateTrainingSettings | None = Non
         len(samples),
         len(flights),
         losses[best],
-        _cross_entropy(constant, judged.agrees),
+        _cross_entropy(constant, judged.kept),
     )
 
 
 def gate_loss(gate: Gate, samples: GateSamples) -> float:
     """Return the mean cross-entropy of a gate, nats."""
-    return _cross_entropy(gate.logits(samples.features), samples.agrees)
+    return _cross_entropy(gate.logits(samples.features), samples.kept)
 
 
-def _cross_entropy(logits: FloatArray, agrees: NDArray[np.bool_]) -> float:
-    return float(np.logaddexp(0.0, np.where(agrees, -logits, logits)).mean())
+def _cross_entropy(logits: FloatArray, kept: FloatArray) -> float:
+    return float((np.logaddexp(0.0, logits) - kept * logits).mean())

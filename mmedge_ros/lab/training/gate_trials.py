@@ -16,12 +16,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mmedge_ros.lab.gates.certificate import STUDENT, Certificate, FlightOutcome, certify
-from mmedge_ros.lab.gates.closed_loop import AtRandom, FlightLoop, MaxScore
+from mmedge_ros.data_types import CAMERA
+from mmedge_ros.lab.gates.certificate import Certificate, FlightLoss, certify, total
+from mmedge_ros.lab.gates.closed_loop import FlightLoop, Never
 from mmedge_ros.lab.gates.gate_file import gate_bytes
+from mmedge_ros.lab.gates.gate_report import BOTH, GATE, REUSE, THINNED
 from mmedge_ros.lab.gates.loop_figures import (
     FlightFigures,
-    flight_figures,
+    ReferenceFlight,
     plain_figures,
     read_plain_figures,
     saved,
@@ -33,27 +35,32 @@ from mmedge_ros.skipping import SkippingError
 from mmedge_ros.skipping.gate import EarlyDecisionClassifier, Gate
 from mmedge_ros.skipping.gate_features import GateFeatures
 
-GATE, MAX_SCORE, RANDOM, AUDITED = 'gate', 'max_score', 'random', 'audited'
-# Evenly spaced logits from 0.993 to 0.38, 0.5 among them; fixed before any flight is looked at.
+AUDITED = 'audited'
+# Evenly spaced logits from 0.953 to 0.38, 0.5 among them; fixed before any flight is looked at.
 THRESHOLDS: tuple[float, ...] = tuple(
-    float(1.0 / (1.0 + np.exp(-logit))) for logit in np.linspace(5.0, -0.5, 12)
+    float(1.0 / (1.0 + np.exp(-logit))) for logit in np.linspace(3.0, -0.5, 8)
 )
-# From hardly ever to nearly always: one of each will save about as much as the gate.
-RANDOM_SHARES = (0.02, 0.05, 0.12, 0.3)
-SCORES = (0.9, 0.8, 0.7, 0.6)
+# Of the camera's usual rate; every n-th picture is encoded, and others are followed.
+RATES = (24 / 30, 20 / 30)
+REUSES = (2, 3)
+# The gate is also tried on top of this, at every so many of its thresholds.
+_UNDER_GATE, _EVERY = 2, 3
 _LARGEST_FILE = 50 << 20
 
 
 class Trial(NamedTuple):
     """A rule at a threshold; of one rule those with larger values save less.
 
-    ``value`` identifies a trial of a rule: a threshold, or 1 - the share of early decisions.
+    ``value`` identifies a trial of a rule: a threshold, a share of the camera's rate, or
+    1 / reuse. ``rate`` is that share, ``reuse`` is as in a configuration.
     """
 
     rule: str
     value: float
     classifier: EarlyDecisionClassifier
     threshold: float
+    rate: float = 1.0
+    reuse: int = 1
 
     @property
     def key(self) -> str:
@@ -65,11 +72,14 @@ def gate_trials(gate: Gate, thresholds: Sequence[float] = THRESHOLDS) -> list[Tr
     return [Trial(GATE, threshold, gate, threshold) for threshold in thresholds]
 
 
-def rival_trials(seed: int = 0) -> list[Trial]:
-    """Return the rules the gate is compared with."""
-    scores = [Trial(MAX_SCORE, score, MaxScore(), score) for score in SCORES]
-    chances = [Trial(RANDOM, 1.0 - s, AtRandom(s, seed), 0.5) for s in RANDOM_SHARES]
-    return [*scores, *chances]
+def rival_trials(gate: Gate) -> list[Trial]:
+    """Return the rules the gate is compared with, and the gate on top of one of them."""
+    never = Never()
+    return [
+        *[Trial(THINNED, rate, never, 1.0, rate=rate) for rate in RATES],
+        *[Trial(REUSE, 1.0 / reuse, never, 1.0, reuse=reuse) for reuse in REUSES],
+        *[Trial(BOTH, t, gate, t, reuse=_UNDER_GATE) for t in THRESHOLDS[1::_EVERY]],
+    ]
 
 
 def gate_name(gate: Gate) -> str:
@@ -100,17 +110,24 @@ def try_all(task: GateFlight, trials: Sequence[Trial], name: str, on_share: OnSh
     known = _read(path) if path.is_file() else {}
     todo = [trial for trial in trials if trial.key not in known]
     if todo:
-        loop = FlightLoop(task.encoded(), task.settings())
-        reference = loop.reference()
+        settings = task.settings()
+        flight = task.encoded(with_greys=any(trial.reuse > 1 for trial in todo))
+        usual = FlightLoop(flight, settings)
+        reference = ReferenceFlight(usual.reference())
+        loops = {(1.0, 1): usual}
         quiet: dict[str, tuple[float, dict[str, Any]]] = {}
         for place, trial in enumerate(sorted(todo, key=lambda t: (t.rule, -t.value))):
             # A higher threshold than any confidence of a run gives that run again.
             highest, plain = quiet.get(trial.rule, (np.inf, {}))
             if not highest < trial.threshold:
                 recording = _Recording(trial.classifier)
-                run = loop.gated(recording, trial.threshold)
-                plain = plain_figures(flight_figures(run, reference))
-                if not run.early and trial.rule != RANDOM:
+                way = (trial.rate, trial.reuse)
+                if way not in loops:
+                    own = settings.changed(CAMERA, *way)
+                    loops[way] = FlightLoop(flight, own, reference.record)
+                run = loops[way].gated(recording, trial.threshold)
+                plain = plain_figures(reference.figures(run))
+                if not run.early and trial.rule in (GATE, BOTH):
                     quiet[trial.rule] = recording.highest, plain
             known[trial.key] = plain
             write_whole(path, json.dumps(known).encode())
@@ -168,21 +185,18 @@ class Table(NamedTuple):
         places = [place for place, known in enumerate(self.thresholds) if known == threshold]
         return self.rows[places[0]] if places else ()
 
-    def certified(
-        self, alpha: float, confidence: float = 0.9, method: str = STUDENT
-    ) -> Certificate:
+    def certified(self, delta: float, confidence: float = 0.9) -> Certificate:
         """Find the least careful threshold that keeps the promise in these flights.
 
         :raises SkippingError: for anything that cannot be tested
         """
-        outcomes = [self._by_seed(row) for row in self.rows]
-        return certify(self.thresholds, outcomes, alpha, confidence, method)
+        losses = [self._by_seed(row) for row in self.rows]
+        return certify(self.thresholds, losses, delta, confidence)
 
-    def _by_seed(self, row: Sequence[FlightFigures]) -> list[FlightOutcome]:
-        sums = {seed: FlightOutcome(0, 0, 0) for seed in self.seeds}
+    def _by_seed(self, row: Sequence[FlightFigures]) -> list[FlightLoss]:
+        sums = {seed: FlightLoss() for seed in self.seeds}
         for seed, flight in zip(self.seeds, row, strict=True):
-            pairs = zip(sums[seed], flight.outcome, strict=True)
-            sums[seed] = FlightOutcome(*(one + other for one, other in pairs))
+            sums[seed] = sums[seed].plus(flight.loss)
         return list(sums.values())
 
 
@@ -193,15 +207,8 @@ class SplitResult(NamedTuple):
     """
 
     certificate: Certificate
-    early: int
-    differing: int
-    windows: int
+    loss: FlightLoss
     saved: float
-
-    @property
-    def disagreement(self) -> float:
-        """Share of early decisions that differ in flights that certified nothing."""
-        return self.differing / self.early if self.early else 0.0
 
 
 def replay_trials(
@@ -242,10 +249,9 @@ def table_of(
 
 def across_splits(
     table: Table,
-    alpha: float,
+    delta: float,
     splits: int = 10,
     confidence: float = 0.9,
-    method: str = STUDENT,
     seed: int = 0,
 ) -> list[SplitResult]:
     """Certify with the flights of a random half of the seeds and judge on the other half's.
@@ -260,16 +266,8 @@ def across_splits(
     for _ in range(splits):
         order = [seeds[place] for place in random.permutation(len(seeds))]
         half = (len(order) + 1) // 2
-        certificate = table.of(order[:half]).certified(alpha, confidence, method)
+        certificate = table.of(order[:half]).certified(delta, confidence)
         tested = table.of(order[half:]).at(certificate.threshold)
-        windows = [window for flight in tested for window in flight.windows]
-        results.append(
-            SplitResult(
-                certificate,
-                sum(flight.outcome.early for flight in tested),
-                sum(flight.outcome.differing for flight in tested),
-                len(windows),
-                saved(windows) if windows else 0.0,
-            )
-        )
+        lost = total([flight.loss for flight in tested])
+        results.append(SplitResult(certificate, lost, saved(tested) if tested else 0.0))
     return results

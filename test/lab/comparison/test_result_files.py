@@ -46,8 +46,8 @@ def test_the_kind_of_a_report_follows_from_its_content(tmp_path: Path) -> None:
     result = read_results([folders[2], folders[0] / 'report.json', folders[1]])
     gate, ablations, predictor = (result[name] for name in REPORTS)
     assert isinstance(gate, GateResult)
-    assert gate.disagreement.value == pytest.approx(1 / 40)
-    assert gate.early == 240
+    assert gate.loss.value == pytest.approx(0.00425)
+    assert gate.early == 120
     assert gate.command == (
         'mmedge train gate people --train train --calibration calibration --test test --out BUNDLE'
     )
@@ -55,7 +55,7 @@ def test_the_kind_of_a_report_follows_from_its_content(tmp_path: Path) -> None:
     assert ablations.last_unit.value == pytest.approx(ablations.full * 0.2, abs=1e-3)
     assert ablations.last_unit.low > 0.0
     assert isinstance(predictor, PredictorResult)
-    assert predictor.squared == (-0.005, -0.008, -0.002)
+    assert predictor.regret == (-0.005, -0.008, -0.002)
     assert predictor.is_used
 
 
@@ -65,7 +65,7 @@ def test_a_bundle_keeps_results_and_everything_else_it_holds(tmp_path: Path) -> 
     assert bundle_results(bundle) == {}
     before = manifest.read_text()
     first = read_results([made.written(tmp_path / 'gate', made.gate())])
-    second = read_results([made.written(tmp_path / 'again', made.gate(2))])
+    second = read_results([made.written(tmp_path / 'again', made.gate(0.02))])
     other = read_results([made.written(tmp_path / 'ablations', made.ablations())])
     enter_results(bundle, first)
     enter_results(bundle, other)
@@ -140,8 +140,8 @@ def test_whatever_a_report_holds_it_is_read_or_refused(kind: str, data: st.DataO
         KINDS[kind].read(Fields('here', content))
 
 
-def test_a_gate_without_a_rule_or_a_threshold_is_refused() -> None:
-    for name in ('rules', 'thresholds'):
+def test_a_gate_without_its_figures_is_refused() -> None:
+    for name in ('ours', 'against'):
         with pytest.raises(EvaluationError, match=rf'^here: {name} is \[\]'):
             KINDS['gate'].read(Fields('here', {**made.gate(), name: []}))
 

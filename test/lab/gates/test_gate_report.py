@@ -12,17 +12,20 @@ import pytest
 from hand_made_gate_figures import flight
 from page_outline import PageOutline
 
+from mmedge_ros.lab.evaluation.flight_bootstrap import Drawings
 from mmedge_ros.lab.gates import gate_figures
-from mmedge_ros.lab.gates.certificate import Certificate
+from mmedge_ros.lab.gates.certificate import Certificate, FlightLoss
 from mmedge_ros.lab.gates.gate_figures import GATE_FIGURES, draw_gate
 from mmedge_ros.lab.gates.gate_report import (
     PAGE,
     GateEvidence,
+    beside,
     gate_report,
     gate_summary,
     render_gate_page,
     write_gate_report,
 )
+from mmedge_ros.lab.gates.loop_figures import FlightFigures
 from mmedge_ros.lab.reporting.figure_style import render
 from mmedge_ros.lab.reporting.report_files import REPORT
 
@@ -42,40 +45,43 @@ DESCRIBED = {
     },
     'calibration_flights': 12,
     'confidence': 0.9,
-    'method': 'student',
 }
+KNOWN = FlightLoss(6000, 30.0, 3000, 0, 120, 12.0)
 
 
 class Split(NamedTuple):
     certificate: Certificate
-    early: int
-    differing: int
+    loss: FlightLoss
     saved: float
 
 
-def certificate(alpha: float, threshold: float) -> Certificate:
-    return Certificate(alpha, 0.9, 'student', threshold, 12, 240, 6, 0.04)
+def certificate(delta: float, threshold: float) -> Certificate:
+    return Certificate(delta, 0.9, threshold, 12, KNOWN, 0.04)
 
 
-def evidence(threshold: float = 0.9) -> GateEvidence:
-    """Six flights at two thresholds; 0.9 is right more often and saves less."""
-    none = Split(certificate(0.05, math.inf), 0, 0, 0.0)
-    good, bad = (Split(certificate(0.05, 0.9), 100, wrong, 0.2) for wrong in (4, 6))
+def flights(lost: float, saved: float) -> tuple[FlightFigures, ...]:
+    return tuple(flight(lost + 0.001 * number, saved) for number in range(6))
+
+
+def evidence(threshold: float = 0.9, saved: float = 0.2) -> GateEvidence:
+    """Six flights; the gate loses half a point, where thinning loses a whole one."""
+    none, good, bad = (
+        Split(certificate(0.01, limit), FlightLoss(1000, lost, 500, 0, 20, 2.0), 0.2 * (lost > 0))
+        for limit, lost in ((math.inf, 0.0), (0.9, 4.0), (0.9, 12.0))
+    )
     return GateEvidence(
-        (
-            tuple(flight(early=20, differing=n % 2, confidence=0.95) for n in range(6)),
-            tuple(flight(early=30, differing=6, confidence=0.6) for _ in range(6)),
-        ),
+        (flights(0.0025, saved), flights(0.05, 0.4)),
         (0.9, 0.5),
         {
-            'random 0.95': [flight(early=5, differing=2)] * 6,
-            'random 0.8': [flight(early=18, differing=9)] * 6,
-            'max_score 0.7': [flight(early=25, differing=8)] * 6,
+            'thinned 0.8': flights(0.0075, 0.2),
+            'thinned 0.5': flights(0.1, 0.5),
+            'reuse 0.5': flights(0.0025, 0.5),
+            'gate on reuse 0.9': flights(0.0, 0.5),
         },
-        (certificate(0.02, math.inf), certificate(0.05, threshold)),
-        {0.02: (), 0.05: (none, good, bad)},
-        0.05,
-        {'test': [(True,) * 20] * 3, 'shifted': [(True, False, False) * 5] * 3},
+        (certificate(0.005, math.inf), certificate(0.01, threshold)),
+        {0.005: (), 0.01: (none, good, bad)},
+        0.01,
+        {'test': [(0.1,) * 20] * 3, 'shifted': [(0.2, 1.0, 0.6) * 5] * 3},
     )
 
 
@@ -87,70 +93,74 @@ def _coarse(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
-def reported(threshold: float = 0.9) -> dict[str, Any]:
-    return DESCRIBED | gate_report(evidence(threshold))
+def reported(threshold: float = 0.9, saved: float = 0.2) -> dict[str, Any]:
+    return DESCRIBED | gate_report(evidence(threshold, saved))
 
 
 def test_the_certified_threshold_speaks_for_the_gate() -> None:
     report = reported()
-    rules = {row['name']: row for row in report['rules']}
-    ours = rules['ours']
+    ours = report['ours']
     assert report['certified']
-    assert ours['threshold'] == 0.9
-    assert ours['disagreement'] == pytest.approx(3 / 120)
-    assert ours['saved'] == pytest.approx(20 / 120, abs=1e-4)
-    assert ours['saved_interval'] == [ours['saved']] * 2
-    low, high = ours['disagreement_interval']
-    assert low < ours['disagreement'] < high
-    assert ours['easy_half']['saved'] == pytest.approx(1 / 3, abs=1e-4)
-    assert ours['hard_half']['saved'] == 0.0
-    assert rules['fixed']['disagreement'] == pytest.approx(0.2)
-    assert ours['saving_decisions'] == {'early': 120, 'disagreement': ours['disagreement']}
+    assert ours['value'] == 0.9
+    assert ours['saved']['value'] == pytest.approx(0.2)
+    assert ours['iou_loss']['value'] == pytest.approx(0.005)
+    assert ours['iou_loss']['low'] < 0.005 < ours['iou_loss']['high']
+    assert ours['shown_loss'] == pytest.approx(0.08)
 
 
 def test_the_intervals_are_drawn_by_seed() -> None:
-    def interval_of(seeds: tuple[str, ...]) -> list[float | None]:
-        report = gate_report(replace(evidence(), seeds=seeds))
-        found: list[float | None] = report['rules'][0]['disagreement_interval']
-        return found
+    def width_of(seeds: tuple[str, ...]) -> float | None:
+        found = gate_report(replace(evidence(), seeds=seeds))['ours']['iou_loss']
+        return None if found['low'] is None else found['high'] - found['low']
 
-    apart, in_pairs = interval_of(()), interval_of(('a', 'b', 'a', 'b', 'a', 'b'))
-    assert apart == interval_of(tuple('abcdef'))
-    assert in_pairs[1] - in_pairs[0] > apart[1] - apart[0]
-    assert interval_of(('same',) * 6) == [None, None]
-
-
-def test_a_rival_is_shown_where_it_saves_as_much() -> None:
-    rules = {row['name']: row for row in reported()['rules']}
-    assert rules['random']['threshold'] == 0.8
-    assert rules['max_score']['threshold'] == 0.7
+    apart, in_halves = width_of(()), width_of(('a', 'a', 'a', 'b', 'b', 'b'))
+    assert apart == width_of(tuple('abcdef'))
+    assert in_halves > apart
+    assert width_of(('same',) * 6) is None
 
 
-def test_the_change_of_streaming_iou_has_an_interval() -> None:
-    change = reported()['rules'][0]['streaming_difference']
-    assert change['low'] < change['value'] < change['high'] <= 0.0
-    assert change['value'] == pytest.approx(-0.01 * 3 / 240, abs=1e-5)
+def test_rivals_are_compared_at_as_many_encodes() -> None:
+    drawings = Drawings.of(range(6))
+    rows = [flights(0.01, 0.2), flights(0.04, 0.5)]
+    between = beside(flights(0.02, 0.35), rows, drawings)
+    assert between.value == pytest.approx(0.02 - 0.025)
+    assert between.high < 0.0
+    # Saving nothing loses nothing.
+    little = beside([flight(0.004, 0.1)] * 6, [[flight(0.01, 0.2)] * 6], drawings)
+    assert little.value == pytest.approx(0.004 - 0.005)
+
+
+def test_a_gate_is_worth_flying_where_it_saves_enough_and_loses_least() -> None:
+    assert reported()['ships']
+    assert 'is worth flying' in gate_summary(reported())
+    assert not reported(saved=0.09)['ships']
+    assert not reported(math.inf)['ships']
+    slower = replace(evidence(), rivals={**evidence().rivals, 'thinned 0.8': flights(0.0, 0.2)})
+    assert not gate_report(slower)['ships']
+    more = {**evidence().rivals, 'gate on reuse 0.9': flights(0.004, 0.5)}
+    assert not gate_report(replace(evidence(), rivals=more))['ships']
+    assert 'not worth flying' in gate_summary(reported(saved=0.09))
 
 
 def test_splits_that_certify_nothing_save_nothing() -> None:
-    row = next(row for row in reported()['splits'] if row['alpha'] == 0.05)
+    row = next(row for row in reported()['splits'] if row['delta'] == 0.01)
     assert (row['splits'], row['certified'], row['kept']) == (3, 2, 1)
     assert row['saved'] == pytest.approx(0.4 / 3, abs=1e-4)
-    assert row['disagreements'] == [0.04, 0.06]
+    assert row['largest_iou_loss'] == pytest.approx(0.012)
 
 
 def test_audits_of_other_flights_raise_an_alarm() -> None:
     usual, shifted = reported()['drift']
-    assert (usual['set'], usual['audits'], usual['agreement']) == ('test', 60, 1.0)
+    assert (usual['set'], usual['audits'], usual['loss']) == ('test', 60, 0.1)
     assert usual['first_alarm'] is usual['off'] is None
-    assert 3 <= shifted['first_alarm'] < shifted['off'] <= 45
-    assert shifted['agreement'] == pytest.approx(1 / 3, abs=1e-4)
+    assert 2 <= shifted['first_alarm'] < shifted['off'] <= 45
+    assert shifted['loss'] == pytest.approx(0.6)
 
 
 def test_without_a_certificate_nothing_is_claimed() -> None:
     report = reported(math.inf)
     assert not report['certified']
-    assert [row['name'] for row in report['rules']] == ['fixed', 'max_score', 'random']
+    assert report['ours']['value'] == 0.5
     assert 'No threshold is certified' in gate_summary(report)
     render_gate_page(report, draw_gate(report))
 
@@ -164,7 +174,7 @@ def test_everything_is_drawn_and_written(tmp_path: Path) -> None:
     for name in GATE_FIGURES:
         assert (tmp_path / name).read_bytes().startswith(b'\x89PNG')
     assert page.count('data:image/png;base64,') >= len(GATE_FIGURES)
-    assert 'at random' in PageOutline(page).text
+    assert 'this gate on reuse 2' in PageOutline(page).text
 
 
 def test_foreign_text_on_the_page_stays_text() -> None:

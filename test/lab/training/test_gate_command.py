@@ -12,9 +12,10 @@ from truth_fixtures import write_short_flights
 from typer.testing import CliRunner, Result
 
 from mmedge_ros.commands.train import train_app
+from mmedge_ros.lab.gates.gate_report import THINNED
 from mmedge_ros.lab.training import gate_session
 from mmedge_ros.lab.training.gate_training import GateFit
-from mmedge_ros.lab.training.gate_trials import RANDOM, gate_trials, rival_trials
+from mmedge_ros.lab.training.gate_trials import gate_trials, rival_trials
 from mmedge_ros.skipping.bundle_gate import bundle_gate
 from mmedge_ros.skipping.gate import Gate
 from mmedge_ros.skipping.gate_features import FIELDS
@@ -38,7 +39,7 @@ def place(tmp_path: Path) -> Path:
 def test_the_help_names_the_options() -> None:
     done = CliRunner().invoke(train_app, ['gate', '--help'], env={'COLUMNS': '120'})
     assert done.exit_code == 0
-    for option in ('--train', '--calibration', '--test', '--alpha', '--method', '--report'):
+    for option in ('--train', '--calibration', '--test', '--delta', '--report'):
         assert option in done.stdout
 
 
@@ -93,26 +94,28 @@ def always_sure(monkeypatch: pytest.MonkeyPatch) -> None:
     fit = GateFit(yes, 5, 100, 3, 0.4, 0.6)
     monkeypatch.setattr(gate_session, 'make_gate', lambda *_: fit)
     monkeypatch.setattr(gate_session, 'gate_trials', lambda gate: gate_trials(gate, (0.9,)))
-    rivals = [next(trial for trial in rival_trials() if trial.rule == RANDOM)]
-    monkeypatch.setattr(gate_session, 'rival_trials', lambda: rivals)
+    rivals = [next(trial for trial in rival_trials(yes) if trial.rule == THINNED)]
+    monkeypatch.setattr(gate_session, 'rival_trials', lambda _: rivals)
 
 
 @pytest.mark.usefixtures('always_sure')
 def test_a_certified_gate_is_in_a_copy_of_the_bundle(place: Path) -> None:
     write_short_flights(place / 'samples', 1, 0.5)
     write_short_flights(place / 'calibration', 10, 1.3)
-    refused = run(place, '--alpha', '0.001')
+    refused = run(place, '--delta', '0.001')
     assert refused.exit_code == 1
     assert 'no bundle was written' in refused.stderr
     assert not (place / 'out').exists()
     assert (place / 'report/report.html').is_file()
     # What was replayed is kept: even flights that can no longer be read are known.
     write_short_flights(place / 'shifted', 2, 2.5)
-    done = run(place, '--alpha', '0.5', '--shifted', place / 'shifted')
+    done = run(place, '--delta', '0.5', '--shifted', place / 'shifted')
     assert done.exit_code == 0, done.stderr
     gate = bundle_gate(place / 'out')
     assert gate is not None
-    assert gate.threshold(0.5) == pytest.approx(0.9)
+    certified = gate.certified(0.5)
+    assert certified is not None
+    assert certified.threshold == pytest.approx(0.9)
     assert gate.slow == ('camera',)
     assert bundle_gate(place / 'tiny') is None
     assert done.stdout.splitlines()[-1] == str(place / 'out')

@@ -10,23 +10,23 @@ import numpy as np
 import pytest
 from bag_fixtures import write_bag
 from hand_made_gate_figures import flight
-from hand_made_gates import always
+from hand_made_gates import always, gate
 from tiny_bundle import write_tiny_bundle
 from truth_fixtures import recording_with_truth
 
 from mmedge_ros.data_types import CAMERA, RADAR, Configuration, ModalityConfiguration
 from mmedge_ros.lab.evaluation.bundle_evaluation import NOMINAL
 from mmedge_ros.lab.evaluation.bundle_under_test import BundleUnderTest
-from mmedge_ros.lab.gates.gate_report import FIXED
+from mmedge_ros.lab.gates.gate_report import BOTH, FIXED, GATE, REUSE, THINNED
 from mmedge_ros.lab.gates.loop_figures import plain_figures
 from mmedge_ros.lab.training import TrainingError
 from mmedge_ros.lab.training.gate_training import GateFlight, collect, collected
 from mmedge_ros.lab.training.gate_trials import (
-    GATE,
     THRESHOLDS,
     Table,
     Trial,
     across_splits,
+    rival_trials,
     tried,
     try_all,
 )
@@ -70,7 +70,7 @@ def test_samples_that_are_damaged_are_said_to_be(task: GateFlight, tmp_path: Pat
     broken.samples_path.write_bytes(b'PK nonsense')
     with pytest.raises(TrainingError, match='run the same command again'):
         collected(broken)
-    np.savez(broken.samples_path, questions=np.zeros((1, 2)), agrees=[True], fields=['lead', 'x'])
+    np.savez(broken.samples_path, questions=np.zeros((1, 2)), kept=[1.0], fields=['lead', 'x'])
     with pytest.raises(TrainingError, match='another version'):
         collected(broken)
 
@@ -84,12 +84,14 @@ def test_what_was_replayed_is_kept(task: GateFlight) -> None:
     try_all(task, own, 'some', lambda _: None)
     found = tried(task, own, 'some')
     never, ever = (found[trial.key] for trial in own)
-    assert never.outcome.early == 0
-    assert 0 < ever.outcome.early <= ever.outcome.windows == never.outcome.windows
+    assert never.loss.early == 0
+    assert ever.loss.early > 0
+    assert ever.encoded < never.encoded == never.reference_encoded
+    assert (never.loss.iou, never.shown_lost) == (0.0, 0.0)
     # Another answer would be seen if the flight was replayed again.
     try_all(task, trials(0.0, 0.9, 0.5), 'some', lambda _: None)
     again = tried(task, own, 'some')
-    assert again[own[1].key].outcome == ever.outcome
+    assert again[own[1].key] == ever
     with pytest.raises(TrainingError, match='lacks'):
         tried(task, trials(0.7, 0.4), 'some')
     task.trials_path('cut').write_text('{"0.5')
@@ -112,58 +114,68 @@ def test_a_flight_is_not_replayed_for_thresholds_that_nothing_reaches(task: Gate
 
 def test_thresholds_go_from_careful_to_careless() -> None:
     assert list(THRESHOLDS) == sorted(THRESHOLDS, reverse=True)
-    assert THRESHOLDS[0] > 0.99
+    assert THRESHOLDS[0] > 0.9
     assert min(THRESHOLDS) < FIXED
     assert any(abs(threshold - FIXED) < 1e-12 for threshold in THRESHOLDS)
 
 
-def table(shares: list[float], rates: list[float]) -> Table:
-    """Of each threshold: how many of 40 windows are early, and how often these are wrong."""
+def test_other_ways_to_save_are_replayed_beside_the_gate(task: GateFlight) -> None:
+    rivals = rival_trials(gate())
+    some = [next(t for t in rivals if t.rule == rule) for rule in (THINNED, REUSE)]
+    try_all(task, some, 'rivals', lambda _: None)
+    thinned, followed = tried(task, some, 'rivals').values()
+    assert 0.5 < thinned.encoded / thinned.reference_encoded < 1.0
+    assert followed.encoded / followed.reference_encoded < 0.7
+    assert (thinned.loss.early, followed.loss.early) == (0, 0)
+    assert {trial.rule for trial in rivals} == {THINNED, REUSE, BOTH}
+
+
+def table(savings: list[float], losses: list[float]) -> Table:
+    """Of each threshold: the share saved, and what is lost on average over 60 flights."""
     random = np.random.default_rng(5)
     harder = random.beta(3.0, 3.0, 60) * 2.0
-    rows = []
-    for share, rate in zip(shares, rates, strict=True):
-        early = round(40 * share)
-        wrong = [int(random.binomial(early, min(rate * h, 1.0))) for h in harder]
-        rows.append(tuple(flight(40, early, w) for w in wrong))
+    rows = [
+        tuple(flight(lost * hard, share) for hard in harder)
+        for share, lost in zip(savings, losses, strict=True)
+    ]
     return Table((0.95, 0.9, 0.8, 0.7)[: len(rows)], tuple(rows), tuple(map(str, range(60))))
 
 
 def test_what_one_half_certifies_mostly_holds_in_the_other() -> None:
-    found = table([0.2, 0.4, 0.6, 0.8], [0.005, 0.02, 0.1, 0.3])
-    results = across_splits(found, 0.05, splits=20)
+    found = table([0.1, 0.2, 0.3, 0.4], [0.001, 0.004, 0.02, 0.06])
+    results = across_splits(found, 0.01, splits=20)
     assert len(results) == 20
     held = [result for result in results if result.certificate.holds]
     assert len(held) >= 10
     assert {result.certificate.threshold for result in held} <= {0.95, 0.9}
-    assert np.mean([result.disagreement <= 0.05 for result in held]) >= 0.8
+    assert np.mean([r.loss.iou / r.loss.people <= 0.01 for r in held]) >= 0.8
     assert all(result.saved > 0.05 for result in held)
-    assert across_splits(found, 0.05, splits=20) == results
-    nothing = across_splits(table([0.8], [0.5]), 0.05)
-    assert not any(r.certificate.holds or r.early or r.saved for r in nothing)
+    assert across_splits(found, 0.01, splits=20) == results
+    nothing = across_splits(table([0.4], [0.1]), 0.01)
+    assert not any(r.certificate.holds or r.loss.early or r.saved for r in nothing)
 
 
 def test_a_row_is_found_by_its_threshold() -> None:
     found = table([0.2, 0.4], [0.0, 0.0])
-    assert found.at(0.9)[0].outcome.early == 16
+    assert found.at(0.9)[0].encoded == 180
     assert found.at(math.inf) == ()
     assert found.of(['0', '3']).flights == 2
 
 
 def test_flights_of_one_seed_are_one_sample_of_a_certificate() -> None:
-    found = table([0.2], [0.0])
+    found = table([0.2], [0.001])
     shared = found._replace(seeds=tuple(str(number // 6) for number in range(60)))
-    apart, together = (some.certified(0.05) for some in (found, shared))
-    assert (apart.flights, together.flights) == (60, 10)
-    assert together.early == apart.early
+    apart, together = (some.certified(0.01) for some in (found, shared))
+    assert (apart.seeds, together.seeds) == (60, 10)
+    assert together.total.early == apart.total.early
     one = found._replace(seeds=('same',) * 60)
-    assert not one.certified(0.05).holds
+    assert not one.certified(0.01).holds
 
 
 def test_a_split_parts_seeds_and_not_flights_of_a_seed() -> None:
     pairs = tuple(str(number // 2) for number in range(60))
-    results = across_splits(table([0.2], [0.0])._replace(seeds=pairs), 0.05, splits=4)
+    results = across_splits(table([0.2], [0.001])._replace(seeds=pairs), 0.01, splits=4)
     for result in results:
-        assert result.certificate.flights == 15
-        # The others' 30 flights have 40 windows each.
-        assert result.windows == 1200
+        assert result.certificate.seeds == 15
+        # The others' 30 flights have 1000 samples each.
+        assert result.loss.people == 30_000

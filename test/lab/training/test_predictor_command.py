@@ -141,7 +141,7 @@ def test_replays_with_cached_measurements_are_those_of_a_plain_pipeline(place: P
         plain = accuracy_predictor_samples.PerceptionPipeline(
             PipelineParameters(
                 strategy='decision',
-                skipping=accuracy_predictor_samples.SkipParameters(alpha=0.0),
+                skipping=accuracy_predictor_samples.SkipParameters(delta=0.0),
             )
         )
         ours, theirs = (

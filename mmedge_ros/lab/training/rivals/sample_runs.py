@@ -49,12 +49,15 @@ from mmedge_ros.lab.training.rivals.samples import (
     SelectionSamples,
 )
 from mmedge_ros.records.ground_truth import GroundTruth
-from mmedge_ros.skipping.agreement import decisions_agree
+from mmedge_ros.skipping.box_loss import boxes_at
+from mmedge_ros.tracking.data_association import assign, intersection_over_union
 
 # How often the camera rests in a run, by chance: from now and then to nearly always.
 RESTING_SHARES = (0.25, 0.5, 0.8)
 # By how much a window's quality may fall without being called worse.
 TOLERANCE = 0.02
+# Below this two boxes are not taken to mean the same.
+_EQUAL_IOU = 0.7
 _SELECTION_RUNS = 2
 # Pictures between those that are ready: all, every second or third where encoders do not keep up.
 _STEPS = (1, 2, 3)
@@ -123,7 +126,7 @@ class WindowRuns:
                     continue
                 worse = self._quality(full, size) - self._quality(decision, size)
                 if np.isfinite(worse):
-                    rows.append((features, worse, decisions_agree(decision, full, size)))
+                    rows.append((features, worse, _are_equal(decision, full, size)))
         worse_by = np.array([row[1] for row in rows], np.float64)
         agrees = np.array([row[2] for row in rows], np.bool_)
         return GatingSamples(
@@ -288,3 +291,12 @@ def _rows(
             moved = np.array(displacement(box, new))
             rows.append((row, True, moved, np.array(box), np.array(new)))
     return rows
+
+
+def _are_equal(one: Decision, other: Decision, size: tuple[int, int]) -> bool:
+    """Whether both show the same people at the same places at the end of their window."""
+    at_ns = one.window_end_ns
+    boxes = [boxes_at(decision, at_ns, size) for decision in (one, other)]
+    overlap = intersection_over_union(*boxes)
+    cost = np.where(overlap >= _EQUAL_IOU, 1.0 - overlap, np.inf)
+    return len(boxes[0]) == len(boxes[1]) == len(assign(cost).pairs)

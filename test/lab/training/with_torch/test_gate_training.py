@@ -18,13 +18,14 @@ LEAD, PEOPLE = FIELDS.index('lead'), FIELDS.index('people')
 
 
 def samples(count: int = 600, flights: int = 6, seed: int = 0) -> GateSamples:
-    """Decisions are the surer the nearer the end and the fewer people there are."""
+    """More is kept of decisions the nearer the end and the fewer people there are."""
     random = np.random.default_rng(seed)
     features = random.normal(size=(count, len(FIELDS)))
     features[:, 3] = 7.0  # never varies
     logits = 2.0 - 2.0 * features[:, LEAD] - 1.5 * features[:, PEOPLE]
-    agrees = random.random(count) < 1.0 / (1.0 + np.exp(-logits))
-    return GateSamples(features, agrees, np.arange(count) % flights)
+    # What is kept of a decision is anything between nothing and all of it.
+    kept = random.beta(2.0, 2.0 * np.exp(-logits))
+    return GateSamples(features, kept, np.arange(count) % flights)
 
 
 def test_a_gate_learns_what_decides() -> None:
@@ -57,7 +58,7 @@ def test_a_field_that_never_varied_has_no_say() -> None:
         (samples(40), '40 samples'),
         (samples(100, 2), '2 flights'),
         (
-            GateSamples(samples(100).features, np.ones(100, bool), samples(100).flights),
+            GateSamples(samples(100).features, np.ones(100), samples(100).flights),
             'the same way',
         ),
     ],

@@ -1,4 +1,8 @@
-"""When two decisions are the same: the same people, their boxes where they are expected."""
+"""What is lost where the boxes of one result are shown in place of another's; needs no truth.
+
+1 - IoU is a distance: where two boxes lie one on the other, the IoU of neither with the truth
+falls by more than that.
+"""
 
 from __future__ import annotations
 
@@ -7,30 +11,28 @@ import numpy as np
 from mmedge_ros.data_types import NS_PER_S, Decision, FloatArray
 from mmedge_ros.tracking.data_association import assign, intersection_over_union
 
-# Below this two boxes are not taken to mean the same (MMEDGE, label of the gate).
-EQUAL_IOU = 0.7
 
-
-def decisions_agree(one: Decision, other: Decision, size: tuple[int, int] = (0, 0)) -> bool:
-    """Whether two decisions for one window end show the same people at the same places.
+def decision_loss(one: Decision, other: Decision, size: tuple[int, int] = (0, 0)) -> float:
+    """Return the loss, 0..1, of one decision against another for the same window end.
 
     Both are predicted to the window end, so that an early one is not excused by its age.
 
     :param size: width and height of the picture, to which boxes are cut
     """
     at_ns = one.window_end_ns
-    return boxes_agree(boxes_at(one, at_ns, size), boxes_at(other, at_ns, size))
+    return box_loss(boxes_at(one, at_ns, size), boxes_at(other, at_ns, size))
 
 
-def boxes_agree(one: FloatArray, other: FloatArray) -> bool:
-    """Whether boxes (N, 4) and (M, 4) can be matched one to one, each pair closely enough."""
-    if len(one) != len(other):
-        return False
-    if not len(one):
-        return True
+def box_loss(one: FloatArray, other: FloatArray) -> float:
+    """Return 1 - the mean IoU of boxes (N, 4) with (M, 4), matched one to one.
+
+    A box without a partner has an IoU of 0. Nothing is lost where both show nothing.
+    """
+    if not len(one) or not len(other):
+        return float(len(one) != len(other))
     overlap = intersection_over_union(one, other)
-    cost = np.where(overlap >= EQUAL_IOU, 1.0 - overlap, np.inf)
-    return len(assign(cost).pairs) == len(one)
+    matched = sum(float(overlap[pair]) for pair in assign(1.0 - overlap).pairs)
+    return min(max(1.0 - matched / max(len(one), len(other)), 0.0), 1.0)
 
 
 def boxes_at(decision: Decision, at_ns: int, size: tuple[int, int] = (0, 0)) -> FloatArray:
