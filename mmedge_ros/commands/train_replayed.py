@@ -83,6 +83,12 @@ def train_gate(
         float,
         option('--confidence', 'SHARE', 'that this is kept', CERTIFICATE, min=0.5, max=0.999),
     ] = 0.9,
+    seconds: Annotated[
+        float,
+        option(
+            '--seconds', 'S', 'certify and judge by so much of each flight; 0: all of it', min=0.0
+        ),
+    ] = 0.0,
     seed: SeedOption = 0,
     jobs: JobsOption = 2,
     report: ReportOption = Path('out/train-gate'),
@@ -112,6 +118,7 @@ def train_gate(
             '' if strategy is Strategy.AUTO else strategy.value,
             delta,
             confidence,
+            seconds,
             GateTrainingSettings(seed=seed),
             jobs,
         )

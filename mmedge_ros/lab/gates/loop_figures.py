@@ -65,6 +65,7 @@ class ReferenceFlight:
     def __init__(self, record: RunRecord) -> None:
         self.record = record
         self._size = picture_size(record)
+        self._end_ns = max((d.window_end_ns for d in record.decisions), default=0)
         self._stream: _Stream | None = None
 
     def figures(self, run: GatedRun) -> FlightFigures:
@@ -109,7 +110,9 @@ class ReferenceFlight:
                 'a flight has no ground truth, against which losses are measured; use simulated '
                 'flights'
             )
-        return stream_samples(record, truth)
+        samples = stream_samples(record, truth)
+        # The flight may be known for longer than it was replayed.
+        return samples.select(samples.stamps_ns <= self._end_ns)
 
 
 def encodes(record: RunRecord, modality: str = CAMERA) -> int:

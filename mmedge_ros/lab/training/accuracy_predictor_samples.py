@@ -27,7 +27,6 @@ from mmedge_ros.data_types import (
     Unit,
     UnitFeatures,
 )
-from mmedge_ros.geometry.ego_motion import EgoReport
 from mmedge_ros.lab.evaluation.accuracy_samples import STREAM_STEP_NS, stream_samples
 from mmedge_ros.lab.evaluation.bundle_cases import FUSION
 from mmedge_ros.lab.evaluation.bundle_under_test import BundleUnderTest
@@ -36,7 +35,7 @@ from mmedge_ros.lab.evaluation.encoded_flight import EncodedFlight, replay_encod
 from mmedge_ros.lab.evaluation.flight_cases import CachedTruth, encoded_with_truth
 from mmedge_ros.lab.gates.closed_loop import Measured, cached_source
 from mmedge_ros.lab.training import OnShare, TrainingError
-from mmedge_ros.lab.training.flight_works import keep_arrays, kept_arrays
+from mmedge_ros.lab.training.flight_works import FlightBeginning, keep_arrays, kept_arrays
 from mmedge_ros.pipeline.perception_pipeline import (
     DECISION,
     PerceptionPipeline,
@@ -44,7 +43,6 @@ from mmedge_ros.pipeline.perception_pipeline import (
 )
 from mmedge_ros.records.ground_truth import GroundTruth, TrueFrame
 from mmedge_ros.records.run_record import RunRecord
-from mmedge_ros.replay.recording import Recording
 from mmedge_ros.skipping.skip_control import SkipParameters
 
 # All rates of the camera; of the radar's the ends, as it matters little and in between is between.
@@ -201,28 +199,11 @@ def caching_pipeline(measured: Measured) -> PerceptionPipeline:
     return PerceptionPipeline(parameters, measure=cached_source(parameters.fusion, measured))
 
 
-class _Beginning(Recording):
-    """A recording of which only the first seconds are read, or all for 0."""
-
-    def __init__(self, path: Path, seconds: float) -> None:
-        super().__init__(path)
-        self._length_ns = round(seconds * NS_PER_S)
-
-    def events(self) -> Iterator[Unit | EgoReport]:
-        end_ns: int | None = None
-        for event in super().events():
-            if end_ns is None and self._length_ns and isinstance(event, Unit):
-                end_ns = event.available_ns + self._length_ns
-            if end_ns is not None and event.available_ns > end_ns:
-                return
-            yield event
-
-
 def encoded_flight(task: PredictorFlight, on_share: OnShare) -> EncodedFlight:
     """Read the part of a flight that is used, and encode it with every level.
 
     :raises EvaluationError: if it lacks a sensor or the truth
     """
     wanted = {options.modality: options.levels for options in task.space.modalities}
-    with _Beginning(task.path, task.seconds) as recording:
+    with FlightBeginning(task.path, task.seconds) as recording:
         return encoded_with_truth(recording, task.bundle.encoders(), wanted, on_share)

@@ -5,16 +5,19 @@ from __future__ import annotations
 import hashlib
 import io
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from mmedge_ros.data_types import NS_PER_S, Unit
+from mmedge_ros.geometry.ego_motion import EgoReport
 from mmedge_ros.lab.evaluation.bundle_under_test import flight_digest
 from mmedge_ros.lab.evaluation.flight_workers import do_flight_works
 from mmedge_ros.lab.training import Report, TrainingError
 from mmedge_ros.lab.worker_processes import Work
+from mmedge_ros.replay.recording import Recording
 
 
 class FlightFolders:
@@ -44,6 +47,23 @@ class FlightFolders:
             )
         self._known[digest] = path
         return self._folder / digest[:12]
+
+
+class FlightBeginning(Recording):
+    """A recording of which only the first seconds are read, or all for 0."""
+
+    def __init__(self, path: Path, seconds: float) -> None:
+        super().__init__(path)
+        self._length_ns = round(seconds * NS_PER_S)
+
+    def events(self) -> Iterator[Unit | EgoReport]:
+        end_ns: int | None = None
+        for event in super().events():
+            if end_ns is None and self._length_ns and isinstance(event, Unit):
+                end_ns = event.available_ns + self._length_ns
+            if end_ns is not None and event.available_ns > end_ns:
+                return
+            yield event
 
 
 def make_of_flights(

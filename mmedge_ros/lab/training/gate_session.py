@@ -71,7 +71,8 @@ class GateRequest:
     ``test`` judges only; without it the report shows the calibration set. ``shifted`` are flights
     of another kind: the report counts the audits until the gate notices. ``level`` is that of
     the camera ('' for one model that serves every level); ``delta`` is the loss that must be
-    certified for a gate to be written at all.
+    certified for a gate to be written at all; ``seconds`` is how much of each flight certifies and
+    judges, 0 for all.
     """
 
     bundle: Path
@@ -85,6 +86,7 @@ class GateRequest:
     strategy: str = ''
     delta: float = 0.01
     confidence: float = 0.9
+    seconds: float = 0.0
     settings: GateTrainingSettings = field(default_factory=GateTrainingSettings)
     jobs: int = 1
 
@@ -249,9 +251,9 @@ def _flights(
         flights[name] = []
         for path in flights_in(folder):
             kept = folders.of(path)
-            flights[name].append(
-                GateFlight(path, len(folders), bundle, strategy, (configuration,), kept)
-            )
+            flight = GateFlight(path, len(folders), bundle, strategy, (configuration,), kept)
+            seconds = 0.0 if name == SAMPLES else request.seconds
+            flights[name].append(replace(flight, seconds=seconds))
     count = len(set(flight_seeds([flight.path for flight in flights[CALIBRATION]])))
     if count < FEWEST_SEEDS:
         raise TrainingError(
@@ -274,6 +276,7 @@ def _described(
         'fit': {name: value for name, value in fit._asdict().items() if name != 'gate'},
         'calibration_flights': table.flights,
         'confidence': request.confidence,
+        'seconds': request.seconds,
     }
 
 

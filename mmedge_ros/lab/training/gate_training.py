@@ -34,11 +34,10 @@ from mmedge_ros.lab.training.dense_training import (
     train_dense,
     yes_or_no,
 )
-from mmedge_ros.lab.training.flight_works import keep_arrays, kept_arrays, missing
+from mmedge_ros.lab.training.flight_works import FlightBeginning, keep_arrays, kept_arrays, missing
 from mmedge_ros.parameter import parameter
 from mmedge_ros.pipeline.fusion_strategy import open_pipeline
 from mmedge_ros.pipeline.perception_pipeline import DECISION, PipelineParameters
-from mmedge_ros.replay.recording import Recording
 from mmedge_ros.skipping.audits import AuditParameters
 from mmedge_ros.skipping.gate import Gate
 from mmedge_ros.skipping.gate_features import FIELDS
@@ -115,7 +114,8 @@ def _without_audits() -> SkipParameters:
 class GateFlight:
     """A flight to make a gate of; ``folder`` keeps its results.
 
-    ``strategy`` is decision or feature fusion. Thresholds are tried in the first configuration.
+    ``strategy`` is decision or feature fusion. Thresholds are tried in the first configuration, in
+    the first ``seconds`` of the flight; 0 for all of it.
     """
 
     path: Path
@@ -125,6 +125,7 @@ class GateFlight:
     configurations: tuple[Configuration, ...]
     folder: Path
     skipping: SkipParameters = field(default_factory=_without_audits)
+    seconds: float = 0.0
 
     @property
     def name(self) -> str:
@@ -136,7 +137,7 @@ class GateFlight:
         return self.folder / f'{self.path.name}.samples.npz'
 
     def trials_path(self, name: str) -> Path:
-        return self.folder / f'{self.path.name}.{name}.json'
+        return self.folder / f'{self.path.name}.{name}.{self.seconds:g}.json'
 
     def encoded(self, *, with_greys: bool = False) -> EncodedFlight:
         """Read the flight and encode it with every level that is replayed.
@@ -150,7 +151,7 @@ class GateFlight:
             modality: sorted({c.of(modality).level for c in self.configurations})
             for modality in (CAMERA, RADAR)
         }
-        with Recording(self.path) as recording:
+        with FlightBeginning(self.path, self.seconds) as recording:
             flight = load_flight(recording, PipelineParameters())
             encoders = self.bundle.encoders()
             encode_flight(flight, recording, encoders, wanted, with_greys=with_greys)

@@ -36,15 +36,15 @@ from mmedge_ros.skipping.gate import EarlyDecisionClassifier, Gate
 from mmedge_ros.skipping.gate_features import GateFeatures
 
 AUDITED = 'audited'
-# Evenly spaced logits from 0.953 to 0.38, 0.5 among them; fixed before any flight is looked at.
+# Evenly spaced logits from 0.88 to 0.38, 0.5 among them; fixed before any flight is looked at.
 THRESHOLDS: tuple[float, ...] = tuple(
-    float(1.0 / (1.0 + np.exp(-logit))) for logit in np.linspace(3.0, -0.5, 8)
+    float(1.0 / (1.0 + np.exp(-logit))) for logit in np.linspace(2.0, -0.5, 6)
 )
 # Of the camera's usual rate; every n-th picture is encoded, and others are followed.
 RATES = (24 / 30, 20 / 30)
 REUSES = (2, 3)
 # The gate is also tried on top of this, at every so many of its thresholds.
-_UNDER_GATE, _EVERY = 2, 3
+_UNDER_GATE, _EVERY = 2, 2
 _LARGEST_FILE = 50 << 20
 
 
@@ -78,7 +78,7 @@ def rival_trials(gate: Gate) -> list[Trial]:
     return [
         *[Trial(THINNED, rate, never, 1.0, rate=rate) for rate in RATES],
         *[Trial(REUSE, 1.0 / reuse, never, 1.0, reuse=reuse) for reuse in REUSES],
-        *[Trial(BOTH, t, gate, t, reuse=_UNDER_GATE) for t in THRESHOLDS[1::_EVERY]],
+        *[Trial(BOTH, t, gate, t, reuse=_UNDER_GATE) for t in THRESHOLDS[2::_EVERY]],
     ]
 
 
