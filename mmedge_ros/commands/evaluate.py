@@ -104,8 +104,8 @@ def evaluate(
         option(
             '--results',
             'REPORT',
-            'what gate, ablations or predictor were measured to be: report.json of their '
-            'training, or its folder; repeatable \\[those of the bundle]',
+            'what gate, ablations, predictor or live latency were measured to be: report.json of '
+            'their training, or its folder, or latency.json; repeatable \\[those of the bundle]',
             COMPARED,
             exists=True,
             show_default=False,

@@ -40,6 +40,7 @@ def outcome(
     columns['decided'][:] = np.isfinite(latencies)
     columns['latency'][:] = latencies
     columns['last_encode'][:] = 0.010
+    columns['floor'][:] = 0.6 * np.nan_to_num(latencies)
     columns['people'][:] = PEOPLE
     columns['overlap'][:] = PEOPLE * np.array(ious if ious is not None else [iou] * count)
     columns['streamed'][:] = 10 * PEOPLE
@@ -66,6 +67,8 @@ def outcome(
         'result_boxes': 100.0,
         'matches': 100.0 * iou,
         'idtp': 100.0 * iou,
+        'nees': 390.0 + 40.0 * iou,
+        'nees_samples': 100.0,
         'calls_camera': 3.0 * count,
         'units_camera': 3.0 * count,
         'calls_radar': 2.0 * count,

@@ -65,7 +65,9 @@ def _figures() -> dict[str, Figure]:
         ),
         'tracking.idf1': Quotient({'idtp': 2.0}, {'true_boxes': 1.0, 'result_boxes': 1.0}),
         'tracking.id_switches_per_minute': _per('id_switches', 'seconds', 60.0),
+        'accuracy.nees': _per('nees', 'nees_samples'),
         **_quantiles('latency_ms', 'latency'),
+        **_quantiles('floor_ms', 'floor'),
     }
     for modality in MODALITIES:
         figures |= _quantiles(f'age_ms.{modality}', f'age_{modality}')

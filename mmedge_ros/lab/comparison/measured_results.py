@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from mmedge_ros.lab.comparison.plain_fields import Fields
 from mmedge_ros.lab.evaluation.flight_bootstrap import Estimate
 
-GATE, ABLATIONS, PREDICTOR = 'gate', 'ablations', 'predictor'
+GATE, ABLATIONS, PREDICTOR, LATENCY = 'gate', 'ablations', 'predictor', 'latency'
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,30 @@ class PredictorResult:
     same_regret: Estimate
 
 
-Result = GateResult | AblationResult | PredictorResult
+@dataclass(frozen=True)
+class LatencyResult:
+    """Mean latencies (ms) of real graphs on one flight: ours with its quantiles, and rivals.
+
+    ``floor`` is the mean of what our decisions had to wait for at least. ``below_*`` are shares,
+    their intervals the least and most of single runs; ``cached_allows`` is what the floor allows,
+    ``dropped`` the share of windows that the blocking graph dropped.
+    """
+
+    command: str
+    flight: str
+    p50: float
+    p95: float
+    mean: float
+    floor: float
+    blocking: float
+    cached: float
+    below_blocking: Estimate
+    below_cached: Estimate
+    cached_allows: float
+    dropped: float
+
+
+Result = GateResult | AblationResult | PredictorResult | LatencyResult
 
 
 class ResultKind(NamedTuple):
@@ -99,7 +122,7 @@ class ResultKind(NamedTuple):
     Readers raise EvaluationError for a figure that is missing.
     """
 
-    record: type[GateResult] | type[AblationResult] | type[PredictorResult]
+    record: type[Result]
     marks: set[str]
     read: Callable[[Fields], Result]
 
@@ -185,12 +208,39 @@ def read_predictor(report: Fields) -> PredictorResult:
     )
 
 
+def read_latency(report: Fields) -> LatencyResult:
+    """Read the report of `mmedge bench latency`."""
+    ours = report.part('systems').part('ours').part('latency_ms')
+    rivals = {name: report.part('systems').part(name) for name in ('blocking', 'blocking_cached')}
+    below = {name: report.part('below').part(name) for name in rivals}
+    shares = {
+        name: Estimate(*map(part.number, ('value', 'least', 'most')))
+        for name, part in below.items()
+    }
+    means = {name: part.part('latency_ms').number('mean') for name, part in rivals.items()}
+    return LatencyResult(
+        report.text('command'),
+        report.text('flight'),
+        ours.number('p50'),
+        ours.number('p95'),
+        ours.number('mean'),
+        floor=report.part('floor').part('latency_ms').number('mean'),
+        blocking=means['blocking'],
+        cached=means['blocking_cached'],
+        below_blocking=shares['blocking'],
+        below_cached=shares['blocking_cached'],
+        cached_allows=below['blocking_cached'].number('floor_allows'),
+        dropped=rivals['blocking'].number('dropped_share'),
+    )
+
+
 KINDS: Mapping[str, ResultKind] = {
     GATE: ResultKind(GateResult, {'certificates', 'rivals', 'judged_flights'}, read_gate),
     ABLATIONS: ResultKind(
         AblationResult, {'configurations', 'seeds', 'training_seconds'}, read_ablations
     ),
     PREDICTOR: ResultKind(PredictorResult, {'against', 'used', 'calibration'}, read_predictor),
+    LATENCY: ResultKind(LatencyResult, {'systems', 'floor', 'below'}, read_latency),
 }
 
 

@@ -37,7 +37,7 @@ from mmedge_ros.records.run_record import RunRecord
 MODALITIES = (CAMERA, RADAR)
 # Of the windows of a flight; NaN where a window has no such thing.
 ROW = (
-    *('end', 'decided', 'latency', 'last_encode'),
+    *('end', 'decided', 'latency', 'last_encode', 'floor'),
     *('people', 'overlap', 'streamed', 'stream_overlap'),
     *(f'{name}_{modality}' for name in ('age', 'waited', 'rate') for modality in MODALITIES),
 )
@@ -45,6 +45,7 @@ TOTALS = (
     *COLUMNS,
     *('seconds', 'windows', 'decisions', 'dropped', 'misses', 'rested', 'imputed'),
     *('true_boxes', 'result_boxes', 'matches', 'idtp', 'id_switches'),
+    *('nees', 'nees_samples'),
     *('duration', 'cpu_s', 'energy_j'),
     *(f'{name}_{m}' for name in ('calls', 'units', 'busy_s') for m in MODALITIES),
 )
@@ -56,8 +57,10 @@ class Outcome:
 
     ``totals`` has a number for each of `TOTALS`, which add up over flights. ``rows`` (W, K) has
     a row for each window end, decided or dropped, with the columns `ROW`: ``end`` in the
-    recording's own time and durations, all s. ``levels`` (W) are the camera's. ``problems`` say
-    what of the recording could not be used.
+    recording's own time and durations, all s: ``last_encode`` that of the unit that was waited for
+    last, ``floor`` how long after the end that unit would have been ready had it been encoded and
+    sent the moment it was there, as fast as it was. ``levels`` (W) are the camera's. ``problems``
+    say what of the recording could not be used.
     """
 
     figures: CaseFigures
@@ -130,6 +133,8 @@ def _totals(
     windows = len(schedule.decisions) + len(schedule.dropped)
     encoded = [(e.modality, e.sequence) for e in schedule.encodings]
     tracking = accuracy.tracking
+    nees = accuracy.independent_errors.nees
+    nees = nees[np.isfinite(nees)]
     totals: dict[str, float] = {name: figures.value(OVERALL, name) for name in COLUMNS}
     totals |= {
         'seconds': windows * run.record.stride,
@@ -144,6 +149,8 @@ def _totals(
         'matches': tracking.matches,
         'idtp': tracking.idtp,
         'id_switches': tracking.id_switches or 0,
+        'nees': nees.sum(),
+        'nees_samples': len(nees),
         'duration': run.record.duration,
         'cpu_s': run.cpu_seconds,
         'energy_j': run.energy_joules,
@@ -167,13 +174,17 @@ def _rows(
     rows[:, _ROW['end']] = ends / NS_PER_S
     rows[:, _ROW['decided']] = [end in planned for end in ends.tolist()]
     lasts = _last_encodings(schedule)
+    available = {(unit.modality, unit.sequence): unit.available_ns for unit in record.features}
     size = picture_size(record)
     for row, end_ns in zip(rows, ends.tolist(), strict=True):
         people, overlap = _quality(made.get(end_ns), end_ns, truth, size)
         row[_ROW['people']], row[_ROW['overlap']] = people, overlap
         if end_ns in planned:
             _describe(row, planned[end_ns], made.get(end_ns))
-            row[_ROW['last_encode']] = lasts.get(end_ns, np.nan)
+            last = lasts.get(end_ns)
+            if last is not None:
+                row[_ROW['last_encode']] = (last.end_ns - last.begin_ns) / NS_PER_S
+                row[_ROW['floor']] = _floor(planned[end_ns], last, available)
     _add_stream(rows, ends, stream, round(record.stride * NS_PER_S))
     levels = tuple(
         planned[end].configuration.of(CAMERA).level if end in planned else ''
@@ -191,8 +202,20 @@ def _describe(row: FloatArray, planned: PlannedDecision, made: Decision | None) 
             row[_ROW[f'age_{modality}']] = made.ages.get(modality, np.nan)
 
 
-def _last_encodings(schedule: Schedule) -> dict[int, float]:
-    """Return, by window end, how long the encoding took that a decision waited for last, s."""
+def _floor(
+    decision: PlannedDecision, last: Encoding, available: Mapping[tuple[str, int], int]
+) -> float:
+    """Return how long after its end a window had to wait for its last unit at least, s.
+
+    It waited so long, less the time for which the unit lay there before it was encoded.
+    """
+    waited = decision.waited.get(last.modality, 0.0)
+    idle = (last.begin_ns - available.get(last.unit, last.begin_ns)) / NS_PER_S
+    return max(waited - idle, 0.0)
+
+
+def _last_encodings(schedule: Schedule) -> dict[int, Encoding]:
+    """Return, by window end, the encoding that a decision waited for last."""
     shared: dict[tuple[str | int, ...], Encoding] = {}
     own: dict[tuple[str | int, ...], Encoding] = {}
     for encoding in schedule.encodings:
@@ -201,15 +224,14 @@ def _last_encodings(schedule: Schedule) -> dict[int, float]:
             shared[place] = encoding
         else:
             own[(*place, encoding.window_end_ns)] = encoding
-    durations = {}
+    lasts = {}
     for decision in schedule.decisions:
         end_ns = decision.window_end_ns
         runs = [own.get((*use, end_ns)) or shared.get(tuple(use)) for use in decision.uses]
         known = [run for run in runs if run is not None]
         if known:
-            last = max(known, key=lambda run: run.end_ns)
-            durations[end_ns] = (last.end_ns - last.begin_ns) / NS_PER_S
-    return durations
+            lasts[end_ns] = max(known, key=lambda run: run.end_ns)
+    return lasts
 
 
 def _quality(

@@ -149,7 +149,7 @@ def policies_for(
         reason = ''
         if kind.needs and getattr(plugins, kind.needs) is None:
             reason = 'it needs a trained plug-in, and there is none (mmedge train rivals makes it)'
-        elif not kind.learned and not has_fusion:
+        elif kind.alone and not has_fusion:
             reason = 'the bundle has no networks over the window, so that it would be ours'
         if not reason:
             known.append(PolicyFacts(kind.name, kind.short, kind.words))

@@ -33,7 +33,7 @@ SECTION = 'measured'
 _LARGEST = 50 << 20
 _REMEDY = (
     'name the report.json, or the folder, that `mmedge train gate`, `mmedge train ablations` or '
-    '`mmedge train predictor` wrote'
+    '`mmedge train predictor` wrote, or latency.json of `mmedge bench latency`'
 )
 
 

@@ -46,7 +46,7 @@ _WHOLE_WINDOW = Target(
     'whole_window', 'streaming aggregation better than a whole-window (3-D) encoder'
 )
 _IN_FLIGHT = Target(
-    'aggregation_in_flight', 'networks over the window better than decision fusion, in flight'
+    'aggregation_in_flight', 'aggregation of the window better than its newest unit, in flight'
 )
 _PREDICTOR = Target(
     'predictor',
@@ -171,7 +171,7 @@ def aggregation(evidence: Evidence) -> Iterator[Verdict]:
 
 
 def aggregation_in_flight(evidence: Evidence) -> Iterator[Verdict]:
-    """Judge the bundle's networks over the window beside decision fusion, where it has them."""
+    """Judge the bundle's networks beside the same ones given the newest unit alone."""
     comparison = evidence.comparison
     plan = comparison.plan
     if not (plan.has(_WITHOUT, STREAM) and plan.has(OURS, STREAM)):

@@ -37,6 +37,7 @@ from mmedge_ros.lab.evaluation.encoded_flight import EncodedFlight
 from mmedge_ros.lab.evaluation.steered_replay import OptimiserSteering, Steering
 from mmedge_ros.lab.policies.causality import check
 from mmedge_ros.lab.policies.encoder_servers import arrivals_of
+from mmedge_ros.lab.policies.newest_unit import newest_alone
 from mmedge_ros.lab.policies.pipelined import Pipelined
 from mmedge_ros.lab.policies.registry import Choosing, PolicyKind, policy_named
 from mmedge_ros.lab.policies.schedule import PROTOCOLS, STREAM, Arrival, Schedule
@@ -45,8 +46,6 @@ from mmedge_ros.lab.policies.settings import PolicySettings, ServiceTimes, slowe
 from mmedge_ros.lab.policies.steering import ChooserSteering, Plugins
 from mmedge_ros.pipeline.fusion_strategy import open_pipeline
 from mmedge_ros.pipeline.perception_pipeline import (
-    AUTO,
-    DECISION,
     PerceptionPipeline,
     PipelineParameters,
 )
@@ -140,6 +139,8 @@ def run_policy(
     windows = WindowParameters(deadline=latency_limit)
     arrivals = arrivals_of(flight)
     stored = StoredFeatures(flight)
+    if kind.alone:
+        networks = newest_alone(networks or bundle.networks())
 
     def features(unit: Arrival, part: ModalityConfiguration) -> UnitFeatures | None:
         return stored.of(unit.unit, part)
@@ -154,11 +155,10 @@ def run_policy(
 
     def pipeline(skips: bool) -> PerceptionPipeline:
         parameters = PipelineParameters(
-            strategy=AUTO if kind.learned else DECISION,
             windows=windows,
             skipping=SkipParameters() if skips else SkipParameters(delta=0.0),
         )
-        return open_pipeline(bundle.folder, parameters, networks if kind.learned else None)
+        return open_pipeline(bundle.folder, parameters, networks)
 
     if isinstance(kind.execution, Pipelined) and protocol == STREAM:
         schedule, record = kind.execution.replay(flight, pipeline(kind.skips), settings)

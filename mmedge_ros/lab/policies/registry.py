@@ -35,8 +35,8 @@ class PolicyKind:
 
     ``short`` is for figures, ``words`` is one sentence for readers. ``needs`` names the field of
     `Plugins` it cannot do without, '' for none. ``skips``: the bundle's gate is used, if it has
-    one; ``learned``: its fusion network; ``reuses``: what chooses may encode fewer pictures and
-    follow what was detected in the others.
+    one; ``alone``: its networks over the window get the newest unit alone; ``reuses``: what
+    chooses may encode fewer pictures and follow what was detected in the others.
     """
 
     execution: Execution
@@ -45,7 +45,7 @@ class PolicyKind:
     choosing: Choosing = Choosing.HIGHEST
     needs: str = ''
     skips: bool = False
-    learned: bool = True
+    alone: bool = False
     reuses: bool = False
 
     @property
@@ -154,10 +154,10 @@ _KINDS = (
     PolicyKind(
         Pipelined('ours_without_aggregation'),
         'no aggregation',
-        "Ours by decision fusion alone, without the bundle's networks over the window.",
+        "Ours with the bundle's fusion networks, which get the newest unit of each sensor alone.",
         Choosing.OPTIMISER,
         skips=True,
-        learned=False,
+        alone=True,
         reuses=True,
     ),
 )

@@ -31,6 +31,8 @@ from mmedge_ros.lab.bench.latency_table import (
     stage_rows,
     table_rows,
 )
+from mmedge_ros.lab.comparison.measured_results import LatencyResult
+from mmedge_ros.lab.comparison.result_files import read_results
 from mmedge_ros.records.run_record import RunRecord, UnitCounts
 from mmedge_ros.replay import ReplayError
 from mmedge_ros.replay.live_record import LiveRecord
@@ -180,6 +182,18 @@ def test_tables_and_figure_show_the_floor_and_each_graph(report: dict[str, objec
     assert '| blocking | 257.0 |' in latency_markdown(report, 'mmedge bench latency')
     assert draw_latency(report).png.startswith(b'\x89PNG')
     assert json.loads(json.dumps(report, allow_nan=False)) == report
+
+
+def test_the_comparison_of_policies_takes_the_report(
+    report: dict[str, object], tmp_path: Path
+) -> None:
+    file = tmp_path / 'latency.json'
+    file.write_text(json.dumps(report | {'command': 'mmedge bench latency F'}))
+    result = read_results([file])['latency']
+    assert isinstance(result, LatencyResult)
+    assert (result.p50, result.floor, result.blocking, result.cached) == (10.0, 6.0, 257.0, 52.0)
+    assert result.below_cached == (0.8077, 0.8077, 0.8077)
+    assert result.dropped == 0.5
 
 
 def test_usage_is_what_a_process_took_between_the_first_look_and_the_last() -> None:

@@ -71,6 +71,28 @@ def test_every_window_has_a_row_and_adds_up(ours: PolicyRun, flight: EncodedFlig
     assert outcome.totals['stream_overlap'] > 0.0
 
 
+def test_the_floor_is_what_a_window_waited_less_what_its_last_unit_lay_there(
+    ours: PolicyRun, flight: EncodedFlight
+) -> None:
+    outcome = judged(ours, flight)
+    floors, latencies = outcome.column('floor'), outcome.column('latency')
+    known = np.isfinite(floors)
+    assert known.any()
+    assert (floors[known] <= latencies[known]).all()
+    first = ours.schedule.decisions[-1]
+    encoding = max(
+        (e for e in ours.schedule.encodings if e.unit in {use.unit for use in first.uses}),
+        key=lambda e: e.end_ns,
+    )
+    available = {(f.modality, f.sequence): f.available_ns for f in ours.record.features}
+    idle = (encoding.begin_ns - available[encoding.unit]) / 1e9
+    waited = 0.02 + idle
+    delayed = replace(first, waited={encoding.modality: waited})
+    schedule = replace(ours.schedule, decisions=(*ours.schedule.decisions[:-1], delayed))
+    changed = judged(replace(ours, schedule=schedule), flight)
+    assert changed.column('floor')[-1] == pytest.approx(0.02)
+
+
 def test_samples_of_the_stream_belong_to_the_stride_before_a_window_end(
     ours: PolicyRun, flight: EncodedFlight
 ) -> None:

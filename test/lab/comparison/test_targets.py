@@ -8,11 +8,13 @@ from typing import Any
 import pytest
 from hand_made_outcomes import FACTS, Worth, better_ours, comparison
 
-from mmedge_ros.lab.comparison.plan import ComparisonCase, plan_comparison
+from mmedge_ros.lab.comparison.measured_results import LatencyResult
+from mmedge_ros.lab.comparison.plan import ComparisonCase, PolicyFacts, plan_comparison
 from mmedge_ros.lab.comparison.report import Comparison
 from mmedge_ros.lab.comparison.streaming_target import alike_share
 from mmedge_ros.lab.comparison.targets import verdicts
 from mmedge_ros.lab.comparison.verdict import Evidence
+from mmedge_ros.lab.evaluation.flight_bootstrap import Estimate
 from mmedge_ros.lab.policies.settings import STATED
 
 OVERHEADS = {
@@ -177,8 +179,83 @@ def test_latency_is_judged_by_the_floor_of_one_encoding_and_its_way(
     made = comparison(better_ours, latency=lambda case: ours_ms - 2.85)
     result = judged(made)['latency']
     assert result['verdict'] == verdict
-    assert 'floor of 11.4 ms' in result['found']
-    assert bool(result['why']) == (verdict == 'missed')
+    assert 'one encoding and its way (11.4 ms)' in result['found']
+
+
+def test_the_floor_beside_a_latency_is_that_of_the_same_windows() -> None:
+    made = comparison(better_ours, latency=lambda case: 8.5)
+    # Latencies of 8.5 to 11.5 ms, and floors of six tenths of them.
+    why = judged(made)['latency']['why']
+    assert 'mean 6.0 ms, p95 6.9 ms, beside 10.0 and 11.5 ms' in why
+    assert 'mean 6.0 ms' in judged(made)['blocking']['why']
+
+
+@pytest.mark.parametrize(
+    ('key', 'worth', 'verdict'),
+    [
+        ('streaming_level', 0.55, 'met'),
+        ('streaming_level', 0.52, 'missed'),
+        ('mean_iou_20px', 0.66, 'met'),
+        ('mean_iou_20px', 0.62, 'missed'),
+        ('mean_iou_40px', 0.69, 'missed'),
+        ('idf1', 0.71, 'met'),
+        ('mota', 0.55, 'missed'),
+    ],
+)
+def test_each_goal_of_accuracy_is_judged_and_a_missed_one_is_called_missed(
+    key: str, worth: float, verdict: str
+) -> None:
+    facts = (*FACTS, PolicyFacts('pipelined_max', 'pipelined, max', 'does the most'))
+    plan = plan_comparison(facts, '', 'stream')
+    result = judged(comparison(lambda case, flight: worth, plan=plan))[key]
+    assert result['verdict'] == verdict
+    first = {'mean_iou_20px': 0.60, 'mean_iou_40px': 0.70}.get(key)
+    assert ('The first goal' in result['why']) == (first is not None)
+    if first is not None:
+        assert ('met.' in result['why']) == (worth >= first)
+
+
+@pytest.mark.parametrize(('spread', 'verdict'), [(0.5, 'met'), (0.0, 'missed')])
+def test_nees_is_met_where_the_interval_contains_four(spread: float, verdict: str) -> None:
+    made = comparison(lambda case, flight: 0.5 + spread * (flight % 2))
+    for number, outcome in enumerate(made.outcomes[made.plan.base('ours')]):
+        outcome.totals['nees'] = 390.0 if number % 2 and spread else 410.0
+    assert judged(made)['nees']['verdict'] == verdict
+
+
+def test_what_only_other_benches_measure_is_listed_with_their_commands() -> None:
+    result = judged(comparison(better_ours))
+    for key in ('drift', 'steps_live', 'changes_live', 'ids', 'blocking_live', 'cached_live'):
+        assert result[key]['verdict'] == 'not measured'
+        assert result[key]['command'].startswith('mmedge ')
+
+
+def latency(below: float, cached: float) -> LatencyResult:
+    return LatencyResult(
+        *('mmedge bench latency F', 'a flight', 9.0, 20.0, 10.0),
+        floor=6.0,
+        blocking=260.0,
+        cached=55.0,
+        below_blocking=Estimate(below, below - 0.01, below + 0.01),
+        below_cached=Estimate(cached, cached - 0.01, cached + 0.01),
+        cached_allows=0.89,
+        dropped=0.6,
+    )
+
+
+@pytest.mark.parametrize(
+    ('below', 'cached', 'verdicts_'),
+    [(0.96, 0.82, ['met', 'met']), (0.84, 0.79, ['missed', 'missed'])],
+)
+def test_live_latency_is_judged_by_real_graphs(
+    below: float, cached: float, verdicts_: list[str]
+) -> None:
+    result = judged(comparison(better_ours), results={'latency': latency(below, cached)})
+    judged_live = [result[key] for key in ('blocking_live', 'cached_live')]
+    assert [verdict['verdict'] for verdict in judged_live] == verdicts_
+    assert 'the floor allows 89.0 %' in judged_live[1]['found']
+    assert 'dropped 60.0 % of its windows' in judged_live[0]['why']
+    assert judged_live[0]['command'] == 'mmedge bench latency F'
 
 
 def test_blocking_is_compared_with_each_window_unloaded() -> None:
