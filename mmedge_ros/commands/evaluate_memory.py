@@ -28,8 +28,8 @@ def judge_memory(
 ) -> Path:
     """Judge the memories of flights, print tables, and return where the report is."""
     from mmedge_ros.encoding.bundle.default_model import default_detector
+    from mmedge_ros.lab.evaluation.energy import EnergyModel
     from mmedge_ros.lab.evaluation.memory_report import MemoryRequest, evaluate_memory
-    from mmedge_ros.lab.policies.policy_run import EnergyModel
     from mmedge_ros.lab.reporting.report_files import REPORT, require_writable
     from mmedge_ros.lab.training.colour_ridge import colour_ridge
 

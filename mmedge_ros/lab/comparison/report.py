@@ -34,8 +34,8 @@ from mmedge_ros.lab.comparison.plan import (
 )
 from mmedge_ros.lab.evaluation.bundle_report import plain
 from mmedge_ros.lab.evaluation.case_figures import OVERALL, CaseFigures, Stratum
+from mmedge_ros.lab.evaluation.energy import EnergyModel
 from mmedge_ros.lab.evaluation.flight_bootstrap import CONFIDENCE, Estimate, flights_with
-from mmedge_ros.lab.policies.policy_run import EnergyModel
 from mmedge_ros.lab.policies.schedule import SAMPLE
 
 FACTORS = ('distance', 'surroundings', 'light')
@@ -126,21 +126,12 @@ def comparison_report(comparison: Comparison) -> dict[str, Any]:
             'resamples_of_quantiles': QUANTILE_RESAMPLES,
             'confidence': CONFIDENCE,
         },
-        'energy_model': energy_words(),
+        'energy_model': EnergyModel().words,
         'cases': [_case(comparison, case) for case in plan.cases],
         'differences': list(_differences(comparison)),
         'halves': None if halves is None else rule | halves.counts(),
         'timeline': _timeline(comparison),
     }
-
-
-def energy_words() -> str:
-    """Describe the energy model."""
-    model = EnergyModel()
-    return (
-        f'a model, not measured: {model.idle:g} W all the time and {model.busy:g} W more for each '
-        'processor second of work'
-    )
 
 
 def named_case(row: Mapping[str, Any]) -> ComparisonCase:

@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from mmedge_ros.data_types import NS_PER_S, Configuration, FloatArray
+from mmedge_ros.lab.evaluation.energy import computer_watts, watts_over_time
 from mmedge_ros.lab.evaluation.trajectories import configurations_in_order, start_ns
 from mmedge_ros.lab.reporting.figure_style import (
     BLUE,
@@ -18,6 +19,7 @@ from mmedge_ros.lab.reporting.figure_style import (
     INK,
     LINES,
     ORANGE,
+    PURPLE,
     VERMILION,
     FigureFile,
     draw_series,
@@ -42,18 +44,19 @@ def draw_configurations(record: RunRecord) -> FigureFile | None:
         return None
     caption = (
         'Top: latency of each decision beside the limit and the prediction for 95 % of them; '
-        'middle: rate and level of each modality; bottom: what the monitor saw.'
+        'then rate and level of each modality; what the monitor saw; and power by part: work by a '
+        'stated model, beside what was measured.'
     )
     (wide, narrow), readout = render_over_time(
-        lambda figure: _draw(figure, record), ((9.4, 6.0), (4.3, 6.8)), *_readings(record)
+        lambda figure: _draw(figure, record), ((9.4, 7.6), (4.3, 8.6)), *_readings(record)
     )
     return FigureFile(
         CONFIGURATIONS,
         wide,
         'Configurations',
         caption,
-        'Three charts over time: latency with its limit and prediction; rates and levels; '
-        'battery voltage and processor load',
+        'Four charts over time: latency with its limit and prediction; rates and levels; load and '
+        'battery voltage; power by part and battery current',
         narrow,
         readout,
     )
@@ -75,7 +78,7 @@ def _readings(record: RunRecord) -> tuple[FloatArray, list[Series]]:
 
 
 def _draw(figure: Figure, record: RunRecord) -> None:
-    upper, middle, lower = figure.subplots(3, 1, sharex=True)
+    upper, middle, lower, lowest = figure.subplots(4, 1, sharex=True)
     zero_ns = start_ns(record)
     ends = np.array([(d.window_end_ns - zero_ns) / NS_PER_S for d in record.decisions])
     last = float(ends.max())
@@ -94,7 +97,8 @@ def _draw(figure: Figure, record: RunRecord) -> None:
     legend_above(upper, 'Latency')
     draw_course(middle, times, course)
     draw_states(lower, record.states, zero_ns)
-    lower.set_xlabel('time since the start of the recording [s]')
+    draw_power(lowest, record, zero_ns)
+    lowest.set_xlabel('time since the start of the recording [s]')
 
 
 def draw_course(axes: Axes, times: FloatArray, course: Sequence[Configuration]) -> None:
@@ -152,7 +156,7 @@ def name_levels(
 def draw_states(
     axes: Axes, states: Sequence[tuple[int, SystemState]], zero_ns: int, known: bool = False
 ) -> None:
-    """Draw processor load and battery voltage by the monitor.
+    """Draw load of processor and GPU and battery voltage by the monitor.
 
     :param known: whether there is something to see without them
     """
@@ -161,14 +165,39 @@ def draw_states(
     volts = np.array([state.voltage for _, state in states])
     if np.isfinite(loads).any():
         axes.plot(times, loads, color=BLUE, label='processor, %', linewidth=1.0)
+    graphics = np.array([state.gpu for _, state in states])
+    if np.isfinite(graphics).any():
+        axes.plot(times, graphics, color=ORANGE, label='GPU, %', linewidth=1.0)
     axes.set_ylim(0.0, 100.0)
     axes.set_ylabel('load [%]')
     if np.isfinite(volts).any():
-        right = axes.twinx()
-        right.plot(times, volts, color=VERMILION, linewidth=1.0)
-        right.set_ylabel('battery [V]', color=VERMILION)
-        right.grid(visible=False)
-        axes.plot([], [], color=VERMILION, label='battery, V')
+        _draw_beside(axes, times, volts, 'battery [V]')
     elif not known and not np.isfinite(loads).any():
         axes.annotate('nothing known', (0.5, 0.5), xycoords='axes fraction', ha='center')
     legend_above(axes, 'System')
+
+
+def draw_power(axes: Axes, record: RunRecord, zero_ns: int) -> None:
+    """Draw the power of each part by the model, what was measured, and the battery's current."""
+    middles, watts = watts_over_time(record, zero_ns)
+    for part, colour in zip(sorted(watts), (BLUE, GREEN, ORANGE, PURPLE), strict=False):
+        axes.plot(middles, watts[part], color=colour, label=f'{part}, model', linewidth=1.0)
+    times = np.array([(stamp_ns - zero_ns) / NS_PER_S for stamp_ns, _ in record.states])
+    measured = np.array([computer_watts(state) for _, state in record.states])
+    if np.isfinite(measured).any():
+        axes.plot(times, measured, color=INK, label='computer, measured', linewidth=1.0)
+    axes.set_ylabel('power [W]')
+    axes.set_ylim(bottom=0.0)
+    amperes = np.array([state.current for _, state in record.states])
+    if np.isfinite(amperes).any():
+        _draw_beside(axes, times, amperes, 'battery [A]')
+    legend_above(axes, 'Power')
+
+
+def _draw_beside(axes: Axes, times: FloatArray, values: FloatArray, label: str) -> None:
+    """Draw values of the battery along an axis of their own to the right."""
+    right = axes.twinx()
+    right.plot(times, values, color=VERMILION, linewidth=1.0)
+    right.set_ylabel(label, color=VERMILION)
+    right.grid(visible=False)
+    axes.plot([], [], color=VERMILION, label=label.replace(' [', ', ').rstrip(']'))

@@ -16,6 +16,7 @@ from mmedge_ros.data_types import NS_PER_S
 from mmedge_ros.lab.evaluation.accuracy import Accuracy, accuracy_of
 from mmedge_ros.lab.evaluation.box_comparison import BoxesComparison
 from mmedge_ros.lab.evaluation.decision_log import decision_lines
+from mmedge_ros.lab.evaluation.energy import energy_report
 from mmedge_ros.lab.evaluation.glance import glance_figures, limits, sentences
 from mmedge_ros.lab.evaluation.latency_metrics import latency_metrics, modalities_of
 from mmedge_ros.lab.evaluation.pseudo_labels import PseudoLabelComparison
@@ -153,6 +154,7 @@ def report_of(
         'boxes_comparison': None if comparison is None else dataclasses.asdict(comparison),
         'pseudo_labels': None if taught is None else dataclasses.asdict(taught),
         'problems': [*record.problems, *(accuracy.problems if accuracy else ())],
+        'energy': energy_report(record),
         'resources': {'cpu_s': None, 'peak_rss_mb': None} | record.resources,
         'software': {'version': None, 'git': None, 'bundle': None} | record.software,
     }

@@ -34,6 +34,7 @@ from mmedge_ros.lab.evaluation import EvaluationError
 from mmedge_ros.lab.evaluation.bundle_cases import RATES, REUSE
 from mmedge_ros.lab.evaluation.bundle_under_test import BundleUnderTest
 from mmedge_ros.lab.evaluation.encoded_flight import EncodedFlight
+from mmedge_ros.lab.evaluation.energy import EnergyModel
 from mmedge_ros.lab.evaluation.steered_replay import OptimiserSteering, Steering
 from mmedge_ros.lab.policies.causality import check
 from mmedge_ros.lab.policies.encoder_servers import arrivals_of
@@ -58,23 +59,6 @@ from mmedge_ros.skipping.skip_control import SkipParameters
 _LIMIT = 0.05
 # Latency limits that windows may have as deadlines, s.
 LIMITS = (0.005, 5.0)
-
-
-@dataclass(frozen=True)
-class EnergyModel:
-    """Power in W: ``idle`` all the time, ``busy`` more for each processor second of work.
-
-    An assumption, no measurement: the Jetson Orin Nano has power modes of 7 and 15 W. A waiting
-    graph takes the lower, two encoders at work all the time the higher. So joules compare
-    policies; they predict no battery.
-    """
-
-    idle: float = 7.0
-    busy: float = 4.0
-
-    def joules(self, processor_seconds: float, duration: float) -> float:
-        """Return the energy of a flight of that duration, s, for all work of the processor."""
-        return self.idle * duration + self.busy * processor_seconds
 
 
 @dataclass(frozen=True, eq=False)

@@ -192,7 +192,9 @@ def test_the_course_of_configurations_is_drawn_and_told(build_run, states):
         for number, rate, level, limit in ((1, 30.0, 'large', 0.05), (2, 10.0, 'small', np.nan))
     ]
     if states:
-        battery = SystemState(voltage=15.0, cpu=(40.0, 60.0))
+        battery = SystemState(
+            voltage=15.0, current=3.0, power=45.0, cpu=(40.0, 60.0), gpu=30.0, module_power=9.0
+        )
         record.states = [(begin_ns, SystemState()), (begin_ns + 10**9, battery)]
     figure = draw_configurations(record)
     assert size_of(figure.png)[0] >= 700

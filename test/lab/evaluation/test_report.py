@@ -20,7 +20,7 @@ from mmedge_ros.records.run_record import RunRecord, UnitCounts
 
 KEYS = {'bag', 'mode', 'windows', 'decisions', 'dropped', 'latency_ms', 'age_ms', 'deadline_ms'}
 KEYS |= {'deadline_miss_rate', 'stages_ms', 'encoder_calls', 'units', 'accuracy', 'tracking'}
-KEYS |= {'resources', 'software', 'at_a_glance'}
+KEYS |= {'resources', 'energy', 'software', 'at_a_glance'}
 FILES = ['decisions.jsonl', 'latency.png', 'ranges.png', 'report.html', 'report.json']
 FILES += ['stages.png', 'tracks.png']
 COMPARISON = BoxesComparison(0.9, 0.8, 3, 0.95, 0.04, 40, 100, 110, 90, 80, 0, 39, 1, 0)

@@ -14,7 +14,8 @@ from mmedge_ros.data_types import CAMERA, RADAR
 from mmedge_ros.lab.evaluation import EvaluationError
 from mmedge_ros.lab.evaluation.bundle_under_test import BundleUnderTest
 from mmedge_ros.lab.evaluation.encoded_flight import EncodedFlight
-from mmedge_ros.lab.policies.policy_run import EnergyModel, PolicyRun, levels_needed, run_policy
+from mmedge_ros.lab.evaluation.energy import EnergyModel
+from mmedge_ros.lab.policies.policy_run import PolicyRun, levels_needed, run_policy
 from mmedge_ros.lab.policies.registry import POLICIES
 from mmedge_ros.lab.policies.schedule import SAMPLE, STREAM
 from mmedge_ros.lab.policies.steering import Plugins
