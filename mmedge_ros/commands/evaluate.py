@@ -48,6 +48,10 @@ def evaluate(
     bundle: Annotated[
         str, option('--bundle', 'BUNDLE', 'bundle folder, or the name of a bundle')
     ] = _BUNDLE,
+    beside: Annotated[
+        str,
+        option('--beside', 'BUNDLE', 'another bundle: ours with it on the same flights', COMPARED),
+    ] = '',
     policies: Annotated[
         str, option('--policies', 'NAME,...', 'only these, e.g. ours,blocking \\[all]', COMPARED)
     ] = '',
@@ -210,6 +214,7 @@ def evaluate(
         rivals=rivals,
         seeds=seeds,
         results=tuple(results or ()),
+        beside=beside,
     )
     if sum((memory, questions, counts)) > 1:
         raise typer.BadParameter('name one of --memory, --questions and --counts')
@@ -255,6 +260,7 @@ class Options(NamedTuple):
     rivals: Path | None = None
     seeds: int = 1
     results: tuple[Path, ...] = ()
+    beside: str = ''
 
     @property
     def command(self) -> str:
@@ -263,6 +269,7 @@ class Options(NamedTuple):
         words = ['mmedge', 'evaluate', *map(str, self.sets)]
         ordinary = {
             'bundle': _BUNDLE,
+            'beside': '',
             'policies': '',
             'protocols': '',
             'limits': usual[0],
@@ -285,7 +292,14 @@ class Options(NamedTuple):
     def is_about_policies(self) -> bool:
         """Whether anything was said of what only policies have."""
         shares = (_LIMITS, _SHARES), (_QUICK_LIMITS, _QUICK_SHARES)
-        said = (self.policies, self.protocols, self.profile, self.rivals, self.results)
+        said = (
+            self.beside,
+            self.policies,
+            self.protocols,
+            self.profile,
+            self.rivals,
+            self.results,
+        )
         return any(said) or (self.limits, self.shares) not in shares
 
     @property
@@ -360,6 +374,7 @@ def _evaluate(options: Options, work: Work, against: Path | None, store: Path | 
         command=options.command,
         tables=tables_folder(),
         results=results,
+        beside=default_detector(options.beside) if options.beside else None,
     )
     seconds = flight_seconds([path for _, path in flights])
 

@@ -68,6 +68,26 @@ def test_a_report_says_how_to_make_it_again(tmp_path: Path, bundle: Path, flight
     assert json.loads((tmp_path / 'report.json').read_text()) == report
 
 
+def test_another_bundle_is_shown_beside_the_headline_on_the_same_flights(
+    tmp_path: Path, bundle: Path, flights: Path
+) -> None:
+    other = shutil.copytree(bundle, tmp_path / 'other')
+    options = ('--bundle', bundle, *ONE, '--out', tmp_path / 'out', '--beside', other)
+    result = run(flights, *options)
+    assert result.exit_code == 0, result.output
+    assert '3 of 3 cases are to be run' in result.stderr
+    report = json.loads((tmp_path / 'out' / 'report.json').read_text())
+    assert report['beside']['name'] == 'other'
+    row = report['beside']['figures']['accuracy.streaming_mean_iou']
+    # The same networks under another name.
+    assert row['headline'] == row['other']
+    assert row['difference']['value'] == 0.0
+    assert f'--beside {other}' in report['command']
+    for name in ('report.html', 'report.md'):
+        assert 'Ours with another bundle' in (tmp_path / 'out' / name).read_text()
+    assert '0 of 3 cases are to be run' in run(flights, *options).stderr
+
+
 def test_results_that_are_handed_over_are_judged_before_those_of_the_bundle(
     tmp_path: Path, bundle: Path, flights: Path
 ) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
+from mmedge_ros.lab.comparison.beside import beside_table
 from mmedge_ros.lab.comparison.condition_figures import ROBUSTNESS, TIMELINE
 from mmedge_ros.lab.comparison.estimates import MEAN, MEAN_IOU, P50, P95, STREAMING
 from mmedge_ros.lab.comparison.figures import (
@@ -104,6 +105,7 @@ def render_comparison_page(report: Mapping[str, Any], figures: Sequence[FigureFi
         rows=list(_headline_rows(report)),
         others=list(_other_rows(report)),
         factors=list(_factors(report)),
+        beside=beside_table(report, cell),
         policies={facts['name']: facts for facts in report['plan']['policies']},
     )
 
@@ -118,6 +120,7 @@ def comparison_markdown(report: Mapping[str, Any]) -> str:
     ]
     strata = [[factor, name, *cells] for factor, name, cells in _strata(report)]
     shorts = [facts['short'] for facts, _ in _headline_rows(report)]
+    beside = beside_table(report, cell)
     parts = [
         f'# {report["bundle"]["name"]}: policies compared\n\n{summary(report)}\n',
         '\n'.join(f'- {problem}' for problem in report['problems']) + '\n',
@@ -125,6 +128,7 @@ def comparison_markdown(report: Mapping[str, Any]) -> str:
         markdown_table(['target', 'ours', *keys[2:]], verdicts, '---'),
         f'## Policies\n\n{_headline_words(report)}\n',
         markdown_table(['policy', *(words for _, words, _ in COLUMNS)], policies, '---'),
+        *(['## Ours with another bundle\n', markdown_table(*beside)] if beside else ()),
         '## Streaming mean IoU by factor\n',
         markdown_table(['', '', *shorts], strata, '---'),
         f'Repeat with `{report["command"]}`\n',

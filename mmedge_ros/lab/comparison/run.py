@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from mmedge_ros.encoding.bundle.manifest import MANIFEST
 from mmedge_ros.encoding.bundle.model_bundle import load_bundle
 from mmedge_ros.encoding.bundle.weights import sha256_of
 from mmedge_ros.lab.bench.contention_bench import published_steps
+from mmedge_ros.lab.comparison.beside import beside_report, ours_alone
 from mmedge_ros.lab.comparison.measured_results import Result
 from mmedge_ros.lab.comparison.outcome import Outcome
 from mmedge_ros.lab.comparison.overheads import overheads
@@ -40,7 +41,7 @@ from mmedge_ros.records.device_profile import DeviceProfile
 from mmedge_ros.records.run_record import software_identity
 
 TABLE, PAGE = 'report.md', 'report.html'
-CASES = 'cases'
+CASES, BESIDE_FOLDER = 'cases', 'beside'
 _FEW_SEEDS = 10
 
 
@@ -52,7 +53,7 @@ class ComparisonRequest:
     of a cluster to use instead, '' for none. ``plugins`` is the digest of trained policies;
     ``without`` says why policies are missing. ``command`` repeats all this. ``tables`` is the
     folder of the published latency tables, if there is one. ``results`` of other commands are by
-    kind. ``seeds`` is the number of flights of each scenario.
+    kind. ``beside`` is another bundle that ours flies with as well.
     """
 
     bundle: Path
@@ -70,6 +71,7 @@ class ComparisonRequest:
     command: str = 'mmedge evaluate'
     tables: Path | None = None
     results: Mapping[str, Result] = field(default_factory=dict)
+    beside: Path | None = None
 
 
 def compare(
@@ -86,18 +88,14 @@ def compare(
     :raises ReplayError: if a flight or the profile cannot be used
     """
     bundle = open_bundle(request.bundle, request.profile)
-    tasks = _tasks(request, bundle)
+    tasks, others = _tasks(request, bundle), _others(request)
     if on_pending:
+        every = [*tasks, *others]
         on_pending(
-            sum(len(task.pending()) for task in tasks), sum(len(task.cases) for task in tasks)
+            sum(len(task.pending()) for task in every), sum(len(task.cases) for task in every)
         )
     work_through(tasks, compare_flight, request.jobs, on_progress, request.ray)
-    comparison = Comparison(
-        request.plan,
-        tuple(task.name for task in tasks),
-        {case: [_result(task, case) for task in tasks] for case in request.plan.cases},
-        flight_seeds([path for _, path in request.flights]),
-    )
+    comparison = _comparison(request, request.plan, tasks)
     timed = (
         overheads(bundle.folder, request.out, f'{bundle.digest} {tasks[0].extra}')
         if request.timing
@@ -115,6 +113,11 @@ def compare(
     report |= comparison_report(comparison)
     report['machine'] = timed
     report['contention'] = stepped
+    report['beside'] = None
+    if others:
+        work_through(others, compare_flight, request.jobs, on_progress, request.ray)
+        other = _comparison(request, ours_alone(request.plan), others)
+        report['beside'] = beside_report(others[0].bundle.folder.name, comparison, other)
     report['measured'] = {name: plain_record(result) for name, result in request.results.items()}
     report['problems'] = [*problems(report), *request.without]
     write_comparison(report, request.out)
@@ -165,6 +168,12 @@ def problems(report: dict[str, Any]) -> list[str]:
             'the bundle has no fusion network: every policy fuses boxes and returns by decision '
             'fusion, and temporal aggregation has no part in any figure'
         )
+    elif 'imputation' in names:
+        sentences.append(
+            'imputation deviates from the paper: its trained generator makes up the detections of '
+            'a picture that is not ready, which go to the tracker, and no feature grid that the '
+            'networks could fuse'
+        )
     return sentences
 
 
@@ -183,6 +192,27 @@ def named_flights(sets: Sequence[tuple[str, Sequence[Path]]]) -> tuple[tuple[str
     if twice:
         raise EvaluationError(f'the sets have two flights named {twice[0]!r}; name each set once')
     return tuple(named)
+
+
+def _comparison(
+    request: ComparisonRequest, plan: ComparisonPlan, tasks: Sequence[ComparisonTask]
+) -> Comparison:
+    return Comparison(
+        plan,
+        tuple(task.name for task in tasks),
+        {case: [_result(task, case) for task in tasks] for case in plan.cases},
+        flight_seeds([path for _, path in request.flights]),
+    )
+
+
+def _others(request: ComparisonRequest) -> list[ComparisonTask]:
+    """Return the flights with the other bundle, of ours alone."""
+    if request.beside is None or not request.plan.has(OURS):
+        return []
+    plan = ours_alone(request.plan)
+    # Files of cases are named by the case: those of another bundle need a folder of their own.
+    apart = replace(request, plan=plan, out=request.out / BESIDE_FOLDER)
+    return _tasks(apart, open_bundle(request.beside, request.profile))
 
 
 def _tasks(request: ComparisonRequest, bundle: BundleUnderTest) -> list[ComparisonTask]:

@@ -75,8 +75,8 @@ _KINDS = (
     PolicyKind(
         NonBlocking('imputation', imputes=True),
         'imputation',
-        'As non-blocking, but where the newest unit of a sensor is not ready a trained generator '
-        'makes up its features.',
+        'As non-blocking, but where the newest picture is not ready a trained generator makes up '
+        'its detections.',
         needs='imputation',
     ),
     PolicyKind(

@@ -50,10 +50,7 @@ def test_the_model_gives_each_part_four_watts_while_it_works_and_seven_to_idling
 def test_rails_that_are_measured_are_added_up_over_time(record: RunRecord) -> None:
     states = [(0, 5.0, 100.0), (1, 7.0, np.nan), (2, np.nan, 120.0), (3, 9.0, np.nan)]
     record.states = [
-        (
-            BEGIN_NS + second * NS_PER_S,
-            SystemState(module_power=module, power=battery, voltage=15.0),
-        )
+        (BEGIN_NS + second * NS_PER_S, SystemState(15.0, power=battery, module_power=module))
         for second, module, battery in states
     ]
     # Each holds until the next that is known: 5 W for a second and 7 W for two.
