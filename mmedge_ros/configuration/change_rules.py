@@ -17,7 +17,8 @@ from mmedge_ros.configuration.configuration_choice import (
     ConfigurationChoice,
 )
 from mmedge_ros.configuration.configuration_space import ConfigurationSpace
-from mmedge_ros.configuration.predicted_latency import LatencyModel
+from mmedge_ros.configuration.predicted_latency import LatencyModel, PredictedLatency
+from mmedge_ros.configuration.steadiness import Steadiness
 from mmedge_ros.data_types import NS_PER_S, Configuration, ModalityConfiguration
 from mmedge_ros.parameter import group, parameter
 
@@ -59,6 +60,7 @@ class ChangeRules:
         self._space = space
         self._latency = latency
         self._choice = ConfigurationChoice(space.grid, self._parameters.control)
+        self.steadiness = Steadiness()
         self._reasons: tuple[str, ...] = ()
         self.current: Configuration | None = None
 
@@ -90,9 +92,9 @@ class ChangeRules:
         allowed = self._space.allowed(caps) & self._space.allowed(power)
         if within is not None and (allowed & within).any():
             allowed = allowed & within
-        chosen = self._choice.decide(predicted, accuracy, limit, allowed)
-        parts = self._space.parts(chosen.index)
         before = self.current
+        chosen = self._chosen(predicted, accuracy, limit, allowed, monotonic)
+        parts = self._space.parts(chosen.index)
         if before is not None and before.modalities == parts and self._reasons == caps.reasons:
             return None
         self._reasons = caps.reasons
@@ -106,6 +108,28 @@ class ChangeRules:
             reason=_reason(chosen, parts, before, limit, caps),
         )
         return self.current
+
+    def _chosen(
+        self,
+        predicted: PredictedLatency,
+        accuracy: ArrayLike,
+        limit: float,
+        allowed: BoolArray,
+        now: float,
+    ) -> ChosenConfiguration:
+        """Return the choice; a change that is not forced may have to wait."""
+        chosen = self._choice.best(predicted, accuracy, limit, allowed)
+        before = self._choice.current
+        if before is None or chosen.index == before:
+            self.steadiness.content()
+        elif chosen.forced or self.steadiness.allows(now):
+            self.steadiness.changed(chosen.forced, now)
+        else:
+            only = np.zeros_like(allowed)
+            only[before] = True
+            chosen = self._choice.best(predicted, accuracy, limit, only)
+        self._choice.use(chosen.index)
+        return chosen
 
     def _may_change(self, now_ns: int) -> bool:
         """Whether the present configuration has held long enough, or time itself went back."""

@@ -15,14 +15,18 @@ from mmedge_ros.configuration.optimizer import (
     Choice,
     Optimizer,
     OptimizerParameters,
+    known_numbers,
 )
 from mmedge_ros.configuration.predicted_latency import PredictedLatency
 from mmedge_ros.parameter import group, parameter
 
 BoolArray = NDArray[np.bool_]
+FloatArray = NDArray[np.float64]
 
 # A certainty below this is none: then the smallest violation is looked for instead.
 _LEAST_CERTAINTY = 0.05
+# Where nothing keeps the limit, what takes so many times as long is left for the least violation.
+_MUCH_LATER = 1.2
 # What keeps the limit with just the certainty there is must not fail by rounding.
 _ROUNDING = 1e-9
 _PROBING = ('late_price', 'payback', 'smallest_gain', 'period', 'most', 'boldness', 'pause')
@@ -47,6 +51,14 @@ class ChoiceParameters:
         minimum=0.5,
         maximum=0.999,
     )
+    latency_price: float = parameter(
+        0.8,
+        'accuracy that a second of delay is worth: people move on while they are detected. '
+        'Measured as streaming IoU that is lost by later decisions; 0 looks at the limit alone',
+        '1/s',
+        0.0,
+        10.0,
+    )
     optimizer: OptimizerParameters = group(OptimizerParameters)
 
 
@@ -55,7 +67,8 @@ class ChosenConfiguration:
     """What is to run next.
 
     ``certainty`` is the probability with which ``latency`` (s) is kept. ``feasible`` is False
-    where nothing keeps the limit with the wanted certainty.
+    where nothing keeps the limit with the wanted certainty. ``forced``: what ran before may not
+    go on, or is much later than this.
     """
 
     index: int
@@ -63,6 +76,7 @@ class ChosenConfiguration:
     latency: float
     certainty: float
     choice: Choice
+    forced: bool = True
 
 
 class ConfigurationChoice:
@@ -74,7 +88,7 @@ class ConfigurationChoice:
         self._parameters = parameters or ChoiceParameters()
         self._optimizer = Optimizer(grid, self._parameters.optimizer)
         self._size = grid.size
-        self._current: int | None = None
+        self.current: int | None = None
 
     def decide(
         self,
@@ -89,29 +103,53 @@ class ConfigurationChoice:
         :param limit: latency limit, s
         :param allowed: (size,) what the caps allow
         """
+        chosen = self.best(predicted, accuracy, limit, allowed)
+        self.use(chosen.index)
+        return chosen
+
+    def use(self, index: int) -> None:
+        """Note what runs from now on."""
+        self.current = index
+
+    def best(
+        self,
+        predicted: PredictedLatency,
+        accuracy: ArrayLike,
+        limit: float,
+        allowed: BoolArray | None = None,
+    ) -> ChosenConfiguration:
+        """Return what `decide` would choose, and change nothing."""
         candidates = np.ones(self._size, bool) if allowed is None else allowed
         certainty = self._certainty(predicted.best_chance(limit, candidates))
         latency = predicted.quantiles(certainty)
         is_certain = certainty >= self._parameters.certainty
         # Without certainty nothing is feasible where loads are known: the least lets it recover.
         choice = self._optimizer.choose(
-            accuracy,
+            self._worth(predicted, accuracy),
             latency,
             limit if is_certain or predicted.load is None else -math.inf,
             candidates,
             predicted.load,
-            self._current,
+            self.current,
         )
         if not is_certain and predicted.load is not None:
             choice = replace(choice, violation=0.0)
-        self._current = choice.index
+        feasible = choice.feasible and is_certain
+        latest = limit if feasible else _MUCH_LATER * latency[choice.index]
+        before = self.current
+        stays = before is not None and candidates[before] and latency[before] <= latest
         return ChosenConfiguration(
-            choice.index,
-            choice.feasible and is_certain,
-            float(latency[choice.index]),
-            certainty,
-            choice,
+            choice.index, feasible, float(latency[choice.index]), certainty, choice, not stays
         )
+
+    def _worth(self, predicted: PredictedLatency, accuracy: ArrayLike) -> ArrayLike:
+        """Return the accuracies less what the delay of each costs."""
+        price = self._parameters.latency_price
+        if predicted.delay is None or price == 0.0:
+            return accuracy
+        known = known_numbers(accuracy, self._size, math.nan)
+        delayed: FloatArray = known - price * predicted.delay
+        return delayed
 
     def _certainty(self, best: float) -> float:
         """Return the wanted certainty, or the most there is."""

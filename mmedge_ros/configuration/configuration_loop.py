@@ -26,6 +26,7 @@ from mmedge_ros.configuration.latency_budget import (
 )
 from mmedge_ros.configuration.load_guard import LoadGuard, LoadGuardParameters
 from mmedge_ros.configuration.predicted_latency import ProvenLatency
+from mmedge_ros.configuration.release_watch import ReleaseWatch
 from mmedge_ros.configuration.scene_indicators import SceneIndicators
 from mmedge_ros.configuration.sensing_bounds import ConfigurationIssue, SensingBounds
 from mmedge_ros.configuration.unit_time_profile import UnitTimeProfile
@@ -118,6 +119,8 @@ class ConfigurationLoop:
         self._rules = ChangeRules(space, self._proven, p.reconfiguration)
         self.bounds = SensingBounds(p.caps, p.power, placement)
         self._guard = LoadGuard(p.guard)
+        self._release = ReleaseWatch()
+        self._pressure = math.nan
         self._space = space
         self.budget = LatencyBudget(p.budget)
         self._has_levels = {o.modality: o.levels != ('',) for o in space.modalities}
@@ -178,13 +181,14 @@ class ConfigurationLoop:
             self._latency.observe_transport(spent['transport_features'], now)
         if 'fusion' in spent:
             self._latency.observe_fusion(spent['fusion'], now)
-        self._guard.decided(late, now)
+        self._guard.decided(late, now, self._proven.is_explained(self._limit))
         self._proven.decided(latency, now)
         self._decided_at = now
 
     def system_state(self, state: SystemState, now: float) -> None:
         """Take the state of battery and computer."""
         self.counts.states += 1
+        self._pressure = state.pressure
         self.bounds.take(state, now)
 
     def demanded(self, demand: LatencyDemand, now: float) -> bool:
@@ -232,7 +236,9 @@ class ConfigurationLoop:
 
     def _guarded(self, caps: Caps, now: float) -> tuple[Caps, BoolArray | None]:
         """Return the caps with one more reason, and (size,) what the load guard allows."""
-        self._guard.machine(self._latency.calibration.slowness, now)
+        if self._release.update(self._latency.calibration.slowness, self._pressure, now):
+            self._guard.lift()
+            self._rules.steadiness.forget()
         load = self._latency.load
         within = self._guard.within(load, now)
         if (load > self._guard.bound).any():
@@ -241,7 +247,9 @@ class ConfigurationLoop:
 
     def _note_load(self, made: Configuration, now: float) -> None:
         index = self._space.index_of(made.modalities)
+        explained = self._proven.is_explained(self._limit)
         self._proven.configured(index, now + self._parameters.reconfiguration.lead)
         if index is not None and made.modalities != self._running:
             self._running = made.modalities
-            self._guard.configured(float(self._latency.load[index]), now)
+            self._guard.configured(float(self._latency.load[index]), now, explained)
+            self._release.configured(now)

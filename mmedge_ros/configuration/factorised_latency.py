@@ -109,8 +109,8 @@ class FactorisedLatency:
             ArrivalTimes(options.rates, counts, stride) for options in space.modalities
         ]
         self._places = {options.modality: m for m, options in enumerate(space.modalities)}
-        self._per_rate = [len(o.levels) * len(o.reuse) for o in space.modalities]
         self._ahead = np.zeros((len(counts), len(rates)))
+        self._after, self._last = np.zeros((2, len(rates)))
         self._busy = self._rates * self._mean_work(median)
         self._looked, self._time = -math.inf, SteadyTime()
 
@@ -172,12 +172,14 @@ class FactorisedLatency:
         upper = total + np.sqrt(np.square(high - low) + np.square(width).sum())
         log_total = np.log(total)
         spread = (np.log(upper) - log_total) / _Z95
-        return PredictedLatency(log_total, spread, self.load)
+        work = self._on_axes(self._busy / self._rates)
+        delay = reduce(np.maximum, work).ravel() + median.sum()
+        return PredictedLatency(log_total, spread, self.load, delay)
 
     def _last_units(
         self, times: Iterable[FloatArray], follow: FloatArray
     ) -> tuple[list[SmallFloats], list[SmallFloats]]:
-        """Return log median and spread of each modality's last unit, which is an encoded one.
+        """Return log median and spread of each modality's last unit.
 
         :param times: medians, scatters and ignorances of all kinds
         """
@@ -189,6 +191,8 @@ class FactorisedLatency:
             self._ahead,
             self._reuse,
             follow / median,
+            self._after,
+            self._last,
         )
         logs = np.log(np.maximum(seconds, _SOONEST)).astype(np.float32)
         spread = np.maximum(logs[1] - logs[0], _LEAST_SPREAD) / _Z95
@@ -199,8 +203,14 @@ class FactorisedLatency:
         if self._time.now - self._looked < _LOOKED_AT:
             return
         self._looked = self._time.now
-        for arrivals, own, count in zip(self._arrivals, self._own, self._per_rate, strict=True):
-            self._ahead[:, own] = np.repeat(arrivals.ahead(), count, axis=1)
+        for arrivals, own, options in zip(
+            self._arrivals, self._own, self._space.modalities, strict=True
+        ):
+            seen = arrivals.look(options.reuse)
+            levels = len(options.levels)
+            self._ahead[:, own] = _for_levels(seen.ahead, levels)
+            self._after[own] = _for_levels(seen.after, levels)
+            self._last[own] = _for_levels(seen.last, levels)
 
     def _on_axes(self, values: NDArray[Any]) -> list[NDArray[Any]]:
         """Put what belongs to each modality on an axis of its own, of as many as there are.
@@ -211,6 +221,12 @@ class FactorisedLatency:
         return [
             values[own].reshape(*form[:m], -1, *form[m + 1 :]) for m, own in enumerate(self._own)
         ]
+
+
+def _for_levels(values: FloatArray, levels: int) -> FloatArray:
+    """Repeat values (..., rates, reuses) for the levels between them: (..., all of them)."""
+    spread = np.repeat(values[..., np.newaxis, :], levels, axis=-2)
+    return spread.reshape(*values.shape[:-2], -1)
 
 
 def _slowest(

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,8 +35,8 @@ class LoadGuardParameters:
     settling: float = 0.6
     # Share of a load that was too much that is allowed next.
     reduction: float = 0.8
-    # For so long (s) after a late decision, or a change to less load, no greater load is chosen:
-    # predictions wander more than the machine does. After a start it ends with the first
+    # For so long (s) after a late decision that unit times do not explain no greater load is
+    # chosen: predictions wander more than the machine does. After a start it ends with the first
     # ``decisions`` in a row that are in time.
     calm: float = 3.0
     # The next configuration may have so many times the present load; the next greater load is
@@ -53,8 +54,6 @@ class LoadGuardParameters:
 _ENOUGH_LATE = 2
 # Loads that differ by less are the same.
 _MORE = 1.001
-# A machine that does all its work in so much less time is another one.
-_FASTER = 0.7
 
 
 class LoadGuard:
@@ -74,14 +73,13 @@ class LoadGuard:
         self._late_here = 0
         # Decisions in time in a row, and whether there ever were enough of them.
         self._in_time, self._proven = 0, False
+        # Whether it kept up with the present load for a while.
+        self._kept_up = False
         self._patience = self.parameters.patience
         self._rises_at = -math.inf
         # The load that failed last, and the largest that did.
         self._failed_load, self._most_failed = math.inf, math.inf
         self._seen = -math.inf
-        # Of the machine now, and at the present load since it keeps up with that after a failure.
-        self._slowness, self._settled_slowness = 1.0, math.nan
-        self._fast_since, self._proof = math.inf, self.parameters.calm
 
     @property
     def bound(self) -> float:
@@ -103,46 +101,46 @@ class LoadGuard:
             ceiling = min(ceiling, max(self.parameters.climb * self._load, float(above.min())))
         return loads <= max(ceiling, float(loads.min()))
 
-    def configured(self, load: float, now: float) -> None:
-        """Note the load of the configuration that holds from now on."""
+    def configured(self, load: float, now: float, explained: bool = False) -> None:
+        """Note the load of the configuration that holds from now on.
+
+        :param explained: whether unit times alone say that the one before is too slow; where it
+            once kept up, that is a machine that got slower, and no failure of the load
+        """
         if load < self._load:
-            self._calm_from = now + self.parameters.calm
-            if self.parameters.enabled and self._load > 0.0 and self._late_here >= _ENOUGH_LATE:
+            failed = self._late_here >= _ENOUGH_LATE and not (explained and self._kept_up)
+            if self.parameters.enabled and self._load > 0.0 and failed:
                 # It was left before it counted, and would be chosen again and again.
                 self._fail(now)
-        if load != self._load:
-            self._settled_slowness = math.nan
         self._load = load
         self._changed = now
         self._late.clear()
         self._late_here = self._in_time = 0
+        self._kept_up = False
 
-    def machine(self, slowness: float, now: float) -> None:
-        """Note how slow the machine is, in any unit; one much faster than it was is tried anew.
+    def lift(self) -> None:
+        """Forget what failed: it was another machine."""
+        self._bound = math.inf
+        self._failed_load = self._most_failed = math.inf
+        self._calm_from = -math.inf
+        self._patience = self.parameters.patience
+        self._late.clear()
+        self._late_here = 0
 
-        Than it was under the same load, once it kept up with that: less load alone makes units
-        faster. It has to last, and longer after every failure.
+    def decided(self, late: bool, now: float, explained: bool = False) -> None:
+        """Take in a decision that was made in time or late.
+
+        :param explained: whether unit times say that it had to be late: of a load that it once
+            kept up with that is no news, and bounds nothing
         """
-        self._slowness = slowness
-        # Written so that nothing is faster than what is not known.
-        if math.isinf(self._bound) or not slowness < _FASTER * self._settled_slowness:
-            self._fast_since = math.inf
+        if late and explained and self._kept_up:
             return
-        self._fast_since = min(self._fast_since, now)
-        if now - self._fast_since >= self._proof:
-            self._bound = math.inf
-            self._calm_from = -math.inf
-            self._patience = self.parameters.patience
-            self._proof = min(2.0 * self._proof, self.parameters.longest_patience)
-            self._late.clear()
-
-    def decided(self, late: bool, now: float) -> None:
-        """Take in a decision that was made in time or late."""
         p = self.parameters
         if late:
             self._calm_from = now + p.calm
             self._late_here += 1
         self._in_time = 0 if late else self._in_time + 1
+        self._kept_up |= self._in_time >= self.parameters.decisions
         if not self._proven and self._in_time >= p.decisions:
             # What came late until now did so before anything had been measured.
             self._proven = True
@@ -152,15 +150,12 @@ class LoadGuard:
         self._rise(now)
         self._late.append(late)
         most = p.tolerated * p.decisions
-        if sum(self._late) > most:
+        if sum(self._late) - _is_one_alone(self._late) > most:
             self._fail(now)
-        elif len(self._late) == p.decisions:
-            if math.isnan(self._settled_slowness):
-                self._settled_slowness = self._slowness
-            if self._load >= self._most_failed:
-                # It keeps up by now with what was once too much: nothing is known any more.
-                self._failed_load = self._most_failed = math.inf
-                self._patience, self._proof = p.patience, p.calm
+        elif len(self._late) == p.decisions and self._load >= self._most_failed:
+            # It keeps up by now with what was once too much: nothing is known any more.
+            self._failed_load = self._most_failed = math.inf
+            self._patience = p.patience
 
     def _fail(self, now: float) -> None:
         p = self.parameters
@@ -171,7 +166,6 @@ class LoadGuard:
             self._most_failed = self._load
         self._bound = min(self._bound, p.reduction * self._load)
         self._rises_at = now + self._patience
-        self._settled_slowness = math.nan
         # The count starts anew: most of these decisions waited for one that was late.
         self._late.clear()
         self._late_here = 0
@@ -187,3 +181,12 @@ class LoadGuard:
             return
         # Far above what is in use the bound would mean nothing.
         self._bound = min(self._bound * (1.0 + self.parameters.growth * elapsed), 4.0 * self._load)
+
+
+def _is_one_alone(late: Sequence[bool]) -> bool:
+    """Return whether a late decision has only others in time beside it: an outlier, left out."""
+    padded = [False, *late, False]
+    return any(
+        here and not (before or after)
+        for before, here, after in zip(padded, padded[1:], padded[2:], strict=False)
+    )

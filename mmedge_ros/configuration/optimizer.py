@@ -37,8 +37,8 @@ class OptimizerParameters:
     # 0 follows the predictor at once.
     switch_cost: float = 0.0
     # Accuracy by which another configuration must be better before it replaces one that still
-    # keeps the limit.
-    hysteresis: float = 0.0
+    # keeps the limit. Less than flights can tell apart.
+    hysteresis: float = 0.004
     # Share of the limit that another configuration must leave free before it replaces the present
     # one, where any does; covers the noise of the predicted latency.
     headroom: float = 0.05

@@ -20,10 +20,11 @@ from scipy.special import ndtr, ndtri
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 
-# Decisions that are enough, and how long they count, s.
+# Decisions that are enough, and how long they count, s. Of so many the longest is left out.
 _ENOUGH, _LASTS = 3, 2.0
+_MANY = 10
 # What a configuration is reckoned to keep with 95 %: the longest that was seen, and this more.
-_MARGIN, _Z95 = 1.1, 1.6449
+_MARGIN, _Z95 = 1.02, 1.6449
 # The first decisions still wait for units of the configuration before, s.
 _SETTLING = 0.1
 # A machine that got this much slower since is another one.
@@ -46,6 +47,8 @@ class PredictedLatency:
     :param log_median: (size,) log of the median in seconds
     :param spread: (size,) or scalar, standard deviation of log latency
     :param load: (size,) the work of each, in any unit; None where unknown
+    :param delay: (size,) s, how long the content of a unit waits to be known on average, queues
+        aside; None where unknown
     """
 
     def __init__(
@@ -53,10 +56,12 @@ class PredictedLatency:
         log_median: FloatArray,
         spread: FloatArray | float,
         load: FloatArray | None = None,
+        delay: FloatArray | None = None,
     ) -> None:
         self.log_median = log_median
         self.spread = spread
         self.load = load
+        self.delay = delay
 
     def of(self, index: int) -> LogNormal:
         """Return the latency of one configuration."""
@@ -68,7 +73,7 @@ class PredictedLatency:
         log_median = self.log_median.copy()
         spread = np.array(np.broadcast_to(self.spread, log_median.shape))
         log_median[index], spread[index] = known
-        return PredictedLatency(log_median, spread, self.load)
+        return PredictedLatency(log_median, spread, self.load, self.delay)
 
     def quantiles(self, probability: float) -> FloatArray:
         """Return (size,) latencies in seconds that are kept with a probability in (0, 1)."""
@@ -115,6 +120,7 @@ class ProvenLatency:
         self._current: int | None = None
         self._from = math.inf
         self._seen: deque[tuple[float, float, float]] = deque(maxlen=256)
+        self._expected = PredictedLatency(np.zeros(0), 0.0)
 
     def configured(self, index: int | None, effective_from: float) -> None:
         """Enter which configuration is in use from then on (s, monotonic)."""
@@ -129,7 +135,7 @@ class ProvenLatency:
 
     def predict(self, now: float) -> PredictedLatency:
         """Return what is known at ``now`` (s, monotonic) of every configuration."""
-        predicted = self._model.predict(now)
+        predicted = self._expected = self._model.predict(now)
         longest = self._longest(now)
         if self._current is None or longest is None:
             return predicted
@@ -139,12 +145,23 @@ class ProvenLatency:
             return predicted
         return predicted.but(self._current, LogNormal(math.log(longest), spread))
 
+    def is_explained(self, limit: float) -> bool:
+        """Whether the model alone says that the configuration in use breaks a limit (s)."""
+        if self._current is None or not self._current < self._expected.log_median.size:
+            return False
+        known = self._expected.of(self._current)
+        return known.log_median + _Z95 * known.spread > math.log(limit)
+
     def _longest(self, now: float) -> float | None:
-        """Return the longest recent latency; None where there is no proof."""
+        """Return the longest recent latency; None where there is no proof.
+
+        Of many one is left out: a page fault says nothing of the configuration.
+        """
         while self._seen and not now - _LASTS <= self._seen[0][0] <= now:
             self._seen.popleft()
         if self._current is None or len(self._seen) < _ENOUGH:
             return None
         if self._pace(self._current) > _SLOWER * median(pace for _, _, pace in self._seen):
             return None
-        return max(latency for _, latency, _ in self._seen)
+        latencies = sorted(latency for _, latency, _ in self._seen)
+        return latencies[-2 if len(latencies) >= _MANY else -1]

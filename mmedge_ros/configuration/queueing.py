@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,6 +53,8 @@ def last_unit_quantiles(
     ahead: FloatArray | float = 0.0,
     reuse: FloatArray | float = 1.0,
     followed: FloatArray | float = 1.0,
+    after: FloatArray | float = 0.0,
+    last: FloatArray | float = 0.0,
 ) -> FloatArray:
     """Return quantiles of the time from a window's end until its last unit is finished.
 
@@ -71,8 +74,11 @@ def last_unit_quantiles(
     :param capacity: units that can wait
     :param ahead: (`queue_lengths`, size) s, by how much earlier than that the last so many
         units begin to arrive; times are negative for a unit that is finished before the end
-    :param reuse: (size,) of so many units one is encoded; the last one is, and others are followed
+    :param reuse: (size,) of so many units one is encoded, and others are followed; ``ahead`` is
+        that of the last one that is encoded
     :param followed: (size,) time of a followed unit, as a share of ``service``
+    :param after: (size,) how many units are followed after that one
+    :param last: (size,) s, by how much before the window's end the last of all arrives
     :return: (n, size)
     """
     count = queue_lengths(max(int(units.max(initial=1.0)), 1))
@@ -90,7 +96,9 @@ def last_unit_quantiles(
         longest = (mean + score * spread).max(axis=0)
         bound = full_work * service + score * full_spread - early[0]
         own = own_work * service + score * own_spread - early[0]
-        finished.append(np.maximum(np.minimum(longest, bound), own))
+        encoded = np.maximum(np.minimum(longest, bound), own)
+        done = np.maximum(encoded + after * followed * service, followed * service - last)
+        finished.append(np.where(np.equal(reuse, 1.0), encoded, done))
     return np.stack(finished)
 
 
@@ -113,6 +121,19 @@ def _spread(count: FloatArray | float, scatter: FloatArray, ignorance: FloatArra
 def queue_lengths(longest: int) -> FloatArray:
     """Return (n, 1) lengths of a queue; it grows steadily, so not every one is looked at."""
     return np.unique(np.geomspace(1.0, longest, min(longest, 12)).round())[:, None]
+
+
+class LastUnits(NamedTuple):
+    """How long before the ends of windows the last units come, in the worst window lately, s.
+
+    ``ahead`` (counts, rates, reuses): of the n-th last unit until the last one that is encoded,
+    more than n - 1 intervals. ``after`` (rates, reuses): how many are followed after that one.
+    ``last`` (rates, reuses): of the last of all.
+    """
+
+    ahead: FloatArray
+    after: FloatArray
+    last: FloatArray
 
 
 class ArrivalTimes:
@@ -139,37 +160,50 @@ class ArrivalTimes:
         self._units.append((stamp_ns, available_ns))
         self._is_new = True
 
-    def ahead(self) -> FloatArray:
-        """Return (counts, rates) s: how much more than the intervals between them there is.
+    def look(self, reuses: Sequence[int] = (1,)) -> LastUnits:
+        """Return when the last units come, at every rate and reuse.
 
-        For the n-th last unit the time from its arrival to the window's end is this plus
-        n - 1 intervals. It is the least of any window of the last second; 0 where too little
-        is known, and where nothing came since the last call.
+        It is the least of any window of the last second; 0 where too little is known, and where
+        nothing came since the last call.
         """
-        ahead = np.zeros((len(self._before), len(self._rates)))
+        size = (len(self._rates), len(reuses))
+        seen = LastUnits(np.zeros((len(self._before), *size)), np.zeros(size), np.zeros(size))
         is_new, self._is_new = self._is_new, False
         if not is_new:
-            return ahead
+            return seen
         newest_ns = self._units[-1][1]
         while self._units[0][1] < newest_ns - _REMEMBERED_NS:
             self._units.popleft()
         stamps, available = np.array(self._units, np.int64).T
         if len(stamps) < _LEAST_UNITS or newest_ns - available[0] < _LEAST_SPAN_NS:
-            return ahead
+            return seen
         native_ns = native_period_ns(stamps.tolist())
         ends = self._ends(newest_ns, int(available[0]))
         if native_ns is None or not len(ends):
-            return ahead
+            return seen
         lead = lead_ns((available - stamps)[-_RECENT:].tolist())
         for place, rate in enumerate(self._rates):
             share = rate * native_ns / NS_PER_S
             if share > 1.0 / _SEEN_FROM:
                 continue  # more would pass than is seen now
-            passing = available
+            taken = np.arange(len(stamps))
             if share < PASS_ALL_FROM:
-                passing = available[_taken(stamps, rate, native_ns, lead)]
-            ahead[:, place] = self._least(np.sort(passing), ends, 1.0 / rate)
-        return ahead
+                taken = _taken(stamps, rate, native_ns, lead)
+            passing = np.sort(available[taken])
+            least = self._least(passing, ends, 1.0 / rate)
+            for way, reuse in enumerate(reuses):
+                if reuse == 1:
+                    seen.ahead[:, place, way] = least
+                    continue
+                # As the object memory has it: the picture nearest the centre of its slot.
+                pictures = min(rate, NS_PER_S / native_ns)
+                own_ns = max(native_ns, round(NS_PER_S / pictures))
+                encoded = taken[_taken(stamps[taken], pictures / reuse, own_ns, None)]
+                early, after = _last_encoded(np.sort(available[encoded]), passing, ends)
+                seen.ahead[:, place, way] = early
+                seen.after[place, way] = after
+                seen.last[place, way] = least[0]
+        return seen
 
     def _ends(self, newest_ns: int, oldest_ns: int) -> NDArray[np.int64]:
         """Return the ends of windows in the time that is looked at, with units before them."""
@@ -192,8 +226,28 @@ class ArrivalTimes:
         return least
 
 
-def _taken(stamps: NDArray[np.int64], rate: float, native_ns: int, lead: int) -> NDArray[np.intp]:
-    """Return which units `RateControl` lets through: of each slot the last that arrives in it."""
+def _last_encoded(
+    encoded: NDArray[np.int64], passing: NDArray[np.int64], ends: NDArray[np.int64]
+) -> tuple[float, int]:
+    """Return how long before a window's end the latest encoded unit comes, s, and how many after.
+
+    :param encoded: when units that are encoded arrive, ns, of all that are ``passing``
+    """
+    if not len(encoded) or not len(ends):
+        return 0.0, 0
+    last = np.searchsorted(encoded, ends, 'right') - 1
+    if (last < 0).any():
+        return 0.0, 0
+    since = ends - encoded[last]
+    worst = int(since.argmin())
+    inside = (passing > encoded[last[worst]]) & (passing <= ends[worst])
+    return float(since[worst]) / NS_PER_S, int(np.count_nonzero(inside))
+
+
+def _taken(
+    stamps: NDArray[np.int64], rate: float, native_ns: int, lead: int | None
+) -> NDArray[np.intp]:
+    """Return which units `RateControl` lets through: of each slot the first late enough in it."""
     period_ns = round(NS_PER_S / rate)
     slots, phases = np.divmod(stamps, period_ns)
     near = np.flatnonzero(phases >= earliest_phase_ns(period_ns, native_ns, lead))

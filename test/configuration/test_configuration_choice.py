@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from mmedge_ros.configuration.configuration_choice import (
+    ChoiceParameters,
     ConfigurationChoice,
 )
 from mmedge_ros.configuration.configuration_space import Axis, ConfigurationGrid
@@ -70,3 +71,23 @@ def test_where_no_choice_is_certain_the_one_that_asks_least_of_about_equals_is_t
         PredictedLatency(medians, 0.02, load), ACCURACY, 0.1
     )
     assert certain.index == 2
+
+
+def test_a_little_accuracy_is_not_worth_much_delay() -> None:
+    accuracy = np.array([0.50, 0.51, 0.60])
+    delay = np.array([0.010, 0.030, 0.060])
+    known = PredictedLatency(np.log([0.01, 0.03, 0.06]), 0.01, delay=delay)
+    assert ConfigurationChoice(GRID).decide(known, accuracy, 0.05).index == 0
+    assert ConfigurationChoice(GRID).decide(known, accuracy, 0.1).index == 2
+    freely = ConfigurationChoice(GRID, ChoiceParameters(latency_price=0.0))
+    assert freely.decide(known, accuracy, 0.05).index == 1
+
+
+def test_a_change_is_forced_by_the_limit_and_by_caps_and_not_by_accuracy() -> None:
+    control = ConfigurationChoice(GRID)
+    control.use(1)
+    within = predicted([0.01, 0.03, 0.04])
+    assert not control.best(within, ACCURACY, 0.05).forced
+    assert control.best(within, ACCURACY, 0.02).forced
+    assert control.best(within, ACCURACY, 0.05, np.array([True, False, True])).forced
+    assert control.current == 1

@@ -142,7 +142,7 @@ def test_it_is_the_least_time_that_rate_control_would_leave(
     first_ms: float, delay_ms: float
 ) -> None:
     given = units(2.0, first_ms=first_ms, delay_ms=delay_ms)
-    ahead = arrived(given).ahead()
+    ahead = arrived(given).look().ahead[..., 0]
     for column, rate in enumerate(RATES):
         for row, count in enumerate((1, 2, 3)):
             assert ahead[row, column] == pytest.approx(simulated(given, rate, count), abs=1e-6)
@@ -150,7 +150,7 @@ def test_it_is_the_least_time_that_rate_control_would_leave(
 
 def test_where_slots_end_elsewhere_the_last_picture_comes_well_before_the_end() -> None:
     rates = (10.0, 7.5, 30.0)
-    aligned, uneven, every = arrived(units(4.0, first_ms=5.0), rates).ahead()[0]
+    aligned, uneven, every = arrived(units(4.0, first_ms=5.0), rates).look().ahead[..., 0][0]
     # Stamps at 5, 38, 72 ms: 72 is there at 90 ms.
     assert aligned == every == pytest.approx(0.0103, abs=1e-3)
     assert uneven >= every
@@ -161,23 +161,23 @@ def test_a_unit_that_sometimes_just_makes_it_counts_as_one_that_does() -> None:
         (stamp_ns, available_ns + (number // 3 % 4 == 0) * 14 * MS)
         for number, (stamp_ns, available_ns) in enumerate(units(2.0))
     ]
-    assert arrived(given).ahead()[0, 2] < 0.0015
+    assert arrived(given).look().ahead[..., 0][0, 2] < 0.0015
 
 
 def test_too_little_says_nothing() -> None:
-    assert not arrived(units(0.2)).ahead().any()
-    assert not arrived([]).ahead().any()
+    assert not arrived(units(0.2)).look().ahead[..., 0].any()
+    assert not arrived([]).look().ahead[..., 0].any()
 
 
 def test_what_is_not_seen_any_more_says_nothing() -> None:
     arrivals = arrived(units(2.0))
-    assert arrivals.ahead().any()
-    assert not arrivals.ahead().any()
+    assert arrivals.look().ahead[..., 0].any()
+    assert not arrivals.look().ahead[..., 0].any()
 
 
 def test_a_rate_above_what_is_seen_stays_at_the_worst() -> None:
     paused = units(2.0, rate=10.0, first_ms=30.0)
-    slow, middle, fast = arrived(paused).ahead()[0]
+    slow, middle, fast = arrived(paused).look().ahead[..., 0][0]
     assert slow == pytest.approx(0.052, abs=1e-3)
     assert middle == fast == 0.0
 
@@ -187,7 +187,7 @@ def test_another_clock_begins_anew() -> None:
     jump_ns = -3600 * NS_PER_S
     for stamp_ns, available_ns in units(0.2):
         arrivals.arrived(stamp_ns + jump_ns, available_ns + jump_ns)
-    assert not arrivals.ahead().any()
+    assert not arrivals.look().ahead[..., 0].any()
 
 
 @pytest.mark.parametrize(
@@ -196,6 +196,30 @@ def test_another_clock_begins_anew() -> None:
 def test_times_that_cannot_be_do_no_harm(hostile: tuple[int, int]) -> None:
     arrivals = arrived(units(2.0))
     arrivals.arrived(*hostile)
-    ahead = arrivals.ahead()
+    ahead = arrivals.look().ahead[..., 0]
     assert np.isfinite(ahead).all()
     assert ((ahead[0] >= 0.0) & (ahead[0] < 0.2)).all()
+
+
+def test_the_picture_that_is_encoded_comes_well_before_the_end_where_slots_end_with_windows() -> (
+    None
+):
+    seen = arrived(units(4.0, first_ms=5.0)).look((3, 2, 1))
+    # Stamps at 5, 38 and 72 ms of 100, each 18 ms under way: of three the middle one is encoded.
+    assert seen.ahead[0, 2] == pytest.approx([0.0437, 0.0103, 0.0103], abs=1e-3)
+    assert seen.after[2].tolist() == [1.0, 0.0, 0.0]
+    assert seen.last[2, :2] == pytest.approx(0.0103, abs=1e-3)
+
+
+def test_a_window_waits_for_the_picture_that_is_encoded_and_what_is_followed_after_it() -> None:
+    def finished(ahead: float, after: float, last: float) -> float:
+        arrays = [np.array([value]) for value in (0.030, 0.0, 0.0, 1.0 / 30.0)]
+        growing, reuse = np.array([30.0]), np.array([3.0])
+        quantiles = last_unit_quantiles(
+            *(*arrays, (0.0,), growing, 2, ahead, reuse, 0.1), np.array([after]), np.array([last])
+        )
+        return float(quantiles[0, 0])
+
+    assert finished(0.020, 1.0, 0.0) == pytest.approx(0.030 - 0.020 + 0.003)
+    # What is encoded was ready before: the last one, which is followed, is left.
+    assert finished(0.060, 1.0, 0.001) == pytest.approx(0.003 - 0.001)

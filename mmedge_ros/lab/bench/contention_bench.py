@@ -18,6 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mmedge_ros.configuration.accuracy_predictor import AccuracyTable
+from mmedge_ros.configuration.change_rules import ChangeRulesParameters
+from mmedge_ros.configuration.configuration_choice import ChoiceParameters
 from mmedge_ros.configuration.configuration_loop import (
     ConfigurationLoop,
     ConfigurationLoopParameters,
@@ -96,7 +98,11 @@ class AdaptiveDrone:
             self._space,
             profile,
             AccuracyTable(tables.accuracy[self._table_index], is_measured=True),
-            ConfigurationLoopParameters(latency_limit=settings.limit),
+            # Accuracies of the tables are those of samples: later ones lose nothing.
+            ConfigurationLoopParameters(
+                latency_limit=settings.limit,
+                reconfiguration=ChangeRulesParameters(control=ChoiceParameters(latency_price=0.0)),
+            ),
         )
         self._random = np.random.default_rng((settings.seed, 1))
         self._noise = settings.noise
