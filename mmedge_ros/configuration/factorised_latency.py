@@ -8,6 +8,7 @@ included, plus transport and fusion (MMEdge, 3.3: max(L_E, L_S) x N + L_A, then 
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Hashable, Iterable, Sequence
 from functools import reduce
 from typing import Any
@@ -20,7 +21,12 @@ from mmedge_ros.clock import SteadyTime
 from mmedge_ros.configuration import ConfigurationError
 from mmedge_ros.configuration.configuration_space import ConfigurationSpace
 from mmedge_ros.configuration.predicted_latency import PredictedLatency
-from mmedge_ros.configuration.queueing import ArrivalTimes, last_unit_quantiles, queue_lengths
+from mmedge_ros.configuration.queueing import (
+    ArrivalTimes,
+    LastUnits,
+    last_unit_quantiles,
+    queue_lengths,
+)
 from mmedge_ros.configuration.unit_time_calibration import (
     UnitTimeCalibration,
 )
@@ -44,8 +50,9 @@ _LEAST_SPREAD = 0.01
 _CAPACITY = 2
 # A queue is taken to have been growing for so long under overload, s.
 OVERLOAD = 1.0
-# Arrivals are looked at so often, s.
-_LOOKED_AT = 0.5
+# Arrivals are looked at so often, s, and the worst of so many looks counts: where stamps jitter about
+# the end of a slot, now one picture is encoded and now its neighbour.
+_LOOKED_AT, _LOOKS = 0.5, 10
 
 
 class FactorisedLatency:
@@ -108,6 +115,7 @@ class FactorisedLatency:
         self._arrivals = [
             ArrivalTimes(options.rates, counts, stride) for options in space.modalities
         ]
+        self._looks: list[deque[LastUnits]] = [deque(maxlen=_LOOKS) for _ in space.modalities]
         self._places = {options.modality: m for m, options in enumerate(space.modalities)}
         self._ahead = np.zeros((len(counts), len(rates)))
         self._after, self._last = np.zeros((2, len(rates)))
@@ -203,14 +211,20 @@ class FactorisedLatency:
         if self._time.now - self._looked < _LOOKED_AT:
             return
         self._looked = self._time.now
-        for arrivals, own, options in zip(
-            self._arrivals, self._own, self._space.modalities, strict=True
+        for arrivals, looks, own, options in zip(
+            self._arrivals, self._looks, self._own, self._space.modalities, strict=True
         ):
             seen = arrivals.look(options.reuse)
+            if not seen.ahead.any():
+                looks.clear()  # nothing is known, and what was is old
+            elif not (looks and looks[-1].ahead.any()):
+                looks.clear()
+            looks.append(seen)
+            ahead, after, last = zip(*looks, strict=True)
             levels = len(options.levels)
-            self._ahead[:, own] = _for_levels(seen.ahead, levels)
-            self._after[own] = _for_levels(seen.after, levels)
-            self._last[own] = _for_levels(seen.last, levels)
+            self._ahead[:, own] = _for_levels(np.min(ahead, axis=0), levels)
+            self._after[own] = _for_levels(np.max(after, axis=0), levels)
+            self._last[own] = _for_levels(np.min(last, axis=0), levels)
 
     def _on_axes(self, values: NDArray[Any]) -> list[NDArray[Any]]:
         """Put what belongs to each modality on an axis of its own, of as many as there are.
