@@ -120,7 +120,7 @@ class ConfigurationLoop:
         self.bounds = SensingBounds(p.caps, p.power, placement)
         self._guard = LoadGuard(p.guard)
         self._release = ReleaseWatch()
-        self._pressure = math.nan
+        self._load = math.nan
         self._space = space
         self.budget = LatencyBudget(p.budget)
         self._has_levels = {o.modality: o.levels != ('',) for o in space.modalities}
@@ -188,7 +188,7 @@ class ConfigurationLoop:
     def system_state(self, state: SystemState, now: float) -> None:
         """Take the state of battery and computer."""
         self.counts.states += 1
-        self._pressure = state.pressure
+        self._load = state.mean_cpu / 100.0
         self.bounds.take(state, now)
 
     def demanded(self, demand: LatencyDemand, now: float) -> bool:
@@ -236,7 +236,7 @@ class ConfigurationLoop:
 
     def _guarded(self, caps: Caps, now: float) -> tuple[Caps, BoolArray | None]:
         """Return the caps with one more reason, and (size,) what the load guard allows."""
-        if self._release.update(self._latency.calibration.slowness, self._pressure, now):
+        if self._release.update(self._latency.calibration.slowness, self._load, now):
             self._guard.lift()
             self._rules.steadiness.forget()
         load = self._latency.load

@@ -10,8 +10,7 @@ import math
 
 # After a change of the configuration so long passes until what is seen is that of the new one, s.
 _SETTLING = 1.0
-# All work in so much less time, or so much less of the time in which something waits for a
-# processor: another machine.
+# All work in so much less time, or a load of the processors lower by so much: another machine.
 _FASTER, _FREER = 0.8, 0.25
 # How long it has to last, s: longer after each time, and as at first after so long without one.
 _LASTING, _LONGEST, _FORGOTTEN = 0.3, 10.0, 30.0
@@ -24,33 +23,32 @@ class ReleaseWatch:
 
     def __init__(self) -> None:
         self._configured = self._seen = -math.inf
-        self._slowness = self._pressure = math.nan
+        self._slowness = self._load = math.nan
         self._since = math.inf
         self._lasting, self._released = _LASTING, -math.inf
 
     def configured(self, now: float) -> None:
         """Note that another configuration holds: what was usual is so no more."""
         self._configured = now
-        self._slowness = self._pressure = math.nan
+        self._slowness = self._load = math.nan
         self._since = math.inf
 
-    def update(self, slowness: float, pressure: float, now: float) -> bool:
+    def update(self, slowness: float, load: float, now: float) -> bool:
         """Return whether it was released now.
 
         :param slowness: how many times as long as usual all work takes
-        :param pressure: 0..1, share of the time in which something waits for a processor; NaN
-            where unknown
+        :param load: 0..1, of the processors, by whatever runs there; NaN where unknown
         """
         elapsed, self._seen = min(now - self._seen, _FOLLOWS), now
         if now - self._configured < _SETTLING:
             return False
         is_faster = slowness < _FASTER * self._slowness
-        is_freer = pressure < self._pressure - _FREER
+        is_freer = load < self._load - _FREER
         if not (is_faster or is_freer):
             self._since = math.inf
             share = max(elapsed, 0.0) / _FOLLOWS
             self._slowness = _followed(self._slowness, slowness, share)
-            self._pressure = _followed(self._pressure, pressure, share)
+            self._load = _followed(self._load, load, share)
             return False
         self._since = min(self._since, now)
         if now - self._released > _FORGOTTEN:

@@ -23,9 +23,8 @@ class SystemState:
     ``voltage`` (V), ``current`` (A, positive = discharging), ``power`` (W) and ``charge``
     (0..1) are those of the flight battery. ``cpu`` (%) and ``cpu_clock`` (Hz) are per core, NaN
     for a core that is off; ``gpu`` and ``memory`` in %; ``temperature`` in degree Celsius of
-    the hottest zone. ``pressure`` (0..1) is the share of the time in which something waited for a
-    processor, or was kept from one by a quota. ``module_power`` (W) is what the computer's own
-    module draws. ``throttled`` is None where nothing reports it.
+    the hottest zone. ``module_power`` (W) is what the computer's own module draws. ``throttled``
+    is None where nothing reports it.
     """
 
     voltage: float = math.nan
@@ -40,7 +39,6 @@ class SystemState:
     gpu_clock: float = math.nan
     throttled: bool | None = None
     module_power: float = math.nan
-    pressure: float = math.nan
 
     @property
     def mean_cpu(self) -> float:

@@ -17,14 +17,12 @@ class Machine:
         self.now = 100.0
         self.watch.configured(self.now)
 
-    def run(
-        self, seconds: float, slowness: float = 1.0, pressure: float = math.nan
-    ) -> list[float]:
+    def run(self, seconds: float, slowness: float = 1.0, load: float = math.nan) -> list[float]:
         """Return how long after the beginning it was released, each time."""
         begin, released = self.now, []
         for _ in range(round(10 * seconds)):
             self.now += 0.1
-            if self.watch.update(slowness, pressure, self.now):
+            if self.watch.update(slowness, load, self.now):
                 released.append(self.now - begin)
         return released
 
@@ -35,7 +33,7 @@ def test_a_machine_that_does_all_in_less_time_is_released_in_a_moment() -> None:
     assert machine.run(5.0, 1.0) == pytest.approx([0.4], abs=0.11)
 
 
-def test_less_pressure_on_the_processor_is_a_release_as_well() -> None:
+def test_processors_that_others_leave_are_a_release_as_well() -> None:
     machine = Machine()
     assert not machine.run(5.0, 1.0, 0.6)
     assert machine.run(5.0, 1.0, 0.1) == pytest.approx([0.4], abs=0.11)
