@@ -50,8 +50,8 @@ _LEAST_SPREAD = 0.01
 _CAPACITY = 2
 # A queue is taken to have been growing for so long under overload, s.
 OVERLOAD = 1.0
-# Arrivals are looked at so often, s, and the worst of so many looks counts: where stamps jitter about
-# the end of a slot, now one picture is encoded and now its neighbour.
+# Arrivals are looked at so often, s, and the worst of so many looks counts: where stamps jitter
+# about the end of a slot, now one picture is encoded and now its neighbour.
 _LOOKED_AT, _LOOKS = 0.5, 10
 
 
