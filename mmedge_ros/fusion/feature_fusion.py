@@ -159,6 +159,7 @@ class FeatureFusion:
         self._ahead: dict[_Picture, _Ahead] = {}
         self._decided: _Picture | None = None
         self._hurried = 0
+        self._left: list[_Picture] = []
         self.put_off: frozenset[UnitKey] = frozenset()
 
     def add(self, unit: UnitFeatures, ends_ns: Collection[int], geometry: SensorGeometry) -> bool:
@@ -230,10 +231,17 @@ class FeatureFusion:
         detections = self._detections(end_ns, chosen, budget)
         if chosen:
             self._decided = chosen[-1]
+        self._left = left
         self._bank.drop(end_ns)
         self._pictures = {end: all_ for end, all_ in self._pictures.items() if end > end_ns}
         self._ahead = {p: ahead for p, ahead in self._ahead.items() if self._is_new(p)}
         return detections
+
+    def pass_over(self, budget: TimeBudget) -> None:
+        """Make nothing of the pictures that were put off, in later windows either."""
+        budget.shed['pictures'] += len(self._left)
+        self._decided = max([*self._left, self._decided or self._left[-1]])
+        self._left, self.put_off = [], frozenset()
 
     def _in_time(
         self, end_ns: int, pictures: list[_Picture], budget: TimeBudget

@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial import cKDTree
 
 from mmedge_ros.data_types import NS_PER_S, FloatArray, UnitFeatures
 from mmedge_ros.geometry.ego_velocity import ego_velocity
@@ -15,6 +14,8 @@ from mmedge_ros.geometry.sensor_poses import SensorGeometry
 
 # Several times what a mmWave radar sends; the work on returns grows with their square.
 _MOST_RETURNS = 500
+# Of so many each is compared with each.
+_MOST_COMPARED = 250
 # Doppler is compared with distance: returns of one walker differ by up to about 1.5 m/s
 # between trunk and limbs, two walkers usually by more.
 _METRES_PER_SPEED = 0.5
@@ -133,9 +134,7 @@ def cluster_returns(
     if len(positions) < minimum:
         return []
     place = np.column_stack([positions[:, :2], _METRES_PER_SPEED * velocities])
-    labels = _connected(
-        len(place), cKDTree(place).query_pairs(link_distance, output_type='ndarray')
-    )
+    labels = _connected(len(place), _neighbours(place, link_distance))
     # A stable order keeps the members of each part ascending, and parts come by their first.
     order = np.argsort(labels, kind='stable')
     labels = labels[order]
@@ -145,6 +144,18 @@ def cluster_returns(
         for begin, end in zip([0, *ends], [*ends, len(order)], strict=True)
         if end - begin >= minimum
     ]
+
+
+def _neighbours(places: FloatArray, distance: float) -> NDArray[np.intp]:
+    """Return the pairs (M, 2) of places (N, 3) that are no farther apart than this."""
+    if len(places) > _MOST_COMPARED:
+        from scipy.spatial import cKDTree  # takes a third of the start of a node
+
+        pairs: NDArray[np.intp] = cKDTree(places).query_pairs(distance, output_type='ndarray')
+        return pairs
+    apart = places[:, None, :] - places[None, :, :]
+    near = np.einsum('ijk,ijk->ij', apart, apart) <= distance * distance
+    return np.argwhere(np.triu(near, 1))
 
 
 def _connected(count: int, links: NDArray[np.intp]) -> NDArray[np.intp]:

@@ -54,6 +54,9 @@ _MOST_BEHIND = 16
 _LEFT = {'publishing': 1, 'unit': 2}
 _LEFT_TO_FUSE = {'fusing': 1, 'step': 4}
 _WAKING_NS = 2_000_000
+# A picture that is put off goes without fusion where the newest one in tracks is so old at the end
+# of the window.
+_STALE_NS = 200_000_000
 # Every unit is taken once into each window it belongs to.
 _MOST_OVERLAP = 20
 # Work ahead is not begun this long before a decision may be due: a step takes one to two
@@ -333,6 +336,7 @@ class PerceptionPipeline:
         self._put_off: list[UnitFeatures] = []
         self._left_out: set[UnitKey] = set()
         self._added_ns = 0
+        self._is_hasty = False
         self._newest_ns: dict[str, int] = {}
         self._unusable: list[UnitFeatures] = []
         self._followed.reset()
@@ -413,6 +417,8 @@ class PerceptionPipeline:
             self._followed.add(unit, fused[unit.key].detections)
         if not fused:
             pictures = [unit for unit in unusable if unit.modality == CAMERA]
+        if (hasty := self._in_haste(window, fusion)) is not None:
+            pictures.append(hasty)
         pictures += self._moved_on(window.fresh)
         if pictures:
             self._track(pictures)
@@ -420,6 +426,32 @@ class PerceptionPipeline:
             f'{modality} units without a usable feature grid take no part in feature fusion'
             for modality in sorted({unit.modality for unit in unusable})
         )
+
+    def _in_haste(self, window: ClosedWindow, fusion: FeatureFusion) -> UnitFeatures | None:
+        """Return the newest of the pictures that were put off, where no newer one is in tracks.
+
+        It goes to the tracker as the encoder has it: better than tracks that see nothing. What no
+        track of an encoder would begin with begins none here.
+        """
+        if not fusion.put_off or window.end_ns - self._newest_ns.get(CAMERA, 0) < _STALE_NS:
+            return None
+        unit = max(
+            [u for u in (*self._put_off, *window.members) if u.key in fusion.put_off],
+            key=lambda u: u.stamp_ns,
+            default=None,
+        )
+        if unit is None:
+            return None
+        fusion.pass_over(self.budget)
+        self._is_hasty = True
+        p = self.parameters
+        most = np.nextafter(p.tracking(feature_fusion=True).high_score, 0.0)
+        detections = tuple(
+            d if d.score >= p.tracker.high_score else replace(d, score=min(d.score, float(most)))
+            for d in unit.detections
+        )
+        self._followed.add(unit, detections)
+        return replace(unit, detections=detections, grid=_NO_GRID)
 
     def _moved_on(self, units: Iterable[UnitFeatures]) -> list[UnitFeatures]:
         """Return the followed pictures among units with fused detections, where there are any."""
@@ -479,10 +511,11 @@ class PerceptionPipeline:
         parts = {**_LEFT, **(_LEFT_TO_FUSE if self.feature_fusion is not None else {})}
         usual_ns = sum(count * self.budget.usual_ns(part) for part, count in parts.items())
         needed_ns = usual_ns + _WAKING_NS
-        if self._put_off:
+        if self._put_off or self._is_hasty:
             self._added_ns = min(2 * self._added_ns + needed_ns, self.assembler.deadline_ns)
         else:
             self._added_ns = self._added_ns * 4 // 5
+        self._is_hasty = False
         self.assembler.reserve_ns = needed_ns + self._added_ns
 
 

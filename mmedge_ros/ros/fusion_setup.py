@@ -8,6 +8,7 @@ from mmedge_ros.parameter import group, parameter
 from mmedge_ros.pipeline.fusion_strategy import model_of_encoders, open_pipeline
 from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline, PipelineParameters
 from mmedge_ros.ros.rig_setup import frame_prefix, set_up_rig
+from mmedge_ros.tracking import data_association
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,7 @@ def fusion_pipeline(parameters: FusionParameters) -> PerceptionPipeline:
     :raises EncodingError: if the model cannot be read
     :raises GeometryError: if a transform or the calibration cannot
     """
+    data_association.prepare()
     p = parameters.pipeline
     pipeline = open_pipeline(model_of_encoders(parameters.detector, parameters.simulated, p), p)
     set_up_rig(

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import threading
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 
 from mmedge_ros.data_types import FloatArray
 
 # Dear enough never to be chosen beside any gated cost, finite because scipy wants it so.
 _FORBIDDEN = 1e6
+
+
+def prepare() -> None:
+    """Begin to load what `assign` needs, in a thread: a node is started sooner without it."""
+    threading.Thread(target=_load, name='association', daemon=True).start()
+
+
+def _load() -> None:
+    import scipy.optimize  # noqa: F401
 
 
 class Assignment(NamedTuple):
@@ -30,9 +39,15 @@ def assign(cost: FloatArray) -> Assignment:
     if not n_rows or not n_columns:
         return Assignment([], list(range(n_rows)), list(range(n_columns)))
     allowed = np.isfinite(cost)
-    rows, columns = linear_sum_assignment(np.where(allowed, cost, _FORBIDDEN))
-    good = allowed[rows, columns]
-    pairs = list(zip(rows[good].tolist(), columns[good].tolist(), strict=True))
+    if allowed.sum(axis=0).max() > 1 or allowed.sum(axis=1).max() > 1:
+        from scipy.optimize import linear_sum_assignment  # see `prepare`
+
+        rows, columns = linear_sum_assignment(np.where(allowed, cost, _FORBIDDEN))
+        good = allowed[rows, columns]
+        rows, columns = rows[good], columns[good]
+    else:
+        rows, columns = np.nonzero(allowed)
+    pairs = list(zip(rows.tolist(), columns.tolist(), strict=True))
     taken_rows, taken_columns = {row for row, _ in pairs}, {column for _, column in pairs}
     return Assignment(
         pairs,

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import expit
 
 from mmedge_ros.data_types import (
     CAMERA,
@@ -163,6 +162,12 @@ class TrackerState:
     view: CameraView | None = None
 
 
+def _logistic(odds: float) -> float:
+    """Return the share that log odds stand for."""
+    # Beyond it the exponential is no number any more, and the share is 0.
+    return 1.0 / (1.0 + math.exp(min(-odds, 709.0)))
+
+
 def start_track(
     number: int, measurement: Measurement, velocity_deviation: FloatArray
 ) -> TrackState:
@@ -173,7 +178,7 @@ def start_track(
     position, spread = measurement.position, measurement.covariance
     if measurement.otherwise is not None:
         other = measurement.otherwise
-        share = float(expit(measurement.odds))
+        share = _logistic(measurement.odds)
         position, spread = mixture(
             np.array([share, 1.0 - share]),
             stacked([position, other.position]),

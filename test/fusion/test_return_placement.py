@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mmedge_ros.fusion import return_placement
 from mmedge_ros.fusion.return_placement import cluster_returns
 
 
@@ -83,3 +84,11 @@ def test_clusters_are_the_connected_parts(link: float, rows: list[tuple[float, .
                 break
             reached |= near
         assert reached == set(members)
+
+
+def test_of_many_returns_the_same_are_near_as_of_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    places = np.random.default_rng(5).uniform(0.0, 9.0, (200, 4)).tolist()
+    compared = clusters(places)
+    monkeypatch.setattr(return_placement, '_MOST_COMPARED', 0)
+    assert len(compared) > 5
+    assert clusters(places) == compared

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from fake_fusion_networks import FakeFusionNetworks
 from hand_made_maps import Cell, camera_grid_with
-from hand_made_units import MS, at, features, receipt, returns, unit
+from hand_made_units import MS, ManualClock, at, features, receipt, returns, unit
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -361,3 +361,42 @@ def test_a_picture_followed_from_an_unknown_one_is_left_out() -> None:
     subject = pipeline(FakeFusionNetworks())
     fed(subject, [remembered(20, 0), followed(53, 1, 5.0, item=9), picture(120, 2)])
     assert len(tracker_units(subject, CAMERA)) == 1
+
+
+def too_slow_to_fuse(score: float = 0.9) -> tuple[PerceptionPipeline, list[Decision]]:
+    """A pipeline that fuses a picture in 100 ms, as it knows, and ten windows of pictures."""
+    subject, clock = pipeline(FakeFusionNetworks()), ManualClock(at(0))
+    budget = subject.limit_time(clock.now_ns)
+    decisions: list[Decision] = []
+    for number in range(30):
+        each = picture(20 + 33 * number, number)
+        each = replace(each, detections=(replace(each.detections[0], score=score),))
+        begun_ns = clock.ns = each.available_ns + 3 * MS
+        subject.add_features(each, clock.ns)
+        decisions += subject.poll(clock.ns)
+        # Work that takes no time by this clock, and as long as ever by what is known of it.
+        clock.ns += 100 * MS
+        budget.ended('fusing', begun_ns)
+    return subject, decisions
+
+
+def test_pictures_that_cannot_be_fused_in_time_are_used_as_detected_before_they_are_old() -> None:
+    subject, decisions = too_slow_to_fuse()
+    ages = [d.window_end_ns - d.newest_ns[CAMERA] for d in decisions if CAMERA in d.newest_ns]
+    assert len(ages) >= len(decisions) - 1
+    assert max(ages) <= 250 * MS
+    (person,) = decisions[-1].tracks
+    assert person.box is not None
+    assert person.box.x0 == pytest.approx(ENCODERS_OWN.x0, abs=5.0)
+    # Those that stand between are left out, and no picture is used twice.
+    taken = [u.sequence for u in tracker_units(subject, CAMERA)]
+    assert taken == sorted(set(taken))
+    assert subject.budget.shed['pictures'] >= 20
+
+
+@pytest.mark.parametrize(('score', 'people'), [(0.6, 1), (0.35, 0)])
+def test_what_an_encoder_alone_would_not_believe_begins_no_track(
+    score: float, people: int
+) -> None:
+    _, decisions = too_slow_to_fuse(score)
+    assert len(decisions[-1].tracks) == people

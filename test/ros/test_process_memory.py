@@ -1,4 +1,4 @@
-"""A process that runs for long keeps its memory."""
+"""A process that runs for long keeps its memory, and a restarted one is soon there."""
 
 from __future__ import annotations
 
@@ -30,3 +30,9 @@ def test_what_python_keeps_for_later_is_let_go_and_modules_are_not_looked_at() -
     # What was let go fills again: without that it would have been full.
     assert grown > 3000
     assert abs(again - grown) < 500
+
+
+def test_fusion_is_there_again_before_what_is_slow_to_load() -> None:
+    words = "import sys, mmedge_ros.ros.nodes.fusion; print('scipy' in sys.modules)"
+    run = subprocess.run([sys.executable, '-c', words], capture_output=True, text=True, check=True)
+    assert run.stdout == 'False\n'
