@@ -61,6 +61,9 @@ COLUMN_GROUPS = {
         ('encoder_busy.camera', 'camera encoder busy', 'percent'),
         ('cpu_s_per_s', 'processor s per s', 'plain'),
         ('power_w', 'power, model', 'watts'),
+        ('part_w.camera', 'camera encoder', 'watts'),
+        ('part_w.radar', 'radar encoder', 'watts'),
+        ('part_w.decisions', 'decisions', 'watts'),
     ),
 }
 COLUMNS = tuple(column for group in COLUMN_GROUPS.values() for column in group)

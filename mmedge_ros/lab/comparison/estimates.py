@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from mmedge_ros.data_types import FloatArray
-from mmedge_ros.lab.comparison.outcome import MODALITIES, Outcome
+from mmedge_ros.lab.comparison.outcome import MODALITIES, PARTS, Outcome
 from mmedge_ros.lab.evaluation.case_figures import MEDIANS, QUOTIENTS
 from mmedge_ros.lab.evaluation.flight_bootstrap import Drawings, Estimate, interval
 
@@ -87,6 +87,7 @@ def _figures() -> dict[str, Figure]:
     return figures | {
         'cpu_s_per_s': _per('cpu_s', 'seconds'),
         'power_w': _per('energy_j', 'duration'),
+        **{f'part_w.{part}': _per(f'energy_j_{part}', 'duration') for part in PARTS},
     }
 
 

@@ -28,13 +28,14 @@ from mmedge_ros.lab.evaluation.case_figures import (
     read_figures,
 )
 from mmedge_ros.lab.evaluation.truth_matching import best_overlaps, counted_people, person_boxes
-from mmedge_ros.lab.policies.policy_run import PolicyRun
+from mmedge_ros.lab.policies.policy_run import DECISIONS, PolicyRun
 from mmedge_ros.lab.policies.schedule import Encoding, PlannedDecision, Schedule
 from mmedge_ros.lab.reporting.report_files import arrays_bytes, read_arrays
 from mmedge_ros.records.ground_truth import GroundTruth
 from mmedge_ros.records.run_record import RunRecord
 
 MODALITIES = (CAMERA, RADAR)
+PARTS = (*MODALITIES, DECISIONS)
 # Of the windows of a flight; NaN where a window has no such thing.
 ROW = (
     *('end', 'decided', 'latency', 'last_encode', 'floor'),
@@ -46,7 +47,7 @@ TOTALS = (
     *('seconds', 'windows', 'decisions', 'dropped', 'misses', 'rested', 'imputed'),
     *('true_boxes', 'result_boxes', 'matches', 'idtp', 'id_switches'),
     *('nees', 'nees_samples'),
-    *('duration', 'cpu_s', 'energy_j'),
+    *('duration', 'cpu_s', 'energy_j', *(f'energy_j_{part}' for part in PARTS)),
     *(f'{name}_{m}' for name in ('calls', 'units', 'busy_s') for m in MODALITIES),
 )
 
@@ -154,6 +155,7 @@ def _totals(
         'duration': run.record.duration,
         'cpu_s': run.cpu_seconds,
         'energy_j': run.energy_joules,
+        **{f'energy_j_{part}': run.part_joules.get(part, 0.0) for part in PARTS},
     }
     for modality in MODALITIES:
         totals[f'calls_{modality}'] = sum(m == modality for m, _ in encoded)

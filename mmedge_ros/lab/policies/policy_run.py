@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -57,6 +57,7 @@ from mmedge_ros.records.run_record import RunRecord
 from mmedge_ros.skipping.skip_control import SkipParameters
 
 _LIMIT = 0.05
+DECISIONS = 'decisions'
 # Latency limits that windows may have as deadlines, s.
 LIMITS = (0.005, 5.0)
 
@@ -67,7 +68,8 @@ class PolicyRun:
 
     ``encoder_seconds`` (s that an encoder was at work) are by modality; ``cpu_seconds`` those of
     encoders and decisions, at the share of the processor they had. ``energy_joules`` is by the
-    stated model. ``violations`` are broken promises in words: where there are any, no figure of
+    stated model, ``part_joules`` what each encoder and `DECISIONS` took of it beside idling.
+    ``violations`` are broken promises in words: where there are any, no figure of
     the run means anything.
 
     In the sample protocol each window alone has encoders of its own, so that seconds and energy
@@ -80,6 +82,7 @@ class PolicyRun:
     cpu_seconds: float
     energy_joules: float
     violations: tuple[str, ...] = ()
+    part_joules: Mapping[str, float] = field(default_factory=dict)
 
 
 def levels_needed(bundle: BundleUnderTest) -> dict[str, tuple[str, ...]]:
@@ -246,6 +249,7 @@ def _summed_up(
         busy[encoding.modality] += encoding.end_ns - encoding.begin_ns
     deciding_ns = sum(d.published_ns - d.decide_ns for d in schedule.decisions)
     cpu_seconds = cpu_share * (sum(busy.values()) + deciding_ns) / NS_PER_S
+    parts = {**busy, DECISIONS: deciding_ns}
     return PolicyRun(
         schedule,
         record,
@@ -253,4 +257,8 @@ def _summed_up(
         cpu_seconds,
         EnergyModel().joules(cpu_seconds, record.duration),
         tuple(broken),
+        {
+            part: EnergyModel().joules(cpu_share * busy_ns / NS_PER_S, 0.0)
+            for part, busy_ns in parts.items()
+        },
     )

@@ -147,6 +147,16 @@ def test_energy_is_idle_and_busy_time() -> None:
     assert EnergyModel(5.0, 2.0).joules(3.0, 10.0) == pytest.approx(56.0)
 
 
+def test_parts_and_idling_add_up_to_the_energy_of_a_flight(
+    flight: EncodedFlight, bundle: BundleUnderTest
+) -> None:
+    made = run('blocking_cached', flight, bundle, cpu_share=0.5)
+    idle = EnergyModel().joules(0.0, made.record.duration)
+    assert set(made.part_joules) == {CAMERA, RADAR, 'decisions'}
+    assert min(made.part_joules.values()) > 0.0
+    assert idle + sum(made.part_joules.values()) == pytest.approx(made.energy_joules)
+
+
 def test_what_cannot_be_run_is_refused_by_name(
     flight: EncodedFlight, bundle: BundleUnderTest
 ) -> None:
