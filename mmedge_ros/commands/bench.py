@@ -14,6 +14,7 @@ import typer
 from mmedge_ros.commands.bench_adaptation import adaptation
 from mmedge_ros.commands.bench_bricks import bricks
 from mmedge_ros.commands.bench_describing import describing
+from mmedge_ros.commands.bench_drift import drift
 from mmedge_ros.commands.bench_latency import latency
 from mmedge_ros.commands.bench_memory import memory
 from mmedge_ros.commands.bench_model import model
@@ -43,6 +44,7 @@ bench_app.command()(memory)
 bench_app.command()(ring)
 bench_app.command()(overload)
 bench_app.command()(latency)
+bench_app.command()(drift)
 bench_app.command()(bricks)
 bench_app.command()(model)
 bench_app.command()(describing)

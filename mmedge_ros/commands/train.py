@@ -29,6 +29,7 @@ from mmedge_ros.commands.train_replayed import (
     ValidationOption,
     train_gate,
     train_noise,
+    train_pictures,
     train_predictor,
     train_rivals,
 )
@@ -356,6 +357,7 @@ def ablations(
 train_app.command('counts')(train_counts)
 train_app.command('gate')(train_gate)
 train_app.command('noise')(train_noise)
+train_app.command('pictures')(train_pictures)
 train_app.command('predictor')(train_predictor)
 train_app.command('rivals')(train_rivals)
 train_app.command('recogniser')(train_recogniser)

@@ -16,6 +16,7 @@ from mmedge_ros.commands.options import (
     BundleArgument,
     JobsOption,
     SetArgument,
+    argument,
     existing_file,
     existing_set,
     option,
@@ -156,6 +157,32 @@ def train_noise(
         for what, nees in (('as it was', fit.before), ('on seeds left out', fit.left_out)):
             say(f'mean NEES {what}: {nees.value:.2f} ({nees.low:.2f} to {nees.high:.2f})')
     typer.echo(f'{fit.scale:.3g}')
+
+
+def train_pictures(
+    bundles: Annotated[list[str], argument('BUNDLE...', 'bundle folders, or names of bundles')],
+    train: TrainSetsOption,
+    every: Annotated[
+        int, option('--every', 'N', 'look at every N-th picture only', min=1, max=100)
+    ] = 1,
+) -> None:
+    """Note in bundles how the pictures of flights look, so that other ones are noticed in flight.
+
+    Fog, a dirty lens or lamps that flicker are then warned of; no track changes by it.
+    """
+    with plain_errors():
+        from mmedge_ros.encoding.bundle.default_model import default_detector
+        from mmedge_ros.lab.training.flight_pictures import flights_in
+        from mmedge_ros.lab.training.picture_fit import fit_pictures, write_pictures
+
+        folders = [default_detector(bundle) for bundle in bundles]
+        flights = [flight for chosen in train for flight in flights_in(chosen)]
+        with StatusLine('usual pictures') as line:
+            usual = fit_pictures(flights, every, line.advance)
+        for folder in folders:
+            write_pictures(folder, usual, len(flights))
+    for folder in folders:
+        typer.echo(folder)
 
 
 def train_predictor(

@@ -1,4 +1,4 @@
-"""What a bundle brings to the pipeline: feature fusion, a gate, the scale of noise."""
+"""What a bundle brings to the pipeline: feature fusion, a gate, scale of noise, usual pictures."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from mmedge_ros.data_types import CAMERA
 from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.bundle.default_model import default_detector
 from mmedge_ros.encoding.bundle.model_bundle import ModelBundle, is_bundle, load_bundle
+from mmedge_ros.encoding.picture_drift import PictureDrift
+from mmedge_ros.encoding.usual_pictures import read_usual_pictures
 from mmedge_ros.fusion.feature_fusion import FeatureFusion, FusionNetworks
 from mmedge_ros.pipeline.perception_pipeline import (
     DECISION,
@@ -55,10 +57,11 @@ def fusion_strategy(model: Path | None, parameters: PipelineParameters) -> str:
 def open_pipeline(
     model: Path | None, parameters: PipelineParameters, networks: FusionNetworks | None = None
 ) -> PerceptionPipeline:
-    """Make the pipeline with the strategy of the bundle, its gate and its noise scale.
+    """Make the pipeline with the strategy of the bundle, its gate, noise scale and usual pictures.
 
     :param networks: fusion networks of the bundle, if they are open already
-    :raises EncodingError: as ``fusion_strategy``, and if networks or noise scale cannot be used
+    :raises EncodingError: as ``fusion_strategy``, and if networks, noise scale or usual
+        pictures cannot be used
     :raises FusionError: if they do not fit this version, or windows overlap too much for them
     :raises SkippingError: if the gate of the bundle cannot be used
     """
@@ -77,12 +80,13 @@ def _gated(
     model: Path | None, parameters: PipelineParameters, fusion: FeatureFusion | None
 ) -> PerceptionPipeline:
     """Make the pipeline, with the gate of the model if it has one that can be used."""
-    noise_scale = USUAL_SCALE
+    noise_scale, usual = USUAL_SCALE, None
     if model is not None and is_bundle(model):
-        noise_scale = read_noise_scale(model)
+        noise_scale, usual = read_noise_scale(model), read_usual_pictures(model)
+    drift = None if usual is None else PictureDrift(usual)
     gate = _gate_of(model, parameters, DECISION if fusion is None else FEATURE)
     if gate is None:
-        return PerceptionPipeline(parameters, fusion, noise_scale=noise_scale)
+        return PerceptionPipeline(parameters, fusion, noise_scale=noise_scale, drift=drift)
     windows, skipping = parameters.windows, parameters.skipping
     certified = gate.certified(skipping.delta)
     assert certified is not None  # else there would be no gate
@@ -95,7 +99,7 @@ def _gated(
         usual_loss=certified.early_loss,
     )
     gating = Gating(gate.gate, control, parameters.scene_change)
-    return gated_pipeline(gating, parameters, fusion, noise_scale=noise_scale)
+    return gated_pipeline(gating, parameters, fusion, noise_scale=noise_scale, drift=drift)
 
 
 def gated_pipeline(
@@ -104,13 +108,19 @@ def gated_pipeline(
     fusion: FeatureFusion | None = None,
     measure: MeasurementSource | None = None,
     noise_scale: float = 1.0,
+    drift: PictureDrift | None = None,
 ) -> PerceptionPipeline:
     """Make a pipeline whose gate decides some windows before they end."""
     p = parameters or PipelineParameters()
     high_score = p.tracking(fusion is not None).high_score
     early = GatedDecision(gating, high_score, p.windows.window)
     return PerceptionPipeline(
-        p, fusion, early_decision=early, measure=measure, noise_scale=noise_scale
+        p,
+        fusion,
+        early_decision=early,
+        measure=measure,
+        noise_scale=noise_scale,
+        drift=drift,
     )
 
 

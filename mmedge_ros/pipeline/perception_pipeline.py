@@ -26,6 +26,7 @@ from mmedge_ros.data_types import (
     UnitReceipt,
     extend_trail,
 )
+from mmedge_ros.encoding.picture_drift import PictureDrift
 from mmedge_ros.fusion import FusionError
 from mmedge_ros.fusion.decision_fusion import DecisionFusionParameters
 from mmedge_ros.fusion.feature_fusion import FeatureFusion, FeatureFusionParameters
@@ -120,6 +121,8 @@ class PerceptionPipeline:
     :param measure: where measurements come from, units of added modalities included; None is
         decision fusion, which does without those: they count only as units and by their age
     :param noise_scale: how much larger errors usually are than the tracker's noise models say
+    :param drift: notices pictures that are unlike the calibration flights'; it changes no track,
+        and while there are such, no window is decided early
     :raises FusionError: if windows overlap too much for feature fusion
     """
 
@@ -131,7 +134,9 @@ class PerceptionPipeline:
         early_decision: EarlyDecision | None = None,
         measure: MeasurementSource | None = None,
         noise_scale: float = 1.0,
+        drift: PictureDrift | None = None,
     ) -> None:
+        self.drift = drift
         self.parameters = p = parameters or PipelineParameters()
         self.feature_fusion = feature_fusion
         self.early_decision = early_decision
@@ -187,7 +192,12 @@ class PerceptionPipeline:
     @property
     def degraded(self) -> tuple[str, ...]:
         """What decisions have to do without, in words."""
-        return self.rig.degraded
+        return (*self.rig.degraded, *self.unlike)
+
+    @property
+    def unlike(self) -> tuple[str, ...]:
+        """What of the pictures is unlike the calibration flights', in words."""
+        return () if self.drift is None else self.drift.words
 
     def add_receipt(self, receipt: UnitReceipt, now_ns: int) -> None:
         """Enter the receipt of a unit, which comes before or instead of its features."""
@@ -204,6 +214,8 @@ class PerceptionPipeline:
         self.rig.set_frames({features.modality: features.frame_id})
         if features.modality == CAMERA:
             self.rig.see_picture(*features.image_size)
+            if self.drift is not None:
+                self.drift.take(features.stamp_ns, features.appearance)
         if not self.assembler.add_features(features, now_ns):
             return False
         self._follow_restart()

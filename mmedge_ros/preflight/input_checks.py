@@ -50,6 +50,8 @@ _DEGRADED = {
     'no odometry': "name the autopilot's topic with --odometry",
     'no camera calibration': 'publish camera_info beside the pictures, or give --calibration FILE',
     'no transform': 'give --extrinsics FILE (see config/extrinsics.yaml), or publish /tf_static',
+    'pictures are unlike': 'look at the lens, the exposure and the light; a detector for such '
+    'pictures: `mmedge train detector`',
     'no base_link': 'give --extrinsics FILE (see config/extrinsics.yaml), or publish /tf_static',
 }
 _ERROR = 2

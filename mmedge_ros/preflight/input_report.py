@@ -69,11 +69,13 @@ class InputReport:
         return words != said or now - at >= _REPEAT
 
     def _new_remarks(self, degraded: Sequence[str]) -> list[str]:
-        # Odometry is an input, and reported as one.
-        new = [t for t in degraded if not t.startswith('no odometry') and t not in self._remarks]
+        # Odometry is an input, and reported as one. What follows a colon may change for ever.
+        reasons = {text.partition(':')[0]: text for text in degraded}
+        new = [r for r in reasons if not r.startswith('no odometry') and r not in self._remarks]
         new = new[: _MOST_REMARKS - len(self._remarks)]
         self._remarks.update(new)
-        return ['; '.join(filter(None, (text, remedy_for(text)))) for text in new]
+        texts = [reasons[reason] for reason in new]
+        return ['; '.join(filter(None, (text, remedy_for(text)))) for text in texts]
 
 
 def _reason(name: str, view: TopicView, inputs: InputsNow, is_silent: bool) -> Reason | None:

@@ -21,7 +21,7 @@ _SHED = {
 
 
 class FusionStatus:
-    """Figures of the pipeline, and a warning when its gate was switched off.
+    """Figures of the pipeline, and warnings of pictures and of a gate that was switched off.
 
     :param inputs: knows which inputs are missing
     """
@@ -41,7 +41,9 @@ class FusionStatus:
 
     def missing(self) -> list[str]:
         """Say in words what is missing."""
-        missing = self._inputs.missing()
+        missing = [*self._inputs.missing(), *self._pipeline.unlike]
+        if self._gate is not None and self._pipeline.unlike:
+            missing.append('meanwhile no sensor rests')
         if self._gate is not None and self._gate.is_off:
             missing.append(
                 'the gate is switched off, no sensor rests: the last audited early decisions lose '
@@ -62,6 +64,7 @@ class FusionStatus:
         :param worker: the one that drives the pipeline
         """
         counts, fusion = self._pipeline.assembler.counts, self._pipeline.feature_fusion
+        drift = self._pipeline.drift
         shed = worker.shed.copy()
         return {
             'strategy': DECISION if fusion is None else FEATURE,
@@ -77,6 +80,7 @@ class FusionStatus:
             **problem_figures('fusion', Counter({_SHED[k]: n for k, n in shed.items() if n})),
             'not_fused': fusion.refused.total() if fusion else 0,
             'degraded': '; '.join(self._degraded),
+            **({} if drift is None else {'picture_alarms': drift.alarms}),
             **({} if self._gate is None else _gate_figures(self._gate)),
         }
 

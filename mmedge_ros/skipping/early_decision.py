@@ -83,6 +83,10 @@ class DecidingPipeline(Protocol):
     def track_state(self) -> TrackerState:
         """All tracks after the newest unit."""
 
+    @property
+    def unlike(self) -> tuple[str, ...]:
+        """What of the pictures is unlike the calibration flights', in words."""
+
     def decide_early(self, now_ns: int) -> Decision | None:
         """Decide the earliest open window now."""
 
@@ -147,8 +151,13 @@ class GatedDecision:
             self._end_rest_on_change(now_ns)
 
     def decide(self, now_ns: int) -> list[Decision]:
-        """Decide every window the gate is sure enough of, in order."""
+        """Decide every window the gate is sure enough of, in order.
+
+        None while pictures are unlike those that it was certified by.
+        """
         decisions: list[Decision] = []
+        if self._attached.unlike:
+            return decisions
         while (window := self.control.open_window(self._attached.open_end_ns, now_ns)) is not None:
             decision = self._evaluate(window)
             if decision is None:

@@ -9,10 +9,12 @@ import pytest
 import yaml
 from fake_fusion_networks import FakeFusionNetworks
 from hand_made_gates import gate
+from hand_made_pictures import usual_pictures
 
 from mmedge_ros.data_types import CAMERA, RADAR
 from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.bundle.model_bundle import FUSION_PARTS
+from mmedge_ros.encoding.usual_pictures import PICTURES_FILE, usual_pictures_text
 from mmedge_ros.lab.gates.certificate import Certificate, FlightLoss
 from mmedge_ros.lab.gates.gate_file import write_bundle_gate
 from mmedge_ros.parameter import ParameterError, build
@@ -164,6 +166,22 @@ def test_the_noise_scale_is_the_bundles_where_it_has_one(tmp_path: Path) -> None
         assert open_pipeline(model, chosen).noise_scale == 3.5
     (model / NOISE_FILE).write_text('scale: -1')
     with pytest.raises(EncodingError, match=r'0\.01 to 100'):
+        open_pipeline(model, ungated)
+
+
+def test_usual_pictures_are_the_bundles_where_it_knows_any(tmp_path: Path) -> None:
+    model = with_gate(bundle(tmp_path / 'm'))
+    gated, ungated = parameters(), parameters(skipping=SkipParameters(alpha=0.0))
+    for chosen in (gated, ungated):
+        assert open_pipeline(model, chosen).drift is None
+        assert open_pipeline(tmp_path / 'yolox.onnx', chosen).drift is None
+    (model / PICTURES_FILE).write_text(usual_pictures_text(usual_pictures(), []))
+    for chosen in (gated, ungated):
+        drift = open_pipeline(model, chosen).drift
+        assert drift is not None
+        assert len(drift.usual.seconds) == 2000
+    (model / PICTURES_FILE).write_text('pictures: none')
+    with pytest.raises(EncodingError, match='mmedge train pictures'):
         open_pipeline(model, ungated)
 
 

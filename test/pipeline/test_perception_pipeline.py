@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hand_made_pictures import USUAL, usual_pictures
 from hand_made_units import MS, ManualClock, at, features, receipt, unit
 
 from mmedge_ros.data_types import (
@@ -18,6 +19,7 @@ from mmedge_ros.data_types import (
     UnitFeatures,
     UnitOutcome,
 )
+from mmedge_ros.encoding.picture_drift import PictureDrift
 from mmedge_ros.geometry import GeometryError
 from mmedge_ros.geometry.projection import CameraModel
 from mmedge_ros.geometry.sensor_poses import OPTICAL_TO_BODY
@@ -424,3 +426,23 @@ def test_stamps_of_the_later_sensor_are_taken_back_by_the_time_offset(
         assert decision.newest_ns == before_ns
         assert not decision.late
         assert decision.trail[0].begin_ns <= decision.trail[0].end_ns
+
+
+def test_pictures_unlike_the_calibration_flights_degrade_decisions_and_change_no_track() -> None:
+    def flown(contrast: float, drift: PictureDrift | None) -> list[Decision]:
+        subject = PerceptionPipeline(drift=drift)
+        subject.rig.set_camera(MODEL)
+        subject.rig.add_transforms([LOOKS_FORWARD, RADAR_MOUNT])
+        look = USUAL._replace(contrast=contrast * USUAL.contrast)
+        units = [replace(picture(100.0 * n + 20.0, n), appearance=look) for n in range(80)]
+        return fed(subject, units)
+
+    plain, usual, foggy = (
+        flown(1.0, None),
+        flown(1.0, PictureDrift(usual_pictures())),
+        flown(0.3, PictureDrift(usual_pictures())),
+    )
+    assert [d.degraded for d in usual] == [d.degraded for d in plain]
+    assert not any('unlike' in text for text in foggy[0].degraded)
+    assert any(text.startswith('pictures are unlike') for text in foggy[-1].degraded)
+    assert [repr(d.tracks) for d in foggy] == [repr(d.tracks) for d in plain]

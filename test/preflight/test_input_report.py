@@ -83,5 +83,9 @@ def test_what_decisions_do_without_is_said_once_and_never_without_end() -> None:
     (sentence,) = said(report, inputs(degraded=degraded), 90.0)
     assert sentence.startswith('no camera calibration')
     assert '--calibration' in sentence
+    for contrast in ('0.3', '0.31'):
+        again = [f"pictures are unlike the calibration flights': contrast is {contrast}"]
+        sentences = said(report, inputs(degraded=[*degraded, *again]), 91.0)
+        assert len(sentences) == (contrast == '0.3')
     ever_new = [said(report, inputs(degraded=[f'problem {n}']), 1.0) for n in range(200)]
     assert sum(map(len, ever_new)) < 25

@@ -1,15 +1,19 @@
-"""What the fusion node tells of its gate."""
+"""What the fusion node tells of its gate and of its pictures."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+from diagnostic_msgs.msg import DiagnosticStatus
 from gated_bundle import write_gated_bundle
+from hand_made_pictures import fly, usual_pictures
 
 from mmedge_ros.clock import SystemClock
+from mmedge_ros.encoding.picture_drift import PictureDrift
 from mmedge_ros.pipeline.decision_worker import DecisionWorker
 from mmedge_ros.pipeline.fusion_strategy import open_pipeline
 from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline, PipelineParameters
+from mmedge_ros.ros.diagnostics import level_of
 from mmedge_ros.ros.fusion_status import FusionStatus
 from mmedge_ros.skipping.early_decision import GatedDecision
 
@@ -58,3 +62,23 @@ def test_a_gate_that_audits_have_switched_off_is_a_warning(tmp_path: Path) -> No
     assert (found['gate_threshold'], found['gate_off']) == ('inf', True)
     assert found['gate_alarms'] == 3
     assert 0.0 < float(str(found['gate_audit_loss'])) < 1.0
+
+
+def test_pictures_unlike_the_calibration_flights_are_a_warning_and_no_fault() -> None:
+    drift = PictureDrift(usual_pictures())
+    pipeline = PerceptionPipeline(drift=drift)
+    status = FusionStatus(pipeline, Inputs())
+    assert status.missing() == []
+    fly(drift, 20.0, contrast=0.3)
+    (words,) = status.missing()
+    assert words.startswith('pictures are unlike')
+    assert level_of([words]) == DiagnosticStatus.WARN
+    assert figures(status, pipeline)['picture_alarms'] == 1
+
+
+def test_with_a_gate_it_is_said_that_no_sensor_rests_meanwhile(tmp_path: Path) -> None:
+    pipeline = open_pipeline(write_gated_bundle(tmp_path / 'm'), PipelineParameters())
+    pipeline.drift = PictureDrift(usual_pictures())
+    pipeline.drift.words = ('pictures are unlike',)
+    status = FusionStatus(pipeline, Inputs())
+    assert status.missing() == ['pictures are unlike', 'meanwhile no sensor rests']

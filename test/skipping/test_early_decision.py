@@ -11,6 +11,7 @@ import pytest
 from fake_fusion_networks import FakeFusionNetworks
 from hand_made_gates import Answering, always
 from hand_made_maps import Cell, camera_grid_with
+from hand_made_pictures import usual_pictures
 from hand_made_units import MS, at, features, receipt, returns, unit
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -29,6 +30,7 @@ from mmedge_ros.data_types import (
     UnitOutcome,
 )
 from mmedge_ros.encoding.feature_grid import RADAR_GRID
+from mmedge_ros.encoding.picture_drift import PictureDrift
 from mmedge_ros.fusion.feature_fusion import FeatureFusion
 from mmedge_ros.fusion.map_decoding import DecodingParameters
 from mmedge_ros.geometry.projection import CameraModel
@@ -181,6 +183,19 @@ def test_a_yes_decides_before_the_window_ends_and_lets_the_camera_rest() -> None
     assert all(d.state_ns <= d.window_end_ns for d in rig.decisions)
     assert any(CAMERA in d.skipped for d in early)
     assert not any(rig.pipeline.assembler.counts.late.values())
+
+
+def test_while_pictures_are_unlike_those_it_was_certified_by_no_window_is_decided_early() -> None:
+    rig = Rig(always(1.0))
+    rig.pipeline.drift = drift = PictureDrift(usual_pictures())
+    drift.words = ('pictures are unlike',)
+    rig.play(0.0, 1000.0)
+    assert rig.ends() == [100.0 * n for n in range(1, 10)]
+    assert all(d.latency >= 0.0 for d in rig.decisions)
+    assert rig.skips == []
+    drift.words = ()
+    rig.play(1000.0, 2000.0)
+    assert rig.skips
 
 
 def test_a_source_that_cannot_rest_is_used_all_the_same() -> None:
