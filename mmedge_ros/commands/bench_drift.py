@@ -38,14 +38,22 @@ def drift(
         str, option('--network', 'BUNDLE', 'bundle with feature grids, of which a rival is made')
     ] = '',
     every: EveryOption = 1,
+    pictures: Annotated[
+        int,
+        option(
+            '--pictures', 'N', 'of flights by day, on which the detector is judged; 0: none', min=0
+        ),
+    ] = 0,
 ) -> None:
     """Measure how soon pictures unlike the calibration flights' are noticed, and false alarms."""
     with plain_errors():
         from mmedge_ros.encoding import EncodingError
         from mmedge_ros.encoding.bundle.default_model import default_detector
         from mmedge_ros.encoding.usual_pictures import read_usual_pictures
-        from mmedge_ros.lab.bench.drift_bench import run_drift_bench
+        from mmedge_ros.lab.bench.drift_bench import AS_IT_IS, CHANGES, is_by_day, run_drift_bench
+        from mmedge_ros.lab.evaluation.picture_seconds import same
         from mmedge_ros.lab.reporting.report_files import require_writable, write_files
+        from mmedge_ros.lab.training.detector_evaluation import accuracy_facts, evaluate_detector
         from mmedge_ros.lab.training.flight_pictures import flights_in
 
         require_writable(out)
@@ -68,6 +76,12 @@ def drift(
                 default_detector(network) if network else None,
                 line.advance,
             )
+            report['people'] = {}
+            by_day = [flight for flight in judged if is_by_day(flight)]
+            for name, change in {AS_IT_IS: same, **CHANGES}.items() if pictures and by_day else ():
+                line.advance(1.0, f'people in pictures: {name}')
+                found = evaluate_detector(folder, by_day, pictures, change=change)
+                report['people'][name] = accuracy_facts(found).get('recall_20px')
         text = json.dumps(report, indent=2, allow_nan=False)
         write_files(out, {REPORT: f'{text}\n'.encode()})
     _print(report)
@@ -86,9 +100,11 @@ def _print(report: dict[str, Any]) -> None:
         'median, s',
         'latest, s',
         'nearest to an alarm, %',
+        'people found, %',
     )
     for row in report['rows']:
         median, latest, nearest = row['median_s'], row['latest_s'], row['nearest']
+        found = report['people'].get(row['pictures'])
         add_row(
             table,
             row['method'],
@@ -99,5 +115,6 @@ def _print(report: dict[str, Any]) -> None:
             '-' if median is None else f'{median:g}',
             '-' if latest is None else latest,
             '' if nearest is None else f'{100.0 * nearest:.0f}',
+            '' if found is None else f'{100.0 * found:.1f}',
         )
     print_parts(table)

@@ -15,7 +15,15 @@ from typing import NamedTuple
 import numpy as np
 
 from mmedge_ros.data_types import NS_PER_S, Appearance, FloatArray
-from mmedge_ros.encoding.usual_pictures import Bounds, UsualPictures, logs_of
+from mmedge_ros.encoding.usual_pictures import (
+    DISTANCE,
+    FLICKER,
+    PALENESS,
+    Bounds,
+    UsualPictures,
+    logs_of,
+    paleness,
+)
 
 # A clock that steps back by more than a late picture does begins anew.
 _LATE = 2
@@ -56,6 +64,15 @@ def _flicker(stamps_ns: list[int], brightness: FloatArray) -> float:
     return math.sqrt(float(left @ left) / freedom)
 
 
+def values_of(second: Second, usual: UsualPictures) -> dict[str, float]:
+    """Return what of a second is compared with bounds."""
+    return {
+        DISTANCE: usual.distance(second.look),
+        PALENESS: paleness(second.look),
+        FLICKER: second.flicker,
+    }
+
+
 @dataclass
 class Excess:
     """Sums up by how much a value is above its limit; it ``is_on`` from the alarm to zero."""
@@ -85,16 +102,14 @@ class PictureDrift:
     usual: UsualPictures
     words: tuple[str, ...] = ()
     alarms: int = 0
-    distance: Excess = field(init=False)
-    flicker: Excess = field(init=False)
+    sums: dict[str, Excess] = field(init=False)
 
     def __post_init__(self) -> None:
         self.reset()
 
     def reset(self) -> None:
         """Forget all pictures."""
-        self.distance = Excess(self.usual.distance_bounds)
-        self.flicker = Excess(self.usual.flicker_bounds)
+        self.sums = {name: Excess(bounds) for name, bounds in self.usual.bounds.items()}
         self.words = ()
         self._begin_second(0)
 
@@ -116,21 +131,25 @@ class PictureDrift:
 
     def take_second(self, second: Second) -> None:
         """Take a whole second."""
-        if self.distance.take(self.usual.distance(second.look)):
-            self._tell(self.usual.difference(second.look))
-        if self.flicker.take(second.flicker):
-            usual = 100.0 * self.usual.flicker_bounds.limit
-            self._tell(
-                f'brightness flickers by {100.0 * second.flicker:.0f} %, usually by less than '
-                f'{usual:.0f} %'
+        values = values_of(second, self.usual)
+        begun = [name for name, value in values.items() if self.sums[name].take(value)]
+        # Of several reasons the first is told: the words of an alarm do not change.
+        if begun and not self.words:
+            self.alarms += 1
+            self.words = (
+                f'{_BEGIN}: {self._what(begun[0], second)}, so that people may be missed',
             )
-        if not (self.distance.is_on or self.flicker.is_on):
+        if not any(excess.is_on for excess in self.sums.values()):
             self.words = ()
 
-    def _tell(self, what: str) -> None:
-        self.alarms += 1
-        # Of two reasons the first is told: the words of an alarm do not change.
-        self.words = self.words or (f'{_BEGIN}: {what}, so that people may be missed',)
+    def _what(self, name: str, second: Second) -> str:
+        if name != FLICKER:
+            return self.usual.difference(second.look)
+        usually = 100.0 * self.usual.bounds[FLICKER].limit
+        return (
+            f'brightness flickers by {100.0 * second.flicker:.0f} %, usually by less than '
+            f'{usually:.0f} %'
+        )
 
     def _begin_second(self, number: int) -> None:
         self._number = number

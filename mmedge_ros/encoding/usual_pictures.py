@@ -3,6 +3,7 @@
 ``usual_pictures.yaml`` beside the manifest, made by `mmedge train pictures`::
 
     distance: {limit: 0.51, alarm: 4.2}
+    paleness: {limit: 6.8, alarm: 2}
     flicker: {limit: 0.031, alarm: 6.0}
     pictures: |
       0.4812 0.1361 0.1412
@@ -27,7 +28,8 @@ from mmedge_ros.encoding import EncodingError
 from mmedge_ros.untrusted_files import PlainYamlError, load_plain_yaml, shown
 
 PICTURES_FILE = 'usual_pictures.yaml'
-DISTANCE, FLICKER = 'distance', 'flicker'
+DISTANCE, PALENESS, FLICKER = 'distance', 'paleness', 'flicker'
+VALUES = (DISTANCE, PALENESS, FLICKER)
 _NAMES = Appearance._fields
 _LARGEST_FILE = 1 << 20
 _FEWEST, _MOST = 20, 10_000
@@ -51,12 +53,12 @@ class UsualPictures:
     """The seconds of calibration flights; measures how far from them another one is.
 
     :param seconds: (N, 3) brightness, contrast and sharpness
+    :param bounds: of each of `VALUES`
     """
 
-    def __init__(self, seconds: FloatArray, distance: Bounds, flicker: Bounds) -> None:
+    def __init__(self, seconds: FloatArray, bounds: Mapping[str, Bounds]) -> None:
         self.seconds = seconds
-        self.distance_bounds = distance
-        self.flicker_bounds = flicker
+        self.bounds = bounds
         logs = logs_of(seconds)
         self._scale = 1.0 / np.maximum(logs.std(axis=0), _LEAST)
         self._points = logs * self._scale
@@ -80,6 +82,11 @@ class UsualPictures:
         return words if most == 0 else f'{words} in such light'
 
 
+def paleness(second: FloatArray) -> float:
+    """Return how many times its contrast a second (3,) is bright: fog brightens what it veils."""
+    return float(second[0]) / max(float(second[1]), _LEAST)
+
+
 def logs_of(seconds: FloatArray) -> FloatArray:
     """Return logarithms of values that may be zero."""
     return np.asarray(np.log(np.maximum(seconds, _LEAST)), np.float64)
@@ -97,15 +104,15 @@ def read_usual_pictures(bundle: Path) -> UsualPictures | None:
         content: Any = load_plain_yaml(path, _LARGEST_FILE)
     except PlainYamlError as err:
         raise EncodingError(str(err)) from err
-    bounds = [_bounds(path, name, content.get(name)) for name in (DISTANCE, FLICKER)]
-    return UsualPictures(_seconds(path, content.get('pictures')), *bounds)
+    bounds = {name: _bounds(path, name, content.get(name)) for name in VALUES}
+    return UsualPictures(_seconds(path, content.get('pictures')), bounds)
 
 
 def usual_pictures_text(usual: UsualPictures, about: Sequence[str]) -> str:
     """Return what `read_usual_pictures` reads, with lines ``about`` it at the top."""
     lines = [f'# {line}' for line in about]
-    for name, bounds in ((DISTANCE, usual.distance_bounds), (FLICKER, usual.flicker_bounds)):
-        lines.append(f'{name}: {{limit: {bounds.limit:.4g}, alarm: {bounds.alarm:.4g}}}')
+    for name, (limit, alarm) in usual.bounds.items():
+        lines.append(f'{name}: {{limit: {limit:.4g}, alarm: {alarm:.4g}}}')
     lines.append('pictures: |')
     lines += ['  ' + ' '.join(f'{value:.4f}' for value in row) for row in usual.seconds]
     return '\n'.join(lines) + '\n'

@@ -10,6 +10,7 @@ from hand_made_pictures import USUAL, fly, second, usual_pictures, usual_seconds
 
 from mmedge_ros.data_types import NS_PER_S, Appearance
 from mmedge_ros.encoding.picture_drift import PictureDrift, second_of
+from mmedge_ros.encoding.usual_pictures import DISTANCE, UsualPictures
 
 
 @pytest.fixture
@@ -54,12 +55,23 @@ def test_a_cloud_and_a_turn_are_no_flicker() -> None:
     assert math.isnan(second_of(stamps[:4], fast[:4]).flicker)
 
 
+def test_a_pale_flight_is_noticed_even_where_others_were_as_pale_for_a_moment() -> None:
+    pale = np.array(USUAL) * (1.2, 0.5, 1.0)
+    usual = usual_pictures()
+    seconds = np.concatenate([usual.seconds, np.tile(pale, (5, 1))])
+    drift = PictureDrift(UsualPictures(seconds, usual.bounds))
+    for _ in range(10):
+        drift.take_second(second(pale))
+    assert not drift.sums[DISTANCE].is_on
+    assert drift.words[0].startswith("pictures are unlike the calibration flights': contrast is 0")
+
+
 def test_one_odd_second_is_no_alarm_and_several_are(drift: PictureDrift) -> None:
     odd = second(np.array(USUAL) * (1.0, 0.1, 1.0))
     for _ in range(10):
         drift.take_second(odd)
-        drift.take_second(second())
-        drift.take_second(second())
+        for _ in range(4):
+            drift.take_second(second())
     assert drift.alarms == 0
     drift.take_second(odd)
     drift.take_second(odd)

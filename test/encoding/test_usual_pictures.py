@@ -16,7 +16,10 @@ from mmedge_ros.encoding.usual_pictures import (
 )
 
 MODELS = Path(__file__).parents[2] / 'models'
-GOOD = 'distance: {limit: 0.5, alarm: 3}\nflicker: {limit: 0.03, alarm: 3}\npictures: |\n'
+GOOD = (
+    'distance: {limit: 0.5, alarm: 3}\npaleness: {limit: 6, alarm: 3}\n'
+    'flicker: {limit: 0.03, alarm: 3}\npictures: |\n'
+)
 ROWS = '  0.5 0.15 0.2\n' * 20
 
 
@@ -26,7 +29,7 @@ def test_what_was_written_is_read_again(tmp_path: Path) -> None:
     found = read_usual_pictures(tmp_path)
     assert found is not None
     assert found.seconds == pytest.approx(usual.seconds, abs=1e-4)
-    assert (found.distance_bounds, found.flicker_bounds) == ((0.8, 3.0), (0.03, 3.0))
+    assert found.bounds == usual.bounds
 
 
 def test_a_bundle_need_not_know_what_is_usual(tmp_path: Path) -> None:
@@ -49,6 +52,7 @@ def test_bundles_that_ship_know_it(name: str) -> None:
         (GOOD + ROWS + '  0.5 -0.15 0.2\n', 'lines of 3 numbers'),
         (GOOD.replace('0.5', '0') + ROWS, 'has distance'),
         (GOOD.replace('0.03', '.nan') + ROWS, 'has flicker'),
+        (GOOD.replace('paleness', 'pale') + ROWS, 'has paleness'),
         (GOOD.replace('{limit: 0.5, alarm: 3}', '3') + ROWS, 'has distance'),
         ('pictures: ' + '[' * 100 + ']' * 100, 'nested deeper'),
     ],

@@ -171,7 +171,7 @@ def test_the_noise_scale_is_the_bundles_where_it_has_one(tmp_path: Path) -> None
 
 def test_usual_pictures_are_the_bundles_where_it_knows_any(tmp_path: Path) -> None:
     model = with_gate(bundle(tmp_path / 'm'))
-    gated, ungated = parameters(), parameters(skipping=SkipParameters(alpha=0.0))
+    gated, ungated = parameters(), parameters(skipping=SkipParameters(delta=0.0))
     for chosen in (gated, ungated):
         assert open_pipeline(model, chosen).drift is None
         assert open_pipeline(tmp_path / 'yolox.onnx', chosen).drift is None

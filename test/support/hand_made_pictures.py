@@ -8,7 +8,13 @@ import numpy as np
 
 from mmedge_ros.data_types import NS_PER_S, Appearance
 from mmedge_ros.encoding.picture_drift import PictureDrift, Second
-from mmedge_ros.encoding.usual_pictures import Bounds, UsualPictures
+from mmedge_ros.encoding.usual_pictures import (
+    DISTANCE,
+    FLICKER,
+    PALENESS,
+    Bounds,
+    UsualPictures,
+)
 
 USUAL = Appearance(0.5, 0.15, 0.2)
 
@@ -19,7 +25,12 @@ def usual_seconds(count: int = 200, seed: int = 0) -> np.ndarray:
 
 
 def usual_pictures() -> UsualPictures:
-    return UsualPictures(usual_seconds(2000), Bounds(0.8, 3.0), Bounds(0.03, 3.0))
+    bounds = {
+        DISTANCE: Bounds(0.8, 3.0),
+        PALENESS: Bounds(6.0, 3.0),
+        FLICKER: Bounds(0.03, 3.0),
+    }
+    return UsualPictures(usual_seconds(2000), bounds)
 
 
 def second(look: Appearance | np.ndarray = USUAL, flicker: float = 0.01) -> Second:

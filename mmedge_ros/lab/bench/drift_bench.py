@@ -16,7 +16,7 @@ import numpy as np
 from mmedge_ros.data_types import FloatArray
 from mmedge_ros.encoding.bundle.model_bundle import open_detector
 from mmedge_ros.encoding.picture_drift import Excess
-from mmedge_ros.encoding.usual_pictures import Bounds, UsualPictures, logs_of
+from mmedge_ros.encoding.usual_pictures import VALUES, Bounds, UsualPictures, logs_of, paleness
 from mmedge_ros.lab.evaluation import EvaluationError
 from mmedge_ros.lab.evaluation.picture_seconds import (
     Look,
@@ -32,7 +32,7 @@ from mmedge_ros.lab.evaluation.picture_seconds import (
 from mmedge_ros.lab.simulation.flight_folder import read_description
 from mmedge_ros.sensing.camera.image import Picture
 
-OURS = 'third nearest second, and flicker'
+OURS = 'what flies'
 # s. An alarm must come within it.
 IN_TIME = 20
 _DAY = '_day_'
@@ -83,21 +83,27 @@ def run_drift_bench(
     seen: list[FlightSeconds] = []
     for number, flight in enumerate([*calibration, *flights]):
         on_share(number / total, flight.name)
-        made = read_description(flight)
-        is_changed = number >= len(calibration) and made is not None and _DAY in made.scenario
+        is_changed = number >= len(calibration) and is_by_day(flight)
         changes = {AS_IT_IS: same, **(CHANGES if is_changed else {})}
         seen.append(FlightSeconds(flight.name, flight_seconds(flight, changes, every, look)))
     fitted, judged = seen[: len(calibration)], seen[len(calibration) :]
     return drift_report([ours(usual), *rivals(fitted, look is not None)], judged)
 
 
+def is_by_day(flight: Path) -> bool:
+    """Whether it is a simulated flight by day."""
+    made = read_description(flight)
+    return made is not None and _DAY in made.scenario
+
+
 def ours(usual: UsualPictures) -> Method:
     """Return what flies."""
     values = (
         lambda seen: usual.distance(seen.second.look),
+        lambda seen: paleness(seen.second.look),
         lambda seen: seen.second.flicker,
     )
-    return Method(OURS, values, (usual.distance_bounds, usual.flicker_bounds))
+    return Method(OURS, values, tuple(usual.bounds[name] for name in VALUES))
 
 
 def rivals(fitted: Sequence[FlightSeconds], has_vectors: bool) -> list[Method]:
@@ -108,9 +114,7 @@ def rivals(fitted: Sequence[FlightSeconds], has_vectors: bool) -> list[Method]:
     everything = [seen for flight in seconds for seen in flight]
     values: dict[str, Value] = {
         'contrast': lambda seen: 1.0 / max(float(seen.second.look[1]), 1e-3),
-        'contrast by brightness': lambda seen: (
-            float(seen.second.look[0]) / max(float(seen.second.look[1]), 1e-3)
-        ),
+        'paleness': lambda seen: paleness(seen.second.look),
         'Mahalanobis of brightness, contrast, sharpness': _mahalanobis(
             everything, lambda seen: logs_of(seen.second.look)
         ),

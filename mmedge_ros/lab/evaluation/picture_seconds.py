@@ -76,12 +76,12 @@ def flight_seconds(
     found: dict[str, list[SeenSecond]] = {name: [] for name in changes}
     for stamps_ns, pictures in _grouped(flight, every):
         for name, change in changes.items():
-            changed = [
-                _changed(picture, change, stamp_ns / NS_PER_S)
+            shown = [
+                changed(picture, change, stamp_ns / NS_PER_S)
                 for stamp_ns, picture in zip(stamps_ns, pictures, strict=True)
             ]
-            second = second_of(stamps_ns, [appearance_of(picture) for picture in changed])
-            found[name].append(SeenSecond(second, look(changed[0]) if look else np.zeros(0)))
+            second = second_of(stamps_ns, [appearance_of(picture) for picture in shown])
+            found[name].append(SeenSecond(second, look(shown[0]) if look else np.zeros(0)))
     return found
 
 
@@ -101,7 +101,8 @@ def _grouped(flight: Path, every: int) -> Iterator[tuple[list[int], list[Picture
         yield stamps_ns, pictures
 
 
-def _changed(picture: Picture, change: Change, at: float) -> Picture:
+def changed(picture: Picture, change: Change, at: float) -> Picture:
+    """Return a picture as ``change`` leaves it at the time ``at`` (s)."""
     gain, offset = change(float(picture[::16, ::16].mean()), at)
     if (gain, offset) == (1.0, 0.0):
         return picture
@@ -114,7 +115,7 @@ def left_out_distances(flights: Sequence[FloatArray]) -> list[FloatArray]:
     distances = []
     for number, seconds in enumerate(flights):
         others = np.concatenate([*flights[:number], *flights[number + 1 :]])
-        usual = UsualPictures(others, Bounds(1.0, 1.0), Bounds(1.0, 1.0))
+        usual = UsualPictures(others, {})
         distances.append(np.array([usual.distance(second) for second in seconds]))
     return distances
 

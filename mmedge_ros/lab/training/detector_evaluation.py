@@ -16,6 +16,7 @@ from mmedge_ros.lab.evaluation.picture_agreement import (
     agreement_at,
     shown_boxes,
 )
+from mmedge_ros.lab.evaluation.picture_seconds import Change, changed, same
 from mmedge_ros.lab.training import OnShare, Report
 from mmedge_ros.lab.training.flight_pictures import count_pictures, labelled_pictures, readable
 from mmedge_ros.records.ground_truth import PERSON, TrueFrame
@@ -26,6 +27,7 @@ from mmedge_ros.sensing.camera.image import Picture
 _LOWEST_SCORE = 0.01
 # Neighbouring pictures hardly differ: more of them cost time and add nothing.
 PICTURES, PAIRS = 1500, 500
+_RATE = 30.0
 _DIGITS = 4
 
 
@@ -35,11 +37,13 @@ def evaluate_detector(
     pictures: int = PICTURES,
     level: str = '',
     on_progress: OnShare | None = None,
+    change: Change = same,
 ) -> DetectorAccuracy:
     """Run a detector on pictures spread evenly over flights and compare with their truth.
 
     :param detector: bundle folder or weight file
     :param pictures: at least so many are looked at, where there are as many
+    :param change: how all of them are changed first; they count as a thirtieth of a second each
     :raises EncodingError: if the detector cannot be used
     :raises TrainingError: if a flight has no ground truth
     :raises BagError: if a flight cannot be read
@@ -50,8 +54,8 @@ def evaluate_detector(
     def chosen() -> Iterator[tuple[Picture, TrueFrame]]:
         count = 0
         for flight in flights:
-            for picture in readable(labelled_pictures(flight, step)):
-                yield picture
+            for image, truth in readable(labelled_pictures(flight, step)):
+                yield changed(image, change, count * step / _RATE), truth
                 count += 1
                 if on_progress:
                     on_progress(min(count * step / max(total, 1), 1.0))

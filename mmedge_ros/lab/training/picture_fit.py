@@ -8,8 +8,12 @@ from pathlib import Path
 import numpy as np
 
 from mmedge_ros.encoding.usual_pictures import (
+    DISTANCE,
+    FLICKER,
+    PALENESS,
     PICTURES_FILE,
     UsualPictures,
+    paleness,
     usual_pictures_text,
 )
 from mmedge_ros.lab.evaluation.picture_seconds import (
@@ -62,11 +66,14 @@ def fitted_pictures(flights: Sequence[Sequence[SeenSecond]]) -> UsualPictures:
         raise TrainingError(
             'fewer than five pictures a second do not say whether they flicker; look at more'
         )
-    return UsualPictures(
-        np.concatenate(looks),
-        fitted_bounds(left_out_distances(looks)),
-        fitted_bounds(flickering),
-    )
+    bounds = {
+        DISTANCE: fitted_bounds(left_out_distances(looks)),
+        PALENESS: fitted_bounds(
+            [np.array([paleness(look) for look in flight]) for flight in looks]
+        ),
+        FLICKER: fitted_bounds(flickering),
+    }
+    return UsualPictures(np.concatenate(looks), bounds)
 
 
 def write_pictures(bundle: Path, usual: UsualPictures, flights: int) -> None:

@@ -71,10 +71,11 @@ def test_a_bundle_learns_what_is_usual_and_is_judged_by_it(tmp_path: Path) -> No
     usual = read_usual_pictures(bundle)
     assert usual is not None
     assert len(usual.seconds) == 20
-    given = ['drift', str(tmp_path / 'judged'), '--detector', str(bundle)]
+    given = ['drift', str(tmp_path / 'judged'), '--detector', str(bundle), '--pictures', '2']
     result = CliRunner().invoke(bench_app, [*given, '--out', str(tmp_path / 'out')])
     assert result.exit_code == 0, result.output
     report = json.loads((tmp_path / 'out' / 'drift.json').read_text())
+    assert set(report['people']) == {AS_IT_IS, *CHANGES}
     assert [row['pictures'] for row in report['rows']] == [AS_IT_IS, *CHANGES]
 
 
