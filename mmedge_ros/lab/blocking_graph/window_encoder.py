@@ -20,7 +20,7 @@ from mmedge_ros.pipeline.window_assembler import WindowParameters
 from mmedge_ros.records.run_record import count_failure
 from mmedge_ros.sensing import SensingError
 
-_LONGEST_WAIT = 1.0
+_LONGEST_WAIT, _SHORTEST_WAIT = 1.0, 0.0002
 _WINDOWS = WindowParameters()
 
 
@@ -69,7 +69,7 @@ class WindowEncoderWorker(EncoderWorker):
                 if self._held and end_ns > self._done_ns:
                     return end_ns
                 left = (end_ns + stride_ns + look_ns - now_ns) / NS_PER_S
-                self._changed.wait(left if self._held else _LONGEST_WAIT)
+                self._changed.wait(max(left, _SHORTEST_WAIT) if self._held else _LONGEST_WAIT)
         return None
 
     def encode_window(self, end_ns: int) -> None:
