@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from mmedge_ros.lab.comparison.verdict import Evidence
 from mmedge_ros.lab.evaluation.flight_bootstrap import Estimate
 from mmedge_ros.lab.policies.settings import STATED
 
+ROOT = Path(__file__).resolve().parents[3]
 OVERHEADS = {
     'optimizer_us': {
         '2401': {
@@ -225,9 +227,12 @@ def test_nees_is_met_where_the_interval_contains_four(spread: float, verdict: st
 
 def test_what_only_other_benches_measure_is_listed_with_their_commands() -> None:
     result = judged(comparison(better_ours))
-    for key in ('drift', 'steps_live', 'changes_live', 'ids', 'blocking_live', 'cached_live'):
+    live = ('drift', 'steps_live', 'release_live', 'changes_live', 'ids')
+    for key in (*live, 'blocking_live', 'cached_live'):
         assert result[key]['verdict'] == 'not measured'
         assert result[key]['command'].startswith('mmedge ')
+    pages = [result[key]['why'].split()[-1].rstrip('.') for key in live]
+    assert all((ROOT / page).is_file() for page in pages)
 
 
 def latency(below: float, cached: float) -> LatencyResult:
