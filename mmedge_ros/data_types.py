@@ -399,9 +399,19 @@ class Track:
         return Box(x0 + right, y0 + down, x1 + right, y1 + down)
 
 
+class ResultKind(IntEnum):
+    """What a result is; the values are those of TrackArray.msg."""
+
+    DECISION = 0
+    UPDATE = 1
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Decision:
-    """The result that belongs to one window end.
+    """The result that belongs to one window end, or an update between two of them.
+
+    An update says what is known of the tracks as a picture completes; ``window_end_ns`` is the
+    end of the window that is open then. It is no decision: it has no latency and no deadline.
 
     ``state_ns`` is the instant its tracks refer to (never later than the window end);
     ``newest_ns`` maps each modality to the stamp of the newest unit used so far. ``late`` are
@@ -422,6 +432,7 @@ class Decision:
     degraded: tuple[str, ...] = ()
     trail: Trail = ()
     published_ns: int = 0
+    kind: ResultKind = ResultKind.DECISION
 
     def published(self, now_ns: int) -> Decision:
         """Return the decision with its publication time and the trail closed at it.
@@ -438,7 +449,12 @@ class Decision:
 
     @property
     def latency(self) -> float:
-        """Publication minus window end, in seconds; negative when decided early."""
+        """Publication minus window end, in seconds; negative when decided early.
+
+        NaN of an update, which answers to no window's end.
+        """
+        if self.kind is ResultKind.UPDATE:
+            return math.nan
         return (self.published_ns - self.window_end_ns) / NS_PER_S
 
     @property

@@ -47,8 +47,10 @@ def replay_set(
         from mmedge_ros.lab.evaluation.accuracy_table import (
             accuracy_table,
             table_markdown,
+            update_gain,
             write_table,
         )
+        from mmedge_ros.lab.evaluation.flight_bootstrap import flight_seeds
         from mmedge_ros.lab.evaluation.flight_workers import (
             do_flight_works,
             do_flight_works_on_ray,
@@ -96,4 +98,10 @@ def replay_set(
             say(f'note: no flight below {flights} carries ground truth; there is no table')
             return
         write_table(rows, out)
+        if any(report['updates'] for report in reports.values()):
+            gain = update_gain(list(reports.values()), flight_seeds(folders))
+            say(
+                f'updates between decisions change streaming IoU by {gain.value:+.3f} '
+                f'({gain.low:.3f} to {gain.high:.3f}, drawn by seed)'
+            )
         typer.echo(table_markdown(rows))

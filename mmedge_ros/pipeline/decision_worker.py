@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from mmedge_ros.clock import Clock
 from mmedge_ros.data_types import (
@@ -65,7 +65,11 @@ class DecisionWorker:
     that wait when newer ones come, pictures of a window but the newest, windows whose successor
     is due as well.
 
-    :param on_decision: called with each decision, which it closes with its publication time
+    An update is made where nothing else is to be done, and goes before work ahead: who follows
+    tracks is waiting for it.
+
+    :param on_result: called with each decision and update, which it closes with its publication
+        time
     :param on_skip: called with each lease, after the decisions that it came with
     :param longest_wait: seconds; short where the ROS clock does not run like the system's
     """
@@ -74,7 +78,7 @@ class DecisionWorker:
         self,
         pipeline: PerceptionPipeline,
         clock: Clock,
-        on_decision: Callable[[Decision], None],
+        on_result: Callable[[Decision], None],
         longest_wait: float = _LONGEST_WAIT,
         on_skip: Callable[[SkipDecision], None] = _ignore,
     ) -> None:
@@ -83,7 +87,7 @@ class DecisionWorker:
         self._pipeline = pipeline
         self._budget = pipeline.limit_time(clock.now_ns)
         self._clock = clock
-        self._on_decision = on_decision
+        self._on_result = on_result
         self._on_skip = on_skip
         self._longest_wait = longest_wait
         self._tasks: deque[Task | _Unit] = deque(maxlen=_CAPACITY)
@@ -143,6 +147,7 @@ class DecisionWorker:
                     return
             self._work_on_tasks()
             self._decide()
+            self._update()
             more = self._worked_ahead()
 
     def _worked_ahead(self) -> bool:
@@ -183,18 +188,33 @@ class DecisionWorker:
         except Exception as err:  # noqa: BLE001
             self._start_over(err)
             return
-        decided_ns = self._budget.started()
-        for decision in decisions:
-            try:
-                self._on_decision(decision)
-            except Exception as err:  # noqa: BLE001
-                self._note(err, 'a decision is lost')
-        self._budget.ended('publishing', decided_ns, len(decisions))
+        self._publish(decisions)
         for skip in self._pipeline.take_skips():
             try:
                 self._on_skip(skip)
             except Exception as err:  # noqa: BLE001
                 self._note(err, 'a lease is lost')
+
+    def _update(self) -> None:
+        """Say what is new between decisions, if nothing else is to be done."""
+        if self._tasks:
+            return
+        try:
+            update = self._pipeline.update(self._clock.now_ns())
+        except Exception as err:  # noqa: BLE001
+            self._start_over(err)
+            return
+        if update is not None:
+            self._publish([update])
+
+    def _publish(self, results: Sequence[Decision]) -> None:
+        begun_ns = self._budget.started()
+        for result in results:
+            try:
+                self._on_result(result)
+            except Exception as err:  # noqa: BLE001
+                self._note(err, 'a result is lost')
+        self._budget.ended('publishing', begun_ns, len(results))
 
     def _start_over(self, error: Exception) -> None:
         """Empty the pipeline: what it failed on must not fail every window to come."""

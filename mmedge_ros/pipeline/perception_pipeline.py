@@ -6,8 +6,9 @@ It reads no clock: the instant is passed in.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from mmedge_ros.data_types import (
     RADAR,
     Configuration,
     Decision,
+    ResultKind,
     SkipDecision,
     TrackLabel,
     Trail,
@@ -40,6 +42,7 @@ from mmedge_ros.pipeline.pipeline_parts import (
     decision_fusion_source,
 )
 from mmedge_ros.pipeline.track_labels import TrackLabels
+from mmedge_ros.pipeline.track_updates import TrackUpdates
 from mmedge_ros.pipeline.unit_tracker import UnitTracker
 from mmedge_ros.pipeline.window_assembler import ClosedWindow, WindowAssembler, WindowParameters
 from mmedge_ros.skipping.early_decision import SceneChangeParameters
@@ -72,15 +75,16 @@ AUTO, DECISION, FEATURE = 'auto', 'decision', 'feature'
 class PipelineParameters:
     """Everything that shapes a decision."""
 
+    REMOVED: ClassVar[Mapping[str, str]] = {'lag': 'it is fixed at 0.5 s'}
+
     modalities: tuple[str, ...] = parameter(
         (CAMERA, RADAR), 'sensors that should be there; a silent one is reported lost'
     )
     pairing: float = parameter(
         0.1, 'a radar scan is fused with the camera unit that follows within this', 's', 0.0, 1.0
     )
-    lag: float = parameter(
-        0.5, 'units that come later than this after newer ones are not used', 's', 0.05, 5.0
-    )
+    # Units that come later than this (s) after newer ones are not used.
+    lag: float = 0.5
     time_offset: float = parameter(
         0.0,
         'how much later stamps of the radar are than those of the camera, as `mmedge calibrate` '
@@ -95,6 +99,9 @@ class PipelineParameters:
         'how the sensors are fused: by the networks of the bundle (feature), without any '
         '(decision), or by the networks where the bundle has them (auto)',
         choices=(AUTO, DECISION, FEATURE),
+    )
+    updates: bool = parameter(
+        True, 'publish the tracks as each picture completes, too, and not only as windows end'
     )
     windows: WindowParameters = group(WindowParameters)
     features: FeatureFusionParameters = group(FeatureFusionParameters)
@@ -113,7 +120,7 @@ class PipelineParameters:
 
 
 class PerceptionPipeline:
-    """Windows in, decisions out.
+    """Units in, decisions out, and updates between them.
 
     :param feature_fusion: takes the place of what the encoders of the camera have detected;
         without it decision fusion does all
@@ -163,6 +170,7 @@ class PerceptionPipeline:
             p.lag,
             lambda stamp_ns: view_of(rig.geometry_at(stamp_ns)),
         )
+        self._updates = TrackUpdates(self.tracker, has_fork=feature_fusion is not None)
         self._labels = TrackLabels()
         self._place = ('', False)
         self._followed = FollowedPictures()
@@ -219,6 +227,8 @@ class PerceptionPipeline:
         if not self.assembler.add_features(features, now_ns):
             return False
         self._follow_restart()
+        if features.modality == CAMERA and self.parameters.updates:
+            self._updates.entered(features, now_ns, self.budget)
         if not (self._measures_all or features.modality in (CAMERA, RADAR)):
             return True  # it belongs to its windows, but the fusions here know nothing of it
         if self.feature_fusion is not None and not features.followed:
@@ -327,6 +337,50 @@ class PerceptionPipeline:
         tracks = tracker.report(state_ns, begin_ns, self.rig.picture_size)
         return Decision(end_ns, state_ns, self.rig.frame_id, tracks, {})
 
+    @property
+    def has_update(self) -> bool:
+        """Whether `update` may have something to tell of."""
+        return self._updates.is_waiting
+
+    def update(self, now_ns: int, takes_ns: int = 0) -> Decision | None:
+        """Return what is known of the tracks when a picture has completed, between decisions.
+
+        It changes no decision. None is made that a decision might have to wait for, or where time
+        was short lately.
+
+        :param takes_ns: time until it is published, where that is known
+        """
+        end_ns, budget = self.open_end_ns, self.budget
+        if end_ns is None or not self.parameters.updates or self._has_units_ahead:
+            return None
+        has_ended = now_ns >= end_ns + self.assembler.look_delay_ns
+        if not self._updates.asked(end_ns, has_ended, now_ns, budget):
+            return None
+        until_ns = self.assembler.quiet_until_ns(now_ns)
+        budget.begin(until_ns)
+        if now_ns + takes_ns > until_ns or not budget.fits(update=1, publishing=1):
+            return None
+        begun_ns = budget.started()
+        tracker = self._updates.tracker(end_ns)
+        state_ns = min(max(self._state_ns, tracker.newest_ns), now_ns)
+        begin_ns = end_ns - self.assembler.window_ns
+        tracks = self._updates.told(tracker.report(state_ns, begin_ns, self.rig.picture_size))
+        newest_ns = dict(self._newest_ns)
+        for modality, stamp_ns in self._updates.newest_ns.items():
+            newest_ns[modality] = max(newest_ns.get(modality, stamp_ns), stamp_ns)
+        budget.ended('update', begun_ns)
+        return Decision(
+            window_end_ns=end_ns,
+            state_ns=state_ns,
+            frame_id=self.rig.frame_id,
+            tracks=self._labels.attached(tracks),
+            newest_ns=newest_ns,
+            configuration_ids=self._updates.configuration_ids,
+            degraded=self.degraded,
+            trail=self._updates.trail,
+            kind=ResultKind.UPDATE,
+        )
+
     def take_skips(self) -> Sequence[SkipDecision]:
         """Return the leases since the last call: without early decisions there are none."""
         return () if self.early_decision is None else self.early_decision.take_skips()
@@ -353,6 +407,7 @@ class PerceptionPipeline:
         self._unusable: list[UnitFeatures] = []
         self._followed.reset()
         self._labels.reset()
+        self._updates.reset()
         if self.feature_fusion is not None:
             self.feature_fusion.reset()
         if self.early_decision is not None:
@@ -378,6 +433,7 @@ class PerceptionPipeline:
             # the places in it: what is known lies elsewhere.
             self._place = place
             self.tracker.reset()
+            self._updates.started_over()
         if units:
             self._forget_waiting(units)
             self._track(units)
@@ -407,6 +463,7 @@ class PerceptionPipeline:
     def _track(self, units: Sequence[UnitFeatures]) -> None:
         begun_ns = self.budget.started()
         self.tracker.update(units)
+        self._updates.tracked(units)
         self.budget.ended('unit', begun_ns, len(units))
 
     def _take_picture(self, window: ClosedWindow, fusion: FeatureFusion) -> tuple[str, ...]:
@@ -480,6 +537,7 @@ class PerceptionPipeline:
         for unit in self._taken(window.fresh):
             previous_ns = self._newest_ns.get(unit.modality, unit.stamp_ns)
             self._newest_ns[unit.modality] = max(previous_ns, unit.stamp_ns)
+        self._updates.decided(window.end_ns)
         # Without anything new the state is predicted to the window end, never into the future.
         last_ns = min(window.end_ns, window.closed_ns)
         newest_ns = (self.tracker.newest_ns if window.fresh else 0) or last_ns

@@ -207,6 +207,20 @@ class WindowAssembler:
             return None
         return self._next_end_ns + self._longest_wait_ns
 
+    def quiet_until_ns(self, now_ns: int) -> int:
+        """Return until when no window can close, if units come no faster than the last ones."""
+        if self._next_end_ns is None:
+            return now_ns
+        look_ns = self._next_end_ns + self.look_delay_ns
+        if now_ns < look_ns:
+            return look_ns
+        waiting = [
+            available_ns + min(self._took_ns.get(key.modality, (0,)))
+            for key, available_ns in self._pending.items()
+            if available_ns <= self._next_end_ns
+        ]
+        return min(max(waiting, default=now_ns), self._next_end_ns + self._longest_wait_ns)
+
     @property
     def _longest_wait_ns(self) -> int:
         return max(self.deadline_ns - self.reserve_ns, self.look_delay_ns)

@@ -11,6 +11,7 @@ from mmedge_ros.data_types import CAMERA
 from mmedge_ros.encoding.bundle.model_bundle import open_detector
 from mmedge_ros.encoding.detector import DetectorParameters
 from mmedge_ros.geometry.ego_motion import EgoMotion
+from mmedge_ros.pipeline.perception_pipeline import PipelineParameters
 from mmedge_ros.questions.observations import (
     DronePath,
     Observations,
@@ -54,7 +55,11 @@ def observe_flight(
     # Of what no detector knows, not seeing it says nothing.
     labels = () if model is None else tuple(dict.fromkeys(open_detector(model, detection).labels))
     options = OfflineOptions(
-        recording, '' if model is None else str(model), profile=profile, detection=detection
+        recording,
+        '' if model is None else str(model),
+        profile=profile,
+        pipeline=PipelineParameters(updates=False),
+        detection=detection,
     )
     record = replay_offline(options, lambda share, _: on_share(share, 'following what moves'))
     drone = drone_path(record.ego, [decision.state_ns for decision in record.decisions])

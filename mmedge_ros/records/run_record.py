@@ -50,7 +50,9 @@ class RunRecord:
     that the recording covers. ``warmup`` decisions at the start are left out of the latency
     statistics (a live graph's first messages travel slowly). ``camera_stamps_ns`` holds the
     stamp of every camera message of the recording, in order, so that a frame index in a box
-    file can be looked up. ``features`` are the encoded units in order of arrival, without grids.
+    file can be looked up. ``updates`` were published between ``decisions``; of all figures only
+    streaming accuracy counts them. ``features`` are the encoded units in order of arrival,
+    without grids.
     ``camera`` and ``camera_pose`` (camera frame -> frame of the body) are None without
     calibration. ``ego`` is the way of the body through ``frame_id`` by odometry; without any,
     tracks live in the frame of the body. ``truth`` is None where the recording has none.
@@ -71,6 +73,7 @@ class RunRecord:
     warmup: int = 0
     frame_id: str = ''
     decisions: list[Decision] = field(default_factory=list)
+    updates: list[Decision] = field(default_factory=list)
     features: list[UnitFeatures] = field(default_factory=list)
     units: dict[str, UnitCounts] = field(default_factory=dict)
     camera_stamps_ns: list[int] = field(default_factory=list)

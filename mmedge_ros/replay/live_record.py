@@ -13,6 +13,7 @@ from mmedge_ros.data_types import (
     Configuration,
     Decision,
     Novelty,
+    ResultKind,
     StageTiming,
     Trail,
     UnitFeatures,
@@ -44,6 +45,7 @@ class LiveRecord:
         # What a node that describes decisions says of itself, by instant of the graph.
         self.described: list[tuple[int, Mapping[str, str]]] = []
         self._decisions: list[Decision] = []
+        self._updates: list[Decision] = []
         self._features: list[UnitFeatures] = []
         self._outcomes: dict[UnitKey, UnitOutcome] = {}
         self._configurations: dict[int, Configuration] = {}
@@ -59,7 +61,9 @@ class LiveRecord:
         return len(self._decisions)
 
     def add_decision(self, decision: Decision) -> None:
-        self._decisions.append(decision)
+        """Take in a decision, or an update between two."""
+        is_update = decision.kind is ResultKind.UPDATE
+        (self._updates if is_update else self._decisions).append(decision)
 
     def add_features(self, features: UnitFeatures) -> None:
         """Take in an encoded unit; its grid is not kept. It arrived, receipt or not."""
@@ -108,8 +112,13 @@ class LiveRecord:
         stride_ns = round(record.stride * NS_PER_S)
         first_end_ns = -(-first_ns // stride_ns) * stride_ns
         last_end_ns = -(-last_ns // stride_ns) * stride_ns
-        decisions = [_shift_decision(d, -offset_ns) for d in self._decisions]
-        record.decisions = [d for d in decisions if first_end_ns <= d.window_end_ns <= last_end_ns]
+        record.decisions, record.updates = (
+            [d for d in shifted if first_end_ns <= d.window_end_ns <= last_end_ns]
+            for shifted in (
+                [_shift_decision(d, -offset_ns) for d in results]
+                for results in (self._decisions, self._updates)
+            )
+        )
         record.features = [_shift_features(f, -offset_ns) for f in self._features]
         record.configurations = [
             replace(c, effective_from_ns=c.effective_from_ns - offset_ns)

@@ -81,6 +81,7 @@ class OfflineReplay:
         self.servers = {m: _Server(e, periods.get(m)) for m, e in encoders.items()}
         self._recognising = [s for s in self.servers.values() if s.recogniser is not None]
         self.decisions: list[Decision] = []
+        self.updates: list[Decision] = []
         self.features: list[UnitFeatures] = []
         self.novelties: list[Novelty] = []
         self._profile = profile
@@ -103,9 +104,11 @@ class OfflineReplay:
         # What else arrived later, or was still in work, closed windows beyond the last unit.
         beyond_ns = self._last_arrival_ns + self.pipeline.assembler.stride_ns
         self.decisions = [d for d in self.decisions if d.window_end_ns < beyond_ns]
+        self.updates = [u for u in self.updates if u.window_end_ns < beyond_ns]
 
     def fill(self, record: RunRecord) -> None:
         record.decisions = self.decisions
+        record.updates = self.updates
         record.features = self.features
         record.novelties = self.novelties
         for server in self._recognising:
@@ -264,9 +267,12 @@ class OfflineReplay:
         """
         if now_ns >= self._free_ns:
             self._decide(now_ns)
+            self._update(now_ns)
             self._work_ahead(now_ns)
+            self._update(now_ns)
         busy = now_ns < self._free_ns
-        if busy and self.pipeline.has_work_ahead and not self._comes_back:
+        has_work = self.pipeline.has_work_ahead or self.pipeline.has_update
+        if busy and has_work and not self._comes_back:
             # Where it is busy for longer by then, it comes back once more.
             self._comes_back = True
             self._at(self._free_ns, self._come_back)
@@ -289,6 +295,21 @@ class OfflineReplay:
                 return
             if self._profile is None:
                 self._free_ns = now_ns + time.perf_counter_ns() - begun
+
+    def _update(self, now_ns: int) -> None:
+        """Publish what is new between decisions, where the pipeline is free."""
+        if now_ns < self._free_ns:
+            return
+        begun = time.perf_counter_ns()
+        # As long as a decision takes, which has more to do.
+        taken_ns = self._profiled('fusion', 'update', len(self.updates))
+        update = self.pipeline.update(now_ns, taken_ns)
+        if update is None:
+            return
+        if self._profile is None:
+            taken_ns = time.perf_counter_ns() - begun
+        self._free_ns = now_ns + taken_ns
+        self.updates.append(update.published(self._free_ns))
 
     def _come_back(self, _: int) -> None:
         self._comes_back = False

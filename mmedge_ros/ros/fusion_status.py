@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections import Counter
 
 from mmedge_ros.aggregation.fusion_runtime import FusionNetworkRuntime
+from mmedge_ros.data_types import Decision, ResultKind
 from mmedge_ros.encoding.bricks import BrickStatus
 from mmedge_ros.pipeline.decision_worker import DecisionWorker
 from mmedge_ros.pipeline.perception_pipeline import DECISION, FEATURE, PerceptionPipeline
+from mmedge_ros.pipeline.track_updates import UPDATES
 from mmedge_ros.ros.diagnostics import Watch, problem_figures
 from mmedge_ros.skipping.early_decision import GatedDecision
 from mmedge_ros.skipping.skip_control import SkipStatus
@@ -29,14 +31,17 @@ class FusionStatus:
     def __init__(self, pipeline: PerceptionPipeline, inputs: Watch) -> None:
         self._pipeline = pipeline
         self._inputs = inputs
-        self._decisions = 0
+        self._decisions = self._updates = 0
         self._degraded: tuple[str, ...] = ()
         self._gate = _gate_status(pipeline)
 
-    def decided(self, degraded: tuple[str, ...]) -> None:
-        """Note a decision; called in the thread that works with the pipeline and its gate."""
+    def published(self, result: Decision) -> None:
+        """Note a result; called in the thread that works with the pipeline and its gate."""
+        if result.kind is ResultKind.UPDATE:
+            self._updates += 1
+            return
         self._decisions += 1
-        self._degraded = degraded
+        self._degraded = result.degraded
         self._gate = _gate_status(self._pipeline)
 
     def missing(self) -> list[str]:
@@ -69,6 +74,8 @@ class FusionStatus:
         return {
             'strategy': DECISION if fusion is None else FEATURE,
             'decisions': self._decisions,
+            'updates': self._updates,
+            'updates_left_out': shed.pop(UPDATES, 0),
             'late': counts.late.total(),
             'never_encoded': counts.unheard.total(),
             'dropped_windows': counts.dropped_windows,

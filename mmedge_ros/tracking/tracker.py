@@ -63,6 +63,7 @@ class TrackerParameters:
         'calibrated_covariance': 'the filter learns the scale of its covariances itself',
         'claim_correction': 'the filter learns the scale of its covariances itself',
         'stranger_share': 'it is fixed at 0.02',
+        'tentative_time': 'it is fixed at 0.35 s',
     }
 
     acceleration: float = parameter(
@@ -94,9 +95,8 @@ class TrackerParameters:
     )
     # Detections before a track of the radar alone is shown; ghosts rarely last.
     confirm_hits_radar: int = 8
-    tentative_time: float = parameter(
-        0.35, 'an unconfirmed track not seen for this long is dropped', 's', 0.05, 5.0
-    )
+    # An unconfirmed track not seen for this long (s) is dropped.
+    tentative_time: float = 0.35
     lost_time: float = parameter(
         2.0, 'a confirmed track not seen for this long is dropped', 's', 0.1, 30.0
     )

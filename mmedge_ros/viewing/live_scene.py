@@ -11,6 +11,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import cv2
@@ -23,6 +24,7 @@ from mmedge_ros.data_types import (
     Configuration,
     Decision,
     FloatArray,
+    ResultKind,
     Track,
     UnitFeatures,
 )
@@ -72,7 +74,15 @@ class LiveScene:
         self._playback: PlaybackStatus | None = None
 
     def add_decision(self, decision: Decision) -> None:
-        """Take in a published decision."""
+        """Take in a published decision, or the tracks of an update."""
+        if decision.kind is ResultKind.UPDATE:
+            with self._lock:
+                last = self._decision or decision
+                self._decision = replace(
+                    decision, lost=last.lost, late=last.late, skipped=last.skipped
+                )
+                self._origin = _own_position(self._geometry_of(decision))
+            return
         limit = self._configuration.latency_limit if self._configuration else math.nan
         self._decisions.add(decision, limit if math.isfinite(limit) else self._deadline)
         with self._lock:

@@ -6,6 +6,7 @@ import logging
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from mmedge_ros.data_types import (
     CAMERA,
     RADAR,
     Decision,
+    ResultKind,
     SkipDecision,
     UnitFeatures,
     UnitOutcome,
@@ -36,6 +38,7 @@ class FakePipeline:
         self.ready: list[Decision] = []
         self.skips: list[SkipDecision] = []
         self.ahead = 0
+        self.news: list[Decision] = []
         self.worked = Collected()
         self.failure: Exception | None = None
         self.polls = Collected()
@@ -71,6 +74,9 @@ class FakePipeline:
     def take_skips(self) -> list[SkipDecision]:
         skips, self.skips = self.skips, []
         return skips
+
+    def update(self, _: int) -> Decision | None:
+        return self.news.pop(0) if self.news else None
 
     def work_ahead(self, now_ns: int) -> bool:
         if not self.ahead:
@@ -132,6 +138,38 @@ def test_what_is_not_urgent_is_done_with_the_next_that_is_and_before_it() -> Non
         worker.submit(deciding(2.0))
         decisions.wait_for(2)
         assert done == ['pose']
+
+
+def test_updates_leave_after_the_decisions_that_are_due_and_before_work_ahead() -> None:
+    order: list[str] = []
+    out, pipeline = Collected(), FakePipeline()
+
+    def publish(result: Decision) -> None:
+        order.append(f'{result.kind.name} {pipeline.ahead}')
+        out(result)
+
+    def completed(pipeline: Any, _: int) -> None:
+        pipeline.ready.append(decision(100.0))
+        pipeline.news.append(replace(decision(200.0), kind=ResultKind.UPDATE))
+        pipeline.ahead = 2
+
+    with running(pipeline, publish) as worker:
+        worker.submit(completed)
+        out.wait_for(2)
+        pipeline.worked.wait_for(2)
+    assert order == ['DECISION 2', 'UPDATE 2']
+
+
+def test_there_is_no_update_while_something_waits_to_be_done() -> None:
+    out, pipeline = Collected(), FakePipeline()
+    pipeline.news.append(replace(decision(200.0), kind=ResultKind.UPDATE))
+    worker = DecisionWorker(pipeline, ManualClock(), out)
+    worker.submit(deciding(1.0))
+    worker._update()
+    assert not out.items
+    worker._work_on_tasks()
+    worker._update()
+    assert [result.kind for result in out.items] == [ResultKind.UPDATE]
 
 
 def letting_rest(*ends: float) -> Callable[[Any, int], None]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hand_made_units import MS, at, features, receipt, unit
@@ -11,6 +13,7 @@ from mmedge_ros.data_types import (
     NS_PER_S,
     RADAR,
     Decision,
+    ResultKind,
     StageTiming,
     UnitFeatures,
     UnitOutcome,
@@ -78,6 +81,21 @@ def test_everything_is_carried_back_into_bag_time() -> None:
     assert (each.stamp_ns, each.available_ns) == (at(55), at(60))
     assert each.trail == (StageTiming('encode', at(60), at(80)),)
     assert one.latency == pytest.approx(0.008)
+
+
+def test_updates_are_kept_apart_and_are_no_decisions() -> None:
+    record = LiveRecord()
+    record.status = status()
+    record.add_decision(decision(100))
+    record.add_decision(replace(decision(200), kind=ResultKind.UPDATE))
+    record.add_decision(replace(decision(2600), kind=ResultKind.UPDATE))
+    assert record.decided == 1
+    assert record.newest is not None
+    assert record.newest.window_end_ns == live(100)
+    found = filled(record)
+    assert [d.window_end_ns for d in found.decisions] == [at(100)]
+    assert [u.window_end_ns for u in found.updates] == [at(200)]
+    assert (found.windows, found.dropped) == (20, 19)
 
 
 def test_grids_are_not_kept() -> None:

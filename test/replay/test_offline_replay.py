@@ -250,6 +250,38 @@ def test_an_encoder_slower_than_the_deadline_is_not_waited_for_longer() -> None:
     assert decision.late == (CAMERA,)
 
 
+# ----------------------------------------------------------------------------- updates
+
+
+def test_updates_come_at_the_pace_of_the_camera_and_change_no_decision() -> None:
+    silent = PerceptionPipeline(PipelineParameters(updates=False))
+    silent.rig.set_camera(MODEL)
+    units = flight(4.0)
+    with_updates, without = replay_of(units, profile()), replay_of(units, profile(), silent)
+    assert decision_lines(with_updates.decisions) == decision_lines(without.decisions)
+    assert without.updates == []
+    told = {update.newest_ns[CAMERA] for update in with_updates.updates}
+    decided = {decision.newest_ns[CAMERA] for decision in with_updates.decisions}
+    stamps = {u.stamp_ns for u in units if u.modality == CAMERA}
+    assert told | decided == stamps
+    assert len(told) > 0.5 * len(stamps)
+
+
+def test_an_update_takes_its_time_and_no_decision_waits_for_it() -> None:
+    # Encoded after 10 ms, and so 6 ms before decisions may be due.
+    units = [unit(86 + 100 * n, sequence=n) for n in range(10)]
+    stages = {
+        'camera_encode': constant(10.0),
+        'features_transport': constant(0.0),
+        'receipt_transport': constant(0.0),
+    }
+    quick = replay_of(units, profile(fusion=constant(5.0), **stages))
+    assert [u.published_ns for u in quick.updates] == [u.available_ns + 15 * MS for u in units]
+    slow = replay_of(units, profile(fusion=constant(7.0), **stages))
+    assert slow.updates == []
+    assert [d.published_ns for d in slow.decisions] == [at(109.0 + 100 * n) for n in range(10)]
+
+
 # ------------------------------------------------------------------------------ overload
 
 

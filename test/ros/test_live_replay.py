@@ -121,6 +121,18 @@ class TestEveryPace:
             assert decision.state_ns <= decision.window_end_ns
             assert decision.published_ns >= decision.window_end_ns
 
+    def test_updates_of_pictures_come_between_decisions(
+        self, live: Callable[[str], RunRecord], pace: str
+    ) -> None:
+        record = live(pace)
+        recorded = {flight.BEGIN_NS + round(n * 1e9 / 20) for n in range(UNITS['camera'])}
+        assert record.updates
+        for update in record.updates:
+            assert update.newest_ns['camera'] in recorded
+            assert update.state_ns <= update.published_ns
+            assert update.trail[-1].stage == 'fusion'
+            assert is_gapless(update.trail)
+
     def test_tracks_are_those_of_the_offline_replay(
         self, live: Callable[[str], RunRecord], offline: RunRecord, pace: str
     ) -> None:

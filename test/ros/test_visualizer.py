@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import bag_fixtures as flight
@@ -16,7 +17,7 @@ from sensor_msgs.msg import CompressedImage, Image
 from visualization_msgs.msg import Marker, MarkerArray
 
 from mmedge_ros import msg
-from mmedge_ros.data_types import Box, Configuration
+from mmedge_ros.data_types import Box, Configuration, ResultKind
 from mmedge_ros.ros.messages import conversions, names, qos
 from mmedge_ros.ros.messages.camera_messages import to_image
 from mmedge_ros.ros.messages.markers import track_markers
@@ -210,6 +211,19 @@ def test_compressed_pictures_are_taken_where_these_are_sent(
     wait_until(bystander.executor, lambda: seen, meanwhile=feed)
     assert (seen[0].width, seen[0].height) == (flight.WIDTH, flight.HEIGHT)
     node.destroy_node()
+
+
+def test_updates_move_markers_and_leave_the_status_to_decisions(stage: Stage) -> None:
+    markers: list[MarkerArray] = []
+    status: list[Marker] = []
+    stage.node.create_subscription(MarkerArray, names.MARKERS, markers.append, qos.RESULT)
+    stage.node.create_subscription(Marker, names.STATUS_MARKER, status.append, qos.RESULT)
+    update = replace(a_decision(a_track()), kind=ResultKind.UPDATE)
+    message = conversions.to_track_array(update)
+    stage.wait_until(lambda: len(markers) > 3, lambda: stage.say(message))
+    assert not status
+    message = conversions.to_track_array(a_decision(a_track()))
+    stage.wait_until(lambda: status, lambda: stage.say(message))
 
 
 def test_on_a_low_battery_pictures_are_drawn_once_a_second(stage: Stage) -> None:

@@ -71,13 +71,14 @@ class Told(NamedTuple):
 class Bystander:
     """A node of its own context that keeps what the graph says.
 
-    ``decisions``, ``features``, ``receipts`` and ``states`` hold messages in order of arrival,
-    ``told`` every status; ``diagnostics`` has the newest one of each node.
+    ``decisions``, ``updates``, ``features``, ``receipts`` and ``states`` hold messages in order of
+    arrival, ``told`` every status; ``diagnostics`` has the newest one of each node.
     """
 
     def __init__(self, name: str = 'bystander') -> None:
         self._name = name
         self.decisions: list[msg.TrackArray] = []
+        self.updates: list[msg.TrackArray] = []
         self.features: list[msg.UnitFeatures] = []
         self.receipts: list[msg.UnitReceipt] = []
         self.states: list[msg.PlaybackState] = []
@@ -91,13 +92,13 @@ class Bystander:
         self.node = Node(self._name, context=self._context)
         self.executor = SingleThreadedExecutor(context=self._context)
         self.executor.add_node(self.node)
-        for kind, topic, profile, kept in (
-            (msg.TrackArray, names.TRACKS, qos.RECORD, self.decisions),
-            (msg.UnitFeatures, names.UNIT_FEATURES, qos.RECORD, self.features),
-            (msg.UnitReceipt, names.UNIT_RECEIPTS, qos.RECORD, self.receipts),
-            (msg.PlaybackState, names.PLAYBACK, qos.LATCHED, self.states),
+        for kind, topic, profile, keep in (
+            (msg.TrackArray, names.TRACKS, qos.RECORD, self._on_tracks),
+            (msg.UnitFeatures, names.UNIT_FEATURES, qos.RECORD, self.features.append),
+            (msg.UnitReceipt, names.UNIT_RECEIPTS, qos.RECORD, self.receipts.append),
+            (msg.PlaybackState, names.PLAYBACK, qos.LATCHED, self.states.append),
         ):
-            self.node.create_subscription(kind, topic, kept.append, profile)
+            self.node.create_subscription(kind, topic, keep, profile)
         self.node.create_subscription(DiagnosticArray, '/diagnostics', self._on_status, qos.RECORD)
         return self
 
@@ -133,6 +134,9 @@ class Bystander:
 
         self.wait_until(lambda: len(newer()) >= count)
         return newer()
+
+    def _on_tracks(self, message: msg.TrackArray) -> None:
+        (self.updates if message.kind == message.UPDATE else self.decisions).append(message)
 
     def _on_status(self, message: DiagnosticArray) -> None:
         stamp_ns = from_time(message.header.stamp)

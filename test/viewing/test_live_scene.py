@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from mmedge_ros.data_types import Box, Configuration, ModalityConfiguration
+from mmedge_ros.data_types import Box, Configuration, ModalityConfiguration, ResultKind
 from mmedge_ros.geometry.projection import CameraModel
 from mmedge_ros.geometry.transforms import parse_static_transform
 from mmedge_ros.monitoring.system_state import SystemState
@@ -51,6 +51,18 @@ def test_a_track_has_its_id_place_velocity_and_ellipse(scene: LiveScene) -> None
     assert track['velocity'] == [0.5, -0.25, 0.0]
     assert track['deviation'] == pytest.approx([1.9**0.5, 0.1**0.5], abs=1e-4)
     assert math.tan(track['direction']) == pytest.approx(1.0, abs=1e-3)
+
+
+def test_an_update_shows_newer_tracks_and_nothing_else_is_another(scene: LiveScene) -> None:
+    scene.add_decision(replace(a_decision(a_track()), lost=('radar',)))
+    before = scene.snapshot()
+    moved = replace(a_track(), position=np.array([4.5, -1.0, 0.5]))
+    update = replace(a_decision(moved), kind=ResultKind.UPDATE, published_ns=NOW_NS + 10**12)
+    scene.add_decision(update)
+    after = scene.snapshot()
+    assert after['tracks'][0]['position'] == [4.5, -1.0, 0.5]
+    same = ('latency', 'lost', 'silence')
+    assert {key: after[key] for key in same} == {key: before[key] for key in same}
 
 
 def test_returns_stand_in_the_frame_of_the_tracks_and_say_what_moves(scene: LiveScene) -> None:

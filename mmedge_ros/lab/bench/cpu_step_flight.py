@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from mmedge_ros.data_types import Configuration, Decision
+from mmedge_ros.data_types import Configuration, Decision, ResultKind
 from mmedge_ros.lab.bench.cpu_step_report import CpuStep, CpuStepFlight
 from mmedge_ros.monitoring.system_state import SystemState
 from mmedge_ros.replay.live_record import LiveRecord
@@ -54,8 +54,9 @@ class CpuStepRecord(LiveRecord):
         self.states: list[tuple[int, SystemState]] = []
 
     def add_decision(self, decision: Decision) -> None:
-        """Take in a published decision."""
-        self.decisions.append(decision)
+        """Take in a published decision; updates are none."""
+        if decision.kind is ResultKind.DECISION:
+            self.decisions.append(decision)
 
     def add_configuration(self, configuration: Configuration) -> None:
         """Take in a configuration."""

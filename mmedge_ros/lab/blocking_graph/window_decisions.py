@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from mmedge_ros.data_types import UnitFeatures
@@ -36,6 +37,7 @@ class WholeWindowWorker(DecisionWorker):
         windows = pipeline.parameters.windows
         pipeline.assembler = WholeWindowAssembler(windows, pipeline.parameters.modalities)
         pipeline.early_decision = None
+        pipeline.parameters = replace(pipeline.parameters, updates=False)
         super().__init__(pipeline, *others)
 
     def submit_unit(self, features: UnitFeatures) -> None:

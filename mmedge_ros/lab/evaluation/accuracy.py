@@ -81,14 +81,15 @@ class BoxCounts:
 class Accuracy:
     """All that is measured against the ground truth of a run.
 
-    ``states`` are the samples at state times, ``stream`` those every 10 ms, ``at_once`` the
-    same as if every result had been published at its state time. ``followed`` is as
-    ``positions``, but in windows without a decision all visible people count as missed.
-    ``returns`` says who came into view and who came back.
+    ``states`` are the samples at state times, ``stream`` those every 10 ms, ``decided`` the same
+    of decisions alone, and ``at_once`` as if every result had been published at its state time.
+    ``followed`` is as ``positions``, but in windows without a decision all visible people count
+    as missed. ``returns`` says who came into view and who came back.
     """
 
     states: PersonSamples
     stream: PersonSamples
+    decided: PersonSamples
     at_once: PersonSamples
     errors: ErrorSamples
     counts: BoxCounts
@@ -111,6 +112,7 @@ class Accuracy:
             'mean_iou_20px': tall.mean_iou,
             'streaming_mean_iou': stream.mean_iou,
             'streaming_mean_iou_20px': tall_stream.mean_iou,
+            'streaming_mean_iou_decisions': self.decided.mean_iou,
             'streaming_mean_iou_at_once': self.at_once.mean_iou,
             'precision': self.counts.true_positives / judged if judged else math.nan,
             'recall': states.recall,
@@ -297,9 +299,11 @@ class _Judge:
         followed = positions
         if self._positions and self._missed:
             followed = evaluate_frames(_in_order([*self._positions, *self._missed]))
+        stream = stream_samples(record, truth)
         return Accuracy(
             joined_people(self._people),
-            stream_samples(record, truth),
+            stream,
+            stream_samples(record, truth, updates=False) if record.updates else stream,
             stream_samples(record, truth, at_once=True) if at_once else joined_people([]),
             joined_errors(self._errors),
             self._counts,

@@ -125,14 +125,14 @@ def _curve(samples: PersonSamples, zero_ns: int) -> _Curve:
 
 def _ages(record: RunRecord, zero_ns: int) -> FloatArray:
     """Age (K, 3) of the latest result: time in s, when it came and when the next came, ms."""
-    decisions = sorted(record.decisions, key=lambda decision: decision.published_ns)
+    results = sorted([*record.decisions, *record.updates], key=lambda r: r.published_ns)
     rows = [
         (
             (now.published_ns - zero_ns) / NS_PER_S,
             (now.published_ns - now.state_ns) / 1e6,
             (after.published_ns - now.state_ns) / 1e6,
         )
-        for now, after in pairwise(decisions)
+        for now, after in pairwise(results)
     ]
     step = max(len(rows) // (4 * _MOST_BINS), 1)
     return np.array(rows[::step], np.float64).reshape(-1, 3)

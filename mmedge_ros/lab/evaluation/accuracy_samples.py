@@ -159,7 +159,11 @@ def error_samples(
 
 
 def stream_samples(
-    record: RunRecord, truth: GroundTruth, *, at_once: bool = False
+    record: RunRecord,
+    truth: GroundTruth,
+    *,
+    at_once: bool = False,
+    updates: bool = True,
 ) -> PersonSamples:
     """Compare every 10 ms the latest published result with where people are then.
 
@@ -167,17 +171,19 @@ def stream_samples(
     people are missed.
 
     :param at_once: as if each result had been published at its state time, without latency
+    :param updates: whether what was published between decisions counts as well
     """
     size = picture_size(record)
 
     def known_ns(decision: Decision) -> int:
         return decision.state_ns if at_once else decision.published_ns
 
-    decisions = sorted(record.decisions, key=lambda d: (known_ns(d), d.window_end_ns))
+    results = [*record.decisions, *(record.updates if updates else ())]
+    results.sort(key=lambda d: (known_ns(d), d.window_end_ns))
     parts, latest, published = [], None, 0
     for now_ns in truth.instants(STREAM_STEP_NS):
-        while published < len(decisions) and known_ns(decisions[published]) <= now_ns:
-            latest, published = decisions[published], published + 1
+        while published < len(results) and known_ns(results[published]) <= now_ns:
+            latest, published = results[published], published + 1
         frame = truth.frame_at(now_ns)
         if frame is None:
             continue

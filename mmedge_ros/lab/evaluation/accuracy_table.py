@@ -13,7 +13,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from mmedge_ros.lab.evaluation.consistency import Consistency
+from mmedge_ros.lab.evaluation.flight_bootstrap import Estimate, interval, mean_by_seed
 from mmedge_ros.lab.evaluation.mot_metrics import share
 from mmedge_ros.lab.reporting.page import markdown_table, number
 from mmedge_ros.lab.reporting.report_files import write_files
@@ -34,6 +37,7 @@ COLUMN_GROUPS: dict[str, tuple[tuple[str, str, int | None], ...]] = {
         ('flights', 'flights', None),
         ('people', 'people', None),
         ('streaming mean IoU', 'streaming_mean_iou', 3),
+        ('of decisions alone', 'streaming_mean_iou_decisions', 3),
         ('mean IoU', 'mean_iou', 3),
         ('mean IoU, 20 px', 'mean_iou_20px', 3),
         ('recall', 'recall', 3),
@@ -98,6 +102,23 @@ def write_table(rows: Sequence[TableRow], folder: Path) -> None:
     write_files(folder, files)
 
 
+def update_gain(reports: Sequence[Mapping[str, Any]], seeds: Sequence[str]) -> Estimate:
+    """Return what updates between decisions add to streaming IoU, with its interval by seed.
+
+    :param seeds: that of each flight
+    """
+    judged = [
+        (report['accuracy'], seed)
+        for report, seed in zip(reports, seeds, strict=True)
+        if report['accuracy'] is not None and report['accuracy']['counts']['streamed']
+    ]
+    gains = [a['streaming_mean_iou'] - a['streaming_mean_iou_decisions'] for a, _ in judged]
+    weights = [a['counts']['streamed'] for a, _ in judged]
+    names = [seed for _, seed in judged]
+    value, drawn = mean_by_seed(np.array(gains), np.array(weights, np.float64), names)
+    return Estimate(value, *interval(drawn, len(set(names))))
+
+
 def _row(scenario: str, reports: Sequence[Mapping[str, Any]]) -> TableRow:
     parts = [report['accuracy'] for report in reports]
     counts = [part['counts'] for part in parts]
@@ -119,6 +140,7 @@ def _row(scenario: str, reports: Sequence[Mapping[str, Any]]) -> TableRow:
         'flights': len(reports),
         'people': sum(count['people'] for count in counts),
         'streaming_mean_iou': mean('streaming_mean_iou', 'streamed'),
+        'streaming_mean_iou_decisions': mean('streaming_mean_iou_decisions', 'streamed'),
         'mean_iou': mean('mean_iou', 'people'),
         'mean_iou_20px': mean('mean_iou_20px', 'people_20px'),
         'recall': mean('recall', 'people'),

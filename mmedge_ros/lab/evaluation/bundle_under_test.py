@@ -80,8 +80,9 @@ class BundleUnderTest:
         :raises EncodingError: if the manifest cannot be read
         """
         learned = strategy.learned and networks is not None
+        # Of decisions alone: so configurations were always judged, and so are rivals.
         parameters = PipelineParameters(
-            strategy=FEATURE if learned else DECISION, skipping=_NO_SKIPPING
+            strategy=FEATURE if learned else DECISION, updates=False, skipping=_NO_SKIPPING
         )
         return open_pipeline(self.folder, parameters, networks)
 

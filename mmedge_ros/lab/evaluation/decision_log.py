@@ -1,4 +1,4 @@
-"""The decision log: one JSON object per line and decision, lossless up to rounding.
+"""The log of decisions, or of updates: one JSON object per line, lossless up to rounding.
 
 Floats are rounded (0.1 mm, 0.01 px), so that equal runs give equal files, byte for byte.
 """

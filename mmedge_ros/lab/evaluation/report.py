@@ -33,7 +33,7 @@ from mmedge_ros.lab.reporting.report_files import write_report as write_report_f
 from mmedge_ros.records.plain_values import plain_values
 from mmedge_ros.records.run_record import RunRecord, UnitCounts
 
-DECISIONS = 'decisions.jsonl'
+DECISIONS, UPDATES = 'decisions.jsonl', 'updates.jsonl'
 PAGE = 'report.html'
 # Where the page has room for links to what is written after the report.
 VIDEO_MARK, MEMORY_MARK = '<!-- video -->', '<!-- memory -->'
@@ -48,7 +48,7 @@ def write_report(
     taught: PseudoLabelComparison | None = None,
     pictures: RunPictures = NO_PICTURES,
 ) -> dict[str, Any]:
-    """Write report.json, decisions.jsonl, figures, pictures and report.html into a folder.
+    """Write report.json, what was published, figures, pictures and report.html into a folder.
 
     The folder is made where it is missing; an earlier report in it is replaced, and only once
     the new one has been written in full.
@@ -71,7 +71,9 @@ def write_report(
         DECISIONS: decision_lines(record.decisions, record.picture_scale),
         PAGE: render_run_page(report, figures, pictures, view and view.content()),
     }
-    known = (*FIGURE_NAMES, *RETIRED_FIGURES, *PICTURE_NAMES, VIDEO)
+    if record.updates:
+        texts[UPDATES] = decision_lines(record.updates, record.picture_scale)
+    known = (*FIGURE_NAMES, *RETIRED_FIGURES, *PICTURE_NAMES, VIDEO, UPDATES)
     write_report_files(report, Path(folder), texts, figures, known, pictures.files)
     return report
 
@@ -134,6 +136,8 @@ def report_of(
         # Published before their windows ended, because a gate was sure enough.
         'early': sum(decision.latency < 0.0 for decision in record.decisions),
         'dropped': record.dropped,
+        # Published between decisions; no latency, deadline or count of decisions holds them.
+        'updates': len(record.updates),
         'warmup_decisions': len(record.decisions) - metrics.decisions,
         'measured_decisions': metrics.decisions,
         'latency_ms': dataclasses.asdict(metrics.latency_ms),

@@ -42,6 +42,7 @@ _COMPARED = (
 )
 _JUDGED = (
     ('streaming_mean_iou', 'every 10 ms: the latest published result against the truth'),
+    ('streaming_mean_iou_decisions', 'the same of decisions alone, without the updates between'),
     ('mean_iou', 'at the state times of decisions; 0 for missed people'),
     ('mean_iou_20px', 'the same, of people at least 20 px tall'),
     ('recall', 'share of visible people met by a box (IoU at least 0.5)'),
@@ -147,6 +148,7 @@ def headline(report: Mapping[str, Any]) -> list[Tile]:
     words = ', '.join(f'{label[:20]}: {n}' for label, n in labels.most_common(3))
     dropped = f', {report["dropped"]} dropped' if report['dropped'] else ''
     early = f', {report["early"]} early' if report['early'] else ''
+    updates = f', {report["updates"]} updates between' if report['updates'] else ''
     missed = percent(report['deadline_miss_rate'])
     accuracy = report['accuracy']
     right = [] if accuracy is None else [_streaming_tile(accuracy)]
@@ -155,7 +157,7 @@ def headline(report: Mapping[str, Any]) -> list[Tile]:
         Tile(
             'decisions',
             number(report['decisions'], 0),
-            f'of {number(report["windows"], 0)} windows{dropped}{early}',
+            f'of {number(report["windows"], 0)} windows{dropped}{early}{updates}',
         ),
         Tile('latency, median', _ms(latency['p50']), 'publication − window end'),
         Tile('latency, p95', _ms(latency['p95']), f'longest {_ms(latency["max"])}'),

@@ -133,7 +133,8 @@ class _TimesOnly(PerceptionPipeline):
 
 def _times_only(settings: PolicySettings) -> _TimesOnly:
     skipping = SkipParameters(delta=0.0)
-    return _TimesOnly(PipelineParameters(windows=settings.windows, skipping=skipping))
+    parameters = PipelineParameters(updates=False, windows=settings.windows, skipping=skipping)
+    return _TimesOnly(parameters)
 
 
 def _window_alone(

@@ -142,6 +142,7 @@ def run_policy(
 
     def pipeline(skips: bool) -> PerceptionPipeline:
         parameters = PipelineParameters(
+            updates=False,
             windows=windows,
             skipping=SkipParameters() if skips else SkipParameters(delta=0.0),
         )

@@ -195,7 +195,9 @@ class _Until(GroundTruth):
 
 def caching_pipeline(measured: Measured) -> PerceptionPipeline:
     """Return decision fusion that caches the measurements of units of one level."""
-    parameters = PipelineParameters(strategy=DECISION, skipping=SkipParameters(delta=0.0))
+    parameters = PipelineParameters(
+        strategy=DECISION, updates=False, skipping=SkipParameters(delta=0.0)
+    )
     return PerceptionPipeline(parameters, measure=cached_source(parameters.fusion, measured))
 
 

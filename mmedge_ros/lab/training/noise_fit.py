@@ -15,6 +15,7 @@ from mmedge_ros.lab.policies.trained_rivals import encoders_digest
 from mmedge_ros.lab.reporting.report_files import write_files
 from mmedge_ros.lab.training import TrainingError
 from mmedge_ros.lab.training.fitted_parts import ENCODERS
+from mmedge_ros.pipeline.perception_pipeline import PipelineParameters
 from mmedge_ros.replay.offline_session import OfflineOptions, replay_offline
 from mmedge_ros.tracking.noise_scale import NOISE_FILE, read_noise_scale
 
@@ -52,7 +53,12 @@ def fit_noise_scale(
         if on_progress:
             on_progress(number / len(flights), flight.name)
         record = replay_offline(
-            OfflineOptions(str(flight), str(bundle), profile=str(profile or ''))
+            OfflineOptions(
+                str(flight),
+                str(bundle),
+                profile=str(profile or ''),
+                pipeline=PipelineParameters(updates=False),
+            )
         )
         accuracy = accuracy_of(record, record.truth, at_once=False) if record.truth else None
         values = np.zeros(0) if accuracy is None else accuracy.independent_errors.nees

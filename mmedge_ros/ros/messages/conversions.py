@@ -323,11 +323,12 @@ def _recognised(message: msg.Track) -> core.TrackLabel | None:
 
 
 def to_track_array(decision: core.Decision) -> msg.TrackArray:
-    """Make the message of a published decision."""
+    """Make the message of a published decision or update."""
     age = float('nan')
     if decision.trail:
         age = (decision.published_ns - decision.trail[0].begin_ns) / NS_PER_S
     return msg.TrackArray(
+        kind=int(decision.kind),
         header=header(decision.state_ns, decision.frame_id),
         window_end=to_time(decision.window_end_ns),
         published=to_time(decision.published_ns),
@@ -347,7 +348,7 @@ def to_track_array(decision: core.Decision) -> msg.TrackArray:
 
 
 def from_track_array(message: msg.TrackArray) -> core.Decision:
-    """:raises ValueError: when lists differ in length or a track is not finite."""
+    """:raises ValueError: when lists differ in length, or a track or the kind is impossible."""
     same_length(message, 'modalities', 'newest')
     return core.Decision(
         from_time(message.window_end),
@@ -362,7 +363,13 @@ def from_track_array(message: msg.TrackArray) -> core.Decision:
         tuple(message.degraded),
         from_trail(message.trail),
         from_time(message.published),
+        core.ResultKind(message.kind),
     )
+
+
+def is_update(message: msg.TrackArray) -> bool:
+    """Tell whether a message is an update, without taking it apart."""
+    return bool(message.kind == message.UPDATE)
 
 
 def same_length(message: Any, *names: str) -> None:

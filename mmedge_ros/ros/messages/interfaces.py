@@ -218,7 +218,8 @@ INTERFACES = (
         RESULT,
         ('fusion',),
         ('visualizer', 'configuration_optimizer', 'viewer', 'unit_encoder', 'questions'),
-        'the decision of one window: tracks with position, velocity, covariance, latency and age',
+        'the decision of one window, and an update as each picture completes: tracks with '
+        'position, velocity, covariance, latency and age',
         recorded=True,
     ),
     Interface(

@@ -101,6 +101,8 @@ class ConfigurationOptimizerNode(Node):
 
     def _on_tracks(self, message: msg.TrackArray) -> None:
         self._watch.heard('tracks')
+        if conversions.is_update(message):
+            return
         self._loop.bounds.tracked(seen_tracks(message), time.monotonic())
         if self._choice is None:
             return

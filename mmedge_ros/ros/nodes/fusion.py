@@ -28,7 +28,7 @@ T = TypeVar('T')
 
 
 class FusionNode(Node):
-    """Subscribes to receipts and features; publishes decisions and skip leases."""
+    """Subscribes to receipts and features; publishes decisions, updates and skip leases."""
 
     worker_type: ClassVar[type[DecisionWorker]] = DecisionWorker
 
@@ -111,7 +111,7 @@ class FusionNode(Node):
             return  # stopped in the middle of the work
         published = decision.published(self._ros_clock.now_ns())
         self._tracks.publish(conversions.to_track_array(published))
-        self._status.decided(decision.degraded)
+        self._status.published(published)
 
     def _publish_skip(self, skip: SkipDecision) -> None:
         if self.context.ok():

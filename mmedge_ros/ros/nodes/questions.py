@@ -72,6 +72,8 @@ class QuestionsNode(Node):
 
     def _on_tracks(self, message: msg.TrackArray) -> None:
         self._watch.heard('tracks')
+        if conversions.is_update(message):
+            return
         try:
             decision = conversions.from_track_array(message)
             self._flight.add(decision, self.rig.ego_at(decision.state_ns))

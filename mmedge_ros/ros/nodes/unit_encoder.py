@@ -104,6 +104,8 @@ class UnitEncoderNode(Node):
         self._worker.lease(conversions.from_skip_decision(message))
 
     def _on_tracks(self, message: msg.TrackArray) -> None:
+        if conversions.is_update(message):
+            return
         try:
             decision = conversions.from_track_array(message)
         except ValueError as err:

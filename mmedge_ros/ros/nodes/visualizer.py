@@ -13,7 +13,7 @@ from sensor_msgs.msg import Image
 from visualization_msgs.msg import Marker, MarkerArray
 
 from mmedge_ros import msg
-from mmedge_ros.data_types import CAMERA, Configuration, Decision
+from mmedge_ros.data_types import CAMERA, Configuration, Decision, ResultKind
 from mmedge_ros.parameter import parameter
 from mmedge_ros.power.power_allowance import least_gap
 from mmedge_ros.ros.diagnostics import Diagnostics
@@ -49,7 +49,8 @@ class Visualizer(Node):
     def __init__(self, **node_options: Any) -> None:
         super().__init__('visualizer', **node_options)
         self._options = declare(self, VisualizerParameters)
-        self._decision: Decision | None = None
+        # Decision or update.
+        self._newest: Decision | None = None
         self._configuration: Configuration | None = None
         self._decisions = 0
         # Between annotated pictures, s.
@@ -72,18 +73,20 @@ class Visualizer(Node):
 
     def _on_tracks(self, message: msg.TrackArray) -> None:
         self._watch.heard('tracks')
-        self._decisions += 1
         try:
-            self._decision = conversions.from_track_array(message)
+            self._newest = newest = conversions.from_track_array(message)
         except ValueError as err:
             self.get_logger().warning(f'tracks not shown: {err}', throttle_duration_sec=5.0)
             return
         if self._markers.get_subscription_count():
-            self._markers.publish(track_markers(self._decision))
-        if self._status.get_subscription_count():
-            self._status.publish(status_marker(self._decision, self._configuration))
+            self._markers.publish(track_markers(newest))
         if self._mirror is not None:
-            self._mirror.publish(self._decision)
+            self._mirror.publish(newest)
+        if newest.kind is ResultKind.UPDATE:
+            return
+        self._decisions += 1
+        if self._status.get_subscription_count():
+            self._status.publish(status_marker(newest, self._configuration))
 
     def _on_configuration(self, message: msg.Configuration) -> None:
         self._configuration = conversions.from_configuration(message)
@@ -103,7 +106,7 @@ class Visualizer(Node):
 
     def _on_picture(self, message: Any, _: Any) -> None:
         now = time.monotonic()
-        if self._decision is None or now - self._drawn_at < self.least_gap:
+        if self._newest is None or now - self._drawn_at < self.least_gap:
             return
         self._drawn_at = now
         try:
@@ -112,7 +115,7 @@ class Visualizer(Node):
             self.get_logger().warning(f'picture not shown: {err}', throttle_duration_sec=5.0)
             return
         stamp_ns = conversions.from_time(message.header.stamp)
-        drawn = annotate(picture, stamp_ns, self._decision)
+        drawn = annotate(picture, stamp_ns, self._newest)
         self._annotated.publish(to_image(drawn, stamp_ns, message.header.frame_id))
 
 

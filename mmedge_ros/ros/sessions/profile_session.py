@@ -92,7 +92,7 @@ class Profiler(Node):
 
     def _on_tracks(self, message: msg.TrackArray) -> None:
         # Only what was decided from units of this phase alone.
-        if list(message.configuration_ids) != [self._id]:
+        if conversions.is_update(message) or list(message.configuration_ids) != [self._id]:
             return
         self.decided += 1
         if self._taking:

@@ -79,6 +79,8 @@ class StatusListener(Node):
         return min(max(done_ns / length_ns, 0.0), 1.0)
 
     def _on_tracks(self, message: msg.TrackArray) -> None:
+        if conversions.is_update(message):
+            return
         with suppress(ValueError):  # half a status line is of no use
             self.decision = conversions.from_track_array(message)
             self.rate.add()

@@ -123,6 +123,23 @@ def test_a_late_decision_lowers_the_streaming_iou_by_what_its_boxes_lag_behind()
     assert result['mean_iou'] == pytest.approx(1.0)
 
 
+def test_updates_count_in_streaming_accuracy_alone():
+    truth = film(walker)
+    still = {'drift': (0.0, 0.0)}
+    record = run([decided(ms, seen(ms, **still)) for ms in range(0, 1001, 100)], truth)
+    alone = accuracy_of(record, truth).report()
+    record.updates = [decided(ms, seen(ms, **still)) for ms in range(50, 1001, 100)]
+    both = accuracy_of(record, truth).report()
+    # A box that stands is at most 40 ms behind where it was 90 ms.
+    twice = [overlap(SPEED * 10 * k / 1000.0) for k in range(5)] * 20 + [1.0]
+    assert both['streaming_mean_iou'] == pytest.approx(np.mean(twice), abs=1e-9)
+    assert both['streaming_mean_iou_decisions'] == alone['streaming_mean_iou']
+    assert alone['streaming_mean_iou_decisions'] == alone['streaming_mean_iou']
+    changed = {k for k in both if not k.startswith('by_') and repr(both[k]) != repr(alone[k])}
+    streaming = 'streaming_mean_iou'
+    assert changed == {streaming, f'{streaming}_20px', f'{streaming}_at_once'}
+
+
 def test_a_box_that_knows_its_velocity_makes_up_for_the_delay():
     early = [decided(0, seen(0))]
     assert judged(early + perfect(delay=80.0))['streaming_mean_iou'] == pytest.approx(1.0)

@@ -12,6 +12,7 @@ from mmedge_ros.lab.evaluation.accuracy_table import (
     accuracy_table,
     table_json,
     table_markdown,
+    update_gain,
     write_table,
 )
 from mmedge_ros.lab.evaluation.report import report_of
@@ -47,6 +48,18 @@ def test_a_flight_with_more_people_weighs_more_in_streaming():
     (row, _) = accuracy_table([two, one])
     expected = 2 * two['accuracy']['streaming_mean_iou'] + one['accuracy']['streaming_mean_iou']
     assert row['streaming_mean_iou'] == pytest.approx(expected / 3, abs=1e-5)
+
+
+def test_what_updates_add_is_weighted_by_people_and_drawn_by_seed():
+    reports = [flight('day', people=people) for people in (1, 3, 2, 1)]
+    for report, gain in zip(reports, (0.1, 0.2, 0.2, 0.1), strict=True):
+        accuracy = report['accuracy']
+        accuracy['streaming_mean_iou_decisions'] = accuracy['streaming_mean_iou'] - gain
+    reports.append(report_of(run([decided(0)])))
+    found = update_gain(reports, ['1', '1', '2', '3', '4'])
+    assert found.value == pytest.approx((0.1 + 3 * 0.2 + 2 * 0.2 + 0.1) / 7)
+    assert 0.0999 < found.low < found.value < found.high < 0.2001
+    assert math.isnan(update_gain(reports[:2], ['1', '1']).low)
 
 
 def test_the_bounds_of_the_nees_narrow_with_more_flights():

@@ -13,6 +13,7 @@ from decision_log_reader import read_decisions
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mmedge_ros.data_types import ResultKind
 from mmedge_ros.lab.evaluation.box_comparison import BoxesComparison
 from mmedge_ros.lab.evaluation.report import report_of, write_report
 from mmedge_ros.lab.reporting import ReportError
@@ -89,6 +90,22 @@ def test_the_log_holds_every_decision(build_run, written):
     record = build_run(4.0)
     assert [d.window_end_ns for d in result] == [d.window_end_ns for d in record.decisions]
     assert result[3].trail == record.decisions[3].trail
+
+
+def test_updates_have_a_log_of_their_own_and_count_nowhere_else(build_run, written, tmp_path):
+    record = build_run(4.0)
+    record.updates = [
+        replace(decision, kind=ResultKind.UPDATE, published_ns=decision.published_ns - 50_000_000)
+        for decision in record.decisions
+    ]
+    report = write_report(record, tmp_path)
+    assert report['updates'] == 36
+    for key in ('decisions', 'latency_ms', 'age_ms', 'deadline_miss_rate', 'stages_ms', 'tracks'):
+        assert report[key] == written[1][key], key
+    log = read_decisions(tmp_path / 'updates.jsonl')
+    assert [u.published_ns for u in log] == [u.published_ns for u in record.updates]
+    write_report(build_run(1.0), tmp_path)
+    assert not (tmp_path / 'updates.jsonl').exists()
 
 
 def test_equal_runs_give_equal_files_byte_for_byte(build_run, tmp_path):

@@ -305,6 +305,19 @@ def test_a_decision_says_latency_and_ages_in_seconds() -> None:
     assert stages / NS_PER_S == pytest.approx(message.age, abs=1e-6)
 
 
+def test_an_update_says_that_it_is_one_and_has_no_latency() -> None:
+    update = replace(a_decision(), kind=core.ResultKind.UPDATE)
+    message = serialised(conversions.to_track_array(update))
+    assert message.kind == message.UPDATE
+    assert conversions.is_update(message)
+    assert math.isnan(message.latency)
+    assert conversions.from_track_array(message).kind is core.ResultKind.UPDATE
+    assert not conversions.is_update(conversions.to_track_array(a_decision()))
+    message.kind = 7
+    with pytest.raises(ValueError, match='7'):
+        conversions.from_track_array(message)
+
+
 def test_a_decision_without_any_unit_has_no_age() -> None:
     decision = core.Decision(NOW_NS, NOW_NS, 'odom', (), {}).published(NOW_NS)
     assert math.isnan(conversions.to_track_array(decision).age)
