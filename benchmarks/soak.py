@@ -4,8 +4,9 @@
 
 Plays the recording over and over with the optimiser on, beside whatever else the machine does, and
 looks at each process every ten seconds. Prints for each process the median slope of its own memory
-after the first five minutes (a step, as of another level, is none), and the threads, open files
-and shared memory that became more; and what `mmedge up` said.
+after the first five minutes (a step, as of another level, is none) and in the last ten, by which
+what fills up to a bound is full; the threads, open files and shared memory that became more; and
+what `mmedge up` said.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from scipy.stats import theilslopes
 from mmedge_ros.ros.graph.middleware_files import segments_of
 
 SETTLING = 300.0
+LATE = 600.0
 PERIOD = 10.0
 
 
@@ -60,6 +62,12 @@ def look(parent: psutil.Process) -> dict[str, dict[str, float]]:
     return seen
 
 
+def slope(points: list[tuple[float, dict[str, float]]]) -> float:
+    """Return the median slope of the memory of a process, MB per hour."""
+    hours = [seconds / 3600.0 for seconds, _ in points]
+    return float(theilslopes([looked['own_mb'] for _, looked in points], hours)[0])
+
+
 def summary(samples: list[dict[str, Any]]) -> dict[str, dict[str, float]]:
     """Return MB per hour after the settling, and what became more since, by process."""
     settled = [s for s in samples if s['seconds'] >= SETTLING] or samples
@@ -69,9 +77,11 @@ def summary(samples: list[dict[str, Any]]) -> dict[str, dict[str, float]]:
         if len(points) < 3:
             continue
         hours = [seconds / 3600.0 for seconds, _ in points]
+        late = [point for point in points if point[0] >= points[-1][0] - LATE]
         first, last = points[0][1], points[-1][1]
         rows[name] = {
-            'mb_per_hour': float(theilslopes([p['own_mb'] for _, p in points], hours)[0]),
+            'mb_per_hour': slope(points),
+            'late_mb_per_hour': slope(late) if len(late) > 2 else 0.0,
             'own_mb': last['own_mb'],
             'minutes': float(hours[-1] - hours[0]) * 60.0,
             **{f'more_{k}': last[k] - first[k] for k in ('threads', 'files', 'segments')},

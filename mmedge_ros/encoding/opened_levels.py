@@ -262,6 +262,8 @@ class HeldLevels(OpenedLevels[Network]):
             network = self._open(*key)
             self._warm_up(network)
             self._opened[key] = network
+            # What reading its file took is free again, and would stay where it was.
+            give_back()
         except EncodingError as err:
             self._opened[key] = err
             _LOG.warning('level %s cannot be opened, another one serves on: %s', key[0], err)
@@ -315,5 +317,10 @@ def release(networks: list[object]) -> None:
     """Let go of networks, and give their memory back to the system."""
     networks.clear()
     gc.collect()
+    give_back()
+
+
+def give_back() -> None:
+    """Give memory that is free back to the system."""
     with suppress(OSError, AttributeError):  # of glibc alone
         ctypes.CDLL('libc.so.6').malloc_trim(0)

@@ -9,7 +9,7 @@ import weakref
 
 import pytest
 
-from mmedge_ros.encoding import EncodingError
+from mmedge_ros.encoding import EncodingError, opened_levels
 from mmedge_ros.encoding.bricks import BrickState, BrickStatus
 from mmedge_ros.encoding.opened_levels import HOLD, HeldLevels, OpenedLevels
 
@@ -111,6 +111,21 @@ def test_a_level_that_is_not_wanted_for_a_while_is_released() -> None:
     gc.collect()
     assert files.made[0]() is None
     assert files.made[1]() is not None
+
+
+def test_what_loading_a_level_took_is_given_back_before_it_serves(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    files, given = Files(), list[BrickState]()
+    levels = held(files, Clock())
+    levels.serving('medium', 'cpu')
+    monkeypatch.setattr(
+        opened_levels, 'give_back', lambda: given.append(levels.state('small', 'cpu'))
+    )
+    levels.serving('small', 'cpu')
+    levels.wait(10.0)
+    assert given == [BrickState.LOADING]
+    assert levels.serving('small', 'cpu') == 'small'
 
 
 def test_a_level_in_use_is_never_released() -> None:
