@@ -123,8 +123,9 @@ def changed(system: str, node: NodeDescription) -> NodeDescription:
     if node.executable == 'unit_encoder':
         return replace(node, module=_ENCODERS[system])
     if node.executable == 'fusion':
-        given = {**node.parameters, 'pipeline.windows.deadline': _PATIENT}
-        return replace(node, module=_FUSION, parameters=given)
+        # Between the ends of windows it has nothing to say.
+        own = {'pipeline.windows.deadline': _PATIENT, 'pipeline.updates': False}
+        return replace(node, module=_FUSION, parameters={**node.parameters, **own})
     return node
 
 

@@ -38,6 +38,15 @@ _BENCHES = (
         'docs/drift.md',
     ),
     (
+        Target(
+            'pace',
+            'updates between decisions: streaming mean IoU at least 1.5 points above decisions '
+            'alone, at most 15 % more processor time',
+        ),
+        'mmedge replay-set SET',
+        'docs/decisions/0029-updates-between-decisions.md',
+    ),
+    (
         Target('steps_live', 'live, processor in steps: at least 97 % of decisions in time'),
         'mmedge bench adaptation --out DIR',
         'docs/adaptation.md',

@@ -150,7 +150,8 @@ def test_a_rival_is_the_same_graph_with_other_encoders_and_fusion() -> None:
         assert changed(OURS, node) is node
     for system in (BLOCKING, CACHED):
         patient = changed(system, fusion)
-        assert patient.parameters == {'detector': 'one', 'pipeline.windows.deadline': 2.0}
+        own = {'pipeline.windows.deadline': 2.0, 'pipeline.updates': False}
+        assert patient.parameters == {'detector': 'one', **own}
         assert patient.module.endswith('.fusion')
         assert changed(system, encoder).module.startswith('mmedge_ros.lab.blocking_graph.')
         assert changed(system, player) is player

@@ -227,7 +227,7 @@ def test_nees_is_met_where_the_interval_contains_four(spread: float, verdict: st
 
 def test_what_only_other_benches_measure_is_listed_with_their_commands() -> None:
     result = judged(comparison(better_ours))
-    live = ('drift', 'steps_live', 'release_live', 'changes_live', 'ids')
+    live = ('drift', 'pace', 'steps_live', 'release_live', 'changes_live', 'ids')
     for key in (*live, 'blocking_live', 'cached_live'):
         assert result[key]['verdict'] == 'not measured'
         assert result[key]['command'].startswith('mmedge ')
