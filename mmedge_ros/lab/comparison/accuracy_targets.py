@@ -32,6 +32,7 @@ class _Level(NamedTuple):
     least: float
     policy: str
     first: float = 0.0
+    note: str = ''
 
 
 _LEVELS = (
@@ -40,6 +41,8 @@ _LEVELS = (
         STREAMING,
         0.53,
         OURS,
+        note=' Of decisions alone, as rivals publish nothing else; updates between them add to it '
+        '(docs/decisions/0029-updates-between-decisions.md).',
     ),
     _Level(
         Target('mean_iou_20px', 'mean IoU of people of 20 px and more at least 0.65'),
@@ -77,7 +80,7 @@ def accuracy(evidence: Evidence) -> Iterator[Verdict]:
             words,
             MET if figure.value >= level.least else MISSED,
             f'{figure.value - level.least:+.3f}',
-            f'Of {short}.{before}',
+            f'Of {short}.{before}{level.note}',
             _command(evidence, level.policy),
         )
     figure = _figure(evidence, OURS, 'accuracy.nees')
