@@ -6,6 +6,7 @@ from pathlib import Path
 
 from diagnostic_msgs.msg import DiagnosticStatus
 from gated_bundle import write_gated_bundle
+from hand_made_decisions import a_decision
 from hand_made_pictures import fly, usual_pictures
 
 from mmedge_ros.clock import SystemClock
@@ -35,7 +36,7 @@ def figures(status: FusionStatus, pipeline: PerceptionPipeline) -> dict[str, obj
 def test_without_a_gate_nothing_is_told_of_one() -> None:
     pipeline = PerceptionPipeline()
     status = FusionStatus(pipeline, Inputs('no camera input'))
-    status.decided(('no odometry',))
+    status.published(a_decision())
     found = figures(status, pipeline)
     assert (found['decisions'], found['degraded']) == (1, 'no odometry')
     assert not [name for name in found if name.startswith(('gate', 'early', 'lease'))]
@@ -46,7 +47,7 @@ def test_a_gate_that_audits_have_switched_off_is_a_warning(tmp_path: Path) -> No
     pipeline = open_pipeline(write_gated_bundle(tmp_path / 'm'), PipelineParameters())
     assert isinstance(pipeline.early_decision, GatedDecision)
     status = FusionStatus(pipeline, Inputs('no radar input'))
-    status.decided(())
+    status.published(a_decision())
     found = figures(status, pipeline)
     assert (found['gate_threshold'], found['gate_off'], found['early']) == ('0.9', False, 0)
     assert found['gate_audit_loss'] == 'nan'
@@ -54,7 +55,7 @@ def test_a_gate_that_audits_have_switched_off_is_a_warning(tmp_path: Path) -> No
     pipeline.early_decision.control.audited(0.0)
     while not pipeline.early_decision.control.status.is_off:
         pipeline.early_decision.control.audited(1.0)
-    status.decided(())
+    status.published(a_decision())
     first, second = status.missing()
     assert first == 'no radar input'
     assert 'the gate is switched off' in second
