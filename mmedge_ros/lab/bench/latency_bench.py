@@ -207,7 +207,14 @@ def latency_report(flown: Mapping[str, Sequence[FlownGraph]]) -> dict[str, Any]:
             for rival in (BLOCKING, CACHED)
         },
         'wanted_below_blocking': WANTED,
-        'problems': sorted({p for graphs in flown.values() for g in graphs for p in g.problems}),
+        'problems': sorted(
+            {
+                f'{system}, {p}'
+                for system, graphs in flown.items()
+                for g in graphs
+                for p in g.problems
+            }
+        ),
     }
 
 

@@ -174,6 +174,15 @@ def test_a_goal_that_is_not_reached_is_called_missed() -> None:
     assert 'below blocking is missed' in words
 
 
+def test_what_was_wrong_is_said_of_the_graph_that_it_befell() -> None:
+    record = record_of(CACHED)
+    record.problems = ['camera: nothing usable']
+    flown = {system: [flown_graph(record_of(system), FIGURES, USAGE)] for system in SYSTEMS}
+    flown[CACHED] = [flown_graph(record, FIGURES, USAGE)]
+    made = latency_report(flown)
+    assert made['problems'] == ['blocking_cached, camera: nothing usable']
+
+
 def test_tables_and_figure_show_the_floor_and_each_graph(report: dict[str, object]) -> None:
     floor, ours, cached, blocking = table_rows(report)
     assert floor[:2] == ['floor: one encode, one hop', '6.0']
