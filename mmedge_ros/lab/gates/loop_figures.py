@@ -153,7 +153,10 @@ def held_people(samples: PersonSamples) -> Mask:
 
 def _published(one: RunRecord, other: RunRecord) -> Iterator[tuple[int, Decision, Decision]]:
     """Yield, step by step, the newest results of two runs that were published by then."""
-    runs = [sorted(record.decisions, key=lambda d: d.published_ns) for record in (one, other)]
+    runs = [
+        sorted([*record.decisions, *record.updates], key=lambda d: d.published_ns)
+        for record in (one, other)
+    ]
     if not all(runs):
         return
     begin_ns = max(run[0].published_ns for run in runs)

@@ -10,17 +10,21 @@ from typing import Any
 import numpy as np
 import pytest
 from hand_made_gate_figures import flight
+from hand_made_truth import BOX, decided, film, moved, run, track, true_person
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mmedge_ros.lab.evaluation.accuracy_samples import PersonSamples, joined_people
+from mmedge_ros.lab.gates.closed_loop import GatedRun
 from mmedge_ros.lab.gates.loop_figures import (
+    ReferenceFlight,
     held_people,
     plain_figures,
     read_plain_figures,
     saved,
 )
 from mmedge_ros.skipping import SkippingError
+from mmedge_ros.skipping.skip_control import SkipControl, SkipParameters
 
 
 def seen(overlaps: list[float], person: int = 1, begin: int = 0) -> PersonSamples:
@@ -54,6 +58,25 @@ def test_who_was_out_of_the_picture_is_held_a_second_later() -> None:
     assert not held[:190].any()
     assert held[190:240].all()
     assert held[240:].sum() == 30
+
+
+def test_a_flight_loses_what_its_reference_shows_better() -> None:
+    far = moved(BOX, 200.0)
+    truth = film(lambda _: [true_person()], 2000)
+    ends = range(0, 2001, 100)
+    reference = run([decided(ms, track()) for ms in ends], truth)
+    # For half a second its box is elsewhere.
+    ours = run([decided(ms, track(box=far if 1500 <= ms < 2000 else BOX)) for ms in ends], truth)
+    status = GatedRun(ours, (), SkipControl(SkipParameters(), 0.5).status, ())
+    found = ReferenceFlight(reference).figures(status)
+    assert found.loss.people == 201
+    assert (found.loss.iou, found.loss.held, found.loss.missed) == (50.0, 101, 50)
+    assert found.shown_lost == 10.0
+    # What is published between decisions is shown, too.
+    ours.updates = [decided(ms, track()) for ms in range(1550, 2000, 100)]
+    between = ReferenceFlight(reference).figures(status)
+    assert between.loss.iou == 25.0
+    assert between.shown_lost == 5.0
 
 
 def test_figures_that_were_kept_are_the_same() -> None:
