@@ -21,10 +21,19 @@ WORK = 'Work'
 
 def option(name: str, metavar: str, words: str, panel: str = '', **rest: Any) -> Any:
     """Return an option with a value; an Enum's values need no metavar ('')."""
+    if {'min', 'max'} & rest.keys():
+        rest.setdefault('callback', _within_bounds)
     # The dots are where typer before 0.9 wants a default.
     return typer.Option(
         ..., name, metavar=metavar or None, help=words, rich_help_panel=panel or None, **rest
     )
+
+
+def _within_bounds(value: Any) -> Any:
+    """Refuse nan, which older versions of click hold to be within all bounds."""
+    if isinstance(value, float) and math.isnan(value):
+        raise typer.BadParameter('nan is no number')
+    return value
 
 
 def flag(name: str, words: str, panel: str = '', **rest: Any) -> Any:
