@@ -15,6 +15,7 @@ from mmedge_ros.commands.bench_adaptation import adaptation
 from mmedge_ros.commands.bench_bricks import bricks
 from mmedge_ros.commands.bench_describing import describing
 from mmedge_ros.commands.bench_drift import drift
+from mmedge_ros.commands.bench_fixed import fixed
 from mmedge_ros.commands.bench_latency import latency
 from mmedge_ros.commands.bench_memory import memory
 from mmedge_ros.commands.bench_model import model
@@ -36,6 +37,7 @@ bench_app = CommandGroup(
     help='Measure parts of the system on tables, or live: figures that can be repeated.',
 )
 bench_app.command()(adaptation)
+bench_app.command()(fixed)
 bench_app.command()(trackers)
 bench_app.command()(reuse)
 bench_app.command()(power)

@@ -171,17 +171,17 @@ class StoredEncoder:
         self.problems: Counter[str] = Counter()
         self._features = flight.features
         self._greys = flight.greys
-        self._memory = ObjectMemory()
+        self.memory = ObjectMemory()
 
     def encode(
         self, unit: Unit, configuration: ModalityConfiguration, configuration_id: int
     ) -> UnitFeatures:
         if self.modality != CAMERA or not self._greys:
             return self._stored(unit, configuration, configuration_id)
-        due, greys = self._memory.due(unit, configuration), self._greys.get(unit.sequence)
-        followed = None if due or greys is None else self._memory.follow(unit, greys.followed)
+        due, greys = self.memory.due(unit, configuration), self._greys.get(unit.sequence)
+        followed = None if due or greys is None else self.memory.follow(unit, greys.followed)
         if followed is None:
-            self._memory.forget()
+            self.memory.forget()
         features = self._stored(unit, configuration, configuration_id)
         if followed is not None:
             return replace(
@@ -195,7 +195,7 @@ class StoredEncoder:
         if configuration.reuse <= 1 or greys is None:
             return features
         detections = features.detections
-        remembered = self._memory.remember(unit, configuration, greys.encoded, detections)
+        remembered = self.memory.remember(unit, configuration, greys.encoded, detections)
         return replace(features, detections=remembered)
 
     def _stored(

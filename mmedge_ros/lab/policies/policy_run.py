@@ -221,14 +221,23 @@ def _steering(
         return lambda: ChooserSteering(chooser, round(windows.window * NS_PER_S))
     if kind.choosing not in (Choosing.OPTIMISER, Choosing.PROFILE):
         return None
-    space, predictor = choices.space, choices.predictor
-    times = _unit_times(profile, space)
-    # Its rivals know no battery: what is compared is the choice under a latency limit.
-    parameters = ConfigurationLoopParameters(windows.deadline, power=NEVER)
     learns = kind.choosing is Choosing.OPTIMISER
-    return lambda: OptimiserSteering(
-        ConfigurationLoop(space, times, predictor, parameters), learns
-    )
+    return lambda: OptimiserSteering(_loop(choices, profile, windows.deadline), learns)
+
+
+def _loop(choices: _Choices, profile: DeviceProfile, limit: float) -> ConfigurationLoop:
+    # Its rivals know no battery: what is compared is the choice under a latency limit.
+    parameters = ConfigurationLoopParameters(limit, power=NEVER)
+    times = _unit_times(profile, choices.space)
+    return ConfigurationLoop(choices.space, times, choices.predictor, parameters)
+
+
+def optimiser_loop(bundle: BundleUnderTest, latency_limit: float = _LIMIT) -> ConfigurationLoop:
+    """Return an optimiser that begins with the profile of a bundle under test.
+
+    :param latency_limit: s
+    """
+    return _loop(_choices(bundle.folder, bundle.digest, REUSE), bundle.profile, latency_limit)
 
 
 def _unit_times(profile: DeviceProfile, space: ConfigurationSpace) -> UnitTimeProfile:
