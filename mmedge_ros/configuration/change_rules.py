@@ -24,6 +24,9 @@ from mmedge_ros.parameter import group, parameter
 
 BoolArray = NDArray[np.bool_]
 
+# A configuration that replaces one that is too slow keeps this share of the limit, if any does.
+_CAREFUL = 0.8
+
 
 @dataclass(frozen=True)
 class ChangeRulesParameters:
@@ -124,6 +127,10 @@ class ChangeRules:
             self.steadiness.content()
         elif chosen.forced or self.steadiness.allows(now):
             self.steadiness.changed(chosen.forced, now)
+            if chosen.forced and chosen.feasible:
+                # What is known of a machine that just got slower is not the worst of it.
+                careful = self._choice.best(predicted, accuracy, _CAREFUL * limit, allowed)
+                chosen = careful if careful.feasible else chosen
         else:
             only = np.zeros_like(allowed)
             only[before] = True

@@ -237,8 +237,8 @@ class ConfigurationLoop:
     def _guarded(self, caps: Caps, now: float) -> tuple[Caps, BoolArray | None]:
         """Return the caps with one more reason, and (size,) what the load guard allows."""
         if self._release.update(self._latency.calibration.slowness, self._load, now):
-            self._guard.lift()
-            self._rules.steadiness.forget()
+            self._guard.lift(now)
+            self._rules.steadiness.forget(now)
         load = self._latency.load
         within = self._guard.within(load, now)
         if (load > self._guard.bound).any():

@@ -52,6 +52,8 @@ class LoadGuardParameters:
 
 # After so many late decisions a change to less means that the load was too much.
 _ENOUGH_LATE = 2
+# On another machine loads are climbed at once for so long, s.
+_FREE = 3.0
 # Loads that differ by less are the same.
 _MORE = 1.001
 
@@ -79,7 +81,7 @@ class LoadGuard:
         self._rises_at = -math.inf
         # The load that failed last, and the largest that did.
         self._failed_load, self._most_failed = math.inf, math.inf
-        self._seen = -math.inf
+        self._seen = self._free_until = -math.inf
 
     @property
     def bound(self) -> float:
@@ -97,7 +99,8 @@ class LoadGuard:
         """Return which of some loads (size,) are allowed; the least always is."""
         ceiling = self.allowed(now)
         above = loads[loads > _MORE * self._load]
-        if self.parameters.enabled and len(above) and ceiling > self._load:
+        climbs = self.parameters.enabled and now >= self._free_until
+        if climbs and len(above) and ceiling > self._load:
             ceiling = min(ceiling, max(self.parameters.climb * self._load, float(above.min())))
         return loads <= max(ceiling, float(loads.min()))
 
@@ -118,8 +121,9 @@ class LoadGuard:
         self._late_here = self._in_time = 0
         self._kept_up = False
 
-    def lift(self) -> None:
-        """Forget what failed: it was another machine."""
+    def lift(self, now: float) -> None:
+        """Forget what failed: it was another machine, which may be asked for all at once."""
+        self._free_until = now + _FREE
         self._bound = math.inf
         self._failed_load = self._most_failed = math.inf
         self._calm_from = -math.inf

@@ -28,7 +28,7 @@ _MARGIN, _Z95 = 1.02, 1.6449
 # The first decisions still wait for units of the configuration before, s.
 _SETTLING = 0.1
 # A machine that got this much slower since is another one.
-_SLOWER = 1.15
+_SLOWER = 1.25
 
 
 class LogNormal(NamedTuple):

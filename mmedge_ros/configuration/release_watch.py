@@ -28,10 +28,14 @@ class ReleaseWatch:
         self._lasting, self._released = _LASTING, -math.inf
 
     def configured(self, now: float) -> None:
-        """Note that another configuration holds: what was usual is so no more."""
+        """Note that another configuration holds: what was usual is so no more.
+
+        Where the machine was faster already under the one before, that goes on to count.
+        """
+        if math.isfinite(self._since):
+            return
         self._configured = now
         self._slowness = self._load = math.nan
-        self._since = math.inf
 
     def update(self, slowness: float, load: float, now: float) -> bool:
         """Return whether it was released now.
@@ -55,7 +59,7 @@ class ReleaseWatch:
             self._lasting = _LASTING
         if now - self._since < self._lasting:
             return False
-        self._released = now
+        self._released, self._since = now, math.inf
         self._lasting = min(2.0 * self._lasting, _LONGEST)
         self.configured(now)
         return True

@@ -16,6 +16,8 @@ _LASTING = 0.25
 _CALM = 1.0
 # A change that was undone within so long failed, s.
 _TRIAL = 10.0
+# On a machine that was released changes are made at once for so long, s.
+_EAGER = 3.0
 # How long after a failure the next one is made, and at most, s.
 _FIRST_WAIT, _LONGEST_WAIT = 5.0, 60.0
 
@@ -26,13 +28,14 @@ class Steadiness:
     def __init__(self) -> None:
         self._wanted_since = math.inf
         self._tried = -math.inf
-        self._not_before = -math.inf
+        self._not_before = self._eager_until = -math.inf
         self._wait = _FIRST_WAIT
 
     def allows(self, now: float) -> bool:
         """Say whether a change that is worth more now, and forced by nothing, is made."""
         self._wanted_since = min(self._wanted_since, now)
-        return now >= self._not_before and now - self._wanted_since >= _LASTING
+        lasting = 0.0 if now < self._eager_until else _LASTING
+        return now >= self._not_before and now - self._wanted_since >= lasting
 
     def content(self) -> None:
         """Note that no change is worth more."""
@@ -52,7 +55,8 @@ class Steadiness:
             wait, self._wait = self._wait, min(2.0 * self._wait, _LONGEST_WAIT)
         self._not_before = max(self._not_before, now + wait)
 
-    def forget(self) -> None:
+    def forget(self, now: float) -> None:
         """Start anew: what failed before says nothing of the machine as it is."""
         self._not_before = -math.inf
+        self._eager_until = now + _EAGER
         self._wait = _FIRST_WAIT

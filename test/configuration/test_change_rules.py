@@ -46,7 +46,7 @@ def test_a_machine_that_gets_slow_changes_the_configuration_after_a_window() -> 
     latencies = Latencies()
     control = ChangeRules(SPACE, latencies)
     control.step(0, 0.0, ACCURACY, 0.05)
-    latencies.medians = [0.03, 0.06, 0.045, 0.09]
+    latencies.medians = [0.03, 0.06, 0.036, 0.09]
     assert control.step(SECOND // 4, 0.25, ACCURACY, 0.05) is None
     second = control.step(SECOND, 1.0, ACCURACY, 0.05)
     assert second is not None
@@ -113,3 +113,19 @@ def test_time_that_went_back_does_not_hold_a_configuration_for_ever() -> None:
     again = control.step(SECOND, 1.0, ACCURACY, 0.05)
     assert again is not None
     assert again.effective_from_ns == SECOND + 20_000_000
+
+
+def test_what_replaces_a_configuration_that_is_too_slow_leaves_room_and_may_be_raised_later() -> (
+    None
+):
+    latencies = Latencies()
+    control = ChangeRules(SPACE, latencies)
+    control.step(0, 0.0, ACCURACY, 0.05)
+    latencies.medians = [0.02, 0.06, 0.044, 0.09]
+    second = control.step(SECOND, 1.0, ACCURACY, 0.05)
+    assert second is not None
+    assert second.of('camera').rate == 10.0
+    made = [control.step(round(now * SECOND), now, ACCURACY, 0.05) for now in (1.9, 2.1, 2.4)]
+    assert made[:2] == [None, None]
+    assert made[2] is not None
+    assert made[2].of('camera').rate == 30.0

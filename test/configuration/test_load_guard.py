@@ -262,5 +262,9 @@ def test_a_load_that_never_kept_up_fails_even_where_unit_times_explain_it() -> N
 def test_on_another_machine_nothing_is_bounded() -> None:
     guard = LoadGuard()
     assert fails(guard, 'XXX')
-    guard.lift()
+    guard.lift(2.4)
     assert guard.allowed(2.5) == math.inf
+    # A machine of its own is asked for all at once, later by steps again.
+    loads = np.array([1.0, 1.5, 9.0])
+    assert guard.within(loads, 2.5).all()
+    assert guard.within(loads, 5.5).tolist() == [True, True, False]

@@ -70,3 +70,11 @@ def test_one_that_wanders_is_believed_ever_more_rarely() -> None:
 
 def test_without_any_figure_there_is_no_release() -> None:
     assert not Machine().run(20.0, math.nan)
+
+
+def test_a_change_just_after_the_release_does_not_hide_it() -> None:
+    machine = Machine()
+    machine.run(5.0, 3.0)
+    assert not machine.run(0.2, 1.0)
+    machine.watch.configured(machine.now)
+    assert machine.run(1.0, 1.0)

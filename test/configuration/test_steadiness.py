@@ -64,8 +64,10 @@ def test_on_another_machine_what_failed_is_tried_at_once() -> None:
     steady = Steadiness()
     steady.changed(False, 0.0)
     steady.changed(True, 1.0)
-    steady.forget()
-    assert waits(steady, 1.1) == pytest.approx(0.25, abs=0.06)
+    steady.forget(1.1)
+    assert waits(steady, 1.1) == 0.0
+    steady.content()
+    assert waits(steady, 4.2) == pytest.approx(0.25, abs=0.06)
 
 
 def test_after_a_forced_change_nothing_more_is_asked_for_a_second() -> None:

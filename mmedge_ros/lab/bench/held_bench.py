@@ -112,8 +112,9 @@ class HeldBench:
         _write(held_path, held_key, held)
         if with_ours and not ours:
             for condition in self.conditions:
-                loop = optimiser_loop(self.bundle, self.limit)
                 shares = [share / _PERCENT for share in condition.shares]
+                # A machine is profiled as it is when the flight begins; steps come unannounced.
+                loop = optimiser_loop(self.bundle, self.limit, shares[0])
                 ours[condition.name] = list(flight.adapted(loop, shares))
             _write(ours_path, ours_key, ours)
         return {'held': held, 'ours': ours}

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from mmedge_ros.configuration.accuracy_predictor import AccuracyPredictor
 from mmedge_ros.configuration.bundle_configurations import bundle_predictor, bundle_space
+from mmedge_ros.configuration.caps_policy import BadCaps, CapsParameters, WorryingCaps
 from mmedge_ros.configuration.configuration_loop import (
     ConfigurationLoop,
     ConfigurationLoopParameters,
@@ -58,6 +59,12 @@ from mmedge_ros.skipping.skip_control import SkipParameters
 
 _LIMIT = 0.05
 DECISIONS = 'decisions'
+# Rivals know neither battery nor brown-outs of the radar: what is compared is the choice under a
+# latency limit.
+_UNCAPPED = CapsParameters(
+    worrying=WorryingCaps(camera_rate=0.0, radar_rate=0.0, level=''),
+    bad=BadCaps(camera_rate=0.0, radar_rate=0.0, level=''),
+)
 # Latency limits that windows may have as deadlines, s.
 LIMITS = (0.005, 5.0)
 
@@ -226,18 +233,21 @@ def _steering(
 
 
 def _loop(choices: _Choices, profile: DeviceProfile, limit: float) -> ConfigurationLoop:
-    # Its rivals know no battery: what is compared is the choice under a latency limit.
-    parameters = ConfigurationLoopParameters(limit, power=NEVER)
+    parameters = ConfigurationLoopParameters(limit, power=NEVER, caps=_UNCAPPED)
     times = _unit_times(profile, choices.space)
     return ConfigurationLoop(choices.space, times, choices.predictor, parameters)
 
 
-def optimiser_loop(bundle: BundleUnderTest, latency_limit: float = _LIMIT) -> ConfigurationLoop:
+def optimiser_loop(
+    bundle: BundleUnderTest, latency_limit: float = _LIMIT, cpu_share: float = 1.0
+) -> ConfigurationLoop:
     """Return an optimiser that begins with the profile of a bundle under test.
 
     :param latency_limit: s
+    :param cpu_share: 0..1, of the processor while the profile was measured
     """
-    return _loop(_choices(bundle.folder, bundle.digest, REUSE), bundle.profile, latency_limit)
+    profile = slowed(bundle.profile, cpu_share)
+    return _loop(_choices(bundle.folder, bundle.digest, REUSE), profile, latency_limit)
 
 
 def _unit_times(profile: DeviceProfile, space: ConfigurationSpace) -> UnitTimeProfile:
