@@ -12,6 +12,8 @@ import math
 _SETTLING = 1.0
 # All work in so much less time, or a load of the processors lower by so much: another machine.
 _FASTER, _FREER = 0.8, 0.25
+# Less load alone does not make it so much faster.
+_MUCH_FASTER = 0.5
 # How long it has to last, s: longer after each time, and as at first after so long without one.
 _LASTING, _LONGEST, _FORGOTTEN = 0.3, 10.0, 30.0
 # How fast what is usual follows a machine that gets slower, s.
@@ -24,7 +26,7 @@ class ReleaseWatch:
     def __init__(self) -> None:
         self._configured = self._seen = -math.inf
         self._slowness = self._load = math.nan
-        self._since = math.inf
+        self._since, self._worst = math.inf, math.nan
         self._lasting, self._released = _LASTING, -math.inf
 
     def configured(self, now: float) -> None:
@@ -44,13 +46,15 @@ class ReleaseWatch:
         :param load: 0..1, of the processors, by whatever runs there; NaN where unknown
         """
         elapsed, self._seen = min(now - self._seen, _FOLLOWS), now
-        if now - self._configured < _SETTLING:
-            return False
-        is_faster = slowness < _FASTER * self._slowness
-        is_freer = load < self._load - _FREER
-        if not (is_faster or is_freer):
+        share = max(elapsed, 0.0) / _FOLLOWS
+        self._worst = _followed(self._worst, slowness, share)
+        is_settled = now - self._configured >= _SETTLING
+        is_faster = is_settled and slowness < _FASTER * self._slowness
+        is_freer = is_settled and load < self._load - _FREER
+        if not (is_faster or is_freer or slowness < _MUCH_FASTER * self._worst):
             self._since = math.inf
-            share = max(elapsed, 0.0) / _FOLLOWS
+            if not is_settled:
+                return False
             self._slowness = _followed(self._slowness, slowness, share)
             self._load = _followed(self._load, load, share)
             return False
@@ -59,7 +63,7 @@ class ReleaseWatch:
             self._lasting = _LASTING
         if now - self._since < self._lasting:
             return False
-        self._released, self._since = now, math.inf
+        self._released, self._since, self._worst = now, math.inf, slowness
         self._lasting = min(2.0 * self._lasting, _LONGEST)
         self.configured(now)
         return True

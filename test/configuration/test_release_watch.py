@@ -43,7 +43,7 @@ def test_units_that_are_faster_because_less_is_asked_for_are_no_release() -> Non
     machine = Machine()
     machine.run(5.0, 3.0)
     machine.watch.configured(machine.now)
-    assert not machine.run(10.0, 1.0)
+    assert not machine.run(10.0, 1.8)
 
 
 def test_a_machine_that_got_slower_meanwhile_is_compared_with_what_it_was_last() -> None:
@@ -78,3 +78,11 @@ def test_a_change_just_after_the_release_does_not_hide_it() -> None:
     assert not machine.run(0.2, 1.0)
     machine.watch.configured(machine.now)
     assert machine.run(1.0, 1.0)
+
+
+def test_a_change_just_before_the_release_does_not_hide_it_where_it_is_a_large_one() -> None:
+    machine = Machine()
+    machine.run(5.0, 3.0)
+    machine.watch.configured(machine.now)
+    assert machine.run(2.0, 1.0)
+    assert not machine.run(20.0, 1.0)
