@@ -176,7 +176,9 @@ class HeldFlight:
         self, how: Configuration | Steering, share: float, *, times_only: bool = False
     ) -> tuple[RunRecord, Members]:
         parameters = PipelineParameters(
-            windows=WindowParameters(deadline=self._limit), skipping=SkipParameters(delta=0.0)
+            windows=WindowParameters(deadline=self._limit),
+            skipping=SkipParameters(delta=0.0),
+            updates=False,
         )
         pipeline = (
             _TimesOnly(parameters)
