@@ -6,6 +6,7 @@ import fcntl
 import functools
 import inspect
 import os
+import signal
 import sys
 import tempfile
 from pathlib import Path
@@ -56,6 +57,10 @@ for name, value in {
     'ROS_PYTHON_CHECK_FIELDS': '1',
 }.items():
     os.environ.setdefault(name, value)
+
+# What a script starts with & is deaf to Ctrl-C, and so would be all that tests start to interrupt.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # A slow machine is no failure, and a failure must be the same for everybody.
 hypothesis.settings.register_profile('mmedge', deadline=None, derandomize=True)

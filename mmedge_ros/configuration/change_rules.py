@@ -25,7 +25,7 @@ from mmedge_ros.parameter import group, parameter
 BoolArray = NDArray[np.bool_]
 
 # A configuration that replaces one that is too slow keeps this share of the limit, if any does.
-_CAREFUL = 0.8
+_CAREFUL = 0.9
 
 
 @dataclass(frozen=True)

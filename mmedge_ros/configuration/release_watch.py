@@ -14,6 +14,8 @@ _SETTLING = 1.0
 _FASTER, _FREER = 0.8, 0.25
 # Less load alone does not make it so much faster.
 _MUCH_FASTER = 0.5
+# No machine gets twenty times faster: then unit times are those of other work.
+_TOO_FAST = 0.05
 # How long it has to last, s: longer after each time, and as at first after so long without one.
 _LASTING, _LONGEST, _FORGOTTEN = 0.3, 10.0, 30.0
 # How fast what is usual follows a machine that gets slower, s.
@@ -51,7 +53,8 @@ class ReleaseWatch:
         is_settled = now - self._configured >= _SETTLING
         is_faster = is_settled and slowness < _FASTER * self._slowness
         is_freer = is_settled and load < self._load - _FREER
-        if not (is_faster or is_freer or slowness < _MUCH_FASTER * self._worst):
+        is_much_faster = _TOO_FAST * self._worst < slowness < _MUCH_FASTER * self._worst
+        if not (is_faster or is_freer or is_much_faster):
             self._since = math.inf
             if not is_settled:
                 return False

@@ -68,6 +68,14 @@ def test_one_that_wanders_is_believed_ever_more_rarely() -> None:
     assert 1 <= released <= 7
 
 
+@pytest.mark.parametrize(('faster', 'released'), [(10.0, 1), (40.0, 0)])
+def test_what_no_machine_can_become_is_no_release(faster: float, released: int) -> None:
+    machine = Machine()
+    machine.run(5.0, 2.0)
+    machine.watch.configured(machine.now)
+    assert len(machine.run(0.8, 2.0 / faster)) == released
+
+
 def test_without_any_figure_there_is_no_release() -> None:
     assert not Machine().run(20.0, math.nan)
 
