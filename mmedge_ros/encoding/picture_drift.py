@@ -133,7 +133,7 @@ class PictureDrift:
         """Take a whole second."""
         values = values_of(second, self.usual)
         begun = [name for name, value in values.items() if self.sums[name].take(value)]
-        # Of several reasons the first is told: the words of an alarm do not change.
+        # Of several reasons the first is given: the words of an alarm do not change.
         if begun and not self.words:
             self.alarms += 1
             self.words = (

@@ -364,7 +364,7 @@ class PerceptionPipeline:
         tracker = self._updates.tracker(end_ns)
         state_ns = min(max(self._state_ns, tracker.newest_ns), now_ns)
         begin_ns = end_ns - self.assembler.window_ns
-        tracks = self._updates.told(tracker.report(state_ns, begin_ns, self.rig.picture_size))
+        tracks = self._updates.reported(tracker.report(state_ns, begin_ns, self.rig.picture_size))
         newest_ns = dict(self._newest_ns)
         for modality, stamp_ns in self._updates.newest_ns.items():
             newest_ns[modality] = max(newest_ns.get(modality, stamp_ns), stamp_ns)

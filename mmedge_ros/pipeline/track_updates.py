@@ -24,7 +24,7 @@ UPDATES = 'updates'
 
 
 class TrackUpdates:
-    """Knows what no result has told of yet.
+    """Knows what is in no result yet.
 
     :param tracker: that of decisions
     :param has_fork: whether that takes pictures only when their window is decided
@@ -116,8 +116,8 @@ class TrackUpdates:
             self._note(units)
         return self._fork
 
-    def told(self, tracks: Sequence[Track]) -> tuple[Track, ...]:
-        """Note that an update tells of these; return those whose ids a decision may repeat."""
+    def reported(self, tracks: Sequence[Track]) -> tuple[Track, ...]:
+        """Note that an update reports these; return those whose ids a decision may repeat."""
         if self._picture is not None:
             self.configuration_ids = (self._picture.configuration_id,)
         self._picture, self._changed = None, False

@@ -128,7 +128,7 @@ def test_an_update_has_no_latency_and_the_trail_of_its_picture() -> None:
     assert update.trail[-1].end_ns - update.trail[0].begin_ns == pytest.approx(8 * MS)
 
 
-def test_what_the_fork_of_feature_fusion_begins_is_not_told_of() -> None:
+def test_what_the_fork_of_feature_fusion_begins_is_left_out() -> None:
     # Two pictures confirm a person, but the first decision may give that id to another one.
     # That tells of the fourth picture.
     units = [picture(10.0 + 30.0 * n, n) for n in range(5)]

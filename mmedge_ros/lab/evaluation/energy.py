@@ -17,7 +17,7 @@ from mmedge_ros.records.run_record import RunRecord
 FUSION, IDLE = 'fusion', 'idle'
 # A gap between states is filled up to this long, s.
 _LONGEST_GAP = 5.0
-# More of a flight is not drawn second by second: no clock was ever right that says so.
+# A longer flight is not drawn second by second: its clock is wrong.
 _MOST_SECONDS = 86_400
 # Stages of a unit in which its encoder is at work.
 _WORK = ('encode', 'follow')
