@@ -13,6 +13,7 @@ from pathlib import Path
 
 import hypothesis
 import pytest
+from ros_installed import HAS_ROS
 from typer.testing import CliRunner
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -23,6 +24,16 @@ LONGEST = (
     'test_shipped_bundles.py',
     'test_packaging.py',
 )
+
+# Their modules cannot be imported without ROS 2.
+NEED_ROS = [
+    'ros',
+    'commands/test_demo.py',
+    'commands/test_talk.py',
+    'lab/bench/test_latency_bench.py',
+    'lab/bench/test_overload_bench.py',
+]
+collect_ignore = [] if HAS_ROS else NEED_ROS
 
 _held: list[int] = []
 

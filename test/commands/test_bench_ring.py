@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from ros_installed import needs_ros
 from typer.testing import CliRunner
 
 from mmedge_ros.commands.bench import bench_app
 
 
+@needs_ros
 def test_both_ways_are_measured_at_both_sizes(tmp_path: Path) -> None:
     given = ['ring', '--out', str(tmp_path), '--rounds', '1', '--seconds', '1']
     result = CliRunner().invoke(bench_app, given)

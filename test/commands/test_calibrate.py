@@ -83,7 +83,7 @@ def test_a_recording_of_a_second_is_refused_with_what_to_record(
     monkeypatch.setattr(CameraEncoder, 'from_path', lambda *_: camera)
     result = run(bag, tmp_path / 'rig.yaml', '--detector', __file__)
     assert result.exit_code == 1
-    words = ' '.join(result.output.split())
+    words = ' '.join(result.stderr.split())
     assert 'mmedge: only' in words
     assert 'walk across' in words
     assert not (tmp_path / 'rig.yaml').exists()
@@ -94,7 +94,7 @@ def test_a_recording_without_radar_is_refused(tmp_path: Path) -> None:
     bag = write_bag(tmp_path / 'bag', messages=pictures)
     result = run(bag, tmp_path / 'rig.yaml', '--detector', __file__)
     assert result.exit_code == 1
-    assert 'there is no radar in the recording' in ' '.join(result.output.split())
+    assert 'there is no radar in the recording' in ' '.join(result.stderr.split())
 
 
 class _PseudoLabels:

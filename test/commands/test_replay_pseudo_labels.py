@@ -84,4 +84,4 @@ def test_frames_the_recording_lacks_leave_a_report_without_comparison(
 def test_frames_alone_are_refused(tmp_path: Path, bag: Path) -> None:
     result = run(bag, '--frames', '1:2', '--out', tmp_path)
     assert result.exit_code == 2
-    assert '--pseudo-labels' in result.output
+    assert '--pseudo-labels' in result.stderr

@@ -56,6 +56,7 @@ def _command(function: Callable[..., None], panel: Any) -> dict[str, Any]:
 
 
 def _parameters(function: Callable[..., None]) -> list[dict[str, Any]]:
+    function = inspect.unwrap(function)  # as it was declared, whatever typer is installed
     hints = typing.get_type_hints(function, include_extras=True)
     signature = inspect.signature(function)
     return [_parameter(hints[name], p.default) for name, p in signature.parameters.items()]
