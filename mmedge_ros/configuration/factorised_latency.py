@@ -19,7 +19,7 @@ from scipy.special import ndtr, ndtri
 
 from mmedge_ros.clock import SteadyTime
 from mmedge_ros.configuration import ConfigurationError
-from mmedge_ros.configuration.configuration_space import ConfigurationSpace
+from mmedge_ros.configuration.configuration_space import ConfigurationSpace, ModalityOptions
 from mmedge_ros.configuration.predicted_latency import PredictedLatency
 from mmedge_ros.configuration.queueing import (
     ArrivalTimes,
@@ -50,6 +50,9 @@ _LEAST_SPREAD = 0.01
 _CAPACITY = 2
 # A queue is taken to have been growing for so long under overload, s.
 OVERLOAD = 1.0
+# Where arrivals are unknown, the last encoded of several units comes earlier than assumed with this
+# probability, if all phases are equally likely.
+_LIKELY = 0.95
 # Arrivals are looked at so often, s, and the worst of so many looks counts: where stamps jitter
 # about the end of a slot, now one picture is encoded and now its neighbour.
 _LOOKED_AT, _LOOKS = 0.5, 10
@@ -117,7 +120,8 @@ class FactorisedLatency:
         ]
         self._looks: list[deque[LastUnits]] = [deque(maxlen=_LOOKS) for _ in space.modalities]
         self._places = {options.modality: m for m, options in enumerate(space.modalities)}
-        self._ahead = np.zeros((len(counts), len(rates)))
+        self._unknown = np.concatenate([_unknown_phase(o, stride) for o in space.modalities])
+        self._ahead = np.broadcast_to(self._unknown, (len(counts), len(rates))).copy()
         self._after, self._last = np.zeros((2, len(rates)))
         self._busy = self._rates * self._mean_work(median)
         self._looked, self._time = -math.inf, SteadyTime()
@@ -165,7 +169,7 @@ class FactorisedLatency:
         """Return what is known at ``now`` (s, monotonic) of every configuration.
 
         Where arrivals are unknown, the last unit is taken to arrive when the window ends, the
-        worst of all phases.
+        worst of all phases; with reuse all phases are taken to be equally likely.
         """
         self._look_at_arrivals(now)
         times = self.calibration.predict(now)
@@ -222,7 +226,10 @@ class FactorisedLatency:
             looks.append(seen)
             ahead, after, last = zip(*looks, strict=True)
             levels = len(options.levels)
-            self._ahead[:, own] = _for_levels(np.min(ahead, axis=0), levels)
+            least = np.min(ahead, axis=0)
+            self._ahead[:, own] = (
+                _for_levels(least, levels) if least.any() else self._unknown[own]
+            )
             self._after[own] = _for_levels(np.max(after, axis=0), levels)
             self._last[own] = _for_levels(np.min(last, axis=0), levels)
 
@@ -235,6 +242,21 @@ class FactorisedLatency:
         return [
             values[own].reshape(*form[:m], -1, *form[m + 1 :]) for m, own in enumerate(self._own)
         ]
+
+
+def _unknown_phase(options: ModalityOptions, stride: float) -> FloatArray:
+    """Return (rates x levels x reuse) how long before a window's end the last unit likely comes, s.
+
+    Without reuse the worst: some window has such a one soon. A picture in several is encoded on a
+    grid that keeps its phase to the windows.
+    """
+    between = [
+        0.0 if reuse == 1 else min(reuse / rate, stride)
+        for rate in options.rates
+        for _ in options.levels
+        for reuse in options.reuse
+    ]
+    return (1.0 - _LIKELY) * np.array(between)
 
 
 def _for_levels(values: FloatArray, levels: int) -> FloatArray:

@@ -26,6 +26,7 @@ from mmedge_ros.sensing.rate_control import (
     earliest_phase_ns,
     lead_ns,
     native_period_ns,
+    nominal_rate,
 )
 
 FloatArray = NDArray[np.float64]
@@ -196,7 +197,7 @@ class ArrivalTimes:
                     seen.ahead[:, place, way] = least
                     continue
                 # As the object memory has it: the picture nearest the centre of its slot.
-                pictures = min(rate, NS_PER_S / native_ns)
+                pictures = min(rate, nominal_rate(native_ns))
                 own_ns = max(native_ns, round(NS_PER_S / pictures))
                 encoded = taken[_taken(stamps[taken], pictures / reuse, own_ns, None)]
                 early, after = _last_encoded(np.sort(available[encoded]), passing, ends)

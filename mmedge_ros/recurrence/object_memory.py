@@ -21,7 +21,7 @@ from mmedge_ros.data_types import (
     Unit,
 )
 from mmedge_ros.geometry.image_motion import Grey, box_motion, moved_boxes
-from mmedge_ros.sensing.rate_control import RateControl
+from mmedge_ros.sensing.rate_control import RateControl, nominal_rate
 
 # Image motion is lost over a longer gap between two pictures.
 LONGEST_GAP_NS = 150_000_000
@@ -30,9 +30,6 @@ LONGEST_GAP_NS = 150_000_000
 LONGEST_FOLLOWED_NS = 350_000_000
 # Below this share of followed points in all boxes together the memory is no longer trusted.
 _LEAST_FOLLOWED = 0.5
-# Cameras run at multiples of this (Hz). The grid of encoded pictures must not move with each
-# stamp's jitter, as it would if its period were the measured one.
-_RATE_STEP = 5
 _LAST_ITEM = 2**32 - 1
 # Pictures are followed at half their size: it costs half, and boxes move by the same to a median
 # of 0.05 px, 0.16 px in nine of ten.
@@ -51,18 +48,11 @@ class ReuseGrid:
 
     def takes(self, stamp_ns: int, rate: float, reuse: int) -> bool:
         """Say whether the picture is encoded, at the rate (Hz, 0 = native) it was taken under."""
-        pictures = _nominal_rate(self._control.period_ns)
+        pictures = nominal_rate(self._control.period_ns)
         if rate > 0.0:
             pictures = min(pictures, rate)
         slots = pictures / reuse if reuse > 1 and pictures < np.inf else 0.0
         return self._control.admits(stamp_ns, slots) or stamp_ns <= 0
-
-
-def _nominal_rate(period_ns: int | None) -> float:
-    """Return the rate that a camera of this period is named by; inf if it is not known yet."""
-    if period_ns is None:
-        return np.inf
-    return max(_RATE_STEP * round(NS_PER_S / period_ns / _RATE_STEP), _RATE_STEP)
 
 
 class ObjectMemory:

@@ -9,6 +9,7 @@ flight did.
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
@@ -25,6 +26,8 @@ _JUMP_NS = NS_PER_S
 # Hz; once in thirty years, so that no period overflows.
 _SLOWEST = 1e-9
 _MEMORY = 32
+# Cameras run at multiples of this, Hz.
+_RATE_STEP = 5
 _ENOUGH = 5
 # Delays are rounded up, so that a replay has those of the flight, and stamps jitter.
 _DELAY_STEP_NS = NS_PER_S // 200
@@ -38,6 +41,16 @@ def native_period_ns(stamps_ns: Iterable[int]) -> int | None:
     """
     steps = [b - a for a, b in pairwise(stamps_ns) if b > a]
     return int(median_low(steps)) if steps else None
+
+
+def nominal_rate(period_ns: int | None) -> float:
+    """Return the rate (Hz) that a camera of this period is named by; inf if it is not known yet.
+
+    A grid of slots must not move with each stamp's jitter, as it would with the measured rate.
+    """
+    if period_ns is None:
+        return math.inf
+    return max(_RATE_STEP * round(NS_PER_S / period_ns / _RATE_STEP), _RATE_STEP)
 
 
 def lead_ns(delays_ns: Sequence[int]) -> int:

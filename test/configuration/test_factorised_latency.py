@@ -90,7 +90,9 @@ def test_with_reuse_the_mean_is_the_load_and_the_full_time_the_latency() -> None
     assert every is not None
     assert third is not None
     medians = latency.predict(0.0).quantiles(0.5)
-    assert medians[third] == pytest.approx(0.040 + TRANSPORT + FUSION, rel=0.05)
+    # Of all phases, 19 in 20 let the encoded one of three pictures come so much before the end.
+    early = 0.05 * 0.1
+    assert medians[third] == pytest.approx(0.040 + TRANSPORT + FUSION - early, rel=0.05)
     assert medians[every] > 2.0 * medians[third]
     assert latency.pace(every) == pytest.approx(30 * 0.040 + 20 * 0.001)
     assert latency.pace(third) == pytest.approx(10 * 0.040 + 20 * 0.004 + 20 * 0.001)

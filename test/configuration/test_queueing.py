@@ -8,6 +8,7 @@ from queue_recursion import completion_times
 
 from mmedge_ros.configuration.queueing import ArrivalTimes, last_unit_quantiles, queue_lengths
 from mmedge_ros.data_types import NS_PER_S
+from mmedge_ros.recurrence.object_memory import ReuseGrid
 from mmedge_ros.sensing.rate_control import RateControl, lead_ns
 
 
@@ -146,6 +147,21 @@ def test_it_is_the_least_time_that_rate_control_would_leave(
     for column, rate in enumerate(RATES):
         for row, count in enumerate((1, 2, 3)):
             assert ahead[row, column] == pytest.approx(simulated(given, rate, count), abs=1e-6)
+
+
+@pytest.mark.parametrize('rate', [29.9, 30.06])
+@pytest.mark.parametrize('reuse', [2, 3, 6])
+def test_with_reuse_it_is_the_time_that_the_object_memory_would_leave(
+    rate: float, reuse: int
+) -> None:
+    """The grid of encoded pictures is that of the camera's nominal rate, not of the measured."""
+    given = units(4.0, rate=rate, first_ms=5.0)
+    grid = ReuseGrid()
+    encoded = [available for stamp, available in given if grid.takes(stamp, 30.0, reuse)]
+    newest_ns, stride_ns = given[-1][1], round(STRIDE_MS * MS)
+    ends = range(-(-(newest_ns - NS_PER_S) // stride_ns) * stride_ns, newest_ns + 1, stride_ns)
+    least = min(end - max(ns for ns in encoded if ns <= end) for end in ends) / NS_PER_S
+    assert arrived(given).look((reuse, 1)).ahead[0, 2, 0] == pytest.approx(least, abs=1e-6)
 
 
 def test_where_slots_end_elsewhere_the_last_picture_comes_well_before_the_end() -> None:
