@@ -113,6 +113,11 @@ class FactorisedLatency:
         busy = self._rates * (self._mean_work(median) + around)
         self.load: FloatArray = reduce(np.add, self._on_axes(busy)).ravel()
         growing = np.round(self._rates * OVERLOAD)
+        # Of windows that wait for no encoded unit none is late by it: more of the others may be.
+        waiting = np.minimum(self._rates / self._reuse * stride, 1.0)
+        self._scores = np.where(
+            self._reuse > 1.0, ndtri(1.0 - (1.0 - _PROBABILITIES[1]) / waiting), _Z95
+        )
         self._growing, self._interval = np.maximum(growing, 1.0), 1.0 / self._rates
         counts = queue_lengths(int(self._growing.max()))
         self._arrivals = [
@@ -197,7 +202,7 @@ class FactorisedLatency:
         """
         median, scatter, ignorance = (values[self._used] for values in times)
         scatter, ignorance = median * scatter, median * ignorance
-        scores = (0.0, _Z95)
+        scores = (np.zeros(len(self._rates)), self._scores)
         seconds = last_unit_quantiles(
             *(median, scatter, ignorance, self._interval, scores, self._growing, _CAPACITY),
             self._ahead,
@@ -226,10 +231,8 @@ class FactorisedLatency:
             looks.append(seen)
             ahead, after, last = zip(*looks, strict=True)
             levels = len(options.levels)
-            least = np.min(ahead, axis=0)
-            self._ahead[:, own] = (
-                _for_levels(least, levels) if least.any() else self._unknown[own]
-            )
+            least = _for_levels(np.min(ahead, axis=0), levels)
+            self._ahead[:, own] = np.where(least, least, self._unknown[own])
             self._after[own] = _for_levels(np.max(after, axis=0), levels)
             self._last[own] = _for_levels(np.min(last, axis=0), levels)
 

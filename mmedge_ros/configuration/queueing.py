@@ -48,7 +48,7 @@ def last_unit_quantiles(
     scatter: FloatArray,
     ignorance: FloatArray,
     interval: FloatArray,
-    standard_scores: Sequence[float],
+    standard_scores: Sequence[FloatArray | float],
     units: FloatArray,
     capacity: int,
     ahead: FloatArray | float = 0.0,
@@ -70,7 +70,7 @@ def last_unit_quantiles(
     :param scatter: (size,) its standard deviation from unit to unit, s
     :param ignorance: (size,) standard deviation of what is known of ``service``, s
     :param interval: (size,) time between units, s
-    :param standard_scores: (n,) of the quantiles, 1.645 for 95 %
+    :param standard_scores: (n,) of the quantiles, 1.645 for 95 %; each (size,) or one for all
     :param units: (size,) how many units a queue can have been growing for
     :param capacity: units that can wait
     :param ahead: (`queue_lengths`, size) s, by how much earlier than that the last so many

@@ -57,8 +57,9 @@ class UnitIntake:
 
     The queue is bounded: when it is full all units in it are dropped, counted and reported, and
     until the encoder finds none waiting each unit replaces the one before it: the encoder is too
-    slow, and a fresh unit is worth more than old ones. Where this goes on, units are taken at a
-    rate that the encoder can keep up with, and the others are dropped. Not thread-safe by itself.
+    slow, and a fresh unit is worth more than old ones. Where this goes on without reuse, units are
+    taken at a rate that the encoder can keep up with, and the others are dropped. Not thread-safe
+    by itself.
     """
 
     def __init__(
@@ -78,6 +79,7 @@ class UnitIntake:
         self._keeps_newest = False
         self._busy = False
         self._pace = OverloadPace()
+        self._paced: ModalityConfiguration | None = None
 
     def __len__(self) -> int:
         return len(self._queue)
@@ -93,10 +95,16 @@ class UnitIntake:
         if verdict is Admission.SKIPPED:
             self.skipped += 1
             return [receipt_of(unit, UnitOutcome.SKIPPED)]
-        if not self._pace.admits(unit.stamp_ns):
-            self.dropped += 1
-            return [receipt_of(unit, UnitOutcome.DROPPED)]
         configuration = self.control.schedule.at(unit.stamp_ns)
+        part = configuration.of(unit.modality)
+        if part != self._paced:
+            # What was too much for another level or reuse says nothing of this one.
+            self._pace, self._paced = OverloadPace(), part
+        # With reuse most units cost little, and which are encoded follows from all of them.
+        if part.reuse <= 1 and not self._pace.admits(unit.stamp_ns):
+            # It arrived: when units come is told by receipts.
+            self.dropped += 1
+            return [receipt_of(unit), receipt_of(unit, UnitOutcome.DROPPED)]
         receipts = [receipt_of(unit)]
         self._keeps_newest |= len(self._queue) >= self._capacity
         old = [each.unit for each in self._queue]
@@ -106,7 +114,6 @@ class UnitIntake:
             receipts += [receipt_of(each, UnitOutcome.DROPPED) for each in old]
         if self._busy:
             self._pace.waits(len(old) if self._keeps_newest else 0)
-        part = configuration.of(unit.modality)
         self._queue.append(Admitted(unit, part, configuration.id))
         return receipts
 
