@@ -25,8 +25,8 @@ _ENOUGH, _LASTS = 3, 2.0
 _MANY = 10
 # What a configuration is reckoned to keep with 95 %: the longest that was seen, and this more.
 _MARGIN, _Z95 = 1.02, 1.6449
-# The first decisions still wait for units of the configuration before, s.
-_SETTLING = 0.1
+# The first decisions still wait for units of the configuration before, and queues empty, s.
+_SETTLING = 0.6
 # A machine that got this much slower since is another one.
 _SLOWER = 1.25
 

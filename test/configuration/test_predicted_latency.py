@@ -77,6 +77,7 @@ class Bench:
 def running() -> Bench:
     bench = Bench()
     bench.proven.configured(1, bench.now)
+    bench.now += 0.5  # queues from before are empty
     return bench
 
 
@@ -87,6 +88,14 @@ def test_decisions_in_time_outweigh_what_the_model_fears() -> None:
     assert before > FEARED
     assert bench.p95() == pytest.approx(0.0204, rel=0.01)
     assert bench.p95(0) == pytest.approx(CHEAP * math.exp(0.1645), rel=0.01)
+
+
+def test_decisions_that_wait_for_queues_from_before_prove_nothing() -> None:
+    bench = Bench()
+    bench.proven.configured(1, bench.now)
+    bench.decide(0.080, 5)
+    bench.decide(0.020, 4)
+    assert bench.p95() == pytest.approx(0.0204, rel=0.01)
 
 
 def test_the_longest_of_few_counts_and_of_many_the_second_longest() -> None:

@@ -10,7 +10,13 @@ from hand_made_units import BEGIN_NS, MS, unit
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mmedge_ros.data_types import CAMERA, NS_PER_S
+from mmedge_ros.data_types import (
+    CAMERA,
+    NS_PER_S,
+    Configuration,
+    ModalityConfiguration,
+    UnitOutcome,
+)
 from mmedge_ros.pipeline.overload_pace import OverloadPace
 from mmedge_ros.pipeline.unit_intake import UnitIntake
 
@@ -83,6 +89,54 @@ def test_what_is_passed_over_is_counted_and_announced_as_dropped() -> None:
     assert intake.received == 300
     # One may be in work and one may wait at the end.
     assert 0 <= intake.received - intake.dropped - len(done) <= 2
+
+
+def overloaded(configuration: Configuration) -> UnitIntake:
+    """An intake whose encoder cannot keep up, after two seconds under a configuration."""
+    intake = UnitIntake(CAMERA)
+    intake.control.schedule.add(configuration)
+    encoded(lambda _: 107.0, 2, intake)
+    return intake
+
+
+def camera(level: str, reuse: int = 1, effective_from_ns: int = 0) -> Configuration:
+    part = ModalityConfiguration(CAMERA, 0.0, level, reuse=reuse)
+    return Configuration(1 if effective_from_ns == 0 else 2, effective_from_ns, (part,))
+
+
+def test_of_what_is_passed_over_it_is_told_that_it_arrived() -> None:
+    intake, passed_over = overloaded(camera('large')), 0
+    for number in range(60, 90):
+        receipts = intake.offer(unit(PERIOD * number, sequence=number))
+        own = [r.outcome for r in receipts if r.sequence == number]
+        assert own[0] == UnitOutcome.RECEIVED
+        passed_over += own[1:] == [UnitOutcome.DROPPED]
+        while intake.take():
+            pass
+    assert passed_over > 5
+
+
+def test_another_level_is_given_all_units_at_once() -> None:
+    intake = overloaded(camera('large'))
+    intake.control.schedule.add(camera('small', effective_from_ns=BEGIN_NS + 2000 * MS))
+    dropped = intake.dropped
+    for number in range(61, 91):
+        intake.offer(unit(PERIOD * number, sequence=number))
+        while intake.take():
+            pass
+    assert intake.dropped <= dropped + 1  # what still waited
+
+
+def test_with_reuse_no_rate_breaks_the_grid_of_encoded_pictures() -> None:
+    intake = overloaded(camera('large', reuse=3))
+    while intake.take():
+        pass
+    dropped = intake.dropped
+    for number in range(60, 90):
+        intake.offer(unit(PERIOD * number, sequence=number))
+        while intake.take():
+            pass
+    assert intake.dropped == dropped
 
 
 def test_when_the_clock_is_set_back_all_units_pass() -> None:

@@ -107,7 +107,7 @@ def test_ours_gives_up_levels_where_the_processor_is_taken_away(
         return made.schedule.decisions[-1].configuration.of(CAMERA).level
 
     assert last_level('ours', 1.0) == 'large'
-    assert last_level('ours', 0.3) == 'small'
+    assert last_level('ours_without_reuse', 0.3) == 'small'
     assert last_level('ours_without_calibration', 0.3) == 'large'
     assert last_level('pipelined_max', 0.3) == 'large'
     assert last_level('pipelined_min', 1.0) == 'small'
