@@ -50,8 +50,8 @@ _LEAST_SPREAD = 0.01
 _CAPACITY = 2
 # A queue is taken to have been growing for so long under overload, s.
 OVERLOAD = 1.0
-# Where arrivals are unknown, the last encoded of several units comes earlier than assumed with this
-# probability, if all phases are equally likely.
+# Where arrivals are unknown, the last encoded of several units comes earlier than assumed with
+# this probability, if all phases are equally likely.
 _LIKELY = 0.95
 # Arrivals are looked at so often, s, and the worst of so many looks counts: where stamps jitter
 # about the end of a slot, now one picture is encoded and now its neighbour.
@@ -248,10 +248,10 @@ class FactorisedLatency:
 
 
 def _unknown_phase(options: ModalityOptions, stride: float) -> FloatArray:
-    """Return (rates x levels x reuse) how long before a window's end the last unit likely comes, s.
+    """Return how long before a window's end the last encoded unit likely comes, s.
 
-    Without reuse the worst: some window has such a one soon. A picture in several is encoded on a
-    grid that keeps its phase to the windows.
+    (rates x levels x reuse). Without reuse the worst is taken: some window has such a one soon.
+    With it pictures are encoded on a grid that keeps its phase to the windows.
     """
     between = [
         0.0 if reuse == 1 else min(reuse / rate, stride)

@@ -13,7 +13,6 @@ from dataclasses import replace
 import numpy as np
 
 from mmedge_ros.data_types import (
-    NS_PER_S,
     Box,
     Detection,
     FloatArray,
