@@ -50,8 +50,8 @@ def drift(
         from mmedge_ros.encoding import EncodingError
         from mmedge_ros.encoding.bundle.default_model import default_detector
         from mmedge_ros.encoding.usual_pictures import read_usual_pictures
-        from mmedge_ros.lab.bench.drift_bench import AS_IT_IS, CHANGES, is_by_day, run_drift_bench
-        from mmedge_ros.lab.evaluation.picture_seconds import same
+        from mmedge_ros.lab.bench.drift_bench import AS_IT_IS, CHANGES, run_drift_bench
+        from mmedge_ros.lab.evaluation.picture_seconds import is_by_day, same
         from mmedge_ros.lab.reporting.report_files import require_writable, write_files
         from mmedge_ros.lab.training.detector_evaluation import accuracy_facts, evaluate_detector
         from mmedge_ros.lab.training.flight_pictures import flights_in
@@ -90,8 +90,7 @@ def drift(
 
 def _print(report: dict[str, Any]) -> None:
     table = new_table(
-        f'{report["flights"]} flights of {report["seconds"]} s in all; changed ones are repeated '
-        'for a minute',
+        f'{report["flights"]} flights of {report["seconds"]} s, repeated for a minute',
         'noticed by',
         'pictures',
         'flights',

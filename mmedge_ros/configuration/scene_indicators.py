@@ -51,7 +51,11 @@ class SceneIndicators:
 
     def take_appearance(self, appearance: Appearance) -> None:
         """Take how the newest picture looks."""
-        self.now = self.now._replace(**appearance._asdict())
+        self.now = self.now._replace(
+            brightness=appearance.brightness,
+            contrast=appearance.contrast,
+            sharpness=appearance.sharpness,
+        )
 
     def take_returns(self, returns: NDArray[np.float32]) -> None:
         """Take the returns (N, 5) of the newest scan."""

@@ -1,7 +1,7 @@
 """Notices pictures that are unlike those of the calibration flights: fog, a dirty lens, flicker.
 
-A network that has never seen such pictures misses people without a word. What is compared costs
-nothing more: brightness, contrast and sharpness, which the encoder tells of each picture. Seconds
+A network that has never seen such pictures misses people without a word. What is compared is
+how the encoder says that each picture looks: brightness, contrast and sharpness. Seconds
 are compared, not pictures: a shadow or a turn makes a few of them odd. Their excess over what
 is usual is summed up (CUSUM, Page, 1954), so that small ones that last count as large ones do.
 """
@@ -18,11 +18,10 @@ from mmedge_ros.data_types import NS_PER_S, Appearance, FloatArray
 from mmedge_ros.encoding.usual_pictures import (
     DISTANCE,
     FLICKER,
-    PALENESS,
+    VEIL,
     Bounds,
     UsualPictures,
     logs_of,
-    paleness,
 )
 
 # A clock that steps back by more than a late picture does begins anew.
@@ -31,6 +30,8 @@ _LATE = 2
 _DEGREE = 2
 _FEWEST_FOR_FLICKER = 5
 _MOST_PICTURES = 1000
+# Of a picture its thirds need not be known.
+_WHOLE = 3
 # A second counts as so many limits at most: nothing is known by one second alone.
 _MOST_EXCESS = 1.5
 # An alarm ends at the latest after so many usual seconds for each that it took to come.
@@ -39,7 +40,7 @@ _BEGIN = "pictures are unlike the calibration flights'"
 
 
 class Second(NamedTuple):
-    """One second of pictures: ``look`` (3,) as `Appearance`, and how much brightness flickers.
+    """One second of pictures: ``look`` (12,) as `Appearance`, and how much brightness flickers.
 
     ``flicker`` is the deviation of the logarithm from a parabola; NaN for too few pictures.
     """
@@ -66,11 +67,10 @@ def _flicker(stamps_ns: list[int], brightness: FloatArray) -> float:
 
 def values_of(second: Second, usual: UsualPictures) -> dict[str, float]:
     """Return what of a second is compared with bounds."""
-    return {
-        DISTANCE: usual.distance(second.look),
-        PALENESS: paleness(second.look),
-        FLICKER: second.flicker,
-    }
+    values = {DISTANCE: usual.distance(second.look), FLICKER: second.flicker}
+    if usual.veil is not None:
+        values[VEIL] = usual.veil.probability(second.look)
+    return values
 
 
 @dataclass
@@ -115,7 +115,7 @@ class PictureDrift:
 
     def take(self, stamp_ns: int, appearance: Appearance) -> None:
         """Take a picture; one that was measured before the present second comes too late."""
-        if not all(map(math.isfinite, appearance)):
+        if not all(map(math.isfinite, appearance[:_WHOLE])):
             return
         number = stamp_ns // NS_PER_S
         if number != self._number:
@@ -143,8 +143,10 @@ class PictureDrift:
             self.words = ()
 
     def _what(self, name: str, second: Second) -> str:
-        if name != FLICKER:
+        if name == DISTANCE:
             return self.usual.difference(second.look)
+        if name == VEIL:
+            return 'they look as behind fog, haze or a dirty lens'
         usually = 100.0 * self.usual.bounds[FLICKER].limit
         return (
             f'brightness flickers by {100.0 * second.flicker:.0f} %, usually by less than '

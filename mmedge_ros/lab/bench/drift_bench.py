@@ -1,13 +1,14 @@
 """How soon pictures that are unlike the calibration flights' are noticed, and how often in vain.
 
-Flights by day are changed as lamps or fog would, and repeated for a minute; the others, and the
-same as they are, must be without an alarm. Rivals are fitted to the same calibration flights by
-the same rule, and summed up in the same way.
+Flights are repeated for a minute. Those by day are changed as lamps or fog would; the others, and
+the same as they are, must be without an alarm. Rivals are fitted to the same calibration flights
+by the same rule, and summed up in the same way.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,8 +16,8 @@ import numpy as np
 
 from mmedge_ros.data_types import FloatArray
 from mmedge_ros.encoding.bundle.model_bundle import open_detector
-from mmedge_ros.encoding.picture_drift import Excess
-from mmedge_ros.encoding.usual_pictures import VALUES, Bounds, UsualPictures, logs_of, paleness
+from mmedge_ros.encoding.picture_drift import Excess, values_of
+from mmedge_ros.encoding.usual_pictures import Bounds, UsualPictures, logs_of
 from mmedge_ros.lab.evaluation import EvaluationError
 from mmedge_ros.lab.evaluation.picture_seconds import (
     Look,
@@ -26,16 +27,15 @@ from mmedge_ros.lab.evaluation.picture_seconds import (
     flight_seconds,
     fog,
     haze,
+    is_by_day,
     repeated,
     same,
 )
-from mmedge_ros.lab.simulation.flight_folder import read_description
 from mmedge_ros.sensing.camera.image import Picture
 
 OURS = 'what flies'
 # s. An alarm must come within it.
 IN_TIME = 20
-_DAY = '_day_'
 CHANGES = {
     'flicker of 5 %': flicker(0.05),
     'flicker of 10 %': flicker(0.1),
@@ -90,20 +90,19 @@ def run_drift_bench(
     return drift_report([ours(usual), *rivals(fitted, look is not None)], judged)
 
 
-def is_by_day(flight: Path) -> bool:
-    """Whether it is a simulated flight by day."""
-    made = read_description(flight)
-    return made is not None and _DAY in made.scenario
-
-
 def ours(usual: UsualPictures) -> Method:
     """Return what flies."""
-    values = (
-        lambda seen: usual.distance(seen.second.look),
-        lambda seen: paleness(seen.second.look),
-        lambda seen: seen.second.flicker,
-    )
-    return Method(OURS, values, tuple(usual.bounds[name] for name in VALUES))
+    values = tuple(partial(_value_of, name, usual) for name in usual.bounds)
+    return Method(OURS, values, tuple(usual.bounds.values()))
+
+
+def _value_of(name: str, usual: UsualPictures, seen: SeenSecond) -> float:
+    return values_of(seen.second, usual)[name]
+
+
+def _paleness(seen: SeenSecond) -> float:
+    brightness, contrast = seen.second.look[:2]
+    return float(brightness) / max(float(contrast), 1e-3)
 
 
 def rivals(fitted: Sequence[FlightSeconds], has_vectors: bool) -> list[Method]:
@@ -114,9 +113,9 @@ def rivals(fitted: Sequence[FlightSeconds], has_vectors: bool) -> list[Method]:
     everything = [seen for flight in seconds for seen in flight]
     values: dict[str, Value] = {
         'contrast': lambda seen: 1.0 / max(float(seen.second.look[1]), 1e-3),
-        'paleness': lambda seen: paleness(seen.second.look),
+        'paleness': _paleness,
         'Mahalanobis of brightness, contrast, sharpness': _mahalanobis(
-            everything, lambda seen: logs_of(seen.second.look)
+            everything, lambda seen: logs_of(seen.second.look[:3])
         ),
     }
     if has_vectors:
@@ -198,7 +197,7 @@ def drift_report(methods: Sequence[Method], judged: Sequence[FlightSeconds]) -> 
 
 def _rows(method: Method, judged: Sequence[FlightSeconds]) -> list[dict[str, Any]]:
     rows = []
-    normal = {flight.name: flight.by_change[AS_IT_IS] for flight in judged}
+    normal = {flight.name: repeated(flight.by_change[AS_IT_IS]) for flight in judged}
     alarms = {name: alarm_after(method, seconds) for name, seconds in normal.items()}
     shares = [nearest_to_alarm(method, seconds) for seconds in normal.values()]
     rows.append(

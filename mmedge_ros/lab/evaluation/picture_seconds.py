@@ -15,12 +15,16 @@ from mmedge_ros.encoding.picture_drift import Excess, Second, second_of
 from mmedge_ros.encoding.unit_encoder import appearance_of
 from mmedge_ros.encoding.usual_pictures import Bounds, UsualPictures
 from mmedge_ros.lab.evaluation.timed_pictures import recorded_pictures
+from mmedge_ros.lab.simulation.flight_folder import read_description
 from mmedge_ros.replay.recording import Recording
 from mmedge_ros.sensing.camera.image import Picture
 
 T = TypeVar('T')
 
 FLICKER_HZ = 3.7
+_DAY = '_day_'
+# Columns that distances are measured in.
+_WHOLE = 3
 # How bright fog by day is, of white.
 _FOG = 0.7
 _WHITE = 255.0
@@ -110,23 +114,33 @@ def changed(picture: Picture, change: Change, at: float) -> Picture:
     return np.asarray(cv2.LUT(picture, levels), np.uint8)
 
 
+def is_by_day(flight: Path) -> bool:
+    """Whether it is a simulated flight by day."""
+    made = read_description(flight)
+    return made is not None and _DAY in made.scenario
+
+
 def left_out_distances(flights: Sequence[FloatArray]) -> list[FloatArray]:
     """Return how far the seconds (N, 3) of each flight are from those of all others."""
     distances = []
     for number, seconds in enumerate(flights):
         others = np.concatenate([*flights[:number], *flights[number + 1 :]])
-        usual = UsualPictures(others, {})
+        usual = UsualPictures(others[:, :_WHOLE], {})
         distances.append(np.array([usual.distance(second) for second in seconds]))
     return distances
 
 
-def fitted_bounds(flights: Sequence[FloatArray]) -> Bounds:
+def fitted_bounds(
+    flights: Sequence[FloatArray], limit: float | None = None, spared: int = 0
+) -> Bounds:
     """Return the bounds of a value by what it is in the seconds of calibration flights.
 
-    The limit is the largest mean of a flight, so that no flight drifts for good; the alarm half as
-    much again as any flight sums up that is repeated for a minute.
+    Without a limit it is the largest mean of a flight, so that no flight drifts for good; the
+    alarm is half as much again as any flight sums up that is repeated for a minute, but for so
+    many flights as are ``spared``.
     """
-    limit = max(_LEAST_LIMIT, *(float(np.nanmean(values)) for values in flights))
+    if limit is None:
+        limit = max(_LEAST_LIMIT, *(float(np.nanmean(values)) for values in flights))
     peaks = []
     for values in flights:
         excess, peak = Excess(Bounds(limit, _UNBOUNDED)), 0.0
@@ -134,16 +148,16 @@ def fitted_bounds(flights: Sequence[FloatArray]) -> Bounds:
             excess.take(value)
             peak = max(peak, excess.sum)
         peaks.append(peak)
-    return Bounds(limit, max(_MARGIN * max(peaks), _LEAST_ALARM))
+    return Bounds(limit, max(_MARGIN * sorted(peaks)[-1 - spared], _LEAST_ALARM))
 
 
 def repeated(values: Sequence[T]) -> list[T]:
     """Return values of seconds, again and again up to a minute."""
-    times = max(-(-REPEATED // len(values)), 1)
+    times = max(-(-REPEATED // max(len(values), 1)), 1)
     return (list(values) * times)[: max(REPEATED, len(values))]
 
 
 def appearances(seconds: Sequence[SeenSecond]) -> FloatArray:
-    """Return (N, 3) brightness, contrast and sharpness of seconds."""
+    """Return the looks (N, 12) of seconds."""
     looks = [seen.second.look for seen in seconds]
     return np.array(looks, np.float64).reshape(-1, len(Appearance._fields))

@@ -10,10 +10,9 @@ import numpy as np
 from mmedge_ros.encoding.usual_pictures import (
     DISTANCE,
     FLICKER,
-    PALENESS,
     PICTURES_FILE,
+    VEIL,
     UsualPictures,
-    paleness,
     usual_pictures_text,
 )
 from mmedge_ros.lab.evaluation.picture_seconds import (
@@ -21,14 +20,22 @@ from mmedge_ros.lab.evaluation.picture_seconds import (
     appearances,
     fitted_bounds,
     flight_seconds,
+    is_by_day,
     left_out_distances,
     same,
 )
 from mmedge_ros.lab.reporting.report_files import write_files
 from mmedge_ros.lab.training import TrainingError
+from mmedge_ros.lab.training.veil_fit import can_be_fitted, fitted_veil, left_out_veils
 
 # Of fewer it is not known what is usual.
 _FEWEST_FLIGHTS = 10
+# More probable behind a veil than not.
+_EVEN = 0.5
+# So rarely a flight looks veiled to those without it, as the densest fog does.
+_ONE_IN = 100
+# Columns of the file.
+_WHOLE = 3
 
 
 def fit_pictures(
@@ -42,16 +49,21 @@ def fit_pictures(
     :raises TrainingError: if there are too few flights with pictures
     :raises ReplayError: if a flight cannot be read
     """
-    looked = []
+    looked, by_day = [], []
     for number, flight in enumerate(flights):
         if on_progress:
             on_progress(number / len(flights), flight.name)
-        looked.append(flight_seconds(flight, {'': same}, every)[''])
-    return fitted_pictures([seconds for seconds in looked if seconds])
+        seconds = flight_seconds(flight, {'': same}, every)['']
+        if seconds:
+            looked.append(seconds)
+            by_day.append(is_by_day(flight))
+    return fitted_pictures(looked, by_day)
 
 
-def fitted_pictures(flights: Sequence[Sequence[SeenSecond]]) -> UsualPictures:
-    """Fit what is usual to the seconds of flights.
+def fitted_pictures(
+    flights: Sequence[Sequence[SeenSecond]], by_day: Sequence[bool]
+) -> UsualPictures:
+    """Fit what is usual to the seconds of flights, those ``by_day`` also behind veils.
 
     :raises TrainingError: if there are too few
     """
@@ -68,12 +80,14 @@ def fitted_pictures(flights: Sequence[Sequence[SeenSecond]]) -> UsualPictures:
         )
     bounds = {
         DISTANCE: fitted_bounds(left_out_distances(looks)),
-        PALENESS: fitted_bounds(
-            [np.array([paleness(look) for look in flight]) for flight in looks]
-        ),
         FLICKER: fitted_bounds(flickering),
     }
-    return UsualPictures(np.concatenate(looks), bounds)
+    veil = None
+    if can_be_fitted(looks, by_day):
+        veil = fitted_veil(looks, by_day)
+        spared = len(looks) // _ONE_IN
+        bounds[VEIL] = fitted_bounds(left_out_veils(looks, by_day), _EVEN, spared)
+    return UsualPictures(np.concatenate(looks)[:, :_WHOLE], bounds, veil)
 
 
 def write_pictures(bundle: Path, usual: UsualPictures, flights: int) -> None:

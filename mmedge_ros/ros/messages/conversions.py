@@ -21,6 +21,9 @@ from mmedge_ros.power.power_policy import PowerState
 
 # What the package's own encoders stay far below, or are set up to.
 _MOST_DETECTIONS, _MOST_RETURNS = 300, 10_000
+# Values of a picture as a whole, and with those of its thirds. Small pictures have none of these.
+_WHOLE = 3
+_APPEARANCES = (_WHOLE, len(core.Appearance._fields))
 
 
 def to_time(ns: int) -> Time:
@@ -114,9 +117,8 @@ def to_features(features: core.UnitFeatures) -> msg.UnitFeatures:
 def appearance_of_message(message: msg.UnitFeatures) -> core.Appearance:
     """Return how a picture looks; NaN where the message does not say, or says something else."""
     values = [float(value) for value in message.appearance]
-    if len(values) != len(core.Appearance._fields) or not all(map(math.isfinite, values)):
-        return core.Appearance()
-    return core.Appearance(*values)
+    is_known = len(values) in _APPEARANCES and all(map(math.isfinite, values[:_WHOLE]))
+    return core.Appearance(*values) if is_known else core.Appearance()
 
 
 def from_features(message: msg.UnitFeatures) -> core.UnitFeatures:
