@@ -289,12 +289,14 @@ class HeldLevels(OpenedLevels[Network]):
 class HeldLevel(NamedTuple):
     """In flight one level is held at a time: this one first, on this device.
 
-    ``precisions`` of levels are shown; those not named are in full precision.
+    ``precisions`` of levels are shown; those not named are in full precision. ``sends_grids``:
+    something beyond the encoder fuses them.
     """
 
     level: str = ''
     device: str = CPU
     precisions: Mapping[str, str] = {}
+    sends_grids: bool = True
 
 
 def levels_of(

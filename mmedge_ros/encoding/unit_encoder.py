@@ -22,6 +22,7 @@ from mmedge_ros.data_types import (
 )
 from mmedge_ros.encoding.bricks import BrickStatus
 from mmedge_ros.encoding.bundle.model_bundle import (
+    can_fuse,
     level_precisions,
     model_levels,
     open_detector,
@@ -97,7 +98,7 @@ class CameraEncoder:
     """Detects people in pictures.
 
     Networks are opened at their first use, or in flight one at a time (`OpenedLevels`,
-    `HeldLevels`).
+    `HeldLevels`); in flight grids that nothing fuses, 150 kB each, are not passed on.
     With ``reuse`` in the configuration it encodes some pictures only, and follows what it
     remembers in the others (`ObjectMemory`). ``recogniser`` says more of tracked objects, from
     the pictures encoded last; None where none is wanted.
@@ -128,6 +129,7 @@ class CameraEncoder:
         self.problems: Counter[str] = Counter()
         self._networks = levels_of(open_level, levels, default, CAMERA, Detector.warm_up, held)
         self._device = (held or HeldLevel()).device
+        self._sends_grids = (held or HeldLevel()).sends_grids
         self._memory = ObjectMemory()
 
     @classmethod
@@ -161,7 +163,7 @@ class CameraEncoder:
             levels,
             default,
             open_track_recogniser(path, recogniser or RecogniserParameters(), chosen.threads),
-            held and held._replace(precisions=level_precisions(path)),
+            held and held._replace(precisions=level_precisions(path), sends_grids=can_fuse(path)),
             chosen.labels if remembers else None,
         )
 
@@ -223,7 +225,8 @@ class CameraEncoder:
                     unit.frame_id,
                 )
             )
-        return {'detections': detections, 'embedding': output.embedding, 'grid': output.grid}
+        grid = output.grid if self._sends_grids else _NO_GRID
+        return {'detections': detections, 'embedding': output.embedding, 'grid': grid}
 
     def bricks(self) -> list[BrickStatus]:
         """Return what the networks do, in flight."""

@@ -28,6 +28,7 @@ from mmedge_ros.data_types import (
 from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.bundle.weights import sha256_of
 from mmedge_ros.encoding.detector import DetectorOutput, DetectorParameters, Image
+from mmedge_ros.encoding.opened_levels import HeldLevel
 from mmedge_ros.encoding.unit_encoder import (
     CameraEncoder,
     RadarEncoder,
@@ -37,6 +38,7 @@ from mmedge_ros.encoding.unit_encoder import (
 from mmedge_ros.sensing import SensingError
 from mmedge_ros.sensing.radar.filter import RadarLimits
 
+ROOT = Path(__file__).resolve().parents[2]
 FOUND = DetectorOutput(
     (Detection(Box(1, 2, 3, 4), 0.5, 'person'),),
     np.array([1, 2], np.float32),
@@ -132,6 +134,23 @@ def test_a_camera_unit_keeps_its_identity_and_gets_what_the_detector_found() -> 
     assert features.grid is FOUND.grid
     assert features.returns.shape == (0, 5)
     np.testing.assert_array_equal(levels.detectors['large', 'cuda'].pictures[0], PICTURE)
+
+
+@pytest.mark.parametrize(
+    ('bundle', 'held', 'has_grid'),
+    [
+        ('flight_people', HeldLevel('small'), False),
+        ('flight_people', None, True),
+        ('fused_people', HeldLevel('small'), True),
+    ],
+    ids=['in flight with none', 'outside a flight', 'in flight with such a network'],
+)
+def test_grids_are_sent_in_flight_only_where_the_bundle_has_networks_that_fuse_them(
+    bundle: str, held: HeldLevel | None, has_grid: bool
+) -> None:
+    encoder = CameraEncoder.from_path(ROOT / 'models' / bundle, held=held)
+    small = ModalityConfiguration(CAMERA, 0.0, 'small')
+    assert bool(encoder.encode(camera_unit(PICTURE), small, 0).grid.size) is has_grid
 
 
 def test_a_compressed_picture_is_decoded() -> None:

@@ -237,6 +237,14 @@ def level_precisions(path: Path, modality: str = CAMERA) -> dict[str, str]:
     return {level: joint_precision(files) for level, files in levels.stages.items()}
 
 
+def can_fuse(path: Path) -> bool:
+    """Whether this is a bundle with networks that fuse the grids of its encoders.
+
+    :raises EncodingError: if the manifest cannot be read
+    """
+    return is_bundle(path) and load_bundle(path).has_fusion
+
+
 def domain_warning(path: Path, source_is_simulated: bool) -> str:
     """Return a sentence if a detector has only ever seen simulated pictures and these are real.
 
