@@ -84,6 +84,7 @@ case "$1 $2" in
     fi
     shift 2
     printf '%s\n' "$@" "cwd=$PWD"
+    [[ -z ${SHOW_BLOCKED-} ]] || grep SigBlk /proc/$$/status
     env | grep -E '^(LD_LIBRARY_PATH|PYTHONPATH|_ROS|ROS_DISTRO|RMW|AMENT|FAST)' | sort
     ;;
 esac
@@ -193,7 +194,7 @@ def test_a_fresh_clone_is_set_up_and_only_the_result_is_on_standard_output(
 ) -> None:
     done = checkout.run('replay', 'a bag')
     assert done.returncode == 0
-    assert done.stdout.splitlines()[:3] == ['mmedge_ros.commands.main', 'replay', 'a bag']
+    assert done.stdout.splitlines()[:3] == ['mmedge_ros.commands.start', 'replay', 'a bag']
     assert 'mmedge: installing ROS 2' in done.stderr
     assert kinds(checkout.notes()) == ['venv', *PIP, *BUILD]
     assert not (checkout.root / 'list of links').exists()
@@ -283,13 +284,23 @@ def test_of_two_started_at_once_one_sets_up_and_the_other_waits(
     assert kinds(checkout.notes()) == ['venv', *PIP, *BUILD]
 
 
+def test_an_interrupt_waits_until_python_has_started_and_can_answer_it(ready: Checkout) -> None:
+    done = ready.run('up', SHOW_BLOCKED='yes')
+    blocked = int(done.stdout.partition('SigBlk:')[2].split()[0], 16)
+    assert blocked >> (signal.SIGINT - 1) & 1
+    without = '#!/bin/bash\n[[ $1 != --block-signal=INT ]] && exec /usr/bin/env "$@"\n'
+    (ready.tools / 'env').unlink()
+    ready.add_tool('env', without)
+    assert ready.run('up').stdout.splitlines()[0] == 'mmedge_ros.commands.start'
+
+
 @pytest.mark.parametrize('code', ['0', '1'], ids=['well', 'badly'])
 def test_the_demos_flight_is_simulated_during_the_setup_however_that_ends(
     checkout: Checkout, code: str
 ) -> None:
     done = checkout.run('demo', '--seconds', '5', FLIGHT_EXIT=code)
     assert done.returncode == 0
-    assert done.stdout.splitlines()[:4] == ['mmedge_ros.commands.main', 'demo', '--seconds', '5']
+    assert done.stdout.splitlines()[:4] == ['mmedge_ros.commands.start', 'demo', '--seconds', '5']
     log = checkout.root / '.venv/demo-flight.log'
     assert log.read_text().splitlines() == [
         'flight: demo --seconds 5 --flight-only',
@@ -474,7 +485,7 @@ class TestAarch64:
     ) -> None:
         done = board.run('replay', 'a bag')
         assert done.stdout.splitlines() == [
-            *('mmedge_ros.commands.main', 'replay', 'a bag', f'cwd={board.root}'),
+            *('mmedge_ros.commands.start', 'replay', 'a bag', f'cwd={board.root}'),
             f'PYTHONPATH={board.root}',
         ]
         assert 'demo, up, record, profile and replay --live need ROS 2' in done.stderr

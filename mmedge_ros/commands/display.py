@@ -9,6 +9,7 @@ from types import TracebackType
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
+from mmedge_ros.commands import stopping
 from mmedge_ros.data_types import CAMERA, NS_PER_S, Decision
 
 console = Console(stderr=True, highlight=False)
@@ -77,6 +78,7 @@ class StatusLine:
 
     def advance(self, share: float | None, state: str = '') -> None:
         """Show the share done (0..1, None without an end) and what there is to say of it."""
+        stopping.check()
         if not self._plain:
             if share is not None:
                 done = f'{100 * share:>3.0f} %'

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import inspect
-import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
+from mmedge_ros.commands import stopping
 from mmedge_ros.commands.ask import ask
 from mmedge_ros.commands.bench import bench_app
 from mmedge_ros.commands.calibrate import calibrate
@@ -267,34 +267,20 @@ for panel, commands in PANELS.items():
                 info.help = _help(info.callback)
 
 
-class _Stopped(SystemExit):
-    """Unwinds the stack, so that nothing is left running, and ends with a shell's exit code."""
-
-
-_received: list[int] = []
-
-
-def _stop(number: int, _: object) -> NoReturn:
-    _received.append(number)
-    raise _Stopped(128 + number)
-
-
 def main() -> None:
     """Run the command line."""
-    # Also Ctrl-C: started with & from a script, Python would ignore it.
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, _stop)
+    stopping.catch_signals()
     try:
         arguments, hints = respelled(sys.argv[1:])
         for hint in hints:
             say(f'note: {hint}')
         app(arguments, prog_name='mmedge')
     except BaseException as err:
-        if not _received:
+        if not stopping.received:
             raise
         # Unwound in the middle of something, the stack may end in another error than ours.
         say('stopped')
-        raise _Stopped(128 + _received[0]) from err
+        raise stopping.Stopped(128 + stopping.received[0]) from err
 
 
 if __name__ == '__main__':

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
+import signal
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pytest
 from rich.console import Console
 
+from mmedge_ros.commands import stopping
 from mmedge_ros.commands.display import StatusLine, one_line
 from mmedge_ros.data_types import Decision
 
@@ -26,6 +30,28 @@ class Clock:
 
     def monotonic(self) -> float:
         return self.now
+
+
+@pytest.fixture
+def _signals(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(stopping, 'received', [])
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = {number: signal.getsignal(number) for number in numbers}
+    stopping.catch_signals()
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+@pytest.mark.usefixtures('_signals')
+def test_an_interrupt_that_a_library_swallowed_stops_a_command_that_goes_on() -> None:
+    line = StatusLine('up')
+    line.advance(None)
+    with contextlib.suppress(BaseException):
+        signal.raise_signal(signal.SIGINT)
+    with pytest.raises(SystemExit) as stopped:
+        line.advance(None)
+    assert stopped.value.code == 128 + signal.SIGINT
 
 
 def test_a_foreign_text_cannot_command_the_terminal() -> None:

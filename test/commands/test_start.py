@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import inspect
+import os
 import re
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated, Optional
 
@@ -14,8 +19,53 @@ from mmedge_ros.commands.options import argument, option
 from mmedge_ros.commands.start import LEAST_VERSIONS, main, old_libraries
 
 ROOT = Path(__file__).resolve().parents[2]
+STOPPED = (128 + signal.SIGINT, '', 'stopped\n')
+INTERRUPTED_IMPORT = """
+import os, signal, sys
+from mmedge_ros.commands.start import main
+class Finder:
+    def find_spec(self, name, *_):
+        if name == 'typer':
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Finder())
+main()
+"""
 
 
+@pytest.fixture
+def _handler() -> Iterator[None]:
+    before = signal.getsignal(signal.SIGINT)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def interrupted(*arguments: str, before: Callable[[], None]) -> tuple[int, str, str]:
+    done = subprocess.run(
+        [sys.executable, *arguments],
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+        cwd=ROOT,
+        preexec_fn=before,
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_an_interrupt_from_before_the_interpreter_was_there_ends_it_without_a_traceback() -> None:
+    def interrupt() -> None:
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        os.kill(os.getpid(), signal.SIGINT)
+
+    arguments = ('-m', 'mmedge_ros.commands.start', '--version')
+    assert interrupted(*arguments, before=interrupt) == STOPPED
+
+
+def test_an_interrupt_in_the_middle_of_an_import_ends_it_without_a_traceback() -> None:
+    assert interrupted('-c', INTERRUPTED_IMPORT, before=lambda: None) == STOPPED
+
+
+@pytest.mark.usefixtures('_handler')
 def test_libraries_that_are_too_old_are_named_with_what_brings_newer_ones(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -11,8 +11,9 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import psutil
@@ -24,6 +25,7 @@ from mmedge_ros.ros.graph.middleware_files import left_behind, remove_unused, se
 from mmedge_ros.ros.node_main import NOT_MADE, PARENT_VARIABLE
 from mmedge_ros.transport.shared_segment import remove_leftovers
 
+_STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 # Together less than the 3 s in which everything must be gone.
 _GRACE = ((signal.SIGINT, 1.5), (signal.SIGTERM, 0.5), (signal.SIGKILL, 0.5))
 _LAST_PATIENCE = 0.5
@@ -191,9 +193,9 @@ class ProcessGroup:
         environment[heartbeat.VARIABLE] = str(pipe)
         os.set_blocking(pipe, False)
         try:
-            with self.log_of(name).open('ab') as log:
+            with self.log_of(name).open('ab') as log, _put_off():
                 # A session of its own: Ctrl-C reaches us alone, and we stop them in order.
-                process = subprocess.Popen(
+                self._running[name] = process = subprocess.Popen(
                     command,
                     stdin=subprocess.DEVNULL,
                     stdout=log,
@@ -207,7 +209,6 @@ class ProcessGroup:
             raise
         finally:
             os.close(pipe)
-        self._running[name] = process
         self._watches[name] = HangWatch(source, lambda: activity_of(process.pid))
 
     def _measure(self, pid: int) -> None:
@@ -220,6 +221,27 @@ class ProcessGroup:
             return
         _, peak = self._usage.get(pid, (0.0, 0.0))
         self._usage[pid] = (times.user + times.system, max(peak, memory))
+
+
+@contextlib.contextmanager
+def _put_off() -> Iterator[None]:
+    """Let signals that stop the command wait: a process that was just made must not get lost."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # handlers run in the main thread alone
+        return
+    received: list[int] = []
+    before = {number: signal.getsignal(number) for number in _STOPS}
+    for number, handler in before.items():
+        if callable(handler):
+            signal.signal(number, lambda number, _: received.append(number))
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            if callable(handler):
+                signal.signal(number, handler)
+        if received:
+            signal.raise_signal(received[0])
 
 
 def _end_all(processes: Sequence[subprocess.Popen[bytes]], number: int, patience: float) -> None:

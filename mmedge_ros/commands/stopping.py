@@ -1,0 +1,29 @@
+"""How a signal ends a command: the stack is unwound, so that nothing is left running."""
+
+from __future__ import annotations
+
+import signal
+from typing import NoReturn
+
+received: list[int] = []
+
+
+class Stopped(SystemExit):
+    """Unwinds the stack, and ends with a shell's exit code."""
+
+
+def catch_signals() -> None:
+    """Let signals stop the command; also Ctrl-C, which Python ignores if started with &."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _stop)
+
+
+def check() -> None:
+    """Stop if a signal has come and got lost: some libraries catch all there is."""
+    if received:
+        raise Stopped(128 + received[0])
+
+
+def _stop(number: int, _: object) -> NoReturn:
+    received.append(number)
+    raise Stopped(128 + number)
