@@ -140,6 +140,8 @@ class VideoReader:
             raise SensingError(f'{self._path}: damaged picture ({brief(error)})') from error
         if not there or picture is None or picture.ndim != 3:
             raise SensingError(f'{self._path}: damaged picture')
+        if self._is_upside_down:
+            picture = cv2.rotate(picture, cv2.ROTATE_180)
         return fitted(np.asarray(picture, np.uint8), self._stored, self.size)
 
     def close(self) -> None:
@@ -163,7 +165,10 @@ class VideoReader:
                 'new.mp4` makes one that it knows'
             )
         self._stored = picture.shape[1], picture.shape[0]
-        self.shown_size = _with_square_pixels(self._stored, self._capture)
+        lies = int(self._capture.get(cv2.CAP_PROP_ORIENTATION_META)) % 360 in _QUARTER_TURNS
+        # OpenCV 4.6, that of Debian 12 and Ubuntu 24.04, turns the other way round.
+        self._is_upside_down = lies and cv2.__version__.startswith('4.6.')
+        self.shown_size = _with_square_pixels(self._stored, self._capture, lies)
         self.size = limited(self.shown_size, longest_side)
         self._count, self._is_waiting = 1, True
 
@@ -336,15 +341,17 @@ def _quiet_decoder() -> Iterator[None]:
         log.setLogLevel(level)
 
 
-def _with_square_pixels(stored: tuple[int, int], capture: Capture) -> tuple[int, int]:
-    """Return the size at which pixels are square, by the container's pixel aspect ratio."""
+def _with_square_pixels(stored: tuple[int, int], capture: Capture, lies: bool) -> tuple[int, int]:
+    """Return the size at which pixels are square, by the container's pixel aspect ratio.
+
+    :param lies: whether the container holds the picture lying on its side
+    """
     across, down = (capture.get(n) for n in (cv2.CAP_PROP_SAR_NUM, cv2.CAP_PROP_SAR_DEN))
     ratio = across / down if across > 0.0 and down > 0.0 else 1.0
     if not 0.1 < ratio < 10.0:
         return stored
-    turn = int(capture.get(cv2.CAP_PROP_ORIENTATION_META)) % 360
     width, height = stored
-    if turn in _QUARTER_TURNS:
+    if lies:
         return width, max(1, round(height * ratio))
     return max(1, round(width * ratio)), height
 

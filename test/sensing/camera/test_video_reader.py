@@ -9,6 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import cv2
+import numpy as np
 import pytest
 from camera_fakes import MS, SECOND, FakeCapture, picture
 from hypothesis import given
@@ -50,8 +51,6 @@ def played(reader: TimedPictures) -> list[tuple[int, Picture]]:
 def test_a_turned_video_of_variable_rate_comes_upright_and_with_its_own_times(
     tmp_path: Path, turn: int
 ) -> None:
-    if turn % 180 and cv2.__version__ < '4.7':
-        pytest.skip('OpenCV 4.6 itself turns such videos upside down; docs/install.md says so')
     path = tmp_path / 'phone.mp4'
     write_mp4(path, [marked(n) for n in range(6)], SECONDS, turn)
     reader = VideoReader(path)
@@ -63,6 +62,20 @@ def test_a_turned_video_of_variable_rate_comes_upright_and_with_its_own_times(
         assert shot[80, 40] == pytest.approx([20 + 30 * number] * 3, abs=4)
         assert shot[8, 6] == pytest.approx([0, 0, 255], abs=8)
     assert not reader.problems
+
+
+@pytest.mark.parametrize(
+    ('version', 'turn', 'is_mended'),
+    [('4.6.0', 90.0, True), ('4.6.0', 180.0, False), ('4.7.0', 90.0, False)],
+)
+def test_what_opencv_4_6_turns_the_wrong_way_is_turned_back(
+    monkeypatch: pytest.MonkeyPatch, version: str, turn: float, is_mended: bool
+) -> None:
+    monkeypatch.setattr(cv2, '__version__', version)
+    fake = FakeCapture([marked(0)])
+    fake.properties[cv2.CAP_PROP_ORIENTATION_META] = turn
+    ((_, shot),) = played(VideoReader(Path(__file__), opened=lambda *_: fake))
+    assert np.array_equal(shot[::-1, ::-1] if is_mended else shot, marked(0))
 
 
 @pytest.mark.parametrize(('turn', 'size'), [(0, (128, 96)), (90, (64, 192))])
