@@ -39,7 +39,7 @@ from mmedge_ros.flight_memory.view_maker import (
     seen_track,
     with_drone,
 )
-from mmedge_ros.pipeline.perception_pipeline import PipelineParameters
+from mmedge_ros.pipeline.pipeline_parameters import PipelineParameters
 from mmedge_ros.records.run_record import RunRecord
 from mmedge_ros.replay.offline_session import OfflineOptions, replay_detector, replay_offline
 from mmedge_ros.replay.recording import Recording

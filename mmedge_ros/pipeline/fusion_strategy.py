@@ -13,12 +13,8 @@ from mmedge_ros.encoding.bundle.model_bundle import ModelBundle, is_bundle, load
 from mmedge_ros.encoding.picture_drift import PictureDrift
 from mmedge_ros.encoding.usual_pictures import read_usual_pictures
 from mmedge_ros.fusion.feature_fusion import FeatureFusion, FusionNetworks
-from mmedge_ros.pipeline.perception_pipeline import (
-    DECISION,
-    FEATURE,
-    PerceptionPipeline,
-    PipelineParameters,
-)
+from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline
+from mmedge_ros.pipeline.pipeline_parameters import DECISION, FEATURE, PipelineParameters
 from mmedge_ros.pipeline.pipeline_parts import MeasurementSource
 from mmedge_ros.skipping.bundle_gate import BundleGate, bundle_gate
 from mmedge_ros.skipping.early_decision import GatedDecision, Gating

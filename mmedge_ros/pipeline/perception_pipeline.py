@@ -6,11 +6,8 @@ It reads no clock: the instant is passed in.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import ClassVar
-
-import numpy as np
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import replace
 
 from mmedge_ros.clock import TimeBudget
 from mmedge_ros.data_types import (
@@ -30,12 +27,11 @@ from mmedge_ros.data_types import (
 )
 from mmedge_ros.encoding.picture_drift import PictureDrift
 from mmedge_ros.fusion import FusionError
-from mmedge_ros.fusion.decision_fusion import DecisionFusionParameters
-from mmedge_ros.fusion.feature_fusion import FeatureFusion, FeatureFusionParameters
-from mmedge_ros.fusion.followed_pictures import FollowedPictures
+from mmedge_ros.fusion.feature_fusion import FeatureFusion
 from mmedge_ros.geometry.camera_turn import view_of
 from mmedge_ros.geometry.sensor_rig import SensorRig
-from mmedge_ros.parameter import group, parameter
+from mmedge_ros.pipeline.fused_pictures import FusedPictures
+from mmedge_ros.pipeline.pipeline_parameters import PipelineParameters
 from mmedge_ros.pipeline.pipeline_parts import (
     EarlyDecision,
     MeasurementSource,
@@ -44,11 +40,9 @@ from mmedge_ros.pipeline.pipeline_parts import (
 from mmedge_ros.pipeline.track_labels import TrackLabels
 from mmedge_ros.pipeline.track_updates import TrackUpdates
 from mmedge_ros.pipeline.unit_tracker import UnitTracker
-from mmedge_ros.pipeline.window_assembler import ClosedWindow, WindowAssembler, WindowParameters
-from mmedge_ros.skipping.early_decision import SceneChangeParameters
-from mmedge_ros.skipping.skip_control import SkipParameters
+from mmedge_ros.pipeline.window_assembler import ClosedWindow, WindowAssembler
 from mmedge_ros.tracking.track import TrackerState
-from mmedge_ros.tracking.tracker import Tracker, TrackerParameters
+from mmedge_ros.tracking.tracker import Tracker
 
 # Only a clock that stands still lets so many units wait for their window.
 _MOST_WAITING = 1000
@@ -58,65 +52,11 @@ _MOST_BEHIND = 16
 _LEFT = {'publishing': 1, 'unit': 2}
 _LEFT_TO_FUSE = {'fusing': 1, 'step': 4}
 _WAKING_NS = 2_000_000
-# A picture that is put off goes without fusion where the newest one in tracks is so old at the end
-# of the window.
-_STALE_NS = 200_000_000
 # Every unit is taken once into each window it belongs to.
 _MOST_OVERLAP = 20
 # Work ahead is not begun this long before a decision may be due: a step takes one to two
 # milliseconds, fusing a picture three to four.
 _STEP_MARGIN_NS = 5_000_000
-_NO_GRID = np.zeros((0, 0, 0), np.float16)
-
-AUTO, DECISION, FEATURE = 'auto', 'decision', 'feature'
-
-
-@dataclass(frozen=True)
-class PipelineParameters:
-    """Everything that shapes a decision."""
-
-    REMOVED: ClassVar[Mapping[str, str]] = {'lag': 'it is fixed at 0.5 s'}
-
-    modalities: tuple[str, ...] = parameter(
-        (CAMERA, RADAR), 'sensors that should be there; a silent one is reported lost'
-    )
-    pairing: float = parameter(
-        0.1, 'a radar scan is fused with the camera unit that follows within this', 's', 0.0, 1.0
-    )
-    # Units that come later than this (s) after newer ones are not used.
-    lag: float = 0.5
-    time_offset: float = parameter(
-        0.0,
-        'how much later stamps of the radar are than those of the camera, as `mmedge calibrate` '
-        'measures it; taken off the later ones: positive off those of the radar, negative off '
-        'those of the camera',
-        's',
-        -0.5,
-        0.5,
-    )
-    strategy: str = parameter(
-        AUTO,
-        'how the sensors are fused: by the networks of the bundle (feature), without any '
-        '(decision), or by the networks where the bundle has them (auto)',
-        choices=(AUTO, DECISION, FEATURE),
-    )
-    updates: bool = parameter(
-        True, 'publish the tracks as each picture completes, too, and not only as windows end'
-    )
-    windows: WindowParameters = group(WindowParameters)
-    features: FeatureFusionParameters = group(FeatureFusionParameters)
-    fusion: DecisionFusionParameters = group(DecisionFusionParameters)
-    tracker: TrackerParameters = group(TrackerParameters)
-
-    skipping: SkipParameters = group(SkipParameters)
-    scene_change: SceneChangeParameters = group(SceneChangeParameters)
-
-    def tracking(self, feature_fusion: bool) -> TrackerParameters:
-        """Return how detections are tracked that come from feature fusion, or from encoders."""
-        if not feature_fusion:
-            return self.tracker
-        begin = min(self.tracker.high_score, self.features.begin_score)
-        return replace(self.tracker, high_score=begin)
 
 
 class PerceptionPipeline:
@@ -173,7 +113,7 @@ class PerceptionPipeline:
         self._updates = TrackUpdates(self.tracker, has_fork=feature_fusion is not None)
         self._labels = TrackLabels()
         self._place = ('', False)
-        self._followed = FollowedPictures()
+        self._fused = None if feature_fusion is None else FusedPictures(feature_fusion, p)
         if early_decision is not None:
             early_decision.attach(self)
         self._start_over()
@@ -231,8 +171,13 @@ class PerceptionPipeline:
             self._updates.entered(features, now_ns, self.budget)
         if not (self._measures_all or features.modality in (CAMERA, RADAR)):
             return True  # it belongs to its windows, but the fusions here know nothing of it
-        if self.feature_fusion is not None and not features.followed:
-            self._enter(features, self.feature_fusion)
+        if self._fused is not None and not features.followed:
+            self._fused.enter(
+                features,
+                self.assembler.open_ends(features.available_ns),
+                self.assembler.next_end_ns or 0,
+                self.rig.geometry_at(features.stamp_ns),
+            )
         # Of pictures the tracker is given what feature fusion makes of them, when it does.
         if self.feature_fusion is None or features.modality != CAMERA:
             self._waiting.append(features)
@@ -316,22 +261,14 @@ class PerceptionPipeline:
         window = self.assembler.close_early(now_ns)
         return None if window is None else self._decide(window)
 
-    def preview(self, end_ns: int, now_ns: int, pictures: Iterable[UnitFeatures]) -> Decision:
+    def preview(self, end_ns: int, now_ns: int, pictures: Collection[UnitFeatures]) -> Decision:
         """Return what would be decided now of the window that ends then, and change nothing.
 
         :param pictures: of the last moments; feature fusion replaces their detections
         """
         tracker = self.tracker.fork()
-        if self.feature_fusion is not None:
-            fused = {f.picture: f for f in self.feature_fusion.preview(end_ns)}
-            new = [
-                replace(picture, detections=fused[picture.key].detections)
-                for picture in pictures
-                if picture.key in fused
-            ]
-            new += self._moved_on(pictures)
-            if new:
-                tracker.update(new)
+        if self._fused is not None and (new := self._fused.preview(end_ns, pictures)):
+            tracker.update(new)
         state_ns = min(max(self._state_ns, tracker.newest_ns or now_ns), now_ns)
         begin_ns = end_ns - self.assembler.window_ns
         tracks = tracker.report(state_ns, begin_ns, self.rig.picture_size)
@@ -404,23 +341,12 @@ class PerceptionPipeline:
         self._added_ns = 0
         self._is_hasty = False
         self._newest_ns: dict[str, int] = {}
-        self._unusable: list[UnitFeatures] = []
-        self._followed.reset()
         self._labels.reset()
         self._updates.reset()
-        if self.feature_fusion is not None:
-            self.feature_fusion.reset()
+        if self._fused is not None:
+            self._fused.reset()
         if self.early_decision is not None:
             self.early_decision.reset()
-
-    def _enter(self, unit: UnitFeatures, fusion: FeatureFusion) -> None:
-        """Enter a unit into feature fusion."""
-        ends_ns = self.assembler.open_ends(unit.available_ns)
-        if not fusion.add(unit, ends_ns, self.rig.geometry_at(unit.stamp_ns)):
-            self._unusable.append(replace(unit, grid=_NO_GRID))
-            del self._unusable[:-_MOST_WAITING]
-        # The window that ends next goes first; the others wait until it is decided.
-        fusion.advance(self.assembler.next_end_ns or 0)
 
     def _due(self, end_ns: int) -> list[UnitFeatures]:
         """Return the waiting units that belong to the window that ends then."""
@@ -466,74 +392,17 @@ class PerceptionPipeline:
         self._updates.tracked(units)
         self.budget.ended('unit', begun_ns, len(units))
 
-    def _take_picture(self, window: ClosedWindow, fusion: FeatureFusion) -> tuple[str, ...]:
-        """Give the tracker what was fused in the place of the window's new pictures.
-
-        Where nothing could be fused it gets the pictures without a usable grid as they are. In
-        pictures that were followed, what was fused of an encoded one moves on.
-
-        :return: what the decision has to do without, in words
-        """
-        unusable = [unit for unit in self._unusable if unit.available_ns <= window.end_ns]
-        self._unusable = [unit for unit in self._unusable if unit.available_ns > window.end_ns]
-        fused = {f.picture: f for f in fusion.decide(window.end_ns, self.budget)}
-        # Those that were put off are among the members alone.
-        units = [unit for unit in window.members if unit.key in fused]
-        pictures = [
-            replace(unit, detections=fused[unit.key].detections, grid=_NO_GRID) for unit in units
-        ]
-        for unit in units:
-            self._followed.add(unit, fused[unit.key].detections)
-        if not fused:
-            pictures = [unit for unit in unusable if unit.modality == CAMERA]
-        if (hasty := self._in_haste(window, fusion)) is not None:
-            pictures.append(hasty)
-        pictures += self._moved_on(window.fresh)
-        if pictures:
-            self._track(pictures)
-        return tuple(
-            f'{modality} units without a usable feature grid take no part in feature fusion'
-            for modality in sorted({unit.modality for unit in unusable})
-        )
-
-    def _in_haste(self, window: ClosedWindow, fusion: FeatureFusion) -> UnitFeatures | None:
-        """Return the newest of the pictures that were put off, where no newer one is in tracks.
-
-        It goes to the tracker as the encoder has it: better than tracks that see nothing. What no
-        track of an encoder would begin with begins none here.
-        """
-        if not fusion.put_off or window.end_ns - self._newest_ns.get(CAMERA, 0) < _STALE_NS:
-            return None
-        unit = max(
-            [u for u in (*self._put_off, *window.members) if u.key in fusion.put_off],
-            key=lambda u: u.stamp_ns,
-            default=None,
-        )
-        if unit is None:
-            return None
-        fusion.pass_over(self.budget)
-        self._is_hasty = True
-        p = self.parameters
-        most = np.nextafter(p.tracking(feature_fusion=True).high_score, 0.0)
-        detections = tuple(
-            d if d.score >= p.tracker.high_score else replace(d, score=min(d.score, float(most)))
-            for d in unit.detections
-        )
-        self._followed.add(unit, detections)
-        return replace(unit, detections=detections, grid=_NO_GRID)
-
-    def _moved_on(self, units: Iterable[UnitFeatures]) -> list[UnitFeatures]:
-        """Return the followed pictures among units with fused detections, where there are any."""
-        moved = ((unit, self._followed.moved(unit)) for unit in units if unit.followed)
-        return [replace(unit, detections=found) for unit, found in moved if found is not None]
-
     def _decide(self, window: ClosedWindow) -> Decision:
         deadline_ns = window.end_ns + self.assembler.deadline_ns
         self.budget.begin(deadline_ns - self.budget.usual_ns('publishing'))
         self._absorb_in_time(window.end_ns)
         without: tuple[str, ...] = ()
-        if self.feature_fusion is not None:
-            without = self._take_picture(window, self.feature_fusion)
+        if self._fused is not None:
+            camera_ns = self._newest_ns.get(CAMERA, 0)
+            fused = self._fused.of_window(window, self._put_off, camera_ns, self.budget)
+            self._is_hasty, without = fused.is_hasty, fused.without
+            if fused.pictures:
+                self._track(fused.pictures)
         for unit in self._taken(window.fresh):
             previous_ns = self._newest_ns.get(unit.modality, unit.stamp_ns)
             self._newest_ns[unit.modality] = max(previous_ns, unit.stamp_ns)
@@ -585,7 +454,6 @@ class PerceptionPipeline:
             self._added_ns = min(2 * self._added_ns + needed_ns, self.assembler.deadline_ns)
         else:
             self._added_ns = self._added_ns * 4 // 5
-        self._is_hasty = False
         self.assembler.reserve_ns = needed_ns + self._added_ns
 
 

@@ -11,7 +11,7 @@ from mmedge_ros.data_types import CAMERA
 from mmedge_ros.encoding.bundle.model_bundle import open_detector
 from mmedge_ros.encoding.detector import DetectorParameters
 from mmedge_ros.geometry.ego_motion import EgoMotion
-from mmedge_ros.pipeline.perception_pipeline import PipelineParameters
+from mmedge_ros.pipeline.pipeline_parameters import PipelineParameters
 from mmedge_ros.questions.observations import (
     DronePath,
     Observations,

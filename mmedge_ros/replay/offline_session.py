@@ -22,7 +22,8 @@ from mmedge_ros.encoding.detector import DetectorParameters
 from mmedge_ros.encoding.encoder_registry import EncoderSettings, encoder_kind
 from mmedge_ros.encoding.recogniser_parameters import RecogniserParameters
 from mmedge_ros.pipeline.fusion_strategy import fusion_strategy, open_pipeline
-from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline, PipelineParameters
+from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline
+from mmedge_ros.pipeline.pipeline_parameters import PipelineParameters
 from mmedge_ros.records.device_profile import read_profile
 from mmedge_ros.records.run_record import RunRecord, software_identity
 from mmedge_ros.replay.input_problems import input_problems

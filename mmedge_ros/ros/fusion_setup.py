@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from mmedge_ros.parameter import group, parameter
 from mmedge_ros.pipeline.fusion_strategy import model_of_encoders, open_pipeline
-from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline, PipelineParameters
+from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline
+from mmedge_ros.pipeline.pipeline_parameters import PipelineParameters
 from mmedge_ros.ros.rig_setup import frame_prefix, set_up_rig
 from mmedge_ros.tracking import data_association
 

@@ -8,7 +8,8 @@ from mmedge_ros.aggregation.fusion_runtime import FusionNetworkRuntime
 from mmedge_ros.data_types import Decision, ResultKind
 from mmedge_ros.encoding.bricks import BrickStatus
 from mmedge_ros.pipeline.decision_worker import DecisionWorker
-from mmedge_ros.pipeline.perception_pipeline import DECISION, FEATURE, PerceptionPipeline
+from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline
+from mmedge_ros.pipeline.pipeline_parameters import DECISION, FEATURE
 from mmedge_ros.pipeline.track_updates import UPDATES
 from mmedge_ros.ros.diagnostics import Watch, problem_figures
 from mmedge_ros.skipping.early_decision import GatedDecision

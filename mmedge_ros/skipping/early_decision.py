@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -90,7 +90,7 @@ class DecidingPipeline(Protocol):
     def decide_early(self, now_ns: int) -> Decision | None:
         """Decide the earliest open window now."""
 
-    def preview(self, end_ns: int, now_ns: int, pictures: Iterable[UnitFeatures]) -> Decision:
+    def preview(self, end_ns: int, now_ns: int, pictures: Collection[UnitFeatures]) -> Decision:
         """Return what would be decided now, and change nothing."""
 
 

@@ -22,7 +22,8 @@ from mmedge_ros.fusion.map_decoding import DecodingParameters
 from mmedge_ros.geometry.projection import CameraModel
 from mmedge_ros.geometry.sensor_poses import OPTICAL_TO_BODY
 from mmedge_ros.geometry.transforms import StampedTransform
-from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline, PipelineParameters
+from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline
+from mmedge_ros.pipeline.pipeline_parameters import PipelineParameters
 from mmedge_ros.pipeline.window_assembler import WindowParameters
 
 MODEL = CameraModel(

@@ -23,7 +23,7 @@ from mmedge_ros.pipeline.fusion_strategy import (
     model_of_encoders,
     open_pipeline,
 )
-from mmedge_ros.pipeline.perception_pipeline import PipelineParameters
+from mmedge_ros.pipeline.pipeline_parameters import PipelineParameters
 from mmedge_ros.pipeline.window_assembler import WindowParameters
 from mmedge_ros.skipping.early_decision import GatedDecision, SceneChangeParameters
 from mmedge_ros.skipping.skip_control import SkipParameters

@@ -28,7 +28,8 @@ from mmedge_ros.data_types import (
 from mmedge_ros.encoding import EncodingError
 from mmedge_ros.geometry.projection import CameraModel
 from mmedge_ros.lab.evaluation.decision_log import decision_lines
-from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline, PipelineParameters
+from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline
+from mmedge_ros.pipeline.pipeline_parameters import PipelineParameters
 from mmedge_ros.records.device_profile import DeviceProfile
 from mmedge_ros.records.run_record import RunRecord
 from mmedge_ros.replay.offline_replay import OfflineReplay

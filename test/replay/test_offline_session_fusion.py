@@ -12,7 +12,7 @@ from tiny_stages import BOX, file_entry, write_grid_bundle
 
 from mmedge_ros.data_types import CAMERA
 from mmedge_ros.encoding import EncodingError
-from mmedge_ros.pipeline.perception_pipeline import PipelineParameters
+from mmedge_ros.pipeline.pipeline_parameters import PipelineParameters
 from mmedge_ros.records.device_profile import DeviceProfile, write_profile
 from mmedge_ros.records.run_record import RunRecord
 from mmedge_ros.replay.offline_session import OfflineOptions, replay_offline

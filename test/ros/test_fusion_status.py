@@ -13,7 +13,8 @@ from mmedge_ros.clock import SystemClock
 from mmedge_ros.encoding.picture_drift import PictureDrift
 from mmedge_ros.pipeline.decision_worker import DecisionWorker
 from mmedge_ros.pipeline.fusion_strategy import open_pipeline
-from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline, PipelineParameters
+from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline
+from mmedge_ros.pipeline.pipeline_parameters import PipelineParameters
 from mmedge_ros.ros.diagnostics import level_of
 from mmedge_ros.ros.fusion_status import FusionStatus
 from mmedge_ros.skipping.early_decision import GatedDecision

@@ -36,7 +36,8 @@ from mmedge_ros.fusion.map_decoding import DecodingParameters
 from mmedge_ros.geometry.projection import CameraModel
 from mmedge_ros.geometry.sensor_poses import OPTICAL_TO_BODY
 from mmedge_ros.geometry.transforms import StampedTransform
-from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline, PipelineParameters
+from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline
+from mmedge_ros.pipeline.pipeline_parameters import PipelineParameters
 from mmedge_ros.pipeline.window_assembler import ClosedWindow
 from mmedge_ros.sensing.capture_control import Admission, CaptureControl
 from mmedge_ros.skipping.audits import AuditParameters

@@ -41,7 +41,8 @@ from mmedge_ros.lab.evaluation.flight_cases import CachedTruth
 from mmedge_ros.lab.evaluation.steered_replay import OptimiserSteering, Steering
 from mmedge_ros.lab.policies.settings import slowed
 from mmedge_ros.pipeline.fusion_strategy import open_pipeline
-from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline, PipelineParameters
+from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline
+from mmedge_ros.pipeline.pipeline_parameters import PipelineParameters
 from mmedge_ros.pipeline.window_assembler import WindowParameters
 from mmedge_ros.records.run_record import RunRecord
 from mmedge_ros.recurrence.object_memory import ObjectMemory

@@ -25,11 +25,8 @@ from mmedge_ros.lab.evaluation.mot_metrics import MotFrame, evaluate_frames, ids
 from mmedge_ros.lab.evaluation.rival_trackers import OURS, RIVALS
 from mmedge_ros.lab.evaluation.tracking_accuracy import box_frame
 from mmedge_ros.lab.evaluation.truth_matching import match_boxes, person_boxes
-from mmedge_ros.pipeline.perception_pipeline import (
-    DECISION,
-    PerceptionPipeline,
-    PipelineParameters,
-)
+from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline
+from mmedge_ros.pipeline.pipeline_parameters import DECISION, PipelineParameters
 from mmedge_ros.records.ground_truth import PERSON, GroundTruth
 from mmedge_ros.records.plain_values import plain_values
 from mmedge_ros.skipping.skip_control import SkipParameters

@@ -18,12 +18,8 @@ from mmedge_ros.lab.evaluation import EvaluationError
 from mmedge_ros.lab.evaluation.bundle_cases import Strategy
 from mmedge_ros.lab.evaluation.cached_networks import CachedNetworks
 from mmedge_ros.pipeline.fusion_strategy import open_pipeline
-from mmedge_ros.pipeline.perception_pipeline import (
-    DECISION,
-    FEATURE,
-    PerceptionPipeline,
-    PipelineParameters,
-)
+from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline
+from mmedge_ros.pipeline.pipeline_parameters import DECISION, FEATURE, PipelineParameters
 from mmedge_ros.records.device_profile import DeviceProfile
 from mmedge_ros.skipping.skip_control import SkipParameters
 

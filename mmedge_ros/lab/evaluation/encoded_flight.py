@@ -30,7 +30,8 @@ from mmedge_ros.geometry.image_motion import Grey
 from mmedge_ros.geometry.projection import CameraModel
 from mmedge_ros.geometry.transforms import StampedTransform
 from mmedge_ros.lab.evaluation.steered_replay import SteeredReplay, Steering
-from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline, PipelineParameters
+from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline
+from mmedge_ros.pipeline.pipeline_parameters import PipelineParameters
 from mmedge_ros.records.device_profile import DeviceProfile
 from mmedge_ros.records.ground_truth import GroundTruth
 from mmedge_ros.records.run_record import RunRecord

@@ -26,7 +26,7 @@ from mmedge_ros.lab.evaluation.encoded_flight import (
     replay_encoded,
 )
 from mmedge_ros.lab.reporting.report_files import kept_content, write_files
-from mmedge_ros.pipeline.perception_pipeline import PipelineParameters
+from mmedge_ros.pipeline.pipeline_parameters import PipelineParameters
 from mmedge_ros.records.ground_truth import GroundTruth, TrueFrame
 from mmedge_ros.replay.recording import Recording
 

@@ -35,7 +35,7 @@ from mmedge_ros.lab.reporting.report_files import (
     read_arrays,
     write_files,
 )
-from mmedge_ros.pipeline.perception_pipeline import PipelineParameters
+from mmedge_ros.pipeline.pipeline_parameters import PipelineParameters
 from mmedge_ros.replay.recording import Recording
 from mmedge_ros.sensing import SensingError
 from mmedge_ros.sensing.radar.filter import RadarLimits

@@ -20,7 +20,7 @@ from mmedge_ros.geometry.sensor_poses import BASE_FRAME, OPTICAL_TO_BODY, Sensor
 from mmedge_ros.geometry.transforms import Transform
 from mmedge_ros.lab.evaluation import EvaluationError
 from mmedge_ros.lab.evaluation.mot_text import NO_CLASS, MotBoxes, scores
-from mmedge_ros.pipeline.perception_pipeline import PipelineParameters
+from mmedge_ros.pipeline.pipeline_parameters import PipelineParameters
 from mmedge_ros.pipeline.unit_tracker import UnitTracker
 from mmedge_ros.tracking.tracker import Tracker
 

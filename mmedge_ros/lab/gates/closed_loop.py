@@ -14,10 +14,8 @@ from mmedge_ros.fusion.pairing import PairedUnits
 from mmedge_ros.geometry.sensor_rig import SensorRig
 from mmedge_ros.lab.evaluation.encoded_flight import EncodedFlight, replay_encoded
 from mmedge_ros.pipeline.fusion_strategy import gated_pipeline
-from mmedge_ros.pipeline.perception_pipeline import (
-    PerceptionPipeline,
-    PipelineParameters,
-)
+from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline
+from mmedge_ros.pipeline.pipeline_parameters import PipelineParameters
 from mmedge_ros.pipeline.pipeline_parts import MeasurementSource, decision_fusion_source
 from mmedge_ros.records.device_profile import DeviceProfile
 from mmedge_ros.records.run_record import RunRecord

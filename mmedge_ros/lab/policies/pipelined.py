@@ -28,7 +28,8 @@ from mmedge_ros.lab.policies.schedule import (
 )
 from mmedge_ros.lab.policies.settings import PolicySettings, no_content
 from mmedge_ros.lab.policies.steering import Course
-from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline, PipelineParameters
+from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline
+from mmedge_ros.pipeline.pipeline_parameters import PipelineParameters
 from mmedge_ros.pipeline.unit_intake import acquisition_trail
 from mmedge_ros.pipeline.window_assembler import ClosedWindow
 from mmedge_ros.records.run_record import RunRecord

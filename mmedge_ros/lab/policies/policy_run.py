@@ -47,10 +47,8 @@ from mmedge_ros.lab.policies.scheduled_replay import StoredFeatures, replay_sche
 from mmedge_ros.lab.policies.settings import PolicySettings, ServiceTimes, slowed
 from mmedge_ros.lab.policies.steering import ChooserSteering, Plugins
 from mmedge_ros.pipeline.fusion_strategy import open_pipeline
-from mmedge_ros.pipeline.perception_pipeline import (
-    PerceptionPipeline,
-    PipelineParameters,
-)
+from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline
+from mmedge_ros.pipeline.pipeline_parameters import PipelineParameters
 from mmedge_ros.pipeline.window_assembler import WindowParameters
 from mmedge_ros.power.power_policy import NEVER
 from mmedge_ros.records.device_profile import DeviceProfile

@@ -36,11 +36,8 @@ from mmedge_ros.lab.evaluation.flight_cases import CachedTruth, encoded_with_tru
 from mmedge_ros.lab.gates.closed_loop import Measured, cached_source
 from mmedge_ros.lab.training import OnShare, TrainingError
 from mmedge_ros.lab.training.flight_works import FlightBeginning, keep_arrays, kept_arrays
-from mmedge_ros.pipeline.perception_pipeline import (
-    DECISION,
-    PerceptionPipeline,
-    PipelineParameters,
-)
+from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline
+from mmedge_ros.pipeline.pipeline_parameters import DECISION, PipelineParameters
 from mmedge_ros.records.ground_truth import GroundTruth, TrueFrame
 from mmedge_ros.records.run_record import RunRecord
 from mmedge_ros.skipping.skip_control import SkipParameters

@@ -50,7 +50,7 @@ from mmedge_ros.lab.training.gate_trials import (
     rival_trials,
     table_of,
 )
-from mmedge_ros.pipeline.perception_pipeline import DECISION, FEATURE
+from mmedge_ros.pipeline.pipeline_parameters import DECISION, FEATURE
 from mmedge_ros.records.run_record import software_identity
 from mmedge_ros.skipping.audits import AuditParameters
 from mmedge_ros.skipping.skip_control import SkipParameters

@@ -37,7 +37,7 @@ from mmedge_ros.lab.training.dense_training import (
 from mmedge_ros.lab.training.flight_works import FlightBeginning, keep_arrays, kept_arrays, missing
 from mmedge_ros.parameter import parameter
 from mmedge_ros.pipeline.fusion_strategy import open_pipeline
-from mmedge_ros.pipeline.perception_pipeline import DECISION, PipelineParameters
+from mmedge_ros.pipeline.pipeline_parameters import DECISION, PipelineParameters
 from mmedge_ros.skipping.audits import AuditParameters
 from mmedge_ros.skipping.gate import Gate
 from mmedge_ros.skipping.gate_features import FIELDS

@@ -15,7 +15,7 @@ from mmedge_ros.lab.policies.trained_rivals import encoders_digest
 from mmedge_ros.lab.reporting.report_files import write_files
 from mmedge_ros.lab.training import TrainingError
 from mmedge_ros.lab.training.fitted_parts import ENCODERS
-from mmedge_ros.pipeline.perception_pipeline import PipelineParameters
+from mmedge_ros.pipeline.pipeline_parameters import PipelineParameters
 from mmedge_ros.replay.offline_session import OfflineOptions, replay_offline
 from mmedge_ros.tracking.noise_scale import NOISE_FILE, read_noise_scale
 

@@ -8,7 +8,8 @@ from mmedge_ros.lab.blocking_graph.window_decisions import (
     WholeWindowAssembler,
     WholeWindowWorker,
 )
-from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline, PipelineParameters
+from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline
+from mmedge_ros.pipeline.pipeline_parameters import PipelineParameters
 from mmedge_ros.pipeline.window_assembler import ClosedWindow, WindowParameters
 
 

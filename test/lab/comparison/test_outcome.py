@@ -25,7 +25,7 @@ from mmedge_ros.lab.evaluation.bundle_under_test import (
 )
 from mmedge_ros.lab.evaluation.encoded_flight import EncodedFlight, encode_flight, load_flight
 from mmedge_ros.lab.policies.policy_run import PolicyRun
-from mmedge_ros.pipeline.perception_pipeline import PipelineParameters
+from mmedge_ros.pipeline.pipeline_parameters import PipelineParameters
 from mmedge_ros.records.ground_truth import GroundTruth
 from mmedge_ros.replay.recording import Recording
 

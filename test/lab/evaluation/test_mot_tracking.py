@@ -12,7 +12,7 @@ from mmedge_ros.lab.evaluation import EvaluationError
 from mmedge_ros.lab.evaluation.mot_metrics import evaluate_mot
 from mmedge_ros.lab.evaluation.mot_text import NO_CLASS, MotBoxes, read_mot_text
 from mmedge_ros.lab.evaluation.mot_tracking import MotCamera, track_detections
-from mmedge_ros.pipeline.perception_pipeline import PipelineParameters
+from mmedge_ros.pipeline.pipeline_parameters import PipelineParameters
 from mmedge_ros.tracking.tracker import TrackerParameters
 
 CAMERA = MotCamera(640, 480)

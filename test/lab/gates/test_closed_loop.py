@@ -14,7 +14,7 @@ from mmedge_ros.lab.evaluation.bundle_evaluation import NOMINAL
 from mmedge_ros.lab.evaluation.decision_log import decision_lines
 from mmedge_ros.lab.gates.closed_loop import AtRandom, FlightLoop, LoopSettings, Never
 from mmedge_ros.lab.gates.loop_figures import ReferenceFlight, encodes
-from mmedge_ros.pipeline.perception_pipeline import PipelineParameters
+from mmedge_ros.pipeline.pipeline_parameters import PipelineParameters
 from mmedge_ros.skipping import SkippingError
 from mmedge_ros.skipping.audits import AuditParameters
 from mmedge_ros.skipping.skip_control import SkipParameters

@@ -8,7 +8,7 @@ from mmedge_ros.data_types import CAMERA, RADAR, Configuration, ModalityConfigur
 from mmedge_ros.lab.evaluation.bundle_evaluation import NOMINAL
 from mmedge_ros.lab.gates.closed_loop import LoopSettings
 from mmedge_ros.lab.training.gate_training import collect_samples, joined
-from mmedge_ros.pipeline.perception_pipeline import PipelineParameters
+from mmedge_ros.pipeline.pipeline_parameters import PipelineParameters
 from mmedge_ros.skipping.gate_features import FIELDS
 from mmedge_ros.skipping.skip_control import SkipParameters
 

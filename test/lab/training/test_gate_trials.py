@@ -30,7 +30,7 @@ from mmedge_ros.lab.training.gate_trials import (
     tried,
     try_all,
 )
-from mmedge_ros.pipeline.perception_pipeline import DECISION
+from mmedge_ros.pipeline.pipeline_parameters import DECISION
 
 
 @pytest.fixture(scope='module')

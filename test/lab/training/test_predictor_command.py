@@ -29,7 +29,7 @@ from mmedge_ros.lab.training.accuracy_predictor_samples import (
     collect,
     kept,
 )
-from mmedge_ros.pipeline.perception_pipeline import PipelineParameters
+from mmedge_ros.pipeline.pipeline_parameters import PipelineParameters
 
 
 def run(place: Path, *arguments: str | Path) -> Result:
