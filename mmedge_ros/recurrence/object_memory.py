@@ -92,24 +92,28 @@ class ObjectMemory:
         None if the memory is empty, the picture has another size, or most points were lost: the
         picture must be encoded then. A box that was lost alone moves by the median of the others.
         """
-        if self._picture is None or self._picture.shape != grey.shape:
-            return None
-        boxes = _boxes_of(self._detections)
-        motion = box_motion(self._picture, grey, boxes / _HALF)
-        if len(boxes) and motion.followed.mean() < _LEAST_FOLLOWED:
+        boxes = None if self._picture is None else self._boxes_in(self._picture, grey)
+        if boxes is None:
             return None
         self._picture, self._picture_ns = grey, unit.stamp_ns
+        self._detections = tuple(
+            replace(d, box=box) for d, box in zip(self._detections, boxes, strict=True)
+        )
+        return self._detections
+
+    def _boxes_in(self, before: Grey, grey: Grey) -> Sequence[Box] | None:
+        """Return where the remembered boxes are in the next picture; None if they were lost."""
+        if before.shape != grey.shape:
+            return None
+        boxes = _boxes_of(self._detections)
+        motion = box_motion(before, grey, boxes / _HALF)
+        if len(boxes) and motion.followed.mean() < _LEAST_FOLLOWED:
+            return None
         found = motion.followed > 0.0
         shift = motion.shift * _HALF
         if found.any():
             shift[~found] = np.median(shift[found], axis=0)
-        self._detections = tuple(
-            replace(detection, box=Box(*box))
-            for detection, box in zip(
-                self._detections, moved_boxes(boxes, shift, motion.scale).tolist(), strict=True
-            )
-        )
-        return self._detections
+        return [Box(*box) for box in moved_boxes(boxes, shift, motion.scale).tolist()]
 
     def remember(
         self,

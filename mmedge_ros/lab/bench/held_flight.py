@@ -23,6 +23,7 @@ from mmedge_ros.data_types import (
     CAMERA,
     NS_PER_S,
     RADAR,
+    Box,
     Configuration,
     Decision,
     Detection,
@@ -80,7 +81,7 @@ class RememberedMotion(ObjectMemory):
     :param known: boxes by the pictures since the encoded one; None where they were lost
     """
 
-    def __init__(self, known: dict[tuple[str | int, ...], Any]) -> None:
+    def __init__(self, known: dict[tuple[str | int, ...], Sequence[Box] | None]) -> None:
         super().__init__()
         self._known = known
         self._chain: tuple[str | int, ...] = ()
@@ -96,22 +97,13 @@ class RememberedMotion(ObjectMemory):
         return super().remember(unit, configuration, grey, detections)
 
     def follow(self, unit: Unit, grey: Grey) -> tuple[Detection, ...] | None:
-        if self._picture is None:
-            return None
         self._chain += (unit.sequence,)
+        return super().follow(unit, grey)
+
+    def _boxes_in(self, before: Grey, grey: Grey) -> Sequence[Box] | None:
         if self._chain not in self._known:
-            followed = super().follow(unit, grey)
-            boxes = None if followed is None else tuple(d.box for d in followed)
-            self._known[self._chain] = boxes
-            return followed
-        boxes = self._known[self._chain]
-        if boxes is None:
-            return None
-        self._picture, self._picture_ns = grey, unit.stamp_ns
-        self._detections = tuple(
-            replace(d, box=box) for d, box in zip(self._detections, boxes, strict=True)
-        )
-        return self._detections
+            self._known[self._chain] = super()._boxes_in(before, grey)
+        return self._known[self._chain]
 
 
 class _TimesOnly(PerceptionPipeline):
@@ -132,7 +124,7 @@ class HeldFlight:
         assert flight.truth is not None  # it is one that can be judged
         self._flight, self._bundle, self._limit = flight, bundle, limit
         self._truth = CachedTruth(flight.truth)
-        self._motion: dict[tuple[str | int, ...], Any] = {}
+        self._motion: dict[tuple[str | int, ...], Sequence[Box] | None] = {}
         self._whole: dict[Held, tuple[RunRecord, Members]] = {}
 
     def held(self, held: Held, share: float) -> dict[str, float]:
