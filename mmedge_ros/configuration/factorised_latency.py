@@ -53,9 +53,10 @@ OVERLOAD = 1.0
 # Where arrivals are unknown, the last encoded of several units comes earlier than assumed with
 # this probability, if all phases are equally likely.
 _LIKELY = 0.95
-# Arrivals are looked at so often, s, and the worst of so many looks counts: where stamps jitter
-# about the end of a slot, now one picture is encoded and now its neighbour.
-_LOOKED_AT, _LOOKS = 0.5, 10
+# Arrivals are looked at so often, s, and of so many looks the worst counts: where stamps jitter
+# about the end of a slot, now one picture is encoded and now its neighbour. A single window is in
+# two looks; one such in five seconds is left out.
+_LOOKED_AT, _LOOKS, _RARE = 0.5, 10, 2
 
 
 class FactorisedLatency:
@@ -231,10 +232,11 @@ class FactorisedLatency:
             looks.append(seen)
             ahead, after, last = zip(*looks, strict=True)
             levels = len(options.levels)
-            least = _for_levels(np.min(ahead, axis=0), levels)
+            rare = _RARE * (len(looks) == _LOOKS)
+            least = _for_levels(np.sort(ahead, axis=0)[rare], levels)
             self._ahead[:, own] = np.where(least, least, self._unknown[own])
-            self._after[own] = _for_levels(np.max(after, axis=0), levels)
-            self._last[own] = _for_levels(np.min(last, axis=0), levels)
+            self._after[own] = _for_levels(np.sort(after, axis=0)[-1 - rare], levels)
+            self._last[own] = _for_levels(np.sort(last, axis=0)[rare], levels)
 
     def _on_axes(self, values: NDArray[Any]) -> list[NDArray[Any]]:
         """Put what belongs to each modality on an axis of its own, of as many as there are.
