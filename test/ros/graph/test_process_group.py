@@ -107,10 +107,14 @@ def test_an_interrupt_just_when_a_process_was_made_loses_no_process(
         return process
 
     monkeypatch.setattr(subprocess, 'Popen', interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        Watched(tmp_path, NODES).group.__enter__()
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            Watched(tmp_path, NODES).group.__enter__()
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert [process.poll() for process in made] == [-signal.SIGINT]
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def test_a_killed_node_is_started_again_and_that_is_said(watched: Watched) -> None:
