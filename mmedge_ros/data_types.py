@@ -168,6 +168,8 @@ class Appearance(NamedTuple):
     lower_darkest: float = math.nan
 
 
+# The first values of an `Appearance` are those of the whole picture.
+OF_WHOLE_PICTURE = 3
 _UNKNOWN = Appearance()
 
 

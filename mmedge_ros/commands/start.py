@@ -26,7 +26,7 @@ def old_libraries() -> list[str]:
 
 
 def _end(number: int, _: object) -> None:
-    """End at once: nothing is at work yet, and an import cannot be trusted to hand an error on."""
+    """End at once: nothing is at work yet, and libraries catch exceptions while they load."""
     import os
 
     os.write(2, b'stopped\n')

@@ -19,7 +19,7 @@ def catch_signals() -> None:
 
 
 def check() -> None:
-    """Stop if a signal has come and got lost: some libraries catch all there is."""
+    """Stop if a signal came and its exception was caught: some libraries catch every one."""
     if received:
         raise Stopped(128 + received[0])
 

@@ -40,6 +40,7 @@ _TRANSPORT = 'transport'
 # Levels are words, so that no level is called this.
 _FOLLOWED = ('followed',)
 _PROBABILITIES = (0.5, 0.95)
+_FEWEST_WAITING = 2.0 * (1.0 - _PROBABILITIES[1])
 _Z95 = 1.6449
 _SLOPE = math.sqrt(2.0 / math.pi)
 # Fusion looks this long after a window's end at the earliest, s.
@@ -114,8 +115,9 @@ class FactorisedLatency:
         busy = self._rates * (self._mean_work(median) + around)
         self.load: FloatArray = reduce(np.add, self._on_axes(busy)).ravel()
         growing = np.round(self._rates * OVERLOAD)
-        # Of windows that wait for no encoded unit none is late by it: more of the others may be.
-        waiting = np.minimum(self._rates / self._reuse * stride, 1.0)
+        # Of windows that wait for no encoded unit none is late by it: more of the others may be,
+        # half of them at most.
+        waiting = np.clip(self._rates / self._reuse * stride, _FEWEST_WAITING, 1.0)
         self._scores = np.where(
             self._reuse > 1.0, ndtri(1.0 - (1.0 - _PROBABILITIES[1]) / waiting), _Z95
         )
@@ -203,7 +205,7 @@ class FactorisedLatency:
         """
         median, scatter, ignorance = (values[self._used] for values in times)
         scatter, ignorance = median * scatter, median * ignorance
-        scores = (np.zeros(len(self._rates)), self._scores)
+        scores = (0.0, self._scores)
         seconds = last_unit_quantiles(
             *(median, scatter, ignorance, self._interval, scores, self._growing, _CAPACITY),
             self._ahead,

@@ -1,9 +1,10 @@
 """Notices pictures that are unlike those of the calibration flights: fog, a dirty lens, flicker.
 
 A network that has never seen such pictures misses people without a word. What is compared is
-how the encoder says that each picture looks: brightness, contrast and sharpness. Seconds
-are compared, not pictures: a shadow or a turn makes a few of them odd. Their excess over what
-is usual is summed up (CUSUM, Page, 1954), so that small ones that last count as large ones do.
+the appearance of each picture, which the encoder measures: brightness, contrast, sharpness, and
+those of its thirds. Seconds are compared, not pictures: a shadow or a turn makes a few of them
+odd. Their excess over what is usual is summed up (CUSUM, Page, 1954), so that small ones that
+last count as large ones do.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mmedge_ros.data_types import NS_PER_S, Appearance, FloatArray
+from mmedge_ros.data_types import NS_PER_S, OF_WHOLE_PICTURE, Appearance, FloatArray
 from mmedge_ros.encoding.usual_pictures import (
     DISTANCE,
     FLICKER,
@@ -30,8 +31,6 @@ _LATE = 2
 _DEGREE = 2
 _FEWEST_FOR_FLICKER = 5
 _MOST_PICTURES = 1000
-# Of a picture its thirds need not be known.
-_WHOLE = 3
 # A second counts as so many limits at most: nothing is known by one second alone.
 _MOST_EXCESS = 1.5
 # An alarm ends at the latest after so many usual seconds for each that it took to come.
@@ -115,7 +114,7 @@ class PictureDrift:
 
     def take(self, stamp_ns: int, appearance: Appearance) -> None:
         """Take a picture; one that was measured before the present second comes too late."""
-        if not all(map(math.isfinite, appearance[:_WHOLE])):
+        if not all(map(math.isfinite, appearance[:OF_WHOLE_PICTURE])):
             return
         number = stamp_ns // NS_PER_S
         if number != self._number:

@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mmedge_ros.data_types import Appearance, FloatArray
+from mmedge_ros.data_types import OF_WHOLE_PICTURE, Appearance, FloatArray
 from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.veil import LEAST, WEIGHTS, Veil
 from mmedge_ros.untrusted_files import PlainYamlError, load_plain_yaml, shown
@@ -34,8 +34,8 @@ from mmedge_ros.untrusted_files import PlainYamlError, load_plain_yaml, shown
 PICTURES_FILE = 'usual_pictures.yaml'
 DISTANCE, VEIL, FLICKER = 'distance', 'veil', 'flicker'
 _WEIGHTS = 'veil_weights'
-# What distances are measured in, and differences told of.
-_NAMES = Appearance._fields[:3]
+# What distances are measured in, and differences are named by.
+_NAMES = Appearance._fields[:OF_WHOLE_PICTURE]
 _LARGEST_FILE = 1 << 20
 _FEWEST, _MOST = 20, 10_000
 _LINES = 11

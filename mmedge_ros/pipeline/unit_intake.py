@@ -102,7 +102,7 @@ class UnitIntake:
             self._pace, self._paced = OverloadPace(), part
         # With reuse most units cost little, and which are encoded follows from all of them.
         if part.reuse <= 1 and not self._pace.admits(unit.stamp_ns):
-            # It arrived: when units come is told by receipts.
+            # Receipts announce every unit that arrives, whatever becomes of it.
             self.dropped += 1
             return [receipt_of(unit), receipt_of(unit, UnitOutcome.DROPPED)]
         receipts = [receipt_of(unit)]

@@ -65,7 +65,7 @@ def test_a_rate_the_encoder_cannot_follow_costs_a_full_queue() -> None:
 
 
 def with_reuse(**units: StageTime) -> tuple[ConfigurationSpace, FactorisedLatency]:
-    camera = ModalityOptions('camera', (10.0, 30.0), ('medium', 'large'), reuse=(3, 1))
+    camera = ModalityOptions('camera', (0.5, 10.0, 30.0), ('medium', 'large'), reuse=(6, 3, 1))
     made = ConfigurationSpace([camera, ModalityOptions('radar', (20.0,), ('',))])
     times = {
         ('camera', 'medium'): StageTime(0.020, 0.1),
@@ -96,6 +96,29 @@ def test_with_reuse_the_mean_is_the_load_and_the_full_time_the_latency() -> None
     assert medians[every] > 2.0 * medians[third]
     assert latency.pace(every) == pytest.approx(30 * 0.040 + 20 * 0.001)
     assert latency.pace(third) == pytest.approx(10 * 0.040 + 20 * 0.004 + 20 * 0.001)
+
+
+def test_a_window_in_two_that_waits_for_no_encoded_picture_makes_late_ones_rarer() -> None:
+    made, latency = with_reuse(camera=StageTime(0.004, 0.1))
+    third, sixth = (
+        made.index_of(
+            (
+                ModalityConfiguration('camera', 30.0, 'large', reuse=reuse),
+                ModalityConfiguration('radar', 20.0, ''),
+            )
+        )
+        for reuse in (3, 6)
+    )
+    predicted = latency.predict(0.0)
+    assert third is not None
+    assert sixth is not None
+    assert predicted.quantiles(0.5)[sixth] == pytest.approx(predicted.quantiles(0.5)[third])
+    assert predicted.quantiles(0.95)[sixth] < 0.99 * predicted.quantiles(0.95)[third]
+
+
+def test_the_latency_of_rates_that_few_windows_see_is_a_number() -> None:
+    _, latency = with_reuse()
+    assert np.isfinite(latency.predict(0.0).quantiles(0.95)).all()
 
 
 def test_how_long_following_takes_is_learnt() -> None:
@@ -211,6 +234,18 @@ def test_a_unit_that_comes_early_may_take_that_much_longer() -> None:
     # At 10 Hz it is there 39 ms before the end; the radar, of which nothing is known, decides.
     assert after[slow] == pytest.approx(0.003 + TRANSPORT + FUSION, rel=0.1)
     assert before[fast] - after[fast] == pytest.approx(0.005, abs=0.001)
+
+
+def test_a_unit_that_comes_late_once_in_five_seconds_rules_nothing_out() -> None:
+    latency = model()
+    predicted = latency.predict(0.0)
+    for n in range(1, 181):
+        stamp_ns = 10_000_000 + n * 100_000_000 // 3
+        late_ns = 30_000_000 * (n == 151)
+        latency.unit_arrived('camera', stamp_ns, stamp_ns + 18_000_000 + late_ns)
+        predicted = latency.predict(n / 30)
+    slow = number((10.0, 'large'), (5.0, 'small'))
+    assert predicted.quantiles(0.5)[slow] == pytest.approx(0.003 + TRANSPORT + FUSION, rel=0.1)
 
 
 def test_pace_is_what_the_encoders_work_by_the_last_prediction() -> None:

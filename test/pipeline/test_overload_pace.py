@@ -104,7 +104,7 @@ def camera(level: str, reuse: int = 1, effective_from_ns: int = 0) -> Configurat
     return Configuration(1 if effective_from_ns == 0 else 2, effective_from_ns, (part,))
 
 
-def test_of_what_is_passed_over_it_is_told_that_it_arrived() -> None:
+def test_a_unit_that_is_passed_over_is_announced_as_arrived() -> None:
     intake, passed_over = overloaded(camera('large')), 0
     for number in range(60, 90):
         receipts = intake.offer(unit(PERIOD * number, sequence=number))

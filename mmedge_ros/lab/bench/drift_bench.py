@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mmedge_ros.data_types import FloatArray
+from mmedge_ros.data_types import OF_WHOLE_PICTURE, FloatArray
 from mmedge_ros.encoding.bundle.model_bundle import open_detector
 from mmedge_ros.encoding.picture_drift import Excess, values_of
 from mmedge_ros.encoding.usual_pictures import Bounds, UsualPictures, logs_of
@@ -115,7 +115,7 @@ def rivals(fitted: Sequence[FlightSeconds], has_vectors: bool) -> list[Method]:
         'contrast': lambda seen: 1.0 / max(float(seen.second.look[1]), 1e-3),
         'paleness': _paleness,
         'Mahalanobis of brightness, contrast, sharpness': _mahalanobis(
-            everything, lambda seen: logs_of(seen.second.look[:3])
+            everything, lambda seen: logs_of(seen.second.look[:OF_WHOLE_PICTURE])
         ),
     }
     if has_vectors:

@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeAlias, TypeVar
 import cv2
 import numpy as np
 
-from mmedge_ros.data_types import NS_PER_S, Appearance, FloatArray
+from mmedge_ros.data_types import NS_PER_S, OF_WHOLE_PICTURE, Appearance, FloatArray
 from mmedge_ros.encoding.picture_drift import Excess, Second, second_of
 from mmedge_ros.encoding.unit_encoder import appearance_of
 from mmedge_ros.encoding.usual_pictures import Bounds, UsualPictures
@@ -23,8 +23,6 @@ T = TypeVar('T')
 
 FLICKER_HZ = 3.7
 _DAY = '_day_'
-# Columns that distances are measured in.
-_WHOLE = 3
 # How bright fog by day is, of white.
 _FOG = 0.7
 _WHITE = 255.0
@@ -125,7 +123,7 @@ def left_out_distances(flights: Sequence[FloatArray]) -> list[FloatArray]:
     distances = []
     for number, seconds in enumerate(flights):
         others = np.concatenate([*flights[:number], *flights[number + 1 :]])
-        usual = UsualPictures(others[:, :_WHOLE], {})
+        usual = UsualPictures(others[:, :OF_WHOLE_PICTURE], {})
         distances.append(np.array([usual.distance(second) for second in seconds]))
     return distances
 

@@ -22,6 +22,7 @@ from mmedge_ros.lab.evaluation.count_ranges import (
 )
 from mmedge_ros.lab.evaluation.memory_truth import NOBODY
 from mmedge_ros.lab.training import TrainingError
+from mmedge_ros.lab.training.logistic_regression import logistic_weights
 from mmedge_ros.questions.counting import (
     COVERAGE,
     CountFacts,
@@ -41,7 +42,7 @@ from mmedge_ros.questions.tracklets import (
 _FEWEST_SEEDS = 4
 # So often all tracks of a flight are broken off, for so long, s.
 _BREAKS, _AWAY = 8, (0.2, 6.0)
-_RIDGE, _ROUNDS = 1e-2, 50
+_RIDGE = 1e-2
 _TAIL = (1.0 - COVERAGE) / 2.0
 _WIDER = np.arange(0.0, 3.0, 0.05)
 _REACHES = range(-4, 9)
@@ -113,7 +114,7 @@ def fit_merge(flights: Sequence[CountedFlight]) -> tuple[MergeParameters, int, i
                     same += [owners[i] == owners[j]] * 2
     if not any(same) or all(same):
         raise TrainingError('no person has two tracks in these flights; name more flights')
-    weights = logistic_weights(np.array(rows), np.array(same, float))
+    weights = logistic_weights(np.array(rows), np.array(same, float), _RIDGE)
     fitted = {name: round(float(w), 3) for name, w in zip(EVIDENCE, weights, strict=True)}
     rounded = round(usual.usual_likeness, 3)
     return replace(usual, usual_likeness=rounded, **fitted), sum(same), len(same)
@@ -146,18 +147,6 @@ def broken(flight: CountedFlight) -> Iterator[tuple[list[ObservedTrack], list[in
                     pieces.append(piece)
                     owners.append(flight.owners[track.id])
         yield pieces, owners
-
-
-def logistic_weights(rows: FloatArray, truth: FloatArray) -> FloatArray:
-    """Return the weights (D,) of a logistic regression of truth (N,) on rows (N, D), by Newton."""
-    weights = np.zeros(rows.shape[1])
-    ridge = _RIDGE * np.eye(len(weights))
-    for _ in range(_ROUNDS):
-        shares = 1.0 / (1.0 + np.exp(-np.clip(rows @ weights, -30.0, 30.0)))
-        slope = rows.T @ (truth - shares) - ridge @ weights
-        curve = (rows * (shares * (1.0 - shares))[:, None]).T @ rows + ridge
-        weights = weights + np.linalg.solve(curve, slope)
-    return weights
 
 
 def examples_of(flight: CountedFlight, merge: MergeParameters) -> list[CountExample]:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from mmedge_ros.data_types import OF_WHOLE_PICTURE
 from mmedge_ros.encoding.usual_pictures import (
     DISTANCE,
     FLICKER,
@@ -34,8 +35,6 @@ _FEWEST_FLIGHTS = 10
 _EVEN = 0.5
 # So rarely a flight looks veiled to those without it, as the densest fog does.
 _ONE_IN = 100
-# Columns of the file.
-_WHOLE = 3
 
 
 def fit_pictures(
@@ -87,7 +86,7 @@ def fitted_pictures(
         veil = fitted_veil(looks, by_day)
         spared = len(looks) // _ONE_IN
         bounds[VEIL] = fitted_bounds(left_out_veils(looks, by_day), _EVEN, spared)
-    return UsualPictures(np.concatenate(looks)[:, :_WHOLE], bounds, veil)
+    return UsualPictures(np.concatenate(looks)[:, :OF_WHOLE_PICTURE], bounds, veil)
 
 
 def write_pictures(bundle: Path, usual: UsualPictures, flights: int) -> None:

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from mmedge_ros.data_types import Appearance, FloatArray
-from mmedge_ros.encoding.veil import Veil, known_logs, terms
-from mmedge_ros.lab.training import TrainingError
+from mmedge_ros.encoding.veil import WEIGHTS, Veil, known_logs, terms
+from mmedge_ros.lab.training.logistic_regression import logistic_weights
 
 # What the veils leave of contrast, and how bright they are, of white: as fog by day, or as the
 # picture is. Such a veil hides people, and weaker ones are too much like other scenes.
@@ -21,7 +21,7 @@ _LEFT = (0.3, 0.45)
 _FOG = 0.7
 _RIDGE = 0.3
 _FOLDS = 19
-_STEPS, _NEAR, _LARGEST_ODDS = 50, 1e-4, 30.0
+_LEAST_SCALE = 1e-4
 _FEWEST_DAYS = 2
 
 
@@ -49,12 +49,14 @@ def fitted_veil(flights: Sequence[FloatArray], by_day: Sequence[bool]) -> Veil:
     )
     behind = np.concatenate([veiled(clear, left, veil) for left in _LEFT for veil in (_FOG, None)])
     logs = known_logs(usual)
-    mean, scale = logs.mean(axis=0), np.maximum(logs.std(axis=0), _NEAR)
+    mean, scale = logs.mean(axis=0), np.maximum(logs.std(axis=0), _LEAST_SCALE)
     rows = [(known_logs(looks) - mean) / scale for looks in (usual, behind)]
     answers = np.repeat([0.0, 1.0], [len(usual), len(behind)])
     # Both count as much as the flights do.
     shares = np.where(answers > 0.0, len(usual) / len(behind), 1.0)
-    weights = _logistic(terms(np.concatenate(rows)), answers, shares)
+    # The first, a constant, is not held small.
+    ridge = np.where(np.arange(WEIGHTS) > 0, _RIDGE, 0.0)
+    weights = logistic_weights(terms(np.concatenate(rows)), answers, ridge, shares)
     return Veil(_unscaled(weights, mean, scale))
 
 
@@ -74,23 +76,6 @@ def can_be_fitted(flights: Sequence[FloatArray], by_day: Sequence[bool]) -> bool
     """Whether there is enough by day, and the thirds of all pictures are known."""
     is_known = all(np.isfinite(flight).all() for flight in flights)
     return is_known and sum(by_day) >= _FEWEST_DAYS
-
-
-def _logistic(rows: FloatArray, answers: FloatArray, shares: FloatArray) -> FloatArray:
-    """Return weights by Newton's method; the first, a constant, is not held small."""
-    weights = np.zeros(rows.shape[1])
-    ridge = np.full(rows.shape[1], _RIDGE)
-    ridge[0] = 0.0
-    for _ in range(_STEPS):
-        odds = np.clip(rows @ weights, -_LARGEST_ODDS, _LARGEST_ODDS)
-        found = 1.0 / (1.0 + np.exp(-odds))
-        slope = rows.T @ (shares * (answers - found)) - ridge * weights
-        bend = (rows.T * (shares * found * (1.0 - found))) @ rows + np.diag(ridge)
-        step = np.linalg.solve(bend, slope)
-        weights = weights + step
-        if np.abs(step).max() < _NEAR * max(1.0, float(np.abs(weights).max())):
-            return np.asarray(weights)
-    raise TrainingError('what a veil looks like could not be fitted; name more flights')
 
 
 def _unscaled(weights: FloatArray, mean: FloatArray, scale: FloatArray) -> FloatArray:

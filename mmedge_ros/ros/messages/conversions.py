@@ -22,8 +22,7 @@ from mmedge_ros.power.power_policy import PowerState
 # What the package's own encoders stay far below, or are set up to.
 _MOST_DETECTIONS, _MOST_RETURNS = 300, 10_000
 # Values of a picture as a whole, and with those of its thirds. Small pictures have none of these.
-_WHOLE = 3
-_APPEARANCES = (_WHOLE, len(core.Appearance._fields))
+_APPEARANCES = (core.OF_WHOLE_PICTURE, len(core.Appearance._fields))
 
 
 def to_time(ns: int) -> Time:
@@ -117,7 +116,9 @@ def to_features(features: core.UnitFeatures) -> msg.UnitFeatures:
 def appearance_of_message(message: msg.UnitFeatures) -> core.Appearance:
     """Return how a picture looks; NaN where the message does not say, or says something else."""
     values = [float(value) for value in message.appearance]
-    is_known = len(values) in _APPEARANCES and all(map(math.isfinite, values[:_WHOLE]))
+    is_known = len(values) in _APPEARANCES and all(
+        map(math.isfinite, values[: core.OF_WHOLE_PICTURE])
+    )
     return core.Appearance(*values) if is_known else core.Appearance()
 
 

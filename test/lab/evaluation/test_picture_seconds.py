@@ -9,6 +9,7 @@ import pytest
 from hand_made_pictures import usual_seconds
 from painted_flight import write_painted_flight
 
+from mmedge_ros.data_types import OF_WHOLE_PICTURE
 from mmedge_ros.encoding.picture_drift import Excess
 from mmedge_ros.lab.evaluation.picture_seconds import (
     appearances,
@@ -28,8 +29,7 @@ def test_changes_do_to_pictures_what_they_say(tmp_path: Path) -> None:
     changes = {'same': same, 'fog': fog(0.3), 'haze': haze(0.5), 'flicker': flicker(0.2)}
     found = flight_seconds(flight, changes)
     assert [len(seconds) for seconds in found.values()] == [2] * 4
-    # Brightness, contrast and sharpness of the whole picture.
-    looks = {name: appearances(seconds)[0][:3] for name, seconds in found.items()}
+    looks = {name: appearances(seconds)[0][:OF_WHOLE_PICTURE] for name, seconds in found.items()}
     assert looks['fog'] / looks['same'] == pytest.approx([1.57, 0.3, 1.0], rel=0.1)
     assert looks['haze'] / looks['same'] == pytest.approx([1.0, 0.5, 1.0], rel=0.1)
     assert found['flicker'][0].second.flicker > 10 * found['same'][0].second.flicker

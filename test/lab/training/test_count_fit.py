@@ -13,9 +13,9 @@ from mmedge_ros.lab.training.count_fit import (
     fit_count,
     fit_counts,
     fixed_reach,
-    logistic_weights,
     quantile_weights,
 )
+from mmedge_ros.lab.training.logistic_regression import logistic_weights
 from mmedge_ros.questions.counting import CountFacts, CountParameters, range_of
 from mmedge_ros.questions.tracklets import MergeParameters
 
@@ -38,7 +38,7 @@ def test_what_makes_pairs_the_same_gets_a_greater_weight() -> None:
     random = np.random.default_rng(2)
     rows = np.stack([np.ones(500), random.normal(size=500), random.normal(size=500)], axis=1)
     same = (2.0 * rows[:, 1] + random.logistic(size=500) > 0.0).astype(float)
-    _, first, second = logistic_weights(rows, same)
+    _, first, second = logistic_weights(rows, same, 1e-2)
     assert first == pytest.approx(2.0, abs=0.5)
     assert abs(second) < 0.3
 
