@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from mmedge_ros.data_types import NS_PER_S, Configuration, FloatArray
+from mmedge_ros.data_types import NS_PER_S, Configuration, FloatArray, ModalityConfiguration
 from mmedge_ros.lab.evaluation.energy import computer_watts, watts_over_time
 from mmedge_ros.lab.evaluation.trajectories import configurations_in_order, start_ns
 from mmedge_ros.lab.reporting.figure_style import (
@@ -108,10 +108,15 @@ def draw_course(axes: Axes, times: FloatArray, course: Sequence[Configuration]) 
         colour = modality_colour(modality, place)
         rates = np.array([part.rate for part in parts])
         draw_steps(axes, times, rates, colour, printable(modality, 12))
-        name_levels(axes, times, [(p.rate, p.level) for p in parts], colour)
+        name_levels(axes, times, [(p.rate, _level_words(p)) for p in parts], colour)
     axes.set_ylabel('rate [Hz]')
     axes.set_ylim(bottom=0.0)
     legend_above(axes, 'Configuration')
+
+
+def _level_words(part: ModalityConfiguration) -> str:
+    """Return the level, and which share of the units is encoded: ``medium 1/3``."""
+    return part.level if part.reuse <= 1 else f'{part.level} 1/{part.reuse}'.lstrip()
 
 
 def _modalities(course: Sequence[Configuration]) -> list[str]:
@@ -144,7 +149,7 @@ def name_levels(
     for (time, rate, level), (end, _, _) in pairwise([*changes, (math.inf, 0.0, '')]):
         if end - time >= widest:
             axes.annotate(
-                printable(level, 8),
+                printable(level, 10),
                 (time, rate),
                 xytext=(2, 3),
                 textcoords='offset points',

@@ -193,7 +193,7 @@ def _configurations(record: RunRecord) -> list[dict[str, Any]]:
             'id': configuration.id,
             'from_s': (configuration.effective_from_ns - zero_ns) / NS_PER_S,
             'modalities': {
-                part.modality: {'rate': part.rate, 'level': part.level}
+                part.modality: {'rate': part.rate, 'level': part.level, 'reuse': part.reuse}
                 for part in configuration.modalities
             },
             'latency_limit_ms': 1e3 * configuration.latency_limit,

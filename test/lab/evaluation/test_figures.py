@@ -13,6 +13,7 @@ from mmedge_ros.lab.evaluation.accuracy_figures import ACCURACY_FIGURES
 from mmedge_ros.lab.evaluation.configuration_figure import (
     CONFIGURATIONS,
     draw_configurations,
+    draw_course,
     name_levels,
 )
 from mmedge_ros.lab.evaluation.figures import (
@@ -203,7 +204,7 @@ def test_the_course_of_configurations_is_drawn_and_told(build_run, states):
     assert series['camera rate'][:22] == [30.0] * 20 + [10.0] * 2
     assert series['limit'][19:21] == [50.0, None]
     first, second = report_of(record)['configurations']
-    assert first['modalities'] == {'camera': {'rate': 30.0, 'level': 'large'}}
+    assert first['modalities'] == {'camera': {'rate': 30.0, 'level': 'large', 'reuse': 1}}
     assert (second['id'], second['reason']) == (2, 'because of $2')
     assert second['from_s'] - first['from_s'] == pytest.approx(1.0)
 
@@ -217,6 +218,16 @@ def test_only_levels_that_last_are_named_so_that_names_never_overlap(changed_at,
     parts = [(10.0, 'small'), (10.0, 'large')][: len(changed_at)]
     name_levels(axes, np.array([*changed_at, 100.0]), parts, 'black')
     assert [text.get_text() for text in axes.texts] == written
+
+
+def test_the_share_of_pictures_that_is_encoded_is_named_beside_the_level():
+    axes = Figure().add_subplot()
+    course = [
+        Configuration(number, 0, (ModalityConfiguration('camera', 30.0, 'medium', reuse=reuse),))
+        for number, reuse in enumerate((1, 3))
+    ]
+    draw_course(axes, np.array([0.0, 50.0, 100.0]), course)
+    assert [text.get_text() for text in axes.texts] == ['medium', 'medium 1/3']
 
 
 def test_a_sensor_without_levels_has_none_named():
