@@ -189,17 +189,17 @@ class ArrivalTimes:
                 continue  # more would pass than is seen now
             taken = np.arange(len(stamps))
             if share < PASS_ALL_FROM:
-                taken = _taken(stamps, rate, native_ns, lead)
+                slot_ns = round(NS_PER_S / rate)
+                taken = _taken(stamps, slot_ns, earliest_phase_ns(slot_ns, native_ns, lead))
             passing = np.sort(available[taken])
             least = self._least(passing, ends, 1.0 / rate)
             for way, reuse in enumerate(reuses):
                 if reuse == 1:
                     seen.ahead[:, place, way] = least
                     continue
-                # As the object memory has it: the picture nearest the centre of its slot.
+                # As the object memory has it: the first picture of each slot.
                 pictures = min(rate, nominal_rate(native_ns))
-                own_ns = max(native_ns, round(NS_PER_S / pictures))
-                encoded = taken[_taken(stamps[taken], pictures / reuse, own_ns, None)]
+                encoded = taken[_taken(stamps[taken], round(NS_PER_S / (pictures / reuse)))]
                 early, after = _last_encoded(np.sort(available[encoded]), passing, ends)
                 seen.ahead[:, place, way] = early
                 seen.after[place, way] = after
@@ -245,12 +245,9 @@ def _last_encoded(
     return float(since[worst]) / NS_PER_S, int(np.count_nonzero(inside))
 
 
-def _taken(
-    stamps: NDArray[np.int64], rate: float, native_ns: int, lead: int | None
-) -> NDArray[np.intp]:
+def _taken(stamps: NDArray[np.int64], slot_ns: int, earliest_ns: int = 0) -> NDArray[np.intp]:
     """Return which units `RateControl` lets through: of each slot the first late enough in it."""
-    period_ns = round(NS_PER_S / rate)
-    slots, phases = np.divmod(stamps, period_ns)
-    near = np.flatnonzero(phases >= earliest_phase_ns(period_ns, native_ns, lead))
+    slots, phases = np.divmod(stamps, slot_ns)
+    near = np.flatnonzero(phases >= earliest_ns)
     _, first = np.unique(slots[near], return_index=True)
     return near[first]

@@ -38,12 +38,13 @@ _HALF = 2.0
 class ReuseGrid:
     """Says by the stamp alone which pictures are encoded: live and in replays the same ones.
 
-    Slots of a global grid of integer nanoseconds, ``reuse`` pictures long, take one picture each
-    (`RateControl`). Until the period of the stream is known every picture is encoded.
+    Slots of a global grid of integer nanoseconds, ``reuse`` pictures long, take their first
+    picture (`RateControl`): where slots end with windows it is encoded by then, and the last
+    picture of a window is followed. Until the period of the stream is known all are encoded.
     """
 
     def __init__(self) -> None:
-        self._control = RateControl()
+        self._control = RateControl(takes_first=True)
 
     def takes(self, stamp_ns: int, rate: float, reuse: int) -> bool:
         """Say whether the picture is encoded, at the rate (Hz, 0 = native) it was taken under."""

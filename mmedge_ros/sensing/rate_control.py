@@ -74,15 +74,16 @@ class RateControl:
 
     The unit nearest a slot's centre is the first one that comes no earlier than half a native
     period before it, because the next one would be farther away; the last one of a slot the first
-    that comes less than a native period before its end. With ``native_period_ns``
-    None the period is the running median of what arrives, and all units pass until it is
-    known. With it given, the decision depends on the stamps alone.
+    that comes less than a native period before its end. With ``takes_first`` it is the first one
+    of all. With ``native_period_ns`` None the period is the running median of what arrives, and
+    all units pass until it is known. With it given, the decision depends on the stamps alone.
     """
 
-    def __init__(self, native_period_ns: int | None = None) -> None:
+    def __init__(self, native_period_ns: int | None = None, *, takes_first: bool = False) -> None:
         if native_period_ns is not None and native_period_ns <= 0:
             raise SensingError(f'native period is {native_period_ns} ns; it must be positive')
         self._given_ns = native_period_ns
+        self._takes_first = takes_first
         self.reset()
 
     def reset(self) -> None:
@@ -120,7 +121,9 @@ class RateControl:
         period_ns = round(NS_PER_S / max(rate, _SLOWEST))
         slot, phase_ns = divmod(stamp_ns, period_ns)
         served = self._admitted_ns is not None and self._admitted_ns // period_ns >= slot
-        return not served and phase_ns >= earliest_phase_ns(period_ns, native_ns, lead)
+        if served or self._takes_first:
+            return not served
+        return phase_ns >= earliest_phase_ns(period_ns, native_ns, lead)
 
     def _observe(self, stamp_ns: int) -> None:
         if stamp_ns <= 0:

@@ -75,6 +75,13 @@ def test_who_joins_a_stream_later_encodes_the_same_pictures() -> None:
     assert [t for t in from_begin if t > known] == [t for t in joined if t > known]
 
 
+def test_where_slots_end_with_windows_the_first_picture_of_each_is_encoded() -> None:
+    times = [time + 12_000_000 for time in stamps(30.0)]
+    encoded = taken(ReuseGrid(), times, 3)[6:]
+    assert len(encoded) > 30
+    assert all(time % 100_000_000 < 34_000_000 for time in encoded)
+
+
 def test_a_lost_picture_does_not_move_the_grid() -> None:
     times = stamps(30.0)
     whole = taken(ReuseGrid(), times, 3)
