@@ -39,8 +39,10 @@ class LoadGuardParameters:
     # chosen: predictions wander more than the machine does. After a start it ends with the first
     # ``decisions`` in a row that are in time.
     calm: float = 3.0
-    # The next configuration may have so many times the present load; the next greater load is
-    # always allowed. Levels that were not measured for long are predicted badly.
+    # The next configuration may have so many times the present load: levels that were not
+    # measured for long are predicted badly. So many times that for each ``decisions`` in a row
+    # that are in time, as of the nearest loads none may be worth more. The next greater load is
+    # always allowed.
     climb: float = 1.6
     # Share by which the bound rises per second once it may.
     growth: float = 0.1
@@ -101,7 +103,9 @@ class LoadGuard:
         above = loads[loads > _MORE * self._load]
         climbs = self.parameters.enabled and now >= self._free_until
         if climbs and len(above) and ceiling > self._load:
-            ceiling = min(ceiling, max(self.parameters.climb * self._load, float(above.min())))
+            p = self.parameters
+            climb = p.climb ** (1 + self._in_time // p.decisions)
+            ceiling = min(ceiling, max(climb * self._load, float(above.min())))
         return loads <= max(ceiling, float(loads.min()))
 
     def configured(self, load: float, now: float, explained: bool = False) -> None:

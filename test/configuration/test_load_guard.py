@@ -135,6 +135,15 @@ def test_loads_are_climbed_by_steps_and_the_next_one_is_always_a_step() -> None:
         assert loads[guard.within(loads, number + 0.5)].max() == largest
 
 
+def test_the_longer_decisions_are_in_time_the_longer_a_step_may_be() -> None:
+    guard, loads = LoadGuard(LoadGuardParameters(climb=1.6)), np.array([0.1, 0.15, 0.25, 0.4, 0.6])
+    guard.configured(0.1, 0.0)
+    for more, largest in ((9, 0.15), (1, 0.25), (10, 0.4), (10, 0.6)):
+        for _ in range(more):
+            guard.decided(False, 1.0)
+        assert loads[guard.within(loads, 5.0)].max() == largest
+
+
 def test_during_the_calm_no_step_is_taken_and_the_least_load_is_always_allowed() -> None:
     guard, loads = LoadGuard(), np.array([0.2, 0.3, 0.4])
     guard.configured(0.3, 0.0)
