@@ -164,7 +164,7 @@ class GateFlight:
 
         :raises EncodingError: for feature fusion, if the bundle has none
         """
-        parameters = PipelineParameters(strategy=self.strategy, updates=False)
+        parameters = PipelineParameters(strategy=self.strategy)
         settings = LoopSettings(
             self.configurations[0], self.bundle.profile, parameters, self.skipping
         )
