@@ -42,7 +42,7 @@ _LEVEL_WEIGHT, _RATE_WEIGHT = 0.6, 0.4
 # followed between, at equal delay; fitted to 24 simulated flights in 36 configurations, at 10, 20
 # and 30 pictures a second and several shares of the processor, where decisions were in time.
 _ENCODED_EVERY = (1.0 / 30.0, 2.0 / 30.0, 0.1, 0.2, 0.3, 0.6)
-_LOST = (0.0, 0.009, 0.0155, 0.0275, 0.043, 0.048)
+_LOST = (0.0, 0.0085, 0.0102, 0.0258, 0.036, 0.043)
 
 
 class Indicators(NamedTuple):
