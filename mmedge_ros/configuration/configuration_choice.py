@@ -52,7 +52,7 @@ class ChoiceParameters:
         maximum=0.999,
     )
     latency_price: float = parameter(
-        0.9,
+        1.3,
         'accuracy that a second of delay is worth: people move on while they are detected. '
         'Measured as streaming IoU that is lost by later decisions; 0 looks at the limit alone',
         '1/s',

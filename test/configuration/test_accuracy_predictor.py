@@ -66,9 +66,9 @@ def test_what_reuse_costs_is_as_measured_else_as_expected() -> None:
     assert table is not None
     levels_reuse_rates = (2, 3, 2)
     values = table.predict(Indicators()).reshape(levels_reuse_rates)
-    assert values[1, :, 1].tolist() == pytest.approx([0.5725, 0.58, 0.6])
-    assert values[1, :, 0].tolist() == pytest.approx([0.4725, 0.48, 0.5])
-    assert values[0, :, 1].tolist() == pytest.approx([0.3725, 0.391, 0.4])
+    assert values[1, :, 1].tolist() == pytest.approx([0.565, 0.58, 0.6])
+    assert values[1, :, 0].tolist() == pytest.approx([0.465, 0.48, 0.5])
+    assert values[0, :, 1].tolist() == pytest.approx([0.365, 0.39, 0.4])
     assert np.isnan(values[0, :, 0]).all()
 
 

@@ -1,10 +1,5 @@
 """One flight in every configuration that is held fixed, and with the optimiser, under shares.
 
-A configuration decides about content, a share of the processor about times. So a flight is
-replayed in full once per configuration; at another share only its times are replayed, and where
-every window has the same units the decisions are those of before, published at other times. That
-is exact, and five times as fast.
-
 Steps of the processor are flights in a row: the optimiser goes on with all that it has learned,
 and the pipeline begins anew, as it does in the fixed configurations. So these need no replays of
 their own for steps.
@@ -16,7 +11,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from mmedge_ros.configuration.configuration_loop import ConfigurationLoop
 from mmedge_ros.data_types import (
@@ -25,7 +20,6 @@ from mmedge_ros.data_types import (
     RADAR,
     Box,
     Configuration,
-    Decision,
     Detection,
     ModalityConfiguration,
     SkipDecision,
@@ -42,19 +36,16 @@ from mmedge_ros.lab.evaluation.flight_cases import CachedTruth
 from mmedge_ros.lab.evaluation.steered_replay import OptimiserSteering, Steering
 from mmedge_ros.lab.policies.settings import slowed
 from mmedge_ros.pipeline.fusion_strategy import open_pipeline
-from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline
 from mmedge_ros.pipeline.pipeline_parameters import PipelineParameters
 from mmedge_ros.pipeline.window_assembler import WindowParameters
 from mmedge_ros.records.run_record import RunRecord
 from mmedge_ros.recurrence.object_memory import ObjectMemory
 from mmedge_ros.skipping.skip_control import SkipParameters
 
-_WHOLE = 1.0
 # Slots of all rates and reuses begin with every such time (ns), so flights in a row keep them.
 _GRID_NS = 6 * NS_PER_S // 10
 # Full use is what was chosen with all of the processor, or less by so much accuracy.
 _ABOUT_FULL = 0.01
-Members = dict[int, tuple[tuple[str, int, str, bool], ...]]
 
 
 class Held(NamedTuple):
@@ -106,13 +97,6 @@ class RememberedMotion(ObjectMemory):
         return self._known[self._chain]
 
 
-class _TimesOnly(PerceptionPipeline):
-    """Tracks nothing: only the times matter."""
-
-    def _track(self, units: Sequence[UnitFeatures]) -> None:
-        """Do nothing."""
-
-
 class HeldFlight:
     """An encoded flight that is replayed again and again.
 
@@ -125,20 +109,10 @@ class HeldFlight:
         self._flight, self._bundle, self._limit = flight, bundle, limit
         self._truth = CachedTruth(flight.truth)
         self._motion: dict[tuple[str | int, ...], Sequence[Box] | None] = {}
-        self._whole: dict[Held, tuple[RunRecord, Members]] = {}
 
     def held(self, held: Held, share: float) -> dict[str, float]:
         """Return the sums of a fixed configuration at a share of the processor, 0..1."""
-        if held not in self._whole:
-            self._whole[held] = self._replayed(held.configuration, _WHOLE)
-        record, members = self._whole[held]
-        if share != _WHOLE:
-            timed, own = self._replayed(held.configuration, share, times_only=True)
-            if own == members:
-                record = replace(record, decisions=_republished(record, timed))
-            else:
-                record, _ = self._replayed(held.configuration, share)
-        return self._sums(record)
+        return self._sums(self._replayed(held.configuration, share))
 
     def adapted(self, loop: ConfigurationLoop, shares: Sequence[float]) -> list[dict[str, float]]:
         """Return the sums of each phase that the optimiser flies, one after the other.
@@ -151,7 +125,7 @@ class HeldFlight:
         phases, full, before = [], math.nan, math.inf
         for number, share in enumerate(shares):
             steering = _InARow(OptimiserSteering(loop), loop, number * length_ns, number == 0)
-            record, _ = self._replayed(steering, share)
+            record = self._replayed(steering, share)
             used = record.configurations
             sums = self._sums(record)
             sums['changes'] = sum(a.modalities != b.modalities for a, b in pairwise(used))
@@ -165,31 +139,16 @@ class HeldFlight:
             phases.append(sums)
         return phases
 
-    def _replayed(
-        self, how: Configuration | Steering, share: float, *, times_only: bool = False
-    ) -> tuple[RunRecord, Members]:
+    def _replayed(self, how: Configuration | Steering, share: float) -> RunRecord:
         parameters = PipelineParameters(
             windows=WindowParameters(deadline=self._limit),
             skipping=SkipParameters(delta=0.0),
-            updates=False,
         )
-        pipeline = (
-            _TimesOnly(parameters)
-            if times_only
-            else open_pipeline(self._bundle.folder, parameters, self._bundle.networks())
-        )
-        members: Members = {}
-
-        def closed(window: Any) -> None:
-            units = ((u.modality, u.sequence, u.level, u.followed) for u in window.members)
-            members[window.end_ns] = tuple(units)
-
-        pipeline.assembler.on_close = closed
+        pipeline = open_pipeline(self._bundle.folder, parameters, self._bundle.networks())
         encoders = {m: StoredEncoder(self._flight, m) for m in self._flight.modalities}
         encoders[CAMERA].memory = RememberedMotion(self._motion)
         profile = slowed(self._bundle.profile, share)
-        record = replay_encoded(self._flight, pipeline, how, profile, encoders=encoders)
-        return record, members
+        return replay_encoded(self._flight, pipeline, how, profile, encoders=encoders)
 
     def _sums(self, record: RunRecord) -> dict[str, float]:
         stream = stream_samples(record, self._truth)
@@ -201,11 +160,6 @@ class HeldFlight:
             'late': float(late + record.dropped),
             'seconds': record.duration,
         }
-
-
-def _republished(record: RunRecord, timed: RunRecord) -> list[Decision]:
-    known = {decision.window_end_ns: decision for decision in record.decisions}
-    return [known[d.window_end_ns].published(d.published_ns) for d in timed.decisions]
 
 
 class _InARow:

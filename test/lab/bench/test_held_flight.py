@@ -29,17 +29,19 @@ def flown(bundle: BundleUnderTest) -> HeldFlight:
     return HeldFlight(replace(flight, record=record), bundle, 0.05)
 
 
-@pytest.mark.parametrize('share', [0.9, 0.6, 0.3])
-def test_another_share_alone_gives_what_a_whole_replay_at_it_gives(
-    share: float, bundle: BundleUnderTest
-) -> None:
-    held = Held(30.0, 'small', 1)
-    flight = flown(bundle)
-    flight.held(held, 1.0)
-    whole, _ = flight._replayed(held.configuration, share)
-    made = flight.held(held, share)
-    assert made == flight._sums(whole)
-    assert 0.0 < made['overlap'] < made['streamed']
+def test_less_of_the_processor_shows_people_later(bundle: BundleUnderTest) -> None:
+    flight, held = flown(bundle), Held(30.0, 'small', 1)
+    whole, half, third = (flight.held(held, share) for share in (1.0, 0.5, 0.3))
+    assert whole['streamed'] > whole['overlap'] > half['overlap'] > third['overlap'] > 0.0
+    assert whole['late'] <= half['late'] <= third['late']
+
+
+def test_what_is_published_between_decisions_counts(bundle: BundleUnderTest) -> None:
+    flight, held = flown(bundle), Held(30.0, 'small', 1)
+    decided = flight._replayed(held.configuration, 0.5)
+    assert decided.updates
+    made = flight._sums(replace(decided, updates=[]))
+    assert flight.held(held, 0.5)['overlap'] > made['overlap']
 
 
 def test_a_phase_of_the_optimiser_begins_with_what_it_learned_in_the_one_before(
