@@ -56,6 +56,8 @@ class LoadGuardParameters:
 _ENOUGH_LATE = 2
 # On another machine loads are climbed at once for so long, s.
 _FREE = 3.0
+# No load is farther away than so many climbs.
+_MOST_CLIMBS = 16
 # Loads that differ by less are the same.
 _MORE = 1.001
 
@@ -104,7 +106,7 @@ class LoadGuard:
         climbs = self.parameters.enabled and now >= self._free_until
         if climbs and len(above) and ceiling > self._load:
             p = self.parameters
-            climb = p.climb ** (1 + self._in_time // p.decisions)
+            climb = p.climb ** min(1 + self._in_time // p.decisions, _MOST_CLIMBS)
             ceiling = min(ceiling, max(climb * self._load, float(above.min())))
         return loads <= max(ceiling, float(loads.min()))
 

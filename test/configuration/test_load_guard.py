@@ -144,6 +144,14 @@ def test_the_longer_decisions_are_in_time_the_longer_a_step_may_be() -> None:
         assert loads[guard.within(loads, 5.0)].max() == largest
 
 
+def test_hours_of_decisions_in_time_allow_every_load() -> None:
+    guard, loads = LoadGuard(), np.array([0.1, 0.6, 50.0])
+    guard.configured(0.1, 0.0)
+    for _ in range(20_000):
+        guard.decided(False, 1.0)
+    assert guard.within(loads, 5.0).all()
+
+
 def test_during_the_calm_no_step_is_taken_and_the_least_load_is_always_allowed() -> None:
     guard, loads = LoadGuard(), np.array([0.2, 0.3, 0.4])
     guard.configured(0.3, 0.0)
