@@ -39,10 +39,10 @@ class LoadGuardParameters:
     # chosen: predictions wander more than the machine does. After a start it ends with the first
     # ``decisions`` in a row that are in time.
     calm: float = 3.0
-    # The next configuration may have so many times the present load: levels that were not
-    # measured for long are predicted badly. So many times that for each ``decisions`` in a row
-    # that are in time, as of the nearest loads none may be worth more. The next greater load is
-    # always allowed.
+    # The next configuration may have at most so many times the present load, because levels that
+    # were not measured for long are predicted badly. After each ``decisions`` in a row that are in
+    # time the limit grows by this factor, because none of the nearest loads may be worth more. The
+    # next greater load is always allowed.
     climb: float = 1.6
     # Share by which the bound rises per second once it may.
     growth: float = 0.1
@@ -56,7 +56,7 @@ class LoadGuardParameters:
 _ENOUGH_LATE = 2
 # On another machine loads are climbed at once for so long, s.
 _FREE = 3.0
-# No load is farther away than so many climbs.
+# The limit on a climb grows so often at most; a power without a bound overflows.
 _MOST_CLIMBS = 16
 # Loads that differ by less are the same.
 _MORE = 1.001

@@ -39,8 +39,9 @@ class ReuseGrid:
     """Says by the stamp alone which pictures are encoded: live and in replays the same ones.
 
     Slots of a global grid of integer nanoseconds, ``reuse`` pictures long, take their first
-    picture (`RateControl`): where slots end with windows it is encoded by then, and the last
-    picture of a window is followed. Until the period of the stream is known all are encoded.
+    picture (`RateControl`): where slots end with windows, most of the slot is left to encode it,
+    and the last picture of a window is followed. Until the period of the stream is known all are
+    encoded.
     """
 
     def __init__(self) -> None:

@@ -1,10 +1,10 @@
 """Lets through as many units as a rate allows, spread evenly.
 
 A rate is an upper bound. Slots of a global grid of integer nanoseconds, [k P, (k + 1) P) with
-P = 1 / rate, take one unit each: the one nearest the slot's centre, or, where it is known how long
-units are under way, the last one that arrives before the slot ends. The grid is global so that two
-sensors at the same rate stay in step, their slots end with windows, and a replay decides as the
-flight did.
+P = 1 / rate, take one unit each: the one nearest the slot's centre; where it is known how long
+units are under way, the last one that arrives before the slot ends; or the first one. The grid is
+global so that two sensors at the same rate stay in step, their slots end with windows, and a
+replay decides as the flight did.
 """
 
 from __future__ import annotations

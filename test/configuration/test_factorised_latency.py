@@ -76,19 +76,16 @@ def with_reuse(**units: StageTime) -> tuple[ConfigurationSpace, FactorisedLatenc
     return made, FactorisedLatency(made, profile)
 
 
+def large_with(space: ConfigurationSpace, reuse: int) -> int:
+    camera = ModalityConfiguration('camera', 30.0, 'large', reuse=reuse)
+    index = space.index_of((camera, ModalityConfiguration('radar', 20.0, '')))
+    assert index is not None
+    return index
+
+
 def test_with_reuse_the_mean_is_the_load_and_the_full_time_the_latency() -> None:
     made, latency = with_reuse(camera=StageTime(0.004, 0.1))
-    every, third = (
-        made.index_of(
-            (
-                ModalityConfiguration('camera', 30.0, 'large', reuse=reuse),
-                ModalityConfiguration('radar', 20.0, ''),
-            )
-        )
-        for reuse in (1, 3)
-    )
-    assert every is not None
-    assert third is not None
+    every, third = (large_with(made, reuse) for reuse in (1, 3))
     medians = latency.predict(0.0).quantiles(0.5)
     # Of all phases, 19 in 20 let the encoded one of three pictures come so much before the end.
     early = 0.05 * 0.1
@@ -100,18 +97,8 @@ def test_with_reuse_the_mean_is_the_load_and_the_full_time_the_latency() -> None
 
 def test_a_window_in_two_that_waits_for_no_encoded_picture_makes_late_ones_rarer() -> None:
     made, latency = with_reuse(camera=StageTime(0.004, 0.1))
-    third, sixth = (
-        made.index_of(
-            (
-                ModalityConfiguration('camera', 30.0, 'large', reuse=reuse),
-                ModalityConfiguration('radar', 20.0, ''),
-            )
-        )
-        for reuse in (3, 6)
-    )
+    third, sixth = (large_with(made, reuse) for reuse in (3, 6))
     predicted = latency.predict(0.0)
-    assert third is not None
-    assert sixth is not None
     assert predicted.quantiles(0.5)[sixth] == pytest.approx(predicted.quantiles(0.5)[third])
     assert predicted.quantiles(0.95)[sixth] < 0.99 * predicted.quantiles(0.95)[third]
 
