@@ -37,8 +37,8 @@ def open_networks() -> FusionNetworkRuntime:
     """Open the networks of a bundle, or of one that was never trained."""
     if len(sys.argv) > 1:
         return FusionNetworkRuntime.from_bundle(load_bundle(Path(sys.argv[1])))
-    from mmedge_ros.lab.training.networks.export import export_fusion
-    from mmedge_ros.lab.training.networks.fusion_network import FusionNetwork
+    from mmedge_lab.training.networks.export import export_fusion
+    from mmedge_lab.training.networks.fusion_network import FusionNetwork
 
     with tempfile.TemporaryDirectory() as folder:
         export_fusion(FusionNetwork(), Path(folder))

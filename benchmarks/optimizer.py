@@ -15,7 +15,7 @@ os.environ['OMP_NUM_THREADS'] = '1'
 
 from bench_timing import print_ratios
 
-from mmedge_ros.lab.bench.optimizer_bench import decision_times
+from mmedge_lab.rivals.mmedge.optimizer_bench import decision_times
 
 if __name__ == '__main__':
     measured = {side**4: decision_times(side, rounds=500) for side in (3, 4, 5, 6, 7)}

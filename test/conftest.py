@@ -101,7 +101,7 @@ def data_folder() -> Path:
 @pytest.fixture
 def without_figures(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave out the figures of replays: most of a short one's time, and tested on their own."""
-    monkeypatch.setattr('mmedge_ros.lab.evaluation.figures.draw_figures', lambda *_: [])
+    monkeypatch.setattr('mmedge_ros.report.figures.draw_figures', lambda *_: [])
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

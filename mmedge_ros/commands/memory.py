@@ -153,7 +153,7 @@ def page(
         raise typer.BadParameter('a page of several flights needs --out FILE')
     with plain_errors():
         from mmedge_ros.flight_memory.memory_store import PAGE, memories_of
-        from mmedge_ros.lab.memory_page.memory_page import write_memory_page
+        from mmedge_ros.memory_page.memory_page import write_memory_page
 
         bundles = _bundles(encoder)
         path = out or memories_of(flights)[0] / PAGE

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import math
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,29 +15,17 @@ from rich.table import Table
 from mmedge_ros.commands.command_group import CommandGroup
 from mmedge_ros.commands.display import StatusLine, one_line, say
 from mmedge_ros.commands.errors import plain_errors
-from mmedge_ros.commands.model_build import build
-from mmedge_ros.commands.model_quantize import quantize
-from mmedge_ros.commands.model_tap import tap
 from mmedge_ros.commands.options import (
-    BundleArgument,
     DetectorArgument,
-    SetArgument,
     argument,
     existing_file,
     flag,
-    option,
 )
 
 if TYPE_CHECKING:
     from mmedge_ros.encoding.bundle.registry import KnownModel
-    from mmedge_ros.lab.evaluation.detector_accuracy import DetectorAccuracy, StratumAccuracy
 
-model_app = CommandGroup(
-    no_args_is_help=True, help='List, show, judge, fetch and build detectors and bundles.'
-)
-model_app.command('build')(build)
-model_app.command('tap')(tap)
-model_app.command('quantize')(quantize)
+model_app = CommandGroup(no_args_is_help=True, help='List, show and fetch detectors and bundles.')
 
 
 @model_app.command('list')
@@ -73,16 +59,11 @@ def show(bundle: DetectorArgument) -> None:
     with plain_errors():
         from mmedge_ros.encoding.bundle.default_model import default_detector
         from mmedge_ros.encoding.bundle.model_bundle import load_bundle
-        from mmedge_ros.lab.training.fitted_parts import Fit, fitted_parts
 
         described = load_bundle(default_detector(bundle))
         for file in described.files():
             file.verified()
         say(f'{described.folder}: all files are those of the manifest')
-        if described.folder.is_dir():
-            for part, fit in fitted_parts(described.folder).items():
-                if fit is not Fit.FITTED:
-                    say(f'{part}: {fit.value}')
         typer.echo(
             yaml.safe_dump(dict(described.content), sort_keys=False, allow_unicode=True).rstrip()
         )
@@ -133,80 +114,6 @@ def run_fetch(
     typer.echo(folder)
 
 
-@model_app.command('evaluate')
-def evaluate(
-    bundle: DetectorArgument,
-    flights: SetArgument,
-    report: Annotated[
-        Path | None,
-        option('--out', 'FILE', 'write the figures here as well, as JSON', dir_okay=False),
-    ] = None,
-    level: Annotated[str, option('--level', 'NAME', 'of the bundle; empty: its default')] = '',
-    pictures: Annotated[
-        int, option('--pictures', 'N', 'about so many are looked at', min=1)
-    ] = 1500,
-) -> None:
-    """Judge a detector of any origin on flights with ground truth."""
-    with plain_errors():
-        from mmedge_ros.encoding.bundle.default_model import default_detector
-        from mmedge_ros.lab.reporting.report_files import write_files
-        from mmedge_ros.lab.training.detector_evaluation import (
-            evaluate_agreement,
-            evaluate_detector,
-        )
-        from mmedge_ros.lab.training.flight_pictures import flights_in
-        from mmedge_ros.records.plain_values import plain_values
-
-        path = default_detector(bundle)
-        with StatusLine(f'judging {path.name}') as line:
-            chosen = flights_in(flights)
-            accuracy = evaluate_detector(
-                path, chosen, pictures, level, lambda share: line.advance(share * 0.6)
-            )
-            agreement = evaluate_agreement(
-                path, chosen, pictures // 3, level, lambda share: line.advance(0.6 + share * 0.4)
-            )
-        if report is not None:
-            content = {
-                'detector': path.name,
-                'set': flights.name,
-                **accuracy.as_json(),
-                'consecutive': plain_values(agreement._asdict(), 4),
-            }
-            text = json.dumps(content, indent=2, allow_nan=False) + '\n'
-            write_files(report.absolute().parent, {report.name: text.encode()})
-    say(
-        f'{accuracy.people} people in {accuracy.pictures} pictures, '
-        f'{accuracy.detect_ms:.1f} ms for each'
-    )
-    say(
-        f'{agreement.agreement:.3f} of the boxes of two consecutive pictures are in both, at a '
-        f'recall of {agreement.recall:g} ({agreement.pairs} pairs)'
-    )
-    Console(highlight=False).print(_strata_table(accuracy))
-
-
-@model_app.command('accuracy')
-def accuracy(
-    bundle: BundleArgument,
-    report: Annotated[
-        Path,
-        argument('REPORT', 'report.json of `mmedge evaluate-bundle`', exists=True, dir_okay=False),
-    ],
-) -> None:
-    """Enter what every configuration is worth into a bundle, for the optimiser to choose by."""
-    with plain_errors():
-        from mmedge_ros.encoding.bundle.default_model import default_detector
-        from mmedge_ros.encoding.bundle.manifest import MANIFEST
-        from mmedge_ros.encoding.bundle.model_bundle import load_bundle
-        from mmedge_ros.lab.evaluation.measured_accuracy import read_report
-        from mmedge_ros.lab.training.fitted_parts import enter_accuracy
-
-        folder = load_bundle(default_detector(bundle)).folder
-        enter_accuracy(folder, read_report(report))
-    typer.echo(folder / MANIFEST)
-
-
 def _agreed() -> bool:
     if not sys.stdin.isatty():
         say('add --yes to agree to the licence and fetch it; standard input is no terminal')
@@ -214,51 +121,8 @@ def _agreed() -> bool:
     return typer.confirm('Agree to the licence and fetch it?', err=True)
 
 
-def _strata_table(accuracy: DetectorAccuracy) -> Table:
-    table = _table('people', '', 'number', 'mAP50', 'recall', 'precision', right=(2, 3, 4, 5))
-    group = ''
-    for stratum in accuracy.strata:
-        if not stratum.people:
-            continue
-        table.add_row(*_cells(stratum, stratum.group if stratum.group != group else ''))
-        group = stratum.group
-    return table
-
-
-def _cells(stratum: StratumAccuracy, title: str) -> tuple[str, ...]:
-    figures = stratum.ap50, stratum.recall, stratum.precision
-    shown = ('-' if math.isnan(figure) else f'{figure:.3f}' for figure in figures)
-    return title, stratum.name, str(stratum.people), *shown
-
-
 def _table(*titles: str, right: Sequence[int] = ()) -> Table:
     table = Table(box=None, pad_edge=False)
     for place, title in enumerate(titles):
         table.add_column(title, justify='right' if place in right else 'left', overflow='fold')
     return table
-
-
-@model_app.command('results')
-def results(
-    bundle: BundleArgument,
-    reports: Annotated[
-        list[Path],
-        argument(
-            'REPORT...',
-            'report.json, or its folder, of `mmedge train gate`, `ablations` or `predictor`',
-            exists=True,
-        ),
-    ],
-) -> None:
-    """Enter measured results into a bundle, for `mmedge evaluate` to judge its promises by."""
-    with plain_errors():
-        from mmedge_ros.encoding.bundle.default_model import default_detector
-        from mmedge_ros.encoding.bundle.manifest import MANIFEST
-        from mmedge_ros.encoding.bundle.model_bundle import load_bundle
-        from mmedge_ros.lab.comparison.result_files import enter_results, read_results
-
-        folder = load_bundle(default_detector(bundle)).folder
-        results_by_name = read_results(reports)
-        enter_results(folder, results_by_name)
-    say(f'entered: {", ".join(results_by_name)}')
-    typer.echo(folder / MANIFEST)

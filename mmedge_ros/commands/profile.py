@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from mmedge_ros.commands.display import StatusLine, console, say
+from mmedge_ros.commands.laboratory import REMEDY, offered
 from mmedge_ros.commands.options import argument, option
 
 if TYPE_CHECKING:
@@ -185,7 +186,11 @@ def show_phase(share: float, phase: Phase, lacking: Mapping[str, int]) -> None:
 
 def _flight() -> Path:
     """Return the demo's flight, kept for the next time."""
-    from mmedge_ros.lab.simulation.flight import cached_demo_flight
+    from mmedge_ros.commands.errors import stop
 
+    simulated = offered('demo_flight')
+    if simulated is None:
+        stop(f'name a recording to fly with --bag; to simulate one, {REMEDY}')
     with StatusLine('simulating a flight, once') as line:
-        return cached_demo_flight(line.advance)
+        flight: Path = simulated(line.advance)
+    return flight

@@ -6,7 +6,6 @@ import json
 import sys
 import tempfile
 import threading
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -75,29 +74,6 @@ def check(
         for warning in chirps.warnings:
             say(f'note: {warning}')
         typer.echo(json.dumps(chirps.described(), indent=2))
-
-
-@radar_app.command()
-def fuzz(
-    count: Annotated[int, option('--count', 'N', 'mutated streams', min=1)] = 100_000,
-    seed: Annotated[int, option('--seed', 'N', 'the same seed, the same streams', min=0)] = 0,
-    captures: Annotated[
-        list[Path] | None,
-        existing_file('--capture', 'recording whose packets are damaged, too; repeatable'),
-    ] = None,
-) -> None:
-    """Feed the parser with damaged streams and check that it finds what came through whole."""
-    with plain_errors():
-        from mmedge_ros.lab.bench.tlv_mutation import run_mutations
-
-        began = time.monotonic()
-        outcome = run_mutations(count, seed, captures or ())
-        say(f'{count} streams in {time.monotonic() - began:.1f} s')
-        for failure in outcome.failures[:10]:
-            say(failure)
-        typer.echo(json.dumps(outcome.described(), indent=2))
-        if outcome.failures:
-            raise typer.Exit(1)
 
 
 @radar_app.command('simulate-board')

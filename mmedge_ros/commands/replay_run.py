@@ -17,30 +17,30 @@ from mmedge_ros.encoding.bundle.default_model import default_detector
 from mmedge_ros.encoding.bundle.model_bundle import open_detector
 from mmedge_ros.encoding.detector import Detector, DetectorParameters
 from mmedge_ros.encoding.recogniser_parameters import RecogniserParameters
-from mmedge_ros.lab.evaluation import EvaluationError
-from mmedge_ros.lab.evaluation.box_comparison import (
-    BoxesComparison,
-    PseudoLabels,
-    compare_with_boxes,
-    read_boxes,
-)
-from mmedge_ros.lab.evaluation.pseudo_labels import (
-    TEACHER_SCORE,
-    PseudoLabelComparison,
-    compare_with_teacher,
-    frame_range,
-    teacher_labels,
-)
-from mmedge_ros.lab.evaluation.report import link_video, write_report
-from mmedge_ros.lab.evaluation.report_pictures import NO_PICTURES, RunPictures, run_pictures
-from mmedge_ros.lab.evaluation.timed_pictures import recorded_pictures
-from mmedge_ros.lab.reporting.report_files import REPORT, require_writable
 from mmedge_ros.records.device_profile import measured_profile, stage_durations, write_profile
 from mmedge_ros.records.run_record import RunRecord
 from mmedge_ros.replay.offline_session import OfflineOptions, replay_offline
 from mmedge_ros.replay.parameter_file import with_parameter_file
 from mmedge_ros.replay.picture_recording import PictureParameters
 from mmedge_ros.replay.recording import Recording, TopicChoice
+from mmedge_ros.report import ReportError
+from mmedge_ros.report.box_comparison import (
+    BoxesComparison,
+    PseudoLabels,
+    compare_with_boxes,
+    read_boxes,
+)
+from mmedge_ros.report.pseudo_labels import (
+    TEACHER_SCORE,
+    PseudoLabelComparison,
+    compare_with_teacher,
+    frame_range,
+    teacher_labels,
+)
+from mmedge_ros.report.report import link_video, write_report
+from mmedge_ros.report.report_files import REPORT, require_writable
+from mmedge_ros.report.report_pictures import NO_PICTURES, RunPictures, run_pictures
+from mmedge_ros.report.timed_pictures import recorded_pictures
 from mmedge_ros.viewing.rerun_file import open_rerun, write_rerun
 
 _NOTES_SHOWN = 5
@@ -127,12 +127,12 @@ def _compared(
     if given is not None:
         try:
             comparison = compare_with_boxes(record, given, *request.frames)
-        except EvaluationError as err:
+        except ReportError as err:
             refusal = f'the boxes were not compared: {err}'
     if teacher is not None:
         try:
             taught = _taught(record, request, teacher)
-        except EvaluationError as err:
+        except ReportError as err:
             refusal = f'nothing was compared with pseudo-labels: {err}'
     if refusal:
         record.problems.append(refusal)
@@ -235,7 +235,7 @@ def _taught(record: RunRecord, request: ReplayRequest, teacher: Detector) -> Pse
 
 def _write_video(record: RunRecord, request: ReplayRequest) -> None:
     """Read the pictures again and write the video; those of a run are never kept."""
-    from mmedge_ros.lab.evaluation.video import VIDEO, write_video
+    from mmedge_ros.report.video import VIDEO, write_video
 
     path = request.out / VIDEO
     with _recording(request) as recording, StatusLine('video') as line:

@@ -31,7 +31,7 @@ from mmedge_ros.untrusted_files import read_bounded, shown
 
 SECTION, WEIGHTS = 'predictor', 'predictor.npz'
 _LARGEST_FILE = 100_000
-_REMEDY = 'train it again: mmedge train predictor'
+_REMEDY = 'train it again: mmedge lab train predictor'
 # Standardised inputs are cut here: what was never seen in training must not run away.
 _CUT = 3.0
 # Where coordinates of a configuration are zero, and what they are counted in: steps of a level,

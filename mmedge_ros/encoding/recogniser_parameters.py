@@ -16,7 +16,7 @@ class RecogniserParameters:
     model: str = parameter(
         '',
         'what says more of tracked objects than the detector does: `bundle` for the recogniser of '
-        "the detector's bundle, or a bundle folder with one (`mmedge model tap`); empty for none",
+        "the detector's bundle, or a bundle folder with one (see docs/models.md); empty for none",
     )
     memory: bool = parameter(
         False,

@@ -66,7 +66,7 @@ def exported_onnx(
             raise EncodingError(
                 f'{weights} is not loaded: a .pt file runs whatever code is in it. If you trust '
                 'where it comes from, set detection.trust_weights: true (a parameter file, '
-                '--params), or make a bundle of it once: mmedge model build --trust-weights'
+                '--params), or make a bundle of it once: mmedge lab model build --trust-weights'
             )
         folder.mkdir(parents=True, exist_ok=True)
         with _lock(folder / 'export.lock'):

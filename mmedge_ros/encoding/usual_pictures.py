@@ -1,6 +1,6 @@
 """How the pictures of a bundle's calibration flights look, second by second.
 
-``usual_pictures.yaml`` beside the manifest, made by `mmedge train pictures`::
+``usual_pictures.yaml`` beside the manifest, made by `mmedge lab train pictures`::
 
     distance: {limit: 0.51, alarm: 4.2}
     veil: {limit: 0.5, alarm: 3.9}
@@ -132,7 +132,7 @@ def _bounds(path: Path, name: str, entry: Any) -> Bounds:
     if not all(_is_positive(value) for value in values):
         raise EncodingError(
             f'{path} has {name} {shown(entry)}; it must be {{limit: ..., alarm: ...}}, both above '
-            f'0 and at most {_LARGEST:g}; make it again with `mmedge train pictures`'
+            f'0 and at most {_LARGEST:g}; make it again with `mmedge lab train pictures`'
         )
     return Bounds(*(float(value) for value in values if value is not None))
 
@@ -147,7 +147,7 @@ def _veil(path: Path, text: Any) -> Veil:
     if len(weights) != WEIGHTS or not (np.abs(weights) < _LARGEST_WEIGHT).all():
         raise EncodingError(
             f'{path} has {_WEIGHTS} {shown(text)}; it must be {WEIGHTS} numbers; make it again '
-            'with `mmedge train pictures`'
+            'with `mmedge lab train pictures`'
         )
     return Veil(weights)
 
@@ -166,6 +166,6 @@ def _seconds(path: Path, text: Any) -> FloatArray:
     if not fits or not (np.isfinite(rows).all() and (rows >= 0.0).all() and rows.max() < _LARGEST):
         raise EncodingError(
             f'{path} has pictures {shown(text)}; it must be {_FEWEST} to {_MOST} lines of '
-            f'{len(_NAMES)} numbers; make it again with `mmedge train pictures`'
+            f'{len(_NAMES)} numbers; make it again with `mmedge lab train pictures`'
         )
     return np.asarray(rows)

@@ -46,7 +46,7 @@ def bundle_that_embeds(detector: Path) -> Path:
             return bundle
     raise EncodingError(
         f'{detector} has no recogniser, which a flight memory embeds with, nor has another bundle '
-        'that is here; train one (`mmedge train recogniser`)'
+        'that is here; train one (`mmedge lab train recogniser`)'
     )
 
 
@@ -66,7 +66,7 @@ class MemoryEncoder:
         if description is None:
             raise EncodingError(
                 f'{bundle} has no recogniser, which a flight memory embeds with; name a bundle '
-                'with one (`mmedge train recogniser`)'
+                'with one (`mmedge lab train recogniser`)'
             )
         self._description: ClassifierDescription = description
         self._classifier: TappedClassifier = open_classifier(description).classifier

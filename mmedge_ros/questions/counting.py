@@ -67,7 +67,7 @@ FEATURES = ('offset', 'groups', 'median')
 
 @dataclass(frozen=True)
 class CountParameters:
-    """Weights of `FEATURES` for three points of the distribution; `mmedge train counts` fits them.
+    """Weights of `FEATURES` for three points of the distribution; from `mmedge lab train counts`.
 
     ``wider`` is added at both ends. Those that are given here are of tracks that are true: each
     group is one.

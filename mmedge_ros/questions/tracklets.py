@@ -35,7 +35,7 @@ class MergeParameters:
     ``gap`` weighs the logarithm of the seconds between them, ``miss`` and ``miss_squared`` how
     far off the later one begins, in deviations; ``label`` counts where labels differ;
     ``likeness`` weighs the cosine of looks above ``usual_likeness``, and ``no_looks`` counts
-    where one of them has none. `mmedge train counts` fits them.
+    where one of them has none. `mmedge lab train counts` fits them.
     """
 
     offset: float = 0.0

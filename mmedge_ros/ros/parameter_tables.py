@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 
 from mmedge_ros.parameter import Parameter, ParameterError, declared
@@ -21,9 +22,7 @@ from mmedge_ros.ros.recording.inputs import BagRecorderParameters
 from mmedge_ros.sensing.camera.device import CameraParameters
 
 # Each generated part of a document stands between two marks; the first says how it is written.
-_PART = (
-    '(<!-- {name}: written by `mmedge parameters --write [^`]+` -->\n).*?(<!-- end of {name} -->)'
-)
+_PART = r'(<!-- {name}: written by [^\n]+ -->\n).*?(<!-- end of {name} -->)'
 
 NODES = {
     'camera': CameraParameters,
@@ -91,8 +90,8 @@ def with_tables(text: str) -> str:
         replaced += count
     if not replaced:
         raise ParameterError(
-            'the markers are missing: <!-- parameters: written by `mmedge parameters --write '
-            'FILE` --> and <!-- end of parameters -->, or the same with topics'
+            'the markers are missing: <!-- parameters: written by `...` --> and '
+            '<!-- end of parameters -->, or the same with topics'
         )
     return text
 
@@ -133,3 +132,13 @@ def _row(item: Parameter) -> str:
         high = '' if bounds.maximum is None else f'{bounds.maximum:g}'
         limits = f'{low} .. {high}'.strip()
     return f'| `{item.name}` | {default} | {limits} | {bounds.description} |'
+
+
+def main() -> None:
+    """Bring the documents that are named up to date."""
+    for name in sys.argv[1:]:
+        write_tables(Path(name))
+
+
+if __name__ == '__main__':
+    main()

@@ -16,17 +16,17 @@ from mp4_files import write_mp4
 from tiny_detector import write_tiny_detector
 from typer.testing import CliRunner, Result
 
+from mmedge_lab.simulation.flight import simulate_flight
 from mmedge_ros.commands import replay_run
 from mmedge_ros.commands.main import app
 from mmedge_ros.geometry.box_overlap import overlap
-from mmedge_ros.lab.evaluation.decision_log import decision_lines
-from mmedge_ros.lab.evaluation.report import report_of
-from mmedge_ros.lab.evaluation.report_pictures import NO_PICTURES
-from mmedge_ros.lab.evaluation.timed_pictures import recorded_pictures
-from mmedge_ros.lab.simulation.flight import simulate_flight
 from mmedge_ros.records.run_record import RunRecord
 from mmedge_ros.replay.picture_recording import PictureParameters
 from mmedge_ros.replay.recording import Recording
+from mmedge_ros.report.decision_log import decision_lines
+from mmedge_ros.report.report import report_of
+from mmedge_ros.report.report_pictures import NO_PICTURES
+from mmedge_ros.report.timed_pictures import recorded_pictures
 
 ROOT = Path(__file__).resolve().parents[2]
 PROFILE = ROOT / 'config/profiles/default.yaml'

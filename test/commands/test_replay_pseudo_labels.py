@@ -13,7 +13,7 @@ from typer.testing import CliRunner, Result
 
 from mmedge_ros.commands import replay_run
 from mmedge_ros.commands.main import app
-from mmedge_ros.lab.evaluation.report import report_of
+from mmedge_ros.report.report import report_of
 
 
 @pytest.fixture(scope='module')

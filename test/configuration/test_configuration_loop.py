@@ -8,6 +8,7 @@ import time
 import numpy as np
 import pytest
 
+from mmedge_lab.rivals.mmedge.optimizer_bench import exhaustive_choice, made_up
 from mmedge_ros.configuration.accuracy_predictor import AccuracyTable, assumed_accuracy
 from mmedge_ros.configuration.change_rules import ChangeRulesParameters
 from mmedge_ros.configuration.configuration_choice import ChoiceParameters
@@ -20,7 +21,6 @@ from mmedge_ros.configuration.factorised_latency import FactorisedLatency
 from mmedge_ros.configuration.latency_budget import LatencyDemand
 from mmedge_ros.configuration.unit_time_profile import assumed_unit_times
 from mmedge_ros.data_types import NS_PER_S, Configuration, StageTiming
-from mmedge_ros.lab.bench.optimizer_bench import exhaustive_choice, made_up
 from mmedge_ros.monitoring.system_state import SystemState
 
 LEVELS = ('small', 'medium', 'large')

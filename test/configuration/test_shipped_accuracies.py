@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from mmedge_lab.judging.bundle_cases import RATES
 from mmedge_ros.configuration.accuracy_predictor import (
     AccuracyTable,
     Indicators,
@@ -18,7 +19,6 @@ from mmedge_ros.configuration.bundle_configurations import bundle_space, manifes
 from mmedge_ros.configuration.configuration_space import ConfigurationSpace
 from mmedge_ros.configuration.optimizer import Optimizer
 from mmedge_ros.data_types import CAMERA, RADAR, ModalityConfiguration
-from mmedge_ros.lab.evaluation.bundle_cases import RATES
 
 MODELS = Path(__file__).resolve().parents[2] / 'models'
 BUNDLES = sorted(path.parent.name for path in MODELS.glob('*/manifest.yaml'))

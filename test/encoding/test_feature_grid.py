@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from mmedge_lab.simulation.world import LABELS
 from mmedge_ros.encoding.feature_grid import (
     CAMERA_GRID,
     COLUMNS,
@@ -19,7 +20,6 @@ from mmedge_ros.encoding.feature_grid import (
     view_directions,
     view_positions,
 )
-from mmedge_ros.lab.simulation.world import LABELS
 
 
 def test_a_grid_holds_the_classes_of_the_simulator_in_its_order() -> None:

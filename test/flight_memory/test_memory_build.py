@@ -10,6 +10,9 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from mmedge_lab.simulation.appearance import looks_of
+from mmedge_lab.simulation.build import build_world
+from mmedge_lab.simulation.flight import FlightDescription, kept_flight
 from mmedge_ros.commands.memory import memory_app
 from mmedge_ros.data_types import Box
 from mmedge_ros.encoding import EncodingError
@@ -20,9 +23,6 @@ from mmedge_ros.flight_memory.memory_store import MemoryReader
 from mmedge_ros.flight_memory.moment import ViewKind
 from mmedge_ros.flight_memory.thumbnail import picture_of
 from mmedge_ros.geometry.box_overlap import overlap
-from mmedge_ros.lab.simulation.appearance import looks_of
-from mmedge_ros.lab.simulation.build import build_world
-from mmedge_ros.lab.simulation.flight import FlightDescription, kept_flight
 from mmedge_ros.replay.recording import Recording
 
 MODELS = Path(__file__).resolve().parents[2] / 'models'

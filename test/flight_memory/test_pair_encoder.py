@@ -13,6 +13,7 @@ from hand_made_moments import key_frame, memory_of, view
 from tiny_pair import image_network, text_network, write_tiny_pair
 from typer.testing import CliRunner
 
+from mmedge_lab.simulation.flight import FlightDescription, kept_flight
 from mmedge_ros.commands.memory import memory_app
 from mmedge_ros.encoding import EncodingError
 from mmedge_ros.flight_memory import FlightMemoryError
@@ -22,7 +23,6 @@ from mmedge_ros.flight_memory.memory_store import MemoryReader
 from mmedge_ros.flight_memory.moment import MemoryItem
 from mmedge_ros.flight_memory.pair_encoder import PairEncoder, PairSpace, open_encoder
 from mmedge_ros.flight_memory.query import read_query
-from mmedge_ros.lab.simulation.flight import FlightDescription, kept_flight
 
 pytest.importorskip('tokenizers', reason='the package tokenizers is not installed')
 

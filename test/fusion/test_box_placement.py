@@ -10,7 +10,7 @@ from mmedge_ros.fusion.box_placement import place_boxes, standing_distance
 from mmedge_ros.geometry.projection import CameraModel
 from mmedge_ros.geometry.sensor_poses import OPTICAL_TO_BODY, SensorGeometry
 from mmedge_ros.geometry.transforms import Transform
-from mmedge_ros.lab.evaluation.box_comparison import height_depth
+from mmedge_ros.report.box_comparison import height_depth
 
 CAMERA = CameraModel(
     640, 480, np.array([[457.0, 0, 320], [0, 457.0, 240], [0, 0, 1]]), np.zeros(0), 'none'

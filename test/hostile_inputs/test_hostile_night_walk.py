@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from replays import replay, reported
 
-from mmedge_ros.lab.evaluation.box_comparison import read_boxes
+from mmedge_ros.report.box_comparison import read_boxes
 
 FRAMES = (20, 319)
 

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
+from mmedge_lab import ray_workers
+from mmedge_lab.judging import EvaluationError
+from mmedge_lab.ray_workers import ClusterError, do_works_on_ray
+from mmedge_lab.worker_processes import WorkError
 from mmedge_ros import MmedgeError
-from mmedge_ros.lab import ray_workers
-from mmedge_ros.lab.evaluation import EvaluationError
-from mmedge_ros.lab.ray_workers import ClusterError, do_works_on_ray
-from mmedge_ros.lab.worker_processes import WorkError
 
 
 class _Reference:

@@ -18,10 +18,10 @@ from tiny_bundle import write_tiny_bundle
 from truth_fixtures import recording_with_truth
 from typer.testing import CliRunner
 
+from mmedge_lab.ray_workers import do_works_on_ray
+from mmedge_lab.simulation.flight_set import PlannedFlight, simulate_set
 from mmedge_ros import MmedgeError
 from mmedge_ros.commands.main import app
-from mmedge_ros.lab.ray_workers import do_works_on_ray
-from mmedge_ros.lab.simulation.flight_set import PlannedFlight, simulate_set
 
 ray = pytest.importorskip(
     'ray', reason='Ray is not installed: .venv/bin/pip install -r requirements/ray.txt'
@@ -103,7 +103,7 @@ def test_evaluate_bundle_has_the_cases_of_one_machine(
     cluster: str, flights: Path, bundle: Path, tmp_path: Path
 ) -> None:
     here, there = tmp_path / 'here', tmp_path / 'there'
-    common = ('evaluate-bundle', bundle, flights, '--configurations', 'full')
+    common = ('lab', 'evaluate-bundle', bundle, flights, '--configurations', 'full')
     run(*common, '--jobs', 1, '--out', here)
     run(*common, '--ray', cluster, '--out', there)
     assert files(there, '*.npz') == files(here, '*.npz')
@@ -113,7 +113,7 @@ def test_evaluate_has_the_outcomes_of_one_machine(
     cluster: str, flights: Path, bundle: Path, tmp_path: Path
 ) -> None:
     here, there = tmp_path / 'here', tmp_path / 'there'
-    common = ('evaluate', flights, '--bundle', bundle, '--policies', 'ours', '--no-timing')
+    common = ('lab', 'evaluate', flights, '--bundle', bundle, '--policies', 'ours', '--no-timing')
     limits = ('--limits', '50ms', '--shares', '100')
     run(*common, *limits, '--jobs', 1, '--out', here)
     run(*common, *limits, '--ray', cluster, '--out', there)
@@ -135,7 +135,16 @@ def test_replay_set_has_the_decisions_of_one_machine(
         profile,
     )
     here, there = tmp_path / 'here', tmp_path / 'there'
-    common = ('replay-set', flights, '--detector', bundle, '--profile', profile, '--no-pictures')
+    common = (
+        'lab',
+        'replay-set',
+        flights,
+        '--detector',
+        bundle,
+        '--profile',
+        profile,
+        '--no-pictures',
+    )
     run(*common, '--out', here)
     run(*common, '--ray', cluster, '--out', there)
     assert files(there, 'decisions.jsonl') == files(here, 'decisions.jsonl')

@@ -15,7 +15,7 @@ import pytest
 from hand_made_streams import endless, numbers, own_process, until_it_cannot, until_it_is_killed
 from hand_made_workers import stopped_at_its_end, stopped_twice
 
-from mmedge_ros.lab.worker_processes import WorkError, start_process, worker_streams
+from mmedge_lab.worker_processes import WorkError, start_process, worker_streams
 
 
 def ended(process: BaseProcess, capfd: pytest.CaptureFixture[str]) -> int | None:
@@ -92,7 +92,7 @@ import sys
 from functools import partial
 from pathlib import Path
 from hand_made_streams import endless
-from mmedge_ros.lab.worker_processes import worker_streams
+from mmedge_lab.worker_processes import worker_streams
 
 if __name__ == '__main__':
     with worker_streams({'one': partial(endless, Path(sys.argv[1]))}, ()) as (stream,):

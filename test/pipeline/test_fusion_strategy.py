@@ -11,12 +11,12 @@ from fake_fusion_networks import FakeFusionNetworks
 from hand_made_gates import gate
 from hand_made_pictures import usual_pictures
 
+from mmedge_lab.training.gates.certificate import Certificate, FlightLoss
+from mmedge_lab.training.gates.gate_file import write_bundle_gate
 from mmedge_ros.data_types import CAMERA, RADAR
 from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.bundle.model_bundle import FUSION_PARTS
 from mmedge_ros.encoding.usual_pictures import PICTURES_FILE, usual_pictures_text
-from mmedge_ros.lab.gates.certificate import Certificate, FlightLoss
-from mmedge_ros.lab.gates.gate_file import write_bundle_gate
 from mmedge_ros.parameter import ParameterError, build
 from mmedge_ros.pipeline.fusion_strategy import (
     fusion_strategy,
@@ -181,7 +181,7 @@ def test_usual_pictures_are_the_bundles_where_it_knows_any(tmp_path: Path) -> No
         assert drift is not None
         assert len(drift.usual.seconds) == 2000
     (model / PICTURES_FILE).write_text('pictures: none')
-    with pytest.raises(EncodingError, match='mmedge train pictures'):
+    with pytest.raises(EncodingError, match='mmedge lab train pictures'):
         open_pipeline(model, ungated)
 
 

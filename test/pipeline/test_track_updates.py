@@ -25,9 +25,9 @@ from mmedge_ros.fusion.map_decoding import DecodingParameters
 from mmedge_ros.geometry.projection import CameraModel
 from mmedge_ros.geometry.sensor_poses import OPTICAL_TO_BODY
 from mmedge_ros.geometry.transforms import StampedTransform
-from mmedge_ros.lab.evaluation.decision_log import decision_lines
 from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline
 from mmedge_ros.pipeline.pipeline_parameters import PipelineParameters
+from mmedge_ros.report.decision_log import decision_lines
 
 MODEL = CameraModel(
     640, 480, np.array([[450.0, 0, 320], [0, 450, 240], [0, 0, 1]]), np.zeros(0), 'none'

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mmedge_ros.lab.bench.discharge import REPORTS, VOLTAGE_ALONE, discharge, flown
+from mmedge_lab.rivals.nanomind.discharge import REPORTS, VOLTAGE_ALONE, discharge, flown
 from mmedge_ros.monitoring.system_state import SystemState
 from mmedge_ros.power.power_allowance import SPARSEST, PowerAllowance, allowance_of
 from mmedge_ros.power.power_policy import (

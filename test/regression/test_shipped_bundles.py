@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from mmedge_lab.simulation.flight import DEMO_FLIGHT, kept_flight
 from mmedge_ros.commands.main import app
 from mmedge_ros.encoding.bundle.default_model import default_detector
-from mmedge_ros.lab.simulation.flight import DEMO_FLIGHT, kept_flight
 
 ROOT = Path(__file__).resolve().parents[2]
 PROFILE = ROOT / 'config/profiles/default.yaml'

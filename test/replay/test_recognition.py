@@ -10,11 +10,11 @@ from tiny_recogniser import write_tiny_recogniser
 from mmedge_ros.data_types import LabelSource
 from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.recogniser_parameters import RecogniserParameters
-from mmedge_ros.lab.evaluation.decision_log import decision_lines
-from mmedge_ros.lab.evaluation.recognition_report import recognition_report
 from mmedge_ros.records.device_profile import DeviceProfile, write_profile
 from mmedge_ros.records.run_record import RunRecord
 from mmedge_ros.replay.offline_session import OfflineOptions, replay_offline
+from mmedge_ros.report.decision_log import decision_lines
+from mmedge_ros.report.recognition_report import recognition_report
 
 STAGES = ('camera.encode', 'radar.encode', 'receipt.transport', 'features.transport', 'fusion')
 

@@ -28,12 +28,12 @@ from truth_fixtures import (
 )
 
 from mmedge_ros.data_types import Box
-from mmedge_ros.lab.evaluation.report import report_of, write_report
 from mmedge_ros.records.ground_truth import GroundTruth
 from mmedge_ros.replay.bag import Bag
 from mmedge_ros.replay.offline_session import OfflineOptions, replay_offline
 from mmedge_ros.replay.recorded_truth import read_truth
 from mmedge_ros.replay.recording import Recording
+from mmedge_ros.report.report import report_of, write_report
 
 NAN = float('nan')
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
+from mmedge_lab.rivals.mmedge.latency_bench import BLOCKING, changed
+from mmedge_lab.simulation.flight import FlightDescription, kept_flight
 from mmedge_ros.data_types import CAMERA, NS_PER_S, RADAR
-from mmedge_ros.lab.bench.latency_bench import BLOCKING, changed
-from mmedge_ros.lab.simulation.flight import FlightDescription, kept_flight
 from mmedge_ros.ros.sessions.live_session import LiveOptions, replay_live
 
 SHIPPED = Path(__file__).resolve().parents[2] / 'models/flight_people'

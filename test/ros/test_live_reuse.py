@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from mmedge_lab.simulation.flight import FlightDescription, kept_flight
 from mmedge_ros.data_types import CAMERA
-from mmedge_ros.lab.simulation.flight import FlightDescription, kept_flight
 from mmedge_ros.records.run_record import RunRecord
 from mmedge_ros.replay.offline_session import OfflineOptions, replay_offline
 from mmedge_ros.ros.sessions.live_session import LiveOptions, replay_live

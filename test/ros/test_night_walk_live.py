@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from live_graph import is_gapless, trail_error_ms
 
-from mmedge_ros.lab.evaluation.box_comparison import (
+from mmedge_ros.records.run_record import RunRecord
+from mmedge_ros.replay.offline_session import OfflineOptions, replay_offline
+from mmedge_ros.report.box_comparison import (
     BoxesComparison,
     compare_with_boxes,
     read_boxes,
 )
-from mmedge_ros.records.run_record import RunRecord
-from mmedge_ros.replay.offline_session import OfflineOptions, replay_offline
 from mmedge_ros.ros.sessions.live_session import LiveOptions, replay_live
 
 # The span in which the recording's own sensors are sound.

@@ -22,7 +22,7 @@ PAGES = [ROOT / 'README.md', *sorted((ROOT / 'docs').glob('*.md'))]
 @pytest.mark.parametrize('document', ['docs/parameters.md', 'docs/topics.md'])
 def test_a_document_shows_parameters_and_topics_as_declared(document: str) -> None:
     text = (ROOT / document).read_text()
-    assert with_tables(text) == text, f'run: ./mmedge parameters --write {document}'
+    assert with_tables(text) == text, f'run: python -m mmedge_ros.ros.parameter_tables {document}'
 
 
 def test_every_topic_has_its_row() -> None:

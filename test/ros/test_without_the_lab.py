@@ -48,7 +48,7 @@ def command(copy: Path, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
 
 def test_every_node_can_be_imported(copy: Path) -> None:
     names = ', '.join(f'mmedge_ros.ros.nodes.{node}' for node in NODES)
-    code = f'import sys, {names}; print(*[m for m in sys.modules if "mmedge_ros.lab" in m])'
+    code = f'import sys, {names}; print(*[m for m in sys.modules if "mmedge_lab" in m])'
     done = subprocess.run(
         [sys.executable, '-P', '-c', code],
         env=environment(copy),

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from fake_policies import FACTS, run_fake
 
-from mmedge_ros.lab.comparison import figures, run
-from mmedge_ros.lab.comparison.plan import plan_comparison
-from mmedge_ros.lab.evaluation.bundle_evaluation import NOMINAL
+from mmedge_lab.judging.bundle_evaluation import NOMINAL
+from mmedge_lab.rivals.comparison import figures, run
+from mmedge_lab.rivals.comparison.plan import plan_comparison
 
 
 def main(bundle: Path, flights: Path, out: Path) -> None:

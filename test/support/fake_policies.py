@@ -5,19 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from mmedge_ros.data_types import CAMERA, RADAR, Configuration, ModalityConfiguration
-from mmedge_ros.lab.comparison.plan import ComparisonCase, PolicyFacts
-from mmedge_ros.lab.evaluation.bundle_cases import FUSION
-from mmedge_ros.lab.evaluation.bundle_under_test import BundleUnderTest
-from mmedge_ros.lab.evaluation.encoded_flight import EncodedFlight, replay_encoded
-from mmedge_ros.lab.policies.policy_run import PolicyRun
-from mmedge_ros.lab.policies.schedule import (
+from mmedge_lab.judging.bundle_cases import FUSION
+from mmedge_lab.judging.bundle_under_test import BundleUnderTest
+from mmedge_lab.judging.encoded_flight import EncodedFlight, replay_encoded
+from mmedge_lab.policies.policy_run import PolicyRun
+from mmedge_lab.policies.schedule import (
     SAMPLE,
     Encoding,
     PlannedDecision,
     Schedule,
     Use,
 )
+from mmedge_lab.rivals.comparison.plan import ComparisonCase, PolicyFacts
+from mmedge_ros.data_types import CAMERA, RADAR, Configuration, ModalityConfiguration
 from mmedge_ros.records.run_record import RunRecord
 
 FACTS = (

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from mmedge_ros.lab.training.ablation_table import (
+from mmedge_lab.training.ablation_table import (
     NETWORK,
     NEWEST_PICTURE,
     VARIANTS,
     Run,
 )
-from mmedge_ros.lab.training.window_judging import JUDGED_CONFIGURATIONS, THRESHOLDS
+from mmedge_lab.training.window_judging import JUDGED_CONFIGURATIONS, THRESHOLDS
 
 FLIGHTS = ('one', 'two', 'three', 'four')
 PEOPLE, TALL = 100, 60

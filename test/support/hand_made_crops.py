@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mmedge_ros.lab.training.crop_set import CROP_SIZE, CropSet
+from mmedge_lab.training.crop_set import CROP_SIZE, CropSet
 
 _COLOURS = np.array(
     [[20, 20, 20], [120, 120, 120], [230, 230, 230], [40, 40, 210], [40, 70, 110], [40, 210, 230],
@@ -38,7 +38,7 @@ def painted_crops(scenes: int, objects: int = 8, views: int = 2) -> CropSet:
 
 
 def write_crops(folder: Path, scenes: int, objects: int = 8) -> Path:
-    """Write them as `mmedge train recogniser --crops` keeps them."""
+    """Write them as `mmedge lab train recogniser --crops` keeps them."""
     folder.mkdir(parents=True, exist_ok=True)
     np.savez(folder / 'crops_00000.npz', **painted_crops(scenes, objects)._asdict())
     return folder

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from mmedge_ros.lab.evaluation.bundle_cases import Case, CasePlan, plan_cases
-from mmedge_ros.lab.evaluation.bundle_report import Evaluation
-from mmedge_ros.lab.evaluation.case_figures import (
+from mmedge_lab.judging.bundle_cases import Case, CasePlan, plan_cases
+from mmedge_lab.judging.bundle_report import Evaluation
+from mmedge_lab.judging.case_figures import (
     BEYOND,
     COLUMNS,
     EASY,
@@ -16,7 +16,7 @@ from mmedge_ros.lab.evaluation.case_figures import (
     CaseFigures,
     Stratum,
 )
-from mmedge_ros.lab.evaluation.flight_bootstrap import Drawings
+from mmedge_lab.judging.flight_bootstrap import Drawings
 
 LEVELS = {'camera': ('small', 'medium', 'large'), 'radar': ('small', 'medium', 'large')}
 Worth = Callable[[Case, int], float]

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import numpy as np
 
+from mmedge_lab.training.feature_cache import SCAN, SCAN_STEP, CachedFlight, UnitTimes
+from mmedge_lab.training.window_truth import WindowTruth
 from mmedge_ros.data_types import CAMERA, NS_PER_S, RADAR
 from mmedge_ros.encoding.feature_grid import SEMANTIC_CHANNELS, VALUES, empty_semantics
-from mmedge_ros.lab.training.feature_cache import SCAN, SCAN_STEP, CachedFlight, UnitTimes
-from mmedge_ros.lab.training.window_truth import WindowTruth
 
 BEGIN_NS = 1_700_000_000 * NS_PER_S
 STRIDE_NS = NS_PER_S // 10

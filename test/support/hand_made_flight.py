@@ -18,13 +18,13 @@ import numpy as np
 from hand_made_world import Ball, StraightFlight, world
 from numpy.typing import NDArray
 
+from mmedge_lab.simulation import SimulationError
+from mmedge_lab.simulation.flight import Sensors, record_flight
+from mmedge_lab.simulation.odometry import Odometry
+from mmedge_lab.simulation.radar import RadarSimulator
+from mmedge_lab.simulation.system_dynamics import SystemDynamics
+from mmedge_lab.simulation.world import World
 from mmedge_ros.data_types import Box
-from mmedge_ros.lab.simulation import SimulationError
-from mmedge_ros.lab.simulation.flight import Sensors, record_flight
-from mmedge_ros.lab.simulation.odometry import Odometry
-from mmedge_ros.lab.simulation.radar import RadarSimulator
-from mmedge_ros.lab.simulation.system_dynamics import SystemDynamics
-from mmedge_ros.lab.simulation.world import World
 from mmedge_ros.replay.bag import Bag
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from mmedge_ros.lab.gates.certificate import FlightLoss
-from mmedge_ros.lab.gates.loop_figures import FlightFigures
+from mmedge_lab.training.gates.certificate import FlightLoss
+from mmedge_lab.training.gates.loop_figures import FlightFigures
 
 
 def flight(

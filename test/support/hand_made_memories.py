@@ -10,13 +10,13 @@ from typing import NamedTuple
 import numpy as np
 from hand_made_moments import HEADER, memory_of, view
 
+from mmedge_lab.judging.memory_cases import RememberedFlight
+from mmedge_lab.judging.memory_rivals import Rival, RivalMemory
+from mmedge_lab.judging.memory_truth import SeenObject
+from mmedge_lab.simulation.appearance import COLOURS, MoverLook
 from mmedge_ros.data_types import FloatArray
 from mmedge_ros.flight_memory.moment import Vectors
 from mmedge_ros.flight_memory.query import ParsedQuery
-from mmedge_ros.lab.evaluation.memory_cases import RememberedFlight
-from mmedge_ros.lab.evaluation.memory_rivals import Rival, RivalMemory
-from mmedge_ros.lab.evaluation.memory_truth import SeenObject
-from mmedge_ros.lab.simulation.appearance import COLOURS, MoverLook
 
 
 class View(NamedTuple):

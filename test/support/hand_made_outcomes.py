@@ -6,15 +6,15 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from mmedge_ros.lab.comparison.outcome import ROW, TOTALS, Outcome
-from mmedge_ros.lab.comparison.plan import (
+from mmedge_lab.judging.case_figures import COLUMNS, OVERALL, CaseFigures, Stratum
+from mmedge_lab.rivals.comparison.outcome import ROW, TOTALS, Outcome
+from mmedge_lab.rivals.comparison.plan import (
     ComparisonCase,
     ComparisonPlan,
     PolicyFacts,
     plan_comparison,
 )
-from mmedge_ros.lab.comparison.report import Comparison
-from mmedge_ros.lab.evaluation.case_figures import COLUMNS, OVERALL, CaseFigures, Stratum
+from mmedge_lab.rivals.comparison.report import Comparison
 
 FACTS = tuple(
     PolicyFacts(name, name.replace('_', ' '), f'does what {name} does')

@@ -10,9 +10,9 @@ from typing import Any
 from hand_made_ablations import runs
 from hand_made_gate_figures import flight
 
-from mmedge_ros.lab.gates.certificate import Certificate, total
-from mmedge_ros.lab.gates.gate_report import GateEvidence, gate_report
-from mmedge_ros.lab.training.ablation_table import tabulate
+from mmedge_lab.training.ablation_table import tabulate
+from mmedge_lab.training.gates.certificate import Certificate, total
+from mmedge_lab.training.gates.gate_report import GateEvidence, gate_report
 
 
 def gate(

@@ -6,19 +6,19 @@ from pathlib import Path
 
 import numpy as np
 
-from mmedge_ros.data_types import CAMERA, RADAR, Configuration, ModalityConfiguration
-from mmedge_ros.lab.policies.dense_network import DenseNetwork
-from mmedge_ros.lab.policies.imputation import PERSON_FIELDS, TrainedImputer
-from mmedge_ros.lab.policies.policy_features import POLICY_FIELDS
-from mmedge_ros.lab.policies.steering import Plugins
-from mmedge_ros.lab.policies.trained_choosers import TrainedSelector
-from mmedge_ros.lab.policies.trained_rivals import Choices, choices_of, trained_gate
-from mmedge_ros.lab.training.rivals.samples import (
+from mmedge_lab.policies.dense_network import DenseNetwork
+from mmedge_lab.policies.imputation import PERSON_FIELDS, TrainedImputer
+from mmedge_lab.policies.policy_features import POLICY_FIELDS
+from mmedge_lab.policies.steering import Plugins
+from mmedge_lab.policies.trained_choosers import TrainedSelector
+from mmedge_lab.policies.trained_rivals import Choices, choices_of, trained_gate
+from mmedge_lab.training.rivals.samples import (
     FlightSamples,
     GatingSamples,
     ImputationSamples,
     SelectionSamples,
 )
+from mmedge_ros.data_types import CAMERA, RADAR, Configuration, ModalityConfiguration
 
 
 def linear_network(fields: int, weights: np.ndarray, begin: np.ndarray) -> DenseNetwork:

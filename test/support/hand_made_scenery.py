@@ -10,12 +10,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from mmedge_ros.data_types import FloatArray
-from mmedge_ros.geometry.projection import CameraModel
-from mmedge_ros.geometry.sensor_poses import OPTICAL_TO_BODY
-from mmedge_ros.geometry.transforms import Transform
-from mmedge_ros.lab.simulation.scenario import Scenario
-from mmedge_ros.lab.simulation.world import (
+from mmedge_lab.simulation.scenario import Scenario
+from mmedge_lab.simulation.world import (
     Body,
     Building,
     DroneState,
@@ -30,6 +26,10 @@ from mmedge_ros.lab.simulation.world import (
     Timing,
     World,
 )
+from mmedge_ros.data_types import FloatArray
+from mmedge_ros.geometry.projection import CameraModel
+from mmedge_ros.geometry.sensor_poses import OPTICAL_TO_BODY
+from mmedge_ros.geometry.transforms import Transform
 
 HEIGHT = 3.0
 PITCH = 0.3

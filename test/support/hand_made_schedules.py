@@ -6,6 +6,9 @@ from collections.abc import Callable, Sequence
 
 from hand_made_units import BEGIN_NS, MS, at
 
+from mmedge_lab.policies.schedule import Arrival
+from mmedge_lab.policies.settings import PolicySettings, ServiceTimes
+from mmedge_lab.policies.steering import Facts
 from mmedge_ros.data_types import (
     CAMERA,
     RADAR,
@@ -13,9 +16,6 @@ from mmedge_ros.data_types import (
     ModalityConfiguration,
     UnitFeatures,
 )
-from mmedge_ros.lab.policies.schedule import Arrival
-from mmedge_ros.lab.policies.settings import PolicySettings, ServiceTimes
-from mmedge_ros.lab.policies.steering import Facts
 from mmedge_ros.records.device_profile import DeviceProfile
 
 PERIODS = {CAMERA: round(33.3 * MS), RADAR: 50 * MS}

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from hand_made_flight import scene
 
-from mmedge_ros.lab.simulation import SimulationError
-from mmedge_ros.lab.simulation.world import World
+from mmedge_lab.simulation import SimulationError
+from mmedge_lab.simulation.world import World
 
 
 def numbers(first: int, last: int) -> Iterator[int]:

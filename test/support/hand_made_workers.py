@@ -7,7 +7,7 @@ import signal
 import threading
 from pathlib import Path
 
-from mmedge_ros.lab.worker_processes import prepare_worker
+from mmedge_lab.worker_processes import prepare_worker
 
 
 def stopped_twice(cleaned: Path) -> None:

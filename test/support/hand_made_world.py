@@ -8,12 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mmedge_ros.data_types import FloatArray
-from mmedge_ros.geometry.projection import CameraModel
-from mmedge_ros.geometry.sensor_poses import OPTICAL_TO_BODY
-from mmedge_ros.geometry.transforms import Transform
-from mmedge_ros.lab.simulation.scenario import Scenario
-from mmedge_ros.lab.simulation.world import (
+from mmedge_lab.simulation.scenario import Scenario
+from mmedge_lab.simulation.world import (
     Body,
     Building,
     DroneState,
@@ -27,6 +23,10 @@ from mmedge_ros.lab.simulation.world import (
     Timing,
     World,
 )
+from mmedge_ros.data_types import FloatArray
+from mmedge_ros.geometry.projection import CameraModel
+from mmedge_ros.geometry.sensor_poses import OPTICAL_TO_BODY
+from mmedge_ros.geometry.transforms import Transform
 
 LOOKING_FORWARD = Transform.identity()
 

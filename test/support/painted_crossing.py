@@ -8,11 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from painted_flight import BEGIN_NS, Seen, paint
 
-from mmedge_ros.data_types import NS_PER_S, Box
-from mmedge_ros.geometry.projection import CameraModel
-from mmedge_ros.geometry.sensor_poses import OPTICAL_TO_BODY
-from mmedge_ros.geometry.transforms import Transform
-from mmedge_ros.lab.simulation.flight_bag import (
+from mmedge_lab.simulation.flight_bag import (
     CAMERA,
     CAMERA_INFO,
     GROUND_TRUTH,
@@ -21,8 +17,12 @@ from mmedge_ros.lab.simulation.flight_bag import (
     FlightRecord,
     write_flight,
 )
-from mmedge_ros.lab.simulation.flight_folder import FlightDescription
-from mmedge_ros.lab.simulation.flight_messages import CAMERA_FRAME, RADAR_FRAME, FlightMessages
+from mmedge_lab.simulation.flight_folder import FlightDescription
+from mmedge_lab.simulation.flight_messages import CAMERA_FRAME, RADAR_FRAME, FlightMessages
+from mmedge_ros.data_types import NS_PER_S, Box
+from mmedge_ros.geometry.projection import CameraModel
+from mmedge_ros.geometry.sensor_poses import OPTICAL_TO_BODY
+from mmedge_ros.geometry.transforms import Transform
 from mmedge_ros.records.ground_truth import TrueObject, TrueScene
 
 SIZE = (320, 240)

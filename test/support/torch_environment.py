@@ -19,7 +19,7 @@ DETECTORS = tuple(
 
 needs_torch = pytest.mark.skipif(
     not (ROOT / '.venv-train/.stamp-train').is_file(),
-    reason='torch is not installed: `./mmedge train --help` installs it into .venv-train',
+    reason='torch is not installed: `./mmedge lab train --help` installs it into .venv-train',
 )
 
 

@@ -9,8 +9,8 @@ import signal
 import sys
 from pathlib import Path
 
-from mmedge_ros.lab.training.detector_session import DetectorRequest, train_detector
-from mmedge_ros.lab.training.detector_training import DetectorSettings
+from mmedge_lab.training.detector_session import DetectorRequest, train_detector
+from mmedge_lab.training.detector_training import DetectorSettings
 
 TINY = DetectorSettings(
     size=(160, 128),

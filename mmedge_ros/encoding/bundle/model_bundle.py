@@ -323,7 +323,7 @@ def _require_fusion_format(manifest: Manifest) -> None:
     if known != FUSION_FORMAT or isinstance(known, bool):
         raise EncodingError(
             f'{manifest.path} has a fusion of format {str(known)[:80]!r}, this version reads '
-            f'{FUSION_FORMAT}; train it again with this version (`mmedge train fusion`), use a '
+            f'{FUSION_FORMAT}; train it again (`mmedge lab train fusion`), use a '
             'bundle that ships with it, or remove the fusion section to fuse decisions'
         )
 

@@ -15,10 +15,10 @@ from hand_made_schedules import (
 )
 from hand_made_units import MS
 
+from mmedge_lab.policies.blocking import Blocking
+from mmedge_lab.policies.schedule import SAMPLE, STREAM
+from mmedge_lab.policies.steering import ChooserSteering, Facts
 from mmedge_ros.data_types import CAMERA, RADAR
-from mmedge_ros.lab.policies.blocking import Blocking
-from mmedge_ros.lab.policies.schedule import SAMPLE, STREAM
-from mmedge_ros.lab.policies.steering import ChooserSteering, Facts
 
 BLOCKING, CACHED = Blocking('blocking'), Blocking('blocking_cached', cached=True)
 

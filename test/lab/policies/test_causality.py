@@ -12,13 +12,12 @@ from hypothesis import given
 from hypothesis import settings as tries
 from hypothesis import strategies as st
 
-from mmedge_ros.data_types import CAMERA, RADAR
-from mmedge_ros.lab.policies.blocking import Blocking
-from mmedge_ros.lab.policies.causality import Promise, check
-from mmedge_ros.lab.policies.non_blocking import NonBlocking
-from mmedge_ros.lab.policies.pipelined import Pipelined
-from mmedge_ros.lab.policies.registry import POLICIES
-from mmedge_ros.lab.policies.schedule import (
+from mmedge_lab.policies.blocking import Blocking
+from mmedge_lab.policies.causality import Promise, check
+from mmedge_lab.policies.non_blocking import NonBlocking
+from mmedge_lab.policies.pipelined import Pipelined
+from mmedge_lab.policies.registry import POLICIES
+from mmedge_lab.policies.schedule import (
     SAMPLE,
     STREAM,
     Arrival,
@@ -27,6 +26,7 @@ from mmedge_ros.lab.policies.schedule import (
     Schedule,
     Use,
 )
+from mmedge_ros.data_types import CAMERA, RADAR
 
 WINDOW_NS = 500 * MS
 ARRIVALS = (

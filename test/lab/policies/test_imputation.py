@@ -9,14 +9,14 @@ import pytest
 from hand_made_rivals import going_on
 from hand_made_units import features, person, unit
 
-from mmedge_ros.data_types import CAMERA, RADAR, Box, Detection, UnitFeatures
-from mmedge_ros.lab.policies.imputation import (
+from mmedge_lab.policies.imputation import (
     PERSON_FIELDS,
     PersonFeatures,
     displacement,
     moved_boxes,
     person_features,
 )
+from mmedge_ros.data_types import CAMERA, RADAR, Box, Detection, UnitFeatures
 
 
 def picture(ms: float, *people: Detection) -> UnitFeatures:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from fake_fusion_networks import FakeFusionNetworks
 
+from mmedge_lab.policies.newest_unit import newest_alone
 from mmedge_ros.aggregation.window_bank import WindowBank
 from mmedge_ros.data_types import CAMERA, RADAR, UnitKey
-from mmedge_ros.lab.policies.newest_unit import newest_alone
 
 END_NS = 1_000_000_000
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from hand_made_schedules import PERIODS, arrivals, constant_profile, end_of, settings
 
+from mmedge_lab.policies.non_blocking import NonBlocking
+from mmedge_lab.policies.schedule import SAMPLE, STREAM, PlannedDecision, Schedule
 from mmedge_ros.data_types import CAMERA, RADAR
-from mmedge_ros.lab.policies.non_blocking import NonBlocking
-from mmedge_ros.lab.policies.schedule import SAMPLE, STREAM, PlannedDecision, Schedule
 
 
 def at_end(schedule: Schedule, number: int) -> PlannedDecision:

@@ -10,13 +10,13 @@ from hand_made_gates import always
 from hand_made_schedules import FakeChooser, arrivals, constant_profile, end_of, settings
 from hand_made_units import MS
 
+from mmedge_lab.policies.causality import check
+from mmedge_lab.policies.encoder_servers import arrivals_of
+from mmedge_lab.policies.pipelined import Pipelined
+from mmedge_lab.policies.registry import POLICIES
+from mmedge_lab.policies.schedule import SAMPLE, STREAM
+from mmedge_lab.policies.steering import ChooserSteering
 from mmedge_ros.data_types import CAMERA, RADAR
-from mmedge_ros.lab.policies.causality import check
-from mmedge_ros.lab.policies.encoder_servers import arrivals_of
-from mmedge_ros.lab.policies.pipelined import Pipelined
-from mmedge_ros.lab.policies.registry import POLICIES
-from mmedge_ros.lab.policies.schedule import SAMPLE, STREAM
-from mmedge_ros.lab.policies.steering import ChooserSteering
 from mmedge_ros.pipeline.fusion_strategy import gated_pipeline
 from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline
 from mmedge_ros.skipping.audits import AuditParameters

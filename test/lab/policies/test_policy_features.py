@@ -10,14 +10,14 @@ import pytest
 from hand_made_schedules import end_of
 from hand_made_units import MS, features, person, returns, unit
 
-from mmedge_ros.data_types import CAMERA, RADAR, Box, Detection, UnitFeatures
-from mmedge_ros.lab.policies.policy_features import (
+from mmedge_lab.policies.policy_features import (
     POLICY_FIELDS,
     PolicyFeatures,
     partners,
     policy_features,
 )
-from mmedge_ros.lab.policies.steering import Facts
+from mmedge_lab.policies.steering import Facts
+from mmedge_ros.data_types import CAMERA, RADAR, Box, Detection, UnitFeatures
 
 LEVELS = ('small', 'large')
 

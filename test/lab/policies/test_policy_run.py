@@ -10,16 +10,16 @@ from hand_made_encoded_flight import encoded_flight
 from hand_made_schedules import FakeChooser, FakeImputer
 from tiny_bundle import write_tiny_bundle
 
+from mmedge_lab.judging import EvaluationError
+from mmedge_lab.judging.bundle_under_test import BundleUnderTest
+from mmedge_lab.judging.encoded_flight import EncodedFlight
+from mmedge_lab.policies.policy_run import PolicyRun, levels_needed, run_policy
+from mmedge_lab.policies.registry import POLICIES
+from mmedge_lab.policies.schedule import SAMPLE, STREAM
+from mmedge_lab.policies.steering import Plugins
 from mmedge_ros.data_types import CAMERA, RADAR
-from mmedge_ros.lab.evaluation import EvaluationError
-from mmedge_ros.lab.evaluation.bundle_under_test import BundleUnderTest
-from mmedge_ros.lab.evaluation.encoded_flight import EncodedFlight
-from mmedge_ros.lab.evaluation.energy import EnergyModel
-from mmedge_ros.lab.policies.policy_run import PolicyRun, levels_needed, run_policy
-from mmedge_ros.lab.policies.registry import POLICIES
-from mmedge_ros.lab.policies.schedule import SAMPLE, STREAM
-from mmedge_ros.lab.policies.steering import Plugins
 from mmedge_ros.records.device_profile import DeviceProfile
+from mmedge_ros.report.energy import EnergyModel
 
 PROFILE = DeviceProfile(
     'by hand',

@@ -15,15 +15,15 @@ from hand_made_rivals import plugins_for
 from hand_made_units import at, person
 from tiny_bundle import write_tiny_bundle
 
+from mmedge_lab.judging.bundle_under_test import BundleUnderTest
+from mmedge_lab.judging.encoded_flight import EncodedFlight
+from mmedge_lab.policies.policy_run import PolicyRun, run_policy
+from mmedge_lab.policies.schedule import SAMPLE, STREAM, Encoding
+from mmedge_lab.policies.steering import Facts, Plugins
+from mmedge_lab.policies.trained_rivals import choices_of
 from mmedge_ros.data_types import CAMERA, Configuration, UnitFeatures
-from mmedge_ros.lab.evaluation.bundle_under_test import BundleUnderTest
-from mmedge_ros.lab.evaluation.decision_log import decision_lines
-from mmedge_ros.lab.evaluation.encoded_flight import EncodedFlight
-from mmedge_ros.lab.policies.policy_run import PolicyRun, run_policy
-from mmedge_ros.lab.policies.schedule import SAMPLE, STREAM, Encoding
-from mmedge_ros.lab.policies.steering import Facts, Plugins
-from mmedge_ros.lab.policies.trained_rivals import choices_of
 from mmedge_ros.records.device_profile import DeviceProfile
+from mmedge_ros.report.decision_log import decision_lines
 
 PROFILE = DeviceProfile(
     'by hand',

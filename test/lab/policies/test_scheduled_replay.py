@@ -12,19 +12,19 @@ from hand_made_encoded_flight import PERIODS, encoded_flight
 from hand_made_schedules import FakeImputer, constant_profile, end_of, settings
 from hand_made_units import at, person
 
+from mmedge_lab.judging import EvaluationError
+from mmedge_lab.policies.blocking import Blocking
+from mmedge_lab.policies.encoder_servers import arrivals_of
+from mmedge_lab.policies.non_blocking import NonBlocking
+from mmedge_lab.policies.pipelined import Pipelined
+from mmedge_lab.policies.schedule import SAMPLE, STREAM, Schedule, Use
+from mmedge_lab.policies.scheduled_replay import replay_schedule
 from mmedge_ros.data_types import CAMERA, RADAR, UnitFeatures
 from mmedge_ros.fusion.feature_fusion import FeatureFusion
 from mmedge_ros.fusion.map_decoding import DecodingParameters
-from mmedge_ros.lab.evaluation import EvaluationError
-from mmedge_ros.lab.evaluation.decision_log import decision_lines
-from mmedge_ros.lab.evaluation.latency_metrics import latency_metrics
-from mmedge_ros.lab.policies.blocking import Blocking
-from mmedge_ros.lab.policies.encoder_servers import arrivals_of
-from mmedge_ros.lab.policies.non_blocking import NonBlocking
-from mmedge_ros.lab.policies.pipelined import Pipelined
-from mmedge_ros.lab.policies.schedule import SAMPLE, STREAM, Schedule, Use
-from mmedge_ros.lab.policies.scheduled_replay import replay_schedule
 from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline
+from mmedge_ros.report.decision_log import decision_lines
+from mmedge_ros.report.latency_metrics import latency_metrics
 
 
 def flight(seconds: float = 2.0):  # type: ignore[no-untyped-def]

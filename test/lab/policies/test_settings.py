@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from mmedge_lab.judging import EvaluationError
+from mmedge_lab.policies.settings import ServiceTimes, slowed
 from mmedge_ros.data_types import NS_PER_S
-from mmedge_ros.lab.evaluation import EvaluationError
-from mmedge_ros.lab.policies.settings import ServiceTimes, slowed
 from mmedge_ros.records.device_profile import DeviceProfile
 
 SPREAD = (0.01, 0.012, 0.015, 0.02, 0.03, 0.04)

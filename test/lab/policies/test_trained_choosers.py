@@ -18,14 +18,14 @@ from hand_made_schedules import (
 )
 from hand_made_units import MS, features, person, unit
 
+from mmedge_lab.policies.causality import check
+from mmedge_lab.policies.policy_features import POLICY_FIELDS
+from mmedge_lab.policies.registry import POLICIES
+from mmedge_lab.policies.schedule import SAMPLE, STREAM, PlannedDecision, Schedule
+from mmedge_lab.policies.steering import Chooser, ChooserSteering, Facts
+from mmedge_lab.policies.trained_choosers import TrainedSelector, cheapest_within
+from mmedge_lab.policies.trained_rivals import trained_gate
 from mmedge_ros.data_types import CAMERA, RADAR
-from mmedge_ros.lab.policies.causality import check
-from mmedge_ros.lab.policies.policy_features import POLICY_FIELDS
-from mmedge_ros.lab.policies.registry import POLICIES
-from mmedge_ros.lab.policies.schedule import SAMPLE, STREAM, PlannedDecision, Schedule
-from mmedge_ros.lab.policies.steering import Chooser, ChooserSteering, Facts
-from mmedge_ros.lab.policies.trained_choosers import TrainedSelector, cheapest_within
-from mmedge_ros.lab.policies.trained_rivals import trained_gate
 
 KIND = POLICIES['modality_gating']
 TAKE, REST = (30.0, 'large'), (2.0, 'large')

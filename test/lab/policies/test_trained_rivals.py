@@ -12,20 +12,20 @@ import pytest
 from hand_made_rivals import constant_network, plugins_for
 from tiny_bundle import write_tiny_bundle
 
-from mmedge_ros.data_types import CAMERA
-from mmedge_ros.lab.evaluation import EvaluationError
-from mmedge_ros.lab.policies.dense_network import network_bytes, network_from
-from mmedge_ros.lab.policies.imputation import TrainedImputer
-from mmedge_ros.lab.policies.policy_features import POLICY_FIELDS
-from mmedge_ros.lab.policies.steering import Plugins
-from mmedge_ros.lab.policies.trained_choosers import TrainedGate, TrainedSelector
-from mmedge_ros.lab.policies.trained_rivals import (
+from mmedge_lab.judging import EvaluationError
+from mmedge_lab.policies.dense_network import network_bytes, network_from
+from mmedge_lab.policies.imputation import TrainedImputer
+from mmedge_lab.policies.policy_features import POLICY_FIELDS
+from mmedge_lab.policies.steering import Plugins
+from mmedge_lab.policies.trained_choosers import TrainedGate, TrainedSelector
+from mmedge_lab.policies.trained_rivals import (
     INDEX,
     bundle_rivals,
     choices_of,
     read_rivals,
     write_rivals,
 )
+from mmedge_ros.data_types import CAMERA
 
 
 @pytest.fixture

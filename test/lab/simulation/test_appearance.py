@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mmedge_ros.lab.simulation.appearance import COLOURS, colour_name, look_of, looks_of
-from mmedge_ros.lab.simulation.build import build_world
-from mmedge_ros.lab.simulation.cast import _draw_shape
+from mmedge_lab.simulation.appearance import COLOURS, colour_name, look_of, looks_of
+from mmedge_lab.simulation.build import build_world
+from mmedge_lab.simulation.cast import _draw_shape
 
 
 @pytest.mark.parametrize(

@@ -3,11 +3,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mmedge_ros.lab.simulation.articulated import ArticulatedMover, Course, course_through
-from mmedge_ros.lab.simulation.build import build_world
-from mmedge_ros.lab.simulation.people import draw_clothing, person_shape
-from mmedge_ros.lab.simulation.skeleton import STANCES, Gait
-from mmedge_ros.lab.simulation.world import LABELS, Mover, World
+from mmedge_lab.simulation.articulated import ArticulatedMover, Course, course_through
+from mmedge_lab.simulation.build import build_world
+from mmedge_lab.simulation.people import draw_clothing, person_shape
+from mmedge_lab.simulation.skeleton import STANCES, Gait
+from mmedge_lab.simulation.world import LABELS, Mover, World
 
 SECONDS = 8.0
 STEP = 0.1

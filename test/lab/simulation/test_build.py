@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from mmedge_ros.lab.simulation import SimulationError
-from mmedge_ros.lab.simulation.build import (
+from mmedge_lab.simulation import SimulationError
+from mmedge_lab.simulation.build import (
     CAMERA_PERIOD,
     HEIGHT,
     RADAR_PERIOD,
@@ -16,8 +16,8 @@ from mmedge_ros.lab.simulation.build import (
     build_world,
     draw_rig,
 )
-from mmedge_ros.lab.simulation.scenario import DISTANCES, LIGHTS, scenarios
-from mmedge_ros.lab.simulation.world import Rig, World
+from mmedge_lab.simulation.scenario import DISTANCES, LIGHTS, scenarios
+from mmedge_lab.simulation.world import Rig, World
 
 SECONDS = 4.0
 

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from mmedge_ros.lab.simulation import SimulationError
-from mmedge_ros.lab.simulation.camera import CameraSimulator
-from mmedge_ros.lab.simulation.world import Mover
+from mmedge_lab.simulation import SimulationError
+from mmedge_lab.simulation.camera import CameraSimulator
+from mmedge_lab.simulation.world import Mover
 
 
 @cache

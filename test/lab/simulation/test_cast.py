@@ -6,11 +6,11 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from mmedge_ros.lab.simulation.build import build_world
-from mmedge_ros.lab.simulation.crowd import FEWEST, MOST
-from mmedge_ros.lab.simulation.obstacles import Block, Obstacles
-from mmedge_ros.lab.simulation.scenario import DISTANCES, SURROUNDINGS
-from mmedge_ros.lab.simulation.world import World
+from mmedge_lab.simulation.build import build_world
+from mmedge_lab.simulation.crowd import FEWEST, MOST
+from mmedge_lab.simulation.obstacles import Block, Obstacles
+from mmedge_lab.simulation.scenario import DISTANCES, SURROUNDINGS
+from mmedge_lab.simulation.world import World
 
 SECONDS = 8.0
 MIDDLE = np.array([0.0, 0.0, 0.9])

@@ -6,7 +6,7 @@ import cv2
 import hand_made_scenery as made
 import numpy as np
 
-from mmedge_ros.lab.simulation.contact_sheet import contact_sheet
+from mmedge_lab.simulation.contact_sheet import contact_sheet
 
 
 def test_a_flight_becomes_one_png_with_its_frames_in_it() -> None:

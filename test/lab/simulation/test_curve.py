@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mmedge_ros.lab.simulation.curve import Curve
+from mmedge_lab.simulation.curve import Curve
 
 STEP = 0.1
 

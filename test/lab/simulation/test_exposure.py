@@ -8,9 +8,9 @@ import hand_made_scenery as made
 import numpy as np
 import pytest
 
-from mmedge_ros.lab.simulation.camera import CameraSimulator
-from mmedge_ros.lab.simulation.exposure import PictureNoise, camera_motion, own_motion, smeared
-from mmedge_ros.lab.simulation.view import Lens, view_at
+from mmedge_lab.simulation.camera import CameraSimulator
+from mmedge_lab.simulation.exposure import PictureNoise, camera_motion, own_motion, smeared
+from mmedge_lab.simulation.view import Lens, view_at
 
 
 def test_motion_over_the_canvas_is_that_of_a_point_ahead() -> None:

@@ -13,11 +13,9 @@ import yaml
 from hand_made_flight import decoded, fly, scene, sensors
 from numpy.typing import NDArray
 
-from mmedge_ros.data_types import NS_PER_S
-from mmedge_ros.geometry.ego_motion import EgoState
-from mmedge_ros.lab.simulation import SimulationError
-from mmedge_ros.lab.simulation.flight import BEGIN_NS, flight_records, simulate_flight
-from mmedge_ros.lab.simulation.flight_bag import (
+from mmedge_lab.simulation import SimulationError
+from mmedge_lab.simulation.flight import BEGIN_NS, flight_records, simulate_flight
+from mmedge_lab.simulation.flight_bag import (
     BATTERY,
     CAMERA,
     CAMERA_INFO,
@@ -28,7 +26,9 @@ from mmedge_ros.lab.simulation.flight_bag import (
     TF_STATIC,
     TOPICS,
 )
-from mmedge_ros.lab.simulation.flight_schedule import camera_instants, radar_instants, scans_lost
+from mmedge_lab.simulation.flight_schedule import camera_instants, radar_instants, scans_lost
+from mmedge_ros.data_types import NS_PER_S
+from mmedge_ros.geometry.ego_motion import EgoState
 from mmedge_ros.replay.bag import Bag, BagMessage
 from mmedge_ros.replay.recording import Recording
 from mmedge_ros.replay.wire_formats import ego_report_from_bytes, header_stamp_ns

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from mmedge_ros.lab.simulation import SimulationError
-from mmedge_ros.lab.simulation.flight_bag import definition_folder, flight_types
+from mmedge_lab.simulation import SimulationError
+from mmedge_lab.simulation.flight_bag import definition_folder, flight_types
 
 ROOT = Path(__file__).resolve().parents[3]
 

@@ -12,9 +12,9 @@ import hand_made_flight
 import pytest
 from hand_made_flight import fly, scene, sensors
 
-from mmedge_ros.lab.simulation import SimulationError
-from mmedge_ros.lab.simulation.flight import record_flight
-from mmedge_ros.lab.simulation.flight_folder import (
+from mmedge_lab.simulation import SimulationError
+from mmedge_lab.simulation.flight import record_flight
+from mmedge_lab.simulation.flight_folder import (
     FLIGHT_FILE,
     FlightDescription,
     add_preview,

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from mmedge_ros.lab.simulation.build import build_world
-from mmedge_ros.lab.simulation.flight_path import draw_track
-from mmedge_ros.lab.simulation.scenario import DISTANCES
-from mmedge_ros.lab.simulation.world import World
+from mmedge_lab.simulation.build import build_world
+from mmedge_lab.simulation.flight_path import draw_track
+from mmedge_lab.simulation.scenario import DISTANCES
+from mmedge_lab.simulation.world import World
 
 SEEDS = range(6)
 SECONDS = 8.0

@@ -10,17 +10,17 @@ import pytest
 from hand_made_flight import decoded, scene, sensors
 from hand_made_streams import impossible_world, world_that_kills
 
-from mmedge_ros.lab.simulation import SimulationError
-from mmedge_ros.lab.simulation.camera import CameraSimulator
-from mmedge_ros.lab.simulation.flight import (
+from mmedge_lab.simulation import SimulationError
+from mmedge_lab.simulation.camera import CameraSimulator
+from mmedge_lab.simulation.flight import (
     picture_records,
     pictures_of_workers,
     record_flight,
     simulate_flight,
     useful_workers,
 )
-from mmedge_ros.lab.simulation.flight_bag import CAMERA, CAMERA_INFO, GROUND_TRUTH
-from mmedge_ros.lab.simulation.flight_messages import FlightMessages
+from mmedge_lab.simulation.flight_bag import CAMERA, CAMERA_INFO, GROUND_TRUTH
+from mmedge_lab.simulation.flight_messages import FlightMessages
 
 SECONDS = 0.5
 

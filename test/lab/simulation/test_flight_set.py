@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 from hand_made_flight import decoded, sensors
 
-from mmedge_ros.lab.simulation import SimulationError
-from mmedge_ros.lab.simulation import flight as flight_module
-from mmedge_ros.lab.simulation.flight_folder import FLIGHT_FILE, read_description
-from mmedge_ros.lab.simulation.flight_set import PlannedFlight, SetProgress, simulate_set
+from mmedge_lab.simulation import SimulationError
+from mmedge_lab.simulation import flight as flight_module
+from mmedge_lab.simulation.flight_folder import FLIGHT_FILE, read_description
+from mmedge_lab.simulation.flight_set import PlannedFlight, SetProgress, simulate_set
 
 ROOT = Path(__file__).resolve().parents[3]
 FLIGHTS = [
@@ -116,8 +116,9 @@ PROGRAM = """
 import signal, sys
 from pathlib import Path
 from hand_made_flight import sensors
-from mmedge_ros.lab.simulation import flight
-from mmedge_ros.lab.simulation.flight_set import PlannedFlight, simulate_set
+from mmedge_lab.simulation import flight
+from mmedge_lab.simulation.flight_set import PlannedFlight
+from mmedge_lab.simulation.flight_set import simulate_set
 
 # The processes read this file too: their camera costs nothing.
 flight.standard_sensors = sensors

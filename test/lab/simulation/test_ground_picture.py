@@ -6,10 +6,10 @@ import hand_made_scenery as made
 import numpy as np
 import pytest
 
-from mmedge_ros.lab.simulation.ground_atlas import GroundAtlas
-from mmedge_ros.lab.simulation.ground_picture import GroundPicture
-from mmedge_ros.lab.simulation.view import Lens, view_at
-from mmedge_ros.lab.simulation.world import World
+from mmedge_lab.simulation.ground_atlas import GroundAtlas
+from mmedge_lab.simulation.ground_picture import GroundPicture
+from mmedge_lab.simulation.view import Lens, view_at
+from mmedge_lab.simulation.world import World
 
 
 @pytest.fixture(scope='module')

@@ -8,8 +8,8 @@ import hand_made_scenery as made
 import numpy as np
 import pytest
 
-from mmedge_ros.lab.simulation.light import clearness, draw_light, lamp_light, lamps_at
-from mmedge_ros.lab.simulation.scenario import LIGHTS
+from mmedge_lab.simulation.light import clearness, draw_light, lamp_light, lamps_at
+from mmedge_lab.simulation.scenario import LIGHTS
 
 SEEDS = range(40)
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mmedge_ros.lab.simulation.obstacles import Block, Obstacles, distance_to_line
-from mmedge_ros.lab.simulation.world import Plant
+from mmedge_lab.simulation.obstacles import Block, Obstacles, distance_to_line
+from mmedge_lab.simulation.world import Plant
 
 HOUSE = Block(np.array([4.0, 1.0]), np.array([6.0, 2.0]), math.pi / 2, 5.0)
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from mmedge_ros.lab.simulation import odometry
-from mmedge_ros.lab.simulation.build import build_world
-from mmedge_ros.lab.simulation.odometry import Odometry
-from mmedge_ros.lab.simulation.world import World
+from mmedge_lab.simulation import odometry
+from mmedge_lab.simulation.build import build_world
+from mmedge_lab.simulation.odometry import Odometry
+from mmedge_lab.simulation.world import World
 
 SECONDS = 10.0
 TIMES = np.arange(0.0, SECONDS + 0.005, 1.0 / odometry.RATE)

@@ -6,8 +6,8 @@ import hand_made_scenery as made
 import numpy as np
 import pytest
 
-from mmedge_ros.lab.simulation.outline import outlines_of, paint_ids
-from mmedge_ros.lab.simulation.view import Lens, View, view_at
+from mmedge_lab.simulation.outline import outlines_of, paint_ids
+from mmedge_lab.simulation.view import Lens, View, view_at
 
 WORLD = made.world()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mmedge_ros.lab.simulation.painting_order import Standing, painting_order
+from mmedge_lab.simulation.painting_order import Standing, painting_order
 
 EYE = np.array([0.0, 0.0])
 

@@ -8,12 +8,12 @@ import math
 import numpy as np
 import pytest
 
-from mmedge_ros.lab.simulation.build import build_world
-from mmedge_ros.lab.simulation.patrol import ASIDE, BEYOND, MAIN, Patrol, draw_patrol
-from mmedge_ros.lab.simulation.scenario import DISTANCES, SURROUNDINGS
-from mmedge_ros.lab.simulation.standard_sets import STANDARD_SETS
-from mmedge_ros.lab.simulation.visitors import Exits
-from mmedge_ros.lab.simulation.world import Mover, World
+from mmedge_lab.simulation.build import build_world
+from mmedge_lab.simulation.patrol import ASIDE, BEYOND, MAIN, Patrol, draw_patrol
+from mmedge_lab.simulation.scenario import DISTANCES, SURROUNDINGS
+from mmedge_lab.simulation.standard_sets import STANDARD_SETS
+from mmedge_lab.simulation.visitors import Exits
+from mmedge_lab.simulation.world import Mover, World
 
 SECONDS = 600.0
 STREET = ('street_dusk_middle', 5008)

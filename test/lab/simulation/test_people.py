@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mmedge_ros.lab.simulation.people import draw_clothing, draw_person
-from mmedge_ros.lab.simulation.skeleton import STANCES, Gait, Joints, standing, walking
+from mmedge_lab.simulation.people import draw_clothing, draw_person
+from mmedge_lab.simulation.skeleton import STANCES, Gait, Joints, standing, walking
 
 HEIGHT = 1.75
 GAIT = Gait(pace=1.4, stride=1.4)

@@ -10,12 +10,12 @@ import pytest
 from hand_made_world import Ball, StraightFlight, house, world
 from numpy.typing import NDArray
 
+from mmedge_lab.simulation.build import build_world
+from mmedge_lab.simulation.radar import FOLIAGE_LOSS, LineOfSight, RadarSimulator
+from mmedge_lab.simulation.radar_detector import RadarParameters
+from mmedge_lab.simulation.world import Building, Plant, World
 from mmedge_ros.data_types import FloatArray
 from mmedge_ros.geometry.transforms import Transform
-from mmedge_ros.lab.simulation.build import build_world
-from mmedge_ros.lab.simulation.radar import FOLIAGE_LOSS, LineOfSight, RadarSimulator
-from mmedge_ros.lab.simulation.radar_detector import RadarParameters
-from mmedge_ros.lab.simulation.world import Building, Plant, World
 
 FAULTLESS = RadarParameters(false_alarms=0.0, sidelobe_share=0.0, dropout_share=0.0)
 # So high up that the ground is not heard.

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from mmedge_lab.simulation.build import build_world
+from mmedge_lab.simulation.camera import CameraSimulator
 from mmedge_ros.data_types import Box
 from mmedge_ros.encoding.bundle.model_bundle import open_detector
 from mmedge_ros.encoding.detector import DetectorParameters
-from mmedge_ros.lab.simulation.build import build_world
-from mmedge_ros.lab.simulation.camera import CameraSimulator
 
 FLIGHTS = (
     ('meadow_day_near', 3),

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mmedge_ros.lab.simulation import SimulationError
-from mmedge_ros.lab.simulation.scenario import (
+from mmedge_lab.simulation import SimulationError
+from mmedge_lab.simulation.scenario import (
     DISTANCES,
     LIGHTS,
     SURROUNDINGS,

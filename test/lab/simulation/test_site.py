@@ -5,10 +5,10 @@ import itertools
 import numpy as np
 import pytest
 
-from mmedge_ros.lab.simulation.flight_path import draw_track
-from mmedge_ros.lab.simulation.obstacles import Obstacles, distance_to_line
-from mmedge_ros.lab.simulation.scenario import DISTANCES, SURROUNDINGS
-from mmedge_ros.lab.simulation.site import Clearing, Site, lay_out
+from mmedge_lab.simulation.flight_path import draw_track
+from mmedge_lab.simulation.obstacles import Obstacles, distance_to_line
+from mmedge_lab.simulation.scenario import DISTANCES, SURROUNDINGS
+from mmedge_lab.simulation.site import Clearing, Site, lay_out
 
 SEEDS = range(3)
 

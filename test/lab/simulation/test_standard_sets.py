@@ -5,9 +5,9 @@ from collections import Counter
 
 import pytest
 
-from mmedge_ros.lab.simulation import SimulationError
-from mmedge_ros.lab.simulation.scenario import find_scenario, scenarios
-from mmedge_ros.lab.simulation.standard_sets import BASELINE, STANDARD_SETS, standard_set
+from mmedge_lab.simulation import SimulationError
+from mmedge_lab.simulation.scenario import find_scenario, scenarios
+from mmedge_lab.simulation.standard_sets import BASELINE, STANDARD_SETS, standard_set
 
 
 def test_no_two_sets_share_a_seed_and_no_two_flights_a_name() -> None:

@@ -6,11 +6,11 @@ import hand_made_scenery as made
 import numpy as np
 import pytest
 
-from mmedge_ros.lab.simulation.building_picture import BuildingPicture
-from mmedge_ros.lab.simulation.lamp_picture import LampPicture
-from mmedge_ros.lab.simulation.plant_picture import PlantPicture, crown_textures
-from mmedge_ros.lab.simulation.view import Lens, view_at
-from mmedge_ros.lab.simulation.world import World
+from mmedge_lab.simulation.building_picture import BuildingPicture
+from mmedge_lab.simulation.lamp_picture import LampPicture
+from mmedge_lab.simulation.plant_picture import PlantPicture, crown_textures
+from mmedge_lab.simulation.view import Lens, view_at
+from mmedge_lab.simulation.world import World
 
 LENS = Lens(made.camera())
 PAINTERS = {'building': BuildingPicture, 'plant': PlantPicture, 'lamp': LampPicture}

@@ -3,13 +3,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mmedge_ros.lab.simulation.build import build_world
-from mmedge_ros.lab.simulation.system_dynamics import (
+from mmedge_lab.simulation.build import build_world
+from mmedge_lab.simulation.system_dynamics import (
     CORES,
     RADAR_MIN_VOLTS,
     SystemDynamics,
 )
-from mmedge_ros.lab.simulation.world import World
+from mmedge_lab.simulation.world import World
 
 SECONDS = 10.0
 TIMES = np.arange(0.0, SECONDS, 0.05)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mmedge_ros.lab.simulation.textures import (
+from mmedge_lab.simulation.textures import (
     TILE,
     lattice_noise,
     noise_tile,

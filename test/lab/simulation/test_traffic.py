@@ -4,9 +4,9 @@ import itertools
 
 import numpy as np
 
-from mmedge_ros.lab.simulation.obstacles import Obstacles, distance_to_line
-from mmedge_ros.lab.simulation.traffic import carriageway, draw_passes, loop_around
-from mmedge_ros.lab.simulation.world import Strip
+from mmedge_lab.simulation.obstacles import Obstacles, distance_to_line
+from mmedge_lab.simulation.traffic import carriageway, draw_passes, loop_around
+from mmedge_lab.simulation.world import Strip
 
 ROAD = Strip(np.column_stack([np.linspace(-90.0, 90.0, 61), np.full(61, 2.0)]), 7.0, 'asphalt')
 STAGE = np.zeros(2)

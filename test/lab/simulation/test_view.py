@@ -6,9 +6,9 @@ import hand_made_scenery as made
 import numpy as np
 import pytest
 
+from mmedge_lab.simulation import SimulationError
+from mmedge_lab.simulation.view import Lens, sphere_outlines, view_at
 from mmedge_ros.geometry.projection import CameraModel
-from mmedge_ros.lab.simulation import SimulationError
-from mmedge_ros.lab.simulation.view import Lens, sphere_outlines, view_at
 
 
 @pytest.mark.parametrize('barrel', [-0.12, 0.0, 0.05])

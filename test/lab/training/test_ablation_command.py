@@ -1,4 +1,4 @@
-"""`mmedge train ablations`: what can be refused is refused before anything is begun."""
+"""`mmedge lab train ablations`: what can be refused is refused before anything is begun."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 from hand_made_features import hand_made_flight, write_features
 from typer.testing import CliRunner, Result
 
-from mmedge_ros.commands.train import train_app
+from mmedge_lab.commands.train import train_app
 
 
 def run(features: Path, out: Path, *arguments: str) -> Result:

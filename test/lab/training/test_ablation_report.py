@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from hand_made_ablations import run_of, runs
 
-from mmedge_ros.lab.training.ablation_report import page, summary, write_ablations
-from mmedge_ros.lab.training.ablation_table import VARIANTS, tabulate
+from mmedge_lab.training.ablation_report import page, summary, write_ablations
+from mmedge_lab.training.ablation_table import VARIANTS, tabulate
 
 PLAN = {'settings': {'epochs': 2, 'batch': 8}, 'learned_from': ['a', 'b']}
 

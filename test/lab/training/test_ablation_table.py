@@ -13,8 +13,8 @@ from hand_made_ablations import FLIGHTS, PEOPLE, TALL, run_of, runs
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mmedge_ros.lab.training import TrainingError
-from mmedge_ros.lab.training.ablation_table import (
+from mmedge_lab.training import TrainingError
+from mmedge_lab.training.ablation_table import (
     FULL,
     VARIANTS,
     Run,

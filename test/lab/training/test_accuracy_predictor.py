@@ -7,11 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from mmedge_ros.configuration.accuracy_predictor import AccuracyTable, Indicators
-from mmedge_ros.configuration.configuration_space import ConfigurationSpace, ModalityOptions
-from mmedge_ros.configuration.learned_accuracy import LearnedAccuracy
-from mmedge_ros.lab.training import TrainingError
-from mmedge_ros.lab.training.accuracy_predictor import (
+from mmedge_lab.training import TrainingError
+from mmedge_lab.training.accuracy_predictor import (
     PENALTIES,
     Windows,
     compare,
@@ -21,7 +18,10 @@ from mmedge_ros.lab.training.accuracy_predictor import (
     regrets,
     windows_of,
 )
-from mmedge_ros.lab.training.accuracy_predictor_samples import LEARNT_RATES, FlightCourse
+from mmedge_lab.training.accuracy_predictor_samples import LEARNT_RATES, FlightCourse
+from mmedge_ros.configuration.accuracy_predictor import AccuracyTable, Indicators
+from mmedge_ros.configuration.configuration_space import ConfigurationSpace, ModalityOptions
+from mmedge_ros.configuration.learned_accuracy import LearnedAccuracy
 
 LEVELS = ('small', 'medium', 'large')
 SPACE = ConfigurationSpace(

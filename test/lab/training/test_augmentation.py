@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from painted_flight import KINDS
 
-from mmedge_ros.lab.training.augmentation import Augmentation, augmented
-from mmedge_ros.lab.training.picture_set import Labelled
+from mmedge_lab.training.augmentation import Augmentation, augmented
+from mmedge_lab.training.picture_set import Labelled
 
 SIZE = (320, 240)
 CROP = (208, 160)
@@ -128,6 +128,6 @@ def test_light_changes_the_picture_and_leaves_the_boxes() -> None:
 
 
 def test_every_kind_that_is_painted_is_a_class() -> None:
-    from mmedge_ros.lab.training.picture_set import CLASSES
+    from mmedge_lab.training.picture_set import CLASSES
 
     assert set(KINDS) == set(CLASSES)

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from painted_flight import write_painted_flight
 
-from mmedge_ros.lab.training import TrainingError
-from mmedge_ros.lab.training.augmentation import Augmentation
-from mmedge_ros.lab.training.batches import BatchSource, joined
-from mmedge_ros.lab.training.picture_set import Labelled, PictureSet, write_picture_set
+from mmedge_lab.training import TrainingError
+from mmedge_lab.training.augmentation import Augmentation
+from mmedge_lab.training.batches import BatchSource, joined
+from mmedge_lab.training.picture_set import Labelled, PictureSet, write_picture_set
 
 SIZE, CROP = (160, 120), (96, 64)
 

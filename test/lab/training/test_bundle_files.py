@@ -11,14 +11,14 @@ import yaml
 from painted_flight import write_painted_flight
 from tiny_detector import write_tiny_detector
 
+from mmedge_lab.training import TrainingError
+from mmedge_lab.training.bundle_files import require_free
+from mmedge_lab.training.detector_evaluation import accuracy_facts
+from mmedge_lab.training.detector_session import training_facts, write_bundle
+from mmedge_lab.training.detector_training import DetectorSettings, detector_settings
+from mmedge_lab.training.picture_set import write_picture_set
 from mmedge_ros.encoding.bundle.model_bundle import load_bundle
-from mmedge_ros.lab.evaluation.detector_accuracy import DetectorAccuracy, StratumAccuracy
-from mmedge_ros.lab.training import TrainingError
-from mmedge_ros.lab.training.bundle_files import require_free
-from mmedge_ros.lab.training.detector_evaluation import accuracy_facts
-from mmedge_ros.lab.training.detector_session import training_facts, write_bundle
-from mmedge_ros.lab.training.detector_training import DetectorSettings, detector_settings
-from mmedge_ros.lab.training.picture_set import write_picture_set
+from mmedge_ros.report.detector_accuracy import DetectorAccuracy, StratumAccuracy
 
 
 def write(folder: Path, **content: Any) -> Path:

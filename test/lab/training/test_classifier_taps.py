@@ -22,12 +22,12 @@ from hand_made_classifiers import (
 )
 from onnx import TensorProto, helper, numpy_helper
 
+from mmedge_lab.training import TrainingError
+from mmedge_lab.training.classifier_graph import ClassifierGraph, open_graph
+from mmedge_lab.training.classifier_taps import check_stages, write_stages
+from mmedge_lab.training.cut_points import CutPoint, cut_points, evenly_spread
 from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.tapped_network import TappedNetwork
-from mmedge_ros.lab.training import TrainingError
-from mmedge_ros.lab.training.classifier_graph import ClassifierGraph, open_graph
-from mmedge_ros.lab.training.classifier_taps import check_stages, write_stages
-from mmedge_ros.lab.training.cut_points import CutPoint, cut_points, evenly_spread
 
 MAKERS = (residual_classifier, mobile_classifier)
 

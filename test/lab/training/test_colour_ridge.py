@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mmedge_ros.lab.evaluation.colour_features import colour_features
-from mmedge_ros.lab.simulation.appearance import MoverLook
-from mmedge_ros.lab.training import TrainingError
-from mmedge_ros.lab.training.colour_ridge import colour_ridge
-from mmedge_ros.lab.training.crop_set import SeenCrop, crop_set
-from mmedge_ros.lab.training.recogniser_labels import ATTRIBUTES, CLASSES, facts_of
+from mmedge_lab.judging.colour_features import colour_features
+from mmedge_lab.simulation.appearance import MoverLook
+from mmedge_lab.training import TrainingError
+from mmedge_lab.training.colour_ridge import colour_ridge
+from mmedge_lab.training.crop_set import SeenCrop, crop_set
+from mmedge_lab.training.recogniser_labels import ATTRIBUTES, CLASSES, facts_of
 
 PAINTS = {'red': (30, 30, 200), 'green': (30, 160, 30), 'blue': (200, 40, 30)}
 

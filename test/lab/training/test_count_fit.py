@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mmedge_ros.lab.training import TrainingError
-from mmedge_ros.lab.training.count_fit import (
+from mmedge_lab.training import TrainingError
+from mmedge_lab.training.count_fit import (
     CountExample,
     CountFit,
     as_code,
@@ -15,7 +15,7 @@ from mmedge_ros.lab.training.count_fit import (
     fixed_reach,
     quantile_weights,
 )
-from mmedge_ros.lab.training.logistic_regression import logistic_weights
+from mmedge_lab.training.logistic_regression import logistic_weights
 from mmedge_ros.questions.counting import CountFacts, CountParameters, range_of
 from mmedge_ros.questions.tracklets import MergeParameters
 

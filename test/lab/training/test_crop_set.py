@@ -7,12 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mmedge_ros.data_types import Box
-from mmedge_ros.lab.simulation.appearance import MoverLook
-from mmedge_ros.lab.simulation.scenario import LIGHTS, find_scenario
-from mmedge_ros.lab.simulation.standard_sets import scene_set
-from mmedge_ros.lab.training import TrainingError
-from mmedge_ros.lab.training.crop_set import (
+from mmedge_lab.simulation.appearance import MoverLook
+from mmedge_lab.simulation.scenario import LIGHTS, find_scenario
+from mmedge_lab.simulation.standard_sets import scene_set
+from mmedge_lab.training import TrainingError
+from mmedge_lab.training.crop_set import (
     CROP_SIZE,
     CropSet,
     fitted_on,
@@ -22,7 +21,8 @@ from mmedge_ros.lab.training.crop_set import (
     read_crops,
     write_crops,
 )
-from mmedge_ros.lab.training.recogniser_labels import CLASSES, UNKNOWN, facts_of
+from mmedge_lab.training.recogniser_labels import CLASSES, UNKNOWN, facts_of
+from mmedge_ros.data_types import Box
 
 
 @pytest.fixture(scope='module')

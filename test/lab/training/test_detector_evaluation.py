@@ -8,9 +8,9 @@ import pytest
 from painted_flight import Seen, write_painted_flight
 from tiny_detector import write_tiny_detector
 
+from mmedge_lab.training import TrainingError
+from mmedge_lab.training.detector_evaluation import evaluate_agreement, evaluate_detector
 from mmedge_ros.encoding import EncodingError
-from mmedge_ros.lab.training import TrainingError
-from mmedge_ros.lab.training.detector_evaluation import evaluate_agreement, evaluate_detector
 
 # The tiny detector calls what is bright in a channel a person; a painted person is red.
 PERSON = Seen('person', (100.0, 50.0, 120.0, 110.0))

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from mmedge_ros.lab.training.epoch_training import learning_rate_share, made_ahead
+from mmedge_lab.training.epoch_training import learning_rate_share, made_ahead
 
 
 def test_a_learning_rate_rises_and_then_falls_to_its_end() -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from mmedge_lab.training.exit_thresholds import NEVER, fit_exits
 from mmedge_ros.encoding.classifier_description import odds
-from mmedge_ros.lab.training.exit_thresholds import NEVER, fit_exits
 
 LABELS = np.arange(300) % 3
 

@@ -12,10 +12,8 @@ import numpy as np
 import pytest
 from painted_crossing import write_crossing
 
-from mmedge_ros.data_types import CAMERA, RADAR, Unit
-from mmedge_ros.encoding import EncodingError
-from mmedge_ros.lab.training import TrainingError
-from mmedge_ros.lab.training.feature_cache import (
+from mmedge_lab.training import TrainingError
+from mmedge_lab.training.feature_cache import (
     SCAN,
     SCAN_STEP,
     Grid,
@@ -24,6 +22,8 @@ from mmedge_ros.lab.training.feature_cache import (
     read_flight,
     write_flight,
 )
+from mmedge_ros.data_types import CAMERA, RADAR, Unit
+from mmedge_ros.encoding import EncodingError
 from mmedge_ros.records.ground_truth import GroundTruth
 from mmedge_ros.replay.recording import Recording
 

@@ -10,8 +10,8 @@ import pytest
 from bag_fixtures import write_bag
 from painted_flight import Seen, write_painted_flight, write_painted_set
 
-from mmedge_ros.lab.training import TrainingError
-from mmedge_ros.lab.training.flight_pictures import (
+from mmedge_lab.training import TrainingError
+from mmedge_lab.training.flight_pictures import (
     count_pictures,
     flights_in,
     labelled_pictures,

@@ -1,4 +1,4 @@
-"""`mmedge train fusion`: what can be refused is refused before anything is begun."""
+"""`mmedge lab train fusion`: what can be refused is refused before anything is begun."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import pytest
 from painted_crossing import write_crossing
 from typer.testing import CliRunner, Result
 
-from mmedge_ros.commands.train import fusion, train_app
-from mmedge_ros.lab.training import fusion_session
-from mmedge_ros.lab.training.fusion_session import FusionRequest
-from mmedge_ros.lab.training.fusion_settings import FusionSettings
+from mmedge_lab.commands.train import fusion, train_app
+from mmedge_lab.training import fusion_session
+from mmedge_lab.training.fusion_session import FusionRequest
+from mmedge_lab.training.fusion_settings import FusionSettings
 
 
 def run(place: Path, *arguments: str | Path) -> Result:
@@ -113,4 +113,4 @@ def test_without_torch_it_is_said_what_brings_it(place: Path) -> None:
     add_detectors(place)
     done = run(place)
     assert done.exit_code == 1
-    assert './mmedge train installs' in done.stderr
+    assert './mmedge lab train installs' in done.stderr

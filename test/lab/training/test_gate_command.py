@@ -1,4 +1,4 @@
-"""`mmedge train gate`: from sets of flights to a bundle with a certified gate."""
+"""`mmedge lab train gate`: from sets of flights to a bundle with a certified gate."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from tiny_bundle import write_tiny_bundle
 from truth_fixtures import write_short_flights
 from typer.testing import CliRunner, Result
 
-from mmedge_ros.commands.train import train_app
-from mmedge_ros.lab.gates.gate_report import THINNED
-from mmedge_ros.lab.training import gate_session
-from mmedge_ros.lab.training.gate_training import GateFit
-from mmedge_ros.lab.training.gate_trials import gate_trials, rival_trials
+from mmedge_lab.commands.train import train_app
+from mmedge_lab.training import gate_session
+from mmedge_lab.training.gate_training import GateFit
+from mmedge_lab.training.gate_trials import gate_trials, rival_trials
+from mmedge_lab.training.gates.gate_report import THINNED
 from mmedge_ros.skipping.bundle_gate import bundle_gate
 from mmedge_ros.skipping.gate import Gate
 from mmedge_ros.skipping.gate_features import FIELDS

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from hand_made_encoded_flight import encoded_flight
 
+from mmedge_lab.judging.bundle_evaluation import NOMINAL
+from mmedge_lab.training.gate_training import collect_samples, joined
+from mmedge_lab.training.gates.closed_loop import LoopSettings
 from mmedge_ros.data_types import CAMERA, RADAR, Configuration, ModalityConfiguration
-from mmedge_ros.lab.evaluation.bundle_evaluation import NOMINAL
-from mmedge_ros.lab.gates.closed_loop import LoopSettings
-from mmedge_ros.lab.training.gate_training import collect_samples, joined
 from mmedge_ros.pipeline.pipeline_parameters import PipelineParameters
 from mmedge_ros.skipping.gate_features import FIELDS
 from mmedge_ros.skipping.skip_control import SkipParameters

@@ -14,14 +14,11 @@ from hand_made_gates import always, gate
 from tiny_bundle import write_tiny_bundle
 from truth_fixtures import recording_with_truth
 
-from mmedge_ros.data_types import CAMERA, RADAR, Configuration, ModalityConfiguration
-from mmedge_ros.lab.evaluation.bundle_evaluation import NOMINAL
-from mmedge_ros.lab.evaluation.bundle_under_test import BundleUnderTest
-from mmedge_ros.lab.gates.gate_report import BOTH, FIXED, GATE, REUSE, THINNED
-from mmedge_ros.lab.gates.loop_figures import plain_figures
-from mmedge_ros.lab.training import TrainingError
-from mmedge_ros.lab.training.gate_training import GateFlight, collect, collected
-from mmedge_ros.lab.training.gate_trials import (
+from mmedge_lab.judging.bundle_evaluation import NOMINAL
+from mmedge_lab.judging.bundle_under_test import BundleUnderTest
+from mmedge_lab.training import TrainingError
+from mmedge_lab.training.gate_training import GateFlight, collect, collected
+from mmedge_lab.training.gate_trials import (
     THRESHOLDS,
     Table,
     Trial,
@@ -30,6 +27,9 @@ from mmedge_ros.lab.training.gate_trials import (
     tried,
     try_all,
 )
+from mmedge_lab.training.gates.gate_report import BOTH, FIXED, GATE, REUSE, THINNED
+from mmedge_lab.training.gates.loop_figures import plain_figures
+from mmedge_ros.data_types import CAMERA, RADAR, Configuration, ModalityConfiguration
 from mmedge_ros.pipeline.pipeline_parameters import DECISION
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from mmedge_lab.training.grid_projection import GridProjection, carry, resampling
 from mmedge_ros.encoding.feature_grid import CANVAS, cell_middles
 from mmedge_ros.encoding.letterbox import Canvas
-from mmedge_ros.lab.training.grid_projection import GridProjection, carry, resampling
 
 SMALL = (416, 320)
 

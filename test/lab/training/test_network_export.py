@@ -10,8 +10,8 @@ import onnxruntime
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from mmedge_ros.lab.training import TrainingError
-from mmedge_ros.lab.training.network_export import check_export, store_as_float16
+from mmedge_lab.training import TrainingError
+from mmedge_lab.training.network_export import check_export, store_as_float16
 
 SIZE = (64, 64)
 PICTURE = np.zeros((64, 64, 3), np.uint8)

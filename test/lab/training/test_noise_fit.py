@@ -9,9 +9,9 @@ import pytest
 from tiny_bundle import write_tiny_bundle
 from typer.testing import CliRunner
 
-from mmedge_ros.commands.train import train_app
-from mmedge_ros.lab.training import TrainingError
-from mmedge_ros.lab.training.noise_fit import fitted_scale, write_noise_scale
+from mmedge_lab.commands.train import train_app
+from mmedge_lab.training import TrainingError
+from mmedge_lab.training.noise_fit import fitted_scale, write_noise_scale
 from mmedge_ros.tracking.noise_scale import read_noise_scale
 
 RANDOM = np.random.default_rng(3)

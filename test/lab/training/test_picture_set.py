@@ -10,9 +10,9 @@ import pytest
 import yaml
 from painted_flight import Seen, write_painted_flight, write_painted_set
 
-from mmedge_ros.lab.training import TrainingError
-from mmedge_ros.lab.training.flight_pictures import flights_in
-from mmedge_ros.lab.training.picture_set import CLASSES, INDEX, write_picture_set
+from mmedge_lab.training import TrainingError
+from mmedge_lab.training.flight_pictures import flights_in
+from mmedge_lab.training.picture_set import CLASSES, INDEX, write_picture_set
 
 PERSON = Seen('person', (100.0, 50.0, 120.0, 110.0))
 HIDDEN = Seen('person', (200.0, 50.0, 220.0, 110.0), 0.3)

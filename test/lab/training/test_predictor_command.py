@@ -1,4 +1,4 @@
-"""`mmedge train predictor`: from two sets of flights to a bundle that says which is used."""
+"""`mmedge lab train predictor`: from two sets of flights to a bundle that says which is used."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from tiny_bundle import write_tiny_bundle
 from truth_fixtures import write_short_flights
 from typer.testing import CliRunner, Result
 
-from mmedge_ros.commands.train import train_app
+from mmedge_lab.commands.train import train_app
+from mmedge_lab.judging.bundle_evaluation import NOMINAL
+from mmedge_lab.judging.bundle_under_test import BundleUnderTest
+from mmedge_lab.judging.encoded_flight import replay_encoded
+from mmedge_lab.training import accuracy_predictor_samples
+from mmedge_lab.training.accuracy_predictor_samples import (
+    LEARNT_RATES,
+    PredictorFlight,
+    collect,
+    kept,
+)
 from mmedge_ros.configuration.bundle_configurations import (
     bundle_predictor,
     bundle_space,
     manifest_of,
 )
 from mmedge_ros.configuration.learned_accuracy import WEIGHTS
-from mmedge_ros.lab.evaluation.bundle_evaluation import NOMINAL
-from mmedge_ros.lab.evaluation.bundle_under_test import BundleUnderTest
-from mmedge_ros.lab.evaluation.encoded_flight import replay_encoded
-from mmedge_ros.lab.training import accuracy_predictor_samples
-from mmedge_ros.lab.training.accuracy_predictor_samples import (
-    LEARNT_RATES,
-    PredictorFlight,
-    collect,
-    kept,
-)
 from mmedge_ros.pipeline.pipeline_parameters import PipelineParameters
 
 

@@ -14,13 +14,12 @@ import yaml
 from tiny_bundle import write_tiny_bundle
 from typer.testing import CliRunner
 
-from mmedge_ros.commands.main import app
-from mmedge_ros.lab.evaluation.flight_bootstrap import Estimate
-from mmedge_ros.lab.policies.trained_rivals import encoders_digest
-from mmedge_ros.lab.training import Report, TrainingError
-from mmedge_ros.lab.training.fitted_parts import Fit, fitted_parts
-from mmedge_ros.lab.training.noise_fit import NoiseFit, write_noise_scale
-from mmedge_ros.lab.training.refit import (
+from mmedge_lab.judging.flight_bootstrap import Estimate
+from mmedge_lab.policies.trained_rivals import encoders_digest
+from mmedge_lab.training import Report, TrainingError
+from mmedge_lab.training.fitted_parts import Fit, fitted_parts
+from mmedge_lab.training.noise_fit import NoiseFit, write_noise_scale
+from mmedge_lab.training.refit import (
     CAMERA_BUNDLE,
     FUSED_BUNDLE,
     MISSING,
@@ -30,6 +29,7 @@ from mmedge_ros.lab.training.refit import (
     plan,
     refit_steps,
 )
+from mmedge_ros.commands.main import app
 
 FIT = NoiseFit(2.5, 10, Estimate(5.0, 4.0, 6.0), Estimate(4.0, 3.0, 5.0))
 
@@ -85,7 +85,7 @@ def test_with_nothing_there_all_of_it_is_to_be_made_after_the_sets(
 ) -> None:
     steps = refit_steps(request_of)
     assert [(step.name, step.target.name) for step in steps] == [
-        *(('sets', name) for name in ('train', 'validation', 'calibration', 'test')),
+        *(('sets', name) for name in ('lab', 'train', 'validation', 'calibration', 'test')),
         ('levels', CAMERA_BUNDLE),
         ('fusion', FUSED_BUNDLE),
         ('noise', CAMERA_BUNDLE),
@@ -206,7 +206,7 @@ def refit(request: RefitRequest, *arguments: str) -> Any:
     given = {'--narrow': request.narrow, '--wide': request.wide, '--scenes': request.scenes}
     given |= {'--sets': request.sets, '--out': request.out}
     paths = [str(each) for pair in given.items() for each in pair]
-    return CliRunner().invoke(app, ['train', 'refit', *paths, *arguments])
+    return CliRunner().invoke(app, ['lab', 'train', 'refit', *paths, *arguments])
 
 
 def test_the_plan_alone_makes_nothing(request_of: RefitRequest) -> None:

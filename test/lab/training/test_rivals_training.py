@@ -13,25 +13,25 @@ from hand_made_truth import BOX, at, film, moved, track, true_person
 from hand_made_units import MS
 from tiny_bundle import write_tiny_bundle
 
-from mmedge_ros.data_types import CAMERA, Box, Decision, UnitFeatures
-from mmedge_ros.lab.evaluation.bundle_under_test import BundleUnderTest
-from mmedge_ros.lab.policies.imputation import PERSON_FIELDS
-from mmedge_ros.lab.policies.policy_features import POLICY_FIELDS
-from mmedge_ros.lab.policies.settings import STATED
-from mmedge_ros.lab.policies.trained_rivals import choices_of
-from mmedge_ros.lab.training import TrainingError
-from mmedge_ros.lab.training.rivals.rival_training import area_under_curve
-from mmedge_ros.lab.training.rivals.sample_runs import (
+from mmedge_lab.judging.bundle_under_test import BundleUnderTest
+from mmedge_lab.policies.imputation import PERSON_FIELDS
+from mmedge_lab.policies.policy_features import POLICY_FIELDS
+from mmedge_lab.policies.settings import STATED
+from mmedge_lab.policies.trained_rivals import choices_of
+from mmedge_lab.training import TrainingError
+from mmedge_lab.training.rivals.rival_training import area_under_curve
+from mmedge_lab.training.rivals.sample_runs import (
     WindowRuns,
     picture_samples,
     smoothed,
     window_quality,
 )
-from mmedge_ros.lab.training.rivals.samples import (
+from mmedge_lab.training.rivals.samples import (
     joined,
     keep_samples,
     kept_samples,
 )
+from mmedge_ros.data_types import CAMERA, Box, Decision, UnitFeatures
 
 
 def test_the_area_under_the_curve_is_that_of_ranks() -> None:

@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mmedge_ros.lab.simulation.build import CAMERA_PERIOD
-from mmedge_ros.lab.simulation.standard_sets import STANDARD_SETS, scene_set
-from mmedge_ros.lab.training import TrainingError
-from mmedge_ros.lab.training.picture_set import INDEX, open_pictures
-from mmedge_ros.lab.training.scene_pictures import PAIRS, instants, write_scene_pictures
+from mmedge_lab.simulation.build import CAMERA_PERIOD
+from mmedge_lab.simulation.standard_sets import STANDARD_SETS, scene_set
+from mmedge_lab.training import TrainingError
+from mmedge_lab.training.picture_set import INDEX, open_pictures
+from mmedge_lab.training.scene_pictures import PAIRS, instants, write_scene_pictures
 
 
 @pytest.fixture(scope='module')

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from mmedge_lab.training import TrainingError
+from mmedge_lab.training.semantic_centres import fit_semantic_centres
 from mmedge_ros.data_types import FloatArray
-from mmedge_ros.lab.training import TrainingError
-from mmedge_ros.lab.training.semantic_centres import fit_semantic_centres
 from mmedge_ros.recurrence.hot_classes import HotClasses
 from mmedge_ros.recurrence.semantic_memory import SemanticMemory
 

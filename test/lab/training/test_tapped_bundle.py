@@ -21,14 +21,14 @@ from hand_made_classifiers import (
     write_pictures,
 )
 
+from mmedge_lab.training import TrainingError
+from mmedge_lab.training.labelled_pictures import class_names, labelled_pictures
+from mmedge_lab.training.tap_figures import TapFigures
+from mmedge_lab.training.tapped_bundle import TapRequest, make_tapped_bundle
 from mmedge_ros.data_types import LabelSource
 from mmedge_ros.encoding.classifier_description import describe_classifier
 from mmedge_ros.encoding.crops import as_input
 from mmedge_ros.encoding.tapped_classifier import MemorisedClassifier, open_classifier
-from mmedge_ros.lab.training import TrainingError
-from mmedge_ros.lab.training.labelled_pictures import class_names, labelled_pictures
-from mmedge_ros.lab.training.tap_figures import TapFigures
-from mmedge_ros.lab.training.tapped_bundle import TapRequest, make_tapped_bundle
 
 
 @pytest.fixture(scope='module')

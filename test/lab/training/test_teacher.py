@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from painted_crossing import FOCAL, TALL, walker, write_crossing
 
+from mmedge_lab.training import TrainingError
+from mmedge_lab.training.teacher import Teacher
+from mmedge_lab.training.window_truth import window_truth
 from mmedge_ros.data_types import Box, Detection
 from mmedge_ros.encoding.detector import DetectorOutput, Image
-from mmedge_ros.lab.training import TrainingError
-from mmedge_ros.lab.training.teacher import Teacher
-from mmedge_ros.lab.training.window_truth import window_truth
 from mmedge_ros.replay.recording import Recording
 
 
@@ -41,7 +41,7 @@ def flight(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def teach(monkeypatch: pytest.MonkeyPatch):
     def with_detections(*result: Detection) -> None:
         monkeypatch.setattr(
-            'mmedge_ros.lab.training.teacher.open_detector', lambda *_: Watcher(result)
+            'mmedge_lab.training.teacher.open_detector', lambda *_: Watcher(result)
         )
 
     return with_detections

@@ -20,6 +20,23 @@ from hand_made_networks import (
 from painted_crossing import write_crossings
 from tiny_detector import write_tiny_detector
 
+from mmedge_lab.judging.bundle_evaluation import EvaluationRequest
+from mmedge_lab.training import TrainingError
+from mmedge_lab.training.level_trial import (
+    Trial,
+    TrialPicture,
+    class_labels,
+    trial_of,
+    try_network,
+)
+from mmedge_lab.training.user_levels import (
+    UserLevels,
+    ascending,
+    build_bundle,
+    default_level,
+    judge_levels,
+    named_levels,
+)
 from mmedge_ros.configuration.bundle_configurations import (
     bundle_levels,
     bundle_predictor,
@@ -29,23 +46,6 @@ from mmedge_ros.configuration.bundle_configurations import (
 from mmedge_ros.data_types import CAMERA, RADAR
 from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.bundle.model_bundle import load_bundle, open_detector
-from mmedge_ros.lab.evaluation.bundle_evaluation import EvaluationRequest
-from mmedge_ros.lab.training import TrainingError
-from mmedge_ros.lab.training.level_trial import (
-    Trial,
-    TrialPicture,
-    class_labels,
-    trial_of,
-    try_network,
-)
-from mmedge_ros.lab.training.user_levels import (
-    UserLevels,
-    ascending,
-    build_bundle,
-    default_level,
-    judge_levels,
-    named_levels,
-)
 from mmedge_ros.records.ground_truth import TrueFrame
 
 ROOT = Path(__file__).resolve().parents[3]

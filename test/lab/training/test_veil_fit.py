@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mmedge_ros.encoding.unit_encoder import appearance_of
-from mmedge_ros.lab.evaluation.picture_seconds import Change, changed, fog, haze
-from mmedge_ros.lab.training.veil_fit import (
+from mmedge_lab.judging.picture_seconds import Change, changed, fog, haze
+from mmedge_lab.training.veil_fit import (
     can_be_fitted,
     fitted_veil,
     left_out_veils,
     veiled,
 )
+from mmedge_ros.encoding.unit_encoder import appearance_of
 
 
 def flight(seed: int, contrast: float = 1.0) -> np.ndarray:

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from hand_made_features import AWAY, hand_made_flight
 
+from mmedge_lab.training.window_batches import WindowBatch, joined
+from mmedge_lab.training.window_judging import Judgement, judge
+from mmedge_lab.training.window_set import Configuration, WindowSet
 from mmedge_ros.data_types import CAMERA
 from mmedge_ros.encoding.feature_grid import MAP_SHAPE, SEMANTIC_CHANNELS, empty_semantics
-from mmedge_ros.lab.training.window_batches import WindowBatch, joined
-from mmedge_ros.lab.training.window_judging import Judgement, judge
-from mmedge_ros.lab.training.window_set import Configuration, WindowSet
 
 WINDOWS = WindowSet([hand_made_flight(seconds=1.2)], 0.5, 0.1)
 CHOSEN = WINDOWS.spread(6, Configuration())

@@ -10,9 +10,9 @@ from hand_made_features import BEGIN_NS, DELAY_NS, LEVELS, STRIDE_NS, hand_made_
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mmedge_lab.training.fusion_settings import FusionSettings, WindowRandomness
+from mmedge_lab.training.window_set import Configuration, WindowSet, epoch_order
 from mmedge_ros.data_types import CAMERA, RADAR
-from mmedge_ros.lab.training.fusion_settings import FusionSettings, WindowRandomness
-from mmedge_ros.lab.training.window_set import Configuration, WindowSet, epoch_order
 
 FLIGHT = hand_made_flight(seconds=2.0)
 WINDOWS = WindowSet([FLIGHT], 0.5, 0.1)

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from hand_made_features import hand_made_flight, write_features
 
-from mmedge_ros.lab.training import TrainingError
-from mmedge_ros.lab.training.ablation_table import FULL, VARIANTS
-from mmedge_ros.lab.training.ablations import AblationRequest, run_ablations
-from mmedge_ros.lab.training.fusion_settings import FusionSettings
+from mmedge_lab.training import TrainingError
+from mmedge_lab.training.ablation_table import FULL, VARIANTS
+from mmedge_lab.training.ablations import AblationRequest, run_ablations
+from mmedge_lab.training.fusion_settings import FusionSettings
 
 SLOW = (10.0, 10.0)
 TINY = FusionSettings(epochs=1, batch=4, threads=1, thinning=1, judged_windows=3)
@@ -25,7 +25,7 @@ def silent(share: float, words: str) -> None: ...
 @pytest.fixture(scope='module')
 def features(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp('features')
-    for name, seeds in (('train', (0, 1)), ('validation', (7, 8))):
+    for name, seeds in (('lab', 'train', (0, 1)), ('validation', (7, 8))):
         for seed in seeds:
             write_features(
                 folder / f'cache/{name}/{seed}', hand_made_flight(seed, 0.9, rates=SLOW)
@@ -67,7 +67,7 @@ def test_what_has_ended_is_not_trained_again(
     def refuse(*_: object) -> None:
         raise AssertionError('trained again')
 
-    monkeypatch.setattr('mmedge_ros.lab.training.ablations._run', refuse)
+    monkeypatch.setattr('mmedge_lab.training.ablations._run', refuse)
     assert run_ablations(replace(request, resume=True), silent) == table
 
 

@@ -12,21 +12,21 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mmedge_ros.aggregation.fusion_runtime import FusionNetworkRuntime
-from mmedge_ros.aggregation.window_bank import WindowBank
-from mmedge_ros.data_types import CAMERA, NS_PER_S, RADAR, UnitKey
-from mmedge_ros.encoding.feature_grid import COLUMNS, ROWS
-from mmedge_ros.encoding.feature_grid import SEMANTIC_CHANNELS as SEMANTICS
-from mmedge_ros.lab.training import TrainingError
-from mmedge_ros.lab.training.networks.aggregator import Aggregate, Aggregator
-from mmedge_ros.lab.training.networks.export import check_fusion_export, export_fusion
-from mmedge_ros.lab.training.networks.fusion_network import (
+from mmedge_lab.training import TrainingError
+from mmedge_lab.training.networks.aggregator import Aggregate, Aggregator
+from mmedge_lab.training.networks.export import check_fusion_export, export_fusion
+from mmedge_lab.training.networks.fusion_network import (
     FusionBatch,
     FusionNetwork,
     FusionNetworkSettings,
     nothing_seen,
 )
-from mmedge_ros.lab.training.networks.whole_window_encoder import WholeWindowEncoder
+from mmedge_lab.training.networks.whole_window_encoder import WholeWindowEncoder
+from mmedge_ros.aggregation.fusion_runtime import FusionNetworkRuntime
+from mmedge_ros.aggregation.window_bank import WindowBank
+from mmedge_ros.data_types import CAMERA, NS_PER_S, RADAR, UnitKey
+from mmedge_ros.encoding.feature_grid import COLUMNS, ROWS
+from mmedge_ros.encoding.feature_grid import SEMANTIC_CHANNELS as SEMANTICS
 
 MS = 1_000_000
 CHANNELS = {CAMERA: 64, RADAR: 20}

@@ -12,6 +12,15 @@ import numpy as np
 import pytest
 import torch
 
+from mmedge_lab.training import TrainingError
+from mmedge_lab.training.grid_projection import (
+    FeatureReader,
+    GridProjection,
+    LevelNetwork,
+    fit_projections,
+)
+from mmedge_lab.training.network_export import check_stages, export_camera_level
+from mmedge_lab.training.networks.camera_level import CameraLevel, feature_channels
 from mmedge_ros.encoding.detection_heads import UltralyticsHead
 from mmedge_ros.encoding.detector import DetectorParameters
 from mmedge_ros.encoding.feature_grid import (
@@ -25,15 +34,6 @@ from mmedge_ros.encoding.letterbox import Canvas, Letterbox
 from mmedge_ros.encoding.onnx_detector import OnnxDetector
 from mmedge_ros.encoding.tapped_network import TappedNetwork
 from mmedge_ros.encoding.ultralytics_network import import_libraries, new_network
-from mmedge_ros.lab.training import TrainingError
-from mmedge_ros.lab.training.grid_projection import (
-    FeatureReader,
-    GridProjection,
-    LevelNetwork,
-    fit_projections,
-)
-from mmedge_ros.lab.training.network_export import check_stages, export_camera_level
-from mmedge_ros.lab.training.networks.camera_level import CameraLevel, feature_channels
 
 SIZE = (160, 128)
 NARROW = (0.33, 0.125, 512)

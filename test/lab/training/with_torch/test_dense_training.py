@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from mmedge_ros.lab.training.dense_training import (
+from mmedge_lab.training.dense_training import (
     DenseSettings,
     FitSettings,
     fit_network,

@@ -10,13 +10,13 @@ import pytest
 import torch
 from hand_made_features import hand_made_flight
 
-from mmedge_ros.lab.training import TrainingError
-from mmedge_ros.lab.training.fusion_settings import FusionSettings
-from mmedge_ros.lab.training.fusion_training import FusionTraining, network_settings, run_network
-from mmedge_ros.lab.training.networks.fusion_network import FusionNetwork
-from mmedge_ros.lab.training.window_batches import joined
-from mmedge_ros.lab.training.window_judging import judge
-from mmedge_ros.lab.training.window_set import Configuration, Window, WindowSet
+from mmedge_lab.training import TrainingError
+from mmedge_lab.training.fusion_settings import FusionSettings
+from mmedge_lab.training.fusion_training import FusionTraining, network_settings, run_network
+from mmedge_lab.training.networks.fusion_network import FusionNetwork
+from mmedge_lab.training.window_batches import joined
+from mmedge_lab.training.window_judging import judge
+from mmedge_lab.training.window_set import Configuration, Window, WindowSet
 
 SLOW = (10.0, 10.0)
 TINY = FusionSettings(epochs=2, batch=4, seed=3, threads=1, thinning=1)

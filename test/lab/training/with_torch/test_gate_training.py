@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mmedge_ros.lab.training import TrainingError
-from mmedge_ros.lab.training.gate_training import (
+from mmedge_lab.training import TrainingError
+from mmedge_lab.training.gate_training import (
     GateSamples,
     GateTrainingSettings,
     gate_loss,

@@ -10,16 +10,16 @@ import pytest
 import torch
 from painted_flight import write_painted_set
 
+from mmedge_lab.training import TrainingError
+from mmedge_lab.training.checkpoint import save_checkpoint
+from mmedge_lab.training.detector_session import LevelRequest, join_levels
+from mmedge_lab.training.detector_training import SCALES, DetectorSettings, load_detector
+from mmedge_lab.training.epoch_training import prepare_torch
+from mmedge_lab.training.picture_set import CLASSES
+from mmedge_lab.training.refit import RefitRequest, do_step, refit_steps, require_detectors
 from mmedge_ros.encoding.bundle.manifest import MANIFEST
 from mmedge_ros.encoding.bundle.model_bundle import load_bundle, open_detector
 from mmedge_ros.encoding.ultralytics_network import new_network
-from mmedge_ros.lab.training import TrainingError
-from mmedge_ros.lab.training.checkpoint import save_checkpoint
-from mmedge_ros.lab.training.detector_session import LevelRequest, join_levels
-from mmedge_ros.lab.training.detector_training import SCALES, DetectorSettings, load_detector
-from mmedge_ros.lab.training.epoch_training import prepare_torch
-from mmedge_ros.lab.training.picture_set import CLASSES
-from mmedge_ros.lab.training.refit import RefitRequest, do_step, refit_steps, require_detectors
 
 
 def silent(share: float, words: str) -> None: ...

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 import torch
 
+from mmedge_lab.training import TrainingError
+from mmedge_lab.training.networks.radar_network import RADAR_SHAPES, RadarNetwork, RadarProbe
+from mmedge_lab.training.radar_training import check_radar_stages, export_radar_level
 from mmedge_ros.encoding.radar_network import RadarNetwork as RadarLevel
 from mmedge_ros.encoding.radar_network import inputs_of
-from mmedge_ros.lab.training import TrainingError
-from mmedge_ros.lab.training.networks.radar_network import RADAR_SHAPES, RadarNetwork, RadarProbe
-from mmedge_ros.lab.training.radar_training import check_radar_stages, export_radar_level
 
 
 def scan(seed: int, count: int = 20) -> np.ndarray:

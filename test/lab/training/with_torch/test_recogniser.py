@@ -9,20 +9,16 @@ import numpy as np
 import pytest
 import torch
 
-from mmedge_ros.data_types import Box, LabelSource
-from mmedge_ros.encoding.classifier_description import describe_classifier
-from mmedge_ros.encoding.crops import crop_input
-from mmedge_ros.encoding.tapped_classifier import open_classifier
-from mmedge_ros.lab.training.crop_set import CROP_SIZE, CropSet, SeenCrop, crop_set
-from mmedge_ros.lab.training.networks.recogniser_network import RecogniserNetwork, pooled
-from mmedge_ros.lab.training.recogniser_labels import CLASSES, Facts
-from mmedge_ros.lab.training.recogniser_session import (
+from mmedge_lab.training.crop_set import CROP_SIZE, CropSet, SeenCrop, crop_set
+from mmedge_lab.training.networks.recogniser_network import RecogniserNetwork, pooled
+from mmedge_lab.training.recogniser_labels import CLASSES, Facts
+from mmedge_lab.training.recogniser_session import (
     RecogniserRequest,
     fit_memory,
     learned,
     write_recogniser,
 )
-from mmedge_ros.lab.training.recogniser_training import (
+from mmedge_lab.training.recogniser_training import (
     FORM,
     RecogniserSettings,
     RecogniserTraining,
@@ -30,6 +26,10 @@ from mmedge_ros.lab.training.recogniser_training import (
     plain_inputs,
     varied_inputs,
 )
+from mmedge_ros.data_types import Box, LabelSource
+from mmedge_ros.encoding.classifier_description import describe_classifier
+from mmedge_ros.encoding.crops import crop_input
+from mmedge_ros.encoding.tapped_classifier import open_classifier
 
 # Where the object is in a kept crop.
 BOX = Box(9.0, 13.5, 39.0, 58.5)

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from hand_made_rivals import choices, rival_samples
 
-from mmedge_ros.lab.training import TrainingError
-from mmedge_ros.lab.training.dense_training import FitSettings
-from mmedge_ros.lab.training.rivals.rival_training import (
+from mmedge_lab.training import TrainingError
+from mmedge_lab.training.dense_training import FitSettings
+from mmedge_lab.training.rivals.rival_training import (
     RivalSettings,
     judge_rivals,
     train_rivals,

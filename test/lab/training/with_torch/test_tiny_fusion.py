@@ -9,15 +9,15 @@ import pytest
 import torch
 from painted_crossing import write_crossing, write_crossings
 
+from mmedge_lab.training import TrainingError
+from mmedge_lab.training.checkpoint import save_checkpoint
+from mmedge_lab.training.detector_training import SCALES, DetectorSettings
+from mmedge_lab.training.epoch_training import prepare_torch
+from mmedge_lab.training.fusion_session import FusionRequest, train_fusion
+from mmedge_lab.training.fusion_settings import FusionSettings
+from mmedge_lab.training.picture_set import CLASSES
 from mmedge_ros.encoding.bundle.model_bundle import load_bundle
 from mmedge_ros.encoding.ultralytics_network import new_network
-from mmedge_ros.lab.training import TrainingError
-from mmedge_ros.lab.training.checkpoint import save_checkpoint
-from mmedge_ros.lab.training.detector_training import SCALES, DetectorSettings
-from mmedge_ros.lab.training.epoch_training import prepare_torch
-from mmedge_ros.lab.training.fusion_session import FusionRequest, train_fusion
-from mmedge_ros.lab.training.fusion_settings import FusionSettings
-from mmedge_ros.lab.training.picture_set import CLASSES
 
 TINY = FusionSettings(
     epochs=1,
@@ -99,9 +99,9 @@ def no_encoding(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> None:
         raise AssertionError('encoded again')
 
-    monkeypatch.setattr('mmedge_ros.lab.training.feature_cache._write_level', refuse)
-    monkeypatch.setattr('mmedge_ros.lab.training.fusion_features._camera', refuse)
-    monkeypatch.setattr('mmedge_ros.lab.training.fusion_features.write_graph', refuse)
+    monkeypatch.setattr('mmedge_lab.training.feature_cache._write_level', refuse)
+    monkeypatch.setattr('mmedge_lab.training.fusion_features._camera', refuse)
+    monkeypatch.setattr('mmedge_lab.training.fusion_features.write_graph', refuse)
 
 
 def test_another_training_shares_the_features(

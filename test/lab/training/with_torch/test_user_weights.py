@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 import torch
 
+from mmedge_lab.training.detector_training import SCALES
+from mmedge_lab.training.epoch_training import prepare_torch
+from mmedge_lab.training.level_trial import TrialPicture
+from mmedge_lab.training.picture_set import CLASSES
+from mmedge_lab.training.scene_pictures import truth_of
+from mmedge_lab.training.user_levels import UserLevels, build_bundle, named_levels
 from mmedge_ros.encoding.bundle.model_bundle import load_bundle, open_detector
 from mmedge_ros.encoding.ultralytics_network import new_network
-from mmedge_ros.lab.training.detector_training import SCALES
-from mmedge_ros.lab.training.epoch_training import prepare_torch
-from mmedge_ros.lab.training.level_trial import TrialPicture
-from mmedge_ros.lab.training.picture_set import CLASSES
-from mmedge_ros.lab.training.scene_pictures import truth_of
-from mmedge_ros.lab.training.user_levels import UserLevels, build_bundle, named_levels
 
 
 def test_a_pt_file_is_exported_and_becomes_a_level(

@@ -1,0 +1,113 @@
+"""What `mmedge lab evaluate-bundle` does: judge a bundle on every flight of a set."""
+
+from __future__ import annotations
+
+from enum import Enum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mmedge_ros.commands.display import StatusLine, say
+from mmedge_ros.commands.errors import plain_errors
+from mmedge_ros.commands.options import (
+    BundleArgument,
+    JobsOption,
+    RayOption,
+    SetArgument,
+    existing_file,
+    option,
+)
+
+
+class Configurations(Enum):
+    """How many configurations are judged."""
+
+    ALL = 'all'
+    FULL = 'full'
+
+
+def evaluate_bundle(
+    bundle: BundleArgument,
+    flights: SetArgument,
+    levels: Annotated[
+        str, option('--levels', 'NAME,...', 'only these, e.g. large, or small,large \\[all]')
+    ] = '',
+    configurations: Annotated[
+        Configurations,
+        option(
+            '--configurations',
+            '',
+            'all: every rate and level of both sensors; full: full rates and the highest '
+            'level only',
+        ),
+    ] = Configurations.ALL,
+    most: Annotated[
+        int, option('--flights', 'N', 'only so many, spread over the set; 0: all', min=0)
+    ] = 0,
+    jobs: JobsOption = 2,
+    ray: RayOption = '',
+    profile: Annotated[
+        Path | None,
+        existing_file(
+            '--profile', 'service times from a device profile \\[nominal ones, every level alike]'
+        ),
+    ] = None,
+    out: Annotated[Path, option('--out', 'FOLDER', 'folder of the report')] = Path(
+        'out/evaluate-bundle'
+    ),
+) -> None:
+    """Judge a bundle by the ground truth of flights: by factor, configuration and strategy.
+
+    Every figure has a 95 % interval from drawing seeds anew. What was judged before is kept:
+    a run that is cut short goes on where it was.
+    """
+    with plain_errors():
+        from mmedge_lab.judging.bundle_cases import CasePlan
+        from mmedge_lab.judging.bundle_evaluation import (
+            NOMINAL,
+            PAGE,
+            EvaluationRequest,
+            flights_of,
+        )
+        from mmedge_lab.judging.bundle_evaluation import evaluate_bundle as evaluate
+        from mmedge_lab.training.flight_pictures import flights_in
+        from mmedge_ros.encoding.bundle.default_model import default_detector
+        from mmedge_ros.records.device_profile import read_profile
+        from mmedge_ros.report.page import level_words
+        from mmedge_ros.report.report_files import require_writable
+
+        chosen = flights_of(flights_in(flights), most)
+        require_writable(out)
+        request = EvaluationRequest(
+            default_detector(bundle),
+            flights.name,
+            chosen,
+            out,
+            NOMINAL if profile is None else read_profile(profile),
+            tuple(level.strip() for level in levels.split(',') if level.strip()),
+            configurations is Configurations.ALL,
+            jobs,
+            ray,
+        )
+
+        def announce(plan: CasePlan) -> None:
+            say(
+                f'{len(chosen)} flights, {len(plan.grid)} configurations and '
+                f'{len(plan.strategies) - 1} strategies to compare with'
+            )
+
+        with StatusLine(f'judging {Path(bundle).name}') as line:
+            report = evaluate(
+                request,
+                lambda share, whole: line.advance(share, f'{whole} of {len(chosen)} flights'),
+                announce,
+            )
+        for problem in report['problems']:
+            say(f'note: {problem}')
+        overall = report['strategies']['fusion']['overall']
+        say(
+            f'mean IoU {level_words(overall["mean_iou_20px"])} for people of 20 px and more, '
+            f'streaming {level_words(overall["streaming_mean_iou_20px"])}'
+        )
+    typer.echo(out / PAGE)

@@ -1,0 +1,161 @@
+"""`mmedge lab model`: judge networks, and build bundles of them."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from mmedge_lab.commands.model_build import build
+from mmedge_lab.commands.model_quantize import quantize
+from mmedge_lab.commands.model_tap import tap
+from mmedge_ros.commands.command_group import CommandGroup
+from mmedge_ros.commands.display import StatusLine, say
+from mmedge_ros.commands.errors import plain_errors
+from mmedge_ros.commands.options import (
+    BundleArgument,
+    DetectorArgument,
+    SetArgument,
+    argument,
+    option,
+)
+
+if TYPE_CHECKING:
+    from mmedge_ros.report.detector_accuracy import DetectorAccuracy, StratumAccuracy
+
+model_app = CommandGroup(no_args_is_help=True, help='Judge detectors and build bundles.')
+model_app.command('build')(build)
+model_app.command('tap')(tap)
+model_app.command('quantize')(quantize)
+
+
+@model_app.command('evaluate')
+def evaluate(
+    bundle: DetectorArgument,
+    flights: SetArgument,
+    report: Annotated[
+        Path | None,
+        option('--out', 'FILE', 'write the figures here as well, as JSON', dir_okay=False),
+    ] = None,
+    level: Annotated[str, option('--level', 'NAME', 'of the bundle; empty: its default')] = '',
+    pictures: Annotated[
+        int, option('--pictures', 'N', 'about so many are looked at', min=1)
+    ] = 1500,
+) -> None:
+    """Judge a detector of any origin on flights with ground truth."""
+    with plain_errors():
+        from mmedge_lab.training.detector_evaluation import (
+            evaluate_agreement,
+            evaluate_detector,
+        )
+        from mmedge_lab.training.flight_pictures import flights_in
+        from mmedge_ros.encoding.bundle.default_model import default_detector
+        from mmedge_ros.records.plain_values import plain_values
+        from mmedge_ros.report.report_files import write_files
+
+        path = default_detector(bundle)
+        with StatusLine(f'judging {path.name}') as line:
+            chosen = flights_in(flights)
+            accuracy = evaluate_detector(
+                path, chosen, pictures, level, lambda share: line.advance(share * 0.6)
+            )
+            agreement = evaluate_agreement(
+                path, chosen, pictures // 3, level, lambda share: line.advance(0.6 + share * 0.4)
+            )
+        if report is not None:
+            content = {
+                'detector': path.name,
+                'set': flights.name,
+                **accuracy.as_json(),
+                'consecutive': plain_values(agreement._asdict(), 4),
+            }
+            text = json.dumps(content, indent=2, allow_nan=False) + '\n'
+            write_files(report.absolute().parent, {report.name: text.encode()})
+    say(
+        f'{accuracy.people} people in {accuracy.pictures} pictures, '
+        f'{accuracy.detect_ms:.1f} ms for each'
+    )
+    say(
+        f'{agreement.agreement:.3f} of the boxes of two consecutive pictures are in both, at a '
+        f'recall of {agreement.recall:g} ({agreement.pairs} pairs)'
+    )
+    Console(highlight=False).print(_strata_table(accuracy))
+
+
+@model_app.command('accuracy')
+def accuracy(
+    bundle: BundleArgument,
+    report: Annotated[
+        Path,
+        argument(
+            'REPORT', 'report.json of `mmedge lab evaluate-bundle`', exists=True, dir_okay=False
+        ),
+    ],
+) -> None:
+    """Enter what every configuration is worth into a bundle, for the optimiser to choose by."""
+    with plain_errors():
+        from mmedge_lab.judging.measured_accuracy import read_report
+        from mmedge_lab.training.fitted_parts import enter_accuracy
+        from mmedge_ros.encoding.bundle.default_model import default_detector
+        from mmedge_ros.encoding.bundle.manifest import MANIFEST
+        from mmedge_ros.encoding.bundle.model_bundle import load_bundle
+
+        folder = load_bundle(default_detector(bundle)).folder
+        enter_accuracy(folder, read_report(report))
+    typer.echo(folder / MANIFEST)
+
+
+@model_app.command('results')
+def results(
+    bundle: BundleArgument,
+    reports: Annotated[
+        list[Path],
+        argument(
+            'REPORT...',
+            'report.json, or its folder, of `mmedge lab train gate`, `ablations` or `predictor`',
+            exists=True,
+        ),
+    ],
+) -> None:
+    """Enter measured results into a bundle, for `mmedge lab evaluate` to judge its promises by."""
+    with plain_errors():
+        from mmedge_lab.rivals.comparison.result_files import enter_results, read_results
+        from mmedge_ros.encoding.bundle.default_model import default_detector
+        from mmedge_ros.encoding.bundle.manifest import MANIFEST
+        from mmedge_ros.encoding.bundle.model_bundle import load_bundle
+
+        folder = load_bundle(default_detector(bundle)).folder
+        results_by_name = read_results(reports)
+        enter_results(folder, results_by_name)
+    say(f'entered: {", ".join(results_by_name)}')
+    typer.echo(folder / MANIFEST)
+
+
+def _strata_table(accuracy: DetectorAccuracy) -> Table:
+    table = _table('people', '', 'number', 'mAP50', 'recall', 'precision', right=(2, 3, 4, 5))
+    group = ''
+    for stratum in accuracy.strata:
+        if not stratum.people:
+            continue
+        table.add_row(*_cells(stratum, stratum.group if stratum.group != group else ''))
+        group = stratum.group
+    return table
+
+
+def _cells(stratum: StratumAccuracy, title: str) -> tuple[str, ...]:
+    figures = stratum.ap50, stratum.recall, stratum.precision
+    shown = ('-' if math.isnan(figure) else f'{figure:.3f}' for figure in figures)
+    return title, stratum.name, str(stratum.people), *shown
+
+
+def _table(*titles: str, right: Sequence[int] = ()) -> Table:
+    table = Table(box=None, pad_edge=False)
+    for place, title in enumerate(titles):
+        table.add_column(title, justify='right' if place in right else 'left', overflow='fold')
+    return table

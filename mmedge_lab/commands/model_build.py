@@ -1,0 +1,132 @@
+"""What `mmedge lab model build` does: a bundle of networks that a user brings."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from mmedge_ros.commands.display import StatusLine, say
+from mmedge_ros.commands.errors import plain_errors
+from mmedge_ros.commands.options import WORK, JobsOption, existing_set, flag, option
+
+if TYPE_CHECKING:
+    from mmedge_lab.training.level_trial import Trial
+
+
+def build(
+    level: Annotated[
+        list[str],
+        option(
+            '--level',
+            'NAME=FILE',
+            'a level and its network: YOLOX or ultralytics, .onnx or .pt; once for each. A .pt '
+            'file runs the code in it, which takes --trust-weights',
+        ),
+    ],
+    out: Annotated[Path, option('--out', 'BUNDLE', 'folder of the bundle', file_okay=False)],
+    flights: Annotated[
+        Path | None,
+        existing_set('--set', 'measure accuracies on this set \\[an assumed order]', ''),
+    ] = None,
+    most: Annotated[
+        int, option('--flights', 'N', 'only so many of the set; 0: all', WORK, min=0)
+    ] = 0,
+    jobs: JobsOption = 2,
+    size: Annotated[
+        str, option('--size', 'WIDTHxHEIGHT', 'input of .pt weights, multiples of 32')
+    ] = '416x320',
+    people: Annotated[
+        str, option('--people', 'CLASS', 'what the networks call people \\[person or the like]')
+    ] = '',
+    licence: Annotated[
+        str, option('--licence', 'TEXT', 'licence of the networks \\[unknown]')
+    ] = '',
+    trust_weights: Annotated[
+        bool, flag('--trust-weights', 'load .pt files, and run whatever code is in them')
+    ] = False,
+) -> None:
+    """Make a bundle of your own networks: tried, timed on this machine, and judged on a set."""
+    numbers = re.fullmatch(r'(\d{2,4})x(\d{2,4})', size)
+    if numbers is None:
+        raise typer.BadParameter(f'{size!r} does not read WIDTHxHEIGHT', param_hint='--size')
+    with plain_errors():
+        from mmedge_lab.judging.bundle_evaluation import (
+            PAGE,
+            EvaluationRequest,
+            flights_of,
+        )
+        from mmedge_lab.training.flight_pictures import flights_in
+        from mmedge_lab.training.level_trial import trial_pictures
+        from mmedge_lab.training.user_levels import (
+            UNKNOWN,
+            UserLevels,
+            build_bundle,
+            judge_levels,
+            named_levels,
+        )
+        from mmedge_ros.report.report_files import require_writable
+
+        chosen = flights_of(flights_in(flights), most) if flights else ()
+        report = Path('out/model-build') / out.name
+        if chosen:
+            require_writable(report)
+        weights = named_levels(level)
+        for path in weights.values():
+            if path.suffix.lower() == '.pt':
+                say(f'note: {path} is opened by ultralytics (AGPL-3.0)')
+        request = UserLevels(
+            weights,
+            out,
+            (int(numbers[1]), int(numbers[2])),
+            people,
+            licence.strip() or UNKNOWN,
+            trust_weights,
+        )
+        with StatusLine(f'building {out.name}') as line:
+            line.advance(0.0, 'simulating pictures')
+            trials = build_bundle(request, trial_pictures(), line.advance)
+        Console(highlight=False).print(_table(trials))
+        if not licence.strip():
+            say('note: the licence of the networks is entered as unknown; --licence TEXT names it')
+        for name, trial in trials.items():
+            if not trial.recall:
+                say(
+                    f'note: {name} found none of {trial.people} people in simulated pictures; '
+                    'look whether it finds those of your camera'
+                )
+        if flights is None:
+            say(
+                'note: accuracies are assumed: every level is better than the faster ones. '
+                '--set SET measures them'
+            )
+        else:
+            with StatusLine(f'judging {out.name}') as line:
+                judge_levels(
+                    out,
+                    EvaluationRequest(out, flights.name, chosen, report, jobs=jobs),
+                    lambda share, whole: line.advance(share, f'{whole} of {len(chosen)} flights'),
+                )
+            say(f'accuracies are entered; the report is {report / PAGE}')
+    typer.echo(out)
+
+
+def _table(trials: Mapping[str, Trial]) -> Table:
+    table = Table(box=None, pad_edge=False)
+    for title in ('level', 'input', 'median ms', 'p95 ms', 'people found'):
+        table.add_column(title, justify='left' if title == 'level' else 'right')
+    for level, trial in trials.items():
+        width, height = trial.input_size
+        table.add_row(
+            level,
+            f'{width} x {height}',
+            f'{1e3 * trial.median:.1f}',
+            f'{1e3 * trial.p95:.1f}',
+            f'{100 * trial.recall:.0f} % of {trial.people}',
+        )
+    return table

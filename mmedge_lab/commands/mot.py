@@ -1,0 +1,138 @@
+"""What `mmedge lab evaluate-mot` and `mmedge lab track-mot` do."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from mmedge_lab.judging import EvaluationError
+from mmedge_lab.rivals.trackers.mot_tracking import MotCamera, track_detections
+from mmedge_lab.rivals.trackers.rival_trackers import OURS, RIVALS, track_with_rival
+from mmedge_ros.commands.display import say
+from mmedge_ros.records.plain_values import plain_values
+from mmedge_ros.report.mot_metrics import MINIMUM_IOU, MotFigures, evaluate_mot
+from mmedge_ros.report.mot_text import NO_ID, read_mot_text, scores, write_mot_text
+from mmedge_ros.report.report_files import write_files
+
+_DIGITS = 6
+_ROWS = (
+    ('mota', 'MOTA', '1 - (false + missed boxes + switches) / true boxes'),
+    ('idf1', 'IDF1', 'F1 of boxes with the one id assigned to their person'),
+    ('idp', 'IDP', 'precision of the same'),
+    ('idr', 'IDR', 'recall of the same'),
+    ('recall', 'recall', 'share of true boxes that are matched'),
+    ('covered', 'covered', 'share of true boxes that any box overlaps'),
+    ('precision', 'precision', 'share of boxes that are matched'),
+    ('motp', 'MOTP', 'mean IoU of matched boxes'),
+    ('id_switches', 'id switches', 'a person goes on under another id'),
+    ('fragmentations', 'fragmentations', 'a person is lost and found again'),
+    ('false_positives', 'false positives', 'boxes without a match'),
+    ('false_negatives', 'false negatives', 'true boxes without a match'),
+    ('mostly_tracked', 'mostly tracked', 'people matched in 80 % of their frames or more'),
+    ('partially_tracked', 'partially tracked', 'people in between'),
+    ('mostly_lost', 'mostly lost', 'people matched in less than 20 %'),
+)
+_SHORT_ROWS = ('mota', 'idf1', 'id_switches', 'false_positives', 'false_negatives', 'result_ids')
+
+
+def run_evaluate_mot(truth: Path, result: Path, report: Path | None = None) -> None:
+    """Compare a tracker's output with the ground truth, print the figures and write them.
+
+    :raises EvaluationError: for a file that cannot be used or written
+    """
+    true_boxes, boxes = read_mot_text(truth), read_mot_text(result)
+    figures = evaluate_mot(true_boxes, boxes)
+    for note in (*true_boxes.notes, *boxes.notes):
+        say(f'note: {note}')
+    if figures.result_ids is None:
+        say(f'note: {result} has boxes without an id: the figures of identity are left out')
+    if report is not None:
+        _write(report, dataclasses.asdict(figures))
+    say(
+        f'{figures.frames} frames, {figures.true_boxes} true boxes of {figures.true_ids} people, '
+        f'{figures.result_boxes} boxes to judge, matched at an IoU of {MINIMUM_IOU:g}'
+    )
+    Console(highlight=False).print(_table(figures))
+
+
+def run_evaluate_rivals(
+    truth: Path, detections: Path, camera: MotCamera, report: Path | None = None
+) -> None:
+    """Track detections with this tracker and its rivals, and compare their figures.
+
+    :raises EvaluationError: for a file that cannot be used or written, or without the rivals
+    """
+    true_boxes, boxes = read_mot_text(truth), read_mot_text(detections)
+    if (boxes.ids != NO_ID).any():
+        raise EvaluationError(
+            f'{detections} has ids: it is the result of a tracker. With --rivals, give the '
+            'detections that each is to track, with the id -1'
+        )
+    for note in (*true_boxes.notes, *boxes.notes):
+        say(f'note: {note}')
+    results = {name: track_with_rival(name, boxes, camera.fps) for name in RIVALS}
+    results[OURS] = track_detections(boxes, camera)
+    figures = {name: evaluate_mot(true_boxes, result) for name, result in results.items()}
+    if report is not None:
+        known = {name: dataclasses.asdict(values) for name, values in figures.items()}
+        _write(report, {'trackers': known})
+    some = figures[OURS]
+    say(
+        f'{some.frames} frames, {some.true_boxes} true boxes of {some.true_ids} people, '
+        f'{len(boxes)} detections, matched at an IoU of {MINIMUM_IOU:g}'
+    )
+    table = Table('tracker', box=None, pad_edge=False)
+    for title in ('MOTA', 'IDF1', 'id switches', 'false', 'missed', 'ids'):
+        table.add_column(title, justify='right')
+    for name, values in figures.items():
+        table.add_row(name, *(_shown(getattr(values, row)) for row in _SHORT_ROWS))
+    Console(highlight=False).print(table)
+
+
+def run_track_mot(detections: Path, out: Path, camera: MotCamera) -> None:
+    """Track the boxes of a file of detections and write the tracks.
+
+    :raises EvaluationError: for a file that cannot be used or written
+    """
+    boxes = read_mot_text(detections)
+    for note in boxes.notes:
+        say(f'note: {note}')
+    if not len(boxes):
+        say(f'note: {detections} holds no box; neither will the result')
+    tracks = track_detections(boxes, camera)
+    write_mot_text(out, tracks)
+    used = camera.fitted(boxes)
+    say(
+        f'{len(boxes)} boxes, picture {used.width} x {used.height} px at {used.fps:g} per second; '
+        f'confidences: {scores(boxes.confidences)[1]}'
+    )
+    say(f'{len(tracks)} boxes of {len(set(tracks.ids.tolist()))} tracks')
+    typer.echo(out)
+
+
+def _table(figures: MotFigures) -> Table:
+    table = Table('figure', box=None, pad_edge=False)
+    table.add_column('value', justify='right')
+    table.add_column('meaning')
+    for name, title, meaning in _ROWS:
+        table.add_row(title, _shown(getattr(figures, name)), meaning)
+    return table
+
+
+def _shown(value: float | None) -> str:
+    if value is None or math.isnan(value):
+        return '-'
+    return str(value) if isinstance(value, int) else f'{value:.3f}'
+
+
+def _write(path: Path, values: dict[str, Any]) -> None:
+    """Write figures; null for those that are not defined."""
+    known = plain_values({'minimum_iou': MINIMUM_IOU, **values}, _DIGITS)
+    write_files(path.parent, {path.name: (json.dumps(known, indent=2) + '\n').encode()})

@@ -1,0 +1,375 @@
+"""`mmedge lab train`: networks from flights with ground truth."""
+
+from __future__ import annotations
+
+from enum import Enum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mmedge_lab.commands.train_counts import train_counts
+from mmedge_lab.commands.train_recogniser import train_recogniser
+from mmedge_lab.commands.train_refit import train_refit
+from mmedge_lab.commands.train_replayed import (
+    OutOption,
+    SeedOption,
+    ValidationOption,
+    train_gate,
+    train_noise,
+    train_pictures,
+    train_predictor,
+    train_rivals,
+)
+from mmedge_ros.commands.command_group import CommandGroup
+from mmedge_ros.commands.display import StatusLine, say
+from mmedge_ros.commands.errors import plain_errors
+from mmedge_ros.commands.options import (
+    WORK,
+    SetArgument,
+    argument,
+    existing_set,
+    flag,
+    frame_span,
+    option,
+)
+
+# Panels of help.
+TRUTH, ABLATIONS = 'Without ground truth', 'Ablations'
+
+train_app = CommandGroup(
+    no_args_is_help=True, help='Train networks on flights with ground truth; needs torch.'
+)
+
+
+class Width(Enum):
+    """How wide a detector is."""
+
+    NARROW = 'narrow'
+    WIDE = 'wide'
+
+
+class Part(Enum):
+    """What temporal aggregation can do without."""
+
+    SHIFT = 'shift'
+    DIFFERENCES = 'differences'
+    AGGREGATION = 'aggregation'
+
+
+class Precision(Enum):
+    """What a training calculates with."""
+
+    AUTO = 'auto'
+    FLOAT32 = 'float32'
+    BFLOAT16 = 'bfloat16'
+
+
+TestOption = Annotated[Path | None, existing_set('--test', 'another set to judge it on')]
+ThreadsOption = Annotated[
+    int, option('--threads', 'N', '0: as many as there are cores', WORK, min=0, max=64)
+]
+PrecisionOption = Annotated[
+    Precision,
+    option(
+        '--precision',
+        '',
+        'float32, bfloat16, or auto: bfloat16 where the processor is made for it',
+        WORK,
+    ),
+]
+ResumeOption = Annotated[bool, flag('--resume', 'go on with a training that was cut short', WORK)]
+
+
+@train_app.callback()
+def train() -> None:
+    """Train networks on flights with ground truth; needs torch."""
+
+
+@train_app.command('detector')
+def detector(
+    flights: SetArgument,
+    out: OutOption,
+    validation: ValidationOption = None,
+    test: TestOption = None,
+    epochs: Annotated[
+        int, option('--epochs', 'N', 'how often each picture is seen', min=1, max=1000)
+    ] = 16,
+    seed: SeedOption = 0,
+    pictures: Annotated[
+        int, option('--pictures', 'N', 'about so many are taken, evenly from all flights', min=1)
+    ] = 3600,
+    threads: ThreadsOption = 0,
+    width: Annotated[
+        Width, option('--width', '', 'narrow (0.34 M parameters) or wide (1.0 M)')
+    ] = Width.NARROW,
+    precision: PrecisionOption = Precision.AUTO,
+    resume: ResumeOption = False,
+    batch: Annotated[
+        int, option('--batch', 'N', 'pictures in a step; 128 for a GPU', min=1, max=1024)
+    ] = 16,
+    begin_with: Annotated[
+        Path | None,
+        option(
+            '--begin-with',
+            'PATH',
+            'checkpoint to begin with, such as models/flight_people/narrow.pt',
+            exists=True,
+        ),
+    ] = None,
+    keep_work: Annotated[
+        bool, flag('--keep-work', 'keep the pictures and checkpoints beside the bundle', WORK)
+    ] = False,
+) -> None:
+    """Train the small detector on simulated flights or scenes and write it as a bundle.
+
+    It finds people, cyclists, cars and dogs. The same seed on the same machine gives the same
+    network. A training that is cut short goes on with --resume.
+    """
+    with plain_errors():
+        from mmedge_lab.training.detector_session import DetectorRequest, train_detector
+        from mmedge_lab.training.detector_training import detector_settings
+
+        request = DetectorRequest(
+            flights,
+            out.absolute(),
+            _judged(validation, test),
+            detector_settings(
+                epochs=epochs,
+                seed=seed,
+                pictures=pictures,
+                threads=threads,
+                width=width.value,
+                precision=_precision(precision),
+                batch=batch,
+            ),
+            resume,
+            keep_work,
+            begin_with,
+        )
+        with StatusLine(f'training {out.name}') as line:
+            metrics = train_detector(request, line.advance)
+    for name, figures in metrics.items():
+        say(
+            f'{name}: mAP50 {figures.get("map50_20px", float("nan")):.3f} for people of 20 px '
+            f'and more, {figures.get("map50", float("nan")):.3f} for all of 8 px and more '
+            f'({figures["people"]} people in {figures["pictures"]} pictures)'
+        )
+    typer.echo(out)
+
+
+@train_app.command('levels')
+def levels(
+    flights: SetArgument,
+    narrow: Annotated[
+        Path, option('--narrow', 'FOLDER', 'bundle or checkpoint of --width narrow', exists=True)
+    ],
+    wide: Annotated[
+        Path, option('--wide', 'FOLDER', 'bundle or checkpoint of --width wide', exists=True)
+    ],
+    out: OutOption,
+    validation: ValidationOption = None,
+    test: TestOption = None,
+) -> None:
+    """Join two trained detectors into a bundle with the levels small, medium and large.
+
+    Small and medium are the narrow one at 416x320 and 640x480, large is the wide one. FLIGHTS
+    are what they were trained on; both were trained with --keep-work.
+    """
+    with plain_errors():
+        from mmedge_lab.training.detector_session import LevelRequest, join_levels
+
+        request = LevelRequest(flights, narrow, wide, out.absolute(), _judged(validation, test))
+        with StatusLine(f'joining {out.name}') as line:
+            metrics = join_levels(request, line.advance)
+    for level, by_set in metrics.items():
+        for name, figures in by_set.items():
+            say(
+                f'{level} on {name}: mAP50 {figures.get("map50_20px", float("nan")):.3f} for '
+                'people of 20 px and more'
+            )
+    typer.echo(out)
+
+
+@train_app.command('fusion')
+def fusion(
+    flights: SetArgument,
+    narrow: Annotated[
+        Path,
+        option(
+            '--narrow',
+            'FOLDER',
+            'work folder of `mmedge lab train detector --width narrow --keep-work`',
+            exists=True,
+        ),
+    ],
+    wide: Annotated[Path, option('--wide', 'FOLDER', 'the same of --width wide', exists=True)],
+    out: OutOption,
+    validation: ValidationOption = None,
+    test: TestOption = None,
+    epochs: Annotated[
+        int, option('--epochs', 'N', 'a fifth of the windows is in each', min=1, max=1000)
+    ] = 8,
+    seed: SeedOption = 0,
+    threads: ThreadsOption = 0,
+    processes: Annotated[
+        int, option('--jobs', 'N', 'flights encoded at once', WORK, min=1, max=64)
+    ] = 2,
+    precision: PrecisionOption = Precision.AUTO,
+    features: Annotated[
+        Path | None,
+        option(
+            '--features',
+            'FOLDER',
+            'folder that keeps encoders and features, for trainings with other seeds',
+            WORK,
+            file_okay=False,
+        ),
+    ] = None,
+    teacher: Annotated[
+        str,
+        option(
+            '--pseudo-labels',
+            'DETECTOR',
+            'weights, bundle or name of a detector: its boxes are taken to be true',
+            TRUTH,
+        ),
+    ] = '',
+    frames: Annotated[
+        str, option('--frames', 'FIRST:LAST', 'camera frames that are labelled so', TRUTH)
+    ] = '',
+    without: Annotated[
+        list[Part] | None,
+        option('--without', '', 'leave out a part of the aggregation, repeatable', ABLATIONS),
+    ] = None,
+    whole_window: Annotated[
+        bool, flag('--whole-window', '3-D convolutions in its place; cannot be flown', ABLATIONS)
+    ] = False,
+    resume: ResumeOption = False,
+    keep_work: Annotated[
+        bool, flag('--keep-work', 'keep features and checkpoints beside the bundle', WORK)
+    ] = False,
+) -> None:
+    """Train feature fusion on top of trained detectors and write all of it as a bundle.
+
+    Levels of camera and radar, temporal aggregation and fusion head. Where the flights have no
+    ground truth, a detector can stand in for it with --pseudo-labels.
+    """
+    first, last = frame_span(frames)
+    if frames and not teacher:
+        raise typer.BadParameter('it is for --pseudo-labels only', param_hint='--frames')
+    with plain_errors():
+        from mmedge_lab.training.epoch_training import usual_threads
+        from mmedge_lab.training.fusion_session import FusionRequest, train_fusion
+        from mmedge_lab.training.fusion_settings import FusionSettings
+        from mmedge_lab.training.teacher import Teacher
+        from mmedge_ros.encoding.bundle.default_model import default_detector
+
+        request = FusionRequest(
+            flights,
+            narrow,
+            wide,
+            out.absolute(),
+            _judged(validation, test),
+            FusionSettings(
+                epochs=epochs,
+                seed=seed,
+                threads=usual_threads(threads),
+                precision=_precision(precision),
+                without=tuple(part.value for part in Part if part in (without or ())),
+                whole_window=whole_window,
+            ),
+            features.absolute() if features else None,
+            Teacher(default_detector(teacher), (first or 0, last)) if teacher else None,
+            processes,
+            resume,
+            keep_work,
+        )
+        with StatusLine(f'training {out.name}') as line:
+            metrics = train_fusion(request, line.advance)
+    for name, figures in metrics.items():
+        fused, alone = (figures['full'][what] for what in ('fused', 'newest_picture'))
+        say(
+            f'{name}: mean IoU {fused.get("mean_iou", float("nan")):.3f} for people of 20 px and '
+            f'more, {alone.get("mean_iou", float("nan")):.3f} by the newest picture alone '
+            f'({fused["people"]} people in {figures["windows"]} windows)'
+        )
+    typer.echo(out)
+
+
+@train_app.command('ablations')
+def ablations(
+    features: Annotated[
+        Path,
+        argument(
+            'FEATURES',
+            'what `mmedge lab train fusion SET --validation SET --features FOLDER` left there',
+            exists=True,
+            file_okay=False,
+        ),
+    ],
+    out: Annotated[Path, option('--out', 'FOLDER', 'folder of the runs and their report')],
+    seeds: Annotated[int, option('--seeds', 'N', 'trainings of each network', min=1, max=100)] = 3,
+    epochs: Annotated[
+        int, option('--epochs', 'N', 'a fifth of the windows is in each', min=1, max=1000)
+    ] = 2,
+    flights: Annotated[
+        int, option('--flights', 'N', 'learn from so many only; 0: from all', min=0)
+    ] = 0,
+    judged: Annotated[int, option('--judged', 'N', 'judge on about so many windows', min=1)] = 450,
+    threads: ThreadsOption = 0,
+    precision: PrecisionOption = Precision.AUTO,
+    resume: ResumeOption = False,
+) -> None:
+    """Train feature fusion with and without its parts, and say what each of them is worth.
+
+    Without temporal shift, without differences, with the last unit only, and with 3-D
+    convolutions over the whole window; each with some seeds, in the same way as the full network.
+    """
+    with plain_errors():
+        from mmedge_lab.training.ablation_report import PAGE, summary, write_ablations
+        from mmedge_lab.training.ablations import AblationRequest, run_ablations
+        from mmedge_lab.training.epoch_training import usual_threads
+        from mmedge_lab.training.fusion_settings import FusionSettings
+
+        request = AblationRequest(
+            features,
+            out.absolute(),
+            FusionSettings(
+                epochs=epochs,
+                seed=0,
+                judged_windows=judged,
+                threads=usual_threads(threads),
+                precision=_precision(precision),
+            ),
+            seeds,
+            flights,
+            resume,
+        )
+        with StatusLine(f'ablations in {out.name}') as line:
+            table = run_ablations(request, line.advance)
+        write_ablations(request.out, table)
+    for sentence in summary(table):
+        say(sentence)
+    typer.echo(out / PAGE)
+
+
+train_app.command('counts')(train_counts)
+train_app.command('gate')(train_gate)
+train_app.command('noise')(train_noise)
+train_app.command('pictures')(train_pictures)
+train_app.command('predictor')(train_predictor)
+train_app.command('rivals')(train_rivals)
+train_app.command('recogniser')(train_recogniser)
+train_app.command('refit')(train_refit)
+
+
+def _judged(validation: Path | None, test: Path | None) -> dict[str, Path]:
+    sets = {'validation': validation, 'test': test}
+    return {name: folder for name, folder in sets.items() if folder is not None}
+
+
+def _precision(precision: Precision) -> str:
+    from mmedge_lab.training.epoch_training import fastest_precision
+
+    return fastest_precision() if precision is Precision.AUTO else precision.value

@@ -1,0 +1,305 @@
+"""`mmedge lab train gate`, `noise`, `predictor`, `rivals`: learned from replayed flights."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from enum import Enum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mmedge_ros.commands.display import StatusLine, say
+from mmedge_ros.commands.errors import plain_errors, stop
+from mmedge_ros.commands.options import (
+    WORK,
+    BundleArgument,
+    JobsOption,
+    SetArgument,
+    argument,
+    existing_file,
+    existing_set,
+    option,
+)
+
+# Panel of help.
+CERTIFICATE = 'Certificate'
+
+ReportOption = Annotated[Path, option('--report', 'FOLDER', 'folder of the report')]
+OutOption = Annotated[Path, option('--out', 'FOLDER', 'folder of the bundle; must not exist yet')]
+TrainSetsOption = Annotated[
+    list[Path], existing_set('--train', 'set it learns from; may be given again', '')
+]
+ServiceTimesOption = Annotated[
+    Path | None,
+    existing_file('--profile', 'service times from a device profile: the same result every time'),
+]
+TrainOption = Annotated[Path, existing_set('--train', 'set it learns from', '')]
+ValidationOption = Annotated[Path | None, existing_set('--validation', 'set to judge it on')]
+SeedOption = Annotated[
+    int, option('--seed', 'N', 'the same seed gives the same result', min=0, max=2**31 - 1)
+]
+
+
+class Strategy(Enum):
+    """How the sensors are fused."""
+
+    AUTO = 'auto'
+    DECISION = 'decision'
+    FEATURE = 'feature'
+
+
+def train_gate(
+    bundle: BundleArgument,
+    train: TrainOption,
+    calibration: Annotated[
+        Path, existing_set('--calibration', 'set that certifies thresholds', '')
+    ],
+    out: OutOption,
+    test: Annotated[Path | None, existing_set('--test', 'set to judge it on')] = None,
+    shifted: Annotated[
+        Path | None,
+        existing_set(
+            '--shifted', 'set of another kind, on which the drift monitor should raise an alarm'
+        ),
+    ] = None,
+    level: Annotated[
+        str, option('--level', 'NAME', 'level of the camera that is flown')
+    ] = 'medium',
+    strategy: Annotated[
+        Strategy, option('--strategy', '', 'auto: by networks where the bundle has them')
+    ] = Strategy.AUTO,
+    delta: Annotated[
+        float,
+        option(
+            '--delta',
+            'SHARE',
+            'most that may be lost, of streaming IoU and of the people kept in view',
+            CERTIFICATE,
+            min=0.001,
+            max=0.5,
+        ),
+    ] = 0.01,
+    confidence: Annotated[
+        float,
+        option('--confidence', 'SHARE', 'that this is kept', CERTIFICATE, min=0.5, max=0.999),
+    ] = 0.9,
+    seconds: Annotated[
+        float,
+        option(
+            '--seconds', 'S', 'certify and judge by so much of each flight; 0: all of it', min=0.0
+        ),
+    ] = 0.0,
+    seed: SeedOption = 0,
+    jobs: JobsOption = 2,
+    report: ReportOption = Path('out/train-gate'),
+) -> None:
+    """Train the gate that lets the camera rest, certify it, and put it into a copy of a bundle.
+
+    It learns from flights replayed with early decisions made at random, and is certified by
+    whole flights that it did not learn from. What was replayed before is kept: a run that is cut
+    short goes on where it was. Where nothing can be certified no bundle is written. The report
+    says what is lost and saved beside a lower rate of the camera and beside following (reuse).
+    """
+    with plain_errors():
+        from mmedge_lab.training.gate_session import GateRequest, build_gate
+        from mmedge_lab.training.gate_training import GateTrainingSettings
+        from mmedge_lab.training.gates.gate_report import PAGE, gate_summary
+        from mmedge_ros.encoding.bundle.default_model import default_detector
+
+        request = GateRequest(
+            default_detector(bundle),
+            train,
+            calibration,
+            out.absolute(),
+            report,
+            test,
+            shifted,
+            level,
+            '' if strategy is Strategy.AUTO else strategy.value,
+            delta,
+            confidence,
+            seconds,
+            GateTrainingSettings(seed=seed),
+            jobs,
+        )
+        with StatusLine(f'gate for {request.bundle.name}') as line:
+            content = build_gate(request, line.advance)
+        say(gate_summary(content))
+        typer.echo(report / PAGE)
+        if not content['certified']:
+            stop(
+                f'nothing is certified at {delta:g}, so no bundle was written; what the flights '
+                f'allow is in {report / PAGE}. More flights, or a larger --delta, may do'
+            )
+    typer.echo(out)
+
+
+def train_noise(
+    bundle: BundleArgument,
+    train: TrainSetsOption,
+    profile: ServiceTimesOption = None,
+) -> None:
+    """Fit how large the errors of tracks are with a bundle, and write that into the bundle.
+
+    Afterwards the covariances of tracks fit their errors on average (NEES 4).
+    """
+    with plain_errors():
+        from mmedge_lab.training.flight_pictures import flights_in
+        from mmedge_lab.training.noise_fit import fit_noise_scale, write_noise_scale
+        from mmedge_ros.encoding.bundle.default_model import default_detector
+
+        folder = default_detector(bundle)
+        flights = [flight for chosen in train for flight in flights_in(chosen)]
+        with StatusLine(f'noise of {folder.name}') as line:
+            fit = fit_noise_scale(folder, flights, profile, line.advance)
+        write_noise_scale(folder, fit)
+        for what, nees in (('as it was', fit.before), ('on seeds left out', fit.left_out)):
+            say(f'mean NEES {what}: {nees.value:.2f} ({nees.low:.2f} to {nees.high:.2f})')
+    typer.echo(f'{fit.scale:.3g}')
+
+
+def train_pictures(
+    bundles: Annotated[list[str], argument('BUNDLE...', 'bundle folders, or names of bundles')],
+    train: TrainSetsOption,
+    every: Annotated[
+        int, option('--every', 'N', 'look at every N-th picture only', min=1, max=100)
+    ] = 1,
+) -> None:
+    """Note in bundles how the pictures of flights look, so that other ones are noticed in flight.
+
+    Fog, a dirty lens or lamps that flicker are then warned of; no track changes by it.
+    """
+    with plain_errors():
+        from mmedge_lab.training.flight_pictures import flights_in
+        from mmedge_lab.training.picture_fit import fit_pictures, write_pictures
+        from mmedge_ros.encoding.bundle.default_model import default_detector
+
+        folders = [default_detector(bundle) for bundle in bundles]
+        flights = [flight for chosen in train for flight in flights_in(chosen)]
+        with StatusLine('usual pictures') as line:
+            usual = fit_pictures(flights, every, line.advance)
+        for folder in folders:
+            write_pictures(folder, usual, len(flights))
+    for folder in folders:
+        typer.echo(folder)
+
+
+def train_predictor(
+    bundle: BundleArgument,
+    train: TrainOption,
+    test: Annotated[Path, existing_set('--test', 'set that it is judged on')],
+    out: OutOption,
+    seconds: Annotated[
+        float, option('--seconds', 'S', 'use so much of each flight; 0: all of it', min=0.0)
+    ] = 6.0,
+    test_flights: Annotated[
+        int, option('--test-flights', 'N', 'judge on so many, spread over the set; 0: all', min=0)
+    ] = 0,
+    replays: Annotated[
+        Path | None,
+        option(
+            '--replays', 'FOLDER', 'folder that keeps what was replayed', WORK, file_okay=False
+        ),
+    ] = None,
+    jobs: JobsOption = 2,
+    report: ReportOption = Path('out/train-predictor'),
+) -> None:
+    """Learn how accurate configurations are in the scene of the moment, and judge that.
+
+    It learns from flights replayed in many configurations, and is compared on other flights with
+    a table that knows the configuration alone. The copy of the bundle says which of them is used:
+    the predictor only where its choices are better beyond doubt. What was replayed before
+    is kept: a run that is cut short goes on where it was.
+    """
+    with plain_errors():
+        from mmedge_lab.training.accuracy_predictor_session import (
+            PredictorRequest,
+            build_predictor,
+        )
+        from mmedge_ros.encoding.bundle.default_model import default_detector
+
+        folder = default_detector(bundle)
+        request = PredictorRequest(
+            folder, train, test, out.absolute(), report, seconds, test_flights, replays, jobs
+        )
+        with StatusLine(f'predictor for {folder.name}') as line:
+            content = build_predictor(request, line.advance)
+        for name, comparison in content['against'].items():
+            for what, figures in comparison.items():
+                value, low, high = figures['difference']
+                say(
+                    f'{what} of the predictor {figures["predictor"]:.4f}, of the '
+                    f'{name.replace("_", " ")} {figures["table"]:.4f}: difference {value:.4f} '
+                    f'({low:.4f} to {high:.4f})'
+                )
+        say(f'used: the {content["used"]}')
+    typer.echo(out)
+
+
+def train_rivals(
+    flights: SetArgument,
+    out: Annotated[
+        Path,
+        option(
+            '--out',
+            'FOLDER',
+            'folder of the rivals; must not exist yet. In BUNDLE/rivals they are found',
+        ),
+    ],
+    bundle: Annotated[
+        str, option('--bundle', 'BUNDLE', 'bundle folder, or the name of a bundle')
+    ] = 'flight_people',
+    validation: Annotated[
+        Path | None, existing_set('--validation', 'set to judge them on')
+    ] = None,
+    threshold: Annotated[
+        float | None,
+        option(
+            '--threshold',
+            'SHARE',
+            'the camera rests if that is no loss with this probability',
+            min=0.0,
+            max=1.0,
+        ),
+    ] = None,
+    margin: Annotated[
+        float | None,
+        option(
+            '--margin',
+            'SHARE',
+            'by how much the quality of a window may fall short of that of the best level',
+            min=0.0,
+            max=1.0,
+        ),
+    ] = None,
+    seed: SeedOption = 0,
+    jobs: JobsOption = 2,
+) -> None:
+    """Train the rivals that `mmedge lab evaluate` compares with, for the encoders of a bundle.
+
+    Modality gating lets the camera rest where its pictures would change nothing for the better,
+    model selection picks a level for each window, imputation makes up the picture that is not
+    ready. Samples of each flight are kept: a run that is cut short goes on where it was.
+    """
+    with plain_errors():
+        from mmedge_lab.training.rivals.rival_training import RivalSettings
+        from mmedge_lab.training.rivals.rivals_session import RivalsRequest, build_rivals
+        from mmedge_ros.encoding.bundle.default_model import default_detector
+
+        usual = RivalSettings()
+        settings = RivalSettings(
+            replace(usual.windows, seed=seed),
+            replace(usual.pictures, seed=seed),
+            usual.threshold if threshold is None else threshold,
+            usual.margin if margin is None else margin,
+        )
+        folder = default_detector(bundle)
+        request = RivalsRequest(folder, flights, out.absolute(), validation, settings, jobs)
+        with StatusLine(f'rivals for {folder.name}') as line:
+            facts = build_rivals(request, line.advance)
+    for rival, figures in (facts['validation'] or {}).items():
+        if isinstance(figures, dict):
+            words = ', '.join(f'{name} {value:g}' for name, value in figures.items())
+            say(f'{rival} on {facts["validation"]["set"]}: {words}')
+    typer.echo(out)

@@ -1,0 +1,168 @@
+"""Confidence intervals over flights: bootstrap with the seed as the unit that is drawn.
+
+People of one flight share a drone, a light and a path, and flights of one seed share their people
+and ways in another light or place, so neither are independent samples; seeds are. Intervals are
+percentiles (Efron 1979), and too narrow over few seeds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mmedge_lab.judging.case_figures import MEDIANS, QUOTIENTS, CaseFigures, Stratum
+from mmedge_lab.simulation.flight_folder import read_description
+from mmedge_ros.data_types import FloatArray
+
+RESAMPLES = 4000
+CONFIDENCE = 0.95
+# Medians take a sort's worth of work for each drawing.
+_MEDIAN_RESAMPLES = 400
+_FEWEST_SEEDS = 2
+_SEED = 20251122
+
+
+class Estimate(NamedTuple):
+    """A figure, and the interval it lies in with 95 % confidence; NaN where there is none."""
+
+    value: float
+    low: float = math.nan
+    high: float = math.nan
+
+    @property
+    def excludes_zero(self) -> bool:
+        """Whether the interval lies above or below zero as a whole."""
+        return self.low > 0.0 or self.high < 0.0
+
+
+def flight_seeds(flights: Sequence[Path]) -> tuple[str, ...]:
+    """Return what each recording counts as: its seed, or itself where it does not say."""
+    described = [(flight, read_description(flight)) for flight in flights]
+    return tuple(str(flight if known is None else known.seed) for flight, known in described)
+
+
+@dataclass(frozen=True)
+class Drawings:
+    """How often each of F flights was drawn in each of B drawings: ``weights`` (B, F).
+
+    ``seeds`` (F,) are numbered; flights of one seed are drawn together.
+    """
+
+    weights: FloatArray
+    seeds: NDArray[np.int64]
+
+    @staticmethod
+    def of(seeds: Sequence[Hashable], resamples: int = RESAMPLES) -> Drawings:
+        """Draw; the same numbers always, so that a report can be made again.
+
+        :param seeds: that of each flight
+        """
+        places = {seed: place for place, seed in enumerate(dict.fromkeys(seeds))}
+        numbers = np.array([places[seed] for seed in seeds], np.int64)
+        random = np.random.default_rng(_SEED)
+        shares = np.full(len(places), 1.0 / len(places)) if places else np.zeros(0)
+        drawn = random.multinomial(len(places), shares, resamples).astype(np.float64)
+        return Drawings(drawn[:, numbers], numbers)
+
+    def repeated(self, times: int) -> Drawings:
+        """Return the drawings of the same flights ``times`` over, all drawn together."""
+        return Drawings(np.tile(self.weights, (1, times)), np.tile(self.seeds, times))
+
+    def count(self, known: Sequence[bool] | NDArray[np.bool_]) -> int:
+        """Return how many seeds the flights (F,) that are ``known`` have."""
+        return len(np.unique(self.seeds[np.asarray(known, np.bool_)]))
+
+    def estimate(self, flights: Sequence[CaseFigures], stratum: Stratum, figure: str) -> Estimate:
+        """Estimate a figure of a stratum over flights."""
+        if figure in MEDIANS:
+            return self._median(flights, stratum, MEDIANS[figure])
+        value, drawn = self._quotients(flights, stratum, figure)
+        return Estimate(value, *interval(drawn, self._count(flights, stratum, figure)))
+
+    def difference(
+        self,
+        ours: Sequence[CaseFigures],
+        theirs: Sequence[CaseFigures],
+        stratum: Stratum,
+        figure: str,
+    ) -> Estimate:
+        """Estimate ours minus theirs, both in the same flights, drawn together."""
+        value, drawn = self._quotients(ours, stratum, figure)
+        other, other_drawn = self._quotients(theirs, stratum, figure)
+        count = min(self._count(f, stratum, figure) for f in (ours, theirs))
+        return Estimate(value - other, *interval(drawn - other_drawn, count))
+
+    def _quotients(
+        self, flights: Sequence[CaseFigures], stratum: Stratum, figure: str
+    ) -> tuple[float, FloatArray]:
+        above, below = (
+            np.array([flight.value(stratum, column) for flight in flights])
+            for column in QUOTIENTS[figure]
+        )
+        with np.errstate(invalid='ignore', divide='ignore'):
+            drawn = (self.weights @ above) / (self.weights @ below)
+        total = below.sum()
+        return float(above.sum() / total) if total else math.nan, drawn
+
+    def _count(self, flights: Sequence[CaseFigures], stratum: Stratum, figure: str) -> int:
+        return self.count([f.value(stratum, QUOTIENTS[figure][1]) > 0.0 for f in flights])
+
+    def _median(self, flights: Sequence[CaseFigures], stratum: Stratum, column: int) -> Estimate:
+        parts = [flight.errors_of(stratum) for flight in flights]
+        known = [part[:, column] for part in parts if part is not None]
+        if len(known) < len(parts) or not sum(map(len, known)):
+            return Estimate(math.nan)
+        values = np.concatenate(known)
+        owners = np.repeat(np.arange(len(known)), [len(part) for part in known])
+        order = np.argsort(values, kind='stable')
+        values, owners = values[order], owners[order]
+        drawn = np.array(
+            [_weighted_median(values, w[owners]) for w in self.weights[:_MEDIAN_RESAMPLES]]
+        )
+        count = self.count([len(part) > 0 for part in known])
+        return Estimate(float(np.median(values)), *interval(drawn, count))
+
+
+def flights_with(flights: Sequence[CaseFigures], stratum: Stratum, column: str) -> int:
+    """Count the flights that add to a column of a stratum."""
+    return sum(flight.value(stratum, column) > 0.0 for flight in flights)
+
+
+def mean_by_seed(
+    values: FloatArray, weights: FloatArray, seeds: Sequence[str]
+) -> tuple[float, FloatArray]:
+    """Return the weighted mean of values (N,), and those of drawings of their seeds (R,).
+
+    NaN where nothing weighs.
+    """
+    names = sorted(set(seeds))
+    is_of = np.array([[seed == name for seed in seeds] for name in names], float)
+    above, below = is_of @ (weights * values), is_of @ weights
+    drawings = Drawings.of(names).weights
+    total = float(below.sum())
+    with np.errstate(invalid='ignore', divide='ignore'):
+        drawn = (drawings @ above) / (drawings @ below)
+    return (float(above.sum()) / total if total else float('nan')), drawn
+
+
+def interval(drawn: FloatArray, seeds: int) -> tuple[float, float]:
+    """Return the interval that drawn figures lie in; NaN of fewer than two seeds."""
+    known = drawn[np.isfinite(drawn)]
+    if seeds < _FEWEST_SEEDS or not len(known):
+        return math.nan, math.nan
+    low, high = np.quantile(known, [(1.0 - CONFIDENCE) / 2.0, (1.0 + CONFIDENCE) / 2.0])
+    return float(low), float(high)
+
+
+def _weighted_median(values: FloatArray, weights: FloatArray) -> float:
+    """Median of sorted values, each as often as its weight; NaN of nothing."""
+    heights = np.cumsum(weights)
+    if not heights[-1]:
+        return math.nan
+    return float(values[np.searchsorted(heights, heights[-1] / 2.0)])

@@ -1,0 +1,282 @@
+"""One policy over one flight: what it did, what came of it, and what it cost."""
+
+from __future__ import annotations
+
+import functools
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import NamedTuple
+
+from mmedge_lab.judging import EvaluationError
+from mmedge_lab.judging.bundle_cases import RATES, REUSE
+from mmedge_lab.judging.bundle_under_test import BundleUnderTest
+from mmedge_lab.judging.encoded_flight import EncodedFlight
+from mmedge_lab.judging.steered_replay import OptimiserSteering, Steering
+from mmedge_lab.policies.causality import check
+from mmedge_lab.policies.encoder_servers import arrivals_of
+from mmedge_lab.policies.newest_unit import newest_alone
+from mmedge_lab.policies.pipelined import Pipelined
+from mmedge_lab.policies.registry import Choosing, PolicyKind, policy_named
+from mmedge_lab.policies.schedule import PROTOCOLS, STREAM, Arrival, Schedule
+from mmedge_lab.policies.scheduled_replay import StoredFeatures, replay_schedule
+from mmedge_lab.policies.settings import PolicySettings, ServiceTimes, slowed
+from mmedge_lab.policies.steering import ChooserSteering, Plugins
+from mmedge_ros.configuration.accuracy_predictor import AccuracyPredictor
+from mmedge_ros.configuration.bundle_configurations import bundle_predictor, bundle_space
+from mmedge_ros.configuration.caps_policy import BadCaps, CapsParameters, WorryingCaps
+from mmedge_ros.configuration.configuration_loop import (
+    ConfigurationLoop,
+    ConfigurationLoopParameters,
+)
+from mmedge_ros.configuration.configuration_space import ConfigurationSpace
+from mmedge_ros.configuration.unit_time_profile import (
+    UnitTimeProfile,
+    unit_times_from_profile,
+)
+from mmedge_ros.data_types import (
+    CAMERA,
+    NS_PER_S,
+    RADAR,
+    Configuration,
+    ModalityConfiguration,
+    UnitFeatures,
+)
+from mmedge_ros.encoding.bundle.model_bundle import model_levels
+from mmedge_ros.fusion.feature_fusion import FusionNetworks
+from mmedge_ros.pipeline.fusion_strategy import open_pipeline
+from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline
+from mmedge_ros.pipeline.pipeline_parameters import PipelineParameters
+from mmedge_ros.pipeline.window_assembler import WindowParameters
+from mmedge_ros.power.power_policy import NEVER
+from mmedge_ros.records.device_profile import DeviceProfile
+from mmedge_ros.records.run_record import RunRecord
+from mmedge_ros.report.energy import EnergyModel
+from mmedge_ros.skipping.skip_control import SkipParameters
+
+_LIMIT = 0.05
+DECISIONS = 'decisions'
+# Rivals know neither battery nor brown-outs of the radar: what is compared is the choice under a
+# latency limit.
+_UNCAPPED = CapsParameters(
+    worrying=WorryingCaps(camera_rate=0.0, radar_rate=0.0, level=''),
+    bad=BadCaps(camera_rate=0.0, radar_rate=0.0, level=''),
+)
+# Latency limits that windows may have as deadlines, s.
+LIMITS = (0.005, 5.0)
+
+
+@dataclass(frozen=True, eq=False)
+class PolicyRun:
+    """What a policy did in a flight.
+
+    ``encoder_seconds`` (s that an encoder was at work) are by modality; ``cpu_seconds`` those of
+    encoders and decisions, at the share of the processor they had. ``energy_joules`` is by the
+    stated model, ``part_joules`` what each encoder and `DECISIONS` took of it beside idling.
+    ``violations`` are broken promises in words: where there are any, no figure of
+    the run means anything.
+
+    In the sample protocol each window alone has encoders of its own, so that seconds and energy
+    are those of all windows together, overlapping as they are.
+    """
+
+    schedule: Schedule
+    record: RunRecord
+    encoder_seconds: Mapping[str, float]
+    cpu_seconds: float
+    energy_joules: float
+    violations: tuple[str, ...] = ()
+    part_joules: Mapping[str, float] = field(default_factory=dict)
+
+
+def levels_needed(bundle: BundleUnderTest) -> dict[str, tuple[str, ...]]:
+    """Return the levels that policies may choose: those to encode flights with."""
+    return {
+        options.modality: options.levels
+        for options in _choices(bundle.folder, bundle.digest).space.modalities
+    }
+
+
+def run_policy(
+    name: str,
+    flight: EncodedFlight,
+    bundle: BundleUnderTest,
+    protocol: str = STREAM,
+    cpu_share: float = 1.0,
+    latency_limit: float = _LIMIT,
+    plugins: Plugins | None = None,
+    networks: FusionNetworks | None = None,
+) -> PolicyRun:
+    """Run a policy over an encoded flight.
+
+    :param flight: encoded with `levels_needed`, and with greys for a policy that reuses
+    :param cpu_share: 0..1, share of the processor; the optimiser begins with the bundle's profile
+        in any case
+    :param latency_limit: T_max, s: what the optimiser keeps to, and when pipelined windows close
+    :param networks: fusion networks of the bundle if they are open; shared by a flight's runs
+    :raises EvaluationError: for an unknown policy or protocol, a plug-in that is not there, or
+        a limit or share that cannot be
+    :raises ReplayError: if the profile lacks a stage, or the flight a level
+    :raises EncodingError: if the bundle cannot be used
+    :raises SkippingError: if its gate cannot be used
+    """
+    kind = policy_named(name)
+    plugins = plugins or Plugins()
+    _require(kind, protocol, latency_limit, plugins)
+    # A window alone has no picture before it that could be followed.
+    reuse = REUSE if kind.reuses and protocol == STREAM else (1,)
+    choices = _choices(bundle.folder, bundle.digest, reuse)
+    device = slowed(bundle.profile, cpu_share)
+    windows = WindowParameters(deadline=latency_limit)
+    arrivals = arrivals_of(flight)
+    stored = StoredFeatures(flight)
+    if kind.alone:
+        networks = newest_alone(networks or bundle.networks())
+
+    def features(unit: Arrival, part: ModalityConfiguration) -> UnitFeatures | None:
+        return stored.of(unit.unit, part)
+
+    settings = PolicySettings(
+        ServiceTimes(device),
+        _configuration(kind, choices),
+        windows,
+        _steering(kind, choices, bundle.profile, plugins, windows),
+        features,
+    )
+
+    def pipeline(skips: bool) -> PerceptionPipeline:
+        parameters = PipelineParameters(
+            updates=False,
+            windows=windows,
+            skipping=SkipParameters() if skips else SkipParameters(delta=0.0),
+        )
+        return open_pipeline(bundle.folder, parameters, networks)
+
+    if isinstance(kind.execution, Pipelined) and protocol == STREAM:
+        schedule, record = kind.execution.replay(flight, pipeline(kind.skips), settings)
+    else:
+        schedule = kind.execution.schedule(arrivals, flight.periods_ns, settings, protocol)
+        record = replay_schedule(flight, schedule, pipeline(False), plugins.imputation)
+        record.profile = device.description
+    record.deadline = latency_limit
+    broken = check(schedule, arrivals, kind.execution.promises, settings.window_ns)
+    return _summed_up(schedule, record, cpu_share, broken)
+
+
+def _require(kind: PolicyKind, protocol: str, latency_limit: float, plugins: Plugins) -> None:
+    if protocol not in PROTOCOLS:
+        raise EvaluationError(
+            f'there is no protocol {protocol!r}; choose one of {", ".join(PROTOCOLS)}'
+        )
+    if kind.needs and getattr(plugins, kind.needs) is None:
+        raise EvaluationError(
+            f'{kind.name} needs a trained plug-in, and there is none; train it, or leave the '
+            'policy out'
+        )
+    low, high = LIMITS
+    if not low <= latency_limit <= high:
+        raise EvaluationError(
+            f'a latency limit of {latency_limit:g} s; it must be from {low:g} to {high:g} s'
+        )
+
+
+class _Choices(NamedTuple):
+    """What can be chosen of a bundle, how accurate that is, and its default camera level."""
+
+    space: ConfigurationSpace
+    predictor: AccuracyPredictor
+    default: str
+
+
+@functools.lru_cache(maxsize=8)
+def _choices(
+    folder: Path,
+    digest: str,  # noqa: ARG001  # another content, another
+    camera_reuse: tuple[int, ...] = (1,),
+) -> _Choices:
+    space = bundle_space(folder, (CAMERA, RADAR), RATES, camera_reuse)
+    predictor = bundle_predictor(folder, space).predictor
+    return _Choices(space, predictor, model_levels(folder)[1])
+
+
+def _configuration(kind: PolicyKind, choices: _Choices) -> Configuration:
+    """Return the configuration of a policy without steering."""
+    space, default = choices.space, choices.default
+    parts = space.parts(0 if kind.choosing is Choosing.LOWEST else len(space) - 1)
+    if kind.choosing is Choosing.DEFAULT:
+        levels = {options.modality: options.levels for options in space.modalities}
+        parts = tuple(
+            replace(part, level=default) if default in levels[part.modality] else part
+            for part in parts
+        )
+    return Configuration(1, 0, parts)
+
+
+def _steering(
+    kind: PolicyKind,
+    choices: _Choices,
+    profile: DeviceProfile,
+    plugins: Plugins,
+    windows: WindowParameters,
+) -> Callable[[], Steering] | None:
+    """Return what makes the steering of a flight; None for a fixed configuration."""
+    if kind.choosing is Choosing.PLUGIN:
+        chooser = getattr(plugins, kind.needs)
+        return lambda: ChooserSteering(chooser, round(windows.window * NS_PER_S))
+    if kind.choosing not in (Choosing.OPTIMISER, Choosing.PROFILE):
+        return None
+    learns = kind.choosing is Choosing.OPTIMISER
+    return lambda: OptimiserSteering(_loop(choices, profile, windows.deadline), learns)
+
+
+def _loop(choices: _Choices, profile: DeviceProfile, limit: float) -> ConfigurationLoop:
+    parameters = ConfigurationLoopParameters(limit, power=NEVER, caps=_UNCAPPED)
+    times = _unit_times(profile, choices.space)
+    return ConfigurationLoop(choices.space, times, choices.predictor, parameters)
+
+
+def optimiser_loop(
+    bundle: BundleUnderTest, latency_limit: float = _LIMIT, cpu_share: float = 1.0
+) -> ConfigurationLoop:
+    """Return an optimiser that begins with the profile of a bundle under test.
+
+    :param latency_limit: s
+    :param cpu_share: 0..1, of the processor while the profile was measured
+    """
+    profile = slowed(bundle.profile, cpu_share)
+    return _loop(_choices(bundle.folder, bundle.digest, REUSE), profile, latency_limit)
+
+
+def _unit_times(profile: DeviceProfile, space: ConfigurationSpace) -> UnitTimeProfile:
+    """Return the optimiser's first times; levels without times share those of the modality."""
+    stages = dict(profile.stages)
+    for options in space.modalities:
+        for level in options.levels:
+            known = profile.encode_stage(options.modality, level)
+            if known in profile.stages:
+                stages[f'{options.modality}.{level}.encode'] = profile.stages[known]
+    return unit_times_from_profile(replace(profile, stages=stages), space)
+
+
+def _summed_up(
+    schedule: Schedule, record: RunRecord, cpu_share: float, broken: list[str]
+) -> PolicyRun:
+    busy: Counter[str] = Counter()
+    for encoding in schedule.encodings:
+        busy[encoding.modality] += encoding.end_ns - encoding.begin_ns
+    deciding_ns = sum(d.published_ns - d.decide_ns for d in schedule.decisions)
+    cpu_seconds = cpu_share * (sum(busy.values()) + deciding_ns) / NS_PER_S
+    parts = {**busy, DECISIONS: deciding_ns}
+    return PolicyRun(
+        schedule,
+        record,
+        {modality: busy_ns / NS_PER_S for modality, busy_ns in busy.items()},
+        cpu_seconds,
+        EnergyModel().joules(cpu_seconds, record.duration),
+        tuple(broken),
+        {
+            part: EnergyModel().joules(cpu_share * busy_ns / NS_PER_S, 0.0)
+            for part, busy_ns in parts.items()
+        },
+    )

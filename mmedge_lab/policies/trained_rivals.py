@@ -1,0 +1,233 @@
+"""The folder of trained rivals: their networks, made for one bundle's encoders.
+
+``rivals.json`` names the files with their hashes, the bundle, the training, and results on unseen
+flights.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mmedge_lab.judging import EvaluationError
+from mmedge_lab.judging.bundle_cases import RATES
+from mmedge_lab.policies.dense_network import (
+    LARGEST_FILE,
+    DenseNetwork,
+    network_bytes,
+    network_from,
+)
+from mmedge_lab.policies.imputation import OUTPUTS, PERSON_FIELDS, TrainedImputer
+from mmedge_lab.policies.policy_features import POLICY_FIELDS
+from mmedge_lab.policies.steering import Plugins
+from mmedge_lab.policies.trained_choosers import TrainedGate, TrainedSelector
+from mmedge_ros.configuration.bundle_configurations import bundle_space
+from mmedge_ros.data_types import CAMERA, RADAR, Configuration
+from mmedge_ros.encoding.bundle.manifest import Manifest
+from mmedge_ros.report.report_files import write_files
+from mmedge_ros.untrusted_files import read_bounded, shown
+
+FOLDER, INDEX = 'rivals', 'rivals.json'
+GATING, SELECTION, IMPUTATION = 'modality_gating', 'model_selection', 'imputation'
+_FORMAT = 1
+_REMEDY = 'train the rivals again: mmedge lab train rivals'
+
+
+class Choices(NamedTuple):
+    """What can be chosen of a bundle: the camera's levels, and configurations at full rates.
+
+    ``by_level`` has the highest level last; ``resting`` is that one at the camera's lowest rate.
+    """
+
+    levels: tuple[str, ...]
+    by_level: tuple[Configuration, ...]
+    resting: Configuration
+
+
+class Rivals(NamedTuple):
+    """Trained plug-ins, and a digest of their content."""
+
+    plugins: Plugins
+    digest: str
+
+
+def choices_of(bundle: Path) -> Choices:
+    """Return what rivals may choose.
+
+    :raises EncodingError: if the bundle cannot be read
+    """
+    space = bundle_space(bundle, (CAMERA, RADAR), RATES)
+    levels = next(options.levels for options in space.modalities if options.modality == CAMERA)
+    full = space.parts(len(space) - 1)
+
+    def with_camera(**changed: Any) -> Configuration:
+        return Configuration(
+            1, 0, tuple(replace(p, **changed) if p.modality == CAMERA else p for p in full)
+        )
+
+    return Choices(
+        levels,
+        tuple(with_camera(level=level) for level in levels),
+        with_camera(rate=RATES[CAMERA][0]),
+    )
+
+
+def encoders_digest(bundle: Path) -> str:
+    """Return a digest of a bundle's encoders: the rest of it may change.
+
+    :raises EncodingError: if the manifest cannot be read
+    """
+    manifest, digest = Manifest(bundle), hashlib.sha256()
+    for modality in (CAMERA, RADAR):
+        if manifest.has(modality):
+            for level, stages in manifest.levels(modality).stages.items():
+                files = ' '.join(stage.sha256 for stage in stages)
+                digest.update(f'{modality} {level} {files}\n'.encode())
+    return digest.hexdigest()
+
+
+def trained_gate(network: DenseNetwork, threshold: float, choices: Choices) -> TrainedGate:
+    """Return the gate for a bundle."""
+    return TrainedGate(network, threshold, choices.by_level[-1], choices.resting, choices.levels)
+
+
+def write_rivals(
+    folder: Path, bundle: Path, plugins: Plugins, facts: Mapping[str, Any] | None = None
+) -> None:
+    """Write trained rivals, as far as there are any; files of earlier ones are replaced.
+
+    :param bundle: that they were trained for
+    :param facts: more entries of the index, plain values
+    :raises EvaluationError: if they cannot be written
+    """
+    files: dict[str, bytes] = {}
+    entries: dict[str, Any] = {}
+
+    def enter(name: str, network: DenseNetwork, fields: tuple[str, ...], **numbers: Any) -> None:
+        content = network_bytes(network, fields)
+        files[f'{name}.npz'] = content
+        entries[name] = {
+            'file': f'{name}.npz',
+            'sha256': hashlib.sha256(content).hexdigest(),
+            **numbers,
+        }
+
+    gate, selector, imputer = plugins.modality_gating, plugins.model_selection, plugins.imputation
+    if isinstance(gate, TrainedGate):
+        enter(GATING, gate.network, POLICY_FIELDS, threshold=gate.threshold)
+    if isinstance(selector, TrainedSelector):
+        enter(SELECTION, selector.network, POLICY_FIELDS, margin=selector.margin)
+    if isinstance(imputer, TrainedImputer):
+        scale = [round(float(value), 9) for value in imputer.scale]
+        enter(IMPUTATION, imputer.network, PERSON_FIELDS, least=imputer.least, scale=scale)
+    index = {
+        'format': _FORMAT,
+        'bundle': Manifest(bundle).text('name'),
+        'encoders': encoders_digest(bundle),
+        'rivals': entries,
+        **(facts or {}),
+    }
+    files[INDEX] = (json.dumps(index, indent=1, allow_nan=False) + '\n').encode()
+    write_files(folder, files)
+
+
+def read_rivals(folder: Path, bundle: Path) -> Rivals:
+    """Read trained rivals.
+
+    :raises EvaluationError: if there are none, they are damaged, or were trained for others
+        than the bundle's encoders
+    :raises EncodingError: if the bundle cannot be read
+    """
+    path = folder / INDEX
+    content = read_bounded(path, LARGEST_FILE, EvaluationError, _REMEDY)
+    try:
+        index = json.loads(content)
+    except (ValueError, RecursionError) as err:
+        raise EvaluationError(f'{path} is no JSON ({str(err)[:80]}); {_REMEDY}') from err
+    entries = index.get('rivals') if isinstance(index, dict) else None
+    if not isinstance(entries, dict) or index.get('format') != _FORMAT:
+        raise EvaluationError(f'{path} lists no rivals of format {_FORMAT}; {_REMEDY}')
+    if index.get('encoders') != encoders_digest(bundle):
+        raise EvaluationError(
+            f'{folder} was trained for other encoders ({shown(index.get("bundle"))}) than those '
+            f'of {bundle.name}; train it for these with mmedge lab train rivals --bundle'
+        )
+    read = _Reader(folder, entries)
+    choices = choices_of(bundle)
+    plugins = Plugins(read.gate(choices), read.selector(choices), read.imputer())
+    return Rivals(plugins, hashlib.sha256(content).hexdigest())
+
+
+def bundle_rivals(bundle: Path) -> Rivals:
+    """Read the rivals that a bundle brings; none where it brings none.
+
+    :raises EvaluationError: if they cannot be used
+    """
+    folder = bundle / FOLDER
+    return read_rivals(folder, bundle) if (folder / INDEX).is_file() else Rivals(Plugins(), '')
+
+
+class _Reader(NamedTuple):
+    folder: Path
+    entries: Mapping[str, Any]
+
+    def gate(self, choices: Choices) -> TrainedGate | None:
+        if GATING not in self.entries:
+            return None
+        network = self._network(GATING, POLICY_FIELDS, 1)
+        return trained_gate(network, self._number(GATING, 'threshold'), choices)
+
+    def selector(self, choices: Choices) -> TrainedSelector | None:
+        if SELECTION not in self.entries:
+            return None
+        network = self._network(SELECTION, POLICY_FIELDS, len(choices.levels))
+        margin = self._number(SELECTION, 'margin')
+        return TrainedSelector(network, margin, choices.levels, choices.by_level)
+
+    def imputer(self) -> TrainedImputer | None:
+        if IMPUTATION not in self.entries:
+            return None
+        network = self._network(IMPUTATION, PERSON_FIELDS, OUTPUTS)
+        scale = self._entry(IMPUTATION).get('scale')
+        if not isinstance(scale, list) or [*map(_is_share, scale)] != [True] * (OUTPUTS - 1):
+            raise self._wrong(IMPUTATION, 'scale', scale)
+        return TrainedImputer(network, np.array(scale, float), self._number(IMPUTATION, 'least'))
+
+    def _entry(self, name: str) -> Mapping[str, Any]:
+        entry = self.entries[name]
+        if not isinstance(entry, dict):
+            raise EvaluationError(f'{self.folder / INDEX} has {name} {shown(entry)}; {_REMEDY}')
+        return entry
+
+    def _network(self, name: str, fields: tuple[str, ...], outputs: int) -> DenseNetwork:
+        # The name of the file is not taken from the index: it may lead anywhere.
+        path = self.folder / f'{name}.npz'
+        content = read_bounded(path, LARGEST_FILE, EvaluationError, _REMEDY)
+        if hashlib.sha256(content).hexdigest() != self._entry(name).get('sha256'):
+            raise EvaluationError(f'{path} is not the file that {INDEX} names; {_REMEDY}')
+        return network_from(content, fields, outputs, str(path))
+
+    def _number(self, name: str, key: str) -> float:
+        value: Any = self._entry(name).get(key)
+        if not _is_share(value):
+            raise self._wrong(name, key, value)
+        return float(value)
+
+    def _wrong(self, name: str, key: str, value: object) -> EvaluationError:
+        return EvaluationError(
+            f'{self.folder / INDEX} has {name}.{key} {shown(value)}; it must be from 0 to 1; '
+            f'{_REMEDY}'
+        )
+
+
+def _is_share(value: object) -> bool:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return math.isfinite(value) and 0.0 <= value <= 1.0

@@ -1,0 +1,1 @@
+"""What users would take instead, beside ours: a few rows and small rivals for each paper."""

@@ -1,0 +1,1 @@
+"""Other trackers beside ours, on the same detections."""

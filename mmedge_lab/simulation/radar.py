@@ -1,0 +1,192 @@
+"""The simulated radar: one scan of a world at any instant, and what hides echoes from it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mmedge_lab.simulation.radar_detector import RadarParameters, Signals, detect
+from mmedge_lab.simulation.radar_echoes import (
+    Clutter,
+    Echoes,
+    WallMirrors,
+    ground_ghosts,
+    joined,
+    mover_echoes,
+)
+from mmedge_lab.simulation.world import Building, Plant, World
+from mmedge_ros.data_types import FloatArray
+from mmedge_ros.geometry.transforms import Transform
+
+# Weissberger's modified exponential decay below 14 m of leaves at 77 GHz:
+# 0.45 f^0.284 dB/m (f in GHz) on each of two ways.
+FOLIAGE_LOSS = 2.0 * 0.45 * 77.0**0.284
+# A point on a wall is not hidden by that wall, nor one in a crown's first leaves by rounding.
+_SKIN = 0.05
+
+
+class LineOfSight:
+    """Answers for many points at once what a straight look at them meets.
+
+    Arrays have the short axes first, edges (4) or coordinates, then buildings (B) or crowns
+    (P), then points (N): reductions then run along memory.
+    """
+
+    def __init__(self, buildings: Sequence[Building], plants: Sequence[Plant]) -> None:
+        corners = [np.asarray(b.footprint, np.float64) for b in buildings]
+        self._corners = np.array(corners).reshape(-1, 4, 2).transpose(1, 2, 0)  # (4, 2, B)
+        edges = np.roll(self._corners, -1, axis=0) - self._corners
+        # Counter-clockwise: turned right by a quarter, an edge points outwards.
+        self._outward = np.stack([edges[:, 1], -edges[:, 0]], axis=1)
+        self._outward /= np.maximum(np.linalg.norm(self._outward, axis=1, keepdims=True), 1e-9)
+        self._heights = np.array([b.height for b in buildings])
+        crowns = [[*p.position, p.trunk_height + 0.5 * p.crown_height] for p in plants]
+        self._crowns = np.array(crowns).reshape(-1, 3)
+        axes = [[p.crown_radius, p.crown_radius, 0.5 * p.crown_height] for p in plants]
+        self._axes = np.maximum(np.array(axes).reshape(-1, 3), 1e-3)
+
+    def blocked(self, eye: FloatArray, points: FloatArray) -> NDArray[np.bool_]:
+        """Mark (N,) those of the (N, 3) points that a building hides from ``eye`` (3,)."""
+        rays = points - eye
+        lengths = np.sqrt(np.einsum('nk,nk->n', rays, rays))
+        chosen = self._in_the_way(eye, rays, lengths)
+        if not len(chosen) or not len(points):
+            return np.zeros(len(points), bool)
+        outward = self._outward[..., chosen]
+        # Signed distance of the eye from every wall's line, and how fast a ray gains on it.
+        start = ((eye[:2, None] - self._corners[..., chosen]) * outward).sum(axis=1)[..., None]
+        gain = outward[:, 0, :, None] * rays[:, 0] + outward[:, 1, :, None] * rays[:, 1]
+        with np.errstate(divide='ignore', invalid='ignore'):
+            crossing = -start / gain  # (4, B, N)
+        enter = np.where(gain < 0, crossing, 0.0).max(axis=0)
+        end = 1.0 - _SKIN / np.maximum(lengths, _SKIN)
+        leave = np.where(gain > 0, crossing, end).min(axis=0)
+        never = ((gain == 0) & (start > 0)).any(axis=0)
+        enter, leave = np.maximum(enter, 0.0), np.minimum(leave, end)
+        # Straight lines are lowest at one of their ends.
+        lowest = eye[2] + np.where(rays[:, 2] < 0, leave, enter) * rays[:, 2]
+        inside = (enter < leave) & ~never & (lowest < self._heights[chosen, None])
+        return np.asarray(inside.any(axis=0), bool)
+
+    def foliage(self, eye: FloatArray, points: FloatArray) -> FloatArray:
+        """Return (N,) dB that leaves take from an echo, there and back."""
+        rays = points - eye
+        lengths = np.sqrt(np.einsum('nk,nk->n', rays, rays))
+        away = np.linalg.norm(self._crowns - eye, axis=1) - self._axes.max(axis=1, initial=0.0)
+        near = away < lengths.max(initial=0.0)
+        if not near.any():
+            return np.zeros(len(points))
+        # In the space where a crown is the unit ball: |start + s step|^2 = 1.
+        axes = self._axes[near]
+        start = ((eye - self._crowns[near]) / axes)[..., None]  # (P, 3, 1)
+        x, y, z = (rays[:, k] / axes[:, k, None] for k in range(3))
+        a = np.maximum(x * x + y * y + z * z, 1e-12)
+        b = x * start[:, 0] + y * start[:, 1] + z * start[:, 2]
+        inside = b * b - a * ((start * start).sum(axis=1) - 1.0)
+        root = np.sqrt(np.maximum(inside, 0.0))
+        enter, leave = np.clip((-b - root) / a, 0.0, 1.0), np.clip((-b + root) / a, 0.0, 1.0)
+        return np.asarray(FOLIAGE_LOSS * (leave - enter).sum(axis=0) * lengths, np.float64)
+
+    def _in_the_way(
+        self, eye: FloatArray, rays: FloatArray, lengths: FloatArray
+    ) -> NDArray[np.intp]:
+        """Return the buildings that these rays may meet: near enough, and not behind."""
+        if not len(self._heights) or not len(rays):
+            return np.zeros(0, np.intp)
+        towards = self._corners - eye[:2, None]
+        middle = rays[:, :2].mean(axis=0)
+        near = np.hypot(towards[:, 0], towards[:, 1]).min(axis=0) < lengths.max()
+        if (rays[:, :2] @ middle > 0).all():
+            near &= (towards[:, 0] * middle[0] + towards[:, 1] * middle[1]).max(axis=0) > 0
+        return np.flatnonzero(near)
+
+
+_STREAM = 31
+# The biggest mover: nothing of it reaches farther from its middle.
+_MOVER_REACH = 4.0
+# Weaker over the noise, an echo is not worth a look at what hides it.
+_FAINT = 1.0
+
+
+class RadarSimulator:
+    """Looks at a world; scans depend on the instant and their number only."""
+
+    def __init__(self, world: World, parameters: RadarParameters | None = None) -> None:
+        self.parameters = parameters or RadarParameters()
+        self._world = world
+        self._clutter = Clutter(world)
+        self._sight = LineOfSight(world.buildings, world.plants)
+        self._mirrors = WallMirrors(world.buildings)
+
+    def scan(self, t: float, number: int) -> NDArray[np.float32]:
+        """Return the scan whose middle is ``t`` s into the flight, (N, 6) float32.
+
+        Columns are x, y, z (m, radar_link: x forward, y left, z up), velocity (m/s, positive =
+        receding), snr and noise (dB). ``number`` chooses the noise.
+        """
+        drone = self._world.path.state(t)
+        pose = drone.pose.compose(self._world.rig.radar_pose)
+        arm = pose.translation - drone.pose.translation
+        velocity = drone.velocity + np.cross(drone.angular_velocity, arm)
+        random = np.random.default_rng((self._world.seed, _STREAM, number))
+        return detect(self._signals(t, pose, velocity), self.parameters, random)
+
+    def _signals(self, t: float, pose: Transform, velocity: FloatArray) -> Signals:
+        """Return everything in the field of view that is not lost in the noise."""
+        eye = pose.translation
+        echoes, seen_through = self._echoes(t, pose)
+        rays = echoes.positions - eye
+        distance = np.maximum(np.sqrt(np.einsum('nk,nk->n', rays, rays)), 1e-3)
+        rays /= distance[:, None]
+        snr = self._snr(echoes.reflectivity, distance, rays @ pose.rotation)
+        chosen = np.flatnonzero(snr > _FAINT)
+        hidden = self._sight.blocked(eye, echoes.positions[chosen]) & ~seen_through[chosen]
+        chosen = chosen[~hidden]
+        power = snr[chosen] * 10.0 ** (-0.1 * self._sight.foliage(eye, echoes.positions[chosen]))
+        chosen, power = chosen[power > _FAINT], power[power > _FAINT]
+        cosines = rays[chosen] @ pose.rotation
+        return Signals(
+            distance[chosen],
+            np.einsum('nk,nk->n', echoes.velocities[chosen] - velocity, rays[chosen]),
+            cosines[:, 1],
+            cosines[:, 2],
+            power,
+            echoes.steadiness[chosen],
+        )
+
+    def _echoes(self, t: float, pose: Transform) -> tuple[Echoes, NDArray[np.bool_]]:
+        """Return all echoes, and which of them (N,) no building can hide.
+
+        Those are mirror images: they lie behind the wall that shows them.
+        """
+        eye, reach = pose.translation, self.parameters.farthest
+        near = [
+            mover
+            for mover in self._world.movers
+            if math.dist(mover.state(t).position[:2], eye[:2]) < reach + _MOVER_REACH
+        ]
+        movers, brightest = mover_echoes(near, t, eye)
+        direct = [
+            movers,
+            self._clutter.echoes(t, eye, pose.rotation[:, 0], reach),
+            ground_ghosts(brightest, eye),
+        ]
+        mirrored = self._mirrors.ghosts(brightest, eye)
+        echoes = joined([*direct, mirrored])
+        count = len(echoes.reflectivity)
+        return echoes, np.arange(count) >= count - len(mirrored.reflectivity)
+
+    def _snr(self, reflectivity: FloatArray, distance: FloatArray, ray: FloatArray) -> FloatArray:
+        """Return power over noise (N,), linear: the radar equation and the antenna's gain."""
+        p = self.parameters
+        azimuth = np.arctan2(ray[:, 1], ray[:, 0])
+        elevation = np.arcsin(np.clip(ray[:, 2], -1.0, 1.0))
+        loss = 6.0 * (
+            (azimuth / p.azimuth_half_gain) ** 2 + (elevation / p.elevation_half_gain) ** 2
+        )
+        snr = reflectivity * 10.0 ** (0.1 * (p.snr_at_1m - loss)) / distance**4
+        seen = (np.abs(azimuth) < p.azimuth_limit) & (np.abs(elevation) < p.elevation_limit)
+        return np.where(seen, snr, 0.0)

@@ -1,0 +1,136 @@
+"""The sets of flights that everything is trained, tuned and judged on, by scenario and seed.
+
+Nothing is simulated here. How big, bright, hidden and distant people are in each set is
+written down in docs/standard_sets.md.
+"""
+
+from __future__ import annotations
+
+import difflib
+import itertools
+
+from mmedge_lab.simulation import SimulationError
+from mmedge_lab.simulation.flight_set import PlannedFlight
+from mmedge_lab.simulation.scenario import (
+    DISTANCES,
+    LIGHTS,
+    SURROUNDINGS,
+    Scenario,
+    scenarios,
+)
+
+# The test set varies one thing at a time from here.
+BASELINE = Scenario('street', 'day', 'middle')
+
+# First seeds of the sets, so far apart that no two sets share one.
+_TRAIN, _VALIDATION, _CALIBRATION, _TEST_HARD = 1000, 2300, 3000, 4100
+_FINAL, _SCENES = 4200, 100_000
+# So many scenes are in the set that detectors learn from, 40 of each scenario.
+SCENES = 2400
+# A hover with a cyclist and a dog, a take-off at which the radar stutters, and cars passing.
+_TEST_SEEDS = (4006, 4007, 4010)
+_HARD = (
+    Scenario('park', 'night', 'far'),
+    Scenario('yard', 'fog', 'far'),
+    Scenario('meadow', 'lamps', 'near'),
+    Scenario('park', 'dusk', 'far'),
+)
+
+
+# Patrols of ten minutes, each begun with a battery that lasts so long.
+_LONG = (
+    (Scenario('park', 'day', 'middle'), 5010),
+    (Scenario('street', 'dusk', 'middle'), 5008),
+    (Scenario('yard', 'lamps', 'near'), 5006),
+)
+
+
+def _flight(scenario: Scenario, seed: int, seconds: float) -> PlannedFlight:
+    return PlannedFlight(f'{scenario.name}_{seed}', scenario.name, seed, seconds)
+
+
+def _numbered(
+    chosen: list[Scenario], first_seed: int, seconds: float
+) -> tuple[PlannedFlight, ...]:
+    return tuple(_flight(s, first_seed + i, seconds) for i, s in enumerate(chosen))
+
+
+def _train() -> tuple[PlannedFlight, ...]:
+    """Every combination once, and every second one again."""
+    grid = [
+        (i + j + k, Scenario(surroundings, light, distance))
+        for i, surroundings in enumerate(SURROUNDINGS)
+        for j, light in enumerate(LIGHTS)
+        for k, distance in enumerate(DISTANCES)
+    ]
+    again = [scenario for number, scenario in grid if number % 2 == 0]
+    return _numbered([scenario for _, scenario in grid] + again, _TRAIN, 8.0)
+
+
+def _spread(count: int, first_seed: int, seconds: float) -> tuple[PlannedFlight, ...]:
+    """Each of the surroundings and distances equally often, the lights in turn."""
+    places = itertools.cycle(itertools.product(SURROUNDINGS, DISTANCES))
+    chosen = [
+        Scenario(surroundings, LIGHTS[i % len(LIGHTS)], distance)
+        for i, (surroundings, distance) in enumerate(itertools.islice(places, count))
+    ]
+    return _numbered(chosen, first_seed, seconds)
+
+
+def _test() -> tuple[PlannedFlight, ...]:
+    """The baseline, each thing varied alone with the same seeds, and a few hard mixtures.
+
+    The same seed in another light is the same flight past the same people.
+    """
+    varied = [BASELINE]
+    varied += [BASELINE._replace(distance=d) for d in DISTANCES if d != BASELINE.distance]
+    varied += [BASELINE._replace(surroundings=s) for s in SURROUNDINGS]
+    varied += [BASELINE._replace(light=light) for light in LIGHTS]
+    different = dict.fromkeys(varied)
+    paired = [_flight(scenario, seed, 10.0) for scenario in different for seed in _TEST_SEEDS]
+    return (*paired, *_numbered(list(_HARD), _TEST_HARD, 10.0))
+
+
+def _final() -> tuple[PlannedFlight, ...]:
+    """The test set, and flights of 24 more seeds, so that intervals can be drawn by seed."""
+    return (*_test(), *_spread(24, _FINAL, 10.0))
+
+
+def _long() -> tuple[PlannedFlight, ...]:
+    """Patrols, on which people, dogs, cyclists and cars leave and come back."""
+    return tuple(_flight(*drawn, 600.0)._replace(patrol=True) for drawn in _LONG)
+
+
+STANDARD_SETS: dict[str, tuple[PlannedFlight, ...]] = {
+    'train': _train(),
+    'validation': _spread(12, _VALIDATION, 8.0),
+    'calibration': _spread(24, _CALIBRATION, 10.0),
+    'test': _test(),
+    'final': _final(),
+    'long': _long(),
+}
+
+
+def scene_set(count: int = SCENES) -> tuple[PlannedFlight, ...]:
+    """Return the first scenes that detectors learn from, of which only pictures are taken.
+
+    The scenarios take turns, so that each is there equally often in every 60 of them.
+    """
+    known = scenarios()
+    # 37 and 60 share no divisor: neighbours differ in everything.
+    turns = (known[37 * number % len(known)] for number in range(count))
+    return _numbered(list(turns), _SCENES, 8.0)
+
+
+def standard_set(name: str) -> tuple[PlannedFlight, ...]:
+    """Return the flights of a set.
+
+    :raises SimulationError: for an unknown set; it names the nearest one
+    """
+    if name not in STANDARD_SETS:
+        nearest = difflib.get_close_matches(name, STANDARD_SETS, n=1, cutoff=0.0)[0]
+        raise SimulationError(
+            f'unknown standard set {name!r}; the nearest is {nearest!r} of '
+            f'{", ".join(STANDARD_SETS)}'
+        )
+    return STANDARD_SETS[name]

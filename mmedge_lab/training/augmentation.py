@@ -1,0 +1,171 @@
+"""Makes training pictures differ: placed, scaled, mirrored, relit, and four put into one.
+
+What is cut off by the border, or shrinks below what can be seen, becomes *ignored*: neither an
+object to find nor background. Everything depends on the generator passed in and on nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import cv2
+import numpy as np
+
+from mmedge_lab.training.picture_set import Labelled, Labels
+from mmedge_ros.encoding.letterbox import PADDING
+from mmedge_ros.sensing.camera.image import Picture
+
+_LEAST_SHARE = 0.4  # of a box that must be left inside for the object to stay one
+_LEAST_HEIGHT = 6.0  # px
+
+
+@dataclass(frozen=True)
+class Augmentation:
+    """How much pictures are changed; ``mosaic`` is the share made of four others.
+
+    Scales are factors on the scale at which the detector gets a picture. ``aimed`` is the share
+    of pictures placed so that some object is in them.
+    """
+
+    smallest: float = 0.55
+    largest: float = 1.5
+    aimed: float = 0.8
+    mirrored: float = 0.5
+    mosaic: float = 0.5
+    gain: float = 0.3  # of brightness, natural logarithm
+    gamma: float = 0.3  # exponent, natural logarithm
+    tint: float = 0.1  # of each colour, natural logarithm
+
+
+Load = Callable[[int], Labelled]
+Size = tuple[int, int]
+
+
+def augmented(
+    load: Load,
+    number: int,
+    count: int,
+    size: Size,
+    crop: Size,
+    settings: Augmentation,
+    rng: np.random.Generator,
+) -> Labelled:
+    """Return one training picture of the size ``crop`` (width, height).
+
+    :param load: reads the picture of a number below ``count``
+    :param size: the detector's input, into which whole pictures are fitted in flight
+    """
+    if rng.random() < settings.mosaic:
+        others = rng.integers(count, size=3).tolist()
+        made = _mosaic([load(n) for n in (number, *others)], size, crop, settings, rng)
+    else:
+        made = _placed(load(number), size, crop, settings, rng)
+    return made._replace(image=_relit(made.image, settings, rng))
+
+
+def _placed(
+    picture: Labelled,
+    size: Size,
+    crop: Size,
+    settings: Augmentation,
+    rng: np.random.Generator,
+) -> Labelled:
+    """Cut a part out of a picture, scaled and perhaps mirrored."""
+    height, width = picture.image.shape[:2]
+    scale = np.exp(rng.uniform(np.log(settings.smallest), np.log(settings.largest)))
+    factor = float(scale) * min(size[0] / width, size[1] / height)
+    mirrored = bool(rng.random() < settings.mirrored)
+    aim = rng.random(2) * (width, height)
+    if len(picture.objects) and rng.random() < settings.aimed:
+        box = picture.objects[rng.integers(len(picture.objects)), 1:]
+        aim = (box[:2] + box[2:]) / 2
+        if mirrored:
+            aim[0] = width - aim[0]
+    x, y = (
+        _offset(float(rng.random()) * extent, factor * float(middle), factor * whole, extent)
+        for middle, whole, extent in zip(aim, (width, height), crop, strict=True)
+    )
+    return _warped(picture, crop, factor, (x, y), mirrored=mirrored)
+
+
+def _offset(target: float, middle: float, whole: float, extent: int) -> float:
+    """Bring ``middle`` of a picture ``whole`` long to ``target``, without needless padding."""
+    spare = extent - whole
+    return min(max(target - middle, min(spare, 0.0)), max(spare, 0.0))
+
+
+def _warped(
+    picture: Labelled, crop: Size, factor: float, offset: tuple[float, float], *, mirrored: bool
+) -> Labelled:
+    """Scale a picture and put its corner at ``offset`` (px of the crop)."""
+    width = picture.image.shape[1]
+    x, y = offset
+    # cv2 counts from the middle of a pixel; boxes count from its corner.
+    middle = 0.5 * factor - 0.5
+    across = (-factor, factor * (width - 1) + x + middle) if mirrored else (factor, x + middle)
+    matrix = np.array([[across[0], 0.0, across[1]], [0.0, factor, y + middle]])
+    image = cv2.warpAffine(picture.image, matrix, crop, borderValue=(PADDING,) * 3)
+    objects, cut = _moved(picture.objects, width, factor, (x, y), crop, mirrored)
+    ignored, _ = _moved(picture.ignored, width, factor, (x, y), crop, mirrored, least=0.0)
+    return Labelled(np.asarray(image, np.uint8), objects, np.concatenate((ignored, cut)))
+
+
+def _moved(
+    rows: Labels,
+    width: int,
+    factor: float,
+    offset: tuple[float, float],
+    size: Size,
+    mirrored: bool,
+    least: float = _LEAST_SHARE,
+) -> tuple[Labels, Labels]:
+    """Move boxes with their picture; return those that stay, and those that are cut too far."""
+    boxes = rows[:, 1:].copy()
+    if mirrored:
+        boxes[:, [0, 2]] = width - boxes[:, [2, 0]]
+    boxes = boxes * np.float32(factor) + np.array((*offset, *offset), np.float32)
+    inside = np.clip(boxes, 0.0, np.array((*size, *size), np.float32))
+    left, whole = _areas(inside), _areas(boxes)
+    seen = left > 1.0
+    stays = seen & (left >= least * whole)
+    if least:
+        stays &= inside[:, 3] - inside[:, 1] >= _LEAST_HEIGHT
+    moved = np.concatenate((rows[:, :1], inside), axis=1).astype(np.float32)
+    return moved[stays], moved[seen & ~stays]
+
+
+def _areas(boxes: Labels) -> Labels:
+    areas: Labels = np.prod(np.clip(boxes[:, 2:] - boxes[:, :2], 0.0, None), axis=1)
+    return areas
+
+
+def _mosaic(
+    pictures: list[Labelled],
+    size: Size,
+    crop: Size,
+    settings: Augmentation,
+    rng: np.random.Generator,
+) -> Labelled:
+    """Fill the four quarters around a random middle with a part of one picture each."""
+    width, height = crop
+    x, y = round(width * rng.uniform(0.35, 0.65)), round(height * rng.uniform(0.35, 0.65))
+    canvas = np.empty((height, width, 3), np.uint8)
+    objects, ignored = [], []
+    corners = ((0, 0, x, y), (x, 0, width, y), (0, y, x, height), (x, y, width, height))
+    for picture, (x0, y0, x1, y1) in zip(pictures, corners, strict=True):
+        part = _placed(picture, size, (x1 - x0, y1 - y0), settings, rng)
+        canvas[y0:y1, x0:x1] = part.image
+        shift = np.array((0, x0, y0, x0, y0), np.float32)
+        objects.append(part.objects + shift)
+        ignored.append(part.ignored + shift)
+    return Labelled(canvas, np.concatenate(objects), np.concatenate(ignored))
+
+
+def _relit(image: Picture, settings: Augmentation, rng: np.random.Generator) -> Picture:
+    """Change brightness, contrast and colour as another exposure would."""
+    exponent = np.exp(rng.normal(0.0, settings.gamma))
+    gains = np.exp(rng.normal(0.0, settings.gain) + rng.normal(0.0, settings.tint, 3))
+    levels = np.linspace(0.0, 1.0, 256)[:, None] ** exponent * gains
+    table = np.clip(255.0 * levels + 0.5, 0.0, 255.0).astype(np.uint8)
+    return np.asarray(cv2.LUT(image, table.reshape(1, 256, 3)), np.uint8)

@@ -1,0 +1,146 @@
+"""Evaluates detectors, whatever made them, on flights with ground truth; needs no torch."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from mmedge_lab.judging.picture_agreement import (
+    Agreement,
+    ShownBoxes,
+    agreement_at,
+    shown_boxes,
+)
+from mmedge_lab.judging.picture_seconds import Change, changed, same
+from mmedge_lab.training import OnShare, Report
+from mmedge_lab.training.flight_pictures import count_pictures, labelled_pictures, readable
+from mmedge_ros.encoding.bundle.model_bundle import open_detector
+from mmedge_ros.encoding.detector import Detector, DetectorParameters
+from mmedge_ros.records.ground_truth import PERSON, TrueFrame
+from mmedge_ros.report.detector_accuracy import DetectorAccuracy, judge_detector
+from mmedge_ros.sensing import SensingError
+from mmedge_ros.sensing.camera.image import Picture
+
+# Average precision needs the weak detections too; weaker ones only cost time.
+_LOWEST_SCORE = 0.01
+# Neighbouring pictures hardly differ: more of them cost time and add nothing.
+PICTURES, PAIRS = 1500, 500
+_RATE = 30.0
+_DIGITS = 4
+
+
+def evaluate_detector(
+    detector: Path,
+    flights: Sequence[Path],
+    pictures: int = PICTURES,
+    level: str = '',
+    on_progress: OnShare | None = None,
+    change: Change = same,
+) -> DetectorAccuracy:
+    """Run a detector on pictures spread evenly over flights and compare with their truth.
+
+    :param detector: bundle folder or weight file
+    :param pictures: at least so many are looked at, where there are as many
+    :param change: how all of them are changed first; they count as a thirtieth of a second each
+    :raises EncodingError: if the detector cannot be used
+    :raises TrainingError: if a flight has no ground truth
+    :raises BagError: if a flight cannot be read
+    """
+    opened, total = _opened(detector, level), count_pictures(flights)
+    step = max(1, total // max(pictures, 1))
+
+    def chosen() -> Iterator[tuple[Picture, TrueFrame]]:
+        count = 0
+        for flight in flights:
+            for image, truth in readable(labelled_pictures(flight, step)):
+                yield changed(image, change, count * step / _RATE), truth
+                count += 1
+                if on_progress:
+                    on_progress(min(count * step / max(total, 1), 1.0))
+
+    opened.warm_up()
+    return judge_detector(opened, chosen())
+
+
+def evaluate_agreement(
+    detector: Path,
+    flights: Sequence[Path],
+    pairs: int = PAIRS,
+    level: str = '',
+    on_progress: OnShare | None = None,
+) -> Agreement:
+    """Run a detector on pairs of consecutive pictures spread evenly over flights.
+
+    :param pairs: at least so many are looked at, where there are as many
+    :raises EncodingError: if the detector cannot be used
+    :raises TrainingError: if a flight has no ground truth
+    :raises BagError: if a flight cannot be read
+    """
+    opened, total = _opened(detector, level), count_pictures(flights)
+    step = max(2, total // max(pairs, 1))
+    judged: list[tuple[ShownBoxes, ShownBoxes]] = []
+    for flight in flights:
+        first: tuple[int, ShownBoxes] | None = None
+        for picture in labelled_pictures(flight, step, run=2):
+            try:
+                image = picture.image
+            except SensingError:
+                continue
+            shown = shown_boxes(picture.truth, opened.detect(image).detections)
+            if first is not None and picture.number == first[0] + 1:
+                judged.append((first[1], shown))
+                if on_progress:
+                    on_progress(min(len(judged) * step / max(total, 1), 1.0))
+            first = picture.number, shown
+    return agreement_at(judged)
+
+
+def _opened(detector: Path, level: str) -> Detector:
+    parameters = DetectorParameters(score_threshold=_LOWEST_SCORE, labels=(PERSON,))
+    return open_detector(detector, parameters, level)
+
+
+def accuracy_by_set(
+    detector: Path, sets: Mapping[str, Sequence[Path]], report: Report, words: str = 'judging'
+) -> dict[str, dict[str, Any]]:
+    """Evaluate a detector on sets of flights; returns the figures for a manifest, by set."""
+    figures = {}
+    for place, (name, flights) in enumerate(sets.items()):
+
+        def on_progress(share: float, begun: int = place, what: str = name) -> None:
+            report((begun + share) / len(sets), f'{words} on {what}')
+
+        accuracy = evaluate_detector(detector, flights, on_progress=on_progress)
+        agreement = evaluate_agreement(detector, flights)
+        figures[name] = accuracy_facts(accuracy) | _known({'agreement': agreement.agreement})
+    return figures
+
+
+def accuracy_facts(accuracy: DetectorAccuracy) -> dict[str, Any]:
+    """Return the figures of one set that a manifest holds."""
+    chosen = [s for s in accuracy.strata if s.group in ('size', 'light', 'distance', 'visibility')]
+    strata: dict[str, dict[str, Any]] = {}
+    for stratum in chosen:
+        strata.setdefault(stratum.group, {})[stratum.name] = {
+            'people': stratum.people,
+            **_known({'ap50': stratum.ap50, 'recall': stratum.recall}),
+        }
+    return {
+        'pictures': accuracy.pictures,
+        'people': accuracy.people,
+        **_known(
+            {
+                'map50': accuracy.map50,
+                'map50_20px': accuracy.map50_20px,
+                'recall_20px': accuracy.recall_20px,
+                'precision_20px': accuracy.precision_20px,
+            }
+        ),
+        **strata,
+    }
+
+
+def _known(figures: Mapping[str, float]) -> dict[str, float]:
+    return {k: round(v, _DIGITS) for k, v in figures.items() if math.isfinite(v)}

@@ -1,0 +1,299 @@
+"""What the flight's encoders make of whole recordings, kept on disk for training.
+
+A folder per flight: ``camera_<level>.npy`` (N, 64, 30, 40) and ``radar_<level>.npy``
+(M, 20, 30, 40), float16, one row per unit in the order of the recording; ``scan_<level>.npy``,
+the radar's own grids (16, 30, 40) of every fifth unit; ``units.npz`` with stamps and the truth,
+and ``index.json``. Arrays are read as memory maps: a training needs a few of the 150 kB rows at
+a time, all of them take some gigabytes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple, Protocol
+from zipfile import BadZipFile
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mmedge_lab.judging.flight_bootstrap import flight_seeds
+from mmedge_lab.training import TrainingError
+from mmedge_lab.training.checkpoint import read_index, whole_folder
+from mmedge_lab.training.window_truth import WindowTruth, window_truth
+from mmedge_ros.data_types import CAMERA, NS_PER_S, RADAR, Unit
+from mmedge_ros.encoding import EncodingError
+from mmedge_ros.encoding.feature_grid import CAMERA_GRID, RADAR_GRID
+from mmedge_ros.fusion.radar_grid import RADAR_INPUT
+from mmedge_ros.records.ground_truth import GroundTruth
+from mmedge_ros.replay.recorded_truth import GROUND_TRUTH
+from mmedge_ros.replay.recording import Recording
+from mmedge_ros.sensing import SensingError
+from mmedge_ros.sensing.camera.image import decode_image
+
+SHAPES = {CAMERA: CAMERA_GRID, RADAR: RADAR_INPUT}
+SCAN = 'scan'
+SCAN_STEP = 5
+_LAYOUT = 1  # raise it when the files change
+# Longer than any window.
+_BEFORE_NS = 2 * NS_PER_S
+_INDEX, _UNITS = 'index.json', 'units.npz'
+
+Grid = NDArray[np.float16]
+
+
+class RecordingEncoder(Protocol):
+    """Encodes the units of one recording as a flight would, for one level of a modality."""
+
+    def __call__(self, unit: Unit) -> tuple[Grid, Grid]:
+        """Return what fusion takes of a unit, and its own grid.
+
+        Of a camera both are the same (64, 30, 40); of a radar (20, 30, 40) and (16, 30, 40).
+
+        :raises SensingError: if the message cannot be decoded
+        :raises EncodingError: if the network fails on it
+        """
+
+
+OpenEncoders = Callable[[Recording], Mapping[tuple[str, str], RecordingEncoder]]
+FindTruth = Callable[[Recording], GroundTruth]
+
+
+class UnitTimes(NamedTuple):
+    """The units of one modality: stamps and available times (N,) in ns, and which are usable."""
+
+    stamps_ns: NDArray[np.int64]
+    available_ns: NDArray[np.int64]
+    usable: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class CachedFlight:
+    """One flight: ``grids`` by modality (or SCAN) and level, ``units`` by modality, the truth.
+
+    ``size`` is width and height of the pictures; for ``key`` see `cache_key`. ``seed`` is that of
+    the simulated flight, else the recording itself.
+    """
+
+    name: str
+    size: tuple[int, int]
+    grids: dict[tuple[str, str], Grid]
+    units: dict[str, UnitTimes]
+    truth: WindowTruth
+    key: str = ''
+    seed: str = ''
+
+    def levels(self, modality: str) -> tuple[str, ...]:
+        """Return the levels of a modality."""
+        return tuple(level for kind, level in self.grids if kind == modality)
+
+
+def cache_key(flight: Mapping[str, Any], parts: str, stride_ns: int) -> str:
+    """Return the digest of what the cache of one flight depends on.
+
+    :param flight: what makes the flight what it is
+    :param parts: digest of the encoders
+    """
+    content = json.dumps([_LAYOUT, flight, parts, stride_ns], sort_keys=True)
+    return hashlib.sha256(content.encode()).hexdigest()
+
+
+def flights_digest(flights: Sequence[CachedFlight]) -> str:
+    """Return the digest of what trainings on some flights depend on."""
+    return hashlib.sha256(json.dumps([flight.key for flight in flights]).encode()).hexdigest()
+
+
+def write_flight(
+    flight: Path,
+    folder: Path,
+    key: str,
+    open_encoders: OpenEncoders,
+    stride_ns: int,
+    find_truth: FindTruth | None = None,
+) -> None:
+    """Encode a flight into ``folder``, unless that holds it already.
+
+    It is written beside its place and renamed when it is whole.
+
+    :raises TrainingError: if the flight has no ground truth or no pictures
+    :raises ReplayError: if it cannot be read
+    :raises OSError: if the folder cannot be written
+    """
+    if read_index(folder / _INDEX).get('key') == key:
+        return
+    with whole_folder(folder) as part, Recording(flight) as recording:
+        truth = (find_truth or recorded_truth)(recording)
+        units: dict[str, list[Unit]] = {CAMERA: [], RADAR: []}
+        for unit in recording.units():
+            if find_truth is None or _is_near(unit, truth):
+                units[unit.modality].append(unit)
+        size = _picture_size(units[CAMERA], flight)
+        usable = {kind: np.ones(len(of_kind), np.bool_) for kind, of_kind in units.items()}
+        for (kind, level), encode in open_encoders(recording).items():
+            _write_level(part, kind, level, units[kind], encode, usable[kind])
+        instants = [*(u.stamp_ns for u in units[CAMERA]), *_window_ends(units, stride_ns)]
+        known = window_truth(truth, instants)
+        times = {
+            f'{kind}_{name}': column
+            for kind, of_kind in units.items()
+            for name, column in _times(of_kind, usable[kind])._asdict().items()
+        }
+        arrays = {
+            'instants_ns': known.instants_ns,
+            'ends': known.ends,
+            'rows': known.rows,
+            **times,
+        }
+        np.savez(part / _UNITS, **arrays)
+        (seed,) = flight_seeds([flight])
+        index = {'key': key, 'name': flight.name, 'size': list(size), 'seed': seed}
+        (part / _INDEX).write_text(json.dumps(index))
+
+
+def read_flight(folder: Path) -> CachedFlight:
+    """Open a cached flight; grids stay on disk.
+
+    :raises TrainingError: if it is damaged
+    """
+    try:
+        index = json.loads((folder / _INDEX).read_text())
+        with np.load(folder / _UNITS) as content:
+            arrays = {name: content[name] for name in content.files}
+        units = {
+            kind: UnitTimes(*(arrays[f'{kind}_{field}'] for field in UnitTimes._fields))
+            for kind in SHAPES
+        }
+        truth = WindowTruth(arrays['instants_ns'], arrays['ends'], arrays['rows'])
+        grids: dict[tuple[str, str], Grid] = {}
+        for path in sorted(folder.glob('*.npy')):
+            kind, _, level = path.stem.partition('_')
+            grid = np.load(path, mmap_mode='r')
+            count, step = len(units[RADAR if kind == SCAN else kind].stamps_ns), SCAN_STEP
+            shape = SHAPES.get(kind, RADAR_GRID)
+            if grid.shape != (-(-count // step) if kind == SCAN else count, *shape):
+                raise ValueError(f'{path.name} has the shape {grid.shape}')
+            grids[kind, level] = grid
+        width, height = map(int, index['size'])
+        name, key = str(index['name']), str(index['key'])
+        seed = str(index.get('seed', name))
+        return CachedFlight(name, (width, height), grids, units, truth, key, seed)
+    except (OSError, ValueError, KeyError, TypeError, EOFError, BadZipFile) as err:
+        raise TrainingError(
+            f'{folder} cannot be used ({str(err)[:200]}); remove it and go on with --resume'
+        ) from err
+
+
+def recorded_truth(recording: Recording) -> GroundTruth:
+    """Return the ground truth of a recording.
+
+    :raises TrainingError: if there is none
+    """
+    truth = recording.truth()
+    if truth is None or not truth.scenes:
+        raise _no_truth(recording.bag.path, 'none that can be used' if truth else 'none')
+    return truth
+
+
+def _is_near(unit: Unit, truth: GroundTruth) -> bool:
+    """Whether a unit may belong to a window whose truth is known."""
+    first_ns, last_ns = truth.stamps_ns[0], truth.stamps_ns[-1]
+    return first_ns - _BEFORE_NS <= unit.stamp_ns <= last_ns
+
+
+def require_truth(flights: Sequence[Path]) -> None:
+    """Make sure that flights have a ground truth, before anything is made of them.
+
+    :raises TrainingError: if one has none
+    :raises ReplayError: if one cannot be read
+    """
+    for flight in flights:
+        with Recording(flight) as recording:
+            if not any(t.msgtype == GROUND_TRUTH and t.count for t in recording.bag.topics):
+                raise _no_truth(flight, 'none')
+
+
+def _no_truth(flight: Path, what: str) -> TrainingError:
+    return TrainingError(
+        f'{flight}: ground truth is needed, and this recording has {what}; use flights made by '
+        '`mmedge simulate`, or name a detector that stands in for it with --pseudo-labels'
+    )
+
+
+def _write_level(
+    folder: Path,
+    kind: str,
+    level: str,
+    units: Sequence[Unit],
+    encode: RecordingEncoder,
+    usable: NDArray[np.bool_],
+) -> None:
+    """Write one row per unit; units that cannot be encoded are marked and left zero.
+
+    Written as a stream: a memory map would end the process where the disk is full.
+    """
+    shape = SHAPES[kind]
+    empty = np.zeros(shape, np.float16), np.zeros(RADAR_GRID, np.float16)
+    with ExitStack() as files:
+        file = files.enter_context((folder / f'{kind}_{level}.npy').open('wb'))
+        _write_header(file, len(units), shape)
+        own = None
+        if kind == RADAR:
+            own = files.enter_context((folder / f'{SCAN}_{level}.npy').open('wb'))
+            _write_header(own, -(-len(units) // SCAN_STEP), RADAR_GRID)
+        for place, unit in enumerate(units):
+            try:
+                grids = encode(unit)
+            except (SensingError, EncodingError):
+                usable[place] = False
+                grids = empty
+            _write_row(file, grids[0], shape)
+            if own is not None and place % SCAN_STEP == 0:
+                _write_row(own, grids[1], RADAR_GRID)
+
+
+def _write_header(file: BinaryIO, rows: int, shape: tuple[int, ...]) -> None:
+    header = {'descr': '<f2', 'fortran_order': False, 'shape': (rows, *shape)}
+    np.lib.format.write_array_header_1_0(file, header)
+
+
+def _write_row(file: BinaryIO, grid: Grid, shape: tuple[int, ...]) -> None:
+    if grid.shape != shape:
+        raise TrainingError(
+            f'an encoder gives a grid of the shape {grid.shape}, not {shape}; encoders and '
+            'training must be of one version'
+        )
+    file.write(np.ascontiguousarray(grid, '<f2').tobytes())
+
+
+def _window_ends(units: Mapping[str, Sequence[Unit]], stride_ns: int) -> list[int]:
+    """Return the window ends on the global grid while units arrive."""
+    times = [unit.available_ns for unit in chain(*units.values())]
+    if not times:
+        return []
+    first, last = -(-min(times) // stride_ns), -(-max(times) // stride_ns)
+    if last - first > 3600 * NS_PER_S // stride_ns:
+        raise TrainingError('a recording is longer than an hour, or has one wrong time; cut it')
+    return [k * stride_ns for k in range(first, last + 1)]
+
+
+def _times(units: Sequence[Unit], usable: NDArray[np.bool_]) -> UnitTimes:
+    return UnitTimes(
+        np.array([u.stamp_ns for u in units], np.int64),
+        np.array([u.available_ns for u in units], np.int64),
+        usable,
+    )
+
+
+def _picture_size(units: Sequence[Unit], flight: Path) -> tuple[int, int]:
+    for unit in units:
+        try:
+            height, width = decode_image(unit.payload).shape[:2]
+        except SensingError:
+            continue
+        return width, height
+    raise TrainingError(f'{flight}: it has no picture that can be read; leave it out')

@@ -1,0 +1,120 @@
+"""The pictures of flights beside what is really in them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from mmedge_lab.training import TrainingError
+from mmedge_ros.records.ground_truth import TrueFrame
+from mmedge_ros.replay import BagError
+from mmedge_ros.replay.bag import Bag
+from mmedge_ros.replay.bag_topics import choose_topics
+from mmedge_ros.replay.recorded_truth import read_truth
+from mmedge_ros.replay.wire_formats import header_stamp_ns
+from mmedge_ros.sensing import SensingError
+from mmedge_ros.sensing.camera.image import Picture, decode_image
+
+_FLIGHT_FILES = ('metadata.yaml', '*.mcap', '*.db3')
+
+
+class LabelledPicture(NamedTuple):
+    """A recorded picture: whose it is, its message, and all that is true at its stamp.
+
+    ``number`` counts the pictures of the flight, also those that have no truth.
+    """
+
+    flight: str
+    message: Any
+    truth: TrueFrame
+    number: int
+
+    @property
+    def image(self) -> Picture:
+        """The picture as (H, W, 3) uint8, BGR.
+
+        :raises SensingError: if it is damaged
+        """
+        return decode_image(self.message)
+
+
+def flights_in(folder: Path) -> tuple[Path, ...]:
+    """Return the flights of a set, by name; a folder that is itself a flight is its only one.
+
+    :raises TrainingError: if there is none
+    """
+    try:
+        if _is_flight(folder):
+            return (folder,)
+        below = sorted(folder.iterdir()) if folder.is_dir() else []
+        # Hidden folders are flights that are just being written, or were cut short.
+        flights = tuple(p for p in below if not p.name.startswith('.') and _is_flight(p))
+    except OSError as err:
+        raise TrainingError(f'{folder} cannot be read: {err.strerror or err}') from err
+    if not flights:
+        raise TrainingError(
+            f'{folder} holds no flights; name a folder with one folder per flight, as '
+            '`mmedge simulate` writes them'
+        )
+    return flights
+
+
+def count_pictures(flights: Sequence[Path]) -> int:
+    """Return how many pictures flights hold, by their indices.
+
+    :raises BagError: if one cannot be read or has no camera
+    """
+    total = 0
+    for flight in flights:
+        with Bag(flight) as bag:
+            name = _camera(bag)
+            total += sum(topic.count for topic in bag.topics if topic.name == name)
+    return total
+
+
+def labelled_pictures(
+    flight: Path, step: int = 1, first: int = 0, run: int = 1
+) -> Iterator[LabelledPicture]:
+    """Yield every ``step``-th picture of a flight from ``first`` on that has a truth.
+
+    Pictures whose stamp no true scene belongs to are passed over.
+
+    :param run: so many consecutive ones from each on
+    :raises TrainingError: if the flight has no ground truth
+    :raises BagError: if it cannot be read or has no camera
+    """
+    with Bag(flight) as bag:
+        camera, truth = _camera(bag), read_truth(bag)
+        if truth is None or not truth.scenes:
+            why = 'none that can be used' if truth else 'none'
+            raise TrainingError(
+                f'{flight}: ground truth is needed, and this recording has {why}; use flights '
+                'made by `mmedge simulate`'
+            )
+        for message in bag.messages([camera]):
+            if message.index < first or (message.index - first) % step >= run:
+                continue
+            scene = truth.frame_at(header_stamp_ns(message.raw))
+            if scene is not None:
+                yield LabelledPicture(flight.name, bag.deserialize(message), scene, message.index)
+
+
+def readable(pictures: Iterator[LabelledPicture]) -> Iterator[tuple[Picture, TrueFrame]]:
+    """Decode pictures; damaged ones are left out."""
+    for picture in pictures:
+        try:
+            yield picture.image, picture.truth
+        except SensingError:
+            continue
+
+
+def _is_flight(folder: Path) -> bool:
+    return folder.is_dir() and any(True for name in _FLIGHT_FILES for _ in folder.glob(name))
+
+
+def _camera(bag: Bag) -> str:
+    camera = choose_topics(bag.topics).camera
+    if camera is None:
+        raise BagError(f'{bag.path} has no camera; a detector needs pictures')
+    return camera

@@ -1,0 +1,301 @@
+"""Everything a fusion is learned from that does not depend on how it is learned.
+
+Encoders of all levels, what they make of every flight, and the joint embedding, in a folder that
+trainings with other seeds or settings can share.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import yaml
+
+from mmedge_lab.training import Report, TrainingError, part_of
+from mmedge_lab.training.bundle_files import (
+    encoder_entries,
+    identity_text,
+    write_manifest,
+)
+from mmedge_lab.training.checkpoint import read_index, whole_folder
+from mmedge_lab.training.detector_training import TrainedDetector
+from mmedge_lab.training.feature_cache import CachedFlight, flights_digest, read_flight
+from mmedge_lab.training.flight_encoders import CacheTask, run_tasks
+from mmedge_lab.training.fusion_settings import CAMERA_LEVELS, LEVELS, FusionSettings
+from mmedge_lab.training.grid_projection import LevelNetwork, fit_projections
+from mmedge_lab.training.network_export import export_camera_level, write_graph
+from mmedge_lab.training.picture_set import describe_flight
+from mmedge_lab.training.radar_targets import radar_samples
+from mmedge_lab.training.teacher import Teacher
+from mmedge_ros.data_types import CAMERA, RADAR
+from mmedge_ros.encoding.bundle.manifest import MANIFEST
+from mmedge_ros.encoding.feature_grid import CAMERA_GRID, RADAR_GRID
+from mmedge_ros.replay.recording import Recording
+from mmedge_ros.sensing import SensingError
+from mmedge_ros.sensing.camera.image import Picture, decode_image
+from mmedge_ros.untrusted_files import load_shallow_yaml
+
+# Shares of the progress shown.
+_PARTS, _CACHED = 0.4, 0.9
+CACHE, TRAIN = 'cache', 'train'
+_FACTS = 'facts.json'
+_DIGITS = 4
+_REFERENCE = 'large'
+_CHECKED = 8  # pictures, and scans
+_LAYOUT = 1  # raise it when the encoders' making changes
+_IDENTITY = 'identity'
+_EXPORT_FACTS = ('pictures', 'box_px', 'score', 'feature')
+
+
+@dataclass(frozen=True)
+class FeaturesRequest:
+    """Detectors by width, flights by set (the one to learn from under ''), and the folder.
+
+    ``teacher`` stands in for the flights' own truth.
+    """
+
+    detectors: Mapping[str, TrainedDetector]
+    sets: Mapping[str, Sequence[Path]]
+    folder: Path
+    settings: FusionSettings
+    teacher: Teacher | None = None
+    processes: int = 2
+
+    @property
+    def truth_key(self) -> str:
+        """The key of the teacher's labels; '' without one."""
+        return self.teacher.key if self.teacher else ''
+
+
+class Parts(NamedTuple):
+    """A bundle of encoders; ``digest`` identifies it, ``content`` is its manifest."""
+
+    folder: Path
+    digest: str
+    content: dict[str, Any]
+
+
+class Features(NamedTuple):
+    """Encoders, cached flights by set, the embedding's networks by modality and its facts.
+
+    ``digest`` is that of the data to learn from; ``described`` are the flights of the set ''.
+    """
+
+    parts: Parts
+    sets: dict[str, tuple[CachedFlight, ...]]
+    embeddings: dict[str, Path]
+    embedding_facts: dict[str, Any]
+    digest: str
+    described: tuple[dict[str, Any], ...]
+
+
+def prepare_features(request: FeaturesRequest, report: Report) -> Features:
+    """Make what is not there yet.
+
+    :raises TrainingError: if a flight cannot be used, or the folder holds other features
+    :raises ReplayError: if a flight cannot be read
+    :raises OSError: if the disk is full; what is whole is kept
+    """
+    request.folder.mkdir(parents=True, exist_ok=True)
+    parts = prepare_parts(request, part_of(report, 0.0, _PARTS))
+    tasks = {
+        name: [
+            CacheTask(
+                flight,
+                request.folder / CACHE / (name or TRAIN) / flight.name,
+                parts.folder,
+                parts.digest,
+                request.settings.stride_ns,
+                () if name else _levels_of(place),
+                request.teacher,
+                request.truth_key,
+            )
+            for place, flight in enumerate(of_set)
+        ]
+        for name, of_set in request.sets.items()
+    }
+    run_tasks(
+        [task for of_set in tasks.values() for task in of_set],
+        request.processes,
+        lambda share: report(_PARTS + (_CACHED - _PARTS) * share, 'encoding flights'),
+    )
+    sets = {name: tuple(read_flight(t.folder) for t in of_set) for name, of_set in tasks.items()}
+    digest = flights_digest(sets[''])
+    embeddings, facts = _embedding(
+        request,
+        sets,
+        digest,
+        part_of(report, _CACHED, 1.0),
+    )
+    described = tuple(describe_flight(flight) for flight in request.sets[''])
+    return Features(parts, sets, embeddings, facts, digest, described)
+
+
+def _levels_of(place: int) -> tuple[str, ...]:
+    """Return the levels a flight is encoded with, by its place in the set to learn from.
+
+    With all of them it would take half as much time and room again: every flight has the best
+    one and another.
+    """
+    *others, best = LEVELS
+    return others[place % len(others)], best
+
+
+def _embedding(
+    request: FeaturesRequest,
+    sets: Mapping[str, tuple[CachedFlight, ...]],
+    digest: str,
+    report: Report,
+) -> tuple[dict[str, Path], dict[str, Any]]:
+    import torch
+
+    from mmedge_lab.training.embedding_training import judge_embedding, train_embedding
+
+    folder = request.folder / 'embedding'
+    paths = {kind: folder / f'embedding_{kind}.onnx' for kind in (CAMERA, RADAR)}
+    identity = [digest, request.settings.embedding_steps]
+    known = read_index(folder / _FACTS)
+    if known.get('identity') == identity:
+        return paths, known['facts']
+    joint = train_embedding(sets[''], request.settings.embedding_steps, report)
+    with whole_folder(folder) as part:
+        for kind, network, shape in (
+            (CAMERA, joint.camera, CAMERA_GRID),
+            (RADAR, joint.radar, RADAR_GRID),
+        ):
+            grid = torch.zeros(1, *shape)
+            write_graph(network, {'grid': grid}, ['embedding'], part / paths[kind].name)
+        figures = {
+            name or TRAIN: judge_embedding(joint, flights)._asdict()
+            for name, flights in sets.items()
+        }
+        facts = {
+            name: {k: round(v, _DIGITS) for k, v in entry.items() if math.isfinite(v)}
+            for name, entry in figures.items()
+        }
+        (part / _FACTS).write_text(json.dumps({'identity': identity, 'facts': facts}))
+    return paths, facts
+
+
+def prepare_parts(request: FeaturesRequest, report: Report) -> Parts:
+    """Make the encoders, unless the folder holds them already.
+
+    :raises TrainingError: if the folder holds those of another training, or they cannot be made
+    :raises ReplayError: if a flight cannot be read
+    :raises OSError: if they cannot be written
+    """
+    settings, folder = request.settings, request.folder / 'parts'
+    identity = {
+        'layout': _LAYOUT,
+        'detectors': {name: d.digest for name, d in request.detectors.items()},
+        'levels': {name: [w, *size] for name, (w, size) in CAMERA_LEVELS.items()},
+        'flights': [describe_flight(flight) for flight in request.sets['']],
+        'truth': request.truth_key,
+        'projection_pictures': settings.projection_pictures,
+        'radar': [settings.radar_epochs, settings.radar_step, settings.precision],
+    }
+    digest = hashlib.sha256(identity_text(identity).encode()).hexdigest()
+    existing = _existing(folder)
+    if existing is not None:
+        if existing.get(_IDENTITY) != digest:
+            raise TrainingError(
+                f'{folder} holds encoders made from other detectors or flights; name another '
+                'folder, or remove it to begin anew'
+            )
+        return Parts(folder, digest, existing)
+    with whole_folder(folder) as part:
+        camera, camera_facts = _camera(request, part, part_of(report, 0.0, 0.5))
+        radar, radar_facts = _radar(request, part, part_of(report, 0.5, 1.0))
+        content = {
+            _IDENTITY: digest,
+            **encoder_entries(camera, radar),
+            'encoders': {'camera': camera_facts, 'radar': radar_facts},
+        }
+        write_manifest(part, 'encoders', content)
+    return Parts(folder, digest, _existing(folder) or content)
+
+
+def _camera(
+    request: FeaturesRequest, folder: Path, report: Report
+) -> tuple[dict[str, list[Path]], dict[str, Any]]:
+    levels = {
+        name: LevelNetwork(request.detectors[width].network, size)
+        for name, (width, size) in CAMERA_LEVELS.items()
+    }
+    count = request.settings.projection_pictures
+    kept: list[Picture] = []
+
+    def shown() -> Iterator[Picture]:
+        for number, picture in enumerate(_pictures(request, count)):
+            if number % max(1, count // _CHECKED) == 0:
+                kept.append(picture)
+            report(0.8 * min(number / count, 1.0), 'fitting learned channels')
+            yield picture
+
+    fits = fit_projections(levels, _REFERENCE, shown())
+    paths, facts = {}, {}
+    for place, (name, level) in enumerate(levels.items()):
+        report(0.8 + 0.06 * place, f'exporting {name}')
+        paths[name], check = export_camera_level(
+            level.network, fits[name].projection, level.size, folder, name, kept
+        )
+        facts[name] = {
+            'learned_r2': round(fits[name].r2, 4),
+            'export': {key: float(getattr(check, key)) for key in _EXPORT_FACTS},
+        }
+    return paths, facts
+
+
+def _radar(
+    request: FeaturesRequest, folder: Path, report: Report
+) -> tuple[dict[str, list[Path]], dict[str, Any]]:
+    from mmedge_lab.training.radar_training import export_radar_level, radar_set, train_radar
+
+    samples = list(
+        radar_samples(
+            request.sets[''],
+            request.settings.radar_step,
+            request.teacher,
+            lambda share: report(0.2 * share, 'reading radar scans'),
+        )
+    )
+    trained = train_radar(
+        radar_set(samples),
+        request.settings,
+        part_of(report, 0.2, 0.96),
+    )
+    scans = [s.returns for s in samples[:: max(1, len(samples) // _CHECKED)]]
+    paths, facts = {}, {}
+    for name, (network, accuracy) in trained.items():
+        paths[name], difference = export_radar_level(network, folder, name, scans)
+        figures = {key: round(value, 4) for key, value in accuracy._asdict().items()}
+        facts[name] = {**figures, 'largest_export_difference': round(difference, 5)}
+    return paths, facts
+
+
+def _pictures(request: FeaturesRequest, count: int) -> Iterator[Picture]:
+    """Yield about so many pictures, as many of each flight; damaged ones are left out."""
+    of_each = max(1, round(count / len(request.sets[''])))
+    teacher = request.teacher or Teacher(Path())
+    for flight in request.sets['']:
+        with Recording(flight) as recording:
+            units = list(teacher.pictures(recording))
+            step = max(1, len(units) // of_each)
+            for unit in units[step // 2 :: step][:of_each]:
+                try:
+                    yield decode_image(unit.payload)
+                except SensingError:
+                    continue
+
+
+def _existing(folder: Path) -> dict[str, Any] | None:
+    try:
+        content = load_shallow_yaml((folder / MANIFEST).read_bytes())
+    except (OSError, yaml.YAMLError, ValueError):
+        return None
+    return content if isinstance(content, dict) else None

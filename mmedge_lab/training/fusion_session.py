@@ -1,0 +1,221 @@
+"""From trained detectors and a set of flights to a bundle of the whole pipeline.
+
+Steps that can be cut short and taken up: encoders of all levels and what they make of the
+flights (the *features*, see fusion_features), the fusion network, the export.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from mmedge_lab.judging.bundle_evaluation import flights_of
+from mmedge_lab.policies.trained_rivals import encoders_digest
+from mmedge_lab.training import Report, TrainingError, part_of
+from mmedge_lab.training.bundle_files import (
+    LICENCE,
+    data_facts,
+    domain_of,
+    file_entry,
+    finish_bundle,
+    require_free,
+    software_facts,
+    write_manifest,
+)
+from mmedge_lab.training.checkpoint import disk_error, new_folder, work_beside, work_folder
+from mmedge_lab.training.detector_training import TrainedDetector, checkpoint_of, load_detector
+from mmedge_lab.training.epoch_training import prepare_torch
+from mmedge_lab.training.feature_cache import require_truth
+from mmedge_lab.training.fitted_parts import ENCODERS
+from mmedge_lab.training.flight_pictures import flights_in
+from mmedge_lab.training.fusion_features import Features, FeaturesRequest, prepare_features
+from mmedge_lab.training.fusion_settings import NARROW, WIDE, FusionSettings
+from mmedge_lab.training.teacher import Teacher
+from mmedge_lab.training.window_judging import JUDGED_CONFIGURATIONS, judge
+from mmedge_lab.training.window_set import Configuration, WindowSet
+from mmedge_ros.encoding.bundle.model_bundle import FUSION_FORMAT, FUSION_PARTS, load_bundle
+
+CHECKPOINT = 'fusion.pt'
+VALIDATION = 'validation'
+# Shares of the progress shown.
+_PREPARED, _TRAINED = 0.45, 0.95
+_ROOM = '15 GB'
+_JUDGED = 500
+
+
+@dataclass(frozen=True)
+class FusionRequest:
+    """The request for a training: flights and detectors by folder, and where the bundle goes.
+
+    ``most`` of the flights are learned from, spread over the set; 0 for all. ``judged`` names the
+    sets the result is judged on; the one named validation also chooses the best epoch and the
+    threshold. ``features`` is a folder that keeps what encoders make of flights (about 130 MB per
+    flight of 8 s) for other trainings; without it that lies in the work folder beside the bundle,
+    which is removed at the end unless ``keep_work``. ``teacher`` is a detector that stands in for
+    the ground truth.
+    """
+
+    flights: Path
+    narrow: Path
+    wide: Path
+    out: Path
+    judged: Mapping[str, Path] = field(default_factory=dict)
+    settings: FusionSettings = field(default_factory=FusionSettings)
+    features: Path | None = None
+    teacher: Teacher | None = None
+    processes: int = 2
+    resume: bool = False
+    keep_work: bool = False
+    most: int = 0
+
+    @property
+    def work(self) -> Path:
+        """The work folder."""
+        return work_beside(self.out)
+
+
+def train_fusion(request: FusionRequest, report: Report) -> dict[str, Any]:
+    """Train, export, check, judge, and put the bundle in its place.
+
+    :return: the figures by set
+    :raises TrainingError: when it cannot be done; after a full disk the checkpoints are kept
+    :raises ReplayError: if a flight cannot be read
+    :raises EncodingError: if a library is missing
+    """
+    try:
+        require_free(request.out)
+        sets = {'': flights_of(flights_in(request.flights), request.most)}
+        sets |= {name: flights_in(folder) for name, folder in request.judged.items()}
+        for place in (request.narrow, request.wide):
+            checkpoint_of(place)
+        if request.teacher is None:
+            require_truth([flight for of_set in sets.values() for flight in of_set])
+        with ExitStack() as folders:
+            work = folders.enter_context(work_folder(request.work, CHECKPOINT, request.resume))
+            folder = request.features or work / 'features'
+            if request.features is not None:
+                folders.enter_context(work_folder(folder, CHECKPOINT, resume=True))
+            prepare_torch(work, request.settings.threads)
+            detectors = {
+                NARROW: load_detector(request.narrow, NARROW),
+                WIDE: load_detector(request.wide, WIDE),
+            }
+            features = prepare_features(
+                FeaturesRequest(
+                    detectors, sets, folder, request.settings, request.teacher, request.processes
+                ),
+                part_of(report, 0.0, _PREPARED),
+            )
+            metrics = _train(request, features, detectors, report)
+        if not request.keep_work:
+            shutil.rmtree(request.work, ignore_errors=True)
+        return metrics
+    except OSError as err:
+        raise disk_error(request.work, CHECKPOINT, err, _ROOM) from err
+
+
+def _train(
+    request: FusionRequest,
+    features: Features,
+    detectors: Mapping[str, TrainedDetector],
+    report: Report,
+) -> dict[str, Any]:
+    from mmedge_lab.training.fusion_training import FusionTraining
+    from mmedge_lab.training.networks.export import export_fusion
+
+    settings = request.settings
+    windows = {
+        name: WindowSet(flights, settings.window, settings.stride)
+        for name, flights in features.sets.items()
+    }
+    chosen_on = windows.get(VALIDATION)
+    judged = chosen_on.spread(settings.judged_windows, Configuration()) if chosen_on else ()
+    training = FusionTraining(
+        windows[''], settings, request.work / CHECKPOINT, features.digest, chosen_on, judged
+    )
+    training.run(part_of(report, _PREPARED, _TRAINED))
+    network = training.network
+    part = new_folder(request.work / 'bundle')
+    report(_TRAINED, 'judging')
+    metrics, threshold = _judged(network, windows, part_of(report, _TRAINED, 1.0))
+    content: dict[str, Any] = {
+        'domain': domain_of(features.described),
+        **_encoders(features, part),
+    }
+    # A network that sees windows as a whole cannot fly: its bundle has no fusion, only figures.
+    if not settings.whole_window:
+        check = export_fusion(network, part)
+        entries = {name: file_entry(part / f'{name}.onnx') for name in FUSION_PARTS}
+        content['fusion'] = {'format': FUSION_FORMAT, **entries, 'threshold': threshold}
+        content['export'] = {k: float(v) for k, v in check._asdict().items()}
+    teacher = request.teacher
+    content |= {
+        'metrics': metrics,
+        'training': {
+            'data': {
+                **data_facts(features.described),
+                'truth': f'pseudo-labels of {teacher.name}' if teacher else 'ground truth',
+            },
+            'detectors': {
+                name: {'sha256': d.digest, 'epochs': d.epoch, 'settings': d.settings}
+                for name, d in detectors.items()
+            },
+            'settings': settings.plain(),
+            'course': training.facts(),
+            ENCODERS: encoders_digest(features.parts.folder),
+            'software': software_facts(training.device),
+        },
+        'licence': LICENCE,
+    }
+    write_manifest(part, request.out.name, content)
+    if load_bundle(part).has_fusion == settings.whole_window:
+        raise TrainingError(f'the bundle in {part} lacks what it should have; train it anew')
+    finish_bundle(part, request.out)
+    return metrics
+
+
+def _encoders(features: Features, part: Path) -> dict[str, Any]:
+    """Copy the encoders into a bundle; returns their entries in its manifest."""
+    files = sorted(features.parts.folder.glob('*.onnx'))
+    for path in (*files, *features.embeddings.values()):
+        shutil.copyfile(path, part / path.name)
+    kept = ('camera', 'radar', 'grid', 'labels', 'encoders')
+    entries: dict[str, Any] = {
+        kind: file_entry(part / path.name) for kind, path in features.embeddings.items()
+    }
+    return {
+        **{name: features.parts.content[name] for name in kept},
+        'embedding': {**entries, 'auc': features.embedding_facts},
+    }
+
+
+def _judged(
+    network: Any, windows: Mapping[str, WindowSet], report: Report
+) -> tuple[dict[str, Any], float]:
+    """Return the figures by set, and the threshold that is best on the first of them."""
+    from mmedge_lab.training.fusion_training import run_network
+
+    # Where nothing else is there, the flights that were learned from have to do.
+    sets = {name: of for name, of in windows.items() if name} or {'train': windows['']}
+    order = sorted(sets, key=lambda name: name != VALIDATION)
+    metrics: dict[str, Any] = {}
+    threshold = 0.0
+    for place, name in enumerate(order):
+        figures: dict[str, Any] = {}
+        for what, configuration in JUDGED_CONFIGURATIONS.items():
+            report((place + 0.5 * len(figures)) / len(order), f'judging on {name}')
+            chosen = sets[name].spread(_JUDGED, configuration)
+            fused, alone = judge(sets[name], chosen, lambda batch: run_network(network, batch))
+            threshold = threshold or fused.best().threshold
+            figures[what] = {
+                'fused': fused.at(threshold).plain(),
+                'newest_picture': alone.at(threshold).plain(),
+                'newest_picture_at_its_best': alone.best().plain(),
+            }
+        judged = len(sets[name].spread(_JUDGED, Configuration()))
+        metrics[name] = {'windows': judged, **figures}
+    return metrics, threshold

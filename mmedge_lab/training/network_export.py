@@ -1,0 +1,267 @@
+"""Writes trained networks as ONNX files of half the size, and checks them against the network."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mmedge_lab.training import TrainingError
+from mmedge_lab.training.grid_projection import GridProjection
+from mmedge_ros.encoding.detection_heads import UltralyticsHead
+from mmedge_ros.encoding.feature_grid import CANVAS, SEMANTIC_CHANNELS
+from mmedge_ros.encoding.letterbox import Canvas, Letterbox
+from mmedge_ros.encoding.onnx_session import open_session
+from mmedge_ros.encoding.tapped_network import TappedNetwork
+from mmedge_ros.encoding.ultralytics_export import write_onnx
+from mmedge_ros.sensing.camera.image import Picture
+
+_OPSET = 17
+# Boxes of cells that see nothing mean nothing: compared are those of this score or more.
+_COMPARED_SCORE = 0.1
+_LARGEST_BOX_DIFFERENCE = 1.0
+_LARGEST_SCORE_DIFFERENCE = 0.02
+_LARGEST_FEATURE_DIFFERENCE = 0.1
+# Smaller tensors are shapes, strides and biases: nothing would be saved.
+SMALLEST_STORED_HALF = 64
+
+
+class ExportCheck(NamedTuple):
+    """Greatest differences between torch and ONNX Runtime over some pictures.
+
+    ``cells`` counts those where one of them sees something, whose boxes are compared;
+    ``feature`` is that of the learned channels of a grid, which have a variance of about one.
+    """
+
+    pictures: int
+    cells: int
+    box_px: float
+    score: float
+    feature: float = 0.0
+
+
+def export_detector(
+    network: Any, target: Path, size: tuple[int, int], pictures: Sequence[Picture]
+) -> ExportCheck:
+    """Write detections, features and embedding as one graph, and check it on pictures.
+
+    :param network: trained, in evaluation mode; it stays as it is
+    :raises TrainingError: if the file does not put out what the network does
+    :raises OSError: if the file cannot be written
+    """
+    write_onnx(copy.deepcopy(network).float().cpu().eval(), target, size)
+    store_as_float16(target)
+    return check_export(lambda blob: _run_torch(network, blob), target, size, pictures)
+
+
+def check_export(
+    answer: Callable[[NDArray[np.floating]], NDArray[np.float32]],
+    target: Path,
+    size: tuple[int, int],
+    pictures: Sequence[Picture],
+) -> ExportCheck:
+    """Compare an ONNX file with the network it was made from.
+
+    :param answer: the network: (1, 3, H, W) to (1, 4 + classes, cells), boxes in px first
+    :raises TrainingError: if they differ by more than rounding explains
+    """
+    session = open_session(target)
+    letterbox = Letterbox(size, UltralyticsHead.style, np.float32)
+    differences = _Differences()
+    for picture in pictures:
+        letterbox.fill(picture)
+        exported = session.run(['detections'], {'images': letterbox.blob})[0][0]
+        differences.add(answer(letterbox.blob)[0], exported)
+    return differences.checked()
+
+
+def export_camera_level(
+    network: Any,
+    projection: GridProjection | None,
+    size: tuple[int, int],
+    folder: Path,
+    level: str,
+    pictures: Sequence[Picture],
+) -> tuple[list[Path], ExportCheck]:
+    """Write the stages ``<level>_1.onnx`` and so on, in the order in which they run.
+
+    :param network: trained; it stays as it is
+    :param projection: to the learned channels of the grid; None for zeros
+    :param size: width and height of the input
+    :param pictures: to check the files on
+    :raises TrainingError: if the network is of another design, or the files do not put out
+        what it does
+    :raises OSError: if a file cannot be written
+    """
+    import torch
+
+    from mmedge_lab.training.networks.camera_level import CameraLevel
+
+    whole = CameraLevel(
+        copy.deepcopy(network).float().cpu().eval().fuse(verbose=False), projection, size
+    )
+    facts = {
+        'task': 'detect',
+        'names': str(dict(network.names)),
+        'imgsz': str([size[1], size[0]]),
+        'end2end': 'False',
+        'head': type(network.model[-1]).__name__,
+        'license': 'AGPL-3.0 (https://ultralytics.com/license)',
+    }
+    tensors = {'images': torch.zeros(1, 3, size[1], size[0])}
+    paths = []
+    for number, stage in enumerate(whole.stages, start=1):
+        path = folder / f'{level}_{number}.onnx'
+        inputs = {name: tensors[name] for name in stage.reads}
+        made = write_graph(stage, inputs, stage.writes, path, facts)
+        tensors.update(zip(stage.writes, made, strict=True))
+        paths.append(path)
+    return paths, check_stages(whole, paths, size, pictures)
+
+
+def check_stages(
+    whole: Any, paths: Sequence[Path], size: tuple[int, int], pictures: Sequence[Picture]
+) -> ExportCheck:
+    """Compare the stages of a camera level with the network they were made from.
+
+    :param whole: a ``CameraLevel``
+    :raises TrainingError: if they differ by more than rounding explains
+    """
+    import torch
+
+    network = TappedNetwork(paths)
+    letterbox = Letterbox(size, UltralyticsHead.style, np.float32, Canvas.in_input(CANVAS, size))
+    differences = _Differences()
+    for picture in pictures:
+        letterbox.fill(picture)
+        with torch.no_grad():
+            grid, detections = whole(torch.from_numpy(np.asarray(letterbox.blob, np.float32)))
+        exported = network.run(letterbox.blob)
+        differences.add(detections.numpy()[0], exported['detections'][0])
+        differences.add_features(grid.numpy(), exported['grid'])
+    return differences.checked()
+
+
+class _Differences:
+    """The greatest differences so far; np.maximum keeps a NaN, which `checked` then refuses."""
+
+    def __init__(self) -> None:
+        self._pictures = self._cells = 0
+        self._box = self._score = self._feature = 0.0
+
+    def add(self, wanted: NDArray[np.float32], exported: NDArray[np.float32]) -> None:
+        """Compare detections (4 + classes, cells) of one picture."""
+        differences = np.abs(wanted - exported)
+        seen = np.maximum(wanted[4:], exported[4:]).max(axis=0) >= _COMPARED_SCORE
+        self._score = float(np.maximum(self._score, differences[4:].max()))
+        self._box = float(np.maximum(self._box, differences[:4, seen].max(initial=0.0)))
+        self._cells += int(np.count_nonzero(seen))
+        self._pictures += 1
+
+    def add_features(self, wanted: NDArray[np.float32], exported: NDArray[np.float32]) -> None:
+        """Compare the learned channels of grids (1, 64, 30, 40)."""
+        learned = np.abs(wanted - exported)[0, SEMANTIC_CHANNELS:]
+        self._feature = float(np.maximum(self._feature, learned.max()))
+
+    def checked(self) -> ExportCheck:
+        """Return the differences.
+
+        :raises TrainingError: if they are more than rounding explains
+        """
+        box, score, feature = self._box, self._score, self._feature
+        if not (
+            box <= _LARGEST_BOX_DIFFERENCE
+            and score <= _LARGEST_SCORE_DIFFERENCE
+            and feature <= _LARGEST_FEATURE_DIFFERENCE
+        ):
+            raise TrainingError(
+                f'the exported network differs from the trained one by up to {box:.2f} px, '
+                f'{score:.3f} of score and {feature:.3f} of a feature; it is not used. Export '
+                'again with the pinned versions of torch and onnx'
+            )
+        rounded = round(box, 4), round(score, 5), round(feature, 5)
+        return ExportCheck(self._pictures, self._cells, *rounded)
+
+
+def write_graph(
+    module: Any,
+    inputs: Mapping[str, Any],
+    outputs: Sequence[str],
+    path: Path,
+    facts: Mapping[str, str] | None = None,
+    *,
+    half: bool = True,
+) -> tuple[Any, ...]:
+    """Write one torch module as an ONNX file, and return what it puts out.
+
+    :param inputs: example tensors by the names the file gives them
+    :param facts: metadata of the file
+    :param half: store weights as float16
+    :raises OSError: if it cannot be written
+    """
+    import onnx
+    import torch
+
+    tensors = tuple(inputs.values())
+    with torch.no_grad():
+        torch.onnx.export(
+            module,
+            tensors,
+            str(path),
+            opset_version=_OPSET,
+            input_names=list(inputs),
+            output_names=list(outputs),
+            dynamo=False,
+        )
+        made = module(*tensors)
+    if half:
+        store_as_float16(path)
+    if facts:
+        graph = onnx.load(str(path))
+        for key, value in facts.items():
+            graph.metadata_props.add(key=key, value=value)
+        onnx.save(graph, str(path))
+    return made if isinstance(made, tuple) else (made,)
+
+
+def store_as_float16(path: Path) -> None:
+    """Store the weights of an ONNX file as float16, and cast them back when it is opened.
+
+    Arithmetic stays float32 and as fast: the runtime folds the casts into the weights.
+    """
+    import onnx
+    from onnx import TensorProto, helper, numpy_helper
+
+    model = onnx.load(str(path))
+    graph = model.graph
+    casts = []
+    for tensor in list(graph.initializer):
+        values = numpy_helper.to_array(tensor)
+        if values.dtype != np.float32 or values.size < SMALLEST_STORED_HALF:
+            continue
+        with np.errstate(over='ignore'):
+            half = values.astype(np.float16)
+        if not np.isfinite(half).all():
+            continue
+        stored = f'{tensor.name}.half'
+        graph.initializer.remove(tensor)
+        graph.initializer.append(numpy_helper.from_array(half, stored))
+        casts.append(helper.make_node('Cast', [stored], [tensor.name], to=TensorProto.FLOAT))
+    nodes = [*casts, *graph.node]
+    del graph.node[:]
+    graph.node.extend(nodes)
+    onnx.checker.check_model(model)
+    onnx.save(model, str(path))
+
+
+def _run_torch(network: Any, blob: NDArray[np.floating]) -> NDArray[np.float32]:
+    import torch
+
+    device = next(network.parameters()).device
+    with torch.no_grad():
+        output = network(torch.from_numpy(blob.astype(np.float32)).to(device))[0]
+    return np.asarray(output.cpu().numpy(), np.float32)

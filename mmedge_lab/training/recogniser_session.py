@@ -1,0 +1,291 @@
+"""A recogniser from random scenes to a copy of a bundle that holds it."""
+
+from __future__ import annotations
+
+import copy
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+import yaml
+from numpy.typing import NDArray
+
+from mmedge_lab.judging.measured_accuracy import without_entry
+from mmedge_lab.simulation.flight_folder import SIMULATOR_VERSION
+from mmedge_lab.simulation.world import LABELS
+from mmedge_lab.training import Report, TrainingError
+from mmedge_lab.training.bundle_files import bundle_copy, file_entry, require_free
+from mmedge_lab.training.checkpoint import disk_error, work_beside, work_folder
+from mmedge_lab.training.crop_set import (
+    CropSet,
+    fitted_on,
+    judged,
+    learned,
+    write_crops,
+)
+from mmedge_lab.training.exit_thresholds import fit_exits
+from mmedge_lab.training.network_export import write_graph
+from mmedge_lab.training.networks.recogniser_network import RecogniserNetwork
+from mmedge_lab.training.recogniser_labels import ATTRIBUTES, CLASSES, UNKNOWN, label_of
+from mmedge_lab.training.recogniser_training import (
+    CHECKPOINT,
+    FORM,
+    RecogniserSettings,
+    RecogniserTraining,
+    plain_inputs,
+)
+from mmedge_lab.training.semantic_centres import fit_semantic_centres
+from mmedge_ros.data_types import FloatArray
+from mmedge_ros.encoding.bundle.manifest import MANIFEST
+from mmedge_ros.encoding.classifier_description import ATTRIBUTES as ATTRIBUTE_OUTPUT
+from mmedge_ros.encoding.classifier_description import EXIT, FORMAT, LOGITS, SECTION
+from mmedge_ros.encoding.tapped_classifier import TappedClassifier
+from mmedge_ros.records.plain_values import plain_values
+from mmedge_ros.recurrence.semantic_memory import SemanticCentres
+from mmedge_ros.recurrence.stored_centres import centres_as_bytes
+
+MEMORY_FILE = 'recogniser.npz'
+_BATCH = 256
+# Objects that centres are the mean of, of each class at most.
+_CENTRE_OBJECTS = 800
+_ERROR = 0.01
+_CROPS_SHARE, _TRAINED_SHARE = 0.4, 0.95
+_LARGEST_DIFFERENCE = 0.05
+
+
+@dataclass(frozen=True)
+class RecogniserRequest:
+    """The request for a recogniser: the bundle that is copied, and where the copy goes.
+
+    ``crops`` is a folder that keeps the crops of the scenes.
+    """
+
+    bundle: Path
+    out: Path
+    crops: Path
+    settings: RecogniserSettings = field(default_factory=RecogniserSettings)
+    jobs: int = 1
+    resume: bool = False
+
+
+class Outputs(NamedTuple):
+    """What a network makes of crops: a vector (N, D_l) and logits (N, J + A) of each tap."""
+
+    vectors: list[FloatArray]
+    logits: list[FloatArray]
+
+    @property
+    def whole(self) -> NDArray[np.intp]:
+        """The class that the end of the network says."""
+        said: NDArray[np.intp] = self.logits[-1][:, : len(CLASSES)].argmax(axis=1)
+        return said
+
+
+def run_recogniser(request: RecogniserRequest, report: Report) -> dict[str, Any]:
+    """Train a recogniser, fit its semantic memory, and write the bundle.
+
+    :return: its figures on scenes that it did not learn from
+    :raises TrainingError: if it cannot be done
+    :raises EncodingError: if the bundle cannot be used
+    """
+    require_free(request.out)
+    settings = request.settings
+    crops = write_crops(
+        request.crops, settings.scenes, request.jobs, _part(report, 0.0, _CROPS_SHARE)
+    )
+    work = work_beside(request.out)
+    with work_folder(work, CHECKPOINT, request.resume) as folder:
+        try:
+            training = RecogniserTraining(learned(crops), settings, folder)
+            training.run(_part(report, _CROPS_SHARE, _TRAINED_SHARE))
+        except OSError as err:
+            raise disk_error(folder, CHECKPOINT, err) from err
+        figures = write_recogniser(training.network, crops, settings, request)
+    shutil.rmtree(work, ignore_errors=True)
+    report(1.0, 'written')
+    return figures
+
+
+def write_recogniser(
+    network: RecogniserNetwork,
+    crops: CropSet,
+    settings: RecogniserSettings,
+    request: RecogniserRequest,
+) -> dict[str, Any]:
+    """Fit the semantic memory of a trained network, and write the bundle with both."""
+    centres = fit_memory(network, crops)
+    figures = accuracy(network, judged(crops))
+    with bundle_copy(request.bundle, request.out) as part:
+        for old in part.glob('recogniser*'):
+            old.unlink()
+        stages = export_recogniser(network, part)
+        check_export(network, stages, judged(crops))
+        (part / MEMORY_FILE).write_bytes(centres_as_bytes(centres))
+        section = {
+            'format': FORMAT,
+            'classes': list(CLASSES),
+            'labels': list(LABELS),
+            'input': {
+                'size': list(FORM.size),
+                'mean': list(FORM.mean),
+                'deviation': list(FORM.deviation),
+                'rgb': FORM.rgb,
+                'margin': FORM.margin,
+                'square': FORM.square,
+            },
+            'stages': [file_entry(path) for path in stages],
+            'memory': file_entry(part / MEMORY_FILE),
+            'exits': list(fit_heads(network, crops)),
+            'attributes': {name: list(values) for name, values in ATTRIBUTES.items()},
+            'training': {
+                'scenes': settings.scenes,
+                'simulator': SIMULATOR_VERSION,
+                'crops': len(learned(crops).crops),
+                'settings': settings.plain(),
+            },
+            'accuracy': figures,
+        }
+        path = part / MANIFEST
+        # The rest of the text stays as it was written.
+        text = without_entry(path.read_text(encoding='utf-8'), SECTION)
+        entry = {SECTION: plain_values(section, 4)}
+        text += yaml.safe_dump(entry, sort_keys=False, width=96, default_flow_style=None)
+        path.write_text(text, encoding='utf-8')
+    return figures
+
+
+def outputs_of(network: RecogniserNetwork, crops: CropSet) -> Outputs:
+    """Return what a network makes of crops."""
+    vectors: list[list[FloatArray]] = []
+    with torch.no_grad():
+        for begin in range(0, len(crops.crops), _BATCH):
+            inputs = plain_inputs(crops.crops[begin : begin + _BATCH])
+            vectors.append([v.numpy().astype(float) for v in network.vectors(inputs)])
+        joined = [np.concatenate(tap) for tap in zip(*vectors, strict=True)]
+        logits = [
+            head(torch.from_numpy(vector).float()).numpy().astype(float)
+            for head, vector in zip(network.heads, joined, strict=True)
+        ]
+    return Outputs(joined, logits)
+
+
+def fit_memory(
+    network: RecogniserNetwork, crops: CropSet, error: float = _ERROR
+) -> SemanticCentres:
+    """Fit the semantic memory of a network: centres on what it learned from, thresholds on others.
+
+    :param error: by how much the accuracy of what is recalled may fall below the whole network's
+    """
+    known = _of_each_class(learned(crops))
+    others = fitted_on(crops)
+    centres, held = outputs_of(network, known), outputs_of(network, others)
+    return fit_semantic_centres(
+        centres.vectors[:-1],
+        known.facts[:, 0].tolist(),
+        held.vectors[:-1],
+        others.facts[:, 0].tolist(),
+        error,
+        whole=held.whole.tolist(),
+        # No car is brown and no dog is blue, green, red or yellow.
+        classes=len(CLASSES),
+    )
+
+
+def fit_heads(
+    network: RecogniserNetwork, crops: CropSet, error: float = _ERROR
+) -> tuple[float, ...]:
+    """Return the odds from which on each tap is left, on crops that were not learned from."""
+    others = fitted_on(crops)
+    held = outputs_of(network, others)
+    heads = [logits[:, : len(CLASSES)] for logits in held.logits[:-1]]
+    return fit_exits(heads, held.whole, others.facts[:, 0], error)
+
+
+def accuracy(network: RecogniserNetwork, crops: CropSet) -> dict[str, Any]:
+    """Return the accuracy at each tap, and of the attributes at the end."""
+    outputs = outputs_of(network, crops)
+    truth = crops.facts[:, 0].astype(int)
+    labels = np.array([label_of(name) for name in CLASSES])
+    exits = []
+    for logits in outputs.logits:
+        said = logits[:, : len(CLASSES)].argmax(axis=1)
+        exits.append(
+            {
+                'class': float(np.mean(said == truth)),
+                'label': float(np.mean(labels[said] == labels[truth])),
+            }
+        )
+    return {'crops': len(truth), 'exits': exits, 'attributes': _attributes(outputs, crops)}
+
+
+def _attributes(outputs: Outputs, crops: CropSet) -> dict[str, float]:
+    shares, begin = {}, len(CLASSES)
+    for number, (name, values) in enumerate(ATTRIBUTES.items(), start=1):
+        said = outputs.logits[-1][:, begin : begin + len(values)].argmax(axis=1)
+        begin += len(values)
+        truth = crops.facts[:, number]
+        known = truth != UNKNOWN
+        shares[name] = float(np.mean(said[known] == truth[known]))
+    return shares
+
+
+def export_recogniser(network: RecogniserNetwork, folder: Path) -> list[Path]:
+    """Write ``recogniser_1.onnx`` and so on, in the order in which they run.
+
+    :raises OSError: if a file cannot be written
+    """
+    whole = copy.deepcopy(network).float().eval()
+    features = plain_inputs(np.zeros((1, 72, 48, 3), np.uint8))
+    paths = []
+    for number, stage in enumerate(whole.stages(), start=1):
+        path = folder / f'recogniser_{number}.onnx'
+        outputs = [f'tap_{number}', EXIT.format(number), f'features_{number}']
+        if stage.is_last:
+            outputs = [LOGITS, ATTRIBUTE_OUTPUT]
+        made = write_graph(stage.eval(), {f'features_{number - 1}': features}, outputs, path)
+        features = made[-1]
+        paths.append(path)
+    return paths
+
+
+def check_export(network: RecogniserNetwork, stages: Sequence[Path], crops: CropSet) -> None:
+    """Compare the files with the network.
+
+    :raises TrainingError: if their logits differ by more than rounding explains
+    """
+    some = crops.rows(np.arange(0, len(crops.crops), max(len(crops.crops) // 50, 1)))
+    classifier = TappedClassifier(CLASSES, stages)
+    wanted = outputs_of(network, some).logits[-1]
+    for crop, logits in zip(some.crops, wanted, strict=True):
+        inputs = plain_inputs(crop[None]).numpy()
+        found = classifier.network.run(inputs)
+        made = np.concatenate((found[LOGITS][0], found[ATTRIBUTE_OUTPUT][0]))
+        scale = max(float(np.abs(logits).max()), 1.0)
+        if not np.abs(made - logits).max() <= _LARGEST_DIFFERENCE * scale:
+            raise TrainingError(
+                'the exported recogniser differs from the trained one by more than rounding '
+                'explains; export again with the pinned versions of torch and onnx'
+            )
+
+
+def _of_each_class(crops: CropSet) -> CropSet:
+    kinds = crops.facts[:, 0]
+    chosen = [np.flatnonzero(kinds == kind)[:_CENTRE_OBJECTS] for kind in range(len(CLASSES))]
+    return crops.rows(np.concatenate(chosen))
+
+
+def _part(report: Report, begin: float, end: float) -> Callable[[float, str], None]:
+    return lambda share, words: report(begin + share * (end - begin), words)
+
+
+def describe(figures: Mapping[str, Any]) -> str:
+    """Return what was measured, in a sentence."""
+    last, first = figures['exits'][-1], figures['exits'][0]
+    return (
+        f'on {figures["crops"]} crops of other scenes: label {last["label"]:.3f}, label and '
+        f'colour {last["class"]:.3f} (at the first tap {first["class"]:.3f})'
+    )

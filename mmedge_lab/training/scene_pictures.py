@@ -1,0 +1,170 @@
+"""Training pictures of many random scenes, without a recording.
+
+A flight shows the same few people before the same background from its begin to its end, and all
+of it is simulated. Here each scene is left after a few instants, and only the camera is simulated:
+a hundred times as many people, clothes, gaits, places and lights in the same time. At each
+instant two consecutive pictures are taken, of which the second follows a camera period later.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from mmedge_lab.simulation import SimulationError
+from mmedge_lab.simulation.build import CAMERA_PERIOD, build_world
+from mmedge_lab.simulation.camera import CameraSimulator, SeenObject, as_jpeg
+from mmedge_lab.simulation.flight_folder import SIMULATOR_VERSION
+from mmedge_lab.simulation.flight_set import PlannedFlight
+from mmedge_lab.simulation.standard_sets import SCENES, scene_set
+from mmedge_lab.training import OnShare, Report, TrainingError
+from mmedge_lab.training.checkpoint import read_index
+from mmedge_lab.training.picture_set import (
+    CLASSES,
+    PictureSet,
+    open_pictures,
+    picture_files,
+    write_index,
+)
+from mmedge_lab.worker_processes import WorkError, do_works
+from mmedge_ros.records.ground_truth import TrueFrame
+
+PAIRS = 6  # instants of a scene
+_PICTURES = 2 * PAIRS
+_LAYOUT = 1  # raise it when the same scenes give other files
+# A process has to start first: it draws so many scenes.
+_SCENES_EACH = 20
+_FOLDERS = ('images', 'labels', 'ignored')
+_BEGUN = 'scenes.json'
+_INSTANTS = 51  # random stream, see `scenario.Stream`
+
+
+def write_scene_pictures(
+    folder: Path,
+    scenes: int = SCENES,
+    jobs: int = 1,
+    report: Report = lambda _share, _words: None,
+) -> PictureSet:
+    """Write the pictures of the first ``scenes`` standard scenes, unless the folder has them.
+
+    What a run that was cut short has written is kept, and so are the scenes of a smaller set: the
+    larger one has the same digest, and a training can go on with it.
+
+    :param jobs: processes to use; 0 for one per processor
+    :raises TrainingError: if the folder holds something else or cannot be written
+    """
+    made_from = {'layout': _LAYOUT, 'simulator': SIMULATOR_VERSION, 'pairs': PAIRS}
+    digest = hashlib.sha256(json.dumps(made_from).encode()).hexdigest()
+    count = scenes * _PICTURES
+    known = open_pictures(folder)
+    if known is not None and (known.digest, len(known)) == (digest, count):
+        return known
+    try:
+        _begin(folder, made_from)
+        _write(folder, scene_set(scenes), jobs, report)
+        facts = [{'name': 'scenes', 'scenes': scenes, 'simulator': SIMULATOR_VERSION}]
+        written = PictureSet(folder, digest, count, facts, _counted(folder, count))
+        write_index(folder, digest, written)
+    except WorkError as err:
+        raise TrainingError(f'{err.name}: {err}') from err
+    except OSError as err:
+        raise TrainingError(
+            f'{err.filename or folder}: {err.strerror or err}; make room there and run the same '
+            'command again: it goes on where this one ended'
+        ) from err
+    return written
+
+
+def _begin(folder: Path, made_from: dict[str, int]) -> None:
+    """Make the folder, or make sure that it was made for such pictures."""
+    if not folder.is_dir() or not any(folder.iterdir()):
+        for name in _FOLDERS:
+            (folder / name).mkdir(parents=True, exist_ok=True)
+        (folder / _BEGUN).write_text(json.dumps(made_from))
+    elif read_index(folder / _BEGUN) != made_from:
+        raise TrainingError(
+            f'{folder} holds something else, or scenes of another version; name another folder, '
+            'or remove that one'
+        )
+
+
+def _write(folder: Path, planned: Sequence[PlannedFlight], jobs: int, report: Report) -> None:
+    groups = range(0, len(planned), _SCENES_EACH)
+    works = {
+        f'scenes from {first}': partial(
+            _write_scenes, folder, first, planned[first : first + _SCENES_EACH]
+        )
+        for first in groups
+    }
+    shares = dict.fromkeys(works, 0.0)
+
+    def on_share(name: str, share: float) -> None:
+        shares[name] = share
+        done = sum(shares.values()) / len(shares)
+        report(done, f'{round(done * len(planned))} of {len(planned)} scenes')
+
+    do_works(works, jobs, (SimulationError, OSError), on_share)
+
+
+def _write_scenes(
+    folder: Path, first: int, scenes: Sequence[PlannedFlight], on_share: OnShare
+) -> None:
+    for place, scene in enumerate(scenes):
+        _write_scene(folder, (first + place) * _PICTURES, scene)
+        on_share((place + 1) / len(scenes))
+
+
+def _write_scene(folder: Path, first: int, scene: PlannedFlight) -> None:
+    """Write the pictures of a scene, numbered from ``first`` on, unless they are there."""
+    last = folder / 'ignored' / f'{first + _PICTURES - 1:06d}.txt'
+    if last.is_file():
+        return
+    world = build_world(scene.scenario, scene.seed, scene.seconds)
+    camera = CameraSimulator(world)
+    for place, instant in enumerate(instants(scene)):
+        picture = camera.picture(instant)
+        files = picture_files(
+            first + place, as_jpeg(picture.image), picture.image.shape, truth_of(picture.objects)
+        )
+        for name, content in files.items():
+            # The last file says that the scene is whole, so it must be so itself.
+            part = folder / f'{name}.part'
+            part.write_bytes(content)
+            part.replace(folder / name)
+
+
+def instants(scene: PlannedFlight) -> list[float]:
+    """Return when the pictures of a scene are taken, s: pairs a camera period apart."""
+    random = np.random.default_rng((scene.seed, _INSTANTS))
+    drawn = (np.arange(PAIRS) + random.random(PAIRS)) / PAIRS
+    begins = drawn * (scene.seconds - CAMERA_PERIOD)
+    return [float(t) for begin in begins for t in (begin, begin + CAMERA_PERIOD)]
+
+
+def truth_of(objects: Sequence[SeenObject]) -> TrueFrame:
+    """Return what is in a picture; where in the world it is does not matter here."""
+    nowhere = np.full((len(objects), 3), np.nan)
+    return TrueFrame(
+        np.array([seen.id for seen in objects], np.int64),
+        np.array([seen.label for seen in objects], np.str_),
+        np.array([seen.box or (np.nan,) * 4 for seen in objects], np.float64).reshape(-1, 4),
+        np.array([seen.visibility for seen in objects], np.float64),
+        nowhere,
+        nowhere,
+        nowhere[:, 0],
+    )
+
+
+def _counted(folder: Path, pictures: int) -> dict[str, int]:
+    """Count the objects to be detected by class."""
+    counts = Counter[str]()
+    for number in range(pictures):
+        lines = (folder / 'labels' / f'{number:06d}.txt').read_text().splitlines()
+        counts.update(CLASSES[int(line.split()[0])] for line in lines)
+    return {label: counts[label] for label in CLASSES}

@@ -1,0 +1,196 @@
+"""How right boxes are at the instants of windows, to choose the best network and a threshold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mmedge_lab.training.window_batches import WindowBatch, joined
+from mmedge_lab.training.window_set import Configuration, Window, WindowSet
+from mmedge_lab.training.window_truth import TrueObjects
+from mmedge_ros.data_types import FloatArray
+from mmedge_ros.encoding.feature_grid import (
+    GRID_CLASSES,
+    MAP_SHAPE,
+    SEMANTIC_CHANNELS,
+    empty_semantics,
+)
+from mmedge_ros.fusion.map_decoding import DecodingParameters, decode_maps
+from mmedge_ros.records.ground_truth import PERSON, TrueFrame
+from mmedge_ros.report.truth_matching import counted_people, match_boxes
+
+TALL = 20.0
+_LOWEST = 0.05
+THRESHOLDS = tuple(np.arange(0.1, 0.75, 0.05).round(2).tolist())
+# What is judged: everything, and the least of it.
+JUDGED_CONFIGURATIONS = {
+    'full': Configuration(),
+    'least': Configuration(10.0, 'small', 5.0, 'small'),
+}
+_BATCH = 8
+_DIGITS = 4
+
+Maps = NDArray[np.float32]
+RunNetwork = Callable[[WindowBatch], Maps]
+
+
+class Figures(NamedTuple):
+    """How right boxes of people are from one threshold on.
+
+    ``mean_iou`` of people of 20 px and more, ``worth`` the sum of IoU of all people over their
+    number and that of the wrong boxes, ``range_error`` the median error of ranges as a share,
+    ``range_deviation`` the root of the mean square of ln(range / true range).
+    """
+
+    threshold: float
+    people: int
+    mean_iou: float
+    recall: float
+    precision: float
+    worth: float
+    range_error: float
+    range_deviation: float
+
+    def plain(self) -> dict[str, float]:
+        """Return the figures that are known."""
+        known = {k: v for k, v in self._asdict().items() if v == v}
+        return {k: round(v, _DIGITS) if isinstance(v, float) else v for k, v in known.items()}
+
+
+class Counts(NamedTuple):
+    """What figures are made of, from one threshold on.
+
+    People to detect, those of 20 px and more, the sums of IoU of both, people met, wrong boxes,
+    and the errors of ranges (N,) as shares of the true ones, signed.
+    """
+
+    people: int
+    tall: int
+    iou: float
+    iou_tall: float
+    hits: int
+    wrong: int
+    errors: FloatArray
+
+
+class _Detected(NamedTuple):
+    """People detected in maps at one instant: boxes (M, 4), scores (M,), distances (M,)."""
+
+    boxes: FloatArray
+    scores: FloatArray
+    distances: FloatArray
+
+
+class Judgement:
+    """Detections and truths, counted for any threshold."""
+
+    def __init__(self) -> None:
+        self._pairs: list[tuple[_Detected, TrueObjects]] = []
+
+    def add(self, maps: Maps, size: tuple[int, int], truth: TrueObjects) -> None:
+        """Enter maps (54, 30, 40) of pictures of a size, and what is true at their instant."""
+        parameters = DecodingParameters(_LOWEST, labels=(PERSON,))
+        detected = decode_maps(maps, size, parameters)
+        boxes = np.array([d.box for d in detected], np.float64).reshape(-1, 4)
+        scores, distances = (
+            np.array([getattr(d, field) for d in detected], np.float64)
+            for field in ('score', 'distance')
+        )
+        self._pairs.append((_Detected(boxes, scores, distances), truth))
+
+    def counts(self, threshold: float) -> Counts:
+        """Count up the boxes that score so much or more."""
+        counts = [_count(detected, truth, threshold) for detected, truth in self._pairs]
+        return Counts(
+            sum(c.people for c in counts),
+            sum(c.tall for c in counts),
+            sum(c.iou for c in counts),
+            sum(c.iou_tall for c in counts),
+            sum(c.hits for c in counts),
+            sum(c.wrong for c in counts),
+            np.concatenate([np.zeros(0), *(c.errors for c in counts)]),
+        )
+
+    def at(self, threshold: float) -> Figures:
+        """Return the figures of the boxes that score so much or more."""
+        counts = self.counts(threshold)
+        known = len(counts.errors) > 0
+        return Figures(
+            threshold,
+            counts.tall,
+            _ratio(counts.iou_tall, counts.tall),
+            _ratio(counts.hits, counts.people),
+            _ratio(counts.hits, counts.hits + counts.wrong),
+            _ratio(counts.iou, counts.people + counts.wrong),
+            float(np.median(np.abs(counts.errors))) if known else np.nan,
+            float(np.sqrt(np.square(np.log1p(counts.errors)).mean())) if known else np.nan,
+        )
+
+    def best(self) -> Figures:
+        """Return the figures of the threshold with the greatest worth."""
+        return max((self.at(t) for t in THRESHOLDS), key=lambda f: (f.worth == f.worth, f.worth))
+
+
+def judge(
+    windows: WindowSet, chosen: Sequence[Window], run: RunNetwork
+) -> tuple[Judgement, Judgement]:
+    """Compare fused maps, and those of the newest picture alone, with the truth.
+
+    :return: of the fused maps, and of the newest picture's own
+    """
+    fused, alone = Judgement(), Judgement()
+    for first in range(0, len(chosen), _BATCH):
+        part = chosen[first : first + _BATCH]
+        batch = joined(windows, part)
+        maps = run(batch)
+        for row, window in enumerate(part):
+            flight = windows.flights[window.flight]
+            truth = flight.truth.at(windows.reference_ns(window))
+            fused.add(maps[row], flight.size, truth)
+            own = np.zeros(MAP_SHAPE, np.float32)
+            seen = batch.camera.valid[row, -1] > 0.0
+            newest = batch.camera.grids[row, -1] if seen else empty_semantics()
+            own[:SEMANTIC_CHANNELS] = newest[:SEMANTIC_CHANNELS]
+            alone.add(own, flight.size, truth)
+    return fused, alone
+
+
+def _count(detected: _Detected, truth: TrueObjects, threshold: float) -> Counts:
+    frame = _frame_of(truth)
+    kept = detected.scores >= threshold
+    match = match_boxes(frame, detected.boxes[kept])
+    people = counted_people(frame)
+    tall = frame.heights[people] >= TALL
+    met = match.partners >= 0
+    with np.errstate(invalid='ignore', divide='ignore'):
+        ratios = detected.distances[kept][match.partners[met]] / frame.ranges[people][met]
+    errors = ratios - 1.0
+    return Counts(
+        len(tall),
+        int(tall.sum()),
+        float(match.overlaps.sum()),
+        float(match.overlaps[tall].sum()),
+        match.hits,
+        match.false,
+        errors[np.isfinite(errors)],
+    )
+
+
+def _frame_of(truth: TrueObjects) -> TrueFrame:
+    count = len(truth.classes)
+    return TrueFrame(
+        np.arange(count),
+        np.array(GRID_CLASSES)[truth.classes],
+        truth.boxes.astype(np.float64),
+        truth.visibility.astype(np.float64),
+        np.zeros((count, 3)),
+        np.zeros((count, 3)),
+        truth.ranges.astype(np.float64),
+    )
+
+
+def _ratio(part: float, whole: float) -> float:
+    return part / whole if whole else np.nan

@@ -1,0 +1,235 @@
+"""Windows of cached flights, as they come in flight and as they may: any rate, level, loss."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mmedge_lab.training.feature_cache import CachedFlight, UnitTimes
+from mmedge_lab.training.fusion_settings import FusionSettings, WindowRandomness
+from mmedge_ros.data_types import CAMERA, NS_PER_S, RADAR
+from mmedge_ros.sensing.rate_control import RateControl, native_period_ns
+
+MODALITIES = (CAMERA, RADAR)
+# Of a cut window so much of the end (s) is missing at most, and of a lossy one such a share.
+_LONGEST_CUT = 0.35
+_FEWEST_LOST, _MOST_LOST = 0.1, 0.6
+
+Places = NDArray[np.intp]
+
+
+class Chosen(NamedTuple):
+    """The units of one modality in a window, oldest first.
+
+    ``places`` (T,) of the units in their recording, ``levels`` (T,) of their networks in the
+    flight's levels.
+    """
+
+    places: Places
+    levels: Places
+
+    def select(self, chosen: NDArray[np.bool_]) -> Chosen:
+        """Return the units that a mask (T,) chooses."""
+        return Chosen(self.places[chosen], self.levels[chosen])
+
+
+@dataclass(frozen=True, eq=False)
+class Window:
+    """The units that a window ends with; ``flight`` is the place of its flight in the set."""
+
+    flight: int
+    end_ns: int
+    units: Mapping[str, Chosen]
+
+
+class Configuration(NamedTuple):
+    """Rate (Hz, 0 = native) and level of each modality."""
+
+    camera_rate: float = 0.0
+    camera_level: str = 'large'
+    radar_rate: float = 0.0
+    radar_level: str = 'large'
+
+    def rate(self, modality: str) -> float:
+        """Return the rate of a modality."""
+        return self.camera_rate if modality == CAMERA else self.radar_rate
+
+    def level(self, modality: str) -> str:
+        """Return the level of a modality."""
+        return self.camera_level if modality == CAMERA else self.radar_level
+
+
+class WindowSet:
+    """All windows of some flights whose truth is known.
+
+    :param window: length of a window, s
+    :param stride: distance of window ends, s
+    """
+
+    def __init__(self, flights: Sequence[CachedFlight], window: float, stride: float) -> None:
+        self.flights = tuple(flights)
+        self._window_ns = round(window * NS_PER_S)
+        self._stride_ns = round(stride * NS_PER_S)
+        self._admitted: dict[tuple[int, str, float], NDArray[np.bool_]] = {}
+
+    @cached_property
+    def ends(self) -> tuple[tuple[int, int], ...]:
+        """Flight and end of each window whose truth is known, in order."""
+        return tuple(
+            (place, end_ns)
+            for place, flight in enumerate(self.flights)
+            for end_ns in self._ends_of(flight)
+            if self._is_known(self.at(place, end_ns, Configuration(0.0, '', 0.0, '')))
+        )
+
+    def at(self, flight: int, end_ns: int, configuration: Configuration) -> Window:
+        """Return a window as it comes where nothing is lost.
+
+        A level that a flight does not have is replaced by its first.
+        """
+        known = self.flights[flight]
+        units = {}
+        for kind in MODALITIES:
+            times = known.units[kind]
+            inside = times.usable & (times.available_ns <= end_ns)
+            inside &= times.available_ns > end_ns - self._window_ns
+            inside &= self._passes(flight, kind, configuration.rate(kind))
+            places = np.flatnonzero(inside)
+            places = places[np.argsort(times.stamps_ns[places], kind='stable')]
+            levels, wanted = known.levels(kind), configuration.level(kind)
+            level = levels.index(wanted) if wanted in levels else 0
+            units[kind] = Chosen(places, np.full(len(places), level, np.intp))
+        return Window(flight, end_ns, units)
+
+    def spread(self, count: int, configuration: Configuration) -> tuple[Window, ...]:
+        """Return about so many undisturbed windows, spread evenly over all flights."""
+        step = max(1, len(self.ends) // max(count, 1))
+        return tuple(self.at(flight, end, configuration) for flight, end in self.ends[::step])
+
+    def reference_ns(self, window: Window) -> int:
+        """Return the instant a result refers to: the newest picture's, else the window's end."""
+        camera = window.units[CAMERA]
+        if not len(camera.places):
+            return window.end_ns
+        times = self.flights[window.flight].units[CAMERA]
+        return int(times.stamps_ns[camera.places[-1]])
+
+    def seconds(self, window: Window, modality: str) -> NDArray[np.float32]:
+        """Return for each unit (T,) the time from its stamp to the window's end, s."""
+        stamps = self.flights[window.flight].units[modality].stamps_ns
+        left = window.end_ns - stamps[window.units[modality].places]
+        return (left / NS_PER_S).astype(np.float32)
+
+    def drawn(
+        self,
+        flight: int,
+        end_ns: int,
+        rates: Mapping[str, float],
+        randomness: WindowRandomness,
+        rng: np.random.Generator,
+    ) -> Window:
+        """Draw what may come of a window: levels, prefixes, losses, silent sensors.
+
+        Where nothing would be left, or the truth at the instant it refers to is not known,
+        the undisturbed window is returned.
+        """
+        plain = self.at(
+            flight,
+            end_ns,
+            Configuration(rates.get(CAMERA, 0.0), '', rates.get(RADAR, 0.0), ''),
+        )
+        units = {
+            kind: self._with_levels(flight, kind, chosen, randomness.mixed, rng)
+            for kind, chosen in plain.units.items()
+        }
+        whole = replace(plain, units=units)
+        window = self._disturbed(whole, randomness, rng)
+        some = any(len(chosen.places) for chosen in window.units.values())
+        return window if some and self._is_known(window) else whole
+
+    def _with_levels(
+        self, flight: int, kind: str, chosen: Chosen, mixed: float, rng: np.random.Generator
+    ) -> Chosen:
+        count, units = max(len(self.flights[flight].levels(kind)), 1), len(chosen.places)
+        levels = np.full(units, rng.integers(count), np.intp)
+        kind_of_mix, any_level = rng.random(), rng.integers(count, size=units)
+        change, second = rng.integers(units + 1), rng.integers(count)
+        if kind_of_mix < mixed / 2:
+            levels = any_level.astype(np.intp)
+        elif kind_of_mix < mixed:
+            levels[change:] = second
+        return Chosen(chosen.places, levels)
+
+    def _disturbed(
+        self, window: Window, randomness: WindowRandomness, rng: np.random.Generator
+    ) -> Window:
+        units = dict(window.units)
+        silent = rng.random()
+        if silent < randomness.no_camera:
+            units[CAMERA] = _nothing()
+        elif silent < randomness.no_camera + randomness.no_radar:
+            units[RADAR] = _nothing()
+        for kind in MODALITIES:
+            is_cut, is_lossy = rng.random(2) < (randomness.cut, randomness.lossy)
+            cut_s, share = rng.uniform(0.0, _LONGEST_CUT), rng.uniform(_FEWEST_LOST, _MOST_LOST)
+            chosen = units[kind]
+            kept = rng.random(len(chosen.places)) >= (share if is_lossy else 0.0)
+            if is_cut:
+                times = self.flights[window.flight].units[kind]
+                last_ns = window.end_ns - round(cut_s * NS_PER_S)
+                kept &= times.available_ns[chosen.places] <= last_ns
+            units[kind] = chosen.select(kept)
+        return replace(window, units=units)
+
+    def _is_known(self, window: Window) -> bool:
+        truth = self.flights[window.flight].truth
+        return self.reference_ns(window) in truth and window.end_ns in truth
+
+    def _ends_of(self, flight: CachedFlight) -> range:
+        times = np.concatenate([flight.units[kind].available_ns for kind in MODALITIES])
+        if not len(times):
+            return range(0)
+        stride = self._stride_ns
+        first = int(times.min()) + self._window_ns // 2
+        return range(-(-first // stride) * stride, int(times.max()) + 1, stride)
+
+    def _passes(self, flight: int, kind: str, rate: float) -> NDArray[np.bool_]:
+        """Mark (N,) the units of a flight that pass at a rate, as the flight would choose."""
+        key = flight, kind, rate
+        if key not in self._admitted:
+            self._admitted[key] = admitted(self.flights[flight].units[kind], rate)
+        return self._admitted[key]
+
+
+def admitted(units: UnitTimes, rate: float) -> NDArray[np.bool_]:
+    """Mark (N,) the units that rate control lets through, in the order they arrive."""
+    stamps = units.stamps_ns.tolist()
+    control = RateControl(native_period_ns(stamps))
+    passed = [control.admits(stamp_ns, rate) for stamp_ns in stamps]
+    return np.array(passed, np.bool_)
+
+
+def epoch_order(
+    windows: WindowSet, settings: FusionSettings, epoch: int
+) -> list[list[tuple[int, int]]]:
+    """Return the batches of one epoch, each a list of flight and window end, in random order.
+
+    Every ``thinning``-th window is taken, the others in the following epochs. Windows that do
+    not fill the last batch wait for another epoch.
+    """
+    rng = np.random.default_rng((settings.seed, epoch, 1))
+    taken = windows.ends[epoch % settings.thinning :: settings.thinning] or windows.ends
+    order = [taken[place] for place in rng.permutation(len(taken)).tolist()]
+    size = min(settings.batch, len(order))
+    if not size:
+        return []
+    return [order[k : k + size] for k in range(0, len(order) - size + 1, size)]
+
+
+def _nothing() -> Chosen:
+    return Chosen(np.zeros(0, np.intp), np.zeros(0, np.intp))

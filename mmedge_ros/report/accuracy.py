@@ -1,0 +1,332 @@
+"""Accuracy of a run against the ground truth of its recording.
+
+*Visible* people are at least 8 px tall and at least half unhidden; boxes are those of confirmed
+tracks of people. Definitions: `truth_matching`, `tracking_accuracy`, `consistency`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from mmedge_ros.data_types import Decision, FloatArray
+from mmedge_ros.records.ground_truth import GroundTruth, TrueFrame
+from mmedge_ros.records.run_record import RunRecord
+from mmedge_ros.report.accuracy_samples import (
+    ErrorSamples,
+    PersonSamples,
+    error_samples,
+    joined_errors,
+    joined_people,
+    person_samples,
+    picture_size,
+    stream_samples,
+    windows_without_decision,
+)
+from mmedge_ros.report.appearances import MetTrack, appearances, returns_report
+from mmedge_ros.report.consistency import consistency_of, thinned
+from mmedge_ros.report.mot_metrics import MotFigures, MotFrame, evaluate_frames
+from mmedge_ros.report.tracking_accuracy import (
+    box_frame,
+    position_frame,
+    position_report,
+    tracking_report,
+)
+from mmedge_ros.report.truth_alignment import Alignment
+from mmedge_ros.report.truth_matching import (
+    Match,
+    counted_people,
+    match_boxes,
+    person_boxes,
+)
+
+_TALL = 20.0
+SIZE_EDGES = (8.0, 20.0, 40.0, 80.0, math.inf)
+RANGE_EDGES = (0.0, 10.0, 20.0, 30.0, 50.0)
+VISIBILITY_EDGES = {'partly': (0.5, 0.9), 'free': (0.9, math.inf)}
+# Ranges that count as about 20 m.
+_NEAR_20M = (16.0, 24.0)
+# Errors of one track less than this apart are not independent samples of its NEES, s.
+NEES_SPACING = 1.0
+_MOST_STRATA = 12
+
+
+@dataclass(frozen=True)
+class BoxCounts:
+    """Counts at the state times of decisions.
+
+    People visible at the end of ``windows_without_decision`` count as missed;
+    ``windows_without_truth`` are not compared. ``people`` counts visible people per window.
+    """
+
+    windows: int = 0
+    windows_without_decision: int = 0
+    windows_without_truth: int = 0
+    people: int = 0
+    boxes: int = 0
+    true_positives: int = 0
+    false_positives: int = 0
+    ignored: int = 0
+
+    def __add__(self, other: BoxCounts) -> BoxCounts:
+        return BoxCounts(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
+
+
+@dataclass(frozen=True, eq=False)
+class Accuracy:
+    """All that is measured against the ground truth of a run.
+
+    ``states`` are the samples at state times, ``stream`` those every 10 ms, ``decided`` the same
+    of decisions alone, and ``at_once`` as if every result had been published at its state time.
+    ``followed`` is as ``positions``, but in windows without a decision all visible people count
+    as missed. ``returns`` says who came into view and who came back.
+    """
+
+    states: PersonSamples
+    stream: PersonSamples
+    decided: PersonSamples
+    at_once: PersonSamples
+    errors: ErrorSamples
+    counts: BoxCounts
+    tracking: MotFigures
+    positions: MotFigures
+    followed: MotFigures
+    returns: Mapping[str, Any]
+    scenarios: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
+
+    def report(self) -> dict[str, Any]:
+        """Return the values under ``accuracy`` of report.json; NaN without samples."""
+        states, stream = self.states, self.stream
+        tall, tall_stream = (s.select(s.heights >= _TALL) for s in (states, stream))
+        judged = self.counts.true_positives + self.counts.false_positives
+        near = (self.errors.ranges >= _NEAR_20M[0]) & (self.errors.ranges < _NEAR_20M[1])
+        return {
+            'scenarios': list(self.scenarios),
+            'mean_iou': states.mean_iou,
+            'mean_iou_20px': tall.mean_iou,
+            'streaming_mean_iou': stream.mean_iou,
+            'streaming_mean_iou_20px': tall_stream.mean_iou,
+            'streaming_mean_iou_decisions': self.decided.mean_iou,
+            'streaming_mean_iou_at_once': self.at_once.mean_iou,
+            'precision': self.counts.true_positives / judged if judged else math.nan,
+            'recall': states.recall,
+            'recall_20px': tall.recall,
+            'range_error_m': median(np.abs(self.errors.range_errors)),
+            'position_error_m': median(self.errors.position_errors),
+            'position_error_at_20m': median(self.errors.position_errors[near]),
+            'velocity_error_m_s': median(self.errors.velocity_errors),
+            'nees': self._nees(),
+            'counts': {f.name: getattr(self.counts, f.name) for f in fields(self.counts)}
+            | {
+                'people_20px': len(tall.ids),
+                'instants': len(np.unique(stream.stamps_ns)),
+                'streamed': len(stream.ids),
+                'streamed_20px': len(tall_stream.ids),
+                'located': len(self.errors.stamps_ns),
+                'located_at_20m': int(np.count_nonzero(near)),
+            },
+            'by_size': {
+                name: self._stratum(states.heights, stream.heights, low, high)
+                for name, low, high in bands(SIZE_EDGES)
+            },
+            'by_range': {
+                name: self._stratum(states.ranges, stream.ranges, low, high)
+                | self._errors_within(low, high)
+                for name, low, high in bands(RANGE_EDGES)
+            },
+            'by_occlusion': {
+                name: self._stratum(states.visibility, stream.visibility, low, high)
+                for name, (low, high) in VISIBILITY_EDGES.items()
+            },
+            'by_light': self._by_condition('light'),
+            'by_distance': self._by_condition('distance'),
+            'by_surroundings': self._by_condition('surroundings'),
+        }
+
+    def tracking_report(self) -> dict[str, Any]:
+        """Return the values under ``tracking`` of report.json."""
+        return tracking_report(self.tracking) | {
+            'positions': position_report(self.positions),
+            'returns': dict(self.returns),
+        }
+
+    @property
+    def independent_errors(self) -> ErrorSamples:
+        """The errors that count as independent: of each track one per second."""
+        chosen = thinned(self.errors.stamps_ns.tolist(), self.errors.tracks.tolist(), NEES_SPACING)
+        return self.errors.select(chosen)
+
+    def _nees(self) -> dict[str, Any]:
+        independent = self.independent_errors
+        return consistency_of(independent.nees, 4).report() | {
+            'spacing_s': NEES_SPACING,
+            'position': consistency_of(independent.nees_position, 2).report(),
+        }
+
+    def _stratum(
+        self, values: FloatArray, stream: FloatArray, low: float, high: float
+    ) -> dict[str, Any]:
+        return _summary(
+            self.states.select((values >= low) & (values < high)),
+            self.stream.select((stream >= low) & (stream < high)),
+        )
+
+    def _errors_within(self, low: float, high: float) -> dict[str, Any]:
+        errors = self.errors.select((self.errors.ranges >= low) & (self.errors.ranges < high))
+        return {
+            'located': len(errors.stamps_ns),
+            'range_error_m': median(np.abs(errors.range_errors)),
+            'position_error_m': median(errors.position_errors),
+        }
+
+    def _by_condition(self, name: str) -> dict[str, Any]:
+        states, stream = getattr(self.states, name), getattr(self.stream, name)
+        values = sorted({*np.unique(states).tolist(), *np.unique(stream).tolist()} - {''})
+        return {
+            value: _summary(
+                self.states.select(states == value), self.stream.select(stream == value)
+            )
+            for value in values[:_MOST_STRATA]
+        }
+
+
+def bands(edges: Sequence[float]) -> list[tuple[str, float, float]]:
+    """Name the bands between edges: ``8-20``, the last one without an upper edge ``80+``."""
+    return [
+        (f'{low:g}-{high:g}' if math.isfinite(high) else f'{low:g}+', low, high)
+        for low, high in pairwise(edges)
+    ]
+
+
+def median(values: FloatArray) -> float:
+    """Median of the finite ones of values, NaN where there is none."""
+    finite = values[np.isfinite(values)]
+    return float(np.median(finite)) if len(finite) else math.nan
+
+
+def _summary(states: PersonSamples, stream: PersonSamples) -> dict[str, Any]:
+    return {
+        'people': len(states.ids),
+        'mean_iou': states.mean_iou,
+        'streaming_mean_iou': stream.mean_iou,
+        'recall': states.recall,
+    }
+
+
+def accuracy_of(record: RunRecord, truth: GroundTruth, *, at_once: bool = True) -> Accuracy | None:
+    """Judge a run by the truth of its recording; None where the truth holds no scene.
+
+    :param at_once: also judge the results without their latency, which doubles the time
+    """
+    if not truth.scenes:
+        return None
+    judge = _Judge(record, truth)
+    for decision in record.decisions:
+        judge.take(decision)
+    for end_ns in windows_without_decision(record, truth):
+        judge.take_missing(end_ns)
+    return judge.result(at_once)
+
+
+class _Judge:
+    """Goes through the decisions of a run, in any order."""
+
+    def __init__(self, record: RunRecord, truth: GroundTruth) -> None:
+        self._record, self._truth = record, truth
+        self._alignment = Alignment(record, truth)
+        self._size = picture_size(record)
+        self._counts = BoxCounts()
+        self._people: list[PersonSamples] = []
+        self._errors: list[ErrorSamples] = []
+        self._boxes: list[tuple[int, MotFrame]] = []
+        self._positions: list[tuple[int, MotFrame]] = []
+        self._missed: list[tuple[int, MotFrame]] = []
+        self._met: list[MetTrack] = []
+
+    def take(self, decision: Decision) -> None:
+        """Compare a decision with what was true at its state time."""
+        frame = self._truth.frame_at(decision.state_ns)
+        if frame is None:
+            self._counts += BoxCounts(windows_without_truth=1)
+            return
+        shown, boxes = person_boxes(decision.tracks, 0.0, self._size)
+        match = match_boxes(frame, boxes)
+        self._note(decision.state_ns, frame, match)
+        ids = [track.id for track in shown]
+        self._boxes.append((decision.window_end_ns, box_frame(frame, ids, boxes, match)))
+        met = np.flatnonzero(match.partners >= 0)
+        places = np.flatnonzero(counted_people(frame))[met]
+        self._met += [
+            MetTrack(decision.state_ns, int(frame.ids[place]), shown[partner].id)
+            for place, partner in zip(places, match.partners[met], strict=True)
+        ]
+        aligned = self._alignment.carry(frame, decision.state_ns, decision.frame_id)
+        if aligned is None:
+            return
+        tracks = decision.tracks
+        self._positions.append((decision.window_end_ns, position_frame(frame, aligned, tracks)))
+        self._errors.append(
+            error_samples(
+                decision.state_ns,
+                [shown[place] for place in match.partners[met]],
+                frame.select(places),
+                aligned.select(places),
+            )
+        )
+
+    def take_missing(self, end_ns: int) -> None:
+        """Count all people visible at a window's end as missed."""
+        frame = self._truth.frame_at(end_ns)
+        if frame is None:
+            return
+        nothing = np.zeros((0, 4))
+        match = match_boxes(frame, nothing)
+        self._note(end_ns, frame, match)
+        self._counts += BoxCounts(windows_without_decision=1)
+        missed = (end_ns, box_frame(frame, [], nothing, match))
+        self._boxes.append(missed)
+        self._missed.append(missed)
+
+    def result(self, at_once: bool) -> Accuracy:
+        record, truth = self._record, self._truth
+        positions = evaluate_frames(_in_order(self._positions))
+        followed = positions
+        if self._positions and self._missed:
+            followed = evaluate_frames(_in_order([*self._positions, *self._missed]))
+        stream = stream_samples(record, truth)
+        return Accuracy(
+            joined_people(self._people),
+            stream,
+            stream_samples(record, truth, updates=False) if record.updates else stream,
+            stream_samples(record, truth, at_once=True) if at_once else joined_people([]),
+            joined_errors(self._errors),
+            self._counts,
+            evaluate_frames(_in_order(self._boxes)),
+            positions,
+            followed,
+            returns_report(appearances(truth.scenes), self._met),
+            (truth.scenes[0].scenario,) if truth.scenes[0].scenario else (),
+            tuple(self._alignment.problems),
+        )
+
+    def _note(self, stamp_ns: int, frame: TrueFrame, match: Match) -> None:
+        people = frame.select(counted_people(frame))
+        self._people.append(person_samples(stamp_ns, people, match.overlaps, match.partners >= 0))
+        self._counts += BoxCounts(
+            windows=1,
+            people=len(people.ids),
+            boxes=len(match.ignored),
+            true_positives=match.hits,
+            false_positives=match.false,
+            ignored=int(np.count_nonzero(match.ignored)),
+        )
+
+
+def _in_order(frames: list[tuple[int, MotFrame]]) -> list[MotFrame]:
+    return [frame for _, frame in sorted(frames, key=lambda entry: entry[0])]

@@ -1,0 +1,216 @@
+"""Samples of accuracy: one for each person and instant, and for each located person."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mmedge_ros.data_types import NS_PER_S, Decision, FloatArray, Track
+from mmedge_ros.records.ground_truth import GroundTruth, TrueFrame
+from mmedge_ros.records.run_record import RunRecord
+from mmedge_ros.report.consistency import nees
+from mmedge_ros.report.truth_alignment import Aligned
+from mmedge_ros.report.truth_matching import (
+    MINIMUM_IOU,
+    Mask,
+    Places,
+    best_overlaps,
+    counted_people,
+    person_boxes,
+)
+
+# Of streaming accuracy (Li, Wang, Ramanan, ECCV 2020).
+STREAM_STEP_NS = NS_PER_S // 100
+_HORIZONTAL = [0, 1]
+_HORIZONTAL_STATE = [0, 1, 3, 4]
+
+Texts = NDArray[np.str_]
+Instants = NDArray[np.int64]
+
+
+class PersonSamples(NamedTuple):
+    """One row for each visible person at each instant; columns (S,).
+
+    ``heights`` px, ``ranges`` m (NaN unknown), ``overlaps`` the IoU of the box assigned (0
+    missed), ``met`` whether some box meets the person with an IoU of at least 0.5.
+    """
+
+    stamps_ns: Instants
+    ids: NDArray[np.int64]
+    heights: FloatArray
+    visibility: FloatArray
+    ranges: FloatArray
+    overlaps: FloatArray
+    met: Mask
+    surroundings: Texts
+    light: Texts
+    distance: Texts
+
+    def select(self, chosen: Mask) -> PersonSamples:
+        """Return the rows a mask (S,) chooses."""
+        return PersonSamples._make(column[chosen] for column in self)
+
+    @property
+    def mean_iou(self) -> float:
+        """Mean of the overlaps, NaN without a sample."""
+        return float(self.overlaps.mean()) if len(self.overlaps) else np.nan
+
+    @property
+    def recall(self) -> float:
+        """Share of people met by a box, NaN without a sample."""
+        return float(self.met.mean()) if len(self.met) else np.nan
+
+
+class ErrorSamples(NamedTuple):
+    """One row for each person met by a track's box at a state time; columns (S,).
+
+    ``ranges`` are the true ones from the sensor in m, ``range_errors`` estimated minus true;
+    ``position_errors`` m and ``velocity_errors`` m/s are horizontal distances. ``nees`` is of
+    the horizontal position and velocity (4 degrees of freedom), ``nees_position`` of the
+    position alone (2).
+    """
+
+    stamps_ns: Instants
+    tracks: NDArray[np.int64]
+    people: NDArray[np.int64]
+    ranges: FloatArray
+    range_errors: FloatArray
+    position_errors: FloatArray
+    velocity_errors: FloatArray
+    nees: FloatArray
+    nees_position: FloatArray
+
+    def select(self, chosen: Mask | Places) -> ErrorSamples:
+        """Return the rows a mask (S,) or places choose."""
+        return ErrorSamples._make(column[chosen] for column in self)
+
+
+_NO_IDS, _NO_NUMBERS, _NO_TEXTS = np.zeros(0, np.int64), np.zeros(0), np.zeros(0, np.str_)
+_NO_PEOPLE = PersonSamples(
+    *(_NO_IDS,) * 2, *(_NO_NUMBERS,) * 4, np.zeros(0, np.bool_), *(_NO_TEXTS,) * 3
+)
+_NO_ERRORS = ErrorSamples(*(_NO_IDS,) * 3, *(_NO_NUMBERS,) * 6)
+
+
+def joined_people(parts: Sequence[PersonSamples]) -> PersonSamples:
+    """Put samples after one another."""
+    return PersonSamples._make(
+        np.concatenate(column) for column in zip(_NO_PEOPLE, *parts, strict=True)
+    )
+
+
+def joined_errors(parts: Sequence[ErrorSamples]) -> ErrorSamples:
+    """Put samples after one another."""
+    return ErrorSamples._make(
+        np.concatenate(column) for column in zip(_NO_ERRORS, *parts, strict=True)
+    )
+
+
+def person_samples(
+    stamp_ns: int, people: TrueFrame, overlaps: FloatArray, met: Mask
+) -> PersonSamples:
+    """Make the rows of one instant; ``people`` holds only visible people."""
+    surroundings, light, distance = (
+        np.full(len(people.ids), text, f'<U{max(len(text), 1)}') for text in people.conditions
+    )
+    return PersonSamples(
+        np.full(len(people.ids), stamp_ns, np.int64),
+        people.ids,
+        people.heights,
+        people.visibility,
+        people.ranges,
+        overlaps,
+        met,
+        surroundings,
+        light,
+        distance,
+    )
+
+
+def error_samples(
+    stamp_ns: int, tracks: Sequence[Track], people: TrueFrame, truth: Aligned
+) -> ErrorSamples:
+    """Make the rows of one state time: each track beside the person it met.
+
+    :param people: in the order of the tracks, as is ``truth``
+    """
+    if not tracks:
+        return _NO_ERRORS
+    estimated = np.array([t.position for t in tracks], np.float64).reshape(-1, 3)
+    moving = np.array([t.velocity for t in tracks], np.float64).reshape(-1, 3)
+    spreads = np.array([t.covariance for t in tracks], np.float64).reshape(-1, 6, 6)
+    with np.errstate(over='ignore', invalid='ignore'):  # of a track that diverged
+        offsets, faster = estimated - truth.positions, moving - truth.velocities
+        state = np.concatenate([offsets, faster], axis=1)[:, _HORIZONTAL_STATE]
+        return ErrorSamples(
+            np.full(len(tracks), stamp_ns, np.int64),
+            np.array([t.id for t in tracks], np.int64),
+            people.ids,
+            truth.ranges,
+            np.linalg.norm(estimated - truth.sensor, axis=1) - truth.ranges,
+            np.linalg.norm(offsets[:, :2], axis=1),
+            np.linalg.norm(faster[:, :2], axis=1),
+            nees(state, spreads[:, _HORIZONTAL_STATE][:, :, _HORIZONTAL_STATE]),
+            nees(offsets[:, :2], spreads[:, _HORIZONTAL][:, :, _HORIZONTAL]),
+        )
+
+
+def stream_samples(
+    record: RunRecord,
+    truth: GroundTruth,
+    *,
+    at_once: bool = False,
+    updates: bool = True,
+) -> PersonSamples:
+    """Compare every 10 ms the latest published result with where people are then.
+
+    Its boxes are moved to that moment by their own velocities. Before the first publication all
+    people are missed.
+
+    :param at_once: as if each result had been published at its state time, without latency
+    :param updates: whether what was published between decisions counts as well
+    """
+    size = picture_size(record)
+
+    def known_ns(decision: Decision) -> int:
+        return decision.state_ns if at_once else decision.published_ns
+
+    results = [*record.decisions, *(record.updates if updates else ())]
+    results.sort(key=lambda d: (known_ns(d), d.window_end_ns))
+    parts, latest, published = [], None, 0
+    for now_ns in truth.instants(STREAM_STEP_NS):
+        while published < len(results) and known_ns(results[published]) <= now_ns:
+            latest, published = results[published], published + 1
+        frame = truth.frame_at(now_ns)
+        if frame is None:
+            continue
+        people = frame.select(counted_people(frame))
+        if not len(people.ids):
+            continue
+        overlaps = np.zeros(len(people.ids))
+        if latest is not None:
+            elapsed = (now_ns - latest.state_ns) / NS_PER_S
+            overlaps = best_overlaps(people.boxes, person_boxes(latest.tracks, elapsed, size)[1])
+        parts.append(person_samples(now_ns, people, overlaps, overlaps >= MINIMUM_IOU))
+    return joined_people(parts)
+
+
+def picture_size(record: RunRecord) -> tuple[int, int]:
+    """Width and height of the pictures of a run, (0, 0) where it is unknown."""
+    if record.camera is not None:
+        return record.camera.width, record.camera.height
+    sizes = (unit.image_size for unit in record.features)
+    return next((size for size in sizes if all(size)), (0, 0))
+
+
+def windows_without_decision(record: RunRecord, truth: GroundTruth) -> Iterator[int]:
+    """Yield the window ends between the first and the last decision that brought none."""
+    ends = {decision.window_end_ns for decision in record.decisions}
+    if ends:
+        first_ns, last_ns = min(ends), max(ends)
+        for end_ns in truth.instants(round(record.stride * NS_PER_S)):
+            if first_ns < end_ns < last_ns and end_ns not in ends:
+                yield end_ns

@@ -1,0 +1,301 @@
+"""How figures look, and how they become PNG files.
+
+The palette is Okabe and Ito's, which stays distinct under every common colour blindness;
+its yellow is left out, because it is lost on white.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import matplotlib
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from mmedge_ros.data_types import CAMERA, RADAR, FloatArray
+from mmedge_ros.report.readout import MOST_POINTS, Readout, Series
+
+INK = '#27313b'
+MUTED = '#66727f'
+BLUE, ORANGE, GREEN, VERMILION = '#0072b2', '#e69f00', '#009e73', '#d55e00'
+PURPLE, SKY = '#cc79a7', '#56b4e9'
+CYCLE = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, INK)
+LINES = ('-', '--', ':')
+_MODALITY_COLOURS = {CAMERA: BLUE, RADAR: VERMILION}
+# Any: each release of matplotlib types the names of its settings in another way.
+_STYLE: Any = {
+    'font.size': 9,
+    'axes.edgecolor': '#9aa5b1',
+    'axes.labelcolor': INK,
+    'axes.titlecolor': INK,
+    'axes.titlelocation': 'left',
+    'axes.titlesize': 9.5,
+    'axes.titleweight': 'bold',
+    'axes.spines.top': False,
+    'axes.spines.right': False,
+    'axes.grid': True,
+    'axes.axisbelow': True,
+    'grid.color': '#e4e8ec',
+    'grid.linewidth': 0.7,
+    'xtick.color': MUTED,
+    'ytick.color': MUTED,
+    'text.color': INK,
+    'legend.frameon': False,
+    'legend.fontsize': 8.5,
+    'legend.handlelength': 1.6,
+    'legend.columnspacing': 1.4,
+    'figure.facecolor': 'white',
+}
+# Too many points hide each other; they are drawn as a band of so many bins.
+_BINS = 400
+
+
+class FigureFile(NamedTuple):
+    """A figure of the report: PNG file ``name``, and ``narrow`` for small screens if it is wide.
+
+    ``title`` and ``caption`` are plain text for the page, ``alternative`` says what is drawn.
+    """
+
+    name: str
+    png: bytes
+    title: str
+    caption: str
+    alternative: str
+    narrow: bytes | None = None
+    readout: Readout | None = None
+
+
+def render(draw: Callable[[Figure], None], width: float, height: float, dpi: int = 160) -> bytes:
+    """Draw a figure of that size (inches) and return it as PNG, equal bytes for equal input."""
+    return _rendered(draw, width, height, dpi)[0]
+
+
+def render_over_time(
+    draw: Callable[[Figure], None],
+    sizes: Sequence[tuple[float, float]],
+    times: FloatArray,
+    series: Sequence[Series],
+) -> tuple[list[bytes], Readout]:
+    """Draw charts over a common time in several sizes (inches), and say what is to be read.
+
+    :param draw: all axes it makes have the time along x
+    """
+    drawn = [_rendered(draw, width, height, 160) for width, height in sizes]
+    frames = []
+    for _, figure in drawn:
+        boxes = [axes.get_position() for axes in figure.axes]
+        left, right = min(box.x0 for box in boxes), max(box.x1 for box in boxes)
+        top, bottom = max(box.y1 for box in boxes), min(box.y0 for box in boxes)
+        frames.append((left, right, 1.0 - top, 1.0 - bottom, *figure.axes[0].get_xlim()))
+    return [png for png, _ in drawn], Readout(times, series, frames)
+
+
+def _rendered(
+    draw: Callable[[Figure], None], width: float, height: float, dpi: int
+) -> tuple[bytes, Figure]:
+    with matplotlib.rc_context(_STYLE), warnings.catch_warnings():
+        # A name in a script the font lacks is drawn as boxes; that is no reason to warn.
+        warnings.filterwarnings('ignore', message='Glyph .* missing')
+        figure = Figure(figsize=(width, height), layout='constrained')
+        FigureCanvasAgg(figure)
+        draw(figure)
+        png = io.BytesIO()
+        figure.savefig(png, format='png', dpi=dpi, metadata={'Software': None})
+    return png.getvalue(), figure
+
+
+def legend_outside(figure: Figure, place: str, **rest: Any) -> None:
+    """Put a legend of the whole figure outside of its axes: `upper center`, `upper right`, ..."""
+    legend: Any = figure.legend  # its overloads know no **rest
+    try:
+        legend(loc=f'outside {place}', **rest)
+    except ValueError:  # matplotlib 3.6 makes no room there: the legend may lie over the axes
+        legend(loc=place, **rest)
+
+
+def modality_colour(modality: str, place: int) -> str:
+    """Colour of a modality; ``place`` counts those of the run."""
+    return _MODALITY_COLOURS.get(modality, CYCLE[(place + 2) % len(CYCLE)])
+
+
+def printable(text: str, limit: int = 24) -> str:
+    """Make a foreign text safe to draw: short, without control characters or formulas."""
+    clean = text.encode(errors='replace').decode()
+    clean = ''.join(letter if letter.isprintable() else '?' for letter in clean)
+    clean = clean if len(clean) <= limit else clean[: limit - 1] + '…'
+    return clean.replace('$', r'\$')
+
+
+def milliseconds(value: float) -> str:
+    """Write a duration with as many digits as it is worth."""
+    whole = abs(value) >= 100 or float(value).is_integer()
+    return f'{value:.0f} ms' if whole else f'{value:.1f} ms'
+
+
+def draw_series(axes: Axes, times: FloatArray, values: FloatArray, colour: str) -> None:
+    """Draw points over time, or for very many their median within a band of all of them."""
+    finite = np.isfinite(values)
+    times, values = times[finite], values[finite]
+    if len(times) <= MOST_POINTS:
+        axes.plot(times, values, '.', color=colour, markersize=3.5, alpha=0.65)
+        return
+    chunks = np.array_split(np.argsort(times, kind='stable'), _BINS)
+    middle = np.array([times[chunk].mean() for chunk in chunks])
+    low, median, high = (
+        np.array([reduce(values[chunk]) for chunk in chunks])
+        for reduce in (np.min, np.median, np.max)
+    )
+    axes.fill_between(middle, low, high, color=colour, alpha=0.2, linewidth=0)
+    axes.plot(middle, median, color=colour, linewidth=1.0)
+
+
+def draw_points(
+    axes: Axes,
+    places: NDArray[Any],
+    estimates: Sequence[Mapping[str, float | None]],
+    colour: str,
+    label: str,
+    marker: str = 'o',
+    *,
+    line: bool = False,
+) -> None:
+    """Draw figures as marks with their intervals."""
+    values = [value_of(estimate) for estimate in estimates]
+    axes.plot(
+        places,
+        values,
+        marker + ('-' if line else ''),
+        color=colour,
+        markersize=4.5,
+        linewidth=1.2,
+        label=label,
+    )
+    draw_whiskers(axes, places, estimates, colour)
+
+
+def draw_whiskers(
+    axes: Axes,
+    places: NDArray[Any],
+    estimates: Sequence[Mapping[str, float | None]],
+    colour: str,
+) -> None:
+    """Draw intervals, where there are any."""
+    for place, estimate in zip(places, estimates, strict=True):
+        if estimate['low'] is not None and estimate['high'] is not None:
+            axes.plot([place, place], [estimate['low'], estimate['high']], color=colour, lw=1.1)
+
+
+def draw_difference(
+    axes: Axes,
+    row: Mapping[str, Any],
+    height: float,
+    colour: str,
+    marker: str = 'o',
+    *,
+    sign: float = 1.0,
+) -> None:
+    """Draw a difference and its interval; the mark is filled where that excludes zero."""
+    if row['low'] is not None:
+        ends = [sign * row['low'], sign * row['high']]
+        axes.plot(ends, [height, height], color=colour, linewidth=1.4)
+    fill = colour if row['excludes_zero'] else 'white'
+    place = sign * row['value']
+    axes.plot(place, height, marker, markersize=5.0, color=colour, markerfacecolor=fill)
+
+
+def value_of(estimate: Mapping[str, float | None]) -> float:
+    """Return the figure; NaN where there is none."""
+    value = estimate['value']
+    return math.nan if value is None else value
+
+
+def limit_outliers(
+    axes: Axes,
+    values: FloatArray,
+    include: float,
+    unit: str,
+    drawn: FloatArray | None = None,
+) -> None:
+    """Set the y range to what nearly all values need, and say how many lie above it.
+
+    :param drawn: all values in the chart, where more are drawn than set the range
+    """
+    values = values[np.isfinite(values)]
+    drawn = values if drawn is None else drawn[np.isfinite(drawn)]
+    if not len(values):
+        axes.set_ylim(0.0, max(include, 1.0) * 1.1)
+        return
+    low = min(0.0, float(np.quantile(values, 0.005)) * 1.15)
+    high = max(float(np.quantile(values, 0.995)) * 1.3, include * 1.12, 1e-3)
+    axes.set_ylim(low, max(high, low + 1e-3))
+    above = int(np.count_nonzero(drawn > high))
+    if above:
+        axes.annotate(
+            f'▲ {above} above, up to {drawn.max():.0f} {unit}',
+            (0.995, 0.96),
+            xycoords='axes fraction',
+            ha='right',
+            va='top',
+            fontsize=8,
+            color=MUTED,
+        )
+
+
+def label_rows(axes: Axes, labels: Sequence[str]) -> None:
+    """Label the rows of a chart of horizontal bars or intervals, the first on top."""
+    axes.set_yticks(range(len(labels)), labels)
+    axes.tick_params(axis='y', length=0, labelcolor=INK)
+    axes.set_ylim(len(labels) - 0.4, -0.6)
+    axes.grid(axis='y', visible=False)
+
+
+def label_columns(axes: Axes, labels: Sequence[str], margin: float = 0.6) -> None:
+    """Label the columns of a chart, with so much room beside the outer ones."""
+    axes.set_xticks(range(len(labels)), labels)
+    axes.tick_params(axis='x', length=0, labelcolor=INK)
+    axes.set_xlim(-margin, len(labels) - 1 + margin)
+    axes.grid(axis='x', visible=False)
+
+
+def note_beside(axes: Axes, text: str, place: tuple[float, float], right: float = 4.0) -> None:
+    """Write a small note so many points to the right of a place."""
+    axes.annotate(
+        text,
+        place,
+        (right, 0),
+        textcoords='offset points',
+        va='center',
+        fontsize=8,
+        color=MUTED,
+    )
+
+
+def legend_above(axes: Axes, title: str) -> None:
+    """Put the title and below it the legend on top of the axes, where they hide nothing."""
+    labels = axes.get_legend_handles_labels()[1]
+    width = 72.0 * axes.figure.bbox.width / axes.figure.dpi
+    columns = _columns(labels, 0.76 * width)
+    if labels:
+        legend = axes.legend(
+            loc='lower left', bbox_to_anchor=(0.0, 1.0), ncol=columns, borderaxespad=0.4
+        )
+        # The title keeps its room free; a long foreign name must not squeeze the axes.
+        legend.set_in_layout(False)
+    axes.set_title(title, pad=8 + 13.5 * -(-len(labels) // columns))
+
+
+def _columns(labels: Sequence[str], room: float) -> int:
+    """Return how many columns of legend entries about fit beside each other, in points."""
+    for columns in range(len(labels), 1, -1):
+        rows = -(-len(labels) // columns)
+        widest = [max(map(len, labels[i : i + rows])) for i in range(0, len(labels), rows)]
+        if sum(4.4 * length + 26.0 for length in widest) <= room:
+            return columns
+    return 1

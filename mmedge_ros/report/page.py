@@ -1,0 +1,130 @@
+"""The page of a report: one HTML file that needs nothing beside it, and words for figures."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+if TYPE_CHECKING:
+    from mmedge_ros.report.figure_style import FigureFile
+
+UNKNOWN = '–'
+TEMPLATES = Path(__file__).parent / 'templates'
+
+Estimated = Mapping[str, float | None]
+
+
+class Tile(NamedTuple):
+    """A headline figure: its name, its value, and one line that puts it in place."""
+
+    name: str
+    value: str
+    note: str
+
+
+def render_page(
+    template: str,
+    report: Mapping[str, Any],
+    figures: Sequence[FigureFile],
+    filters: Mapping[str, Callable[..., Any]] | None = None,
+    scripts: Sequence[str] = ('page.js.j2',),
+    folder: Path = TEMPLATES,
+    **content: Any,
+) -> str:
+    """Render the page from the content of report.json and the figures.
+
+    Every text is escaped; images, style and one script are inside. The page lets a browser run
+    that script alone, by its hash; without any the charts are still pictures.
+
+    :param template: name of the family's template
+    :param scripts: names of what the one script is put together from
+    :param folder: where the family's template lies, if not beside this file
+    :param content: what the template needs besides: ``title``, ``summary``, ``tiles``, ...
+    """
+    environment = Environment(
+        loader=FileSystemLoader([folder, TEMPLATES]),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    written: dict[str, Callable[..., str]] = {
+        'anchor': anchor,
+        'capital': capital,
+        'base64': lambda png: base64.b64encode(png).decode(),
+        'number': number,
+        'percent': percent,
+        'level': level_words,
+        'difference': difference_words,
+    }
+    environment.filters |= {**written, **(filters or {})}
+    by_name = {figure.name.removesuffix('.png'): figure for figure in figures}
+    environment.policies['json.dumps_kwargs'] = {'separators': (',', ':'), 'allow_nan': False}
+    script = ''.join((TEMPLATES / name).read_text() for name in scripts)
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    page = environment.get_template(template)
+    return page.render(
+        report=report,
+        figures=by_name,
+        contents=[],
+        script=script,
+        script_hash=f'sha256-{digest}',
+        **content,
+    )
+
+
+def anchor(title: str) -> str:
+    """Return a name for a place in the page."""
+    return re.sub('[^a-z0-9]+', '-', title.lower())[:40].strip('-') or 'section'
+
+
+def number(value: float | None, digits: int = 1, unit: str = '') -> str:
+    """Write a number with its unit, or a dash where there is none."""
+    return UNKNOWN if value is None or math.isnan(value) else f'{value:,.{digits}f}{unit}'
+
+
+def percent(value: float | None, digits: int = 1) -> str:
+    """Write a share as percentage, or a dash where there is none."""
+    return UNKNOWN if value is None else f'{100 * value:.{digits}f}\N{NO-BREAK SPACE}%'
+
+
+def level_words(estimate: Estimated) -> str:
+    """Write a figure with its interval."""
+    return _with_interval(estimate, '.3f', '–')
+
+
+def difference_words(estimate: Estimated) -> str:
+    """Write a difference with its interval."""
+    return _with_interval(estimate, '+.3f', ' to ')
+
+
+def _with_interval(estimate: Estimated, form: str, between: str) -> str:
+    value, low, high = (estimate[key] for key in ('value', 'low', 'high'))
+    if value is None:
+        return UNKNOWN
+    interval = '' if low is None or high is None else f' ({low:{form}}{between}{high:{form}})'
+    return f'{value:{form}}{interval}'
+
+
+def capital(words: str) -> str:
+    """Write words as a title."""
+    return words[:1].upper() + words[1:]
+
+
+def markdown_table(
+    head: Sequence[str], rows: Sequence[Sequence[object]], align: str = '---:'
+) -> str:
+    """Write a Markdown table, its first column to the left and the others to the right.
+
+    :param align: of the other columns; ``---`` for the left
+    """
+    lines = [head, ['---', *(align for _ in head[1:])], *rows]
+    cells = [[str(text).replace('|', '/').replace('\n', ' ') for text in line] for line in lines]
+    return ''.join(f'| {" | ".join(line)} |\n' for line in cells)

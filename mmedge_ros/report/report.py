@@ -1,0 +1,220 @@
+"""The report folder of a run: figures for people, stable keys for other tools."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections import Counter
+from collections.abc import Sequence
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mmedge_ros.data_types import NS_PER_S
+from mmedge_ros.records.plain_values import plain_values
+from mmedge_ros.records.run_record import RunRecord, UnitCounts
+from mmedge_ros.report.accuracy import Accuracy, accuracy_of
+from mmedge_ros.report.box_comparison import BoxesComparison
+from mmedge_ros.report.decision_log import decision_lines
+from mmedge_ros.report.energy import energy_report
+from mmedge_ros.report.glance import glance_figures, limits, sentences
+from mmedge_ros.report.latency_metrics import latency_metrics, modalities_of
+from mmedge_ros.report.pseudo_labels import PseudoLabelComparison
+from mmedge_ros.report.recognition_report import recognition_report
+from mmedge_ros.report.report_files import kept_content, write_files
+from mmedge_ros.report.report_files import write_report as write_report_files
+from mmedge_ros.report.report_pictures import NO_PICTURES, PICTURE_NAMES, RunPictures
+from mmedge_ros.report.trajectories import (
+    Trajectory,
+    configurations_in_order,
+    start_ns,
+    trajectories,
+)
+
+DECISIONS, UPDATES = 'decisions.jsonl', 'updates.jsonl'
+PAGE = 'report.html'
+# Where the page has room for links to what is written after the report.
+VIDEO_MARK, MEMORY_MARK = '<!-- video -->', '<!-- memory -->'
+_DIGITS = 6
+_MOST_CONFIGURATIONS = 1000
+
+
+def write_report(
+    record: RunRecord,
+    folder: Path,
+    comparison: BoxesComparison | None = None,
+    taught: PseudoLabelComparison | None = None,
+    pictures: RunPictures = NO_PICTURES,
+) -> dict[str, Any]:
+    """Write report.json, what was published, figures, pictures and report.html into a folder.
+
+    The folder is made where it is missing; an earlier report in it is replaced, and only once
+    the new one has been written in full.
+
+    :return: the content of report.json
+    :raises ReportError: when the folder or a file in it cannot be written
+    """
+    # Drawing takes a second to import, which commands that draw nothing should not pay.
+    from mmedge_ros.report.figures import FIGURE_NAMES, RETIRED_FIGURES, draw_figures
+    from mmedge_ros.report.report_page import render_run_page
+    from mmedge_ros.report.top_view import top_view
+    from mmedge_ros.report.video import VIDEO
+
+    tracks = trajectories(record)
+    accuracy = accuracy_of(record, record.truth) if record.truth else None
+    report = report_of(record, comparison, tracks, accuracy, taught)
+    view = top_view(record, tracks)
+    figures = draw_figures(record, tracks, accuracy, view)
+    texts = {
+        DECISIONS: decision_lines(record.decisions, record.picture_scale),
+        PAGE: render_run_page(report, figures, pictures, view and view.content()),
+    }
+    if record.updates:
+        texts[UPDATES] = decision_lines(record.updates, record.picture_scale)
+    known = (*FIGURE_NAMES, *RETIRED_FIGURES, *PICTURE_NAMES, VIDEO, UPDATES)
+    write_report_files(report, Path(folder), texts, figures, known, pictures.files)
+    return report
+
+
+def link_video(folder: Path, name: str, words: str) -> None:
+    """Name a video that was written beside a report in its page.
+
+    :param words: its length and size
+    :raises ReportError: when the page cannot be written
+    """
+    link = f'<a href="{name}">{name}</a>'
+    _link(folder, VIDEO_MARK, f'<p>The whole run as a video: {link} ({words})</p>')
+
+
+def link_memory(folder: Path, name: str) -> None:
+    """Name the page of the flight's memory in the page of a report.
+
+    :param name: its path as seen from the folder
+    :raises ReportError: when the page cannot be written
+    """
+    link = f'<a href="./{escape(name)}">search it in words</a>'
+    _link(folder, MEMORY_MARK, f'<p>What the flight saw is remembered: {link}.</p>')
+
+
+def _link(folder: Path, mark: str, text: str) -> None:
+    page = (kept_content(folder / PAGE) or b'').decode(errors='replace')
+    if mark in page:
+        write_files(folder, {PAGE: page.replace(mark, text).encode()})
+
+
+def report_of(
+    record: RunRecord,
+    comparison: BoxesComparison | None = None,
+    tracks: Sequence[Trajectory] | None = None,
+    accuracy: Accuracy | None = None,
+    taught: PseudoLabelComparison | None = None,
+) -> dict[str, Any]:
+    """Return what report.json holds: JSON values only, null where nothing was measured.
+
+    :param tracks: what `trajectories` finds in the record, where that is known already
+    :param accuracy: what `accuracy_of` finds, where that is known already
+    """
+    metrics = latency_metrics(record)
+    modalities = modalities_of(record)
+    units = {m: dataclasses.asdict(_unit_counts(record, m)) for m in modalities}
+    tracks = trajectories(record) if tracks is None else tracks
+    if accuracy is None and record.truth is not None:
+        accuracy = accuracy_of(record, record.truth)
+    report = {
+        'bag': record.bag,
+        'mode': record.mode,
+        'profile': record.profile,
+        'frame_id': record.frame_id,
+        'duration_s': record.duration,
+        'wall_time_s': record.wall_time,
+        'window_ms': record.window * 1e3,
+        'stride_ms': record.stride * 1e3,
+        'windows': record.windows,
+        'decisions': len(record.decisions),
+        # Published before their windows ended, because a gate was sure enough.
+        'early': sum(decision.latency < 0.0 for decision in record.decisions),
+        'dropped': record.dropped,
+        # Published between decisions; no latency, deadline or count of decisions holds them.
+        'updates': len(record.updates),
+        'warmup_decisions': len(record.decisions) - metrics.decisions,
+        'measured_decisions': metrics.decisions,
+        'latency_ms': dataclasses.asdict(metrics.latency_ms),
+        'age_ms': {m: dataclasses.asdict(age) for m, age in metrics.age_ms.items()},
+        'critical_age_ms': dataclasses.asdict(metrics.critical_age_ms),
+        'deadline_ms': record.deadline * 1e3,
+        'deadline_miss_rate': metrics.deadline_miss_rate,
+        'stages_ms': {n: {'p50': q.p50, 'p95': q.p95} for n, q in metrics.stages_ms.items()},
+        'encoder_calls': {m: units[m]['encoded'] for m in modalities},
+        'units': units,
+        'at_a_glance': glance_figures(record, tracks, accuracy),
+        'decisions_with': _decisions_with(record),
+        'configurations': _configurations(record),
+        'tracks': [_track_summary(track) for track in tracks],
+        'accuracy': None if accuracy is None else accuracy.report(),
+        'tracking': None if accuracy is None else accuracy.tracking_report(),
+        'recognition': recognition_report(record),
+        'boxes_comparison': None if comparison is None else dataclasses.asdict(comparison),
+        'pseudo_labels': None if taught is None else dataclasses.asdict(taught),
+        'problems': [*record.problems, *(accuracy.problems if accuracy else ())],
+        'energy': energy_report(record),
+        'resources': {'cpu_s': None, 'peak_rss_mb': None} | record.resources,
+        'software': {'version': None, 'git': None, 'bundle': None} | record.software,
+    }
+    plain: dict[str, Any] = plain_values(report, _DIGITS)
+    plain['at_a_glance'] |= {
+        'sentences': sentences(plain),
+        'limits': [limit._asdict() for limit in limits(plain)],
+    }
+    return plain
+
+
+def _unit_counts(record: RunRecord, modality: str) -> UnitCounts:
+    if modality in record.units:
+        return record.units[modality]
+    return UnitCounts(encoded=sum(unit.modality == modality for unit in record.features))
+
+
+def _decisions_with(record: RunRecord) -> dict[str, dict[str, int]]:
+    """Count the decisions by what they had to do without, and for which modality or why."""
+    return {
+        name: dict(sorted(Counter(x for d in record.decisions for x in getattr(d, name)).items()))
+        for name in ('late', 'lost', 'skipped', 'degraded')
+    }
+
+
+def _configurations(record: RunRecord) -> list[dict[str, Any]]:
+    """Return every configuration: when, what, why, and how many decisions have units of it."""
+    decisions = Counter(i for decision in record.decisions for i in decision.configuration_ids)
+    zero_ns = start_ns(record)
+    return [
+        {
+            'id': configuration.id,
+            'from_s': (configuration.effective_from_ns - zero_ns) / NS_PER_S,
+            'modalities': {
+                part.modality: {'rate': part.rate, 'level': part.level, 'reuse': part.reuse}
+                for part in configuration.modalities
+            },
+            'latency_limit_ms': 1e3 * configuration.latency_limit,
+            'predicted_latency_ms': 1e3 * configuration.predicted_latency,
+            'predicted_accuracy': configuration.predicted_accuracy,
+            'reason': configuration.reason,
+            'decisions': decisions[configuration.id],
+        }
+        for configuration in configurations_in_order(record)[:_MOST_CONFIGURATIONS]
+    ]
+
+
+def _track_summary(track: Trajectory) -> dict[str, Any]:
+    ranges = track.ranges[np.isfinite(track.ranges)]
+    return {
+        'id': track.id,
+        'label': track.label,
+        'decisions': len(track.times),
+        'decisions_with_box': int(track.has_box.sum()),
+        'first_s': float(track.times[0]),
+        'duration_s': track.duration,
+        'median_range_m': float(np.median(ranges)) if len(ranges) else math.nan,
+        'seen_by': track.seen_by,
+    }

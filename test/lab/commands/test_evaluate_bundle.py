@@ -1,0 +1,160 @@
+"""`mmedge lab evaluate-bundle`: from a bundle and a set to a report."""
+
+from __future__ import annotations
+
+import errno
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+import yaml
+from bag_fixtures import recording, write_bag
+from tiny_bundle import write_tiny_bundle
+from truth_fixtures import recording_with_truth
+from typer.testing import CliRunner, Result
+
+from mmedge_lab.judging import bundle_evaluation
+from mmedge_lab.simulation.flight_folder import (
+    FLIGHT_FILE,
+    FlightDescription,
+    read_description,
+)
+from mmedge_ros.commands.main import app
+from mmedge_ros.report import report_files
+
+
+@pytest.fixture(scope='module')
+def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_tiny_bundle(tmp_path_factory.mktemp('models') / 'tiny')
+
+
+@pytest.fixture(scope='module')
+def flights(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp('flights')
+    for name in ('first', 'second'):
+        write_bag(folder / name, messages=recording_with_truth(0.8))
+    return folder
+
+
+@pytest.fixture
+def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Figures take seconds; they have tests of their own."""
+    from mmedge_lab.judging import bundle_figures
+
+    monkeypatch.setattr(bundle_figures, 'draw_bundle', lambda report: [])
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(
+        app, ['lab', 'evaluate-bundle', *map(str, arguments)], env={'NO_COLOR': '1'}
+    )
+
+
+def refusal(result: Result) -> str:
+    assert (result.exit_code, result.stdout) == (1, ''), result.output
+    assert 'Traceback' not in result.stderr
+    return result.stderr.splitlines()[-1]
+
+
+@pytest.mark.usefixtures('undrawn')
+def test_flights_are_judged_by_processes_of_their_own_and_once_only(
+    tmp_path: Path, bundle: Path, flights: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = ('--configurations', 'full', '--jobs', 2, '--out', tmp_path)
+    result = run(bundle, flights, *options)
+    assert result.exit_code == 0, result.output
+    assert result.stdout.strip() == str(tmp_path / 'report.html')
+    assert '2 flights, 1 configurations' in result.stderr
+    first = json.loads((tmp_path / 'report.json').read_text())
+    assert first['flights'] == ['first', 'second']
+    assert first['full_configuration']['camera_level'] == 'large'
+    overall = first['strategies']['fusion']['overall']
+    # The detector is exact: what is missed is the time before a track is confirmed.
+    assert overall['mean_iou']['value'] > 0.4
+    assert overall['precision']['value'] == 1.0
+    assert any('only 2 seeds of flights' in problem for problem in first['problems'])
+    for name in ('report.html', 'report.md'):
+        assert (tmp_path / name).is_file()
+    monkeypatch.setattr(bundle_evaluation, 'write_evaluation', lambda report, folder: None)
+    stamps = {path: path.stat().st_mtime_ns for path in tmp_path.rglob('*.npz')}
+    assert run(bundle, flights, *options).exit_code == 0
+    assert stamps
+    assert all(path.stat().st_mtime_ns == stamp for path, stamp in stamps.items())
+
+
+@pytest.mark.usefixtures('undrawn')
+def test_flights_that_share_a_seed_are_one_draw(
+    tmp_path: Path, bundle: Path, flights: Path
+) -> None:
+    shutil.copytree(flights, tmp_path / 'set')
+    for flight in (tmp_path / 'set').iterdir():
+        description = FlightDescription('park_day_near', 7, 0.8)
+        (flight / FLIGHT_FILE).write_text(yaml.safe_dump(description.values()))
+        assert read_description(flight) == description
+    out = tmp_path / 'out'
+    result = run(bundle, tmp_path / 'set', '--configurations', 'full', '--out', out)
+    assert result.exit_code == 0, result.output
+    report = json.loads((out / 'report.json').read_text())
+    assert report['bootstrap']['seeds'] == 1
+    assert report['strategies']['fusion']['overall']['mean_iou']['low'] is None
+    assert any('only 1 seed of flights' in problem for problem in report['problems'])
+    assert 'of 1 seed' in (out / 'report.md').read_text()
+
+
+@pytest.mark.usefixtures('undrawn')
+def test_configurations_differ_by_rate_and_level(
+    tmp_path: Path, bundle: Path, flights: Path
+) -> None:
+    result = run(bundle, flights, '--flights', 1, '--jobs', 1, '--out', tmp_path)
+    assert result.exit_code == 0, result.output
+    report = json.loads((tmp_path / 'report.json').read_text())
+    assert len(report['flights']) == 1
+    assert len(report['configurations']) == 2 * 3 * 3
+    assert {row['camera_level'] for row in report['configurations']} == {'small', 'large'}
+    assert report['monotony'] is not None
+    assert report['bundle']['fusion'] is False
+
+
+def test_a_corrupt_bundle_is_one_sentence(tmp_path: Path, flights: Path) -> None:
+    bundle = write_tiny_bundle(tmp_path / 'tiny')
+    weights = bundle / 'large.onnx'
+    content = bytearray(weights.read_bytes())
+    content[100] ^= 0xFF
+    weights.write_bytes(content)
+    assert 'SHA-256' in refusal(run(bundle, flights, '--out', tmp_path / 'out'))
+    weights.unlink()
+    assert str(weights) in refusal(run(bundle, flights, '--out', tmp_path / 'out'))
+    assert 'no model bundle' in refusal(run(flights, flights, '--out', tmp_path / 'out'))
+
+
+def test_a_level_the_bundle_lacks_is_one_sentence(
+    tmp_path: Path, bundle: Path, flights: Path
+) -> None:
+    sentence = refusal(run(bundle, flights, '--levels', 'huge', '--out', tmp_path))
+    assert "no level 'huge'" in sentence
+
+
+def test_a_set_without_ground_truth_is_one_sentence(tmp_path: Path, bundle: Path) -> None:
+    write_bag(tmp_path / 'set' / 'only', messages=recording(0.5))
+    options = ('--configurations', 'full', '--jobs', 1)
+    sentence = refusal(run(bundle, tmp_path / 'set', *options, '--out', tmp_path / 'out'))
+    assert 'ground truth is needed' in sentence
+    assert 'only' in sentence
+
+
+def test_a_folder_without_flights_is_one_sentence(tmp_path: Path, bundle: Path) -> None:
+    assert 'holds no flights' in refusal(run(bundle, tmp_path, '--out', tmp_path / 'out'))
+
+
+def test_a_full_disk_is_one_sentence(
+    tmp_path: Path, bundle: Path, flights: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(path: Path, content: bytes) -> None:
+        raise OSError(errno.ENOSPC, 'No space left on device', str(path))
+
+    monkeypatch.setattr(report_files, '_write', full)
+    options = ('--configurations', 'full', '--jobs', 1, '--flights', 1)
+    sentence = refusal(run(bundle, flights, *options, '--out', tmp_path))
+    assert 'No space left on device' in sentence
+    assert not list(tmp_path.rglob('*.npz'))

@@ -1,0 +1,56 @@
+"""Replaying every flight of a set."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from bag_fixtures import recording, write_bag
+from tiny_detector import write_tiny_detector
+from truth_fixtures import recording_with_truth
+from typer.testing import CliRunner, Result
+
+from mmedge_ros.commands.main import app
+
+pytestmark = pytest.mark.usefixtures('without_figures')
+
+
+@pytest.fixture(scope='module')
+def detector(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_tiny_detector(tmp_path_factory.mktemp('models') / 'tiny.onnx')
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(
+        app, ['lab', 'replay-set', *map(str, arguments)], env={'NO_COLOR': '1'}
+    )
+
+
+def test_each_flight_gets_a_report_and_all_of_them_one_table(
+    tmp_path: Path, detector: Path
+) -> None:
+    for name in ('first', 'second'):
+        write_bag(tmp_path / 'set' / name, messages=recording_with_truth(1.0))
+    out = tmp_path / 'out'
+    result = run(tmp_path / 'set', '--out', out, '--detector', detector)
+    assert result.exit_code == 0, result.output
+    assert '| meadow_day_near | 2 |' in result.stdout
+    rows = json.loads((out / 'accuracy_table.json').read_text())
+    assert [row['scenario'] for row in rows] == ['meadow_day_near', 'all']
+    for name in ('first', 'second'):
+        assert json.loads((out / name / 'report.json').read_text())['accuracy'] is not None
+
+
+def test_flights_without_truth_have_reports_but_no_table(tmp_path: Path, detector: Path) -> None:
+    write_bag(tmp_path / 'set' / 'only', messages=recording(0.5))
+    result = run(tmp_path / 'set', '--out', tmp_path / 'out', '--detector', detector)
+    assert (result.exit_code, result.stdout) == (0, '')
+    assert 'ground truth' in result.stderr
+    assert (tmp_path / 'out/only/report.html').is_file()
+
+
+def test_a_folder_without_flights_is_one_sentence(tmp_path: Path) -> None:
+    result = run(tmp_path, '--out', tmp_path / 'out')
+    assert (result.exit_code, result.stdout) == (1, '')
+    assert str(tmp_path) in result.stderr.splitlines()[-1]

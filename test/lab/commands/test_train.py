@@ -1,0 +1,61 @@
+"""`mmedge lab train`: what can be refused is refused before anything is begun."""
+
+from __future__ import annotations
+
+import importlib.util
+import inspect
+from pathlib import Path
+
+import pytest
+from painted_flight import write_painted_set
+from typer.testing import CliRunner, Result
+
+from mmedge_lab.commands.train import detector, train_app
+from mmedge_lab.training.detector_training import DetectorSettings
+
+
+def run(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(train_app, ['detector', *map(str, arguments)])
+
+
+def test_the_help_names_the_options() -> None:
+    done = CliRunner().invoke(train_app, ['detector', '--help'], env={'COLUMNS': '120'})
+    assert done.exit_code == 0
+    for option in ('--validation', '--epochs', '--seed', '--resume', '--out'):
+        assert option in done.stdout
+
+
+def test_what_is_not_said_is_as_the_settings_have_it() -> None:
+    options = inspect.signature(detector).parameters
+    usual = DetectorSettings()
+    for name in ('epochs', 'seed', 'pictures'):
+        assert options[name].default == getattr(usual, name), name
+
+
+def test_a_folder_without_flights_is_refused(tmp_path: Path) -> None:
+    (tmp_path / 'set').mkdir()
+    done = run(tmp_path / 'set', '--out', tmp_path / 'bundle')
+    assert done.exit_code == 1
+    assert 'holds no flights' in done.stderr
+    assert not (tmp_path / '.bundle.training').exists()
+
+
+def test_a_bundle_that_is_there_is_not_replaced(tmp_path: Path) -> None:
+    write_painted_set(tmp_path / 'set', flights=1, pictures=1)
+    (tmp_path / 'bundle').mkdir()
+    (tmp_path / 'bundle/manifest.yaml').write_text('name: mine\n')
+    done = run(tmp_path / 'set', '--out', tmp_path / 'bundle')
+    assert done.exit_code == 1
+    assert 'exists already' in done.stderr
+    assert (tmp_path / 'bundle/manifest.yaml').read_text() == 'name: mine\n'
+
+
+@pytest.mark.skipif(
+    importlib.util.find_spec('torch') is not None, reason='torch is installed in this environment'
+)
+def test_without_torch_it_is_said_what_brings_it(tmp_path: Path) -> None:
+    write_painted_set(tmp_path / 'set', flights=1, pictures=1)
+    done = run(tmp_path / 'set', '--out', tmp_path / 'bundle')
+    assert done.exit_code == 1
+    assert './mmedge lab train installs' in done.stderr
+    assert not (tmp_path / 'bundle').exists()

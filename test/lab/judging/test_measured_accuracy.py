@@ -1,0 +1,145 @@
+"""From the report of an evaluation to the table that the optimiser reads."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from tiny_bundle import write_tiny_bundle
+from typer.testing import CliRunner
+
+from mmedge_lab.judging.measured_accuracy import read_report, with_accuracy
+from mmedge_ros.commands.main import app
+from mmedge_ros.configuration import ConfigurationError
+from mmedge_ros.configuration.accuracy_predictor import Indicators, bundle_accuracy
+from mmedge_ros.configuration.configuration_space import ConfigurationSpace, ModalityOptions
+
+MANIFEST = 'name: small_bundle\ncamera:\n  levels: {small: {}, large: {}}\nlicence: ours\n'
+SPACE = ConfigurationSpace(
+    [
+        ModalityOptions('camera', (10.0, 30.0), ('small', 'large')),
+        ModalityOptions('radar', (20.0,), ('',)),
+    ]
+)
+
+
+def row(rate: float, level: str, iou: float, places: float = 0.5) -> dict[str, Any]:
+    return {
+        'camera_rate': rate,
+        'camera_level': level,
+        'radar_rate': 20.0,
+        'radar_level': 'any',
+        'streaming_mean_iou': {'value': iou, 'low': None, 'high': None},
+        'place_recall': {'value': places, 'low': None, 'high': None},
+    }
+
+
+def report(*rows: dict[str, Any], manifest: str = MANIFEST) -> dict[str, Any]:
+    digest = hashlib.sha256(manifest.encode()).hexdigest()
+    return {
+        'bundle': {'name': 'small_bundle', 'sha256': digest},
+        'set': 'validation',
+        'flights': ['day_1', 'night_2'],
+        'seconds': 16.0,
+        'profile': 'nominal: everything alike',
+        'configurations': [*rows],
+        'monotony': {'streaming_mean_iou': {'steps': 4, 'falls': [{}]}},
+    }
+
+
+ROWS = (
+    row(10.0, 'small', 0.3),
+    row(30.0, 'small', 0.35),
+    row(10.0, 'large', 0.5),
+    row(30.0, 'large', 0.6, 1.0),
+)
+
+
+def test_the_optimiser_reads_what_was_measured() -> None:
+    content = yaml.safe_load(with_accuracy(MANIFEST, report(*ROWS)))
+    table = bundle_accuracy(content, SPACE)
+    assert table is not None
+    assert table.is_measured
+    # In the order of the space: by rate, then by level.
+    expected = [0.9 * iou + 0.1 * places for iou, places in ((0.3, 0.5), (0.5, 0.5))]
+    expected += [0.9 * 0.35 + 0.05, 0.9 * 0.6 + 0.1]
+    assert table.predict(Indicators()).tolist() == pytest.approx(expected)
+
+
+def test_the_manifest_says_how_it_was_measured_and_keeps_the_rest() -> None:
+    text = with_accuracy(MANIFEST, report(*ROWS))
+    assert text.startswith(MANIFEST)
+    entry = yaml.safe_load(text)['accuracy']
+    assert entry['flights'] == ['day_1', 'night_2']
+    assert (entry['set'], entry['seconds']) == ('validation', 16.0)
+    assert (entry['steps'], entry['steps_down_beyond_noise']) == (4, 1)
+    assert '0.9 streaming mean IoU' in entry['measure']
+
+
+def test_the_manifest_says_what_the_fusion_networks_add_beside_rules() -> None:
+    measured = {
+        'factor': 'all',
+        'stratum': 'all',
+        'figure': 'streaming_mean_iou',
+        'against': 'decision_fusion',
+        'value': -0.01,
+        'low': -0.02,
+        'high': -0.004,
+        'excludes_zero': True,
+    }
+    others = [measured | {'stratum': 'night'}, measured | {'against': 'camera_only'}]
+    judged = report(*ROWS) | {'differences': [*others, measured]}
+    entry = yaml.safe_load(with_accuracy(MANIFEST, judged))['accuracy']
+    assert entry['fusion_gain'] == {'value': -0.01, 'low': -0.02, 'high': -0.004}
+    alone = report(*ROWS) | {'differences': others}
+    assert 'fusion_gain' not in yaml.safe_load(with_accuracy(MANIFEST, alone))['accuracy']
+
+
+def test_a_newer_table_takes_the_place_of_an_older_one() -> None:
+    first = with_accuracy(MANIFEST, report(*ROWS))
+    followed = first.replace('accuracy:', 'gate: {}\naccuracy:') + 'more: 1\n'
+    again = with_accuracy(first, report(*reversed(ROWS)))
+    assert again.count('accuracy:') == 1
+    assert yaml.safe_load(again)['accuracy']['configurations'][0]['value'] == pytest.approx(0.64)
+    judged = report(*ROWS, manifest=followed)
+    assert yaml.safe_load(with_accuracy(followed, judged))['more'] == 1
+
+
+def test_a_report_about_other_networks_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match='not this one; evaluate the bundle again'):
+        with_accuracy(MANIFEST + 'other: 1\n', report(*ROWS))
+
+
+@pytest.mark.parametrize('value', [None, 'much', 1.5, -0.1, float('nan')])
+def test_a_configuration_without_a_figure_is_refused(value: object) -> None:
+    broken = row(10.0, 'small', 0.3) | {'place_recall': {'value': value}}
+    with pytest.raises(ConfigurationError, match='no place_recall of 10 Hz small'):
+        with_accuracy(MANIFEST, report(broken, *ROWS[1:]))
+
+
+@pytest.mark.parametrize('content', ['', '[]', '{"configurations": []}', '{', '[' * 100_000])
+def test_what_is_no_report_is_refused(content: str, tmp_path: Path) -> None:
+    path = tmp_path / 'report.json'
+    path.write_text(content)
+    with pytest.raises(ConfigurationError, match='evaluate-bundle'):
+        read_report(path)
+
+
+def test_the_command_refuses_a_report_of_another_bundle_and_leaves_the_manifest(
+    tmp_path: Path,
+) -> None:
+    folder = write_tiny_bundle(tmp_path / 'tiny')
+    before = (folder / 'manifest.yaml').read_bytes()
+    path = tmp_path / 'report.json'
+    path.write_text(json.dumps(report(*ROWS)))
+    refused = CliRunner().invoke(app, ['model', 'accuracy', str(folder), str(path)])
+    assert refused.exit_code == 1
+    assert (folder / 'manifest.yaml').read_bytes() == before
+    path.write_text(json.dumps(report(*ROWS, manifest=before.decode())))
+    entered = CliRunner().invoke(app, ['model', 'accuracy', str(folder), str(path)])
+    assert entered.exit_code == 0
+    assert len(yaml.safe_load((folder / 'manifest.yaml').read_text())['accuracy']) > 5

@@ -1,0 +1,98 @@
+"""The bench of overload, from a record of each way to its rows."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+import yaml
+
+from mmedge_lab.rivals.mmedge import overload_bench
+from mmedge_lab.rivals.mmedge.overload_bench import OverloadPlan, run_overload_bench
+from mmedge_ros.data_types import CAMERA, NS_PER_S, Decision
+from mmedge_ros.records.run_record import RunRecord, UnitCounts
+from mmedge_ros.replay import ReplayError
+from mmedge_ros.replay.live_record import LiveRecord
+from mmedge_ros.ros.sessions.live_session import Beside, LiveOptions
+
+FLIGHT = Path('a flight')
+
+
+def decision(number: int, latency: float, age: float) -> Decision:
+    """The decision of a window that ends a tenth of a second after the one before."""
+    end_ns = number * NS_PER_S // 10
+    published_ns = end_ns + round(latency * NS_PER_S)
+    newest = {CAMERA: published_ns - round(age * NS_PER_S)}
+    return Decision(end_ns, end_ns, 'map', (), newest, published_ns=published_ns)
+
+
+def children() -> set[int]:
+    """The processes that this one has started; their command lines may still change."""
+    return {child.pid for child in psutil.Process().children()}
+
+
+class Graph:
+    """Takes the place of a live graph: a camera at 30 Hz, an encoder of a process that sleeps."""
+
+    def __init__(self, encoder: int | None = None, encoded: int = 200) -> None:
+        self.pids = {} if encoder is None else {'camera_encoder': encoder}
+        self.rates: list[float] = []
+        self.busy: list[int] = []
+        self._encoded = encoded
+        self._before = children()
+
+    def replay(self, options: LiveOptions, *, beside: Beside) -> RunRecord:
+        """Play nothing; ten windows are decided, one late, one by an old picture, one lost."""
+        if options.params is None:
+            self.rates.append(0.0)
+        else:
+            given = yaml.safe_load(options.params.read_text())
+            self.rates.append(given['camera_encoder']['ros__parameters']['rate'])
+        with beside(self, LiveRecord()):  # type: ignore[arg-type]
+            self.busy.append(len(children() - self._before))
+        record = RunRecord(options.bag, 'live', 0.05, 0.5, 0.1, windows=10, duration=10.0)
+        record.decisions = [decision(n, 0.04, 0.2) for n in range(7)]
+        record.decisions += [decision(7, 0.07, 0.2), decision(8, 0.04, 0.4)]
+        record.units = {CAMERA: UnitCounts(received=300, encoded=self._encoded, dropped=100)}
+        return record
+
+
+@pytest.fixture
+def encoder() -> Iterator[int]:
+    process = subprocess.Popen([sys.executable, '-c', 'input()'], stdin=subprocess.PIPE)
+    yield process.pid
+    process.communicate()
+
+
+def test_each_way_is_played_and_judged(encoder: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = Graph(encoder)
+    monkeypatch.setattr(overload_bench, 'replay_live', graph.replay)
+    report = run_overload_bench([FLIGHT], OverloadPlan(busy=2), lambda _share, _next: None)
+    assert [row['run'] for row in report['rows']] == ['overloaded', 'fixed rate', 'busy machine']
+    # Of 10 pictures that can be encoded per second, 8 are sure to fit.
+    assert graph.rates == pytest.approx([0.0, 0.0, 0.0, 8.0, 0.0])
+    assert graph.busy == [0, 0, 0, 0, 2]
+    # 20 pictures per second are twice too many: half of 10 % of the machine, and again half of it.
+    assert report['share_percent'] == pytest.approx(2.5)
+    for row in report['rows']:
+        assert row['on_time'] == pytest.approx(0.8)
+        assert row['fresh'] == pytest.approx(7 / 8)
+        assert row['pictures_per_encoded'] == pytest.approx(1.5)
+
+
+def test_an_encoder_that_encodes_nothing_is_named(
+    encoder: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(overload_bench, 'replay_live', Graph(encoder, encoded=0).replay)
+    with pytest.raises(ReplayError, match='nothing was encoded of a flight'):
+        run_overload_bench([FLIGHT], OverloadPlan(busy=0), lambda _share, _next: None)
+
+
+def test_a_flight_without_a_camera_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(overload_bench, 'replay_live', Graph().replay)
+    with pytest.raises(ReplayError, match='a flight has no camera whose encoder'):
+        run_overload_bench([FLIGHT], OverloadPlan(), lambda _share, _next: None)

@@ -1,0 +1,99 @@
+"""Each method says what a crop is, how many stages that took, and what it cost besides."""
+
+from __future__ import annotations
+
+import numpy as np
+from hand_made_outputs import centres_of, outputs_of
+
+from mmedge_lab.rivals.smtm.methods import (
+    ConstantHotClasses,
+    ExitHeads,
+    FullRuns,
+    GuardedRecall,
+    KeptLabels,
+    PrintedRecall,
+)
+from mmedge_lab.rivals.smtm.recognition_bench import lock_in
+from mmedge_lab.rivals.smtm.stream_runs import StreamRun
+from mmedge_lab.training.exit_thresholds import fit_exits
+
+SURE, UNSURE = [9.0, 0.0, 0.0], [0.2, 0.1, 0.0]
+
+
+def test_a_head_is_left_at_where_it_is_sure_and_passed_where_it_is_not() -> None:
+    kept = outputs_of([0, 1], heads=[SURE, UNSURE])
+    method = ExitHeads(kept, (2.0,))
+    assert method.look(0, 0)[:2] == (0, 1)
+    assert method.look(1, 0)[:2] == (1, 2)
+
+
+def test_a_closed_head_is_not_even_asked() -> None:
+    kept = outputs_of([1], heads=[SURE])
+    assert ExitHeads(kept, (float('inf'),)).look(0, 0)[:2] == (1, 2)
+
+
+def test_a_head_that_is_as_good_as_the_whole_is_left_at_however_unsure_it_is() -> None:
+    labels = np.arange(300) % 3
+    unsure = outputs_of(labels, heads=0.1 * np.eye(3)[labels])
+    (threshold,) = fit_exits(unsure.heads, unsure.whole, labels, 0.01)
+    method = ExitHeads(unsure, (threshold,))
+    assert {method.look(row, 0).stages for row in range(300)} == {1}
+
+
+def test_the_label_of_a_track_is_kept_for_so_many_looks() -> None:
+    kept = outputs_of([0, 1, 2, 0, 1])
+    method = KeptLabels(FullRuns(kept), 3)
+    answers = [method.look(row, track=7) for row in range(4)]
+    assert [answer.label for answer in answers] == [0, 0, 0, 0]
+    assert [answer.stages for answer in answers] == [2, 0, 0, 2]
+    assert method.look(1, track=8).label == 1
+
+
+def test_the_guarded_memory_recalls_what_recurs_after_a_first_full_run() -> None:
+    kept = outputs_of([0] * 10)
+    method = GuardedRecall(kept, centres_of(), 0.02)
+    assert [method.look(row, 0).stages for row in range(10)] == [2] + [1] * 9
+    assert method.hot == 1
+
+
+def test_the_printed_memory_locks_in_and_the_guarded_one_does_not() -> None:
+    labels = np.repeat([0, 1, 0, 1, 2, 2, 2], 10)
+    # Of a class that is not hot, an object is a little nearer to one hot class than to another.
+    kept = outputs_of(labels, vectors=np.eye(3)[labels] + [0.3, 0.2, 0.0])
+    printed = PrintedRecall(kept, centres_of(), tau=0.0)
+    guarded = GuardedRecall(kept, centres_of(), 0.02)
+    said = {
+        method: [method.look(row, 0).label for row in range(len(labels))]
+        for method in (printed, guarded)
+    }
+    assert 2 not in said[printed][40:]
+    assert printed.hot == 2
+    assert said[guarded] == labels.tolist()
+    assert guarded.hot == 3
+
+
+def test_centres_that_do_not_learn_stay() -> None:
+    drifting = outputs_of([0] * 80, vectors=[[1.0, 0.012 * n, 0.0] for n in range(80)])
+    stages = {}
+    for learns in (True, False):
+        method = GuardedRecall(drifting, centres_of(threshold=0.25), 0.02, learns=learns)
+        stages[learns] = sum(method.look(row, 0).stages for row in range(80))
+    assert stages[True] < stages[False]
+
+
+def test_a_constant_fast_memory_holds_so_many_classes_at_most() -> None:
+    hot = ConstantHotClasses(6, 2)
+    assert not hot.hot.any()
+    for label in (1, 1, 1, 2, 2, 3):
+        hot.met(label)
+    assert np.flatnonzero(hot.hot).tolist() == [1, 2]
+
+
+def test_lock_in_is_told_from_the_first_looks_after_a_switch() -> None:
+    right = np.ones(600, np.bool_)
+    right[300:350] = False
+    nothing = np.zeros(600)
+    found = lock_in([StreamRun(right, nothing.astype(int), nothing, np.full(600, 2))])
+    assert found['first_scene'] == 1.0
+    assert found['after_a_switch'] == 0.5
+    assert len(found['hot']) == 30

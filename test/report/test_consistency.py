@@ -1,0 +1,107 @@
+"""NEES: in bounds for a tracker that knows its errors, out of them for one that does not."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from mmedge_ros.report.consistency import (
+    Consistency,
+    average_bounds,
+    consistency_of,
+    nees,
+    thinned,
+)
+from mmedge_ros.tracking.kalman_filter import predict, update_position
+
+NS = 1_000_000_000
+
+
+def filtered(claimed: float, seed: int = 3, runs: int = 400) -> np.ndarray:
+    """NEES (runs,) of a Kalman filter on a target that moves exactly as the filter believes.
+
+    :param claimed: how many times smaller than it is the filter takes the measurement noise
+    """
+    random = np.random.default_rng(seed)
+    acceleration, dt, spread = np.array([1.5, 1.5, 0.3]), 0.1, 0.4
+    start = np.diag([0.25, 0.25, 0.25, 1.0, 1.0, 1.0])
+    truth = random.multivariate_normal(np.zeros(6), start, runs)
+    means, covariances = np.zeros((runs, 6)), np.tile(start, (runs, 1, 1))
+    noise = np.eye(3) * (spread / claimed) ** 2
+    zero = np.zeros((1, 6))
+    for _ in range(20):
+        moved, step = predict(zero, np.zeros((1, 6, 6)), dt, acceleration)
+        truth = predict(truth, np.zeros((runs, 6, 6)), dt, acceleration)[0] + moved
+        truth += random.multivariate_normal(np.zeros(6), step[0], runs)
+        means, covariances = predict(means, covariances, dt, acceleration)
+        measured = truth[:, :3] + spread * random.normal(size=(runs, 3))
+        means, covariances = update_position(means, covariances, measured, noise)
+    state = [0, 1, 3, 4]
+    return nees((means - truth)[:, state], covariances[:, state][:, :, state])
+
+
+def test_a_filter_that_knows_its_errors_is_in_bounds():
+    result = consistency_of(filtered(1.0), 4)
+    assert result.samples == 400
+    assert result.in_bounds
+    assert result.mean == pytest.approx(4.0, abs=0.3)
+
+
+@pytest.mark.parametrize(('claimed', 'side'), [(2.0, 1), (0.5, -1)])
+def test_one_that_takes_its_sensor_for_better_or_worse_than_it_is_is_not(claimed, side):
+    result = consistency_of(filtered(claimed), 4)
+    assert result.in_bounds is False
+    low, high = result.bounds
+    assert result.mean > high if side > 0 else result.mean < low
+
+
+def test_bounds_are_those_of_the_chi_squared_distribution():
+    # Tables: 2.5 % and 97.5 % quantiles for 4 and for 40 degrees of freedom.
+    assert average_bounds(4, 1) == pytest.approx((0.484, 11.143), abs=1e-3)
+    assert average_bounds(4, 10) == pytest.approx((2.443, 5.934), abs=1e-3)
+    assert np.isnan(average_bounds(4, 0)).all()
+
+
+def test_more_samples_narrow_the_bounds():
+    widths = [high - low for low, high in (average_bounds(2, n) for n in (1, 10, 100, 1000))]
+    assert widths == sorted(widths, reverse=True)
+
+
+def test_the_nees_of_known_errors():
+    covariance = np.diag([4.0, 1.0])
+    assert nees(np.array([[2.0, 1.0]]), covariance[None]) == pytest.approx([2.0])
+    assert nees(np.array([[0.0, 0.0]]), covariance[None]) == pytest.approx([0.0])
+
+
+@pytest.mark.parametrize(
+    'covariance',
+    [np.zeros((2, 2)), -np.eye(2), np.full((2, 2), np.nan), np.array([[1.0, 2.0], [2.0, 1.0]])],
+)
+def test_where_the_covariance_is_none_there_is_no_nees(covariance):
+    assert np.isnan(nees(np.ones((1, 2)), covariance[None])).all()
+
+
+def test_values_that_are_not_finite_are_no_samples():
+    result = consistency_of(np.array([4.0, np.nan, np.inf]), 4)
+    assert (result.samples, result.mean) == (1, 4.0)
+
+
+def test_without_a_sample_there_is_no_verdict():
+    report = Consistency(4).report()
+    assert report['in_bounds'] is None
+    assert np.isnan(report['mean'])
+
+
+def test_of_each_track_one_sample_in_a_second_counts():
+    stamps = [round(0.1 * n * NS) for n in range(25)] * 2
+    numbers = [1] * 25 + [2] * 25
+    chosen = thinned(stamps, numbers, 1.0)
+    assert sorted((numbers[i], stamps[i] / NS) for i in chosen) == [
+        *((1, 0.0), (1, 1.0), (1, 2.0)),
+        *((2, 0.0), (2, 1.0), (2, 2.0)),
+    ]
+
+
+def test_thinning_does_not_depend_on_the_order_of_samples():
+    stamps, numbers = [3 * NS, 0, NS // 2], [1, 1, 1]
+    assert thinned(stamps, numbers, 1.0).tolist() == [1, 0]

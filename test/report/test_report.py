@@ -1,0 +1,245 @@
+"""The report folder: its files, its keys, and what happens when it cannot be written."""
+
+import json
+import resource
+import subprocess
+import sys
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from decision_log_reader import read_decisions
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mmedge_ros.data_types import ResultKind
+from mmedge_ros.records.run_record import RunRecord, UnitCounts
+from mmedge_ros.report import ReportError
+from mmedge_ros.report.box_comparison import BoxesComparison
+from mmedge_ros.report.report import report_of, write_report
+
+KEYS = {'bag', 'mode', 'windows', 'decisions', 'dropped', 'latency_ms', 'age_ms', 'deadline_ms'}
+KEYS |= {'deadline_miss_rate', 'stages_ms', 'encoder_calls', 'units', 'accuracy', 'tracking'}
+KEYS |= {'resources', 'energy', 'software', 'at_a_glance'}
+FILES = ['decisions.jsonl', 'latency.png', 'ranges.png', 'report.html', 'report.json']
+FILES += ['stages.png', 'tracks.png']
+COMPARISON = BoxesComparison(0.9, 0.8, 3, 0.95, 0.04, 40, 100, 110, 90, 80, 0, 39, 1, 0)
+
+
+def content_of(folder):
+    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+
+
+@pytest.fixture(scope='module')
+def written(build_run, tmp_path_factory):
+    folder = tmp_path_factory.mktemp('runs') / 'new' / 'report'
+    report = write_report(build_run(4.0), folder, COMPARISON)
+    return folder, report
+
+
+def test_the_folder_is_made_and_holds_every_file(written):
+    assert sorted(content_of(written[0])) == FILES
+
+
+def test_report_json_holds_what_the_function_returns(written):
+    folder, report = written
+    assert json.loads((folder / 'report.json').read_text()) == report
+
+
+def test_the_stable_keys_are_there(written):
+    report = written[1]
+    assert set(report) >= KEYS
+    summary = {'p50', 'p95', 'p99', 'mean', 'max'}
+    assert set(report['latency_ms']) == summary
+    assert set(report['age_ms']) == {'camera', 'radar'}
+    assert set(report['age_ms']['radar']) == summary
+    assert set(report['stages_ms']['encode']) == {'p50', 'p95'}
+    assert {'camera.encode', 'radar.encode'} <= set(report['stages_ms'])
+    counters = {'captured', 'transferred', 'received', 'encoded', 'skipped', 'dropped', 'late'}
+    assert counters | {'lost'} <= set(report['units']['camera'])
+    assert set(report['encoder_calls']) == {'camera', 'radar'}
+    assert {'cpu_s', 'peak_rss_mb'} <= set(report['resources'])
+    assert {'version', 'git', 'bundle'} <= set(report['software'])
+    assert report['accuracy'] is None
+    assert report['tracking'] is None
+
+
+def test_the_figures_are_those_of_the_run(build_run, written):
+    record, report = build_run(4.0), written[1]
+    assert (report['windows'], report['decisions'], report['dropped']) == (37, 36, 1)
+    assert (report['warmup_decisions'], report['measured_decisions']) == (5, 31)
+    assert report['deadline_ms'] == 50.0
+    assert report['encoder_calls'] == {'camera': 80, 'radar': 80}
+    latencies = [decision.latency * 1e3 for decision in record.decisions[5:]]
+    assert report['latency_ms']['p50'] == pytest.approx(np.median(latencies))
+    assert report['latency_ms']['max'] == pytest.approx(max(latencies))
+    assert report['decisions_with']['skipped'] == {'radar': 1}
+    assert report['tracks'][0]['seen_by'] == {'camera': 36, 'radar': 36}
+
+
+def test_the_comparison_stands_under_its_stable_keys(written):
+    result = written[1]['boxes_comparison']
+    expected = {'coverage': 0.9, 'precision': 0.8, 'ids': 3, 'radar_matched': 0.95}
+    assert expected.items() <= result.items()
+    assert result['range_rel_median'] == 0.04
+
+
+def test_the_log_holds_every_decision(build_run, written):
+    result = read_decisions(written[0] / 'decisions.jsonl')
+    record = build_run(4.0)
+    assert [d.window_end_ns for d in result] == [d.window_end_ns for d in record.decisions]
+    assert result[3].trail == record.decisions[3].trail
+
+
+def test_updates_have_a_log_of_their_own_and_count_nowhere_else(build_run, written, tmp_path):
+    record = build_run(4.0)
+    record.updates = [
+        replace(decision, kind=ResultKind.UPDATE, published_ns=decision.published_ns - 50_000_000)
+        for decision in record.decisions
+    ]
+    report = write_report(record, tmp_path)
+    assert report['updates'] == 36
+    for key in ('decisions', 'latency_ms', 'age_ms', 'deadline_miss_rate', 'stages_ms', 'tracks'):
+        assert report[key] == written[1][key], key
+    log = read_decisions(tmp_path / 'updates.jsonl')
+    assert [u.published_ns for u in log] == [u.published_ns for u in record.updates]
+    write_report(build_run(1.0), tmp_path)
+    assert not (tmp_path / 'updates.jsonl').exists()
+
+
+def test_equal_runs_give_equal_files_byte_for_byte(build_run, tmp_path):
+    for name in ('first', 'second'):
+        write_report(build_run(2.0), tmp_path / name)
+    assert content_of(tmp_path / 'first') == content_of(tmp_path / 'second')
+
+
+def test_a_run_in_which_nothing_happened_has_a_report(empty_run, tmp_path):
+    report = write_report(empty_run, tmp_path)
+    assert report['latency_ms'] == dict.fromkeys(report['latency_ms'])
+    assert report['deadline_miss_rate'] is None
+    assert report['units']['radar']['received'] == 0
+    assert sorted(content_of(tmp_path)) == ['decisions.jsonl', 'report.html', 'report.json']
+
+
+@pytest.mark.parametrize('count', [1, 3])
+def test_a_run_with_hardly_any_decision_has_a_report(build_run, tmp_path, count):
+    record = build_run(1.0)
+    report = write_report(replace(record, decisions=record.decisions[:count]), tmp_path)
+    assert report['measured_decisions'] == 0
+    assert 'Only the warm-up was recorded' in (tmp_path / 'report.html').read_text()
+
+
+def test_a_run_without_tracks_has_no_figure_of_tracks(build_run, tmp_path):
+    record = build_run(1.0)
+    bare = [replace(decision, tracks=()) for decision in record.decisions]
+    write_report(replace(record, decisions=bare), tmp_path)
+    assert not {'tracks.png', 'ranges.png'} & set(content_of(tmp_path))
+
+
+def test_a_new_report_replaces_the_old_one_and_leaves_nothing_of_it(
+    build_run, empty_run, tmp_path
+):
+    write_report(build_run(1.0), tmp_path)
+    (tmp_path / 'notes.txt').write_text('mine')
+    (tmp_path / 'units.png').write_bytes(b'of an earlier version')
+    write_report(empty_run, tmp_path)
+    names = ['decisions.jsonl', 'notes.txt', 'report.html', 'report.json']
+    assert sorted(content_of(tmp_path)) == names
+
+
+@pytest.mark.parametrize('below', ['', 'deeper/still'])
+def test_a_file_in_the_place_of_the_folder_is_an_error_with_a_remedy(empty_run, tmp_path, below):
+    place = tmp_path / 'report'
+    place.write_text('mine')
+    with pytest.raises(ReportError, match='name a folder that can be written'):
+        write_report(empty_run, place / below)
+    assert place.read_text() == 'mine'
+
+
+def test_a_path_no_system_can_hold_is_an_error(empty_run, tmp_path):
+    with pytest.raises(ReportError, match='name a folder'):
+        write_report(empty_run, tmp_path / 'a\0b')
+    with pytest.raises(ReportError, match='name a folder'):
+        write_report(empty_run, tmp_path / ('x' * 5000))
+
+
+def test_a_disk_that_fills_up_leaves_the_old_report_and_nothing_half_written(
+    build_run, empty_run, tmp_path
+):
+    write_report(empty_run, tmp_path)
+    before = content_of(tmp_path)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, limits[1]))
+    try:
+        with pytest.raises(ReportError, match='room for'):
+            write_report(build_run(2.0), tmp_path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert content_of(tmp_path) == before
+
+
+def long_run(record, count):
+    """A run of so many decisions with new ids every 40 of them."""
+    decisions = []
+    for i in range(count):
+        part = record.decisions[i % len(record.decisions)]
+        lap_ns = i // len(record.decisions) * 10_000_000_000
+        tracks = tuple(replace(t, id=t.id + i // 40 * 5) for t in part.tracks)
+        decisions.append(
+            replace(
+                part,
+                tracks=tracks,
+                window_end_ns=part.window_end_ns + lap_ns,
+                state_ns=part.state_ns + lap_ns,
+                published_ns=part.published_ns + lap_ns,
+                newest_ns={m: ns + lap_ns for m, ns in part.newest_ns.items()},
+            )
+        )
+    return replace(record, decisions=decisions, problems=[f'line {i}' for i in range(1000)])
+
+
+def test_ten_thousand_decisions_and_thousands_of_ids_are_reported_in_seconds(build_run, tmp_path):
+    record = long_run(build_run(10.0), 10_000)
+    begin = time.process_time()
+    report = write_report(record, tmp_path)
+    assert time.process_time() - begin < 10.0
+    assert report['decisions'] == 10_000
+    assert len(report['tracks']) > 500
+    assert max(track['id'] for track in report['tracks']) > 1000
+    assert (tmp_path / 'report.html').stat().st_size < 3_000_000
+
+
+floats = st.floats()
+texts = st.text(st.characters(), max_size=10)
+records = st.builds(
+    RunRecord,
+    bag=texts,
+    mode=texts,
+    deadline=floats,
+    window=floats,
+    stride=floats,
+    windows=st.integers(0),
+    warmup=st.integers(-3, 3),
+    problems=st.lists(texts, max_size=3),
+    units=st.dictionaries(texts, st.builds(UnitCounts, st.integers(0)), max_size=2),
+    resources=st.dictionaries(texts, floats, max_size=3),
+    software=st.dictionaries(texts, texts, max_size=3),
+    profile=texts,
+    duration=floats,
+    wall_time=floats,
+)
+
+
+@settings(deadline=None, max_examples=100)
+@given(record=records)
+def test_every_report_survives_json(record):
+    report = report_of(record)
+    text = json.dumps(report, allow_nan=False)
+    assert json.loads(text) == report
+
+
+def test_the_report_module_does_not_load_matplotlib():
+    code = 'import sys, mmedge_ros.report.report; print("matplotlib" in sys.modules)'
+    done = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == 'False'
