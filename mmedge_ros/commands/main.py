@@ -20,7 +20,7 @@ from mmedge_ros.commands.laboratory import REMEDY, offered
 from mmedge_ros.commands.limit import limit
 from mmedge_ros.commands.memory import memory_app
 from mmedge_ros.commands.model import model_app
-from mmedge_ros.commands.options import flag
+from mmedge_ros.commands.options import argument, flag
 from mmedge_ros.commands.profile import profile as profile_machine
 from mmedge_ros.commands.radar import radar_app
 from mmedge_ros.commands.record import record
@@ -39,7 +39,7 @@ def lab_commands() -> dict[str, Command]:
 
 
 def needs_the_laboratory(
-    _words: Annotated[list[str] | None, typer.Argument(hidden=True)] = None,
+    _words: Annotated[list[str] | None, argument('[WORDS]', 'ignored', hidden=True)] = None,
 ) -> None:
     """Not here: needs the laboratory (pip install mmedge-lab)."""
     stop(REMEDY)

@@ -1,6 +1,6 @@
 """The crops that a recogniser is benched on, in the size of its input.
 
-They come from the scenes that `mmedge lab train recogniser` keeps, or from a folder for each class.
+They come from the scenes of `mmedge lab train recogniser`, or from a folder for each class.
 Thresholds are fitted on some of them, the others judge.
 """
 

@@ -136,10 +136,10 @@ def test_the_command_refuses_a_report_of_another_bundle_and_leaves_the_manifest(
     before = (folder / 'manifest.yaml').read_bytes()
     path = tmp_path / 'report.json'
     path.write_text(json.dumps(report(*ROWS)))
-    refused = CliRunner().invoke(app, ['model', 'accuracy', str(folder), str(path)])
+    refused = CliRunner().invoke(app, ['lab', 'model', 'accuracy', str(folder), str(path)])
     assert refused.exit_code == 1
     assert (folder / 'manifest.yaml').read_bytes() == before
     path.write_text(json.dumps(report(*ROWS, manifest=before.decode())))
-    entered = CliRunner().invoke(app, ['model', 'accuracy', str(folder), str(path)])
+    entered = CliRunner().invoke(app, ['lab', 'model', 'accuracy', str(folder), str(path)])
     assert entered.exit_code == 0
     assert len(yaml.safe_load((folder / 'manifest.yaml').read_text())['accuracy']) > 5
