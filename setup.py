@@ -138,5 +138,8 @@ setup(
     version=package_version(),
     cmdclass={'build_py': BuildWithMessages},
     distclass=MessageDistribution,
-    data_files=data_files(HERE, *SHARED, below='share/mmedge_ros'),
+    data_files=[
+        *data_files(HERE, *SHARED, below='share/mmedge_ros'),
+        ('share/ament_index/resource_index/packages', ['resource/mmedge_ros']),
+    ],
 )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from xml.etree import ElementTree
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = (ROOT / 'docs/install.md').read_text()
@@ -40,14 +39,6 @@ def test_its_steps_are_those_of_the_page_in_their_order() -> None:
         'source install/setup.bash',
         'ros2 run mmedge_ros mmedge --version',
     ]
-
-
-def test_what_is_upgraded_is_a_dependency() -> None:
-    package = ElementTree.parse(ROOT / 'package.xml').getroot()
-    keys = {key.text for kind in ('depend', 'exec_depend') for key in package.iter(kind)}
-    lines = (ROOT / 'requirements/ubuntu.txt').read_text().splitlines()
-    names = [re.split('[<>=]', line)[0] for line in lines if line and line[0] != '#']
-    assert {f'python3-{name}' for name in names} <= keys
 
 
 def test_what_it_copies_is_there_and_what_is_built_locally_is_not() -> None:

@@ -311,18 +311,23 @@ def test_what_trains_is_pinned_and_messages_name_the_same_versions() -> None:
     assert set(INSTALL_LINE.split()[2:]) == pins | {f'onnx=={pinned()["onnx"]}'}
 
 
-def test_every_pip_dependency_has_a_rosdep_key() -> None:
+def test_every_pip_dependency_has_a_rosdep_key_or_is_installed_by_hand() -> None:
     keys = {
-        'mcap': 'mcap-ros2-support',
-        'onnxruntime': 'python3-onnxruntime-pip',
         'opencv-python-headless': 'python3-opencv',
         'pillow': 'python3-pil',
         'pyserial': 'python3-serial',
         'pyyaml': 'python3-yaml',
-        'rosbags': 'python3-rosbags-pip',
     }
     declared = {element.text for element in package_xml().iter('exec_depend')}
-    assert {keys.get(name, f'python3-{name}') for name in pip_dependencies()} <= declared
+    by_hand = pip_dependencies() & listed('ubuntu.txt')
+    named = {keys.get(name, f'python3-{name}') for name in pip_dependencies() - by_hand}
+    assert named <= declared
+    assert not any(key.endswith('-pip') for key in declared if key)
+
+
+def test_the_marker_of_the_ament_index_is_installed_by_pip() -> None:
+    assert (ROOT / 'resource/mmedge_ros').read_bytes() == b''
+    assert "'share/ament_index/resource_index/packages'" in (ROOT / 'setup.py').read_text()
 
 
 def test_every_ros_package_the_nodes_import_is_declared() -> None:
