@@ -72,9 +72,9 @@ def remember(flight: Path, out: Path) -> None:
     """Keep what a flight saw, and name the page of it in the report of a folder."""
     from mmedge_ros import MmedgeError
     from mmedge_ros.encoding.bundle.default_model import bundle_folders
-    from mmedge_ros.flight_memory.memory_build import build_memory
-    from mmedge_ros.flight_memory.memory_store import PAGE
-    from mmedge_ros.memory_page.memory_page import write_memory_page
+    from mmedge_ros.memory.build import build_memory
+    from mmedge_ros.memory.page import write_memory_page
+    from mmedge_ros.memory.store import PAGE
     from mmedge_ros.report.report import link_memory
 
     try:

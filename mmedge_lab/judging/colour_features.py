@@ -6,9 +6,9 @@ from itertools import pairwise
 
 import numpy as np
 
+from mmedge_lab.judging.mean_colour import colour_vector
 from mmedge_ros.data_types import FloatArray
 from mmedge_ros.encoding.detector import Image
-from mmedge_ros.flight_memory.mean_colour import colour_vector
 
 _BANDS = 3
 

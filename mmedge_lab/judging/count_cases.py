@@ -24,10 +24,10 @@ from mmedge_lab.worker_processes import OnShare
 from mmedge_ros.data_types import NS_PER_S, Decision
 from mmedge_ros.encoding.bundle.manifest import MANIFEST
 from mmedge_ros.encoding.bundle.weights import sha256_of
-from mmedge_ros.flight_memory.memory_build import build_memory
-from mmedge_ros.flight_memory.memory_store import MemoryReader, memory_folder
-from mmedge_ros.flight_memory.moment import Vectors, ViewKind
-from mmedge_ros.flight_memory.view_maker import LEAST_HEIGHT
+from mmedge_ros.memory.build import build_memory
+from mmedge_ros.memory.moment import Vectors, ViewKind
+from mmedge_ros.memory.store import MemoryReader, memory_folder
+from mmedge_ros.memory.views import LEAST_HEIGHT
 from mmedge_ros.questions.observations import (
     DronePath,
     Observations,

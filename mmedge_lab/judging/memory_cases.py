@@ -41,13 +41,12 @@ from mmedge_ros.encoding.bundle.model_bundle import model_levels
 from mmedge_ros.encoding.bundle.weights import sha256_of
 from mmedge_ros.encoding.crops import cut
 from mmedge_ros.encoding.detector import Image
-from mmedge_ros.flight_memory.item_table import ItemTable
-from mmedge_ros.flight_memory.memory_build import build_memory
-from mmedge_ros.flight_memory.memory_encoder import MemoryEncoder
-from mmedge_ros.flight_memory.memory_store import MemoryReader, memory_folder
-from mmedge_ros.flight_memory.moment import StoredItem, Vectors, ViewKind
-from mmedge_ros.flight_memory.store_file import FILE_NAME
-from mmedge_ros.flight_memory.thumbnail import object_thumbnail, picture_of
+from mmedge_ros.memory.build import build_memory
+from mmedge_ros.memory.encoders import MemoryEncoder
+from mmedge_ros.memory.moment import StoredItem, Vectors, ViewKind
+from mmedge_ros.memory.store import ItemTable, MemoryReader, memory_folder
+from mmedge_ros.memory.store_file import FILE_NAME
+from mmedge_ros.memory.views import object_thumbnail, picture_of
 from mmedge_ros.records.ground_truth import GroundTruth
 from mmedge_ros.replay.recording import Recording
 from mmedge_ros.report.report_files import (

@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 
 from mmedge_lab.judging.memory_cases import EXIT, RememberedFlight
-from mmedge_ros.flight_memory.int4 import row_bytes
-from mmedge_ros.flight_memory.memory_store import MemoryReader, MemoryWriter
-from mmedge_ros.flight_memory.moment import MemoryItem, ViewKind
-from mmedge_ros.flight_memory.query import MemoryQuery, read_query
-from mmedge_ros.flight_memory.search import QueryScorer, search
-from mmedge_ros.flight_memory.store_file import StoreHeader
+from mmedge_ros.memory.int4 import row_bytes
+from mmedge_ros.memory.moment import MemoryItem, ViewKind
+from mmedge_ros.memory.query import MemoryQuery, read_query
+from mmedge_ros.memory.search import QueryScorer, search
+from mmedge_ros.memory.store import MemoryReader, MemoryWriter
+from mmedge_ros.memory.store_file import StoreHeader
 
 MANY = 5000
 _REPEATED = 20

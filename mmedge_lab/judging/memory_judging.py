@@ -30,9 +30,9 @@ from mmedge_lab.judging.memory_truth import (
     words_of,
 )
 from mmedge_ros.data_types import FloatArray
-from mmedge_ros.flight_memory.moment import Moment
-from mmedge_ros.flight_memory.query import Filters, MemoryQuery, read_query
-from mmedge_ros.flight_memory.search import search
+from mmedge_ros.memory.moment import Moment
+from mmedge_ros.memory.query import Filters, MemoryQuery, read_query
+from mmedge_ros.memory.search import search
 
 FIRST = 10
 # So many of the coarse order are looked at again.

@@ -45,8 +45,8 @@ from mmedge_lab.judging.memory_rivals import (
 from mmedge_lab.judging.memory_scrubbing import scrubbing_figures, sought
 from mmedge_lab.judging.memory_truth import MOST_FITTING, galleries
 from mmedge_lab.simulation.scenario import LIGHTS
-from mmedge_ros.flight_memory.memory_encoder import MemoryEncoder
-from mmedge_ros.flight_memory.view_maker import LEAST_HEIGHT
+from mmedge_ros.memory.encoders import MemoryEncoder
+from mmedge_ros.memory.views import LEAST_HEIGHT
 from mmedge_ros.records.run_record import software_identity
 from mmedge_ros.report.accuracy import SIZE_EDGES, bands
 from mmedge_ros.report.report_files import write_report

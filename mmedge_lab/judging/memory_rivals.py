@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from mmedge_lab.judging import EvaluationError
+from mmedge_lab.judging.mean_colour import LENGTH, MeanColourScorer
 from mmedge_lab.judging.memory_cases import (
     COLOUR,
     EXIT,
@@ -19,15 +20,14 @@ from mmedge_lab.judging.memory_cases import (
 )
 from mmedge_ros.data_types import FloatArray
 from mmedge_ros.encoding.classifier_description import describe_classifier
-from mmedge_ros.flight_memory.attribute_space import AttributeSpace
-from mmedge_ros.flight_memory.int4 import packed, unpacked
-from mmedge_ros.flight_memory.item_table import ItemTable
-from mmedge_ros.flight_memory.mean_colour import LENGTH, MeanColourScorer
-from mmedge_ros.flight_memory.moment import Vectors, ViewKind
-from mmedge_ros.flight_memory.query import ParsedQuery
-from mmedge_ros.flight_memory.search import QueryScorer
-from mmedge_ros.flight_memory.store_file import StoreHeader
-from mmedge_ros.flight_memory.view_choice import ViewQuality
+from mmedge_ros.memory.int4 import packed, unpacked
+from mmedge_ros.memory.moment import Vectors, ViewKind
+from mmedge_ros.memory.query import ParsedQuery
+from mmedge_ros.memory.search import QueryScorer
+from mmedge_ros.memory.spaces import AttributeSpace
+from mmedge_ros.memory.store import ItemTable
+from mmedge_ros.memory.store_file import StoreHeader
+from mmedge_ros.memory.view_choice import ViewQuality
 
 ONE_VIEW, RATED_LABELS = 'one_view', 'rated_labels'
 MEAN_COLOUR, RIDGE = 'mean_colour', 'mean_colour_ridge'

@@ -16,8 +16,8 @@ import numpy as np
 from mmedge_lab.simulation.appearance import MoverLook
 from mmedge_lab.simulation.world import Mover
 from mmedge_ros.data_types import NS_PER_S, Box
-from mmedge_ros.flight_memory.view_maker import LEAST_HEIGHT
 from mmedge_ros.geometry.box_overlap import overlap
+from mmedge_ros.memory.views import LEAST_HEIGHT
 from mmedge_ros.records.ground_truth import TrueFrame, TrueScene
 from mmedge_ros.report.truth_matching import MINIMUM_VISIBILITY
 

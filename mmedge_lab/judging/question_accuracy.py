@@ -67,7 +67,7 @@ _FEW_SEEDS = 10
 # counts hold so often and are no wider than that on average.
 _LEAST_QUESTIONS, _LEAST_TRUE, _LEAST_COVERED, _WIDEST = 200, 0.98, 0.85, 3.0
 _DECIDING = (
-    *('questions', 'flight_memory', 'encoding', 'pipeline', 'replay', 'tracking', 'fusion'),
+    *('questions', 'memory', 'encoding', 'pipeline', 'replay', 'tracking', 'fusion'),
     'sensing',
     *(f'lab/evaluation/question_{name}.py' for name in ('maker', 'truth', 'accuracy')),
 )

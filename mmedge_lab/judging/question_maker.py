@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from mmedge_lab.judging.question_truth import Expected, Sort, TrueQuestion
 from mmedge_ros.data_types import NS_PER_S, FloatArray
-from mmedge_ros.flight_memory.moment import STILL_BELOW
-from mmedge_ros.flight_memory.relations import NEAR
+from mmedge_ros.memory.moment import STILL_BELOW
+from mmedge_ros.memory.relations import NEAR
 from mmedge_ros.questions.observations import DronePath, Observations
 from mmedge_ros.questions.question import Kind
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mmedge_ros.data_types import FloatArray
-from mmedge_ros.flight_memory.view_maker import LEAST_HEIGHT
+from mmedge_ros.memory.views import LEAST_HEIGHT
 from mmedge_ros.questions.observations import Observations, ObservedTrack
 from mmedge_ros.questions.observed_flight import drone_path
 from mmedge_ros.questions.question import Kind

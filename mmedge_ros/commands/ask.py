@@ -106,7 +106,7 @@ def _said(
     within: float,
 ) -> dict[str, Any]:
     """Ask the model after the structured answer; say what it said, or why it said nothing."""
-    from mmedge_ros.flight_memory.memory_store import memory_folder
+    from mmedge_ros.memory.store import memory_folder
     from mmedge_ros.questions.explain import ModelAnswer, explain
     from mmedge_ros.questions.flight_looks import pictures_of_views
     from mmedge_ros.questions.model_prompt import flight_facts
@@ -129,8 +129,8 @@ def _with_looks(
     flight: Path, observations: Observations, detector: str
 ) -> tuple[Observations, LooksLike]:
     """Add what the memory of a flight knows of looks; where there is none, it is said why."""
-    from mmedge_ros.flight_memory import FlightMemoryError
-    from mmedge_ros.flight_memory.memory_store import memory_folder
+    from mmedge_ros.memory import FlightMemoryError
+    from mmedge_ros.memory.store import memory_folder
     from mmedge_ros.questions.flight_looks import with_looks
     from mmedge_ros.questions.selection import no_looks
 

@@ -17,8 +17,8 @@ from mmedge_ros.commands.options import argument, existing_file, flag, option
 from mmedge_ros.commands.tables import add_row, new_table, print_parts
 
 if TYPE_CHECKING:
-    from mmedge_ros.flight_memory.moment import Moment
-    from mmedge_ros.flight_memory.search import SearchResult
+    from mmedge_ros.memory.moment import Moment
+    from mmedge_ros.memory.search import SearchResult
 
 memory_app = CommandGroup(
     name='memory', no_args_is_help=True, help='Keep what a flight saw, and find it by words.'
@@ -60,7 +60,7 @@ def build(
     They are pictures of people: mmedge memory forget removes them.
     """
     with plain_errors():
-        from mmedge_ros.flight_memory.memory_build import build_memory
+        from mmedge_ros.memory.build import build_memory
 
         with StatusLine(f'remembering {recording.name}') as line:
             built = build_memory(str(recording), detector, line.advance, encoder=encoder)
@@ -110,10 +110,10 @@ def search(
         from contextlib import ExitStack
 
         from mmedge_ros.data_types import NS_PER_S
-        from mmedge_ros.flight_memory.example import embedding_by, read_example
-        from mmedge_ros.flight_memory.memory_store import MemoryReader, memories_of
-        from mmedge_ros.flight_memory.scorers import scorer_for
-        from mmedge_ros.flight_memory.search_request import SearchRequest, find_moments
+        from mmedge_ros.memory.encoders import embedding_by, read_example
+        from mmedge_ros.memory.search import SearchRequest, find_moments
+        from mmedge_ros.memory.spaces import scorer_for
+        from mmedge_ros.memory.store import MemoryReader, memories_of
 
         bundles = _bundles(encoder)
         request = SearchRequest(
@@ -152,8 +152,8 @@ def page(
     if out is None and len(flights) > 1:
         raise typer.BadParameter('a page of several flights needs --out FILE')
     with plain_errors():
-        from mmedge_ros.flight_memory.memory_store import PAGE, memories_of
-        from mmedge_ros.memory_page.memory_page import write_memory_page
+        from mmedge_ros.memory.page import write_memory_page
+        from mmedge_ros.memory.store import PAGE, memories_of
 
         bundles = _bundles(encoder)
         path = out or memories_of(flights)[0] / PAGE
@@ -178,7 +178,7 @@ def forget(
         raise typer.BadParameter('name one of --all, --track N and --older-than HOURS')
     with plain_errors():
         from mmedge_ros.data_types import NS_PER_S
-        from mmedge_ros.flight_memory.memory_store import MemoryWriter, memories_of
+        from mmedge_ros.memory.store import MemoryWriter, memories_of
 
         for folder in memories_of(flights):
             with MemoryWriter(folder) as writer:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from mmedge_ros.flight_memory.query import Phrase
+from mmedge_ros.memory.query import Phrase
 from mmedge_ros.questions.answer import Evidence
 from mmedge_ros.questions.selection import Chosen
 

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mmedge_ros.data_types import NS_PER_S, FloatArray
-from mmedge_ros.flight_memory.moment import STILL_BELOW
-from mmedge_ros.flight_memory.query import Phrase
 from mmedge_ros.fusion.decision_fusion import RADAR_ONLY_LABEL
+from mmedge_ros.memory.moment import STILL_BELOW
+from mmedge_ros.memory.query import Phrase
 from mmedge_ros.questions import QuestionError
 from mmedge_ros.questions.answer import TRACKS, TRACKS_AND_MEMORY, Answer, Evidence, Value
 from mmedge_ros.questions.answer_words import (

@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from mmedge_ros.encoding.bundle.default_model import bundle_folders, default_detector
-from mmedge_ros.flight_memory import FlightMemoryError
-from mmedge_ros.flight_memory.memory_store import MemoryReader
-from mmedge_ros.flight_memory.pair_encoder import PairSpace
-from mmedge_ros.flight_memory.scorers import scorer_for
+from mmedge_ros.memory import FlightMemoryError
+from mmedge_ros.memory.spaces import PairSpace, scorer_for
+from mmedge_ros.memory.store import MemoryReader
 from mmedge_ros.questions.answer import Answer
 from mmedge_ros.questions.model_prompt import MOST_PICTURES, Picture
 from mmedge_ros.questions.observations import Observations

@@ -12,9 +12,9 @@ import unicodedata
 from collections.abc import Collection
 from dataclasses import replace
 
-from mmedge_ros.flight_memory.moment import Motion
-from mmedge_ros.flight_memory.query import LONGEST_QUERY, NO, YES, Attribute, Phrase, read_query
-from mmedge_ros.flight_memory.relations import NEAR
+from mmedge_ros.memory.moment import Motion
+from mmedge_ros.memory.query import LONGEST_QUERY, NO, YES, Attribute, Phrase, read_query
+from mmedge_ros.memory.relations import NEAR
 from mmedge_ros.questions import QuestionError
 from mmedge_ros.questions.place_words import (
     ANCHOR,

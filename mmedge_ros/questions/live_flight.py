@@ -9,8 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from mmedge_ros.data_types import CAMERA, NS_PER_S, STANDBY, Configuration, Decision
-from mmedge_ros.flight_memory import FlightMemoryError
 from mmedge_ros.geometry.ego_motion import EgoState
+from mmedge_ros.memory import FlightMemoryError
 from mmedge_ros.questions import QuestionError
 from mmedge_ros.questions.answer import Answer
 from mmedge_ros.questions.answering import KnownFlight

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from mmedge_ros.data_types import NS_PER_S, Decision, Track
-from mmedge_ros.flight_memory.moment import Moment
-from mmedge_ros.flight_memory.query import LONGEST_QUERY
-from mmedge_ros.flight_memory.thumbnail import picture_of
+from mmedge_ros.memory.moment import Moment
+from mmedge_ros.memory.query import LONGEST_QUERY
+from mmedge_ros.memory.views import picture_of
 from mmedge_ros.questions.answer import Answer
 from mmedge_ros.questions.model_client import ModelError, printable
 from mmedge_ros.questions.observations import Observations, ObservedTrack

@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 from enum import Enum
 
-from mmedge_ros.flight_memory.query import Phrase
-from mmedge_ros.flight_memory.relations import NEAR
+from mmedge_ros.memory.query import Phrase
+from mmedge_ros.memory.relations import NEAR
 from mmedge_ros.questions import QuestionError
 from mmedge_ros.questions.time_words import number_of
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 
-from mmedge_ros.flight_memory.moment import Motion
-from mmedge_ros.flight_memory.query import Phrase
+from mmedge_ros.memory.moment import Motion
+from mmedge_ros.memory.query import Phrase
 from mmedge_ros.questions.place_words import Anchor, PlaceLimit
 from mmedge_ros.questions.time_words import Span
 

@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from mmedge_ros.flight_memory.query import LONGEST_QUERY
+from mmedge_ros.memory.query import LONGEST_QUERY
 from mmedge_ros.questions.answer import Answer
 from mmedge_ros.questions.answering import KnownFlight, ask
 from mmedge_ros.questions.explain import (

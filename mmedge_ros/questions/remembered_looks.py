@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from mmedge_ros.data_types import NS_PER_S
-from mmedge_ros.flight_memory.attribute_space import AttributeSpace
-from mmedge_ros.flight_memory.item_table import ItemTable
-from mmedge_ros.flight_memory.moment import ViewKind
-from mmedge_ros.flight_memory.query import Attribute, ParsedQuery, Phrase
+from mmedge_ros.memory.moment import ViewKind
+from mmedge_ros.memory.query import Attribute, ParsedQuery, Phrase
+from mmedge_ros.memory.spaces import AttributeSpace
+from mmedge_ros.memory.store import ItemTable
 from mmedge_ros.questions import QuestionError
 from mmedge_ros.questions.observations import Observations, ObservedTrack
 

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mmedge_ros.data_types import NS_PER_S, FloatArray
-from mmedge_ros.flight_memory.moment import Motion, moves
-from mmedge_ros.flight_memory.query import Phrase
+from mmedge_ros.memory.moment import Motion, moves
+from mmedge_ros.memory.query import Phrase
 from mmedge_ros.questions import QuestionError
 from mmedge_ros.questions.observations import Observations, ObservedTrack, Stamps
 from mmedge_ros.questions.place_words import Anchor, PlaceLimit, Side

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from mmedge_ros.flight_memory.query import LONGEST_QUERY
+from mmedge_ros.memory.query import LONGEST_QUERY
 from mmedge_ros.questions.model_client import (
     Connect,
     Endpoint,

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mmedge_ros.data_types import NS_PER_S, FloatArray
-from mmedge_ros.flight_memory.moment import Vectors
+from mmedge_ros.memory.moment import Vectors
 from mmedge_ros.questions.observations import ObservedTrack
 
 # What moves no faster on its own, m/s; of other labels nothing is known.

@@ -9,7 +9,7 @@ from rclpy.action.server import ActionServer, CancelResponse, GoalResponse
 from rclpy.node import Node
 
 from mmedge_ros import action
-from mmedge_ros.flight_memory.query import LONGEST_QUERY
+from mmedge_ros.memory.query import LONGEST_QUERY
 from mmedge_ros.questions.explain import Phase
 from mmedge_ros.questions.question_worker import AskedQuestion, LiveAnswer, QuestionWorker
 from mmedge_ros.ros.messages import names

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mmedge_ros.encoding.bundle.default_model import default_detector
-from mmedge_ros.flight_memory.memory_encoder import MemoryEncoder, bundle_that_embeds
-from mmedge_ros.flight_memory.memory_store import SUFFIX, MemoryReader
-from mmedge_ros.flight_memory.search import SearchResult
-from mmedge_ros.flight_memory.search_request import SearchRequest, find_moments
+from mmedge_ros.memory.encoders import MemoryEncoder, bundle_that_embeds
+from mmedge_ros.memory.search import SearchRequest, SearchResult, find_moments
+from mmedge_ros.memory.store import SUFFIX, MemoryReader
 from mmedge_ros.parameter import ParameterError, parameter
 from mmedge_ros.ros.rig_setup import frame_prefix
 

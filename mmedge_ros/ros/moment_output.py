@@ -7,7 +7,7 @@ from rclpy.node import Node
 from mmedge_ros import msg
 from mmedge_ros.data_types import Decision
 from mmedge_ros.encoding.unit_encoder import UnitEncoder
-from mmedge_ros.flight_memory.flown_views import FlownViews
+from mmedge_ros.memory.flown_views import FlownViews
 from mmedge_ros.power.power_allowance import least_gap
 from mmedge_ros.ros.messages import names, qos
 from mmedge_ros.ros.messages.memory_messages import to_moment

@@ -17,8 +17,8 @@ from typer.testing import CliRunner
 
 from mmedge_ros.commands.main import app
 from mmedge_ros.data_types import NS_PER_S
-from mmedge_ros.flight_memory.moment import Spot
-from mmedge_ros.flight_memory.store_file import FILE_NAME
+from mmedge_ros.memory.moment import Spot
+from mmedge_ros.memory.store_file import FILE_NAME
 from mmedge_ros.questions import observed_flight
 from mmedge_ros.questions.observed_flight import ObservedFlight
 

@@ -15,8 +15,8 @@ from hand_made_moments import memory_of
 from typer.testing import CliRunner
 
 from mmedge_ros.commands.memory import memory_app
-from mmedge_ros.flight_memory.example import LARGEST_EXAMPLE
-from mmedge_ros.flight_memory.moment import Spot
+from mmedge_ros.memory.encoders import LARGEST_EXAMPLE
+from mmedge_ros.memory.moment import Spot
 
 NO_NUMBERS = ['1,2', '1,2,3,4', 'a,b,c', '1,nan,3', '1,2,inf', ',,', '1,2,-3']
 

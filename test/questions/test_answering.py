@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from hand_made_observations import hovering, observed, walked
 
-from mmedge_ros.flight_memory.query import Phrase
+from mmedge_ros.memory.query import Phrase
 from mmedge_ros.questions.answer import Answer
 from mmedge_ros.questions.answering import KnownFlight, ask
 from mmedge_ros.questions.observations import Observations, ObservedTrack, observations_of

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mmedge_ros.flight_memory.moment import Motion
-from mmedge_ros.flight_memory.query import LONGEST_QUERY, Attribute
+from mmedge_ros.memory.moment import Motion
+from mmedge_ros.memory.query import LONGEST_QUERY, Attribute
 from mmedge_ros.questions import QuestionError
 from mmedge_ros.questions.grammar import read_question
 from mmedge_ros.questions.place_words import Anchor, PlaceLimit, Side

@@ -13,8 +13,8 @@ import pytest
 from hand_made_moments import key_frame, view
 from hand_made_sights import decided, sighted, standing
 
-from mmedge_ros.flight_memory.moment import MemoryItem, Moment, StoredItem
-from mmedge_ros.flight_memory.query import LONGEST_QUERY
+from mmedge_ros.memory.moment import MemoryItem, Moment, StoredItem
+from mmedge_ros.memory.query import LONGEST_QUERY
 from mmedge_ros.questions.model_client import ModelError
 from mmedge_ros.questions.model_prompt import (
     MOST_LINES,

@@ -10,7 +10,7 @@ from hand_made_moments import memory_of
 from hand_made_observations import BEGIN_NS, hovering, observed, walked
 
 from mmedge_ros.data_types import NS_PER_S
-from mmedge_ros.flight_memory.moment import Spot
+from mmedge_ros.memory.moment import Spot
 from mmedge_ros.questions.answer import Answer
 from mmedge_ros.questions.answering import KnownFlight, ask
 from mmedge_ros.questions.remembered_looks import remembered_looks

@@ -19,12 +19,12 @@ from tries import tries
 
 from mmedge_ros import srv
 from mmedge_ros.data_types import FloatArray
-from mmedge_ros.flight_memory import FlightMemoryError
-from mmedge_ros.flight_memory.memory_store import MemoryReader, MemoryWriter
-from mmedge_ros.flight_memory.moment import Spot, Vectors
-from mmedge_ros.flight_memory.query import ParsedQuery
-from mmedge_ros.flight_memory.search_request import find_moments
-from mmedge_ros.flight_memory.store_file import COLUMNS, FACTS, FILE_NAME, REALS
+from mmedge_ros.memory import FlightMemoryError
+from mmedge_ros.memory.moment import Spot, Vectors
+from mmedge_ros.memory.query import ParsedQuery
+from mmedge_ros.memory.search import find_moments
+from mmedge_ros.memory.store import MemoryReader, MemoryWriter
+from mmedge_ros.memory.store_file import COLUMNS, FACTS, FILE_NAME, REALS
 from mmedge_ros.ros.messages.memory_messages import from_query, moment_markers, to_found_moment
 
 LONGEST = 5.0  # s

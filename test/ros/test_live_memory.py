@@ -17,10 +17,9 @@ from visualization_msgs.msg import MarkerArray
 
 from mmedge_ros import msg, srv
 from mmedge_ros.data_types import NS_PER_S
-from mmedge_ros.flight_memory.memory_store import MemoryReader
-from mmedge_ros.flight_memory.moment import Spot
-from mmedge_ros.flight_memory.thumbnail import object_thumbnail, picture_of
-from mmedge_ros.flight_memory.view_maker import ChosenView
+from mmedge_ros.memory.moment import Spot
+from mmedge_ros.memory.store import MemoryReader
+from mmedge_ros.memory.views import ChosenView, object_thumbnail, picture_of
 from mmedge_ros.replay.recording import Recording
 from mmedge_ros.ros.graph.description import NodeDescription
 from mmedge_ros.ros.graph.process_group import ProcessGroup

@@ -11,10 +11,10 @@ import hand_made_moments
 import numpy as np
 
 from mmedge_ros.encoding.classifier_description import ClassifierDescription, describe_classifier
-from mmedge_ros.flight_memory.attribute_space import AttributeSpace
-from mmedge_ros.flight_memory.memory_encoder import MemoryEncoder
-from mmedge_ros.flight_memory.moment import MemoryItem, Vectors
-from mmedge_ros.flight_memory.thumbnail import picture_of
+from mmedge_ros.memory.encoders import MemoryEncoder
+from mmedge_ros.memory.moment import MemoryItem, Vectors
+from mmedge_ros.memory.spaces import AttributeSpace
+from mmedge_ros.memory.views import picture_of
 
 BUNDLE = Path(__file__).resolve().parents[2] / 'models/flight_people'
 _SURE = 6.0

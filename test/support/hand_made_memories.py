@@ -15,8 +15,8 @@ from mmedge_lab.judging.memory_rivals import Rival, RivalMemory
 from mmedge_lab.judging.memory_truth import SeenObject
 from mmedge_lab.simulation.appearance import COLOURS, MoverLook
 from mmedge_ros.data_types import FloatArray
-from mmedge_ros.flight_memory.moment import Vectors
-from mmedge_ros.flight_memory.query import ParsedQuery
+from mmedge_ros.memory.moment import Vectors
+from mmedge_ros.memory.query import ParsedQuery
 
 
 class View(NamedTuple):

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from mmedge_ros.data_types import NS_PER_S, Box
-from mmedge_ros.flight_memory.memory_store import MemoryReader, MemoryWriter
-from mmedge_ros.flight_memory.moment import MemoryItem, ViewKind
-from mmedge_ros.flight_memory.store_file import StoreHeader
+from mmedge_ros.memory.moment import MemoryItem, ViewKind
+from mmedge_ros.memory.store import MemoryReader, MemoryWriter
+from mmedge_ros.memory.store_file import StoreHeader
 
 LENGTH = 8
 HEADER = StoreHeader('0123456789abcdef', LENGTH, LENGTH)

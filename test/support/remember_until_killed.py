@@ -13,8 +13,8 @@ from pathlib import Path
 
 from hand_made_moments import HEADER, view
 
-from mmedge_ros.flight_memory.memory_store import MemoryWriter
-from mmedge_ros.flight_memory.store_file import transaction
+from mmedge_ros.memory.store import MemoryWriter
+from mmedge_ros.memory.store_file import transaction
 
 
 def main(folder: Path, role: str) -> None:

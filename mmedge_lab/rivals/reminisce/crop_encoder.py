@@ -27,8 +27,8 @@ from mmedge_ros.encoding.crops import as_input
 from mmedge_ros.encoding.detector import Image
 from mmedge_ros.encoding.onnx_session import runtime_errors
 from mmedge_ros.encoding.tapped_network import TappedNetwork
-from mmedge_ros.flight_memory.attribute_space import AttributeSpace
-from mmedge_ros.flight_memory.moment import Vectors
+from mmedge_ros.memory.moment import Vectors
+from mmedge_ros.memory.spaces import AttributeSpace
 
 BATCH = 32
 _ITEMS = 'items'

@@ -12,7 +12,7 @@ from scipy.optimize import minimize
 from mmedge_lab.rivals.reminisce.crop_encoder import sureness
 from mmedge_lab.rivals.reminisce.galleries import FIRST, OBJECTS
 from mmedge_ros.data_types import FloatArray
-from mmedge_ros.flight_memory.moment import Vectors
+from mmedge_ros.memory.moment import Vectors
 
 Exits = NDArray[np.int64]
 # Of the items that a margin is fitted on, so many are to leave late enough.

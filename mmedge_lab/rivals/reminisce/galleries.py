@@ -19,10 +19,10 @@ from mmedge_lab.judging import EvaluationError
 from mmedge_lab.rivals.reminisce.crop_encoder import Embedded
 from mmedge_lab.training.recogniser_labels import CLASSES, UNKNOWN, Facts, colour_of, label_of
 from mmedge_ros.data_types import FloatArray
-from mmedge_ros.flight_memory.attribute_space import AttributeSpace
-from mmedge_ros.flight_memory.item_table import unit
-from mmedge_ros.flight_memory.moment import Vectors
-from mmedge_ros.flight_memory.query import COLOURS, ParsedQuery, read_query
+from mmedge_ros.memory.moment import Vectors
+from mmedge_ros.memory.query import COLOURS, ParsedQuery, read_query
+from mmedge_ros.memory.spaces import AttributeSpace
+from mmedge_ros.memory.store import unit
 
 OBJECTS, FIRST = 245, 10
 # Fewer scores than this have no mean and deviation of their own.

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from mmedge_lab.training.recogniser_labels import ATTRIBUTES, CLASSES, UNKNOWN, Facts
 from mmedge_ros.data_types import FloatArray
-from mmedge_ros.flight_memory.attribute_space import AttributeSpace
-from mmedge_ros.flight_memory.moment import Vectors
+from mmedge_ros.memory.moment import Vectors
+from mmedge_ros.memory.spaces import AttributeSpace
 
 _RIDGE = 1e-2
 _LEAST_SHARE = 1e-3

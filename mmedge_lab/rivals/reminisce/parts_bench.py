@@ -50,8 +50,8 @@ from mmedge_lab.rivals.smtm.bench_crops import object_numbers
 from mmedge_lab.training import Report, part_of
 from mmedge_lab.training.crop_set import CropSet, fitted_on, judged, learned, read_crops
 from mmedge_ros.encoding.bundle.manifest import Manifest
-from mmedge_ros.flight_memory import int4
-from mmedge_ros.flight_memory.moment import Vectors
+from mmedge_ros.memory import int4
+from mmedge_ros.memory.moment import Vectors
 from mmedge_ros.records.plain_values import plain_values
 
 # So many of the objects that are rated best are refined.

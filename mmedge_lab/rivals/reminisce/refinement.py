@@ -14,9 +14,9 @@ from mmedge_lab.rivals.reminisce.crop_encoder import CropEncoder
 from mmedge_lab.rivals.smtm.bench_crops import box_of_object
 from mmedge_lab.training.crop_set import CropSet
 from mmedge_ros.encoding.detector import Image
-from mmedge_ros.flight_memory import int4
-from mmedge_ros.flight_memory.moment import Vectors
-from mmedge_ros.flight_memory.thumbnail import object_thumbnail, picture_of
+from mmedge_ros.memory import int4
+from mmedge_ros.memory.moment import Vectors
+from mmedge_ros.memory.views import object_thumbnail, picture_of
 
 INT4, FLOAT16, PICTURE = 'activation in int4', 'activation in float16', 'picture'
 THUMBNAIL, WIDER = 'thumbnail', 'thumbnail as wide as the input'

@@ -17,7 +17,7 @@ from mmedge_lab.rivals.reminisce.crop_encoder import Embedded
 from mmedge_lab.rivals.reminisce.exit_choice import Exits
 from mmedge_lab.rivals.reminisce.galleries import Gallery, Places, best_first, mean_cosines
 from mmedge_ros.data_types import FloatArray
-from mmedge_ros.flight_memory.moment import Vectors
+from mmedge_ros.memory.moment import Vectors
 
 # So many of each exit are candidates.
 OF_EACH = 10

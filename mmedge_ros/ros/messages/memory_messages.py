@@ -12,11 +12,10 @@ from visualization_msgs.msg import Marker, MarkerArray
 
 from mmedge_ros import msg
 from mmedge_ros.data_types import NS_PER_S, Box
-from mmedge_ros.flight_memory.memory_store import unsound
-from mmedge_ros.flight_memory.moment import MemoryItem, Moment, Spot, ViewKind
-from mmedge_ros.flight_memory.search_request import SearchRequest
-from mmedge_ros.flight_memory.thumbnail import picture_of
-from mmedge_ros.flight_memory.view_maker import ChosenView
+from mmedge_ros.memory.moment import MemoryItem, Moment, Spot, ViewKind
+from mmedge_ros.memory.search import SearchRequest
+from mmedge_ros.memory.store import unsound
+from mmedge_ros.memory.views import ChosenView, picture_of
 from mmedge_ros.ros.messages.conversions import from_time, header, to_time
 from mmedge_ros.viewing.drawing import colour_of
 

@@ -6,7 +6,7 @@ import math
 
 from mmedge_ros import action, msg
 from mmedge_ros.data_types import NS_PER_S
-from mmedge_ros.flight_memory.query import LONGEST_QUERY
+from mmedge_ros.memory.query import LONGEST_QUERY
 from mmedge_ros.questions.answer import Evidence
 from mmedge_ros.questions.explain import ModelAnswer, ModelRefusal
 from mmedge_ros.questions.model_client import printable

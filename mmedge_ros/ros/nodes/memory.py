@@ -10,9 +10,9 @@ from visualization_msgs.msg import MarkerArray
 
 from mmedge_ros import MmedgeError, msg, srv
 from mmedge_ros.data_types import CAMERA
-from mmedge_ros.flight_memory.memory_keeper import MemoryKeeper
-from mmedge_ros.flight_memory.view_maker import with_drone, with_place
 from mmedge_ros.geometry.sensor_rig import SensorRig
+from mmedge_ros.memory.keeper import MemoryKeeper
+from mmedge_ros.memory.views import with_drone, with_place
 from mmedge_ros.ros.diagnostics import Diagnostics, problem_figures
 from mmedge_ros.ros.geometry_inputs import GeometryInputs
 from mmedge_ros.ros.memory_setup import (

@@ -16,9 +16,9 @@ from mmedge_lab.simulation.flight_folder import FlightDescription, read_descript
 from mmedge_ros.commands import replay_run
 from mmedge_ros.commands.main import app
 from mmedge_ros.commands.replay_run import ReplayRequest
-from mmedge_ros.flight_memory import FlightMemoryError, memory_build
-from mmedge_ros.flight_memory.memory_build import BuiltMemory
-from mmedge_ros.flight_memory.memory_store import memory_folder
+from mmedge_ros.memory import FlightMemoryError, build
+from mmedge_ros.memory.build import BuiltMemory
+from mmedge_ros.memory.store import memory_folder
 from mmedge_ros.report.report import MEMORY_MARK
 from mmedge_ros.ros.sessions import up_session
 from mmedge_ros.ros.sessions.up_session import UpOptions
@@ -93,7 +93,7 @@ def test_the_report_leads_to_the_page_of_the_memory(
         memory_of(folder, seen('person red', 1), header=HEADER).close()
         return BuiltMemory(folder, 1, 1, 0, ())
 
-    monkeypatch.setattr(memory_build, 'build_memory', built)
+    monkeypatch.setattr(build, 'build_memory', built)
     (tmp_path / 'report.html').write_text(f'<p>above</p>{MEMORY_MARK}')
     remember(tmp_path / 'flight', tmp_path)
     assert './flight.memory/page.html' in (tmp_path / 'report.html').read_text()
@@ -107,7 +107,7 @@ def test_a_flight_that_cannot_be_remembered_costs_a_note_and_no_report(
     def fails(*_: object, **__: object) -> BuiltMemory:
         raise FlightMemoryError('the disk is full')
 
-    monkeypatch.setattr(memory_build, 'build_memory', fails)
+    monkeypatch.setattr(build, 'build_memory', fails)
     remember(tmp_path / 'flight', tmp_path)
     assert 'not remembered: the disk is full' in capsys.readouterr().err
 

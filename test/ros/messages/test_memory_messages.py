@@ -10,9 +10,8 @@ import pytest
 from hand_made_moments import key_frame, view
 from hand_made_sights import painted, standing
 
-from mmedge_ros.flight_memory.moment import MemoryItem, Spot
-from mmedge_ros.flight_memory.thumbnail import key_frame_thumbnail, object_thumbnail
-from mmedge_ros.flight_memory.view_maker import ChosenView
+from mmedge_ros.memory.moment import MemoryItem, Spot
+from mmedge_ros.memory.views import ChosenView, key_frame_thumbnail, object_thumbnail
 from mmedge_ros.ros.messages.memory_messages import from_moment, to_moment
 
 BOX = standing()

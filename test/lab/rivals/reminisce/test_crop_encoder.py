@@ -24,7 +24,7 @@ from mmedge_lab.rivals.smtm.bench_crops import cut_anew
 from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.bundle.default_model import default_detector
 from mmedge_ros.encoding.classifier_description import odds
-from mmedge_ros.flight_memory.memory_encoder import MemoryEncoder
+from mmedge_ros.memory.encoders import MemoryEncoder
 
 CROPS = painted_crops(scenes=5)
 

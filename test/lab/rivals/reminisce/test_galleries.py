@@ -12,7 +12,7 @@ from mmedge_lab.rivals.reminisce.galleries import Galleries, best_first, questio
 from mmedge_lab.rivals.reminisce.speculation import AtExits
 from mmedge_ros.encoding.bundle.default_model import default_detector
 from mmedge_ros.encoding.classifier_description import describe_classifier
-from mmedge_ros.flight_memory.attribute_space import AttributeSpace
+from mmedge_ros.memory.spaces import AttributeSpace
 
 OBJECTS, VIEWS, SCENES = 80, 2, 8
 
