@@ -31,8 +31,7 @@ def recognition(
         option(
             '--crops',
             'FOLDER',
-            'crops of `train recogniser`, or pictures in a folder for each class, other ones than '
-            'the memory was fitted on',
+            'crops that `mmedge lab train recogniser` keeps',
             exists=True,
             file_okay=False,
         ),
@@ -127,8 +126,6 @@ def _sentences(report: dict[str, Any]) -> Iterator[str]:
             yield f'{name.replace("_", " ")}: no setting loses so little'
     for name, reason in report['absent'].items():
         yield f'note: {name} is not judged: {reason}'
-    if report['unreadable']:
-        yield f'note: {report["unreadable"]} pictures cannot be read and were left out'
 
 
 def _points(value: float | None) -> str:

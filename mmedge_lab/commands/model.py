@@ -14,7 +14,6 @@ from rich.table import Table
 
 from mmedge_lab.commands.model_build import build
 from mmedge_lab.commands.model_quantize import quantize
-from mmedge_lab.commands.model_tap import tap
 from mmedge_ros.commands.command_group import CommandGroup
 from mmedge_ros.commands.display import StatusLine, say
 from mmedge_ros.commands.errors import plain_errors
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
 
 model_app = CommandGroup(no_args_is_help=True, help='Judge detectors and build bundles.')
 model_app.command('build')(build)
-model_app.command('tap')(tap)
 model_app.command('quantize')(quantize)
 
 

@@ -29,7 +29,7 @@ from mmedge_lab.training.recogniser_labels import Facts, facts_of
 from mmedge_lab.training.scene_pictures import instants
 from mmedge_lab.worker_processes import WorkError, do_works
 from mmedge_ros.data_types import Box
-from mmedge_ros.encoding.crops import cut, resized
+from mmedge_ros.encoding.crops import CropForm, cut, resized
 from mmedge_ros.encoding.detector import Image
 
 # Kept crops are this large (width, height, px), with this margin around the box on each side.
@@ -41,6 +41,7 @@ LEAST_HEIGHT, LEAST_VISIBILITY = 14.0, 0.5
 _EVERY, _FITTED, _JUDGED = 10, (7, 8), (9,)
 _SCENARIOS = 60
 _SCENES_EACH = 20
+_OBJECTS_OF_A_SCENE = 100_000
 _PARTS = ('crops', 'facts', 'heights', 'lights', 'scenes', 'objects')
 
 
@@ -145,6 +146,29 @@ def kept_crop(picture: Image, box: Box) -> Image:
     :raises EncodingError: if nothing of it lies in the picture
     """
     return resized(np.ascontiguousarray(cut(picture, box, CROP_MARGIN)), CROP_SIZE)
+
+
+def cut_anew(crops: CropSet, form: CropForm) -> list[Image]:
+    """Return kept crops as `crops.crop_input` would cut and resize them from the picture."""
+    box = box_of_object()
+    return [
+        resized(np.ascontiguousarray(cut(crop, box, form.margin, form.square)), form.size)
+        for crop in crops.crops
+    ]
+
+
+def box_of_object(larger: float = 0.0) -> Box:
+    """Return where the object is in a kept crop, larger by a share of its size on each side."""
+    width, height = CROP_SIZE
+    share = (1.0 + 2.0 * larger) / (1.0 + 2.0 * CROP_MARGIN)
+    x, y = width * (1.0 - share) / 2.0, height * (1.0 - share) / 2.0
+    return Box(x, y, width - x, height - y)
+
+
+def object_numbers(crops: CropSet) -> NDArray[np.int64]:
+    """Return a number (N,) for each crop, the same for all of one object and no other."""
+    numbers: NDArray[np.int64] = crops.scenes.astype(np.int64) * _OBJECTS_OF_A_SCENE
+    return numbers + crops.objects
 
 
 def learned(crops: CropSet) -> CropSet:

@@ -154,8 +154,8 @@ def open_track_recogniser(
     description = describe_classifier(folder) if is_bundle(folder) else None
     if description is None:
         raise EncodingError(
-            f'{folder} has no recogniser; name a bundle with one (`mmedge lab train recogniser`, '
-            '`mmedge lab model tap`), or leave recogniser.model empty'
+            f'{folder} has no recogniser; name a bundle with one (`mmedge lab train recogniser`), '
+            'or leave recogniser.model empty'
         )
     with measured_loading() as loading:
         classifier = open_classifier(

@@ -42,3 +42,23 @@ def write_crops(folder: Path, scenes: int, objects: int = 8) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     np.savez(folder / 'crops_00000.npz', **painted_crops(scenes, objects)._asdict())
     return folder
+
+
+def coloured_crops(folder: Path, scenes: int) -> Path:
+    """Write crops of three plain colours, six looks at an object of each in every scene."""
+    label = np.tile(np.repeat(np.arange(3), 6), scenes)
+    rng = np.random.default_rng(0)
+    crops = rng.integers(20, 60, (len(label), *CROP_SIZE[::-1], 3))
+    crops[np.arange(len(label)), :, :, label] += 150
+    zero = np.zeros_like(label)
+    parts = CropSet(
+        crops.astype(np.uint8),
+        np.stack([label, zero, zero, zero], axis=1).astype(np.int8),
+        np.full(len(label), 60.0, np.float32),
+        zero.astype(np.int8),
+        np.repeat(np.arange(scenes), 18).astype(np.int32),
+        label.astype(np.int32),
+    )
+    folder.mkdir(parents=True, exist_ok=True)
+    np.savez(folder / 'crops_00000.npz', **parts._asdict())
+    return folder

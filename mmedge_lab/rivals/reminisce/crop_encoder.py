@@ -10,10 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mmedge_lab.judging import EvaluationError
-from mmedge_lab.rivals.smtm.bench_crops import cut_anew, object_numbers
 from mmedge_lab.training import OnShare
-from mmedge_lab.training.classifier_graph import onnx_library
-from mmedge_lab.training.crop_set import CropSet
+from mmedge_lab.training.crop_set import CropSet, cut_anew, object_numbers
 from mmedge_lab.training.recogniser_labels import CLASSES
 from mmedge_ros.data_types import FloatArray
 from mmedge_ros.encoding.classifier_description import (
@@ -180,9 +178,14 @@ class CropEncoder:
 def stages_of_any_batch(stages: Sequence[Path], folder: Path) -> list[Path]:
     """Write copies of stages that take any number of crops in a run.
 
-    :raises TrainingError: if onnx is not installed
+    :raises EvaluationError: if onnx is not installed
     """
-    onnx = onnx_library()
+    try:
+        import onnx
+    except ModuleNotFoundError as err:
+        raise EvaluationError(
+            f'{err.name} is not installed; ./mmedge install train brings it'
+        ) from err
     copies = []
     for stage in stages:
         model = onnx.load(str(stage))

@@ -46,9 +46,15 @@ from mmedge_lab.rivals.reminisce.layered_loading import loading_figures
 from mmedge_lab.rivals.reminisce.refinement import INT4, THUMBNAIL, WIDER, refinements
 from mmedge_lab.rivals.reminisce.speculation import AtExits
 from mmedge_lab.rivals.reminisce.throughput import PREDICTED, SURE, stage_ms, throughput
-from mmedge_lab.rivals.smtm.bench_crops import object_numbers
 from mmedge_lab.training import Report, part_of
-from mmedge_lab.training.crop_set import CropSet, fitted_on, judged, learned, read_crops
+from mmedge_lab.training.crop_set import (
+    CropSet,
+    fitted_on,
+    judged,
+    learned,
+    object_numbers,
+    read_crops,
+)
 from mmedge_ros.encoding.bundle.manifest import Manifest
 from mmedge_ros.memory import int4
 from mmedge_ros.memory.moment import Vectors

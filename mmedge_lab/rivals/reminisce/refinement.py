@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mmedge_lab.rivals.reminisce.crop_encoder import CropEncoder
-from mmedge_lab.rivals.smtm.bench_crops import box_of_object
-from mmedge_lab.training.crop_set import CropSet
+from mmedge_lab.training.crop_set import CropSet, box_of_object
 from mmedge_ros.encoding.detector import Image
 from mmedge_ros.memory import int4
 from mmedge_ros.memory.moment import Vectors

@@ -49,7 +49,7 @@ def absent(subject: Subject) -> Mapping[str, str]:
     """Say which methods a classifier does not allow, and why."""
     reasons: dict[str, str] = {}
     if subject.centres is None:
-        reason = 'the bundle has no semantic memory; `mmedge lab model tap` fits one'
+        reason = 'the bundle has no semantic memory; `mmedge lab train recogniser` fits one'
         reasons |= {PRINTED: reason, GUARDED: reason}
     if not subject.has_heads:
         reasons[HEADS] = 'no stage puts out exit_1, ...; `mmedge lab train recogniser` does'

@@ -79,7 +79,6 @@ class RecognitionBench:
                 'classes': len(self.subject.classifier.classes),
                 'judged': len(self.subject.crops.labels),
                 'fitted_on': len(self.subject.fitted_labels),
-                'unreadable': self.subject.unreadable,
                 'looks': self.looks,
                 'seeds': self.seeds,
                 'watts': self.watts,

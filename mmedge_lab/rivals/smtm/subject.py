@@ -42,7 +42,6 @@ class Subject:
     fitted: KeptOutputs
     fitted_labels: NDArray[np.int64]
     centres: SemanticCentres | None
-    unreadable: int = 0
 
     @property
     def has_heads(self) -> bool:
@@ -73,8 +72,7 @@ def open_subject(bundle: Path, folder: Path, most: int, report: Report) -> Subje
     description = describe_classifier(bundle)
     if description is None:
         raise EvaluationError(
-            f'{bundle} has no {SECTION}; `mmedge lab train recogniser` makes one, and '
-            '`mmedge lab model tap` makes one of any classifier'
+            f'{bundle} has no {SECTION}; `mmedge lab train recogniser` makes one'
         )
     memorised = open_classifier(description)
     classifier, form = memorised.classifier, description.form
@@ -102,7 +100,6 @@ def open_subject(bundle: Path, folder: Path, most: int, report: Report) -> Subje
         fitted,
         found.fitted_on.labels,
         centres,
-        found.unreadable,
     )
 
 

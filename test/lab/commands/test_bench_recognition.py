@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hand_made_classifiers import write_pictures
+from hand_made_crops import coloured_crops
 from tiny_recogniser import CLASSES, write_tiny_recogniser
 from typer.testing import CliRunner, Result
 
@@ -20,11 +20,13 @@ FIGURES = {'trade_off.png', 'taps.png', 'fast_memory.png', 'drift.png', 'lock_in
 @pytest.fixture(autouse=True)
 def wide(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv('COLUMNS', '200')
+    # The tiny recogniser has three classes of its own.
+    monkeypatch.setattr('mmedge_lab.rivals.smtm.bench_crops.CLASSES', CLASSES)
 
 
 @pytest.fixture(scope='module')
-def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_pictures(tmp_path_factory.mktemp('set') / 'pictures', 90, CLASSES)
+def crops(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return coloured_crops(tmp_path_factory.mktemp('set') / 'crops', 60)
 
 
 @pytest.fixture
@@ -53,16 +55,16 @@ def sentence(done: Result) -> str:
 
 
 def test_figures_and_tables_of_all_methods_are_written(
-    tmp_path: Path, bundle: Path, pictures: Path
+    tmp_path: Path, bundle: Path, crops: Path
 ) -> None:
-    done = run(bundle, pictures, tmp_path / 'out')
+    done = run(bundle, crops, tmp_path / 'out')
     assert done.exit_code == 0, done.stderr
     assert {path.name for path in (tmp_path / 'out').iterdir()} == {*FIGURES, 'recognition.json'}
     report: dict[str, Any] = json.loads((tmp_path / 'out/recognition.json').read_text())
     rows = report['streams']['four active']
     assert rows['full']['saved']['value'] == 0.0
     assert rows['guarded eps=0.1']['lost']['value'] == 0.0
-    assert rows['guarded eps=0.1']['early']['value'] > 0.9
+    assert rows['guarded eps=0.1']['early']['value'] > 0.7
     assert rows['heads eps=0.1']['lost']['value'] == 0.0
     assert rows['track labels']['exits'][0] > 0.8
     saved = report['whole_ms'] - rows['track labels']['ms']
@@ -75,10 +77,10 @@ def test_figures_and_tables_of_all_methods_are_written(
 
 
 def test_what_a_bundle_lacks_is_said_and_the_rest_is_judged(
-    tmp_path: Path, bundle: Path, pictures: Path
+    tmp_path: Path, bundle: Path, crops: Path
 ) -> None:
     without(bundle, 'memory')
-    done = run(bundle, pictures, tmp_path / 'out')
+    done = run(bundle, crops, tmp_path / 'out')
     assert done.exit_code == 0, done.stderr
     assert 'note: guarded is not judged: the bundle has no semantic memory' in done.stderr
     assert {path.name for path in (tmp_path / 'out').iterdir()} == {
@@ -92,11 +94,11 @@ def test_what_a_bundle_lacks_is_said_and_the_rest_is_judged(
 
 
 def test_a_bundle_without_a_recogniser_ends_with_a_sentence(
-    tmp_path: Path, bundle: Path, pictures: Path
+    tmp_path: Path, bundle: Path, crops: Path
 ) -> None:
     without(bundle, 'recogniser')
     assert '`mmedge lab train recogniser` makes one' in sentence(
-        run(bundle, pictures, tmp_path / 'out')
+        run(bundle, crops, tmp_path / 'out')
     )
 
 
@@ -108,13 +110,6 @@ def test_a_folder_without_crops_ends_with_a_sentence(tmp_path: Path, bundle: Pat
 
 
 def test_damaged_crops_end_with_a_sentence(tmp_path: Path, bundle: Path) -> None:
-    from mmedge_lab.training.recogniser_labels import CLASSES as ALL
-
-    path = bundle / 'manifest.yaml'
-    content = yaml.safe_load(path.read_text())
-    content['recogniser']['classes'] = list(ALL)
-    path.write_text(yaml.safe_dump(content))
-    without(bundle, 'memory')
     (tmp_path / 'crops').mkdir()
     (tmp_path / 'crops/crops_00000.npz').write_bytes(b'PK')
     assert 'crops_00000.npz cannot be read' in sentence(

@@ -20,7 +20,7 @@ from mmedge_lab.rivals.reminisce.refinement import (
     Refined,
     refinements,
 )
-from mmedge_lab.rivals.smtm.bench_crops import cut_anew
+from mmedge_lab.training.crop_set import cut_anew
 from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.bundle.default_model import default_detector
 from mmedge_ros.encoding.classifier_description import odds
