@@ -29,7 +29,6 @@ LONGEST = (
 NEED_ROS = [
     'ros',
     'commands/test_demo.py',
-    'commands/test_talk.py',
     'lab/bench/test_latency_bench.py',
     'lab/bench/test_overload_bench.py',
 ]

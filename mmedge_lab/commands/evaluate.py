@@ -167,14 +167,6 @@ def evaluate(
             file_okay=False,
         ),
     ] = None,
-    counts: Annotated[
-        bool,
-        flag(
-            '--counts',
-            'how well stated ranges hold the number of people, into FOLDER/counts; ten seconds of '
-            'one core for each flight',
-        ),
-    ] = False,
     timing: Annotated[
         bool,
         flag(
@@ -216,8 +208,8 @@ def evaluate(
         results=tuple(results or ()),
         beside=beside,
     )
-    if sum((memory, questions, counts)) > 1:
-        raise typer.BadParameter('name one of --memory, --questions and --counts')
+    if memory and questions:
+        raise typer.BadParameter('name one of --memory and --questions')
     if questions:
         _refuse_others(
             '--questions', options._replace(profile=None), crops or ray or against or store
@@ -232,11 +224,6 @@ def evaluate(
         return
     if crops is not None:
         raise typer.BadParameter('goes with --memory', param_hint='--crops')
-    if counts:
-        _refuse_others('--counts', options._replace(profile=None), ray or against or store)
-        with plain_errors():
-            typer.echo(_judge_counts(options, Work(out, jobs, ray, timing)))
-        return
     with plain_errors():
         moved = _evaluate(options, Work(out, jobs, ray, timing), against, store)
     typer.echo(out / 'report.html')
@@ -399,7 +386,7 @@ def _refuse_others(hint: str, options: Options, others: object) -> None:
     if options.is_about_policies or others:
         raise typer.BadParameter(
             'judges no policies: beside sets, only --bundle, --out, what flights and jobs there '
-            'are, --crops with --memory and --profile with --questions and --counts go with it',
+            'are, --crops with --memory and --profile with --questions go with it',
             param_hint=hint,
         )
 
@@ -449,22 +436,6 @@ def _judge_memory(options: Options, work: Work, crops: Path | None) -> Path:
         crops,
         work.jobs,
         f'{options.command} --memory{with_crops}',
-    )
-
-
-def _judge_counts(options: Options, work: Work) -> Path:
-    """Judge counts of people; returns where the report is."""
-    from mmedge_lab.commands.evaluate_counts import FOLDER, SECONDS_EACH, judge_counts
-
-    flights = _replayed_flights(options, work, SECONDS_EACH)
-    return judge_counts(
-        options.bundle,
-        options.sets or (Path(SIMULATED),),
-        flights,
-        work.out / FOLDER,
-        options.profile,
-        work.jobs,
-        f'{options.command} --counts',
     )
 
 

@@ -67,12 +67,6 @@ def _tables(report: dict[str, Any]) -> Iterator[Table]:
 
 
 def _sentences(report: dict[str, Any]) -> Iterator[str]:
-    ranges = report['ranges']
-    if ranges is not None:
-        yield (
-            f'{ranges["questions"]} counts over spans: ranges hold in '
-            f'{estimate_words(ranges["covered"])}, {ranges["width"]["value"]:.1f} wide on average'
-        )
     yield f'refused: {estimate_words(report["all"]["refused"])}'
     for problem in report['problems']:
         yield f'note: {problem}'

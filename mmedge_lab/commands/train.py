@@ -8,7 +8,6 @@ from typing import Annotated
 
 import typer
 
-from mmedge_lab.commands.train_counts import train_counts
 from mmedge_lab.commands.train_recogniser import train_recogniser
 from mmedge_lab.commands.train_refit import train_refit
 from mmedge_lab.commands.train_replayed import (
@@ -354,7 +353,6 @@ def ablations(
     typer.echo(out / PAGE)
 
 
-train_app.command('counts')(train_counts)
 train_app.command('gate')(train_gate)
 train_app.command('noise')(train_noise)
 train_app.command('pictures')(train_pictures)

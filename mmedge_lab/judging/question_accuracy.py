@@ -44,10 +44,7 @@ from mmedge_lab.worker_processes import OnShare
 from mmedge_ros.data_types import FloatArray
 from mmedge_ros.encoding.bundle.manifest import MANIFEST
 from mmedge_ros.encoding.bundle.weights import sha256_of
-from mmedge_ros.questions.answer import Answer
 from mmedge_ros.questions.answering import KnownFlight, ask
-from mmedge_ros.questions.counting import CountRange
-from mmedge_ros.questions.observations import Observations, ObservedTrack
 from mmedge_ros.questions.observed_flight import observe_flight
 from mmedge_ros.questions.question import Kind
 from mmedge_ros.records.run_record import software_identity
@@ -63,9 +60,8 @@ from mmedge_ros.report.report_files import (
 # Questions of each kind about each flight.
 EACH = 5
 _FEW_SEEDS = 10
-# What is promised: so many questions, and so many answered rightly with true tracks; ranges of
-# counts hold so often and are no wider than that on average.
-_LEAST_QUESTIONS, _LEAST_TRUE, _LEAST_COVERED, _WIDEST = 200, 0.98, 0.85, 3.0
+# What is promised: so many questions, and so many answered rightly with true tracks.
+_LEAST_QUESTIONS, _LEAST_TRUE = 200, 0.98
 _DECIDING = (
     *('questions', 'memory', 'encoding', 'pipeline', 'replay', 'tracking', 'fusion'),
     'sensing',
@@ -197,7 +193,7 @@ def answer_flight(task: QuestionTask, on_share: OnShare) -> None:
     true = true_observations(truth, seen.observations.stamps_ns)
     owners = owners_of(seen.observations, true)
     ours = KnownFlight(seen.observations, labels=seen.labels)
-    perfect = KnownFlight(true, labels=seen.labels, count=_counted, count_some=_counted)
+    perfect = KnownFlight(true, labels=seen.labels, is_exact=True)
     rows = []
     for question in true_questions(true, known_when(ours.observations, owners), task.name, EACH):
         tracks = [track_of(ours.observations, owners, question, one) for one in question.objects]
@@ -218,21 +214,20 @@ def answer_flight(task: QuestionTask, on_share: OnShare) -> None:
                 'answer': answered.text,
                 'answer_by_truth': by_truth.text,
                 'is_refused': bool(answered.refused),
-                **_range(question.kind, answered, value),
             }
         )
     task.keep(rows)
 
 
 def judged(rows: Sequence[Sequence[dict[str, Any]]], drawings: Drawings) -> dict[str, Any]:
-    """Return figures by kind, of all, and of the ranges of counts, with verdicts.
+    """Return figures by kind and of all, with verdicts.
 
     :param rows: those of each flight
     """
     usual = _usually_right([row for of in rows for row in of])
     judge = _Judge(rows, usual, drawings)
     kinds = {kind.value: judge.figures(kind.value) for kind in Kind}
-    whole, ranges = judge.figures(''), judge.ranges()
+    whole = judge.figures('')
     verdicts = [
         _verdict('at least 200 questions', {'value': whole['questions']}, _LEAST_QUESTIONS),
         _verdict('true tracks: at least 0.98 right', whole['true'], _LEAST_TRUE),
@@ -247,10 +242,7 @@ def judged(rows: Sequence[Sequence[dict[str, Any]]], drawings: Drawings) -> dict
                 'verdict': 'met' if (gain['low'] or 0.0) > 0.0 else 'missed',
             }
         )
-    if ranges is not None:
-        covered = ranges['covered']
-        verdicts.append(_verdict('ranges of counts hold in 0.85', covered, _LEAST_COVERED))
-    return {'all': whole, 'kinds': kinds, 'ranges': ranges, 'verdicts': verdicts}
+    return {'all': whole, 'kinds': kinds, 'verdicts': verdicts}
 
 
 class _Judge:
@@ -285,21 +277,6 @@ class _Judge:
             'refused': plain(self._share(refused, asked)),
             'ours_minus_usual': plain(self._share(ours - usual, asked)),
             'forms': _by_form([row for rows in of for row in rows], self._usual),
-        }
-
-    def ranges(self) -> dict[str, Any] | None:
-        """Return how often ranges of counts hold, and how wide they are; None without any."""
-        of = [[row for row in rows if row['width'] is not None] for rows in self._rows]
-        asked = np.array([len(rows) for rows in of], float)
-        if not asked.any():
-            return None
-        covered = np.array([sum(row['covered'] for row in rows) for rows in of], float)
-        widths = np.array([sum(row['width'] for row in rows) for rows in of], float)
-        return {
-            'questions': int(asked.sum()),
-            'covered': plain(self._share(covered, asked)),
-            'width': plain(self._share(widths, asked)),
-            'widest': _WIDEST,
         }
 
     def _share(self, above: FloatArray, below: FloatArray) -> Estimate:
@@ -369,25 +346,6 @@ def _by_form(rows: Sequence[dict[str, Any]], usual: dict[int, bool]) -> dict[str
         }
         for form, of in forms.items()
     }
-
-
-def _range(kind: Kind, answered: Answer, expected: Any) -> dict[str, Any]:
-    """Say of a count over a span whether its range holds, and how wide it is."""
-    if kind is not Kind.COUNT or answered.coverage is None:
-        return {'covered': None, 'width': None}
-    assert answered.low is not None
-    assert answered.high is not None
-    return {
-        'covered': answered.low <= expected <= answered.high,
-        'width': answered.high - answered.low,
-    }
-
-
-def _counted(
-    _observations: Observations, tracks: Sequence[ObservedTrack], _begin_ns: int, _end_ns: int
-) -> CountRange:
-    """Count true tracks, each of which is an object."""
-    return CountRange(len(tracks), len(tracks), len(tracks), 1.0)
 
 
 def _verdict(target: str, found: dict[str, Any], least: float) -> dict[str, Any]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 import time
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -23,21 +25,24 @@ if TYPE_CHECKING:
     from mmedge_ros.questions.observations import Observations
     from mmedge_ros.questions.selection import LooksLike
 
-_MOST_QUESTIONS = 1000
 _MOST_SHOWN = 12
 # Nobody waits longer for a model, s.
 _LONGEST = 600.0
 
 
 def ask(
-    questions: Annotated[
-        list[str],
-        argument('QUESTION...', 'such as "how many people within 20 m in the last minute?"'),
-    ],
     flight: Annotated[
         Path,
         option('--flight', 'RECORDING', 'rosbag2 folder, a single .mcap, or a video', exists=True),
     ],
+    questions: Annotated[
+        list[str] | None,
+        argument(
+            '[QUESTION]...',
+            'such as "how many people within 20 m in the last minute?"; none: one a line of '
+            'standard input',
+        ),
+    ] = None,
     detector: Annotated[
         str, option('--detector', 'BUNDLE', 'what detects \\[what suits the recording]')
     ] = '',
@@ -53,8 +58,6 @@ def ask(
 
     It is replayed once for all questions. Looks are those of its memory (mmedge memory build).
     """
-    if len(questions) > _MOST_QUESTIONS:
-        raise typer.BadParameter(f'ask at most {_MOST_QUESTIONS}', param_hint='QUESTION')
     if eyes is not None and not model:
         raise typer.BadParameter('goes with --model GGUF', param_hint='--mmproj')
     if not 0.0 < within <= _LONGEST:
@@ -72,29 +75,30 @@ def ask(
             say(f'note: {problem}')
         observations, looks_like = _with_looks(flight, observed.observations, detector)
         known = KnownFlight(observations, looks_like, observed.labels)
-        answers = [answer_to(question, known) for question in questions]
+    content = []
+    for question in questions or _typed():
+        one = answer_to(question, known)
+        facts = {'question': question, **_facts(one)}
+        if not as_json:
+            _print(question if len(questions or ()) > 1 else '', one)
+        if opened is not None:
+            said = _said(opened, question, one, known, flight, within)
+            facts.update(said)
+            if not as_json:
+                words = f'says: {said["model"]}' if said['model'] else ''
+                print_parts(f'the model {words or "says nothing: " + said["model_refused"]}')
+        content.append(facts)
     if as_json:
-        content = [
-            {
-                'question': question,
-                **_facts(one),
-                **({} if opened is None else _said(opened, question, one, known, flight, within)),
-            }
-            for question, one in zip(questions, answers, strict=True)
-        ]
         typer.echo(json.dumps(content, indent=2, allow_nan=False))
-    else:
-        for question, one in zip(questions, answers, strict=True):
-            _print(question if len(questions) > 1 else '', one)
-            if opened is not None:
-                said = _said(opened, question, one, known, flight, within)
-                print_parts(
-                    f'the model says: {said["model"]}'
-                    if said['model']
-                    else f'the model says nothing: {said["model_refused"]}'
-                )
-    if opened is None and all(one.refused for one in answers):
+    if content and opened is None and all(facts['refused'] for facts in content):
         raise typer.Exit(1)
+
+
+def _typed() -> Iterator[str]:
+    """Yield the lines of standard input that say something."""
+    if sys.stdin.isatty():
+        say('one question a line; Ctrl-D ends')
+    yield from filter(None, map(str.strip, sys.stdin))
 
 
 def _said(

@@ -25,7 +25,6 @@ from mmedge_ros.commands.profile import profile as profile_machine
 from mmedge_ros.commands.radar import radar_app
 from mmedge_ros.commands.record import record
 from mmedge_ros.commands.replay import replay
-from mmedge_ros.commands.talk import talk
 from mmedge_ros.commands.up import up
 from mmedge_ros.commands.version import version_line
 
@@ -56,7 +55,7 @@ PANELS: dict[str, dict[str, Command]] = {
         'record': record,
         'doctor': doctor,
     },
-    'Remember': {'memory': memory_app, 'ask': ask, 'talk': talk},
+    'Remember': {'memory': memory_app, 'ask': ask},
     'Models': {'model': model_app},
     'Tools': {
         'calibrate': calibrate,

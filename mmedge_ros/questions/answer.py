@@ -31,18 +31,17 @@ class Evidence(NamedTuple):
 class Answer:
     """What is answered.
 
-    ``value`` is a truth, a number, a label, a place (x, y), or numbers of tracks. A count lies
-    from ``low`` to ``high`` in a share ``coverage`` of flights; of a distance or speed over a span
-    they are its least and largest; of the track that is most so, both are how much. ``watched`` is
-    the share of the span in which the camera sent something. ``refused`` says why there is no
-    answer; '' where there is one.
+    ``value`` is a truth, a number, a label, a place (x, y), or numbers of tracks. Of a count,
+    ``low`` were seen at once and ``high`` distinct tracks; of a distance or speed over a span they
+    are its least and largest; of the track that is most so, both are how much. ``watched`` is the
+    share of the span in which the camera sent something. ``refused`` says why there is no answer;
+    '' where there is one.
     """
 
     text: str
     value: Value = None
     low: float | None = None
     high: float | None = None
-    coverage: float | None = None
     watched: float | None = None
     evidence: tuple[Evidence, ...] = ()
     source: str = TRACKS

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +27,6 @@ from mmedge_ros.questions.answer_words import (
     words_of,
     yes_or_no,
 )
-from mmedge_ros.questions.counting import CountRange, count_range, plain_count
 from mmedge_ros.questions.grammar import read_question
 from mmedge_ros.questions.observations import Observations, ObservedTrack
 from mmedge_ros.questions.question import Asked, Measure, Question, Sense
@@ -39,7 +38,6 @@ from mmedge_ros.questions.selection import (
     no_looks,
     rows_between,
 )
-from mmedge_ros.records.ground_truth import PERSON
 
 _MOST_VIEWS = 3
 # An instant is answered from a decision that is nearer than this.
@@ -48,31 +46,41 @@ _FAR_NS = NS_PER_S
 _OF_OBJECTS = {Asked.COUNT, Asked.EXISTS, Asked.LIST, Asked.EXTREME, Asked.COUNTS}
 
 
-class Counter(Protocol):
-    """Counts different objects of some tracks in a span."""
-
-    def __call__(
-        self,
-        observations: Observations,
-        tracks: Sequence[ObservedTrack],
-        begin_ns: int,
-        end_ns: int,
-        /,
-    ) -> CountRange: ...
-
-
 @dataclass(frozen=True, eq=False)
 class KnownFlight:
     """All that is known of a flight. ``labels`` are those its detector knows; none: any label.
 
-    ``count`` counts all people of a span, ``count_some`` what else is counted.
+    ``is_exact`` says that each track is one object, as true tracks are.
     """
 
     observations: Observations
     looks_like: LooksLike = no_looks
     labels: tuple[str, ...] = ()
-    count: Counter = count_range
-    count_some: Counter = plain_count
+    is_exact: bool = False
+
+
+class Count(NamedTuple):
+    """How many there were: ``best``, from ``low`` seen at once to ``high`` distinct tracks."""
+
+    best: int
+    low: int
+    high: int
+
+
+def counted(observations: Observations, chosen: Sequence[Chosen], *, is_exact: bool) -> Count:
+    """Count the objects that tracks are of.
+
+    Over a span the most seen at once in half of the time misses those who came and went, and
+    distinct tracks count everybody whose track broke twice; the best is the middle of both. Tracks
+    that may look as was asked count for the upper end alone.
+    """
+    sure = [one for one in chosen if one.is_sure]
+    if is_exact or not sure:
+        return Count(len(sure), len(sure), len(chosen))
+    stamps = observations.stamps_ns[observations.camera]
+    there = np.array([np.isin(stamps, one.track.stamps_ns[one.rows]) for one in sure])
+    at_once = int(np.median(there.sum(axis=0))) if there.size else 0
+    return Count((at_once + len(sure) + 1) // 2, at_once, len(chosen))
 
 
 def ask(text: str, flight: KnownFlight) -> Answer:
@@ -104,7 +112,6 @@ class _Answering:
         if not len(observations.stamps_ns):
             raise QuestionError('nothing was perceived in this flight; look at the recording')
         self._asked, self._observed, self._flight = question, observations, flight
-        self._count, self._count_some = flight.count, flight.count_some
         self._selector = Selector(observations, flight.looks_like)
         phrases = (*question.phrases, *_phrases_of(question))
         if question.versus is not None:
@@ -192,82 +199,58 @@ class _Answering:
             self._asked.tracks,
         )
 
-    def _range(self, phrases: Sequence[Phrase]) -> tuple[CountRange, list[Chosen]]:
-        """Count; what may look as was asked counts for the upper end alone."""
-        chosen = self._chosen(phrases)
-        sure = [one for one in chosen if one.is_sure]
-        if self._begin_ns == self._end_ns:
-            return CountRange(len(sure), len(chosen), len(sure), 0.0), chosen
-        span = self._begin_ns, self._end_ns
-        counter = self._count if self._is_of_all_people(phrases) else self._count_some
-        least = counter(self._observed, [one.cut for one in sure], *span)
-        if len(sure) == len(chosen):
-            return least, chosen
-        most = counter(self._observed, [one.cut for one in chosen], *span)
-        return least._replace(high=max(least.high, most.high)), chosen
+    def _count(self) -> tuple[Count, list[Chosen]]:
+        self._require_watched()
+        chosen = self._chosen()
+        is_exact = self._flight.is_exact or self._begin_ns == self._end_ns
+        return counted(self._within, chosen, is_exact=is_exact), chosen
 
-    def _is_of_all_people(self, phrases: Sequence[Phrase]) -> bool:
-        """Whether people are counted wherever they were and however they looked."""
-        is_of_people = bool(phrases) and all(
-            phrase.labels == (PERSON,) and not phrase.attributes and not phrase.motions
-            for phrase in phrases
-        )
-        return is_of_people and not self._asked.places
+    @property
+    def _within(self) -> Observations:
+        """What was perceived in the span."""
+        seen = self._observed
+        rows = (seen.stamps_ns >= self._begin_ns) & (seen.stamps_ns <= self._end_ns)
+        return replace(seen, stamps_ns=seen.stamps_ns[rows], camera=seen.camera[rows])
 
     def _counted(self) -> Answer:
-        self._require_watched()
-        found, chosen = self._range(self._asked.phrases)
-        stated = f', in {found.coverage:.0%} of such spans' if found.coverage else ''
-        spread = f' (from {found.low} to {found.high}{stated})' if found.low < found.high else ''
+        found, chosen = self._count()
+        spread = f' (from {found.low} to {found.high})' if found.low < found.high else ''
         tracks = f'{len(chosen)} track' + ('s' if len(chosen) != 1 else '')
         text = f'{found.best}{spread} {self._what()}{self._where_when()}, by {tracks}'
-        return Answer(
-            text,
-            found.best,
-            found.low,
-            found.high,
-            found.coverage or None,
-            evidence=self._evidence(chosen),
-        )
+        evidence = self._evidence(chosen)
+        return Answer(text, found.best, found.low, found.high, evidence=evidence)
 
     def _counts_compared(self) -> Answer:
-        self._require_watched()
-        ours, chosen = self._range(self._asked.phrases)
+        ours, chosen = self._count()
         if self._asked.number is not None:
-            number = self._asked.number
-            theirs, others = CountRange(number, number, number, 1.0), list[Chosen]()
-            than = str(number)
+            number, others = self._asked.number, list[Chosen]()
+            theirs, than = Count(number, number, number), str(number)
         else:
             assert self._asked.versus is not None
             versus = self._asked.versus
             if self._is_now:
                 versus = replace(versus, is_past=False)
             other = _Answering(versus, self._flight)
-            other._require_watched()
-            theirs, others = other._range(versus.phrases)
+            theirs, others = other._count()
             than = f'{theirs.best} {other._what()}'
             if (versus.places, versus.span) != (self._asked.places, self._asked.span):
                 than += other._where_when()
-        holds = _holds(self._asked.sense, ours.best, theirs.best)
+        sense = self._asked.sense
         ends = {
-            _holds(self._asked.sense, a, b)
+            _holds(sense, a, b)
             for a in range(ours.low, ours.high + 1)
             for b in range(theirs.low, theirs.high + 1)
         }
-        doubt = '' if len(ends) == 1 else ', but the ranges do not decide it'
+        doubt = '' if len(ends) == 1 else ', but tracks that broke may decide it'
         compared = f'{ours.best} {self._what()}{self._where_when()} beside {than}{doubt}'
-        begun, value = yes_or_no(holds), holds
+        value = _holds(sense, ours.best, theirs.best)
+        begun = yes_or_no(value)
         if not self._asked.is_yes_or_no:
             value = ours.best > theirs.best
             begun = 'More of the first' if value else 'More of the second'
             begun = 'As many' if ours.best == theirs.best else begun
-        text = f'{begun}: {compared}'
-        return Answer(
-            text,
-            value,
-            coverage=min(ours.coverage, theirs.coverage) or None,
-            evidence=self._evidence([*chosen, *others]),
-        )
+        evidence = self._evidence([*chosen, *others])
+        return Answer(f'{begun}: {compared}', value, evidence=evidence)
 
     def _exists(self) -> Answer:
         chosen = self._chosen()

@@ -7,7 +7,7 @@ memory or a recogniser. Places are in the frame of the tracks (m), stamps in ns.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -27,8 +27,8 @@ class ObservedTrack:
 
     ``stamps_ns`` (N,) ascending, ``positions`` (N, 3) m, ``velocities`` (N, 3) m/s, ``deviations``
     (N,) m: one standard deviation of the position over ground along its worst direction. ``seen``
-    (N,) says whether the camera saw it then. ``looks`` (V, T) are the taps of its remembered views
-    and ``view_ids`` (V,) their numbers in the memory; empty without one.
+    (N,) says whether the camera saw it then. ``view_ids`` are the numbers of its views in the
+    memory; empty without one.
     """
 
     id: int
@@ -38,7 +38,6 @@ class ObservedTrack:
     velocities: FloatArray
     deviations: FloatArray
     seen: NDArray[np.bool_]
-    looks: Vectors = field(default_factory=lambda: np.zeros((0, 0), np.float32))
     view_ids: tuple[int, ...] = ()
 
     @property

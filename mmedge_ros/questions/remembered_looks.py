@@ -82,7 +82,6 @@ def remembered_looks(
     tracks = tuple(
         replace(
             track,
-            looks=table.taps(np.array(rows[track.id])),
             view_ids=tuple(int(n) for n in table.integers['id'][rows[track.id]]),
         )
         if track.id in rows

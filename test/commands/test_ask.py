@@ -39,8 +39,8 @@ def flight(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / 'flight'
 
 
-def run(*words: object) -> tuple[int, str, str]:
-    result = CliRunner().invoke(app, ['ask', *map(str, words)], env={'NO_COLOR': '1'})
+def run(*words: object, typed: str = '') -> tuple[int, str, str]:
+    result = CliRunner().invoke(app, ['ask', *map(str, words)], typed, env={'NO_COLOR': '1'})
     return result.exit_code, result.stdout, result.stderr
 
 
@@ -63,6 +63,13 @@ def test_several_questions_cost_one_replay_and_are_answered_as_json(flight: Path
     assert second['value'] == pytest.approx(1.0)
     assert second['evidence'][0]['track'] == 1
     assert 'happy' in third['refused']
+
+
+def test_without_a_question_each_line_of_the_input_is_one(flight: Path) -> None:
+    code, out, _ = run('--flight', flight, typed='who is there\n\nhow fast is track 1\n')
+    assert code == 0
+    assert out.startswith('person 1, person 2 at 10.0 s.')
+    assert 'Track 1 (person) moved at 1.0 m/s at 10.0 s.' in out
 
 
 def test_a_refused_question_ends_with_code_one_and_says_why(flight: Path) -> None:

@@ -50,7 +50,6 @@ def asked(text: str, flight: KnownFlight) -> Answer:
 
 def test_views_go_to_tracks_by_time_label_and_place(flight: KnownFlight) -> None:
     assert [track.view_ids for track in flight.observations.tracks] == [(1, 2), (3,), ()]
-    assert [len(track.looks) for track in flight.observations.tracks] == [2, 1, 0]
 
 
 def test_looks_are_answered_with_views_as_evidence(flight: KnownFlight) -> None:

@@ -22,7 +22,6 @@ def to_result(live: LiveAnswer) -> action.Ask.Result:
         refused=answer.refused,
         low=_number(answer.low),
         high=_number(answer.high),
-        coverage=_number(answer.coverage),
         watched=_number(answer.watched),
         evidence=[_to_evidence(row, live.begin_ns) for row in answer.evidence],
         source='' if answer.refused else answer.source,

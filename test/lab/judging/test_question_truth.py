@@ -23,7 +23,6 @@ from mmedge_ros.data_types import NS_PER_S, Box
 from mmedge_ros.geometry.ego_motion import EgoState
 from mmedge_ros.geometry.transforms import Transform
 from mmedge_ros.questions.answering import KnownFlight, ask
-from mmedge_ros.questions.counting import CountRange
 from mmedge_ros.questions.observations import Observations
 from mmedge_ros.questions.question import Kind
 from mmedge_ros.records.ground_truth import GroundTruth, TrueObject, TrueScene
@@ -43,11 +42,6 @@ def known() -> dict[int, np.ndarray]:
     return known_when(street(), {number: number for number in (1, 2, 3, 4)})
 
 
-def counted(_flight: object, tracks: object, _begin: int, _end: int) -> CountRange:
-    count = len(tracks)  # type: ignore[arg-type]
-    return CountRange(count, count, count, 1.0)
-
-
 def test_questions_are_balanced_over_the_kinds_and_the_same_every_time() -> None:
     made = true_questions(street(), known(), 'street', 8)
     assert Counter(question.kind for question in made) == dict.fromkeys(Kind, 8)
@@ -56,7 +50,7 @@ def test_questions_are_balanced_over_the_kinds_and_the_same_every_time() -> None
 
 
 def test_with_true_tracks_nearly_all_are_answered_rightly() -> None:
-    flight = KnownFlight(street(), count=counted, count_some=counted)
+    flight = KnownFlight(street(), is_exact=True)
     made = true_questions(street(), known(), 'street', 40)
     answers = [ask(one.text.format(*one.objects), flight) for one in made]
     right = [is_right(one.expected, got.value) for one, got in zip(made, answers, strict=True)]
