@@ -26,7 +26,6 @@ from mmedge_ros.commands.errors import plain_errors
 from mmedge_ros.commands.options import (
     WORK,
     SetArgument,
-    argument,
     existing_set,
     flag,
     frame_span,
@@ -294,63 +293,6 @@ def fusion(
             f'({fused["people"]} people in {figures["windows"]} windows)'
         )
     typer.echo(out)
-
-
-@train_app.command('ablations')
-def ablations(
-    features: Annotated[
-        Path,
-        argument(
-            'FEATURES',
-            'what `mmedge lab train fusion SET --validation SET --features FOLDER` left there',
-            exists=True,
-            file_okay=False,
-        ),
-    ],
-    out: Annotated[Path, option('--out', 'FOLDER', 'folder of the runs and their report')],
-    seeds: Annotated[int, option('--seeds', 'N', 'trainings of each network', min=1, max=100)] = 3,
-    epochs: Annotated[
-        int, option('--epochs', 'N', 'a fifth of the windows is in each', min=1, max=1000)
-    ] = 2,
-    flights: Annotated[
-        int, option('--flights', 'N', 'learn from so many only; 0: from all', min=0)
-    ] = 0,
-    judged: Annotated[int, option('--judged', 'N', 'judge on about so many windows', min=1)] = 450,
-    threads: ThreadsOption = 0,
-    precision: PrecisionOption = Precision.AUTO,
-    resume: ResumeOption = False,
-) -> None:
-    """Train feature fusion with and without its parts, and say what each of them is worth.
-
-    Without temporal shift, without differences, with the last unit only, and with 3-D
-    convolutions over the whole window; each with some seeds, in the same way as the full network.
-    """
-    with plain_errors():
-        from mmedge_lab.training.ablation_report import PAGE, summary, write_ablations
-        from mmedge_lab.training.ablations import AblationRequest, run_ablations
-        from mmedge_lab.training.epoch_training import usual_threads
-        from mmedge_lab.training.fusion_settings import FusionSettings
-
-        request = AblationRequest(
-            features,
-            out.absolute(),
-            FusionSettings(
-                epochs=epochs,
-                seed=0,
-                judged_windows=judged,
-                threads=usual_threads(threads),
-                precision=_precision(precision),
-            ),
-            seeds,
-            flights,
-            resume,
-        )
-        with StatusLine(f'ablations in {out.name}') as line:
-            table = run_ablations(request, line.advance)
-        write_ablations(request.out, table)
-    for sentence in summary(table):
-        say(sentence)
-    typer.echo(out / PAGE)
 
 
 train_app.command('gate')(train_gate)

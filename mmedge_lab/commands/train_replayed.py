@@ -56,13 +56,6 @@ def train_gate(
         Path, existing_set('--calibration', 'set that certifies thresholds', '')
     ],
     out: OutOption,
-    test: Annotated[Path | None, existing_set('--test', 'set to judge it on')] = None,
-    shifted: Annotated[
-        Path | None,
-        existing_set(
-            '--shifted', 'set of another kind, on which the drift monitor should raise an alarm'
-        ),
-    ] = None,
     level: Annotated[
         str, option('--level', 'NAME', 'level of the camera that is flown')
     ] = 'medium',
@@ -85,26 +78,24 @@ def train_gate(
         option('--confidence', 'SHARE', 'that this is kept', CERTIFICATE, min=0.5, max=0.999),
     ] = 0.9,
     seconds: Annotated[
-        float,
-        option(
-            '--seconds', 'S', 'certify and judge by so much of each flight; 0: all of it', min=0.0
-        ),
+        float, option('--seconds', 'S', 'certify by so much of each flight; 0: all', min=0.0)
     ] = 0.0,
     seed: SeedOption = 0,
     jobs: JobsOption = 2,
-    report: ReportOption = Path('out/train-gate'),
 ) -> None:
     """Train the gate that lets the camera rest, certify it, and put it into a copy of a bundle.
 
     It learns from flights replayed with early decisions made at random, and is certified by
     whole flights that it did not learn from. What was replayed before is kept: a run that is cut
-    short goes on where it was. Where nothing can be certified no bundle is written. The report
-    says what is lost and saved beside a lower rate of the camera and beside following (reuse).
+    short goes on where it was. Where nothing can be certified no bundle is written. `mmedge lab
+    bench gate` says what the gate saves and loses beside a lower rate of the camera and reuse.
     """
     with plain_errors():
-        from mmedge_lab.training.gate_session import GateRequest, build_gate
-        from mmedge_lab.training.gate_training import GateTrainingSettings
-        from mmedge_lab.training.gates.gate_report import PAGE, gate_summary
+        from mmedge_lab.training.gate_training import (
+            GateRequest,
+            GateTrainingSettings,
+            build_gate,
+        )
         from mmedge_ros.encoding.bundle.default_model import default_detector
 
         request = GateRequest(
@@ -112,9 +103,6 @@ def train_gate(
             train,
             calibration,
             out.absolute(),
-            report,
-            test,
-            shifted,
             level,
             '' if strategy is Strategy.AUTO else strategy.value,
             delta,
@@ -124,13 +112,20 @@ def train_gate(
             jobs,
         )
         with StatusLine(f'gate for {request.bundle.name}') as line:
-            content = build_gate(request, line.advance)
-        say(gate_summary(content))
-        typer.echo(report / PAGE)
-        if not content['certified']:
+            certificates = build_gate(request, line.advance)
+        for certificate in certificates:
+            lost = certificate.total
+            say(
+                f'at most {certificate.delta:g} lost: threshold {certificate.threshold:.3f}, '
+                f'{lost.saved / max(lost.encodes, 1):.1%} of the encodes saved, '
+                f'{lost.iou / max(lost.people, 1):.4f} of streaming IoU lost'
+                if certificate.holds
+                else f'at most {certificate.delta:g} lost: nothing is certified'
+            )
+        if not out.exists():
             stop(
-                f'nothing is certified at {delta:g}, so no bundle was written; what the flights '
-                f'allow is in {report / PAGE}. More flights, or a larger --delta, may do'
+                f'nothing is certified at {delta:g}, so no bundle was written; more flights, or a '
+                'larger --delta, may do'
             )
     typer.echo(out)
 
@@ -244,62 +239,32 @@ def train_rivals(
         option(
             '--out',
             'FOLDER',
-            'folder of the rivals; must not exist yet. In BUNDLE/rivals they are found',
+            'folder of the rival; must not exist yet. In BUNDLE/rivals it is found',
         ),
     ],
     bundle: Annotated[
         str, option('--bundle', 'BUNDLE', 'bundle folder, or the name of a bundle')
     ] = 'flight_people',
-    validation: Annotated[
-        Path | None, existing_set('--validation', 'set to judge them on')
-    ] = None,
-    threshold: Annotated[
-        float | None,
-        option(
-            '--threshold',
-            'SHARE',
-            'the camera rests if that is no loss with this probability',
-            min=0.0,
-            max=1.0,
-        ),
-    ] = None,
-    margin: Annotated[
-        float | None,
-        option(
-            '--margin',
-            'SHARE',
-            'by how much the quality of a window may fall short of that of the best level',
-            min=0.0,
-            max=1.0,
-        ),
-    ] = None,
+    validation: Annotated[Path | None, existing_set('--validation', 'set to judge it on')] = None,
     seed: SeedOption = 0,
     jobs: JobsOption = 2,
 ) -> None:
-    """Train the rivals that `mmedge lab evaluate` compares with, for the encoders of a bundle.
+    """Train the rival that `mmedge lab evaluate` compares with, for the encoders of a bundle.
 
-    Modality gating lets the camera rest where its pictures would change nothing for the better,
-    model selection picks a level for each window, imputation makes up the picture that is not
-    ready. Samples of each flight are kept: a run that is cut short goes on where it was.
+    It makes up the picture that is not ready (imputation). Samples of each flight are kept: a
+    run that is cut short goes on where it was.
     """
     with plain_errors():
-        from mmedge_lab.training.rivals.rival_training import RivalSettings
-        from mmedge_lab.training.rivals.rivals_session import RivalsRequest, build_rivals
+        from mmedge_lab.training.imputation_training import RivalsRequest, build_rivals
         from mmedge_ros.encoding.bundle.default_model import default_detector
 
-        usual = RivalSettings()
-        settings = RivalSettings(
-            replace(usual.windows, seed=seed),
-            replace(usual.pictures, seed=seed),
-            usual.threshold if threshold is None else threshold,
-            usual.margin if margin is None else margin,
-        )
         folder = default_detector(bundle)
-        request = RivalsRequest(folder, flights, out.absolute(), validation, settings, jobs)
-        with StatusLine(f'rivals for {folder.name}') as line:
+        request = RivalsRequest(folder, flights, out.absolute(), validation, jobs=jobs)
+        request = replace(request, settings=replace(request.settings, seed=seed))
+        with StatusLine(f'rival for {folder.name}') as line:
             facts = build_rivals(request, line.advance)
-    for rival, figures in (facts['validation'] or {}).items():
-        if isinstance(figures, dict):
-            words = ', '.join(f'{name} {value:g}' for name, value in figures.items())
-            say(f'{rival} on {facts["validation"]["set"]}: {words}')
+    if facts['validation']:
+        figures = facts['validation']['imputation'].items()
+        words = ', '.join(f'{name} {value:g}' for name, value in figures)
+        say(f'imputation on {facts["validation"]["set"]}: {words}')
     typer.echo(out)

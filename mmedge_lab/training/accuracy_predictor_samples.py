@@ -20,7 +20,7 @@ from mmedge_lab.judging.encoded_flight import EncodedFlight, replay_encoded
 from mmedge_lab.judging.flight_cases import CachedTruth, encoded_with_truth
 from mmedge_lab.training import OnShare, TrainingError
 from mmedge_lab.training.flight_works import FlightBeginning, keep_arrays, kept_arrays
-from mmedge_lab.training.gates.closed_loop import Measured, cached_source
+from mmedge_lab.training.gate_loop import Measured, cached_source
 from mmedge_ros.configuration.accuracy_predictor import Indicators
 from mmedge_ros.configuration.bundle_configurations import bundle_space
 from mmedge_ros.configuration.configuration_space import ConfigurationSpace

@@ -19,8 +19,8 @@ from mmedge_ros.parameter import parameter
 
 FEWEST_SAMPLES = 50
 FEWEST_FLIGHTS = 3
-# How often the held-out loss is looked at in a cross-validation, in epochs.
-_LOOK = 2
+# How often the held-out loss is looked at, in epochs.
+_LOOK = 5
 
 Rows = NDArray[np.intp]
 # Of outputs (B, O), a tensor, for samples at rows (B,): the mean loss, a scalar tensor.
@@ -39,14 +39,8 @@ class DenseSettings:
     weight_decay: float = parameter(0.01, 'pull of the weights to zero', '', 0.0, 1.0)
     batch: int = parameter(128, 'samples in a step', '', 1, 100_000)
     epochs: int = parameter(40, 'most passes over the samples', '', 1, 100_000)
+    held_out: float = parameter(0.2, 'share of flights that decide when to stop', '', 0.05, 0.5)
     seed: int = parameter(0, 'of weights, order and dropout', '', 0, 2**31 - 1)
-
-
-@dataclass(frozen=True)
-class FitSettings(DenseSettings):
-    """How a network is trained whose number of epochs is cross-validated."""
-
-    folds: int = parameter(10, 'parts of the flights, each held out once', '', 2, 100)
 
 
 class Fit(NamedTuple):
@@ -57,17 +51,10 @@ class Fit(NamedTuple):
     held_out_loss: float
     constant_loss: float
 
-
-def require_enough(samples: int, flights: int) -> None:
-    """Make sure that there is something to learn from.
-
-    :raises TrainingError: for too few samples or flights
-    """
-    if samples < FEWEST_SAMPLES or flights < FEWEST_FLIGHTS:
-        raise TrainingError(
-            f'{samples} samples of {flights} flights are too few to train a network; use a set '
-            f'of at least {FEWEST_FLIGHTS} flights with {FEWEST_SAMPLES} samples'
-        )
+    def facts(self) -> dict[str, float]:
+        """Return what a manifest says of the training."""
+        losses = {name: round(getattr(self, name), 6) for name in self._fields[2:]}
+        return {'epochs': self.epochs, **losses}
 
 
 def fit_network(
@@ -75,35 +62,31 @@ def fit_network(
     flights: NDArray[np.int64],
     loss: Loss,
     constant: Constant,
-    settings: FitSettings | None = None,
+    settings: DenseSettings,
 ) -> Fit:
-    """Train a network for as many epochs as are best in a cross-validation.
+    """Train a network, and stop where it was best for flights held out as a whole.
 
-    Flights are held out as a whole, each once; what was best for them on average is then done
-    with all flights. Where a constant is best for held-out flights, the network is that constant.
+    Where a constant is best for them, the network is that constant.
 
     :param inputs: (N, F)
     :param flights: (N,) numbers of the flights they come from
     :param constant: what training begins with
     :raises TrainingError: for too few samples or flights
     """
-    p = settings or FitSettings()
     known = np.unique(flights)
-    require_enough(len(inputs), len(known))
-    order = np.random.default_rng(p.seed).permutation(known)
-    losses, counts = [], []
-    for held in np.array_split(order, min(p.folds, len(known))):
-        is_held = np.isin(flights, held)
-        judged, rows = np.flatnonzero(is_held), np.flatnonzero(~is_held)
-        networks = train_dense(inputs, rows, loss, constant(rows), p, _LOOK)
-        losses.append([loss_of(network, inputs, judged, loss) for network in networks])
-        counts.append(len(judged))
-    by_epoch = np.average(losses, axis=0, weights=counts)
-    best = int(by_epoch.argmin())
-    rows = np.arange(len(inputs))
-    networks = train_dense(inputs, rows, loss, constant(rows), p, _LOOK)
-    network = next(network for place, network in enumerate(networks) if place == best)
-    return Fit(network, best * _LOOK, float(by_epoch[best]), float(by_epoch[0]))
+    if len(inputs) < FEWEST_SAMPLES or len(known) < FEWEST_FLIGHTS:
+        raise TrainingError(
+            f'{len(inputs)} samples of {len(known)} flights are too few to train a network; use '
+            f'a set of at least {FEWEST_FLIGHTS} flights with {FEWEST_SAMPLES} samples'
+        )
+    count = min(max(round(settings.held_out * len(known)), 1), len(known) - 1)
+    held = np.random.default_rng(settings.seed).permutation(known)[:count]
+    is_held = np.isin(flights, held)
+    judged, rows = np.flatnonzero(is_held), np.flatnonzero(~is_held)
+    networks = list(train_dense(inputs, rows, loss, constant(rows), settings, _LOOK))
+    losses = [loss_of(network, inputs, judged, loss) for network in networks]
+    best = int(np.argmin(losses))
+    return Fit(networks[best], best * _LOOK, losses[best], losses[0])
 
 
 def train_dense(
@@ -178,15 +161,6 @@ def yes_or_no(labels: NDArray[np.bool_] | FloatArray) -> Loss:
 
     wanted = from_numpy(labels.astype(np.float64))
     return lambda outputs, rows: binary_cross_entropy_with_logits(outputs[:, 0], wanted[rows])
-
-
-def squared(targets: FloatArray) -> Loss:
-    """Return the mean squared error of outputs with targets (N, O)."""
-    from torch import from_numpy
-    from torch.nn.functional import mse_loss
-
-    wanted = from_numpy(targets)
-    return lambda outputs, rows: mse_loss(outputs, wanted[rows])
 
 
 def present_and_moved(present: NDArray[np.bool_], moved: FloatArray) -> Loss:

@@ -11,8 +11,8 @@ from fake_fusion_networks import FakeFusionNetworks
 from hand_made_gates import gate
 from hand_made_pictures import usual_pictures
 
-from mmedge_lab.training.gates.certificate import Certificate, FlightLoss
-from mmedge_lab.training.gates.gate_file import write_bundle_gate
+from mmedge_lab.training.certificate import Certificate, FlightLoss
+from mmedge_lab.training.gate_file import write_bundle_gate
 from mmedge_ros.data_types import CAMERA, RADAR
 from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.bundle.model_bundle import FUSION_PARTS

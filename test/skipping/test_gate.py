@@ -14,7 +14,7 @@ from hand_made_gates import gate, gate_features
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mmedge_lab.training.gates.gate_file import gate_bytes
+from mmedge_lab.training.gate_file import gate_bytes
 from mmedge_ros.skipping import SkippingError
 from mmedge_ros.skipping.gate import Gate, read_gate
 from mmedge_ros.skipping.gate_features import FIELDS, GateFeatures

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 from tiny_bundle import write_tiny_bundle
 
-from mmedge_lab.training.gates.certificate import Certificate, FlightLoss
-from mmedge_lab.training.gates.gate_file import write_bundle_gate
+from mmedge_lab.training.certificate import Certificate, FlightLoss
+from mmedge_lab.training.gate_file import write_bundle_gate
 from mmedge_ros.data_types import CAMERA
 from mmedge_ros.skipping.gate import Gate
 from mmedge_ros.skipping.gate_features import FIELDS

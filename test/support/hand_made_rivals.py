@@ -12,12 +12,6 @@ from mmedge_lab.policies.policy_features import POLICY_FIELDS
 from mmedge_lab.policies.steering import Plugins
 from mmedge_lab.policies.trained_choosers import TrainedSelector
 from mmedge_lab.policies.trained_rivals import Choices, choices_of, trained_gate
-from mmedge_lab.training.rivals.samples import (
-    FlightSamples,
-    GatingSamples,
-    ImputationSamples,
-    SelectionSamples,
-)
 from mmedge_ros.data_types import CAMERA, RADAR, Configuration, ModalityConfiguration
 
 
@@ -89,30 +83,4 @@ def plugins_for(bundle: Path, rests: float = 3.0) -> Plugins:
             of.by_level,
         ),
         going_on(),
-    )
-
-
-def rival_samples(count: int = 900, seed: int = 0, first: int = 0) -> FlightSamples:
-    """Resting is a loss where much moves; people need better levels; all people go on."""
-    random = np.random.default_rng(seed)
-    onward = PERSON_FIELDS.index('onward_right')
-    flights = first + np.arange(count) % 6
-    seen = random.normal(size=(count, len(POLICY_FIELDS)))
-    no_loss = seen[:, POLICY_FIELDS.index('drift')] + 0.3 * random.normal(size=count) < 0.0
-    shortfall = np.clip(0.1 * seen[:, POLICY_FIELDS.index('strong')], 0.0, 1.0)
-    quality = 0.8 - np.outer(shortfall, (1.0, 0.3, 0.0))
-    before = random.normal(size=(count, len(PERSON_FIELDS)))
-    before[:, onward : onward + 4] *= 0.2
-    displaced = before[:, onward : onward + 4]
-    boxes = np.tile(np.array([100.0, 100.0, 150.0, 220.0]), (count, 1))
-    middle = 125.0 + 50.0 * displaced[:, 0], 160.0 + 120.0 * displaced[:, 1]
-    half = 25.0 * np.exp(displaced[:, 2]), 60.0 * np.exp(displaced[:, 3])
-    truths = np.stack(
-        [middle[0] - half[0], middle[1] - half[1], middle[0] + half[0], middle[1] + half[1]], 1
-    )
-    found = before[:, PERSON_FIELDS.index('score')] > -0.5
-    return FlightSamples(
-        GatingSamples(seen, no_loss, np.where(no_loss, 0.0, 0.3), no_loss, flights),
-        SelectionSamples(seen, quality, flights),
-        ImputationSamples(before, found, displaced, boxes, truths, flights),
     )

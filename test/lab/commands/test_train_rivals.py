@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from bag_fixtures import recording, write_bag
-from hand_made_rivals import plugins_for
+from hand_made_rivals import going_on, plugins_for
 from tiny_bundle import write_tiny_bundle
 from truth_fixtures import recording_with_truth
 from typer.testing import CliRunner, Result
@@ -15,8 +15,7 @@ from typer.testing import CliRunner, Result
 from mmedge_lab.policies.trained_rivals import bundle_rivals, read_rivals, write_rivals
 from mmedge_lab.rivals.comparison import figures
 from mmedge_lab.rivals.mmedge import contention_bench
-from mmedge_lab.training.rivals import rivals_session
-from mmedge_lab.training.rivals.rival_training import Trained
+from mmedge_lab.training import imputation_training
 from mmedge_ros.commands.main import app
 
 RIVALS = 'imputation,modality_gating,model_selection'
@@ -51,13 +50,6 @@ def refusal(result: Result) -> str:
     return result.stderr.splitlines()[-1]
 
 
-def test_the_help_names_the_options() -> None:
-    done = CliRunner().invoke(app, ['lab', 'train', 'rivals', '--help'], env={'COLUMNS': '120'})
-    assert done.exit_code == 0
-    for option in ('--bundle', '--validation', '--threshold', '--margin', '--seed', '--out'):
-        assert option in done.stdout
-
-
 def test_what_cannot_be_done_is_one_sentence(place: Path) -> None:
     assert 'holds no flights' in refusal(train(place))
     write_bag(place / 'train' / 'blind', messages=recording(0.5))
@@ -79,25 +71,25 @@ def test_too_few_flights_are_refused_and_their_samples_kept(place: Path) -> None
     assert list(place.glob('.out.training/**/flight_0.npz'))
 
 
-def test_trained_rivals_are_a_folder_that_is_judged_by_its_validation_set(
+def test_the_trained_rival_is_a_folder_that_is_judged_by_its_validation_set(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # What can be learnt of such short flights says nothing; the learning has tests of its own.
-    made = Trained(plugins_for(place / 'tiny'), {'imputation': {'samples': 5}})
-    monkeypatch.setattr(rivals_session, 'train_rivals', lambda *_: made)
+    monkeypatch.setattr(
+        imputation_training, 'train_imputer', lambda *_: (going_on(), {'flights': 1})
+    )
     add_flights(place / 'train', 1, 0.6)
     add_flights(place / 'validation', 1, 0.9)
     done = train(place, '--validation', place / 'validation')
     assert done.exit_code == 0, done.output
     assert done.stdout.strip() == str(place / 'out')
-    assert 'modality_gating on validation: samples ' in done.stderr
+    assert 'imputation on validation: samples ' in done.stderr
     index = json.loads((place / 'out/rivals.json').read_text())
-    assert index['training']['flights'] == index['validation']['flights'] == 1
+    assert index['training']['imputation']['flights'] == index['validation']['flights'] == 1
     assert index['validation']['imputation']['samples'] > 0
     assert read_rivals(place / 'out', place / 'tiny').plugins.imputation is not None
     assert not list(place.glob('.out*'))
-    again = train(place)
-    assert 'exists already' in refusal(again)
+    assert 'exists already' in refusal(train(place))
 
 
 def test_an_evaluation_takes_the_rivals_it_is_given_or_those_of_the_bundle(

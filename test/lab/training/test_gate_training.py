@@ -1,31 +1,161 @@
-"""The samples that a gate is trained with."""
+"""From flights to a gate whose thresholds are certified."""
 
 from __future__ import annotations
 
-from hand_made_encoded_flight import encoded_flight
+from dataclasses import replace
+from pathlib import Path
 
+import numpy as np
+import pytest
+from bag_fixtures import write_bag
+from hand_made_encoded_flight import encoded_flight
+from tiny_bundle import write_tiny_bundle
+from truth_fixtures import recording_with_truth, write_short_flights
+from typer.testing import CliRunner, Result
+
+from mmedge_lab.commands.train import train_app
 from mmedge_lab.judging.bundle_evaluation import NOMINAL
-from mmedge_lab.training.gate_training import collect_samples, joined
-from mmedge_lab.training.gates.closed_loop import LoopSettings
+from mmedge_lab.judging.bundle_under_test import BundleUnderTest
+from mmedge_lab.training import TrainingError, gate_training
+from mmedge_lab.training.dense_training import Fit
+from mmedge_lab.training.gate_loop import LoopSettings
+from mmedge_lab.training.gate_training import THRESHOLDS, GateFlight, collect_samples
 from mmedge_ros.data_types import CAMERA, RADAR, Configuration, ModalityConfiguration
-from mmedge_ros.pipeline.pipeline_parameters import PipelineParameters
+from mmedge_ros.pipeline.pipeline_parameters import DECISION, PipelineParameters
+from mmedge_ros.skipping.bundle_gate import bundle_gate
+from mmedge_ros.skipping.gate import Gate
 from mmedge_ros.skipping.gate_features import FIELDS
-from mmedge_ros.skipping.skip_control import SkipParameters
+
+NOTHING, COUNT = np.zeros(1), len(FIELDS)
+YES = Gate(np.zeros(COUNT), np.ones(COUNT), np.zeros((COUNT, 1)), NOTHING, NOTHING, 5.0)
 
 
 def test_samples_are_features_with_what_would_have_come_of_a_yes() -> None:
     configuration = Configuration(
         1, 0, (ModalityConfiguration(CAMERA, 30.0), ModalityConfiguration(RADAR, 20.0))
     )
-    settings = LoopSettings(configuration, NOMINAL, PipelineParameters(), SkipParameters())
-    flights = [encoded_flight(lambda when: 2 + (when > 1290.0)), encoded_flight(lambda _: 1)]
-    result = joined(
-        [
-            collect_samples(flight, number, settings, [configuration], (0.2, 0.8))
-            for number, flight in enumerate(flights)
-        ]
+    settings = LoopSettings(configuration, NOMINAL, PipelineParameters())
+    changing, quiet = (
+        collect_samples(encoded_flight(people), number, settings, (0.2, 0.8))
+        for number, people in enumerate((lambda when: 2 + (when > 1290.0), lambda _: 1))
     )
-    assert set(result.flights.tolist()) == {0, 1}
-    assert result.features.shape == (len(result), len(FIELDS))
-    assert result.of([1]).kept.mean() > result.of([0]).kept.mean()
-    assert 0.0 <= result.kept.min() < result.kept.max() <= 1.0
+    assert set(quiet.flights.tolist()) == {1}
+    assert quiet.features.shape == (len(quiet.kept), len(FIELDS))
+    assert quiet.kept.mean() > changing.kept.mean()
+    assert 0.0 <= changing.kept.min() < changing.kept.max() <= 1.0
+
+
+@pytest.fixture(scope='module')
+def flight(tmp_path_factory: pytest.TempPathFactory) -> GateFlight:
+    folder = tmp_path_factory.mktemp('gate')
+    bundle = BundleUnderTest(write_tiny_bundle(folder / 'tiny'), NOMINAL, 'digest')
+    bag = write_bag(folder / 'flight', messages=recording_with_truth(2.0))
+    camera, radar = (
+        ModalityConfiguration(CAMERA, 20.0, 'small'),
+        ModalityConfiguration(RADAR, 20.0),
+    )
+    configuration = Configuration(1, 0, (camera, radar))
+    return GateFlight(bag, 3, bundle, DECISION, configuration, folder / 'results')
+
+
+def test_what_a_flight_gave_is_kept(flight: GateFlight, monkeypatch: pytest.MonkeyPatch) -> None:
+    flight.collect(lambda _: None)
+    flight.try_gate(YES, lambda _: None)
+    samples, losses = flight.samples(), flight.losses(YES)
+    assert set(samples.flights.tolist()) == {3}
+    assert len(losses) == len(THRESHOLDS)
+    assert losses[0].early > 0
+    assert losses[0].encodes > losses[0].saved > 0
+    # No flight is read again.
+    monkeypatch.setattr(GateFlight, 'loop', None)
+    flight.collect(lambda _: None)
+    flight.try_gate(YES, lambda _: None)
+    assert flight.losses(YES) == losses
+
+
+def test_samples_that_are_damaged_are_said_to_be(flight: GateFlight, tmp_path: Path) -> None:
+    broken = replace(flight, folder=tmp_path)
+    with pytest.raises(TrainingError, match='run the same command again'):
+        broken.samples()
+    path = tmp_path / f'{flight.path.name}.samples.npz'
+    path.write_bytes(b'PK nonsense')
+    with pytest.raises(TrainingError, match='run the same command again'):
+        broken.samples()
+    np.savez(path, questions=np.zeros((1, 2)), kept=[1.0], fields=['lead', 'x'])
+    with pytest.raises(TrainingError, match='another version'):
+        broken.samples()
+
+
+def test_thresholds_go_from_careful_to_careless() -> None:
+    assert list(THRESHOLDS) == sorted(THRESHOLDS, reverse=True)
+    assert THRESHOLDS[0] > 0.8
+    assert any(abs(threshold - 0.5) < 1e-12 for threshold in THRESHOLDS)
+
+
+def run(place: Path, *arguments: str | Path) -> Result:
+    known = ('--train', place / 'samples', '--calibration', place / 'calibration')
+    given = ['gate', place / 'tiny', *known, '--out', place / 'out', '--jobs', '1']
+    given += ['--level', 'small', *arguments]
+    return CliRunner().invoke(train_app, [str(argument) for argument in given])
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    write_tiny_bundle(tmp_path / 'tiny')
+    for name in ('samples', 'calibration'):
+        (tmp_path / name).mkdir()
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'words'),
+    [
+        ((), 'holds no flights'),
+        (('--level', 'giant'), "no level 'giant'"),
+        (('--strategy', 'feature'), 'no fusion networks'),
+    ],
+)
+def test_what_cannot_be_done_is_said_before_anything_is_replayed(
+    place: Path, arguments: tuple[str, ...], words: str
+) -> None:
+    done = run(place, *arguments)
+    assert done.exit_code == 1
+    assert words in done.stderr
+    assert not (place / 'out').exists()
+
+
+def test_a_flight_in_two_sets_is_refused(place: Path) -> None:
+    for name in ('samples', 'calibration'):
+        write_short_flights(place / name, 1, 0.5)
+    assert 'is the same flight as' in run(place).stderr
+
+
+def test_too_few_flights_certify_nothing(place: Path) -> None:
+    write_short_flights(place / 'samples', 1, 0.5)
+    write_short_flights(place / 'calibration', 2, 0.7)
+    assert 'holds flights of 2 seeds' in run(place).stderr
+
+
+def test_a_certified_gate_is_in_a_copy_of_the_bundle(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fit = Fit(None, 5, 0.4, 0.6)  # type: ignore[arg-type]
+    monkeypatch.setattr(gate_training, 'make_gate', lambda *_: (YES, fit))
+    monkeypatch.setattr(gate_training, 'THRESHOLDS', (0.9,))
+    write_short_flights(place / 'samples', 1, 0.5)
+    write_short_flights(place / 'calibration', 10, 1.3)
+    refused = run(place, '--delta', '0.001')
+    assert refused.exit_code == 1
+    assert 'no bundle was written' in refused.stderr
+    assert not (place / 'out').exists()
+    done = run(place, '--delta', '0.5')
+    assert done.exit_code == 0, done.stderr
+    gate = bundle_gate(place / 'out')
+    assert gate is not None
+    certified = gate.certified(0.5)
+    assert certified is not None
+    assert certified.threshold == pytest.approx(0.9)
+    assert gate.slow == ('camera',)
+    assert bundle_gate(place / 'tiny') is None
+    assert done.stdout.splitlines()[-1] == str(place / 'out')
+    assert not list(place.glob('.out*'))

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from mmedge_lab.training.gates.certificate import (
+from mmedge_lab.training.certificate import (
     FlightLoss,
     certify,
     fixed_sequence,

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import yaml
 
-from mmedge_lab.training.gates.certificate import Certificate, FlightLoss
+from mmedge_lab.training.certificate import Certificate, FlightLoss
 from mmedge_ros.encoding.bundle.manifest import MANIFEST, Manifest
 from mmedge_ros.encoding.bundle.weights import sha256_of
 from mmedge_ros.skipping import SkippingError
@@ -40,10 +40,11 @@ def gate_bytes(gate: Gate) -> bytes:
 
 def _lost(total: FlightLoss) -> dict[str, float]:
     return {
-        'early': total.early,
+        'early': int(total.early),
         'iou_loss': round(total.iou / max(total.people, 1), 5),
         'miss_loss': round(total.missed / max(total.held, 1), 5),
         'early_loss': max(round(total.early_lost / max(total.early, 1), 5), _LEAST_LOSS),
+        'saved': round(total.saved / max(total.encodes, 1), 5),
     }
 
 

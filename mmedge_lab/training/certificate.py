@@ -28,31 +28,23 @@ STARTS = 3
 
 
 class FlightLoss(NamedTuple):
-    """What a flight lost with a gate, in sums over the samples of its reference.
+    """What a flight lost and saved with a gate, in sums over the samples of its reference.
 
     ``people`` are samples of streaming IoU and ``iou`` what their IoU fell by; ``held`` are those
     of people who had been in view for a second, and ``missed`` by how many more of them were
     missed. ``early`` counts windows decided early, and ``early_lost`` sums their loss
-    against the reference's decisions, which needs no truth.
+    against the reference's decisions, which needs no truth. Of the slow modality ``saved``
+    encodes of the ``encodes`` of the reference were left out.
     """
 
-    people: int = 0
+    people: float = 0
     iou: float = 0.0
-    held: int = 0
-    missed: int = 0
-    early: int = 0
+    held: float = 0
+    missed: float = 0
+    early: float = 0
     early_lost: float = 0.0
-
-    def plus(self, other: FlightLoss) -> FlightLoss:
-        """Return the sums of both."""
-        return FlightLoss(
-            self.people + other.people,
-            self.iou + other.iou,
-            self.held + other.held,
-            self.missed + other.missed,
-            self.early + other.early,
-            self.early_lost + other.early_lost,
-        )
+    saved: float = 0
+    encodes: float = 0
 
 
 @dataclass(frozen=True)
@@ -100,10 +92,15 @@ def certify(
 
 def total(losses: Sequence[FlightLoss]) -> FlightLoss:
     """Return the sums over flights or seeds."""
-    sums = FlightLoss()
-    for loss in losses:
-        sums = sums.plus(loss)
-    return sums
+    return FlightLoss(*map(sum, zip(*losses, strict=True))) if losses else FlightLoss()
+
+
+def by_seed(losses: Sequence[FlightLoss], seeds: Sequence[str]) -> list[FlightLoss]:
+    """Return the sums over the flights of each seed, which is that of each flight."""
+    parts: dict[str, list[FlightLoss]] = {}
+    for seed, loss in zip(seeds, losses, strict=True):
+        parts.setdefault(seed, []).append(loss)
+    return [total(part) for part in parts.values()]
 
 
 def fixed_sequence(p_values: Sequence[float], error: float, starts: int = STARTS) -> int | None:

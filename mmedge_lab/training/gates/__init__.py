@@ -1,1 +1,0 @@
-"""What a gate is worth: closed-loop replays, certificates and their report."""

@@ -1,0 +1,298 @@
+"""Trains the rival that imputes: a network that makes up the picture that is not ready.
+
+Samples are pictures of recorded flights, each taken away in turn: of everybody in those before it
+the network learns whether they are in the missing one, and how far they have moved there.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mmedge_lab.judging.bundle_evaluation import flights_of
+from mmedge_lab.judging.bundle_under_test import BundleUnderTest, open_bundle
+from mmedge_lab.judging.encoded_flight import EncodedFlight
+from mmedge_lab.judging.flight_cases import encoded_with_truth
+from mmedge_lab.policies.imputation import (
+    LEAST_SCORE,
+    PERSON_FIELDS,
+    TrainedImputer,
+    displacement,
+    moved_boxes,
+    person_features,
+)
+from mmedge_lab.policies.policy_features import partners, strong_detections
+from mmedge_lab.policies.policy_run import levels_needed
+from mmedge_lab.policies.scheduled_replay import StoredFeatures
+from mmedge_lab.policies.settings import STATED
+from mmedge_lab.policies.steering import Plugins
+from mmedge_lab.policies.trained_rivals import encoders_digest, write_rivals
+from mmedge_lab.training import OnShare, Report, TrainingError
+from mmedge_lab.training.bundle_files import require_free
+from mmedge_lab.training.checkpoint import work_beside
+from mmedge_lab.training.dense_training import (
+    DenseSettings,
+    fit_network,
+    log_odds,
+    present_and_moved,
+)
+from mmedge_lab.training.flight_pictures import flights_in
+from mmedge_lab.training.flight_works import (
+    FlightFolders,
+    keep_arrays,
+    kept_arrays,
+    make_of_flights,
+    missing,
+)
+from mmedge_ros.data_types import (
+    CAMERA,
+    NS_PER_S,
+    RADAR,
+    Box,
+    FloatArray,
+    ModalityConfiguration,
+    UnitFeatures,
+)
+from mmedge_ros.geometry.box_overlap import overlap
+from mmedge_ros.pipeline.window_assembler import WindowParameters
+from mmedge_ros.records.run_record import software_identity
+from mmedge_ros.replay.recording import Recording
+
+# Pictures between those that are ready: all, every second or third where encoders do not keep up.
+_STEPS = (1, 2, 3)
+# How many pictures the missing one is ahead of the newest that is ready.
+_LEADS = (1, 2, 3, 4)
+_PICTURES = 3
+
+
+class ImputationSamples(NamedTuple):
+    """People in pictures before a missing one: inputs (N, F), and what became of them.
+
+    ``found`` (N,) is whether they are in the missing picture, ``moved`` (N, 4) how far they
+    moved there, ``boxes`` and ``truths`` (N, 4) are the boxes before and there, px.
+    """
+
+    before: FloatArray
+    found: NDArray[np.bool_]
+    moved: FloatArray
+    boxes: FloatArray
+    truths: FloatArray
+
+
+def picture_samples(
+    flight: EncodedFlight, level: str, window_ns: int, seed: int
+) -> ImputationSamples:
+    """Take away each picture of a flight in turn, with one step and one lead drawn for it.
+
+    :param level: of the camera
+    :param window_ns: how far back units are known
+    """
+    stored = StoredFeatures(flight)
+
+    def encoded(modality: str, of_level: str) -> list[UnitFeatures]:
+        part = ModalityConfiguration(modality, 0.0, of_level)
+        units = [
+            stored.of((own, sequence), part) for own, sequence in stored.units if own == modality
+        ]
+        return sorted((unit for unit in units if unit is not None), key=lambda u: u.stamp_ns)
+
+    levels = flight.levels[RADAR]
+    pictures, scans = encoded(CAMERA, level), encoded(RADAR, levels[-1] if levels else '')
+    random = np.random.default_rng(seed)
+    rows: list[tuple[FloatArray, bool, FloatArray, FloatArray, FloatArray]] = []
+    for place, absent in enumerate(pictures):
+        lead, step = int(random.choice(_LEADS)), int(random.choice(_STEPS))
+        places = [place - lead - step * back for back in range(_PICTURES)]
+        begin_ns = absent.stamp_ns - window_ns
+        ready = [pictures[p] for p in reversed(places) if p >= 0]
+        ready = [unit for unit in ready if unit.stamp_ns > begin_ns]
+        recent = [s for s in scans if begin_ns < s.stamp_ns <= absent.stamp_ns]
+        if ready:
+            rows += _rows(absent, ready, recent)
+    before, found, moved, boxes, truths = zip(*rows, strict=True) if rows else [()] * 5
+    return ImputationSamples(
+        np.array(before, np.float64).reshape(-1, len(PERSON_FIELDS)),
+        np.array(found, np.bool_),
+        *(np.array(column, np.float64).reshape(-1, 4) for column in (moved, boxes, truths)),
+    )
+
+
+def _rows(
+    absent: UnitFeatures, ready: Sequence[UnitFeatures], scans: Sequence[UnitFeatures]
+) -> list[tuple[FloatArray, bool, FloatArray, FloatArray, FloatArray]]:
+    people, inputs = person_features(absent.stamp_ns, ready, scans)
+    there = [d.box for d in strong_detections(absent, LEAST_SCORE)]
+    boxes = [person.box for person in people]
+    rows = []
+    for row, box, place in zip(inputs, boxes, partners(boxes, there), strict=True):
+        new = box if place is None else there[place]
+        moved = np.array(displacement(box, new))
+        rows.append((row, place is not None, moved, np.array(box), np.array(new)))
+    return rows
+
+
+def train_imputer(
+    samples: ImputationSamples, flights: NDArray[np.int64], settings: DenseSettings
+) -> tuple[TrainedImputer, dict[str, Any]]:
+    """Train the network; the same samples and settings give the same one.
+
+    :param flights: (N,) number of the flight of each sample
+    :return: the imputer, and what is known of its training
+    :raises TrainingError: where there is too little to learn from
+    """
+    if not samples.found.any():
+        raise TrainingError(
+            'no person is seen in two pictures of the set; use flights with people that the '
+            'bundle detects'
+        )
+    # Robust against the few that are matched with another person.
+    scale = np.quantile(np.abs(samples.moved[samples.found]), 0.68, axis=0)
+    scale = np.clip(scale, 1e-3, 1.0)
+    fit = fit_network(
+        samples.before,
+        flights,
+        present_and_moved(samples.found, samples.moved / scale),
+        lambda rows: np.array([log_odds(samples.found[rows]), 0.0, 0.0, 0.0, 0.0]),
+        settings,
+    )
+    facts = {'samples': len(flights), 'flights': len(np.unique(flights)), **fit.facts()}
+    return TrainedImputer(fit.network, scale), facts
+
+
+def judge_imputer(imputer: TrainedImputer, unseen: ImputationSamples) -> dict[str, float]:
+    """Return figures of an imputer: the overlap (IoU) of made-up boxes with those in the picture.
+
+    Beside it that of boxes that stay where they were, and that go on as they went.
+    """
+    outputs = imputer.network.outputs(unseen.before)
+    first = PERSON_FIELDS.index('onward_right')
+    there = unseen.found
+    count = max(len(there), 1)
+    return {
+        'samples': len(there),
+        'found': float(there.sum()) / count,
+        'accuracy': float(((outputs[:, 0] >= 0.0) == there).sum()) / count,
+        'iou': _overlaps(unseen, outputs[:, 1:] * imputer.scale),
+        'iou_staying': _overlaps(unseen, np.zeros((len(there), 4))),
+        'iou_going_on': _overlaps(unseen, unseen.before[:, first : first + 4]),
+    }
+
+
+def _overlaps(samples: ImputationSamples, displacements: FloatArray) -> float:
+    there = np.flatnonzero(samples.found)
+    if not len(there):
+        return 0.0
+    boxes = [Box(*row) for row in samples.boxes[there].tolist()]
+    made = moved_boxes(boxes, displacements[there])
+    true = [Box(*row) for row in samples.truths[there].tolist()]
+    return float(np.mean([overlap(a, b) for a, b in zip(made, true, strict=True)]))
+
+
+def _usual_settings() -> DenseSettings:
+    return DenseSettings(learning_rate=0.001, epochs=60)
+
+
+@dataclass(frozen=True)
+class RivalsRequest:
+    """The request for an imputer: a bundle, a set to learn from and one to judge it on.
+
+    ``most`` and ``most_judged`` flights of these are taken, spread over the set; 0 for all.
+    """
+
+    bundle: Path
+    flights: Path
+    out: Path
+    validation: Path | None = None
+    settings: DenseSettings = field(default_factory=_usual_settings)
+    jobs: int = 1
+    most: int = 0
+    most_judged: int = 0
+
+
+@dataclass(frozen=True)
+class _Flight:
+    """A flight, its number among others, and the file that keeps its samples."""
+
+    path: Path
+    number: int
+    bundle: BundleUnderTest
+    kept: Path
+
+    def collect(self, on_share: OnShare) -> None:
+        """Collect the samples, unless they are there already."""
+        if self._arrays() is None:
+            needed = levels_needed(self.bundle)
+            with Recording(self.path) as recording:
+                flight = encoded_with_truth(recording, self.bundle.encoders(), needed, on_share)
+            window_ns = round(WindowParameters().window * NS_PER_S)
+            samples = picture_samples(flight, needed[CAMERA][-1], window_ns, self.number)
+            keep_arrays(self.kept, {'fields': np.array(PERSON_FIELDS), **samples._asdict()})
+        on_share(1.0)
+
+    def samples(self) -> ImputationSamples:
+        """Read the samples that were collected."""
+        arrays = self._arrays()
+        if arrays is None:
+            raise missing(self.kept)
+        return ImputationSamples(*(arrays[name] for name in ImputationSamples._fields))
+
+    def _arrays(self) -> dict[str, np.ndarray] | None:
+        arrays = kept_arrays(self.kept)
+        known = arrays is not None and tuple(arrays['fields'].tolist()) == PERSON_FIELDS
+        return arrays if known else None
+
+
+def build_rivals(request: RivalsRequest, report: Report) -> dict[str, Any]:
+    """Train the imputer for a bundle and write it; returns what is known of it.
+
+    The samples of each flight are kept in a folder beside ``out`` until it is written.
+
+    :raises TrainingError: if it cannot be trained with these flights, or written
+    :raises EncodingError: if the bundle cannot be used
+    """
+    require_free(request.out)
+    bundle = open_bundle(request.bundle, STATED)
+    folders = FlightFolders(
+        work_beside(request.out), f'{bundle.digest} {encoders_digest(request.bundle)}'
+    )
+
+    def of_set(folder: Path | None, most: int) -> list[_Flight]:
+        paths = flights_of(flights_in(folder), most) if folder is not None else ()
+        kept = [(path, folders.of(path) / f'{path.name}.npz') for path in paths]
+        first = len(folders) - len(kept)
+        return [_Flight(p, first + n, bundle, npz) for n, (p, npz) in enumerate(kept)]
+
+    learned = of_set(request.flights, request.most)
+    judged = of_set(request.validation, request.most_judged)
+    works = {f'{f.number}/{f.path.name}': partial(_Flight.collect, f) for f in learned + judged}
+    make_of_flights(works, request.jobs, report)
+    parts = [flight.samples() for flight in learned]
+    flights = np.repeat(np.arange(len(parts)), [len(part.found) for part in parts])
+    imputer, facts = train_imputer(_joined(parts), flights, request.settings)
+    content: dict[str, Any] = {
+        'software': software_identity(request.bundle),
+        'seed': request.settings.seed,
+        'training': {'set': request.flights.name, 'imputation': facts},
+        'validation': None,
+    }
+    if request.validation is not None and judged:
+        figures = judge_imputer(imputer, _joined([flight.samples() for flight in judged]))
+        content['validation'] = {
+            'set': request.validation.name,
+            'flights': len(judged),
+            'imputation': {name: round(value, 4) for name, value in figures.items()},
+        }
+    write_rivals(request.out, request.bundle, Plugins(imputation=imputer), content)
+    shutil.rmtree(work_beside(request.out), ignore_errors=True)
+    return content
+
+
+def _joined(parts: Sequence[ImputationSamples]) -> ImputationSamples:
+    return ImputationSamples(*map(np.concatenate, zip(*parts, strict=True)))

@@ -1,1 +1,0 @@
-"""Training of the rivals that the package is compared with."""

@@ -1,0 +1,148 @@
+"""Whole flights with a gate beside the same flights without one, and what is lost by it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hand_made_encoded_flight import encoded_flight
+from hand_made_gates import always
+from hand_made_truth import BOX, decided, film, moved, run, track, true_person
+
+from mmedge_lab.judging.bundle_evaluation import NOMINAL
+from mmedge_lab.training.gate_loop import (
+    AtRandom,
+    FlightLoop,
+    GatedRun,
+    LoopSettings,
+    Never,
+    ReferenceRun,
+    encodes,
+    held_people,
+)
+from mmedge_ros.data_types import CAMERA, RADAR, Configuration, ModalityConfiguration
+from mmedge_ros.pipeline.pipeline_parameters import PipelineParameters
+from mmedge_ros.report.accuracy_samples import PersonSamples, joined_people
+from mmedge_ros.report.decision_log import decision_lines
+from mmedge_ros.skipping import SkippingError
+from mmedge_ros.skipping.audits import AuditParameters
+from mmedge_ros.skipping.skip_control import SkipParameters
+
+SETTINGS = LoopSettings(
+    Configuration(1, 0, (ModalityConfiguration(CAMERA, 30.0), ModalityConfiguration(RADAR, 20.0))),
+    NOMINAL,
+    PipelineParameters(skipping=SkipParameters(audits=AuditParameters(share=0.0))),
+)
+
+
+def test_a_gate_that_never_says_yes_changes_nothing() -> None:
+    loop = FlightLoop(encoded_flight(lambda _: 2), SETTINGS)
+    gated = loop.gated(Never(), 0.5)
+    reference = loop.reference.record
+    assert decision_lines(gated.record.decisions) == decision_lines(reference.decisions)
+    assert len(reference.decisions) > 15
+    assert not gated.early_ends_ns
+    assert encodes(gated.record) == encodes(reference) > 0
+
+
+def test_in_a_quiet_scene_early_decisions_lose_hardly_anything() -> None:
+    loop = FlightLoop(encoded_flight(lambda _: 2), SETTINGS)
+    gated = loop.gated(always(1.0), 0.5)
+    early = [d for d in gated.record.decisions if d.window_end_ns in gated.early_ends_ns]
+    assert len(early) > 10
+    assert encodes(loop.reference.record) - encodes(gated.record) >= 20
+    assert min(decision.latency for decision in early) < -0.2
+    # And again, to the byte, with what is remembered of the flight and without.
+    for again in (loop, FlightLoop(loop.flight, SETTINGS)):
+        other = again.gated(always(1.0), 0.5)
+        assert decision_lines(other.record.decisions) == decision_lines(gated.record.decisions)
+
+
+def test_every_moment_is_judged_those_with_a_no_as_well() -> None:
+    loop = FlightLoop(encoded_flight(lambda when: 2 + (when > 1290.0)), SETTINGS)
+    never = loop.reference.judged(loop.gated(always(0.0), 0.5, moments=True))
+    assert len(never) > 2 * len(loop.reference.decisions)
+    # One of three boxes is lost to early decisions as somebody comes.
+    assert min(moment.loss for moment in never) < 0.1
+    assert max(moment.loss for moment in never) > 0.3
+
+
+def test_a_lower_rate_of_the_camera_is_another_way_to_save() -> None:
+    flight = encoded_flight(lambda _: 2)
+    reference = FlightLoop(flight, SETTINGS).reference
+    slower = SETTINGS.changed(CAMERA, 0.5, 1)
+    assert slower.configuration.of(CAMERA).rate == 15.0
+    assert slower.configuration.of(RADAR) == SETTINGS.configuration.of(RADAR)
+    thinned = FlightLoop(flight, slower).gated(Never(), 1.0)
+    assert encodes(thinned.record) == pytest.approx(encodes(reference.record) / 2, abs=2)
+
+
+def test_without_truth_nothing_is_measured() -> None:
+    loop = FlightLoop(encoded_flight(lambda _: 2), SETTINGS)
+    with pytest.raises(SkippingError, match='no ground truth'):
+        loop.reference.loss(loop.gated(Never(), 1.0))
+
+
+def test_chance_says_yes_as_often_as_it_is_told() -> None:
+    loop = FlightLoop(encoded_flight(lambda _: 2), SETTINGS)
+    some, more = (loop.gated(AtRandom(share), 0.5).early_ends_ns for share in (0.2, 0.9))
+    assert 0 < len(some) < len(more)
+    assert loop.gated(AtRandom(0.2), 0.5).early_ends_ns == some
+
+
+def seen(overlaps: list[float], person: int = 1, begin: int = 0) -> PersonSamples:
+    """One person every 10 ms from an instant on."""
+    count = len(overlaps)
+    stamps = (begin + np.arange(count)) * 10_000_000
+    numbers, texts = np.zeros(count), np.zeros(count, np.str_)
+    return PersonSamples(
+        stamps,
+        np.full(count, person),
+        *(numbers,) * 3,
+        np.array(overlaps),
+        np.array(overlaps) >= 0.5,
+        *(texts,) * 3,
+    )
+
+
+def test_who_was_in_view_for_a_second_is_held() -> None:
+    held = held_people(seen([0.0] * 20 + [0.3] * 150))
+    assert np.flatnonzero(held)[0] == 120
+    assert held[120:].all()
+    # The first miss after a second counts, and then it takes a second again.
+    lost = held_people(seen([0.6] * 110 + [0.1] + [0.6] * 90))
+    assert lost[110]
+    assert not lost[111:].any()
+
+
+def test_who_was_out_of_the_picture_is_held_a_second_later() -> None:
+    parts = [seen([0.6] * 90), seen([0.6] * 150, begin=95), seen([0.6] * 130, person=2)]
+    held = held_people(joined_people(parts))
+    assert not held[:190].any()
+    assert held[190:240].all()
+    assert held[240:].sum() == 30
+
+
+def test_a_flight_loses_what_its_reference_shows_better() -> None:
+    far = moved(BOX, 200.0)
+    truth = film(lambda _: [true_person()], 2000)
+    ends = range(0, 2001, 100)
+    reference = run([decided(ms, track()) for ms in ends], truth)
+    # For half a second its box is elsewhere.
+    ours = run([decided(ms, track(box=far if 1500 <= ms < 2000 else BOX)) for ms in ends], truth)
+    lost = ReferenceRun(reference).loss(GatedRun(ours, frozenset()))
+    assert lost.people == 201
+    assert (lost.iou, lost.held, lost.missed) == (50.0, 101, 50)
+    # What is published between decisions is shown, too.
+    ours.updates = [decided(ms, track()) for ms in range(1550, 2000, 100)]
+    assert ReferenceRun(reference).loss(GatedRun(ours, frozenset())).iou == 25.0
+
+
+def test_early_decisions_are_compared_with_those_of_the_reference() -> None:
+    truth = film(lambda _: [true_person()], 500)
+    reference = run([decided(ms, track()) for ms in (100, 200, 300)], truth)
+    ours = run(
+        [decided(100, track()), decided(200, track(box=moved(BOX, 200.0))), decided(300)], truth
+    )
+    ends = frozenset(decision.window_end_ns for decision in ours.decisions[:2])
+    lost = ReferenceRun(reference).loss(GatedRun(ours, ends))
+    assert (lost.early, lost.early_lost) == (2, 1.0)
