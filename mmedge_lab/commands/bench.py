@@ -23,9 +23,8 @@ from mmedge_lab.commands.bench_overload import overload
 from mmedge_lab.commands.bench_power import power
 from mmedge_lab.commands.bench_radar_stream import radar_stream
 from mmedge_lab.commands.bench_recognition import recognition
-from mmedge_lab.commands.bench_reuse import reuse
 from mmedge_lab.commands.bench_ring import ring
-from mmedge_lab.commands.bench_trackers import trackers
+from mmedge_lab.commands.bench_run import add_benches
 from mmedge_ros.commands.command_group import CommandGroup
 from mmedge_ros.commands.options import flag, latency_limits, one_latency_limit, option
 from mmedge_ros.commands.tables import add_row, new_table, print_parts
@@ -39,8 +38,6 @@ bench_app = CommandGroup(
 )
 bench_app.command()(adaptation)
 bench_app.command()(fixed)
-bench_app.command()(trackers)
-bench_app.command()(reuse)
 bench_app.command()(power)
 bench_app.command()(recognition)
 bench_app.command()(memory)
@@ -52,6 +49,7 @@ bench_app.command()(bricks)
 bench_app.command()(model)
 bench_app.command()(describing)
 bench_app.command('radar-stream')(radar_stream)
+add_benches(bench_app)
 
 _LIMITS = '60,80,120,140,160'
 _LONGEST_MS = 1e8

@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from mmedge_lab.commands.bench import bench_app
+from mmedge_lab.commands.bench_run import results
 from mmedge_lab.commands.demo import demo
 from mmedge_lab.commands.evaluate import evaluate
 from mmedge_lab.commands.evaluate_bundle import evaluate_bundle
@@ -164,6 +165,7 @@ lab_app.command('evaluate')(evaluate)
 lab_app.command('evaluate-bundle')(evaluate_bundle)
 lab_app.command('evaluate-mot')(evaluate_mot)
 lab_app.command('track-mot')(track_mot)
+lab_app.command('results')(results)
 lab_app.add_typer(bench_app, name='bench')
 lab_app.add_typer(model_app, name='model')
 lab_app.add_typer(train_app, name='train')

@@ -11,6 +11,9 @@ from mmedge_lab.judging import EvaluationError
 from mmedge_lab.judging.bundle_cases import RADAR_ONLY, Case, CasePlan, plan_cases
 from mmedge_lab.judging.bundle_report import Evaluation, evaluation_report
 from mmedge_lab.judging.bundle_under_test import (
+    NOMINAL as NOMINAL,  # noqa: PLC0414
+)
+from mmedge_lab.judging.bundle_under_test import (
     BundleUnderTest,
     flight_digest,
     open_bundle,
@@ -31,19 +34,6 @@ TABLE, PAGE = 'report.md', 'report.html'
 CASES = 'cases'
 _FEW_SEEDS = 10
 _Flight = TypeVar('_Flight')
-
-# A median desk machine, every level alike: what is judged is what units are worth, and the
-# latencies of one machine must not decide about it.
-NOMINAL = DeviceProfile(
-    'nominal: 10 ms per picture, 0.3 ms per scan, 1.4 ms transport, 3 ms per decision',
-    {
-        'camera.encode': (0.010,) * 6,
-        'radar.encode': (0.0003,) * 6,
-        'features.transport': (0.0014,) * 6,
-        'receipt.transport': (0.0002,) * 6,
-        'fusion': (0.003,) * 6,
-    },
-)
 
 
 @dataclass(frozen=True)

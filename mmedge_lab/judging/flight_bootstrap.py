@@ -118,15 +118,9 @@ class Drawings:
         known = [part[:, column] for part in parts if part is not None]
         if len(known) < len(parts) or not sum(map(len, known)):
             return Estimate(math.nan)
-        values = np.concatenate(known)
-        owners = np.repeat(np.arange(len(known)), [len(part) for part in known])
-        order = np.argsort(values, kind='stable')
-        values, owners = values[order], owners[order]
-        drawn = np.array(
-            [_weighted_median(values, w[owners]) for w in self.weights[:_MEDIAN_RESAMPLES]]
-        )
+        value, drawn = drawn_quantiles(known, 0.5, self)
         count = self.count([len(part) > 0 for part in known])
-        return Estimate(float(np.median(values)), *interval(drawn, count))
+        return Estimate(value, *interval(drawn, count))
 
 
 def flights_with(flights: Sequence[CaseFigures], stratum: Stratum, column: str) -> int:
@@ -160,9 +154,29 @@ def interval(drawn: FloatArray, seeds: int) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def _weighted_median(values: FloatArray, weights: FloatArray) -> float:
-    """Median of sorted values, each as often as its weight; NaN of nothing."""
+def drawn_quantiles(
+    parts: Sequence[FloatArray], probability: float, drawings: Drawings
+) -> tuple[float, FloatArray]:
+    """Return a quantile of the values of all flights, and those of drawings of flights (B,).
+
+    NaN of nothing.
+    """
+    values = np.concatenate([np.zeros(0), *parts])
+    if not len(values):
+        return math.nan, np.zeros(0)
+    owners = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
+    order = np.argsort(values, kind='stable')
+    ordered, owners = values[order], owners[order]
+    drawn = [
+        _weighted_quantile(ordered, weights[owners], probability)
+        for weights in drawings.weights[:_MEDIAN_RESAMPLES]
+    ]
+    return float(np.quantile(values, probability)), np.array(drawn)
+
+
+def _weighted_quantile(values: FloatArray, weights: FloatArray, probability: float) -> float:
+    """Quantile of sorted values, each as often as its weight; NaN of nothing."""
     heights = np.cumsum(weights)
     if not heights[-1]:
         return math.nan
-    return float(values[np.searchsorted(heights, heights[-1] / 2.0)])
+    return float(values[np.searchsorted(heights, heights[-1] * probability)])

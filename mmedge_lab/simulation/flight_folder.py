@@ -23,6 +23,7 @@ from mmedge_ros.untrusted_files import PlainYamlError, load_plain_yaml
 FLIGHT_FILE = 'flight.yaml'
 PREVIEW_FILE = 'preview.png'
 _METADATA = 'metadata.yaml'
+_FLIGHT_FILES = (_METADATA, '*.mcap', '*.db3')
 _REPLACED = 'replaced'
 _PREVIEW_PART = 'preview.part.png'
 _MAX_BYTES = 100_000
@@ -212,3 +213,28 @@ def _cannot_write(target: Path, err: OSError | ValueError) -> SimulationError:
     return SimulationError(
         f'cannot write the flight {str(target)!r}: {reason}; nothing of it was kept; {remedy}'
     )
+
+
+def flights_in(folder: Path) -> tuple[Path, ...]:
+    """Return the flights of a set, by name; a folder that is itself a flight is its only one.
+
+    :raises SimulationError: if there is none
+    """
+    try:
+        if _is_flight(folder):
+            return (folder,)
+        below = sorted(folder.iterdir()) if folder.is_dir() else []
+        # Hidden folders are flights that are just being written, or were cut short.
+        flights = tuple(p for p in below if not p.name.startswith('.') and _is_flight(p))
+    except OSError as err:
+        raise SimulationError(f'{folder} cannot be read: {err.strerror or err}') from err
+    if not flights:
+        raise SimulationError(
+            f'{folder} holds no flights; name a folder with one folder per flight, as '
+            '`mmedge simulate` writes them'
+        )
+    return flights
+
+
+def _is_flight(folder: Path) -> bool:
+    return folder.is_dir() and any(True for name in _FLIGHT_FILES for _ in folder.glob(name))

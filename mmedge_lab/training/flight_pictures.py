@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from mmedge_lab.simulation.flight_folder import flights_in as flights_in  # noqa: PLC0414
 from mmedge_lab.training import TrainingError
 from mmedge_ros.records.ground_truth import TrueFrame
 from mmedge_ros.replay import BagError
@@ -15,8 +16,6 @@ from mmedge_ros.replay.recorded_truth import read_truth
 from mmedge_ros.replay.wire_formats import header_stamp_ns
 from mmedge_ros.sensing import SensingError
 from mmedge_ros.sensing.camera.image import Picture, decode_image
-
-_FLIGHT_FILES = ('metadata.yaml', '*.mcap', '*.db3')
 
 
 class LabelledPicture(NamedTuple):
@@ -37,27 +36,6 @@ class LabelledPicture(NamedTuple):
         :raises SensingError: if it is damaged
         """
         return decode_image(self.message)
-
-
-def flights_in(folder: Path) -> tuple[Path, ...]:
-    """Return the flights of a set, by name; a folder that is itself a flight is its only one.
-
-    :raises TrainingError: if there is none
-    """
-    try:
-        if _is_flight(folder):
-            return (folder,)
-        below = sorted(folder.iterdir()) if folder.is_dir() else []
-        # Hidden folders are flights that are just being written, or were cut short.
-        flights = tuple(p for p in below if not p.name.startswith('.') and _is_flight(p))
-    except OSError as err:
-        raise TrainingError(f'{folder} cannot be read: {err.strerror or err}') from err
-    if not flights:
-        raise TrainingError(
-            f'{folder} holds no flights; name a folder with one folder per flight, as '
-            '`mmedge simulate` writes them'
-        )
-    return flights
 
 
 def count_pictures(flights: Sequence[Path]) -> int:
@@ -107,10 +85,6 @@ def readable(pictures: Iterator[LabelledPicture]) -> Iterator[tuple[Picture, Tru
             yield picture.image, picture.truth
         except SensingError:
             continue
-
-
-def _is_flight(folder: Path) -> bool:
-    return folder.is_dir() and any(True for name in _FLIGHT_FILES for _ in folder.glob(name))
 
 
 def _camera(bag: Bag) -> str:

@@ -13,7 +13,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from mmedge_ros.data_types import Box, Detection, ModalityConfiguration, Unit, UnitFeatures
+from mmedge_ros.data_types import (
+    CAMERA,
+    RADAR,
+    Box,
+    Configuration,
+    Detection,
+    ModalityConfiguration,
+    Unit,
+    UnitFeatures,
+)
 from mmedge_ros.encoding.unit_encoder import UnitEncoder, encoded_unit
 from mmedge_ros.geometry.camera_turn import CameraView, turned_pixels
 from mmedge_ros.recurrence.object_memory import ReuseGrid
@@ -45,6 +54,12 @@ class ReuseRow:
     def is_rival(self) -> bool:
         """Whether a `RivalEncoder` is needed."""
         return self.between != MEMORY
+
+    @property
+    def configuration(self) -> Configuration:
+        """What the camera is configured to; the radar as it is."""
+        camera = ModalityConfiguration(CAMERA, self.rate, self.level, reuse=self.reuse)
+        return Configuration(1, 0, (camera, ModalityConfiguration(RADAR)))
 
     @property
     def levels(self) -> tuple[str, ...]:

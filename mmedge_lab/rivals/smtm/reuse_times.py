@@ -8,30 +8,26 @@ before the next, in another order each time, so that a machine that gets slower 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import cv2
 
-from mmedge_lab.judging.flight_sums import Sums
-from mmedge_lab.rivals.smtm.reuse_bench import row_configuration
-from mmedge_lab.rivals.smtm.reuse_rivals import EVERY, ReuseRow, RivalEncoder
+from mmedge_lab.judging.bench import Sums
+from mmedge_lab.rivals.smtm.reuse_rivals import ReuseRow, RivalEncoder
 from mmedge_ros.data_types import CAMERA, NS_PER_S, Unit
 from mmedge_ros.encoding.bundle.model_bundle import model_levels, open_detector
 from mmedge_ros.encoding.unit_encoder import CameraEncoder, UnitEncoder
 from mmedge_ros.geometry.camera_turn import CameraView, view_of
 from mmedge_ros.geometry.ego_motion import EgoReport
 from mmedge_ros.geometry.sensor_rig import SensorRig
-from mmedge_ros.records.plain_values import plain_values
 from mmedge_ros.replay.recording import Recording
 from mmedge_ros.sensing.rate_control import RateControl
 
 # The first block is not counted: an encoder learns the camera's rate, and caches are cold.
 _NOT_COUNTED = 1
-_DIGITS = 4
 ProcessorClock = Callable[[], float]
 
 
@@ -43,13 +39,12 @@ class TimedRow:
     encoder: UnitEncoder
     rate_control: RateControl
     processor: float = 0.0
-    pictures: int = 0
     encoded: int = 0
     clock: ProcessorClock = field(default=time.process_time, repr=False)
 
     def take(self, block: Iterable[Unit], *, counted: bool) -> None:
         """Encode, follow or leave out each picture of a block."""
-        part = row_configuration(self.row).of(CAMERA)
+        part = self.row.configuration.of(CAMERA)
         for unit in block:
             if not self.rate_control.admits(unit.stamp_ns, part.rate):
                 continue
@@ -57,12 +52,11 @@ class TimedRow:
             features = self.encoder.encode(unit, part, 0)
             if counted:
                 self.processor += self.clock() - begun
-                self.pictures += 1
                 self.encoded += not features.followed
 
 
 def timed_flight(folder: Path, bundle: Path, rows: Sequence[ReuseRow]) -> dict[str, Sums]:
-    """Measure all rows on a flight: ``processor`` and ``seconds`` (s), ``pictures``, ``encoded``.
+    """Measure all rows on a flight: ``processor`` and ``timed`` (s), encoded ``pictures``.
 
     :raises ReplayError: if the flight cannot be read
     :raises EncodingError: if the bundle cannot be used
@@ -90,9 +84,8 @@ def timed_flight(folder: Path, bundle: Path, rows: Sequence[ReuseRow]) -> dict[s
     return {
         of.row.name: {
             'processor': of.processor,
-            'seconds': seconds,
-            'pictures': float(of.pictures),
-            'encoded': float(of.encoded),
+            'timed': seconds,
+            'pictures': float(of.encoded),
         }
         for of in timed
     }
@@ -130,26 +123,3 @@ def _blocks(recording: Recording, rig: SensorRig) -> Iterator[list[Unit]]:
                 block = []
             rig.set_frames({CAMERA: event.frame_id})
             block.append(event)
-
-
-def time_report(flights: Sequence[Mapping[str, Sums]]) -> dict[str, Any]:
-    """Return what each row needs: milliseconds per second of flight, and as a share of ``EVERY``.
-
-    ``least`` and ``most`` are that share in single flights; ``encoded`` is how many pictures are
-    encoded in a second. Followed ones count with ``pictures``.
-    """
-    report = {}
-    for name in flights[0] if flights else ():
-        shares = [of[name]['processor'] / of[EVERY]['processor'] for of in flights]
-        total = {column: sum(of[name][column] for of in flights) for column in flights[0][name]}
-        every = sum(of[EVERY]['processor'] for of in flights)
-        report[name] = {
-            'ms_per_second': 1e3 * total['processor'] / total['seconds'],
-            'share': total['processor'] / every,
-            'least': min(shares),
-            'most': max(shares),
-            'pictures': total['pictures'] / total['seconds'],
-            'encoded': total['encoded'] / total['seconds'],
-        }
-    values: dict[str, Any] = plain_values(report, _DIGITS)
-    return values

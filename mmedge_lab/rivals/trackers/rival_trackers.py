@@ -15,6 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from mmedge_lab.judging import EvaluationError
+from mmedge_lab.judging.bench import UnmeasuredError
 from mmedge_lab.rivals.trackers.sort_tracker import SortTracker, TrackedBox
 from mmedge_ros.data_types import FloatArray
 from mmedge_ros.report.mot_text import NO_CLASS, MotBoxes, scores
@@ -104,7 +105,7 @@ def _library(name: str) -> Any:
     try:
         return import_module(name)
     except ImportError as err:
-        raise EvaluationError(
+        raise UnmeasuredError(
             f'this rival needs the package {name}, which is not installed ({err}); {_remedy()}'
         ) from err
 

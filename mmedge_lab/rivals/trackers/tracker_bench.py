@@ -9,23 +9,27 @@ fusion, because feature fusion makes other ones.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
-from mmedge_lab.judging import EvaluationError
+from mmedge_lab.judging.bench import Bench, BenchRequest, Figure, Row, Subject, Sums, flights_about
 from mmedge_lab.judging.encoded_flight import set_up_geometry
-from mmedge_lab.judging.flight_sums import Figure, SummedFlights, Sums
-from mmedge_lab.judging.kept_detections import DetectedFlight
+from mmedge_lab.judging.kept_detections import DetectedFlight, DetectionLevel, detected_flight
 from mmedge_lab.rivals.trackers.rival_trackers import OURS, RIVALS
+from mmedge_lab.worker_processes import OnShare
 from mmedge_ros.data_types import CAMERA, NS_PER_S, FloatArray
+from mmedge_ros.encoding.bundle.default_model import default_detector
+from mmedge_ros.encoding.bundle.manifest import MANIFEST
+from mmedge_ros.encoding.bundle.weights import sha256_of
+from mmedge_ros.encoding.unit_encoder import CameraEncoder
 from mmedge_ros.geometry.ego_motion import EgoReport
 from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline
 from mmedge_ros.pipeline.pipeline_parameters import DECISION, PipelineParameters
 from mmedge_ros.records.ground_truth import PERSON, GroundTruth
-from mmedge_ros.records.plain_values import plain_values
 from mmedge_ros.report.mot_metrics import MotFrame, evaluate_frames, ids_by_person
 from mmedge_ros.report.tracking_accuracy import box_frame
 from mmedge_ros.report.truth_matching import match_boxes, person_boxes
@@ -39,17 +43,13 @@ TRACKERS = (*RIVALS, OURS_CAMERA_ONLY, OURS)
 LEAST_SCORES: Mapping[str, float] = {'SORT': 0.25, 'ByteTrack': 0.1, 'norfair': 0.25}
 # Whoever is out of sight for longer (s) may come back under another id.
 LONGEST_HIDDEN = 2.0
-_DIGITS = 5
 
-
-FIGURES: Mapping[str, Figure] = {
-    'mota': Figure('errors', 'true_boxes', 1.0, -1.0),
-    'idf1': Figure('same', 'boxes'),
-    'switches_per_minute': Figure('switches', 'minutes'),
-    'ids_per_person': Figure('ids', 'people'),
+_FIGURES: Mapping[str, Figure] = {
+    'mota': Figure('MOTA', 'errors', 'true_boxes', offset=1.0, scale=-1.0),
+    'idf1': Figure('IDF1', 'same', 'boxes'),
+    'switches_per_minute': Figure('switches / minute', 'switches', 'minutes', 2),
+    'ids_per_person': Figure('ids per person', 'ids', 'people', 2),
 }
-# What is summed up of each flight.
-COLUMNS = ('errors', 'true_boxes', 'same', 'boxes', 'switches', 'minutes', 'ids', 'people')
 
 
 class ShownBoxes(NamedTuple):
@@ -61,75 +61,48 @@ class ShownBoxes(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Comparison(SummedFlights):
-    """What each tracker did in each flight: sums of `COLUMNS`."""
+class _Opener:
+    """Opens a flight with what the level detects in it; boxes detected before are kept."""
 
-    figures: Mapping[str, Figure] = field(default_factory=lambda: FIGURES)
+    level: DetectionLevel
 
-    def report(self) -> dict[str, Any]:
-        """Return all figures, totals and differences; None where there is nothing to divide by."""
-        names = list(self.subjects)
-        values: dict[str, Any] = plain_values(
-            {
-                'trackers': {
-                    name: {
-                        **{figure: self.estimate(name, figure)._asdict() for figure in FIGURES},
-                        'totals': {column: self.total(name, column) for column in COLUMNS},
-                    }
-                    for name in names
-                },
-                'differences': {
-                    ours: {
-                        rival: {
-                            figure: self.difference(ours, rival, figure)._asdict()
-                            for figure in FIGURES
-                        }
-                        for rival in names
-                        if rival in RIVALS
-                    }
-                    for ours in names
-                    if ours not in RIVALS
-                },
-            },
-            _DIGITS,
-        )
-        return values
+    def __call__(self, subject: Subject, _: Sequence[Row], on_share: OnShare) -> DetectedFlight:
+        assert subject.path is not None  # subjects of `BenchRequest.flights` have one
+        camera = CameraEncoder.from_path(self.level.bundle)
+        return detected_flight(subject.path, self.level, camera, on_share)
 
 
-def known_trackers(names: Sequence[str]) -> tuple[str, ...]:
-    """Return the trackers of these names; all for none.
+def bench(request: BenchRequest, *, level: str = 'large') -> Bench:
+    """Compare this tracker with SORT, ByteTrack and norfair on the detections of one level.
 
-    :raises EvaluationError: for an unknown one
+    :param level: the camera's level that detects
     """
-    for name in names:
-        if name not in TRACKERS:
-            raise EvaluationError(f'no tracker {name!r}; there are {", ".join(TRACKERS)}')
-    return tuple(name for name in TRACKERS if name in names or not names)
+    folder, subjects = default_detector(request.detector or 'flight_people'), request.flights()
+    kept = DetectionLevel(folder, level, request.out / 'detections')
+    return Bench(
+        'This tracker beside others on the same detections',
+        request.chosen([Row(name, partial(track_flight, name)) for name in TRACKERS]),
+        _FIGURES,
+        subjects,
+        _Opener(kept),
+        references=(OURS, OURS_CAMERA_ONLY),
+        key=f'{sha256_of(folder / MANIFEST)} {level}',
+        about={**flights_about(subjects), 'bundle': folder.name, 'level': level},
+    )
 
 
-def compare_on_flight(
-    detected: DetectedFlight,
-    trackers: Sequence[str] = TRACKERS,
-    on_progress: Callable[[float], None] | None = None,
-) -> dict[str, Sums]:
-    """Track a flight with each tracker and judge it by the flight's truth.
+def track_flight(name: str, detected: DetectedFlight) -> Sums:
+    """Track a flight with one of `TRACKERS` and judge it by the flight's truth.
 
-    :param on_progress: called with the share done, 0..1
-    :raises EvaluationError: if the library of a rival is not installed
+    :raises UnmeasuredError: if the library of a rival is not installed
     """
     truth = detected.flight.truth
     assert truth is not None  # `detected_flight` requires it
-    size = _picture_size(detected)
-    sums = {}
-    for number, name in enumerate(trackers):
-        if name in RIVALS:
-            shown = _rival_boxes(name, detected)
-        else:
-            shown = _own_boxes(detected, with_radar=name == OURS)
-        sums[name] = _judged(truth, shown, size, detected.flight.periods_ns[CAMERA])
-        if on_progress:
-            on_progress((number + 1) / len(trackers))
-    return sums
+    if name in RIVALS:
+        shown = _rival_boxes(name, detected)
+    else:
+        shown = _own_boxes(detected, with_radar=name == OURS)
+    return _judged(truth, shown, _picture_size(detected), detected.flight.periods_ns[CAMERA])
 
 
 def _rival_boxes(name: str, detected: DetectedFlight) -> Iterator[ShownBoxes]:

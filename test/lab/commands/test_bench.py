@@ -10,8 +10,6 @@ from pathlib import Path
 
 import pytest
 from configuration_examples import nested, write, write_all
-from tiny_bundle import write_tiny_bundle
-from truth_fixtures import write_short_flights
 from typer.testing import CliRunner
 
 from mmedge_lab.commands.bench import bench_app
@@ -180,48 +178,3 @@ def test_nothing_is_lost_when_the_bench_runs_alone(tmp_path: Path) -> None:
         timeout=100,
     )
     assert json.loads(result.stdout)['configurations'] == 12
-
-
-def test_trackers_are_compared_on_a_set(tmp_path: Path) -> None:
-    bundle = write_tiny_bundle(tmp_path / 'tiny')
-    write_short_flights(tmp_path / 'set', 2, 1.0)
-    arguments = ('--detector', bundle, '--level', 'large', '--only', 'SORT,mmedge')
-    result = run('trackers', tmp_path / 'set', *arguments, '--out', tmp_path / 'out')
-    assert result.exit_code == 0, result.stderr
-    report = json.loads((tmp_path / 'out/trackers.json').read_text())
-    assert (report['flights'], report['seeds'], report['level']) == (2, 2, 'large')
-    assert list(report['trackers']) == ['SORT', 'mmedge']
-    assert report['trackers']['mmedge']['totals']['true_boxes'] > 30
-    assert 'mmedge minus the rival' in result.stdout
-    assert len(list((tmp_path / 'out/detections').iterdir())) == 2
-
-
-def test_an_unknown_tracker_is_named(tmp_path: Path) -> None:
-    write_short_flights(tmp_path / 'set', 1, 1.0)
-    result = run('trackers', tmp_path / 'set', '--only', 'DeepSORT', '--out', tmp_path / 'out')
-    assert result.exit_code == 1
-    assert "no tracker 'DeepSORT'" in result.stderr
-
-
-def test_object_memory_is_compared_with_its_rivals_on_a_set(tmp_path: Path) -> None:
-    bundle = write_tiny_bundle(tmp_path / 'tiny', {'small': 0.5, 'medium': 0.6, 'large': 0.7})
-    write_short_flights(tmp_path / 'set', 2, 2.2)
-    rows = ('--only', 'medium n=2,turned n=2,10 Hz')
-    arguments = ('--detector', bundle, *rows, '--timed', 1, '--out', tmp_path / 'out')
-    result = run('reuse', tmp_path / 'set', *arguments)
-    assert result.exit_code == 0, result.stderr
-    report = json.loads((tmp_path / 'out/reuse.json').read_text())
-    names = ['medium', 'medium n=2', 'turned n=2', '10 Hz']
-    assert (report['flights'], report['seeds'], len(report['timed'])) == (2, 2, 1)
-    assert list(report['accuracy']) == list(report['times']) == names
-    assert report['times']['medium']['share'] == 1.0
-    assert report['times']['medium n=2']['encoded'] < 0.6 * report['times']['medium']['encoded']
-    assert 'minus medium' in result.stdout
-    assert "the camera's encoder on 1 flights" in ' '.join(result.stdout.split())
-
-
-def test_an_unknown_row_is_named(tmp_path: Path) -> None:
-    write_short_flights(tmp_path / 'set', 1, 1.0)
-    result = run('reuse', tmp_path / 'set', '--only', '12 Hz', '--out', tmp_path / 'out')
-    assert result.exit_code == 1
-    assert "no row '12 Hz'" in result.stderr

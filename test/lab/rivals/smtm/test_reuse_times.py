@@ -8,7 +8,7 @@ import pytest
 from hand_made_units import FakeEncoder, unit
 
 from mmedge_lab.rivals.smtm.reuse_rivals import EVERY, ROWS
-from mmedge_lab.rivals.smtm.reuse_times import TimedRow, take_in_turns, time_report
+from mmedge_lab.rivals.smtm.reuse_times import TimedRow, take_in_turns
 from mmedge_ros.data_types import NS_PER_S, ModalityConfiguration, Unit, UnitFeatures
 from mmedge_ros.sensing.rate_control import RateControl
 
@@ -58,7 +58,7 @@ def test_the_first_block_is_not_counted() -> None:
     rows = Rows(EVERY)
     assert take_in_turns(rows.timed, blocks(3)) == 60
     (of,) = rows.timed
-    assert (of.pictures, of.encoded) == (60, 60)
+    assert of.encoded == 60
     assert of.processor == pytest.approx(0.6)
 
 
@@ -79,26 +79,3 @@ def test_each_block_begins_with_another_row() -> None:
     take_in_turns(rows.timed, blocks(3))
     assert began[::3] == [EVERY, '15 Hz', '10 Hz']
     assert sorted(began) == sorted([EVERY, '15 Hz', '10 Hz'] * 3)
-
-
-def test_shares_are_of_the_time_of_every_picture() -> None:
-    def flight(every: float, half: float) -> dict[str, dict[str, float]]:
-        counts = {'seconds': 2.0, 'pictures': 60.0}
-        return {
-            EVERY: {'processor': every, 'encoded': 60.0, **counts},
-            'medium n=2': {'processor': half, 'encoded': 30.0, **counts},
-        }
-
-    report = time_report([flight(1.0, 0.5), flight(2.0, 1.3)])
-    assert report[EVERY]['share'] == 1.0
-    assert report['medium n=2'] == pytest.approx(
-        {
-            'ms_per_second': 450.0,
-            'share': 0.6,
-            'least': 0.5,
-            'most': 0.65,
-            'pictures': 30.0,
-            'encoded': 15.0,
-        }
-    )
-    assert time_report([]) == {}

@@ -5,22 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-import numpy as np
 import pytest
 from hand_made_encoded_flight import encoded_flight
 from hand_made_truth import scene, true_person
 
-from mmedge_lab.judging import EvaluationError
-from mmedge_lab.judging.flight_bootstrap import Drawings
 from mmedge_lab.judging.kept_detections import DetectedFlight
 from mmedge_lab.rivals.trackers.tracker_bench import (
     OURS,
     OURS_CAMERA_ONLY,
-    TRACKERS,
-    Comparison,
-    Sums,
-    compare_on_flight,
-    known_trackers,
+    track_flight,
 )
 from mmedge_ros.data_types import CAMERA, Box, UnitFeatures
 from mmedge_ros.records.ground_truth import GroundTruth
@@ -59,8 +52,8 @@ def detected(
 
 
 def test_all_trackers_follow_people_who_stay_in_sight() -> None:
-    sums = compare_on_flight(detected(), ['SORT', OURS_CAMERA_ONLY, OURS])
-    for of_tracker in sums.values():
+    for name in ('SORT', OURS_CAMERA_ONLY, OURS):
+        of_tracker = track_flight(name, detected())
         assert of_tracker['switches'] == 0
         assert (of_tracker['ids'], of_tracker['people']) == (2, 2)
         assert of_tracker['errors'] < 0.05 * of_tracker['true_boxes']
@@ -70,13 +63,13 @@ def test_all_trackers_follow_people_who_stay_in_sight() -> None:
 
 def test_who_is_hidden_for_long_does_not_count_for_ids_per_person() -> None:
     for begin, counted in ((3500, 2), (2500, 1)):
-        sums = compare_on_flight(detected(hidden=[(begin, 5000)]), ['SORT'])['SORT']
+        sums = track_flight('SORT', detected(hidden=[(begin, 5000)]))
         assert sums['people'] == counted
 
 
 def test_a_person_who_is_missed_for_long_comes_back_under_another_id() -> None:
-    sums = compare_on_flight(detected(missed=[(2000, 5000)]), ['SORT', OURS])
-    for of_tracker in sums.values():
+    for name in ('SORT', OURS):
+        of_tracker = track_flight(name, detected(missed=[(2000, 5000)]))
         assert of_tracker['switches'] == 1
         assert (of_tracker['ids'], of_tracker['people']) == (3, 2)
 
@@ -87,54 +80,5 @@ def test_boxes_of_weak_detections_are_not_shown_to_sort() -> None:
         replace(u, detections=tuple(replace(d, score=0.2) for d in u.detections))
         for u in seen.units
     ]
-    sums = compare_on_flight(DetectedFlight(seen.flight, tuple(units)), ['SORT'])['SORT']
+    sums = track_flight('SORT', DetectedFlight(seen.flight, tuple(units)))
     assert sums['errors'] == sums['true_boxes']
-
-
-def sums(errors: float) -> Sums:
-    return {
-        'errors': errors,
-        'true_boxes': 100.0,
-        'same': 200.0 - errors,
-        'boxes': 200.0,
-        'switches': errors / 10.0,
-        'minutes': 2.0,
-        'ids': 3.0,
-        'people': 2.0,
-    }
-
-
-def test_figures_are_quotients_of_sums_over_flights() -> None:
-    comparison = Comparison({OURS: [sums(10.0), sums(30.0)]}, Drawings.of(['a', 'b']))
-    values = [
-        comparison.estimate(OURS, figure).value
-        for figure in ('mota', 'idf1', 'switches_per_minute', 'ids_per_person')
-    ]
-    assert values == pytest.approx([0.8, 0.9, 1.0, 1.5])
-
-
-def test_copies_of_a_seed_make_no_interval_narrower() -> None:
-    errors = np.random.default_rng(3).uniform(0.0, 60.0, 8).tolist()
-    seeds = [str(number) for number in range(8)]
-    once = Comparison({OURS: [sums(e) for e in errors]}, Drawings.of(seeds))
-    five = Comparison({OURS: [sums(e) for e in 5 * errors]}, Drawings.of(5 * seeds))
-    np.testing.assert_allclose(five.estimate(OURS, 'mota'), once.estimate(OURS, 'mota'))
-
-
-def test_differences_are_paired_flight_by_flight() -> None:
-    errors = [5.0, 60.0, 20.0, 45.0]
-    comparison = Comparison(
-        {'SORT': [sums(e + 5.0) for e in errors], OURS: [sums(e) for e in errors]},
-        Drawings.of(['1', '2', '3', '4']),
-    )
-    np.testing.assert_allclose(comparison.difference(OURS, 'SORT', 'mota'), 0.05)
-    report = comparison.report()
-    assert list(report['trackers']) == ['SORT', OURS]
-    assert report['differences'][OURS]['SORT']['mota']['low'] == pytest.approx(0.05)
-
-
-def test_trackers_are_chosen_by_name() -> None:
-    assert known_trackers([]) == TRACKERS
-    assert known_trackers([OURS, 'SORT']) == ('SORT', OURS)
-    with pytest.raises(EvaluationError, match='no tracker'):
-        known_trackers(['DeepSORT'])

@@ -1,0 +1,191 @@
+"""What `mmedge lab bench NAME` and `mmedge lab results` do: any bench, by one set of options."""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+import json
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+import typer
+
+from mmedge_ros.commands.command_group import CommandGroup
+from mmedge_ros.commands.display import StatusLine, say
+from mmedge_ros.commands.errors import plain_errors
+from mmedge_ros.commands.options import JobsOption, argument, flag, option
+
+_YES, _NO = ('true', 'yes', '1'), ('false', 'no', '0')
+
+
+InputsArgument = Annotated[
+    list[Path] | None,
+    argument('[FLIGHTS]...', 'flights, sets of them, or what else the bench takes'),
+]
+DetectorOption = Annotated[
+    str, option('--detector', 'BUNDLE', "bundle, its name, or weights \\[the bench's own choice]")
+]
+OutOption = Annotated[
+    Path, option('--out', 'FOLDER', 'folder of the table as JSON, Markdown and page')
+]
+QuickOption = Annotated[bool, flag('--quick', 'few flights and repetitions, to see it work')]
+RowsOption = Annotated[str, option('--rows', 'NAME,...', 'only these rows \\[all]')]
+SettingsOption = Annotated[
+    list[str] | None,
+    option('--set', 'KEY=VALUE', 'a setting of the bench itself; repeatable'),
+]
+
+
+class BenchEntry(NamedTuple):
+    """A bench: the module whose ``bench(request, *, settings)`` makes it, and what it judges."""
+
+    module: str
+    words: str
+
+
+_SMTM, _TRACKERS = ('mmedge_lab.rivals.smtm', 'mmedge_lab.rivals.trackers')
+
+# The one table of benches. A bench's keyword-only parameters are what `--set` may change.
+BENCHES: Mapping[str, BenchEntry] = {
+    'reuse': BenchEntry(
+        f'{_SMTM}.reuse_bench', 'Object memory beside its rivals: accuracy and processor time.'
+    ),
+    'trackers': BenchEntry(
+        f'{_TRACKERS}.tracker_bench', "This tracker beside others on one level's detections."
+    ),
+}
+
+
+def run(
+    name: str,
+    inputs: Sequence[Path],
+    detector: str,
+    out: Path,
+    jobs: int,
+    quick: bool,
+    rows: str,
+    settings: Sequence[str],
+) -> None:
+    """Judge a bench, print its tables and write them."""
+    with plain_errors():
+        from mmedge_lab.judging.bench import BenchRequest
+        from mmedge_lab.judging.bench_table import bench_table, shown_tables, write_table
+        from mmedge_lab.judging.run_bench import JUDGED, judge
+        from mmedge_ros.commands.tables import add_row, new_table, print_parts
+        from mmedge_ros.report.report_files import require_writable
+
+        require_writable(out)
+        chosen = tuple(row.strip() for row in rows.split(',') if row.strip())
+        request = BenchRequest(tuple(inputs), detector, out, jobs, quick, chosen)
+        make = import_module(BENCHES[name].module).bench
+        bench = make(request, **read_settings(name, make, settings))
+        with StatusLine(f'bench {name}') as line:
+
+            def advance(share: float, whole: int) -> None:
+                line.advance(share, f'{whole} of {len(bench.subjects)}')
+
+            judged = judge(bench, out / JUDGED / name, jobs, advance)
+        content = bench_table(name, bench, judged)
+        figures = bench.draw(judged.results) if bench.draw else ()
+        write_table(content, out, figures)
+        for shown in shown_tables(content):
+            table = new_table(f'\n{shown.title}', *shown.head)
+            for row in shown.rows:
+                add_row(table, *row)
+            print_parts(table)
+        for note in content['notes']:
+            say(note)
+    typer.echo(out / f'{name}.json')
+
+
+def read_settings(name: str, make: Any, settings: Sequence[str]) -> dict[str, Any]:
+    """Read KEY=VALUE by the keyword-only parameters of a bench.
+
+    :raises BadParameter: for a key that the bench does not have, or a value of another kind
+    """
+    known = {
+        key: parameter.default
+        for key, parameter in inspect.signature(make).parameters.items()
+        if parameter.kind is inspect.Parameter.KEYWORD_ONLY
+    }
+    read = {}
+    for text in settings:
+        key, _, value = text.partition('=')
+        if key not in known:
+            near = difflib.get_close_matches(key, known, n=1, cutoff=0.0)
+            raise typer.BadParameter(
+                f'bench {name} has no setting {key!r}'
+                + (f'; the nearest is {near[0]!r}' if near else '')
+                + (f', it has {_words(known)}' if known else ', and none at all'),
+                param_hint='--set',
+            )
+        read[key] = _value(key, value, known[key])
+    return read
+
+
+def _words(known: Mapping[str, Any]) -> str:
+    return ', '.join(f'{key}={value}' for key, value in known.items())
+
+
+def _value(key: str, text: str, default: Any) -> Any:
+    """Read a value of the same kind as the default."""
+    try:
+        if isinstance(default, bool):
+            if text.lower() not in (*_YES, *_NO):
+                raise ValueError
+            return text.lower() in _YES
+        return type(default)(text)
+    except ValueError as err:
+        raise typer.BadParameter(
+            f'{key}={text!r} is no {type(default).__name__}, such as {default!r}',
+            param_hint='--set',
+        ) from err
+
+
+def add_benches(app: CommandGroup) -> None:
+    """Register every bench by its name, all with the same options."""
+    for name, entry in BENCHES.items():
+        app.command(name, help=entry.words)(_command(name))
+
+
+def _command(name: str) -> Any:
+    def command(
+        inputs: InputsArgument = None,
+        detector: DetectorOption = '',
+        out: OutOption = Path('out/bench'),
+        jobs: JobsOption = 1,
+        quick: QuickOption = False,
+        rows: RowsOption = '',
+        settings: SettingsOption = None,
+    ) -> None:
+        run(name, inputs or (), detector, out, jobs, quick, rows, settings or ())
+
+    return command
+
+
+def results(
+    tables: Annotated[
+        list[Path] | None,
+        argument('[TABLE]...', 'NAME.json of benches, to be kept in the folder first'),
+    ] = None,
+    folder: Annotated[Path, option('--folder', 'FOLDER', 'folder of the kept tables')] = Path(
+        'docs/results'
+    ),
+) -> None:
+    """Write the page NAME.md of every kept table NAME.json, as `mmedge lab bench` makes them."""
+    with plain_errors():
+        from mmedge_lab.judging import EvaluationError
+        from mmedge_lab.judging.bench_table import table_markdown
+        from mmedge_ros.report.report_files import write_files
+
+        for path in tables or ():
+            write_files(folder, {path.name: path.read_bytes()})
+        for path in sorted(folder.glob('*.json')):
+            try:
+                page = table_markdown(json.loads(path.read_text()))
+            except (ValueError, KeyError, TypeError) as err:
+                raise EvaluationError(f'{path} is no table of a bench: {err!r}') from err
+            write_files(folder, {path.with_suffix('.md').name: page.encode()})
+            typer.echo(path.with_suffix('.md'))

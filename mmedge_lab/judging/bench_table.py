@@ -1,0 +1,286 @@
+"""The table of a bench: figures with intervals drawn by seed, as JSON, Markdown and a page."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mmedge_lab.judging import TEMPLATES
+from mmedge_lab.judging.bench import Bench, Figure, Results, Row, Subject, Sums
+from mmedge_lab.judging.flight_bootstrap import Drawings, Estimate, drawn_quantiles, interval
+from mmedge_lab.judging.run_bench import Judged
+from mmedge_ros.data_types import FloatArray
+from mmedge_ros.records.plain_values import plain_values
+from mmedge_ros.report.page import markdown_table, render_page
+from mmedge_ros.report.report_files import write_files
+
+_DIGITS = 5
+_NOTHING = '–'
+
+
+class Drawn(NamedTuple):
+    """A figure of a row, those of the drawings (B,), and of how many seeds they are."""
+
+    value: float
+    drawn: FloatArray
+    seeds: int
+
+    def estimate(self) -> Estimate:
+        """Return the figure with its interval."""
+        return Estimate(self.value, *interval(self.drawn, self.seeds))
+
+
+def draw_figure(figure: Figure, flights: Sequence[Sums], drawings: Drawings) -> Drawn:
+    """Return a figure over subjects, and over those of each drawing; NaN of nothing."""
+    if figure.quantile is not None:
+        values = [np.asarray(of.get(figure.above, ()), float).reshape(-1) for of in flights]
+        value, drawn = drawn_quantiles(values, figure.quantile, drawings)
+        known = [len(part) > 0 for part in values]
+    else:
+        above, below = (
+            np.array([_total(of, column) for of in flights])
+            for column in (figure.above, figure.below)
+        )
+        if not figure.below:
+            below = np.array([float(figure.above in of) for of in flights])
+        with np.errstate(invalid='ignore', divide='ignore'):
+            drawn = (drawings.weights @ above) / (drawings.weights @ below)
+        value = float(above.sum() / below.sum()) if below.sum() else math.nan
+        known = [weight > 0.0 for weight in below]
+    return Drawn(
+        figure.offset + figure.scale * value,
+        figure.offset + figure.scale * drawn,
+        drawings.count(known),
+    )
+
+
+def compared(figure: Figure, ours: Drawn, reference: Drawn) -> Drawn:
+    """Return ours minus the reference, or divided by it, in the same drawings."""
+    seeds = min(ours.seeds, reference.seeds)
+    if not figure.relative:
+        return Drawn(ours.value - reference.value, ours.drawn - reference.drawn, seeds)
+    with np.errstate(invalid='ignore', divide='ignore'):
+        drawn = ours.drawn / reference.drawn
+    return Drawn(ours.value / reference.value if reference.value else math.nan, drawn, seeds)
+
+
+def bench_table(name: str, bench: Bench, judged: Judged) -> dict[str, Any]:
+    """Return the content of the bench's JSON.
+
+    ``tables``: one for each group of rows and stratum of subjects, each with its ``rows``: values
+    with ``low`` and ``high`` by figure, and ``against``: the same of the comparison with each
+    reference. Figures that no row has are left out.
+    """
+    results = dict(judged.results)
+    rows = list(bench.rows)
+    for row, sums in (bench.derive(results) if bench.derive else {}).items():
+        rows.append(row)
+        results[row.key] = sums
+    groups = list(dict.fromkeys(row.group for row in rows))
+    every = tuple(range(len(bench.subjects)))
+    strata = {'': every} | {
+        title: tuple(n for n in every if belongs(bench.subjects[n]))
+        for title, belongs in bench.strata.items()
+    }
+    tables = [
+        _table(bench, [row for row in rows if row.group == group], group, stratum, chosen, results)
+        for group in groups
+        for stratum, chosen in strata.items()
+        if chosen
+    ]
+    notes = [f'{key}: not measured: {why}' for key, why in judged.unmeasured.items()]
+    if bench.notes:
+        notes += bench.notes(results)
+    known = {figure for table in tables for row in table['rows'] for figure in row['values']}
+    content: dict[str, Any] = plain_values(
+        {
+            'bench': name,
+            'title': bench.title,
+            'about': bench.about,
+            'figures': {
+                key: {'title': f.title, 'digits': f.digits, 'relative': f.relative}
+                for key, f in bench.figures.items()
+                if key in known
+            },
+            'tables': tables,
+            'notes': notes,
+        },
+        _DIGITS,
+    )
+    return content
+
+
+def _table(
+    bench: Bench,
+    rows: Sequence[Row],
+    group: str,
+    stratum: str,
+    chosen: Sequence[int],
+    results: Results,
+) -> dict[str, Any]:
+    seeds = [_seed(bench.subjects[n]) for n in chosen]
+    drawings = Drawings.of(seeds)
+    count = len(set(seeds))
+    drawn = {
+        row.name: {
+            key: made
+            for key, figure in bench.figures.items()
+            if not math.isnan(
+                (
+                    made := draw_figure(figure, [results[row.key][n] for n in chosen], drawings)
+                ).value
+            )
+        }
+        for row in rows
+    }
+    references = [name for name in bench.references if drawn.get(name)]
+    if bench.order:
+        places = {name: -of[bench.order].value for name, of in drawn.items() if bench.order in of}
+        rows = sorted(rows, key=lambda row: places.get(row.name, math.inf))
+    if bench.shown:
+        best = [row for row in rows if row.name not in references][: bench.shown]
+        rows = [row for row in rows if row.name in references or row in best]
+    return {
+        'title': ', '.join(filter(None, (group, stratum))),
+        'subjects': len(chosen),
+        'seeds': count,
+        'rows': [
+            {
+                'name': row.name,
+                'words': row.words,
+                'values': {k: d.estimate()._asdict() for k, d in drawn[row.name].items()},
+                'against': {
+                    name: {
+                        key: compared(bench.figures[key], ours, drawn[name][key])
+                        .estimate()
+                        ._asdict()
+                        for key, ours in drawn[row.name].items()
+                        if key in drawn[name]
+                    }
+                    for name in references
+                    if name != row.name
+                },
+            }
+            for row in rows
+        ],
+    }
+
+
+def _seed(subject: Subject) -> str:
+    return subject.seed or subject.name
+
+
+def _total(sums: Sums, column: str) -> float:
+    return float(np.sum(sums.get(column, 0.0)))
+
+
+class ShownTable(NamedTuple):
+    """A table in words: its title, its head and its rows."""
+
+    title: str
+    head: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+def shown_tables(content: Mapping[str, Any]) -> Iterator[ShownTable]:
+    """Yield the tables of a bench's JSON as text: values, then comparisons with references."""
+    figures = content['figures']
+    for table in content['tables']:
+        rows = table['rows']
+        columns = {key: of for key, of in figures.items() if any(key in r['values'] for r in rows)}
+        has_words = any(row['words'] for row in rows)
+        title = ': '.join(filter(None, (table['title'], _over(table))))
+        yield ShownTable(
+            title,
+            ('', *(of['title'] for of in columns.values()), *(['what it is'] * has_words)),
+            tuple(
+                (
+                    row['name'],
+                    *(_shown(row['values'].get(key), of['digits']) for key, of in columns.items()),
+                    *([row['words']] * has_words),
+                )
+                for row in rows
+            ),
+        )
+        for reference in dict.fromkeys(name for row in rows for name in row['against']):
+            lines = [row for row in rows if row['against'].get(reference)]
+            yield ShownTable(
+                f'{table["title"] + ": " if table["title"] else ""}against {reference}',
+                (
+                    '',
+                    *(
+                        f'{of["title"]}, {"ratio" if of["relative"] else "difference"}'
+                        for of in columns.values()
+                    ),
+                ),
+                tuple(
+                    (
+                        row['name'],
+                        *(
+                            _shown(
+                                row['against'][reference].get(key), of['digits'], of['relative']
+                            )
+                            for key, of in columns.items()
+                        ),
+                    )
+                    for row in lines
+                ),
+            )
+
+
+def _over(table: Mapping[str, Any]) -> str:
+    if table['seeds'] == 1:
+        return 'one seed, so that there are no intervals' if table['subjects'] > 1 else ''
+    return f'{table["subjects"]} of {table["seeds"]} seeds, 95 % intervals drawn by seed'
+
+
+def _shown(
+    estimate: Mapping[str, float | None] | None, digits: int, relative: bool | None = None
+) -> str:
+    """Write a value; as a difference with its sign, ``relative`` is not None."""
+    if estimate is None or estimate['value'] is None:
+        return _NOTHING
+    form = f'+.{digits}f' if relative is False else f'.{3 if relative else digits}f'
+    low, high = estimate['low'], estimate['high']
+    between = '' if low is None or high is None else f' ({low:{form}} to {high:{form}})'
+    return f'{estimate["value"]:{form}}{between}'
+
+
+def table_markdown(content: Mapping[str, Any]) -> str:
+    """Return a bench's JSON as a page of Markdown."""
+    facts = [f'{key}: {value}' for key, value in content['about'].items()]
+    parts = [f'# {content["title"]}\n', f'`mmedge lab bench {content["bench"]}`\n']
+    if facts:
+        parts.append('; '.join(facts) + '.\n')
+    for table in shown_tables(content):
+        parts += [f'**{table.title}**\n'] if table.title else []
+        parts.append(markdown_table(table.head, table.rows))
+    parts += [f'- {note}' for note in content['notes']]
+    return '\n'.join(parts).rstrip() + '\n'
+
+
+def write_table(content: Mapping[str, Any], folder: Path, figures: Sequence[Any] = ()) -> None:
+    """Write NAME.json, NAME.md, NAME.html and the figures.
+
+    :raises ReportError: if that is not possible
+    """
+    name = content['bench']
+    page = render_page(
+        'bench.html.j2',
+        content,
+        figures,
+        folder=TEMPLATES,
+        title=content['title'],
+        summary='',
+        tiles=[],
+        tables=tuple(shown_tables(content)),
+    )
+    files = {figure.name: figure.png for figure in figures}
+    files |= {f'{name}.md': table_markdown(content).encode(), f'{name}.html': page.encode()}
+    files[f'{name}.json'] = f'{json.dumps(content, indent=1, allow_nan=False)}\n'.encode()
+    write_files(folder, files)

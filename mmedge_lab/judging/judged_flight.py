@@ -1,0 +1,137 @@
+"""A flight that rows replay in virtual time, each judged by the flight's truth.
+
+Its pictures are encoded once per level, so a row costs a replay without networks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mmedge_lab.judging.bench import Figure, Row, Subject, Sums, flights_about
+from mmedge_lab.judging.bundle_cases import FUSION
+from mmedge_lab.judging.bundle_under_test import NOMINAL, BundleUnderTest, open_bundle
+from mmedge_lab.judging.cached_networks import CachedNetworks
+from mmedge_lab.judging.encoded_flight import EncodedFlight
+from mmedge_lab.judging.flight_cases import CachedTruth, encoded_with_truth
+from mmedge_lab.worker_processes import OnShare
+from mmedge_ros.data_types import CAMERA, RADAR
+from mmedge_ros.encoding.bundle.default_model import default_detector
+from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline
+from mmedge_ros.records.device_profile import read_profile
+from mmedge_ros.records.run_record import RunRecord
+from mmedge_ros.replay.recording import Recording
+from mmedge_ros.report.accuracy import Accuracy, accuracy_of
+
+FIGURES: Mapping[str, Figure] = {
+    'streaming_mean_iou': Figure('streaming IoU', 'stream_overlap', 'streamed'),
+    'mean_iou': Figure('mean IoU', 'overlap', 'people'),
+    'precision': Figure('precision', 'hits', 'boxes'),
+    'recall': Figure('recall', 'found', 'people'),
+    'idf1': Figure('IDF1', 'same', 'tracked'),
+    'mota': Figure('MOTA', 'errors', 'true_boxes', offset=1.0, scale=-1.0),
+    'nees': Figure('NEES (of 4)', 'nees', 'located', 2),
+}
+
+
+@dataclass(frozen=True)
+class JudgedFlight:
+    """An encoded flight with its truth, and the bundle that is replayed."""
+
+    flight: EncodedFlight
+    truth: CachedTruth
+    bundle: BundleUnderTest
+    networks: CachedNetworks | None
+
+    def pipeline(self) -> PerceptionPipeline:
+        """Return a new pipeline, as the bundle says."""
+        return self.bundle.pipeline(FUSION, self.networks)
+
+    def sums(self, record: RunRecord) -> Sums:
+        """Return the sums of a run, see `accuracy_sums`."""
+        accuracy = accuracy_of(record, self.truth, at_once=False)
+        assert accuracy is not None  # the truth has scenes
+        return accuracy_sums(accuracy, record)
+
+
+@dataclass(frozen=True)
+class FlightOpener:
+    """Opens a subject as a `JudgedFlight`, encoded with the levels of its rows.
+
+    :ivar levels: of the camera, to encode as well
+    :ivar with_greys: keep what replays with ``reuse`` need, see `encode_flight`
+    """
+
+    bundle: BundleUnderTest
+    levels: tuple[str, ...] = ()
+    with_greys: bool = False
+
+    def __call__(self, subject: Subject, rows: Sequence[Row], on_share: OnShare) -> JudgedFlight:
+        """Encode the flight.
+
+        :raises EvaluationError: if it lacks a sensor or the truth
+        :raises ReplayError: if it cannot be read
+        :raises EncodingError: if the bundle cannot be used
+        """
+        assert subject.path is not None  # subjects of `BenchRequest.flights` have one
+        wanted = {*self.levels, *(level for row in rows for level in row.levels)}
+        levels: dict[str, Collection[str]] = {CAMERA: wanted, RADAR: {''}}
+        with Recording(subject.path) as recording:
+            flight = encoded_with_truth(
+                recording, self.bundle.encoders(), levels, on_share, with_greys=self.with_greys
+            )
+        assert flight.truth is not None  # `encoded_with_truth` requires it
+        return JudgedFlight(flight, CachedTruth(flight.truth), self.bundle, self.bundle.networks())
+
+
+def bundle_of(detector: str, profile: str = '') -> BundleUnderTest:
+    """Open the bundle that is asked for, with the service times of a file or nominal ones.
+
+    :raises EncodingError: if the bundle cannot be used
+    :raises ReplayError: if the profile cannot be read
+    """
+    times = read_profile(Path(profile)) if profile else NOMINAL
+    return open_bundle(default_detector(detector or 'flight_people'), times)
+
+
+def bundle_about(bundle: BundleUnderTest, subjects: Sequence[Subject]) -> dict[str, Any]:
+    """Return the facts for the head of a page."""
+    return {
+        **flights_about(subjects),
+        'bundle': bundle.folder.name,
+        'service times': bundle.profile.description,
+    }
+
+
+def accuracy_sums(accuracy: Accuracy, record: RunRecord) -> Sums:
+    """Sum up a run: each of `FIGURES` is a quotient of two of these sums.
+
+    ``nees`` is that of position and velocity (4 degrees of freedom), of each track once a second.
+    """
+    states, stream, tracking = accuracy.states, accuracy.stream, accuracy.tracking
+    wrong = tracking.false_positives + tracking.false_negatives + (tracking.id_switches or 0)
+    nees = accuracy.independent_errors.nees
+    nees = nees[np.isfinite(nees)]
+    sums = {
+        'stream_overlap': stream.overlaps.sum(),
+        'streamed': len(stream.ids),
+        'overlap': states.overlaps.sum(),
+        'people': len(states.ids),
+        'found': np.count_nonzero(states.met),
+        'hits': accuracy.counts.true_positives,
+        'boxes': accuracy.counts.true_positives + accuracy.counts.false_positives,
+        'same': 2 * tracking.idtp,
+        'tracked': tracking.true_boxes + tracking.result_boxes,
+        'errors': wrong,
+        'true_boxes': tracking.true_boxes,
+        'nees': nees.sum(),
+        'located': len(nees),
+        'encoded': sum(u.modality == CAMERA and not u.followed for u in record.features),
+        'followed': sum(u.modality == CAMERA and u.followed for u in record.features),
+        'seconds': record.duration,
+    }
+    return {column: float(value) for column, value in sums.items()}

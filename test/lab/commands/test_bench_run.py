@@ -1,0 +1,91 @@
+"""Every bench by one set of options, and the kept tables."""
+
+from __future__ import annotations
+
+import json
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+from tiny_bundle import write_tiny_bundle
+from truth_fixtures import write_short_flights
+from typer.testing import CliRunner
+
+from mmedge_lab.commands.bench_run import BENCHES
+from mmedge_lab.commands.main import lab_app
+
+
+def run(*arguments: object):  # type: ignore[no-untyped-def]
+    return CliRunner().invoke(lab_app, [str(argument) for argument in arguments])
+
+
+def test_every_bench_of_the_table_is_there() -> None:
+    for entry in BENCHES.values():
+        assert import_module(entry.module).bench.__doc__
+
+
+def test_object_memory_is_compared_with_its_rivals_on_a_set(tmp_path: Path) -> None:
+    bundle = write_tiny_bundle(tmp_path / 'tiny', {'small': 0.5, 'medium': 0.6, 'large': 0.7})
+    write_short_flights(tmp_path / 'set', 2, 2.2)
+    options = ('--detector', bundle, '--rows', 'medium n=2,turned n=2,10 Hz', '--set', 'timed=1')
+    result = run('bench', 'reuse', tmp_path / 'set', *options, '--out', tmp_path / 'out')
+    assert result.exit_code == 0, result.stderr
+    assert result.stdout.splitlines()[-1] == str(tmp_path / 'out/reuse.json')
+    accuracy, times = json.loads((tmp_path / 'out/reuse.json').read_text())['tables']
+    names = ['medium', 'medium n=2', 'turned n=2', '10 Hz']
+    assert [row['name'] for row in accuracy['rows']] == names
+    assert (accuracy['subjects'], accuracy['seeds']) == (2, 2)
+    assert times['rows'][1]['against']['medium']['encoded']['value'] < 0.6
+    assert 'against medium' in result.stdout
+
+
+def test_trackers_are_compared_on_a_set(tmp_path: Path) -> None:
+    bundle = write_tiny_bundle(tmp_path / 'tiny')
+    write_short_flights(tmp_path / 'set', 2, 1.0)
+    options = ('--detector', bundle, '--rows', 'SORT,mmedge', '--out', tmp_path / 'out')
+    result = run('bench', 'trackers', tmp_path / 'set', *options)
+    assert result.exit_code == 0, result.stderr
+    (table,) = json.loads((tmp_path / 'out/trackers.json').read_text())['tables']
+    assert [row['name'] for row in table['rows']] == ['SORT', 'mmedge']
+    assert len(list((tmp_path / 'out/detections').iterdir())) == 2
+
+
+@pytest.mark.parametrize(
+    ('options', 'words'),
+    [
+        (('--rows', '12 Hz'), "no row '12 Hz'"),
+        (('--set', 'levl=large'), "the nearest is 'level'"),
+        (('--detector', 'nothing_of_the_kind'), 'nothing_of_the_kind'),
+    ],
+)
+def test_what_a_bench_does_not_know_is_named(
+    tmp_path: Path, options: tuple[str, ...], words: str
+) -> None:
+    write_short_flights(tmp_path / 'set', 1, 1.0)
+    result = run('bench', 'trackers', tmp_path / 'set', *options, '--out', tmp_path / 'out')
+    assert result.exit_code > 0
+    assert words in ' '.join(result.stderr.replace('│', '').split())
+
+
+def test_a_setting_is_of_the_kind_of_its_default(tmp_path: Path) -> None:
+    write_short_flights(tmp_path / 'set', 1, 1.0)
+    result = run('bench', 'reuse', tmp_path / 'set', '--set', 'timed=some', '--out', tmp_path)
+    assert result.exit_code > 0
+    assert "timed='some' is no int, such as 4" in ' '.join(result.stderr.split())
+
+
+def test_kept_tables_become_pages(tmp_path: Path) -> None:
+    content = {
+        'bench': 'reuse',
+        'title': 'Reuse',
+        'about': {'flights': 3},
+        'figures': {'share': {'title': 'share', 'digits': 2, 'relative': False}},
+        'tables': [],
+        'notes': ['a note'],
+    }
+    (tmp_path / 'reuse.json').write_text(json.dumps(content))
+    result = run('results', tmp_path / 'reuse.json', '--folder', tmp_path / 'kept')
+    assert result.exit_code == 0, result.stderr
+    assert '# Reuse' in (tmp_path / 'kept/reuse.md').read_text()
+    (tmp_path / 'kept/reuse.json').write_text('[]')
+    assert 'is no table of a bench' in run('results', '--folder', tmp_path / 'kept').stderr

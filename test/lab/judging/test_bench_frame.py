@@ -1,0 +1,232 @@
+"""The frame of benches: sums to tables, what is kept, and the pages."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+
+import pytest
+from hand_made_workers import by_seed
+
+from mmedge_lab.judging import EvaluationError, run_bench
+from mmedge_lab.judging.bench import (
+    Bench,
+    BenchRequest,
+    Figure,
+    Row,
+    Subject,
+    Sums,
+    UnmeasuredError,
+    few,
+)
+from mmedge_lab.judging.bench_table import bench_table, shown_tables, table_markdown, write_table
+from mmedge_lab.judging.flight_bootstrap import Drawings, drawn_quantiles
+from mmedge_lab.judging.run_bench import Judged, judge
+
+FIGURES = {
+    'share': Figure('share', 'hits', 'all'),
+    'lost': Figure('lost', 'hits', 'all', offset=1.0, scale=-1.0),
+    'time': Figure('ms', 'seconds', scale=1e3, digits=0, relative=True),
+    'median': Figure('median', 'errors', quantile=0.5),
+}
+
+
+def bench(rows: Sequence[Row], subjects: int = 4, **rest: object) -> Bench:
+    chosen = tuple(Subject(f'flight {n}', None, str(n)) for n in range(subjects))
+    return Bench('Rows', tuple(rows), FIGURES, chosen, **rest)  # type: ignore[arg-type]
+
+
+def table_of(results: Mapping[str, Sequence[Sums]], **rest: object) -> dict:  # type: ignore[type-arg]
+    rows = [Row(name, lambda _: {}) for name in results]
+    count = len(next(iter(results.values())))
+    return bench_table('example', bench(rows, count, **rest), Judged(results, {}))
+
+
+def test_a_figure_is_a_quotient_of_sums_and_not_a_mean_of_quotients() -> None:
+    content = table_of({'ours': [{'hits': 1.0, 'all': 1.0}, {'hits': 1.0, 'all': 9.0}]})
+    values = content['tables'][0]['rows'][0]['values']
+    assert values['share']['value'] == pytest.approx(0.2)
+    assert values['lost']['value'] == pytest.approx(0.8)
+    assert set(content['figures']) == {'share', 'lost'}
+
+
+def test_a_figure_without_a_divisor_is_a_mean_over_the_subjects_that_have_it() -> None:
+    content = table_of({'ours': [{'seconds': 0.1}, {'seconds': 0.3}, {}]})
+    assert content['tables'][0]['rows'][0]['values']['time']['value'] == pytest.approx(200.0)
+
+
+def test_a_quantile_is_that_of_all_values_together() -> None:
+    content = table_of({'ours': [{'errors': [1.0]}, {'errors': [2.0, 3.0, 4.0, 5.0]}]})
+    median = content['tables'][0]['rows'][0]['values']['median']
+    assert median['value'] == 3.0
+    assert 1.0 <= median['low'] < median['high'] <= 5.0
+
+
+def test_drawn_quantiles_weigh_values_by_how_often_their_flight_was_drawn() -> None:
+    drawings = Drawings.of(['a', 'b'])
+    _, drawn = drawn_quantiles([[1.0], [2.0]], 0.5, drawings)  # type: ignore[list-item]
+    alone = drawings.weights[: len(drawn), 1] == 2
+    assert set(drawn[alone]) == {2.0}
+
+
+def test_differences_are_paired_and_relative_figures_are_quotients() -> None:
+    ours = [{'hits': h, 'all': 10.0, 'seconds': 0.2} for h in (2.0, 5.0, 8.0, 4.0)]
+    other = [{'hits': of['hits'] - 1.0, 'all': 10.0, 'seconds': 0.1} for of in ours]
+    content = table_of({'ours': ours, 'other': other}, references=('ours',))
+    first, second = content['tables'][0]['rows']
+    assert first['against'] == {}
+    against = second['against']['ours']
+    assert against['share'] == pytest.approx({'value': -0.1, 'low': -0.1, 'high': -0.1})
+    assert against['time'] == pytest.approx({'value': 0.5, 'low': 0.5, 'high': 0.5})
+
+
+def test_one_seed_has_no_interval_and_copies_of_a_seed_make_none_narrower() -> None:
+    sums = [{'hits': float(n), 'all': 10.0} for n in range(5)]
+
+    def share(seeds: Sequence[str], sums: Sequence[Sums]) -> Mapping[str, float]:
+        subjects = tuple(Subject(str(n), None, seed) for n, seed in enumerate(seeds))
+        made = Bench('', (Row('ours', lambda _: {}),), FIGURES, subjects)
+        content = bench_table('example', made, Judged({'ours': sums}, {}))
+        return content['tables'][0]['rows'][0]['values']['share']  # type: ignore[no-any-return]
+
+    assert share('aaaaa', sums)['low'] is None
+    assert share('abcde', sums) == share('abcdeabcdeabcde', [*sums, *sums, *sums])
+
+
+def test_strata_are_tables_of_some_subjects_and_groups_have_references_of_their_own() -> None:
+    rows = [Row(name, lambda _: {}, group=group) for group in 'AB' for name in ('ours', 'other')]
+    results = {
+        row.key: [{'hits': float(n + k), 'all': 10.0} for k in range(4)]
+        for n, row in enumerate(rows)
+    }
+    made = bench(rows, references=('ours',), strata={'first two': lambda s: s.seed in '01'})
+    tables = bench_table('example', made, Judged(results, {}))['tables']
+    assert [t['title'] for t in tables] == ['A', 'A, first two', 'B', 'B, first two']
+    assert [t['subjects'] for t in tables] == [4, 2, 4, 2]
+    assert tables[2]['rows'][0]['values']['share']['value'] == pytest.approx(0.35)
+    assert tables[2]['rows'][1]['against']['ours']['share']['value'] == pytest.approx(0.1)
+
+
+def test_rows_are_ordered_by_a_figure_and_only_the_best_are_shown_beside_references() -> None:
+    results = {name: [{'hits': float(name), 'all': 10.0}] for name in '13572'}
+    rows = table_of(results, references=('1',), order='share', shown=2)['tables'][0]['rows']
+    assert [row['name'] for row in rows] == ['7', '5', '1']
+
+
+def test_derived_rows_are_made_of_results() -> None:
+    both = Row('both', lambda _: {})
+    content = table_of(
+        {'a': [{'hits': 1.0, 'all': 2.0}], 'b': [{'hits': 2.0, 'all': 2.0}]},
+        derive=lambda results: {both: [{'hits': results['a'][0]['hits'], 'all': 4.0}]},
+    )
+    assert content['tables'][0]['rows'][2]['values']['share']['value'] == pytest.approx(0.25)
+
+
+def test_what_was_judged_is_kept_by_row_subject_and_key(tmp_path: Path) -> None:
+    judged: list[str] = []
+
+    def take(name: str, subject: Subject) -> Sums:
+        judged.append(f'{name} {subject.name}')
+        return {'hits': 1.0, 'all': 2.0}
+
+    rows = [Row(name, partial(take, name)) for name in 'ab']
+    assert judge(bench(rows[:1], 2, key='x'), tmp_path).results['a'] == 2 * [
+        {'hits': 1.0, 'all': 2.0}
+    ]
+    judge(bench(rows, 2, key='x'), tmp_path)
+    judge(bench(rows[:1], 2, key='x'), tmp_path)
+    assert judged == ['a flight 0', 'a flight 1', 'b flight 0', 'b flight 1']
+    judge(bench(rows[1:], 1, key='y'), tmp_path)
+    assert judged[4:] == ['b flight 0']
+    (tmp_path / 'flight 0.json').write_text('{')
+    judge(bench(rows[1:], 1, key='y'), tmp_path)
+    assert judged[5:] == ['b flight 0']
+
+
+def test_a_changed_flight_is_judged_anew(tmp_path: Path) -> None:
+    judged: list[Path | None] = []
+    flight = tmp_path / 'flight'
+    flight.mkdir()
+
+    def take(subject: Subject) -> Sums:
+        judged.append(subject.path)
+        return {}
+
+    made = Bench('', (Row('a', take),), FIGURES, (Subject('flight', flight),), key='x')
+    for content in ('one', 'one', 'two'):
+        (flight / 'bag').write_text(content)
+        judge(made, tmp_path / 'kept')
+    assert len(judged) == 2
+
+
+def test_a_bench_without_a_key_measures_each_time(tmp_path: Path) -> None:
+    judged: list[str] = []
+
+    def take(subject: Subject) -> Sums:
+        judged.append(subject.name)
+        return {'hits': 1.0, 'all': 1.0}
+
+    for _ in range(2):
+        judge(bench([Row('a', take)], 1), tmp_path)
+    assert len(judged) == 2
+    assert not list(tmp_path.iterdir())
+
+
+def test_several_processes_give_the_same(tmp_path: Path) -> None:
+    rows = [Row('name', by_seed)]
+    alone = judge(bench(rows, 3, key='x'), tmp_path / 'one')
+    assert judge(bench(rows, 3, key='x'), tmp_path / 'two', jobs=2) == alone
+
+
+def test_a_row_that_cannot_be_measured_is_named_and_the_others_are_shown(tmp_path: Path) -> None:
+    def missing(_: Subject) -> Sums:
+        raise UnmeasuredError('the package is not installed')
+
+    made = bench([Row('a', missing), Row('b', by_seed)])
+    content = bench_table('example', made, judge(made, tmp_path))
+    assert content['notes'] == ['a: not measured: the package is not installed']
+    assert [bool(row['values']) for row in content['tables'][0]['rows']] == [False, True]
+
+
+def test_an_error_of_a_subject_names_it(tmp_path: Path) -> None:
+    def broken(_: Subject) -> Sums:
+        raise EvaluationError('it is broken')
+
+    with pytest.raises(EvaluationError, match='it is broken'):
+        judge(bench([Row('a', broken)]), tmp_path)
+    assert run_bench.JUDGED == 'judged'
+
+
+def test_pages_hold_every_figure_of_the_table(tmp_path: Path) -> None:
+    results = {'ours': [{'hits': 1.0, 'all': 4.0}, {'hits': 3.0, 'all': 4.0}]}
+    content = table_of(results | {'<b>': results['ours']}, references=('ours',))
+    markdown = table_markdown(content)
+    assert '| ours | 0.500 (0.250 to 0.750) |' in markdown
+    assert '| <b> | +0.000 (+0.000 to +0.000) |' in markdown
+    write_table(content, tmp_path)
+    page = (tmp_path / 'example.html').read_text()
+    assert '0.500 (0.250 to 0.750)' in page
+    assert '&lt;b&gt;' in page
+    assert json.loads((tmp_path / 'example.json').read_text()) == content
+    assert (tmp_path / 'example.md').read_text() == markdown
+    assert [t.title for t in shown_tables(content)][1] == 'against ours'
+
+
+def test_rows_and_inputs_that_are_not_there_are_named() -> None:
+    rows = [Row('a', by_seed), Row('b', by_seed)]
+    assert BenchRequest().chosen(rows) == tuple(rows)
+    assert BenchRequest(rows=('b',)).chosen(rows, ('a',)) == tuple(rows)
+    with pytest.raises(EvaluationError, match="no row 'c'; there are a, b"):
+        BenchRequest(rows=('c',)).chosen(rows)
+    with pytest.raises(EvaluationError, match='name flights'):
+        BenchRequest().flights()
+    with pytest.raises(EvaluationError, match='name a table'):
+        BenchRequest().input(0, 'a table')
+
+
+def test_few_flights_are_spread_over_a_set() -> None:
+    flights = [Path(str(n)) for n in range(10)]
+    assert few(flights, 2) == (Path('0'), Path('5'))
+    assert few(flights, 99) == tuple(flights)
