@@ -10,6 +10,7 @@ import pytest
 from bag_fixtures import write_bag
 from painted_flight import Seen, write_painted_flight, write_painted_set
 
+from mmedge_lab.simulation import SimulationError
 from mmedge_lab.training import TrainingError
 from mmedge_lab.training.flight_pictures import (
     count_pictures,
@@ -37,7 +38,7 @@ def test_a_flight_is_a_set_of_one(tmp_path: Path) -> None:
 @pytest.mark.parametrize('name', ['nothing', 'empty'])
 def test_a_folder_without_flights_is_refused(tmp_path: Path, name: str) -> None:
     (tmp_path / 'empty').mkdir()
-    with pytest.raises(TrainingError, match='holds no flights; name a folder'):
+    with pytest.raises(SimulationError, match='holds no flights; name a folder'):
         flights_in(tmp_path / name)
 
 
