@@ -19,7 +19,8 @@ RUN pip install -r src/mmedge_ros/requirements/ubuntu.txt
 
 COPY . src/mmedge_ros
 RUN source /opt/ros/jazzy/setup.bash \
-    && colcon build --packages-select mmedge_ros
+    && colcon build --packages-select mmedge_ros \
+    && pip install --no-deps src/mmedge_ros/mmedge_lab
 
 ENTRYPOINT ["/bin/bash", "-c", "source install/setup.bash && exec \"$@\"", "--"]
 CMD ["ros2", "run", "mmedge_ros", "mmedge", "--help"]

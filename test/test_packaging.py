@@ -221,13 +221,12 @@ def test_package_xml_is_accepted_by_the_tools_of_ros() -> None:
 def test_the_changelog_is_read_by_the_tools_of_ros() -> None:
     changelog = pytest.importorskip('catkin_pkg.changelog')
     text = (ROOT / 'CHANGELOG.rst').read_text()
-    # As bloom prepares a release: only what is released has a version for these tools.
-    released = text.replace(
-        '\nForthcoming\n-----------\n', '\n0.1.0 (2026-01-02)\n------------------\n'
-    )
+    # As bloom prepares a release: only what has a date has a version for these tools.
+    released = text.replace('(unreleased)', '(2026-01-02)')
     read = changelog.populate_changelog_from_rst(changelog.Changelog('mmedge_ros'), released)
-    assert [version for version, _, _ in read.foreach_version()] == ['0.1.0']
-    assert read.get_content_of_version('0.1.0')
+    versions = [version for version, _, _ in read.foreach_version()]
+    assert versions == re.findall(r'^(\d+\.\d+\.\d+) \(', text, re.MULTILINE)
+    assert all(read.get_content_of_version(version) for version in versions)
 
 
 def test_the_oldest_libraries_that_are_tested_are_the_bounds_of_the_package() -> None:

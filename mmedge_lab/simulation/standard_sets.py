@@ -1,7 +1,7 @@
 """The sets of flights that everything is trained, tuned and judged on, by scenario and seed.
 
 Nothing is simulated here. How big, bright, hidden and distant people are in each set is
-written down in docs/standard_sets.md.
+written down in docs/evaluation.md.
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ def build(
             '--encoder',
             'FOLDER',
             'what embeds: a bundle with a recogniser, or networks of your own for pictures and '
-            "words (docs/flight_memory.md) \\[the detector's bundle]",
+            "words (docs/memory.md) \\[the detector's bundle]",
         ),
     ] = '',
 ) -> None:

@@ -104,7 +104,7 @@ def up(
         bool,
         flag(
             '--questions',
-            'answer questions, by the action ask and as text (docs/questions.md)',
+            'answer questions, by the action ask and as text (docs/memory.md)',
             LIVE,
         ),
     ] = False,

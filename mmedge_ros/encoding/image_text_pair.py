@@ -31,7 +31,7 @@ _TWO_DIMENSIONS = 2
 _LARGEST_TOKENIZER = 64 << 20  # bytes
 _TINY = 1e-12
 _TOKENIZER = 'name the tokenizer.json that belongs to the text network'
-_EXPORT = 'export it again as docs/flight_memory.md shows'
+_EXPORT = 'export it again as docs/memory.md shows'
 
 Vector = NDArray[np.float32]
 

@@ -67,7 +67,7 @@ def describe_pair(folder: Path) -> PairDescription | None:
     manifest = Manifest(folder)
     if not manifest.has(SECTION):
         return None
-    remedy = 'write it for this version (docs/flight_memory.md)'
+    remedy = 'write it for this version (docs/memory.md)'
     section = manifest.section_of_format(SECTION, FORMAT, remedy)
     for name in section:
         if name not in _ENTRIES:

@@ -59,7 +59,7 @@ class FeatureFusionParameters:
     labels: tuple[str, ...] = parameter(
         ('person',), 'labels to keep, as those of the camera encoder; empty keeps all'
     )
-    # Relative standard deviation of the distances the networks give; docs/test_set_results.md.
+    # Relative standard deviation of the distances the networks give; docs/results/test_set.md.
     distance_deviation: float = 0.15
     # Of the networks; more would take cores from the encoders.
     threads: int = 1

@@ -64,7 +64,7 @@ class MemoryEncoder:
     It keeps nothing between calls, and may be shared by threads.
 
     :param leave_at: how many of its stages run; None: as far as the last head of a tap, which was
-        measured to find as much as the end does, sooner (docs/flight_memory.md)
+        measured to find as much as the end does, sooner (docs/memory.md)
     :raises EncodingError: if the bundle has no recogniser, it cannot be opened, or it has no head
         at this exit
     """
@@ -162,7 +162,7 @@ class PairEncoder:
         description = describe_pair(folder)
         if description is None:
             raise EncodingError(
-                f'{folder / MANIFEST} has no {SECTION}; write one (docs/flight_memory.md)'
+                f'{folder / MANIFEST} has no {SECTION}; write one (docs/memory.md)'
             )
         if description.form.margin != MARGIN:
             raise EncodingError(

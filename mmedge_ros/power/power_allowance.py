@@ -1,8 +1,9 @@
 """What each state of power leaves to sensing, by a rule that can be read off a page.
 
-The order is that of measured curves (docs/power.md): encoding fewer pictures and following objects
-in the others costs the least accuracy for the time it saves, then the largest level, then scans of
-the radar, which save supply more than time. The rate of the camera is never lowered: tracks break.
+The order is that of measured curves (docs/adaptation.md): encoding fewer pictures and following
+objects in the others costs the least accuracy for the time it saves, then the largest level, then
+scans of the radar, which save supply more than time. The rate of the camera is never lowered:
+tracks break.
 """
 
 from __future__ import annotations

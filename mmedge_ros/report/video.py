@@ -31,7 +31,7 @@ _NARROWEST, _WIDEST, _TALLEST = 640, 1280, 1280
 _BAR_HEIGHT = 24
 _DEFAULT_RATE = 20.0
 _SLOWEST_RATE, _FASTEST_RATE = 1.0, 240.0
-# The one that browsers and phones play and that every OpenCV wheel can encode: decision 15.
+# The one that browsers and phones play and that every OpenCV wheel can encode.
 _CODEC = 'VP80'
 # Half of the bits would go into the sensor's noise, and OpenCV lets nobody choose the bit rate.
 _SMOOTHING = 0.8

@@ -23,7 +23,7 @@ from mmedge_ros.ros.graph.middleware_profile import set_profile
 
 NodeT = TypeVar('NodeT', bound=Node)
 _FOR_ITS_USER = 0o600
-_HELP = 'docs/security.md says what it needs'
+_HELP = 'docs/reliability.md says what it needs'
 
 
 def take_part(args: list[str] | None = None, context: rclpy.Context | None = None) -> None:

@@ -1,6 +1,6 @@
 """Ray itself, on this machine: every command gives what it gives without a cluster.
 
-Ray is an optional extra. How it is installed for these tests: docs/comparing.md.
+Ray is an optional extra. How it is installed for these tests: docs/evaluation.md.
 """
 
 from __future__ import annotations

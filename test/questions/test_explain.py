@@ -72,7 +72,7 @@ def test_the_structured_answer_stays_where_the_model_fails(
 ) -> None:
     deadline = time.monotonic() + within
     said = explain('who?', FACTS, [], deadline, own(behaviour, tmp_path))
-    # What is kept to on a quiet machine is in docs/language_model.md.
+    # What is kept to on a quiet machine is in docs/results/language_model.md.
     assert time.monotonic() < deadline + 2.0
     assert isinstance(said, ModelRefusal)
     assert said.structured == 'One person.'

@@ -200,7 +200,7 @@ def test_a_model_that_hangs_costs_no_answer_and_is_left_when_its_question_is_can
         begun = time.monotonic()
         second = asker.ask('how many cars were seen?', 1.0)
         waited = asker.ask(PEOPLE, 1.0)
-        # What is kept to on a quiet machine is in docs/questions.md.
+        # What is kept to on a quiet machine is in docs/memory.md.
         assert time.monotonic() - begun < 4.0
         assert second.status == GoalStatus.STATUS_ABORTED
         assert waited.status == GoalStatus.STATUS_SUCCEEDED

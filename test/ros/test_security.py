@@ -64,7 +64,9 @@ def test_without_a_keystore_nothing_starts_unprotected_and_one_sentence_says_so(
     tmp_path: Path, keystore: dict[str, str], command: tuple[str, ...], strategy: str, words: str
 ) -> None:
     said = run(tmp_path, *command, strategy=strategy, **keystore)
-    assert f'ROS_SECURITY_ENABLE is true, and {words}; docs/security.md' in ' '.join(said.split())
+    assert f'ROS_SECURITY_ENABLE is true, and {words}; docs/reliability.md' in ' '.join(
+        said.split()
+    )
 
 
 @pytest.mark.parametrize('command', [MONITOR, RECORD], ids=['node', 'session'])

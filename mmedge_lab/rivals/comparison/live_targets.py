@@ -35,7 +35,7 @@ _BENCHES = (
     (
         Target('drift', 'drift noticed within 20 s, no false alarm in an hour of normal flight'),
         'mmedge lab bench drift SET',
-        'docs/drift.md',
+        'docs/results/drift.md',
     ),
     (
         Target(
@@ -64,7 +64,7 @@ _BENCHES = (
     (
         Target('ids', 'at most 1.5 ids per person who is never hidden for longer than 2 s'),
         'mmedge lab bench trackers SET --level large',
-        'docs/comparing.md',
+        'docs/evaluation.md',
     ),
 )
 
