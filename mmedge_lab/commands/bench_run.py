@@ -49,6 +49,10 @@ _SMTM, _TRACKERS = ('mmedge_lab.rivals.smtm', 'mmedge_lab.rivals.trackers')
 
 # The one table of benches. A bench's keyword-only parameters are what `--set` may change.
 BENCHES: Mapping[str, BenchEntry] = {
+    'aggregation': BenchEntry(
+        'mmedge_lab.rivals.mmedge.aggregation_bench',
+        'What is left when the last unit of a window has come, for windows of 0.25 s to 4 s.',
+    ),
     'reuse': BenchEntry(
         f'{_SMTM}.reuse_bench', 'Object memory beside its rivals: accuracy and processor time.'
     ),

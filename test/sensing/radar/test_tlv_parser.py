@@ -316,7 +316,6 @@ def test_the_parser_is_far_faster_than_the_port(data_folder: Path) -> None:
         pieces = [stream[begin : begin + 4096] for begin in range(0, len(stream), 4096)]
         # The best of three: this machine may be busy with something else.
         seconds = min(cpu_seconds(pieces) for _ in range(3))
-        # benchmarks/tlv_parser.py is for the figure itself, more than 300 on a quiet core.
         assert len(stream) / seconds > 60 * UART_BYTES_PER_S
 
 

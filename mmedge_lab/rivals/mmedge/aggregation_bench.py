@@ -1,0 +1,91 @@
+"""What is left to do when a window's last unit has come, for windows of 0.25 s to 4 s.
+
+Aggregation that steps unit by unit leaves the same rest whatever the length of the window (MMEdge,
+temporal aggregation); a network over the whole window at its end would not.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+
+from mmedge_lab.judging.bench import Bench, BenchRequest, Figure, Row, Sums
+from mmedge_ros.aggregation.fusion_runtime import FusionNetworkRuntime
+from mmedge_ros.aggregation.streaming_aggregator import WindowState
+from mmedge_ros.aggregation.window_bank import WindowBank
+from mmedge_ros.data_types import CAMERA, NS_PER_S, RADAR, UnitKey
+from mmedge_ros.encoding.bundle.default_model import default_detector
+from mmedge_ros.encoding.bundle.model_bundle import load_bundle
+
+LENGTHS = (0.25, 0.5, 1.0, 2.0, 4.0)
+RATES = {CAMERA: 30, RADAR: 20}
+END_NS = 10 * NS_PER_S
+
+
+def filled(runtime: FusionNetworkRuntime, length: float) -> WindowBank[WindowState]:
+    """Return a bank with all units of a window of this length (s) but its last camera unit."""
+    random = np.random.default_rng(0)
+    bank = WindowBank(runtime.aggregators)
+    for modality, rate in RATES.items():
+        shape = runtime.aggregators[modality].grid_shape
+        grid = random.normal(0.0, 1.0, shape).astype(np.float32)
+        for k in range(modality == CAMERA, int(length * rate)):
+            bank.add(UnitKey(modality, k, END_NS - round(k / rate * NS_PER_S)), grid, [END_NS])
+    return bank
+
+
+def _processor_ms(work: Callable[[], object]) -> float:
+    begun = time.process_time()
+    work()
+    return 1e3 * (time.process_time() - begun)
+
+
+def _rest(length: float, runtime: FusionNetworkRuntime) -> Sums:
+    camera = runtime.aggregators[CAMERA]
+    last = np.zeros(camera.grid_shape, np.float32)
+    states = filled(runtime, length).close(END_NS)
+
+    def work() -> object:
+        newest = camera.step(states[CAMERA], camera.unit(last), END_NS)
+        return runtime.fuse({**states, CAMERA: newest})
+
+    return {'ms': [_processor_ms(work) for _ in range(5)]}
+
+
+def _whole(length: float, runtime: FusionNetworkRuntime) -> Sums:
+    return {'ms': [_processor_ms(lambda: runtime.fuse(filled(runtime, length).close(END_NS)))]}
+
+
+def bench(request: BenchRequest, *, rounds: int = 6) -> Bench:
+    """Compare the rest after the last unit with aggregation of the whole window at its end.
+
+    :param rounds: how often every length is timed
+    """
+    bundle = load_bundle(default_detector(request.detector or 'fused_people'))
+    runtime = FusionNetworkRuntime.from_bundle(bundle)
+
+    def opened(*_: object) -> FusionNetworkRuntime:
+        return runtime
+
+    def rows(group: str, judge: Callable[[float, FusionNetworkRuntime], Sums]) -> list[Row]:
+        return [
+            Row(
+                f'{length:g} s',
+                partial(judge, length),
+                ' + '.join(f'{int(length * rate)} {m}' for m, rate in RATES.items()),
+                group,
+            )
+            for length in LENGTHS
+        ]
+
+    return Bench(
+        'What is left when the last unit of a window has come',
+        (*rows('after the last unit', _rest), *rows('whole window at its end', _whole)),
+        {'ms': Figure('processor time, ms', 'ms', digits=1, quantile=0.5)},
+        tuple(request.repetitions(rounds)),
+        open=opened,
+        about={'bundle': bundle.name},
+    )
