@@ -247,7 +247,7 @@ def test_the_version_is_the_same_everywhere() -> None:
 def test_every_pip_dependency_is_listed_and_pinned() -> None:
     # setuptools puts the laboratory into the environment of ./mmedge.
     assert pip_dependencies() == listed('flight.txt') - {'setuptools'}
-    for name in ('flight.txt', 'ros.txt', 'test.txt', 'rivals.txt', 'model.txt', 'ray.txt'):
+    for name in ('flight.txt', 'ros.txt', 'test.txt', 'rivals.txt', 'model.txt'):
         assert listed(name) <= pinned().keys()
 
 

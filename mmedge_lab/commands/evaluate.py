@@ -15,7 +15,6 @@ from mmedge_ros.commands.errors import plain_errors
 from mmedge_ros.commands.options import (
     WORK,
     JobsOption,
-    RayOption,
     argument,
     existing_file,
     flag,
@@ -136,7 +135,6 @@ def evaluate(
         ),
     ] = 1,
     jobs: JobsOption = 2,
-    ray: RayOption = '',
     quick: Annotated[
         bool, flag('--quick', 'few short flights and settings: ten minutes on two cores')
     ] = False,
@@ -211,21 +209,19 @@ def evaluate(
     if memory and questions:
         raise typer.BadParameter('name one of --memory and --questions')
     if questions:
-        _refuse_others(
-            '--questions', options._replace(profile=None), crops or ray or against or store
-        )
+        _refuse_others('--questions', options._replace(profile=None), crops or against or store)
         with plain_errors():
-            typer.echo(_judge_questions(options, Work(out, jobs, ray, timing)))
+            typer.echo(_judge_questions(options, Work(out, jobs, timing)))
         return
     if memory:
-        _refuse_others('--memory', options, ray or against or store)
+        _refuse_others('--memory', options, against or store)
         with plain_errors():
-            typer.echo(_judge_memory(options, Work(out, jobs, ray, timing), crops))
+            typer.echo(_judge_memory(options, Work(out, jobs, timing), crops))
         return
     if crops is not None:
         raise typer.BadParameter('goes with --memory', param_hint='--crops')
     with plain_errors():
-        moved = _evaluate(options, Work(out, jobs, ray, timing), against, store)
+        moved = _evaluate(options, Work(out, jobs, timing), against, store)
     typer.echo(out / 'report.html')
     if moved:
         raise typer.Exit(1)
@@ -301,7 +297,6 @@ class Work(NamedTuple):
 
     out: Path
     jobs: int
-    ray: str
     timing: bool
 
 
@@ -354,7 +349,6 @@ def _evaluate(options: Options, work: Work, against: Path | None, store: Path | 
         profile=profile,
         out=work.out,
         jobs=work.jobs,
-        ray=work.ray,
         timing=work.timing,
         plugins=rivals.digest,
         without=tuple(without) if not options.policies else (),

@@ -13,7 +13,6 @@ from mmedge_ros.commands.errors import plain_errors
 from mmedge_ros.commands.options import (
     BundleArgument,
     JobsOption,
-    RayOption,
     SetArgument,
     existing_file,
     option,
@@ -46,7 +45,6 @@ def evaluate_bundle(
         int, option('--flights', 'N', 'only so many, spread over the set; 0: all', min=0)
     ] = 0,
     jobs: JobsOption = 2,
-    ray: RayOption = '',
     profile: Annotated[
         Path | None,
         existing_file(
@@ -88,7 +86,6 @@ def evaluate_bundle(
             tuple(level.strip() for level in levels.split(',') if level.strip()),
             configurations is Configurations.ALL,
             jobs,
-            ray,
         )
 
         def announce(plan: CasePlan) -> None:

@@ -65,9 +65,6 @@ def simulate(
     jobs: Annotated[
         int, option('--jobs', 'N', 'flights of a set at once; 0: one per processor', min=0)
     ] = 1,
-    ray: Annotated[
-        str, option('--ray', 'ADDRESS', 'spread a set over the Ray cluster at this address')
-    ] = '',
 ) -> None:
     """Simulate a flight with ground truth, or a standard set of them, as recordings."""
     from mmedge_lab.commands.simulate import (
@@ -90,13 +87,11 @@ def simulate(
         )
     if jobs != 1 and not standard_set:
         raise typer.BadParameter('--jobs belongs to --set; one flight uses every processor')
-    if ray and (not standard_set or standard_set == 'scenes'):
-        raise typer.BadParameter('--ray belongs to --set with flights; one flight stays here')
     with plain_errors():
         if standard_set == 'scenes':
             run_simulate_scenes(out, jobs)
         elif standard_set:
-            run_simulate_set(out, standard_set, jobs, ray)
+            run_simulate_set(out, standard_set, jobs)
         else:
             run_simulate(
                 out,

@@ -15,7 +15,6 @@ from mmedge_ros.commands.options import (
     JobsOption,
     NoPicturesOption,
     ParamsOption,
-    RayOption,
     SetArgument,
     existing_file,
     option,
@@ -37,7 +36,6 @@ def replay_set(
     params: ParamsOption = None,
     no_pictures: NoPicturesOption = False,
     jobs: JobsOption = 1,
-    ray: RayOption = '',
 ) -> None:
     """Replay each flight of a set offline, with a report each, and one table of all scenarios."""
     from mmedge_ros.commands.replay_run import ReplayRequest, report_offline, reported
@@ -51,11 +49,7 @@ def replay_set(
             write_table,
         )
         from mmedge_lab.judging.flight_bootstrap import flight_seeds
-        from mmedge_lab.judging.flight_workers import (
-            do_flight_works,
-            do_flight_works_on_ray,
-            keep_files,
-        )
+        from mmedge_lab.judging.flight_workers import do_flight_works
         from mmedge_lab.judging.set_page import write_set_page
         from mmedge_lab.training.flight_pictures import flights_in
         from mmedge_ros.report.report_files import require_writable
@@ -79,17 +73,8 @@ def replay_set(
             def advance(share: float, whole: int) -> None:
                 line.advance(share, f'{whole} of {len(folders)} flights')
 
-            if ray:
-                do_flight_works_on_ray(
-                    ray,
-                    {n: partial(report_offline, r) for n, r in requests.items()},
-                    lambda name, files: keep_files(out / name, files),
-                    advance,
-                    EvaluationError,
-                )
-            else:
-                works = {n: partial(report_offline, r, r.out) for n, r in requests.items()}
-                do_flight_works(works, jobs, advance, EvaluationError)
+            works = {n: partial(report_offline, r, r.out) for n, r in requests.items()}
+            do_flight_works(works, jobs, advance, EvaluationError)
         reports = {name: reported(out / name) for name in requests}
         rows = accuracy_table(list(reports.values()))
         write_set_page(flights.name, reports, rows, out)

@@ -85,7 +85,7 @@ def run_simulate(
         typer.echo(path)
 
 
-def run_simulate_set(out: Path, name: str, jobs: int, ray: str = '') -> None:
+def run_simulate_set(out: Path, name: str, jobs: int) -> None:
     """Simulate a standard set, each flight a folder below ``out``, and print the folders.
 
     :raises SimulationError: if one cannot be simulated or written
@@ -93,7 +93,7 @@ def run_simulate_set(out: Path, name: str, jobs: int, ray: str = '') -> None:
     flights = standard_set(name)
     with StatusLine(f'{name} set') as line:
         folders = simulate_set(
-            out, flights, jobs, lambda done: line.advance(done.share, _words(done)), ray
+            out, flights, jobs, lambda done: line.advance(done.share, _words(done))
         )
     for folder in folders:
         typer.echo(folder)

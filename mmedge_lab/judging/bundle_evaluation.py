@@ -38,10 +38,7 @@ _Flight = TypeVar('_Flight')
 
 @dataclass(frozen=True)
 class EvaluationRequest:
-    """What to judge: () levels are all; ``jobs`` 0 is one process per processor.
-
-    ``ray`` is the address of a cluster to use instead, '' for none.
-    """
+    """What to judge: () levels are all; ``jobs`` 0 is one process per processor."""
 
     bundle: Path
     name: str
@@ -51,7 +48,6 @@ class EvaluationRequest:
     levels: tuple[str, ...] = ()
     every_configuration: bool = True
     jobs: int = 1
-    ray: str = ''
 
 
 def evaluate_bundle(
@@ -79,7 +75,7 @@ def evaluate_bundle(
     if on_plan:
         on_plan(plan)
     tasks = _tasks(request, bundle, plan)
-    evaluate_flights(tasks, request.jobs, on_progress, request.ray)
+    evaluate_flights(tasks, request.jobs, on_progress)
     evaluation = Evaluation(
         plan,
         tuple(task.name for task in tasks),

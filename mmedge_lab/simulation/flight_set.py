@@ -7,13 +7,11 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from mmedge_lab.ray_workers import Files, do_works_on_ray
 from mmedge_lab.simulation import SimulationError
 from mmedge_lab.simulation.flight import simulate_flight
 from mmedge_lab.simulation.flight_folder import (
     FlightDescription,
     read_description,
-    whole_folder,
 )
 from mmedge_lab.worker_processes import WorkError, do_works
 
@@ -46,15 +44,12 @@ def simulate_set(
     flights: Sequence[PlannedFlight],
     jobs: int = 1,
     on_progress: Callable[[SetProgress], None] | None = None,
-    ray: str = '',
 ) -> list[Path]:
     """Simulate flights into folders below ``folder`` and return these, in the given order.
 
     A whole flight of the same description is kept, so a stopped run goes on where it was.
 
     :param jobs: processes to use; 0 for one per processor
-    :param ray: address of a cluster to use instead, '' for none
-    :raises ClusterError: if the cluster cannot be used
     :raises SimulationError: if a flight cannot be simulated; the others' processes are ended
     """
     shares: dict[str, float] = {}
@@ -74,22 +69,10 @@ def simulate_set(
             whole = sum(share >= 1.0 for share in shares.values())
             on_progress(SetProgress(done / total, whole, len(shares)))
 
-    def keep(name: str, files: Files) -> None:
-        _keep(folder / name, files)
-        update(name, 1.0)
-
     update()
     try:
-        if ray:
-            do_works_on_ray(
-                ray,
-                {flight.name: partial(_simulated, flight) for flight in todo},
-                (SimulationError,),
-                keep,
-            )
-        else:
-            works = {flight.name: partial(_simulated, flight, folder) for flight in todo}
-            do_works(works, jobs, (SimulationError,), update)
+        works = {flight.name: partial(_simulated, flight, folder) for flight in todo}
+        do_works(works, jobs, (SimulationError,), update)
     except WorkError as err:
         raise SimulationError(f'flight {err.name}: {err}') from err
     return [folder / flight.name for flight in flights]
@@ -106,11 +89,3 @@ def _simulated(
         on_progress,
         patrol=flight.patrol,
     )
-
-
-def _keep(target: Path, files: Files) -> None:
-    """Write a flight that was simulated on another machine."""
-    with whole_folder(target) as part:
-        part.mkdir()
-        for name, content in files.items():
-            (part / Path(name).name).write_bytes(content)

@@ -165,15 +165,6 @@ NoPicturesOption = Annotated[
 JobsOption = Annotated[
     int, option('--jobs', 'N', 'flights at once; 0: one per processor', WORK, min=0)
 ]
-RayOption = Annotated[
-    str,
-    option(
-        '--ray',
-        'ADDRESS',
-        'spread flights over the Ray cluster at this address, in place of --jobs',
-        WORK,
-    ),
-]
 
 
 def frame_span(text: str) -> tuple[int | None, int | None]:

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from mmedge_ros.data_types import CAMERA, NS_PER_S, Decision, FloatArray, Track
 from mmedge_ros.geometry.ego_motion import EgoState
-from mmedge_ros.memory.moment import Vectors
 from mmedge_ros.questions.model_client import printable
 
 Stamps = NDArray[np.int64]

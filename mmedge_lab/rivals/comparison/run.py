@@ -49,11 +49,10 @@ _FEW_SEEDS = 10
 class ComparisonRequest:
     """What to compare, and where.
 
-    ``flights`` have unique names; ``jobs`` 0 is one process per processor; ``ray`` is the address
-    of a cluster to use instead, '' for none. ``plugins`` is the digest of trained policies;
-    ``without`` says why policies are missing. ``command`` repeats all this. ``tables`` is the
-    folder of the published latency tables, if there is one. ``results`` of other commands are by
-    kind. ``beside`` is another bundle that ours flies with as well.
+    ``flights`` have unique names; ``jobs`` 0 is one process per processor. ``plugins`` is the
+    digest of trained policies; ``without`` says why policies are missing. ``command`` repeats all
+    this. ``tables`` is the folder of the published latency tables, if there is one. ``results``
+    of other commands are by kind. ``beside`` is another bundle that ours flies with as well.
     """
 
     bundle: Path
@@ -64,7 +63,6 @@ class ComparisonRequest:
     profile: DeviceProfile
     out: Path
     jobs: int = 2
-    ray: str = ''
     timing: bool = True
     plugins: str = ''
     without: tuple[str, ...] = ()
@@ -94,7 +92,7 @@ def compare(
         on_pending(
             sum(len(task.pending()) for task in every), sum(len(task.cases) for task in every)
         )
-    work_through(tasks, compare_flight, request.jobs, on_progress, request.ray)
+    work_through(tasks, compare_flight, request.jobs, on_progress)
     comparison = _comparison(request, request.plan, tasks)
     timed = (
         overheads(bundle.folder, request.out, f'{bundle.digest} {tasks[0].extra}')
@@ -115,7 +113,7 @@ def compare(
     report['contention'] = stepped
     report['beside'] = None
     if others:
-        work_through(others, compare_flight, request.jobs, on_progress, request.ray)
+        work_through(others, compare_flight, request.jobs, on_progress)
         other = _comparison(request, ours_alone(request.plan), others)
         report['beside'] = beside_report(others[0].bundle.folder.name, comparison, other)
     report['measured'] = {name: plain_record(result) for name, result in request.results.items()}

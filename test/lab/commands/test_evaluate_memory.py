@@ -75,9 +75,7 @@ def test_a_flight_that_was_not_simulated_cannot_be_judged(flights: Path, tmp_pat
         read_remembered(task)
 
 
-@pytest.mark.parametrize(
-    'options', [('--policies', 'ours'), ('--limits', '30ms'), ('--ray', 'auto')]
-)
+@pytest.mark.parametrize('options', [('--policies', 'ours'), ('--limits', '30ms')])
 def test_what_only_policies_have_is_refused(flights: Path, options: tuple[str, str]) -> None:
     result = run(flights, '--memory', *options)
     assert result.exit_code == 2
