@@ -171,12 +171,25 @@ def unknown_options(text: str) -> set[str]:
 
 
 # The changelog also names what is gone.
-@pytest.mark.parametrize('page', PAGES, ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    'page', [*PAGES, *sorted(RESULTS.glob('*.md'))], ids=lambda path: path.name
+)
 def test_commands_and_options_exist(page: Path) -> None:
     text = page.read_text()
     problems = [unknown_command(line) for line in code(text)]
     assert [problem for problem in problems if problem] == []
     assert unknown_options(text) == set()
+
+
+@pytest.mark.parametrize('page', PAGES, ids=lambda path: path.name)
+def test_files_that_are_named_exist(page: Path) -> None:
+    folders = 'benchmarks|bootstrap|config|launch|mmedge_lab|requirements|test'
+    named = {
+        path.rstrip('./')
+        for span in code(page.read_text())
+        for path in re.findall(rf'(?<![\w/.~]|=)(?:{folders})/[\w./-]*\w', span)
+    }
+    assert sorted(path for path in named if not (ROOT / path).exists()) == []
 
 
 def test_an_option_that_does_not_exist_is_noticed() -> None:
