@@ -183,14 +183,10 @@ def train_pictures(
 def train_predictor(
     bundle: BundleArgument,
     train: TrainOption,
-    test: Annotated[Path, existing_set('--test', 'set that it is judged on')],
     out: OutOption,
     seconds: Annotated[
         float, option('--seconds', 'S', 'use so much of each flight; 0: all of it', min=0.0)
     ] = 6.0,
-    test_flights: Annotated[
-        int, option('--test-flights', 'N', 'judge on so many, spread over the set; 0: all', min=0)
-    ] = 0,
     replays: Annotated[
         Path | None,
         option(
@@ -198,37 +194,25 @@ def train_predictor(
         ),
     ] = None,
     jobs: JobsOption = 2,
-    report: ReportOption = Path('out/train-predictor'),
 ) -> None:
-    """Learn how accurate configurations are in the scene of the moment, and judge that.
+    """Learn how accurate configurations are in the scene of the moment.
 
-    It learns from flights replayed in many configurations, and is compared on other flights with
-    a table that knows the configuration alone. The copy of the bundle says which of them is used:
-    the predictor only where its choices are better beyond doubt. What was replayed before
-    is kept: a run that is cut short goes on where it was.
+    It learns from flights replayed in many configurations, on top of a table that knows the
+    configuration alone. Where it chooses no better on flights held out, the copy of the bundle
+    keeps to the table. What was replayed before is kept: a run that is cut short goes on where it
+    was. `mmedge lab bench predictor` judges it on other flights.
     """
     with plain_errors():
-        from mmedge_lab.training.accuracy_predictor_session import (
-            PredictorRequest,
-            build_predictor,
-        )
+        from mmedge_lab.training.accuracy_predictor import PredictorRequest, build_predictor
         from mmedge_ros.encoding.bundle.default_model import default_detector
 
         folder = default_detector(bundle)
         request = PredictorRequest(
-            folder, train, test, out.absolute(), report, seconds, test_flights, replays, jobs
+            folder, train, out.absolute(), seconds, replays=replays, jobs=jobs
         )
         with StatusLine(f'predictor for {folder.name}') as line:
-            content = build_predictor(request, line.advance)
-        for name, comparison in content['against'].items():
-            for what, figures in comparison.items():
-                value, low, high = figures['difference']
-                say(
-                    f'{what} of the predictor {figures["predictor"]:.4f}, of the '
-                    f'{name.replace("_", " ")} {figures["table"]:.4f}: difference {value:.4f} '
-                    f'({low:.4f} to {high:.4f})'
-                )
-        say(f'used: the {content["used"]}')
+            learnt = build_predictor(request, line.advance)
+    say(f'used: the {"predictor" if learnt.is_used else "table"}')
     typer.echo(out)
 
 

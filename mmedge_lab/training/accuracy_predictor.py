@@ -1,95 +1,76 @@
-"""Learns the accuracy of configurations in a scene, and judges it against a table.
-
-A window is half a second, the least time that a configuration holds. The value of a
-configuration in it is made as the bundle's table is: nine tenths of the streaming IoU and one
-tenth of the share of people placed within 2 m. Windows without visible people are left out.
-
-In flight the indicators are known under the configuration in use, whichever that is, so each
-window is learnt from and judged as seen under every configuration.
-"""
+"""Learns the accuracy of configurations in a scene: a surface over the table of a bundle."""
 
 from __future__ import annotations
 
+import hashlib
 import math
-from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any, NamedTuple
+import shutil
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+import yaml
 
-from mmedge_lab.judging.flight_bootstrap import Drawings, Estimate, interval
-from mmedge_lab.judging.measured_accuracy import PLACES_WEIGHT
+from mmedge_lab.judging.bundle_evaluation import NOMINAL, flights_of
+from mmedge_lab.judging.bundle_under_test import open_bundle
+from mmedge_lab.judging.measured_accuracy import without_entry
 from mmedge_lab.policies.settings import STATED
-from mmedge_lab.training import TrainingError
-from mmedge_lab.training.accuracy_predictor_samples import LEARNT_RATES, FlightCourse
+from mmedge_lab.policies.trained_rivals import encoders_digest
+from mmedge_lab.training import Report, TrainingError
+from mmedge_lab.training.accuracy_predictor_samples import (
+    LEARNT_RATES,
+    Windows,
+    collect,
+    collected,
+    joined,
+    replayed_space,
+)
+from mmedge_lab.training.bundle_files import bundle_copy, require_free
+from mmedge_lab.training.checkpoint import work_beside
+from mmedge_lab.training.fitted_parts import ENCODERS
+from mmedge_lab.training.flight_pictures import flights_in
+from mmedge_lab.training.flight_works import FlightFolders, make_of_flights
+from mmedge_ros.configuration.accuracy_predictor import Indicators, bundle_accuracy
+from mmedge_ros.configuration.bundle_configurations import manifest_of
 from mmedge_ros.configuration.configuration_space import ConfigurationSpace
 from mmedge_ros.configuration.learned_accuracy import (
     FIELDS,
+    SECTION,
     SURFACE,
+    WEIGHTS,
     AccuracySurface,
     encoded,
+    surface_bytes,
     surface_terms,
     within_bounds,
 )
 from mmedge_ros.data_types import CAMERA, RADAR, FloatArray
+from mmedge_ros.encoding.bundle.manifest import MANIFEST
 from mmedge_ros.records.device_profile import PROBABILITIES
+from mmedge_ros.report.report_files import write_files
 
-# Steps of a window, and those before the first one: at the beginning there are no tracks yet.
-_WINDOW, _FIRST = 5, 5
-# Pulls to zero that are tried, for each coefficient of the surface apart; infinite is the table.
+# Pulls to zero that are tried, for the height of the surface and for its shape; infinite is the
+# table.
 PENALTIES = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, math.inf)
 _FOLDS = 8
-_MEDIAN = PROBABILITIES.index(0.5)
 _FEWEST_FLIGHTS = 3
 # Limits, as shares of the load that the highest rates and levels ask for.
 SHARES = (0.16, 0.27, 0.38, 0.55, 0.68)
 
 
-class Windows(NamedTuple):
-    """N windows: values (N, C), what was known under each (N, C, I), and their flights (N,)."""
-
-    values: FloatArray
-    known: FloatArray
-    flights: NDArray[np.int64]
-
-    def of(self, flights: Sequence[int] | NDArray[np.int64]) -> Windows:
-        """Return the windows of some flights."""
-        chosen = np.isin(self.flights, flights)
-        return Windows(self.values[chosen], self.known[chosen], self.flights[chosen])
-
-
 class Learnt(NamedTuple):
-    """What was learnt, and the pull to zero that cross-validation chose for each coefficient."""
+    """What was learnt, and the pulls to zero that cross-validation chose: of height and shape."""
 
     surface: AccuracySurface
-    penalties: tuple[float, ...]
+    height: float
+    shape: float
 
-
-def windows_of(courses: Sequence[FlightCourse]) -> Windows:
-    """Cut flights into windows.
-
-    :raises TrainingError: if there are none with people in them
-    """
-    values, known, flights = [], [], []
-    for number, course in enumerate(courses):
-        steps = len(course.asked)
-        for begin in range(_FIRST, steps - _WINDOW + 1, _WINDOW):
-            window = slice(begin, begin + _WINDOW)
-            people = course.asked[window].sum()
-            if not people:
-                continue
-            overlap = course.overlaps[:, window].sum(axis=1) / people
-            sought = course.sought[:, window].sum(axis=1)
-            placed = course.placed[:, window].sum(axis=1) / np.maximum(sought, 1.0)
-            # No person at the state times of decisions: people came into the picture just then.
-            placed = np.where(sought > 0.0, placed, overlap)
-            values.append((1.0 - PLACES_WEIGHT) * overlap + PLACES_WEIGHT * placed)
-            known.append(course.known[:, begin])
-            flights.append(number)
-    if not values:
-        raise TrainingError('there are no people in the flights; the predictor learns from them')
-    return Windows(np.array(values), np.array(known), np.array(flights, np.int64))
+    @property
+    def is_used(self) -> bool:
+        """Whether some shape chooses better than the table."""
+        return math.isfinite(self.shape)
 
 
 def learn(windows: Windows, table: FloatArray, space: ConfigurationSpace) -> Learnt:
@@ -107,72 +88,38 @@ def learn(windows: Windows, table: FloatArray, space: ConfigurationSpace) -> Lea
             f'{len(known)} flights are too few to learn accuracies from; use at least '
             f'{_FEWEST_FLIGHTS}'
         )
-    basis = _Basis(surface_terms(space))
-    trials = _Trials(table, loads(space))
+    # The terms of a surface made orthogonal over the configurations that were flown.
+    vectors, triangle = np.linalg.qr(surface_terms(space))
+    load = loads(space)
+    height, shape, regret = np.zeros((3, len(PENALTIES)))
     order = np.random.default_rng(0).permutation(known)
     for held in np.array_split(order, min(_FOLDS, len(order))):
         rest, judged = windows.of(np.setdiff1d(known, held)), windows.of(held)
-        ridge = _Ridge(rest, table, basis)
-        trials.add(
-            judged.values,
-            [ridge.surface([penalty] * len(SURFACE)) for penalty in PENALTIES],
-            ((judged.values - table) @ basis.vectors)[:, 0],
-            encoded(judged.known),
-            basis,
-        )
-    penalties = trials.best()
-    ridge = _Ridge(windows, table, basis)
-    made = ridge.surface(penalties)
-    return Learnt(
-        replace(made, offset=basis.plain(made.offset), weights=basis.plain(made.weights)),
-        penalties,
+        ridge = _Ridge(rest, table, vectors)
+        heights = ((judged.values - table) @ vectors)[:, 0]
+        for place, penalty in enumerate(PENALTIES):
+            made = ridge.surface(penalty, penalty).coefficients(encoded(judged.known))
+            height[place] += ((made[..., 0] - heights[:, None]) ** 2).mean(axis=1).sum()
+            shapes = table + made[..., 1:] @ vectors[:, 1:].T
+            shape[place] += errors(_centred(judged.values), _centred(shapes)).sum()
+            regret[place] += regrets(judged.values, shapes, load).sum()
+    no_worse = regret <= regret[-1] + 1e-9
+    chosen = (
+        PENALTIES[int(height.argmin())],
+        PENALTIES[int(np.where(no_worse, shape, math.inf).argmin())],
     )
+    made = _Ridge(windows, table, vectors).surface(*chosen)
 
-
-class _Trials:
-    """What each penalty leads to for flights held out."""
-
-    def __init__(self, table: FloatArray, load: FloatArray) -> None:
-        self._table, self._load = table, load
-        self._height, self._shape, self._regret = np.zeros((3, len(PENALTIES)))
-
-    def add(
-        self,
-        values: FloatArray,
-        surfaces: Sequence[AccuracySurface],
-        heights: FloatArray,
-        fields: FloatArray,
-        basis: _Basis,
-    ) -> None:
-        """Judge surfaces over the basis, one for each penalty, in windows with values (N, C)."""
-        for place, surface in enumerate(surfaces):
-            made = surface.coefficients(fields)
-            self._height[place] += ((made[..., 0] - heights[:, None]) ** 2).mean(axis=1).sum()
-            shapes = self._table + made[..., 1:] @ basis.vectors[:, 1:].T
-            self._shape[place] += _squared(_centred(values), _centred(shapes)).sum()
-            self._regret[place] += regrets(values, shapes, self._load).sum()
-
-    def best(self) -> tuple[float, ...]:
-        """Return the penalty of each coefficient; the last one tried is infinite, the table."""
-        no_worse = self._regret <= self._regret[-1] + 1e-9
-        shape = int(np.where(no_worse, self._shape, math.inf).argmin())
-        height = PENALTIES[int(self._height.argmin())]
-        return (height, *[PENALTIES[shape]] * (len(SURFACE) - 1))
-
-
-class _Basis:
-    """The terms of a surface made orthogonal over the configurations that were flown."""
-
-    def __init__(self, terms: FloatArray) -> None:
-        self.vectors, self._triangle = np.linalg.qr(terms)
-
-    def plain(self, coefficients: FloatArray) -> FloatArray:
+    def plain(coefficients: FloatArray) -> FloatArray:
         """Return the coefficients (..., K) for the terms themselves."""
-        return np.asarray(np.linalg.solve(self._triangle, coefficients.T).T)
+        return np.asarray(np.linalg.solve(triangle, coefficients.T).T)
+
+    surface = replace(made, offset=plain(made.offset), weights=plain(made.weights))
+    return Learnt(surface, *chosen)
 
 
 class _Ridge:
-    def __init__(self, windows: Windows, table: FloatArray, basis: _Basis) -> None:
+    def __init__(self, windows: Windows, table: FloatArray, vectors: FloatArray) -> None:
         fields = encoded(windows.known)
         known = np.isfinite(fields)
         count = np.maximum(known.sum(axis=(0, 1)), 1)
@@ -180,7 +127,7 @@ class _Ridge:
         spread = np.sqrt((np.where(known, fields - self._mean, 0.0) ** 2).sum(axis=(0, 1)) / count)
         # A field that never varied gets no weight, also when it varies later.
         self._scale = np.where(spread > 1e-6, 1.0 / np.maximum(spread, 1e-6), 0.0)
-        targets = (windows.values - table) @ basis.vectors
+        targets = (windows.values - table) @ vectors
         # The shape of the table stays where nothing is known: it was measured on more people.
         self._offset = np.where(np.arange(len(SURFACE)) == 0, targets.mean(axis=0), 0.0)
         standard = self._of(np.zeros(len(FIELDS)), np.eye(len(FIELDS))).coefficients(fields)
@@ -189,13 +136,13 @@ class _Ridge:
         seen, wanted = standard.mean(axis=1), targets - targets.mean(axis=0)
         self._moments = seen.T @ wanted / len(targets)
 
-    def surface(self, penalties: Sequence[float]) -> AccuracySurface:
-        """Return the surface over the basis, with a penalty for each coefficient."""
+    def surface(self, height: float, shape: float) -> AccuracySurface:
+        """Return the surface over the basis, with a penalty for its height and its shape."""
         weights: FloatArray = np.zeros_like(self._moments)
-        for place, penalty in enumerate(penalties):
+        for columns, penalty in ((slice(0, 1), height), (slice(1, None), shape)):
             if math.isfinite(penalty):
                 pulled = self._products + penalty * np.eye(len(FIELDS))
-                weights[:, place] = np.linalg.solve(pulled, self._moments[:, place])
+                weights[:, columns] = np.linalg.solve(pulled, self._moments[:, columns])
         return self._of(self._offset, weights)
 
     def _of(self, offset: FloatArray, weights: FloatArray) -> AccuracySurface:
@@ -211,69 +158,13 @@ def predicted(
     return within_bounds(table + coefficients @ surface_terms(space).T)
 
 
-class Comparison(NamedTuple):
-    """A predictor and a table; differences are predictor minus table.
-
-    ``squared`` is the mean squared error; ``within`` the same once the mean of each window over
-    configurations is taken out of both, which is all that a choice depends on. ``regret`` is how
-    far what is chosen under limits of the load is from the best choice of each window.
-    """
-
-    squared: tuple[float, float, Estimate]
-    within: tuple[float, float, Estimate]
-    regret: tuple[float, float, Estimate]
-
-    def report(self) -> dict[str, Any]:
-        """Return plain values."""
-        return {
-            name: {
-                'predictor': round(float(ours), 5),
-                'table': round(float(theirs), 5),
-                'difference': [round(float(value), 5) for value in difference],
-            }
-            for name, (ours, theirs, difference) in self._asdict().items()
-        }
-
-    @property
-    def is_better(self) -> bool:
-        """Whether choices are better beyond doubt; smaller errors alone change no choice."""
-        return self.regret[2].high < 0.0
-
-
-def compare(
-    windows: Windows,
-    predictions: FloatArray,
-    table: FloatArray,
-    space: ConfigurationSpace,
-    seeds: Sequence[str],
-) -> Comparison:
-    """Compare predictions (N, C, C) with a table (C,) of configurations.
-
-    :param seeds: those of all flights, by their number
-    """
-    alone = np.broadcast_to(table, predictions.shape)
-    drawn = Drawings.of([seeds[flight] for flight in np.unique(windows.flights)])
-
-    def compared(ours: FloatArray, theirs: FloatArray) -> tuple[float, float, Estimate]:
-        return float(ours.mean()), float(theirs.mean()), _mean(ours - theirs, windows, drawn)
-
-    def regret(predictions: FloatArray) -> FloatArray:
-        return regrets(windows.values, predictions, loads(space))
-
-    squared = [_squared(windows.values, made) for made in (predictions, alone)]
-    within = [_squared(_centred(windows.values), _centred(made)) for made in (predictions, alone)]
-    return Comparison(
-        compared(*squared), compared(*within), compared(regret(predictions), regret(alone))
-    )
-
-
 def loads(space: ConfigurationSpace) -> FloatArray:
     """Return the share of a core, (C,), that configurations ask of the stated board."""
     shares = np.zeros(len(space))
     for index in range(len(space)):
         for part in space.parts(index):
             quantiles = STATED.stages[STATED.encode_stage(part.modality, part.level)]
-            shares[index] += part.rate * quantiles[_MEDIAN]
+            shares[index] += part.rate * quantiles[PROBABILITIES.index(0.5)]
     return shares
 
 
@@ -293,7 +184,8 @@ def regrets(values: FloatArray, predictions: FloatArray, load: FloatArray) -> Fl
     return total / len(SHARES)
 
 
-def _squared(values: FloatArray, predictions: FloatArray) -> FloatArray:
+def errors(values: FloatArray, predictions: FloatArray) -> FloatArray:
+    """Return the mean squared error (N,) of predictions (N, C, C) of values (N, C)."""
     return np.asarray(((predictions - values[:, None]) ** 2).mean(axis=(1, 2)))
 
 
@@ -301,10 +193,76 @@ def _centred(values: FloatArray) -> FloatArray:
     return np.asarray(values - values.mean(axis=-1, keepdims=True))
 
 
-def _mean(values: FloatArray, windows: Windows, drawn: Drawings) -> Estimate:
-    known = np.unique(windows.flights)
-    sums = np.array([values[windows.flights == flight].sum() for flight in known])
-    counts = np.array([np.count_nonzero(windows.flights == flight) for flight in known])
-    with np.errstate(invalid='ignore'):
-        means = (drawn.weights @ sums) / (drawn.weights @ counts)
-    return Estimate(float(values.mean()), *interval(means, drawn.count(counts > 0)))
+def table_of(bundle: Path) -> FloatArray:
+    """Return the accuracies (C,) of the configurations in the bundle's table.
+
+    :raises TrainingError: if it lacks one
+    """
+    table = bundle_accuracy(manifest_of(bundle), replayed_space(bundle))
+    values = None if table is None else table.predict(Indicators())
+    if values is None or np.isnan(values).any():
+        raise TrainingError(
+            f'{bundle} lacks a table of accuracies; measure one with `mmedge lab evaluate-bundle` '
+            'and enter it with `mmedge lab model accuracy`'
+        )
+    return values
+
+
+@dataclass(frozen=True)
+class PredictorRequest:
+    """The request for a predictor: a bundle, a set of flights, and where the new bundle goes.
+
+    ``seconds`` is how much of each flight is used, 0 for all; ``most`` flights are taken, spread
+    over the set, 0 for all. What was replayed is kept in ``replays``; where that is None, beside
+    the bundle until it is written.
+    """
+
+    bundle: Path
+    flights: Path
+    out: Path
+    seconds: float = 0.0
+    most: int = 0
+    replays: Path | None = None
+    jobs: int = 1
+
+
+def build_predictor(request: PredictorRequest, report: Report) -> Learnt:
+    """Learn accuracies, and write them into a copy of the bundle.
+
+    Where no shape chooses as well as the bundle's table on flights held out, the copy says so and
+    holds none.
+
+    :raises TrainingError: if it cannot be done with these flights, or the bundle has no table
+    :raises EncodingError: if the bundle cannot be used
+    """
+    require_free(request.out)
+    bundle, table = open_bundle(request.bundle, NOMINAL), table_of(request.bundle)
+    work = request.replays or work_beside(request.out)
+    folders = FlightFolders(work, f'{bundle.digest} {request.seconds:g}')
+    flights = flights_of(flights_in(request.flights), request.most)
+    files = {path: folders.of(path) / f'{path.name}.npz' for path in flights}
+    works = {
+        f'{number}/{path.name}': partial(collect, path, bundle, request.seconds, file)
+        for number, (path, file) in enumerate(files.items())
+    }
+    make_of_flights(works, request.jobs, report)
+    windows = joined([collected(file) for file in files.values()])
+    learnt = learn(windows, table, replayed_space(request.bundle))
+    data = surface_bytes(learnt.surface)
+    entry = {
+        'used': 'predictor' if learnt.is_used else 'table',
+        'training': {'set': request.flights.name, 'flights': len(flights)},
+        'penalties': [str(learnt.height), str(learnt.shape)],
+        ENCODERS: encoders_digest(request.bundle),
+    }
+    if learnt.is_used:
+        digest = hashlib.sha256(data).hexdigest()
+        entry['network'] = {'weights': WEIGHTS, 'sha256': digest, 'bytes': len(data)}
+    with bundle_copy(request.bundle, request.out) as copy:
+        (copy / WEIGHTS).unlink(missing_ok=True)
+        plain = without_entry((copy / MANIFEST).read_text(), SECTION)
+        text = plain + yaml.safe_dump({SECTION: entry}, sort_keys=False, default_flow_style=None)
+        write_files(copy, {**({WEIGHTS: data} if learnt.is_used else {}), MANIFEST: text.encode()})
+    if request.replays is None:
+        shutil.rmtree(work, ignore_errors=True)
+    return learnt

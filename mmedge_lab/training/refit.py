@@ -24,7 +24,7 @@ from mmedge_lab.simulation.flight_folder import read_description
 from mmedge_lab.simulation.flight_set import PlannedFlight, simulate_set
 from mmedge_lab.simulation.standard_sets import standard_set
 from mmedge_lab.training import Report, TrainingError
-from mmedge_lab.training.accuracy_predictor_session import PredictorRequest, build_predictor
+from mmedge_lab.training.accuracy_predictor import PredictorRequest, build_predictor
 from mmedge_lab.training.detector_session import LevelRequest, join_levels
 from mmedge_lab.training.detector_training import checkpoint_of, load_detector
 from mmedge_lab.training.epoch_training import prepare_torch
@@ -54,7 +54,7 @@ STEPS = (LEVELS, FUSION, NOISE, ACCURACY, PREDICTOR, RIVALS)
 CAMERA_BUNDLE, FUSED_BUNDLE = 'flight_people', 'fused_people'
 MISSING, ANEW = 'missing', 'stale: its bundle is made anew'
 # How much of the sets the parts of the shipped bundles are made from.
-_PREDICTOR_SECONDS, _PREDICTOR_TEST = 6.0, 17
+_PREDICTOR_SECONDS = 6.0
 _RIVALS_TRAIN, _RIVALS_JUDGED = 10, 6
 
 
@@ -178,7 +178,7 @@ def _bundle_steps(request: RefitRequest) -> list[Step]:
         ),
         *(step(NOISE, bundle, _fit_noise, VALIDATION) for bundle in (camera, fused)),
         *(step(ACCURACY, bundle, _measure, VALIDATION) for bundle in (camera, fused)),
-        step(PREDICTOR, camera, _predict, CALIBRATION, TEST),
+        step(PREDICTOR, camera, _predict, CALIBRATION),
         *(step(RIVALS, bundle, _rival, TRAIN, VALIDATION) for bundle in (camera, fused)),
     ]
 
@@ -287,14 +287,7 @@ def _predict(request: RefitRequest, bundle: Path, report: Report) -> None:
     shutil.rmtree(copy, ignore_errors=True)
     build_predictor(
         PredictorRequest(
-            bundle,
-            request.sets / CALIBRATION,
-            request.sets / TEST,
-            copy,
-            request.out / 'reports' / f'{bundle.name}_predictor',
-            _PREDICTOR_SECONDS,
-            _PREDICTOR_TEST,
-            jobs=request.jobs,
+            bundle, request.sets / CALIBRATION, copy, _PREDICTOR_SECONDS, jobs=request.jobs
         ),
         report,
     )

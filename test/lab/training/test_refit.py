@@ -85,7 +85,7 @@ def test_with_nothing_there_all_of_it_is_to_be_made_after_the_sets(
 ) -> None:
     steps = refit_steps(request_of)
     assert [(step.name, step.target.name) for step in steps] == [
-        *(('sets', name) for name in ('lab', 'train', 'validation', 'calibration', 'test')),
+        *(('sets', name) for name in ('train', 'validation', 'calibration', 'test')),
         ('levels', CAMERA_BUNDLE),
         ('fusion', FUSED_BUNDLE),
         ('noise', CAMERA_BUNDLE),
@@ -189,16 +189,6 @@ def test_a_part_is_stale_when_the_encoders_are_others(request_of: RefitRequest) 
         'noise': Fit.STALE,
         'rivals': Fit.STALE,
     }
-
-
-def test_showing_a_bundle_names_what_is_stale(request_of: RefitRequest) -> None:
-    bundle = write_bundle(request_of, CAMERA_BUNDLE)
-    write_parts(bundle)
-    change(bundle, lambda content: content['predictor'].update(encoders='0' * 64))
-    shown = CliRunner().invoke(app, ['model', 'show', str(bundle)])
-    assert shown.exit_code == 0, shown.stderr
-    assert 'predictor: stale: fitted to other encoders' in shown.stderr
-    assert 'noise' not in shown.stderr
 
 
 def refit(request: RefitRequest, *arguments: str) -> Any:
