@@ -46,12 +46,22 @@ class BenchEntry(NamedTuple):
 
 
 _SMTM, _TRACKERS = ('mmedge_lab.rivals.smtm', 'mmedge_lab.rivals.trackers')
+_MMEDGE = 'mmedge_lab.rivals.mmedge'
 
 # The one table of benches. A bench's keyword-only parameters are what `--set` may change.
 BENCHES: Mapping[str, BenchEntry] = {
     'aggregation': BenchEntry(
         'mmedge_lab.rivals.mmedge.aggregation_bench',
         'What is left when the last unit of a window has come, for windows of 0.25 s to 4 s.',
+    ),
+    'fusion': BenchEntry(
+        f'{_MMEDGE}.fusion_bench', 'Feature fusion trained with and without its parts.'
+    ),
+    'gate': BenchEntry(
+        f'{_MMEDGE}.gate_bench', "A bundle's gate beside a lower rate of the camera and reuse."
+    ),
+    'predictor': BenchEntry(
+        f'{_MMEDGE}.predictor_bench', 'Choices by the accuracy predictor beside the table.'
     ),
     'reuse': BenchEntry(
         f'{_SMTM}.reuse_bench', 'Object memory beside its rivals: accuracy and processor time.'

@@ -108,13 +108,13 @@ def learn(windows: Windows, table: FloatArray, space: ConfigurationSpace) -> Lea
         PENALTIES[int(height.argmin())],
         PENALTIES[int(np.where(no_worse, shape, math.inf).argmin())],
     )
-    made = _Ridge(windows, table, vectors).surface(*chosen)
+    whole = _Ridge(windows, table, vectors).surface(*chosen)
 
     def plain(coefficients: FloatArray) -> FloatArray:
         """Return the coefficients (..., K) for the terms themselves."""
         return np.asarray(np.linalg.solve(triangle, coefficients.T).T)
 
-    surface = replace(made, offset=plain(made.offset), weights=plain(made.weights))
+    surface = replace(whole, offset=plain(whole.offset), weights=plain(whole.weights))
     return Learnt(surface, *chosen)
 
 

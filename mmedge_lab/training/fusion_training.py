@@ -12,6 +12,7 @@ import numpy as np
 import torch
 
 from mmedge_lab.training import TrainingError
+from mmedge_lab.training.checkpoint import load_checkpoint
 from mmedge_lab.training.epoch_training import BFLOAT16, EpochTraining, TrainingParameters
 from mmedge_lab.training.feature_cache import SHAPES
 from mmedge_lab.training.fusion_loss import FusionLoss
@@ -140,6 +141,26 @@ def network_settings(settings: FusionSettings) -> FusionNetworkSettings:
         whole_window=settings.whole_window,
         window=settings.window,
     )
+
+
+def load_network(checkpoint: Path) -> Any:
+    """Return the best network of a training that has ended, for judging.
+
+    :raises TrainingError: if the checkpoint is damaged or none
+    """
+    content = load_checkpoint(checkpoint)
+    try:
+        known = content['settings']
+        settings = FusionSettings(
+            without=tuple(known['without']),
+            whole_window=bool(known['whole_window']),
+            window=float(known['window']),
+        )
+        network = FusionNetwork(network_settings(settings))
+        network.load_state_dict(content['best'] or content['average'])
+    except (KeyError, TypeError, ValueError, RuntimeError) as err:
+        raise TrainingError(f'{checkpoint} is of no fusion training ({str(err)[:200]})') from err
+    return network.eval()
 
 
 def as_tensors(batch: WindowBatch, device: str) -> FusionBatch:

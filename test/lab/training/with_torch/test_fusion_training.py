@@ -12,7 +12,12 @@ from hand_made_features import hand_made_flight
 
 from mmedge_lab.training import TrainingError
 from mmedge_lab.training.fusion_settings import FusionSettings
-from mmedge_lab.training.fusion_training import FusionTraining, network_settings, run_network
+from mmedge_lab.training.fusion_training import (
+    FusionTraining,
+    load_network,
+    network_settings,
+    run_network,
+)
 from mmedge_lab.training.networks.fusion_network import FusionNetwork
 from mmedge_lab.training.window_batches import joined
 from mmedge_lab.training.window_judging import judge
@@ -98,6 +103,14 @@ def test_the_same_seed_gives_the_same_network_and_another_one_another(
 ) -> None:
     assert_equal(whole, trained(windows, tmp_path / 'again.pt'))
     assert trained(windows, tmp_path / 'other.pt', replace(TINY, seed=4)).losses != whole.losses
+
+
+def test_the_network_of_a_checkpoint_is_that_of_the_training(
+    whole: FusionTraining, checkpoint: Path
+) -> None:
+    loaded = load_network(checkpoint).state_dict()
+    for name, value in whole.network.state_dict().items():
+        assert torch.equal(value, loaded[name]), name
 
 
 class StoppedError(Exception):

@@ -1,0 +1,95 @@
+"""Choices by a bundle's accuracy predictor beside those by its table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from mmedge_lab.judging.bench import (
+    Bench,
+    BenchRequest,
+    Figure,
+    Row,
+    Subject,
+    Sums,
+    UnmeasuredError,
+)
+from mmedge_lab.judging.bundle_under_test import BundleUnderTest
+from mmedge_lab.judging.judged_flight import bundle_about, bundle_of
+from mmedge_lab.training.accuracy_predictor import errors, loads, predicted, regrets, table_of
+from mmedge_lab.training.accuracy_predictor_samples import (
+    Windows,
+    collect,
+    collected,
+    replayed_space,
+)
+from mmedge_lab.worker_processes import OnShare
+from mmedge_ros.configuration.bundle_configurations import manifest_of
+from mmedge_ros.configuration.learned_accuracy import bundle_surface
+
+TABLE, PREDICTOR = 'table', 'predictor'
+_FIGURES = {
+    'regret': Figure('regret of choices', 'regret', 'windows', 4),
+    'squared': Figure('squared error', 'squared', 'windows', 4),
+}
+
+
+@dataclass(frozen=True)
+class _Opener:
+    """Replays a flight in every configuration; its windows are kept."""
+
+    bundle: BundleUnderTest
+    seconds: float
+    out: Path
+
+    def __call__(self, subject: Subject, _: Sequence[Row], on_share: OnShare) -> Windows:
+        assert subject.path is not None  # subjects of `BenchRequest.flights` have one
+        file = self.out / 'windows' / f'{subject.name}.{self.bundle.digest[:12]}.npz'
+        collect(subject.path, self.bundle, self.seconds, file, on_share)
+        return collected(file)
+
+
+def bench(request: BenchRequest, *, seconds: float = 4.0) -> Bench:
+    """Compare what is chosen under limits of the load by the predictor and by the table.
+
+    :param seconds: so much of each flight; 0: all of it
+    """
+    bundle, subjects = bundle_of(request.detector), request.flights()
+    return Bench(
+        'Choices by the accuracy predictor beside the table',
+        request.chosen(
+            [
+                Row(TABLE, partial(judged, bundle.folder, False), 'knows the configuration alone'),
+                Row(PREDICTOR, partial(judged, bundle.folder, True), 'knows the scene as well'),
+            ]
+        ),
+        _FIGURES,
+        subjects,
+        _Opener(bundle, seconds, request.out),
+        references=(TABLE,),
+        key=f'{bundle.digest} {seconds:g}',
+        about=bundle_about(bundle, subjects),
+    )
+
+
+def judged(bundle: Path, by_scene: bool, windows: Windows) -> Sums:
+    """Sum up over windows how far choices are from the best, and the squared errors."""
+    space, table = replayed_space(bundle), table_of(bundle)
+    count = len(windows.values)
+    made = np.broadcast_to(table, (count, len(table), len(table)))
+    if by_scene:
+        surface = bundle_surface(bundle, manifest_of(bundle))
+        if surface is None:
+            raise UnmeasuredError(
+                'the bundle holds no predictor; `mmedge lab train predictor` makes one'
+            )
+        made = predicted(windows, surface, table, space)
+    return {
+        'regret': float(regrets(windows.values, made, loads(space)).sum()),
+        'squared': float(errors(windows.values, made).sum()),
+        'windows': count,
+    }
