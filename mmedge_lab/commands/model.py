@@ -48,40 +48,21 @@ def evaluate(
 ) -> None:
     """Judge a detector of any origin on flights with ground truth."""
     with plain_errors():
-        from mmedge_lab.training.detector_evaluation import (
-            evaluate_agreement,
-            evaluate_detector,
-        )
+        from mmedge_lab.training.detector_evaluation import evaluate_detector
         from mmedge_lab.training.flight_pictures import flights_in
         from mmedge_ros.encoding.bundle.default_model import default_detector
-        from mmedge_ros.records.plain_values import plain_values
         from mmedge_ros.report.report_files import write_files
 
         path = default_detector(bundle)
         with StatusLine(f'judging {path.name}') as line:
-            chosen = flights_in(flights)
-            accuracy = evaluate_detector(
-                path, chosen, pictures, level, lambda share: line.advance(share * 0.6)
-            )
-            agreement = evaluate_agreement(
-                path, chosen, pictures // 3, level, lambda share: line.advance(0.6 + share * 0.4)
-            )
+            accuracy = evaluate_detector(path, flights_in(flights), pictures, level, line.advance)
         if report is not None:
-            content = {
-                'detector': path.name,
-                'set': flights.name,
-                **accuracy.as_json(),
-                'consecutive': plain_values(agreement._asdict(), 4),
-            }
+            content = {'detector': path.name, 'set': flights.name, **accuracy.as_json()}
             text = json.dumps(content, indent=2, allow_nan=False) + '\n'
             write_files(report.absolute().parent, {report.name: text.encode()})
     say(
         f'{accuracy.people} people in {accuracy.pictures} pictures, '
         f'{accuracy.detect_ms:.1f} ms for each'
-    )
-    say(
-        f'{agreement.agreement:.3f} of the boxes of two consecutive pictures are in both, at a '
-        f'recall of {agreement.recall:g} ({agreement.pairs} pairs)'
     )
     Console(highlight=False).print(_strata_table(accuracy))
 

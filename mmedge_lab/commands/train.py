@@ -126,17 +126,18 @@ def detector(
     """
     with plain_errors():
         from mmedge_lab.training.detector_session import DetectorRequest, train_detector
-        from mmedge_lab.training.detector_training import detector_settings
+        from mmedge_lab.training.detector_training import DetectorSettings
+        from mmedge_lab.training.epoch_training import usual_threads
 
         request = DetectorRequest(
             flights,
             out.absolute(),
             _judged(validation, test),
-            detector_settings(
+            DetectorSettings(
                 epochs=epochs,
                 seed=seed,
                 pictures=pictures,
-                threads=threads,
+                threads=usual_threads(threads),
                 width=width.value,
                 precision=_precision(precision),
                 batch=batch,

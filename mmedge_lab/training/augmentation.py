@@ -1,4 +1,4 @@
-"""Makes training pictures differ: placed, scaled, mirrored, relit, and four put into one.
+"""Batches of training pictures: placed, scaled, mirrored, relit, and four put into one.
 
 What is cut off by the border, or shrinks below what can be seen, becomes *ignored*: neither an
 object to find nor background. Everything depends on the generator passed in and on nothing else.
@@ -6,13 +6,16 @@ object to find nor background. Everything depends on the generator passed in and
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import cv2
 import numpy as np
+from numpy.typing import NDArray
 
-from mmedge_lab.training.picture_set import Labelled, Labels
+from mmedge_lab.training.epoch_training import made_ahead
+from mmedge_lab.training.picture_set import Labelled, Labels, PictureSet
 from mmedge_ros.encoding.letterbox import PADDING
 from mmedge_ros.sensing.camera.image import Picture
 
@@ -38,14 +41,74 @@ class Augmentation:
     tint: float = 0.1  # of each colour, natural logarithm
 
 
-Load = Callable[[int], Labelled]
 Size = tuple[int, int]
 
 
+class Batch(NamedTuple):
+    """``pictures`` (B, 3, H, W) uint8 RGB, and rows of picture, class, x0, y0, x1, y1 (px).
+
+    ``objects`` (N, 6) are to be detected, ``ignored`` (M, 6) are not judged.
+    """
+
+    pictures: NDArray[np.uint8]
+    objects: NDArray[np.float32]
+    ignored: NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class BatchSource:
+    """Makes the batches of any epoch; the same for the same seed, whatever was made before.
+
+    ``size`` is the detector's input, ``crop`` the part of it that one picture shows. So many
+    ``threads`` make batches.
+    """
+
+    pictures: PictureSet
+    size: tuple[int, int]
+    crop: tuple[int, int]
+    batch: int
+    seed: int
+    augmentation: Augmentation
+    threads: int = 1
+
+    def __len__(self) -> int:
+        """Batches in an epoch; pictures that do not fill the last one wait for the next."""
+        return max(1, len(self.pictures) // self.batch)
+
+    def epoch(self, epoch: int, mosaic: bool = True) -> Iterator[Batch]:
+        """Return the batches of one epoch.
+
+        :raises TrainingError: if a picture is missing or damaged
+        """
+        order = np.random.default_rng((self.seed, epoch)).permutation(len(self.pictures)).tolist()
+
+        def made(place: int) -> Batch:
+            numbers = order[place * self.batch : (place + 1) * self.batch]
+            return self._batch(epoch, place, numbers, mosaic)
+
+        return made_ahead(made, len(self), self.threads)
+
+    def _batch(self, epoch: int, place: int, numbers: Sequence[int], mosaic: bool) -> Batch:
+        settings = self.augmentation if mosaic else replace(self.augmentation, mosaic=0.0)
+        # Mosaics take their parts from the batch: reading a picture takes longer than the rest.
+        loaded = [self.pictures.load(number) for number in numbers]
+        made = [
+            augmented(
+                loaded,
+                position,
+                self.size,
+                self.crop,
+                settings,
+                np.random.default_rng((self.seed, epoch, place, position)),
+            )
+            for position in range(len(loaded))
+        ]
+        return joined(made)
+
+
 def augmented(
-    load: Load,
+    pictures: Sequence[Labelled],
     number: int,
-    count: int,
     size: Size,
     crop: Size,
     settings: Augmentation,
@@ -53,14 +116,15 @@ def augmented(
 ) -> Labelled:
     """Return one training picture of the size ``crop`` (width, height).
 
-    :param load: reads the picture of a number below ``count``
+    :param pictures: of which that of a ``number`` is shown, and others beside it in a mosaic
     :param size: the detector's input, into which whole pictures are fitted in flight
     """
     if rng.random() < settings.mosaic:
-        others = rng.integers(count, size=3).tolist()
-        made = _mosaic([load(n) for n in (number, *others)], size, crop, settings, rng)
+        others = rng.integers(len(pictures), size=3).tolist()
+        chosen = [pictures[place] for place in (number, *others)]
+        made = _mosaic(chosen, size, crop, settings, rng)
     else:
-        made = _placed(load(number), size, crop, settings, rng)
+        made = _placed(pictures[number], size, crop, settings, rng)
     return made._replace(image=_relit(made.image, settings, rng))
 
 
@@ -169,3 +233,17 @@ def _relit(image: Picture, settings: Augmentation, rng: np.random.Generator) -> 
     levels = np.linspace(0.0, 1.0, 256)[:, None] ** exponent * gains
     table = np.clip(255.0 * levels + 0.5, 0.0, 255.0).astype(np.uint8)
     return np.asarray(cv2.LUT(image, table.reshape(1, 256, 3)), np.uint8)
+
+
+def joined(samples: Sequence[Labelled]) -> Batch:
+    """Put pictures of one size into one batch."""
+    stacked = np.stack([sample.image for sample in samples])
+    pictures = np.ascontiguousarray(stacked[..., ::-1].transpose(0, 3, 1, 2))
+    objects = [_numbered(place, sample.objects) for place, sample in enumerate(samples)]
+    ignored = [_numbered(place, sample.ignored) for place, sample in enumerate(samples)]
+    return Batch(pictures, np.concatenate(objects), np.concatenate(ignored))
+
+
+def _numbered(place: int, rows: NDArray[np.float32]) -> NDArray[np.float32]:
+    column = np.full((len(rows), 1), place, np.float32)
+    return np.concatenate((column, rows), axis=1)

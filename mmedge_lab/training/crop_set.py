@@ -17,17 +17,19 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from mmedge_lab.simulation import SimulationError
 from mmedge_lab.simulation.appearance import looks_of
 from mmedge_lab.simulation.build import build_world
 from mmedge_lab.simulation.camera import CameraSimulator, as_jpeg
 from mmedge_lab.simulation.flight_set import PlannedFlight
 from mmedge_lab.simulation.scenario import LIGHTS, find_scenario
-from mmedge_lab.simulation.standard_sets import scene_set
 from mmedge_lab.training import OnShare, Report, TrainingError
 from mmedge_lab.training.recogniser_labels import Facts, facts_of
-from mmedge_lab.training.scene_pictures import instants
-from mmedge_lab.worker_processes import WorkError, do_works
+from mmedge_lab.training.scene_pictures import (
+    SCENES_EACH,
+    draw_scenes,
+    instants,
+    room_for_scenes,
+)
 from mmedge_ros.data_types import Box
 from mmedge_ros.encoding.crops import CropForm, cut, resized
 from mmedge_ros.encoding.detector import Image
@@ -40,7 +42,6 @@ LEAST_HEIGHT, LEAST_VISIBILITY = 14.0, 0.5
 # back every 60 scenes: by number alone, six of them would judge, none of them by day.
 _EVERY, _FITTED, _JUDGED = 10, (7, 8), (9,)
 _SCENARIOS = 60
-_SCENES_EACH = 20
 _OBJECTS_OF_A_SCENE = 100_000
 _PARTS = ('crops', 'facts', 'heights', 'lights', 'scenes', 'objects')
 
@@ -83,31 +84,17 @@ def write_crops(
     :param jobs: processes to use; 0 for one per processor
     :raises TrainingError: if the folder cannot be written
     """
-    planned = scene_set(scenes)
-    works = {
-        f'crops from scene {first}': partial(
-            _write_group, folder, first, planned[first : first + _SCENES_EACH]
-        )
-        for first in range(0, len(planned), _SCENES_EACH)
-        if not _file(folder, first).is_file()
-    }
-    shares = dict.fromkeys(works, 0.0)
-
-    def on_share(name: str, share: float) -> None:
-        shares[name] = share
-        report(sum(shares.values()) / len(shares), 'scenes')
-
-    try:
+    files = [_file(folder, first) for first in range(0, scenes, SCENES_EACH)]
+    with room_for_scenes(folder):
         folder.mkdir(parents=True, exist_ok=True)
-        do_works(works, jobs, (SimulationError, OSError), on_share)
-        return read_crops([_file(folder, f) for f in range(0, len(planned), _SCENES_EACH)])
-    except WorkError as err:
-        raise TrainingError(f'{err.name}: {err}') from err
-    except OSError as err:
-        raise TrainingError(
-            f'{err.filename or folder}: {err.strerror or err}; make room there and run the same '
-            'command again: it goes on where this one ended'
-        ) from err
+        draw_scenes(
+            scenes,
+            partial(_write_group, folder),
+            jobs,
+            report,
+            is_done=lambda first: _file(folder, first).is_file(),
+        )
+    return read_crops(files)
 
 
 def read_crops(files: Sequence[Path]) -> CropSet:

@@ -7,26 +7,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from mmedge_lab.judging.picture_agreement import (
-    Agreement,
-    ShownBoxes,
-    agreement_at,
-    shown_boxes,
-)
 from mmedge_lab.judging.picture_seconds import Change, changed, same
 from mmedge_lab.training import OnShare, Report
 from mmedge_lab.training.flight_pictures import count_pictures, labelled_pictures, readable
 from mmedge_ros.encoding.bundle.model_bundle import open_detector
-from mmedge_ros.encoding.detector import Detector, DetectorParameters
+from mmedge_ros.encoding.detector import DetectorParameters
 from mmedge_ros.records.ground_truth import PERSON, TrueFrame
 from mmedge_ros.report.detector_accuracy import DetectorAccuracy, judge_detector
-from mmedge_ros.sensing import SensingError
 from mmedge_ros.sensing.camera.image import Picture
 
 # Average precision needs the weak detections too; weaker ones only cost time.
 _LOWEST_SCORE = 0.01
 # Neighbouring pictures hardly differ: more of them cost time and add nothing.
-PICTURES, PAIRS = 1500, 500
+PICTURES = 1500
 _RATE = 30.0
 _DIGITS = 4
 
@@ -48,7 +41,8 @@ def evaluate_detector(
     :raises TrainingError: if a flight has no ground truth
     :raises BagError: if a flight cannot be read
     """
-    opened, total = _opened(detector, level), count_pictures(flights)
+    parameters = DetectorParameters(score_threshold=_LOWEST_SCORE, labels=(PERSON,))
+    opened, total = open_detector(detector, parameters, level), count_pictures(flights)
     step = max(1, total // max(pictures, 1))
 
     def chosen() -> Iterator[tuple[Picture, TrueFrame]]:
@@ -64,44 +58,6 @@ def evaluate_detector(
     return judge_detector(opened, chosen())
 
 
-def evaluate_agreement(
-    detector: Path,
-    flights: Sequence[Path],
-    pairs: int = PAIRS,
-    level: str = '',
-    on_progress: OnShare | None = None,
-) -> Agreement:
-    """Run a detector on pairs of consecutive pictures spread evenly over flights.
-
-    :param pairs: at least so many are looked at, where there are as many
-    :raises EncodingError: if the detector cannot be used
-    :raises TrainingError: if a flight has no ground truth
-    :raises BagError: if a flight cannot be read
-    """
-    opened, total = _opened(detector, level), count_pictures(flights)
-    step = max(2, total // max(pairs, 1))
-    judged: list[tuple[ShownBoxes, ShownBoxes]] = []
-    for flight in flights:
-        first: tuple[int, ShownBoxes] | None = None
-        for picture in labelled_pictures(flight, step, run=2):
-            try:
-                image = picture.image
-            except SensingError:
-                continue
-            shown = shown_boxes(picture.truth, opened.detect(image).detections)
-            if first is not None and picture.number == first[0] + 1:
-                judged.append((first[1], shown))
-                if on_progress:
-                    on_progress(min(len(judged) * step / max(total, 1), 1.0))
-            first = picture.number, shown
-    return agreement_at(judged)
-
-
-def _opened(detector: Path, level: str) -> Detector:
-    parameters = DetectorParameters(score_threshold=_LOWEST_SCORE, labels=(PERSON,))
-    return open_detector(detector, parameters, level)
-
-
 def accuracy_by_set(
     detector: Path, sets: Mapping[str, Sequence[Path]], report: Report, words: str = 'judging'
 ) -> dict[str, dict[str, Any]]:
@@ -112,9 +68,9 @@ def accuracy_by_set(
         def on_progress(share: float, begun: int = place, what: str = name) -> None:
             report((begun + share) / len(sets), f'{words} on {what}')
 
-        accuracy = evaluate_detector(detector, flights, on_progress=on_progress)
-        agreement = evaluate_agreement(detector, flights)
-        figures[name] = accuracy_facts(accuracy) | _known({'agreement': agreement.agreement})
+        figures[name] = accuracy_facts(
+            evaluate_detector(detector, flights, on_progress=on_progress)
+        )
     return figures
 
 

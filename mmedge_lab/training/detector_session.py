@@ -6,7 +6,7 @@ Decision fusion needs no more than that; `mmedge lab train fusion` builds on the
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
@@ -53,7 +53,6 @@ from mmedge_lab.training.picture_set import (
     write_picture_set,
 )
 from mmedge_ros.encoding.bundle.manifest import MANIFEST
-from mmedge_ros.encoding.bundle.model_bundle import SIMULATED
 from mmedge_ros.sensing.camera.image import Picture
 from mmedge_ros.untrusted_files import load_shallow_yaml
 
@@ -97,96 +96,43 @@ def train_detector(request: DetectorRequest, report: Report) -> dict[str, Any]:
     :raises BagError: if a flight cannot be read
     :raises EncodingError: if a library is missing
     """
+    settings = request.settings
     try:
         require_free(request.out)
         pictures = open_pictures(request.flights)
         flights = () if pictures else flights_in(request.flights)
         judged = {name: flights_in(folder) for name, folder in request.judged.items()}
         with work_folder(request.work, CHECKPOINT, request.resume) as work:
-            prepare_torch(work, request.settings.threads)
+            prepare_torch(work, settings.threads)
             pictures = pictures or write_picture_set(
                 flights,
                 work / 'pictures',
-                request.settings.pictures,
+                settings.pictures,
                 lambda share: report(_READ * share, 'reading flights'),
             )
             start = None
             if request.begin_with:
-                start = load_detector(request.begin_with, request.settings.width)
-                settings = replace(request.settings, begun_with=start.digest)
-                request = replace(request, settings=settings)
-            training = DetectorTraining(pictures, request.settings, work, start)
+                start = load_detector(request.begin_with, settings.width)
+                settings = replace(settings, begun_with=start.digest)
+            training = DetectorTraining(pictures, settings, work, start)
             training.run(part_of(report, _READ, _TRAINED))
-            metrics = _finish(request, training, pictures, judged, report)
+            metrics = _write_levels(
+                request.out,
+                new_folder(work / 'bundle'),
+                {settings.level: (training.network, settings.size)},
+                _some_pictures(pictures),
+                judged,
+                part_of(report, _TRAINED, 1.0),
+                {
+                    'domain': domain_of(pictures.flights),
+                    'training': training_facts(pictures, settings, training.device),
+                },
+            )
         if not request.keep_work:
             shutil.rmtree(request.work, ignore_errors=True)
-        return metrics
     except OSError as err:
         raise disk_error(request.work, CHECKPOINT, err) from err
-
-
-def _finish(
-    request: DetectorRequest,
-    training: DetectorTraining,
-    pictures: PictureSet,
-    judged: Mapping[str, tuple[Path, ...]],
-    report: Report,
-) -> dict[str, Any]:
-    report(_TRAINED, 'exporting')
-    network = request.work / 'network.onnx'
-    check = export_detector(training.network, network, request.settings.size, _some(pictures))
-    metrics = accuracy_by_set(network, judged, part_of(report, _TRAINED, 1.0))
-    content = {
-        'training': training_facts(pictures, request.settings, software_facts(training.device)),
-        'export': export_facts(check),
-        'metrics': metrics,
-    }
-    write_bundle(request.out, request.work / 'bundle', network, request.settings, content)
-    return metrics
-
-
-def write_bundle(
-    folder: Path,
-    part: Path,
-    network: Path,
-    settings: DetectorSettings,
-    content: Mapping[str, Any],
-) -> None:
-    """Put a network and its manifest into ``folder``, which comes into being whole.
-
-    :param part: folder to write it in first, on the same disk
-    :param content: further entries of the manifest
-    :raises OSError: if it cannot be written
-    """
-    new_folder(part)
-    weights = part / f'{settings.level}.onnx'
-    shutil.copyfile(network, weights)
-    level = {**file_entry(weights), 'input_size': list(settings.size)}
-    manifest = {
-        'domain': SIMULATED,
-        'camera': {'default': settings.level, 'levels': {settings.level: level}},
-        'labels': list(CLASSES),
-        **content,
-        'licence': LICENCE,
-    }
-    write_manifest(part, folder.name, manifest)
-    finish_bundle(part, folder)
-
-
-def training_facts(
-    pictures: PictureSet, settings: DetectorSettings, software: Mapping[str, str]
-) -> dict[str, Any]:
-    """Return a manifest's description of the training."""
-    return {
-        'data': {
-            **data_facts(pictures.flights),
-            'pictures': len(pictures),
-            'objects': pictures.objects,
-            'sha256': pictures.digest,
-        },
-        'settings': settings.plain(),
-        'software': dict(software),
-    }
+    return metrics[settings.level]
 
 
 @dataclass(frozen=True)
@@ -214,54 +160,101 @@ def join_levels(request: LevelRequest, report: Report) -> dict[str, dict[str, An
     require_free(request.out)
     described, shown = _described_pictures(request.flights)
     judged = {name: flights_in(folder) for name, folder in request.judged.items()}
+    places = {NARROW: request.narrow, WIDE: request.wide}
     work = work_beside(request.out)
     try:
-        part = new_folder(work)
-        prepare_torch(work, 1)
-        detectors = {
-            NARROW: load_detector(request.narrow, NARROW),
-            WIDE: load_detector(request.wide, WIDE),
-        }
-        levels, exports, metrics = {}, {}, {}
-        for place, (level, (detector, size)) in enumerate(CAMERA_LEVELS.items()):
-            network = part / f'{level}.onnx'
-            report(place / len(CAMERA_LEVELS), f'exporting {level}')
-            check = export_detector(detectors[detector].network, network, size, shown)
-            exports[level] = export_facts(check)
-            levels[level] = {**file_entry(network), 'input_size': list(size)}
-            rest = part_of(report, place / len(CAMERA_LEVELS), (place + 1) / len(CAMERA_LEVELS))
-            metrics[level] = accuracy_by_set(network, judged, rest, f'judging {level}')
+        prepare_torch(new_folder(work), 1)
+        detectors = {width: load_detector(place, width) for width, place in places.items()}
+        part = new_folder(work / 'bundle')
         for width, name in STARTING_POINTS.items():
             _save_starting_point(part / name, detectors[width])
-        content = {
-            'domain': domain_of(described),
-            'camera': {'default': DEFAULT_LEVEL, 'levels': levels},
-            'labels': list(CLASSES),
-            'training': {
-                width: {**_facts(place, detectors[width]), 'sha256': detectors[width].digest}
-                for width, place in ((NARROW, request.narrow), (WIDE, request.wide))
+        metrics = _write_levels(
+            request.out,
+            part,
+            {
+                level: (detectors[width].network, size)
+                for level, (width, size) in CAMERA_LEVELS.items()
             },
-            'export': exports,
-            'metrics': metrics,
-            'licence': LICENCE,
-        }
-        write_manifest(part, request.out.name, content)
-        for left in part.iterdir():
-            if left.is_dir():
-                shutil.rmtree(left)
-        finish_bundle(part, request.out)
+            shown,
+            judged,
+            report,
+            {
+                'domain': domain_of(described),
+                'training': {
+                    width: {**_facts(place, detectors[width]), 'sha256': detectors[width].digest}
+                    for width, place in places.items()
+                },
+            },
+        )
     except OSError as err:
         raise TrainingError(
             f'{err.filename or work}: {err.strerror or err}; make room there and try again'
         ) from err
+    shutil.rmtree(work, ignore_errors=True)
     return metrics
+
+
+def _write_levels(
+    out: Path,
+    part: Path,
+    networks: Mapping[str, tuple[Any, tuple[int, int]]],
+    shown: Sequence[Picture],
+    judged: Mapping[str, Sequence[Path]],
+    report: Report,
+    content: Mapping[str, Any],
+) -> dict[str, dict[str, Any]]:
+    """Export, check and judge networks with their input sizes; put a bundle of them in its place.
+
+    :param part: folder to write it in first, on the same disk
+    :param content: further entries of the manifest
+    :return: the figures by level and set
+    """
+    levels, exports, metrics = {}, {}, {}
+    for place, (level, (network, size)) in enumerate(networks.items()):
+        weights = part / f'{level}.onnx'
+        rest = part_of(report, place / len(networks), (place + 1) / len(networks))
+        rest(0.0, f'exporting {level}')
+        exports[level] = export_facts(export_detector(network, weights, size, shown))
+        levels[level] = {**file_entry(weights), 'input_size': list(size)}
+        metrics[level] = accuracy_by_set(weights, judged, rest, f'judging {level}')
+    default = DEFAULT_LEVEL if DEFAULT_LEVEL in levels else next(iter(levels))
+    write_manifest(
+        part,
+        out.name,
+        {
+            'camera': {'default': default, 'levels': levels},
+            'labels': list(CLASSES),
+            **content,
+            'export': exports,
+            'metrics': metrics,
+            'licence': LICENCE,
+        },
+    )
+    finish_bundle(part, out)
+    return metrics
+
+
+def training_facts(
+    pictures: PictureSet, settings: DetectorSettings, device: str
+) -> dict[str, Any]:
+    """Return a manifest's description of the training."""
+    return {
+        'data': {
+            **data_facts(pictures.flights),
+            'pictures': len(pictures),
+            'objects': pictures.objects,
+            'sha256': pictures.digest,
+        },
+        'settings': settings.plain(),
+        'software': software_facts(device),
+    }
 
 
 def _described_pictures(folder: Path) -> tuple[list[dict[str, Any]], list[Picture]]:
     """Describe flights or a set of pictures, and return some of the pictures."""
     pictures = open_pictures(folder)
     if pictures is not None:
-        return list(pictures.flights), _some(pictures)
+        return list(pictures.flights), _some_pictures(pictures)
     flights = flights_in(folder)
     step = max(1, len(flights) // _CHECKED_PICTURES)
     shown: list[Picture] = []
@@ -270,7 +263,8 @@ def _described_pictures(folder: Path) -> tuple[list[dict[str, Any]], list[Pictur
     return [describe_flight(flight) for flight in flights], shown[:_CHECKED_PICTURES]
 
 
-def _some(pictures: PictureSet) -> list[Picture]:
+def _some_pictures(pictures: PictureSet) -> list[Picture]:
+    """Return pictures, evenly from all of a set, to check an export on."""
     step = max(1, len(pictures) // _CHECKED_PICTURES)
     chosen = range(0, len(pictures), step)[:_CHECKED_PICTURES]
     return [pictures.load(number).image for number in chosen]

@@ -4,61 +4,59 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from mmedge_lab.training import TrainingError
-from mmedge_lab.training.augmentation import Augmentation
-from mmedge_lab.training.batches import Batch, BatchSource
+from mmedge_lab.training.augmentation import Augmentation, Batch, BatchSource
 from mmedge_lab.training.checkpoint import load_checkpoint, work_beside
-from mmedge_lab.training.detector_loss import DetectorLoss
 from mmedge_lab.training.epoch_training import (
     BFLOAT16,
     FLOAT32,
     EpochTraining,
     TrainingParameters,
     prepare_torch,
-    usual_threads,
 )
 from mmedge_lab.training.picture_set import CLASSES, PictureSet
 from mmedge_ros.encoding.bundle.weights import sha256_of
-from mmedge_ros.encoding.ultralytics_network import new_network
+from mmedge_ros.encoding.detection_heads import STRIDES
+from mmedge_ros.encoding.ultralytics_network import detection_loss, new_network
 
 CHECKPOINT = 'checkpoint.pt'
-_FORMAT = 2
+_FORMAT = 3
 _WARM_UP, _LARGEST_GRADIENT, _AVERAGED_STEPS = 100, 10.0, 1000
-# How long a training is matters only from where its learning rate begins to fall.
-_LENGTH = ('epochs', 'plain_epochs')
+_PLAIN_SHARE = 5 / 16
 _LOADERS = 12  # threads that feed a GPU
 # Depth, width and greatest number of channels of a YOLO26, by width: 0.34 M parameters take
 # 8 ms for a picture of 640 x 480 px on one core, as long as YOLOX-nano; 1.0 M take 15 ms.
+SCALES = {'narrow': (0.33, 0.125, 512), 'wide': (0.5, 0.1875, 768)}
+_LEVELS = {'narrow': 'small', 'wide': 'large'}
 # The wide one sees pictures in one size only, the narrow one also at two thirds of it.
 _SMALLEST = {'narrow': 0.55, 'wide': 0.7}
-SCALES = {'narrow': (0.33, 0.125, 512), 'wide': (0.5, 0.1875, 768)}
 
 
 @dataclass(frozen=True)
 class DetectorSettings:
     """Two trainings with equal settings on one machine give the same network.
 
-    ``size`` is width and height of the detector's input. It is trained on parts of pictures of
-    the size ``crop``: a third of the work, and nothing in them is smaller. About so many
-    ``pictures`` are taken from flights. ``plain_epochs`` at the end do without mosaics, so that
-    the last the network sees looks like what it will see, and the learning rate falls in them;
-    until then a training can still be made longer. ``threads`` is part of it
-    because sums depend on their order. ``precision`` is that of convolutions and what lies
-    between them; weights, normalisation statistics and losses are float32 in any case.
-    ``begun_with`` is the digest of the checkpoint whose network it begins with, if any.
+    ``width`` is one of `SCALES`, ``size`` width and height of the detector's input. It is trained
+    on parts of pictures of the size ``crop``: a third of the work, and nothing in them is smaller.
+    About so many ``pictures`` are taken from flights. The ``learning_rate`` is that of a batch of
+    16 and grows with the square root of ``batch``. ``threads`` is part of it because sums depend
+    on their order. ``precision`` is that of convolutions and what lies between them; weights,
+    normalisation statistics and losses are float32 in any case. ``begun_with`` is the digest of
+    the checkpoint whose network it begins with, if any.
     """
 
-    level: str = 'small'
     width: str = 'narrow'
     size: tuple[int, int] = (640, 480)
     crop: tuple[int, int] = (320, 256)
     pictures: int = 3600
     epochs: int = 16
-    plain_epochs: int = 5
     batch: int = 16
     seed: int = 0
     learning_rate: float = 2e-3
@@ -66,47 +64,29 @@ class DetectorSettings:
     threads: int = 2
     precision: str = FLOAT32
     begun_with: str = ''
-    augmentation: Augmentation = field(default_factory=Augmentation)
+
+    @property
+    def level(self) -> str:
+        """The level that the detector becomes in a bundle."""
+        return _LEVELS[self.width]
+
+    @property
+    def plain_epochs(self) -> int:
+        """Epochs at the end without mosaics, in which the learning rate falls.
+
+        So the last the network sees looks like what it will see.
+        """
+        return max(1, round(_PLAIN_SHARE * self.epochs))
+
+    @property
+    def augmentation(self) -> Augmentation:
+        """How much pictures are changed."""
+        return Augmentation(smallest=_SMALLEST[self.width])
 
     def plain(self) -> dict[str, Any]:
         """Return plain values, as a checkpoint and a manifest hold them."""
-        values = asdict(self)
+        values = {**asdict(self), 'augmentation': asdict(self.augmentation)}
         return {**values, 'size': list(self.size), 'crop': list(self.crop)}
-
-
-def detector_settings(
-    *,
-    epochs: int,
-    seed: int,
-    pictures: int,
-    threads: int,
-    width: str = 'narrow',
-    precision: str = FLOAT32,
-    batch: int = DetectorSettings.batch,
-) -> DetectorSettings:
-    """Return settings that differ from the usual ones in what a user decides.
-
-    :param threads: see `usual_threads`
-    :param width: one of `SCALES`
-    :param batch: pictures in a step; the learning rate grows with its square root
-    """
-    level = {'narrow': 'small', 'wide': 'large'}[width]
-    usual = DetectorSettings()
-    plain = max(1, round(usual.plain_epochs / usual.epochs * epochs))
-    return replace(
-        usual,
-        level=level,
-        width=width,
-        seed=seed,
-        pictures=pictures,
-        epochs=epochs,
-        plain_epochs=plain,
-        batch=batch,
-        learning_rate=usual.learning_rate * math.sqrt(batch / usual.batch),
-        threads=usual_threads(threads),
-        precision=precision,
-        augmentation=Augmentation(smallest=_SMALLEST[width]),
-    )
 
 
 class DetectorTraining(EpochTraining):
@@ -144,7 +124,7 @@ class DetectorTraining(EpochTraining):
             _LOADERS if self.device == 'cuda' else 1,
         )
         parameters = TrainingParameters(
-            settings.learning_rate,
+            settings.learning_rate * math.sqrt(settings.batch / DetectorSettings.batch),
             settings.weight_decay,
             _WARM_UP,
             _LARGEST_GRADIENT,
@@ -153,32 +133,14 @@ class DetectorTraining(EpochTraining):
             len(self._source),
             settings.epochs - settings.plain_epochs,
         )
-        plain = settings.plain()
-        self._length = {name: plain.pop(name) for name in _LENGTH}
-        self._length['of_pictures'] = len(pictures)
-        facts = {'pictures': pictures.digest, 'settings': plain}
-        super().__init__(network, parameters, folder / CHECKPOINT, {'format': _FORMAT, **facts})
+        identity = {'format': _FORMAT, 'pictures': pictures.digest, 'settings': settings.plain()}
+        super().__init__(network, parameters, folder / CHECKPOINT, identity)
         self._loss = DetectorLoss(network, settings.crop, len(CLASSES))
 
     @property
     def network(self) -> Any:
         """The network so far: the average over the last steps."""
         return self._average
-
-    def _state(self) -> dict[str, Any]:
-        return {**super()._state(), 'length': self._length}
-
-    def _restore(self, content: dict[str, Any]) -> None:
-        super()._restore(content)
-        lengths = [self._length, dict(content['length'])]
-        falls = min(int(length['epochs']) - int(length['plain_epochs']) for length in lengths)
-        if lengths[0] != lengths[1] and self.epoch > falls:
-            raise TrainingError(
-                f'this training has come to epoch {self.epoch} of {lengths[1]["epochs"]} with '
-                f'{lengths[1]["of_pictures"]} pictures and can no longer have '
-                f'{lengths[0]["epochs"]} with {lengths[0]["of_pictures"]}: its learning rate '
-                f'falls from epoch {falls} on; go on with the same numbers'
-            )
 
     def _batches(self, epoch: int) -> Iterator[Batch]:
         last_with_mosaics = self._settings.epochs - self._settings.plain_epochs
@@ -201,6 +163,77 @@ def _as_float32(output: Any) -> Any:
     if isinstance(output, list | tuple):
         return [_as_float32(value) for value in output]
     return output.float()
+
+
+class DetectorLoss:
+    """ultralytics' loss, in which cells on ignored objects are not taught to be background.
+
+    :param network: made by ``new_network``
+    :param size: width and height of the pictures it is trained on
+    """
+
+    def __init__(self, network: Any, size: tuple[int, int], classes: int) -> None:
+        self._size = size
+        self._classes = classes
+        self._grid = cell_middles(size)
+        self._weights: Any = None
+        self._loss = detection_loss(network, self._class_loss)
+
+    def __call__(self, output: Any, batch: Batch) -> Any:
+        """Return the loss of a batch, a scalar tensor, per picture."""
+        import torch
+
+        device = output['scores'].device
+        count = len(batch.pictures)
+        weights = cell_weights(batch.ignored, count, self._grid, self._classes)
+        self._weights = torch.from_numpy(weights).to(device)
+        targets = {
+            'batch_idx': torch.from_numpy(batch.objects[:, 0].copy()),
+            'cls': torch.from_numpy(batch.objects[:, 1:2].copy()),
+            'bboxes': torch.from_numpy(_shares(batch.objects[:, 2:], self._size)),
+        }
+        return self._loss(output, targets)[0].sum() / count
+
+    def _class_loss(self, logits: Any, targets: Any) -> Any:
+        from torch.nn.functional import binary_cross_entropy_with_logits
+
+        loss = binary_cross_entropy_with_logits(logits, targets, reduction='none')
+        # A cell that an object to find was assigned to learns it, whatever else is there.
+        return loss * self._weights.maximum((targets > 0.0).to(loss.dtype))
+
+
+def cell_weights(
+    ignored: NDArray[np.float32], count: int, grid: NDArray[np.float32], classes: int
+) -> NDArray[np.float32]:
+    """Return 0 for cells and classes of ignored objects and 1 else: (count, cells, classes).
+
+    :param ignored: rows of picture, class, x0, y0, x1, y1 in px
+    :param grid: rows of x, y, stride of each cell, see `cell_middles`
+    """
+    weights = np.ones((count, len(grid), classes), np.float32)
+    x, y, half = grid[:, 0], grid[:, 1], grid[:, 2] / 2
+    for picture, label, x0, y0, x1, y1 in ignored.tolist():
+        # Half a cell more, or the smallest objects would lie between the middles of cells.
+        inside = (x > x0 - half) & (x < x1 + half) & (y > y0 - half) & (y < y1 + half)
+        weights[int(picture), inside, int(label)] = 0.0
+    return weights
+
+
+def cell_middles(size: tuple[int, int]) -> NDArray[np.float32]:
+    """Return rows of x, y, stride for all cells, in the order the head puts them out."""
+    parts = []
+    for stride in STRIDES:
+        y, x = np.mgrid[: size[1] // stride, : size[0] // stride]
+        middles = [(axis.ravel() + 0.5) * stride for axis in (x, y)]
+        parts.append(np.stack((*middles, np.full(x.size, stride)), axis=1))
+    return np.concatenate(parts).astype(np.float32)
+
+
+def _shares(boxes: NDArray[np.float32], size: tuple[int, int]) -> NDArray[np.float32]:
+    """Turn corners in px into centre and size as shares of the picture."""
+    scale = np.array(size, np.float32)
+    low, high = boxes[:, :2] / scale, boxes[:, 2:] / scale
+    return np.concatenate(((low + high) / 2, high - low), axis=1)
 
 
 class TrainedDetector(NamedTuple):
@@ -256,5 +289,4 @@ def load_detector(place: Path, width: str) -> TrainedDetector:
         raise TrainingError(
             f'{path} is damaged or of another version ({str(err)[:200]}); train it anew'
         ) from err
-    settings = {**settings, **dict(content.get('length', {}))}
     return TrainedDetector(network.float().eval(), sha256_of(path), settings, epoch)

@@ -19,15 +19,11 @@ from mmedge_ros.sensing.camera.image import Picture, decode_image
 
 
 class LabelledPicture(NamedTuple):
-    """A recorded picture: whose it is, its message, and all that is true at its stamp.
-
-    ``number`` counts the pictures of the flight, also those that have no truth.
-    """
+    """A recorded picture: whose it is, its message, and all that is true at its stamp."""
 
     flight: str
     message: Any
     truth: TrueFrame
-    number: int
 
     @property
     def image(self) -> Picture:
@@ -51,14 +47,11 @@ def count_pictures(flights: Sequence[Path]) -> int:
     return total
 
 
-def labelled_pictures(
-    flight: Path, step: int = 1, first: int = 0, run: int = 1
-) -> Iterator[LabelledPicture]:
+def labelled_pictures(flight: Path, step: int = 1, first: int = 0) -> Iterator[LabelledPicture]:
     """Yield every ``step``-th picture of a flight from ``first`` on that has a truth.
 
     Pictures whose stamp no true scene belongs to are passed over.
 
-    :param run: so many consecutive ones from each on
     :raises TrainingError: if the flight has no ground truth
     :raises BagError: if it cannot be read or has no camera
     """
@@ -71,11 +64,11 @@ def labelled_pictures(
                 'made by `mmedge simulate`'
             )
         for message in bag.messages([camera]):
-            if message.index < first or (message.index - first) % step >= run:
+            if message.index < first or (message.index - first) % step:
                 continue
             scene = truth.frame_at(header_stamp_ns(message.raw))
             if scene is not None:
-                yield LabelledPicture(flight.name, bag.deserialize(message), scene, message.index)
+                yield LabelledPicture(flight.name, bag.deserialize(message), scene)
 
 
 def readable(pictures: Iterator[LabelledPicture]) -> Iterator[tuple[Picture, TrueFrame]]:

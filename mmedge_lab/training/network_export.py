@@ -25,9 +25,11 @@ _OPSET = 17
 _COMPARED_SCORE = 0.1
 _LARGEST_BOX_DIFFERENCE = 1.0
 _LARGEST_SCORE_DIFFERENCE = 0.02
-_LARGEST_FEATURE_DIFFERENCE = 0.1
+_LARGEST_FEATURE = 0.1
 # Smaller tensors are shapes, strides and biases: nothing would be saved.
 SMALLEST_STORED_HALF = 64
+
+Blob = NDArray[np.floating]
 
 
 class ExportCheck(NamedTuple):
@@ -59,7 +61,7 @@ def export_detector(
 
 
 def check_export(
-    answer: Callable[[NDArray[np.floating]], NDArray[np.float32]],
+    answer: Callable[[Blob], NDArray[np.float32]],
     target: Path,
     size: tuple[int, int],
     pictures: Sequence[Picture],
@@ -70,13 +72,12 @@ def check_export(
     :raises TrainingError: if they differ by more than rounding explains
     """
     session = open_session(target)
-    letterbox = Letterbox(size, UltralyticsHead.style, np.float32)
-    differences = _Differences()
-    for picture in pictures:
-        letterbox.fill(picture)
-        exported = session.run(['detections'], {'images': letterbox.blob})[0][0]
-        differences.add(answer(letterbox.blob)[0], exported)
-    return differences.checked()
+    return _compared(
+        lambda blob: {'detections': answer(blob)},
+        lambda blob: {'detections': session.run(['detections'], {'images': blob})[0]},
+        Letterbox(size, UltralyticsHead.style, np.float32),
+        pictures,
+    )
 
 
 def export_camera_level(
@@ -133,58 +134,47 @@ def check_stages(
     """
     import torch
 
-    network = TappedNetwork(paths)
-    letterbox = Letterbox(size, UltralyticsHead.style, np.float32, Canvas.in_input(CANVAS, size))
-    differences = _Differences()
+    def wanted(blob: Blob) -> dict[str, Any]:
+        with torch.no_grad():
+            grid, detections = whole(torch.from_numpy(np.asarray(blob, np.float32)))
+        return {'grid': grid.numpy(), 'detections': detections.numpy()}
+
+    canvas = Canvas.in_input(CANVAS, size)
+    letterbox = Letterbox(size, UltralyticsHead.style, np.float32, canvas)
+    return _compared(wanted, TappedNetwork(paths).run, letterbox, pictures)
+
+
+def _compared(
+    wanted: Callable[[Blob], Mapping[str, Any]],
+    exported: Callable[[Blob], Mapping[str, Any]],
+    letterbox: Letterbox,
+    pictures: Sequence[Picture],
+) -> ExportCheck:
+    """Compare detections (1, 4 + classes, cells), and grids (1, 64, 30, 40) where there are any.
+
+    :raises TrainingError: if they differ by more than rounding explains
+    """
+    cells, worst = 0, np.zeros(3)
     for picture in pictures:
         letterbox.fill(picture)
-        with torch.no_grad():
-            grid, detections = whole(torch.from_numpy(np.asarray(letterbox.blob, np.float32)))
-        exported = network.run(letterbox.blob)
-        differences.add(detections.numpy()[0], exported['detections'][0])
-        differences.add_features(grid.numpy(), exported['grid'])
-    return differences.checked()
-
-
-class _Differences:
-    """The greatest differences so far; np.maximum keeps a NaN, which `checked` then refuses."""
-
-    def __init__(self) -> None:
-        self._pictures = self._cells = 0
-        self._box = self._score = self._feature = 0.0
-
-    def add(self, wanted: NDArray[np.float32], exported: NDArray[np.float32]) -> None:
-        """Compare detections (4 + classes, cells) of one picture."""
-        differences = np.abs(wanted - exported)
-        seen = np.maximum(wanted[4:], exported[4:]).max(axis=0) >= _COMPARED_SCORE
-        self._score = float(np.maximum(self._score, differences[4:].max()))
-        self._box = float(np.maximum(self._box, differences[:4, seen].max(initial=0.0)))
-        self._cells += int(np.count_nonzero(seen))
-        self._pictures += 1
-
-    def add_features(self, wanted: NDArray[np.float32], exported: NDArray[np.float32]) -> None:
-        """Compare the learned channels of grids (1, 64, 30, 40)."""
-        learned = np.abs(wanted - exported)[0, SEMANTIC_CHANNELS:]
-        self._feature = float(np.maximum(self._feature, learned.max()))
-
-    def checked(self) -> ExportCheck:
-        """Return the differences.
-
-        :raises TrainingError: if they are more than rounding explains
-        """
-        box, score, feature = self._box, self._score, self._feature
-        if not (
-            box <= _LARGEST_BOX_DIFFERENCE
-            and score <= _LARGEST_SCORE_DIFFERENCE
-            and feature <= _LARGEST_FEATURE_DIFFERENCE
-        ):
-            raise TrainingError(
-                f'the exported network differs from the trained one by up to {box:.2f} px, '
-                f'{score:.3f} of score and {feature:.3f} of a feature; it is not used. Export '
-                'again with the pinned versions of torch and onnx'
-            )
-        rounded = round(box, 4), round(score, 5), round(feature, 5)
-        return ExportCheck(self._pictures, self._cells, *rounded)
+        one, other = wanted(letterbox.blob), exported(letterbox.blob)
+        found, again = one['detections'][0], other['detections'][0]
+        apart = np.abs(found - again)
+        seen = np.maximum(found[4:], again[4:]).max(axis=0) >= _COMPARED_SCORE
+        cells += int(np.count_nonzero(seen))
+        feature = 0.0
+        if 'grid' in one:
+            feature = np.abs(one['grid'] - other['grid'])[0, SEMANTIC_CHANNELS:].max()
+        now = apart[:4, seen].max(initial=0.0), apart[4:].max(), feature
+        worst = np.maximum(worst, now)  # keeps a NaN, which is refused below
+    box, score, feature = worst.tolist()
+    if not all(worst <= (_LARGEST_BOX_DIFFERENCE, _LARGEST_SCORE_DIFFERENCE, _LARGEST_FEATURE)):
+        raise TrainingError(
+            f'the exported network differs from the trained one by up to {box:.2f} px, '
+            f'{score:.3f} of score and {feature:.3f} of a feature; it is not used. Export '
+            'again with the pinned versions of torch and onnx'
+        )
+    return ExportCheck(len(pictures), cells, round(box, 4), round(score, 5), round(feature, 5))
 
 
 def write_graph(
@@ -258,7 +248,7 @@ def store_as_float16(path: Path) -> None:
     onnx.save(model, str(path))
 
 
-def _run_torch(network: Any, blob: NDArray[np.floating]) -> NDArray[np.float32]:
+def _run_torch(network: Any, blob: Blob) -> NDArray[np.float32]:
     import torch
 
     device = next(network.parameters()).device

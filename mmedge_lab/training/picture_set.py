@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -232,8 +232,3 @@ def _corners(rows: Labels, width: int, height: int) -> Labels:
     size = np.array((width, height), np.float32)
     centre, half = rows[:, 1:3] * size, rows[:, 3:5] * size / 2
     return np.concatenate((rows[:, :1], centre - half, centre + half), axis=1)
-
-
-def picture_numbers(count: int, seed: int, epoch: int) -> Iterator[int]:
-    """Yield the numbers of all pictures in the random order of one epoch."""
-    yield from np.random.default_rng((seed, epoch)).permutation(count).tolist()

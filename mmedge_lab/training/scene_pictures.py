@@ -11,7 +11,8 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -39,10 +40,12 @@ PAIRS = 6  # instants of a scene
 _PICTURES = 2 * PAIRS
 _LAYOUT = 1  # raise it when the same scenes give other files
 # A process has to start first: it draws so many scenes.
-_SCENES_EACH = 20
+SCENES_EACH = 20
 _FOLDERS = ('images', 'labels', 'ignored')
 _BEGUN = 'scenes.json'
 _INSTANTS = 51  # random stream, see `scenario.Stream`
+
+WriteScenes = Callable[[int, Sequence[PlannedFlight], OnShare], None]
 
 
 def write_scene_pictures(
@@ -53,8 +56,7 @@ def write_scene_pictures(
 ) -> PictureSet:
     """Write the pictures of the first ``scenes`` standard scenes, unless the folder has them.
 
-    What a run that was cut short has written is kept, and so are the scenes of a smaller set: the
-    larger one has the same digest, and a training can go on with it.
+    What a run that was cut short has written is kept, and so are the scenes of a smaller set.
 
     :param jobs: processes to use; 0 for one per processor
     :raises TrainingError: if the folder holds something else or cannot be written
@@ -65,20 +67,58 @@ def write_scene_pictures(
     known = open_pictures(folder)
     if known is not None and (known.digest, len(known)) == (digest, count):
         return known
-    try:
+    with room_for_scenes(folder):
         _begin(folder, made_from)
-        _write(folder, scene_set(scenes), jobs, report)
+        draw_scenes(scenes, partial(_write_scenes, folder), jobs, report)
         facts = [{'name': 'scenes', 'scenes': scenes, 'simulator': SIMULATOR_VERSION}]
         written = PictureSet(folder, digest, count, facts, _counted(folder, count))
         write_index(folder, digest, written)
-    except WorkError as err:
-        raise TrainingError(f'{err.name}: {err}') from err
+    return written
+
+
+@contextmanager
+def room_for_scenes(folder: Path) -> Iterator[None]:
+    """Say of an error of the disk what to do about it, as a TrainingError."""
+    try:
+        yield
     except OSError as err:
         raise TrainingError(
             f'{err.filename or folder}: {err.strerror or err}; make room there and run the same '
             'command again: it goes on where this one ended'
         ) from err
-    return written
+
+
+def draw_scenes(
+    count: int,
+    write: WriteScenes,
+    jobs: int,
+    report: Report,
+    is_done: Callable[[int], bool] = lambda _first: False,
+) -> None:
+    """Have groups of the first ``count`` standard scenes written by processes.
+
+    :param write: writes some scenes, the first of which has a number; run in another process
+    :param jobs: processes to use; 0 for one per processor
+    :param is_done: whether the group that begins with a scene is there already
+    :raises TrainingError: if one cannot be written
+    """
+    planned = scene_set(count)
+    works = {
+        f'scenes from {first}': partial(write, first, planned[first : first + SCENES_EACH])
+        for first in range(0, count, SCENES_EACH)
+        if not is_done(first)
+    }
+    shares = dict.fromkeys(works, 0.0)
+
+    def on_share(name: str, share: float) -> None:
+        shares[name] = share
+        done = sum(shares.values()) / len(shares)
+        report(done, f'{round(done * count)} of {count} scenes')
+
+    try:
+        do_works(works, jobs, (SimulationError, OSError), on_share)
+    except WorkError as err:
+        raise TrainingError(f'{err.name}: {err}') from err
 
 
 def _begin(folder: Path, made_from: dict[str, int]) -> None:
@@ -92,24 +132,6 @@ def _begin(folder: Path, made_from: dict[str, int]) -> None:
             f'{folder} holds something else, or scenes of another version; name another folder, '
             'or remove that one'
         )
-
-
-def _write(folder: Path, planned: Sequence[PlannedFlight], jobs: int, report: Report) -> None:
-    groups = range(0, len(planned), _SCENES_EACH)
-    works = {
-        f'scenes from {first}': partial(
-            _write_scenes, folder, first, planned[first : first + _SCENES_EACH]
-        )
-        for first in groups
-    }
-    shares = dict.fromkeys(works, 0.0)
-
-    def on_share(name: str, share: float) -> None:
-        shares[name] = share
-        done = sum(shares.values()) / len(shares)
-        report(done, f'{round(done * len(planned))} of {len(planned)} scenes')
-
-    do_works(works, jobs, (SimulationError, OSError), on_share)
 
 
 def _write_scenes(

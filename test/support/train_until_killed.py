@@ -17,7 +17,6 @@ TINY = DetectorSettings(
     crop=(96, 96),
     pictures=24,
     epochs=2,
-    plain_epochs=1,
     batch=8,
     seed=3,
     threads=1,

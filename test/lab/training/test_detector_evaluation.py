@@ -9,7 +9,7 @@ from painted_flight import Seen, write_painted_flight
 from tiny_detector import write_tiny_detector
 
 from mmedge_lab.training import TrainingError
-from mmedge_lab.training.detector_evaluation import evaluate_agreement, evaluate_detector
+from mmedge_lab.training.detector_evaluation import evaluate_detector
 from mmedge_ros.encoding import EncodingError
 
 # The tiny detector calls what is bright in a channel a person; a painted person is red.
@@ -42,17 +42,6 @@ def test_one_box_around_two_people_finds_neither(tmp_path: Path, detector: Path)
 def test_about_as_many_pictures_as_asked_for_are_looked_at(tmp_path: Path, detector: Path) -> None:
     flights = [write_painted_flight(tmp_path / f'flight_{n}', pictures=9) for n in range(2)]
     assert evaluate_detector(detector, flights, pictures=6).pictures == 6
-
-
-def test_consecutive_pictures_are_compared_in_pairs(tmp_path: Path, detector: Path) -> None:
-    flights = [
-        write_painted_flight(tmp_path / f'flight_{n}', pictures=9, seen=[PERSON]) for n in range(2)
-    ]
-    progress: list[float] = []
-    result = evaluate_agreement(detector, flights, 6, on_progress=progress.append)
-    assert result.pairs == 6
-    assert result.agreement == 1.0
-    assert progress[-1] == 1.0
 
 
 def test_a_detector_that_knows_no_people_is_refused(tmp_path: Path) -> None:

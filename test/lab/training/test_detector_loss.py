@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mmedge_lab.training.detector_loss import cell_middles, cell_weights
+from mmedge_lab.training.detector_training import cell_middles, cell_weights
 
 SIZE = (96, 64)
 

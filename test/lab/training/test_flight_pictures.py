@@ -55,12 +55,6 @@ def test_every_third_picture_comes_with_what_is_true_at_its_stamp(tmp_path: Path
     assert pictures[0].image[80, 110, 2] > 200 > pictures[0].image[80, 110, 0]
 
 
-def test_consecutive_pictures_can_be_taken_together(tmp_path: Path) -> None:
-    flight = write_painted_flight(tmp_path / 'flight', pictures=8)
-    taken = [picture.number for picture in labelled_pictures(flight, step=3, run=2)]
-    assert taken == [0, 1, 3, 4, 6, 7]
-
-
 def test_a_recording_of_the_real_world_cannot_be_learned_from(tmp_path: Path) -> None:
     flight = write_bag(tmp_path / 'real')
     with pytest.raises(TrainingError, match='ground truth is needed, and this recording has none'):

@@ -31,7 +31,6 @@ TINY = DetectorSettings(
     crop=(96, 96),
     pictures=24,
     epochs=2,
-    plain_epochs=1,
     batch=8,
     seed=3,
     threads=1,
@@ -95,11 +94,11 @@ def test_a_training_leaves_a_bundle_with_figures_and_nothing_else(
     assert [path.name for path in out.parent.iterdir()] == ['walkers']
     bundle = load_bundle(out)
     assert bundle.domain == 'simulated'
-    assert bundle.content['metrics'] == metrics
+    assert bundle.content['metrics'] == {'small': metrics}
     assert metrics['validation']['people'] == 48
     assert bundle.content['training']['data']['seeds'] == [0, 1]
     assert bundle.content['training']['settings']['seed'] == 3
-    assert bundle.content['export']['largest_box_difference_px'] <= 1.0
+    assert bundle.content['export']['small']['largest_box_difference_px'] <= 1.0
     detector = open_detector(out)
     assert detector.labels == ('person',)
     assert detector.input_size == (160, 128)
@@ -121,7 +120,7 @@ def test_a_training_begins_with_a_trained_network_and_says_with_which(
     (tmp_path / 'work').mkdir()
     begun = DetectorTraining(pictures, TINY, tmp_path / 'work', start)
     assert_equal_weights(begun, whole)
-    settings = replace(TINY, epochs=1, plain_epochs=1)
+    settings = replace(TINY, epochs=1)
     request = DetectorRequest(flights, tmp_path / 'more', {}, settings, begin_with=place)
     train_detector(request, silent)
     content = load_bundle(tmp_path / 'more').content
@@ -148,29 +147,6 @@ def test_a_training_that_was_cut_short_ends_as_if_nothing_had_happened(
     assert resumed.epoch == 1
     resumed.run()
     assert_equal(whole, resumed)
-
-
-def test_a_training_can_be_made_longer_until_its_learning_rate_falls(
-    pictures: PictureSet, tmp_path: Path
-) -> None:
-    longer = replace(TINY, epochs=3)  # the rate falls after the second
-    straight = trained(pictures, tmp_path / 'straight', longer)
-
-    def stop(share: float, words: str) -> None:
-        if share > 0.5:
-            raise StoppedError
-
-    folder = tmp_path / 'longer'
-    folder.mkdir()
-    with pytest.raises(StoppedError):
-        DetectorTraining(pictures, TINY, folder).run(stop)
-    changed = DetectorTraining(pictures, longer, folder)
-    changed.run()
-    assert_equal(straight, changed)
-    with pytest.raises(TrainingError, match='come to epoch 3 of 3'):
-        DetectorTraining(pictures, replace(TINY, epochs=4), folder)
-    with pytest.raises(TrainingError, match='can no longer have 3 with 48'):
-        DetectorTraining(replace(pictures, pictures=48), longer, folder)
 
 
 def test_a_set_of_pictures_is_trained_on_as_it_is(pictures: PictureSet, tmp_path: Path) -> None:
