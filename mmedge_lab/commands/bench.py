@@ -22,7 +22,6 @@ from mmedge_lab.commands.bench_model import model
 from mmedge_lab.commands.bench_overload import overload
 from mmedge_lab.commands.bench_power import power
 from mmedge_lab.commands.bench_radar_stream import radar_stream
-from mmedge_lab.commands.bench_recognition import recognition
 from mmedge_lab.commands.bench_ring import ring
 from mmedge_lab.commands.bench_run import add_benches
 from mmedge_ros.commands.command_group import CommandGroup
@@ -39,7 +38,6 @@ bench_app = CommandGroup(
 bench_app.command()(adaptation)
 bench_app.command()(fixed)
 bench_app.command()(power)
-bench_app.command()(recognition)
 bench_app.command()(memory)
 bench_app.command()(ring)
 bench_app.command()(overload)

@@ -63,6 +63,9 @@ BENCHES: Mapping[str, BenchEntry] = {
     'predictor': BenchEntry(
         f'{_MMEDGE}.predictor_bench', 'Choices by the accuracy predictor beside the table.'
     ),
+    'recognition': BenchEntry(
+        f'{_SMTM}.recognition_bench', 'Semantic memory of a recogniser beside its rivals.'
+    ),
     'reuse': BenchEntry(
         f'{_SMTM}.reuse_bench', 'Object memory beside its rivals: accuracy and processor time.'
     ),

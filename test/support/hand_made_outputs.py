@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from tiny_recogniser import tiny_centres
 
-from mmedge_lab.rivals.smtm.kept_outputs import KeptOutputs
+from mmedge_lab.rivals.smtm.subject import KeptOutputs
 from mmedge_ros.recurrence.semantic_memory import SemanticCentres
 
 STAGE_SECONDS = np.array([0.001, 0.003])

@@ -12,8 +12,8 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from mmedge_lab.rivals.smtm.kept_outputs import KeptOutputs
 from mmedge_lab.rivals.smtm.printed_semantic_memory import PrintedSemanticMemory
+from mmedge_lab.rivals.smtm.subject import KeptOutputs
 from mmedge_ros.encoding.classifier_description import odds
 from mmedge_ros.recurrence.hot_classes import HotClasses
 from mmedge_ros.recurrence.semantic_memory import (
@@ -47,14 +47,14 @@ class Method(Protocol):
         """Recognise the crop of a row of the kept outputs, of an object with a track id."""
 
     @property
-    def hot(self) -> int:
-        """How many classes the fast memory holds; 0 where there is none."""
+    def bytes(self) -> int:
+        """What it remembers, in bytes."""
 
 
 class FullRuns:
     """Runs every crop through."""
 
-    hot = 0
+    bytes = 0
 
     def __init__(self, kept: KeptOutputs) -> None:
         self._whole = kept.whole
@@ -82,14 +82,15 @@ class PrintedRecall:
     ) -> None:
         self._kept, self._whole = kept, FullRuns(kept)
         self._vectors = kept.vectors[: len(centres.centres)]
-        self._hot = hot or HotClasses(len(centres.counts))
         counts = centres.counts if learns else np.full(len(centres.counts), _NEVER_MOVED)
-        self._memory = PrintedSemanticMemory(centres.centres, counts, self._hot, tau)
+        self._memory = PrintedSemanticMemory(
+            centres.centres, counts, hot or HotClasses(len(centres.counts)), tau
+        )
         self._pooling = np.cumsum(kept.pooling_seconds)
 
     @property
-    def hot(self) -> int:
-        return int(self._hot.hot.sum())
+    def bytes(self) -> int:
+        return self._memory.bytes
 
     def look(self, row: int, track: int) -> Answer:
         """Look a crop up; run it through where that recalls nothing."""
@@ -135,8 +136,8 @@ class GuardedRecall:
         self._pooling = np.cumsum(kept.pooling_seconds)
 
     @property
-    def hot(self) -> int:
-        return int(self._memory.hot.hot.sum())
+    def bytes(self) -> int:
+        return self._memory.bytes
 
     def look(self, row: int, track: int) -> Answer:
         """Look a crop up tap by tap; run it through where that recalls nothing."""
@@ -160,7 +161,7 @@ class ExitHeads:
     :param thresholds: (L,) of the odds of the likeliest class; see `fit_exits`
     """
 
-    hot = 0
+    bytes = 0
 
     def __init__(self, kept: KeptOutputs, thresholds: Sequence[float]) -> None:
         self._whole = FullRuns(kept)
@@ -191,8 +192,8 @@ class KeptLabels:
         self._known: dict[int, tuple[int, int]] = {}
 
     @property
-    def hot(self) -> int:
-        return self._inner.hot
+    def bytes(self) -> int:
+        return self._inner.bytes
 
     def look(self, row: int, track: int) -> Answer:
         """Return the label that the track has, or recognise it anew."""

@@ -33,6 +33,11 @@ class PrintedSemanticMemory:
         self._counts = np.tile(counts.astype(float), (len(centres), 1))
         self._tau = tau
 
+    @property
+    def bytes(self) -> int:
+        """What the memory holds, in bytes."""
+        return sum(array.nbytes for array in (*self._centres, self._counts))
+
     def look(self, vectors: Sequence[FloatArray]) -> tuple[int, int] | None:
         """Return the class and the tap at which an object leaves, and learn it; None for a miss.
 

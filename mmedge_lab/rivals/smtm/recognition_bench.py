@@ -1,241 +1,222 @@
-"""Semantic memory beside its rivals: all rows on all streams, and what explains the figures."""
+"""Semantic memory beside its rivals, on streams of looks at tracked objects (SMTM).
+
+Every stream has a table, in which every method has rows: the memory as the paper prints it
+(``printed``) and ours (``guarded``), exit heads, labels of tracks, fewer looks, and the reuse of
+what a picture has in common with the one before (DeepMon, DeepCache; upper bounds). Three tables
+have more rows: fast memories of constant size, and centres that stay as they were fitted. A last
+one says how well classes are told apart at each tap.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from mmedge_lab.rivals.smtm.bench_rows import (
-    FULL,
-    GUARDED,
-    HEADS,
-    PRINTED,
-    BenchRow,
-    absent,
-    bench_rows,
+from mmedge_lab.judging.bench import (
+    Bench,
+    BenchRequest,
+    Figure,
+    Row,
+    Subject,
+    Sums,
+    UnmeasuredError,
 )
 from mmedge_lab.rivals.smtm.methods import (
     ConstantHotClasses,
+    ExitHeads,
     FullRuns,
+    GuardedRecall,
+    KeptLabels,
     Method,
+    PrintedRecall,
 )
-from mmedge_lab.rivals.smtm.stream_runs import StreamRun, figures_of, run_stream
+from mmedge_lab.rivals.smtm.reused_pictures import ReusedBlocks
 from mmedge_lab.rivals.smtm.streams import (
     DRIFT,
-    DRIFT_LEVELS,
     FOUR,
     KINDS,
-    SCENE,
-    SCENES,
-    drift_levels,
+    LONG_TAIL,
+    VISIT,
+    Stream,
     make_stream,
 )
-from mmedge_lab.rivals.smtm.subject import Subject, separability
-from mmedge_lab.training import Report
-from mmedge_ros.records.plain_values import plain_values
-from mmedge_ros.recurrence.semantic_memory import SemanticMemory
+from mmedge_lab.rivals.smtm.subject import DRIFT_LEVELS, ClassifierOnCrops, open_classifier_on
+from mmedge_ros.encoding.bundle.default_model import default_detector
 
-# The most accuracy that a setting may lose to be chosen.
-MOST_LOST = 0.01
-# The printed memory is shown at the tau at which it leaves as often as the paper says (67-93 %).
-_PRINTED_EARLY = 0.8
-_SIZES = (2, 5, 10, 20)
-_SIZED_STREAMS = ('ten active', 'long tail 10:1')
-_AFTER_A_SWITCH = 100
-_BIN = 20
-_DIGITS = 5
+FULL, DEEPMON, DEEPCACHE = 'full', 'DeepMon-like 0.1', 'DeepCache-like 25 dB'
+TAPS = 'all crops, left at one tap'
+# The paper's settings are tau; at 0.05 the printed memory leaves as often as the paper says.
+_TAUS, _ERRORS = (0.05, 0.1, 0.2), (0.01, 0.02, 0.1)
+_SIZED, _SIZES = ('ten active', 'long tail 10:1'), (5, 10)
+# Reused pictures are run in each look: they take the longest.
+_STREAMS_OF_PICTURES = (FOUR, LONG_TAIL)
 
+_FIGURES: Mapping[str, Figure] = {
+    'right': Figure('right', 'right', 'looks'),
+    'saved': Figure('time saved', 'seconds', 'whole', offset=1.0, scale=-1.0),
+    'speed': Figure('times as fast', 'whole', 'seconds', 2, relative=True),
+    'early': Figure('left before the end', 'early', 'looks'),
+    'half': Figure('in the first half', 'half', 'looks'),
+    'right_at_end': Figure('right in the last fifth', 'right_at_end', 'looks_at_end'),
+    'memory': Figure('memory, kB', 'bytes', scale=1e-3, digits=0),
+}
 
-@dataclass(frozen=True)
-class RecognitionBench:
-    """A subject, and how long and how often streams are drawn; ``watts`` of a busy core."""
-
-    subject: Subject
-    looks: int = 2000
-    seeds: int = 8
-    watts: float = 3.0
-
-    def report(self, on_progress: Report) -> dict[str, Any]:
-        """Run everything; return the figures as JSON holds them."""
-        kept, rows = self.subject.kept, bench_rows(self.subject)
-        streams = {}
-        runs: dict[str, dict[str, list[StreamRun]]] = {}
-        for place, stream in enumerate(KINDS):
-            on_progress(place / (len(KINDS) + 1), stream)
-            runs[stream] = {
-                name: self._runs(stream, row.make)
-                for name, row in rows.items()
-                if not row.streams or stream in row.streams
-            }
-            streams[stream] = self._figures(runs[stream])
-        on_progress(len(KINDS) / (len(KINDS) + 1), 'fast memory and drift')
-        shown = _shown(streams[FOUR], rows)
-        values: dict[str, Any] = plain_values(
-            {
-                'classes': len(self.subject.classifier.classes),
-                'judged': len(self.subject.crops.labels),
-                'fitted_on': len(self.subject.fitted_labels),
-                'looks': self.looks,
-                'seeds': self.seeds,
-                'watts': self.watts,
-                'energy': 'a model: processor time times watts, not measured',
-                'stage_ms': 1e3 * kept.stage_seconds,
-                'pooling_ms': 1e3 * kept.pooling_seconds,
-                'whole_ms': 1e3 * kept.whole_seconds,
-                'absent': absent(self.subject),
-                'words': {stream: kind.words for stream, kind in KINDS.items()},
-                'families': {name: [row.family, row.setting] for name, row in rows.items()},
-                'headline': headline(streams[FOUR], rows),
-                'shown': shown,
-                'streams': streams,
-                'whole_accuracy': float(
-                    np.mean(
-                        kept.whole[: len(self.subject.crops.labels)] == self.subject.crops.labels
-                    )
-                ),
-                'separability': separability(self.subject),
-                **self._explained(shown, rows, runs),
-            },
-            _DIGITS,
-        )
-        return values
-
-    def _explained(
-        self,
-        shown: Mapping[str, str],
-        rows: Mapping[str, BenchRow],
-        runs: Mapping[str, Mapping[str, Sequence[StreamRun]]],
-    ) -> dict[str, Any]:
-        """Return what explains the figures of the memories; nothing without one."""
-        if self.subject.centres is None:
-            return {}
-        makes = {name: rows[shown[name]].make for name in (PRINTED, GUARDED)}
-        both = {name: runs[SCENES][shown[name]] for name in (PRINTED, GUARDED)}
-        return {
-            'fast_memory': {stream: self._sizes(stream, makes) for stream in _SIZED_STREAMS},
-            'drift': self._drift(makes),
-            'lock_in': {name: lock_in(of) for name, of in both.items()},
-            'bytes': memory_bytes(self.subject),
-        }
-
-    def _runs(self, stream: str, make: Callable[..., Method]) -> list[StreamRun]:
-        return [
-            run_stream(
-                make(),
-                make_stream(self.subject.crops, KINDS[stream], self.looks, seed),
-                self.subject,
-            )
-            for seed in range(self.seeds)
-        ]
-
-    def _figures(self, runs: Mapping[str, Sequence[StreamRun]]) -> dict[str, dict[str, Any]]:
-        return figures_of(runs, self.subject.kept.stage_seconds, self.watts, FULL)
-
-    def _sizes(self, stream: str, makes: Mapping[str, Callable[..., Method]]) -> dict[str, Any]:
-        """Return the figures of fast memories of constant sizes beside the adaptive one."""
-        classes = len(self.subject.classifier.classes)
-        runs = {FULL: self._runs(stream, partial(FullRuns, self.subject.kept))}
-        for name, make in makes.items():
-            runs[f'{name} adaptive'] = self._runs(stream, make)
-            for size in _SIZES:
-                runs[f'{name} {size}'] = self._runs(stream, _of_size(make, classes, size))
-        return self._figures(runs)
-
-    def _drift(self, makes: Mapping[str, Callable[..., Method]]) -> dict[str, Any]:
-        """Return accuracy and early exits at each level, with centres that learn and without."""
-        runs = {FULL: self._runs(DRIFT, partial(FullRuns, self.subject.kept))}
-        for name, make in makes.items():
-            runs[f'{name} learning'] = self._runs(DRIFT, make)
-            runs[f'{name} fixed'] = self._runs(DRIFT, partial(make, learns=False))
-        last = len(self.subject.kept.stage_seconds)
-        at = [drift_levels(self.looks) == level for level in range(DRIFT_LEVELS)]
-        report = {}
-        for name, of in runs.items():
-            right = np.array([run.right for run in of])
-            early = np.array([run.stages < last for run in of])
-            report[name] = {
-                'accuracy': [right[:, looks].mean() for looks in at],
-                'early': [early[:, looks].mean() for looks in at],
-            }
-        return report
+Make = Callable[[ClassifierOnCrops], Method]
 
 
-def _of_size(make: Callable[..., Method], classes: int, size: int) -> Callable[[], Method]:
-    return lambda: make(ConstantHotClasses(classes, size))
+def bench(
+    request: BenchRequest, *, looks: int = 2000, seeds: int = 8, pictures: int = 200
+) -> Bench:
+    """Compare the ways to leave a recogniser early, or to do without it.
 
-
-def headline(figures: Mapping[str, Any], rows: Mapping[str, BenchRow]) -> dict[str, Any]:
-    """Return the row of each swept method that saves most at no more than one point lost.
-
-    ``heads_at_equal_loss`` is that of heads at no more than what the guarded memory loses. Names
-    are None where no setting does.
+    :param looks: at crops, in each stream
+    :param seeds: by which each stream is drawn
+    :param pictures: crops of each class at most; 0: all
     """
-    best = {name: _best(figures, rows, name, MOST_LOST) for name in (GUARDED, PRINTED, HEADS)}
-    chosen = best[GUARDED]
-    limit = MOST_LOST if chosen is None else max(figures[chosen]['lost']['value'], 0.0)
-    return {**best, 'heads_at_equal_loss': _best(figures, rows, HEADS, limit)}
-
-
-def _best(
-    figures: Mapping[str, Any], rows: Mapping[str, BenchRow], family: str, most: float
-) -> str | None:
-    names = [
-        name
-        for name, row in rows.items()
-        if row.family == family and figures[name]['lost']['value'] <= most
+    bundle = default_detector(request.detector or 'flight_people')
+    crops = request.input(0, 'the folder that `mmedge lab train recogniser --crops` keeps')
+    of = open_classifier_on(bundle, crops, pictures)
+    rows = [
+        Row(name, partial(_judged, of, make, stream, looks), words, f'{stream}: {kind.words}')
+        for stream, kind in KINDS.items()
+        for name, (make, words) in _methods(stream).items()
     ]
-    return max(names, key=lambda name: figures[name]['saved']['value'], default=None)
+    stages = len(of.kept.stage_seconds)
+    return Bench(
+        'Semantic memory beside its rivals',
+        request.chosen([*rows, *_tap_rows(of)], (FULL,)),
+        _FIGURES,
+        request.repetitions(seeds),
+        references=(FULL, DEEPMON, DEEPCACHE),
+        about={
+            'bundle': bundle.name,
+            'crops': f'{len(of.crops.labels)} judge, {len(of.fitted_labels)} fit thresholds',
+            'streams': f'{looks} looks each, of the classes with 30 crops and more',
+            'stages': ', '.join(f'{1e3 * s:.2f}' for s in of.kept.stage_seconds) + ' ms',
+            'first half': f'left after {stages // 2} of {stages} stages or before',
+            'energy': 'a model, processor time times watts: as much is saved as of the time',
+        },
+    )
 
 
-def _shown(figures: Mapping[str, Any], rows: Mapping[str, BenchRow]) -> dict[str, str]:
-    """Return the row of each memory that stands for it in what explains the figures."""
-    of = {
-        family: [name for name, row in rows.items() if row.family == family]
-        for family in (PRINTED, GUARDED)
-    }
-    if not of[PRINTED]:
-        return {}
-    least = min(of[GUARDED], key=lambda name: figures[name]['lost']['value'])
-    return {
-        PRINTED: min(
-            of[PRINTED], key=lambda name: abs(figures[name]['early']['value'] - _PRINTED_EARLY)
-        ),
-        GUARDED: _best(figures, rows, GUARDED, MOST_LOST) or least,
-    }
+def _methods(stream: str) -> dict[str, tuple[Make, str]]:
+    """Return what makes each method of a table, and its words."""
+    rows: dict[str, tuple[Make, str]] = {FULL: (_full, 'every crop is run through')}
+    for tau in _TAUS:
+        rows[f'printed tau={tau:g}'] = partial(_printed, tau), 'the memory as the paper has it'
+    for eps in _ERRORS:
+        rows[f'guarded eps={eps:g}'] = partial(_guarded, eps), 'the memory that flies'
+    for eps in _ERRORS:
+        rows[f'heads eps={eps:g}'] = partial(_heads, eps), 'left where a head is sure'
+    rows['each 2. look'] = partial(_every, 2, _full), 'a label is kept for one look'
+    rows['track labels'] = partial(_every, VISIT, _full), 'the first look counts for all others'
+    rows['track labels + guarded eps=0.01'] = partial(_every, VISIT, partial(_guarded, 0.01)), ''
+    if stream in _STREAMS_OF_PICTURES:
+        rows[DEEPMON] = partial(_reused, 0.1, False), 'blocks of like colours are reused'
+        rows[DEEPCACHE] = partial(_reused, 25.0, True), 'blocks found near by are reused'
+    for size in _SIZES if stream in _SIZED else ():
+        for name, make in (('printed tau=0.05', _printed), ('guarded eps=0.1', _guarded)):
+            setting = float(name.partition('=')[2])
+            sized = partial(make, setting, size=size)
+            rows[f'{name}, {size} hot'] = sized, 'a fast memory of constant size'
+    if stream == DRIFT:
+        fixed = 'centres stay as they were fitted'
+        rows['printed tau=0.05, fixed'] = partial(_printed, 0.05, learns=False), fixed
+        rows['guarded eps=0.1, fixed'] = partial(_guarded, 0.1, learns=False), fixed
+    return rows
 
 
-def lock_in(runs: Sequence[StreamRun]) -> dict[str, Any]:
-    """Return how many classes are hot and how many looks right, over streams that switch scenes.
+def _full(of: ClassifierOnCrops) -> Method:
+    return FullRuns(of.kept)
 
-    ``hot`` and ``accuracy`` are means over bins of 20 looks; ``after_a_switch`` is the accuracy of
-    the first 100 looks of every scene but the first, ``first_scene`` that of the first.
+
+def _printed(tau: float, of: ClassifierOnCrops, size: int = 0, learns: bool = True) -> Method:
+    if of.centres is None:
+        raise UnmeasuredError('the bundle has no semantic memory')
+    return PrintedRecall(of.kept, of.centres, tau, _hot(of, size), learns=learns)
+
+
+def _guarded(eps: float, of: ClassifierOnCrops, size: int = 0, learns: bool = True) -> Method:
+    centres = of.centres_of(eps)
+    if centres is None:
+        raise UnmeasuredError('the bundle has no semantic memory')
+    return GuardedRecall(of.kept, centres, eps, _hot(of, size), learns=learns)
+
+
+def _hot(of: ClassifierOnCrops, size: int) -> ConstantHotClasses | None:
+    return ConstantHotClasses(len(of.classifier.classes), size) if size else None
+
+
+def _heads(eps: float, of: ClassifierOnCrops) -> Method:
+    if not any(head is not None for head in of.kept.heads):
+        raise UnmeasuredError('no stage puts out exit_1, ...')
+    return ExitHeads(of.kept, of.heads_of(eps))
+
+
+def _every(looks: int, inner: Make, of: ClassifierOnCrops) -> Method:
+    return KeptLabels(inner(of), looks)
+
+
+def _reused(limit: float, moves: bool, of: ClassifierOnCrops) -> Method:
+    return ReusedBlocks(of.classifier, of.form, of.crops.crops, limit, moves=moves)
+
+
+def _judged(
+    of: ClassifierOnCrops, make: Make, stream: str, looks: int, repetition: Subject
+) -> Sums:
+    drawn = make_stream(of.crops, KINDS[stream], looks, int(repetition.name))
+    return sums_of(make(of), drawn, of.crops.labels, of.kept.stage_seconds)
+
+
+def sums_of(
+    method: Method,
+    stream: Stream,
+    labels: NDArray[np.int64],
+    stage_seconds: NDArray[np.float64],
+) -> Sums:
+    """Recognise a stream of crops, which are of classes ``labels`` (N,).
+
+    What was spent besides the stages counts as the median over looks with as many stages, because
+    single looks meet whatever else the machine does.
     """
-    right = np.array([run.right for run in runs])
-    looks = right.shape[1]
-    place = np.arange(looks)
-    new = (place >= SCENE) & (place % SCENE < _AFTER_A_SWITCH)
-    whole = looks - looks % _BIN
-
-    def binned(values: np.ndarray) -> np.ndarray:
-        means: np.ndarray = values[:, :whole].reshape(len(values), -1, _BIN).mean(axis=(0, 2))
-        return means
-
+    rows = stream.rows + stream.levels * len(labels)
+    answers = [
+        method.look(row, track)
+        for row, track in zip(rows.tolist(), stream.tracks.tolist(), strict=True)
+    ]
+    said, ran, besides, reused = (np.array(part) for part in zip(*answers, strict=True))
+    for count in np.unique(ran):
+        besides[ran == count] = np.median(besides[ran == count])
+    seconds = np.concatenate(([0.0], np.cumsum(stage_seconds)))[ran] * (1.0 - reused) + besides
+    right, at_end = said == labels[stream.rows], len(rows) - len(rows) // DRIFT_LEVELS
     return {
-        'bin': _BIN,
-        'hot': binned(np.array([run.hot for run in runs])),
-        'accuracy': binned(right),
-        'first_scene': float(right[:, :SCENE].mean()),
-        'after_a_switch': float(right[:, new].mean()) if new.any() else float('nan'),
+        'looks': len(rows),
+        'right': float(right.sum()),
+        'looks_at_end': len(rows) - at_end,
+        'right_at_end': float(right[at_end:].sum()),
+        'early': float(((ran > 0) & (ran < len(stage_seconds))).sum()),
+        'half': float(((ran > 0) & (ran <= len(stage_seconds) // 2)).sum()),
+        'seconds': float(seconds.sum()),
+        'whole': float(len(rows) * stage_seconds.sum()),
+        'bytes': float(method.bytes),
     }
 
 
-def memory_bytes(subject: Subject) -> dict[str, int]:
-    """Return what the memories hold, in bytes."""
-    centres = subject.centres
-    assert centres is not None
-    printed = sum(of_tap.nbytes + centres.counts.nbytes for of_tap in centres.centres)
-    return {PRINTED: printed, GUARDED: SemanticMemory(centres).bytes}
+def _tap_rows(of: ClassifierOnCrops) -> Iterator[Row]:
+    """Yield what would be right, were all crops left at a tap."""
+    count = len(of.crops.labels)
+    for tap, head in enumerate(of.kept.heads):
+        nearest = of.nearest(tap)
+        if nearest is not None:
+            yield _tap_row(f'tap {tap + 1}, nearest centre', nearest, of)
+        if head is not None:
+            yield _tap_row(f'tap {tap + 1}, head', head[:count].argmax(axis=1), of)
+    yield _tap_row('the end', of.kept.whole[:count], of)
+
+
+def _tap_row(name: str, said: NDArray[np.intp], of: ClassifierOnCrops) -> Row:
+    sums = {'right': float((said == of.crops.labels).sum()), 'looks': float(len(said))}
+    return Row(name, lambda _repetition: sums, group=TAPS)

@@ -34,7 +34,8 @@ class ReusedBlocks:
         from its own place (DeepMon, MobiSys 2017)
     """
 
-    hot = 0
+    # Of the maps of all layers, which are not kept here.
+    bytes = 0
 
     def __init__(
         self,

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mmedge_lab.rivals.smtm.bench_crops import LabelledCrops
+from mmedge_lab.rivals.smtm.subject import DRIFT_LEVELS, LabelledCrops
 from mmedge_ros.data_types import FloatArray
 
 VISIT = 6
@@ -21,7 +21,6 @@ VISIT = 6
 FEWEST_CROPS = 30
 SCENE = 300
 _ACTIVE_IN_A_SCENE = 4
-DRIFT_LEVELS = 5
 
 
 class StreamKind(NamedTuple):

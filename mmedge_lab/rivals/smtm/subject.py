@@ -1,56 +1,104 @@
-"""What is benched: a classifier with taps, its semantic memory, and what it makes of the crops."""
+"""What is benched: a classifier with taps, its semantic memory, and what it makes of crops.
+
+The crops are those of the scenes that `mmedge lab train recogniser` keeps: thresholds are fitted
+on some scenes, others judge. Each crop runs through all stages once. Streams of thousands of looks
+are simulated from that: a look takes the time of the stages that would have run, and of the
+lookups that were made.
+"""
 
 from __future__ import annotations
 
+import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mmedge_lab.judging import EvaluationError
-from mmedge_lab.rivals.smtm.bench_crops import LabelledCrops, read_bench_crops
-from mmedge_lab.rivals.smtm.kept_outputs import KeptOutputs, drifted, run_crops
-from mmedge_lab.rivals.smtm.streams import DRIFT_LEVELS
-from mmedge_lab.training import Report, part_of
+from mmedge_lab.training.crop_set import (
+    CropSet,
+    cut_anew,
+    fitted_on,
+    judged,
+    object_numbers,
+    read_crops,
+)
 from mmedge_lab.training.exit_thresholds import fit_exits
+from mmedge_lab.training.recogniser_labels import CLASSES
 from mmedge_lab.training.semantic_centres import with_thresholds
 from mmedge_ros.data_types import FloatArray
 from mmedge_ros.encoding.classifier_description import SECTION, describe_classifier
-from mmedge_ros.encoding.crops import CropForm
+from mmedge_ros.encoding.crops import CropForm, as_input
 from mmedge_ros.encoding.tapped_classifier import TappedClassifier, open_classifier
-from mmedge_ros.recurrence.semantic_memory import SemanticCentres, accumulated, whitened
+from mmedge_ros.recurrence.semantic_memory import SemanticCentres, whitened
 from mmedge_ros.recurrence.stored_centres import read_centres
 
-_TINY = 1e-9
+# In so many steps the light of a stream may change.
+DRIFT_LEVELS = 5
+_WARM_UP = 5
+# What an object looks like at the end of a drift: darker, and in warmer light (shares of the
+# values of blue, green and red).
+_DRIFTED = np.array([0.35, 0.5, 0.6], np.float32)
+
+
+class LabelledCrops(NamedTuple):
+    """Crops (N, h, w, 3) uint8 BGR as large as the input of the classifier.
+
+    ``labels`` (N,) are numbers of classes. Crops with one number in ``objects`` (N,) show one
+    object, in the order of time.
+    """
+
+    crops: NDArray[np.uint8]
+    labels: NDArray[np.int64]
+    objects: NDArray[np.int64]
+
+
+class KeptOutputs(NamedTuple):
+    """What K stages make of N crops, and what they take.
+
+    ``vectors`` (N, D_l) are those of the L taps, ``heads`` (N, J) the logits of the head at each
+    tap (None without one), ``shares`` (N, J) the probabilities at the end. ``stage_seconds`` (K,)
+    and ``pooling_seconds`` (L,) are medians of the processor's time, the latter to make a vector
+    of what a stage puts out.
+    """
+
+    vectors: tuple[FloatArray, ...]
+    heads: tuple[FloatArray | None, ...]
+    shares: FloatArray
+    stage_seconds: FloatArray
+    pooling_seconds: FloatArray
+
+    @property
+    def whole(self) -> NDArray[np.intp]:
+        """What the whole classifier says (N,)."""
+        said: NDArray[np.intp] = self.shares.argmax(axis=1)
+        return said
 
 
 @dataclass(frozen=True)
-class Subject:
+class ClassifierOnCrops:
     """A classifier and its outputs.
 
-    ``crops`` are the N crops that judge. ``kept`` and ``labels`` hold them once for each level of
-    the drift, one level after another; ``fitted`` and ``fitted_labels`` are those that thresholds
-    are fitted on. ``centres`` is None of a bundle without a semantic memory.
+    ``crops`` are the N crops that judge. ``kept`` holds what is made of them once for each level
+    of the drift, one level after another; ``fitted`` is what is made of the crops that thresholds
+    are fitted on, of classes ``fitted_labels``. ``centres`` is None without a semantic memory.
     """
 
     classifier: TappedClassifier
     form: CropForm
     crops: LabelledCrops
     kept: KeptOutputs
-    labels: NDArray[np.int64]
     fitted: KeptOutputs
     fitted_labels: NDArray[np.int64]
     centres: SemanticCentres | None
 
-    @property
-    def has_heads(self) -> bool:
-        """Whether a stage has a head of its own."""
-        return any(head is not None for head in self.kept.heads)
-
-    def centres_of(self, eps: float) -> SemanticCentres:
+    def centres_of(self, eps: float) -> SemanticCentres | None:
         """Return the semantic centres with thresholds of another error."""
-        assert self.centres is not None
+        if self.centres is None:
+            return None
         held = self.fitted.vectors[: len(self.centres.centres)]
         labels, whole = self.fitted_labels.tolist(), self.fitted.whole.tolist()
         return with_thresholds(self.centres, held, labels, eps, whole)
@@ -59,9 +107,19 @@ class Subject:
         """Return the thresholds of the heads for an error."""
         return fit_exits(self.fitted.heads, self.fitted.whole, self.fitted_labels, eps)
 
+    def nearest(self, tap: int) -> NDArray[np.intp] | None:
+        """Return the class (N,) with the nearest centre at a tap alone; None without centres."""
+        if self.centres is None or tap >= len(self.centres.centres):
+            return None
+        origin, white = self.centres.origins[tap], self.centres.whitening[tap]
+        vectors = self.kept.vectors[tap][: len(self.crops.labels)]
+        known = whitened(self.centres.centres[tap], origin, white)
+        said: NDArray[np.intp] = (whitened(vectors, origin, white) @ known.T).argmax(axis=1)
+        return said
 
-def open_subject(bundle: Path, folder: Path, most: int, report: Report) -> Subject:
-    """Open the recogniser of a bundle and run all crops of a folder through it.
+
+def open_classifier_on(bundle: Path, folder: Path, most: int = 0) -> ClassifierOnCrops:
+    """Open the recogniser of a bundle and run the crops of a folder through it.
 
     :param most: so many crops of each class in each part; 0: all
     :raises EvaluationError: if the bundle has no recogniser, or the folder no crops for it
@@ -70,79 +128,116 @@ def open_subject(bundle: Path, folder: Path, most: int, report: Report) -> Subje
     :raises TrainingError: if crops cannot be read
     """
     description = describe_classifier(bundle)
-    if description is None:
+    if description is None or description.classes != CLASSES:
         raise EvaluationError(
-            f'{bundle} has no {SECTION}; `mmedge lab train recogniser` makes one'
+            f'{bundle} has no {SECTION} of simulated objects; `mmedge lab train recogniser` makes '
+            'one'
         )
+    fitting, judging = read_bench_crops(folder, description.form, most)
     memorised = open_classifier(description)
     classifier, form = memorised.classifier, description.form
-    centres = None if description.memory is None else read_centres(description.memory.verified())
-    report(0.0, 'reading crops')
-    found = read_bench_crops(folder, description, most)
-    crops = found.judged
-    levels = np.concatenate(
-        [drifted(crops.crops, level / (DRIFT_LEVELS - 1)) for level in range(DRIFT_LEVELS)]
-    )
-    fitting, judging = part_of(report, 0.05, 0.3), part_of(report, 0.3, 1.0)
-    fitted = run_crops(
-        classifier, found.fitted_on.crops, form, lambda share: fitting(share, 'fitting crops')
-    )
+    fitted = run_crops(classifier, fitting.crops, form)
     if memorised.memory is not None:
         for layer in range(memorised.memory.layers):
             memorised.memory.checked(fitted.vectors[layer][0], layer)
-    kept = run_crops(classifier, levels, form, lambda share: judging(share, 'judging crops'))
-    return Subject(
-        classifier,
-        form,
-        crops,
-        kept,
-        np.tile(crops.labels, DRIFT_LEVELS),
-        fitted,
-        found.fitted_on.labels,
-        centres,
-    )
+    levels = [drifted(judging.crops, n / (DRIFT_LEVELS - 1)) for n in range(DRIFT_LEVELS)]
+    kept = run_crops(classifier, np.concatenate(levels), form)
+    centres = None if description.memory is None else read_centres(description.memory.verified())
+    return ClassifierOnCrops(classifier, form, judging, kept, fitted, fitting.labels, centres)
 
 
-def separability(subject: Subject) -> dict[str, list[float]]:
-    """Return the share of right ones among all crops, were they left after each tap.
+def read_bench_crops(
+    folder: Path, form: CropForm, most: int = 0
+) -> tuple[LabelledCrops, LabelledCrops]:
+    """Return the crops that thresholds are fitted on, and those that judge.
 
-    By the nearest centre, whitened, of the tap alone (``single``) and of all taps so far
-    (``cumulative``), by the similarity as the paper prints it (``printed``), and by the head
-    (``head``, NaN without one).
+    :param most: so many of each class in each part; 0: all
+    :raises EvaluationError: if there are none, or of too few classes
+    :raises TrainingError: if crops cannot be read
     """
-    count = len(subject.crops.labels)
-    labels, kept = subject.crops.labels, subject.kept
+    files = sorted(folder.glob('crops_*.npz'))
+    if not files:
+        raise EvaluationError(
+            f'{folder} holds no crops; name the folder that `mmedge lab train recogniser --crops` '
+            'keeps'
+        )
+    parts: tuple[list[LabelledCrops], list[LabelledCrops]] = ([], [])
+    for path in files:
+        # One file after another: all of them together are large.
+        crops = read_crops([path])
+        for part, chosen in zip(parts, (fitted_on(crops), judged(crops)), strict=True):
+            part.append(_labelled(chosen, form))
+    fitting, judging = (_of_each_class(part, most) for part in parts)
+    classes = min(len(np.unique(part.labels)) for part in (fitting, judging))
+    if classes < 2:
+        raise EvaluationError(
+            f'{folder} has too few crops, of {classes} classes, to fit thresholds on some and to '
+            'judge on others; take more scenes'
+        )
+    return fitting, judging
 
-    def right(scores: FloatArray) -> float:
-        return float(np.mean(scores.argmax(axis=1) == labels))
 
-    shares = {
-        'head': [float('nan') if head is None else right(head[:count]) for head in kept.heads]
-    }
-    if subject.centres is None:
-        return shares
-    white, plain = [], []
-    parts = zip(
-        kept.vectors,
-        subject.centres.centres,
-        subject.centres.origins,
-        subject.centres.whitening,
-        strict=False,
+def _labelled(crops: CropSet, form: CropForm) -> LabelledCrops:
+    shape = (len(crops.crops), form.size[1], form.size[0], 3)
+    shown = np.array(cut_anew(crops, form), np.uint8).reshape(shape)
+    return LabelledCrops(shown, crops.facts[:, 0].astype(np.int64), object_numbers(crops))
+
+
+def _of_each_class(parts: Sequence[LabelledCrops], most: int) -> LabelledCrops:
+    """Join crops, at most so many of each class, the first ones, in their order; 0: all."""
+    crops = LabelledCrops(*(np.concatenate(part) for part in zip(*parts, strict=True)))
+    if not most:
+        return crops
+    kept = [np.flatnonzero(crops.labels == label)[:most] for label in np.unique(crops.labels)]
+    rows = np.sort(np.concatenate(kept)) if kept else np.zeros(0, np.intp)
+    return LabelledCrops._make(part[rows] for part in crops)
+
+
+def run_crops(
+    classifier: TappedClassifier, crops: NDArray[np.uint8], form: CropForm
+) -> KeptOutputs:
+    """Run crops (N, h, w, 3) through all stages.
+
+    :raises EncodingError: if a stage fails
+    """
+    network, classes = classifier.network, len(classifier.classes)
+    for _ in range(_WARM_UP):
+        classifier.classify(as_input(crops[0], form))
+    vectors, heads, shares, seconds, pooling = [], [], [], [], []
+    clock = time.thread_time
+    for crop in crops:
+        blob = as_input(crop, form)
+        taken, pooled, of_taps, of_heads = [], [], [], []
+        begun = clock()
+        state = network.start(blob)
+        taken.append(clock() - begun)
+        while state.block < network.blocks:
+            begun = clock()
+            vector = np.asarray(state.pooled, float)
+            pooled.append(clock() - begun)
+            of_taps.append(vector)
+            of_heads.append(classifier.at_exit(state)[:classes])
+            begun = clock()
+            state = network.advance(state)
+            taken.append(clock() - begun)
+        vectors.append(of_taps)
+        heads.append(of_heads)
+        shares.append(classifier.outcome(state)[0])
+        seconds.append(taken)
+        pooling.append(pooled)
+    return KeptOutputs(
+        tuple(np.stack(of_tap) for of_tap in zip(*vectors, strict=True)),
+        tuple(_head(of_tap, classes) for of_tap in zip(*heads, strict=True)),
+        np.stack(shares),
+        np.median(np.array(seconds), axis=0),
+        np.median(np.array(pooling), axis=0),
     )
-    for vectors, known, origin, whitening in parts:
-        of_tap = vectors[:count]
-        white.append(whitened(of_tap, origin, whitening) @ whitened(known, origin, whitening).T)
-        plain.append(_unit(of_tap) @ _unit(known).T)
-    so_far = range(1, len(white) + 1)
-    return {
-        'single': [right(scores) for scores in white],
-        'cumulative': [right(accumulated(white[:taps])) for taps in so_far],
-        'printed': [right(accumulated(plain[:taps])) for taps in so_far],
-        **shares,
-    }
 
 
-def _unit(vectors: FloatArray) -> FloatArray:
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    unit: FloatArray = vectors / np.maximum(lengths, _TINY)
-    return unit
+def drifted(crops: NDArray[np.uint8], share: float) -> NDArray[np.uint8]:
+    """Return crops in a light that has changed by so much (0..1) of the way to dusk."""
+    return np.asarray(np.rint(crops * (1.0 + share * (_DRIFTED - 1.0))), np.uint8)
+
+
+def _head(rows: Sequence[NDArray[np.float32]], classes: int) -> FloatArray | None:
+    return np.stack(rows).astype(float) if all(len(row) == classes for row in rows) else None

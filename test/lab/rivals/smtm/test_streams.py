@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mmedge_lab.rivals.smtm.bench_crops import LabelledCrops
 from mmedge_lab.rivals.smtm.streams import DRIFT, FOUR, KINDS, SCENES, VISIT, make_stream
+from mmedge_lab.rivals.smtm.subject import LabelledCrops
 
 CLASSES, LOOKS = 12, 30_000
 
