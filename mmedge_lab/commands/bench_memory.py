@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 REPORT = 'memory.json'
-_FIGURES = ('words', 'examples', 'siblings')
+_FIGURES = ('words', 'examples')
 
 
 def memory(
@@ -56,7 +56,7 @@ def memory(
 ) -> None:
     """Compare the parts of Reminisce with their controls: what is found, time and memory."""
     with plain_errors():
-        from mmedge_lab.rivals.reminisce.parts_bench import QUICK, Scale, run_parts_bench
+        from mmedge_lab.rivals.reminisce.bench import QUICK, Scale, run_parts_bench
         from mmedge_ros.encoding.bundle.default_model import default_detector
         from mmedge_ros.report.report_files import require_writable, write_files
 
@@ -72,107 +72,60 @@ def memory(
             }
         text = json.dumps(report, indent=2, allow_nan=False)
         write_files(out, {REPORT: f'{text}\n'.encode()})
-    print_parts(_rows(report), _comparisons(report), _times(report))
-    if report['loading']:
-        print_parts(_loading(report))
+    print_parts(*_tables(report))
     for sentence in _sentences(report):
         say(sentence)
     typer.echo(out / REPORT)
 
 
-def _rows(report: dict[str, Any]) -> Table:
-    table = new_table(
-        '\nwhat is found: hit@10 by words and by example, hit@1 among the objects of a scene',
-        'row',
-        *_FIGURES,
-        'ms',
-        'bytes',
-    )
+def _tables(report: dict[str, Any]) -> Iterator[Table]:
+    table = new_table('\nhit@10 by words and by example (95 %)', 'row', *_FIGURES, 'ms', 'bytes')
     for name, row in report['rows'].items():
-        figures = [_number(row[figure]['value'], 3) for figure in _FIGURES]
-        more = (_number(row.get('ms'), 2), _number(row.get('bytes'), 0))
-        add_row(table, f'{row["part"]} {name}', *figures, *more)
-    return table
-
-
-def _comparisons(report: dict[str, Any]) -> Table:
-    table = new_table(
-        '\npoints more than the control (95 %)', 'row', *_FIGURES, 'verdict', 'control'
-    )
+        more = [row[fact] and f'{row[fact]:.3g}' for fact in ('ms', 'bytes') if fact in row]
+        add_row(table, name, *(_interval(row[figure], 1.0, 3) for figure in _FIGURES), *more)
+    yield table
+    table = new_table('\npoints more than the control (95 %)', 'row', *_FIGURES, 'control')
     for one in report['comparisons']:
-        figures = [_points(one[figure]) for figure in _FIGURES]
-        add_row(table, f'{one["part"]} {one["row"]}', *figures, one['verdict'], one['control'])
-    return table
-
-
-def _times(report: dict[str, Any]) -> Table:
-    table = new_table(
-        '\ntime (least to greatest of the rounds)',
-        'exit',
-        'order',
-        'batch',
-        'items/s',
-        'mJ (model)',
-        'times as fast as the end',
-        'as they come',
-    )
+        figures = (_interval(one[figure], 100.0, 1) for figure in _FIGURES)
+        add_row(table, one['row'], *figures, one['control'])
+    yield table
+    heads = ('exit', 'order', 'batch', 'items/s', 'mJ (model)', 'times the end', 'as they come')
+    table = new_table('\ntime (least to greatest of the rounds)', *heads)
     for row in report['throughput']:
-        add_row(
-            table,
-            row['way'],
-            row['order'],
-            row['batch'],
-            f'{row["per_s"]:.0f}',
-            f'{row["mj"]:.2f}',
-            _span(row['faster']),
-            _span(row['gain']),
-        )
-    return table
-
-
-def _loading(report: dict[str, Any]) -> Table:
-    table = new_table(
-        '\na large encoder (medians of the rounds)',
-        'pictures',
-        'way',
-        'pictures/s',
-        'processor ms',
-        'peak MB',
-    )
+        ratios = (_interval(row[name], 1.0, 2) for name in ('faster', 'gain'))
+        speed = (f'{row["per_s"]:.0f}', f'{row["mj"]:.2f}')
+        add_row(table, row['way'], row['order'], row['batch'], *speed, *ratios)
+    yield table
+    title = '\na large encoder (medians of the rounds)'
+    table = new_table(title, 'pictures', 'way', 'pictures/s', 'processor ms', 'peak MB')
     for row in report['loading']:
         figures = [f'{row[name]:.1f}' for name in ('per_s', 'processor_ms', 'peak_mb')]
         add_row(table, row['pictures'], row['way'], *figures)
-    return table
+    if report['loading']:
+        yield table
 
 
 def _sentences(report: dict[str, Any]) -> Iterator[str]:
+    crops = report['crops']
     yield (
-        f'{report["judged"]} crops of {report["objects"]} objects in {report["scenes"]} scenes '
-        f'judge, in {report["galleries"]} galleries of {report["gallery"]}; {report["learned"]} '
-        f'are fitted on, {report["held"]} choose margins; energy is {report["watts"]:g} W times '
-        'processor time'
+        f'{crops["judged"]} crops of {report["objects"]} objects in {report["scenes"]} scenes '
+        f'judge; {crops["learned"]} are fitted on, {crops["held"]} choose margins'
     )
-    found = report['predictor']
     yield (
-        f'the predictor is right in {100 * found["right"]:.0f} % of the items, and the exit that '
-        f'most need in {100 * found["most_frequent_right"]:.0f} %'
+        f'the predictor is right in {100 * report["predictor_right"]:.0f} % of the items, and the '
+        f'exit that most need in {100 * report["most_frequent_right"]:.0f} %'
     )
-    named = ', '.join(report['worth_flying']) or 'nothing'
-    yield f'better than every control: {named}'
+    kept = ', '.join(f'{words} {count}' for words, count in report['healed_groups_kept'].items())
+    yield f'groups of exits that healing keeps: {kept}'
     if report['quick']:
         yield 'note: this was quick, its figures say nothing'
 
 
-def _number(value: float | None, digits: int) -> str | None:
-    return None if value is None else f'{value:.{digits}f}'
-
-
-def _points(estimate: dict[str, float | None]) -> str | None:
-    if estimate['value'] is None:
+def _interval(estimate: dict[str, float | None], factor: float, digits: int) -> str | None:
+    value, low, high = (estimate[name] for name in ('value', 'low', 'high'))
+    if value is None:
         return None
-    value, low, high = (_number(100.0 * (estimate[n] or 0.0), 1) for n in ('value', 'low', 'high'))
-    return f'{value} ({low} to {high})'
-
-
-def _span(ratio: dict[str, float]) -> str:
-    return f'{ratio["value"]:.2f} ({ratio["low"]:.2f} to {ratio["high"]:.2f})'
+    words = f'{factor * value:.{digits}f}'
+    if low is None or high is None:
+        return words
+    return f'{words} ({factor * low:.{digits}f} to {factor * high:.{digits}f})'

@@ -22,7 +22,7 @@ from mmedge_ros.encoding.detector import DetectorParameters, Image
 from mmedge_ros.encoding.pair_description import pair_warning
 from mmedge_ros.encoding.recent_pictures import box_in
 from mmedge_ros.memory import FlightMemoryError
-from mmedge_ros.memory.encoders import AnyEncoder, bundle_that_embeds, open_encoder
+from mmedge_ros.memory.encoders import ViewEncoder, bundle_that_embeds, open_encoder
 from mmedge_ros.memory.moment import MemoryItem
 from mmedge_ros.memory.store import Displaced, MemoryWriter, memory_folder
 from mmedge_ros.memory.store_file import FILE_NAME, remove_older
@@ -51,7 +51,7 @@ class OpenBatch:
     :param with_pictures: False writes views without their thumbnails
     """
 
-    def __init__(self, encoder: AnyEncoder, with_pictures: bool = True) -> None:
+    def __init__(self, encoder: ViewEncoder, with_pictures: bool = True) -> None:
         self._encoder = encoder
         self._with_pictures = with_pictures
         self._items: list[MemoryItem] = []
@@ -170,7 +170,7 @@ def build_memory(
 class _Builder:
     """Chooses views of a replayed flight and hands them to a writer."""
 
-    def __init__(self, record: RunRecord, encoder: AnyEncoder) -> None:
+    def __init__(self, record: RunRecord, encoder: ViewEncoder) -> None:
         self.kept = self.key_frames = 0
         self.tracks: set[int] = set()
         self._record = record

@@ -68,10 +68,8 @@ class MemoryAnswers:
 
     def of(self, request: SearchRequest) -> SearchResult:
         """Return what `find_moments` does."""
-        embed, space = self._encoder.taps_of, self._encoder.space
-        return find_moments(
-            [self._reader], request, lambda _: space, lambda picture: embed([picture])
-        )
+        space = self._encoder.space
+        return find_moments([self._reader], request, lambda _: space, self._encoder.example)
 
     def thumbnail(self, number: int) -> bytes:
         """Return the JPEG of a view; b'' where none is kept."""

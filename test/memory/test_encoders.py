@@ -167,7 +167,8 @@ def test_one_value_that_is_large_in_all_vectors_drowns_no_other_in_four_bits(
     plain = unpacked(packed(made), 256)
     rows = iter(made)
     encoder._image.of = lambda _: next(rows)  # type: ignore[method-assign]
-    spread = encoder.of_crops([np.zeros((2, 2, 3), np.uint8)] * 40)
+    blank = np.zeros((2, 2, 3), np.uint8)
+    spread = np.stack([encoder.look(blank).vector for _ in made])
     kept = unpacked(packed(spread), 256)
     assert np.linalg.norm(spread, axis=1) == pytest.approx(np.ones(40), abs=1e-5)
     assert (plain[:, 1:] == 0.0).all()
@@ -182,11 +183,10 @@ def test_it_has_what_the_encoder_of_a_bundle_has(pair: Path) -> None:
     ours, bundle = open_encoder(pair), open_encoder(MODELS / 'flight_people')
     assert (type(ours), type(bundle)) == (PairEncoder, MemoryEncoder)
     assert isinstance(ours.space, PairSpace)
-    crops = [np.full((9, 7, 3), 80, np.uint8)]
+    crop = np.full((9, 7, 3), 80, np.uint8)
     for one in (ours, bundle):
-        assert one.of_crops(crops).shape == (1, one.header.length)
-        assert one.taps_of(crops).shape == (1, one.header.tap_length)
-        assert one.of_crops([]).shape == (0, one.header.length)
+        vector, tap = one.look(crop)
+        assert (vector.shape, tap.shape) == ((one.header.length,), (one.header.tap_length,))
         assert one.embedded(items()[:1])[0].exit == one.exit
 
 

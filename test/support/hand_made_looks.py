@@ -66,7 +66,7 @@ def seen(kind: str, track_id: int, seconds: float = 1.0, **changes: Any) -> Memo
 def tap_of(thumbnail: bytes) -> Vectors:
     """What examples are compared by; 0 of what is no picture."""
     picture = picture_of(thumbnail)
-    return NOTHING['tap'] if picture is None else ENCODER.taps_of([picture])[0]
+    return NOTHING['tap'] if picture is None else ENCODER.look(picture).tap
 
 
 def jpeg(grey: int, size: tuple[int, int] = (24, 64)) -> bytes:

@@ -7,14 +7,14 @@ of exits that are known; what deciding takes is measured with them.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mmedge_lab.rivals.reminisce.crop_encoder import CropEncoder
-from mmedge_lab.rivals.reminisce.exit_choice import Exits
+from mmedge_lab.rivals.reminisce.crop_encoder import BATCH, Blobs, CropEncoder, Exits
+from mmedge_lab.training import OnShare
 
 
 class StageRun(NamedTuple):
@@ -63,24 +63,42 @@ def refilled(exits: Exits, size: int) -> Iterator[StageRun]:
 Decide = Callable[[int, Mapping[str, Any]], object]
 
 
-def run_plan(
-    encoder: CropEncoder,
-    blobs: NDArray[np.float32],
-    plan: Sequence[StageRun],
-    decide: Decide = lambda _stage, _made: None,
-) -> float:
-    """Run inputs (N, 3, h, w) through the stages as planned; return the processor's time in s.
+class Way(NamedTuple):
+    """Where items leave, the order they run in, and how that is decided."""
 
-    :raises EncodingError: if a stage fails
-    """
-    held: dict[int, NDArray[np.float32]] = dict(enumerate(blobs))
-    begun = time.thread_time()
-    for stage, items in plan:
-        made = encoder.step(stage, np.stack([held.pop(item) for item in items]))
-        if stage + 1 < encoder.exits:
-            decide(stage, made)
-            held.update(zip(items, made[encoder.reads(stage + 1)], strict=True))
-    return time.thread_time() - begun
+    name: str
+    exits: Exits
+    order: Callable[[Exits, int], Iterable[StageRun]] = one_group
+    batch: int = BATCH
+    decide: Decide = lambda _stage, _made: None
+
+    def run(self, encoder: CropEncoder, blobs: Blobs) -> float:
+        """Run inputs (N, 3, h, w) through the stages; return the processor's time in s.
+
+        :raises EncodingError: if a stage fails
+        """
+        plan = list(self.order(self.exits[: len(blobs)], self.batch))
+        held: dict[int, NDArray[np.float32]] = dict(enumerate(blobs))
+        begun = time.thread_time()
+        for stage, items in plan:
+            made = encoder.step(stage, np.stack([held.pop(item) for item in items]))
+            if stage + 1 < encoder.exits:
+                self.decide(stage, made)
+                held.update(zip(items, made[encoder.reads(stage + 1)], strict=True))
+        return time.thread_time() - begun
+
+
+def seconds_of(
+    ways: Sequence[Way], encoder: CropEncoder, blobs: Blobs, rounds: int, on_share: OnShare
+) -> NDArray[np.float64]:
+    """Time every way on the same inputs, in turn: processor time (rounds, ways) in s."""
+    for way in ways:  # whatever is done first takes longer
+        way.run(encoder, blobs[:BATCH])
+    seconds = np.zeros((rounds, len(ways)))
+    for number in range(rounds):
+        seconds[number] = [way.run(encoder, blobs) for way in ways]
+        on_share((number + 1) / rounds)
+    return seconds
 
 
 def _divided(items: Sequence[int], size: int) -> Iterator[list[int]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,19 +18,18 @@ from mmedge_ros.encoding.classifier_description import (
     ATTRIBUTES,
     EXIT,
     LOGITS,
-    ClassifierDescription,
     describe_classifier,
 )
 from mmedge_ros.encoding.crops import as_input
-from mmedge_ros.encoding.detector import Image
 from mmedge_ros.encoding.onnx_session import runtime_errors
 from mmedge_ros.encoding.tapped_network import TappedNetwork
 from mmedge_ros.memory.moment import Vectors
 from mmedge_ros.memory.spaces import AttributeSpace
 
 BATCH = 32
-_ITEMS = 'items'
 _TINY = 1e-12
+Exits = NDArray[np.int64]
+Blobs = NDArray[np.float32]
 
 
 class Embedded(NamedTuple):
@@ -51,7 +50,7 @@ class Embedded(NamedTuple):
     def exits(self) -> int:
         return len(self.vectors)
 
-    def at(self, exits: NDArray[np.integer]) -> Vectors:
+    def at(self, exits: Exits) -> Vectors:
         """Return the vectors (N, D) of crops that left at these exits (N,), from 1."""
         return np.asarray(np.stack(self.vectors)[exits - 1, np.arange(len(exits))], np.float32)
 
@@ -59,7 +58,7 @@ class Embedded(NamedTuple):
 class CropEncoder:
     """The recogniser of a bundle with room for any number of crops in a run; one thread's.
 
-    :param folder: for the stages with a free batch; theirs is 1
+    :param folder: for copies of the stages with a free batch; theirs is 1
     :raises EncodingError: if the bundle cannot be used
     :raises EvaluationError: if it has no recogniser with a head at each tap
     """
@@ -71,35 +70,25 @@ class CropEncoder:
                 f'{bundle} has no recogniser of simulated objects; name a bundle with one, such '
                 'as flight_people'
             )
-        self.description: ClassifierDescription = description
-        self.space = AttributeSpace(description)
+        self.description, self.space = description, AttributeSpace(description)
         stages = [stage.verified() for stage in description.stages]
-        self.network = TappedNetwork(stages_of_any_batch(stages, folder))
+        self.network = TappedNetwork([_of_any_batch(stage, folder) for stage in stages])
         self.single = TappedNetwork(stages)
-        heads = [EXIT.format(number + 1) for number in range(len(stages) - 1)]
-        made = self.network.writes
-        if not heads or not all(head in of for head, of in zip(heads, made, strict=False)):
+        self.exits = len(stages)
+        has_heads = self.exits > 1 and all(
+            EXIT.format(number) in self.network.writes[number - 1]
+            for number in range(1, self.exits)
+        )
+        if not has_heads or any(len(one.get_inputs()) != 1 for one in self.network.sessions):
             raise EvaluationError(
-                f'the recogniser of {bundle} has taps without a head, and nothing is embedded '
-                'there; `mmedge lab train recogniser` makes one'
-            )
-        if any(len(session.get_inputs()) != 1 for session in self.network.sessions):
-            raise EvaluationError(
-                f'a stage of the recogniser of {bundle} reads more than what the one before puts '
-                'out first; `mmedge lab train recogniser` makes stages that do not'
+                f'the recogniser of {bundle} has taps without a head, or stages that read more '
+                'than the one before puts out first; `mmedge lab train recogniser` makes others'
             )
 
-    @property
-    def exits(self) -> int:
-        return self.network.blocks
-
-    def blobs(self, crops: CropSet) -> NDArray[np.float32]:
+    def blobs(self, crops: CropSet) -> Blobs:
         """Return kept crops as inputs (N, 3, h, w)."""
-        return self.inputs(cut_anew(crops, self.description.form))
-
-    def inputs(self, pictures: Sequence[Image]) -> NDArray[np.float32]:
-        """Return pictures of objects, with the margin of the input, as inputs (N, 3, h, w)."""
-        return np.concatenate([as_input(one, self.description.form) for one in pictures])
+        form = self.description.form
+        return np.concatenate([as_input(one, form) for one in cut_anew(crops, form)])
 
     def embed(self, crops: CropSet, on_share: OnShare) -> Embedded:
         """Run kept crops through, to every exit.
@@ -108,15 +97,15 @@ class CropEncoder:
         """
         taps: list[list[Any]] = [[] for _ in range(self.exits - 1)]
         logits: list[list[Any]] = [[] for _ in range(self.exits)]
-        for begin in range(0, len(crops.crops), BATCH):
-            batch = self.blobs(crops.rows(np.arange(len(crops.crops))[begin : begin + BATCH]))
+        for rows in _batches(np.arange(len(crops.crops))):
+            held = self.blobs(crops.rows(rows))
             for number in range(self.exits):
-                made = self.step(number, batch)
+                made = self.step(number, held)
                 logits[number].append(self._logits(made, number + 1))
                 if number < self.exits - 1:
                     taps[number].append(made[self.network.writes[number][0]])
-                    batch = made[self.reads(number + 1)]
-            on_share(begin / len(crops.crops))
+                    held = made[self.reads(number + 1)]
+            on_share(int(rows[-1]) / len(crops.crops))
         said = tuple(np.concatenate(of) for of in logits)
         return Embedded(
             tuple(np.concatenate(of) for of in taps),
@@ -127,38 +116,31 @@ class CropEncoder:
             object_numbers(crops),
         )
 
-    def activations(self, blobs: NDArray[np.float32], exit_: int) -> NDArray[np.float32]:
+    def activations(self, blobs: Blobs, exit_: int) -> Blobs:
         """Return what the encoder resumes from (N, ...) once inputs have come to an exit."""
-        found = []
-        for begin in range(0, len(blobs), BATCH):
-            batch: NDArray[np.float32] = blobs[begin : begin + BATCH]
-            for number in range(exit_):
-                batch = self.step(number, batch)[self.reads(number + 1)]
-            found.append(batch)
-        return np.concatenate(found)
+        return np.concatenate([self._until(some, 0, exit_) for some in _batches(blobs)])
 
-    def resumed(self, held: NDArray[np.float32], exit_: int, until: int = 0) -> dict[int, Vectors]:
-        """Return the vectors (N, D) of deeper exits, from activations at an exit; 0: inputs.
+    def resumed(self, held: Blobs, exit_: int, until: int) -> Vectors:
+        """Return the vectors (N, D) of a deeper exit from activations at an exit; 0: inputs.
 
-        :param until: the deepest exit; 0: the end
         :raises EncodingError: if a stage fails
         """
-        last = until or self.exits
-        found: dict[int, list[Any]] = {number: [] for number in range(exit_ + 1, last + 1)}
-        for begin in range(0, len(held), BATCH):
-            batch = held[begin : begin + BATCH]
-            for number, of in found.items():
-                made = self.step(number - 1, batch)
-                of.append(self._logits(made, number))
-                if number < last:
-                    batch = made[self.reads(number)]
-        return {number: self.space.vectors(np.concatenate(of)) for number, of in found.items()}
+        logits = [
+            self._logits(self.step(until - 1, self._until(some, exit_, until - 1)), until)
+            for some in _batches(held)
+        ]
+        return self.space.vectors(np.concatenate(logits))
+
+    def _until(self, held: Blobs, exit_: int, until: int) -> Blobs:
+        for number in range(exit_, until):
+            held = self.step(number, held)[self.reads(number + 1)]
+        return held
 
     def reads(self, number: int) -> str:
         """Name what a stage reads, by its number from 0."""
         return str(self.network.sessions[number].get_inputs()[0].name)
 
-    def step(self, number: int, batch: NDArray[np.float32]) -> dict[str, Any]:
+    def step(self, number: int, batch: Blobs) -> dict[str, Any]:
         """Run one stage, by its number from 0, on what it reads.
 
         :raises EncodingError: if it fails
@@ -169,14 +151,18 @@ class CropEncoder:
             made = network.sessions[number].run(names, {self.reads(number): batch})
         return dict(zip(names, made, strict=True))
 
-    def _logits(self, made: Any, exit_: int) -> NDArray[np.float32]:
+    def _logits(self, made: Any, exit_: int) -> Vectors:
         if exit_ < self.exits:
             return np.asarray(made[EXIT.format(exit_)])
         return np.concatenate([made[LOGITS], made[ATTRIBUTES]], axis=1)
 
 
-def stages_of_any_batch(stages: Sequence[Path], folder: Path) -> list[Path]:
-    """Write copies of stages that take any number of crops in a run.
+def _batches(rows: NDArray[Any]) -> Iterator[NDArray[Any]]:
+    return (rows[begin : begin + BATCH] for begin in range(0, len(rows), BATCH))
+
+
+def _of_any_batch(stage: Path, folder: Path) -> Path:
+    """Write a copy of a stage that takes any number of crops in a run.
 
     :raises EvaluationError: if onnx is not installed
     """
@@ -186,14 +172,11 @@ def stages_of_any_batch(stages: Sequence[Path], folder: Path) -> list[Path]:
         raise EvaluationError(
             f'{err.name} is not installed; ./mmedge install train brings it'
         ) from err
-    copies = []
-    for stage in stages:
-        model = onnx.load(str(stage))
-        for port in (*model.graph.input, *model.graph.output, *model.graph.value_info):
-            port.type.tensor_type.shape.dim[0].dim_param = _ITEMS
-        copies.append(folder / stage.name)
-        onnx.save(model, str(copies[-1]))
-    return copies
+    model = onnx.load(str(stage))
+    for port in (*model.graph.input, *model.graph.output, *model.graph.value_info):
+        port.type.tensor_type.shape.dim[0].dim_param = 'items'
+    onnx.save(model, str(folder / stage.name))
+    return folder / stage.name
 
 
 def sureness(logits: Vectors, classes: int) -> FloatArray:

@@ -3,37 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
+from scipy.special import softmax
 
-from mmedge_lab.rivals.reminisce.crop_encoder import sureness
-from mmedge_lab.rivals.reminisce.galleries import FIRST, OBJECTS
+from mmedge_lab.rivals.reminisce.crop_encoder import Exits, sureness
 from mmedge_ros.data_types import FloatArray
 from mmedge_ros.memory.moment import Vectors
 
-Exits = NDArray[np.int64]
 # Of the items that a margin is fitted on, so many are to leave late enough.
 _LATE_ENOUGH = 0.9
 _WEIGHT_DECAY = 1e-3
-_LEAST_SPREAD = 1e-6
-
-
-def first_sufficient(scores: Sequence[FloatArray], fits: NDArray[np.bool_]) -> Exits:
-    """Return the first exit (N,), from 1, at which each item is retrieved as well as at the end.
-
-    Its own question is asked. It is retrieved as well if the share of others that are rated at
-    least as high is no larger than at the end, or so small that it would be among the first ten
-    of a gallery.
-
-    :param scores: (Q, N) of all items at each exit
-    :param fits: (Q, N) which items a question asks for
-    """
-    places = np.stack([_places(of, fits) for of in scores])
-    enough = places <= np.maximum(places[-1], FIRST / OBJECTS)
-    return np.asarray(enough.argmax(axis=0) + 1, np.int64)
+_LEAST_SPREAD, _TINY = 1e-6, 1e-12
 
 
 @dataclass(frozen=True)
@@ -50,7 +34,8 @@ class ExitPredictor:
 
     def shares(self, taps: Vectors) -> FloatArray:
         """Return the probabilities (N, K) of each exit being the one, of taps (N, D)."""
-        return _softmax(_with_one((taps - self.origin) / self.spread) @ self.weights)
+        inputs = _with_one((taps - self.origin) / self.spread)
+        return np.asarray(softmax(inputs @ self.weights, axis=1))
 
     def exits(self, taps: Vectors) -> Exits:
         """Return where items leave (N,), from 1."""
@@ -70,8 +55,8 @@ def fit_predictor(
 
     def loss(flat: FloatArray) -> tuple[float, FloatArray]:
         weights = flat.reshape(shape)
-        shares = _softmax(inputs @ weights)
-        wrong = -np.log(np.maximum((shares * truth).sum(axis=1), 1e-12)).mean()
+        shares = softmax(inputs @ weights, axis=1)
+        wrong = -np.log(np.maximum((shares * truth).sum(axis=1), _TINY)).mean()
         slope = inputs.T @ (shares - truth) / len(inputs) + _WEIGHT_DECAY * weights
         return float(wrong + 0.5 * _WEIGHT_DECAY * (weights**2).sum()), slope.reshape(-1)
 
@@ -81,8 +66,7 @@ def fit_predictor(
     reached = np.cumsum(found.shares(held_taps), axis=1)
     before = np.concatenate([np.zeros((len(reached), 1)), reached], axis=1)
     short = before[np.arange(len(reached)), held_wanted - 1]
-    margin = float(np.quantile(short, _LATE_ENOUGH)) + 1e-9
-    return ExitPredictor(origin, spread, found.weights, margin)
+    return replace(found, margin=float(np.quantile(short, _LATE_ENOUGH)) + 1e-9)
 
 
 def sure_exits(logits: Sequence[Vectors], classes: int, least: Sequence[float]) -> Exits:
@@ -91,12 +75,11 @@ def sure_exits(logits: Sequence[Vectors], classes: int, least: Sequence[float]) 
     :param logits: (N, J + A) at every exit
     :param least: odds for each exit but the last
     """
-    left = [
+    sure = [
         sureness(of, classes) >= odds for of, odds in zip(logits[: len(least)], least, strict=True)
     ]
-    left += [np.ones(len(logits[0]), bool)]
     exits = np.array([*range(1, len(least) + 1), len(logits)], np.int64)
-    return np.asarray(exits[np.stack(left).argmax(axis=0)])
+    return np.asarray(exits[np.stack([*sure, np.ones(len(logits[0]), bool)]).argmax(axis=0)])
 
 
 def dealt(exits: Exits, seed: int) -> Exits:
@@ -112,20 +95,5 @@ def nearest_fixed(exits: Exits, costs: FloatArray) -> int:
     return int(np.abs(costs - costs[exits - 1].mean()).argmin()) + 1
 
 
-def _places(scores: FloatArray, fits: NDArray[np.bool_]) -> FloatArray:
-    """Return the share of the items that do not fit that are rated at least as high (N,)."""
-    places = np.zeros(fits.shape[1])
-    for row, fitting in zip(scores, fits, strict=True):
-        others = np.sort(row[~fitting])
-        below = np.searchsorted(others, row[fitting], side='left')
-        places[fitting] = 1.0 - below / max(len(others), 1)
-    return places
-
-
 def _with_one(values: NDArray[np.floating]) -> FloatArray:
     return np.hstack([np.asarray(values, float), np.ones((len(values), 1))])
-
-
-def _softmax(logits: FloatArray) -> FloatArray:
-    powers = np.exp(logits - logits.max(axis=1, keepdims=True))
-    return np.asarray(powers / powers.sum(axis=1, keepdims=True))

@@ -2,8 +2,7 @@
 
 A question in words names the class of an object and its colours, and is asked where it fits at
 most three in a hundred of a gallery. A question by example shows one view of an object, whose
-entry is made of the other ones; it is asked of galleries, and among the objects of its own scene,
-which share light and ground. What is found is credited to the scenes of the objects that were
+entry is made of the other ones. What is found is credited to the scenes of the objects that were
 looked for, because the crops of a scene are not independent.
 """
 
@@ -24,30 +23,22 @@ from mmedge_ros.memory.query import COLOURS, ParsedQuery, read_query
 from mmedge_ros.memory.spaces import AttributeSpace
 from mmedge_ros.memory.store import unit
 
-OBJECTS, FIRST = 245, 10
-# Fewer scores than this have no mean and deviation of their own.
-_FEWEST_ON_A_SCALE = 8
+OBJECTS, FIRST, BEST = 245, 10, 20
 _FITTING = 0.03
-_DRAWN_OF_A_SCENE = 4
 _SEED = 20251125
 
 Places = NDArray[np.intp]
 
 
 class Found(NamedTuple):
-    """Of each of S scenes how much was asked, and found first and among the first ten."""
+    """Of each of S scenes how much was asked, and found among the first ten."""
 
     asked: FloatArray
     ten: FloatArray
-    one: FloatArray
-
-    def __add__(self, other: object) -> Found:
-        assert isinstance(other, Found)
-        return Found(*(mine + its for mine, its in zip(self, other, strict=True)))
 
     @property
     def hit_at_10(self) -> float:
-        """The share that was found among the first ten; NaN where nothing was asked."""
+        """The share that was found; NaN where nothing was asked."""
         asked = float(self.asked.sum())
         return float(self.ten.sum()) / asked if asked else float('nan')
 
@@ -72,16 +63,16 @@ class Gallery(NamedTuple):
         :param asked: (N, D) crops as examples are embedded
         :param stored: (N, D) crops as views are stored
         """
-        return mean_cosines(*self.summed(asked, stored))
+        return mean_cosines(*self.summed(asked, stored, np.ones(len(stored), np.bool_)))
 
     def summed(
-        self, asked: Vectors, stored: Vectors, chosen: NDArray[np.bool_] | None = None
+        self, asked: Vectors, stored: Vectors, chosen: NDArray[np.bool_]
     ) -> tuple[FloatArray, FloatArray]:
         """Return the sum of cosines (A, G) and the number of views, the example not among them.
 
         :param chosen: (N,) which views are looked at
         """
-        kept = np.ones(len(stored)) if chosen is None else chosen.astype(float)
+        kept = chosen.astype(float)
         begins = np.concatenate(([0], np.cumsum(self.views)[:-1]))
         directions = unit(stored[self.rows]) * kept[self.rows, None]
         examples = unit(asked[self.asks]).astype(float)
@@ -112,21 +103,14 @@ class Galleries:
         names, first, self._of_crops = np.unique(
             crops.objects, return_index=True, return_inverse=True
         )
-        scenes = crops.scenes[first]
-        self.scenes, self._scene_of = np.unique(scenes, return_inverse=True)
+        self.scenes, self._scene_of = np.unique(crops.scenes[first], return_inverse=True)
         self._space = space
-        self.queries, self.fits = questions(crops.facts)
-        self._object_fits = self.fits[:, first]
-        self._views = np.bincount(self._of_crops)
+        self._queries, self._fits = questions(crops.facts)
+        self._object_fits = self._fits[:, first]
         random = np.random.default_rng(_SEED)
         self._drawn = [
             self._gallery(random, random.choice(len(names), min(size, len(names)), replace=False))
             for _ in range(drawn)
-        ]
-        self._of_scenes = [
-            self._gallery(random, random.permutation(np.flatnonzero(self._scene_of == scene)))
-            for scene in range(len(self.scenes))
-            for _ in range(_DRAWN_OF_A_SCENE)
         ]
         if not any(len(self._asked(gallery)) for gallery in self._drawn):
             raise EvaluationError(
@@ -134,57 +118,45 @@ class Galleries:
                 f'{_FITTING:.0%} of them; take crops of more scenes'
             )
 
-    def scores(self, vectors: Vectors) -> FloatArray:
-        """Return how well crops (N, D) fit each of Q questions, (Q, N)."""
-        return np.stack([self._space.scores(query, vectors) for query in self.queries])
+    def words(self, vectors: Vectors, refined: Vectors | None = None) -> Found:
+        """Ask everything in words of crops (N, D).
 
-    def words(
-        self,
-        scores: FloatArray,
-        exits: NDArray[np.integer] | None = None,
-        refined: FloatArray | None = None,
-        best: int = 0,
-    ) -> Found:
-        """Ask everything in words.
-
-        :param scores: (Q, N), see `scores`
-        :param exits: (N,) of crops, to put scores on one scale as a search does; None: as they are
-        :param refined: (Q, N) by which the objects that are ``best`` are rated again
+        :param refined: (N, D) by which the objects that are `BEST` are rated again
         """
         found = self._nothing()
-        means = None if exits is not None else self._means(scores)
+        means = self._means(vectors)
         again = None if refined is None else self._means(refined)
         for gallery in self._drawn:
             for row in self._asked(gallery):
-                if means is None:
-                    assert exits is not None
-                    rated = self._on_one_scale(scores[row], exits, gallery)
-                else:
-                    rated = means[row, gallery.objects]
-                order = np.argsort(-rated, kind='stable')
+                order = best_first(means[row, gallery.objects][None])
                 if again is not None:
-                    order = refining(order[None], again[row, gallery.objects][None], best)[0]
+                    order = refining(order, again[row, gallery.objects][None])
                 fits = np.flatnonzero(self._object_fits[row, gallery.objects])
-                self._credit(found, gallery.objects[fits], np.isin(order[:FIRST], fits))
+                self._credit(found, gallery.objects[fits], np.isin(order[0, :FIRST], fits))
         return found
 
     def examples(self, find: FindExamples) -> Found:
         """Ask for every object of the galleries by an example."""
-        return self._by_example(self._drawn, find)
-
-    def among_siblings(self, find: FindExamples) -> Found:
-        """Ask for every object by an example, among the objects of its scene."""
-        return self._by_example([g for g in self._of_scenes if len(g.objects) > 1], find)
-
-    def _by_example(self, galleries: Sequence[Gallery], find: FindExamples) -> Found:
         found = self._nothing()
-        for gallery in galleries:
-            if not len(gallery.asks):
-                continue
-            hits = find(gallery)[:, :FIRST] == gallery.askers[:, None]
-            for place, hit in zip(gallery.askers, hits, strict=True):
-                self._credit(found, gallery.objects[[place]], hit)
+        for gallery in self._drawn:
+            if len(gallery.asks):
+                hits = find(gallery)[:, :FIRST] == gallery.askers[:, None]
+                for place, hit in zip(gallery.askers, hits, strict=True):
+                    self._credit(found, gallery.objects[[place]], hit)
         return found
+
+    def first_sufficient(self, vectors: Sequence[Vectors]) -> NDArray[np.int64]:
+        """Return the first exit (N,), from 1, at which each crop is found as well as at the end.
+
+        Its own question is asked. It is found as well if the share of others that are rated at
+        least as high is no larger than at the end, or so small that it would be among the first
+        ten of a gallery.
+
+        :param vectors: (N, D) at each exit
+        """
+        places = np.stack([_shares_above(self._scores(of), self._fits) for of in vectors])
+        enough = places <= np.maximum(places[-1], FIRST / OBJECTS)
+        return np.asarray(enough.argmax(axis=0) + 1, np.int64)
 
     def _gallery(self, random: np.random.Generator, objects: Places) -> Gallery:
         rows = [np.flatnonzero(self._of_crops == one) for one in objects]
@@ -197,45 +169,21 @@ class Galleries:
         fitting = self._object_fits[:, gallery.objects].sum(axis=1)
         return np.flatnonzero((fitting > 0) & (fitting <= _FITTING * len(gallery.objects)))
 
-    def _means(self, scores: FloatArray) -> FloatArray:
-        """Return the mean score (Q, O) of each object's views."""
-        order = np.argsort(self._of_crops, kind='stable')
-        begins = np.concatenate(([0], np.cumsum(self._views)[:-1]))
-        means: FloatArray = np.add.reduceat(scores.T[order], begins, axis=0).T / self._views
-        return means
+    def _scores(self, vectors: Vectors) -> FloatArray:
+        return np.stack([self._space.scores(query, vectors) for query in self._queries])
 
-    def _on_one_scale(
-        self, scores: FloatArray, exits: NDArray[np.integer], gallery: Gallery
-    ) -> FloatArray:
-        even = on_one_scale(scores[gallery.rows], np.asarray(exits[gallery.rows], np.int64))
-        begins = np.concatenate(([0], np.cumsum(gallery.views)[:-1]))
-        return np.asarray(np.add.reduceat(even, begins) / gallery.views)
+    def _means(self, vectors: Vectors) -> FloatArray:
+        """Return the mean score (Q, O) of each object's views."""
+        sums = [np.bincount(self._of_crops, scores) for scores in self._scores(vectors)]
+        return np.asarray(np.stack(sums) / np.bincount(self._of_crops))
 
     def _nothing(self) -> Found:
-        return Found(*(np.zeros(len(self.scenes)) for _ in Found._fields))
+        return Found(np.zeros(len(self.scenes)), np.zeros(len(self.scenes)))
 
     def _credit(self, found: Found, objects: Places, hits: NDArray[np.bool_]) -> None:
-        share = 1.0 / len(objects)
-        scenes = self._scene_of[objects]
+        share, scenes = 1.0 / len(objects), self._scene_of[objects]
         np.add.at(found.asked, scenes, share)
         np.add.at(found.ten, scenes, share * bool(hits.any()))
-        np.add.at(found.one, scenes, share * bool(hits[:1].any()))
-
-
-def on_one_scale(scores: FloatArray, exits: NDArray[np.integer]) -> FloatArray:
-    """Return scores (N,) with the same mean and deviation for each exit (N,).
-
-    What left an encoder early may be rated higher or lower as a whole. An exit with few views
-    keeps the scale of all.
-    """
-    even = scores.copy()
-    for kind in np.unique(exits):
-        of_kind = exits == kind
-        deviation = float(scores[of_kind].std())
-        if np.count_nonzero(of_kind) >= _FEWEST_ON_A_SCALE and deviation > 0.0:
-            own = (scores[of_kind] - scores[of_kind].mean()) / deviation
-            even[of_kind] = scores.mean() + scores.std() * own
-    return even
 
 
 def questions(facts: NDArray[np.int8]) -> tuple[Sequence[ParsedQuery], NDArray[np.bool_]]:
@@ -253,17 +201,26 @@ def mean_cosines(cosines: FloatArray, numbers: FloatArray) -> FloatArray:
         return np.where(numbers > 0.0, cosines / numbers, -np.inf)
 
 
-def refining(order: Places, again: FloatArray, best: int) -> Places:
-    """Return orders (A, G) whose first ``best`` are sorted by what they are rated again (A, G)."""
-    head = order[:, :best]
-    rated = np.take_along_axis(again, head, axis=1)
-    head = np.take_along_axis(head, np.argsort(-rated, axis=1, kind='stable'), axis=1)
-    return np.concatenate([head, order[:, best:]], axis=1)
-
-
 def best_first(rated: FloatArray) -> Places:
     """Return the places (A, G) of what is rated (A, G), best first."""
     return np.argsort(-rated, axis=1, kind='stable')
+
+
+def refining(order: Places, again: FloatArray) -> Places:
+    """Return orders (A, G) whose first `BEST` are sorted by what they are rated again (A, G)."""
+    head = order[:, :BEST]
+    rated = best_first(np.take_along_axis(again, head, axis=1))
+    return np.concatenate([np.take_along_axis(head, rated, axis=1), order[:, BEST:]], axis=1)
+
+
+def _shares_above(scores: FloatArray, fits: NDArray[np.bool_]) -> FloatArray:
+    """Return the share of the items that do not fit that are rated at least as high (N,)."""
+    places = np.zeros(fits.shape[1])
+    for row, fitting in zip(scores, fits, strict=True):
+        others = np.sort(row[~fitting])
+        below = np.searchsorted(others, row[fitting], side='left')
+        places[fitting] = 1.0 - below / max(len(others), 1)
+    return places
 
 
 def _texts(kinds: NDArray[np.int8]) -> Iterator[str]:

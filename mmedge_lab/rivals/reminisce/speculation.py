@@ -13,8 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mmedge_lab.rivals.reminisce.crop_encoder import Embedded
-from mmedge_lab.rivals.reminisce.exit_choice import Exits
+from mmedge_lab.rivals.reminisce.crop_encoder import Embedded, Exits
 from mmedge_lab.rivals.reminisce.galleries import Gallery, Places, best_first, mean_cosines
 from mmedge_ros.data_types import FloatArray
 from mmedge_ros.memory.moment import Vectors
@@ -26,19 +25,22 @@ _ABOVE = 2.5
 
 
 class AtExits(NamedTuple):
-    """Crops with the exits (N,) that they are stored at, and their vectors (N, D) there.
-
-    ``refined`` (N, D) are what candidates become, and what is asked with at the end.
-    """
+    """Crops with the exits (N,) that they are stored at; they are refined to the end."""
 
     crops: Embedded
     exits: Exits
-    stored: Vectors
-    refined: Vectors
+
+    @property
+    def stored(self) -> Vectors:
+        return self.crops.at(self.exits)
+
+    @property
+    def end(self) -> Vectors:
+        return self.crops.vectors[-1]
 
     def plain(self, gallery: Gallery) -> Places:
         """Rank by the example at the end, without refinement."""
-        return best_first(gallery.rated(self.refined, self.stored))
+        return best_first(gallery.rated(self.end, self.stored))
 
     def matched(self, gallery: Gallery) -> Places:
         """Rank by the example at the exit of each view, without refinement."""
@@ -47,14 +49,13 @@ class AtExits(NamedTuple):
 
     def plain_refined(self, gallery: Gallery) -> Places:
         """Refine the best of the example at the end, as many as `speculative` does."""
-        rated = gallery.rated(self.refined, self.stored)
         counts = self._candidates(gallery).sum(axis=1)
-        return self._refining(gallery, rated, _places(rated) < counts[:, None])
+        rated = gallery.rated(self.end, self.stored)
+        return self._refining(gallery, _places(rated) < counts[:, None])
 
     def speculative(self, gallery: Gallery) -> Places:
         """Refine the best of each exit."""
-        rated = gallery.rated(self.refined, self.stored)
-        return self._refining(gallery, rated, self._candidates(gallery))
+        return self._refining(gallery, self._candidates(gallery))
 
     def _by_exit(self, gallery: Gallery) -> Iterator[tuple[FloatArray, FloatArray]]:
         for exit_, vectors in enumerate(self.crops.vectors, start=1):
@@ -67,12 +68,10 @@ class AtExits(NamedTuple):
             found |= (_places(mean_cosines(cosines, numbers)) < OF_EACH) & (numbers > 0.0)
         return found
 
-    def _refining(
-        self, gallery: Gallery, rated: FloatArray, candidates: NDArray[np.bool_]
-    ) -> Places:
+    def _refining(self, gallery: Gallery, candidates: NDArray[np.bool_]) -> Places:
         """Rank candidates (A, G) before all others, by what they are at the end."""
-        again = gallery.rated(self.refined, self.refined)
-        return best_first(np.where(candidates, again + _ABOVE, rated))
+        again = gallery.rated(self.end, self.end) + _ABOVE
+        return best_first(np.where(candidates, again, gallery.rated(self.end, self.stored)))
 
 
 def _places(rated: FloatArray) -> Places:
