@@ -99,8 +99,8 @@ def _tables(report: dict[str, Any]) -> Iterator[Table]:
     title = '\na large encoder (medians of the rounds)'
     table = new_table(title, 'pictures', 'way', 'pictures/s', 'processor ms', 'peak MB')
     for row in report['loading']:
-        figures = [f'{row[name]:.1f}' for name in ('per_s', 'processor_ms', 'peak_mb')]
-        add_row(table, row['pictures'], row['way'], *figures)
+        cells = [f'{row[name]:.1f}' for name in ('per_s', 'processor_ms', 'peak_mb')]
+        add_row(table, row['pictures'], row['way'], *cells)
     if report['loading']:
         yield table
 

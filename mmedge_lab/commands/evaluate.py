@@ -154,17 +154,6 @@ def evaluate(
             'seconds of one core for each flight',
         ),
     ] = False,
-    crops: Annotated[
-        Path | None,
-        option(
-            '--crops',
-            'FOLDER',
-            'with --memory: crops of `train recogniser`, on which a rival is fitted',
-            COMPARED,
-            exists=True,
-            file_okay=False,
-        ),
-    ] = None,
     timing: Annotated[
         bool,
         flag(
@@ -209,17 +198,15 @@ def evaluate(
     if memory and questions:
         raise typer.BadParameter('name one of --memory and --questions')
     if questions:
-        _refuse_others('--questions', options._replace(profile=None), crops or against or store)
+        _refuse_others('--questions', options._replace(profile=None), against or store)
         with plain_errors():
             typer.echo(_judge_questions(options, Work(out, jobs, timing)))
         return
     if memory:
         _refuse_others('--memory', options, against or store)
         with plain_errors():
-            typer.echo(_judge_memory(options, Work(out, jobs, timing), crops))
+            typer.echo(_judge_memory(options, Work(out, jobs, timing)))
         return
-    if crops is not None:
-        raise typer.BadParameter('goes with --memory', param_hint='--crops')
     with plain_errors():
         moved = _evaluate(options, Work(out, jobs, timing), against, store)
     typer.echo(out / 'report.html')
@@ -380,7 +367,7 @@ def _refuse_others(hint: str, options: Options, others: object) -> None:
     if options.is_about_policies or others:
         raise typer.BadParameter(
             'judges no policies: beside sets, only --bundle, --out, what flights and jobs there '
-            'are, --crops with --memory and --profile with --questions go with it',
+            'are, --profile with --questions go with it',
             param_hint=hint,
         )
 
@@ -416,21 +403,12 @@ def _judge_questions(options: Options, work: Work) -> Path:
     )
 
 
-def _judge_memory(options: Options, work: Work, crops: Path | None) -> Path:
+def _judge_memory(options: Options, work: Work) -> Path:
     """Judge flight memories; returns where the report is."""
     from mmedge_lab.commands.evaluate_memory import FOLDER, SECONDS_EACH, judge_memory
 
     flights = _replayed_flights(options, work, SECONDS_EACH)
-    with_crops = f' --crops {shlex.quote(str(crops))}' if crops else ''
-    return judge_memory(
-        options.bundle,
-        options.sets or (Path(SIMULATED),),
-        flights,
-        work.out / FOLDER,
-        crops,
-        work.jobs,
-        f'{options.command} --memory{with_crops}',
-    )
+    return judge_memory(options.bundle, flights, work.out / FOLDER, work.jobs)
 
 
 def _fails_regression(report: dict[str, Any], against: Path | None, store: Path | None) -> bool:

@@ -96,6 +96,7 @@ class MemoryEncoder(ViewEncoder):
         at this exit
     """
 
+    space: AttributeSpace
     embeds_key_frames = False
 
     def __init__(self, bundle: Path, leave_at: int | None = None) -> None:

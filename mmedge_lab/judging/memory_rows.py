@@ -1,0 +1,422 @@
+"""Asks flight memories for objects that flights saw, and counts what is found.
+
+*Words*: each object of a gallery is asked for by its looks; a hit is a moment among the first ten
+whose shown view lies on an object that fits. *Examples*: the views of an object in one light are
+looked for in the flights of another light; a hit shows the same object. *Scrubbing*: how many
+thumbnails of an answer are looked at until something is found, beside one picture for each second
+of the recording.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mmedge_lab.judging import EvaluationError
+from mmedge_lab.judging.bundle_report import plain
+from mmedge_lab.judging.flight_bootstrap import Drawings
+from mmedge_lab.judging.flight_sums import Figure, SummedFlights, Sums
+from mmedge_lab.judging.flight_workers import OnProgress, work_through
+from mmedge_lab.judging.mean_colour import MeanColourScorer
+from mmedge_lab.judging.memory_flights import (
+    EXIT,
+    MEAN_COLOUR,
+    PICTURE,
+    TRUE_BOXES,
+    RememberedFlight,
+    memory_tasks,
+    read_remembered,
+    remember,
+)
+from mmedge_lab.judging.memory_truth import (
+    NOBODY,
+    Question,
+    SeenObject,
+    galleries,
+    questions,
+    words_of,
+)
+from mmedge_ros.data_types import FloatArray
+from mmedge_ros.encoding.classifier_description import describe_classifier
+from mmedge_ros.memory.encoders import MemoryEncoder
+from mmedge_ros.memory.int4 import packed, unpacked
+from mmedge_ros.memory.moment import Moment, Vectors, ViewKind
+from mmedge_ros.memory.query import MemoryQuery, ParsedQuery, read_query
+from mmedge_ros.memory.search import QueryScorer, search
+from mmedge_ros.memory.spaces import AttributeSpace
+from mmedge_ros.memory.store import ItemTable
+from mmedge_ros.memory.store_file import StoreHeader
+from mmedge_ros.records.run_record import software_identity
+from mmedge_ros.report.report_files import write_report
+
+FIRST, GIVES_UP, RANDOM = 10, 20, 'random'
+# So many of the coarse order are looked at again.
+REFINED = (10, 20, 50)
+_LOTS, _ALL, _TIMED = 20, 1000, 20
+_FIGURES = {'hit_10': Figure('ten', 'asked'), 'hit_1': Figure('one', 'asked')}
+
+
+class RivalMemory(NamedTuple):
+    """The memory of a flight with the vectors of a rival."""
+
+    name: str
+    header: StoreHeader
+    views: ItemTable
+
+    def table(self) -> ItemTable:
+        return self.views
+
+
+class Rival(NamedTuple):
+    """One way to embed: its name, what rates its vectors, and its memories by flight."""
+
+    name: str
+    scorer: QueryScorer
+    memories: Mapping[str, RivalMemory]
+
+
+class _RandomOrder:
+    def __init__(self) -> None:
+        self._random = np.random.default_rng(0)
+
+    def scores(self, query: ParsedQuery, vectors: Vectors) -> FloatArray:  # noqa: ARG002
+        return self._random.random(len(vectors))
+
+
+def rivals_of(flights: Sequence[RememberedFlight], bundle: Path, usual: int) -> list[Rival]:
+    """Return all rivals on the same views, first the exit that a memory is built with.
+
+    :param usual: that exit
+    :raises EvaluationError: if the bundle has no recogniser
+    """
+    description = describe_classifier(bundle)
+    if description is None:
+        raise EvaluationError(f'{bundle} has no recogniser, which a flight memory embeds with')
+    space = AttributeSpace(description)
+    own = EXIT.format(usual)
+    exits = sorted({name for name in flights[0].vectors if name.startswith(EXIT.format(''))})
+    names = dict.fromkeys((own, *exits, PICTURE, TRUE_BOXES))
+    rivals = [Rival(n, space, {f.name: _memory(n, f, f.taps[n]) for f in flights}) for n in names]
+    colours = {f.name: _memory(MEAN_COLOUR, f, f.vectors[MEAN_COLOUR]) for f in flights}
+    random = np.random.default_rng(0)
+    lots = {
+        name: memory._replace(views=replace(memory.views, packed_taps=_noise(random, memory)))
+        for name, memory in rivals[0].memories.items()
+    }
+    return [
+        *rivals,
+        Rival(MEAN_COLOUR, MeanColourScorer(), colours),
+        Rival(RANDOM, _RandomOrder(), lots),
+    ]
+
+
+def _memory(name: str, flight: RememberedFlight, taps: Vectors) -> RivalMemory:
+    """Return a memory with vectors as a store keeps them; key frames have none."""
+    is_track = (flight.table.integers['kind'] == ViewKind.TRACK)[:, None]
+    vectors = np.where(is_track, flight.vectors[name], np.float32(0.0))
+    header = StoreHeader(name, vectors.shape[1], taps.shape[1])
+    views = replace(
+        flight.table,
+        vectors=unpacked(packed(vectors), header.length),
+        packed_taps=packed(np.where(is_track, taps, np.float32(0.0))),
+        tap_length=header.tap_length,
+    )
+    return RivalMemory(flight.name, header, views)
+
+
+def _noise(random: np.random.Generator, memory: RivalMemory) -> Any:
+    shape = len(memory.views), memory.header.tap_length
+    return packed(random.normal(size=shape).astype(np.float32))
+
+
+class Asked(NamedTuple):
+    """A question in words with one of the objects that it is about.
+
+    ``weight``: objects of one question share it, and what is in several galleries counts once.
+    """
+
+    gallery: tuple[str, ...]
+    question: Question
+    target: SeenObject
+    weight: float
+
+
+class Example(NamedTuple):
+    """An object of a flight, its taps there, and where it is looked for."""
+
+    target: SeenObject
+    views: Sequence[int]
+    shown_in: str
+    gallery: tuple[str, ...]
+
+
+Hits = tuple[bool, bool]
+
+
+@dataclass(frozen=True)
+class MemoryJudge:
+    """Asks rivals for what flights saw."""
+
+    flights: Mapping[str, RememberedFlight]
+
+    def asked_in_words(self) -> list[Asked]:
+        """Return what is asked in all galleries.
+
+        :raises EvaluationError: if the galleries are so small that no words single anything out
+        """
+        drawn = galleries({flight.name: flight.seed for flight in self.flights.values()})
+        uses = Counter(name for gallery in drawn for name in gallery)
+        asked, sizes = [], [0]
+        for gallery in drawn:
+            objects = [one for name in gallery for one in self.flights[name].objects]
+            sizes.append(len(objects))
+            asked += [
+                Asked(gallery, question, one, 1.0 / (len(question.fitting) * uses[one.flight]))
+                for question in questions(objects)
+                for one in question.fitting
+            ]
+        if not asked:
+            raise EvaluationError(
+                f'of galleries of {max(sizes)} objects no words single one out; name sets with '
+                'flights of more seeds'
+            )
+        return asked
+
+    def moments(self, rival: Rival, asked: Asked, limit: int) -> Sequence[Moment]:
+        """Return what a rival answers in words, best first."""
+        memories = [rival.memories[name] for name in asked.gallery]
+        labels = {str(label) for memory in memories for label in memory.views.texts['label']}
+        query = MemoryQuery(read_query(asked.question.text, labels))
+        return search(memories, query, lambda _: rival.scorer, limit).moments
+
+    def words(self, rival: Rival, asked: Asked) -> Hits:
+        """Say whether words find an object at first, and among the first ten."""
+        return self._hits(self.moments(rival, asked, FIRST), asked.question)
+
+    def refined(self, coarse: Rival, count: int, fine: Rival, asked: Asked) -> Hits:
+        """Rank by one rival and its best moments again by another."""
+        best = {_key(moment) for moment in self.moments(coarse, asked, _ALL)[:count]}
+        chosen = [one for one in self.moments(fine, asked, _ALL) if _key(one) in best]
+        return self._hits(chosen, asked.question)
+
+    def shows(self, moment: Moment, question: Question) -> bool:
+        """Say whether the view of a moment that is shown lies on an object that fits."""
+        flight = self.flights[moment.flight]
+        owner = flight.owners[moment.shown.id]
+        return owner != NOBODY and words_of(flight.looks[owner]) == question.text
+
+    def _hits(self, moments: Sequence[Moment], question: Question) -> Hits:
+        fits = [self.shows(moment, question) for moment in moments[:FIRST]]
+        return any(fits[:1]), any(fits)
+
+    def examples(self) -> list[Example]:
+        """Return the largest moment of each object that is in view in two lights.
+
+        An object of which there is no moment cannot be pointed at, and is not asked for. The
+        gallery holds a flight of each seed, those of the other light where there are such.
+        """
+        pairs = itertools.permutations(self.flights.values(), 2)
+        return [
+            example
+            for one, other in pairs
+            if one.cast == other.cast and one.light != other.light
+            for example in _examples(one, other, self._gallery(other))
+        ]
+
+    def example(self, rival: Rival, example: Example) -> Hits:
+        """Say whether an example finds the same object in its flight."""
+        own = rival.memories[example.target.flight].views
+        taps = own.taps(np.isin(own.integers['id'], example.views))
+        memories = [rival.memories[name] for name in example.gallery]
+        query = MemoryQuery(examples=taps)
+        found = search(memories, query, lambda _: rival.scorer, FIRST).moments
+        owners = self.flights[example.shown_in].owners
+        shows = [
+            moment.flight == example.shown_in and owners[moment.shown.id] == example.target.id
+            for moment in found
+        ]
+        return any(shows[:1]), any(shows)
+
+    def _gallery(self, other: RememberedFlight) -> tuple[str, ...]:
+        """Return a flight of each seed, those most like one first, and that one of its own."""
+        chosen: dict[str, str] = {}
+        for flight in sorted(
+            self.flights.values(),
+            key=lambda f: (f != other, f.scenario != other.scenario, f.light != other.light),
+        ):
+            chosen.setdefault(flight.seed, flight.name)
+        return tuple(chosen.values())
+
+    def scrubbed(self, rival: Rival) -> Iterator[tuple[int, int]]:
+        """Yield how much is looked at by who asks first, and by who scrubs, for each question.
+
+        Each flight is asked for everything that a picture at a whole second shows. Who has not
+        found it among the first thumbnails scrubs after that.
+        """
+        for flight in self.flights.values():
+            alike: dict[str, list[SeenObject]] = defaultdict(list)
+            for one in flight.objects:
+                if one.scrubbed:
+                    alike[words_of(one.look)].append(one)
+            for text, objects in sorted(alike.items()):
+                asked = Asked((flight.name,), Question(text, tuple(objects)), objects[0], 1.0)
+                moments = self.moments(rival, asked, GIVES_UP)
+                places = [n for n, one in enumerate(moments, 1) if self.shows(one, asked.question)]
+                seen = min(one.scrubbed for one in objects)
+                yield min(places, default=GIVES_UP + seen), seen
+
+    def sums(
+        self,
+        ask: Callable[[Rival, Any], Hits],
+        rival: Rival,
+        asked: Sequence[Asked] | Sequence[Example],
+    ) -> list[Sums]:
+        """Return of each flight how much was asked for, and found at first and among ten.
+
+        Lots are drawn again and again.
+        """
+        found = {name: dict.fromkeys(('asked', 'one', 'ten'), 0.0) for name in self.flights}
+        for one in asked:
+            weight = one.weight if isinstance(one, Asked) else 1.0
+            lots = range(_LOTS if rival.name == RANDOM else 1)
+            first, ten = np.mean([ask(rival, one) for _ in lots], axis=0)
+            sums = found[one.target.flight]
+            for column, share in (('asked', 1.0), ('one', first), ('ten', ten)):
+                sums[column] += weight * float(share)
+        return list(found.values())
+
+
+def _key(moment: Moment) -> tuple[str, int, int]:
+    return moment.flight, moment.shown.run, moment.shown.item.track_id
+
+
+def _examples(
+    one: RememberedFlight, other: RememberedFlight, gallery: tuple[str, ...]
+) -> Iterator[Example]:
+    in_view = {seen.id for seen in other.objects}
+    runs, tracks, numbers = (one.table.integers[name] for name in ('run', 'track', 'id'))
+    keys = list(zip(runs.tolist(), tracks.tolist(), strict=True))
+    for target in one.objects:
+        counts = Counter(
+            key
+            for key, number in zip(keys, numbers.tolist(), strict=True)
+            if one.owners[number] == target.id
+        )
+        if target.id in in_view and counts:
+            largest = min(counts, key=lambda key: (-counts[key], key))
+            views = [n for key, n in zip(keys, numbers.tolist(), strict=True) if key == largest]
+            yield Example(target, views, other.name, gallery)
+
+
+def evaluate_memory(
+    bundle: Path,
+    named: Sequence[tuple[str, Path]],
+    out: Path,
+    jobs: int = 1,
+    on_progress: OnProgress | None = None,
+) -> dict[str, Any]:
+    """Build memories of flights, given by name, ask them, and write the report.
+
+    What was built before of the same flights, bundle and software is kept.
+
+    :param jobs: processes; 0: one per processor
+    :raises EncodingError: if the bundle cannot be used
+    :raises EvaluationError: if flights are none that can be judged, or too few
+    :raises ReportError: if the report cannot be written
+    :raises ReplayError: if a flight cannot be read
+    """
+    usual = MemoryEncoder(bundle).exit
+    tasks = memory_tasks(named, bundle, out)
+    work_through(tasks, remember, jobs, on_progress)
+    flights = [read_remembered(task) for task in tasks]
+    if not any(flight.costs['objects'] for flight in flights):
+        raise EvaluationError('no view of an object was kept of any flight; take longer ones')
+    judge = MemoryJudge({flight.name: flight for flight in flights})
+    rivals = rivals_of(flights, bundle, usual)
+    words, examples = judge.asked_in_words(), judge.examples()
+    exits = [one for one in rivals if one.name.startswith(EXIT.format(''))]
+    coarse = min(exits, key=lambda one: one.name)
+    in_words = {one.name: judge.sums(judge.words, one, words) for one in rivals}
+    for count in REFINED:
+        refine = partial(judge.refined, coarse, count)
+        in_words[f'{coarse.name}, {count} refined'] = judge.sums(refine, rivals[0], words)
+    by_example = {one.name: judge.sums(judge.example, one, examples) for one in rivals}
+    looks, own = np.array(list(judge.scrubbed(rivals[0])), float), rivals[0].name
+    report = {
+        'software': software_identity(bundle),
+        'flights': [flight.name for flight in flights],
+        'own': own,
+        'words': _rows(in_words, flights),
+        'by_light': {
+            light: _rows({own: in_words[own]}, flights, light)[own]
+            for light in dict.fromkeys(flight.light for flight in flights)
+        },
+        'examples': _rows(by_example, flights),
+        'scrubbing': _scrubbing(looks) if len(looks) else None,
+        'costs': _costs(flights) | _question_cost(judge, rivals[0], words),
+    }
+    write_report(report, out, {}, (), ())
+    return report
+
+
+def _scrubbing(looks: FloatArray) -> dict[str, Any]:
+    """Return figures of how much is looked at (N, 2), see `MemoryJudge.scrubbed`."""
+    medians, means = np.median(looks, axis=0), looks.mean(axis=0)
+    return {
+        'questions': len(looks),
+        'asking': {'median': float(medians[0]), 'mean': float(means[0])},
+        'scrubbing': {'median': float(medians[1]), 'mean': float(means[1])},
+    }
+
+
+def _rows(
+    subjects: Mapping[str, Sequence[Sums]], flights: Sequence[RememberedFlight], light: str = ''
+) -> dict[str, Any]:
+    """Return each row's figures with what the first row finds more; of flights in one light."""
+    chosen = [n for n, flight in enumerate(flights) if light in ('', flight.light)]
+    some = {name: [sums[n] for n in chosen] for name, sums in subjects.items()}
+    summed = SummedFlights(some, Drawings.of([flights[n].seed for n in chosen]), _FIGURES)
+    own = next(iter(subjects))
+    return {
+        name: {
+            'questions': summed.total(name, 'asked'),
+            **{figure: plain(summed.estimate(name, figure)) for figure in _FIGURES},
+            'memory_more': plain(summed.difference(own, name, 'hit_10')),
+        }
+        for name in some
+    }
+
+
+def _question_cost(judge: MemoryJudge, rival: Rival, asked: Sequence[Asked]) -> dict[str, float]:
+    """Return the processor time (ms) of a question in words to all flights, and their views."""
+    everything = tuple(judge.flights)
+    taken = []
+    for one in asked[:_TIMED]:
+        begun = time.process_time()
+        judge.moments(rival, one._replace(gallery=everything), FIRST)
+        taken.append(1e3 * (time.process_time() - begun))
+    views = sum(len(memory.views) for memory in rival.memories.values())
+    return {'question_ms': float(np.median(taken)), 'views': views}
+
+
+def _costs(flights: Sequence[RememberedFlight]) -> dict[str, Any]:
+    total = {name: sum(f.costs[name] for f in flights) for name in flights[0].costs}
+    objects = max(total['objects'], 1.0)
+    return {
+        'build_s_per_s': total['build_s'] / max(total['seconds'], 1e-9),
+        'peak_mb': max(flight.costs['peak_mb'] for flight in flights),
+        'bytes_per_item': total['bytes'] / max(total['items'], 1.0),
+        'embedding_ms': {
+            name.removesuffix('_s'): 1e3 * seconds / objects
+            for name, seconds in total.items()
+            if name.startswith(EXIT.format(''))
+        },
+    }

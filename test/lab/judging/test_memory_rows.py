@@ -1,0 +1,186 @@
+"""What counts as found in a flight memory, and how answers become figures."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hand_made_memories import View, car, crowd, looking, remembered, rival_of
+
+from mmedge_lab.judging import EvaluationError
+from mmedge_lab.judging.memory_flights import (
+    EXIT,
+    MEAN_COLOUR,
+    PICTURE,
+    TRUE_BOXES,
+    RememberedFlight,
+)
+from mmedge_lab.judging.memory_rows import GIVES_UP, RANDOM, MemoryJudge, rivals_of
+from mmedge_lab.judging.memory_truth import NOBODY
+from mmedge_ros.memory.spaces import AttributeSpace
+
+MODELS = Path(__file__).resolve().parents[3] / 'models'
+RED, BLUE = looking('red'), looking('blue')
+
+
+def judge_of(*flights: RememberedFlight) -> MemoryJudge:
+    return MemoryJudge({flight.name: flight for flight in flights})
+
+
+def answers(folder: Path, colours: tuple[str, ...], *views: View) -> dict[str, tuple[bool, bool]]:
+    """Whether cars of colours, numbered from 1, are found first and among the first ten."""
+    flight = remembered(folder, 'flight', crowd(40, *colours), views)
+    judge, rival = judge_of(flight), rival_of(flight)
+    return {one.question.text: judge.words(rival, one) for one in judge.asked_in_words()}
+
+
+def test_a_moment_whose_view_lies_on_what_looks_so_is_a_hit(tmp_path: Path) -> None:
+    found = answers(tmp_path, ('red', 'blue'), View(1, 1, RED), View(2, 2, BLUE))
+    assert found == {'red car': (True, True), 'blue car': (True, True)}
+
+
+def test_what_was_never_detected_is_asked_for_and_missed(tmp_path: Path) -> None:
+    found = answers(tmp_path, ('red', 'blue'), View(1, 1, RED))
+    assert found == {'red car': (True, True), 'blue car': (False, False)}
+
+
+def test_a_view_of_something_else_or_of_nothing_is_no_hit(tmp_path: Path) -> None:
+    views = (View(1, 2, RED), View(2, NOBODY, looking('red', 0.9)))
+    assert answers(tmp_path, ('red', 'blue'), *views)['red car'] == (False, False)
+
+
+def test_of_a_moment_the_view_that_is_shown_must_fit(tmp_path: Path) -> None:
+    views = (View(1, NOBODY, RED), View(1, 1, looking('red', 0.5)))
+    assert answers(tmp_path, ('red',), *views)['red car'] == (False, False)
+
+
+def test_the_views_of_a_track_take_one_place_and_the_eleventh_is_too_late(tmp_path: Path) -> None:
+    right = View(11, 1, looking('red', 0.5))
+    one_track = [View(1, NOBODY, RED) for _ in range(12)]
+    for number, wrong, found in (
+        (1, one_track, True),
+        (2, [View(track, NOBODY, RED) for track in range(1, 10)], True),
+        (3, [View(track, NOBODY, RED) for track in range(1, 11)], False),
+    ):
+        seen = answers(tmp_path / str(number), ('red',), *wrong, right)
+        assert seen['red car'] == (False, found)
+
+
+def test_words_for_several_objects_count_once(tmp_path: Path) -> None:
+    flight = remembered(tmp_path, 'f', crowd(100, 'red', 'red', 'blue'), [View(1, 2, RED)])
+    judge, rival = judge_of(flight), rival_of(flight)
+    asked = judge.asked_in_words()
+    weights = [(one.question.text, one.weight) for one in asked]
+    assert weights == [('blue car', 1.0), ('red car', 0.5), ('red car', 0.5)]
+    assert judge.sums(judge.words, rival, asked) == [{'asked': 2.0, 'one': 1.0, 'ten': 1.0}]
+
+
+def test_an_object_that_is_in_several_galleries_counts_once(tmp_path: Path) -> None:
+    day, night = (
+        remembered(tmp_path, light, crowd(20, 'red'), [View(1, 1, RED)], '1', light)
+        for light in ('day', 'night')
+    )
+    only = remembered(tmp_path, 'only', crowd(20, 'blue'), [View(1, 1, BLUE)], '2')
+    asked = judge_of(day, night, only).asked_in_words()
+    weights = sorted((one.target.flight, one.weight) for one in asked)
+    assert weights == [('day', 1.0), ('night', 1.0), ('only', 0.5), ('only', 0.5)]
+
+
+def test_galleries_in_which_no_words_single_anything_out_are_refused(tmp_path: Path) -> None:
+    flight = remembered(tmp_path, 'flight', crowd(33, 'red'), [View(1, 1, RED)])
+    with pytest.raises(EvaluationError, match='galleries of 33 objects'):
+        judge_of(flight).asked_in_words()
+
+
+def test_lots_are_drawn_again_and_again_for_a_random_order(tmp_path: Path) -> None:
+    views = [View(track, 1 if track == 1 else NOBODY, RED) for track in range(1, 21)]
+    flight = remembered(tmp_path, 'flight', crowd(40, 'red'), views)
+    rival, rng, judge = rival_of(flight, name=RANDOM), np.random.default_rng(4), judge_of(flight)
+    rival.scorer.scores = lambda _query, vectors: rng.random(len(vectors))  # type: ignore[method-assign]
+    (sums,) = judge.sums(judge.words, rival, judge.asked_in_words())
+    assert 0.2 < sums['ten'] < 0.8
+
+
+def test_refining_finds_only_what_was_among_the_first_of_the_coarse_order(tmp_path: Path) -> None:
+    wrong = [View(track, NOBODY, RED) for track in range(1, 16)]
+    right = View(16, 1, looking('red', 0.5))
+    flight = remembered(tmp_path, 'flight', crowd(40, 'red'), [*wrong, right])
+    better = np.zeros((16, 8), np.float32)
+    better[15, 3] = 2.0
+    judge, fine = judge_of(flight), rival_of(flight, name='fine', shift=better)
+    (asked,) = judge.asked_in_words()
+    found = [judge.refined(rival_of(flight), count, fine, asked) for count in (10, 20)]
+    assert found == [(False, False), (True, True)]
+
+
+def test_an_example_is_looked_for_among_the_flights_of_another_light(tmp_path: Path) -> None:
+    looks = {1: car('red'), 2: car('red'), 3: car('blue')}
+    day = remembered(tmp_path, 'day', looks, [View(1, 1, RED), View(2, 3, BLUE)])
+    views = [View(1, 2, RED + 0.5 * BLUE), View(2, 1, RED)]
+    night = remembered(tmp_path, 'night', looks, views, light='night')
+    others = [
+        remembered(tmp_path, f'{light}_2', {1: car('red')}, [View(1, 1, RED)], '2', light)
+        for light in ('day', 'night')
+    ]
+    judge, rival = judge_of(day, night, *others), rival_of(day, night, *others)
+    found = {
+        (one.target.flight, one.target.id, one.gallery): judge.example(rival, one)
+        for one in judge.examples()
+    }
+    # Of 2 in the day, and of 3 at night, there is no view to show.
+    assert set(found) == {
+        ('day', 1, ('night', 'night_2')),
+        ('day', 3, ('night', 'night_2')),
+        ('night', 1, ('day', 'day_2')),
+        ('night', 2, ('day', 'day_2')),
+        ('day_2', 1, ('night_2', 'night')),
+        ('night_2', 1, ('day_2', 'day')),
+    }
+    assert found['day', 1, ('night', 'night_2')][1]
+    # It looks the same and is another car; and this one has no view at night.
+    assert found['night', 2, ('day', 'day_2')] == (False, False)
+    assert found['day', 3, ('night', 'night_2')] == (False, False)
+
+
+def test_thumbnails_are_counted_in_the_order_of_the_answer_then_pictures(tmp_path: Path) -> None:
+    looks = {1: car('red'), 2: car('blue'), 3: car('green'), 4: car('white')}
+    views = [
+        View(1, 1, RED),
+        View(2, 2, looking('blue', 0.5)),
+        View(3, 1, BLUE),  # red, but taken for blue
+    ]
+    flight = remembered(tmp_path, 'flight', looks, views)
+    seconds = {1: 40, 2: 7, 3: 0, 4: 9}
+    seen = tuple(one._replace(scrubbed=seconds[one.id]) for one in flight.objects)
+    flight = replace(flight, objects=seen)
+    # What no picture at a whole second shows is not asked for; white has no view.
+    found = list(judge_of(flight).scrubbed(rival_of(flight)))
+    assert found == [(2, 7), (1, 40), (GIVES_UP + 9, 9)]
+
+
+def test_each_rival_has_its_vectors_and_lots_compare_nothing(tmp_path: Path) -> None:
+    from mmedge_ros.encoding.classifier_description import describe_classifier
+
+    made = remembered(tmp_path, 'flight', {1: car('red')}, [View(1, 1, np.ones(8))] * 2)
+    names = (EXIT.format(1), EXIT.format(3), PICTURE, TRUE_BOXES)
+    description = describe_classifier(MODELS / 'flight_people')
+    assert description is not None
+    length = AttributeSpace(description).length
+    vectors = {name: np.full((2, length), n, np.float32) for n, name in enumerate(names, 1)}
+    taps = {name: np.full((2, 3), -n, np.float32) for n, name in enumerate(names, 1)}
+    vectors[MEAN_COLOUR] = np.full((2, 24), 0.25, np.float32)
+    flight = replace(made, vectors=vectors, taps=taps)
+    rivals = rivals_of([flight], MODELS / 'flight_people', 3)
+    tables = {rival.name: rival.memories['flight'].table() for rival in rivals}
+    firsts = {name: float(table.vectors[0, 0]) for name, table in tables.items()}
+    own = {EXIT.format(3): 2.0, EXIT.format(1): 1.0}
+    assert list(firsts) == [*own, PICTURE, TRUE_BOXES, MEAN_COLOUR, RANDOM]
+    assert list(firsts.values()) == pytest.approx([2.0, 1.0, 3.0, 4.0, 0.25, 2.0])
+    compared = {name: table.taps(np.array([0, 1])) for name, table in tables.items()}
+    assert compared[PICTURE].tolist() == [pytest.approx([-3.0] * 3)] * 2
+    assert compared[MEAN_COLOUR].shape == (2, 24)
+    assert not np.allclose(*compared[RANDOM])
+    with pytest.raises(EvaluationError, match='has no recogniser'):
+        rivals_of([flight], MODELS / 'fused_people', 3)
