@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mmedge_lab.simulation.flight import simulate_flight, useful_workers
-from mmedge_lab.simulation.flight_folder import add_preview
-from mmedge_lab.simulation.flight_set import SetProgress, simulate_set
-from mmedge_lab.simulation.scenario import Scenario, scenarios
-from mmedge_lab.simulation.standard_sets import SCENES, standard_set
-from mmedge_ros.commands.display import StatusLine, console, say
-from mmedge_ros.records.ground_truth import PERSON
+from mmedge_ros.commands.display import StatusLine, say
+from mmedge_ros.commands.errors import plain_errors
+from mmedge_ros.commands.options import argument, flag, option
+
+if TYPE_CHECKING:
+    from mmedge_lab.simulation.scenario import Scenario
 
 _PLACES = {
     'meadow': 'a meadow',
@@ -30,35 +30,91 @@ _LIGHTS = {
 }
 
 
-def list_scenarios() -> None:
-    """Print every scenario's name and what it is in words."""
+def simulate(
+    out: Annotated[
+        Path | None,
+        argument('[OUT]', 'folder of the flight, or of the flights of a set'),
+    ] = None,
+    scenario: Annotated[
+        str, option('--scenario', 'NAME', 'what is flown over, see --list \\[park_day_middle]')
+    ] = '',
+    seconds: Annotated[
+        float | None, option('--seconds', 'S', 'length of the flight, s \\[20]')
+    ] = None,
+    seed: Annotated[
+        int | None, option('--seed', 'N', 'the same one gives the same flight \\[1]')
+    ] = None,
+    trace_only: Annotated[
+        bool, flag('--trace-only', 'only battery and computer states, for the monitor')
+    ] = False,
+    patrol: Annotated[
+        bool,
+        flag('--patrol', 'fly from station to station, while people leave and come back'),
+    ] = False,
+    which: Annotated[bool, flag('--list', 'show the scenarios in words and end')] = False,
+    standard_set: Annotated[
+        str,
+        option(
+            '--set',
+            'NAME',
+            'train, validation, calibration, test, final or long: the whole set; scenes: '
+            'the pictures that detectors learn from',
+        ),
+    ] = '',
+    jobs: Annotated[
+        int, option('--jobs', 'N', 'flights of a set at once; 0: one per processor', min=0)
+    ] = 1,
+) -> None:
+    """Simulate a flight with ground truth, or a standard set of them, as recordings."""
+    if which:
+        _list_scenarios()
+        return
+    if out is None:
+        raise typer.BadParameter('name the folder to write, or ask for --list')
+    chosen = scenario or seconds is not None or seed is not None
+    if standard_set and (chosen or trace_only or patrol):
+        raise typer.BadParameter(
+            '--set decides on scenarios, seconds and seeds, and writes whole flights'
+        )
+    if jobs != 1 and not standard_set:
+        raise typer.BadParameter('--jobs belongs to --set; one flight uses every processor')
+    with plain_errors():
+        if standard_set == 'scenes':
+            _simulate_scenes(out, jobs)
+        elif standard_set:
+            _simulate_set(out, standard_set, jobs)
+        else:
+            _simulate_one(
+                out,
+                scenario or 'park_day_middle',
+                1 if seed is None else seed,
+                20.0 if seconds is None else seconds,
+                trace_only,
+                patrol,
+            )
+
+
+def _list_scenarios() -> None:
+    from mmedge_lab.simulation.scenario import scenarios
+
     known = scenarios()
     width = max(len(scenario.name) for scenario in known)
     for scenario in known:
-        typer.echo(f'{scenario.name:<{width}}  {described(scenario)}')
+        typer.echo(f'{scenario.name:<{width}}  {_described(scenario)}')
 
 
-def described(scenario: Scenario) -> str:
-    """Describe a scenario in words."""
+def _described(scenario: Scenario) -> str:
     place = _PLACES.get(scenario.surroundings, scenario.surroundings)
     light = _LIGHTS.get(scenario.light, scenario.light)
     band = scenario.band
     return f'{place} {light}, people {band.nearest:g} to {band.farthest:g} m away'
 
 
-def run_simulate(
-    out: Path,
-    scenario: str,
-    seed: int,
-    seconds: float,
-    preview: bool = False,
-    trace_only: bool = False,
-    patrol: bool = False,
+def _simulate_one(
+    out: Path, scenario: str, seed: int, seconds: float, trace_only: bool, patrol: bool
 ) -> None:
-    """Simulate one flight and print where it is, and its contact sheet where wanted.
+    from mmedge_lab.simulation.flight import simulate_flight, useful_workers
 
-    :raises SimulationError: if it cannot be simulated or written
-    """
     with StatusLine(f'flight {out.name}') as line:
         simulate_flight(
             out,
@@ -75,43 +131,30 @@ def run_simulate(
         use = f'the monitor plays its states with {shlex.quote(f"trace:={out}")}'
     say(f'{seconds:g} s of {scenario}, seed {seed}; {use}')
     typer.echo(out)
-    if preview:
-        # matplotlib takes a second to import.
-        from mmedge_lab.simulation.build import build_world
-        from mmedge_lab.simulation.contact_sheet import contact_sheet
-
-        with console.status('drawing the contact sheet'):
-            path = add_preview(out, contact_sheet(build_world(scenario, seed, seconds, patrol)))
-        typer.echo(path)
 
 
-def run_simulate_set(out: Path, name: str, jobs: int) -> None:
-    """Simulate a standard set, each flight a folder below ``out``, and print the folders.
+def _simulate_set(out: Path, name: str, jobs: int) -> None:
+    from mmedge_lab.simulation.flight_set import simulate_set
+    from mmedge_lab.simulation.standard_sets import standard_set
 
-    :raises SimulationError: if one cannot be simulated or written
-    """
-    flights = standard_set(name)
     with StatusLine(f'{name} set') as line:
         folders = simulate_set(
-            out, flights, jobs, lambda done: line.advance(done.share, _words(done))
+            out,
+            standard_set(name),
+            jobs,
+            lambda done: line.advance(done.share, f'{done.whole} of {done.flights} flights'),
         )
     for folder in folders:
         typer.echo(folder)
 
 
-def run_simulate_scenes(out: Path, jobs: int) -> None:
-    """Write the pictures of the standard scenes into ``out``, and print the folder.
-
-    :raises TrainingError: if they cannot be written
-    """
+def _simulate_scenes(out: Path, jobs: int) -> None:
+    from mmedge_lab.simulation.standard_sets import SCENES
     from mmedge_lab.training.scene_pictures import write_scene_pictures
+    from mmedge_ros.records.ground_truth import PERSON
 
     with StatusLine('scenes') as line:
         pictures = write_scene_pictures(out, SCENES, jobs, line.advance)
     people = pictures.objects[PERSON]
     say(f'{len(pictures)} pictures with {people} people; next: mmedge lab train detector')
     typer.echo(out)
-
-
-def _words(progress: SetProgress) -> str:
-    return f'{progress.whole} of {progress.flights} flights'

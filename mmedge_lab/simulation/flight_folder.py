@@ -21,11 +21,9 @@ from mmedge_lab.simulation import SimulationError
 from mmedge_ros.untrusted_files import PlainYamlError, load_plain_yaml
 
 FLIGHT_FILE = 'flight.yaml'
-PREVIEW_FILE = 'preview.png'
 _METADATA = 'metadata.yaml'
 _FLIGHT_FILES = (_METADATA, '*.mcap', '*.db3')
 _REPLACED = 'replaced'
-_PREVIEW_PART = 'preview.part.png'
 _MAX_BYTES = 100_000
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
@@ -117,7 +115,7 @@ def require_free(target: Path) -> None:
         names = [path.name for path in target.iterdir()]
         if not names:
             return
-        ours = {FLIGHT_FILE, PREVIEW_FILE, _PREVIEW_PART, _METADATA, f'{target.name}.mcap'}
+        ours = {FLIGHT_FILE, _METADATA, f'{target.name}.mcap'}
         foreign = [name for name in names if name not in ours]
         if _described(target) is not None and not foreign:
             return
@@ -128,26 +126,6 @@ def require_free(target: Path) -> None:
         f'{target} exists and {what}, so nothing was written; name another folder, or move away '
         'what is there'
     )
-
-
-def add_preview(folder: Path, png: bytes) -> Path:
-    """Put a contact sheet into a flight's folder and return its path.
-
-    :raises SimulationError: if it cannot be written; the flight is whole without it
-    """
-    part, whole = folder / _PREVIEW_PART, folder / PREVIEW_FILE
-    try:
-        try:
-            part.write_bytes(png)
-            part.replace(whole)
-        finally:
-            part.unlink(missing_ok=True)
-    except OSError as err:
-        raise SimulationError(
-            f'cannot write the contact sheet {str(whole)!r}: {err.strerror or err}; the flight '
-            'itself is whole'
-        ) from err
-    return whole
 
 
 def _claim(part: Path) -> int:

@@ -9,10 +9,7 @@ from typing import NamedTuple
 
 from mmedge_lab.simulation import SimulationError
 from mmedge_lab.simulation.flight import simulate_flight
-from mmedge_lab.simulation.flight_folder import (
-    FlightDescription,
-    read_description,
-)
+from mmedge_lab.simulation.flight_folder import FlightDescription, read_description
 from mmedge_lab.worker_processes import WorkError, do_works
 
 

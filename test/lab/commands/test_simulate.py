@@ -9,13 +9,12 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-import cv2
 import pytest
 from hand_made_flight import sensors
 from typer.testing import CliRunner, Result
 
-from mmedge_lab.commands import simulate as simulate_command
 from mmedge_lab.simulation import flight as flight_module
+from mmedge_lab.simulation import standard_sets
 from mmedge_lab.simulation.flight_folder import FlightDescription, read_description
 from mmedge_lab.simulation.flight_set import PlannedFlight
 from mmedge_lab.simulation.scenario import scenarios
@@ -86,18 +85,6 @@ def test_a_patrol_says_so_in_its_description(tmp_path: Path, grey: None) -> None
     assert read_description(out) == replace(wanted, patrol=True) != wanted
 
 
-def test_a_preview_lies_in_the_flights_folder(tmp_path: Path, grey: None) -> None:
-    out = tmp_path / 'flight'
-    result = run(out, '--seconds', 0.5, '--scenario', 'meadow_day_near', '--preview')
-    assert result.exit_code == 0
-    assert result.stdout.split() == [str(out), str(out / 'preview.png')]
-    sheet = cv2.imread(str(out / 'preview.png'))
-    assert sheet is not None
-    assert min(sheet.shape[:2]) > 500
-    with Bag(out) as bag:
-        assert bag.problems == []
-
-
 class TestRefusals:
     @pytest.mark.parametrize(
         ('arguments', 'words'),
@@ -162,7 +149,7 @@ def test_a_set_prints_its_folders(
         PlannedFlight('a', 'park_day_near', 1, 0.5),
         PlannedFlight('b', 'park_day_near', 2, 0.5),
     )
-    monkeypatch.setattr(simulate_command, 'standard_set', lambda name: flights)
+    monkeypatch.setattr(standard_sets, 'standard_set', lambda name: flights)
     for _ in range(2):
         result = run(tmp_path, '--set', 'test')
         assert result.exit_code == 0

@@ -9,9 +9,7 @@ import pytest
 
 from mmedge_lab.simulation import SimulationError
 from mmedge_lab.simulation.build import (
-    CAMERA_PERIOD,
     HEIGHT,
-    RADAR_PERIOD,
     WIDTH,
     build_world,
     draw_rig,
@@ -50,16 +48,6 @@ def test_the_same_seed_builds_the_same_world_to_the_last_bit(name: str) -> None:
         np.testing.assert_array_equal(a, b)
 
 
-def test_different_seeds_build_different_worlds() -> None:
-    worlds = [build_world('street_day_middle', seed, SECONDS) for seed in range(4)]
-    starts = {tuple(world.path.state(0.0).pose.translation) for world in worlds}
-    assert len(starts) == len(worlds)
-    phases = {(world.rig.camera_timing.phase, world.rig.radar_timing.phase) for world in worlds}
-    assert len(phases) == len(worlds)
-    tops = {world.movers[0].body(0.0).colours.tobytes() for world in worlds}
-    assert len(tops) == len(worlds)
-
-
 def test_in_another_light_the_same_people_walk_the_same_ways() -> None:
     worlds = [build_world(f'park_{light}_near', 8, SECONDS) for light in LIGHTS]
     for world in worlds[1:]:
@@ -71,12 +59,6 @@ def test_in_another_light_the_same_people_walk_the_same_ways() -> None:
                 world.path.state(t).pose.rotation, worlds[0].path.state(t).pose.rotation
             )
     assert len({world.light.exposure for world in worlds}) == len(LIGHTS)
-
-
-def test_a_world_says_what_it_was_made_from() -> None:
-    world = build_world('yard_fog_far', 12, SECONDS)
-    assert world.scenario == ('yard', 'fog', 'far')
-    assert (world.seed, world.seconds, world.light.name) == (12, SECONDS, 'fog')
 
 
 @pytest.mark.parametrize('seconds', [0.0, -1.0, math.nan, math.inf, 1e9])
@@ -97,10 +79,6 @@ def test_short_and_long_flights_can_be_built(seconds: float) -> None:
         assert np.isfinite(world.path.state(t).pose.translation).all()
         for mover in world.movers:
             assert np.isfinite(mover.body(t).centres).all()
-
-
-def test_a_seed_beyond_64_bits_is_a_seed_like_any_other() -> None:
-    build_world('meadow_day_near', 2**70, 0.5)
 
 
 EXPOSURE = 0.008
@@ -126,43 +104,3 @@ def test_the_camera_sees_70_to_85_degrees_with_mild_barrel_distortion(rigs: list
         assert -0.1 < rig.camera.d[0] < 0.0
         corners = [[0, 0], [WIDTH - 1, 0], [WIDTH - 1, HEIGHT - 1], [0, HEIGHT - 1]]
         assert np.isfinite(rig.camera.bearing(corners)).all()
-
-
-def test_camera_and_radar_look_ahead_and_down(rigs: list[Rig]) -> None:
-    for rig in rigs:
-        camera_axis = rig.camera_pose.rotate([0.0, 0.0, 1.0])
-        radar_axis = rig.radar_pose.rotate([1.0, 0.0, 0.0])
-        assert 14.0 < math.degrees(math.asin(-camera_axis[2])) < 26.0
-        assert 8.0 < math.degrees(math.asin(-radar_axis[2])) < 24.0
-        apart = math.degrees(math.acos(camera_axis @ radar_axis))
-        assert apart < 8.0
-        for axis in (camera_axis, radar_axis):
-            assert abs(math.degrees(math.atan2(axis[1], axis[0]))) < 5.0
-
-
-def test_the_picture_is_upright(rigs: list[Rig]) -> None:
-    """Left in the world is left in the picture and down is down."""
-    for rig in rigs:
-        points = np.array([[10.0, 1.0, -3.0], [10.0, -1.0, -3.0], [10.0, 0.0, -5.0]])
-        pixels, _ = rig.camera.project(rig.camera_pose.inverse().apply(points))
-        assert pixels[0, 0] < pixels[2, 0] < pixels[1, 0]
-        assert pixels[2, 1] > pixels[0, 1]
-
-
-def test_phases_differ_from_flight_to_flight_and_lie_within_a_period(rigs: list[Rig]) -> None:
-    for phase, period in (
-        ([rig.camera_timing.phase for rig in rigs], CAMERA_PERIOD),
-        ([rig.radar_timing.phase for rig in rigs], RADAR_PERIOD),
-    ):
-        assert 0.0 <= min(phase) < 0.4 * period
-        assert 0.6 * period < max(phase) < period
-        assert len(set(phase)) == len(phase)
-
-
-def test_data_arrive_after_they_were_measured(rigs: list[Rig]) -> None:
-    for rig in rigs:
-        assert rig.camera_timing.delay > 0.5 * EXPOSURE + 0.008
-        assert rig.camera_timing.delay < CAMERA_PERIOD
-        assert 0.02 < rig.radar_timing.delay < RADAR_PERIOD
-        assert rig.camera_timing.period == pytest.approx(1 / 30)
-        assert rig.radar_timing.period == pytest.approx(1 / 20)

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import yaml
 from hand_made_flight import decoded, fly, scene, sensors
 from numpy.typing import NDArray
 
@@ -26,7 +25,7 @@ from mmedge_lab.simulation.flight_bag import (
     TF_STATIC,
     TOPICS,
 )
-from mmedge_lab.simulation.flight_schedule import camera_instants, radar_instants, scans_lost
+from mmedge_lab.simulation.flight_schedule import camera_instants, radar_instants
 from mmedge_ros.data_types import NS_PER_S
 from mmedge_ros.geometry.ego_motion import EgoState
 from mmedge_ros.replay.bag import Bag, BagMessage
@@ -89,45 +88,10 @@ class TestRecording:
         assert times[0] == BEGIN_NS
         assert BEGIN_NS % 100_000_000 == 0
 
-    def test_units_are_received_after_they_were_measured(self, flight: Path) -> None:
-        rig = scene().rig
-        for topic, delay in ((CAMERA, rig.camera_timing.delay), (RADAR, rig.radar_timing.delay)):
-            found = [m.log_ns - header_stamp_ns(m.raw) for m, _ in messages(flight, topic)]
-            waits = np.array(found) / NS_PER_S
-            assert waits.min() >= delay - 1e-6
-            assert delay < waits.mean() < delay + 3 * rig.camera_timing.delay_jitter
-
-    def test_static_transforms_are_offered_to_late_subscribers(self, flight: Path) -> None:
-        metadata = yaml.safe_load((flight / 'metadata.yaml').read_text())
-        listed = metadata['rosbag2_bagfile_information']['topics_with_message_count']
-        offered = {
-            entry['topic_metadata']['name']: entry['topic_metadata']['offered_qos_profiles'][0]
-            for entry in listed
-        }
-        latched = {name for name, qos in offered.items() if qos['durability'] == 'transient_local'}
-        assert latched == {TF_STATIC}
-        assert offered[TF_STATIC]['reliability'] == 'reliable'
-        assert offered[CAMERA]['reliability'] == 'best_effort'
-
-    def test_it_says_what_it_was_made_from(self, flight: Path) -> None:
-        said = yaml.safe_load((flight / 'flight.yaml').read_text())
-        assert said['scenario'] == 'meadow_day_near'
-        assert (said['seed'], said['seconds']) == (1, SECONDS)
-        metadata = yaml.safe_load((flight / 'metadata.yaml').read_text())
-        custom = metadata['rosbag2_bagfile_information']['custom_data']
-        assert custom == {key: str(value) for key, value in said.items()}
-
 
 class TestDeterminism:
     def test_two_runs_of_a_seed_give_identical_fields(self, flight: Path, tmp_path: Path) -> None:
         assert decoded(fly(tmp_path / 'again', SECONDS)) == decoded(flight)
-
-    def test_another_seed_gives_another_flight(self, flight: Path, tmp_path: Path) -> None:
-        other = decoded(fly(tmp_path / 'other', SECONDS, seed=2))
-        for topic in (CAMERA, RADAR, ODOMETRY, SYSTEM):
-            assert [m for m in other if m[0] == topic] != [
-                m for m in decoded(flight) if m[0] == topic
-            ]
 
     def test_messages_are_made_when_they_are_asked_for(self) -> None:
         flown = scene(60.0)
@@ -199,15 +163,6 @@ class TestOdometry:
         assert np.abs(in_base - drone.velocity).max() > 0.3
         assert xyz(last.twist.twist.linear) == pytest.approx(in_base, abs=0.2)
 
-    def test_velocities_integrate_to_the_way_flown(self, flight: Path) -> None:
-        states = self.states(flight)
-        times = np.array([seconds(s.stamp_ns) for s in states])
-        velocities = np.array([s.velocity for s in states])
-        way = 0.5 * np.diff(times) @ (velocities[1:] + velocities[:-1])
-        path = scene().path
-        true = path.state(times[-1]).pose.translation - path.state(times[0]).pose.translation
-        assert way == pytest.approx(true, abs=0.03)
-
 
 class TestRadar:
     def test_scans_decode_to_what_the_radar_saw(self, flight: Path) -> None:
@@ -232,9 +187,6 @@ class TestRadar:
 
 
 class TestInstants:
-    def test_now_and_then_a_scan_is_lost(self) -> None:
-        assert 10 < scans_lost(scene(), 10_000).sum() < 100
-
     def test_sensors_fire_at_their_period_with_a_little_jitter(self) -> None:
         rig = scene().rig
         times = camera_instants(scene(30.0)).times

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import subprocess
 import sys
@@ -10,14 +9,12 @@ from pathlib import Path
 
 import hand_made_flight
 import pytest
-from hand_made_flight import fly, scene, sensors
+from hand_made_flight import fly
 
 from mmedge_lab.simulation import SimulationError
-from mmedge_lab.simulation.flight import record_flight
 from mmedge_lab.simulation.flight_folder import (
     FLIGHT_FILE,
     FlightDescription,
-    add_preview,
     read_description,
     whole_folder,
 )
@@ -74,17 +71,6 @@ class TestKilled:
         with Bag(killed) as bag:
             assert bag.problems == []
 
-    def test_what_another_target_left_is_not_touched(self, killed: Path) -> None:
-        fly(killed.parent / 'other')
-        assert (killed.parent / '.flight.simulating').is_dir()
-
-    def test_a_hidden_folder_of_somebody_else_is_not_touched(self, tmp_path: Path) -> None:
-        mine = tmp_path / '.flight.backup'
-        mine.mkdir()
-        (mine / 'notes').write_text('mine')
-        fly(tmp_path / 'flight')
-        assert (mine / 'notes').read_text() == 'mine'
-
     def test_an_earlier_flight_survives_a_killed_later_one(self, tmp_path: Path) -> None:
         target = fly(tmp_path / 'flight', seed=7)
         process = start(target, 600)
@@ -122,38 +108,6 @@ class TestFailure:
         assert 'Traceback' not in messages
         assert list(tmp_path.iterdir()) == []
 
-    def test_a_disk_that_is_full_at_the_very_end_counts_as_full(self, tmp_path: Path) -> None:
-        # The file fits but for its index.
-        whole = fly(tmp_path / 'whole') / 'whole.mcap'
-        process = start(tmp_path / 'flight', 1, whole.stat().st_size - 500)
-        _, messages = process.communicate(timeout=60)
-        assert process.returncode == 1
-        assert messages.startswith('cannot write the flight')
-        assert [path.name for path in tmp_path.iterdir()] == ['whole']
-
-    def test_an_earlier_flight_stays_when_the_later_one_fails(self, tmp_path: Path) -> None:
-        target = fly(tmp_path / 'flight', seed=7)
-        with pytest.raises(SimulationError, match=r'No space left.* free that room'):
-            fail_in(target, OSError(errno.ENOSPC, 'No space left on device'))
-        assert read_description(target) == FlightDescription('meadow_day_near', 7, 1.0)
-        assert [path.name for path in tmp_path.iterdir()] == ['flight']
-
-    def test_any_other_end_of_a_run_leaves_nothing(self, tmp_path: Path) -> None:
-        with pytest.raises(KeyboardInterrupt):
-            fail_in(tmp_path / 'flight', KeyboardInterrupt())
-        assert list(tmp_path.iterdir()) == []
-
-    def test_a_place_below_a_file_is_refused(self, tmp_path: Path) -> None:
-        (tmp_path / 'file').write_text('')
-        with pytest.raises(SimulationError, match='name a folder that can be written'):
-            fly(tmp_path / 'file' / 'flight')
-
-    @pytest.mark.skipif(os.geteuid() == 0, reason='root may write anywhere')
-    def test_a_folder_that_is_read_only_is_refused(self, tmp_path: Path) -> None:
-        tmp_path.chmod(0o500)
-        with pytest.raises(SimulationError, match='Permission denied'):
-            fly(tmp_path / 'flight')
-
     def test_a_path_that_cannot_be_is_refused(self, tmp_path: Path) -> None:
         for name in ('a\0b', 'x' * 300):
             with pytest.raises(SimulationError, match='cannot write'):
@@ -163,32 +117,9 @@ class TestFailure:
 class TestPlace:
     def test_a_flight_of_ours_is_replaced(self, tmp_path: Path) -> None:
         target = fly(tmp_path / 'flight', seed=7)
-        assert add_preview(target, b'of the old one').read_bytes() == b'of the old one'
         fly(target, seed=8)
         assert read_description(target) == FlightDescription('meadow_day_near', 8, 1.0)
-        assert not (target / 'preview.png').exists()
         assert [path.name for path in tmp_path.iterdir()] == ['flight']
-
-    def test_a_preview_that_cannot_be_written_leaves_the_flight(self, tmp_path: Path) -> None:
-        target = fly(tmp_path / 'flight')
-        (target / 'preview.png').mkdir()
-        with pytest.raises(SimulationError, match='the flight itself is whole'):
-            add_preview(target, b'png')
-        assert sorted(path.name for path in target.iterdir()) == [
-            'flight.mcap',
-            'flight.yaml',
-            'metadata.yaml',
-            'preview.png',
-        ]
-
-    def test_an_empty_folder_is_taken(self, tmp_path: Path) -> None:
-        (tmp_path / 'flight').mkdir()
-        fly(tmp_path / 'flight')
-        assert (tmp_path / 'flight' / FLIGHT_FILE).is_file()
-
-    def test_folders_on_the_way_are_made(self, tmp_path: Path) -> None:
-        fly(tmp_path / 'a' / 'b' / 'flight')
-        assert (tmp_path / 'a' / 'b' / 'flight' / FLIGHT_FILE).is_file()
 
     def test_a_folder_with_other_things_is_refused(self, tmp_path: Path) -> None:
         (tmp_path / 'flight').mkdir()
@@ -227,14 +158,6 @@ class TestPlace:
             (tmp_path / 'hidden').rename(part)
         assert (target / FLIGHT_FILE).is_file()
         assert [path.name for path in tmp_path.iterdir()] == ['flight']
-
-    def test_progress_grows_to_the_end(self, tmp_path: Path) -> None:
-        shares: list[float] = []
-        flown = scene()
-        record_flight(tmp_path / 'flight', flown, sensors(flown), shares.append)
-        assert shares == sorted(shares)
-        assert 0.0 < shares[0] < 0.1
-        assert 0.95 < shares[-1] <= 1.0
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
@@ -34,17 +32,6 @@ def test_velocity_integrates_to_the_pose(world: World, readings: list[odometry.E
     assert np.linalg.norm(begin + travelled - end) < 0.05
 
 
-def test_angular_velocity_integrates_to_the_attitude(
-    world: World, readings: list[odometry.EgoState]
-) -> None:
-    rotation = world.path.state(0.0).pose.rotation
-    for before, after in itertools.pairwise(readings):
-        turn = 0.5 * (before.angular_velocity + after.angular_velocity) / odometry.RATE
-        rotation = Rotation.from_rotvec(turn).as_matrix() @ rotation
-    left = Rotation.from_matrix(rotation @ world.path.state(SECONDS).pose.rotation.T)
-    assert np.degrees(left.magnitude()) < 0.7
-
-
 @pytest.mark.parametrize(
     ('noise', 'stated'),
     [
@@ -73,12 +60,3 @@ def test_the_noise_is_unbiased_and_as_strong_as_stated(
     spread = np.std(errors, axis=0)
     np.testing.assert_allclose(spread, stated, rtol=0.12)
     assert np.abs(np.mean(errors, axis=0)).max() < 4.0 * stated / np.sqrt(len(errors))
-
-
-def test_an_instant_is_read_the_same_in_whatever_order(world: World) -> None:
-    first, second = Odometry(world), Odometry(world)
-    second.at(7.77)
-    one, other = first.at(1.23), second.at(1.23)
-    np.testing.assert_array_equal(one.pose.translation, other.pose.translation)
-    np.testing.assert_array_equal(one.velocity, other.velocity)
-    assert one.stamp_ns == other.stamp_ns == 1_230_000_000

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 
 import numpy as np
@@ -10,9 +9,8 @@ import pytest
 
 from mmedge_lab.simulation.build import build_world
 from mmedge_lab.simulation.patrol import ASIDE, BEYOND, MAIN, Patrol, draw_patrol
-from mmedge_lab.simulation.scenario import DISTANCES, SURROUNDINGS
+from mmedge_lab.simulation.scenario import DISTANCES
 from mmedge_lab.simulation.standard_sets import STANDARD_SETS
-from mmedge_lab.simulation.visitors import Exits
 from mmedge_lab.simulation.world import Mover, World
 
 SECONDS = 600.0
@@ -65,13 +63,6 @@ def test_people_leave_for_more_than_a_minute_and_come_back_under_their_id(
     assert sum(longest > MINUTE for longest in away) >= 8
 
 
-def test_others_appear_for_the_first_time_minutes_in(
-    world: World, seen: dict[int, np.ndarray]
-) -> None:
-    first = [TIMES[np.argmax(seen[i])] for i in labelled(world, 'person') if seen[i].any()]
-    assert sum(t > 2.0 * MINUTE for t in first) >= 3
-
-
 @pytest.mark.parametrize('label', ['person', 'dog', 'cyclist'])
 def test_a_class_that_is_unseen_for_a_minute_reappears(
     world: World, seen: dict[int, np.ndarray], label: str
@@ -85,13 +76,6 @@ def test_nobody_comes_or_goes_in_a_jump(world: World) -> None:
         places = np.array([mover.state(t).position for t in np.arange(0.0, SECONDS, 0.1)])
         fastest = 12.0 if mover.label in ('car', 'cyclist') else 6.0
         assert np.linalg.norm(np.diff(places, axis=0), axis=1).max() < 0.1 * fastest
-
-
-def test_never_two_vehicles_drive_at_a_time(world: World) -> None:
-    vehicles = [m for m in world.movers if m.label in ('car', 'cyclist')]
-    for t in np.arange(0.0, SECONDS, 0.5):
-        driving = [m.id for m in vehicles if np.linalg.norm(m.state(t).velocity) > 0.5]
-        assert len(driving) <= 1, (t, driving)
 
 
 def test_the_drone_flies_long_legs_turns_and_returns(world: World, patrol: Patrol) -> None:
@@ -123,43 +107,6 @@ def test_where_those_wait_who_left_is_never_in_view(world: World, patrol: Patrol
         )
         near = np.hypot(ahead[:, 0], ahead[:, 1]) < 90.0
         assert not (near & (np.abs(np.arctan2(ahead[:, 1], ahead[:, 0])) < HALF_FIELD)).any()
-
-
-class _OpenStage:
-    """A stage without walls; ``wall`` blocks every way."""
-
-    def __init__(self, wall: bool = False) -> None:
-        self.obstacles = self
-        self._wall = wall
-
-    def clear_way(self, begin: np.ndarray, end: np.ndarray, margin: float) -> bool:
-        return not self._wall
-
-    def place(self, t: float, begin: np.ndarray) -> np.ndarray:
-        return np.array([9.0, 9.0])
-
-
-def test_one_who_leaves_goes_to_an_exit_and_stays_there() -> None:
-    exits = Exits(np.array([[10.0, 0.0], [90.0, 0.0]]), _OpenStage(), np.random.default_rng(1))
-    goal = exits.place(0.0, np.zeros(2))
-    assert goal.tolist() == [10.0, 0.0]
-    assert exits.place(1.0, goal + 0.3).tolist() == (goal + 0.3).tolist()
-
-
-def test_one_who_cannot_leave_walks_on_across_the_stage() -> None:
-    exits = Exits(np.array([[10.0, 0.0]]), _OpenStage(wall=True), np.random.default_rng(1))
-    assert exits.place(0.0, np.zeros(2)).tolist() == [9.0, 9.0]
-
-
-@pytest.mark.parametrize(
-    ('place', 'distance'), [*itertools.product(SURROUNDINGS, ('near', 'far'))]
-)
-def test_every_scenario_has_patrols(place: str, distance: str) -> None:
-    world = build_world(f'{place}_day_{distance}', 3, 90.0, patrol=True)
-    assert world.patrol
-    assert [mover.id for mover in world.movers] == list(range(1, len(world.movers) + 1))
-    for mover in world.movers:
-        assert np.isfinite(mover.state(45.0).position).all()
 
 
 # Sums of the places of all movers after 4 s, m, from before there were patrols.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 
 import numpy as np
@@ -67,26 +66,6 @@ class TestGeometry:
         assert np.median(found[:, 0]) == pytest.approx(11.7, abs=0.15)
         assert np.median(found[:, 1]) == pytest.approx(0.0, abs=0.15)
 
-    def test_up_is_up(self) -> None:
-        ball = Ball((12.0, 0.0), height=ALOFT + 4.0, reflectivity=5.0)
-        found = np.concatenate(scans(aloft(ball), 200))
-        assert np.median(found[:, 2]) == pytest.approx(3.9, abs=0.2)
-
-    def test_bearings_are_good_in_azimuth_and_poor_in_elevation(self) -> None:
-        found = np.concatenate(scans(aloft(floating((20.0, 0.0))), 200))
-        distance = np.linalg.norm(found[:, :3], axis=1)
-        across, upward = np.std(found[:, 1] / distance), np.std(found[:, 2] / distance)
-        assert 0.002 < across < 0.02
-        assert 3 * across < upward < 0.15
-
-    def test_bearings_get_worse_with_weaker_signals_and_to_the_side(self) -> None:
-        def spread(place: tuple[float, float]) -> float:
-            found = np.concatenate(scans(aloft(floating(place)), 150))
-            return float(np.std(np.arctan2(found[:, 1], found[:, 0])))
-
-        assert spread((12.0, 0.0)) < 0.7 * spread((45.0, 0.0))
-        assert spread((12.0, 0.0)) < 0.7 * spread((6.0, 10.4))
-
     def test_nothing_is_seen_outside_the_field_of_view(self) -> None:
         for place in ((3.0, 10.0), (-10.0, 0.0), (0.0, -8.0)):
             assert not np.concatenate(scans(aloft(floating(place)))).size
@@ -104,10 +83,6 @@ class TestDoppler:
         found = np.concatenate(scans(aloft(floating((12.0, 0.0), speed=(speed, 0.0)))))
         assert len(found) > 20
         assert np.abs(found[:, 3] - speed).max() <= 0.5 * FAULTLESS.doppler_resolution + 1e-3
-
-    def test_only_the_part_along_the_line_of_sight_shows(self) -> None:
-        found = np.concatenate(scans(aloft(floating((12.0, 12.0), speed=(2.0, -2.0)))))
-        assert np.abs(found[:, 3]).max() <= 0.5 * FAULTLESS.doppler_resolution + 1e-3
 
     def test_the_drones_own_speed_shows_with_the_opposite_sign(self) -> None:
         path = StraightFlight((3.0, 1.0, 0.0))
@@ -133,12 +108,6 @@ class TestDoppler:
         assert np.abs(found[:, 3]).max() <= limit
         assert np.median(found[:, 3]) == pytest.approx(wrapped, abs=0.06)
 
-    def test_walls_stand_still_for_a_hovering_drone(self) -> None:
-        scene = world(buildings=[house(12.0, 0.0), house(25.0, -14.0)], path=StraightFlight())
-        found = np.concatenate(scans(scene))
-        assert len(found) > 100
-        assert (found[:, 3] == 0.0).all()
-
     def test_walls_show_a_moving_drones_speed_towards_them(self) -> None:
         flown = np.array([4.0, -1.5, 0.0])
         scene = world(
@@ -153,23 +122,6 @@ class TestDoppler:
         assert np.percentile(np.abs(over_ground), 95) < 0.2
         assert np.median(found[:, 3]) < -3.0
 
-    def test_a_walkers_limbs_spread_over_doppler(self) -> None:
-        scene = build_world('meadow_day_near', 5, 8.0)
-        radar = RadarSimulator(scene, FAULTLESS)
-        spreads = []
-        for number in range(100):
-            t = 0.08 * number
-            drone = scene.path.state(t)
-            pose = drone.pose.compose(scene.rig.radar_pose)
-            scan = radar.scan(t, number)
-            places = pose.apply(scan[:, :3])
-            for mover in scene.movers:
-                close = np.linalg.norm((places - mover.state(t).position)[:, :2], axis=1) < 1.0
-                if mover.label == 'person' and close.sum() >= 4:
-                    spreads.append(np.ptp(scan[close, 3]))
-        assert len(spreads) > 50
-        assert 0.5 < np.percentile(spreads, 75) < 6.0
-
 
 class TestStrength:
     def test_snr_falls_with_the_fourth_power_of_range(self) -> None:
@@ -183,21 +135,6 @@ class TestStrength:
         slope, at_1m = np.polyfit(np.log10(ranges), np.log10(means), 1)
         assert slope == pytest.approx(-4.0, abs=0.15)
         assert 10 * at_1m == pytest.approx(FAULTLESS.snr_at_1m + 10 * np.log10(60.0), abs=2.0)
-
-    def test_people_are_always_seen_at_fifteen_metres_and_weakly_at_fifty(self) -> None:
-        def seen(distance: float) -> float:
-            person = Ball((distance, 0.0), height=ALOFT, reflectivity=0.8)
-            return float(np.mean([len(scan) > 0 for scan in scans(aloft(person), 200)]))
-
-        assert seen(15.0) > 0.97
-        assert 0.2 < seen(50.0) < 0.8
-
-    def test_echoes_of_people_fluctuate_more_than_those_of_cars(self) -> None:
-        def spread(label: str) -> float:
-            found = np.concatenate(scans(aloft(floating((10.0, 0.0), label=label)), 300))
-            return float(np.std(found[:, 4]))
-
-        assert spread('person') > 1.2 * spread('car')
 
     def test_the_antenna_hears_less_to_the_side(self) -> None:
         def snr(azimuth: float) -> float:
@@ -218,9 +155,6 @@ class TestObstacles:
     def test_a_person_behind_a_house_is_not_seen(self) -> None:
         assert self.moving(world([self.person])) > 20
         assert self.moving(world([self.person], [house(8.0, 0.0)])) == 0
-
-    def test_a_person_beside_a_house_is_seen(self) -> None:
-        assert self.moving(world([self.person], [house(8.0, 8.0)])) > 20
 
     def test_a_drone_sees_over_a_low_wall(self) -> None:
         low, path = house(8.0, 0.0, height=0.8), StraightFlight(height=6.0)
@@ -259,15 +193,6 @@ class TestFaults:
         left = sum(map(len, scans(scene, 300, parameters=replace(FAULTLESS, dropout_share=0.3))))
         assert left / whole == pytest.approx(0.7, abs=0.08)
 
-    def test_very_strong_returns_show_again_in_other_directions(self) -> None:
-        scene = aloft(Ball((8.0, 0.0), height=ALOFT, reflectivity=20.0))
-        found = scans(scene, 200, parameters=replace(FAULTLESS, sidelobe_share=0.5))
-        copies = np.concatenate([scan[np.abs(scan[:, 1]) > 1.5] for scan in found])
-        true = np.concatenate([scan[np.abs(scan[:, 1]) < 0.5] for scan in found])
-        assert len(copies) > 30
-        assert np.median(true[:, 4]) - np.median(copies[:, 4]) > 10.0
-        assert near(copies, 7.7).shape == copies.shape
-
     def test_two_targets_in_one_cell_are_one_return_and_apart_they_are_two(self) -> None:
         def returns(second: tuple[float, float], speed: float = 0.0) -> float:
             pair = (
@@ -281,13 +206,6 @@ class TestFaults:
         assert returns((10.0, 0.2), speed=1.0) > 1.7
         assert returns((10.0, -4.0)) > 1.7
 
-    def test_a_weak_target_drowns_in_the_bin_beside_a_strong_one(self) -> None:
-        strong = Ball((10.0, 0.2), height=ALOFT, reflectivity=50.0, label='car')
-        beside = Ball((10.25, 0.2), height=ALOFT, reflectivity=0.5, label='car')
-        farther = replace(beside, place=(11.0, 0.2))
-        assert np.mean([len(scan) for scan in scans(aloft(strong, beside))]) < 1.1
-        assert np.mean([len(scan) for scan in scans(aloft(strong, farther))]) > 1.8
-
     def test_only_the_strongest_returns_are_kept(self) -> None:
         scene = build_world('street_day_middle', 3, 2.0)
         some = np.concatenate(scans(scene, 1, parameters=replace(FAULTLESS, most_returns=10)))
@@ -299,19 +217,6 @@ class TestFaults:
 
 
 class TestScans:
-    def test_a_scan_is_plain_plausible_numbers(self) -> None:
-        for name in ('street_day_middle', 'park_fog_far', 'yard_night_near'):
-            scene = build_world(name, 11, 2.0)
-            for scan in scans(scene, 5, t=1.0, parameters=RadarParameters()):
-                assert scan.dtype == np.float32
-                assert scan.shape == (len(scan), 6)
-                assert 5 < len(scan) <= 120
-                assert np.isfinite(scan).all()
-                distance = np.linalg.norm(scan[:, :3], axis=1)
-                assert (scan[:, 0] > 0).all()
-                assert ((distance > 0.3) & (distance < 60.0)).all()
-                assert (np.diff(distance) >= -1e-3).all()
-
     def test_an_empty_sky_is_an_empty_scan(self) -> None:
         (scan,) = scans(aloft(), 1)
         assert scan.shape == (0, 6)
@@ -326,16 +231,6 @@ class TestScans:
         assert not np.array_equal(one.scan(1.0, 7)[:, 4], one.scan(1.0, 8)[:, 4])
         another = RadarSimulator(replace(scene, seed=5))
         assert not np.array_equal(one.scan(1.0, 7), another.scan(1.0, 7))
-
-    def test_a_scan_takes_a_few_milliseconds_at_most(self) -> None:
-        radar = RadarSimulator(build_world('street_day_middle', 3, 5.0))
-        times = []
-        for number in range(40):
-            begun = time.process_time()
-            radar.scan(0.1 * number, number)
-            times.append(time.process_time() - begun)
-        # Measured: 1.3 ms; loose, because test machines are busy.
-        assert np.median(times) < 0.008
 
 
 RANDOM = np.random.default_rng(5)
@@ -390,24 +285,12 @@ def test_a_wall_does_not_hide_itself() -> None:
     assert sight.blocked(eye, back).all()
 
 
-def test_a_ray_along_a_wall_is_free() -> None:
-    sight = LineOfSight([house(10.0, 5.0, width=4.0)], [])
-    eye = np.array([0.0, 3.0, 1.0])
-    assert not sight.blocked(eye, np.array([[30.0, 2.9, 1.0]])).any()
-    assert not sight.blocked(eye - np.array([0.0, 0.1, 0.0]), np.array([[30.0, 2.9, 1.0]])).any()
-
-
 def test_a_crown_takes_by_the_metres_of_leaves() -> None:
     sight = LineOfSight([], [tree(10.0, 0.0), tree(20.0, 0.0)])
     eye = np.array([0.0, 0.0, 4.0])  # the crowns' middle
     points = np.array([[5.0, 0.0, 4.0], [15.0, 0.0, 4.0], [30.0, 0.0, 4.0], [10.0, 0.0, 4.0]])
     metres = sight.foliage(eye, points) / FOLIAGE_LOSS
     assert metres == pytest.approx([0.0, 3.0, 6.0, 1.5], abs=1e-6)
-
-
-def test_under_a_crown_nothing_is_taken() -> None:
-    sight = LineOfSight([], [tree(10.0, 0.0)])
-    assert sight.foliage(np.array([0.0, 0.0, 1.0]), np.array([[20.0, 0.0, 1.0]]))[0] == 0.0
 
 
 def test_open_country_hides_nothing() -> None:

@@ -60,37 +60,6 @@ def test_roads_and_paths_are_free_of_buildings_and_plants(name: str) -> None:
                 assert distance_to_line(plant.position[None], way.line)[0] > 0.5 * way.width
 
 
-def test_each_of_the_surroundings_has_what_its_name_promises() -> None:
-    for site, _ in sites('meadow'):
-        assert site.ground.surface == 'grass'
-        assert not site.buildings
-        assert site.paths
-    for site, _ in sites('park'):
-        assert len(site.plants) >= 20
-        assert len(site.paths) == 2
-        assert site.lamps
-    for site, _ in sites('street'):
-        assert len(site.buildings) >= 5
-        assert site.roads[0].surface == 'asphalt'
-        assert {strip.surface for strip in site.ground.strips} == {'asphalt', 'paving'}
-    assert np.mean([len(site.parked) for site, _ in sites('street')]) > 2
-    for site, _ in sites('yard'):
-        assert site.ground.surface in ('paving', 'asphalt')
-        assert len(site.buildings) >= 3
-
-
-def test_light_decides_only_which_lamps_are_lit() -> None:
-    free = clearing('middle', 1)
-    day, lamps = (lay_out('park', free, light, 1) for light in ('day', 'lamps'))
-    assert not any(lamp.lit for lamp in day.lamps)
-    assert all(lamp.lit for lamp in lamps.lamps)
-    for one, other in zip(day.lamps, lamps.lamps, strict=True):
-        np.testing.assert_array_equal(one.position, other.position)
-    for one, other in zip(day.plants, lamps.plants, strict=True):
-        assert one.seed == other.seed
-        np.testing.assert_array_equal(one.position, other.position)
-
-
 def test_a_building_may_not_stand_in_the_middle_of_the_view() -> None:
     free = Clearing(np.array([[0.0, 0.0, 3.0]]), np.array([20.0, 0.0]))
     ahead, aside, behind = (np.array([p]) for p in ([10.0, 0.5], [10.0, 9.0], [-9.0, 0.0]))

@@ -5,7 +5,6 @@ import pytest
 
 from mmedge_lab.simulation.build import build_world
 from mmedge_lab.simulation.system_dynamics import (
-    CORES,
     RADAR_MIN_VOLTS,
     SystemDynamics,
 )
@@ -55,38 +54,6 @@ def test_the_radar_stutters_only_while_the_voltage_is_low(worlds: list[World]) -
     assert stuttered >= 2
 
 
-def test_a_full_battery_in_the_hover_makes_no_stutter(worlds: list[World]) -> None:
-    calm = [
-        traces(world)[2].any()
-        for world in worlds
-        if SystemDynamics(world).battery(0.0).charge > 0.8 and world not in take_offs(worlds)
-    ]
-    assert calm
-    assert not any(calm)
-
-
-def test_the_charge_falls_by_what_the_current_takes(worlds: list[World]) -> None:
-    dynamics = SystemDynamics(worlds[0])
-    used = [dynamics.battery(t) for t in (0.0, SECONDS)]
-    _, current, _ = traces(worlds[0])
-    ampere_hours = current.mean() * SECONDS / 3600.0
-    capacity = ampere_hours / (used[0].charge - used[1].charge)
-    assert 3.9 < capacity < 5.6
-
-
-def test_loads_are_shares_and_change_smoothly(worlds: list[World]) -> None:
-    for world in worlds[:6]:
-        dynamics = SystemDynamics(world)
-        readings = [dynamics.system(t) for t in TIMES]
-        cpu = np.array([r.cpu for r in readings])
-        assert cpu.shape == (len(TIMES), CORES)
-        for trace in (*cpu.T, [r.gpu for r in readings], [r.memory for r in readings]):
-            assert np.min(trace) >= 0.0
-            assert np.max(trace) <= 100.0
-            assert np.abs(np.diff(trace)).max() < 15.0
-        assert np.std(cpu) > 1.0
-
-
 def test_a_hot_computer_throttles_and_slows_down(worlds: list[World]) -> None:
     seen = set()
     for world in worlds:
@@ -105,12 +72,3 @@ def test_the_same_world_has_the_same_course_in_whatever_order_it_is_asked() -> N
     other.system(9.0)
     assert one.battery(2.5) == other.battery(2.5)
     np.testing.assert_array_equal(one.system(2.5).cpu, other.system(2.5).cpu)
-
-
-@pytest.mark.parametrize('seconds', [0.02, 0.3])
-def test_even_the_shortest_flight_has_readings(seconds: float) -> None:
-    dynamics = SystemDynamics(build_world('meadow_day_near', 0, seconds))
-    for t in (-0.01, 0.0, seconds, seconds + 0.1):
-        assert 12.0 < dynamics.battery(t).voltage < 17.0
-        assert dynamics.system(t).power > 0.0
-        dynamics.radar_stutters(t)

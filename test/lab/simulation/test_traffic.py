@@ -4,8 +4,7 @@ import itertools
 
 import numpy as np
 
-from mmedge_lab.simulation.obstacles import Obstacles, distance_to_line
-from mmedge_lab.simulation.traffic import carriageway, draw_passes, loop_around
+from mmedge_lab.simulation.traffic import draw_passes, loop_around
 from mmedge_lab.simulation.world import Strip
 
 ROAD = Strip(np.column_stack([np.linspace(-90.0, 90.0, 61), np.full(61, 2.0)]), 7.0, 'asphalt')
@@ -19,13 +18,6 @@ def test_a_loop_keeps_to_the_right_on_both_ways() -> None:
     inner = np.abs(loop.points[:, 0]) < 80.0
     side = np.sign(step[inner, 0]) * (loop.points[inner, 1] - 2.0)
     np.testing.assert_allclose(side, -1.7, atol=1e-6)
-
-
-def test_a_loop_follows_a_bent_path() -> None:
-    along = np.linspace(-90.0, 90.0, 61)
-    path = Strip(np.column_stack([along, 3.0 * np.sin(along / 25.0)]), 3.0, 'gravel')
-    apart = distance_to_line(loop_around(path, 0.7).points, path.line)
-    assert apart.max() < 1.0
 
 
 def test_vehicles_pass_the_stage_and_never_each_other() -> None:
@@ -51,9 +43,3 @@ def test_a_vehicle_points_where_it_drives() -> None:
     across = ahead[:, 0] * moved[:, 1] - ahead[:, 1] * moved[:, 0]
     assert np.abs(across).max() < 1e-6
     assert (np.sum(ahead * moved, axis=1) > 0.0).all()
-
-
-def test_the_carriageway_covers_the_road_and_not_the_pavement() -> None:
-    road = Obstacles([carriageway(ROAD)])
-    inside, outside = road.distance(np.array([[5.0, 5.0], [5.0, 6.0]]))
-    assert inside < 0.0 < outside
