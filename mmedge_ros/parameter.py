@@ -1,22 +1,20 @@
 """Parameters are declared once, as fields of a frozen dataclass.
 
 The ROS parameter descriptors, the tables in documents and the check of values all come from here.
-A field made with `parameter` is a user's to set. A plain field is a constant of the algorithm: it
-has no ROS name, and a file that still sets it gets a warning that says its fixed value.
+A field made with `parameter` is a user's to set. A plain field is a constant of the algorithm and
+has no ROS name.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import difflib
-import logging
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, TypeVar
 
 from mmedge_ros import MmedgeError
 from mmedge_ros.untrusted_files import shown
 
-_LOG = logging.getLogger(__name__)
 _T = TypeVar('_T')
 
 # Far beyond any unit's use, and safely a float.
@@ -76,23 +74,6 @@ def declared(kind: type, prefix: str = '') -> list[Parameter]:
     return parameters
 
 
-def no_longer_set(kind: type, prefix: str = '') -> dict[str, str]:
-    """Say of each name that files of an earlier release may set what holds instead.
-
-    These are the plain fields of a parameter dataclass, and what its class attribute ``REMOVED``
-    names: a mapping from names to what to do instead.
-    """
-    said = {prefix + name: words for name, words in getattr(kind, 'REMOVED', {}).items()}
-    defaults = kind()
-    for item in dataclasses.fields(kind):
-        value = getattr(defaults, item.name)
-        if dataclasses.is_dataclass(value):
-            said |= no_longer_set(type(value), f'{prefix}{item.name}.')
-        elif 'bounds' not in item.metadata:
-            said[prefix + item.name] = f'it is fixed at {shown(value)}'
-    return said
-
-
 def unknown_name_message(name: str, valid: Iterable[str]) -> str:
     """Say that a parameter does not exist and which one was probably meant."""
     names = sorted(valid)
@@ -105,20 +86,16 @@ def unknown_name_message(name: str, valid: Iterable[str]) -> str:
 
 
 def build(kind: type[_T], values: Mapping[str, Any]) -> _T:
-    """Make a parameter dataclass from dotted names; a name of an earlier release is a warning.
+    """Make a parameter dataclass from dotted names.
 
     :raises ParameterError: for an unknown name, a wrong type or a value outside its bounds
     """
     known = {item.name: item for item in declared(kind)}
-    former = no_longer_set(kind)
     for name, value in values.items():
-        if name in former:
-            _LOG.warning('%s is no longer a parameter: %s; leave it out', name, former[name])
-        elif name not in known:
+        if name not in known:
             raise ParameterError(unknown_name_message(name, known))
-        else:
-            _check(known[name], value)
-    return _assemble(kind, {name: values[name] for name in values if name in known}, '')
+        _check(known[name], value)
+    return _assemble(kind, values, '')
 
 
 def _assemble(kind: type[_T], values: Mapping[str, Any], prefix: str) -> _T:

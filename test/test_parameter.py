@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import FrozenInstanceError, dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -211,32 +211,3 @@ def test_any_value_is_taken_within_its_bounds_or_refused(name: str, value: Any) 
     assert isinstance(found.loud, bool)
     assert found.mode in ('fast', 'safe')
     assert all(isinstance(n, str) for n in found.names)
-
-
-@dataclass(frozen=True)
-class Released:
-    """Parameters of a later release."""
-
-    REMOVED: ClassVar[dict[str, str]] = {'colour': 'use shade'}
-
-    shade: float = parameter(0.5, 'how dark')
-    patience: float = 3.0
-
-
-@pytest.mark.parametrize(
-    ('name', 'words'),
-    [('inner.patience', 'it is fixed at 3.0; leave it out'), ('inner.colour', 'use shade')],
-)
-def test_a_name_of_an_earlier_release_is_one_warning_that_says_what_holds(
-    name: str, words: str, caplog: pytest.LogCaptureFixture
-) -> None:
-    @dataclass(frozen=True)
-    class Outer:
-        inner: Released = group(Released)
-
-    built = build(Outer, {name: 7.0, 'inner.shade': 0.25})
-    assert built == Outer(Released(0.25))
-    (message,) = caplog.messages
-    assert message.startswith(f'{name} is no longer a parameter: ')
-    assert words in message
-    assert [item.name for item in declared(Outer)] == ['inner.shade']

@@ -12,7 +12,7 @@ import math
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -61,12 +61,12 @@ NO_CAPS = Caps()
 class WorryingCaps:
     """What may still be chosen while a figure is worrying. 0 and '' leave it free."""
 
-    camera_rate: float = parameter(20.0, 'highest rate of the camera', 'Hz', 0.0, 1000.0)
-    radar_rate: float = parameter(10.0, 'highest rate of the radar', 'Hz', 0.0, 1000.0)
-    level: str = parameter(
-        'medium',
-        'most expensive level of every modality; one that lacks it keeps to the next cheaper one',
-    )
+    # Highest rate of the camera (Hz).
+    camera_rate: float = 20.0
+    # Highest rate of the radar (Hz).
+    radar_rate: float = 10.0
+    # Most expensive level of every modality; one that lacks it keeps to the next cheaper one.
+    level: str = 'medium'
     # A latency limit (s) that replaces a longer one.
     latency_limit: float = 0.0
 
@@ -75,21 +75,17 @@ class WorryingCaps:
 class BadCaps(WorryingCaps):
     """What may still be chosen while a figure is bad. 0 and '' leave it free."""
 
-    camera_rate: float = parameter(10.0, 'highest rate of the camera', 'Hz', 0.0, 1000.0)
-    radar_rate: float = parameter(5.0, 'highest rate of the radar', 'Hz', 0.0, 1000.0)
-    level: str = parameter(
-        'small',
-        'most expensive level of every modality; one that lacks it keeps to the next cheaper one',
-    )
+    # Highest rate of the camera (Hz).
+    camera_rate: float = 10.0
+    # Highest rate of the radar (Hz).
+    radar_rate: float = 5.0
+    # Most expensive level of every modality; one that lacks it keeps to the next cheaper one.
+    level: str = 'small'
 
 
 @dataclass(frozen=True)
 class CapsParameters:
     """From when on the state of the system caps rates and levels, and how much."""
-
-    REMOVED: ClassVar[Mapping[str, str]] = dict.fromkeys(
-        ('charge_worrying', 'charge_bad'), 'states of power go by the charge, see power.high'
-    )
 
     cells: int = parameter(
         0,
@@ -98,21 +94,22 @@ class CapsParameters:
         0,
         100,
     )
-    cell_voltage_worrying: float = parameter(
-        3.5, 'voltage per cell below which the battery sags', 'V', 0.0, 10.0
-    )
-    cell_voltage_bad: float = parameter(
-        3.35, 'voltage per cell below which regulators begin to drop out', 'V', 0.0, 10.0
-    )
-    temperature_worrying: float = parameter(
-        80.0, 'hottest zone; Jetsons throttle at 95 to 99', 'C', 0.0, 150.0
-    )
-    temperature_bad: float = parameter(90.0, 'hottest zone', 'C', 0.0, 150.0)
+    # Voltage per cell below which the battery sags (V).
+    cell_voltage_worrying: float = 3.5
+    # Voltage per cell below which regulators begin to drop out (V).
+    cell_voltage_bad: float = 3.35
+    # Hottest zone; Jetsons throttle at 95 to 99 (C).
+    temperature_worrying: float = 80.0
+    # Hottest zone (C).
+    temperature_bad: float = 90.0
     # A temperature that rises counts as what it will be so much later (s).
     lookahead: float = 10.0
-    gpu_worrying: float = parameter(97.0, 'load of the GPU', '%', 0.0, 100.0)
-    memory_worrying: float = parameter(85.0, 'memory in use', '%', 0.0, 100.0)
-    memory_bad: float = parameter(95.0, 'memory in use', '%', 0.0, 100.0)
+    # Load of the GPU (%).
+    gpu_worrying: float = 97.0
+    # Memory in use (%).
+    memory_worrying: float = 85.0
+    # Memory in use (%).
+    memory_bad: float = 95.0
     # Share of the scans of the radar that arrive; below it, its supply browns out.
     scans_worrying: float = 0.6
     # Caps are lifted, one step at a time, once a figure is back behind its limit by this share of

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,7 +18,7 @@ from mmedge_ros.configuration.configuration_space import ConfigurationSpace
 from mmedge_ros.configuration.predicted_latency import LatencyModel, PredictedLatency
 from mmedge_ros.configuration.steadiness import Steadiness
 from mmedge_ros.data_types import NS_PER_S, Configuration, ModalityConfiguration
-from mmedge_ros.parameter import group, parameter
+from mmedge_ros.parameter import group
 
 BoolArray = NDArray[np.bool_]
 
@@ -32,21 +30,12 @@ _CAREFUL = 0.9
 class ChangeRulesParameters:
     """When a choice becomes a configuration."""
 
-    REMOVED: ClassVar[Mapping[str, str]] = {
-        'probe': 'configurations that may be too slow are not tried'
-    }
-
     # A configuration is announced so much earlier than it holds (s): every node has it when the
     # first unit arrives that is taken under it.
     lead: float = 0.02
-    shortest: float = parameter(
-        0.5,
-        'Time for which a configuration holds at least; a window, so that no window has more '
-        'than two',
-        unit='s',
-        minimum=0.0,
-        maximum=3600.0,
-    )
+    # Time for which a configuration holds at least; a window, so that no window has more than two
+    # (s).
+    shortest: float = 0.5
     control: ChoiceParameters = group(ChoiceParameters)
 
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -29,20 +27,11 @@ _LEAST_CERTAINTY = 0.05
 _MUCH_LATER = 1.2
 # What keeps the limit with just the certainty there is must not fail by rounding.
 _ROUNDING = 1e-9
-_PROBING = ('late_price', 'payback', 'smallest_gain', 'period', 'most', 'boldness', 'pause')
 
 
 @dataclass(frozen=True)
 class ChoiceParameters:
     """How certain a choice has to be."""
-
-    REMOVED: ClassVar[Mapping[str, str]] = {
-        **dict.fromkeys(('dared', 'dared_for'), 'certainty alone decides'),
-        **dict.fromkeys(
-            [f'probing.{name}' for name in _PROBING],
-            'configurations that may be too slow are not tried',
-        ),
-    }
 
     certainty: float = parameter(
         0.95,
@@ -51,14 +40,9 @@ class ChoiceParameters:
         minimum=0.5,
         maximum=0.999,
     )
-    latency_price: float = parameter(
-        1.3,
-        'accuracy that a second of delay is worth: people move on while they are detected. '
-        'Measured as streaming IoU that is lost by later decisions; 0 looks at the limit alone',
-        '1/s',
-        0.0,
-        10.0,
-    )
+    # Accuracy that a second of delay is worth: people move on while they are detected. Measured as
+    # streaming IoU that is lost by later decisions; 0 looks at the limit alone (1/s).
+    latency_price: float = 1.3
     optimizer: OptimizerParameters = group(OptimizerParameters)
 
 

@@ -7,9 +7,7 @@ system. From outside to inside: this loop, `change_rules`, `configuration_choice
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,25 +39,12 @@ _NS = 1e-9
 _SILENCE = 0.3
 _TOO_MUCH = 'late decisions: not more than the machine keeps up with'
 
-# Names of parameters that the latency model and its calibration had.
-_LATENCY = ('capacity', 'overload')
-_CALIBRATION = (
-    *('machine', 'modality', 'level', 'memory'),
-    *('profile_error', 'downwards', 'smallest_step'),
-)
-
 BoolArray = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
 class ConfigurationLoopParameters:
     """How configurations are chosen in flight."""
-
-    REMOVED: ClassVar[Mapping[str, str]] = {
-        **{f'latency.{name}': 'the latency model has no parameters' for name in _LATENCY},
-        'latency.stride': 'set stride',
-        **{f'calibration.{name}': 'calibration has no parameters' for name in _CALIBRATION},
-    }
 
     latency_limit: float = parameter(
         0.05,

@@ -16,8 +16,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mmedge_ros.parameter import parameter
-
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 
@@ -26,7 +24,8 @@ BoolArray = NDArray[np.bool_]
 class LoadGuardParameters:
     """When late decisions bound the load, and how the bound rises again."""
 
-    enabled: bool = parameter(True, 'Whether late decisions bound the load of configurations')
+    # Whether late decisions bound the load of configurations.
+    enabled: bool = True
     # The newest decisions that count together, and the share of them that may be late.
     decisions: int = 10
     tolerated: float = 0.1

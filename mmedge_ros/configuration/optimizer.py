@@ -8,9 +8,7 @@ are searched completely in less time.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -28,10 +26,6 @@ class OptimizerParameters:
     The defaults were measured: a headroom of 5 % costs nothing on latency tables, and a machine
     whose unit times wander changes a third less often.
     """
-
-    REMOVED: ClassVar[Mapping[str, str]] = {
-        'dwell': 'adaptation.reconfiguration.shortest is how long a configuration holds'
-    }
 
     # Accuracy that each changed rate or level must bring in addition: more of it, fewer changes.
     # 0 follows the predictor at once.

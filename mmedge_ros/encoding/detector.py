@@ -25,13 +25,9 @@ class DetectorParameters:
         minimum=0.0,
         maximum=1.0,
     )
-    iou_threshold: float = parameter(
-        0.45,
-        'of two overlapping boxes of one label above this IoU only the better is kept; lower '
-        'merges people side by side, higher doubles people (networks without NMS of their own)',
-        minimum=0.0,
-        maximum=1.0,
-    )
+    # Of two overlapping boxes of one label above this IoU only the better is kept; lower merges
+    # people side by side, higher doubles people (networks without NMS of their own).
+    iou_threshold: float = 0.45
     maximum_detections: int = 100  # the best so many per picture: bounds the work of association
     labels: tuple[str, ...] = parameter(
         ('person',), 'labels to keep, by the names the network gives them; empty keeps all'

@@ -53,17 +53,11 @@ class DecisionFusionParameters:
     person_height: float = parameter(
         1.68, 'mean height of the people to be tracked; sets the range of a box', 'm', 0.3, 3.0
     )
-    height_deviation: float = parameter(
-        0.15,
-        'relative deviation of the heights of bodies, and so of ranges from the height of a box; '
-        'it stays the same from picture to picture',
-        '',
-        0.02,
-        1.0,
-    )
-    box_deviation: float = parameter(
-        0.08, 'relative deviation of the heights of boxes from picture to picture', '', 0.01, 1.0
-    )
+    # Relative deviation of the heights of bodies, and so of ranges from the height of a box; it
+    # stays the same from picture to picture.
+    height_deviation: float = 0.15
+    # Relative deviation of the heights of boxes from picture to picture.
+    box_deviation: float = 0.08
     # Share of boxes with fitting returns inside whose returns they are; the rest are of people who
     # pass before or behind.
     own_returns: float = 0.85
@@ -71,20 +65,19 @@ class DecisionFusionParameters:
     # one body to another, which stays for a while.
     body_depth: float = 0.1
     surface_deviation: float = 0.2
-    moving_speed: float = parameter(
-        0.1, 'returns at least this fast are moving; slower ones are walls', 'm/s', 0.0, 5.0
-    )
+    # Returns at least this fast are moving; slower ones are walls (m/s).
+    moving_speed: float = 0.1
     # Returns belong to a box when their depth is within this factor of the one its height gives:
     # room for small and tall people, and for boxes that do not hold all of them.
     range_agreement: float = 1.6
-    range_deviation: float = parameter(
-        0.25, 'how far the returns of a person lie from the middle of the body', 'm', 0.02, 5.0
-    )
+    # How far the returns of a person lie from the middle of the body (m).
+    range_deviation: float = 0.25
     # How far (m/s) Doppler readings of limbs lie from the speed of the body.
     velocity_deviation: float = 0.35
     # Returns closer than this (m) belong to one moving cluster: a body with its arms.
     link_distance: float = 0.7
-    cluster_size: int = parameter(2, 'smaller clusters are taken for noise', '', 1, 100)
+    # Smaller clusters are taken for noise.
+    cluster_size: int = 2
     # Bearing errors (rad) of a radar-only cluster: boards have few antennas across, fewer upright.
     azimuth_deviation: float = 0.08
     elevation_deviation: float = 0.2

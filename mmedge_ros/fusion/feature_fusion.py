@@ -45,9 +45,8 @@ _WARM_UP_NS = 100_000_000
 class FeatureFusionParameters:
     """Which of the boxes feature fusion finds are used."""
 
-    score_threshold: float = parameter(
-        0.0, 'detections below this score are dropped; 0 takes what the bundle says', '', 0.0, 1.0
-    )
+    # Detections below this score are dropped; 0 takes what the bundle says.
+    score_threshold: float = 0.0
     # A fused detection needs this score to begin a track (or that of the tracker where it is
     # lower): scores of fusion say how well a box fits, and are lower than those of detectors.
     begin_score: float = 0.25

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 from mmedge_ros.data_types import CAMERA, RADAR
 from mmedge_ros.fusion.decision_fusion import DecisionFusionParameters
@@ -22,14 +20,11 @@ AUTO, DECISION, FEATURE = 'auto', 'decision', 'feature'
 class PipelineParameters:
     """Everything that shapes a decision."""
 
-    REMOVED: ClassVar[Mapping[str, str]] = {'lag': 'it is fixed at 0.5 s'}
-
     modalities: tuple[str, ...] = parameter(
         (CAMERA, RADAR), 'sensors that should be there; a silent one is reported lost'
     )
-    pairing: float = parameter(
-        0.1, 'a radar scan is fused with the camera unit that follows within this', 's', 0.0, 1.0
-    )
+    # A radar scan is fused with the camera unit that follows within this (s).
+    pairing: float = 0.1
     # Units that come later than this (s) after newer ones are not used.
     lag: float = 0.5
     time_offset: float = parameter(

@@ -15,7 +15,6 @@ from typing import NamedTuple
 import numpy as np
 
 from mmedge_ros.data_types import NS_PER_S, FloatArray, LabelSource, Novelty, Track, TrackLabel
-from mmedge_ros.parameter import parameter
 
 # A recalled class counts as much as a look that was so sure of it.
 _RECALLED = 0.9
@@ -31,13 +30,8 @@ _DOUBTFUL_LOOKS = 6
 class RecognitionParameters:
     """How often tracks are looked at, and when something is new."""
 
-    absent: float = parameter(
-        60.0,
-        'a label that was absent for so long is a novelty when it appears',
-        's',
-        0.1,
-        36_000.0,
-    )
+    # A label that was absent for so long is a novelty when it appears (s).
+    absent: float = 60.0
     # A track whose label is sure is looked at again after this (s).
     refresh: float = 2.0
     # The looks at a track must agree so much for its label to be taken.

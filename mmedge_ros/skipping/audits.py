@@ -7,8 +7,6 @@ import math
 from collections import deque
 from dataclasses import dataclass
 
-from mmedge_ros.parameter import parameter
-
 _KEPT = 200
 # What the cumulative sum takes for drift: this many times the usual loss, which is kept off 0
 # and 1.
@@ -20,14 +18,9 @@ _LEAST_USUAL, _MOST_USUAL = 1e-3, 0.9
 class AuditParameters:
     """How often the gate is checked in flight, and what follows."""
 
-    share: float = parameter(
-        0.03,
-        'share of windows that are audited: for the length of such a window nothing is skipped, '
-        'so 0.03 costs about a sixth of what skipping saves',
-        '',
-        0.0,
-        1.0,
-    )
+    # Share of windows that are audited: for the length of such a window nothing is skipped, so
+    # 0.03 costs about a sixth of what skipping saves.
+    share: float = 0.03
     # Which windows are drawn.
     seed: int = 0
     # How sure (logarithm of odds, 20 to 1) drift must be before the threshold is tightened; more

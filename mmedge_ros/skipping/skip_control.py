@@ -40,9 +40,8 @@ class SkipParameters:
     # Share of the units of the slow sensor that a window must have before it may be decided early;
     # bounds what can be saved.
     sensed_share: float = 0.5
-    longest_lease: float = parameter(
-        0.5, 'the forced refresh: no sensor rests longer than this', 's', 0.05, 5.0
-    )
+    # The forced refresh: no sensor rests longer than this (s).
+    longest_lease: float = 0.5
     audits: AuditParameters = group(AuditParameters)
 
 

@@ -6,10 +6,9 @@ hidden, so that a late unit can be put in its place by stepping again from an ea
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar
 
 import numpy as np
 
@@ -59,20 +58,8 @@ _NEW_TIME, _SAME_OVERLAP = 0.5, 0.5
 class TrackerParameters:
     """How people move, and when a track is believed."""
 
-    REMOVED: ClassVar[Mapping[str, str]] = {
-        'calibrated_covariance': 'the filter learns the scale of its covariances itself',
-        'claim_correction': 'the filter learns the scale of its covariances itself',
-        'stranger_share': 'it is fixed at 0.02',
-        'tentative_time': 'it is fixed at 0.35 s',
-    }
-
-    acceleration: float = parameter(
-        0.8,
-        'how briskly people change their walk; more follows turns faster, less is smoother',
-        'm/s^2',
-        0.05,
-        20.0,
-    )
+    # How briskly people change their walk; more follows turns faster, less is smoother (m/s^2).
+    acceleration: float = 0.8
     # The same for up and down, m/s^2: people on the ground hardly change their height.
     vertical_acceleration: float = 0.3
     # How fast (m/s) an object may already move when it is first seen: people walk.
@@ -80,9 +67,8 @@ class TrackerParameters:
     high_score: float = parameter(
         0.4, 'a detection needs this score to begin a track', '', 0.0, 1.0
     )
-    low_score: float = parameter(
-        0.1, 'a detection with less than this score is not used at all', '', 0.0, 1.0
-    )
+    # A detection with less than this score is not used at all.
+    low_score: float = 0.1
     # Gain of the score's exponential average: half of it is of the last two pictures.
     score_gain: float = 0.3
     confirm_hits: int = parameter(
@@ -111,9 +97,8 @@ class TrackerParameters:
     # False radar clusters to be expected, per m^3. More lets go of lost tracks sooner, less lets
     # them be carried away by ghosts.
     clutter_density: float = 0.02
-    minimum_iou: float = parameter(
-        0.3, 'overlap at which a box continues a track whatever its range says', '', 0.05, 1.0
-    )
+    # Overlap at which a box continues a track whatever its range says.
+    minimum_iou: float = 0.3
     # How often (per s) a box goes over from one object to another unnoticed. More gives up a range
     # sooner that everything seen in the box contradicts.
     exchange_rate: float = 0.1

@@ -57,12 +57,12 @@ def test_what_the_file_does_not_name_keeps_its_default(tmp_path: Path) -> None:
 def test_parameters_for_all_nodes_hold_unless_a_node_says_otherwise(tmp_path: Path) -> None:
     text = """
 /**:
-  ros__parameters: {pipeline.windows.window: 0.7, pipeline.pairing: 0.2, use_sim_time: true}
+  ros__parameters: {pipeline.windows.window: 0.7, pipeline.time_offset: 0.2, use_sim_time: true}
 /fusion:
   ros__parameters: {pipeline.windows.window: 0.9}
 """
     found = with_parameter_file(OPTIONS, write(tmp_path, text))
-    assert (found.pipeline.windows.window, found.pipeline.pairing) == (0.9, 0.2)
+    assert (found.pipeline.windows.window, found.pipeline.time_offset) == (0.9, 0.2)
 
 
 def test_the_shipped_file_holds_the_defaults() -> None:

@@ -14,7 +14,7 @@ from mmedge_ros.configuration.fixed_configuration import FixedConfiguration
 from mmedge_ros.configuration.scene_indicators import SceneIndicators
 from mmedge_ros.data_types import CAMERA, Appearance, ModalityConfiguration
 from mmedge_ros.monitoring.system_state import SystemState
-from mmedge_ros.parameter import build, declared
+from mmedge_ros.parameter import build
 from mmedge_ros.ros.messages.conversions import appearance_of_message
 from mmedge_ros.ros.optimizer_setup import (
     ConfigurationOptimizerParameters,
@@ -105,26 +105,6 @@ def test_rates_that_a_predictor_was_not_trained_for_are_flown_by_the_table() -> 
     is_learnt = usual.loop.scene is not None
     assert is_learnt == usual.source.endswith('corrected by what is seen')
     assert any('the table alone' in note for note in other.notes) == is_learnt
-
-
-def test_what_a_user_sets_is_few_and_what_is_fixed_now_is_one_warning(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    assert len(declared(ConfigurationOptimizerParameters)) <= 36
-    optimizer = 'adaptation.reconfiguration.control.optimizer'
-    former = {
-        'adaptation.guard.patience': ('it is fixed at 15.0', 3.0),
-        'adaptation.reconfiguration.probe': ('are not tried', True),
-        'adaptation.reconfiguration.control.probing.most': ('are not tried', 1.0),
-        f'{optimizer}.dwell': ('adaptation.reconfiguration.shortest', 2.0),
-    }
-    for name, (words, value) in former.items():
-        caplog.clear()
-        made = build(ConfigurationOptimizerParameters, {name: value})
-        assert made == ConfigurationOptimizerParameters()
-        [record] = caplog.records
-        assert name in record.getMessage()
-        assert words in record.getMessage()
 
 
 def test_without_optimising_all_stays_as_set_up_within_bounds() -> None:

@@ -75,16 +75,14 @@ class CameraParameters:
         'it, where it does)',
         choices=('raw', 'compressed'),
     )
-    jpeg_quality: int = parameter(
-        90, 'of pictures that have to be compressed here; below 80 small people suffer', '', 1, 100
-    )
+    # Of pictures that have to be compressed here; below 80 small people suffer.
+    jpeg_quality: int = 90
     calibration_file: str = parameter(
         '', 'camera_info YAML; empty takes what the device knows of itself, if anything'
     )
     frame_id: str = parameter(CAMERA_FRAME, 'frame of the pictures')
-    silence: float = parameter(
-        0.5, 'the camera is reported silent after this long without a picture', 's', 0.05, 60.0
-    )
+    # The camera is reported silent after this long without a picture (s).
+    silence: float = 0.5
 
     @property
     def compressed(self) -> bool:

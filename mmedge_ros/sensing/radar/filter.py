@@ -49,33 +49,16 @@ class RadarLimits:
         unit='m',
         minimum=0.0,
     )
-    max_azimuth: float = parameter(
-        pi / 2,
-        'returns farther to the side are dropped; the default keeps the front half space',
-        unit='rad',
-        minimum=0.0,
-        maximum=pi,
-    )
-    max_elevation: float = parameter(
-        1.4,
-        'returns farther up or down are dropped; small arrays measure elevation so badly '
-        'that a tighter limit would lose people',
-        unit='rad',
-        minimum=0.0,
-        maximum=pi / 2,
-    )
-    max_speed: float = parameter(
-        40.0,
-        'faster returns are dropped; a drone at 20 m/s and a car towards it stay below',
-        unit='m/s',
-        minimum=0.0,
-    )
-    min_snr: float = parameter(
-        -100.0,
-        'weaker returns are dropped, those of unknown strength are kept; the default keeps '
-        'all, because the detector in the radar has a threshold of its own',
-        unit='dB',
-    )
+    # Returns farther to the side are dropped; the default keeps the front half space (rad).
+    max_azimuth: float = pi / 2
+    # Returns farther up or down are dropped; small arrays measure elevation so badly that a
+    # tighter limit would lose people (rad).
+    max_elevation: float = 1.4
+    # Faster returns are dropped; a drone at 20 m/s and a car towards it stay below (m/s).
+    max_speed: float = 40.0
+    # Weaker returns are dropped, those of unknown strength are kept; the default keeps all,
+    # because the detector in the radar has a threshold of its own (dB).
+    min_snr: float = -100.0
 
 
 def filter_returns(

@@ -69,7 +69,8 @@ class RadarParameters:
     serial_number: str = parameter(
         '', "serial number of the board's USB bridge, where several are plugged in"
     )
-    command_baud: int = parameter(115200, 'speed of the command port', 'baud', 9600, 3_000_000)
+    # Speed of the command port (baud).
+    command_baud: int = 115200
     data_baud: int = parameter(921600, 'speed of the data port', 'baud', 9600, 3_250_000)
     answer_time: float = parameter(
         1.0, 'how long the board may take to answer a command', 's', 0.05, 30.0

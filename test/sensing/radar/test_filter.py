@@ -71,9 +71,9 @@ def test_rounding_errors_of_zero_are_no_garbage() -> None:
 
 
 def test_the_limits_are_parameters() -> None:
-    limits = build(RadarLimits, {'max_range': 4.0, 'min_snr': 12.0})
+    limits = build(RadarLimits, {'max_range': 4.0, 'min_range': 0.3})
     _, dropped = filter_returns(returns(GOOD, (3, 0, 0, 0, 5)), limits)
-    assert dropped == Counter({'range': 1, 'snr': 1})
+    assert dropped == Counter({'range': 1})
     with pytest.raises(ParameterError, match='max_range'):
         build(RadarLimits, {'max_range': -1.0})
     assert all(item.bounds.description for item in declared(RadarLimits))
