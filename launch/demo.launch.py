@@ -6,14 +6,9 @@ import sys
 from pathlib import Path
 
 from mmedge_ros.ros.graph.description import rviz_node
-from mmedge_ros.ros.graph.launch_actions import (
-    VIEW,
-    is_true,
-    launch_description,
-    share_file,
-    view_port,
-)
-from mmedge_ros.ros.sessions.up_session import UpOptions, describe_up
+from mmedge_ros.ros.graph.launch_actions import VIEW, launch_description, share_file, view_port
+from mmedge_ros.ros.graph.options import GraphOptions, is_true
+from mmedge_ros.ros.graph.perception_graph import describe_graph
 
 ARGUMENTS = [
     ('bag', '', 'recording to play; empty: a flight that is simulated once and kept'),
@@ -34,12 +29,11 @@ def simulated_flight():
 def describe(values):
     """Describe the graph for the launch arguments' values."""
     bag = values['bag'] or str(simulated_flight())
-    nodes = describe_up(UpOptions(bag=bag, loop=is_true(values['loop']), view=view_port(values)))
-    return (
-        [*nodes, rviz_node(share_file('rviz', 'tracks.rviz'))]
-        if is_true(values['rviz'])
-        else nodes
-    )
+    options = GraphOptions(bag=bag, loop=is_true(values['loop']), view=view_port(values))
+    nodes = describe_graph(options)
+    if is_true(values['rviz']):
+        nodes.append(rviz_node(share_file('rviz', 'tracks.rviz')))
+    return nodes
 
 
 def generate_launch_description():

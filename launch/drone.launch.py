@@ -1,32 +1,35 @@
 """Camera and radar to tracks on a drone: ros2 launch mmedge_ros drone.launch.py."""
 
-from pathlib import Path
+from dataclasses import replace
 
-from mmedge_ros.replay.recording import TopicChoice
 from mmedge_ros.ros.graph.description import rviz_node
 from mmedge_ros.ros.graph.launch_actions import (
-    FRAME_PREFIX,
-    QUESTIONS,
+    USE_SIM_TIME,
     VIEW,
-    decimal,
     extrinsics_nodes,
     given,
-    given_questions,
-    is_true,
     launch_description,
     one_of,
     share_file,
     view_port,
+)
+from mmedge_ros.ros.graph.options import (
+    DRONE,
+    GraphOptions,
+    RecordOptions,
+    decimal,
+    from_launch,
+    is_true,
+    launch_arguments,
     whole,
 )
-from mmedge_ros.ros.recording.run import RecordOptions, recorder_node
-from mmedge_ros.ros.sessions.up_session import UpOptions, describe_up, read_extrinsics
+from mmedge_ros.ros.graph.perception_graph import describe_graph
+from mmedge_ros.ros.recording.run import recorder_node
 
 # Sensors that another driver reads, or that are not there.
 NONE = 'none'
 CAMERAS = ('v4l2', 'realsense', 'gstreamer', 'file', NONE)
 RADARS = ('serial', NONE)
-TRANSPORTS = ('raw', 'compressed')
 
 ARGUMENTS = [
     (
@@ -44,66 +47,42 @@ ARGUMENTS = [
     ('radar_command_port', '', 'command port; empty finds the board by its USB id'),
     ('radar_data_port', '', 'data port; empty finds the board by its USB id'),
     ('simulated_radar', '', 'recording of a data port that a simulated board plays, or person'),
-    ('extrinsics', '', 'YAML with transforms; empty takes config/extrinsics.yaml of the package'),
-    ('odometry', '', "autopilot's odometry topic, such as /mavros/local_position/odom"),
-    ('battery', '', "autopilot's battery topic, such as /mavros/battery"),
-    ('image_transport', 'raw', 'raw or compressed pictures on the graph'),
-    ('detector', '', 'weights (.onnx, .pt) or bundle folder; empty takes the shipped bundle'),
-    ('optimise', 'false', 'choose rates and levels in flight'),
-    ('recogniser', '', 'says more of tracked objects: `bundle`, or a bundle folder with one'),
-    (
-        'memory',
-        '',
-        'folder that keeps what is seen, people too, for `mmedge memory`; empty: none',
-    ),
-    *QUESTIONS,
-    ('profile', '', 'device profile of this machine (mmedge profile), for optimise'),
+    *launch_arguments(GraphOptions, DRONE),
     VIEW,
     ('record', '', 'folder to be made for a recording of the flight; empty records nothing'),
     ('rviz', 'false', 'show pictures, returns and tracks in RViz'),
-    FRAME_PREFIX,
-    ('use_sim_time', 'false', 'follow /clock'),
+    USE_SIM_TIME,
 ]
 
 
 def describe(values):
-    """Describe the graph for the launch arguments' values."""
-    extrinsics = values['extrinsics'] or str(share_file('config', 'extrinsics.yaml'))
-    topics = TopicChoice(odometry=values['odometry'])
-    clock, prefix = is_true(values['use_sim_time']), values['frame_prefix']
-    nodes = describe_up(
-        UpOptions(
-            clock=clock,
-            detector=values['detector'],
-            topics=topics,
-            image_transport=one_of(values, 'image_transport', TRANSPORTS),
-            extrinsics=extrinsics,
-            camera_driver=camera_driver(values),
-            radar_driver=radar_driver(values),
-            optimise=is_true(values['optimise']),
-            profile=values['profile'],
-            recogniser=values['recogniser'],
-            memory=values['memory'],
-            questions=given_questions(values),
-            battery=values['battery'],
-            frame_prefix=prefix,
-            view=view_port(values),
-        )
+    """Describe the graph for the launch arguments' values; extrinsics are always there."""
+    options = from_launch(
+        GraphOptions,
+        DRONE,
+        values,
+        clock=is_true(values['use_sim_time']),
+        camera_driver=camera_driver(values),
+        radar_driver=radar_driver(values),
+        view=view_port(values),
     )
-    nodes += extrinsics_nodes(extrinsics, prefix)
+    extrinsics = options.extrinsics or str(share_file('config', 'extrinsics.yaml'))
+    options = replace(options, extrinsics=extrinsics)
+    nodes = describe_graph(options) + extrinsics_nodes(extrinsics, options.frame_prefix)
     if values['record']:
-        options = RecordOptions(
-            Path(values['record']),
-            image_transport=values['image_transport'],
-            transforms=read_extrinsics(extrinsics, prefix),
-            clock=clock,
-            drivers=topics,
-            battery=values['battery'],
+        recorded = RecordOptions(
+            out=values['record'],
+            image_transport=options.image_transport,
+            extrinsics=extrinsics,
+            frame_prefix=options.frame_prefix,
+            clock=options.clock,
+            odometry=options.odometry,
+            battery=options.battery,
         )
-        nodes.append(recorder_node(options))
+        nodes.append(recorder_node(recorded))
     if is_true(values['rviz']):
         view = share_file('rviz', 'tracks.rviz')
-        nodes.append(rviz_node(view, use_sim_time=clock, prefix=prefix))
+        nodes.append(rviz_node(view, use_sim_time=options.clock, prefix=options.frame_prefix))
     return nodes
 
 

@@ -4,19 +4,19 @@ from pathlib import Path
 
 from mmedge_ros.ros.graph.description import rviz_node
 from mmedge_ros.ros.graph.launch_actions import (
-    FRAME_PREFIX,
+    USE_SIM_TIME,
     extrinsics_nodes,
-    is_true,
     launch_description,
     share_file,
 )
+from mmedge_ros.ros.graph.options import RVIZ, InputOptions, is_true, launch_arguments
 
 ARGUMENTS = [
     ('view', '', 'RViz configuration; empty takes the one of the package'),
     ('fixed_frame', '', 'frame the view stands in, such as odom; empty takes that of the view'),
     ('extrinsics', '', 'YAML with transforms to publish; empty where /tf_static is there already'),
-    FRAME_PREFIX,
-    ('use_sim_time', 'false', 'follow /clock'),
+    *launch_arguments(InputOptions, RVIZ),
+    USE_SIM_TIME,
 ]
 
 

@@ -94,7 +94,8 @@ def build(kind: type[_T], values: Mapping[str, Any]) -> _T:
     for name, value in values.items():
         if name not in known:
             raise ParameterError(unknown_name_message(name, known))
-        _check(known[name], value)
+        item = known[name]
+        check_value(item.name, item.default, item.bounds, value)
     return _assemble(kind, values, '')
 
 
@@ -112,8 +113,11 @@ def _assemble(kind: type[_T], values: Mapping[str, Any], prefix: str) -> _T:
     return kind(**arguments)
 
 
-def _check(item: Parameter, value: Any) -> None:
-    default, bounds = item.default, item.bounds
+def check_value(name: str, default: Any, bounds: Bounds, value: Any) -> None:
+    """Refuse a value that is of another type than the default, or outside the bounds.
+
+    :raises ParameterError: which names the parameter and the value
+    """
     if isinstance(default, bool) or isinstance(value, bool):
         suits = isinstance(default, bool) and isinstance(value, bool)
     elif isinstance(default, float):
@@ -125,15 +129,13 @@ def _check(item: Parameter, value: Any) -> None:
         suits = isinstance(value, type(default))
     if not suits:
         kind = type(default).__name__
-        raise ParameterError(f'parameter {item.name!r} must be a {kind}, not {shown(value)}')
+        raise ParameterError(f'parameter {name!r} must be a {kind}, not {shown(value)}')
     if bounds.choices and value not in bounds.choices:
         raise ParameterError(
-            f'parameter {item.name!r} is {shown(value)}; choose one of {", ".join(bounds.choices)}'
+            f'parameter {name!r} is {shown(value)}; choose one of {", ".join(bounds.choices)}'
         )
     low, high = bounds.minimum, bounds.maximum
     for number in value if isinstance(default, tuple) else (value,):
         if (low is not None and number < low) or (high is not None and number > high):
             given = f'{shown(number)} {bounds.unit}'.strip()
-            raise ParameterError(
-                f'parameter {item.name!r} is {given}; the limits are {low} to {high}'
-            )
+            raise ParameterError(f'parameter {name!r} is {given}; the limits are {low} to {high}')

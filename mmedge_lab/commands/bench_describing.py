@@ -167,16 +167,17 @@ class _Bench:
     def _fly(self, name: str, questions: dict[str, Any] | None) -> DescribedFlight:
         from mmedge_lab.rivals.mmedge.described_flight import DescribedFlight
         from mmedge_ros.replay.live_record import LiveRecord
-        from mmedge_ros.ros.sessions.live_session import LiveOptions, replay_live
+        from mmedge_ros.ros.graph.options import GraphOptions
+        from mmedge_ros.ros.sessions.live_session import replay_live
 
         heard: list[LiveRecord] = []
-        options = LiveOptions(
-            str(self._flight),
-            self._detector,
-            params=self._parameters,
+        options = GraphOptions(
+            bag=str(self._flight),
+            detector=self._detector,
+            params=str(self._parameters),
             optimise=True,
             profile=str(self._profile),
-            questions=questions,
+            question_parameters=questions,
         )
 
         with StatusLine(name) as line:

@@ -59,7 +59,12 @@ def demo(
         port = open_view(view)
         run_replay(
             ReplayRequest(
-                flight, out, live=True, optimise=True, view=port, show_pictures=not no_pictures
+                bag=str(flight),
+                out=out,
+                live=True,
+                optimise=True,
+                view=port,
+                show_pictures=not no_pictures,
             )
         )
         if bag is None and not no_pictures:
@@ -91,10 +96,11 @@ def remember(flight: Path, out: Path) -> None:
 
 def _play_on(flight: Path, logs: Path, port: int) -> None:
     """Play the flight for those who watch, until interrupted."""
-    from mmedge_ros.ros.sessions.up_session import UpOptions, run_up
+    from mmedge_ros.ros.graph.options import GraphOptions
+    from mmedge_ros.ros.sessions.up_session import run_up
 
     say('the report is written; the live view plays the flight over and over, Ctrl-C ends it')
-    options = UpOptions(bag=str(flight), loop=True, optimise=True, logs=logs, view=port)
+    options = GraphOptions(bag=str(flight), loop=True, optimise=True, logs=str(logs), view=port)
     with StatusLine('live view') as line:
         run_up(options, line.show, say)
 

@@ -58,12 +58,14 @@ def replay_set(
         require_writable(out)
         requests = {
             flight.name: ReplayRequest(
-                flight.absolute(),
-                out / flight.name,
+                bag=str(flight.absolute()),
+                out=out / flight.name,
                 # A bundle may also be given by its name.
-                detector=detector.absolute() if detector and detector.exists() else detector,
-                profile=profile and profile.absolute(),
-                params=params and params.absolute(),
+                detector=str(detector.absolute() if detector.exists() else detector)
+                if detector
+                else '',
+                profile=str(profile.absolute()) if profile else '',
+                params=str(params.absolute()) if params else '',
                 show_pictures=not no_pictures,
             )
             for flight in folders

@@ -98,12 +98,6 @@ DriverRadarOption = Annotated[
 OdometryOption = Annotated[
     str, option('--odometry', 'TOPIC', "autopilot's odometry topic", DRIVERS)
 ]
-RateOption = Annotated[
-    float,
-    option(
-        '--rate', 'FACTOR', 'speed of a live replay; not 1: on /clock', LIVE, min=0.05, max=20.0
-    ),
-]
 NetworkOption = Annotated[
     bool,
     flag(
@@ -111,25 +105,6 @@ NetworkOption = Annotated[
         'let other machines take part, such as a laptop with RViz; without it nothing is '
         'open beyond this machine (your own FASTDDS_DEFAULT_PROFILES_FILE takes '
         'precedence)',
-        LIVE,
-    ),
-]
-RecogniserOption = Annotated[
-    str,
-    option(
-        '--recogniser',
-        'BUNDLE',
-        'say more of tracked objects: class, colours, and what is new in view; `bundle` takes the '
-        "recogniser of the detector's bundle, or name a bundle folder with one",
-    ),
-]
-MemoryOption = Annotated[
-    Path | None,
-    option(
-        '--memory',
-        'FOLDER',
-        'remember what is seen, people too, as small pictures in FOLDER.memory, to be searched in '
-        'words (mmedge memory); nothing is kept without it',
         LIVE,
     ),
 ]
@@ -145,14 +120,6 @@ ModelOption = Annotated[
 ProjectorOption = Annotated[
     Path | None,
     existing_file('--mmproj', 'projector that lets a GGUF see pictures of the memory'),
-]
-OptimiseOption = Annotated[
-    bool,
-    flag(
-        '--optimise',
-        'choose rates and levels in flight by latency, battery and load (adds the monitor)',
-        LIVE,
-    ),
 ]
 NoPicturesOption = Annotated[
     bool,

@@ -3,36 +3,29 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from mmedge_ros.commands.errors import plain_errors
+from mmedge_ros.commands.graph_options import takes
 from mmedge_ros.commands.live_view import ViewOption, open_view
 from mmedge_ros.commands.options import (
     COMPARISON,
-    LIVE,
     RECORDING,
     TIMES,
-    CalibrationOption,
-    CameraOption,
-    DetectorOption,
     NetworkOption,
     NoPicturesOption,
-    OptimiseOption,
-    ParamsOption,
-    RadarOption,
-    RateOption,
-    RecogniserOption,
     argument,
     existing_file,
     flag,
     frame_span,
     option,
 )
-from mmedge_ros.data_types import MOST_REUSE
+from mmedge_ros.ros.graph.options import REPLAY, GraphOptions
 
 
+@takes(REPLAY)
 def replay(
     bag: Annotated[
         Path,
@@ -46,8 +39,6 @@ def replay(
     live: Annotated[
         bool, flag('--live', 'through the ROS graph instead of in virtual time')
     ] = False,
-    detector: DetectorOption = None,
-    calibration: CalibrationOption = None,
     profile: Annotated[
         Path | None,
         existing_file(
@@ -61,26 +52,6 @@ def replay(
         Path | None,
         option('--save-profile', 'FILE', 'write the measured service times as a profile', TIMES),
     ] = None,
-    optimise: OptimiseOption = False,
-    reuse: Annotated[
-        int,
-        option(
-            '--reuse',
-            'N',
-            'encode about every N-th picture, and follow the detected objects by image motion in '
-            'the others: less load, a little less accuracy',
-            min=1,
-            max=MOST_REUSE,
-        ),
-    ] = 1,
-    recogniser: RecogniserOption = '',
-    params: ParamsOption = None,
-    camera: CameraOption = '',
-    radar: RadarOption = '',
-    rate: RateOption = 1.0,
-    clock: Annotated[
-        bool, flag('--clock', 'run the live graph on /clock also at rate 1', LIVE)
-    ] = False,
     network: NetworkOption = False,
     view: ViewOption = False,
     boxes: Annotated[
@@ -140,6 +111,7 @@ def replay(
         ),
     ] = None,
     no_pictures: NoPicturesOption = False,
+    **given: Any,
 ) -> None:
     """Track people in a recording, a video or a folder of pictures, and write a report."""
     span = frame_span(frames)
@@ -147,62 +119,54 @@ def replay(
         raise typer.BadParameter(
             '--frames belongs to --boxes or --pseudo-labels; name what is to be compared'
         )
-    _check_combination(live, profile, rate, clock, optimise)
-    if reuse > 1 and optimise:
+    options = GraphOptions(**given)
+    _check_combination(live, profile, options)
+    if options.reuse > 1 and options.optimise:
         raise typer.BadParameter('--reuse is fixed, and --optimise chooses it')
     if network and not live:
         raise typer.BadParameter('--network belongs to --live; offline nothing is published')
     if view and not live:
         raise typer.BadParameter('--view belongs to --live; offline there is nothing to watch')
     from mmedge_ros.commands.replay_run import ReplayRequest, run_replay
-    from mmedge_ros.replay.picture_recording import PictureParameters, holds_pictures
-    from mmedge_ros.replay.recording import TopicChoice
+    from mmedge_ros.replay.picture_recording import holds_pictures
     from mmedge_ros.ros.graph.middleware_profile import set_profile
 
-    given = {name: value for name, value in (('fov', fov), ('fps', fps)) if value is not None}
+    views: dict[str, Any] = {
+        name: value for name, value in (('fov', fov), ('fps', fps)) if value is not None
+    }
     with plain_errors():
-        if given and not holds_pictures(bag):
+        if views and not holds_pictures(bag):
             raise typer.BadParameter(
-                f'--{next(iter(given))} belongs to a video or a folder of pictures; {bag} is none'
+                f'--{next(iter(views))} belongs to a video or a folder of pictures; {bag} is none'
             )
         set_profile(network)
         run_replay(
             ReplayRequest(
-                bag,
-                out,
+                **given,
+                **views,
+                bag=str(bag),
+                out=out,
                 live=live,
-                detector=detector,
-                calibration=calibration,
-                profile=profile,
+                profile=str(profile or ''),
                 save_profile=save_profile,
-                params=params,
-                topics=TopicChoice(camera=camera, radar=radar),
-                rate=rate,
-                clock=clock,
                 boxes=boxes,
                 frames=span,
                 video=video,
                 show_pictures=not no_pictures,
-                optimise=optimise,
                 teacher=pseudo_labels,
                 view=open_view(view),
-                pictures=PictureParameters(**given),
                 rerun=rerun,
-                reuse=reuse,
-                recogniser=recogniser,
             )
         )
 
 
-def _check_combination(
-    live: bool, profile: Path | None, rate: float, clock: bool, optimise: bool
-) -> None:
-    if live and profile and not optimise:
+def _check_combination(live: bool, profile: Path | None, options: GraphOptions) -> None:
+    if live and profile and not options.optimise:
         raise typer.BadParameter(
             'a live replay takes the time it takes; leave out --live or --profile, or let it '
             '--optimise'
         )
-    if optimise and not live:
+    if options.optimise and not live:
         raise typer.BadParameter('--optimise belongs to --live: it listens to the graph')
-    if not live and (rate != 1.0 or clock):
+    if not live and (options.rate != 1.0 or options.clock):
         raise typer.BadParameter('--rate and --clock belong to --live; offline time is virtual')

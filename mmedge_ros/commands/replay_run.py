@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -41,37 +41,30 @@ from mmedge_ros.report.report import link_video, write_report
 from mmedge_ros.report.report_files import REPORT, require_writable
 from mmedge_ros.report.report_pictures import NO_PICTURES, RunPictures, run_pictures
 from mmedge_ros.report.timed_pictures import recorded_pictures
+from mmedge_ros.ros.graph.options import GraphOptions
 from mmedge_ros.viewing.rerun_file import open_rerun, write_rerun
 
 _NOTES_SHOWN = 5
 
 
-@dataclass(frozen=True)
-class ReplayRequest:
-    """A replay as the command line describes it; None and '' mean the default."""
+@dataclass(frozen=True, kw_only=True)
+class ReplayRequest(GraphOptions):
+    """A replay as the command line describes it, and its report; None and '' mean the default."""
 
-    bag: Path
     out: Path
     live: bool = False
-    detector: Path | None = None
-    calibration: Path | None = None
-    profile: Path | None = None
     save_profile: Path | None = None
-    params: Path | None = None
-    topics: TopicChoice = field(default_factory=TopicChoice)
-    rate: float = 1.0
-    clock: bool = False
     boxes: Path | None = None
     frames: tuple[int | None, int | None] = (None, None)
     video: bool = False
     show_pictures: bool = True
-    optimise: bool = False
     teacher: str = ''
-    view: int = 0
-    pictures: PictureParameters = field(default_factory=PictureParameters)
     rerun: Path | None = None
-    reuse: int = 1
-    recogniser: str = ''
+
+    @property
+    def name(self) -> str:
+        """What the recording is called."""
+        return Path(self.bag).name
 
 
 def run_replay(request: ReplayRequest) -> None:
@@ -141,30 +134,15 @@ def _compared(
 
 def _live(request: ReplayRequest) -> RunRecord:
     # Imported here: an offline replay also works where ROS is not installed.
-    from mmedge_ros.ros.sessions.live_session import LiveOptions, replay_live
+    from mmedge_ros.ros.sessions.live_session import replay_live
 
-    options = LiveOptions(
-        str(request.bag),
-        str(request.detector or ''),
-        str(request.calibration or ''),
-        rate=request.rate,
-        clock=request.clock,
-        topics=request.topics,
-        params=request.params,
-        logs=request.out / 'logs',
-        optimise=request.optimise,
-        profile=str(request.profile or ''),
-        view=request.view,
-        pictures=request.pictures,
-        reuse=request.reuse,
-        recogniser=request.recogniser,
-    )
-    with StatusLine(f'live replay of {request.bag.name}') as line:
+    options = replace(request, logs=str(request.out / 'logs'))
+    with StatusLine(f'live replay of {request.name}') as line:
         return replay_live(options, lambda share, live: line.show(share, live.newest))
 
 
 def _offline(request: ReplayRequest) -> RunRecord:
-    with StatusLine(f'offline replay of {request.bag.name}') as line:
+    with StatusLine(f'offline replay of {request.name}') as line:
         return offline_record(request, line.show)
 
 
@@ -174,16 +152,16 @@ def offline_record(
     """Replay offline as requested; see `replay_offline` for the errors."""
     options = OfflineOptions(
         str(request.bag),
-        str(request.detector or ''),
-        str(request.calibration or ''),
-        str(request.profile or ''),
-        request.topics,
-        request.pictures,
+        str(request.detector),
+        str(request.calibration),
+        str(request.profile),
+        TopicChoice(request.camera, request.radar, request.odometry),
+        PictureParameters(request.fov, request.fps),
         reuse=request.reuse,
         recogniser=RecogniserParameters(model=request.recogniser),
     )
     if request.params:
-        options = with_parameter_file(options, request.params)
+        options = with_parameter_file(options, Path(request.params))
     return replay_offline(options, on_progress)
 
 
@@ -209,7 +187,8 @@ def report_pictures(record: RunRecord, request: ReplayRequest) -> RunPictures:
 
 
 def _recording(request: ReplayRequest) -> Recording:
-    return Recording(request.bag, request.topics, pictures=request.pictures)
+    topics = TopicChoice(request.camera, request.radar, request.odometry)
+    return Recording(request.bag, topics, pictures=PictureParameters(request.fov, request.fps))
 
 
 def _open_teacher(named: str) -> Detector:

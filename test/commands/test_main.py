@@ -153,9 +153,9 @@ class TestUsage:
         options = ['--live', '--rate', '0.5', '--clock', '--camera', '/c', '--radar', '/r']
         run('replay', str(bag), *options, '--out', str(tmp_path / 'out'))
         (request,) = asked
-        assert (request.bag, request.out) == (bag, tmp_path / 'out')
+        assert (request.bag, request.out) == (str(bag), tmp_path / 'out')
         assert (request.live, request.rate, request.clock) == (True, 0.5, True)
-        assert (request.topics.camera, request.topics.radar) == ('/c', '/r')
+        assert (request.camera, request.radar) == ('/c', '/r')
 
 
 class TestFailures:

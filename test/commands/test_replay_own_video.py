@@ -21,7 +21,6 @@ from mmedge_ros.commands import replay_run
 from mmedge_ros.commands.main import app
 from mmedge_ros.geometry.box_overlap import overlap
 from mmedge_ros.records.run_record import RunRecord
-from mmedge_ros.replay.picture_recording import PictureParameters
 from mmedge_ros.replay.recording import Recording
 from mmedge_ros.report.decision_log import decision_lines
 from mmedge_ros.report.report import report_of
@@ -85,9 +84,8 @@ def test_a_turned_video_of_variable_rate_gives_the_tracks_of_the_plain_pictures(
     assert '70 degrees across the longer side is assumed' in done.stderr
     assert 'only ever seen simulated people' in done.stderr
     assert 'mmedge model fetch yolox_nano' in done.stderr
-    rate = PictureParameters(fps=RATE)
     request = replay_run.ReplayRequest(
-        folder, out, detector=SHIPPED, profile=PROFILE, pictures=rate
+        bag=str(folder), out=out, detector=str(SHIPPED), profile=str(PROFILE), fps=RATE
     )
     record = replay_run.offline_record(request)
 

@@ -71,7 +71,9 @@ def test_the_command_prints_report_and_video(tmp_path: Path, detector: Path) -> 
 
 def test_the_video_shows_the_pictures_and_the_tracks(tmp_path: Path, detector: Path) -> None:
     out = tmp_path / 'report'
-    run_replay(ReplayRequest(write_recording(tmp_path), out, detector=detector, video=True))
+    run_replay(
+        ReplayRequest(bag=str(write_recording(tmp_path)), out=out, detector=detector, video=True)
+    )
     frames = frames_of(out / 'video.webm')
     # The white box of the recording, ten times as large as recorded, moves to the right.
     begin, later = (
@@ -85,10 +87,10 @@ def test_the_video_shows_the_pictures_and_the_tracks(tmp_path: Path, detector: P
 
 def test_the_page_names_the_video_that_lies_beside_it(tmp_path: Path, detector: Path) -> None:
     bag, out = write_recording(tmp_path), tmp_path / 'report'
-    run_replay(ReplayRequest(bag, out, detector=detector, video=True))
+    run_replay(ReplayRequest(bag=str(bag), out=out, detector=detector, video=True))
     with_video = {file.name for file in out.iterdir()}
     assert '<a href="video.webm">' in (out / 'report.html').read_text()
-    run_replay(ReplayRequest(bag, out, detector=detector, show_pictures=False))
+    run_replay(ReplayRequest(bag=str(bag), out=out, detector=detector, show_pictures=False))
     page = (out / 'report.html').read_text()
     assert 'video.webm' not in page
     assert 'image/webp' not in page
@@ -102,7 +104,7 @@ def test_without_a_camera_there_is_a_report_and_a_sentence(
 ) -> None:
     bag, out = write_recording(tmp_path, (flight.RADAR, flight.TF_STATIC)), tmp_path / 'report'
     with pytest.raises(typer.Exit) as end, plain_errors():
-        run_replay(ReplayRequest(bag, out, detector=detector, video=True))
+        run_replay(ReplayRequest(bag=str(bag), out=out, detector=detector, video=True))
     assert end.value.exit_code == 1
     assert 'no picture that can be decoded' in capsys.readouterr().err
     assert (out / 'report.json').exists()
@@ -117,7 +119,7 @@ def test_pictures_that_cannot_be_decoded_are_not_in_the_video(
     for message in pictures[5:9]:
         message.data = message.data[:100]
     bag, out = flight.write_bag(tmp_path / 'bag', messages=messages), tmp_path / 'report'
-    run_replay(ReplayRequest(bag, out, detector=detector, video=True))
+    run_replay(ReplayRequest(bag=str(bag), out=out, detector=detector, video=True))
     assert len(frames_of(out / 'video.webm')) == 16
 
 

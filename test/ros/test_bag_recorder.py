@@ -26,12 +26,13 @@ from mmedge_ros.replay.bag import Bag
 from mmedge_ros.replay.offline_session import OfflineOptions, replay_offline
 from mmedge_ros.replay.recorded_calibration import static_transforms
 from mmedge_ros.replay.recording import Recording
+from mmedge_ros.ros.graph.options import GraphOptions, RecordOptions
+from mmedge_ros.ros.graph.perception_graph import bag_graph
 from mmedge_ros.ros.graph.process_group import ProcessGroup
 from mmedge_ros.ros.messages import names, qos
 from mmedge_ros.ros.messages.interfaces import recorded_topics
 from mmedge_ros.ros.nodes.bag_recorder import BagRecorder
-from mmedge_ros.ros.recording.run import RecordOptions, recorder_node
-from mmedge_ros.ros.sessions.live_session import bag_graph
+from mmedge_ros.ros.recording.run import recorder_node
 
 SECOND = 1_000_000_000
 EDGE = 'base_link radar_link 0.1 0 0 0 0 0 1'
@@ -221,9 +222,11 @@ def test_a_recorder_that_is_killed_leaves_what_replays_up_to_the_break(
 ) -> None:
     out = tmp_path / 'flight'
     with Recording(little_bag) as recording:
-        graph = bag_graph(recording, str(detector), loop=True, wait_for=('bystander',))
+        graph = bag_graph(
+            recording, GraphOptions(detector=str(detector), loop=True, wait_for=('bystander',))
+        )
         edges = tuple(graph[0].parameters['transforms'])
-    options = RecordOptions(out, transforms=edges, min_free=0)
+    options = RecordOptions(out=str(out), transforms=edges, min_free=0)
     with ProcessGroup([*graph, recorder_node(options)], tmp_path / 'logs') as group:
         bystander.wait_until(lambda: bystander.figure('bag_recorder', '/camera/image/compressed'))
         bystander.wait_for_decisions(20)

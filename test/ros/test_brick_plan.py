@@ -11,9 +11,10 @@ from mmedge_ros import msg
 from mmedge_ros.data_types import Configuration, ModalityConfiguration, UnitOutcome
 from mmedge_ros.encoding.bricks import BrickState, BrickStatus
 from mmedge_ros.replay.recording import Recording
+from mmedge_ros.ros.graph.options import GraphOptions
+from mmedge_ros.ros.graph.perception_graph import bag_graph
 from mmedge_ros.ros.graph.process_group import ProcessGroup
 from mmedge_ros.ros.messages import conversions, names, qos
-from mmedge_ros.ros.sessions.live_session import bag_graph
 
 LEAD_NS = 100_000_000
 
@@ -55,7 +56,9 @@ def test_a_level_is_loaded_beside_the_one_that_serves_and_no_unit_is_lost(
 ) -> None:
     bundle = write_tiny_bundle(tmp_path / 'tiny')
     with Recording(raw_bag) as recording:
-        nodes = bag_graph(recording, str(bundle), loop=True, wait_for=('bystander',))
+        nodes = bag_graph(
+            recording, GraphOptions(detector=str(bundle), loop=True, wait_for=('bystander',))
+        )
     nodes = [node for node in nodes if node.name not in ('monitor', 'visualizer')]
     onlooker = Onlooker(bystander)
     with ProcessGroup(nodes, tmp_path / 'logs') as group:

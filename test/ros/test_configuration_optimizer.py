@@ -16,12 +16,13 @@ from mmedge_ros import msg
 from mmedge_ros.data_types import NS_PER_S, STANDBY, UnitOutcome
 from mmedge_ros.monitoring.system_state import SystemState
 from mmedge_ros.replay.recording import Recording
-from mmedge_ros.ros.graph.description import GraphOptions, NodeDescription, perception_graph
+from mmedge_ros.ros.graph.description import NodeDescription
+from mmedge_ros.ros.graph.options import GraphOptions
+from mmedge_ros.ros.graph.perception_graph import bag_graph, perception_graph
 from mmedge_ros.ros.graph.process_group import ProcessGroup
 from mmedge_ros.ros.messages import names, qos
 from mmedge_ros.ros.messages.conversions import from_time, to_time
 from mmedge_ros.ros.monitor_setup import to_system_state
-from mmedge_ros.ros.sessions.live_session import bag_graph
 
 HOT = {f'sys/class/thermal/thermal_zone{n}/temp': '95000' for n in range(5)}
 COOL = dict.fromkeys(HOT, '45000')
@@ -87,8 +88,8 @@ def watched(root: Path, detector: Path, state: str = names.SYSTEM_STATE) -> list
         detector=str(detector),
         monitor={'root': str(root), 'slow_period': 0.1, 'rate': 10.0},
         optimizer={'adaptation.power.standby': True},
-        questions={},
-        remappings=(),
+        optimise=True,
+        questions=True,
     )
     nodes = {node.name: node for node in perception_graph(options)}
     optimizer = nodes['configuration_optimizer']
@@ -252,7 +253,10 @@ class TestGraph:
     ) -> Iterator[ProcessGroup]:
         with Recording(raw_bag) as recording:
             nodes = bag_graph(
-                recording, str(detector), loop=True, optimise=True, wait_for=('bystander',)
+                recording,
+                GraphOptions(
+                    detector=str(detector), loop=True, optimise=True, wait_for=('bystander',)
+                ),
             )
         nodes = [node for node in nodes if node.name not in ('monitor', 'visualizer')]
         with ProcessGroup(nodes, tmp_path) as group:

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from mmedge_ros.ros.encoder_setup import EncoderWatch, UnitEncoderParameters
-from mmedge_ros.ros.graph.description import GraphOptions, perception_graph
+from mmedge_ros.ros.graph.options import GraphOptions
+from mmedge_ros.ros.graph.perception_graph import perception_graph
 
 
 class QuietWatch:

@@ -14,7 +14,8 @@ from mmedge_ros.encoding.bundle import default_model
 from mmedge_ros.encoding.encoder_registry import EncoderKind, register_encoder
 from mmedge_ros.encoding.unit_encoder import RadarEncoder
 from mmedge_ros.ros.encoder_setup import UnitEncoderParameters, make_encoder
-from mmedge_ros.ros.graph.description import GraphOptions, perception_graph
+from mmedge_ros.ros.graph.options import GraphOptions
+from mmedge_ros.ros.graph.perception_graph import perception_graph
 from mmedge_ros.ros.messages.sensor_input import input_topic
 
 

@@ -17,7 +17,8 @@ from tiny_stages import write_grid_bundle
 from mmedge_ros.data_types import CAMERA, RADAR, UnitFeatures
 from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.feature_grid import CAMERA_GRID, RADAR_GRID
-from mmedge_ros.ros.graph.description import GraphOptions, perception_graph
+from mmedge_ros.ros.graph.options import GraphOptions
+from mmedge_ros.ros.graph.perception_graph import perception_graph
 from mmedge_ros.ros.messages import conversions
 from mmedge_ros.ros.nodes.fusion import FusionNode
 

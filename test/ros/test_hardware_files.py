@@ -10,9 +10,8 @@ import pytest
 from mmedge_ros.geometry import GeometryError
 from mmedge_ros.geometry.calibration import read_calibration
 from mmedge_ros.geometry.transforms import TransformTree, parse_static_transform
-from mmedge_ros.ros.graph.launch_actions import COMMON_ARGUMENTS
+from mmedge_ros.ros.graph.perception_graph import read_extrinsics, simulated_radar, video_camera
 from mmedge_ros.ros.radar_setup import RadarNodeParameters
-from mmedge_ros.ros.sessions.up_session import read_extrinsics, simulated_radar, video_camera
 from mmedge_ros.sensing.camera.device import CameraParameters
 from mmedge_ros.sensing.radar.serial_ports import find_radar_ports
 
@@ -88,18 +87,6 @@ def test_a_file_without_transforms_is_refused(tmp_path: Path) -> None:
     )
     with pytest.raises(GeometryError, match='holds no transforms'):
         read_extrinsics(path)
-
-
-@pytest.mark.parametrize('document', ['docs/hardware.md', 'docs/recordings.md', 'README.md'])
-def test_launch_arguments_in_documents_exist(document: str) -> None:
-    text = (ROOT / document).read_text()
-    common = {name for name, _, _ in COMMON_ARGUMENTS}
-    for name, arguments in re.findall(r'ros2 launch mmedge_ros (\w+)\.launch\.py(.*)', text):
-        source = (ROOT / 'launch' / f'{name}.launch.py').read_text()
-        for argument in re.findall(r'(\w+):=', arguments):
-            assert argument in common or f"'{argument}'," in source, (
-                f'{document}: {name} has no {argument}:='
-            )
 
 
 def test_stand_ins_for_sensors_are_described_by_absolute_paths(

@@ -14,9 +14,10 @@ from live_graph import Bystander, check_decision
 
 from mmedge_ros.replay.recording import Recording
 from mmedge_ros.ros.graph.description import NodeDescription
+from mmedge_ros.ros.graph.options import GraphOptions
+from mmedge_ros.ros.graph.perception_graph import bag_graph
 from mmedge_ros.ros.graph.process_group import ProcessGroup
 from mmedge_ros.ros.messages.conversions import from_time
-from mmedge_ros.ros.sessions.live_session import bag_graph
 
 WINDOW = 5  # decisions
 STRIDE_NS = 100_000_000
@@ -66,7 +67,9 @@ class Graph:
 
 def described(bag: Path, detector: Path) -> list[NodeDescription]:
     with Recording(bag) as recording:
-        return bag_graph(recording, str(detector), loop=True, wait_for=('bystander',))
+        return bag_graph(
+            recording, GraphOptions(detector=str(detector), loop=True, wait_for=('bystander',))
+        )
 
 
 @pytest.fixture

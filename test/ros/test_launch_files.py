@@ -19,16 +19,15 @@ import pytest
 import yaml
 
 from mmedge_ros.parameter import ParameterError, build
-from mmedge_ros.replay.recording import TopicChoice
 from mmedge_ros.ros.graph import launch_actions
 from mmedge_ros.ros.graph.description import NodeDescription
-from mmedge_ros.ros.graph.launch_actions import is_true
+from mmedge_ros.ros.graph.options import GraphOptions, RecordOptions, is_true
+from mmedge_ros.ros.graph.perception_graph import describe_graph
 from mmedge_ros.ros.messages import names
 from mmedge_ros.ros.messages.interfaces import recorded_topics
 from mmedge_ros.ros.radar_setup import RadarNodeParameters
 from mmedge_ros.ros.recording.inputs import BagRecorderParameters
-from mmedge_ros.ros.recording.run import RecordOptions, recorder_node
-from mmedge_ros.ros.sessions.up_session import UpOptions, describe_up
+from mmedge_ros.ros.recording.run import recorder_node
 from mmedge_ros.sensing.camera.device import CameraParameters
 
 LAUNCH = Path(__file__).resolve().parents[2] / 'launch'
@@ -150,8 +149,8 @@ def test_a_replay_is_the_graph_of_mmedge_up(
     actions = launch(
         'replay.launch.py', bag=str(little_bag), detector=str(detector), rate='2.0', loop='true'
     )
-    options = UpOptions(bag=str(little_bag), detector=str(detector), rate=2.0, loop=True)
-    assert nodes_of(actions) == [as_launched(node) for node in describe_up(options)]
+    options = GraphOptions(bag=str(little_bag), detector=str(detector), rate=2.0, loop=True)
+    assert nodes_of(actions) == [as_launched(node) for node in describe_graph(options)]
     by_name = {node['name']: node['parameters'][0] for node in nodes_of(actions)}
     assert list(by_name) == [
         'fusion',
@@ -206,9 +205,14 @@ def test_the_drone_is_the_graph_of_mmedge_up_beside_drivers(
         detector=str(detector),
         use_sim_time='true',
     )
-    topics = TopicChoice('/front/image_raw', '/ti/points', '/mavros/odom')
-    options = UpOptions(detector=str(detector), topics=topics, clock=True)
-    assert nodes_of(actions) == [as_launched(node) for node in describe_up(options)]
+    options = GraphOptions(
+        detector=str(detector),
+        camera='/front/image_raw',
+        radar='/ti/points',
+        odometry='/mavros/odom',
+        clock=True,
+    )
+    assert nodes_of(actions) == [as_launched(node) for node in describe_graph(options)]
     for node in nodes_of(actions):
         assert node['remappings'] == [
             ('camera/image', '/front/image_raw'),
@@ -225,8 +229,8 @@ def test_the_demo_loops_a_recording_beside_rviz(
 ) -> None:
     bag = str(little_bag)
     *graph, rviz = nodes_of(launch('demo.launch.py', bag=bag))
-    options = UpOptions(bag=bag, loop=True)
-    assert graph == [as_launched(node) for node in describe_up(options)]
+    options = GraphOptions(bag=bag, loop=True)
+    assert graph == [as_launched(node) for node in describe_graph(options)]
     assert (rviz['package'], rviz['executable'], rviz['respawn']) == ('rviz2', 'rviz2', False)
     assert Path(rviz['arguments'][1]).is_file()
     assert len(nodes_of(launch('demo.launch.py', bag=bag, rviz='false'))) == len(graph)
@@ -399,8 +403,9 @@ def test_a_recording_is_that_of_mmedge_record(
     actions = launch(
         'record.launch.py', out=str(out), topics='a b', split_size='7', camera='/front/image_raw'
     )
-    topics = TopicChoice(camera='/front/image_raw')
-    options = RecordOptions(out, ('a', 'b'), split_size=7, drivers=topics)
+    options = RecordOptions(
+        out=str(out), topics=('a', 'b'), split_size=7, camera='/front/image_raw'
+    )
     expected = as_launched(recorder_node(options)) | {'respawn': False}
     assert nodes_of(actions) == [expected]
     parameters = dict(expected['parameters'][0])
@@ -433,7 +438,11 @@ def test_rosbag2_records_the_same_topics(launch: Callable[..., list[Any]], tmp_p
         ('drone.launch.py', {'extrinsics': '/no/such.yaml'}, '/no/such.yaml'),
         ('drone.launch.py', {'camera': 'usb'}, 'camera:=usb is none of v4l2, realsense'),
         ('drone.launch.py', {'radar': 'ti'}, 'radar:=ti is none of serial, none'),
-        ('drone.launch.py', {'image_transport': 'png'}, 'png is none of raw, compressed'),
+        (
+            'drone.launch.py',
+            {'image_transport': 'png'},
+            "'image_transport' is 'png'; choose one of raw",
+        ),
         ('drone.launch.py', {'use_sim_time': 'ture'}, "'ture' is neither true nor false"),
         ('replay.launch.py', {'bag': 'x', 'rate': 'x'}, 'rate:=x is not a number'),
         ('replay.launch.py', {}, 'name the recording: bag:=FOLDER'),

@@ -8,7 +8,8 @@ from pathlib import Path
 from mmedge_lab.rivals.mmedge.latency_bench import BLOCKING, changed
 from mmedge_lab.simulation.flight import FlightDescription, kept_flight
 from mmedge_ros.data_types import CAMERA, NS_PER_S, RADAR
-from mmedge_ros.ros.sessions.live_session import LiveOptions, replay_live
+from mmedge_ros.ros.graph.options import GraphOptions
+from mmedge_ros.ros.sessions.live_session import replay_live
 
 SHIPPED = Path(__file__).resolve().parents[2] / 'models/flight_people'
 FLIGHT = FlightDescription('street_day_near', seed=5, seconds=2.0)
@@ -16,7 +17,7 @@ FLIGHT = FlightDescription('street_day_near', seed=5, seconds=2.0)
 
 def test_no_unit_is_encoded_before_the_end_of_its_first_window(tmp_path: Path) -> None:
     flight = kept_flight(tmp_path / 'flight', FLIGHT, lambda _: None)
-    options = LiveOptions(str(flight), str(SHIPPED))
+    options = GraphOptions(bag=str(flight), detector=str(SHIPPED))
     record = replay_live(options, change=partial(changed, BLOCKING))
     stride_ns = round(record.stride * NS_PER_S)
     assert record.decisions

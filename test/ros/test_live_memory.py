@@ -22,11 +22,12 @@ from mmedge_ros.memory.store import MemoryReader
 from mmedge_ros.memory.views import ChosenView, object_thumbnail, picture_of
 from mmedge_ros.replay.recording import Recording
 from mmedge_ros.ros.graph.description import NodeDescription
+from mmedge_ros.ros.graph.options import GraphOptions
+from mmedge_ros.ros.graph.perception_graph import bag_graph
 from mmedge_ros.ros.graph.process_group import ProcessGroup
 from mmedge_ros.ros.messages import names, qos
 from mmedge_ros.ros.messages.conversions import to_time
 from mmedge_ros.ros.messages.memory_messages import to_moment
-from mmedge_ros.ros.sessions.live_session import bag_graph
 
 
 class Asker:
@@ -61,7 +62,9 @@ def test_a_flight_is_remembered_and_asked_while_it_flies(
 ) -> None:
     folder = tmp_path / 'flight.memory'
     with Recording(str(little_bag)) as recording:
-        nodes = bag_graph(recording, str(detector), loop=True, memory=str(folder))
+        nodes = bag_graph(
+            recording, GraphOptions(detector=str(detector), loop=True, memory=str(folder))
+        )
     with ProcessGroup(nodes, tmp_path / 'logs') as group:
         bystander.group = group
         asker = Asker(bystander)

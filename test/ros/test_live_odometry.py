@@ -9,14 +9,17 @@ from bag_fixtures import write_bag
 from flight_fixtures import SPEED, flight
 
 from mmedge_ros.data_types import RADAR
-from mmedge_ros.ros.sessions.live_session import LiveOptions, replay_live
+from mmedge_ros.ros.graph.options import GraphOptions
+from mmedge_ros.ros.sessions.live_session import replay_live
 
 
 def test_tracks_of_a_live_flight_live_in_the_frame_of_its_odometry(
     detector: Path, tmp_path: Path
 ) -> None:
     bag = write_bag(tmp_path / 'bag', messages=flight('/odom', 1.9))
-    record = replay_live(LiveOptions(str(bag), str(detector), logs=tmp_path / 'logs'))
+    record = replay_live(
+        GraphOptions(bag=str(bag), detector=str(detector), logs=str(tmp_path / 'logs'))
+    )
     shown = [d for d in record.decisions if d.tracks][2:]
     assert {d.frame_id for d in shown} == {'odom'}
     # The box keeps its size, and with it its distance from the drone, once it has gone over the

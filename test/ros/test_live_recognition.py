@@ -6,7 +6,8 @@ from pathlib import Path
 
 from tiny_recogniser import write_tiny_recogniser
 
-from mmedge_ros.ros.sessions.live_session import LiveOptions, replay_live
+from mmedge_ros.ros.graph.options import GraphOptions
+from mmedge_ros.ros.sessions.live_session import replay_live
 
 
 def test_tracks_of_a_live_graph_carry_labels_and_what_is_new_is_announced(
@@ -14,7 +15,12 @@ def test_tracks_of_a_live_graph_carry_labels_and_what_is_new_is_announced(
 ) -> None:
     model = write_tiny_recogniser(tmp_path / 'recogniser')
     record = replay_live(
-        LiveOptions(str(little_bag), str(detector), logs=tmp_path / 'logs', recogniser=str(model))
+        GraphOptions(
+            bag=str(little_bag),
+            detector=str(detector),
+            logs=str(tmp_path / 'logs'),
+            recogniser=str(model),
+        )
     )
     labels = [track.recognised for d in record.decisions for track in d.tracks if track.recognised]
     assert len(labels) > len(record.decisions) / 2

@@ -18,8 +18,8 @@ from mmedge_ros.data_types import Decision
 from mmedge_ros.records.run_record import RunRecord
 from mmedge_ros.replay import ReplayError
 from mmedge_ros.replay.offline_session import OfflineOptions, replay_offline
-from mmedge_ros.replay.recording import TopicChoice
-from mmedge_ros.ros.sessions.live_session import LiveOptions, replay_live
+from mmedge_ros.ros.graph.options import GraphOptions
+from mmedge_ros.ros.sessions.live_session import replay_live
 
 STRIDE_NS = 100_000_000
 TRIES = 3
@@ -53,7 +53,13 @@ def live(
             for _ in range(TRIES):
                 logs = tmp_path_factory.mktemp('logs')
                 made[pace] = replay_live(
-                    LiveOptions(str(little_bag), str(detector), rate=rate, clock=clock, logs=logs)
+                    GraphOptions(
+                        bag=str(little_bag),
+                        detector=str(detector),
+                        rate=rate,
+                        clock=clock,
+                        logs=str(logs),
+                    )
                 )
                 if _had_time(made[pace]):
                     break
@@ -227,9 +233,10 @@ def test_the_command_line_writes_the_report_and_says_where(
 
 
 def test_a_wrong_topic_is_told_before_anything_starts(little_bag: Path, detector: Path) -> None:
-    choice = TopicChoice(camera='/camera/imag_raw')
     with pytest.raises(ReplayError, match='/camera/image_raw'):
-        replay_live(LiveOptions(str(little_bag), str(detector), topics=choice))
+        replay_live(
+            GraphOptions(bag=str(little_bag), detector=str(detector), camera='/camera/imag_raw')
+        )
 
 
 def test_the_last_word_of_a_node_that_cannot_run_is_passed_on(
@@ -238,7 +245,11 @@ def test_the_last_word_of_a_node_that_cannot_run_is_passed_on(
     params = tmp_path / 'params.yaml'
     params.write_text('bag_player:\n  ros__parameters:\n    lop: true\n')
     with pytest.raises(ReplayError) as caught:
-        replay_live(LiveOptions(str(little_bag), str(detector), params=params, logs=tmp_path))
+        replay_live(
+            GraphOptions(
+                bag=str(little_bag), detector=str(detector), params=str(params), logs=str(tmp_path)
+            )
+        )
     assert str(caught.value) == (
         "bag_player ended: bag_player: unknown parameter 'lop'; the nearest valid one is 'loop'"
     )

@@ -10,7 +10,8 @@ from mmedge_lab.simulation.flight import FlightDescription, kept_flight
 from mmedge_ros.data_types import CAMERA
 from mmedge_ros.records.run_record import RunRecord
 from mmedge_ros.replay.offline_session import OfflineOptions, replay_offline
-from mmedge_ros.ros.sessions.live_session import LiveOptions, replay_live
+from mmedge_ros.ros.graph.options import GraphOptions
+from mmedge_ros.ros.sessions.live_session import replay_live
 
 SHIPPED = Path(__file__).resolve().parents[2] / 'models/flight_people'
 FLIGHT = FlightDescription('street_day_near', seed=5, seconds=3.0)
@@ -27,7 +28,9 @@ def followed(record: RunRecord) -> dict[int, bool]:
 
 def test_live_and_offline_encode_the_same_pictures(flight: Path, tmp_path: Path) -> None:
     offline = replay_offline(OfflineOptions(str(flight), str(SHIPPED), reuse=3))
-    live = replay_live(LiveOptions(str(flight), str(SHIPPED), logs=tmp_path / 'logs', reuse=3))
+    live = replay_live(
+        GraphOptions(bag=str(flight), detector=str(SHIPPED), logs=str(tmp_path / 'logs'), reuse=3)
+    )
     here, there = followed(offline), followed(live)
     # Nodes that have not found each other yet miss the first pictures, and a machine that is short
     # of processor time drops some: they learn the camera's rate from others then.

@@ -16,9 +16,10 @@ import pytest
 from live_graph import Bystander, check_decision, stamps_of
 
 from mmedge_ros import msg
+from mmedge_ros.ros.graph.options import GraphOptions
+from mmedge_ros.ros.graph.perception_graph import describe_graph, video_camera
 from mmedge_ros.ros.graph.process_group import ProcessGroup
 from mmedge_ros.ros.messages.conversions import from_time
-from mmedge_ros.ros.sessions.up_session import UpOptions, describe_up, video_camera
 from mmedge_ros.sensing.simulated_board.board import SimulatedBoard
 from mmedge_ros.sensing.simulated_board.frames import board_frames
 
@@ -70,7 +71,7 @@ def graph(
 ) -> Iterator[ProcessGroup]:
     (tmp_path / 'extrinsics.yaml').write_text(EXTRINSICS)
     (tmp_path / 'camera.yaml').write_text(CAMERA_INFO)
-    options = UpOptions(
+    options = GraphOptions(
         detector=str(detector),
         extrinsics=str(tmp_path / 'extrinsics.yaml'),
         camera_driver={
@@ -82,7 +83,7 @@ def graph(
             'data_port': str(board.data_path),
         },
     )
-    with ProcessGroup(describe_up(options), tmp_path / 'logs', respawn=False) as group:
+    with ProcessGroup(describe_graph(options), tmp_path / 'logs', respawn=False) as group:
         bystander.group = group
         yield group
 

@@ -18,7 +18,9 @@ from sensor_msgs.msg import BatteryState
 from mmedge_ros import msg
 from mmedge_ros.monitoring.system_state import SystemState
 from mmedge_ros.replay.wire_formats import state_from_message
-from mmedge_ros.ros.graph.description import GraphOptions, NodeDescription, perception_graph
+from mmedge_ros.ros.graph.description import NodeDescription
+from mmedge_ros.ros.graph.options import GraphOptions
+from mmedge_ros.ros.graph.perception_graph import perception_graph
 from mmedge_ros.ros.graph.process_group import ProcessGroup
 from mmedge_ros.ros.messages import names, qos
 from mmedge_ros.ros.messages.conversions import to_time
@@ -74,7 +76,9 @@ def flight(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Cockpit, 
     folder = tmp_path_factory.mktemp('monitor')
     root = orin_nano(folder / 'root')
     options = GraphOptions(
-        (), visualizer=False, monitor={'root': str(root), 'battery_age': 1.0, 'slow_period': 0.2}
+        modalities=(),
+        visualizer=False,
+        monitor={'root': str(root), 'battery_age': 1.0, 'slow_period': 0.2},
     )
     (monitor,) = [node for node in perception_graph(options) if node.name == 'monitor']
     with Bystander('cockpit') as bystander:

@@ -15,7 +15,8 @@ from mmedge_ros.report.box_comparison import (
     compare_with_boxes,
     read_boxes,
 )
-from mmedge_ros.ros.sessions.live_session import LiveOptions, replay_live
+from mmedge_ros.ros.graph.options import GraphOptions
+from mmedge_ros.ros.sessions.live_session import replay_live
 
 # The span in which the recording's own sensors are sound.
 FRAMES = (20, 319)
@@ -44,7 +45,9 @@ def live(millieye: Path, data_folder: Path, tmp_path_factory: pytest.TempPathFac
     for _ in range(TRIES):
         logs = tmp_path_factory.mktemp('logs')
         record = replay_live(
-            LiveOptions(str(millieye / 'night_walk'), str(detector), rate=pace, logs=logs)
+            GraphOptions(
+                bag=str(millieye / 'night_walk'), detector=str(detector), rate=pace, logs=str(logs)
+            )
         )
         camera, radar = record.units['camera'], record.units['radar']
         print(f'at {pace:.2g} times real time {camera.encoded} of {camera.captured} are encoded')

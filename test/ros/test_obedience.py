@@ -15,9 +15,10 @@ from sensor_msgs.msg import PointCloud2
 from mmedge_ros.data_types import UnitOutcome
 from mmedge_ros.replay.recording import Recording
 from mmedge_ros.ros.graph.description import NodeDescription
+from mmedge_ros.ros.graph.options import GraphOptions
+from mmedge_ros.ros.graph.perception_graph import bag_graph
 from mmedge_ros.ros.graph.process_group import ProcessGroup
 from mmedge_ros.ros.messages import conversions, names, qos
-from mmedge_ros.ros.sessions.live_session import bag_graph
 
 
 @pytest.fixture
@@ -45,7 +46,9 @@ class TestPlayer:
         self, raw_bag: Path, detector: Path, bystander: Bystander, tmp_path: Path
     ) -> Iterator[ProcessGroup]:
         with Recording(raw_bag) as recording:
-            nodes = bag_graph(recording, str(detector), loop=True, wait_for=('bystander',))
+            nodes = bag_graph(
+                recording, GraphOptions(detector=str(detector), loop=True, wait_for=('bystander',))
+            )
         with ProcessGroup(nodes, tmp_path) as group:
             bystander.group = group
             yield group

@@ -14,7 +14,9 @@ from sensor_msgs.msg import PointCloud2
 
 from mmedge_ros import msg
 from mmedge_ros.data_types import RADAR
-from mmedge_ros.ros.graph.description import GraphOptions, NodeDescription, perception_graph
+from mmedge_ros.ros.graph.description import NodeDescription
+from mmedge_ros.ros.graph.options import GraphOptions
+from mmedge_ros.ros.graph.perception_graph import perception_graph
 from mmedge_ros.ros.graph.process_group import ProcessGroup
 from mmedge_ros.ros.messages import names, qos
 from mmedge_ros.ros.messages.conversions import from_time
@@ -89,7 +91,9 @@ def flight(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Flight]:
         board.unplug()
         board.plug_in(BOOT_NOISE)
         found = Flight(board, pilot)
-        options = GraphOptions((RADAR,), visualizer=False, radar=found.parameters())
+        options = GraphOptions(
+            modalities=(RADAR,), visualizer=False, radar_driver=found.parameters()
+        )
         with ProcessGroup(perception_graph(options), folder / 'logs') as group:
             pilot.group = group
             found.wait_for_scans(5)

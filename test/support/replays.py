@@ -70,7 +70,7 @@ def replay(bag: Path, out: Path, **options: Any) -> Outcome:
         warnings.simplefilter('error', RuntimeWarning)
         try:
             with plain_errors():
-                run_replay(ReplayRequest(bag, out, **options))
+                run_replay(ReplayRequest(bag=str(bag), out=out, **options))
         except typer.Exit as end:
             code = end.exit_code
     assert all(c.isprintable() or c == '\n' for c in said.getvalue())

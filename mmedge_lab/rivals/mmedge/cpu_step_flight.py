@@ -17,8 +17,9 @@ from mmedge_ros.replay.live_record import LiveRecord
 from mmedge_ros.replay.recording import Recording
 from mmedge_ros.ros.graph.description import OPTIMIZER, NodeDescription
 from mmedge_ros.ros.graph.middleware_profile import set_profile
+from mmedge_ros.ros.graph.options import GraphOptions
+from mmedge_ros.ros.graph.perception_graph import bag_graph
 from mmedge_ros.ros.recording.recorder import Recorder
-from mmedge_ros.ros.sessions.live_session import bag_graph
 from mmedge_ros.ros.sessions.own_context import limited_flight
 from mmedge_ros.ros.sessions.profile_session import after, with_deadline
 
@@ -90,11 +91,13 @@ def fly_cpu_steps(
     with Recording(bag) as recording:
         nodes = bag_graph(
             recording,
-            str(model),
-            loop=True,
-            wait_for=('recorder',),
-            optimise=plan.profile is not None,
-            profile=str(plan.profile or ''),
+            GraphOptions(
+                detector=str(model),
+                loop=True,
+                wait_for=('recorder',),
+                optimise=plan.profile is not None,
+                profile=str(plan.profile or ''),
+            ),
         )
     nodes = [_obeying(with_deadline(node, plan.limit), plan) for node in nodes]
     record = CpuStepRecord()

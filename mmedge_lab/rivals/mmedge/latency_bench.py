@@ -22,8 +22,9 @@ from mmedge_ros.records.run_record import RunRecord
 from mmedge_ros.replay import ReplayError
 from mmedge_ros.replay.live_record import LiveRecord
 from mmedge_ros.ros.graph.description import NodeDescription
+from mmedge_ros.ros.graph.options import GraphOptions
 from mmedge_ros.ros.graph.process_group import ProcessGroup
-from mmedge_ros.ros.sessions.live_session import LiveOptions, replay_live
+from mmedge_ros.ros.sessions.live_session import replay_live
 
 OURS, BLOCKING, CACHED, FLOOR = 'ours', 'blocking', 'blocking_cached', 'floor'
 SYSTEMS = (OURS, CACHED, BLOCKING)
@@ -110,7 +111,7 @@ def fly(flight: Path, detector: str, system: str) -> tuple[RunRecord, FlownGraph
         with usage:
             yield
 
-    options = LiveOptions(str(flight), detector)
+    options = GraphOptions(bag=str(flight), detector=detector)
     record = replay_live(options, beside=beside, change=partial(changed, system))
     usage, live = watched[0]
     return record, flown_graph(record, live.figures, usage.by_node)

@@ -26,8 +26,9 @@ from mmedge_ros.records.run_record import RunRecord
 from mmedge_ros.replay import ReplayError
 from mmedge_ros.replay.live_record import LiveRecord
 from mmedge_ros.report.accuracy import accuracy_of
+from mmedge_ros.ros.graph.options import GraphOptions
 from mmedge_ros.ros.graph.process_group import ProcessGroup
-from mmedge_ros.ros.sessions.live_session import LiveOptions, replay_live
+from mmedge_ros.ros.sessions.live_session import replay_live
 
 OVERLOADED, FIXED, BUSY = 'overloaded', 'fixed rate', 'busy machine'
 # Beyond the deadline a decision is still on time, and how old its newest camera unit may be (s).
@@ -112,11 +113,13 @@ def _overloaded(flight: Path, plan: OverloadPlan, share: float, rate: float = 0.
             thread.join()
 
     with tempfile.TemporaryDirectory(prefix='mmedge_') as folder:
-        params = None
+        params = ''
         if rate:
-            params = Path(folder) / 'rate.yaml'
-            params.write_text(yaml.safe_dump({_ENCODER: {'ros__parameters': {'rate': rate}}}))
-        options = LiveOptions(str(flight), plan.detector, params=params)
+            params = f'{folder}/rate.yaml'
+            Path(params).write_text(
+                yaml.safe_dump({_ENCODER: {'ros__parameters': {'rate': rate}}})
+            )
+        options = GraphOptions(bag=str(flight), detector=plan.detector, params=params)
         return replay_live(options, beside=beside)
 
 
@@ -153,7 +156,7 @@ def _busy(flight: Path, plan: OverloadPlan) -> RunRecord:
                 process.kill()
                 process.wait()
 
-    return replay_live(LiveOptions(str(flight), plan.detector), beside=beside)
+    return replay_live(GraphOptions(bag=str(flight), detector=plan.detector), beside=beside)
 
 
 def _figures(record: RunRecord) -> dict[str, Any]:

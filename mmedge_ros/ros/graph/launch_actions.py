@@ -20,10 +20,10 @@ from mmedge_ros.ros.graph.description import (
     NodeDescription,
     in_namespace,
     process_arguments,
-    questions_of,
     transform_nodes,
 )
 from mmedge_ros.ros.graph.middleware_profile import node_environment
+from mmedge_ros.ros.graph.options import is_true
 from mmedge_ros.ros.node_main import NOT_MADE, PARENT_VARIABLE
 from mmedge_ros.viewing.live_page import DEFAULT_PORT
 
@@ -35,25 +35,9 @@ COMMON_ARGUMENTS = (
     ('network', 'false', 'let other machines take part, such as a laptop with RViz'),
 )
 
-# What launch files of the graph take beside them.
+# What launch files of the graph take beside their options.
 VIEW = ('view', 'false', 'serve a live page at 127.0.0.1 (the log says the port)')
-
-FRAME_PREFIX = (
-    'frame_prefix',
-    '',
-    'before the name of every frame, such as drone1/, for several drones in one transform tree',
-)
-
-QUESTIONS = (
-    ('questions', 'false', 'answer questions about what is perceived (action `ask`)'),
-    ('model', '', 'language model that says more: address of a server here, or a GGUF file'),
-    ('projector', '', 'projector (mmproj) that lets a GGUF see pictures'),
-)
-
-
-def given_questions(values: Mapping[str, str]) -> dict[str, Any] | None:
-    """Return parameters of the node that answers questions, None where none is wanted."""
-    return questions_of(is_true(values['questions']), values['model'], values['projector'])
+USE_SIM_TIME = ('use_sim_time', 'false', 'follow /clock, as under ros2 bag play --clock')
 
 
 def view_port(values: Mapping[str, str]) -> int:
@@ -246,28 +230,6 @@ def extrinsics_nodes(path: str, prefix: str = '') -> list[NodeDescription]:
     return transform_nodes(read_calibration(path).transforms, prefix)
 
 
-def whole(values: Mapping[str, str], name: str) -> int:
-    """Read a launch argument that is a whole number.
-
-    :raises ParameterError: for anything else
-    """
-    try:
-        return int(values[name])
-    except ValueError as error:
-        raise ParameterError(f'{name}:={values[name]} is not a whole number') from error
-
-
-def decimal(values: Mapping[str, str], name: str) -> float:
-    """Read a launch argument that is a number.
-
-    :raises ParameterError: for anything else
-    """
-    try:
-        return float(values[name])
-    except ValueError as error:
-        raise ParameterError(f'{name}:={values[name]} is not a number') from error
-
-
 def given(**values: str) -> dict[str, str]:
     """Keep the launch arguments that are not empty; for the others a node knows best."""
     return {name: value for name, value in values.items() if value}
@@ -281,16 +243,3 @@ def one_of(values: Mapping[str, str], name: str, choices: Sequence[str]) -> str:
     if values[name] not in choices:
         raise ParameterError(f'{name}:={values[name]} is none of {", ".join(choices)}')
     return values[name]
-
-
-def is_true(text: str) -> bool:
-    """Read a launch argument that switches something.
-
-    :raises ParameterError: for a word that means neither on nor off
-    """
-    word = text.strip().lower()
-    if word in ('1', 'true', 'yes', 'on'):
-        return True
-    if word in ('', '0', 'false', 'no', 'off'):
-        return False
-    raise ParameterError(f'{text!r} is neither true nor false')

@@ -5,7 +5,6 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,6 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.impl.implementation_singleton import rclpy_implementation
 
 from mmedge_ros.replay import ReplayError
-from mmedge_ros.replay.recording import TopicChoice
 from mmedge_ros.ros.graph.description import (
     CommandDescription,
     NodeDescription,
@@ -22,53 +20,33 @@ from mmedge_ros.ros.graph.description import (
     sim_time,
     write_parameters,
 )
+from mmedge_ros.ros.graph.options import RecordOptions
+from mmedge_ros.ros.graph.perception_graph import read_extrinsics
 from mmedge_ros.ros.messages.interfaces import recorded_topics
 from mmedge_ros.ros.messages.names import driver_remappings
 from mmedge_ros.ros.nodes.bag_recorder import BagRecorder
 from mmedge_ros.ros.participation import made_node, take_part
-from mmedge_ros.ros.recording.session import MEGABYTE, RecordingLimits
+from mmedge_ros.ros.recording.session import MEGABYTE
 
 _SHOW_PERIOD = 0.2
 
 
-@dataclass(frozen=True)
-class RecordOptions:
-    """What to record and where to; ``seconds`` 0 records until interrupted."""
-
-    out: Path
-    topics: tuple[str, ...] = ()
-    image_transport: str = 'auto'
-    transforms: tuple[str, ...] = ()
-    split_size: int = RecordingLimits().split_size
-    min_free: int = RecordingLimits().min_free
-    seconds: float = 0.0
-    clock: bool = False
-    drivers: TopicChoice = field(default_factory=TopicChoice)
-    battery: str = ''
-
-    @property
-    def remappings(self) -> tuple[tuple[str, str], ...]:
-        """The graph's names to the topics of the drivers."""
-        return driver_remappings(
-            self.drivers.camera, self.drivers.radar, self.drivers.odometry, self.battery
-        )
-
-
 def recorder_node(options: RecordOptions) -> NodeDescription:
     """Describe the recorder; the launch files and `mmedge record` both read it."""
+    edges = read_extrinsics(options.extrinsics, options.frame_prefix) if options.extrinsics else ()
     return NodeDescription(
         'bag_recorder',
         'bag_recorder',
         {
             **sim_time(options.clock),
-            'out': str(options.out),
+            'out': options.out,
             'topics': list(options.topics) or [''],
             'image_transport': options.image_transport,
-            'transforms': list(options.transforms) or [''],
+            'transforms': [*edges, *options.transforms] or [''],
             'limits.split_size': options.split_size,
             'limits.min_free': options.min_free,
         },
-        options.remappings,
+        _remappings(options),
         # Started again it would find its own folder in the way.
         respawn=False,
     )
@@ -76,15 +54,20 @@ def recorder_node(options: RecordOptions) -> NodeDescription:
 
 def rosbag2_command(options: RecordOptions, namespace: str = '') -> CommandDescription:
     """Describe `ros2 bag record` of the same topics, for ROS machines."""
-    named = dict(options.remappings)
+    named = dict(_remappings(options))
     topics = options.topics or recorded_topics()
     absolute = [_absolute(named.get(topic, topic), namespace) for topic in topics]
-    command = ['ros2', 'bag', 'record', '-s', 'mcap', '-o', str(options.out)]
+    command = ['ros2', 'bag', 'record', '-s', 'mcap', '-o', options.out]
     if options.split_size:
         command += ['--max-bag-size', str(options.split_size * MEGABYTE)]
     if options.clock:
         command.append('--use-sim-time')
     return CommandDescription([*command, *absolute])
+
+
+def _remappings(options: RecordOptions) -> tuple[tuple[str, str], ...]:
+    """Return the graph's names with the topics of the drivers."""
+    return driver_remappings(options.camera, options.radar, options.odometry, options.battery)
 
 
 def _absolute(topic: str, namespace: str) -> str:

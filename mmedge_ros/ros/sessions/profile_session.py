@@ -19,8 +19,9 @@ from mmedge_ros.replay import ReplayError
 from mmedge_ros.replay.recording import Recording
 from mmedge_ros.ros.graph.description import NodeDescription
 from mmedge_ros.ros.graph.middleware_profile import set_profile
+from mmedge_ros.ros.graph.options import GraphOptions
+from mmedge_ros.ros.graph.perception_graph import bag_graph
 from mmedge_ros.ros.messages import conversions, names, qos
-from mmedge_ros.ros.sessions.live_session import bag_graph
 from mmedge_ros.ros.sessions.own_context import LimitedFlight, limited_flight
 
 # Nodes import, load and warm up every level first.
@@ -125,7 +126,13 @@ def measure(
                 'sensors, or none to simulate one'
             )
         nodes = bag_graph(
-            recording, str(model), loop=True, wait_for=('profiler',), questions=questions
+            recording,
+            GraphOptions(
+                detector=str(model),
+                loop=True,
+                wait_for=('profiler',),
+                question_parameters=questions,
+            ),
         )
     nodes = [with_deadline(node, _DEADLINE) for node in nodes]
     with (

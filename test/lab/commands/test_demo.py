@@ -20,8 +20,8 @@ from mmedge_ros.memory import FlightMemoryError, build
 from mmedge_ros.memory.build import BuiltMemory
 from mmedge_ros.memory.store import memory_folder
 from mmedge_ros.report.report import MEMORY_MARK
+from mmedge_ros.ros.graph.options import GraphOptions
 from mmedge_ros.ros.sessions import up_session
-from mmedge_ros.ros.sessions.up_session import UpOptions
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ def test_the_flight_alone_is_what_the_demo_plays_afterwards(
     written = (flight / 'flight.yaml').stat().st_mtime_ns
     result = run(*options)
     assert (result.exit_code, 'simulating' in result.stderr) == (0, False)
-    assert [request.bag for request in played] == [flight]
+    assert [request.bag for request in played] == [str(flight)]
     assert (flight / 'flight.yaml').stat().st_mtime_ns == written
 
 
@@ -115,7 +115,7 @@ def test_a_flight_that_cannot_be_remembered_costs_a_note_and_no_report(
 def test_with_a_view_the_flight_plays_on_after_the_report(
     tmp_path: Path, played: list[ReplayRequest], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    again: list[UpOptions] = []
+    again: list[GraphOptions] = []
     monkeypatch.setattr(up_session, 'run_up', lambda options, *_: again.append(options))
     monkeypatch.setattr('mmedge_lab.commands.demo.open_view', lambda wanted: 8123 * wanted)
     arguments = ['--bag', tmp_path, '--out', tmp_path / 'out']

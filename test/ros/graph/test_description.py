@@ -12,15 +12,14 @@ from mmedge_ros.encoding import EncodingError
 from mmedge_ros.parameter import ParameterError
 from mmedge_ros.replay import ReplayError
 from mmedge_ros.ros.graph.description import (
-    GraphOptions,
     NodeDescription,
-    perception_graph,
     process_arguments,
     single_process,
 )
 from mmedge_ros.ros.graph.middleware_profile import node_environment, profile_environment
+from mmedge_ros.ros.graph.options import GraphOptions
+from mmedge_ros.ros.graph.perception_graph import describe_graph, perception_graph
 from mmedge_ros.ros.messages.names import driver_remappings
-from mmedge_ros.ros.sessions.up_session import UpOptions, describe_up
 
 
 def parameters_of(nodes: list[NodeDescription], name: str) -> dict[str, object]:
@@ -34,7 +33,6 @@ def parameters_of(nodes: list[NodeDescription], name: str) -> dict[str, object]:
         (GraphOptions(), False),
         (GraphOptions(clock=True), True),
         (GraphOptions(rate=0.5), True),
-        (GraphOptions(use_sim_time=True), True),
     ],
 )
 def test_all_nodes_are_on_the_same_clock(options: GraphOptions, simulated: bool) -> None:
@@ -51,11 +49,11 @@ def test_there_is_an_encoder_for_each_modality_and_fusion_expects_them() -> None
 def test_the_live_page_is_there_on_demand_and_knows_where_the_sensors_sit() -> None:
     assert 'viewer' not in {node.name for node in perception_graph(GraphOptions())}
     options = GraphOptions(
-        viewer={'port': 9000},
+        view=9000,
         calibration='c.yaml',
         transforms=('a b 0 0 0 0 0 0 1',),
         image_transport='compressed',
-        remappings=(('camera/image', '/camera'),),
+        camera='/camera',
     )
     nodes = perception_graph(options)
     (viewer,) = (node for node in nodes if node.name == 'viewer')
@@ -64,7 +62,7 @@ def test_the_live_page_is_there_on_demand_and_knows_where_the_sensors_sit() -> N
     assert viewer.parameters['image_transport'] == 'compressed'
     for name in ('calibration_file', 'transforms', 'use_sim_time'):
         assert viewer.parameters.get(name) == fusion.get(name)
-    assert viewer.remappings == options.remappings
+    assert viewer.remappings == driver_remappings('/camera')
 
 
 def test_the_player_waits_for_those_who_listen() -> None:
@@ -108,7 +106,7 @@ def test_one_process_gets_the_arguments_of_all_its_members(tmp_path: Path) -> No
 def test_a_recording_brings_its_topics_transforms_and_transport(
     little_bag: Path, detector: Path
 ) -> None:
-    nodes = describe_up(UpOptions(bag=str(little_bag), detector=str(detector)))
+    nodes = describe_graph(GraphOptions(bag=str(little_bag), detector=str(detector)))
     player = parameters_of(nodes, 'bag_player')
     assert (player['topics.camera'], player['topics.radar']) == (
         '/camera/image_raw/compressed',
@@ -122,8 +120,8 @@ def test_transforms_of_the_user_come_on_top_of_the_recorded_ones(
     little_bag: Path, detector: Path
 ) -> None:
     mine = 'base_link radar_link 0 0 0 0 0 0 1'
-    options = UpOptions(bag=str(little_bag), detector=str(detector), transforms=(mine,))
-    transforms = parameters_of(describe_up(options), 'fusion')['transforms']
+    options = GraphOptions(bag=str(little_bag), detector=str(detector), transforms=(mine,))
+    transforms = parameters_of(describe_graph(options), 'fusion')['transforms']
     assert isinstance(transforms, list)
     assert (len(transforms), transforms[-1]) == (2, mine)
 
@@ -132,8 +130,8 @@ def test_the_player_publishes_the_transforms_that_fusion_uses(
     little_bag: Path, detector: Path
 ) -> None:
     mine = 'base_link radar_link 0 0 0 0 0 0 1'
-    options = UpOptions(bag=str(little_bag), detector=str(detector), transforms=(mine,))
-    nodes = describe_up(options)
+    options = GraphOptions(bag=str(little_bag), detector=str(detector), transforms=(mine,))
+    nodes = describe_graph(options)
     used = parameters_of(nodes, 'fusion')['transforms']
     assert parameters_of(nodes, 'bag_player')['transforms'] == used
 
@@ -141,10 +139,10 @@ def test_the_player_publishes_the_transforms_that_fusion_uses(
 def test_fusion_publishes_the_transform_of_odometry_in_replays_alone(
     little_bag: Path, detector: Path
 ) -> None:
-    played = UpOptions(bag=str(little_bag), detector=str(detector))
-    flown = UpOptions(detector=str(detector))
-    assert parameters_of(describe_up(played), 'fusion')['publish_transform'] is True
-    assert parameters_of(describe_up(flown), 'fusion')['publish_transform'] is False
+    played = GraphOptions(bag=str(little_bag), detector=str(detector))
+    flown = GraphOptions(detector=str(detector))
+    assert parameters_of(describe_graph(played), 'fusion')['publish_transform'] is True
+    assert parameters_of(describe_graph(flown), 'fusion')['publish_transform'] is False
 
 
 def test_the_player_keeps_to_the_grid_of_another_stride(
@@ -152,8 +150,8 @@ def test_the_player_keeps_to_the_grid_of_another_stride(
 ) -> None:
     params = tmp_path / 'params.yaml'
     params.write_text('fusion:\n  ros__parameters:\n    pipeline.windows.stride: 0.25\n')
-    options = UpOptions(bag=str(little_bag), detector=str(detector), params=params)
-    assert parameters_of(describe_up(options), 'bag_player')['pipeline.windows.stride'] == 0.25
+    options = GraphOptions(bag=str(little_bag), detector=str(detector), params=str(params))
+    assert parameters_of(describe_graph(options), 'bag_player')['pipeline.windows.stride'] == 0.25
 
 
 def test_a_wrong_key_for_fusion_is_found_before_anything_starts(
@@ -162,12 +160,14 @@ def test_a_wrong_key_for_fusion_is_found_before_anything_starts(
     params = tmp_path / 'params.yaml'
     params.write_text('fusion:\n  ros__parameters:\n    pipeline.windows.strde: 0.25\n')
     with pytest.raises(ParameterError, match=r'windows\.stride'):
-        describe_up(UpOptions(bag=str(little_bag), detector=str(detector), params=params))
+        describe_graph(
+            GraphOptions(bag=str(little_bag), detector=str(detector), params=str(params))
+        )
 
 
 def test_a_recording_that_is_none_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ReplayError, match=str(tmp_path)):
-        describe_up(UpOptions(bag=str(tmp_path)))
+        describe_graph(GraphOptions(bag=str(tmp_path)))
 
 
 def test_without_any_detector_the_remedy_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -176,7 +176,7 @@ def test_without_any_detector_the_remedy_is_named(monkeypatch: pytest.MonkeyPatc
     for name in ('AMENT_PREFIX_PATH', 'XDG_DATA_HOME'):
         monkeypatch.setenv(name, '/nowhere')
     with pytest.raises(EncodingError, match='--detector'):
-        describe_up(UpOptions())
+        describe_graph(GraphOptions())
 
 
 def test_topics_of_drivers_follow_the_conventions_of_image_transport() -> None:

@@ -37,7 +37,8 @@ from mmedge_ros.records.run_record import RunRecord, UnitCounts
 from mmedge_ros.replay import ReplayError
 from mmedge_ros.replay.live_record import LiveRecord
 from mmedge_ros.ros.graph.description import NodeDescription
-from mmedge_ros.ros.sessions.live_session import Beside, Change, LiveOptions
+from mmedge_ros.ros.graph.options import GraphOptions
+from mmedge_ros.ros.sessions.live_session import Beside, Change
 
 MS = 1_000_000
 # Of each graph: when a window's work begins after its end, and how long it encodes, ms.
@@ -79,7 +80,7 @@ def report(monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
     """The report of records, not of graphs."""
     played: list[str] = []
 
-    def replay(options: LiveOptions, *, beside: Beside, change: Change) -> RunRecord:
+    def replay(options: GraphOptions, *, beside: Beside, change: Change) -> RunRecord:
         module = change(NodeDescription('camera_encoder', 'unit_encoder')).module
         system = {'encoder': BLOCKING, 'encoder_cached': CACHED}.get(module.split('.')[-1], OURS)
         played.append(system)

@@ -17,7 +17,8 @@ from mmedge_ros.data_types import CAMERA, NS_PER_S, Decision
 from mmedge_ros.records.run_record import RunRecord, UnitCounts
 from mmedge_ros.replay import ReplayError
 from mmedge_ros.replay.live_record import LiveRecord
-from mmedge_ros.ros.sessions.live_session import Beside, LiveOptions
+from mmedge_ros.ros.graph.options import GraphOptions
+from mmedge_ros.ros.sessions.live_session import Beside
 
 FLIGHT = Path('a flight')
 
@@ -45,12 +46,12 @@ class Graph:
         self._encoded = encoded
         self._before = children()
 
-    def replay(self, options: LiveOptions, *, beside: Beside) -> RunRecord:
+    def replay(self, options: GraphOptions, *, beside: Beside) -> RunRecord:
         """Play nothing; ten windows are decided, one late, one by an old picture, one lost."""
-        if options.params is None:
+        if not options.params:
             self.rates.append(0.0)
         else:
-            given = yaml.safe_load(options.params.read_text())
+            given = yaml.safe_load(Path(options.params).read_text())
             self.rates.append(given['camera_encoder']['ros__parameters']['rate'])
         with beside(self, LiveRecord()):  # type: ignore[arg-type]
             self.busy.append(len(children() - self._before))
