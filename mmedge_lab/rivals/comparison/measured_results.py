@@ -45,7 +45,7 @@ class GateResult:
 class AblationResult:
     """The full network and, as estimates, its gain over networks without parts of it.
 
-    All by worth (``docs/results/ablations.md``) at full rates with the large networks; ``*_least``
+    All by worth (``docs/results/fusion.md``) at full rates with the large networks; ``*_least``
     at the lowest rates with the small ones. ``iou``, ``recall``, ``precision`` and
     ``range_error`` are the full network's less those of the last unit alone.
     """
