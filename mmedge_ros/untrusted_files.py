@@ -121,6 +121,11 @@ def shown(value: Any) -> str:
     return text if len(text) <= _LONGEST_SHOWN else f'{text[:_LONGEST_SHOWN]}...'
 
 
+def printable(text: str) -> str:
+    """Make a foreign text one line without what a terminal would obey."""
+    return ' '.join(''.join(c if c.isprintable() else ' ' for c in text).split())
+
+
 def brief(error: Exception) -> str:
     """Put an exception into one line of at most 300 characters."""
     return ' '.join(str(error).split())[:300] or type(error).__name__

@@ -21,7 +21,7 @@ from mmedge_ros.commands.tables import add_row, new_table, print_parts
 if TYPE_CHECKING:
     from mmedge_ros.questions.answer import Answer
     from mmedge_ros.questions.answering import KnownFlight
-    from mmedge_ros.questions.explain import LanguageModel
+    from mmedge_ros.questions.language_model import LanguageModel
     from mmedge_ros.questions.observations import Observations
     from mmedge_ros.questions.selection import LooksLike
 
@@ -65,7 +65,7 @@ def ask(
     with plain_errors():
         from mmedge_ros.questions.answering import KnownFlight
         from mmedge_ros.questions.answering import ask as answer_to
-        from mmedge_ros.questions.explain import language_model
+        from mmedge_ros.questions.language_model import language_model
         from mmedge_ros.questions.observed_flight import observe_flight
 
         opened = language_model(model, eyes) if model else None
@@ -111,8 +111,8 @@ def _said(
 ) -> dict[str, Any]:
     """Ask the model after the structured answer; say what it said, or why it said nothing."""
     from mmedge_ros.memory.store import memory_folder
-    from mmedge_ros.questions.explain import ModelAnswer, explain
     from mmedge_ros.questions.flight_looks import pictures_of_views
+    from mmedge_ros.questions.language_model import ModelAnswer, explain
     from mmedge_ros.questions.model_prompt import flight_facts
 
     with StatusLine('asking the model') as line:

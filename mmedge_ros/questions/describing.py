@@ -22,16 +22,16 @@ import numpy as np
 from mmedge_ros.configuration.latency_budget import LatencyDemand
 from mmedge_ros.data_types import Decision
 from mmedge_ros.parameter import ParameterError, parameter
-from mmedge_ros.questions.explain import (
-    Asking,
+from mmedge_ros.questions.language_model import (
     IsCancelled,
     LanguageModel,
     OnPhase,
     Phase,
-    ask_ready,
+    ReadyModel,
 )
-from mmedge_ros.questions.model_client import ModelError, StreamedAnswer, never, printable
+from mmedge_ros.questions.model_client import ModelError, never
 from mmedge_ros.questions.model_prompt import description_messages
+from mmedge_ros.untrusted_files import printable
 
 # So many sentences of a kind count, so few are enough, and this quantile of theirs is announced.
 # They are few, because perception itself makes them slow, and what it does changes.
@@ -100,9 +100,6 @@ class DescribeCounts:
     skipped: int = 0
 
 
-Ask = Callable[..., StreamedAnswer]
-
-
 class Describer:
     """Describes the newest decision whenever the model is free; the others are skipped.
 
@@ -111,7 +108,6 @@ class Describer:
     :param on_sentence: takes each sentence, in a thread of this class
     :param monotonic: seconds
     :param start: runs what it is given elsewhere
-    :param ask: asks a model that is ready, see `ask_ready`
     :raises ParameterError: for a kind that there is not
     """
 
@@ -123,7 +119,6 @@ class Describer:
         *,
         monotonic: Callable[[], float] = time.monotonic,
         start: Callable[[Callable[[], None]], None] | None = None,
-        ask: Ask = ask_ready,
     ) -> None:
         for kind in parameters.kinds:
             if kind not in KINDS:
@@ -131,7 +126,7 @@ class Describer:
                     f'describe.kinds: {printable(kind)[:40]!r} is none of {", ".join(KINDS)}'
                 )
         self._model, self._parameters, self._on_sentence = model, parameters, on_sentence
-        self._monotonic, self._start, self._ask = monotonic, start or _in_thread, ask
+        self._monotonic, self._start = monotonic, start or _in_thread
         self._times = {kind: deque[float](maxlen=_COUNTED) for kind in parameters.kinds}
         self._turn = threading.Condition()
         self._busy = self._is_closed = False
@@ -201,7 +196,7 @@ class Describer:
     @contextmanager
     def serving(
         self, deadline: float, on_phase: OnPhase, is_cancelled: IsCancelled = never
-    ) -> Iterator[Asking]:
+    ) -> Iterator[ReadyModel]:
         """Serve a question that is asked once; see `LanguageModel`."""
         with self._turn:
             self._questions += 1
@@ -256,7 +251,7 @@ class Describer:
         with self._model.serving(self._monotonic() + _LOADING + longest, on_phase) as ready:
             messages = description_messages(decision, task)
             until = self._monotonic() + longest
-            said = self._ask(ready, messages, until=until, bound=False, most_tokens=tokens)
+            said = ready.ask(messages, until, bound=False, most_tokens=tokens)
         words = printable(said.text)[:_LONGEST_WORDS]
         if not words:
             raise ModelError('the model said nothing of a decision')

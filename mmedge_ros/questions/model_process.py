@@ -1,48 +1,101 @@
-"""The process of a model server: xllamacpp on a unix socket, until it is killed.
+"""The processes of a model of one's own: its keeper, and the server, xllamacpp on a unix socket.
 
-Says on standard output, in a line of JSON, that it is ready or what is wrong.
+Run as a file, this is the keeper. It must start at once and never fail, so that at the top it
+imports the standard library alone, and runs without site packages. It starts the server with the
+lowest priority, as the first to go where memory runs out, and waits for the end of its standard
+input, which the kernel closes however the asker ends; then it kills the server with its children
+and removes the private folder of its socket. Run as a module, this is the server. Both say in
+lines of JSON on standard output what becomes of it.
 """
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
+import select
+import shutil
 import signal
+import subprocess
 import sys
-from typing import Any
+import threading
+from contextlib import suppress
 
-import psutil
-
-from mmedge_ros.untrusted_files import brief
-
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_PARENT_DEATH = 1  # PR_SET_PDEATHSIG
 _HTTP_THREADS = 2
 
 
-def main() -> None:
-    """Serve what the JSON on the command line describes."""
-    settings = json.loads(sys.argv[1])
+def keep(folder: str, command: list[str]) -> None:
+    """Run a server until it or the asker ends."""
+    asker = os.getppid()
+    os.setpgrp()
+    for number in _SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
+    libc = ctypes.CDLL(None)
+
+    def become_lowest() -> None:
+        os.setpgrp()
+        libc.prctl(_PARENT_DEATH, signal.SIGKILL)
+        os.nice(19)
+        with suppress(OSError), open('/proc/self/oom_score_adj', 'w') as file:  # noqa: PTH123
+            file.write('1000')
+        for number in _SIGNALS:
+            signal.signal(number, signal.SIG_DFL)
+
+    def kill() -> None:
+        with suppress(OSError):
+            os.killpg(server.pid, signal.SIGKILL)
+
+    def watch() -> None:
+        # A fork of the asker may hold the other end open.
+        while os.getppid() == asker:
+            if select.select([0], [], [], 1.0)[0] and not os.read(0, 4096):
+                break
+        kill()
+
+    try:
+        server = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            preexec_fn=become_lowest,  # noqa: PLW1509  # there is no other thread yet
+        )
+        _say(1, pid=server.pid)
+        threading.Thread(target=watch, daemon=True).start()
+        os.waitid(os.P_PID, server.pid, os.WEXITED | os.WNOWAIT)
+        kill()
+        _say(1, ended=server.wait())
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def serve(settings: dict[str, object]) -> None:
+    """Serve a model until this process is killed."""
+    import psutil
+
     out = os.dup(1)
     # Libraries write what they like to both.
     nothing = os.open(os.devnull, os.O_WRONLY)
     for number in (1, 2):
         os.dup2(nothing, number)
     psutil.Process().ionice(psutil.IOPRIO_CLASS_IDLE)
-    server = None
     try:
-        server = _serve(settings)
-        words: dict[str, Any] = {'ready': True}
+        server = _served(settings)
     except ImportError as err:
-        problem = f'xllamacpp, which runs models, cannot be imported ({brief(err)})'
+        problem = f'xllamacpp, which runs models, cannot be imported ({str(err)[:200]})'
         remedy = 'pip install xllamacpp, or name the endpoint of a server of your own'
-        words = {'problem': f'{problem}: {remedy}'}
+        _say(out, problem=f'{problem}: {remedy}')
     except (RuntimeError, ValueError, MemoryError, OSError):
-        words = {'problem': _wrong_file(settings)}
-    os.write(out, json.dumps(words).encode() + b'\n')
-    while server is not None:
-        signal.pause()
+        name = os.path.basename(str(settings['model']))  # noqa: PTH119
+        more = ', and whether the projector belongs to it' if settings['projector'] else ''
+        _say(out, problem=f'{name} cannot be loaded; check that the file is whole{more}')
+    else:
+        _say(out, ready=True)
+        while server is not None:
+            signal.pause()
 
 
-def _serve(settings: dict[str, Any]) -> Any:
+def _served(settings: dict[str, object]) -> object:
     # A crash must not wait for a debugger that a library starts.
     os.environ['GGML_NO_BACKTRACE'] = '1'
     import xllamacpp
@@ -69,11 +122,13 @@ def _serve(settings: dict[str, Any]) -> Any:
     return xllamacpp.Server(params)
 
 
-def _wrong_file(settings: dict[str, Any]) -> str:
-    model = os.path.basename(settings['model'])  # noqa: PTH119
-    projector = ', and whether the projector belongs to it' if settings['projector'] else ''
-    return f'{model} cannot be loaded; check that the file is whole{projector}'
+def _say(out: int, **words: object) -> None:
+    with suppress(OSError):
+        os.write(out, json.dumps(words).encode() + b'\n')
 
 
 if __name__ == '__main__':
-    main()
+    if globals().get('__spec__') is None:
+        keep(sys.argv[1], sys.argv[2:])
+    else:
+        serve(json.loads(sys.argv[1]))

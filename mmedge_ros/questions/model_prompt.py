@@ -18,8 +18,9 @@ from mmedge_ros.memory.moment import Moment
 from mmedge_ros.memory.query import LONGEST_QUERY
 from mmedge_ros.memory.views import picture_of
 from mmedge_ros.questions.answer import Answer
-from mmedge_ros.questions.model_client import ModelError, printable
+from mmedge_ros.questions.model_client import ModelError
 from mmedge_ros.questions.observations import Observations, ObservedTrack
+from mmedge_ros.untrusted_files import printable
 
 MOST_PICTURES, MOST_LINES = 8, 60
 _MOST_DESCRIBED = 4

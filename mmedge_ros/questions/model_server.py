@@ -1,9 +1,7 @@
 """Starts and stops a server of a user's own model: load, ask, release.
 
-A keeper process stands between this one and the server. It waits for the end of its standard
-input, which the kernel closes however this process ends; then it kills the server with its
-children and removes the private folder of its socket. The server has the lowest priority, and
-is the first to go where memory runs out.
+A keeper process stands between this one and the server, see `model_process`, and ends the server
+however this process ends.
 """
 
 from __future__ import annotations
@@ -29,10 +27,9 @@ from typing import Any
 
 import psutil
 
-from mmedge_ros.encoding.bricks import BrickState, BrickStatus, Loading, RunTime
+from mmedge_ros.questions import model_process
 from mmedge_ros.questions.model_client import CANCELLED, LOOK, Endpoint, ModelError, never
 
-MODEL = 'language_model'
 _MAGIC = b'GGUF'
 _CONTEXT = 4096
 # A unix socket's path fits the kernel's field.
@@ -43,63 +40,6 @@ _PATIENCE = 2.0
 # What of a failed start is waited for beyond its deadline (s).
 _RELEASING = 0.02
 
-# Runs without the package and without site packages: it must start at once and never fail.
-_KEEPER = r"""
-import ctypes, json, os, select, shutil, signal, subprocess, sys, threading
-
-folder, command, asker = sys.argv[1], sys.argv[2:], os.getppid()
-os.setpgrp()
-for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-    signal.signal(number, signal.SIG_IGN)
-libc = ctypes.CDLL(None)
-
-
-def lowest():
-    os.setpgrp()
-    libc.prctl(1, signal.SIGKILL)
-    os.nice(19)
-    try:
-        with open('/proc/self/oom_score_adj', 'w') as file:
-            file.write('1000')
-    except OSError:
-        pass
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_DFL)
-
-
-def say(**words):
-    try:
-        os.write(1, json.dumps(words).encode() + b'\n')
-    except OSError:
-        pass
-
-
-def kill():
-    try:
-        os.killpg(server.pid, signal.SIGKILL)
-    except OSError:
-        pass
-
-
-def watch():
-    # A fork of the asker may hold the other end open.
-    while os.getppid() == asker:
-        if select.select([0], [], [], 1.0)[0] and not os.read(0, 4096):
-            break
-    kill()
-
-
-try:
-    server = subprocess.Popen(command, stdin=subprocess.DEVNULL, preexec_fn=lowest)
-    say(pid=server.pid)
-    threading.Thread(target=watch, daemon=True).start()
-    os.waitid(os.P_PID, server.pid, os.WEXITED | os.WNOWAIT)
-    kill()
-    say(ended=server.wait())
-finally:
-    shutil.rmtree(folder, ignore_errors=True)
-"""
-
 
 @dataclass(frozen=True)
 class ModelFiles:
@@ -109,41 +49,28 @@ class ModelFiles:
     projector: Path | None = None
 
 
-def half_of_the_processors() -> int:
-    """Return how many threads a model has by default."""
-    return max(len(os.sched_getaffinity(0)) // 2, 1)
-
-
 class ModelServer:
     """A server of a model; a context manager that ends it.
 
     :param threads: of the server; half of the processors if 0
-    :param context: tokens of prompt and answer together
     :param command: what serves, given a JSON of the files and the socket; that of
         `model_process` if empty
-    :param monotonic: seconds
     """
 
     def __init__(
         self,
         files: ModelFiles,
         threads: int = 0,
-        context: int = _CONTEXT,
         command: Sequence[str] = (),
-        monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._files = files
-        self._threads = threads or half_of_the_processors()
-        self._context = context
+        self._threads = threads or max(len(os.sched_getaffinity(0)) // 2, 1)
         self._command = command or (sys.executable, '-m', 'mmedge_ros.questions.model_process')
-        self._monotonic = monotonic
         self._keeper: subprocess.Popen[bytes] | None = None
         self._folder = ''
         self._pid = 0
         self._said = b''
-        self._state, self._problem = BrickState.RELEASED, ''
-        self._loading = Loading()
-        self._runs = RunTime(monotonic)
+        self._is_loaded = False
 
     def __enter__(self) -> ModelServer:
         return self
@@ -169,31 +96,23 @@ class ModelServer:
         :raises ModelError: if it is not ready by then; nothing is left running
         """
         self.stop()
-        begun = self._monotonic()
-        self._state, self._problem = BrickState.LOADING, ''
         try:
             self._require_loadable()
             self._begin()
             self._await_ready(deadline, is_cancelled)
-        except ModelError as err:
-            self.stop(max(deadline, self._monotonic() + _RELEASING))
-            self._state, self._problem = BrickState.FAILED, str(err)
+        except ModelError:
+            self.stop(max(deadline, time.monotonic() + _RELEASING))
             raise
         except BaseException:
             self.stop()
             raise
-        self._loading = Loading(self._monotonic() - begun, self.memory())
-        self._state = BrickState.RESIDENT
+        self._is_loaded = True
         return Endpoint(socket=self._socket)
 
     def running(self) -> Endpoint | None:
         """Return where a loaded model is asked; None where none is, or its server has ended."""
-        is_loaded = self._state == BrickState.RESIDENT and not self.problem(self._monotonic())
+        is_loaded = self._is_loaded and not self.problem(time.monotonic())
         return Endpoint(socket=self._socket) if is_loaded else None
-
-    def ran(self, seconds: float) -> None:
-        """Enter how long an answer took that ends now."""
-        self._runs.add(seconds)
 
     def memory(self) -> int:
         """Return the memory (bytes) of the server; 0 without one."""
@@ -201,25 +120,12 @@ class ModelServer:
             return int(psutil.Process(self._pid).memory_info().rss) if self._pid else 0
         return 0
 
-    def status(self) -> BrickStatus:
-        """Say what it does and costs."""
-        loaded = self._state == BrickState.RESIDENT
-        return BrickStatus(
-            MODEL,
-            precision='',
-            state=self._runs.state if loaded else self._state,
-            load_time=self._loading.seconds,
-            run_time=self._runs.mean,
-            memory=self._loading.memory,
-            problem=self._problem,
-        )
-
     def problem(self, until: float) -> str:
         """Say why the server has ended; '' if it runs at an instant (s) of the monotonic clock."""
         for words in self._news(until):
             if 'ended' in words:
-                self._state, self._problem = BrickState.FAILED, _ended(words['ended'])
-                return self._problem
+                self._is_loaded = False
+                return _ended(words['ended'])
         return ''
 
     def stop(self, until: float = math.inf) -> None:
@@ -240,12 +146,11 @@ class ModelServer:
                 # Taking gigabytes back takes the kernel a while.
                 ending = threading.Thread(target=end, daemon=True)
                 ending.start()
-                ending.join(max(until - self._monotonic(), 0.0))
+                ending.join(max(until - time.monotonic(), 0.0))
         elif self._folder:
             shutil.rmtree(self._folder, ignore_errors=True)
         self._folder, self._pid, self._said = '', 0, b''
-        if self._state != BrickState.FAILED:
-            self._state = BrickState.RELEASED
+        self._is_loaded = False
 
     def _require_loadable(self) -> None:
         files = [path for path in (self._files.model, self._files.projector) if path is not None]
@@ -277,11 +182,11 @@ class ModelServer:
                 'projector': str(projector.absolute()) if projector is not None else '',
                 'socket': self._socket,
                 'threads': self._threads,
-                'context': self._context,
+                'context': _CONTEXT,
             }
             self._keeper = subprocess.Popen(
                 [
-                    *(sys.executable, '-I', '-S', '-c', _KEEPER, self._folder),
+                    *(sys.executable, '-I', '-S', model_process.__file__, self._folder),
                     *(*self._command, json.dumps(settings)),
                 ],
                 stdin=subprocess.PIPE,
@@ -294,7 +199,7 @@ class ModelServer:
     def _await_ready(self, deadline: float, is_cancelled: Callable[[], bool]) -> None:
         now = -math.inf
         while now < deadline:
-            now = self._monotonic()
+            now = time.monotonic()
             for words in self._news(min(now + LOOK, deadline)):
                 if isinstance(pid := words.get('pid'), int):
                     self._pid = pid
@@ -319,7 +224,7 @@ class ModelServer:
                     words = json.loads(line)
                     if isinstance(words, dict):
                         yield words
-            left = max(deadline - self._monotonic(), 0.0)
+            left = max(deadline - time.monotonic(), 0.0)
             if not select.select([pipe], [], [], left)[0]:
                 return
             received = os.read(pipe.fileno(), _MOST_SAID)

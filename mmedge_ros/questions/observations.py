@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from mmedge_ros.data_types import CAMERA, NS_PER_S, Decision, FloatArray, Track
 from mmedge_ros.geometry.ego_motion import EgoState
-from mmedge_ros.questions.model_client import printable
+from mmedge_ros.untrusted_files import printable
 
 Stamps = NDArray[np.int64]
 

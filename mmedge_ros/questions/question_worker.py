@@ -19,7 +19,7 @@ from typing import Protocol
 from mmedge_ros.memory.query import LONGEST_QUERY
 from mmedge_ros.questions.answer import Answer
 from mmedge_ros.questions.answering import KnownFlight, ask
-from mmedge_ros.questions.explain import (
+from mmedge_ros.questions.language_model import (
     LanguageModel,
     ModelAnswer,
     ModelRefusal,
@@ -274,7 +274,7 @@ class QuestionWorker:
             )
         except Exception as err:  # noqa: BLE001  # what was measured is answered anyhow
             _LOG.exception('a question to the model failed')
-            return ModelRefusal(live.answer.text, unexpected(err))
+            return ModelRefusal(unexpected(err))
 
     # The end.
 
@@ -289,7 +289,7 @@ class QuestionWorker:
             self._finish(question, _refused('the answer was not worked out by the deadline'))
         else:
             reason = 'not done' if is_with_model else 'busy with another question'
-            said = ModelRefusal(question.live.answer.text, f'the model was {reason} by then')
+            said = ModelRefusal(f'the model was {reason} by then')
             self._finish(question, replace(question.live, said=said))
 
     def _finish(self, question: AskedQuestion, live: LiveAnswer | None) -> None:

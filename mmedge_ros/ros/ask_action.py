@@ -10,7 +10,7 @@ from rclpy.node import Node
 
 from mmedge_ros import action
 from mmedge_ros.memory.query import LONGEST_QUERY
-from mmedge_ros.questions.explain import Phase
+from mmedge_ros.questions.language_model import Phase
 from mmedge_ros.questions.question_worker import AskedQuestion, LiveAnswer, QuestionWorker
 from mmedge_ros.ros.messages import names
 from mmedge_ros.ros.messages.question_messages import to_result

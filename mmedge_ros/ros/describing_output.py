@@ -13,7 +13,7 @@ from mmedge_ros.configuration.latency_budget import LatencyDemand
 from mmedge_ros.data_types import NS_PER_S, Decision
 from mmedge_ros.parameter import ParameterError
 from mmedge_ros.questions.describing import NEWEST, TAKES, DescribeParameters, Describer
-from mmedge_ros.questions.explain import LanguageModel, OwnModel
+from mmedge_ros.questions.language_model import LanguageModel, OwnModel
 from mmedge_ros.ros.messages import conversions, names, qos
 from mmedge_ros.ros.ros_clock import RosClock
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from mmedge_ros.encoding.bundle.default_model import default_detector
 from mmedge_ros.parameter import ParameterError, group, parameter
 from mmedge_ros.questions.describing import DescribeParameters
-from mmedge_ros.questions.explain import LanguageModel, language_model
+from mmedge_ros.questions.language_model import LanguageModel, language_model
 from mmedge_ros.questions.live_flight import LiveFlight
 from mmedge_ros.ros.memory_setup import memory_place
 from mmedge_ros.ros.rig_setup import frame_prefix

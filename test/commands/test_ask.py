@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-import socket
-import threading
 from pathlib import Path
 
 import pytest
-from fake_model_server import DONE, STREAM, answered, listening
+from fake_model_server import DONE, STREAM, Scripts, answered, listening
 from hand_made_looks import HEADER, seen
 from hand_made_moments import memory_of
 from hand_made_observations import BEGIN_NS, hovering, observed, walked
@@ -102,17 +100,12 @@ def test_a_damaged_memory_costs_the_looks_alone(flight: Path) -> None:
 
 
 def test_a_model_says_more_after_what_was_measured(flight: Path) -> None:
-    requests: list[bytes] = []
-
-    def serve(connection: socket.socket, _: threading.Event) -> None:
-        requests.append(connection.recv(1 << 20))
-        connection.sendall(STREAM + answered('A man in red.', 1) + DONE)
-
-    with short_folder() as folder, listening(folder, serve) as endpoint:
+    scripts = Scripts([STREAM, answered('A man in red.', 1), DONE])
+    with short_folder() as folder, listening(folder, scripts) as endpoint:
         code, out, _ = run('--flight', flight, '--model', f'unix:{endpoint.socket}', 'who is near')
     assert code == 0
     assert out.rstrip().endswith('the model says: A man in red.')
-    assert b'who is near' in requests[0]
+    assert 'who is near' in str(scripts.requests[0])
 
 
 def test_where_the_model_fails_the_measured_answer_stays(flight: Path, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from fake_model_process import COMMAND
@@ -22,27 +22,20 @@ from mmedge_ros.configuration.latency_budget import LatencyBudget, LatencyDemand
 from mmedge_ros.data_types import Decision
 from mmedge_ros.parameter import ParameterError
 from mmedge_ros.questions.describing import KINDS, DescribeParameters, Describer
-from mmedge_ros.questions.explain import (
-    Asking,
+from mmedge_ros.questions.language_model import (
     IsCancelled,
     ModelRefusal,
     OnPhase,
     OwnModel,
     Phase,
+    ReadyModel,
     explain,
 )
-from mmedge_ros.questions.model_client import Endpoint, ModelError, StreamedAnswer, never
+from mmedge_ros.questions.model_client import ModelError, StreamedAnswer, never
 from mmedge_ros.questions.model_prompt import Facts
 from mmedge_ros.questions.model_server import ModelFiles, ModelServer
 
 LIMIT, USUAL = 1.0, 0.1
-
-
-class Ready:
-    endpoint, deadline = Endpoint(), math.inf
-
-    def problem(self) -> str:
-        return ''
 
 
 class Desk:
@@ -64,21 +57,20 @@ class Desk:
             self.said.append,
             monotonic=lambda: self.now,
             start=self.at_work.append,
-            ask=self.ask,
         )
 
     @contextmanager
     def serving(
         self, deadline: float, on_phase: OnPhase, is_cancelled: IsCancelled = never
-    ) -> Iterator[Asking]:
+    ) -> Iterator[ReadyModel]:
         if not self.is_loaded:
             on_phase(Phase.LOADING)
             self.is_loaded = True
             self.now += 3.0
-        yield Ready()
+        yield cast(ReadyModel, self)
 
     def ask(
-        self, ready: Asking, messages: Sequence[Mapping[str, Any]], **form: Any
+        self, messages: Sequence[Mapping[str, Any]], _until: float, **form: Any
     ) -> StreamedAnswer:
         if self.problem:
             raise ModelError(self.problem)

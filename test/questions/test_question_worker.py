@@ -12,13 +12,13 @@ from hand_made_observations import observed, walked
 
 from mmedge_ros.questions.answer import Answer
 from mmedge_ros.questions.answering import KnownFlight
-from mmedge_ros.questions.explain import (
-    Asking,
+from mmedge_ros.questions.language_model import (
     IsCancelled,
     LanguageModel,
     ModelRefusal,
     OnPhase,
     Phase,
+    ReadyModel,
     never,
 )
 from mmedge_ros.questions.model_client import ModelError
@@ -60,7 +60,7 @@ class HangingModel:
     @contextmanager
     def serving(
         self, deadline: float, on_phase: OnPhase, is_cancelled: IsCancelled = never
-    ) -> Iterator[Asking]:
+    ) -> Iterator[ReadyModel]:
         on_phase(Phase.LOADING)
         self.begun.set()
         moments = threading.Event()
@@ -185,7 +185,7 @@ def test_a_hanging_model_is_left_at_the_deadline_and_what_was_measured_is_answer
     with working(Flight(), model) as worker:
         asked = Asked(worker, seconds=0.4)
         assert asked.result.answer.value == 2
-        assert asked.result.said == ModelRefusal(asked.result.answer.text, 'it hangs')
+        assert asked.result.said == ModelRefusal('it hangs')
         assert asked.phases == [Phase.WAITING, Phase.LOADING]
         assert model.released.is_set()
 

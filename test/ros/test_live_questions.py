@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import pytest
 from action_msgs.msg import GoalStatus
-from fake_model_server import DONE, STREAM, answered, listening
+from fake_model_server import DONE, STREAM, Scripts, answered, listening
 from hand_made_sights import sighted, standing
 from live_graph import Bystander
 from rclpy.action import ActionClient
@@ -165,11 +165,8 @@ def test_a_count_is_answered_with_evidence_and_whatever_is_asked_the_node_lives(
 def test_a_model_says_more_and_phases_come_in_order(
     started: Started, bystander: Bystander, tmp_path: Path
 ) -> None:
-    def serve(connection: socket.socket, _: threading.Event) -> None:
-        connection.recv(1 << 20)
-        connection.sendall(STREAM + answered('They walk together.', 2, 77) + DONE)
-
-    with listening(tmp_path, serve) as endpoint, started(model=f'unix:{endpoint.socket}'):
+    says = Scripts([STREAM, answered('They walk together.', 2, 77), DONE])
+    with listening(tmp_path, says) as endpoint, started(model=f'unix:{endpoint.socket}'):
         asker = Asker(bystander)
         said = asker.ask(PEOPLE)
         assert said.phases == ['waiting', 'encoding', 'decoding']

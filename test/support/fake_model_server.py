@@ -1,16 +1,16 @@
-"""Stand-ins for a server of a language model: scripted connections, and one in a thread."""
+"""A stand-in for a server of a language model, on a unix socket, as hostile as a test likes."""
 
 from __future__ import annotations
 
 import json
 import socket
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from mmedge_ros.questions.model_client import Connection, Endpoint
+from mmedge_ros.questions.model_client import Endpoint
 
 HEAD = b'HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n'
 STREAM = HEAD + b'Connection: close\r\n\r\n'
@@ -32,72 +32,8 @@ def answered(answer: str, *tracks: int) -> bytes:
     return event(json.dumps({'answer': answer, 'tracks': tracks}))
 
 
-def whole(kind: str, body: bytes) -> bytes:
-    """An answer that is not streamed."""
-    head = f'HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n\r\n'
-    return head.encode() + body
-
-
 def failed(status: str, body: bytes = b'') -> bytes:
     return f'HTTP/1.1 {status}\r\nContent-Length: {len(body)}\r\n\r\n'.encode() + body
-
-
-class ScriptedServer:
-    """Servers, one for each connection, that send bytes and wait (s) by a clock of their own.
-
-    A script ends with the end of the connection; ``HANGS`` at its end never does.
-    """
-
-    HANGS = 1e9
-
-    def __init__(self, *scripts: Sequence[bytes | float | OSError]) -> None:
-        self.now = 0.0
-        self.requests: list[dict[str, Any]] = []
-        self.sent: list[bytes] = []
-        self.closed = 0
-        self._scripts = [list(script) for script in scripts]
-
-    def monotonic(self) -> float:
-        return self.now
-
-    def connect(self, seconds: float) -> Connection:
-        return _ScriptedConnection(self, self._scripts.pop(0), seconds)
-
-
-class _ScriptedConnection:
-    def __init__(
-        self, server: ScriptedServer, script: list[bytes | float | OSError], seconds: float
-    ) -> None:
-        self._server, self._script, self._timeout = server, script, seconds
-
-    def settimeout(self, seconds: float | None, /) -> None:
-        assert seconds is not None
-        self._timeout = seconds
-
-    def sendall(self, content: bytes, /) -> None:
-        head, _, body = content.partition(b'\r\n\r\n')
-        self._server.sent.append(content)
-        if b'Content-Type: application/json' in head:
-            self._server.requests.append(json.loads(body))
-
-    def recv(self, most: int, /) -> bytes:
-        while self._script:
-            step = self._script.pop(0)
-            if isinstance(step, OSError):
-                raise step
-            if isinstance(step, bytes):
-                # Slicing what is left over and over would take the time of the test.
-                self._script[:0] = [step[at : at + most] for at in range(most, len(step), most)]
-                return step[:most]
-            passed = min(step, self._timeout)
-            self._server.now += passed
-            if passed < step:
-                self._script.insert(0, step - passed)
-                raise TimeoutError
-        return b''
-
-    def close(self) -> None:
-        self._server.closed += 1
 
 
 Serve = Callable[[socket.socket, threading.Event], None]
@@ -128,3 +64,29 @@ def listening(folder: Path, serve: Serve) -> Iterator[Endpoint]:
             with suppress(OSError), socket.socket(socket.AF_UNIX) as last:
                 last.connect(path)
             thread.join()
+
+
+class Scripts:
+    """Serves a script to each connection, the last one over and over.
+
+    Bytes are sent, and numbers are seconds that it waits.
+    """
+
+    def __init__(self, *scripts: list[bytes | float]) -> None:
+        self.requests: list[dict[str, Any]] = []
+        self._scripts = list(scripts)
+
+    def __call__(self, connection: socket.socket, ended: threading.Event) -> None:
+        request = b''
+        while not request.endswith(b'}'):
+            received = connection.recv(1 << 16)
+            if not received:
+                return
+            request += received
+        self.requests.append(json.loads(request.partition(b'\r\n\r\n')[2]))
+        script = self._scripts.pop(0) if len(self._scripts) > 1 else self._scripts[0]
+        for step in script:
+            if isinstance(step, bytes):
+                connection.sendall(step)
+            elif ended.wait(step):
+                return

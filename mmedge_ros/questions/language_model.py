@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from enum import Enum
-from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -46,12 +45,10 @@ IsCancelled = Callable[[], bool]
 class ModelAnswer:
     """What a model answered; it may be wrong, unlike what was measured.
 
-    ``structured`` is the answer without a model, which comes first. ``tracks`` are those that
-    the model names, of those it was told of. ``first_token`` and ``seconds`` (s) count from the
-    request, without loading.
+    ``tracks`` are those that the model names, of those it was told of. ``first_token`` and
+    ``seconds`` (s) count from the request, without loading.
     """
 
-    structured: str
     text: str
     tracks: tuple[int, ...]
     first_token: float
@@ -60,10 +57,39 @@ class ModelAnswer:
 
 @dataclass(frozen=True)
 class ModelRefusal:
-    """No answer of a model: ``reason`` says in a sentence what happened; ``structured`` stays."""
+    """No answer of a model: ``reason`` says in a sentence what happened."""
 
-    structured: str
     reason: str
+
+
+@dataclass(frozen=True)
+class ReadyModel:
+    """A model that can be asked, up to a ``deadline`` (s, monotonic).
+
+    ``server`` is the one that was started for it; None: it runs anyway.
+    """
+
+    endpoint: Endpoint
+    deadline: float
+    server: ModelServer | None = None
+
+    def ask(
+        self, messages: Sequence[Mapping[str, Any]], until: float = math.inf, **form: Any
+    ) -> StreamedAnswer:
+        """Ask it.
+
+        :param until: instant (s, monotonic), where that is before its deadline
+        :param form: of the answer, see `ask_endpoint`
+        :raises ModelError: which says what happened to the server, where that is known
+        """
+        deadline = min(self.deadline, until)
+        try:
+            return ask_endpoint(self.endpoint, messages, deadline, **form)
+        except ModelError as err:
+            # What is known of the server says more than a broken connection.
+            known_by = min(time.monotonic() + _HEARSAY, deadline)
+            ended = self.server.problem(known_by) if self.server is not None else ''
+            raise ModelError(ended or str(err)) from err
 
 
 class LanguageModel(Protocol):
@@ -71,36 +97,11 @@ class LanguageModel(Protocol):
 
     def serving(
         self, deadline: float, on_phase: OnPhase, is_cancelled: IsCancelled = never
-    ) -> AbstractContextManager[Asking]:
+    ) -> AbstractContextManager[ReadyModel]:
         """Make it ready by a deadline (s, monotonic) for one question, and release it after.
 
         :raises ModelError: if that is not possible
         """
-
-
-class Asking(Protocol):
-    """A model that is ready."""
-
-    @property
-    def endpoint(self) -> Endpoint: ...
-
-    @property
-    def deadline(self) -> float:
-        """By when (s, monotonic) an answer must have come."""
-
-    def problem(self) -> str:
-        """Say within 50 ms what happened to its server, if that is known; '' for nothing."""
-
-
-@dataclass(frozen=True)
-class _Ready:
-    endpoint: Endpoint
-    deadline: float
-    server: ModelServer | None = None
-
-    def problem(self) -> str:
-        until = min(time.monotonic() + _HEARSAY, self.deadline)
-        return self.server.problem(until) if self.server is not None else ''
 
 
 @dataclass(frozen=True)
@@ -112,10 +113,10 @@ class RunningModel:
     @contextmanager
     def serving(
         self, deadline: float, on_phase: OnPhase, is_cancelled: IsCancelled = never
-    ) -> Iterator[Asking]:
+    ) -> Iterator[ReadyModel]:
         del is_cancelled  # it is asked while the answer comes
         on_phase(Phase.ENCODING)
-        yield _Ready(self.endpoint, deadline)
+        yield ReadyModel(self.endpoint, deadline)
 
 
 @dataclass(frozen=True)
@@ -131,7 +132,7 @@ class OwnModel:
     @contextmanager
     def serving(
         self, deadline: float, on_phase: OnPhase, is_cancelled: IsCancelled = never
-    ) -> Iterator[Asking]:
+    ) -> Iterator[ReadyModel]:
         until = deadline - _RELEASING
         is_kept = False
         try:
@@ -140,9 +141,7 @@ class OwnModel:
                 on_phase(Phase.LOADING)
                 endpoint = self.server.start(until, is_cancelled)
             on_phase(Phase.ENCODING)
-            begun = time.monotonic()
-            yield _Ready(endpoint, until, self.server)
-            self.server.ran(time.monotonic() - begun)
+            yield ReadyModel(endpoint, until, self.server)
             is_kept = self.stays
         finally:
             if not is_kept:
@@ -179,30 +178,12 @@ def explain(
     try:
         messages = messages_for(question, facts, pictures)
         with model.serving(deadline, on_phase, is_cancelled) as ready:
-            decoding = partial(on_phase, Phase.DECODING)
-            said = ask_ready(ready, messages, decoding, is_cancelled=is_cancelled)
+            said = ready.ask(
+                messages,
+                on_first_token=lambda: on_phase(Phase.DECODING),
+                is_cancelled=is_cancelled,
+            )
     except ModelError as err:
-        return ModelRefusal(facts.answer, str(err))
+        return ModelRefusal(str(err))
     named = tuple(number for number in said.tracks if number in facts.tracks)
-    return ModelAnswer(facts.answer, said.text, named, said.first_token, said.seconds)
-
-
-def ask_ready(
-    ready: Asking,
-    messages: Sequence[Mapping[str, Any]],
-    on_first_token: Callable[[], None] = lambda: None,
-    until: float = math.inf,
-    **form: Any,
-) -> StreamedAnswer:
-    """Ask a model that is ready.
-
-    :param until: instant (s) of `time.monotonic`, where that is before its deadline
-    :param form: of the answer, see `ask_endpoint`
-    :raises ModelError: which says what happened to the server, where that is known
-    """
-    try:
-        deadline = min(ready.deadline, until)
-        return ask_endpoint(ready.endpoint, messages, deadline, on_first_token, **form)
-    except ModelError as err:
-        # What is known of the server says more than a broken connection.
-        raise ModelError(ready.problem() or str(err)) from err
+    return ModelAnswer(said.text, named, said.first_token, said.seconds)
