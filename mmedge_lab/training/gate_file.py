@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import yaml
 
 from mmedge_lab.training.certificate import Certificate, FlightLoss
@@ -15,27 +13,10 @@ from mmedge_ros.encoding.bundle.manifest import MANIFEST, Manifest
 from mmedge_ros.encoding.bundle.weights import sha256_of
 from mmedge_ros.skipping import SkippingError
 from mmedge_ros.skipping.bundle_gate import NETWORK, SECTION, WEIGHTS
-from mmedge_ros.skipping.gate import Gate
-from mmedge_ros.skipping.gate_features import FIELDS
+from mmedge_ros.skipping.gate import Gate, gate_bytes
 
 # Audits compare with the usual loss, which is never nothing.
 _LEAST_LOSS = 1e-3
-
-
-def gate_bytes(gate: Gate) -> bytes:
-    """Return the file of a gate."""
-    buffer = io.BytesIO()
-    np.savez(
-        buffer,
-        mean=gate.mean.astype(np.float32),
-        scale=gate.scale.astype(np.float32),
-        weights1=gate.weights1.astype(np.float32),
-        bias1=gate.bias1.astype(np.float32),
-        weights2=gate.weights2.astype(np.float32),
-        bias2=np.array([gate.bias2], np.float32),
-        fields=np.array(FIELDS),
-    )
-    return buffer.getvalue()
 
 
 def _lost(total: FlightLoss) -> dict[str, float]:

@@ -45,7 +45,7 @@ from mmedge_lab.training.flight_works import (
     make_of_flights,
     missing,
 )
-from mmedge_lab.training.gate_file import gate_bytes, write_bundle_gate
+from mmedge_lab.training.gate_file import write_bundle_gate
 from mmedge_lab.training.gate_loop import AtRandom, FlightLoop, JudgedMoment, LoopSettings
 from mmedge_ros.data_types import (
     CAMERA,
@@ -59,7 +59,7 @@ from mmedge_ros.parameter import parameter
 from mmedge_ros.pipeline.fusion_strategy import open_pipeline
 from mmedge_ros.pipeline.pipeline_parameters import DECISION, FEATURE, PipelineParameters
 from mmedge_ros.skipping.audits import AuditParameters
-from mmedge_ros.skipping.gate import Gate
+from mmedge_ros.skipping.gate import Gate, gate_bytes
 from mmedge_ros.skipping.gate_features import FIELDS
 from mmedge_ros.skipping.skip_control import SkipParameters
 

@@ -12,10 +12,7 @@ The manifest's entry::
 
 from __future__ import annotations
 
-import hashlib
-import io
 import math
-import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,10 +24,12 @@ from mmedge_ros.configuration import ConfigurationError
 from mmedge_ros.configuration.accuracy_predictor import AccuracyTable, Indicators
 from mmedge_ros.configuration.configuration_space import LEVELS_FROM_CHEAPEST, ConfigurationSpace
 from mmedge_ros.data_types import CAMERA, RADAR, FloatArray
+from mmedge_ros.encoding import EncodingError
+from mmedge_ros.encoding.bundle.manifest import Manifest
+from mmedge_ros.encoding.bundle.number_file import LARGEST_NUMBERS, number_bytes, read_numbers
 from mmedge_ros.untrusted_files import read_bounded, shown
 
 SECTION, WEIGHTS = 'predictor', 'predictor.npz'
-_LARGEST_FILE = 100_000
 _REMEDY = 'train it again: mmedge lab train predictor'
 # Standardised inputs are cut here: what was never seen in training must not run away.
 _CUT = 3.0
@@ -53,7 +52,15 @@ SURFACE = (
     *('all', 'level', 'rate', 'level_squared', 'level_rate'),
     *('radar_rate', 'level_radar_rate'),
 )
-_ARRAYS = ('mean', 'scale', 'offset', 'weights', 'camera_rates', 'radar_rates')
+_SHAPES: dict[str, tuple[int | str, ...]] = {
+    'mean': (len(FIELDS),),
+    'scale': (len(FIELDS),),
+    'offset': (len(SURFACE),),
+    'weights': (len(FIELDS), len(SURFACE)),
+    'camera_rates': (2,),
+    'radar_rates': (2,),
+}
+_NAMES = {'fields': FIELDS, 'terms': SURFACE}
 
 
 def encoded(known: Indicators | FloatArray) -> FloatArray:
@@ -187,10 +194,7 @@ def within_bounds(accuracies: FloatArray) -> FloatArray:
 
 def surface_bytes(surface: AccuracySurface) -> bytes:
     """Return the file of a surface."""
-    buffer = io.BytesIO()
-    numbers: dict[str, Any] = {n: getattr(surface, n).astype(np.float32) for n in _ARRAYS}
-    np.savez(buffer, fields=np.array(FIELDS), terms=np.array(SURFACE), **numbers)
-    return buffer.getvalue()
+    return number_bytes({name: getattr(surface, name) for name in _SHAPES}, _NAMES)
 
 
 def surface_from(content: bytes, where: str) -> AccuracySurface:
@@ -200,32 +204,9 @@ def surface_from(content: bytes, where: str) -> AccuracySurface:
     :raises ConfigurationError: if it is none, or one for other inputs
     """
     try:
-        arrays = _arrays(content)
-    except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile, NotImplementedError) as e:
-        raise ConfigurationError(
-            f'{where} is no accuracy predictor ({" ".join(str(e).split())[:200]}); {_REMEDY}'
-        ) from e
-    names = [tuple(str(n) for n in arrays[kind].ravel().tolist()) for kind in ('fields', 'terms')]
-    if names != [FIELDS, SURFACE]:
-        raise ConfigurationError(f'{where} was trained for other inputs than these; {_REMEDY}')
-    shapes = ((len(FIELDS),), (len(FIELDS),), (len(SURFACE),), (len(FIELDS), len(SURFACE)))
-    for name, shape in zip(_ARRAYS, (*shapes, (2,), (2,)), strict=True):
-        array = arrays[name]
-        if array.dtype != np.float32 or array.shape != shape or not np.isfinite(array).all():
-            raise ConfigurationError(
-                f'{where} has {name} of {array.dtype} {list(array.shape)}, not {list(shape)} '
-                f'finite float32; {_REMEDY}'
-            )
-    return AccuracySurface(*(arrays[name].astype(np.float64) for name in _ARRAYS))
-
-
-def _arrays(content: bytes) -> dict[str, np.ndarray]:
-    with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        # A few kilobytes may claim to unpack to anything.
-        if sum(entry.file_size for entry in archive.infolist()) > _LARGEST_FILE:
-            raise ValueError('it unpacks to more than 100 kB')
-    with np.load(io.BytesIO(content), allow_pickle=False) as file:
-        return {name: file[name] for name in (*_ARRAYS, 'fields', 'terms')}
+        return AccuracySurface(**read_numbers(content, _SHAPES, _NAMES))
+    except ValueError as err:
+        raise ConfigurationError(f'{where} is no accuracy predictor ({err}); {_REMEDY}') from err
 
 
 def bundle_surface(folder: Path, content: Mapping[str, Any]) -> AccuracySurface | None:
@@ -235,17 +216,11 @@ def bundle_surface(folder: Path, content: Mapping[str, Any]) -> AccuracySurface 
     :raises ConfigurationError: if the file is missing, not the manifest's, or no surface
     """
     section = content.get(SECTION)
-    if section is None:
-        return None
-    network = section.get('network') if isinstance(section, Mapping) else None
-    if network is None and isinstance(section, Mapping):
-        return None  # the section holds the reason
-    wanted = network.get('sha256') if isinstance(network, Mapping) else None
-    if not isinstance(wanted, str):
-        raise ConfigurationError(f'the manifest has {SECTION}.network {shown(network)}; {_REMEDY}')
-    # The name of the file is not taken from the manifest: it may lead anywhere.
-    path = folder / WEIGHTS
-    data = read_bounded(path, _LARGEST_FILE, ConfigurationError, _REMEDY)
-    if hashlib.sha256(data).hexdigest() != wanted:
-        raise ConfigurationError(f'{path} is not the file of the manifest; {_REMEDY}')
+    if section is None or (isinstance(section, Mapping) and 'network' not in section):
+        return None  # the section may hold the reason
+    try:
+        path = Manifest(folder).file(SECTION, 'network').verified()
+    except EncodingError as err:
+        raise ConfigurationError(f'{err}; {_REMEDY}') from err
+    data = read_bounded(path, LARGEST_NUMBERS, ConfigurationError, _REMEDY)
     return surface_from(data, str(path))

@@ -1,14 +1,11 @@
 """The gate: a small network that says how much of the full decision an early one keeps.
 
-Two layers in numpy: a graph runtime would take longer to call than this takes to compute. The
-file holds numbers only, and the names of the fields it was trained for.
+Two layers in numpy: a graph runtime would take longer to call than this takes to compute.
 """
 
 from __future__ import annotations
 
 import math
-import zipfile
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -16,15 +13,23 @@ from typing import Protocol
 import numpy as np
 
 from mmedge_ros.data_types import FloatArray
+from mmedge_ros.encoding.bundle.number_file import LARGEST_NUMBERS, number_bytes, read_numbers
 from mmedge_ros.skipping import SkippingError
 from mmedge_ros.skipping.gate_features import FIELDS, GateFeatures
+from mmedge_ros.untrusted_files import read_bounded
 
-_LARGEST_FILE = 1 << 20
-_MOST_HIDDEN = 1024
 # Standardised inputs are cut here: what was never seen in training must not run away.
 _CUT = 4.0
-_LOWEST, _HIGHEST, _ZERO = np.array(-_CUT), np.array(_CUT), np.array(0.0)
-_ARRAYS = ('mean', 'scale', 'weights1', 'bias1', 'weights2', 'bias2', 'fields')
+_SHAPES: dict[str, tuple[int | str, ...]] = {
+    'mean': (len(FIELDS),),
+    'scale': (len(FIELDS),),
+    'bias1': ('hidden',),
+    'weights1': (len(FIELDS), 'hidden'),
+    'weights2': ('hidden',),
+    'bias2': (1,),
+}
+_NAMES = {'fields': FIELDS}
+_REMEDY = 'train the gate again with this version'
 
 
 class EarlyDecisionClassifier(Protocol):
@@ -57,17 +62,9 @@ class Gate:
 
     def logits(self, vectors: FloatArray) -> FloatArray:
         """Return the logits (...) of features (..., F)."""
-        # For a single row each call takes longer than its numbers: nothing new is made that
-        # need not be, and `dot` and bounds that are arrays already take less than `@` and plain
-        # numbers.
-        inputs = vectors - self.mean
-        inputs *= self.scale
-        np.maximum(inputs, _LOWEST, out=inputs)
-        np.minimum(inputs, _HIGHEST, out=inputs)
-        hidden = inputs.dot(self.weights1)
-        hidden += self.bias1
-        np.maximum(hidden, _ZERO, out=hidden)
-        logits: FloatArray = hidden.dot(self.weights2) + self.bias2
+        inputs = np.clip((vectors - self.mean) * self.scale, -_CUT, _CUT)
+        hidden = np.maximum(inputs @ self.weights1 + self.bias1, 0.0)
+        logits: FloatArray = hidden @ self.weights2 + self.bias2
         return logits
 
 
@@ -78,65 +75,21 @@ def _logistic(logit: float) -> float:
     return power / (1.0 + power)
 
 
+def gate_bytes(gate: Gate) -> bytes:
+    """Return the file of a gate."""
+    numbers = {name: np.atleast_1d(getattr(gate, name)) for name in _SHAPES}
+    return number_bytes(numbers, _NAMES)
+
+
 def read_gate(path: Path) -> Gate:
     """Read a gate.
 
     :raises SkippingError: if it is none, or was made for other features
     """
+    content = read_bounded(path, LARGEST_NUMBERS, SkippingError, _REMEDY)
     try:
-        if path.stat().st_size > _LARGEST_FILE:
-            raise SkippingError(f'{path} is larger than 1 MiB and is no gate')
-        arrays = _arrays(path)
-    except OSError as err:
-        raise SkippingError(f'{path} cannot be read: {err.strerror or err}') from err
-    except (ValueError, EOFError, KeyError, zipfile.BadZipFile, NotImplementedError) as err:
-        if isinstance(err, SkippingError):
-            raise
-        raise SkippingError(
-            f'{path} is no gate ({" ".join(str(err).split())[:200]}); fetch the bundle again'
-        ) from err
-    return _checked(path, arrays)
-
-
-def _arrays(path: Path) -> dict[str, np.ndarray]:
-    with zipfile.ZipFile(path) as archive:
-        # A few kilobytes may claim to unpack to anything.
-        if sum(entry.file_size for entry in archive.infolist()) > _LARGEST_FILE:
-            raise SkippingError(f'{path} unpacks to more than 1 MiB and is no gate')
-    with np.load(path, allow_pickle=False) as file:
-        missing = [name for name in _ARRAYS if name not in file.files]
-        if missing:
-            raise SkippingError(f'{path} is no gate: it has no {missing[0]!r}')
-        return {name: file[name] for name in _ARRAYS}
-
-
-def _checked(path: Path, arrays: Mapping[str, np.ndarray]) -> Gate:
-    fields = tuple(str(name) for name in arrays['fields'].ravel().tolist())
-    if fields != FIELDS:
-        other = next((a for a in fields if a not in FIELDS), 'another order')
-        raise SkippingError(
-            f'{path} was trained for other features ({other[:80]!r}); train the gate again with '
-            'this version'
-        )
-    hidden = arrays['bias1'].size
-    shapes = {
-        'mean': (len(FIELDS),),
-        'scale': (len(FIELDS),),
-        'weights1': (len(FIELDS), hidden),
-        'bias1': (hidden,),
-        'weights2': (hidden,),
-        'bias2': (1,),
-    }
-    numbers: dict[str, FloatArray] = {}
-    for name, shape in shapes.items():
-        array = arrays[name]
-        if array.dtype != np.float32 or array.shape != shape or hidden > _MOST_HIDDEN:
-            raise SkippingError(
-                f'{path} has {name} of {array.dtype} {list(array.shape)}, not of float32 '
-                f'{list(shape)}; train the gate again'
-            )
-        numbers[name] = array.astype(np.float64)
-        if not np.isfinite(numbers[name]).all():
-            raise SkippingError(f'{path} has numbers in {name} that are not finite')
+        numbers = read_numbers(content, _SHAPES, _NAMES)
+    except ValueError as err:
+        raise SkippingError(f'{path} is no gate ({err}); {_REMEDY}') from err
     bias2 = float(numbers.pop('bias2')[0])
     return Gate(**numbers, bias2=bias2)

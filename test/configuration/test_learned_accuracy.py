@@ -128,8 +128,8 @@ def broken(**changed: Any) -> bytes:
         (b'', 'no accuracy predictor'),
         (b'PK\x03\x04nonsense', 'no accuracy predictor'),
         (surface_bytes(LEARNT)[:-200], 'no accuracy predictor'),
-        (broken(fields=np.array(FIELDS[::-1])), 'other inputs'),
-        (broken(terms=np.array(['all'])), 'other inputs'),
+        (broken(fields=np.array(FIELDS[::-1])), 'other fields'),
+        (broken(terms=np.array(['all'])), 'other terms'),
         (broken(offset=np.full(7, np.nan, np.float32)), 'offset'),
         (broken(mean=np.zeros(3, np.float32)), 'mean'),
         (broken(weights=np.zeros((len(FIELDS), 7))), 'weights of float64'),
@@ -217,7 +217,7 @@ def test_another_file_than_the_manifest_names_is_not_used(bundle: Path) -> None:
     (bundle / WEIGHTS).write_bytes(surface_bytes(other))
     is_learnt, note = predictor_of(bundle)
     assert not is_learnt
-    assert 'not the file of the manifest' in note
+    assert 'fetch the bundle again' in note
 
 
 def test_a_file_elsewhere_is_not_read(bundle: Path, tmp_path: Path) -> None:

@@ -88,15 +88,3 @@ def test_after_a_false_alarm_the_threshold_comes_back() -> None:
         monitor.observe(0.0)
     assert monitor.tightened(0.9) == pytest.approx(0.9)
     assert tight > 0.95
-
-
-def test_nothing_is_known_without_audits() -> None:
-    assert math.isnan(DriftMonitor(AuditParameters(), 0.05).loss)
-
-
-@pytest.mark.parametrize('usual', [0.0, 0.02, 0.3, 1.0])
-def test_any_usual_loss_can_be_followed(usual: float) -> None:
-    monitor = DriftMonitor(AuditParameters(), usual)
-    while not monitor.is_off:
-        monitor.observe(1.0)
-    assert monitor.tightened(1.0) == math.inf

@@ -208,16 +208,6 @@ def test_a_source_that_cannot_rest_is_used_all_the_same() -> None:
     assert len(given) == len(set(given)) >= 58
 
 
-def test_features_and_decisions_hold_units_of_their_window_only() -> None:
-    rig = Rig(always(1.0))
-    rig.play(0.0, 2000.0)
-    for window in rig.pipeline.windows:
-        for each in (*window.members, *window.fresh):
-            assert each.available_ns <= window.end_ns
-            assert each.available_ns <= window.closed_ns
-        assert all(u.available_ns > window.end_ns - 500 * MS for u in window.members)
-
-
 def test_a_person_who_moves_into_the_radars_view_ends_the_rest() -> None:
     walls = [(8.0, -4.0 + 0.5 * n, 0.1 * n, 0.0) for n in range(16)]
     # Far from the two who are known already.
@@ -270,16 +260,6 @@ def test_with_feature_fusion_early_windows_are_fused_from_what_is_there() -> Non
     assert all(len(d.tracks) == 2 for d in rig.decisions[4:])
     for end_ns, taken in networks.fused.items():
         assert all(stamp_ns <= end_ns for stamps in taken.values() for stamp_ns in stamps)
-
-
-def test_a_reset_forgets_leases_and_units() -> None:
-    rig = Rig(always(1.0))
-    rig.play(0.0, 300.0)
-    rig.pipeline.reset()
-    assert rig.pipeline.take_skips() == []
-    assert rig.control.running(at(300)) is None
-    rig.play(300.0, 1500.0)
-    assert len(rig.decisions) >= 10
 
 
 # ------------------------------------------------------------------- any order

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ from hand_made_units import at, features, person, returns, unit
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mmedge_ros.data_types import CAMERA, RADAR, Box, Measurement
+from mmedge_ros.data_types import CAMERA, RADAR, Measurement
 from mmedge_ros.geometry.box_overlap import overlap
 from mmedge_ros.skipping.feature_extractor import GateFeatureExtractor
 from mmedge_ros.skipping.gate_features import FIELDS, GateFeatures, OpenWindow
@@ -85,13 +84,6 @@ def watched(*people: Any, until: float = 300.0, speed: float = 0.0) -> Flight:
 TWO = ((150.0, 240.0, 0.9), (450.0, 240.0, 0.7))
 
 
-def test_the_features_of_an_empty_scene_are_finite() -> None:
-    assert np.isfinite(Flight().seen(300.0).vector()).all()
-    only_scans = Flight()
-    only_scans.scan(20.0)
-    assert np.isfinite(only_scans.seen(300.0).vector()).all()
-
-
 def test_the_window_and_the_configuration_are_among_the_features() -> None:
     values = watched(*TWO).seen(290.0, sensed=9, level='large')
     assert values.lead == pytest.approx(0.21)
@@ -126,18 +118,6 @@ def test_a_new_person_unsettles_the_scene() -> None:
     assert shown.hindsight == 1.0
 
 
-def test_people_who_come_and_go_make_early_decisions_usually_wrong() -> None:
-    calm = watched(*TWO, until=900.0).seen(900.0, end=960.0)
-    assert calm.usual_error < 0.1
-    assert calm.usual_hindsight < 0.2
-    restless = watched(*TWO, until=600.0)
-    for number in range(12):
-        third = [(300.0, 240.0, 0.9)] if number % 6 < 3 else []
-        restless.picture(620.0 + 33.4 * number, *TWO, *third)
-    values = restless.seen(1030.0, end=1090.0)
-    assert values.usual_error > 4.0 * calm.usual_error
-
-
 def test_a_track_without_a_detection_is_missing_and_then_doubted() -> None:
     flight = watched(*TWO)
     flight.picture(320.0, TWO[0])
@@ -145,13 +125,6 @@ def test_a_track_without_a_detection_is_missing_and_then_doubted() -> None:
     assert (values.missing, values.doubted) == (1.0, 1.0)
     assert values.camera_unseen > 0.03
     assert values.flicker > 0.0
-
-
-def test_a_detection_near_the_threshold_is_borderline() -> None:
-    flight = watched(*TWO)
-    assert flight.seen(310.0).borderline == 0.0
-    flight.picture(320.0, *TWO, (300.0, 240.0, 0.35))
-    assert flight.seen(325.0).borderline == 1.0
 
 
 @given(
@@ -177,21 +150,6 @@ def test_a_picture_is_compared_with_every_track_it_could_be_of(result: list) -> 
     assert values.worst_fit == max([1.0 - fit for fit in best if fit >= 0.5], default=0.0)
     assert values.missing == (fits.max(axis=0, initial=0.0) < 0.5).sum()
     assert values.borderline == sum(abs(d.score - 0.4) < 0.15 for d in seen)
-
-
-def test_boxes_out_of_an_array_are_compared_as_any_others() -> None:
-    values = []
-    for kind in (float, np.float64):
-        flight = watched(*TWO)
-        seen = tuple(
-            replace(result, box=Box(*map(kind, result.box)))
-            for result in (person(152.0, 243.0), person(300.0, 240.0))
-        )
-        flight.extractor.add(features(unit(320.0, sequence=999), detections=seen), flight.state)
-        values.append(flight.seen(325.0))
-    assert values[0] == values[1]
-    assert values[0].worst_fit > 0.0
-    assert all(type(value) is float for value in values[1])
 
 
 @pytest.mark.parametrize('order', [1, -1])
@@ -304,13 +262,6 @@ def test_no_stream_makes_features_that_are_not_finite(rows: list, now: int) -> N
             flight.extractor.add(made, flight.state)
     values = flight.seen(float(now), end=now + 100.0)
     assert np.isfinite(values.vector()).all()
-
-
-def test_a_reset_forgets_everything() -> None:
-    flight = watched(*TWO)
-    flight.extractor.reset()
-    flight.state = replace(flight.state, tracks=())
-    assert flight.seen(300.0) == Flight().seen(300.0)
 
 
 def test_a_flood_of_detections_does_not_make_it_slow() -> None:

