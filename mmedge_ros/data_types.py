@@ -149,27 +149,14 @@ class Appearance(NamedTuple):
     """How a picture looks as a whole; NaN where it is not known.
 
     ``brightness`` (mean) and ``contrast`` (standard deviation) in 0..1 of full white;
-    ``sharpness`` is the change from pixel to pixel as a share of the contrast. Of the upper,
-    middle and lower third there are brightness, contrast and ``darkest``, the level that one
-    pixel in a hundred does not exceed.
+    ``sharpness`` is the change from pixel to pixel as a share of the contrast.
     """
 
     brightness: float = math.nan
     contrast: float = math.nan
     sharpness: float = math.nan
-    upper_brightness: float = math.nan
-    middle_brightness: float = math.nan
-    lower_brightness: float = math.nan
-    upper_contrast: float = math.nan
-    middle_contrast: float = math.nan
-    lower_contrast: float = math.nan
-    upper_darkest: float = math.nan
-    middle_darkest: float = math.nan
-    lower_darkest: float = math.nan
 
 
-# The first values of an `Appearance` are those of the whole picture.
-OF_WHOLE_PICTURE = 3
 _UNKNOWN = Appearance()
 
 

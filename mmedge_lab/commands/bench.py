@@ -14,7 +14,6 @@ import typer
 from mmedge_lab.commands.bench_adaptation import adaptation
 from mmedge_lab.commands.bench_bricks import bricks
 from mmedge_lab.commands.bench_describing import describing
-from mmedge_lab.commands.bench_drift import drift
 from mmedge_lab.commands.bench_fixed import fixed
 from mmedge_lab.commands.bench_latency import latency
 from mmedge_lab.commands.bench_memory import memory
@@ -42,7 +41,6 @@ bench_app.command()(memory)
 bench_app.command()(ring)
 bench_app.command()(overload)
 bench_app.command()(latency)
-bench_app.command()(drift)
 bench_app.command()(bricks)
 bench_app.command()(model)
 bench_app.command()(describing)

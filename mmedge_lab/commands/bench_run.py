@@ -54,6 +54,9 @@ BENCHES: Mapping[str, BenchEntry] = {
         'mmedge_lab.rivals.mmedge.aggregation_bench',
         'What is left when the last unit of a window has come, for windows of 0.25 s to 4 s.',
     ),
+    'drift': BenchEntry(
+        f'{_MMEDGE}.drift_bench', 'How soon unusual pictures are noticed, and how often in vain.'
+    ),
     'fusion': BenchEntry(
         f'{_MMEDGE}.fusion_bench', 'Feature fusion trained with and without its parts.'
     ),

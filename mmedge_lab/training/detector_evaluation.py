@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from mmedge_lab.judging.picture_seconds import Change, changed, same
 from mmedge_lab.training import OnShare, Report
 from mmedge_lab.training.flight_pictures import count_pictures, labelled_pictures, readable
 from mmedge_ros.encoding.bundle.model_bundle import open_detector
@@ -20,7 +19,6 @@ from mmedge_ros.sensing.camera.image import Picture
 _LOWEST_SCORE = 0.01
 # Neighbouring pictures hardly differ: more of them cost time and add nothing.
 PICTURES = 1500
-_RATE = 30.0
 _DIGITS = 4
 
 
@@ -30,13 +28,11 @@ def evaluate_detector(
     pictures: int = PICTURES,
     level: str = '',
     on_progress: OnShare | None = None,
-    change: Change = same,
 ) -> DetectorAccuracy:
     """Run a detector on pictures spread evenly over flights and compare with their truth.
 
     :param detector: bundle folder or weight file
     :param pictures: at least so many are looked at, where there are as many
-    :param change: how all of them are changed first; they count as a thirtieth of a second each
     :raises EncodingError: if the detector cannot be used
     :raises TrainingError: if a flight has no ground truth
     :raises BagError: if a flight cannot be read
@@ -49,7 +45,7 @@ def evaluate_detector(
         count = 0
         for flight in flights:
             for image, truth in readable(labelled_pictures(flight, step)):
-                yield changed(image, change, count * step / _RATE), truth
+                yield image, truth
                 count += 1
                 if on_progress:
                     on_progress(min(count * step / max(total, 1), 1.0))

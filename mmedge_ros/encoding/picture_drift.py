@@ -1,30 +1,51 @@
 """Notices pictures that are unlike those of the calibration flights: fog, a dirty lens, flicker.
 
 A network that has never seen such pictures misses people without a word. What is compared is
-the appearance of each picture, which the encoder measures: brightness, contrast, sharpness, and
-those of its thirds. Seconds are compared, not pictures: a shadow or a turn makes a few of them
-odd. Their excess over what is usual is summed up (CUSUM, Page, 1954), so that small ones that
-last count as large ones do.
+the appearance of each picture, which the encoder measures: brightness, contrast and sharpness.
+Seconds are compared, not pictures: a shadow or a turn makes a few of them odd. Their excess over
+what is usual is summed up (CUSUM, Page, 1954), so that small ones that last count as large ones
+do.
+
+What is usual is in ``usual_pictures.yaml`` beside the manifest, made by
+`mmedge lab train pictures`::
+
+    distance: {limit: 0.51, alarm: 4.2}
+    flicker: {limit: 0.031, alarm: 6.0}
+    pictures: |
+      0.4812 0.1361 0.1412
+      ...
+
+A line is a second: brightness, contrast and sharpness (`Appearance`), geometric means over its
+pictures. ``limit`` is what a value usually stays below, and ``alarm`` the sum of excesses, each a
+share of the limit, from which on it is not by chance.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from mmedge_ros.data_types import NS_PER_S, OF_WHOLE_PICTURE, Appearance, FloatArray
-from mmedge_ros.encoding.usual_pictures import (
-    DISTANCE,
-    FLICKER,
-    VEIL,
-    Bounds,
-    UsualPictures,
-    logs_of,
-)
+from mmedge_ros.data_types import NS_PER_S, Appearance, FloatArray
+from mmedge_ros.encoding import EncodingError
+from mmedge_ros.untrusted_files import PlainYamlError, load_plain_yaml, shown
 
+PICTURES_FILE = 'usual_pictures.yaml'
+DISTANCE, FLICKER = 'distance', 'flicker'
+_NAMES = Appearance._fields
+_LARGEST_FILE = 1 << 20
+_FEWEST, _MOST = 20, 10_000
+_LARGEST = 1e3
+# Below it a value says no more than zero does.
+_LEAST = 1e-3
+# A single second of another flight is no company.
+_NEIGHBOUR = 3
+# Of so many in like light something is usual.
+_IN_LIKE_LIGHT = 50
 # A clock that steps back by more than a late picture does begins anew.
 _LATE = 2
 # Turns and clouds change the brightness as a parabola within a second, and flicker does not.
@@ -38,8 +59,109 @@ _MOST_SUM = 2.0
 _BEGIN = "pictures are unlike the calibration flights'"
 
 
+class Bounds(NamedTuple):
+    """What a value usually stays below, and how much more is an alarm, in such limits."""
+
+    limit: float
+    alarm: float
+
+
+class UsualPictures:
+    """The seconds of calibration flights; measures how far from them another one is.
+
+    :param seconds: (N, 3) brightness, contrast and sharpness
+    :param bounds: of distance and flicker
+    """
+
+    def __init__(self, seconds: FloatArray, bounds: Mapping[str, Bounds]) -> None:
+        self.seconds = seconds
+        self.bounds = bounds
+        logs = logs_of(seconds)
+        self._scale = 1.0 / np.maximum(logs.std(axis=0), _LEAST)
+        self._points = logs * self._scale
+
+    def distance(self, second: FloatArray) -> float:
+        """Return how far a second (3,) is from the third nearest of these.
+
+        In standard deviations of the logarithms.
+        """
+        away: FloatArray = self._points - logs_of(second) * self._scale
+        squares: FloatArray = (away * away).sum(axis=1)
+        return math.sqrt(float(np.partition(squares, _NEIGHBOUR - 1)[_NEIGHBOUR - 1]))
+
+    def difference(self, second: FloatArray) -> str:
+        """Say what of a second (3,) is most unlike these, beside what is usual."""
+        like = np.argsort(np.abs(self._points[:, 0] - logs_of(second)[0] * self._scale[0]))
+        usual = np.exp(np.median(logs_of(self.seconds[like[:_IN_LIKE_LIGHT]]), axis=0))
+        ratios = np.log(np.maximum(second, _LEAST) / np.maximum(usual, _LEAST))
+        most = int(np.argmax(np.abs(ratios * self._scale)))
+        words = f'{_NAMES[most]} is {math.exp(ratios[most]):.2g} of the usual'
+        return words if most == 0 else f'{words} in such light'
+
+
+def logs_of(seconds: FloatArray) -> FloatArray:
+    """Return logarithms of values that may be zero."""
+    return np.asarray(np.log(np.maximum(seconds, _LEAST)), np.float64)
+
+
+def read_usual_pictures(bundle: Path) -> UsualPictures | None:
+    """Read what a bundle knows of the pictures of its calibration flights; None if nothing.
+
+    :raises EncodingError: if the file is wrong
+    """
+    path = bundle / PICTURES_FILE
+    if not path.exists():
+        return None
+    try:
+        content: Any = load_plain_yaml(path, _LARGEST_FILE)
+    except PlainYamlError as err:
+        raise EncodingError(str(err)) from err
+    bounds = {name: _bounds(path, name, content.get(name)) for name in (DISTANCE, FLICKER)}
+    return UsualPictures(_seconds(path, content.get('pictures')), bounds)
+
+
+def usual_pictures_text(usual: UsualPictures, about: Sequence[str]) -> str:
+    """Return what `read_usual_pictures` reads, with lines ``about`` it at the top."""
+    lines = [f'# {line}' for line in about]
+    for name, (limit, alarm) in usual.bounds.items():
+        lines.append(f'{name}: {{limit: {limit:.4g}, alarm: {alarm:.4g}}}')
+    lines.append('pictures: |')
+    lines += ['  ' + ' '.join(f'{value:.4f}' for value in row) for row in usual.seconds]
+    return '\n'.join(lines) + '\n'
+
+
+def _bounds(path: Path, name: str, entry: Any) -> Bounds:
+    values = [entry.get(key) if isinstance(entry, Mapping) else None for key in Bounds._fields]
+    if not all(_is_positive(value) for value in values):
+        raise EncodingError(
+            f'{path} has {name} {shown(entry)}; it must be {{limit: ..., alarm: ...}}, both above '
+            f'0 and at most {_LARGEST:g}; make it again with `mmedge lab train pictures`'
+        )
+    return Bounds(*(float(value) for value in values if value is not None))
+
+
+def _is_positive(value: Any) -> bool:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return is_number and 0.0 < value <= _LARGEST
+
+
+def _seconds(path: Path, text: Any) -> FloatArray:
+    try:
+        lines = text.splitlines() if isinstance(text, str) else []
+        rows = np.array([[float(word) for word in line.split()] for line in lines], np.float64)
+    except ValueError:  # one is no number, or lines have different lengths
+        rows = np.zeros(0)
+    fits = rows.ndim == 2 and rows.shape[1] == len(_NAMES) and _FEWEST <= len(rows) <= _MOST
+    if not fits or not (np.isfinite(rows).all() and (rows >= 0.0).all() and rows.max() < _LARGEST):
+        raise EncodingError(
+            f'{path} has pictures {shown(text)}; it must be {_FEWEST} to {_MOST} lines of '
+            f'{len(_NAMES)} numbers; make it again with `mmedge lab train pictures`'
+        )
+    return np.asarray(rows)
+
+
 class Second(NamedTuple):
-    """One second of pictures: ``look`` (12,) as `Appearance`, and how much brightness flickers.
+    """One second of pictures: ``look`` (3,) as `Appearance`, and how much brightness flickers.
 
     ``flicker`` is the deviation of the logarithm from a parabola; NaN for too few pictures.
     """
@@ -62,14 +184,6 @@ def _flicker(stamps_ns: list[int], brightness: FloatArray) -> float:
     powers = np.vander(times, _DEGREE + 1)
     left = brightness - powers @ np.linalg.lstsq(powers, brightness, rcond=None)[0]
     return math.sqrt(float(left @ left) / freedom)
-
-
-def values_of(second: Second, usual: UsualPictures) -> dict[str, float]:
-    """Return what of a second is compared with bounds."""
-    values = {DISTANCE: usual.distance(second.look), FLICKER: second.flicker}
-    if usual.veil is not None:
-        values[VEIL] = usual.veil.probability(second.look)
-    return values
 
 
 @dataclass
@@ -114,7 +228,7 @@ class PictureDrift:
 
     def take(self, stamp_ns: int, appearance: Appearance) -> None:
         """Take a picture; one that was measured before the present second comes too late."""
-        if not all(map(math.isfinite, appearance[:OF_WHOLE_PICTURE])):
+        if not all(map(math.isfinite, appearance)):
             return
         number = stamp_ns // NS_PER_S
         if number != self._number:
@@ -130,7 +244,7 @@ class PictureDrift:
 
     def take_second(self, second: Second) -> None:
         """Take a whole second."""
-        values = values_of(second, self.usual)
+        values = {DISTANCE: self.usual.distance(second.look), FLICKER: second.flicker}
         begun = [name for name, value in values.items() if self.sums[name].take(value)]
         # Of several reasons the first is given: the words of an alarm do not change.
         if begun and not self.words:
@@ -144,8 +258,6 @@ class PictureDrift:
     def _what(self, name: str, second: Second) -> str:
         if name == DISTANCE:
             return self.usual.difference(second.look)
-        if name == VEIL:
-            return 'they look as behind fog, haze or a dirty lens'
         usually = 100.0 * self.usual.bounds[FLICKER].limit
         return (
             f'brightness flickers by {100.0 * second.flicker:.0f} %, usually by less than '

@@ -338,9 +338,6 @@ def _opened_warm(network: RadarNetwork) -> None:
 _ROWS = 32
 _GREEN = 1
 _WHITE = 255.0
-_THIRDS = 3
-_DARKEST = 0.01
-_LEVELS = np.arange(256) / _WHITE
 
 
 def appearance_of(picture: Picture) -> Appearance:
@@ -353,21 +350,8 @@ def appearance_of(picture: Picture) -> Appearance:
     if not height or width < 3:
         return Appearance()
     step = max(height // _ROWS, 1)
-    levels = picture[step // 2 :: step, :, _GREEN]
-    rows = levels.astype(np.float32) / _WHITE
+    rows = picture[step // 2 :: step, :, _GREEN].astype(np.float32) / _WHITE
     contrast = float(rows.std())
     change = float(np.abs(rows[:, 2:] - rows[:, :-2]).mean())
-    whole = float(rows.mean()), contrast, change / contrast if contrast > 0.0 else math.nan
-    if len(rows) < _THIRDS:
-        return Appearance(*whole)
-    thirds = zip(*map(_third, np.array_split(levels[:, ::2], _THIRDS)), strict=True)
-    return Appearance(*whole, *(value for of_kind in thirds for value in of_kind))
-
-
-def _third(levels: Picture) -> tuple[float, float, float]:
-    """Return brightness, contrast and the darkest of a part of a picture (H, W)."""
-    counts = np.bincount(levels.ravel(), minlength=len(_LEVELS))
-    mean = float(counts @ _LEVELS) / levels.size
-    square = float(counts @ (_LEVELS * _LEVELS)) / levels.size
-    darkest = int(np.searchsorted(counts.cumsum(), _DARKEST * levels.size, 'right'))
-    return mean, math.sqrt(max(square - mean * mean, 0.0)), darkest / _WHITE
+    sharpness = change / contrast if contrast > 0.0 else math.nan
+    return Appearance(float(rows.mean()), contrast, sharpness)

@@ -10,8 +10,7 @@ from mmedge_ros.data_types import CAMERA
 from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.bundle.default_model import default_detector
 from mmedge_ros.encoding.bundle.model_bundle import ModelBundle, is_bundle, load_bundle
-from mmedge_ros.encoding.picture_drift import PictureDrift
-from mmedge_ros.encoding.usual_pictures import read_usual_pictures
+from mmedge_ros.encoding.picture_drift import PictureDrift, read_usual_pictures
 from mmedge_ros.fusion.feature_fusion import FeatureFusion, FusionNetworks
 from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline
 from mmedge_ros.pipeline.pipeline_parameters import DECISION, FEATURE, PipelineParameters

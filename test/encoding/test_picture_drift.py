@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
-from hand_made_pictures import (
-    USUAL,
-    WITH_THIRDS,
-    fly,
-    second,
-    usual_pictures,
-    usual_seconds,
-    watched_for_veils,
-)
+from hand_made_pictures import USUAL, fly, second, usual_pictures, usual_seconds
 
 from mmedge_ros.data_types import NS_PER_S, Appearance
-from mmedge_ros.encoding.picture_drift import PictureDrift, second_of
-from mmedge_ros.encoding.usual_pictures import DISTANCE, VEIL
+from mmedge_ros.encoding import EncodingError
+from mmedge_ros.encoding.picture_drift import (
+    PICTURES_FILE,
+    PictureDrift,
+    read_usual_pictures,
+    second_of,
+    usual_pictures_text,
+)
+
+MODELS = Path(__file__).parents[2] / 'models'
+GOOD = 'distance: {limit: 0.5, alarm: 3}\nflicker: {limit: 0.03, alarm: 3}\npictures: |\n'
+ROWS = '  0.5 0.15 0.2\n' * 20
 
 
 @pytest.fixture
@@ -63,29 +66,8 @@ def test_a_cloud_and_a_turn_are_no_flicker() -> None:
     assert math.isnan(second_of(stamps[:4], fast[:4]).flicker)
 
 
-def test_a_veil_is_noticed_in_pictures_that_are_usual_as_a_whole() -> None:
-    drift = PictureDrift(watched_for_veils())
-    for _ in range(10):
-        drift.take_second(second(WITH_THIRDS))
-    assert drift.words == ()
-    for _ in range(4):
-        drift.take_second(second(WITH_THIRDS._replace(lower_darkest=0.35)))
-    assert drift.words == (
-        "pictures are unlike the calibration flights': they look as behind fog, haze or a dirty "
-        'lens, so that people may be missed',
-    )
-    assert not drift.sums[DISTANCE].is_on
-
-
-def test_pictures_whose_thirds_are_not_known_are_watched_as_a_whole() -> None:
-    drift = PictureDrift(watched_for_veils())
-    assert fly(drift, 20.0) is None
-    assert fly(drift, 20.0, begin=30.0, contrast=0.3) is not None
-    assert drift.sums[VEIL].sum == 0.0
-
-
 def test_one_odd_second_is_no_alarm_and_several_are(drift: PictureDrift) -> None:
-    odd = second(np.array(USUAL[:3]) * (1.0, 0.1, 1.0))
+    odd = second(np.array(USUAL) * (1.0, 0.1, 1.0))
     for _ in range(10):
         drift.take_second(odd)
         for _ in range(4):
@@ -100,7 +82,7 @@ def test_words_stay_until_pictures_are_usual_again(drift: PictureDrift) -> None:
     fly(drift, 20.0, contrast=0.3)
     told = drift.words
     for share in (0.2, 0.4):
-        drift.take_second(second(np.array(USUAL[:3]) * (1.0, share, 1.0), flicker=0.3))
+        drift.take_second(second(np.array(USUAL) * (1.0, share, 1.0), flicker=0.3))
     assert drift.words == told
     for _ in range(20):
         drift.take_second(second())
@@ -124,3 +106,65 @@ def test_a_clock_that_steps_back_begins_anew_and_late_pictures_do_not(
     drift.take(round(50.0 * NS_PER_S), USUAL)
     assert drift.words == ()
     assert fly(drift, 20.0, begin=50.0, contrast=0.3) == pytest.approx(noticed)
+
+
+def test_what_was_written_is_read_again(tmp_path: Path) -> None:
+    usual = usual_pictures()
+    (tmp_path / PICTURES_FILE).write_text(usual_pictures_text(usual, ['made by hand']))
+    found = read_usual_pictures(tmp_path)
+    assert found is not None
+    assert found.seconds == pytest.approx(usual.seconds, abs=1e-4)
+    assert found.bounds == usual.bounds
+
+
+def test_a_bundle_need_not_know_what_is_usual(tmp_path: Path) -> None:
+    assert read_usual_pictures(tmp_path) is None
+
+
+@pytest.mark.parametrize('name', ['flight_people', 'fused_people'])
+def test_bundles_that_ship_know_it(name: str) -> None:
+    assert read_usual_pictures(MODELS / name) is not None
+
+
+@pytest.mark.parametrize(
+    ('text', 'words'),
+    [
+        ('- 1', 'not keys and values'),
+        (GOOD, 'lines of 3 numbers'),
+        (GOOD + ROWS + '  0.5 0.15\n', 'lines of 3 numbers'),
+        (GOOD + ROWS + '  0.5 0.15 dark\n', 'lines of 3 numbers'),
+        (GOOD + ROWS + '  0.5 0.15 nan\n', 'lines of 3 numbers'),
+        (GOOD + ROWS + '  0.5 -0.15 0.2\n', 'lines of 3 numbers'),
+        (GOOD.replace('0.5', '0') + ROWS, 'has distance'),
+        (GOOD.replace('0.03', '.nan') + ROWS, 'has flicker'),
+        (GOOD.replace('{limit: 0.5, alarm: 3}', '3') + ROWS, 'has distance'),
+        ('pictures: ' + '[' * 100 + ']' * 100, 'nested deeper'),
+    ],
+)
+def test_a_wrong_file_is_named_with_its_entry(tmp_path: Path, text: str, words: str) -> None:
+    (tmp_path / PICTURES_FILE).write_text(text)
+    with pytest.raises(EncodingError, match=words) as refused:
+        read_usual_pictures(tmp_path)
+    assert str(tmp_path / PICTURES_FILE) in str(refused.value)
+
+
+def test_a_second_like_the_others_is_near_and_a_pale_one_far() -> None:
+    usual = usual_pictures()
+    assert usual.distance(np.array(USUAL)) < 0.3
+    assert usual.distance(np.array(USUAL) * (1.0, 0.3, 1.0)) > 5.0
+    # Nothing at all is far, and no error.
+    assert usual.distance(np.zeros(3)) > 5.0
+
+
+@pytest.mark.parametrize(
+    ('factors', 'begin', 'end'),
+    [
+        ((1.0, 0.3, 1.0), 'contrast is 0.3', 'of the usual in such light'),
+        ((1.0, 1.0, 0.4), 'sharpness is 0.4', 'of the usual in such light'),
+        ((1.9, 1.0, 1.0), 'brightness is 1.', 'of the usual'),
+    ],
+)
+def test_what_is_most_unlike_is_named(factors: tuple[float, ...], begin: str, end: str) -> None:
+    words = usual_pictures().difference(np.array(USUAL) * factors)
+    assert words.startswith(begin)
+    assert words.endswith(end)

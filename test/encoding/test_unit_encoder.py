@@ -338,19 +338,6 @@ def test_of_hardly_a_picture_nothing_is_known(shape: tuple[int, ...]) -> None:
 
 def test_a_picture_of_few_rows_is_looked_at() -> None:
     assert appearance_of(scene()[:5]).brightness == pytest.approx(0.5, abs=0.05)
-    assert math.isnan(appearance_of(scene()[:2]).upper_brightness)
-
-
-def test_thirds_are_looked_at_for_themselves() -> None:
-    picture = scene()
-    picture[160:] //= 4
-    picture[80:160] = 100
-    found = appearance_of(picture)
-    assert found.upper_brightness == pytest.approx(128.0 / 255.0, abs=0.02)
-    assert found.middle_brightness == pytest.approx(100.0 / 255.0, abs=0.03)
-    assert found.lower_contrast == pytest.approx(0.25 * found.upper_contrast, rel=0.1)
-    upper = picture[:80, :, 1].astype(float) / 255.0
-    assert found.upper_darkest == pytest.approx(np.percentile(upper, 1.0), abs=0.02)
 
 
 class FakeCamera:

@@ -16,7 +16,7 @@ from mmedge_lab.training.gate_file import write_bundle_gate
 from mmedge_ros.data_types import CAMERA, RADAR
 from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.bundle.model_bundle import FUSION_PARTS
-from mmedge_ros.encoding.usual_pictures import PICTURES_FILE, usual_pictures_text
+from mmedge_ros.encoding.picture_drift import PICTURES_FILE, usual_pictures_text
 from mmedge_ros.parameter import ParameterError, build
 from mmedge_ros.pipeline.fusion_strategy import (
     fusion_strategy,

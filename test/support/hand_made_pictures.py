@@ -7,26 +7,21 @@ import math
 import numpy as np
 
 from mmedge_ros.data_types import NS_PER_S, Appearance
-from mmedge_ros.encoding.picture_drift import PictureDrift, Second
-from mmedge_ros.encoding.usual_pictures import (
+from mmedge_ros.encoding.picture_drift import (
     DISTANCE,
     FLICKER,
-    VEIL,
     Bounds,
+    PictureDrift,
+    Second,
     UsualPictures,
 )
-from mmedge_ros.encoding.veil import WEIGHTS, Veil
 
 USUAL = Appearance(0.5, 0.15, 0.2)
-# The same with thirds, of which the lower one has something nearly black.
-WITH_THIRDS = Appearance(*USUAL[:3], 0.7, 0.5, 0.3, 0.1, 0.1, 0.1, 0.5, 0.2, 0.05)
 
 
 def usual_seconds(count: int = 200, seed: int = 0) -> np.ndarray:
     """Seconds (N, 3) about `USUAL`, some 10 % off."""
-    return np.exp(
-        np.log(USUAL[:3]) + 0.1 * np.random.default_rng(seed).standard_normal((count, 3))
-    )
+    return np.exp(np.log(USUAL) + 0.1 * np.random.default_rng(seed).standard_normal((count, 3)))
 
 
 def usual_pictures() -> UsualPictures:
@@ -34,23 +29,9 @@ def usual_pictures() -> UsualPictures:
     return UsualPictures(usual_seconds(2000), bounds)
 
 
-def veil_of_the_lower_third() -> Veil:
-    """A veil is where nothing in the lower third is darker than 0.2."""
-    weights = np.zeros(WEIGHTS)
-    # The constant, and the last of ten values.
-    weights[[0, 10]] = -20.0 * math.log(0.2), 20.0
-    return Veil(weights)
-
-
-def watched_for_veils() -> UsualPictures:
-    usual = usual_pictures()
-    bounds = {**usual.bounds, VEIL: Bounds(0.5, 3.0)}
-    return UsualPictures(usual.seconds, bounds, veil_of_the_lower_third())
-
-
 def second(look: Appearance | np.ndarray = USUAL, flicker: float = 0.01) -> Second:
-    """A second of such pictures; what is not given is not known."""
-    return Second(np.array(Appearance(*look), np.float64), flicker)
+    """A second of such pictures."""
+    return Second(np.array(look, np.float64), flicker)
 
 
 def fly(

@@ -1,42 +1,68 @@
 """How soon pictures that are unlike the calibration flights' are noticed, and how often in vain.
 
 Flights are repeated for a minute. Those by day are changed as lamps or fog would; the others, and
-the same as they are, must be without an alarm. Rivals are fitted to the same calibration flights
-by the same rule, and summed up in the same way.
+the same as they are, must be without an alarm.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
-from typing import Any, NamedTuple
-
-import numpy as np
 
 from mmedge_lab.judging import EvaluationError
-from mmedge_lab.judging.picture_seconds import (
-    Look,
-    SeenSecond,
-    fitted_bounds,
-    flicker,
-    flight_seconds,
-    fog,
-    haze,
-    is_by_day,
-    repeated,
-    same,
+from mmedge_lab.judging.bench import Bench, BenchRequest, Figure, Row, Subject, Sums, flights_about
+from mmedge_lab.simulation.flight_folder import read_description
+from mmedge_lab.training.picture_fit import Change, flight_seconds, repeated, same
+from mmedge_lab.worker_processes import OnShare
+from mmedge_ros.encoding import EncodingError
+from mmedge_ros.encoding.bundle.default_model import default_detector
+from mmedge_ros.encoding.bundle.weights import sha256_of
+from mmedge_ros.encoding.picture_drift import (
+    PICTURES_FILE,
+    PictureDrift,
+    Second,
+    UsualPictures,
+    read_usual_pictures,
 )
-from mmedge_ros.data_types import OF_WHOLE_PICTURE, FloatArray
-from mmedge_ros.encoding.bundle.model_bundle import open_detector
-from mmedge_ros.encoding.picture_drift import Excess, values_of
-from mmedge_ros.encoding.usual_pictures import Bounds, UsualPictures, logs_of
-from mmedge_ros.sensing.camera.image import Picture
 
-OURS = 'what flies'
-# s. An alarm must come within it.
+AS_IT_IS = 'as it is'
+FLICKER_HZ = 3.7
+# s. An alarm should come within it.
 IN_TIME = 20
-CHANGES = {
+_DAY = '_day_'
+# How bright fog by day is, of white.
+_FOG = 0.7
+_WHITE = 255.0
+
+_FIGURES: Mapping[str, Figure] = {
+    'noticed': Figure('noticed', 'alarms', 'flights'),
+    'in_time': Figure(f'within {IN_TIME} s', 'in_time', 'flights'),
+    'median': Figure('median, s', 'delays', digits=0, quantile=0.5),
+    'latest': Figure('latest, s', 'delays', digits=0, quantile=1.0),
+    'nearest': Figure('nearest to an alarm', 'nearest', digits=2, quantile=1.0),
+}
+
+
+def flicker(amplitude: float) -> Change:
+    """Return a change of brightness by up to ``amplitude`` (0..1), as of lamps and a shutter."""
+    turns = 2.0 * math.pi * FLICKER_HZ
+    return lambda _mean, at: (1.0 + amplitude * math.sin(turns * at), 0.0)
+
+
+def fog(left: float) -> Change:
+    """Return fog by day that leaves so much (0..1) of every contrast."""
+    return lambda _mean, _at: (left, (1.0 - left) * _FOG * _WHITE)
+
+
+def haze(left: float) -> Change:
+    """Return what leaves so much (0..1) of every contrast, and the mean as it is."""
+    return lambda mean, _at: (left, (1.0 - left) * mean)
+
+
+CHANGES: Mapping[str, Change] = {
+    AS_IT_IS: same,
     'flicker of 5 %': flicker(0.05),
     'flicker of 10 %': flicker(0.1),
     'flicker of 20 %': flicker(0.2),
@@ -45,189 +71,66 @@ CHANGES = {
     'haze, 30 % of the contrast': haze(0.3),
     'haze, 45 % of the contrast': haze(0.45),
 }
-AS_IT_IS = 'as it is'
-Value = Callable[[SeenSecond], float]
 
 
-class Method(NamedTuple):
-    """Values of a second, each with its bounds; one that sums up to its alarm is enough."""
+@dataclass(frozen=True)
+class _Opener:
+    """Looks at the pictures of a flight, every so many-th, under each change."""
 
-    name: str
-    values: tuple[Value, ...]
-    bounds: tuple[Bounds, ...]
+    every: int
+
+    def __call__(
+        self, subject: Subject, rows: Sequence[Row], on_share: OnShare
+    ) -> dict[str, list[Second]]:
+        assert subject.path is not None  # subjects of `BenchRequest.flights` have one
+        made = read_description(subject.path)
+        by_day = made is not None and _DAY in made.scenario
+        changes = {row.name: CHANGES[row.name] for row in rows if by_day or row.name == AS_IT_IS}
+        seconds = flight_seconds(subject.path, changes, self.every)
+        on_share(1.0)
+        return seconds
 
 
-class FlightSeconds(NamedTuple):
-    """Seconds of a flight by what was changed."""
+def bench(request: BenchRequest, *, every: int = 1) -> Bench:
+    """Judge what a bundle notices of changed pictures.
 
-    name: str
-    by_change: dict[str, list[SeenSecond]]
-
-
-def run_drift_bench(
-    usual: UsualPictures,
-    flights: Sequence[Path],
-    calibration: Sequence[Path],
-    every: int,
-    network: Path | None,
-    on_share: Callable[[float, str], None],
-) -> dict[str, Any]:
-    """Judge the monitor, and its rivals where there are calibration flights to fit them to.
-
-    :param network: bundle with feature grids, of which a rival is made
-    :raises EncodingError: if the network cannot be used
-    :raises ReplayError: if a flight cannot be read
+    :param every: look at every so many-th picture only
     """
-    look = None if network is None else pooled_look(network)
-    total = len(calibration) + len(flights)
-    seen: list[FlightSeconds] = []
-    for number, flight in enumerate([*calibration, *flights]):
-        on_share(number / total, flight.name)
-        is_changed = number >= len(calibration) and is_by_day(flight)
-        changes = {AS_IT_IS: same, **(CHANGES if is_changed else {})}
-        seen.append(FlightSeconds(flight.name, flight_seconds(flight, changes, every, look)))
-    fitted, judged = seen[: len(calibration)], seen[len(calibration) :]
-    return drift_report([ours(usual), *rivals(fitted, look is not None)], judged)
-
-
-def ours(usual: UsualPictures) -> Method:
-    """Return what flies."""
-    values = tuple(partial(_value_of, name, usual) for name in usual.bounds)
-    return Method(OURS, values, tuple(usual.bounds.values()))
-
-
-def _value_of(name: str, usual: UsualPictures, seen: SeenSecond) -> float:
-    return values_of(seen.second, usual)[name]
-
-
-def _paleness(seen: SeenSecond) -> float:
-    brightness, contrast = seen.second.look[:2]
-    return float(brightness) / max(float(contrast), 1e-3)
-
-
-def rivals(fitted: Sequence[FlightSeconds], has_vectors: bool) -> list[Method]:
-    """Return the rivals; none without flights to fit them to."""
-    seconds = [flight.by_change[AS_IT_IS] for flight in fitted if flight.by_change[AS_IT_IS]]
-    if not seconds:
-        return []
-    everything = [seen for flight in seconds for seen in flight]
-    values: dict[str, Value] = {
-        'contrast': lambda seen: 1.0 / max(float(seen.second.look[1]), 1e-3),
-        'paleness': _paleness,
-        'Mahalanobis of brightness, contrast, sharpness': _mahalanobis(
-            everything, lambda seen: logs_of(seen.second.look[:OF_WHOLE_PICTURE])
-        ),
-    }
-    if has_vectors:
-        values['Mahalanobis of the pooled grid'] = _mahalanobis(
-            everything, lambda seen: seen.vector
+    folder, subjects = default_detector(request.detector or 'flight_people'), request.flights()
+    if every < 1:
+        raise EvaluationError(f'every={every} must be 1 or more')
+    usual = read_usual_pictures(folder)
+    if usual is None:
+        raise EncodingError(
+            f'{folder} does not say how pictures look; `mmedge lab train pictures` adds it'
         )
-    return [
-        Method(
-            name,
-            (value,),
-            (fitted_bounds([np.array([value(seen) for seen in flight]) for flight in seconds]),),
-        )
-        for name, value in values.items()
-    ]
-
-
-def _mahalanobis(
-    seconds: Sequence[SeenSecond], vector: Callable[[SeenSecond], FloatArray]
-) -> Value:
-    vectors = np.array([vector(seen) for seen in seconds], np.float64)
-    mean, spread = vectors.mean(axis=0), np.cov(vectors.T)
-    # Shrunk a little: some channels hardly vary.
-    spread = spread + 0.01 * np.eye(len(spread)) * float(np.trace(spread)) / len(spread)
-    inverse = np.linalg.inv(spread)
-
-    def distance(seen: SeenSecond) -> float:
-        away = vector(seen) - mean
-        return float(np.sqrt(away @ inverse @ away))
-
-    return distance
-
-
-def pooled_look(network: Path) -> Look:
-    """Return the mean of a bundle's feature grid over its cells.
-
-    :raises EncodingError: if it cannot be opened
-    :raises EvaluationError: at the first picture, if it has no grid
-    """
-    detector = open_detector(network)
-
-    def look(picture: Picture) -> FloatArray:
-        grid = detector.detect(picture).grid
-        if not grid.size:
-            raise EvaluationError(f'{network} has no feature grid; name fused_people')
-        return np.asarray(grid.astype(np.float64).mean(axis=(1, 2)))
-
-    return look
-
-
-def alarm_after(method: Method, seconds: Sequence[SeenSecond]) -> int | None:
-    """Return the number of the second at whose end a method raises its alarm; None for none."""
-    sums = [Excess(bounds) for bounds in method.bounds]
-    for number, seen in enumerate(seconds, 1):
-        taken = [sum_.take(value(seen)) for sum_, value in zip(sums, method.values, strict=True)]
-        if any(taken):
-            return number
-    return None
-
-
-def nearest_to_alarm(method: Method, seconds: Sequence[SeenSecond]) -> float:
-    """Return the largest share of its alarm that a method sums up."""
-    sums, most = [Excess(bounds) for bounds in method.bounds], 0.0
-    for seen in seconds:
-        for sum_, value in zip(sums, method.values, strict=True):
-            sum_.take(value(seen))
-            most = max(most, sum_.sum / sum_.bounds.alarm)
-    return most
-
-
-def drift_report(methods: Sequence[Method], judged: Sequence[FlightSeconds]) -> dict[str, Any]:
-    """Return what each method made of the flights."""
-    return {
-        'in_time_s': IN_TIME,
-        'flights': len(judged),
-        'seconds': sum(len(flight.by_change[AS_IT_IS]) for flight in judged),
-        'rows': [row for method in methods for row in _rows(method, judged)],
-    }
-
-
-def _rows(method: Method, judged: Sequence[FlightSeconds]) -> list[dict[str, Any]]:
-    rows = []
-    normal = {flight.name: repeated(flight.by_change[AS_IT_IS]) for flight in judged}
-    alarms = {name: alarm_after(method, seconds) for name, seconds in normal.items()}
-    shares = [nearest_to_alarm(method, seconds) for seconds in normal.values()]
-    rows.append(
-        {
-            'method': method.name,
-            'pictures': AS_IT_IS,
-            **_delays(alarms),
-            'nearest': max(shares, default=0.0),
-        }
+    return Bench(
+        'Unusual pictures',
+        request.chosen([Row(name, partial(_judged, name, usual)) for name in CHANGES]),
+        _FIGURES,
+        subjects,
+        _Opener(every),
+        key=f'{sha256_of(folder / PICTURES_FILE)} {every}',
+        about={**flights_about(subjects), 'bundle': folder.name, 'changed': 'flights by day'},
     )
-    for change in CHANGES:
-        changed = {
-            flight.name: alarm_after(method, repeated(flight.by_change[change]))
-            for flight in judged
-            if flight.by_change.get(change)
-        }
-        if changed:
-            rows.append(
-                {'method': method.name, 'pictures': change, **_delays(changed), 'nearest': None}
-            )
-    return rows
 
 
-def _delays(alarms: dict[str, int | None]) -> dict[str, Any]:
-    delays = [delay for delay in alarms.values() if delay is not None]
+def _judged(name: str, usual: UsualPictures, seconds: Mapping[str, Sequence[Second]]) -> Sums:
+    return alarm_sums(usual, seconds[name]) if seconds.get(name) else {}
+
+
+def alarm_sums(usual: UsualPictures, seconds: Sequence[Second]) -> Sums:
+    """Return what came of a flight that is repeated for a minute: alarms, and delays in s."""
+    drift, delay, nearest = PictureDrift(usual), 0, 0.0
+    for number, second in enumerate(repeated(seconds), 1):
+        drift.take_second(second)
+        nearest = max(nearest, *(sum_.sum / sum_.bounds.alarm for sum_ in drift.sums.values()))
+        if drift.alarms and not delay:
+            delay = number
     return {
-        'flights': len(alarms),
-        'alarms': len(delays),
-        'in_time': sum(delay <= IN_TIME for delay in delays),
-        'median_s': float(np.median(delays)) if delays else None,
-        'latest_s': max(delays, default=None),
-        'by_flight': alarms,
+        'flights': 1,
+        'alarms': int(delay > 0),
+        'in_time': int(0 < delay <= IN_TIME),
+        'delays': [delay] if delay else [],
+        'nearest': [nearest],
     }

@@ -21,8 +21,6 @@ from mmedge_ros.power.power_policy import PowerState
 
 # What the package's own encoders stay far below, or are set up to.
 _MOST_DETECTIONS, _MOST_RETURNS = 300, 10_000
-# Values of a picture as a whole, and with those of its thirds. Small pictures have none of these.
-_APPEARANCES = (core.OF_WHOLE_PICTURE, len(core.Appearance._fields))
 
 
 def to_time(ns: int) -> Time:
@@ -115,10 +113,10 @@ def to_features(features: core.UnitFeatures) -> msg.UnitFeatures:
 
 def appearance_of_message(message: msg.UnitFeatures) -> core.Appearance:
     """Return how a picture looks; NaN where the message does not say, or says something else."""
-    values = [float(value) for value in message.appearance]
-    is_known = len(values) in _APPEARANCES and all(
-        map(math.isfinite, values[: core.OF_WHOLE_PICTURE])
-    )
+    size = len(core.Appearance._fields)
+    # Older recordings have more values, of parts of the picture.
+    values = [float(value) for value in message.appearance[:size]]
+    is_known = len(values) == size and all(map(math.isfinite, values))
     return core.Appearance(*values) if is_known else core.Appearance()
 
 
