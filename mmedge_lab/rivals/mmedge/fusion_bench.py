@@ -43,8 +43,9 @@ def bench(
     folders = sorted(path.parent for path in Path(features).glob('cache/validation/*/index.json'))
     if not folders:
         raise EvaluationError(
-            f'{features} holds no features of validation flights; make them with `mmedge lab train '
-            'fusion SET --validation SET --features FOLDER` and name them by --set features=FOLDER'
+            f'{features} holds no features of validation flights; make them with `mmedge lab '
+            'train fusion SET --validation SET --features FOLDER` and name them by --set '
+            'features=FOLDER'
         )
     request.input(0, 'checkpoints (fusion.pt) of `mmedge lab train fusion --keep-work`')
     flights = [read_flight(folder) for folder in folders[: 2 if request.quick else None]]
