@@ -60,16 +60,6 @@ def test_a_span_counts_from_the_begin_of_the_recording(flight: Path) -> None:
     assert '1 views without a known place in a recording are left out' in err
 
 
-@pytest.mark.parametrize('text', NO_NUMBERS)
-def test_what_is_no_place_is_named(flight: Path, text: str) -> None:
-    assert run('search', '--flight', flight, '--near', text)[0] == 2
-
-
-@pytest.mark.parametrize('text', ['4,2', '1', '0,1e300', 'now,then'])
-def test_what_is_no_span_is_named(flight: Path, text: str) -> None:
-    assert run('search', '--flight', flight, '--between', text)[0] == 2
-
-
 def test_other_programs_read_moments_with_times_places_and_notes(flight: Path) -> None:
     _, out, _ = run('search', 'red person', '--flight', flight, '--json', '--limit', 1)
     found = json.loads(out)
@@ -130,9 +120,3 @@ def test_one_picture_is_not_compared_with_vectors_of_two_bundles(
     other = ['--flight', tmp_path / 'other.memory']
     code, _, err = run('search', '--flight', flight, *other, '--example', tmp_path / 'grey.png')
     assert (code, 'made by 2 bundles' in err) == (1, True)
-
-
-def test_an_example_is_either_a_picture_or_a_view(flight: Path, tmp_path: Path) -> None:
-    cv2.imwrite(str(tmp_path / 'grey.png'), np.full((8, 8, 3), 90, np.uint8))
-    example = ['--example', tmp_path / 'grey.png']
-    assert run('search', '--flight', flight, '--like', 1, *example)[0] == 2

@@ -15,11 +15,9 @@ from mmedge_lab.simulation.build import build_world
 from mmedge_lab.simulation.flight import FlightDescription, kept_flight
 from mmedge_ros.commands.memory import memory_app
 from mmedge_ros.data_types import Box
-from mmedge_ros.encoding import EncodingError
 from mmedge_ros.geometry.box_overlap import overlap
-from mmedge_ros.memory import FlightMemoryError, build, encoders
+from mmedge_ros.memory import FlightMemoryError, build
 from mmedge_ros.memory.build import BuiltMemory, build_memory
-from mmedge_ros.memory.encoders import bundle_that_embeds
 from mmedge_ros.memory.moment import ViewKind
 from mmedge_ros.memory.store import MemoryReader
 from mmedge_ros.memory.views import picture_of
@@ -94,35 +92,6 @@ def test_words_bring_up_what_looks_so_and_others_are_far_behind(
     assert 'none of them says that something was not there' in err
 
 
-def test_more_like_a_view_are_found_and_its_own_moment_is_among_the_first(
-    flight: Path, memory: MemoryReader
-) -> None:
-    table = memory.table()
-    row = int(np.flatnonzero(table.texts['label'] == 'car')[0])
-    number, track = int(table.integers['id'][row]), int(table.integers['track'][row])
-    code, out, _ = run('search', '--like', str(number), '--flight', str(flight))
-    assert code == 0
-    assert any(f'car {track} ' in line for line in out.splitlines()[1:3])
-    assert run('search', ' ', '--flight', str(flight))[0] == 2
-
-
-def test_words_that_are_not_known_are_named(flight: Path, built: BuiltMemory) -> None:
-    _, _, err = run('search', 'person with a flubber', '--flight', str(built.folder))
-    assert 'not in the vocabulary: flubber' in err
-
-
-@pytest.mark.parametrize('words', ["'; DROP TABLE items; --", '../../etc/passwd', '$(reboot)'])
-def test_where_no_word_is_known_nothing_is_shown(
-    flight: Path, built: BuiltMemory, words: str
-) -> None:
-    code, out, err = run('search', words, '--flight', str(flight))
-    assert code == 1
-    assert 'none of these words is known' in err
-    assert out == ''
-    with MemoryReader(built.folder) as reader:
-        assert len(reader.table()) == built.items
-
-
 def test_a_damaged_memory_is_said_before_the_flight_is_replayed(
     flight: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -133,26 +102,6 @@ def test_a_damaged_memory_is_said_before_the_flight_is_replayed(
     monkeypatch.setattr(build, 'replay_offline', None)
     with pytest.raises(FlightMemoryError, match='damaged'):
         build_memory(str(copy), 'flight_people')
-
-
-def test_a_flight_without_a_memory_is_said_in_one_sentence(tmp_path: Path) -> None:
-    (tmp_path / 'flight').mkdir()
-    code, _, err = run('search', 'person', '--flight', str(tmp_path / 'flight'))
-    assert code == 1
-    assert 'flight.memory' in err
-    assert 'Traceback' not in err
-
-
-def test_what_is_forgotten_is_found_no_more(flight: Path, tmp_path: Path) -> None:
-    copy = tmp_path / 'other'
-    copy.symlink_to(flight)
-    build_memory(str(copy), 'flight_people')
-    assert run('forget', '--flight', str(copy))[0] == 2
-    code, _, err = run('forget', '--flight', str(copy), '--all')
-    assert code == 0
-    assert 'views forgotten' in err
-    _, out, _ = run('search', 'person', '--flight', str(copy))
-    assert ' person ' not in out
 
 
 def test_a_memory_of_another_bundle_is_replaced_and_searched_by_its_own(
@@ -185,25 +134,3 @@ def test_a_broken_recording_is_kept_up_to_the_break_and_that_is_said(
     assert 'broken after' in err
     with MemoryReader(Path(out.strip())) as reader:
         assert len(reader.table())
-
-
-def test_the_recogniser_of_another_bundle_embeds_where_the_detector_has_none(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    assert bundle_that_embeds(MODELS / 'fused_people').name == 'flight_people'
-    assert bundle_that_embeds(MODELS / 'flight_people').name == 'flight_people'
-    monkeypatch.setattr(encoders, 'bundle_folders', lambda: iter(()))
-    with pytest.raises(EncodingError, match='has no recogniser'):
-        bundle_that_embeds(MODELS / 'fused_people')
-
-
-def test_a_memory_of_a_bundle_that_is_not_here_says_so(
-    flight: Path, built: BuiltMemory, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert built.items
-    monkeypatch.setattr(
-        'mmedge_ros.encoding.bundle.default_model.bundle_folders', lambda: iter(())
-    )
-    code, _, err = run('search', 'person', '--flight', str(flight))
-    assert code == 1
-    assert 'the bundle that made this memory' in err

