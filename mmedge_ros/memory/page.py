@@ -8,7 +8,7 @@ import shlex
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -29,7 +29,7 @@ from mmedge_ros.memory.query import LONGEST_QUERY, vocabulary
 from mmedge_ros.memory.relations import limits
 from mmedge_ros.memory.search import NO_ABSENCE, groups_of
 from mmedge_ros.memory.spaces import Space, scorer_for
-from mmedge_ros.memory.store import Integers, ItemTable, MemoryReader, memories_of
+from mmedge_ros.memory.store import Integers, MemoryReader, memories_of
 from mmedge_ros.memory.view_choice import ViewQuality
 from mmedge_ros.memory.views import picture_of
 from mmedge_ros.report.page import Tile, render_page
@@ -37,10 +37,17 @@ from mmedge_ros.report.report_files import write_files
 
 # A page is to open on a phone; of larger memories it holds what is seen best.
 MOST_MOMENTS, MOST_PICTURE_BYTES = 3000, 16 << 20
+_SCRIPTS = ('memory_search.js.j2', 'memory_page.js.j2')
+_COLOURS = 7  # of page.css.j2
+_BAGS = ('.mcap', '.db3')
+# Height of a map as a share of its width, how much is left around what it shows, and the least it
+# shows, m.
+_FLATTEST, _TALLEST, _AROUND, _LEAST_METRES = 0.55, 1.0, 0.06, 10.0
+_MOST_LANES, _MOST_PATH = 8, 1000
+_STEPS = [step * 10**power for power in range(-1, 10) for step in (1, 2, 5)]
 
 
-@dataclass(frozen=True)
-class Picture:
+class Picture(NamedTuple):
     """A thumbnail: JPEG in base64 and its size, px."""
 
     jpeg: str
@@ -48,8 +55,7 @@ class Picture:
     height: int
 
 
-@dataclass(frozen=True)
-class PageMoment:
+class PageMoment(NamedTuple):
     """A moment as a card, a mark in the map and a bar in the timeline.
 
     ``number`` is its place among all cards. ``begin`` and ``end`` in s; ``place`` (x, y) in m,
@@ -66,19 +72,19 @@ class PageMoment:
     picture: Picture | None
 
 
-@dataclass(frozen=True)
-class PageFlight:
+class PageFlight(NamedTuple):
     """A flight in the page: its moments in the order of time.
 
     ``drone`` are places (x, y, yaw; m, rad) in the order of time. ``is_in_recording`` says whether
-    times count from the begin of a recording, or from the first view. ``data`` is what its search
-    needs.
+    times count from the begin of a recording, or from the first view. ``files`` is where it is
+    recorded. ``data`` is what its search needs.
     """
 
     name: str
     moments: tuple[PageMoment, ...]
     drone: tuple[tuple[float, float, float], ...]
     is_in_recording: bool
+    files: str
     data: dict[str, Any]
 
 
@@ -100,16 +106,29 @@ class PageContent:
         return [moment for flight in self.flights for moment in flight.moments]
 
 
-def page_content(memories: Sequence[MemoryReader], spaces: Sequence[Space]) -> PageContent:
-    """Read what a page holds of memories; ``spaces`` are those of their bundles or pairs.
+def write_memory_page(places: Sequence[Path], bundles: Sequence[Path], out: Path) -> PageContent:
+    """Write the page of flights into a file; say what it holds.
 
-    :raises FlightMemoryError: if a memory cannot be read
+    :param places: recordings with a memory, or memories
+    :param bundles: where the bundles that made them may be
+    :raises FlightMemoryError: if a memory or its bundle cannot be read
+    :raises ReportError: if the page cannot be written
     """
-    flights = [_Flight(memory, memory.table()) for memory in memories]
+    with ExitStack() as stack:
+        memories = {p: stack.enter_context(MemoryReader(p)) for p in memories_of(places)}
+        find = scorer_for(bundles)
+        spaces = [find(memory.header) for memory in memories.values()]
+        content = _content([_Flight(folder, of) for folder, of in memories.items()], spaces)
+    page = _rendered(content)
+    write_files(out.parent, {out.name: page.encode(errors='replace')})
+    return content
+
+
+def _content(flights: Sequence[_Flight], spaces: Sequence[Space]) -> PageContent:
     left_out = _keep_best(flights)
-    begins = [flight.first_ns for flight in flights if len(flight.rows)]
+    first_ns = min((flight.first_ns for flight in flights if len(flight.rows)), default=0)
     places: list[dict[str, Any]] = []
-    room, number, written = MOST_PICTURE_BYTES, 0, []
+    room, written = MOST_PICTURE_BYTES, list[PageFlight]()
     for flight, space in zip(flights, spaces, strict=True):
         # Taps of two bundles are never compared, though their heads may say the same.
         header = flight.memory.header
@@ -118,14 +137,10 @@ def page_content(memories: Sequence[MemoryReader], spaces: Sequence[Space]) -> P
         if own not in places:
             places.append(own)
         pictures, room = flight.pictures(room)
-        about = {
-            'name': flight.memory.name,
-            'space': places.index(own),
-            # Without loss, where flights are not years apart.
-            'begin': flight.first_ns - min(begins, default=0),
-        }
+        number = sum(len(one.moments) for one in written)
+        # Without loss, where flights are not years apart.
+        about = {'space': places.index(own), 'begin': flight.first_ns - first_ns}
         written.append(flight.written(number, pictures, about))
-        number += len(written[-1].moments)
     data = {
         'vocabulary': vocabulary(),
         'spaces': places,
@@ -134,13 +149,13 @@ def page_content(memories: Sequence[MemoryReader], spaces: Sequence[Space]) -> P
         'phases': [phase.name.lower() for phase in FlightPhase],
         'motion_names': {str(int(motion)): motion.name.lower() for motion in Motion},
         'flights': [flight.data for flight in written],
+        'in_recording': [flight.is_in_recording for flight in written],
     }
     damaged = sum(flight.table.damaged for flight in flights)
     needs_text = any(space.knows_all_words for space in spaces)
     return PageContent(tuple(written), data, left_out, damaged, needs_text)
 
 
-@dataclass
 class _Flight:
     """A memory that is put into a page.
 
@@ -148,13 +163,8 @@ class _Flight:
     moment a row belongs to, and ``quality`` (N,) how well it shows it.
     """
 
-    memory: MemoryReader
-    table: ItemTable
-    rows: Integers = field(init=False)
-    groups: Integers = field(init=False)
-    quality: NDArray[np.float64] = field(init=False)
-
-    def __post_init__(self) -> None:
+    def __init__(self, folder: Path, memory: MemoryReader) -> None:
+        self.folder, self.memory, self.table = folder, memory, memory.table()
         self.groups = groups_of(self.table) if len(self.table) else np.zeros(0, np.int64)
         self.rows = np.argsort(self.table.integers['stamp'], kind='stable')
         looks = self.table.reals('size', 'sharpness', 'visibility').tolist()
@@ -199,6 +209,8 @@ class _Flight:
         stamps = self.table.integers['stamp'][self.rows] - self.first_ns
         times = (offsets if is_in_recording else stamps) / 1e9
         best = self.best()
+        name = self.memory.name
+        files, play = _recorded(self.folder, name)
         # Moments are numbered by their first view.
         order = {group: place for place, group in enumerate(best)}
         members = np.array([order[int(group)] for group in self.groups[self.rows]], np.int64)
@@ -225,11 +237,16 @@ class _Flight:
             for row in self.rows.tolist()
         ]
         return PageFlight(
-            about['name'],
+            name,
             tuple(moments),
             self._drone(),
             is_in_recording,
+            files,
             {
+                'name': name,
+                'files': files,
+                'play': play,
+                'ask': _quoted(name),
                 **about,
                 'first': number,
                 'times': [round(float(time), 3) for time in times],
@@ -312,121 +329,28 @@ def _rounded(values: NDArray[np.floating]) -> list[float | None]:
     return [round(value, 3) if math.isfinite(value) else None for value in values.tolist()]
 
 
-_SCRIPTS = ('memory_search.js.j2', 'memory_page.js.j2')
-_COLOURS = 7  # of page.css.j2
-_BAGS = ('.mcap', '.db3')
-# Height of a map as a share of its width, how much is left around what it shows, and the least it
-# shows, m.
-_FLATTEST, _TALLEST, _AROUND, _LEAST_METRES = 0.55, 1.0, 0.06, 10.0
-_MOST_LANES, _MOST_PATH = 8, 1000
-_STEPS = [step * 10**power for power in range(-1, 10) for step in (1, 2, 5)]
-
-
-class Mark(NamedTuple):
-    """Something at a place of a picture; ``left`` and ``top`` in percent."""
-
-    left: float
-    top: float
-    words: str = ''
-
-
-class MapView(NamedTuple):
-    """A map, x to the right and y up.
-
-    ``aspect`` is its width by its height. ``path`` are points of the drone, and ``turn`` is where
-    it headed at last, in degrees clockwise from up. ``across`` and ``up`` are lines of the grid.
-    """
-
-    aspect: float
-    dots: Sequence[tuple[PageMoment, Mark]]
-    path: Sequence[Mark]
-    turn: float
-    across: Sequence[Mark]
-    up: Sequence[Mark]
-
-
-class Bar(NamedTuple):
-    """A moment in the timeline: where it begins and how long it is, in percent; its lane."""
-
-    moment: PageMoment
-    left: float
-    width: float
-    lane: int
-
-
-class TimeRow(NamedTuple):
-    """What bears one label in a timeline."""
-
-    label: str
-    lanes: int
-    bars: Sequence[Bar]
-
-
-class ShownFlight(NamedTuple):
-    """A flight as the template has it; ``files`` is where it is recorded, ``play`` a command."""
-
-    flight: PageFlight
-    map: MapView | None
-    rows: Sequence[TimeRow]
-    ticks: Sequence[Mark]
-    files: str
-    play: str
-
-
-def write_memory_page(places: Sequence[Path], bundles: Sequence[Path], out: Path) -> PageContent:
-    """Write the page of flights into a file; say what it holds.
-
-    :param places: recordings with a memory, or memories
-    :param bundles: where the bundles that made them may be
-    :raises FlightMemoryError: if a memory or its bundle cannot be read
-    :raises ReportError: if the page cannot be written
-    """
-    folders = memories_of(places)
-    with ExitStack() as stack:
-        memories = [stack.enter_context(MemoryReader(folder)) for folder in folders]
-        find = scorer_for(bundles)
-        content = page_content(memories, [find(memory.header) for memory in memories])
-    page = render_memory_page(content, folders)
-    write_files(out.parent, {out.name: page.encode(errors='replace')})
-    return content
-
-
-def render_memory_page(content: PageContent, folders: Sequence[Path]) -> str:
-    """Render the page; ``folders`` are those of the memories."""
-    flights = [
-        ShownFlight(flight, _map(flight), *_timeline(flight), *_recorded(folder, flight.name))
-        for flight, folder in zip(content.flights, folders, strict=True)
-    ]
+def _rendered(content: PageContent) -> str:
+    flights = content.flights
     counts = Counter(moment.label for moment in content.moments)
     labels = [label for label, _ in counts.most_common() if label]
-    data = {
-        **content.data,
-        'flights': [
-            {
-                **one.flight.data,
-                'files': one.files,
-                'play': one.play,
-                'ask': _quoted(one.flight.name),
-            }
-            for one in flights
-        ],
-        'in_recording': [one.flight.is_in_recording for one in flights],
-    }
+    more = f' and {len(flights) - 3} more' if len(flights) > 3 else ''
     return render_page(
         'memory.html.j2',
         {},
         (),
         scripts=_SCRIPTS,
-        title=', '.join(flight.name for flight in content.flights[:3])
-        + (f' and {len(flights) - 3} more' if len(flights) > 3 else ''),
+        title=', '.join(flight.name for flight in flights[:3]) + more,
         tiles=_tiles(content, counts, labels),
-        flights=flights,
+        flights=[
+            {'flight': flight, 'map': _map(flight), 'files': flight.files, **_timeline(flight)}
+            for flight in flights
+        ],
         content=content,
         colours={label: f'--c{place % _COLOURS}' for place, label in enumerate(labels)},
         suggestions=labels[:4] if content.needs_text else _suggestions(labels),
         longest=LONGEST_QUERY,
         no_absence=NO_ABSENCE,
-        data=data,
+        data=content.data,
     )
 
 
@@ -466,8 +390,13 @@ def _quoted(name: str) -> str:
     return shlex.quote(f'./{name}' if name.startswith('-') else name)
 
 
-def _map(flight: PageFlight) -> MapView | None:
-    """Return the map of a flight; None where no place is known."""
+def _map(flight: PageFlight) -> dict[str, Any] | None:
+    """Return the map of a flight, x to the right and y up; None where no place is known.
+
+    ``aspect`` is its width by its height; all else lies in percent from its left and its top:
+    ``dots`` of moments, the ``path`` of the drone, and the lines of the grid ``across`` and
+    ``up``. ``turn`` is where the drone headed at last, in degrees clockwise from up.
+    """
     placed = [(m, m.place) for m in flight.moments if m.place is not None]
     step = -(-len(flight.drone) // _MOST_PATH) or 1
     path = [*flight.drone[::step], *flight.drone[-1:]]
@@ -483,18 +412,18 @@ def _map(flight: PageFlight) -> MapView | None:
     half_y = max(half_y, _FLATTEST * half_x)
     half_x = max(half_x, half_y / _TALLEST)
 
-    def at(x: float, y: float, words: str = '') -> Mark:
+    def at(x: float, y: float, words: str = '') -> dict[str, Any]:
         left, top = (x - middle_x + half_x) / half_x, (middle_y + half_y - y) / half_y
-        return Mark(round(50.0 * left, 2), round(50.0 * top, 2), words)
+        return {'left': round(50.0 * left, 2), 'top': round(50.0 * top, 2), 'words': words}
 
-    return MapView(
-        round(half_x / half_y, 3),
-        [(moment, at(*place)) for moment, place in placed],
-        [at(x, y) for x, y, _ in path],
-        round(90.0 - math.degrees(path[-1][2]), 1) if path else 0.0,
-        [at(x, middle_y, f'{x:g}') for x in _lines(middle_x, half_x, 2.0 * half_x)],
-        [at(middle_x, y, f'{y:g}') for y in _lines(middle_y, half_y, 2.0 * half_x)],
-    )
+    return {
+        'aspect': round(half_x / half_y, 3),
+        'dots': [(moment, at(*place)) for moment, place in placed],
+        'path': [at(x, y) for x, y, _ in path],
+        'turn': round(90.0 - math.degrees(path[-1][2]), 1) if path else 0.0,
+        'across': [at(x, middle_y, f'{x:g}') for x in _lines(middle_x, half_x, 2.0 * half_x)],
+        'up': [at(middle_x, y, f'{y:g}') for y in _lines(middle_y, half_y, 2.0 * half_x)],
+    }
 
 
 def _lines(middle: float, half: float, whole: float) -> list[float]:
@@ -504,27 +433,33 @@ def _lines(middle: float, half: float, whole: float) -> list[float]:
     return [round(number * step, 6) for number in range(first, min(last, first + 9) + 1)]
 
 
-def _timeline(flight: PageFlight) -> tuple[list[TimeRow], list[Mark]]:
-    """Return the rows of a timeline, the commonest label first, and its ticks."""
+def _timeline(flight: PageFlight) -> dict[str, Any]:
+    """Return the rows of a timeline, the commonest label first, and its ticks.
+
+    Bars begin at ``left`` and are so wide, in percent, each in a lane of its row.
+    """
     end = max((moment.end for moment in flight.moments), default=0.0) or 1.0
     counts = Counter(moment.label for moment in flight.moments)
     rows = []
     for label in sorted(counts, key=lambda label: (not label, -counts[label], label)):
         free: list[float] = []
-        bars = []
-        for moment in flight.moments:
-            if moment.label == label:
-                lane = _lane(free, moment, 0.012 * end)
-                left = 100.0 * moment.begin / end
-                width = 100.0 * (moment.end - moment.begin) / end
-                bars.append(Bar(moment, round(left, 2), round(width, 2), lane))
-        rows.append(TimeRow(label or 'key frames', len(free), bars))
+        bars = [
+            {
+                'moment': moment,
+                'left': round(100.0 * moment.begin / end, 2),
+                'width': round(100.0 * (moment.end - moment.begin) / end, 2),
+                'lane': _lane(free, moment, 0.012 * end),
+            }
+            for moment in flight.moments
+            if moment.label == label
+        ]
+        rows.append({'label': label or 'key frames', 'lanes': len(free), 'bars': bars})
     step = next((step for step in _STEPS if end / step <= 5.0), _STEPS[-1])
     ticks = [
-        Mark(round(100.0 * number * step / end, 2), 0.0, f'{number * step:g}')
+        {'left': round(100.0 * number * step / end, 2), 'words': f'{number * step:g}'}
         for number in range(int(end / step) + 1)
     ]
-    return rows, ticks[:7]
+    return {'rows': rows, 'ticks': ticks[:7]}
 
 
 def _lane(free: list[float], moment: PageMoment, apart: float) -> int:

@@ -9,9 +9,9 @@ from pathlib import Path
 from mmedge_ros.parameter import Parameter, ParameterError, declared
 from mmedge_ros.ros.encoder_setup import UnitEncoderParameters
 from mmedge_ros.ros.fusion_setup import FusionParameters
-from mmedge_ros.ros.memory_setup import MemoryParameters
 from mmedge_ros.ros.messages.interfaces import INTERFACES, PROFILES, SERVICES
 from mmedge_ros.ros.monitor_setup import MonitorParameters
+from mmedge_ros.ros.nodes.memory import MemoryParameters
 from mmedge_ros.ros.nodes.viewer import ViewerParameters
 from mmedge_ros.ros.nodes.visualizer import VisualizerParameters
 from mmedge_ros.ros.optimizer_setup import ConfigurationOptimizerParameters

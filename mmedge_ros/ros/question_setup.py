@@ -11,7 +11,7 @@ from mmedge_ros.parameter import ParameterError, group, parameter
 from mmedge_ros.questions.describing import DescribeParameters
 from mmedge_ros.questions.language_model import LanguageModel, language_model
 from mmedge_ros.questions.live_flight import LiveFlight
-from mmedge_ros.ros.memory_setup import memory_place
+from mmedge_ros.ros.nodes.memory import memory_place
 from mmedge_ros.ros.rig_setup import frame_prefix
 
 

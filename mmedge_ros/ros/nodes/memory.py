@@ -1,37 +1,85 @@
-"""Keeps what the flight saw, and answers questions about it."""
+"""Keeps what the flight saw, and answers questions about it; encoders send it views."""
 
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from rclpy.node import Node
 from visualization_msgs.msg import MarkerArray
 
 from mmedge_ros import MmedgeError, msg, srv
-from mmedge_ros.data_types import CAMERA
+from mmedge_ros.data_types import CAMERA, Decision
+from mmedge_ros.encoding.bundle.default_model import default_detector
+from mmedge_ros.encoding.unit_encoder import UnitEncoder
 from mmedge_ros.geometry.sensor_rig import SensorRig
+from mmedge_ros.memory.encoders import MemoryEncoder, bundle_that_embeds
+from mmedge_ros.memory.flown_views import FlownViews
 from mmedge_ros.memory.keeper import MemoryKeeper
+from mmedge_ros.memory.search import find_moments
+from mmedge_ros.memory.store import SUFFIX, MemoryReader
 from mmedge_ros.memory.views import with_drone, with_place
+from mmedge_ros.parameter import ParameterError, parameter
+from mmedge_ros.power.power_allowance import least_gap
 from mmedge_ros.ros.diagnostics import Diagnostics, problem_figures
 from mmedge_ros.ros.geometry_inputs import GeometryInputs
-from mmedge_ros.ros.memory_setup import (
-    MemoryAnswers,
-    MemoryParameters,
-    memory_encoder,
-    memory_place,
-)
 from mmedge_ros.ros.messages import names, qos
 from mmedge_ros.ros.messages.memory_messages import (
     from_moment,
     from_query,
     moment_markers,
     to_found_moment,
+    to_moment,
 )
 from mmedge_ros.ros.node_main import run_nodes
 from mmedge_ros.ros.parameters import declare
-from mmedge_ros.ros.rig_setup import set_up_rig
+from mmedge_ros.ros.rig_setup import frame_prefix, set_up_rig
 from mmedge_ros.ros.ros_clock import RosClock
+
+
+@dataclass(frozen=True)
+class MemoryParameters:
+    """The memory of this flight."""
+
+    folder: str = parameter(
+        '', 'where views are kept, best FLIGHT.memory beside the recording FLIGHT'
+    )
+    detector: str = parameter(
+        '',
+        'model of the camera encoder, see there: the recogniser of its bundle embeds, or that of '
+        'the first bundle with one',
+    )
+    simulated: bool = parameter(
+        False, 'the pictures come from the simulator; decides which bundle an empty name takes'
+    )
+    calibration_file: str = parameter(
+        '', 'camera_info YAML (and transforms) that takes the place of what is published'
+    )
+    transforms: tuple[str, ...] = parameter(
+        (), 'static transforms, each "parent child x y z qx qy qz qw" in m'
+    )
+    frame_prefix: str = frame_prefix()
+    keep: float = parameter(
+        0.0, 'views are forgotten after this long; 0 keeps them until somebody forgets', 'h', 0.0
+    )
+    pictures: bool = parameter(
+        True, 'keep thumbnails; without them what was seen is found, but not shown'
+    )
+
+
+def memory_place(named: str) -> Path:
+    """Return the folder of a memory, ending in ``.memory``.
+
+    :raises ParameterError: if none is named
+    """
+    if not named:
+        raise ParameterError(
+            'memory: name a folder for what is remembered, such as folder:=flight.memory'
+        )
+    folder = Path(named).expanduser().absolute()
+    return folder if folder.suffix == SUFFIX else folder.with_name(folder.name + SUFFIX)
 
 
 class MemoryNode(Node):
@@ -47,11 +95,12 @@ class MemoryNode(Node):
         self.rig = SensorRig()
         set_up_rig(self.rig, p.transforms, p.calibration_file, p.frame_prefix)
         self._folder = memory_place(p.folder)
-        encoder = memory_encoder(p)
-        self._keeper = MemoryKeeper(
-            self._folder, encoder, self._ros_clock.now_ns, p.keep, p.pictures
-        )
-        self._answers = MemoryAnswers(self._folder, encoder)
+        detector = default_detector(p.detector, p.simulated)
+        self._encoder = MemoryEncoder(bundle_that_embeds(detector))
+        now_ns = self._ros_clock.now_ns
+        self._keeper = MemoryKeeper(self._folder, self._encoder, now_ns, p.keep, p.pictures)
+        # The keeper's thread writes; this one reads.
+        self._reader = MemoryReader(self._folder)
         self._markers = self.create_publisher(MarkerArray, names.MEMORY_MARKERS, qos.LATCHED)
         self._diagnostics = Diagnostics(self, self, self._figures)
         self._geometry = GeometryInputs(self, self._do, not self.rig.has_camera, p.frame_prefix)
@@ -63,7 +112,7 @@ class MemoryNode(Node):
     def stop(self) -> None:
         """Write what waits."""
         # The last one to close the file tidies up.
-        self._answers.close()
+        self._reader.close()
         self._keeper.stop()
 
     def missing(self) -> list[str]:
@@ -92,9 +141,10 @@ class MemoryNode(Node):
     def _on_query(self, request: Any, response: Any) -> Any:
         self._asked += 1
         try:
-            found = self._answers.of(from_query(request))
+            space, embed = self._encoder.space, self._encoder.example
+            found = find_moments([self._reader], from_query(request), lambda _: space, embed)
             response.moments = [
-                to_found_moment(moment, self._answers.thumbnail(moment.shown.id))
+                to_found_moment(moment, self._reader.thumbnail(moment.shown.id))
                 for moment in found.moments
             ]
         except (MmedgeError, ValueError) as err:
@@ -114,6 +164,38 @@ class MemoryNode(Node):
             'asked': self._asked,
             **problem_figures('memory', keeper.failures.copy()),
         }
+
+
+class MomentOutput:
+    """Publishes views that are worth remembering.
+
+    :param rate: looks per second; 0 makes neither publisher nor subscription
+    """
+
+    def __init__(self, node: Node, encoder: UnitEncoder, rate: float) -> None:
+        self._node = node
+        pictures = getattr(encoder, 'pictures', None)
+        self._views: FlownViews | None = None
+        if not rate or pictures is None:
+            return
+        self._views = FlownViews(pictures, rate)
+        self._moments = node.create_publisher(msg.Moment, names.MOMENTS, qos.RESULT)
+        node.create_subscription(msg.PowerState, names.POWER_STATE, self._on_power, qos.LATCHED)
+
+    @property
+    def is_wanted(self) -> bool:
+        return self._views is not None
+
+    def of_decision(self, decision: Decision) -> None:
+        """Publish what a decision shows; called in the encoder's thread, while no unit waits."""
+        if self._views is None or not self._node.context.ok():
+            return
+        for view in self._views.of_decision(decision):
+            self._moments.publish(to_moment(view, decision.frame_id))
+
+    def _on_power(self, message: msg.PowerState) -> None:
+        if self._views is not None:
+            self._views.thin(least_gap(message.alpha))
 
 
 def main(args: list[str] | None = None) -> None:

@@ -30,8 +30,8 @@ from mmedge_ros.ros.encoder_setup import (
 from mmedge_ros.ros.input_watch import InputWatch
 from mmedge_ros.ros.messages import conversions, names, qos
 from mmedge_ros.ros.messages.sensor_input import received_unit
-from mmedge_ros.ros.moment_output import MomentOutput
 from mmedge_ros.ros.node_main import run_nodes
+from mmedge_ros.ros.nodes.memory import MomentOutput
 from mmedge_ros.ros.parameters import declare
 from mmedge_ros.ros.ros_clock import RosClock
 from mmedge_ros.ros.unit_input import UnitInput
