@@ -37,8 +37,9 @@ def quantize(
 ) -> None:
     """Write a copy of a bundle in fewer bits, where this device is faster for it and sees as well.
 
-    Each stage of each network is tried in half precision and in whole numbers of 8 bit. What is
-    at least 10 % faster is kept as long as its network loses at most half a point of accuracy.
+    Each stage of the camera levels and of the recogniser is tried in half precision and in whole
+    numbers of 8 bit. What is at least 10 % faster is kept as long as its network loses at most
+    half a point of accuracy.
     """
     with plain_errors():
         from mmedge_lab.rivals.nanomind.quantised_bundle import quantise

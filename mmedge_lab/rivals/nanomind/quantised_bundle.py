@@ -1,4 +1,4 @@
-"""Makes a bundle whose stages have the precision that pays on this device."""
+"""Makes a bundle whose camera levels and recogniser are in the precision that pays here."""
 
 from __future__ import annotations
 
@@ -12,55 +12,57 @@ from typing import Any
 
 import numpy as np
 
-from mmedge_lab.judging.bundle_evaluation import NOMINAL
-from mmedge_lab.judging.bundle_under_test import open_bundle
-from mmedge_lab.rivals.nanomind.recorded_stages import Brick, fly, recorded_bricks, true_crops
-from mmedge_lab.rivals.nanomind.stage_precision import FP32, Candidate, best, candidates
+from mmedge_lab.rivals.nanomind import QuantisationError
+from mmedge_lab.rivals.nanomind.stage_precision import FP32, Candidate, Stage, best, candidates
 from mmedge_lab.training import Report
-from mmedge_lab.training.bundle_files import (
-    bundle_copy,
-    file_entry,
-    require_free,
-    write_manifest,
-)
+from mmedge_lab.training.bundle_files import bundle_copy, file_entry, require_free, write_manifest
 from mmedge_lab.training.detector_evaluation import evaluate_detector
-from mmedge_ros.data_types import CAMERA, RADAR
-from mmedge_ros.encoding.bricks import FUSION, RECOGNISER
-from mmedge_ros.encoding.bundle.model_bundle import load_bundle
-from mmedge_ros.encoding.classifier_description import describe_classifier
+from mmedge_lab.training.flight_pictures import (
+    LabelledPicture,
+    count_pictures,
+    labelled_pictures,
+)
+from mmedge_ros.data_types import CAMERA, Box
+from mmedge_ros.encoding.bricks import RECOGNISER, brick_name
+from mmedge_ros.encoding.bundle.model_bundle import ModelBundle, load_bundle, open_detector
+from mmedge_ros.encoding.classifier_description import SECTION, describe_classifier
 from mmedge_ros.encoding.crops import crop_input
+from mmedge_ros.encoding.onnx_detector import OnnxDetector
 from mmedge_ros.encoding.onnx_session import open_session
 from mmedge_ros.encoding.tapped_classifier import open_classifier
+from mmedge_ros.encoding.tapped_network import TappedNetwork
 from mmedge_ros.monitoring.machine import machine_description
+from mmedge_ros.sensing.camera.image import Picture
 
 # Accuracy may fall by so much: half a point.
 LOSS = 0.005
+# Of each stage; more change nothing, and take memory: inputs of a first stage have 3.7 MB.
+FEEDS = 24
 _PICTURES, _CROPS = 600, 60
-FIGURES = {
-    CAMERA: 'AP50 of people',
-    RADAR: 'streaming mean IoU, fused',
-    FUSION: 'streaming mean IoU, fused',
-    RECOGNISER: 'labels that are right',
-}
+# Crops smaller than this (px) are not what a recogniser is asked of.
+_LEAST_HEIGHT = 20.0
+_FIGURES = {CAMERA: 'AP50 of people', RECOGNISER: 'labels that are right'}
 
 
 @dataclass
-class BrickResult:
-    """A brick: what was measured of each stage, what was chosen, and what that is worth.
+class Brick:
+    """A network in stages: what was measured of each, what was chosen, and what that is worth.
 
-    ``before`` and ``after`` are its figure of `FIGURES`; ``notes`` say what was given up.
+    ``before`` and ``after`` are AP50 of people for a camera level, and for the recogniser the
+    share of right labels; ``notes`` say what was given up.
     """
 
-    brick: Brick
-    measured: list[list[Candidate]]
-    chosen: list[Candidate]
+    name: str
+    stages: list[Stage]
+    measured: list[list[Candidate]] = field(default_factory=list)
+    chosen: list[Candidate] = field(default_factory=list)
     before: float = float('nan')
     after: float = float('nan')
     notes: list[str] = field(default_factory=list)
 
     @property
     def kind(self) -> str:
-        return self.brick.name.partition('.')[0]
+        return self.name.partition('.')[0]
 
     @property
     def is_changed(self) -> bool:
@@ -81,11 +83,11 @@ class BrickResult:
                 **{f'{one.precision}_error': _figure(one.error) for one in of[1:]},
                 **{f'{one.precision}_problem': one.problem for one in of if one.problem},
             }
-            for stage, of, kept in zip(self.brick.stages, self.measured, self.chosen, strict=True)
+            for stage, of, kept in zip(self.stages, self.measured, self.chosen, strict=True)
         ]
         return {
-            'brick': self.brick.name,
-            'figure': FIGURES[self.kind],
+            'brick': self.name,
+            'figure': _FIGURES[self.kind],
             'before': _figure(self.before),
             'after': _figure(self.after),
             'ratio': _figure(self.ratio),
@@ -106,75 +108,145 @@ def quantise(
     """
     require_free(out)
     bundle = load_bundle(folder)
-    # A device that is not there is said before flights are encoded.
+    # A device that is not there is said before flights are looked at.
     open_session(bundle.camera_stages()[0], 1, device)
-    report(0.0, 'encoding flights')
-    bricks = recorded_bricks(bundle, open_bundle(folder, NOMINAL), flights)
-    results = []
+    report(0.0, 'looking at flights')
+    bricks = _recorded_bricks(bundle, flights)
     with tempfile.TemporaryDirectory(prefix='mmedge_') as scratch:
         made = Path(scratch)
         for number, brick in enumerate(bricks):
             report(0.1 + 0.8 * number / len(bricks), f'measuring {brick.name}')
-            measured = [candidates(stage, made, device) for stage in brick.stages]
-            result = BrickResult(brick, measured, [best(of) for of in measured])
-            if result.is_changed:
-                _keep_accuracy(result, folder, made / 'trial', flights)
-            results.append(result)
+            brick.measured = [candidates(stage, made, device) for stage in brick.stages]
+            brick.chosen = [best(of) for of in brick.measured]
+            if brick.is_changed:
+                _keep_accuracy(brick, folder, made / 'trial', flights)
             for stage in brick.stages:
                 stage.fed.clear()
         report(0.95, 'writing the bundle')
         with bundle_copy(folder, out) as part:
-            replace_files(part, results)
+            replace_files(part, bricks)
         load_bundle(out)
     return {
         'bundle': folder.name,
         'device': device,
         'machine': machine_description(),
         'flights': [flight.name for flight in flights],
-        'bricks': [result.as_plain() for result in results],
+        'bricks': [brick.as_plain() for brick in bricks],
     }
 
 
-def _keep_accuracy(
-    result: BrickResult, folder: Path, trial: Path, flights: Sequence[Path]
-) -> None:
-    def figure(chosen: BrickResult | None) -> float:
+class _Recorder:
+    """Stands for a session, and keeps some of what it is fed with."""
+
+    def __init__(self, session: Any, stage: Stage) -> None:
+        self._session = session
+        self._stage = stage
+
+    def run(self, names: Sequence[str], feeds: Mapping[str, Any]) -> Any:
+        if len(self._stage.fed) < FEEDS:
+            self._stage.fed.append({name: np.array(value) for name, value in feeds.items()})
+        return self._session.run(names, feeds)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._session, name)
+
+
+def _recorded_bricks(bundle: ModelBundle, flights: Sequence[Path]) -> list[Brick]:
+    """Return camera levels and recogniser with what their stages are fed with over flights."""
+    bricks = []
+    for level in bundle.levels:
+        place, files = (CAMERA, 'levels', level), bundle.entries(level)
+        stages = [Stage((*place, 'stages', n), file) for n, file in enumerate(files)]
+        if len(files) == 1:
+            stages = [Stage(place, files[0])]
+        brick = Brick(brick_name(CAMERA, level), stages)
+        detector = open_detector(bundle.folder, None, level)
+        if not isinstance(detector, OnnxDetector):
+            raise QuantisationError(f'{brick.name} is no network of ONNX Runtime')
+        _record(detector.tapped, brick)
+        for shown in _pictures(flights, FEEDS):
+            detector.detect(shown.image)
+        bricks.append(brick)
+    description = describe_classifier(bundle.folder)
+    if description is not None:
+        stages = [Stage((SECTION, 'stages', n), f) for n, f in enumerate(description.stages)]
+        bricks.append(Brick(RECOGNISER, stages))
+        classifier = open_classifier(description).classifier
+        _record(classifier.network, bricks[-1])
+        for picture, box, _ in _true_crops(flights, FEEDS)[:FEEDS]:
+            classifier.classify(crop_input(picture, box, description.form))
+    for brick in bricks:
+        for stage in brick.stages:
+            if len(stage.fed) < FEEDS // 2:
+                raise QuantisationError(
+                    f'{brick.name}: {stage.file.path.name} ran {len(stage.fed)} times in these '
+                    f'flights, {FEEDS // 2} are needed; name longer flights, or more of them'
+                )
+    return bricks
+
+
+def _record(network: TappedNetwork, brick: Brick) -> None:
+    pairs = zip(network.sessions, brick.stages, strict=True)
+    network.sessions = [_Recorder(session, stage) for session, stage in pairs]
+
+
+def _pictures(flights: Sequence[Path], count: int) -> list[LabelledPicture]:
+    """Return about so many pictures, spread over flights, with what is true of them."""
+    step = max(count_pictures(flights) // count, 1)
+    return [one for flight in flights for one in labelled_pictures(flight, step)]
+
+
+def _true_crops(flights: Sequence[Path], count: int) -> list[tuple[Picture, Box, str]]:
+    """Return pictures with the box and the label of each true object that is large enough."""
+    return [
+        (one.image, Box(*map(float, box)), str(label))
+        for one in _pictures(flights, count)
+        for box, label in zip(one.truth.boxes, one.truth.labels, strict=True)
+        # Boxes outside of the picture are NaN.
+        if box[3] - box[1] >= _LEAST_HEIGHT
+    ]
+
+
+def _keep_accuracy(brick: Brick, folder: Path, trial: Path, flights: Sequence[Path]) -> None:
+    def figure(chosen: Brick | None) -> float:
         shutil.rmtree(trial, ignore_errors=True)
         shutil.copytree(folder, trial)
         replace_files(trial, [chosen] if chosen else [])
-        return _JUDGES[result.kind](trial, result.brick.name, flights)
+        if brick.kind == CAMERA:
+            level = brick.name.partition('.')[2]
+            return evaluate_detector(trial, flights, _PICTURES, level).map50
+        return _right_labels(trial, flights)
 
-    give_up_stages(result, figure)
+    give_up_stages(brick, figure)
 
 
-def give_up_stages(result: BrickResult, figure: Callable[[BrickResult | None], float]) -> None:
+def give_up_stages(brick: Brick, figure: Callable[[Brick | None], float]) -> None:
     """Give up stages, the one that is most off first, until the brick sees as well as before.
 
     :param figure: what the brick is worth with what is chosen; with None in full precision
     """
-    result.before = result.after = figure(None)
-    while result.is_changed:
-        result.after = figure(result)
-        if result.after >= result.before - LOSS:
+    brick.before = brick.after = figure(None)
+    while brick.is_changed:
+        brick.after = figure(brick)
+        if brick.after >= brick.before - LOSS:
             return
         worst = max(
-            (n for n, one in enumerate(result.chosen) if one.precision != FP32),
-            key=lambda n: result.chosen[n].error,
+            (n for n, one in enumerate(brick.chosen) if one.precision != FP32),
+            key=lambda n: brick.chosen[n].error,
         )
-        given_up = result.chosen[worst]
-        result.notes.append(
-            f'{result.brick.stages[worst].file.path.name} stays in {FP32}: with '
-            f'{given_up.precision} {result.after:.4f} in place of {result.before:.4f}'
+        brick.notes.append(
+            f'{brick.stages[worst].file.path.name} stays in {FP32}: with '
+            f'{brick.chosen[worst].precision} {brick.after:.4f} in place of {brick.before:.4f}'
         )
-        result.chosen[worst] = result.measured[worst][0]
-        result.after = result.before
+        brick.chosen[worst] = brick.measured[worst][0]
+        brick.after = brick.before
 
 
-def replace_files(folder: Path, results: Sequence[BrickResult]) -> None:
+def replace_files(folder: Path, bricks: Sequence[Brick]) -> None:
     """Put chosen files into a bundle, in place of the ones they were made of."""
     content = copy.deepcopy(dict(load_bundle(folder).content))
-    for result in results:
-        for stage, kept in zip(result.brick.stages, result.chosen, strict=True):
+    for brick in bricks:
+        for stage, kept in zip(brick.stages, brick.chosen, strict=True):
             if kept.precision == FP32:
                 continue
             target = folder / kept.path.name
@@ -187,35 +259,15 @@ def replace_files(folder: Path, results: Sequence[BrickResult]) -> None:
     write_manifest(folder, str(content.pop('name')), content)
 
 
-def _camera_figure(folder: Path, brick: str, flights: Sequence[Path]) -> float:
-    return evaluate_detector(folder, flights, _PICTURES, brick.partition('.')[2]).map50
-
-
-def _fused_figure(folder: Path, brick: str, flights: Sequence[Path]) -> float:
-    under_test = open_bundle(folder, NOMINAL)
-    level = brick.partition('.')[2]
-    seen = [fly(flight, under_test, under_test.networks(), level) for flight in flights]
-    return float(np.mean([one.stream.mean_iou for one in seen]))
-
-
-def _label_figure(folder: Path, _: str, flights: Sequence[Path]) -> float:
+def _right_labels(folder: Path, flights: Sequence[Path]) -> float:
     description = describe_classifier(folder)
     assert description is not None  # it is the brick that is judged
     classifier = open_classifier(description).classifier
     right = []
-    for picture, box, label in true_crops(flights, _CROPS):
+    for picture, box, label in _true_crops(flights, _CROPS):
         shares, _logits = classifier.classify(crop_input(picture, box, description.form))
-        said = description.classes[int(shares.argmax())].split(' ', maxsplit=1)[0]
-        right.append(said == label)
+        right.append(description.classes[int(shares.argmax())].split(' ', maxsplit=1)[0] == label)
     return float(np.mean(right))
-
-
-_JUDGES: Mapping[str, Callable[[Path, str, Sequence[Path]], float]] = {
-    CAMERA: _camera_figure,
-    RADAR: _fused_figure,
-    FUSION: _fused_figure,
-    RECOGNISER: _label_figure,
-}
 
 
 def _figure(value: float) -> float | None:

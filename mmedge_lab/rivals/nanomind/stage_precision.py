@@ -7,16 +7,16 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from mmedge_lab.rivals.nanomind import QuantisationError
-from mmedge_lab.rivals.nanomind.recorded_stages import Feed, Stage
 from mmedge_ros.encoding import EncodingError
-from mmedge_ros.encoding.bundle.manifest import PRECISIONS
+from mmedge_ros.encoding.bundle.manifest import PRECISIONS, BundleFile
 from mmedge_ros.encoding.onnx_session import open_session
 
 FP32, FP16, INT8 = PRECISIONS
@@ -26,6 +26,18 @@ GAIN = 0.9
 _FEWEST_CHANNELS = 8
 _ROUNDS = 40
 _CALIBRATING = 12
+
+
+Feed = dict[str, Any]
+
+
+@dataclass
+class Stage:
+    """A file of a network: its ``place`` in the manifest, and what it was ``fed`` with."""
+
+    place: tuple[str | int, ...]
+    file: BundleFile
+    fed: list[Feed] = field(default_factory=list)
 
 
 class Candidate(NamedTuple):
@@ -108,13 +120,11 @@ def _error(wanted: Sequence[Sequence[Any]], found: Sequence[Sequence[Any]]) -> f
 
 
 class _Calibration:
-    """Hands out what a stage was fed with, one after the other."""
+    """Hands out what a stage was fed with, one after the other, as ONNX Runtime asks for it."""
 
     def __init__(self, feeds: Sequence[Feed]) -> None:
-        self._feeds: Iterator[Feed] = iter(feeds[:_CALIBRATING])
-
-    def get_next(self) -> Feed | None:
-        return next(self._feeds, None)
+        feed = iter(feeds[:_CALIBRATING])
+        self.get_next = lambda: next(feed, None)
 
 
 def _quantised(source: Path, path: Path, feeds: Sequence[Feed]) -> None:
@@ -141,7 +151,9 @@ def _quantised(source: Path, path: Path, feeds: Sequence[Feed]) -> None:
     finally:
         logging.disable(level)
         prepared.unlink(missing_ok=True)
-    if not _has_whole_numbers(path):
+    import onnx
+
+    if not any(node.op_type.startswith('QLinear') for node in onnx.load(path).graph.node):
         raise QuantisationError('it has no convolution that gains by it')
 
 
@@ -157,12 +169,6 @@ def _narrow(path: Path) -> list[str]:
         if node.op_type == 'Conv'
         and shapes.get(node.input[1], (0, _FEWEST_CHANNELS))[1] < _FEWEST_CHANNELS
     ]
-
-
-def _has_whole_numbers(path: Path) -> bool:
-    import onnx
-
-    return any(node.op_type.startswith('QLinear') for node in onnx.load(path).graph.node)
 
 
 def _halved(source: Path, path: Path, _: Sequence[Feed]) -> None:

@@ -10,11 +10,10 @@ import yaml
 from tiny_bundle import write_tiny_bundle
 from typer.testing import CliRunner
 
-from mmedge_lab.rivals.nanomind.quantised_bundle import BrickResult, give_up_stages, replace_files
-from mmedge_lab.rivals.nanomind.recorded_stages import Brick, Stage
-from mmedge_lab.rivals.nanomind.stage_precision import Candidate
+from mmedge_lab.commands.model import model_app
+from mmedge_lab.rivals.nanomind.quantised_bundle import Brick, give_up_stages, replace_files
+from mmedge_lab.rivals.nanomind.stage_precision import Candidate, Stage
 from mmedge_lab.simulation.flight import FlightDescription, kept_flight
-from mmedge_ros.commands.model import model_app
 from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.bundle.manifest import BundleFile
 from mmedge_ros.encoding.bundle.model_bundle import load_bundle, open_detector
@@ -22,7 +21,7 @@ from mmedge_ros.encoding.opened_levels import HeldLevel
 from mmedge_ros.encoding.unit_encoder import CameraEncoder
 
 
-def result_of(errors: list[float], folder: Path = Path()) -> BrickResult:
+def result_of(errors: list[float], folder: Path = Path()) -> Brick:
     """A brick whose stages are all chosen in whole numbers, twice as fast, and so far off."""
     stages = [
         Stage(('camera', 'levels', f'l{n}'), BundleFile(folder / f'l{n}.onnx', 64 * '0', None))
@@ -35,13 +34,13 @@ def result_of(errors: list[float], folder: Path = Path()) -> BrickResult:
         ]
         for n, (stage, error) in enumerate(zip(stages, errors, strict=True))
     ]
-    return BrickResult(Brick('camera.small', stages), measured, [of[1] for of in measured])
+    return Brick('camera.small', stages, measured, [of[1] for of in measured])
 
 
 def test_the_stages_that_are_most_off_are_given_up_until_half_a_point_is_lost_at_most() -> None:
     result = result_of([0.01, 0.3, 0.2])
 
-    def figure(chosen: BrickResult | None) -> float:
+    def figure(chosen: Brick | None) -> float:
         given_up = 3 if chosen is None else [c.precision for c in chosen.chosen].count('fp32')
         return [0.60, 0.70, 0.796, 0.80][given_up]
 

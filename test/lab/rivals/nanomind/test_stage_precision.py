@@ -11,8 +11,7 @@ import pytest
 from onnx import helper
 from tiny_stages import write_graph
 
-from mmedge_lab.rivals.nanomind.recorded_stages import Stage
-from mmedge_lab.rivals.nanomind.stage_precision import Candidate, best, candidates
+from mmedge_lab.rivals.nanomind.stage_precision import Candidate, Stage, best, candidates
 from mmedge_ros.encoding.bundle.manifest import BundleFile
 
 RNG = np.random.default_rng(3)
