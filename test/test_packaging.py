@@ -175,7 +175,7 @@ def test_the_command_line_starts_with_no_library_that_takes_time() -> None:
 @pytest.mark.parametrize('node', NODES)
 def test_a_node_is_thin(node: str) -> None:
     lines = (PACKAGE / 'ros/nodes' / f'{node}.py').read_text().count('\n')
-    assert lines < 150, f'{node}.py has {lines} lines; logic belongs into the core'
+    assert lines <= 250, f'{node}.py has {lines} lines; logic belongs into the core'
 
 
 # ------------------------------------------------------------------------------ metadata
